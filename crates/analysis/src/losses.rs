@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What is missing, added up.
+
+use std::collections::BTreeMap;
+
+use lateralis_model::{Interval, Loss, LossCause, StreamIndex};
+
+/// Losses of one kind, added up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LossTotal {
+    /// The stream, if the total is of one.
+    pub stream: Option<StreamIndex>,
+    /// Why.
+    pub cause: LossCause,
+    /// How many events (packets for [`LossCause::Packets`]).
+    pub count: u64,
+    /// Whether some losses had no number, so that `count` is a lower bound.
+    pub is_lower_bound: bool,
+    /// From the first to the last of them; an end that one of them does not
+    /// know is unknown.
+    pub interval: Interval,
+}
+
+/// One total per cause, in the order of the causes.
+#[must_use]
+pub fn total_by_cause(losses: &[Loss]) -> Vec<LossTotal> {
+    total(losses, |loss| (None, loss.cause))
+}
+
+/// One total per stream and cause, in this order.
+#[must_use]
+pub fn total_by_stream(losses: &[Loss]) -> Vec<LossTotal> {
+    total(losses, |loss| (Some(loss.stream), loss.cause))
+}
+
+type Key = (Option<StreamIndex>, LossCause);
+
+fn total(losses: &[Loss], key: impl Fn(&Loss) -> Key) -> Vec<LossTotal> {
+    let mut totals: BTreeMap<Key, LossTotal> = BTreeMap::new();
+    for loss in losses {
+        let (stream, cause) = key(loss);
+        let total = totals.entry((stream, cause)).or_insert_with(|| LossTotal {
+            stream,
+            cause,
+            count: 0,
+            is_lower_bound: false,
+            interval: loss.interval,
+        });
+        total.count = total.count.saturating_add(loss.count.unwrap_or(0));
+        total.is_lower_bound |= loss.count.is_none();
+        let both = |a: Option<_>, b: Option<_>, pick: fn(_, _) -> _| Some(pick(a?, b?));
+        total.interval.begin = both(total.interval.begin, loss.interval.begin, Ord::min);
+        total.interval.end = both(total.interval.end, loss.interval.end, Ord::max);
+    }
+    totals.into_values().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lateralis_units::Nanos;
+
+    fn loss(stream: u32, cause: LossCause, count: Option<u64>, begin: i64, end: i64) -> Loss {
+        let interval = Interval { begin: Some(Nanos(begin)), end: Some(Nanos(end)) };
+        Loss { stream: StreamIndex(stream), cause, count, interval }
+    }
+
+    #[test]
+    fn losses_add_up_by_cause_and_stream() {
+        let losses = [
+            loss(0, LossCause::Full, Some(3), 10, 20),
+            loss(1, LossCause::Full, Some(4), 5, 15),
+            loss(0, LossCause::TooBig, None, 1, 2),
+        ];
+        let by_cause = total_by_cause(&losses);
+        assert_eq!(by_cause.len(), 2);
+        assert_eq!((by_cause[0].cause, by_cause[0].count), (LossCause::Full, 7));
+        assert_eq!(by_cause[0].interval.begin, Some(Nanos(5)));
+        assert_eq!(by_cause[0].interval.end, Some(Nanos(20)));
+        assert!(by_cause[1].is_lower_bound && !by_cause[0].is_lower_bound);
+        assert_eq!(total_by_stream(&losses).len(), 3);
+        assert_eq!(total_by_cause(&[]), []);
+    }
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Builds the C parts that `lat` carries in itself, so that one file is all that
+//! has to be installed: the library behind `lat record --with`, and the client
+//! of the demonstration.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn main() {
+    let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
+    let root = manifest.join("../..");
+    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
+    let tracer = root.join("tracer/c");
+    let preload = root.join("tracer/preload");
+    let demo = root.join("examples/demo");
+    for folder in [&tracer, &preload, &demo] {
+        println!("cargo::rerun-if-changed={}", folder.display());
+    }
+    let core = c_files(&tracer.join("src"));
+    let includes = [tracer.join("include"), tracer.join("src")];
+
+    let library = out.join("liblateralis-preload.so");
+    let mut sources = c_files(&preload);
+    sources.extend(core.iter().cloned());
+    // Initial-exec: the usual model of -fPIC costs half an event at each event.
+    let flags = ["-shared", "-fPIC", "-ftls-model=initial-exec", "-fvisibility=hidden"];
+    let more = [includes.as_slice(), std::slice::from_ref(&preload)].concat();
+    compile(&sources, &more, &flags, &["-ldl"], &library);
+
+    let client = out.join("demo-client");
+    let mut sources = c_files(&demo);
+    sources.extend(core);
+    compile(&sources, &includes, &[], &[], &client);
+}
+
+fn c_files(folder: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "c"))
+        .collect();
+    files.sort();
+    files
+}
+
+/// One call of the C compiler that compiles and links.
+fn compile(sources: &[PathBuf], includes: &[PathBuf], flags: &[&str], ends: &[&str], to: &Path) {
+    let mut build = cc::Build::new();
+    build.opt_level(2).debug(false).warnings(false);
+    let mut command = build.get_compiler().to_command();
+    command.args(["-std=c11", "-pthread"]).args(flags);
+    for folder in includes {
+        command.arg("-I").arg(folder);
+    }
+    command.args(sources).arg("-o").arg(to).args(ends);
+    match command.output() {
+        Ok(output) if output.status.success() => {}
+        Ok(output) => {
+            panic!("cannot build {}: {}", to.display(), String::from_utf8_lossy(&output.stderr))
+        }
+        Err(error) => panic!("cannot run the C compiler: {error}: install gcc"),
+    }
+}

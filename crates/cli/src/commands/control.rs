@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `lat enable`, `disable`, `start`, `stop`, `flush`, `snapshot`, `recover`: what is recorded of
+//! running programs, and what is left of ended ones.
+
+use crate::commands::recording_summary;
+use crate::error::CliError;
+use crate::exit::ExitStatus;
+use crate::output;
+use crate::values;
+use clap::Args;
+use lateralis_recorder::linux::discovery::{self, Target};
+use lateralis_recorder::linux::targets::{self, Controlled};
+use lateralis_recorder::linux::{self, Request, Summary};
+use lateralis_recorder::{CtfVersion, Error, Patterns, RecordOptions};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+/// Options of `lat enable` and `lat disable`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  lat disable 1234 'malloc:*'
+  lat enable redis-server mutex,io
+  lat disable all '*,!lateralis:MARK'     everything but one")]
+pub struct SwitchArgs {
+    /// A process id, a program's name, or `all`
+    pub target: String,
+    /// Events: SUBSYSTEM:EVENT or SUBSYSTEM, with * and ?; ! in front excludes
+    #[arg(required = true, value_delimiter = ',', value_name = "PATTERN")]
+    pub patterns: Vec<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Options of `lat start`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  lat start 1234                recorded and stopped: goes on
+  lat start 1234 --buffer 1M    not recorded: runs as a flight recorder from now on; when
+                                something has happened, lat snapshot 1234 -o DIR")]
+pub struct StartArgs {
+    /// A process id, a program's name, or `all`
+    pub target: String,
+    /// Events for the flight recorder: SUBSYSTEM:EVENT or SUBSYSTEM, with * and ?
+    #[arg(long, value_name = "PATTERN", value_delimiter = ',', default_value = "*")]
+    pub enable: Vec<String>,
+    /// Memory of each ring of the flight recorder; there is one per CPU
+    #[arg(long, value_name = "SIZE", default_value = "4M", value_parser = values::parse_bytes,
+        env = "LATERALIS_BUFFER")]
+    pub buffer: u64,
+    /// Size of a packet of the flight recorder
+    #[arg(long, value_name = "SIZE", default_value = "64K", value_parser = values::parse_bytes,
+        env = "LATERALIS_PACKET")]
+    pub packet: u64,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Options of `lat stop` and `lat flush`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  lat stop 1234       the program and its recording go on, without events
+  lat flush all       what has happened until now is in the files")]
+pub struct TellArgs {
+    /// A process id, a program's name, or `all`
+    pub target: String,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Options of `lat snapshot`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  lat snapshot redis-server -o now && lat stats now")]
+pub struct SnapshotArgs {
+    /// A process id, a program's name, or `all`
+    pub target: String,
+    /// Folder to write the recording into
+    #[arg(short, long, value_name = "DIR")]
+    pub output: PathBuf,
+    /// Write CTF 2 metadata instead of CTF 1.8
+    #[arg(long)]
+    pub ctf2: bool,
+    /// Print the summary as one line of JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Options of `lat recover`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  lat recover /dev/shm/lateralis-1000 -o saved     what crashed programs left
+  lat recover core.1234 -o saved                   out of a core dump or a memory image
+  lat recover cut-off-recording -o saved           of a recorder that was killed")]
+pub struct RecoverArgs {
+    /// An area, a folder of areas, a file with areas in it, or a recording
+    pub path: PathBuf,
+    /// Folder to write the recording into
+    #[arg(short, long, value_name = "DIR")]
+    pub output: PathBuf,
+    /// Write CTF 2 metadata instead of CTF 1.8
+    #[arg(long)]
+    pub ctf2: bool,
+    /// Print the summary as one line of JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Enables or disables events by pattern.
+pub fn switch(args: SwitchArgs, enable: bool) -> Result<ExitStatus, CliError> {
+    let patterns = Patterns::parse(&args.patterns.join(",")).map_err(Error::from)?;
+    let target = Target::parse(&args.target);
+    let changed = discovery::set_enabled(None, &target, &patterns, enable)?;
+    if args.json {
+        output::print_json(&json!({ "changed": changed, "enabled": enable }))?;
+    } else {
+        let word = if enable { "enabled" } else { "disabled" };
+        let events = values::counted(changed as u64, "event");
+        output::print(&format!("{word} {events}\n\nnext: lat list {}\n", args.target))?;
+    }
+    Ok(ExitStatus::Fine)
+}
+
+/// Enables events again, or makes a flight recorder of a program that nobody records.
+pub fn start(args: StartArgs) -> Result<ExitStatus, CliError> {
+    let mut options = RecordOptions::new("");
+    options.enable = Patterns::parse(&args.enable.join(",")).map_err(Error::from)?;
+    options.buffer_bytes = args.buffer;
+    options.packet_bytes = args.packet;
+    let done = targets::start(None, &Target::parse(&args.target), &options)?;
+    print(&done, args.json, "runs as a flight recorder; next: lat snapshot")
+}
+
+/// Disables all events.
+pub fn stop(args: TellArgs) -> Result<ExitStatus, CliError> {
+    let done = targets::stop(None, &Target::parse(&args.target))?;
+    print(&done, args.json, "is stopped; what its rings hold stays; next: lat snapshot")
+}
+
+/// Has the recorder write what open packets hold.
+pub fn flush(args: TellArgs) -> Result<ExitStatus, CliError> {
+    let done = targets::request(None, &Target::parse(&args.target), Request::Flush)?;
+    print(&done, args.json, "")
+}
+
+/// Writes what the rings hold now.
+pub fn snapshot(args: SnapshotArgs) -> Result<ExitStatus, CliError> {
+    let version = version(args.ctf2);
+    let summary = linux::snapshot(None, &Target::parse(&args.target), &args.output, version)?;
+    recording_summary::print(&args.output, &summary.report, args.json, false)?;
+    Ok(status(&summary))
+}
+
+/// Makes a recording of what a crash left.
+pub fn recover(args: RecoverArgs) -> Result<ExitStatus, CliError> {
+    let summary = linux::recover(&args.path, &args.output, version(args.ctf2))?;
+    recording_summary::print(&args.output, &summary.report, args.json, false)?;
+    Ok(status(&summary))
+}
+
+fn version(ctf2: bool) -> CtfVersion {
+    if ctf2 { CtfVersion::Ctf2 } else { CtfVersion::Ctf1 }
+}
+
+fn status(summary: &Summary) -> ExitStatus {
+    if summary.report.problems.is_empty() { ExitStatus::Fine } else { ExitStatus::Problems }
+}
+
+fn print(done: &[Controlled], as_json: bool, without: &str) -> Result<ExitStatus, CliError> {
+    if as_json {
+        let list: Vec<Value> = done.iter().map(to_json).collect();
+        output::print_json(&json!({ "programs": list }))?;
+    } else {
+        let lines: Vec<String> = done.iter().map(|one| line(one, without)).collect();
+        output::print(&lines.concat())?;
+    }
+    Ok(ExitStatus::Fine)
+}
+
+fn to_json(controlled: &Controlled) -> Value {
+    match controlled {
+        Controlled::ByRecorder { recorder_pid, answer } => {
+            json!({ "recorder_pid": recorder_pid, "recording": answer })
+        }
+        Controlled::FlightRecorder { pid } => json!({ "pid": pid, "flight_recorder": true }),
+    }
+}
+
+fn line(controlled: &Controlled, without: &str) -> String {
+    match controlled {
+        Controlled::ByRecorder { recorder_pid, answer } => {
+            let output = answer.output.as_deref().unwrap_or(Path::new(""));
+            format!(
+                "{}: {}, {}, {} lost{} (recorder {recorder_pid})\n",
+                output.display(),
+                values::counted(answer.events, "event"),
+                values::bytes(answer.bytes),
+                values::count(answer.lost),
+                if answer.paused { ", stopped" } else { "" },
+            )
+        }
+        Controlled::FlightRecorder { pid } => format!("{pid} {without} {pid} -o DIR\n"),
+    }
+}

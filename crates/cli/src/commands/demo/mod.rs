@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `lat demo`: something to look at within a second, and how to look at it.
+//!
+//! What is recorded is declared in `examples/demo/demo.pleco`; the table that is
+//! printed follows from the clauses there, as it would for anybody's schema.
+
+#[rustfmt::skip]
+mod events;
+pub mod warehouse;
+
+use crate::commands::record::free_name;
+use crate::commands::recording_summary;
+use crate::commands::stats::gather::Statistics;
+use crate::embedded::DEMO_CLIENT;
+use crate::error::CliError;
+use crate::exit::ExitStatus;
+use crate::output;
+use crate::recording::Recording;
+use crate::status_line::{self, StatusLine};
+use crate::table::{Align, Table};
+use crate::values;
+use clap::Args;
+use lateralis_recorder::RecordOptions;
+use lateralis_recorder::linux::{Session, Summary};
+use std::ffi::OsString;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use warehouse::Size;
+
+/// Options of `lat demo`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  lat demo
+  lat demo --clients 4 --threads 8 --orders 10000 -o crowd && lat stats crowd")]
+pub struct DemoArgs {
+    /// Folder to write the recording into [default: lateralis-demo, with a number if taken]
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub size: Size,
+    /// Print the summary as one line of JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Records the demonstration and shows what it did.
+pub fn run(args: DemoArgs) -> Result<ExitStatus, CliError> {
+    let output = args.output.unwrap_or_else(|| free_name("demo"));
+    let summary = record(&output, args.size, args.json)?;
+    if args.json {
+        recording_summary::print(&output, &summary.report, true, false)?;
+    } else {
+        let recording = Recording::open(&output)?;
+        let statistics = Statistics::of(&recording);
+        output::print(&page(&output, args.size, &summary, &statistics))?;
+    }
+    let well = summary.exit_status == Some(0) && summary.report.problems.is_empty();
+    Ok(if well { ExitStatus::Fine } else { ExitStatus::Problems })
+}
+
+fn record(output: &Path, size: Size, quiet: bool) -> Result<Summary, CliError> {
+    let client = DEMO_CLIENT.install()?;
+    let own = std::env::current_exe().map_err(|cause| {
+        CliError::new("cannot find the program file of lat", "", cause.to_string())
+    })?;
+    let mut command: Vec<OsString> = vec![own.into(), "demo-warehouse".into(), client.into()];
+    let sizes = [
+        ("--clients", size.clients),
+        ("--threads", size.threads),
+        ("--orders", size.orders),
+        ("--workers", size.workers),
+    ];
+    for (option, value) in sizes {
+        command.extend([option.into(), value.to_string().into()]);
+    }
+    let mut session = Session::new(RecordOptions::new(output))?;
+    session.launch(&command, &[])?;
+    let mut line = StatusLine::new(quiet);
+    Ok(session.run(&mut |now| line.show(&status_line::progress(now)))?)
+}
+
+/// The page: what ran, what it did, where to go from here.
+fn page(folder: &Path, size: Size, summary: &Summary, statistics: &Statistics) -> String {
+    let report = &summary.report;
+    let orders = u64::from(size.clients) * u64::from(size.threads) * u64::from(size.orders);
+    let mut text = format!(
+        "A warehouse (Rust) with {} answers {} from {} (C) with {} each.\n\n",
+        values::counted(size.workers.into(), "worker"),
+        values::counted(orders, "order"),
+        values::counted(size.clients.into(), "client"),
+        values::counted(size.threads.into(), "thread"),
+    );
+    let _ = write!(text, "{}", recording_summary::facts(folder, report));
+    let _ = write!(text, "\nhow long\n{}", spans(statistics));
+    let _ = write!(text, "\nwhat went from process to process\n{}", messages(statistics));
+    let _ = write!(text, "\npromises of the schema\n{}", budgets(statistics));
+    let ctf = folder.join("ctf");
+    let (folder, ctf) = (folder.display().to_string(), ctf.display().to_string());
+    text.push_str("\nnext\n");
+    for (command, what) in [
+        (format!("lat stats {folder}"), "everything counted and timed"),
+        (format!("lat print {folder}"), "every event, one line each"),
+        (format!("babeltrace2 {ctf}"), "the same trace in another reader"),
+    ] {
+        let width = "babeltrace2 ".len() + ctf.chars().count();
+        let _ = writeln!(text, "  {command:<width$}  {what}");
+    }
+    text
+}
+
+fn spans(statistics: &Statistics) -> String {
+    let mut table = Table::new(&[
+        ("span", Align::Left),
+        ("count", Align::Right),
+        ("median", Align::Right),
+        ("p99", Align::Right),
+        ("longest", Align::Right),
+    ]);
+    for span in &statistics.spans {
+        let Some(durations) = &span.durations else { continue };
+        table.row([
+            span.name.clone(),
+            values::count(durations.count),
+            values::time(durations.median),
+            values::time(durations.p99),
+            values::time(durations.max),
+        ]);
+    }
+    table.render()
+}
+
+/// Sent and received, by the names that the schema gives the two sides.
+fn messages(statistics: &Statistics) -> String {
+    let count = |class: &str| statistics.classes.get(class).map_or(0, |tally| tally.count);
+    let mut table =
+        Table::new(&[("message", Align::Left), ("sent", Align::Right), ("received", Align::Right)]);
+    for (name, sent, received) in [
+        ("order", "client:SEND", "warehouse:RECEIVE"),
+        ("answer", "warehouse:SEND", "client:RECEIVE"),
+    ] {
+        table.row([name.into(), values::count(count(sent)), values::count(count(received))]);
+    }
+    table.render()
+}
+
+fn budgets(statistics: &Statistics) -> String {
+    let mut text = String::new();
+    for budget in &statistics.budgets {
+        let verdict = match budget.kept {
+            Some(true) => "kept",
+            Some(false) => "NOT KEPT",
+            None => "not measured",
+        };
+        let measured = budget.measured_ns.map(values::time).unwrap_or_default();
+        let _ = writeln!(text, "  {:<24} {measured:>8}  {verdict}", budget.text);
+    }
+    text
+}

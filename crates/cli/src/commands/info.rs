@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `lat info`: what is in a trace.
+
+mod facts;
+mod page;
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::error::CliError;
+use crate::exit::ExitStatus;
+use crate::output;
+use crate::recording::Recording;
+use facts::Facts;
+
+/// Options of `lat info`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  lat info demo\n  lat info demo --json | jq .losses\n  \
+    lat info lttng-traces/auto-20261121/kernel\n\n\
+    Exit code 1: something in the trace is damaged. Losses are printed, but are no damage.")]
+pub struct InfoArgs {
+    /// A recording, or a directory with a CTF trace
+    #[arg(value_name = "TRACE")]
+    pub trace: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Prints what a trace holds: streams, events, clocks, processes, losses,
+/// damage. Reads all events once.
+pub fn run(args: InfoArgs) -> Result<ExitStatus, CliError> {
+    let recording = Recording::open(&args.trace)?;
+    let facts = Facts::of(&recording);
+    if args.json {
+        output::print_json(&facts.to_json(&recording))?;
+    } else {
+        output::print(&page::render(&recording, &facts))?;
+    }
+    let fine = facts.damage.is_empty() && recording.reader.diagnostics().is_empty();
+    Ok(if fine { ExitStatus::Fine } else { ExitStatus::Problems })
+}

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What `lat info` says, before it is said.
+
+use std::collections::BTreeMap;
+
+use lateralis_analysis::{LossTotal, Tally, total_by_cause, total_by_stream};
+use lateralis_model::{Damage, Event};
+use lateralis_units::Nanos;
+use serde_json::{Value, json};
+
+use crate::recording::Recording;
+
+/// One stream.
+#[derive(Debug, Default)]
+pub struct StreamFacts {
+    /// Its events.
+    pub events: Tally,
+    /// Bytes of its packets.
+    pub bytes: u64,
+}
+
+/// One process that the trace names.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct ProcessFacts {
+    /// The process that made it.
+    pub parent_pid: Option<u32>,
+    /// Its name.
+    pub name: String,
+    /// Threads that wrote events.
+    pub threads: BTreeMap<u32, ThreadFacts>,
+}
+
+/// One thread that wrote.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct ThreadFacts {
+    /// Its name, where the trace tells.
+    pub name: String,
+    /// Events it wrote, bookkeeping not counted.
+    pub events: u64,
+}
+
+/// Everything `lat info` says.
+#[derive(Debug, Default)]
+pub struct Facts {
+    /// All events.
+    pub total: Tally,
+    /// Events of the tracer about itself, in `total` too.
+    pub internal: u64,
+    /// By stream.
+    pub streams: Vec<StreamFacts>,
+    /// By name.
+    pub classes: BTreeMap<String, Tally>,
+    /// By process id.
+    pub processes: BTreeMap<u32, ProcessFacts>,
+    /// Losses by cause.
+    pub losses: Vec<LossTotal>,
+    /// Losses by stream and cause.
+    pub stream_losses: Vec<LossTotal>,
+    /// What cannot be read.
+    pub damage: Vec<Damage>,
+}
+
+impl Facts {
+    /// Reads all events.
+    ///
+    /// Cost: one pass; memory by classes, streams and threads, not by events.
+    pub fn of(recording: &Recording) -> Self {
+        let reader = &recording.reader;
+        let trace = reader.trace();
+        let mut facts = Self {
+            losses: total_by_cause(reader.losses()),
+            stream_losses: total_by_stream(reader.losses()),
+            ..Self::default()
+        };
+        let mut inside = Vec::new();
+        let mut classes: Vec<Vec<Tally>> = trace
+            .stream_classes
+            .iter()
+            .map(|stream| vec![Tally::default(); stream.event_classes.len()])
+            .collect();
+        // Counts need no order of time, so streams are read one by one.
+        for index in 0..reader.streams().len() {
+            let stream = lateralis_model::StreamIndex(index as u32);
+            let mut cursor = reader.cursor(stream);
+            let mut of_stream = StreamFacts::default();
+            while cursor.advance() {
+                let event = cursor.event();
+                of_stream.events.add(event.time);
+                let class = event.class_index as usize;
+                classes[event.stream_class_index as usize][class].add(event.time);
+                facts.thread(&event);
+            }
+            let packets = &reader.streams()[index].packets;
+            of_stream.bytes = packets.iter().map(|found| found.packet.size_bytes).sum();
+            inside.extend(cursor.damage().iter().cloned());
+            facts.streams.push(of_stream);
+        }
+        for (stream, tallies) in trace.stream_classes.iter().zip(&classes) {
+            for (class, tally) in stream.event_classes.iter().zip(tallies) {
+                facts.class(&class.name, tally);
+            }
+        }
+        facts.damage = recording.all_damage(inside.iter()).into_iter().cloned().collect();
+        facts
+    }
+
+    fn class(&mut self, name: &str, tally: &Tally) {
+        if tally.count == 0 {
+            return;
+        }
+        if name.starts_with("lateralis:") {
+            self.internal += tally.count;
+        }
+        for sum in [&mut self.total, self.classes.entry(name.to_owned()).or_default()] {
+            sum.count += tally.count;
+            sum.first = sum.first.into_iter().chain(tally.first).min();
+            sum.last = sum.last.max(tally.last);
+        }
+    }
+
+    fn thread(&mut self, event: &Event<'_>) {
+        let number = |name| {
+            let value = event.payload()?.get(name)?.as_u64()?;
+            u32::try_from(value).ok()
+        };
+        let text = |name| Some(event.payload()?.get(name)?.as_text()?.into_owned());
+        match event.class.name.as_str() {
+            "lateralis:PROCESS" => {
+                let Some(pid) = number("pid") else { return };
+                let process = self.processes.entry(pid).or_default();
+                process.parent_pid = number("parent_pid");
+                process.name = text("name").unwrap_or_default();
+            }
+            "lateralis:THREAD_NAME" => {
+                let (Some(pid), Some(tid)) = (number("pid"), number("tid")) else {
+                    return;
+                };
+                let thread = self.processes.entry(pid).or_default().threads.entry(tid).or_default();
+                thread.name = text("name").unwrap_or_default();
+            }
+            name if !name.starts_with("lateralis:") => {
+                if let Some(writer) = event.writer {
+                    let process = self.processes.entry(writer.pid).or_default();
+                    process.threads.entry(writer.tid).or_default().events += 1;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The same as JSON; times in nanoseconds, sizes in bytes.
+    pub fn to_json(&self, recording: &Recording) -> Value {
+        let reader = &recording.reader;
+        let trace = reader.trace();
+        let nanos = |time: Option<Nanos>| time.map(|time| time.0);
+        let streams: Vec<Value> = reader
+            .streams()
+            .iter()
+            .zip(&self.streams)
+            .map(|(stream, facts)| {
+                json!({
+                    "name": stream.name,
+                    "class": trace.stream_classes[stream.class as usize].id,
+                    "id": stream.id,
+                    "cpu": stream.packets.first().and_then(|p| p.packet.cpu).map(|cpu| cpu.0),
+                    "packets": stream.packets.len(),
+                    "bytes": facts.bytes,
+                    "events": facts.events.count,
+                    "first_ns": nanos(facts.events.first),
+                    "last_ns": nanos(facts.events.last),
+                })
+            })
+            .collect();
+        let events: Vec<Value> = self
+            .classes
+            .iter()
+            .map(|(name, tally)| {
+                json!({
+                    "name": name,
+                    "count": tally.count,
+                    "first_ns": nanos(tally.first),
+                    "last_ns": nanos(tally.last),
+                })
+            })
+            .collect();
+        let clocks: Vec<Value> = trace
+            .clocks
+            .iter()
+            .map(|clock| {
+                json!({
+                    "name": clock.name,
+                    "description": clock.description,
+                    "frequency_hz": clock.frequency(),
+                    "precision_ticks": clock.precision,
+                    "offset_s": clock.offset_seconds(),
+                    "offset_ticks": clock.offset_ticks(),
+                    "unix_epoch": clock.unix_epoch,
+                })
+            })
+            .collect();
+        json!({
+            "trace": recording.path.display().to_string(),
+            "format": format!("ctf-{}", if reader.trace_class().major_version == 2 { "2" } else { "1.8" }),
+            "uuid": trace.uuid.map(|uuid| uuid.to_string()),
+            "environment": environment(recording),
+            "clocks": clocks,
+            "events_total": self.total.count,
+            "events_internal": self.internal,
+            "first_ns": nanos(self.total.first),
+            "last_ns": nanos(self.total.last),
+            "streams": streams,
+            "events": events,
+            "processes": self.processes_json(),
+            "losses": self.stream_losses.iter().map(|total| loss(recording, total)).collect::<Vec<_>>(),
+            "damage": self.damage.iter().map(damage).collect::<Vec<_>>(),
+            "metadata_faults": reader.diagnostics().iter().map(ToString::to_string).collect::<Vec<_>>(),
+        })
+    }
+
+    fn processes_json(&self) -> Vec<Value> {
+        let threads = |process: &ProcessFacts| -> Vec<Value> {
+            let thread = |(tid, thread): (&u32, &ThreadFacts)| {
+                let name = &thread.name;
+                json!({ "tid": tid, "name": name, "events": thread.events })
+            };
+            process.threads.iter().map(thread).collect()
+        };
+        let process = |(pid, process): (&u32, &ProcessFacts)| {
+            json!({
+                "pid": pid,
+                "parent_pid": process.parent_pid,
+                "name": process.name,
+                "threads": threads(process),
+            })
+        };
+        self.processes.iter().map(process).collect()
+    }
+}
+
+/// The environment without the texts of schemas, which are long.
+pub fn environment(recording: &Recording) -> BTreeMap<String, Value> {
+    let entries = recording.reader.trace().environment.iter();
+    let short = entries.filter(|(name, _)| !name.starts_with("lateralis_schema_"));
+    short
+        .map(|(name, value)| {
+            let value = match value {
+                lateralis_model::EnvValue::Text(text) => json!(text),
+                lateralis_model::EnvValue::Integer(number) => match i64::try_from(*number) {
+                    Ok(number) => json!(number),
+                    Err(_) => json!(number.to_string()),
+                },
+            };
+            (name.clone(), value)
+        })
+        .collect()
+}
+
+fn loss(recording: &Recording, total: &LossTotal) -> Value {
+    let stream = total.stream.and_then(|index| recording.reader.streams().get(index.0 as usize));
+    json!({
+        "stream": stream.map(|stream| stream.name.as_str()),
+        "cause": total.cause.name(),
+        "count": total.count,
+        "is_lower_bound": total.is_lower_bound,
+        "from_ns": total.interval.begin.map(|time| time.0),
+        "to_ns": total.interval.end.map(|time| time.0),
+    })
+}
+
+fn damage(damage: &Damage) -> Value {
+    json!({
+        "file": damage.file,
+        "begin_bytes": damage.begin_bytes,
+        "end_bytes": damage.end_bytes,
+        "reason": damage.reason.to_string(),
+        "from_ns": damage.interval.begin.map(|time| time.0),
+        "to_ns": damage.interval.end.map(|time| time.0),
+    })
+}

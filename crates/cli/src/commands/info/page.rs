@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `lat info` as a page for people.
+
+use lateralis_analysis::{LossTotal, Tally};
+use lateralis_model::{EnvValue, LossCause};
+use lateralis_units::Nanos;
+
+use super::facts::Facts;
+use crate::date;
+use crate::recording::Recording;
+use crate::table::{Align, Table};
+use crate::values;
+
+/// Rows of a list before it is cut short; `--json` has all.
+const ROWS: usize = 40;
+
+/// The whole page.
+pub fn render(recording: &Recording, facts: &Facts) -> String {
+    let mut page = head(recording, facts);
+    streams(&mut page, recording, facts);
+    events(&mut page, facts);
+    processes(&mut page, facts);
+    losses(&mut page, recording, facts);
+    damage(&mut page, recording, facts);
+    page
+}
+
+fn line(page: &mut String, name: &str, text: &str) {
+    page.push_str(&format!("{name:<12}{text}\n"));
+}
+
+fn head(recording: &Recording, facts: &Facts) -> String {
+    let reader = &recording.reader;
+    let trace = reader.trace();
+    let mut page = String::new();
+    line(&mut page, "trace", &recording.path.display().to_string());
+    let version = if reader.trace_class().major_version == 2 { "CTF 2" } else { "CTF 1.8" };
+    let text = |name| trace.env(name).and_then(EnvValue::as_text);
+    let writer = text("tracer_name").map_or(String::new(), |name| format!(", written by {name}"));
+    line(&mut page, "format", &format!("{version}{writer}"));
+    if let Some(host) = text("hostname").or_else(|| text("host")) {
+        line(&mut page, "machine", host);
+    }
+    if let (Some(first), Some(last)) = (facts.total.first, facts.total.last) {
+        let length = values::time(last.since(first).max(0) as u64);
+        if has_time(recording) {
+            line(
+                &mut page,
+                "time",
+                &format!("{} to {}, {length}", date::text(first), date::text(last)),
+            );
+        }
+    }
+    for clock in &trace.clocks {
+        let precision = match clock.precision {
+            0 => String::new(),
+            ticks => {
+                let nanos = u128::from(ticks) * 1_000_000_000 / u128::from(clock.frequency());
+                format!(", known to {}", values::time(u64::try_from(nanos).unwrap_or(u64::MAX)))
+            }
+        };
+        let megahertz = clock.frequency() as f64 / 1e6;
+        line(&mut page, "clock", &format!("{}, {megahertz:.3} MHz{precision}", clock.name));
+    }
+    let bytes: u64 = facts.streams.iter().map(|stream| stream.bytes).sum();
+    let packets: usize = reader.streams().iter().map(|stream| stream.packets.len()).sum();
+    line(
+        &mut page,
+        "events",
+        &format!(
+            "{} ({} of them the tracer's own), {}, {}, {}",
+            values::count(facts.total.count),
+            values::count(facts.internal),
+            values::counted(reader.streams().len() as u64, "stream"),
+            values::counted(packets as u64, "packet"),
+            values::bytes(bytes),
+        ),
+    );
+    recorded(&mut page, recording);
+    line(&mut page, "lost", &lost(&facts.losses));
+    line(
+        &mut page,
+        "damage",
+        &match facts.damage.len() {
+            0 => "none".to_owned(),
+            count => values::counted(count as u64, "place"),
+        },
+    );
+    page
+}
+
+/// What the recorder itself reported.
+fn recorded(page: &mut String, recording: &Recording) {
+    let Some(report) = &recording.report else { return };
+    if report["complete"].as_bool() == Some(false) {
+        line(page, "recording", "not complete: it is still going on, or was interrupted");
+    }
+    let words = |key: &serde_json::Value| -> Vec<String> {
+        let words = key.as_array().into_iter().flatten();
+        words.filter_map(|word| word.as_str().map(str::to_owned)).collect()
+    };
+    let command = words(&report["command"]["arguments"]).join(" ");
+    if !command.is_empty() {
+        line(page, "command", &command);
+    }
+    for problem in words(&report["problems"]).iter().take(ROWS) {
+        line(page, "problem", problem);
+    }
+}
+
+fn has_time(recording: &Recording) -> bool {
+    recording.reader.trace().stream_classes.iter().any(|class| class.clock.is_some())
+}
+
+/// `none`, or `at least 12 (full), 3 packets`.
+fn lost(totals: &[LossTotal]) -> String {
+    if totals.is_empty() {
+        return "none that was counted".to_owned();
+    }
+    let part = |total: &LossTotal| {
+        let least = if total.is_lower_bound { "at least " } else { "" };
+        match total.cause {
+            LossCause::Packets => {
+                let packets = values::counted(total.count, "packet");
+                format!("{least}{packets} with an unknown number of events")
+            }
+            cause => format!("{least}{} ({cause})", values::counted(total.count, "event")),
+        }
+    };
+    totals.iter().map(part).collect::<Vec<_>>().join(", ")
+}
+
+fn section(page: &mut String, title: &str, table: &Table, hidden: usize) {
+    if table.is_empty() {
+        return;
+    }
+    page.push_str(&format!("\n{title}\n{}", table.render()));
+    if hidden > 0 {
+        page.push_str(&format!("  … {} more, all with --json\n", values::count(hidden as u64)));
+    }
+}
+
+fn streams(page: &mut String, recording: &Recording, facts: &Facts) {
+    use Align::{Left, Right};
+    let mut table = Table::new(&[
+        ("name", Left),
+        ("cpu", Right),
+        ("packets", Right),
+        ("size", Right),
+        ("events", Right),
+        ("lost", Right),
+    ]);
+    let streams = recording.reader.streams();
+    for (index, (stream, facts_of)) in streams.iter().zip(&facts.streams).enumerate().take(ROWS) {
+        let of_stream = facts.stream_losses.iter().filter(|total| {
+            total.stream.is_some_and(|stream| stream.0 as usize == index)
+                && total.cause != LossCause::Packets
+        });
+        let cpu = stream.packets.first().and_then(|found| found.packet.cpu);
+        table.row([
+            stream.name.clone(),
+            cpu.map_or(String::new(), |cpu| cpu.0.to_string()),
+            values::count(stream.packets.len() as u64),
+            values::bytes(facts_of.bytes),
+            values::count(facts_of.events.count),
+            values::count(of_stream.fold(0, |sum, total| total.count.saturating_add(sum))),
+        ]);
+    }
+    section(page, "streams", &table, streams.len().saturating_sub(ROWS));
+}
+
+fn events(page: &mut String, facts: &Facts) {
+    let mut table =
+        Table::new(&[("name", Align::Left), ("count", Align::Right), ("rate", Align::Right)]);
+    let over = facts.total.span_nanos();
+    let mut classes: Vec<(&String, &Tally)> = facts.classes.iter().collect();
+    classes.sort_by_key(|(name, tally)| (std::cmp::Reverse(tally.count), name.as_str()));
+    for (name, tally) in classes.iter().take(ROWS) {
+        let name = if name.is_empty() { "(no name)" } else { name.as_str() };
+        let rate = tally.rate(over).map_or(String::new(), values::rate);
+        table.row([name.to_owned(), values::count(tally.count), rate]);
+    }
+    section(page, "events", &table, classes.len().saturating_sub(ROWS));
+}
+
+fn processes(page: &mut String, facts: &Facts) {
+    use Align::{Left, Right};
+    let mut table = Table::new(&[
+        ("pid", Right),
+        ("parent", Right),
+        ("name", Left),
+        ("threads", Right),
+        ("events", Right),
+    ]);
+    for (pid, process) in facts.processes.iter().take(ROWS) {
+        table.row([
+            pid.to_string(),
+            process.parent_pid.map_or(String::new(), |pid| pid.to_string()),
+            process.name.clone(),
+            values::count(process.threads.len() as u64),
+            values::count(process.threads.values().map(|thread| thread.events).sum()),
+        ]);
+    }
+    section(page, "processes", &table, facts.processes.len().saturating_sub(ROWS));
+}
+
+fn losses(page: &mut String, recording: &Recording, facts: &Facts) {
+    use Align::{Left, Right};
+    let mut table = Table::new(&[
+        ("stream", Left),
+        ("cause", Left),
+        ("count", Right),
+        ("from", Left),
+        ("to", Left),
+    ]);
+    let time = |time: Option<Nanos>| time.map_or("?".to_owned(), date::text);
+    for total in facts.stream_losses.iter().take(ROWS) {
+        let streams = recording.reader.streams();
+        let stream = total.stream.and_then(|index| streams.get(index.0 as usize));
+        table.row([
+            stream.map_or(String::new(), |stream| stream.name.clone()),
+            total.cause.to_string(),
+            values::count(total.count),
+            time(total.interval.begin),
+            time(total.interval.end),
+        ]);
+    }
+    section(page, "losses", &table, facts.stream_losses.len().saturating_sub(ROWS));
+}
+
+fn damage(page: &mut String, recording: &Recording, facts: &Facts) {
+    let mut table =
+        Table::new(&[("file", Align::Left), ("bytes", Align::Left), ("what", Align::Left)]);
+    for damage in facts.damage.iter().take(ROWS) {
+        table.row([
+            damage.file.clone(),
+            format!("{}..{}", damage.begin_bytes, damage.end_bytes),
+            damage.reason.to_string(),
+        ]);
+    }
+    section(page, "damage", &table, facts.damage.len().saturating_sub(ROWS));
+    let diagnostics = recording.reader.diagnostics();
+    let mut table = Table::new(&[("line", Align::Right), ("what", Align::Left)]);
+    for fault in diagnostics.iter().take(ROWS) {
+        let line = if fault.line == 0 { String::new() } else { fault.line.to_string() };
+        table.row([line, fault.message.clone()]);
+    }
+    section(page, "faults of the metadata", &table, diagnostics.len().saturating_sub(ROWS));
+    for name in &recording.meanings.unreadable {
+        page.push_str(&format!(
+            "\nthe schema in {name} does not compile: its events have no meaning\n"
+        ));
+    }
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! One file per command: its options, and what it does with them.
+
+pub mod completions;
+pub mod control;
+pub mod demo;
+pub mod info;
+pub mod list;
+pub mod man;
+mod overview;
+pub mod pleco;
+pub mod print;
+pub mod record;
+mod recording_summary;
+pub mod stats;
+
+use crate::args::{Cli, Command};
+use crate::error::CliError;
+use crate::exit::ExitStatus;
+
+/// Runs the command that was asked for.
+pub fn run(cli: Cli) -> Result<ExitStatus, CliError> {
+    match cli.command {
+        None => overview::run(),
+        Some(Command::Record(args)) => record::run(*args),
+        Some(Command::List(args)) => list::run(args),
+        Some(Command::Enable(args)) => control::switch(args, true),
+        Some(Command::Disable(args)) => control::switch(args, false),
+        Some(Command::Start(args)) => control::start(args),
+        Some(Command::Stop(args)) => control::stop(args),
+        Some(Command::Flush(args)) => control::flush(args),
+        Some(Command::Snapshot(args)) => control::snapshot(args),
+        Some(Command::Recover(args)) => control::recover(args),
+        Some(Command::Info(args)) => info::run(args),
+        Some(Command::Print(args)) => print::run(args),
+        Some(Command::Stats(args)) => stats::run(args),
+        Some(Command::Demo(args)) => demo::run(args),
+        Some(Command::Pleco(args)) => pleco::run(args),
+        Some(Command::Man(args)) => man::run(args),
+        Some(Command::Completions(args)) => completions::run(args),
+        Some(Command::DemoWarehouse(args)) => demo::warehouse::run(args),
+        Some(Command::Reference) => crate::reference::run(),
+    }
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `lat pleco`: the schema compiler, the same as the command `pleco`.
+
+use crate::error::CliError;
+use crate::exit::ExitStatus;
+use clap::Args;
+use std::ffi::OsString;
+
+/// Arguments of `lat pleco`, which parses them itself.
+#[derive(Debug, Args)]
+#[command(
+    disable_help_flag = true,
+    disable_version_flag = true,
+    after_help = "Examples:
+  lat pleco gen app.pleco --c app.h       C functions, one for each event
+  lat pleco fmt app.pleco                 format in place
+  lat pleco check OLD.pleco NEW.pleco     can old traces and programs be used further?
+
+`lat pleco help` shows all outputs. The same as the separate command `pleco`."
+)]
+pub struct PlecoArgs {
+    /// gen, fmt, check or help, and their arguments
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGS")]
+    pub arguments: Vec<OsString>,
+}
+
+/// Hands over to the compiler.
+pub fn run(args: PlecoArgs) -> Result<ExitStatus, CliError> {
+    Ok(ExitStatus::Given(lateralis_pleco::command::main("lat pleco", args.arguments.into_iter())))
+}

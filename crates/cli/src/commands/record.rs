@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `lat record`: a program's events into a recording.
+
+use crate::commands::recording_summary;
+use crate::embedded;
+use crate::error::CliError;
+use crate::exit::ExitStatus;
+use crate::status_line::{self, StatusLine};
+use crate::values;
+use clap::{ArgGroup, Args, ValueEnum};
+use lateralis_recorder::linux::Session;
+use lateralis_recorder::{CtfVersion, Patterns, Progress, RecordOptions};
+use lateralis_ring::RingMode;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Options of `lat record`.
+#[derive(Debug, Args)]
+#[command(
+    group = ArgGroup::new("target").required(true).args(["command", "attach"]),
+    after_help = "Examples:
+  lat record -- ./server --port 80        a program with a schema, its children included
+  lat record --with mutex,io -- redis-server
+                                          a program that nobody instrumented
+  lat record --attach 1234 --duration 10s a running program
+  lat record --mode overwrite -- ./server keep only the newest events
+
+The program's output and exit status stay as they are: lat returns the program's exit status,
+128 + N if signal N ended it, and 2 with an error message if it could not be started. With --json
+the last line on standard output is a JSON object with both, the recording and the exit status."
+)]
+pub struct RecordArgs {
+    /// Folder to write the recording into [default: lateralis-PROGRAM, with a number if taken]
+    #[arg(short, long, value_name = "DIR", env = "LATERALIS_OUTPUT")]
+    pub output: Option<PathBuf>,
+    /// Record what an unmodified program does, too
+    #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',')]
+    pub with: Vec<With>,
+    /// Record these events only: SUBSYSTEM:EVENT or SUBSYSTEM, with * and ?
+    #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
+    pub enable: Vec<String>,
+    /// Do not record these events
+    #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
+    pub disable: Vec<String>,
+    /// Memory of each ring; there is one per CPU
+    #[arg(long, value_name = "SIZE", default_value = "4M", value_parser = values::parse_bytes,
+        env = "LATERALIS_BUFFER")]
+    pub buffer: u64,
+    /// Size of a packet, the unit of writing
+    #[arg(long, value_name = "SIZE", default_value = "64K", value_parser = values::parse_bytes,
+        env = "LATERALIS_PACKET")]
+    pub packet: u64,
+    /// What to do when a ring is full
+    #[arg(long, value_enum, default_value_t = Mode::Discard, env = "LATERALIS_MODE")]
+    pub mode: Mode,
+    /// Write CTF 2 metadata instead of CTF 1.8
+    #[arg(long)]
+    pub ctf2: bool,
+    /// Stop after this time
+    #[arg(long, value_name = "TIME", value_parser = values::parse_time)]
+    pub duration: Option<Duration>,
+    /// Stop when the recording has this size
+    #[arg(long, value_name = "SIZE", value_parser = values::parse_bytes)]
+    pub max_size: Option<u64>,
+    /// Go on until all processes that the program started have ended
+    #[arg(long)]
+    pub follow: bool,
+    /// Record a running program
+    #[arg(long, value_name = "PID", conflicts_with = "with")]
+    pub attach: Option<u32>,
+    /// Print the summary as one line of JSON on standard output
+    #[arg(long)]
+    pub json: bool,
+    /// Print nothing of our own but errors
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// The program and its arguments
+    #[arg(last = true, value_name = "CMD")]
+    pub command: Vec<OsString>,
+}
+
+/// Events of calls that any program makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum With {
+    /// Mutexes, read-write locks, condition variables
+    Mutex,
+    /// Memory taken and given back
+    Malloc,
+    /// Reading and writing of files and sockets
+    Io,
+    /// Threads that start and end
+    Thread,
+}
+
+/// What to do when a ring is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Mode {
+    /// Keep what is there; count what is lost
+    Discard,
+    /// Keep the newest events, read them at the end
+    Overwrite,
+}
+
+impl With {
+    const ALL: [With; 4] = [With::Mutex, With::Malloc, With::Io, With::Thread];
+
+    /// The subsystem of the library's schema (`tracer/preload/preload.pleco`).
+    fn subsystem(self) -> &'static str {
+        match self {
+            With::Mutex => "mutex",
+            With::Malloc => "malloc",
+            With::Io => "io",
+            With::Thread => "thread",
+        }
+    }
+}
+
+/// Records until the program has ended.
+pub fn run(args: RecordArgs) -> Result<ExitStatus, CliError> {
+    let options = options(&args)?;
+    let output = options.output.clone();
+    let mut environment = Vec::new();
+    if !args.with.is_empty() {
+        environment.push(("LD_PRELOAD".into(), preload()?.into_os_string()));
+    }
+    let mut session = Session::new(options)?;
+    let begun = match args.attach {
+        Some(pid) => session.attach(pid),
+        None => session.launch(&args.command, &environment).map(drop),
+    };
+    if let Err(error) = begun {
+        drop(session);
+        remove_unused(&output);
+        return Err(error.into());
+    }
+    if let (Some(pid), None, false) = (args.attach, args.duration, args.quiet) {
+        eprintln!("recording {pid}; Ctrl-C ends it");
+    }
+    let mut line = StatusLine::new(args.quiet || args.json);
+    let summary = session.run(&mut |now: &Progress| {
+        line.show(&status_line::progress(now));
+    })?;
+    line.clear();
+    recording_summary::print(&output, &summary.report, args.json, args.quiet)?;
+    Ok(match summary.exit_status {
+        // A shell's exit status fits in a byte; 128 + signal does, too.
+        Some(status) => ExitStatus::Program(status as u8),
+        None if summary.report.problems.is_empty() => ExitStatus::Fine,
+        None => ExitStatus::Problems,
+    })
+}
+
+/// Takes away the recording of a program that never ran: only what belongs to a
+/// recording, and the folder only if nothing else is in it.
+fn remove_unused(output: &Path) {
+    // What cannot be removed says `"complete": false` of itself.
+    let _ = std::fs::remove_dir_all(output.join("ctf"));
+    let _ = std::fs::remove_file(output.join("report.json"));
+    let _ = std::fs::remove_dir(output);
+}
+
+/// The path of the preload library, which has to survive `LD_PRELOAD`'s syntax.
+pub fn preload() -> Result<PathBuf, CliError> {
+    let path = embedded::PRELOAD.install()?;
+    if path.as_os_str().as_encoded_bytes().iter().any(|byte| b" :".contains(byte)) {
+        return Err(CliError::new(
+            "cannot preload a library from a folder with blanks or colons in its name",
+            path.display().to_string(),
+            "set XDG_CACHE_HOME to another folder",
+        ));
+    }
+    Ok(path)
+}
+
+/// The events to record. Without `--enable`, all of the program's own; of the
+/// library's, those that `--with` names.
+pub fn patterns(
+    enable: &[String],
+    disable: &[String],
+    with: &[With],
+) -> Result<Patterns, CliError> {
+    let mut list: Vec<String> = enable.to_vec();
+    if enable.is_empty() {
+        list.push("*".into());
+        if !with.is_empty() {
+            let others = With::ALL.into_iter().filter(|what| !with.contains(what));
+            list.extend(others.map(|what| format!("!{}", what.subsystem())));
+        }
+    } else {
+        list.extend(with.iter().map(|what| what.subsystem().to_string()));
+    }
+    list.extend(disable.iter().map(|pattern| format!("!{}", pattern.trim_start_matches('!'))));
+    Ok(Patterns::parse(&list.join(",")).map_err(lateralis_recorder::Error::from)?)
+}
+
+fn options(args: &RecordArgs) -> Result<RecordOptions, CliError> {
+    let output = match &args.output {
+        Some(output) => output.clone(),
+        None => free_name(&program_name(args.command.first())),
+    };
+    let mut options = RecordOptions::new(output);
+    options.buffer_bytes = args.buffer;
+    options.packet_bytes = args.packet;
+    options.mode = match args.mode {
+        Mode::Discard => RingMode::Discard,
+        Mode::Overwrite => RingMode::Overwrite,
+    };
+    options.enable = patterns(&args.enable, &args.disable, &args.with)?;
+    options.ctf_version = if args.ctf2 { CtfVersion::Ctf2 } else { CtfVersion::Ctf1 };
+    options.duration = args.duration;
+    options.max_disk_bytes = args.max_size;
+    options.follow = args.follow;
+    Ok(options)
+}
+
+/// File name of the program, for the name of the recording.
+fn program_name(program: Option<&OsString>) -> String {
+    let name = program.and_then(|path| Path::new(path).file_name());
+    name.map_or("attached".into(), |name| name.to_string_lossy().into_owned())
+}
+
+/// `lateralis-NAME` in the current folder, or with the first free number.
+pub fn free_name(name: &str) -> PathBuf {
+    let name = format!("lateralis-{name}");
+    let numbered = (2..).map(|number| PathBuf::from(format!("{name}-{number}")));
+    let mut names = std::iter::once(PathBuf::from(&name)).chain(numbered);
+    names.find(|name| !name.exists()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(enable: &[&str], disable: &[&str], with: &[With]) -> String {
+        let own = |list: &[&str]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
+        patterns(&own(enable), &own(disable), with).expect("good patterns").to_string()
+    }
+
+    #[test]
+    fn everything_is_recorded_unless_something_is_named() {
+        assert_eq!(list(&[], &[], &[]), "*");
+        assert_eq!(list(&["a:B"], &[], &[]), "a:B");
+        assert_eq!(list(&[], &["a:B"], &[]), "*,!a:B");
+    }
+
+    #[test]
+    fn of_the_library_only_what_was_asked_for_is_recorded() {
+        assert_eq!(list(&[], &[], &[With::Mutex, With::Io]), "*,!malloc,!thread");
+        assert_eq!(list(&["a"], &[], &[With::Io]), "a,io");
+    }
+
+    #[test]
+    fn default_names_come_from_the_program() {
+        let name = program_name(Some(&OsString::from("/usr/bin/no such program")));
+        assert_eq!(free_name(&name), PathBuf::from("lateralis-no such program"));
+        assert_eq!(program_name(None), "attached");
+    }
+}

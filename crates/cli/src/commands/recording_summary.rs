@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What is said when a recording has been made.
+
+use crate::error::CliError;
+use crate::output;
+use crate::values;
+use lateralis_recorder::report::{Losses, Report};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::path::Path;
+
+/// The summary for people: what there is, what is missing, what to do next.
+pub fn text(folder: &Path, report: &Report) -> String {
+    let mut text = facts(folder, report);
+    let _ = writeln!(text, "next      {}", next(folder, report));
+    text
+}
+
+/// What there is, and what is missing.
+pub fn facts(folder: &Path, report: &Report) -> String {
+    let totals = &report.totals;
+    let mut text = format!(
+        "recorded  {} of {} in {}, {}: {}\n",
+        values::counted(totals.events, "event"),
+        values::counted(report.processes.len() as u64, "process"),
+        values::time(report.throughput.elapsed_ns),
+        values::bytes(totals.bytes),
+        folder.display(),
+    );
+    let _ = writeln!(text, "lost      {}", losses(report));
+    for problem in &report.problems {
+        let _ = writeln!(text, "problem   {problem}");
+    }
+    text
+}
+
+/// The summary as one JSON object; everything else is in the recording's
+/// `report.json`, whose path is in it.
+pub fn json(folder: &Path, report: &Report) -> Value {
+    json!({
+        "recording": folder,
+        "report": folder.join("report.json"),
+        "exit_status": report.command.as_ref().and_then(|command| command.exit_status),
+        "processes": report.processes.len(),
+        "totals": report.totals,
+        "elapsed_ns": report.throughput.elapsed_ns,
+        "problems": report.problems,
+    })
+}
+
+/// Prints one or the other. The text goes to standard error: standard output
+/// belongs to the recorded program.
+pub fn print(folder: &Path, report: &Report, as_json: bool, quiet: bool) -> Result<(), CliError> {
+    if as_json {
+        output::print(&format!("{}\n", json(folder, report)))
+    } else {
+        if !quiet {
+            eprint!("{}", text(folder, report));
+        }
+        Ok(())
+    }
+}
+
+fn losses(report: &Report) -> String {
+    let totals = &report.totals;
+    let mut parts = Vec::new();
+    if totals.lost.total > 0 {
+        parts.push(format!(
+            "{} ({})",
+            values::counted(totals.lost.total, "event"),
+            causes(&totals.lost).join(", ")
+        ));
+    }
+    if totals.lost_packets > 0 {
+        let packets = values::counted(totals.lost_packets, "packet");
+        parts.push(format!("{packets} overwritten by newer ones"));
+    }
+    if totals.not_written > 0 {
+        let events = values::counted(totals.not_written, "event");
+        parts.push(format!("{events} that could not be written to the file"));
+    }
+    if parts.is_empty() { "nothing".into() } else { parts.join("; ") }
+}
+
+/// Each cause that occurred, with what helps.
+fn causes(lost: &Losses) -> Vec<String> {
+    let rows = [
+        (lost.full, "ring full: a larger --buffer helps"),
+        (lost.too_big, "longer than a packet: a larger --packet helps"),
+        (lost.contended, "restarted too often"),
+        (lost.no_ring, "no ring: nested too deep, or more threads than rings"),
+    ];
+    rows.iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, cause)| format!("{} {cause}", values::count(*count)))
+        .collect()
+}
+
+fn next(folder: &Path, report: &Report) -> String {
+    let folder = folder.display();
+    if report.totals.events > 0 {
+        return format!("lat stats {folder}");
+    }
+    match &report.command {
+        Some(command) if report.processes.is_empty() => format!(
+            "this program has no events of its own: lat record --with mutex,malloc,io -- {}",
+            command.arguments.join(" ")
+        ),
+        _ => "none of the enabled events happened: `lat list` shows what there is".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_of_losses_come_with_what_helps() {
+        let lost = Losses { full: 1200, no_ring: 3, total: 1203, ..Losses::default() };
+        let causes = causes(&lost);
+        assert_eq!(causes.len(), 2);
+        assert!(causes[0].starts_with("1 200 ring full") && causes[0].contains("--buffer"));
+    }
+}

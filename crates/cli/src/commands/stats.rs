@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `lat stats`: how often, how long, and what is missing.
+
+pub(super) mod gather;
+mod keys;
+mod page;
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::error::CliError;
+use crate::exit::ExitStatus;
+use crate::output;
+use crate::recording::Recording;
+use gather::Statistics;
+
+/// Options of `lat stats`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  lat stats demo\n  lat stats demo --json | jq '.spans[]'\n\n\
+    Exit code 1: something in the trace is damaged, or a budget of a schema is exceeded.")]
+pub struct StatsArgs {
+    /// A recording, or a directory with a CTF trace
+    #[arg(value_name = "TRACE")]
+    pub trace: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Prints counts, rates, losses and the durations of spans.
+pub fn run(args: StatsArgs) -> Result<ExitStatus, CliError> {
+    let recording = Recording::open(&args.trace)?;
+    let statistics = Statistics::of(&recording);
+    if args.json {
+        output::print_json(&statistics.to_json(&recording))?;
+    } else {
+        output::print(&page::render(&recording, &statistics))?;
+    }
+    let exceeded = statistics.budgets.iter().any(|budget| budget.kept == Some(false));
+    let damaged = !statistics.damage.is_empty() || !recording.reader.diagnostics().is_empty();
+    Ok(if exceeded || damaged { ExitStatus::Problems } else { ExitStatus::Fine })
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Exit codes: 0 fine, 1 ran and found problems, 2 could not run.
+
+use crate::error::CliError;
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+
+/// How a command that ran came out.
+#[derive(Clone, Copy, Debug)]
+pub enum ExitStatus {
+    /// It did what was asked.
+    Fine,
+    /// It did what was asked and what it found is not in order, for instance
+    /// damage in a trace or an incompatible schema.
+    Problems,
+    /// The status of the program that was recorded, passed on unchanged.
+    Program(u8),
+    /// The exit code of a command that maps its own outcomes by the same rules.
+    Given(ExitCode),
+}
+
+/// The process exit code of an outcome; prints the error, if there is one, to
+/// standard error.
+pub fn code(outcome: Result<ExitStatus, CliError>) -> ExitCode {
+    match outcome {
+        Ok(ExitStatus::Fine) => ExitCode::SUCCESS,
+        Ok(ExitStatus::Problems) => ExitCode::from(1),
+        Ok(ExitStatus::Program(code)) => ExitCode::from(code),
+        Ok(ExitStatus::Given(code)) => code,
+        Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
+        Err(error) => {
+            let mut stderr = std::io::stderr().lock();
+            let mark = if crate::output::colour(stderr.is_terminal()) {
+                "\x1b[1;31merror\x1b[0m"
+            } else {
+                "error"
+            };
+            // Nobody is left to tell if standard error is closed as well.
+            let _ = writeln!(stderr, "{mark}: {error}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! One line at the bottom of a terminal that changes while something goes on.
+
+use crate::values;
+use lateralis_recorder::Progress;
+use std::io::{self, IsTerminal, Write};
+
+/// Draws on standard error, so that the output of a recorded program stays as
+/// it is; draws nothing if that is no terminal.
+///
+/// The recorded program may write to the same terminal. So the line is left with
+/// the cursor at its start, where the program's output then replaces it; and nothing
+/// is drawn while a program draws the screen itself (an editor, a pager).
+pub struct StatusLine {
+    active: bool,
+    drawn: bool,
+}
+
+impl StatusLine {
+    /// A line, or nothing with `quiet` or without a terminal.
+    pub fn new(quiet: bool) -> Self {
+        Self { active: !quiet && io::stderr().is_terminal(), drawn: false }
+    }
+
+    /// Replaces the line's text.
+    pub fn show(&mut self, text: &str) {
+        if !self.active || screen_is_taken() {
+            return;
+        }
+        self.drawn = true;
+        // A terminal that went away is no reason to stop recording.
+        let _ = write!(io::stderr().lock(), "\r\x1b[K{}\r", fitting(text, width()));
+    }
+
+    /// Removes the line.
+    pub fn clear(&mut self) {
+        if self.drawn {
+            self.drawn = false;
+            let _ = write!(io::stderr().lock(), "\r\x1b[K");
+        }
+    }
+}
+
+impl Drop for StatusLine {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+/// What a recording says of itself while it runs.
+pub fn progress(now: &Progress) -> String {
+    let lost = match now.lost {
+        0 => "0 lost".into(),
+        lost => format!("{} LOST", values::count(lost)),
+    };
+    format!(
+        "recording {:.0} s  {}  {}  {}  {lost}",
+        now.elapsed.as_secs_f64(),
+        values::counted(now.events, "event"),
+        values::rate(now.events_per_s),
+        values::bytes(now.bytes),
+    )
+}
+
+/// Whether whoever uses the terminal reads single key presses.
+fn screen_is_taken() -> bool {
+    rustix::termios::tcgetattr(io::stderr())
+        .is_ok_and(|modes| !modes.local_modes.contains(rustix::termios::LocalModes::ICANON))
+}
+
+fn width() -> usize {
+    let size = rustix::termios::tcgetwinsize(io::stderr());
+    size.map_or(80, |size| usize::from(size.ws_col)).max(20)
+}
+
+/// The text cut so that it stays one line.
+fn fitting(text: &str, width: usize) -> &str {
+    let end = text.char_indices().nth(width - 1).map_or(text.len(), |(at, _)| at);
+    &text[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_are_loud() {
+        let mut now = Progress { events: 10, ..Progress::default() };
+        assert!(progress(&now).ends_with("0 lost"));
+        now.lost = 5;
+        assert!(progress(&now).ends_with("5 LOST"));
+    }
+
+    #[test]
+    fn text_is_cut_between_characters() {
+        assert_eq!(fitting("µµµµ", 3), "µµ");
+        assert_eq!(fitting("short", 80), "short");
+    }
+}

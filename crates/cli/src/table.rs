@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Aligned tables for terminals.
+
+/// How the cells of a column are aligned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Align {
+    /// Text.
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// A table with a head line; columns are as wide as they must be.
+pub struct Table {
+    head: Vec<(&'static str, Align)>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table with these columns.
+    pub fn new(head: &[(&'static str, Align)]) -> Self {
+        Self { head: head.to_vec(), rows: Vec::new() }
+    }
+
+    /// Adds a row; missing cells are empty.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.rows.push(cells.into_iter().collect());
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The lines, indented by two blanks, without trailing blanks.
+    pub fn render(&self) -> String {
+        let width = |text: &str| text.chars().count();
+        let widths: Vec<usize> = (0..self.head.len())
+            .map(|column| {
+                let cells = self.rows.iter().filter_map(|row| row.get(column));
+                let widest = cells.map(|cell| width(cell)).max().unwrap_or(0);
+                widest.max(width(self.head[column].0))
+            })
+            .collect();
+        let mut out = String::new();
+        let head: Vec<String> = self.head.iter().map(|(name, _)| (*name).to_owned()).collect();
+        for row in std::iter::once(&head).chain(&self.rows) {
+            let start = out.len();
+            for (column, (_, align)) in self.head.iter().enumerate() {
+                let cell = row.get(column).map_or("", String::as_str);
+                let blanks = " ".repeat(widths[column] - width(cell));
+                out.push_str("  ");
+                match align {
+                    Align::Left => out.push_str(&format!("{cell}{blanks}")),
+                    Align::Right => out.push_str(&format!("{blanks}{cell}")),
+                }
+            }
+            let end = out.trim_end().len().max(start);
+            out.truncate(end);
+            out.push('\n');
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_aligned_and_lines_end_with_their_text() {
+        let mut table =
+            Table::new(&[("name", Align::Left), ("n", Align::Right), ("", Align::Left)]);
+        assert!(table.is_empty());
+        table.row(["a".into(), "10 000".into(), "µs".into()]);
+        table.row(["long name".into(), "7".into()]);
+        let expected = "  name            n\n  a          10 000  µs\n  long name       7\n";
+        assert_eq!(table.render(), expected);
+    }
+}

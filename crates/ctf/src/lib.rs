@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Reader of the Common Trace Format 1.8 and 2, and writer of its packet index.
+//!
+//! ```text
+//! metadata text ─ metadata ─► TraceClass ─ plan ─► programs
+//! stream bytes ── packets ──► index of packets, damage, losses
+//!                 cursor  ──► events of one stream (a Machine runs programs)
+//!                 merge   ──► events of all streams in the order of time
+//! ```
+//!
+//! ## Design constraints
+//!
+//! * The core takes bytes and gives values; only [`open`] touches files.
+//! * All bytes are hostile: no panic, memory bounded by the largest event, time
+//!   linear in the bytes read.
+//! * One fault never costs the rest: bad bytes become
+//!   [`Damage`](lateralis_model::Damage), bad metadata a
+//!   [`Diagnostic`](metadata::Diagnostic), and reading goes on behind them.
+//! * Nothing is invented: an event is delivered only if every bit of it is
+//!   there.
+//!
+//! ## Example
+//!
+//! ```
+//! use lateralis_ctf::{Reader, StreamFile};
+//!
+//! let metadata = b"/* CTF 1.8 */
+//!     trace { major = 1; minor = 8; byte_order = le; };
+//!     event { name = greeting; fields := struct { string text; }; };";
+//! let file = StreamFile { name: "stream".into(), bytes: Box::new(b"hello\0world\0".to_vec()) };
+//! let reader = Reader::new(metadata, vec![file]);
+//! let mut events = reader.events();
+//! let event = events.next_event().unwrap();
+//! let text = event.payload().unwrap().get("text").unwrap().as_text().unwrap();
+//! assert_eq!((event.class.name.as_str(), &*text), ("greeting", "hello"));
+//! ```
+
+pub mod index;
+pub mod metadata;
+pub mod open;
+
+mod cursor;
+mod losses;
+mod merge;
+mod packets;
+mod plan;
+mod reader;
+
+pub use cursor::Cursor;
+pub use merge::Merge;
+pub use packets::Found;
+pub use reader::{Reader, Stream, StreamFile};

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Properties of CTF 2 objects, and field classes without others inside.
+
+use std::sync::Arc;
+
+use lateralis_model::{Base, ByteOrder, Encoding, Label, Range, Scalar, ScalarKind};
+use serde_json::Value;
+
+use super::super::field::{
+    FieldClass, Length, Location, Meaning, PathItem, Role, Roles, ScalarClass, Scope, TextClass,
+};
+use super::{Object, Parsed};
+
+pub(super) fn text_of(object: &Object, key: &str) -> Option<String> {
+    object.get(key)?.as_str().map(str::to_owned)
+}
+
+pub(super) fn number_of(object: &Object, key: &str, default: u64) -> Parsed<u64> {
+    match object.get(key) {
+        None => Ok(default),
+        Some(value) => {
+            value.as_u64().ok_or_else(|| format!("`{key}` must be a number ≥ 0, found {value}"))
+        }
+    }
+}
+
+pub(super) fn integer(value: &Value) -> Parsed<i128> {
+    let number = value.as_u64().map(i128::from).or_else(|| value.as_i64().map(i128::from));
+    number.ok_or_else(|| format!("expected an integer, found {value}"))
+}
+
+pub(super) fn object(value: &Value) -> Parsed<&Object> {
+    value.as_object().ok_or_else(|| format!("expected an object, found {value}"))
+}
+
+pub(super) fn ranges(value: &Value) -> Parsed<Vec<Range>> {
+    let list = value.as_array().ok_or("expected a list of ranges")?;
+    let range = |value: &Value| match value.as_array().map(Vec::as_slice) {
+        Some([low, high]) => Ok(Range { low: integer(low)?, high: integer(high)? }),
+        // A release candidate allowed single numbers.
+        _ => integer(value).map(|number| Range { low: number, high: number }),
+    };
+    list.iter().map(range).collect()
+}
+
+pub(super) fn alignment(class: &Object, key: &str, default: u64) -> Parsed<u32> {
+    let bits = number_of(class, key, default)?;
+    let align = u32::try_from(bits).ok().filter(|bits| bits.is_power_of_two());
+    align.ok_or_else(|| format!("`{key}` must be a power of two, found {bits}"))
+}
+
+pub(super) fn base(class: &Object) -> Parsed<Base> {
+    match number_of(class, "preferred-display-base", 10)? {
+        2 => Ok(Base::Binary),
+        8 => Ok(Base::Octal),
+        10 => Ok(Base::Decimal),
+        16 => Ok(Base::Hexadecimal),
+        other => Err(format!("unknown display base {other}: 2, 8, 10 or 16")),
+    }
+}
+
+pub(super) fn labels(class: &Object, key: &str) -> Parsed<Vec<Label>> {
+    let Some(mappings) = class.get(key) else {
+        return Ok(Vec::new());
+    };
+    let label =
+        |(name, value): (&String, &Value)| Ok(Label { name: name.clone(), ranges: ranges(value)? });
+    object(mappings)?.iter().map(label).collect()
+}
+
+pub(super) fn field_roles(class: &Object) -> Roles {
+    let mut roles = Roles::default();
+    for role in class.get("roles").and_then(Value::as_array).into_iter().flatten() {
+        roles.insert(match role.as_str() {
+            Some("packet-magic-number") => Role::Magic,
+            Some("metadata-stream-uuid" | "trace-class-uuid") => Role::Uuid,
+            Some("data-stream-class-id") => Role::StreamClassId,
+            Some("data-stream-id") => Role::StreamId,
+            Some("packet-total-length") => Role::PacketSize,
+            Some("packet-content-length") => Role::ContentSize,
+            Some("default-clock-timestamp") => Role::Clock,
+            Some("packet-end-default-clock-timestamp") => Role::PacketEnd,
+            Some("discarded-event-record-counter-snapshot") => Role::Discarded,
+            Some("packet-sequence-number") => Role::Sequence,
+            Some("event-record-class-id") => Role::EventClassId,
+            _ => continue,
+        });
+    }
+    roles
+}
+
+pub(super) fn scalar(class: &Object, kind: &str) -> Parsed<FieldClass> {
+    let size = number_of(class, "length", 0)?;
+    let bits = u32::try_from(size).ok().filter(|bits| (1..=64).contains(bits));
+    let bits = bits.ok_or_else(|| format!("a length of {size} bits cannot be read: 1 to 64"))?;
+    let order = match text_of(class, "byte-order").as_deref() {
+        Some("big-endian" | "be") => ByteOrder::Big,
+        Some("little-endian" | "le") => ByteOrder::Little,
+        other => return Err(format!("unknown byte order {}", other.unwrap_or("(none)"))),
+    };
+    let reversed = match (text_of(class, "bit-order").as_deref(), order) {
+        (None, _) => false,
+        (Some("first-to-last"), order) => order == ByteOrder::Big,
+        (Some("last-to-first"), order) => order == ByteOrder::Little,
+        (Some(other), _) => return Err(format!("unknown bit order {other}")),
+    };
+    let (kind, meaning) = match kind {
+        "fixed-length-boolean" => (ScalarKind::Bool, Meaning::Bool),
+        "fixed-length-bit-array" => (ScalarKind::Unsigned, Meaning::Bits { flags: Arc::default() }),
+        "fixed-length-bit-map" => {
+            (ScalarKind::Unsigned, Meaning::Bits { flags: labels(class, "flags")?.into() })
+        }
+        "fixed-length-floating-point-number" if bits != 32 && bits != 64 => {
+            return Err(format!("a floating point number of {bits} bits cannot be read: 32 or 64"));
+        }
+        "fixed-length-floating-point-number" => (ScalarKind::Real, Meaning::Real),
+        kind => {
+            let signed = kind.contains("-signed-");
+            let kind = if signed { ScalarKind::Signed } else { ScalarKind::Unsigned };
+            (
+                kind,
+                Meaning::Integer { base: base(class)?, labels: labels(class, "mappings")?.into() },
+            )
+        }
+    };
+    let align_bits = alignment(class, "alignment", 1)?;
+    Ok(FieldClass::Scalar(Arc::new(ScalarClass {
+        scalar: Scalar { bits, align_bits, order, reversed, kind },
+        meaning,
+        roles: field_roles(class),
+        clock: None,
+        character: false,
+    })))
+}
+
+pub(super) fn text(class: &Object, length: Length) -> Parsed<FieldClass> {
+    let encoding = match text_of(class, "encoding").as_deref() {
+        None | Some("utf-8") => Encoding::Utf8,
+        Some("utf-16be") => Encoding::Utf16Be,
+        Some("utf-16le") => Encoding::Utf16Le,
+        Some("utf-32be") => Encoding::Utf32Be,
+        Some("utf-32le") => Encoding::Utf32Le,
+        Some(other) => return Err(format!("unknown encoding `{other}`")),
+    };
+    Ok(FieldClass::Text(Arc::new(TextClass {
+        length,
+        encoding: Some(encoding),
+        media_type: Arc::default(),
+        roles: Roles::default(),
+    })))
+}
+
+pub(super) fn blob(class: &Object, length: Length) -> Parsed<FieldClass> {
+    let media_type = text_of(class, "media-type");
+    Ok(FieldClass::Text(Arc::new(TextClass {
+        length,
+        encoding: None,
+        media_type: media_type.as_deref().unwrap_or("application/octet-stream").into(),
+        roles: field_roles(class),
+    })))
+}
+
+pub(super) fn length_field(class: &Object) -> Parsed<Length> {
+    Ok(Length::Field(location(class, "length-field-location")?))
+}
+
+pub(super) fn scope(name: &str) -> Option<Scope> {
+    Some(match name {
+        "packet-header" => Scope::PacketHeader,
+        "packet-context" => Scope::PacketContext,
+        "event-record-header" => Scope::EventHeader,
+        "event-record-common-context" => Scope::CommonContext,
+        "event-record-specific-context" => Scope::EventContext,
+        "event-record-payload" => Scope::Payload,
+        _ => return None,
+    })
+}
+
+/// `{"origin": …, "path": […]}`; a release candidate had the list alone, with
+/// the origin as its first element.
+pub(super) fn location(class: &Object, key: &str) -> Parsed<Location> {
+    let value = class.get(key).ok_or_else(|| format!("`{key}` is missing"))?;
+    let (origin, items) = match value {
+        Value::Array(items) => match items.split_first() {
+            Some((first, rest)) if first.as_str().is_some_and(|name| scope(name).is_some()) => {
+                (first.as_str(), rest)
+            }
+            _ => (None, items.as_slice()),
+        },
+        value => {
+            let value = object(value)?;
+            let items = value.get("path").and_then(Value::as_array);
+            let items = items.ok_or_else(|| format!("`{key}` needs a path"))?;
+            (value.get("origin").and_then(Value::as_str), items.as_slice())
+        }
+    };
+    let origin = match origin {
+        Some(name) => Some(scope(name).ok_or_else(|| format!("unknown origin `{name}`"))?),
+        None => None,
+    };
+    let item = |value: &Value| match value {
+        Value::Null => Ok(PathItem::Up),
+        Value::String(name) => Ok(PathItem::Name(name.as_str().into())),
+        other => Err(format!("a path holds names and nulls, found {other}")),
+    };
+    let path = items.iter().map(item).collect::<Parsed<Vec<_>>>()?;
+    if path.is_empty() {
+        return Err(format!("the path of `{key}` is empty"));
+    }
+    Ok(Location { scope: origin, path, searched: false })
+}

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Metadata of CTF 2: a sequence of JSON objects, one per class.
+//!
+//! Lenient where writers are known to differ: record separators may be
+//! missing, commas may trail, names of release candidates are understood.
+//! What the specification calls an extension or an attribute is passed over.
+
+mod fields;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use lateralis_model::{Attribute, Clock, EnvValue, Uuid};
+use serde_json::{Map, Value};
+
+use super::field::{
+    ArrayClass, DEPTH_LIMIT, FieldClass, Length, MemberClass, OptionClass, Selection, StructClass,
+    VarIntClass, VariantClass, WEIGHT_LIMIT,
+};
+use super::{DIAGNOSTIC_LIMIT, Diagnostic, EventClass, StreamClass, TraceClass, roles};
+
+use fields::{
+    alignment, base, blob, field_roles, integer, labels, length_field, location, number_of, object,
+    ranges, scalar, text, text_of,
+};
+
+type Object = Map<String, Value>;
+type Parsed<T> = Result<T, String>;
+
+/// Parses CTF 2 metadata text.
+pub(super) fn parse(text: &str, diagnostics: &mut Vec<Diagnostic>) -> TraceClass {
+    let text = tidy(text);
+    let mut reader = Reader::default();
+    let mut fragments = serde_json::Deserializer::from_str(&text).into_iter::<Value>();
+    let mut report = |line: usize, column: usize, message: String| {
+        if diagnostics.len() < DIAGNOSTIC_LIMIT {
+            diagnostics.push(Diagnostic { line: line as u32, column: column as u32, message });
+        }
+    };
+    loop {
+        let begin = fragments.byte_offset();
+        match fragments.next() {
+            None => break,
+            Some(Ok(value)) => {
+                if let Err(message) = reader.fragment(&value) {
+                    let before = &text[..begin.min(text.len())];
+                    let blank =
+                        text[before.len()..].len() - text[before.len()..].trim_start().len();
+                    let line = text[..before.len() + blank].matches('\n').count() + 1;
+                    report(line, 1, message);
+                }
+            }
+            // Behind a syntax error there is no telling where JSON goes on.
+            Some(Err(error)) => {
+                report(error.line(), error.column(), format!("not JSON: {error}"));
+                break;
+            }
+        }
+    }
+    let mut trace = reader.trace;
+    roles::mark_checksum(&mut trace);
+    trace
+}
+
+/// Turns record separators into spaces and takes out commas before a closing
+/// bracket, neither of which the JSON parser would accept. Places stay the same.
+fn tidy(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut in_string = false;
+    let mut escaped = false;
+    for (index, character) in text.char_indices() {
+        let kept = if in_string {
+            in_string = escaped || character != '"';
+            escaped = !escaped && character == '\\';
+            character
+        } else {
+            in_string = character == '"';
+            match character {
+                '\u{1e}' | '\u{feff}' | '\0' => ' ',
+                ',' if text[index + 1..].trim_start().starts_with(['}', ']']) => ' ',
+                other => other,
+            }
+        };
+        out.push(kept);
+    }
+    out
+}
+
+#[derive(Default)]
+struct Reader {
+    trace: TraceClass,
+    aliases: HashMap<String, FieldClass>,
+    clock_ids: HashMap<String, usize>,
+    weight: u64,
+}
+
+impl Reader {
+    fn fragment(&mut self, value: &Value) -> Parsed<()> {
+        let fragment = object(value)?;
+        match fragment.get("type").and_then(Value::as_str) {
+            Some("preamble") => self.preamble(fragment),
+            Some("field-class-alias") => self.alias(fragment),
+            Some("clock-class") => self.clock(fragment),
+            Some("trace-class") => self.trace_class(fragment),
+            Some("data-stream-class") => self.stream_class(fragment),
+            Some("event-record-class") => self.event_class(fragment),
+            other => Err(format!("unknown kind of fragment {}", other.unwrap_or("(none)"))),
+        }
+    }
+
+    fn preamble(&mut self, fragment: &Object) -> Parsed<()> {
+        let version = number_of(fragment, "version", 2)?;
+        if version != 2 {
+            return Err(format!("this is version {version} of the format, not 2"));
+        }
+        self.trace.major_version = 2;
+        self.trace.uuid = fragment.get("uuid").and_then(uuid_value);
+        Ok(())
+    }
+
+    fn alias(&mut self, fragment: &Object) -> Parsed<()> {
+        let name = text_of(fragment, "name").ok_or("an alias needs a name")?;
+        let class = self.class(fragment.get("field-class").ok_or("an alias needs a class")?)?;
+        self.aliases.insert(name, class);
+        Ok(())
+    }
+
+    fn clock(&mut self, fragment: &Object) -> Parsed<()> {
+        let id = text_of(fragment, "id").or_else(|| text_of(fragment, "name"));
+        let id = id.ok_or("a clock class needs an id")?;
+        let frequency = number_of(fragment, "frequency", 1_000_000_000)?;
+        if frequency == 0 {
+            return Err("the frequency of a clock must be positive".to_owned());
+        }
+        let offset = fragment.get("offset-from-origin").or_else(|| fragment.get("offset"));
+        let (mut seconds, mut cycles) = (0, 0);
+        if let Some(offset) = offset {
+            let offset = object(offset)?;
+            seconds = offset.get("seconds").map_or(Ok(0), integer)?;
+            cycles = offset.get("cycles").map_or(Ok(0), integer)?;
+        }
+        let within =
+            |number: i128| i64::try_from(number).map_err(|_| "the clock offset is too large");
+        let name = text_of(fragment, "name").unwrap_or_else(|| id.clone());
+        let mut clock = Clock::new(&name, frequency, within(seconds)?, within(cycles)?);
+        clock.description = text_of(fragment, "description").unwrap_or_default();
+        clock.uuid = fragment.get("uid").or_else(|| fragment.get("uuid")).and_then(uuid_value);
+        clock.precision = number_of(fragment, "precision", 0)?;
+        clock.unix_epoch = fragment.get("origin").and_then(Value::as_str) == Some("unix-epoch")
+            || fragment.get("origin-is-unix-epoch").and_then(Value::as_bool) == Some(true);
+        self.clock_ids.insert(id, self.trace.clocks.len());
+        self.trace.clocks.push(clock);
+        Ok(())
+    }
+
+    fn trace_class(&mut self, fragment: &Object) -> Parsed<()> {
+        self.trace.name = text_of(fragment, "name");
+        if self.trace.uuid.is_none() {
+            self.trace.uuid =
+                fragment.get("uid").or_else(|| fragment.get("uuid")).and_then(uuid_value);
+        }
+        self.trace.packet_header = self.scope(fragment, "packet-header-field-class")?;
+        if let Some(environment) = fragment.get("environment") {
+            for (key, value) in object(environment)? {
+                let value = match value.as_str() {
+                    Some(text) => EnvValue::Text(text.to_owned()),
+                    None => EnvValue::Integer(integer(value)?),
+                };
+                self.trace.environment.push((key.clone(), value));
+            }
+        }
+        Ok(())
+    }
+
+    fn stream_class(&mut self, fragment: &Object) -> Parsed<()> {
+        let id = number_of(fragment, "id", 0)?;
+        if self.trace.streams.iter().any(|stream| stream.id == id) {
+            return Err(format!("stream class {id} is declared twice"));
+        }
+        let clock_id = ["default-clock-class-id", "default-clock-class-name"]
+            .iter()
+            .find_map(|key| text_of(fragment, key));
+        let clock = match clock_id {
+            None => None,
+            Some(id) => {
+                let index = self.clock_ids.get(&id);
+                Some(*index.ok_or_else(|| format!("unknown clock class `{id}`"))?)
+            }
+        };
+        let stream = StreamClass {
+            id,
+            name: text_of(fragment, "name"),
+            clock,
+            packet_context: self.scope(fragment, "packet-context-field-class")?,
+            event_header: self.scope(fragment, "event-record-header-field-class")?,
+            common_context: self.scope(fragment, "event-record-common-context-field-class")?,
+            events: Vec::new(),
+        };
+        self.trace.streams.push(stream);
+        Ok(())
+    }
+
+    fn event_class(&mut self, fragment: &Object) -> Parsed<()> {
+        let stream_id = number_of(fragment, "data-stream-class-id", 0)?;
+        let mut event = EventClass {
+            id: number_of(fragment, "id", 0)?,
+            name: text_of(fragment, "name").unwrap_or_default(),
+            context: self.scope(fragment, "specific-context-field-class")?,
+            payload: self.scope(fragment, "payload-field-class")?,
+            attributes: Vec::new(),
+        };
+        let known = fragment.get("attributes").and_then(|a| a.get("babeltrace.org,2020"));
+        for (key, value) in known.and_then(Value::as_object).into_iter().flatten() {
+            if let Some(value) = value.as_str() {
+                event.attributes.push(Attribute { name: key.clone(), value: value.to_owned() });
+            }
+        }
+        let stream = self.trace.streams.iter_mut().find(|stream| stream.id == stream_id);
+        let stream = stream.ok_or_else(|| format!("unknown stream class {stream_id}"))?;
+        stream.events.push(event);
+        Ok(())
+    }
+
+    fn scope(&mut self, fragment: &Object, key: &str) -> Parsed<Option<FieldClass>> {
+        let Some(value) = fragment.get(key) else {
+            return Ok(None);
+        };
+        match self.class(value).map_err(|reason| format!("{key}: {reason}"))? {
+            class @ FieldClass::Struct(_) => Ok(Some(class)),
+            _ => Err(format!("{key} must be a structure")),
+        }
+    }
+
+    fn class(&mut self, value: &Value) -> Parsed<FieldClass> {
+        if let Some(name) = value.as_str() {
+            let class = self.aliases.get(name).cloned();
+            let class = class.ok_or_else(|| format!("unknown field class alias `{name}`"))?;
+            self.weight = self.weight.saturating_add(class.weight());
+            if self.weight > WEIGHT_LIMIT || class.depth() > DEPTH_LIMIT {
+                return Err("the types of this trace grow beyond all use".to_owned());
+            }
+            return Ok(class);
+        }
+        let class = object(value)?;
+        let kind = class.get("type").and_then(Value::as_str).ok_or("a field class needs a type")?;
+        match kind {
+            "fixed-length-bit-array"
+            | "fixed-length-bit-map"
+            | "fixed-length-boolean"
+            | "fixed-length-unsigned-integer"
+            | "fixed-length-signed-integer"
+            | "fixed-length-unsigned-enumeration"
+            | "fixed-length-signed-enumeration"
+            | "fixed-length-floating-point-number" => scalar(class, kind),
+            "variable-length-unsigned-integer"
+            | "variable-length-signed-integer"
+            | "variable-length-unsigned-enumeration"
+            | "variable-length-signed-enumeration" => {
+                Ok(FieldClass::VarInt(Arc::new(VarIntClass {
+                    signed: kind.contains("-signed-"),
+                    base: base(class)?,
+                    labels: labels(class, "mappings")?.into(),
+                    roles: field_roles(class),
+                })))
+            }
+            "null-terminated-string" => text(class, Length::Terminated),
+            "static-length-string" => text(class, Length::Fixed(number_of(class, "length", 0)?)),
+            "dynamic-length-string" => text(class, length_field(class)?),
+            "static-length-blob" => blob(class, Length::Fixed(number_of(class, "length", 0)?)),
+            "dynamic-length-blob" => blob(class, length_field(class)?),
+            "static-length-array" => {
+                self.array(class, Length::Fixed(number_of(class, "length", 0)?))
+            }
+            "dynamic-length-array" => self.array(class, length_field(class)?),
+            "structure" => self.structure(class),
+            "variant" => self.variant(class),
+            "optional" => self.optional(class),
+            other => Err(format!("unknown type of field class `{other}`")),
+        }
+    }
+
+    fn array(&mut self, class: &Object, length: Length) -> Parsed<FieldClass> {
+        let element = class.get("element-field-class").ok_or("an array needs an element class")?;
+        let element = self.class(element)?;
+        let min_align_bits = alignment(class, "minimum-alignment", 1)?;
+        Ok(FieldClass::Array(Arc::new(ArrayClass { length, element, min_align_bits })))
+    }
+
+    fn structure(&mut self, class: &Object) -> Parsed<FieldClass> {
+        let mut members = Vec::new();
+        for member in class.get("member-classes").and_then(Value::as_array).into_iter().flatten() {
+            let member = object(member)?;
+            let name = text_of(member, "name").ok_or("a member needs a name")?;
+            let class = member.get("field-class").ok_or("a member needs a field class")?;
+            let class = self.class(class).map_err(|reason| format!("{name}: {reason}"))?;
+            members.push(MemberClass { name: name.into(), class });
+        }
+        let min_align_bits = alignment(class, "minimum-alignment", 1)?;
+        Ok(FieldClass::Struct(Arc::new(StructClass { members, min_align_bits })))
+    }
+
+    fn variant(&mut self, class: &Object) -> Parsed<FieldClass> {
+        let mut options = Vec::new();
+        for option in class.get("options").and_then(Value::as_array).into_iter().flatten() {
+            let option = object(option)?;
+            let ranges_of = option.get("selector-field-ranges").ok_or("an option needs ranges")?;
+            let inner = option.get("field-class").ok_or("an option needs a field class")?;
+            options.push(OptionClass {
+                name: text_of(option, "name").unwrap_or_default().into(),
+                class: self.class(inner)?,
+                selection: Selection::Ranges(ranges(ranges_of)?),
+            });
+        }
+        let selector = Some(location(class, "selector-field-location")?);
+        Ok(FieldClass::Variant(Arc::new(VariantClass { options, selector })))
+    }
+
+    fn optional(&mut self, class: &Object) -> Parsed<FieldClass> {
+        let inner = class.get("field-class").ok_or("an optional needs a field class")?;
+        let chosen = class.get("selector-field-ranges").map(ranges).transpose()?;
+        Ok(FieldClass::Optional {
+            class: Arc::new(self.class(inner)?),
+            selector: location(class, "selector-field-location")?,
+            ranges: chosen.map(Into::into),
+        })
+    }
+}
+
+/// A UUID is a list of 16 numbers, or its text.
+fn uuid_value(value: &Value) -> Option<Uuid> {
+    if let Some(text) = value.as_str() {
+        return Uuid::parse(text);
+    }
+    let numbers = value.as_array().filter(|numbers| numbers.len() == 16)?;
+    let mut bytes = [0; 16];
+    for (byte, number) in bytes.iter_mut().zip(numbers) {
+        *byte = u8::try_from(number.as_u64()?).ok()?;
+    }
+    Some(Uuid(bytes))
+}

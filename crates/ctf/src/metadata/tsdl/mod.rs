@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The Trace Stream Description Language [CTF 1.8.3 §7 and §C].
+//!
+//! One pass over the words builds classes directly; C-like names (`typedef`,
+//! `typealias`, `struct x`) are looked up in lexical scopes and cost nothing to
+//! use again.
+
+mod blocks;
+mod lexer;
+mod scalars;
+mod types;
+mod words;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use lateralis_model::ByteOrder;
+
+use super::field::{DEPTH_LIMIT, WEIGHT_LIMIT};
+use super::{DIAGNOSTIC_LIMIT, Diagnostic, FieldClass, TraceClass, roles};
+use lexer::{Placed, Token};
+
+/// Braces within braces; see [`DEPTH_LIMIT`].
+const BRACE_LIMIT: usize = 48;
+
+/// Parses TSDL text.
+pub fn parse(text: &str, diagnostics: &mut Vec<Diagnostic>) -> TraceClass {
+    let tokens = lexer::lex(text, diagnostics);
+    let byte_order = native_byte_order(&tokens);
+    let mut parser = Parser {
+        text,
+        tokens: &tokens,
+        next: 0,
+        depth: 0,
+        weight: 0,
+        native: byte_order,
+        scopes: vec![Names::default()],
+        trace: TraceClass { major_version: 1, byte_order, ..TraceClass::default() },
+        diagnostics,
+    };
+    while parser.next < tokens.len() {
+        parser.statement();
+    }
+    let mut trace = parser.trace;
+    roles::assign(&mut trace, diagnostics);
+    trace
+}
+
+/// `native` may be used before the trace block says what it is, so the block is
+/// looked for first.
+fn native_byte_order(tokens: &[Placed<'_>]) -> ByteOrder {
+    let is = |index: usize, token: Token<'_>| tokens.get(index).is_some_and(|t| t.token == token);
+    for index in 0..tokens.len() {
+        if !is(index, Token::Word("trace")) || !is(index + 1, Token::Mark("{")) {
+            continue;
+        }
+        for inner in index + 2..tokens.len() {
+            if is(inner, Token::Word("byte_order")) && is(inner + 1, Token::Mark("=")) {
+                let big = ["be", "network"].iter().any(|name| is(inner + 2, Token::Word(name)));
+                return if big { ByteOrder::Big } else { ByteOrder::Little };
+            }
+        }
+    }
+    ByteOrder::Little
+}
+
+/// The names that one pair of braces declares.
+#[derive(Default)]
+struct Names {
+    aliases: HashMap<String, FieldClass>,
+    structs: HashMap<String, FieldClass>,
+    variants: HashMap<String, FieldClass>,
+    enums: HashMap<String, FieldClass>,
+}
+
+struct Parser<'a, 'd> {
+    text: &'a str,
+    tokens: &'a [Placed<'a>],
+    next: usize,
+    depth: usize,
+    weight: u64,
+    native: ByteOrder,
+    scopes: Vec<Names>,
+    trace: TraceClass,
+    diagnostics: &'d mut Vec<Diagnostic>,
+}
+
+/// Why a declaration cannot be read; the place is where the parser stands.
+type Parsed<T> = Result<T, String>;
+
+impl<'a> Parser<'a, '_> {
+    fn peek(&self) -> Option<&'a Token<'a>> {
+        self.tokens.get(self.next).map(|placed| &placed.token)
+    }
+
+    fn peek_word(&self) -> Option<&'a str> {
+        match self.peek() {
+            Some(Token::Word(word)) => Some(word),
+            _ => None,
+        }
+    }
+
+    fn at_mark(&self, mark: &str) -> bool {
+        matches!(self.peek(), Some(Token::Mark(found)) if *found == mark)
+    }
+
+    fn mark_follows(&self, mark: &str) -> bool {
+        let following = self.tokens.get(self.next + 1).map(|placed| &placed.token);
+        matches!(following, Some(Token::Mark(found)) if *found == mark)
+    }
+
+    fn take_mark(&mut self, mark: &str) -> bool {
+        let found = self.at_mark(mark);
+        self.next += usize::from(found);
+        found
+    }
+
+    fn take_word(&mut self, word: &str) -> bool {
+        let found = self.peek_word() == Some(word);
+        self.next += usize::from(found);
+        found
+    }
+
+    fn expect_mark(&mut self, mark: &str) -> Parsed<()> {
+        if self.take_mark(mark) { Ok(()) } else { Err(self.unexpected(&format!("`{mark}`"))) }
+    }
+
+    fn expect_word(&mut self) -> Parsed<&'a str> {
+        let word = self.peek_word().ok_or_else(|| self.unexpected("a name"))?;
+        self.next += 1;
+        Ok(word)
+    }
+
+    fn unexpected(&self, expected: &str) -> String {
+        match self.peek() {
+            Some(Token::Word(word)) => format!("expected {expected}, found `{word}`"),
+            Some(Token::Number(number)) => format!("expected {expected}, found {number}"),
+            Some(Token::Text(text)) => format!("expected {expected}, found {text:?}"),
+            Some(Token::Mark(mark)) => format!("expected {expected}, found `{mark}`"),
+            None => format!("expected {expected}, found the end of the metadata"),
+        }
+    }
+
+    fn report(&mut self, token: usize, message: String) {
+        if self.diagnostics.len() >= DIAGNOSTIC_LIMIT {
+            return;
+        }
+        let offset = self.tokens.get(token).map_or(self.text.len(), |placed| placed.offset);
+        self.diagnostics.push(lexer::at(self.text, offset, message));
+    }
+
+    /// One top-level declaration. After a fault the parser goes on behind the
+    /// declaration's semicolon.
+    fn statement(&mut self) {
+        let start = self.next;
+        let scopes = self.scopes.len();
+        if let Err(message) = self.try_statement() {
+            self.report(self.next, message);
+            self.scopes.truncate(scopes);
+            self.depth = 0;
+            self.next = start;
+            self.skip_statement();
+        }
+    }
+
+    fn skip_statement(&mut self) {
+        let mut depth = 0usize;
+        while let Some(token) = self.peek() {
+            self.next += 1;
+            match token {
+                Token::Mark("{") => depth += 1,
+                Token::Mark("}") => depth = depth.saturating_sub(1),
+                Token::Mark(";") if depth == 0 => return,
+                _ => {}
+            }
+        }
+    }
+
+    fn try_statement(&mut self) -> Parsed<()> {
+        if self.take_mark(";") {
+            return Ok(());
+        }
+        let block = self.peek_word().filter(|_| self.mark_follows("{"));
+        match block {
+            Some("trace") => self.trace_block()?,
+            Some("env") => self.env_block()?,
+            Some("clock") => self.clock_block()?,
+            Some("stream") => self.stream_block()?,
+            Some("event") => self.event_block()?,
+            Some("callsite") => {
+                self.next += 1;
+                self.skip_statement();
+                return Ok(());
+            }
+            _ => self.declaration()?,
+        }
+        self.expect_mark(";")
+    }
+
+    /// `typedef …`, `typealias …`, or a named type alone.
+    fn declaration(&mut self) -> Parsed<()> {
+        if self.take_word("typealias") {
+            return self.typealias();
+        }
+        if self.take_word("typedef") {
+            return self.typedef();
+        }
+        let class = self.specifier()?;
+        // `struct x { … } typedef y;` is as good as the other order [§C.2.2].
+        if self.take_word("typedef") {
+            return self.typedef_names(&class);
+        }
+        if self.at_mark(";") {
+            return Ok(());
+        }
+        Err(self.unexpected("`;` after a declaration"))
+    }
+
+    /// Runs `body` between braces, in a scope of names of its own.
+    fn braces(&mut self, mut body: impl FnMut(&mut Self) -> Parsed<()>) -> Parsed<()> {
+        self.expect_mark("{")?;
+        self.depth += 1;
+        if self.depth > BRACE_LIMIT {
+            return Err(format!("more than {BRACE_LIMIT} levels of braces"));
+        }
+        self.scopes.push(Names::default());
+        while !self.take_mark("}") {
+            if self.peek().is_none() {
+                return Err(self.unexpected("`}`"));
+            }
+            // A semicolon too many separates nothing.
+            if !self.take_mark(";") {
+                body(self)?;
+            }
+        }
+        self.scopes.pop();
+        self.depth -= 1;
+        Ok(())
+    }
+
+    /// Counts the classes a type brings with it each time it is named.
+    fn used(&mut self, class: FieldClass) -> Parsed<FieldClass> {
+        self.weight = self.weight.saturating_add(class.weight());
+        if self.weight > WEIGHT_LIMIT || class.depth() > DEPTH_LIMIT {
+            return Err("the types of this trace grow beyond all use".to_owned());
+        }
+        Ok(class)
+    }
+
+    /// Name as shown: CTF 1.8 readers drop one leading underscore [§4.2.1].
+    fn shown(name: &str) -> Arc<str> {
+        Arc::from(name.strip_prefix('_').unwrap_or(name))
+    }
+}

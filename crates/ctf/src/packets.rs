@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Finds the packets of a stream file.
+//!
+//! Reading begins with packet headers only: each says how long its packet is,
+//! so a file of a gigabyte is indexed by touching a few thousand pages. What is
+//! no packet becomes [`Damage`], and the search goes on at the next place where
+//! magic number and UUID stand.
+
+use lateralis_model::{Damage, DamageReason, Interval, LossCause, Packet, Uuid};
+use lateralis_units::{CpuId, Ticks};
+
+use crate::metadata::{Role, TraceClass};
+use crate::plan::{Fault, Machine, Plan};
+
+/// Magic number of a packet [CTF 1.8.3 §5].
+pub const MAGIC: u32 = 0xc1fc_1fc1;
+
+/// A packet, and of which stream it is.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// The packet.
+    pub packet: Packet,
+    /// Index of its stream class.
+    pub class: u32,
+    /// Number of its stream among those of the class, if it says so.
+    pub stream_id: Option<u64>,
+    /// Loss counters of Lateralis, cumulative: full, too big, contended, no
+    /// ring.
+    pub lost: Option<[u64; 4]>,
+    /// Slots that the packet header takes before those of the context.
+    pub header_slots: u32,
+}
+
+/// Causes in the order of [`Found::lost`].
+pub const LOSS_CAUSES: [LossCause; 4] =
+    [LossCause::Full, LossCause::TooBig, LossCause::Contended, LossCause::NoRing];
+
+/// Names of those counters in the packet context.
+const LOSS_FIELDS: [&str; 4] = ["lost_full", "lost_too_big", "lost_contended", "lost_no_ring"];
+
+/// What a file holds.
+#[derive(Debug, Default)]
+pub struct Scan {
+    /// Its packets, in the order of the file.
+    pub packets: Vec<Found>,
+    /// What is no packet.
+    pub damage: Vec<Damage>,
+    /// The packets carry this UUID, not that of the metadata. They are read all
+    /// the same: some writers copy metadata from trace to trace.
+    pub foreign: Option<Uuid>,
+}
+
+/// Reads the headers of all packets in one stream file.
+pub struct Scanner<'a> {
+    trace: &'a TraceClass,
+    model: &'a lateralis_model::Trace,
+    plan: &'a Plan,
+    machine: Machine,
+    lateralis: bool,
+    /// UUID of packets that belong to the file.
+    expected: Option<Uuid>,
+}
+
+/// Why no packet can begin here.
+struct NoPacket {
+    reason: DamageReason,
+    /// Bytes to pass over where they are known to be of another packet.
+    skip: Option<u64>,
+}
+
+impl<'a> Scanner<'a> {
+    /// A scanner for files of this trace.
+    #[must_use]
+    pub fn new(trace: &'a TraceClass, model: &'a lateralis_model::Trace, plan: &'a Plan) -> Self {
+        let machine = Machine::new(plan.registers);
+        let lateralis = trace.is_lateralis();
+        Self { trace, model, plan, machine, lateralis, expected: trace.uuid }
+    }
+
+    /// Finds the packets in `bytes`, the content of the file `name`.
+    ///
+    /// Cost: linear in the number of packets; in damaged stretches linear in
+    /// their bytes. Lateralis packets are read whole for their checksum.
+    pub fn scan(&mut self, file: u32, name: &str, bytes: &[u8]) -> Scan {
+        let mut scan = Scan::default();
+        let mut offset = 0u64;
+        let length = bytes.len() as u64;
+        self.expected = self.trace.uuid;
+        if !self.lateralis {
+            scan.foreign = self.adopt(bytes);
+        }
+        while offset < length {
+            let rest = &bytes[offset as usize..];
+            match self.packet(file, offset, rest) {
+                Ok((found, damage)) => {
+                    let begin = offset;
+                    offset += found.packet.size_bytes;
+                    let whole = !matches!(damage, Some(DamageReason::BadChecksum { .. }));
+                    if let Some(reason) = damage {
+                        let interval = self.interval(&found);
+                        scan.damage.push(Damage {
+                            file: name.to_owned(),
+                            begin_bytes: begin,
+                            end_bytes: offset,
+                            reason,
+                            interval,
+                        });
+                    }
+                    if whole {
+                        scan.packets.push(found);
+                    }
+                }
+                Err(NoPacket { reason, skip }) => {
+                    let next = match skip {
+                        Some(skip) => offset + skip,
+                        None => self.next_packet(bytes, offset + 1).unwrap_or(length),
+                    };
+                    let next = next.min(length);
+                    // Where one damaged stretch follows another, one is enough.
+                    match scan.damage.last_mut() {
+                        Some(last) if last.end_bytes == offset && last.reason == reason => {
+                            last.end_bytes = next;
+                        }
+                        _ => scan.damage.push(Damage {
+                            file: name.to_owned(),
+                            begin_bytes: offset,
+                            end_bytes: next,
+                            reason,
+                            interval: Interval::default(),
+                        }),
+                    }
+                    offset = next;
+                }
+            }
+        }
+        self.bound_damage(&mut scan);
+        scan
+    }
+
+    /// Takes the UUID of the first packet for that of the file.
+    fn adopt(&mut self, bytes: &[u8]) -> Option<Uuid> {
+        self.machine.clear();
+        let end = bytes.len() as u64 * 8;
+        self.machine.run(&self.plan.packet_header, bytes, 0, end).ok()?;
+        let magic = self.machine.role(Role::Magic).is_none_or(|magic| magic == u64::from(MAGIC));
+        let found =
+            self.machine.uuid.map(Uuid).filter(|found| magic && Some(*found) != self.trace.uuid)?;
+        self.trace.uuid?;
+        self.expected = Some(found);
+        Some(found)
+    }
+
+    fn interval(&self, found: &Found) -> Interval {
+        let class = &self.model.stream_classes[found.class as usize];
+        let clock = class.clock.and_then(|index| self.model.clocks.get(index));
+        let nanos = |ticks: Option<Ticks>| Some(clock?.nanos(ticks?));
+        Interval { begin: nanos(found.packet.begin), end: nanos(found.packet.end) }
+    }
+
+    /// Damage without a time of its own lies between its neighbours.
+    fn bound_damage(&self, scan: &mut Scan) {
+        for damage in &mut scan.damage {
+            if damage.interval == Interval::default() {
+                let after = scan
+                    .packets
+                    .partition_point(|found| found.packet.offset_bytes < damage.begin_bytes);
+                let before = after.checked_sub(1).map(|index| &scan.packets[index]);
+                damage.interval.begin = before.and_then(|found| self.interval(found).end);
+                damage.interval.end =
+                    scan.packets.get(after).and_then(|found| self.interval(found).begin);
+            }
+        }
+    }
+
+    /// Header and context of the packet at the start of `rest`.
+    fn packet(
+        &mut self,
+        file: u32,
+        offset: u64,
+        rest: &[u8],
+    ) -> Result<(Found, Option<DamageReason>), NoPacket> {
+        let end = rest.len() as u64 * 8;
+        self.machine.clear();
+        self.machine.clock = 0;
+        let header = self.machine.run(&self.plan.packet_header, rest, 0, end);
+        let magic = self.machine.role(Role::Magic).filter(|&magic| magic != u64::from(MAGIC));
+        let bad_magic = magic.map(|magic| DamageReason::BadMagic { found: magic as u32 });
+        // The magic number is told first, for it explains all that follows.
+        let no_packet =
+            |reason| NoPacket { reason: bad_magic.clone().unwrap_or(reason), skip: None };
+        header.map_err(|_| no_packet(DamageReason::Truncated { missing_bytes: None }))?;
+        let header_slots = self.machine.slots.len() as u32;
+        let uuid = self.machine.uuid.map(Uuid);
+        let foreign = uuid.is_some() && self.expected.is_some() && uuid != self.expected;
+        let id = self.machine.role(Role::StreamClassId);
+        let class = match (id, self.trace.streams.as_slice()) {
+            (Some(id), streams) => streams.iter().position(|stream| stream.id == id),
+            (None, [_]) => Some(0),
+            (None, streams) => streams.iter().position(|stream| stream.id == 0),
+        };
+        let class = class.filter(|&class| self.plan.streams[class].readable);
+        let Some(class) = class else {
+            let id = id.unwrap_or(0);
+            return Err(no_packet(DamageReason::UnknownStreamClass { id }));
+        };
+        let mut found = Found {
+            packet: Packet { file, offset_bytes: offset, ..Packet::default() },
+            class: class as u32,
+            stream_id: self.machine.role(Role::StreamId),
+            lost: None,
+            header_slots,
+        };
+        let damage = self.context(&mut found, rest).map_err(|no| match &bad_magic {
+            Some(reason) => NoPacket { reason: reason.clone(), skip: None },
+            None => no,
+        })?;
+        if let Some(reason) = bad_magic {
+            // One wrong bit in the magic number is not worth a packet, if all
+            // else says that there is one.
+            let size = found.packet.size_bytes as usize;
+            let followed = rest.len() == size || self.begins_packet(&rest[size..]);
+            let sure = uuid.is_some() && !foreign || uuid.is_none() && followed;
+            return match damage {
+                None if sure => Ok((found, Some(reason))),
+                _ => Err(NoPacket { reason, skip: None }),
+            };
+        }
+        if foreign {
+            let skip = Some(found.packet.size_bytes).filter(|&size| size > 0);
+            return Err(NoPacket { reason: DamageReason::ForeignUuid, skip });
+        }
+        Ok((found, damage))
+    }
+
+    fn context(
+        &mut self,
+        found: &mut Found,
+        rest: &[u8],
+    ) -> Result<Option<DamageReason>, NoPacket> {
+        let end = rest.len() as u64 * 8;
+        let class = found.class as usize;
+        self.machine.clear();
+        self.machine.clock = 0;
+        let events_offset = self.machine.run(&self.plan.streams[class].packet, rest, 0, end);
+        let events_offset = events_offset.map_err(|fault| NoPacket {
+            reason: match fault {
+                Fault::BeyondEnd => DamageReason::Truncated { missing_bytes: None },
+                fault => damage_reason(fault),
+            },
+            skip: None,
+        })?;
+        // Without sizes the file is one packet [CTF 1.8.3 §5.2].
+        let (content, size) =
+            (self.machine.role(Role::ContentSize), self.machine.role(Role::PacketSize));
+        let packet_bits = size.or(content).unwrap_or(end);
+        let content_bits = content.unwrap_or(packet_bits);
+        let impossible = packet_bits % 8 != 0
+            || packet_bits == 0
+            || content_bits > packet_bits
+            || content_bits < events_offset;
+        if impossible {
+            let reason = DamageReason::BadPacketSize { packet_bits, content_bits };
+            return Err(NoPacket { reason, skip: None });
+        }
+        let role = |role| self.machine.role(role);
+        let packet = &mut found.packet;
+        packet.size_bytes = (packet_bits / 8).min(rest.len() as u64);
+        packet.content_bits = content_bits;
+        packet.events_offset_bits = events_offset;
+        packet.begin = role(Role::Clock).map(|_| Ticks(self.machine.clock));
+        packet.end = role(Role::PacketEnd).map(Ticks);
+        packet.sequence = role(Role::Sequence);
+        packet.discarded = role(Role::Discarded);
+        self.described(found, rest);
+        if packet_bits > end {
+            // Resynchronise: the size itself may be the damage. A packet that
+            // begins inside the claimed size shows where this one ends.
+            // Magic alone could be anything, so it takes a UUID to be believed.
+            let sure = self.machine.uuid.is_some() && self.expected.is_some();
+            let from = events_offset / 8;
+            let inside = if sure { self.next_packet(rest, from) } else { None };
+            if let Some(next) = inside {
+                found.packet.size_bytes = next;
+                let reason = DamageReason::BadPacketSize { packet_bits, content_bits };
+                let checksum = self.checksum(&rest[..next as usize]);
+                return Ok(Some(checksum.unwrap_or(reason)));
+            }
+            let missing = (packet_bits - end).div_ceil(8);
+            return Ok(Some(DamageReason::Truncated { missing_bytes: Some(missing) }));
+        }
+        let damage = self.checksum(&rest[..found.packet.size_bytes as usize]);
+        if damage.is_some() {
+            // The wrong bit may be in the size, so it says nothing about where
+            // the next packet begins.
+            let next = self.next_packet(rest, events_offset / 8);
+            found.packet.size_bytes = next.unwrap_or(rest.len() as u64);
+        }
+        Ok(damage)
+    }
+
+    /// Fields of the packet context that have a meaning by their name only.
+    fn described(&self, found: &mut Found, rest: &[u8]) {
+        let class = &self.model.stream_classes[found.class as usize];
+        let Some(context) = &class.packet_context else {
+            return;
+        };
+        let slots = self.machine.slots.get(found.header_slots as usize..).unwrap_or(&[]);
+        let mut lost = [None; 4];
+        for (member, field) in lateralis_model::Fields::new(context, slots, rest) {
+            if member.name == "cpu_id" {
+                let cpu = field.as_u64().and_then(|cpu| u32::try_from(cpu).ok());
+                found.packet.cpu = cpu.map(CpuId);
+            }
+            if let Some(cause) = LOSS_FIELDS.iter().position(|name| *name == member.name) {
+                lost[cause] = field.as_u64();
+            }
+        }
+        if let (true, [Some(a), Some(b), Some(c), Some(d)]) = (self.lateralis, lost) {
+            found.lost = Some([a, b, c, d]);
+        }
+    }
+
+    /// Lateralis packets carry a CRC-32C of themselves, computed with the
+    /// field as zero; 0 means that nobody computed it.
+    fn checksum(&self, packet: &[u8]) -> Option<DamageReason> {
+        let stored = self.machine.role(Role::Checksum).filter(|&sum| sum != 0)? as u32;
+        let at = usize::try_from(self.machine.checksum_bit / 8).ok()?;
+        let (before, after) = (packet.get(..at)?, packet.get(at + 4..)?);
+        let sum = crc32c::crc32c_append(crc32c::crc32c(before), &[0; 4]);
+        let computed = crc32c::crc32c_append(sum, after);
+        (computed != stored).then_some(DamageReason::BadChecksum { stored, computed })
+    }
+
+    /// The next byte from `from` on at which a packet of this trace begins.
+    ///
+    /// Cost: linear in the bytes passed over.
+    fn next_packet(&self, bytes: &[u8], from: u64) -> Option<u64> {
+        let magic = self.trace.packet_header.as_ref()?.members().first()?;
+        let is_magic = matches!(
+            &magic.class,
+            crate::metadata::FieldClass::Scalar(class) if class.roles.contains(Role::Magic)
+        );
+        if !is_magic {
+            return None;
+        }
+        let patterns = [MAGIC.to_le_bytes(), MAGIC.to_be_bytes()];
+        let mut at = usize::try_from(from).ok()?;
+        while let Some(rest) = bytes.get(at..).filter(|rest| rest.len() >= 4) {
+            let candidate =
+                rest.windows(4).position(|window| patterns.iter().any(|p| p == window))?;
+            at += candidate;
+            if self.begins_packet(&bytes[at..]) {
+                return Some(at as u64);
+            }
+            at += 1;
+        }
+        None
+    }
+
+    fn begins_packet(&self, bytes: &[u8]) -> bool {
+        // Not the scanner's machine, which holds the packet being read.
+        let mut machine = Machine::new(self.plan.registers);
+        let end = bytes.len() as u64 * 8;
+        let read = machine.run(&self.plan.packet_header, bytes, 0, end).is_ok();
+        let ours = match (machine.uuid, self.expected) {
+            (Some(found), Some(expected)) => Uuid(found) == expected,
+            _ => true,
+        };
+        read && ours && machine.role(Role::Magic) == Some(u64::from(MAGIC))
+    }
+}
+
+/// A fault of the machine as the model says it.
+#[must_use]
+pub fn damage_reason(fault: Fault) -> DamageReason {
+    match fault {
+        Fault::BeyondEnd => DamageReason::FieldBeyondContent,
+        Fault::NoSuchOption(selector) => DamageReason::NoSuchOption { selector },
+        Fault::BadValue(rule) => DamageReason::BadValue { rule },
+    }
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The decode plan: metadata compiled to short straight programs.
+//!
+//! A program is a list of [`Op`]s that a [`Machine`] runs over the bits of a
+//! packet; it writes the values of one event into one vector of slots. Lengths
+//! and selectors are found while compiling: the field they come from saves its
+//! value in a register, the field that needs them reads the register. So at run
+//! time there are no names and no trees.
+
+mod compile;
+mod machine;
+mod resolve;
+
+use lateralis_model::{ByteOrder, Scalar};
+
+pub use compile::compile;
+pub use machine::{Fault, Machine};
+
+use crate::metadata::Roles;
+
+/// Everything needed to read the packets of a trace.
+#[derive(Debug, Default)]
+pub struct Plan {
+    /// Reads a packet header as far as telling which stream class it is of.
+    pub packet_header: Program,
+    /// One per stream class, in the same order.
+    pub streams: Vec<StreamPlan>,
+    /// Registers a machine needs.
+    pub registers: usize,
+}
+
+/// How to read the packets of one stream class.
+#[derive(Debug, Default)]
+pub struct StreamPlan {
+    /// Header and context of a packet.
+    pub packet: Program,
+    /// Header of an event.
+    pub event_header: Program,
+    /// One per event class, in the same order; `None` where the class cannot be
+    /// read.
+    pub events: Vec<Option<EventPlan>>,
+    /// Event class index by id: `(id, index)`, ascending.
+    ids: Vec<(u64, u32)>,
+    /// Whether the ids are 0, 1, 2 …, so that they are the indices.
+    dense: bool,
+    /// Whether packets of this class can be read at all.
+    pub readable: bool,
+}
+
+/// How to read the body of an event.
+#[derive(Debug, Default)]
+pub struct EventPlan {
+    /// Common context, own context, payload.
+    pub program: Program,
+    /// Whether this is the record that names the writer of the following events
+    /// (Lateralis traces).
+    pub names_writer: bool,
+}
+
+impl StreamPlan {
+    /// Index of the event class with this id.
+    #[inline]
+    #[must_use]
+    pub fn class_index(&self, id: u64) -> Option<u32> {
+        if self.dense {
+            return (id < self.ids.len() as u64).then_some(id as u32);
+        }
+        let found = self.ids.binary_search_by_key(&id, |&(id, _)| id).ok()?;
+        Some(self.ids[found].1)
+    }
+
+    /// Id of the only event class; events without an id are of it.
+    #[must_use]
+    pub fn only_id(&self) -> Option<u64> {
+        match self.ids.as_slice() {
+            [(id, _)] => Some(*id),
+            _ => None,
+        }
+    }
+}
+
+/// A list of operations with their tables.
+#[derive(Debug, Default)]
+pub struct Program {
+    ops: Vec<Op>,
+    choices: Vec<Vec<Choice>>,
+}
+
+/// One step of a program. Positions are bits from the start of the packet.
+#[derive(Debug, Clone, Copy)]
+enum Op {
+    /// Move to a multiple of so many bits.
+    Align(u32),
+    /// A number of fixed width.
+    Scalar { scalar: Scalar, fast: Fast },
+    /// A number in LEB128.
+    VarInt { signed: bool },
+    /// The last number means something to the format.
+    Role(Roles),
+    /// Keep the last number.
+    Save(u32),
+    /// Text up to its terminator, of units of so many bytes.
+    TextToNull(u8),
+    /// So many bytes; text ends at the first unit of zero (0: no text).
+    Span { length: Count, unit: u8, uuid: bool },
+    /// So many scalars, left where they are.
+    Packed { count: Count, scalar: Scalar },
+    /// So many times what follows up to the matching [`Op::Next`], which lies
+    /// just before `end`.
+    Repeat { count: Count, end: u32 },
+    /// End of one element.
+    Next,
+    /// Go on at the option that a register chooses.
+    Select { register: u32, signed: bool, table: u32 },
+    /// Skip to `end` unless a register is one of the values of a table.
+    Maybe { register: u32, signed: bool, table: u32, end: u32 },
+    /// Go on elsewhere.
+    Jump(u32),
+}
+
+/// How many.
+#[derive(Debug, Clone, Copy)]
+enum Count {
+    Fixed(u64),
+    Register(u32),
+}
+
+/// What a value of a selector leads to.
+#[derive(Debug, Clone, Copy)]
+struct Choice {
+    low: i128,
+    high: i128,
+    option: u32,
+    target: u32,
+}
+
+/// Layouts of scalars that need no shifting where they begin at a byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fast {
+    U8,
+    U16,
+    U32,
+    U64,
+    /// Any width, order and place.
+    No,
+}
+
+impl Fast {
+    fn of(scalar: &Scalar) -> Self {
+        if scalar.reversed || scalar.order != ByteOrder::Little && scalar.bits != 8 {
+            return Self::No;
+        }
+        match scalar.bits {
+            8 => Self::U8,
+            16 => Self::U16,
+            32 => Self::U32,
+            64 => Self::U64,
+            _ => Self::No,
+        }
+    }
+}

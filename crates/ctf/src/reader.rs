@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A trace in memory: metadata, files, and the index of their packets.
+
+use std::collections::BTreeMap;
+
+use lateralis_model::{Damage, DamageReason, Interval, Loss, StreamIndex, Trace};
+use lateralis_units::{Nanos, Ticks};
+
+use crate::cursor::Cursor;
+use crate::losses;
+use crate::merge::Merge;
+use crate::metadata::{self, Diagnostic, TraceClass};
+use crate::packets::{Found, Scanner};
+use crate::plan::{self, Plan};
+
+/// A stream file: its name for messages, and its bytes, mapped or read.
+pub struct StreamFile {
+    /// Name relative to the trace.
+    pub name: String,
+    /// Content.
+    pub bytes: Box<dyn AsRef<[u8]> + Send + Sync>,
+}
+
+/// One stream: packets in the order of time, perhaps from several files.
+#[derive(Debug, Clone)]
+pub struct Stream {
+    /// Index into the stream classes of the model.
+    pub class: u32,
+    /// Its number among the streams of that class, if the trace tells.
+    pub id: Option<u64>,
+    /// Name of its first file.
+    pub name: String,
+    /// Its packets.
+    pub packets: Vec<Found>,
+}
+
+/// A trace, ready to be read.
+pub struct Reader {
+    class: TraceClass,
+    model: Trace,
+    plan: Plan,
+    files: Vec<StreamFile>,
+    streams: Vec<Stream>,
+    damage: Vec<Damage>,
+    losses: Vec<Loss>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl Reader {
+    /// Reads the metadata and the headers of all packets. Nothing is refused:
+    /// faults of the metadata are in [`Reader::diagnostics`], bytes that are no
+    /// packet in [`Reader::damage`].
+    ///
+    /// Cost: linear in metadata and number of packets, not in events.
+    #[must_use]
+    pub fn new(metadata: &[u8], files: Vec<StreamFile>) -> Self {
+        let (class, mut diagnostics) = metadata::parse(metadata);
+        let model = metadata::describe(&class);
+        let plan = plan::compile(&class, &mut diagnostics);
+        let mut damage = Vec::new();
+        let mut groups: BTreeMap<(u32, Option<u64>, u32), Vec<Vec<Found>>> = BTreeMap::new();
+        let mut scanner = Scanner::new(&class, &model, &plan);
+        for (index, file) in files.iter().enumerate() {
+            let index = index as u32;
+            let mut scan = scanner.scan(index, &file.name, (*file.bytes).as_ref());
+            damage.append(&mut scan.damage);
+            if let (Some(found), Some(expected)) = (scan.foreign, class.uuid) {
+                let name = &file.name;
+                let message = format!("{name}: packets carry the UUID {found}, not {expected}");
+                diagnostics.push(Diagnostic { line: 0, column: 0, message });
+            }
+            let mut of_file: BTreeMap<(u32, Option<u64>, u32), Vec<Found>> = BTreeMap::new();
+            for found in scan.packets {
+                // Without an id, streams are as many as files.
+                let file = if found.stream_id.is_some() { 0 } else { index };
+                of_file.entry((found.class, found.stream_id, file)).or_default().push(found);
+            }
+            for (key, packets) in of_file {
+                groups.entry(key).or_default().push(packets);
+            }
+        }
+        let mut streams: Vec<Stream> = groups
+            .into_iter()
+            .map(|((class, id, _), mut parts)| {
+                parts.sort_by_key(|packets| packets[0].packet.begin);
+                let packets: Vec<Found> = parts.into_iter().flatten().collect();
+                let name = files[packets[0].packet.file as usize].name.clone();
+                Stream { class, id, name, packets }
+            })
+            .collect();
+        // The order in which events of the same time are delivered.
+        streams.sort_by(|a, b| {
+            (a.class, a.id, a.name.as_str()).cmp(&(b.class, b.id, b.name.as_str()))
+        });
+        let mut reader =
+            Self { class, model, plan, files, streams, damage, losses: Vec::new(), diagnostics };
+        reader.count_losses();
+        reader
+    }
+
+    fn count_losses(&mut self) {
+        let mut losses = Vec::new();
+        let lateralis = self.class.is_lateralis();
+        for (index, stream) in self.streams.iter().enumerate() {
+            let index = StreamIndex(index as u32);
+            let nanos = |ticks: Option<Ticks>| self.nanos(stream.class, ticks?);
+            losses::count(index, &stream.packets, lateralis, &nanos, &mut losses);
+        }
+        self.losses = losses;
+    }
+
+    /// Ticks of a stream class on the time line, if it has a clock.
+    #[must_use]
+    pub fn nanos(&self, stream_class: u32, ticks: Ticks) -> Option<Nanos> {
+        let class = self.model.stream_classes.get(stream_class as usize)?;
+        Some(self.model.clocks.get(class.clock?)?.nanos(ticks))
+    }
+
+    /// What can happen in the trace.
+    #[must_use]
+    pub fn trace(&self) -> &Trace {
+        &self.model
+    }
+
+    /// The metadata with its layouts.
+    #[must_use]
+    pub fn trace_class(&self) -> &TraceClass {
+        &self.class
+    }
+
+    /// Faults of the metadata.
+    #[must_use]
+    pub fn diagnostics(&self) -> &[Diagnostic] {
+        &self.diagnostics
+    }
+
+    /// Bytes that are no packet, or of a packet that is damaged as a whole.
+    /// Damage inside packets is found while reading events
+    /// ([`Merge::damage`]).
+    #[must_use]
+    pub fn damage(&self) -> &[Damage] {
+        &self.damage
+    }
+
+    /// Whether something outside the packets that could be read may be missing
+    /// at the end of a stream.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        self.damage.iter().any(|d| matches!(d.reason, DamageReason::Truncated { .. }))
+    }
+
+    /// Losses that the producer counted.
+    #[must_use]
+    pub fn losses(&self) -> &[Loss] {
+        &self.losses
+    }
+
+    /// The streams, by class, id and name.
+    #[must_use]
+    pub fn streams(&self) -> &[Stream] {
+        &self.streams
+    }
+
+    /// The files.
+    #[must_use]
+    pub fn files(&self) -> &[StreamFile] {
+        &self.files
+    }
+
+    /// First and last time that packets claim to cover; exact times need the
+    /// events.
+    #[must_use]
+    pub fn interval(&self) -> Interval {
+        let mut interval = Interval::default();
+        for stream in &self.streams {
+            let nanos = |ticks: Option<Ticks>| self.nanos(stream.class, ticks?);
+            for found in &stream.packets {
+                if let Some(begin) = nanos(found.packet.begin) {
+                    interval.begin = Some(interval.begin.map_or(begin, |first| first.min(begin)));
+                }
+                if let Some(end) = nanos(found.packet.end) {
+                    interval.end = Some(interval.end.map_or(end, |last| last.max(end)));
+                }
+            }
+        }
+        interval
+    }
+
+    /// All events of one stream, in its order.
+    #[must_use]
+    pub fn cursor(&self, stream: StreamIndex) -> Cursor<'_> {
+        Cursor::new(self, stream)
+    }
+
+    /// All events of all streams in the order of time.
+    #[must_use]
+    pub fn events(&self) -> Merge<'_> {
+        Merge::new(self, Interval::default())
+    }
+
+    /// The events of an interval, both ends included, in the order of time.
+    ///
+    /// Cost: packets that end before it or begin after it are not read.
+    #[must_use]
+    pub fn events_in(&self, interval: Interval) -> Merge<'_> {
+        Merge::new(self, interval)
+    }
+
+    pub(crate) fn plan(&self) -> &Plan {
+        &self.plan
+    }
+}

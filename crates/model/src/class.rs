@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What can happen in a trace: classes of streams, events and fields.
+
+use std::fmt;
+
+use crate::{Clock, Scalar};
+
+/// 128 bits that name a trace or a clock.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Uuid(pub [u8; 16]);
+
+impl Uuid {
+    /// Reads the usual text form, `01234567-89ab-cdef-0123-456789abcdef`;
+    /// hyphens may stand anywhere or be absent.
+    ///
+    /// Errors: `None` unless there are exactly 32 hexadecimal digits.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut bytes = [0u8; 16];
+        let mut digits = 0usize;
+        for character in text.chars().filter(|&c| c != '-') {
+            let digit = character.to_digit(16)? as u8;
+            let byte = bytes.get_mut(digits / 2)?;
+            *byte = *byte << 4 | digit;
+            digits += 1;
+        }
+        (digits == 32).then_some(Self(bytes))
+    }
+}
+
+impl fmt::Display for Uuid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, byte) in self.0.iter().enumerate() {
+            if matches!(index, 4 | 6 | 8 | 10) {
+                f.write_str("-")?;
+            }
+            write!(f, "{byte:02x}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Uuid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// A value of the environment of a trace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EnvValue {
+    /// A number.
+    Integer(i128),
+    /// A text.
+    Text(String),
+}
+
+impl EnvValue {
+    /// The text, if it is one.
+    #[must_use]
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Integer(_) => None,
+        }
+    }
+}
+
+/// What a trace says about itself.
+#[derive(Debug, Clone, Default)]
+pub struct Trace {
+    /// Name given by the producer.
+    pub name: Option<String>,
+    /// Its UUID, where it has one.
+    pub uuid: Option<Uuid>,
+    /// What the producer said about itself and its system, in its order.
+    pub environment: Vec<(String, EnvValue)>,
+    /// The clocks that stream classes refer to by index.
+    pub clocks: Vec<Clock>,
+    /// The kinds of streams.
+    pub stream_classes: Vec<StreamClass>,
+}
+
+impl Trace {
+    /// The environment entry with this name.
+    #[must_use]
+    pub fn env(&self, name: &str) -> Option<&EnvValue> {
+        self.environment.iter().find(|(key, _)| key == name).map(|(_, value)| value)
+    }
+}
+
+/// A kind of stream: all its events share a context and a clock.
+#[derive(Debug, Clone, Default)]
+pub struct StreamClass {
+    /// Number given by the producer.
+    pub id: u64,
+    /// Name, where there is one.
+    pub name: Option<String>,
+    /// Index into [`Trace::clocks`] of the clock of its time stamps.
+    pub clock: Option<usize>,
+    /// What each packet says about itself (a struct).
+    pub packet_context: Option<FieldClass>,
+    /// What every event carries before its own fields (a struct).
+    pub common_context: Option<FieldClass>,
+    /// The kinds of events.
+    pub event_classes: Vec<EventClass>,
+}
+
+/// A kind of event.
+#[derive(Debug, Clone, Default)]
+pub struct EventClass {
+    /// Number given by the producer, unique in its stream class.
+    pub id: u64,
+    /// Full name, as `subsystem:EVENT`; empty if the producer gave none.
+    pub name: String,
+    /// What this kind carries besides its payload (a struct).
+    pub context: Option<FieldClass>,
+    /// Its own fields (a struct).
+    pub payload: Option<FieldClass>,
+    /// Everything else the producer said about it.
+    pub attributes: Vec<Attribute>,
+}
+
+impl EventClass {
+    /// The attribute with this name, `log-level` for instance.
+    #[must_use]
+    pub fn attribute(&self, name: &str) -> Option<&str> {
+        self.attributes.iter().find(|a| a.name == name).map(|a| a.value.as_str())
+    }
+}
+
+/// A named remark on a class.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attribute {
+    /// `log-level`, `emf-uri`, …
+    pub name: String,
+    /// Its text.
+    pub value: String,
+}
+
+/// In which base a number is meant to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Base {
+    /// 2
+    Binary,
+    /// 8
+    Octal,
+    /// 10
+    #[default]
+    Decimal,
+    /// 16
+    Hexadecimal,
+}
+
+/// Inclusive range of integers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Range {
+    /// First value.
+    pub low: i128,
+    /// Last value.
+    pub high: i128,
+}
+
+impl Range {
+    /// Whether `value` lies in the range.
+    #[must_use]
+    pub fn contains(self, value: i128) -> bool {
+        self.low <= value && value <= self.high
+    }
+}
+
+/// A name for some values of an integer, or for some bits of a bit map.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Label {
+    /// The name.
+    pub name: String,
+    /// The values it stands for.
+    pub ranges: Vec<Range>,
+}
+
+/// An integer as it is meant to be read.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct IntegerClass {
+    /// Width in the trace, 64 for integers of variable length.
+    pub bits: u32,
+    /// Preferred base.
+    pub base: Base,
+    /// Names of values; non-empty for an enumeration.
+    pub labels: Vec<Label>,
+}
+
+/// How the bytes of a text are to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Encoding {
+    /// UTF-8 (and ASCII).
+    #[default]
+    Utf8,
+    /// UTF-16, high byte first.
+    Utf16Be,
+    /// UTF-16, low byte first.
+    Utf16Le,
+    /// UTF-32, high byte first.
+    Utf32Be,
+    /// UTF-32, low byte first.
+    Utf32Le,
+}
+
+impl Encoding {
+    /// Bytes of a code unit: 1, 2 or 4.
+    #[must_use]
+    pub fn unit_bytes(self) -> usize {
+        match self {
+            Self::Utf8 => 1,
+            Self::Utf16Be | Self::Utf16Le => 2,
+            Self::Utf32Be | Self::Utf32Le => 4,
+        }
+    }
+}
+
+/// A field of a struct, or an option of a variant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// Its name; may be empty for an option.
+    pub name: String,
+    /// What it holds.
+    pub class: FieldClass,
+}
+
+/// What a field can hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldClass {
+    /// The shape.
+    pub kind: FieldKind,
+    /// Whether the field is bookkeeping of the format (a packet size, a time
+    /// stamp) that the model already says elsewhere; listings leave it out.
+    pub structural: bool,
+}
+
+/// The shape of a field.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FieldKind {
+    /// Yes or no.
+    Bool,
+    /// Integer ≥ 0.
+    Unsigned(IntegerClass),
+    /// Integer.
+    Signed(IntegerClass),
+    /// Floating point of this many bits, 32 or 64.
+    Real(u32),
+    /// So many bits without a numeric meaning, some of which may have names.
+    Bits {
+        /// Width.
+        bits: u32,
+        /// Names of bit positions, 0 being the least significant.
+        flags: Vec<Label>,
+    },
+    /// Characters.
+    Text(Encoding),
+    /// Bytes of some media type.
+    Bytes(String),
+    /// Named fields in order.
+    Struct(Vec<Member>),
+    /// Elements of one class.
+    Array {
+        /// The class of each.
+        element: Box<FieldClass>,
+        /// Their number, where the class fixes it.
+        length: Option<u64>,
+        /// Set where elements lie in the packet one after the other at a
+        /// fixed distance, so that they are read when asked for.
+        packed: Option<Scalar>,
+    },
+    /// One of several.
+    Variant(Vec<Member>),
+    /// There or not.
+    Optional(Box<FieldClass>),
+}
+
+impl FieldClass {
+    /// A field class that is not structural.
+    #[must_use]
+    pub fn new(kind: FieldKind) -> Self {
+        Self { kind, structural: false }
+    }
+
+    /// The members, if this is a struct.
+    #[must_use]
+    pub fn members(&self) -> &[Member] {
+        match &self.kind {
+            FieldKind::Struct(members) => members,
+            _ => &[],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uuid_round_trips_through_text() {
+        let text = "2a6422d0-6cee-11e0-8c08-cb07d7b3a564";
+        assert_eq!(Uuid::parse(text).unwrap().to_string(), text);
+        assert_eq!(Uuid::parse(&text.replace('-', "")), Uuid::parse(text));
+    }
+
+    #[test]
+    fn uuid_of_wrong_length_or_alphabet_is_refused() {
+        assert_eq!(Uuid::parse("2a6422d0-6cee-11e0-8c08-cb07d7b3a56"), None);
+        assert_eq!(Uuid::parse("2a6422d0-6cee-11e0-8c08-cb07d7b3a5640"), None);
+        assert_eq!(Uuid::parse("2a6422d0-6cee-11e0-8c08-cb07d7b3a56g"), None);
+        assert_eq!(Uuid::parse(""), None);
+    }
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The one vocabulary of traces in memory.
+//!
+//! Formats translate into it, analyses and writers read from it, and neither
+//! knows the other. A [`Trace`] says what can happen ([`StreamClass`],
+//! [`EventClass`], [`FieldClass`], [`Clock`]); an [`Event`] is something that
+//! did happen, lent by a reader for one step: its values point into the bytes of
+//! its packet, nothing is copied. [`Loss`] and [`Damage`] are values like any
+//! other, so that no reader can drop them by accident.
+//!
+//! This crate does no I/O, reads no clock and allocates only when classes are
+//! built.
+//!
+//! ```text
+//! Trace
+//! ├─ clocks          frequency, offset: ticks → nanoseconds
+//! └─ StreamClass     packet context, common event context
+//!    └─ EventClass   name, context, payload: trees of FieldClass
+//! Event  = class + time + writer + packet + values (Field → Value)
+//! ```
+
+mod class;
+mod clock;
+mod event;
+mod loss;
+mod scalar;
+pub mod text;
+mod value;
+
+pub use class::{
+    Attribute, Base, Encoding, EnvValue, EventClass, FieldClass, FieldKind, IntegerClass, Label,
+    Member, Range, StreamClass, Trace, Uuid,
+};
+pub use clock::Clock;
+pub use event::{Event, Packet, StreamIndex, Writer};
+pub use loss::{Damage, DamageReason, Interval, Loss, LossCause};
+pub use scalar::{ByteOrder, Scalar, ScalarKind, read_bits};
+pub use value::{Elements, Field, Fields, Slot, Text, Value};

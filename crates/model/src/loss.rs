@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What is not there: losses the producer counted, and bytes that cannot be
+//! read.
+
+use std::fmt;
+
+use lateralis_units::Nanos;
+
+use crate::StreamIndex;
+
+/// A stretch of the time line; an end that is not known is `None`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Interval {
+    /// Not before this.
+    pub begin: Option<Nanos>,
+    /// Not after this.
+    pub end: Option<Nanos>,
+}
+
+/// Why events are missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum LossCause {
+    /// The ring was full and the reader behind.
+    Full,
+    /// The record was larger than a packet.
+    TooBig,
+    /// The writer gave up after being disturbed too often.
+    Contended,
+    /// The thread had no ring to write to.
+    NoRing,
+    /// Whole packets are missing: their numbers jump.
+    Packets,
+    /// The producer counts losses but not their causes.
+    Discarded,
+}
+
+impl LossCause {
+    /// The name used in listings and reports: `full`, `too_big`, …
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::TooBig => "too_big",
+            Self::Contended => "contended",
+            Self::NoRing => "no_ring",
+            Self::Packets => "packets",
+            Self::Discarded => "discarded",
+        }
+    }
+}
+
+impl fmt::Display for LossCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Events that were not recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loss {
+    /// In which stream.
+    pub stream: StreamIndex,
+    /// Why.
+    pub cause: LossCause,
+    /// How many events (packets for [`LossCause::Packets`]); `None` if the
+    /// producer only knows that there were some.
+    pub count: Option<u64>,
+    /// When.
+    pub interval: Interval,
+}
+
+/// What is wrong with some bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DamageReason {
+    /// The file ends before the packet does.
+    Truncated {
+        /// Bytes the packet says it has beyond the end of the file; `None`
+        /// where not even its header is whole.
+        missing_bytes: Option<u64>,
+    },
+    /// No packet begins here: the magic number is another.
+    BadMagic {
+        /// What stands there.
+        found: u32,
+    },
+    /// The packet belongs to another trace.
+    ForeignUuid,
+    /// The packet is of a stream class that the metadata does not describe.
+    UnknownStreamClass {
+        /// Its number.
+        id: u64,
+    },
+    /// The sizes of the packet contradict each other.
+    BadPacketSize {
+        /// Bits of the whole packet.
+        packet_bits: u64,
+        /// Bits of its content.
+        content_bits: u64,
+    },
+    /// The checksum of the packet is another.
+    BadChecksum {
+        /// In the packet.
+        stored: u32,
+        /// Computed over the bytes.
+        computed: u32,
+    },
+    /// An event of a class that the metadata does not describe; what follows
+    /// in its packet cannot be read.
+    UnknownEventClass {
+        /// Its number.
+        id: u64,
+    },
+    /// A field reaches beyond the content of its packet.
+    FieldBeyondContent,
+    /// A selector chooses no option of its variant.
+    NoSuchOption {
+        /// Its value.
+        selector: i128,
+    },
+    /// A value that its class forbids.
+    BadValue {
+        /// Which rule.
+        rule: &'static str,
+    },
+    /// The time stamps of the packet contradict each other or its events.
+    BadTime,
+}
+
+impl fmt::Display for DamageReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Truncated { missing_bytes: Some(bytes) } => {
+                write!(f, "the file ends {bytes} bytes before its packet")
+            }
+            Self::Truncated { missing_bytes: None } => {
+                f.write_str("the file ends inside the header of a packet")
+            }
+            Self::BadMagic { found } => write!(f, "no packet begins here: magic {found:#010x}"),
+            Self::ForeignUuid => f.write_str("the packet belongs to another trace: other UUID"),
+            Self::UnknownStreamClass { id } => write!(f, "unknown stream class {id}"),
+            Self::BadPacketSize { packet_bits, content_bits } => write!(
+                f,
+                "impossible sizes: packet of {packet_bits} bits, content of {content_bits} bits"
+            ),
+            Self::BadChecksum { stored, computed } => {
+                write!(f, "wrong checksum: stored {stored:#010x}, computed {computed:#010x}")
+            }
+            Self::UnknownEventClass { id } => write!(f, "unknown event class {id}"),
+            Self::FieldBeyondContent => f.write_str("a field reaches beyond its packet"),
+            Self::NoSuchOption { selector } => {
+                write!(f, "the selector {selector} chooses no option of its variant")
+            }
+            Self::BadValue { rule } => write!(f, "forbidden value: {rule}"),
+            Self::BadTime => f.write_str("time runs backwards in the packet"),
+        }
+    }
+}
+
+/// Bytes of a file that could not be read as what they should be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Damage {
+    /// Name of the file, as given to the reader.
+    pub file: String,
+    /// First byte.
+    pub begin_bytes: u64,
+    /// Byte after the last.
+    pub end_bytes: u64,
+    /// What is wrong.
+    pub reason: DamageReason,
+    /// When the events in it happened, as far as the neighbours tell.
+    pub interval: Interval,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { file, begin_bytes, end_bytes, reason, .. } = self;
+        write!(f, "{file}: bytes {begin_bytes}..{end_bytes}: {reason}")
+    }
+}

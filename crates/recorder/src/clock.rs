@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! From clock ticks to UTC: frequency and offset, measured at both ends of a recording, and how
+//! wrong they may be.
+
+use lateralis_ring::ClockKind;
+use serde::{Deserialize, Serialize};
+
+/// The tick clock and the wall clock read together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClockSample {
+    /// The tick clock, in the middle of the reading.
+    pub ticks: u64,
+    /// UTC, nanoseconds since 1970.
+    pub realtime_ns: i64,
+    /// `CLOCK_MONOTONIC_RAW`, nanoseconds.
+    pub monotonic_raw_ns: i64,
+    /// Ticks between the reading before and the one after the wall clock: the wall clock was
+    /// read somewhere in between.
+    pub window_ticks: u64,
+}
+
+/// Where the frequency is known from, best first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FrequencySource {
+    /// The unit of the clock is the nanosecond, or the area says it.
+    Defined,
+    /// The kernel's conversion factors in a perf_event page.
+    PerfPage,
+    /// CPUID leaf 15h or 16h, or the hypervisor's leaf 40000010h.
+    Cpuid,
+    /// Counted against `CLOCK_MONOTONIC_RAW`.
+    Calibrated,
+    /// From the times at the start of the traced program only.
+    AreaStart,
+}
+
+/// A clock as CTF describes it, with what is known about its error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClockModel {
+    /// Whose ticks.
+    pub kind: ClockKind,
+    /// Ticks per second.
+    pub frequency_hz: u64,
+    /// Where that is known from.
+    pub source: FrequencySource,
+    /// UTC of tick 0: whole seconds since 1970, possibly negative.
+    pub offset_s: i64,
+    /// and ticks on top, below `frequency_hz`.
+    pub offset_ticks: u64,
+    /// How far a time may be from UTC as the system had it, in nanoseconds: reading windows
+    /// plus how far the two clocks drifted apart between the measurements.
+    pub error_ns: u64,
+}
+
+const NS: i128 = 1_000_000_000;
+
+fn ns_of_ticks(ticks: u64, frequency_hz: u64) -> i128 {
+    i128::from(ticks) * NS / i128::from(frequency_hz.max(1))
+}
+
+/// Ticks per second between two samples of a recording, against `CLOCK_MONOTONIC_RAW`; `short`
+/// where they are less than a tenth of a second apart: that was counted as well before.
+pub fn counted_hz(start: &ClockSample, end: &ClockSample, short: u64) -> u64 {
+    let ns = i128::from(end.monotonic_raw_ns) - i128::from(start.monotonic_raw_ns);
+    let ticks = i128::from(end.ticks) - i128::from(start.ticks);
+    if ns < NS / 10 || ticks <= 0 {
+        return short;
+    }
+    u64::try_from((ticks * NS + ns / 2) / ns).unwrap_or(short).max(1)
+}
+
+impl ClockModel {
+    /// Fits the offset to one or two samples; with two, the error is split between the ends.
+    pub fn fit(
+        kind: ClockKind,
+        frequency_hz: u64,
+        source: FrequencySource,
+        start: &ClockSample,
+        end: Option<&ClockSample>,
+    ) -> ClockModel {
+        let frequency_hz = frequency_hz.max(1);
+        // UTC of tick 0 in nanoseconds, as each sample sees it.
+        let origin = |sample: &ClockSample| {
+            i128::from(sample.realtime_ns) - ns_of_ticks(sample.ticks, frequency_hz)
+        };
+        let window_ns = |sample: &ClockSample| ns_of_ticks(sample.window_ticks, frequency_hz);
+        let first = origin(start);
+        let last = end.map_or(first, origin);
+        let middle = first + (last - first) / 2;
+        let window = window_ns(start).max(end.map_or(0, window_ns));
+        // Half of what one reading cannot tell, half of the drift, one for rounding.
+        let error_ns = (last - first).abs() / 2 + window / 2 + 1;
+        let offset_s = middle.div_euclid(NS);
+        let offset_ticks = middle.rem_euclid(NS) * i128::from(frequency_hz) / NS;
+        ClockModel {
+            kind,
+            frequency_hz,
+            source,
+            offset_s: offset_s as i64,
+            offset_ticks: offset_ticks as u64,
+            error_ns: u64::try_from(error_ns).unwrap_or(u64::MAX),
+        }
+    }
+
+    /// UTC of a tick, nanoseconds since 1970.
+    pub fn utc_ns(&self, ticks: u64) -> i64 {
+        let ns = i128::from(self.offset_s) * NS
+            + (i128::from(ticks) + i128::from(self.offset_ticks)) * NS
+                / i128::from(self.frequency_hz.max(1));
+        ns.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
+    }
+
+    /// A duration in ticks as nanoseconds.
+    pub fn ns(&self, ticks: u64) -> u64 {
+        u64::try_from(ns_of_ticks(ticks, self.frequency_hz)).unwrap_or(u64::MAX)
+    }
+
+    /// A duration in nanoseconds as ticks.
+    pub fn ticks(&self, ns: u64) -> u64 {
+        let ticks = u128::from(ns) * u128::from(self.frequency_hz) / 1_000_000_000;
+        u64::try_from(ticks).unwrap_or(u64::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(ticks: u64, realtime_ns: i64) -> ClockSample {
+        ClockSample { ticks, realtime_ns, monotonic_raw_ns: 0, window_ticks: 100 }
+    }
+
+    #[test]
+    fn one_sample_maps_onto_itself() {
+        for hz in [1_000_000_000, 2_300_000_000, 24_000_000, 1] {
+            let start = sample(77_000_000_123, 1_700_000_000_123_456_789);
+            let clock =
+                ClockModel::fit(ClockKind::X86Tsc, hz, FrequencySource::Cpuid, &start, None);
+            let off = clock.utc_ns(start.ticks) - start.realtime_ns;
+            assert!(off.unsigned_abs() <= 1_000_000_000 / hz + 1, "{hz}: {off}");
+            assert!(clock.offset_ticks < hz);
+        }
+    }
+
+    #[test]
+    fn the_error_covers_both_ends() {
+        let hz = 2_300_000_000;
+        let start = sample(0, 1_000_000_000);
+        let end = sample(hz * 10, 11_000_004_000);
+        let clock =
+            ClockModel::fit(ClockKind::X86Tsc, hz, FrequencySource::Cpuid, &start, Some(&end));
+        for sample in [start, end] {
+            let off = (clock.utc_ns(sample.ticks) - sample.realtime_ns).unsigned_abs();
+            assert!(off <= clock.error_ns, "{off} > {}", clock.error_ns);
+        }
+        assert!(clock.error_ns < 2_100);
+    }
+
+    #[test]
+    fn before_1970_and_extremes_do_not_overflow() {
+        let start = sample(u64::MAX, i64::MIN);
+        let clock =
+            ClockModel::fit(ClockKind::MonotonicNs, 1, FrequencySource::Defined, &start, None);
+        clock.utc_ns(0);
+        clock.utc_ns(u64::MAX);
+        assert_eq!(clock.ticks(u64::MAX), u64::MAX / 1_000_000_000);
+    }
+}

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Why a recording could not be made: what, where, what to do.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use lateralis_ring::{AreaHeaderError, GeometryError};
+
+use crate::pattern::PatternError;
+
+/// Why something could not be recorded, recovered or controlled.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system refused something about a file.
+    File {
+        /// What was tried, lower case.
+        action: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// What it said.
+        cause: io::Error,
+    },
+    /// The operating system refused something else.
+    System {
+        /// What was tried, lower case.
+        action: &'static str,
+        /// What it said.
+        cause: io::Error,
+    },
+    /// The output directory has something in it.
+    OutputExists(PathBuf),
+    /// The directory where areas live belongs to somebody else, or others can write it.
+    AreaDirectory(PathBuf),
+    /// The command could not be started.
+    Launch {
+        /// Its first word.
+        command: String,
+        /// What the operating system said.
+        cause: io::Error,
+    },
+    /// There is no command to launch.
+    NoCommand,
+    /// No area belongs to this process or name.
+    NotTraceable {
+        /// As asked for.
+        target: String,
+        /// Where areas were looked for.
+        area_dir: PathBuf,
+    },
+    /// Several areas could be meant.
+    Ambiguous {
+        /// As asked for.
+        target: String,
+        /// The candidates' process ids.
+        pids: Vec<u32>,
+    },
+    /// The file is not an area, or one of another version.
+    Area {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        cause: AreaHeaderError,
+    },
+    /// The area's rings cannot be used or made.
+    Rings {
+        /// Which area.
+        path: PathBuf,
+        /// Why.
+        cause: GeometryError,
+    },
+    /// Not enough memory or space for the rings.
+    NoSpaceForRings {
+        /// Which area.
+        path: PathBuf,
+        /// How much was asked for.
+        bytes: u64,
+    },
+    /// Another recorder has this program.
+    AlreadyRecorded {
+        /// Which area.
+        path: PathBuf,
+        /// By whom.
+        recorder_pid: u32,
+    },
+    /// The program is not being recorded.
+    NotRecorded {
+        /// As asked for.
+        target: String,
+    },
+    /// The recorder does not answer.
+    NoAnswer {
+        /// Which.
+        recorder_pid: u32,
+    },
+    /// The recorder refused.
+    Refused(String),
+    /// A pattern is malformed.
+    Pattern(PatternError),
+    /// A trigger names an event that no schema has.
+    NoSuchEvent(String),
+    /// Nothing that could be recovered is in the file.
+    NothingToRecover(PathBuf),
+    /// A program's clock cannot be joined with the others'.
+    Clock {
+        /// Which area.
+        path: PathBuf,
+        /// Its clock kind, as found.
+        clock_kind: u32,
+    },
+}
+
+impl Error {
+    pub(crate) fn file(action: &'static str, path: impl Into<PathBuf>, cause: io::Error) -> Error {
+        Error::File { action, path: path.into(), cause }
+    }
+
+    /// What a person can do about it; empty if the message says it all.
+    pub fn advice(&self) -> String {
+        match self {
+            Error::File { cause, .. } | Error::System { cause, .. } => match cause.kind() {
+                io::ErrorKind::PermissionDenied => {
+                    "use an account that may, or another place".to_owned()
+                }
+                io::ErrorKind::StorageFull => "free some space, or choose another place".to_owned(),
+                io::ErrorKind::NotFound => "check the name".to_owned(),
+                _ => String::new(),
+            },
+            Error::OutputExists(_) => "choose another name with -o, or remove it".to_owned(),
+            Error::AreaDirectory(_) => {
+                "remove it, or set LATERALIS_DIR to a directory of your own with mode 0700"
+                    .to_owned()
+            }
+            Error::Launch { cause, .. } => match cause.kind() {
+                io::ErrorKind::NotFound => "check the name, and that it is in PATH".to_owned(),
+                io::ErrorKind::PermissionDenied => "check that it is executable".to_owned(),
+                _ => String::new(),
+            },
+            Error::NoCommand => "write the command after --".to_owned(),
+            Error::NotTraceable { .. } => "it must be running, of the same user, and linked with \
+                 liblateralis or started by `lat record --with`; `lat list` shows what is there"
+                .to_owned(),
+            Error::Ambiguous { pids, .. } => format!("choose one by its process id: {pids:?}"),
+            Error::Area { cause: AreaHeaderError::Version { .. }, .. } => {
+                "use the tool of the same version as the traced program's library".to_owned()
+            }
+            Error::Area { .. } => {
+                "check that it is an area file, a core dump or a memory image".to_owned()
+            }
+            Error::Rings { .. } => "ask for smaller buffers, or restart the program".to_owned(),
+            Error::NoSpaceForRings { .. } => {
+                "ask for smaller buffers, or make room where areas live".to_owned()
+            }
+            Error::AlreadyRecorded { .. } => "end the other recording first".to_owned(),
+            Error::NotRecorded { .. } => "`lat record --attach PID` records it".to_owned(),
+            Error::NoAnswer { .. } => "check that it is still running".to_owned(),
+            Error::NoSuchEvent(_) => "`lat list` shows the events of each program".to_owned(),
+            Error::NothingToRecover(_) => {
+                "areas are looked for by their magic words; the rings' pages must be in the file"
+                    .to_owned()
+            }
+            Error::Clock { .. } => "record this program alone".to_owned(),
+            Error::Refused(_) | Error::Pattern(_) => String::new(),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::File { action, path, cause } => {
+                write!(f, "Cannot {action}: path={}, cause={cause}", path.display())
+            }
+            Error::System { action, cause } => write!(f, "Cannot {action}: cause={cause}"),
+            Error::OutputExists(path) => {
+                write!(f, "Cannot write recording: path={} exists", path.display())
+            }
+            Error::AreaDirectory(path) => write!(
+                f,
+                "Cannot trust area directory: path={} is not a directory of this user alone",
+                path.display()
+            ),
+            Error::Launch { command, cause } => {
+                write!(f, "Cannot start command: command={command}, cause={cause}")
+            }
+            Error::NoCommand => write!(f, "Cannot record: no command given"),
+            Error::NotTraceable { target, area_dir } => write!(
+                f,
+                "Cannot find a traceable program: target={target}, area-directory={}",
+                area_dir.display()
+            ),
+            Error::Ambiguous { target, .. } => {
+                write!(f, "Cannot choose a program: target={target} has several areas")
+            }
+            Error::Area { path, cause } => write!(f, "{cause}, path={}", path.display()),
+            Error::Rings { path, cause } => write!(f, "{cause}, path={}", path.display()),
+            Error::NoSpaceForRings { path, bytes } => {
+                write!(f, "Cannot make rings: path={}, needed-bytes={bytes}", path.display())
+            }
+            Error::AlreadyRecorded { path, recorder_pid } => write!(
+                f,
+                "Cannot record: path={} has a recorder, recorder-pid={recorder_pid}",
+                path.display()
+            ),
+            Error::NotRecorded { target } => {
+                write!(f, "Cannot control recording: target={target} is not being recorded")
+            }
+            Error::NoAnswer { recorder_pid } => {
+                write!(f, "Cannot reach recorder: recorder-pid={recorder_pid} does not answer")
+            }
+            Error::Refused(reason) => write!(f, "Cannot do that now: {reason}"),
+            Error::Pattern(error) => error.fmt(f),
+            Error::NoSuchEvent(name) => write!(f, "Cannot find event: event={name}"),
+            Error::NothingToRecover(path) => {
+                write!(f, "Cannot recover: path={} holds no area", path.display())
+            }
+            Error::Clock { path, clock_kind } => {
+                write!(f, "Cannot join clocks: path={}, clock-kind={clock_kind}", path.display())
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::File { cause, .. }
+            | Error::System { cause, .. }
+            | Error::Launch { cause, .. } => Some(cause),
+            Error::Area { cause, .. } => Some(cause),
+            Error::Rings { cause, .. } => Some(cause),
+            Error::Pattern(cause) => Some(cause),
+            _ => None,
+        }
+    }
+}
+
+impl From<PatternError> for Error {
+    fn from(error: PatternError) -> Error {
+        Error::Pattern(error)
+    }
+}

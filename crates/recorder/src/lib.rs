@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Records traced programs: finds their areas, drains their rings and writes a recording, a
+//! directory with a CTF trace and `report.json` (`spec/trace-layout.md`).
+//!
+//! ```text
+//! pattern  which events        walk     record to record     classes  ids ↔ stream classes
+//! stream   chunks → packets    clock    ticks → UTC          metadata, index, report: the files
+//! linux    everything that touches the system: areas, processes, files, clocks, signals
+//! ```
+//!
+//! Outside of [`linux`] there is no I/O and no clock: bytes and times are arguments.
+//!
+//! The way of a recording: [`linux::Session::new`], then [`linux::Session::launch`] or
+//! [`linux::Session::attach`], then [`linux::Session::run`], which returns a
+//! [`linux::Summary`].
+
+pub mod classes;
+pub mod clock;
+mod error;
+pub mod index;
+#[cfg(target_os = "linux")]
+pub mod linux;
+pub mod metadata;
+pub mod options;
+pub mod pattern;
+pub mod report;
+pub mod stream;
+pub mod walk;
+
+pub use error::Error;
+pub use options::{CtfVersion, EventMatch, Progress, RecordOptions, TriggerOptions};
+pub use pattern::Patterns;
+pub use report::Report;

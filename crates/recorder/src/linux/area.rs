@@ -1,0 +1,483 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! One area while it is recorded: its mapping, schemas and rings.
+
+use std::collections::BTreeMap;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use lateralis_ring::abi::{self, header};
+use lateralis_ring::{
+    AreaHeader, AreaView, ClockKind, Geometry, Load, LossCounts, Poll, ReadPolicy, RingKind,
+    RingMode, RingReader, schema_text, schemas,
+};
+
+use super::enable;
+use super::mapping::Mapping;
+use super::output::{AppendError, Folder, StreamFile};
+use super::recording::Recording;
+use super::sites;
+use super::traced::TracedProcesses;
+use crate::classes::RegisteredSchema;
+use crate::error::Error;
+use crate::pattern::Patterns;
+use crate::stream::{PREFIX_BYTES, RingStream, SealContext, Sealed};
+use crate::walk::RecordPlan;
+
+/// One ring of an area and the file it goes to.
+pub(super) struct Ring {
+    pub(super) reader: RingReader,
+    pub(super) stream: RingStream,
+    file: Option<StreamFile>,
+    pub(super) paths: Vec<String>,
+    damage_noted: bool,
+}
+
+/// What a look at the rings found.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Drained {
+    /// Bytes of records.
+    pub(super) bytes: u64,
+    /// Greatest part of a ring that had to be read, 0 to 1: 1 is a full ring.
+    pub(super) fill: f64,
+}
+
+/// See the module's description.
+pub(super) struct LiveArea {
+    pub(super) path: PathBuf,
+    pub(super) mapping: Mapping,
+    pub(super) header: AreaHeader,
+    pub(super) geometry: Geometry,
+    pub(super) processes: TracedProcesses,
+    pub(super) rings: Vec<Ring>,
+    pub(super) registered: Vec<RegisteredSchema>,
+    pub(super) unreadable: bool,
+    plan: RecordPlan,
+    class_id: u32,
+    slots_seen: HashSet<u32>,
+    covered_ids: u32,
+    no_ring_baseline: u64,
+    pub(super) lost_no_ring: u64,
+    /// Patterns for schemas that are found later; none where the program applies them itself.
+    late_patterns: Option<Patterns>,
+    /// What was enabled when the area was paused.
+    paused: Option<Patterns>,
+}
+
+impl LiveArea {
+    /// Begins to read an area whose rings are there.
+    pub(super) fn new(
+        recording: &mut Recording,
+        path: &Path,
+        mapping: Mapping,
+        policy: ReadPolicy,
+    ) -> Result<LiveArea, Error> {
+        let view = mapping.view();
+        let header = AreaHeader::read(&view)
+            .map_err(|cause| Error::Area { path: path.to_owned(), cause })?;
+        let view = view.with_swapped(header.swapped);
+        let rings_error = |cause| Error::Rings { path: path.to_owned(), cause };
+        let geometry = Geometry::of(&header, view.bytes()).map_err(rings_error)?;
+        recording.reserve(geometry.packet_bytes());
+        let mode = RingMode::from_word(header.ring_mode);
+        let now = recording.now();
+        let started_at = if now == u64::MAX { header.clock_at_start } else { now };
+        let mut rings = Vec::new();
+        for ring in 0..geometry.ring_count() {
+            let made = RingReader::new(&view, geometry, ring, policy, mode)
+                .and_then(|reader| Ok((reader.losses(&view)?, reader)));
+            // The geometry was checked against this very view.
+            let Ok((losses, reader)) = made else { continue };
+            // A ring that nobody read yet has lost what it lost in this recording.
+            let first = reader.sequence() == reader.skipped_at_start();
+            let baseline =
+                if first || policy == ReadPolicy::Observe { LossCounts::default() } else { losses };
+            let mut stream = RingStream::new(ring, baseline, started_at);
+            // Packets overwritten before the area was found are lost to this recording if it
+            // launched the program, and to whoever looks at a flight recorder.
+            stream.skip_packets(match policy {
+                ReadPolicy::Consume if header.session != 0 => reader.skipped_at_start(),
+                ReadPolicy::Observe if mode == RingMode::Overwrite => reader.sequence(),
+                _ => 0,
+            });
+            rings.push(Ring { reader, stream, file: None, paths: Vec::new(), damage_noted: false });
+        }
+        let plan = RecordPlan::new(header.swapped);
+        let class_id = recording.classes.assign(geometry.kind(), &[], None);
+        let processes = TracedProcesses::new(&header, now != u64::MAX);
+        let fresh = header.session != 0 || policy == ReadPolicy::Observe;
+        let mut area = LiveArea {
+            path: path.to_owned(),
+            no_ring_baseline: if fresh { 0 } else { header.lost_no_ring },
+            mapping,
+            geometry,
+            processes,
+            rings,
+            registered: Vec::new(),
+            unreadable: false,
+            plan,
+            class_id,
+            slots_seen: HashSet::new(),
+            covered_ids: abi::INTERNAL_EVENT_COUNT,
+            lost_no_ring: 0,
+            late_patterns: None,
+            paused: None,
+            header,
+        };
+        area.refresh_schemas(recording);
+        Ok(area)
+    }
+
+    /// The area's memory.
+    pub(super) fn view(&self) -> AreaView<'_> {
+        self.mapping.view().with_swapped(self.header.swapped)
+    }
+
+    /// Kind of its clock.
+    pub(super) fn clock_kind(header: &AreaHeader) -> Option<ClockKind> {
+        ClockKind::from_word(header.clock_kind)
+    }
+
+    /// Name of the stream file of a ring.
+    fn stream_name(&self, ring: u32) -> String {
+        let (pid, id) = (self.header.creator_pid, self.header.area_id);
+        match self.geometry.kind() {
+            RingKind::PerCpu => format!("{pid}_{id:016x}_cpu{ring}"),
+            RingKind::PerThread => format!("{pid}_{id:016x}_ring{ring}"),
+        }
+    }
+
+    fn mode(&self) -> RingMode {
+        let word = self.view().load_u32(header::RING_MODE, Load::Relaxed);
+        RingMode::from_word(word.unwrap_or(self.header.ring_mode))
+    }
+
+    /// Whether schemas may have been registered since the last look. Cost: one load.
+    fn schemas_are_due(&self) -> bool {
+        let next = self.view().load_u32(header::NEXT_EVENT_ID, Load::Acquire);
+        next.is_ok_and(|next| next != self.covered_ids)
+    }
+
+    /// Takes over schemas that were registered since the last look (pair R2).
+    pub(super) fn refresh_schemas(&mut self, recording: &mut Recording) {
+        let view = self.mapping.view().with_swapped(self.header.swapped);
+        let Ok(entries) = schemas(&view) else { return };
+        let mut grown = false;
+        let mut faults = Vec::new();
+        for entry in entries {
+            if !self.slots_seen.insert(entry.slot) {
+                continue;
+            }
+            let Some(ids) = entry.ids() else {
+                faults.push("a schema has impossible event ids".to_owned());
+                continue;
+            };
+            self.covered_ids = self.covered_ids.max(ids.end);
+            let compiled = schema_text(&view, &entry).and_then(|text| recording.compile(&text));
+            match compiled {
+                Some(schema) if schema.events.len() as u32 == entry.event_count => {
+                    self.plan.add(entry.base_id, &schema);
+                    let hash = schema.hash();
+                    let base_id = entry.base_id;
+                    if let Some(patterns) = &self.late_patterns {
+                        enable::apply(&view, base_id, &schema, patterns);
+                    }
+                    self.registered.push(RegisteredSchema { base_id, schema, hash });
+                    grown = true;
+                }
+                _ => {
+                    let name = String::from_utf8_lossy(&entry.name).into_owned();
+                    faults.push(format!("schema {name:?} does not compile"));
+                }
+            }
+        }
+        for fault in faults {
+            self.give_up(recording, &fault);
+        }
+        if !grown {
+            return;
+        }
+        if self.late_patterns.is_some() {
+            self.follow_sites(recording);
+        }
+        let kind = self.geometry.kind();
+        let class_id = recording.classes.assign(kind, &self.registered, Some(self.class_id));
+        if class_id != self.class_id {
+            self.class_id = class_id;
+            self.rotate_files(recording);
+        }
+    }
+
+    /// From here on the packets go to `unreadable/`.
+    fn give_up(&mut self, recording: &mut Recording, reason: &str) {
+        recording.problem(format!(
+            "Cannot describe the events of pid={}: {reason}; its packets are kept under unreadable/",
+            self.header.creator_pid
+        ));
+        if !self.unreadable {
+            self.unreadable = true;
+            self.rotate_files(recording);
+        }
+    }
+
+    fn rotate_files(&mut self, recording: &mut Recording) {
+        for ring in &mut self.rings {
+            if let Some(file) = ring.file.take()
+                && let Err(error) = recording.output.close(file)
+            {
+                recording.problem(error.to_string());
+            }
+        }
+    }
+
+    /// Sets enable bytes by patterns, now and for schemas that register later.
+    pub(super) fn enable(
+        &mut self,
+        recording: &mut Recording,
+        patterns: &Patterns,
+    ) -> Result<(), Error> {
+        enable::write_patterns(&self.view(), patterns)?;
+        self.late_patterns = None;
+        self.refresh_schemas(recording);
+        let view = self.view();
+        for entry in &self.registered {
+            enable::apply(&view, entry.base_id, &entry.schema, patterns);
+        }
+        self.late_patterns = Some(patterns.clone());
+        self.follow_sites(recording);
+        Ok(())
+    }
+
+    /// Makes patchable sites follow the enable bytes.
+    pub(super) fn follow_sites(&self, recording: &mut Recording) {
+        for (pid, cause) in sites::follow(&self.view()).refused {
+            recording.problem(format!(
+                "Cannot switch the patchable sites of pid={pid}: cause={cause}; \
+                 its events stay as they were"
+            ));
+        }
+    }
+
+    /// Disables all events, and remembers what the program was asked to enable.
+    pub(super) fn pause(&mut self, recording: &mut Recording) {
+        if self.paused.is_none() {
+            let enabled = AreaHeader::read(&self.view()).map(|header| header.enable);
+            let text = String::from_utf8_lossy(&enabled.unwrap_or_default()).into_owned();
+            self.paused = Patterns::parse(&text).ok();
+        }
+        self.disable(recording);
+    }
+
+    /// Enables what was enabled before [`LiveArea::pause`].
+    pub(super) fn resume(&mut self, recording: &mut Recording) -> Result<(), Error> {
+        match self.paused.take() {
+            Some(patterns) => self.enable(recording, &patterns),
+            None => Ok(()),
+        }
+    }
+
+    /// Disables all events, also of schemas that register later.
+    pub(super) fn disable(&mut self, recording: &mut Recording) {
+        self.late_patterns = None;
+        enable::disable(&self.view());
+        self.follow_sites(recording);
+    }
+
+    /// Reads all rings: closed packets, with `open_part` also what the open ones hold so far.
+    pub(super) fn drain(&mut self, recording: &mut Recording, open_part: bool) -> Drained {
+        let mode = self.mode();
+        let mut drained = Drained::default();
+        for index in 0..self.rings.len() {
+            let bytes = self.drain_ring(recording, index, mode, open_part);
+            drained.bytes += bytes;
+            drained.fill = drained.fill.max(bytes as f64 / self.geometry.ring_bytes() as f64);
+        }
+        if self.mapping.was_cut() {
+            recording.problem(format!(
+                "Cannot trust area of pid={}: its file was cut while it was read",
+                self.header.creator_pid
+            ));
+        }
+        drained
+    }
+
+    fn drain_ring(
+        &mut self,
+        recording: &mut Recording,
+        index: usize,
+        mode: RingMode,
+        open_part: bool,
+    ) -> u64 {
+        let mut bytes = 0;
+        // Enough for all packets there are; a writer that is faster gets its turn next time.
+        for _ in 0..self.geometry.packets_per_ring() + 2 {
+            let mut buffer = std::mem::take(&mut recording.buffer);
+            let view = self.mapping.view().with_swapped(self.header.swapped);
+            let ring = &mut self.rings[index];
+            let poll = ring.reader.poll(&view, mode, open_part, &mut buffer[PREFIX_BYTES..]);
+            let go_on = match poll {
+                Poll::Idle => false,
+                // Copied from pages that are no longer there: zeros, and not what was recorded.
+                Poll::Chunk(_) if self.mapping.was_cut() => false,
+                Poll::Chunk(chunk) => {
+                    bytes += chunk.bytes;
+                    // Whatever wrote these records had its schema registered before.
+                    if self.schemas_are_due() {
+                        self.refresh_schemas(recording);
+                    }
+                    let plan = (!self.unreadable).then_some(&self.plan);
+                    let parts = (&self.header, self.class_id, plan);
+                    let context = context(recording, parts, mode, recording.now());
+                    let sealed = self.rings[index].stream.seal(&context, &chunk, &mut buffer);
+                    if let Some(sealed) = sealed {
+                        self.write(recording, index, mode, &sealed, &buffer);
+                    }
+                    true
+                }
+                Poll::LostPackets { count, .. } => {
+                    ring.stream.skip_packets(count);
+                    true
+                }
+                Poll::Damaged(damage) => {
+                    if !ring.damage_noted {
+                        ring.damage_noted = true;
+                        ring.stream.note_damage(damage.to_string());
+                        recording.problem(format!(
+                            "{damage}, pid={}, ring={index}: this ring is given up",
+                            self.header.creator_pid
+                        ));
+                    }
+                    false
+                }
+            };
+            recording.buffer = buffer;
+            if !go_on {
+                break;
+            }
+        }
+        bytes
+    }
+
+    fn write(
+        &mut self,
+        recording: &mut Recording,
+        index: usize,
+        mode: RingMode,
+        sealed: &Sealed,
+        buffer: &[u8],
+    ) {
+        let mut written = !recording.output_ended;
+        if written && let Err(error) = recording.write_metadata_if_due() {
+            recording.problem(error.to_string());
+            written = false;
+        }
+        if written {
+            let file = match self.rings[index].file {
+                Some(file) => file,
+                None => {
+                    let folder = if self.unreadable { Folder::Unreadable } else { Folder::Ctf };
+                    let name = self.stream_name(index as u32);
+                    let file = recording.output.add_stream(folder, &name);
+                    let ring = &mut self.rings[index];
+                    ring.file = Some(file);
+                    ring.paths.push(recording.output.stream_path(file));
+                    file
+                }
+            };
+            let packet = &buffer[sealed.bytes.clone()];
+            match recording.output.append(file, packet, sealed.index) {
+                Ok(()) => {}
+                Err(AppendError::Cap) => {
+                    written = false;
+                    recording.problem(
+                        "Cannot record further: the cap on disk space is reached".to_owned(),
+                    );
+                }
+                Err(AppendError::Write(cause)) => {
+                    written = false;
+                    let path = recording.output.stream_path(file);
+                    recording.problem(format!("Cannot write: path={path}, cause={cause}"));
+                }
+            }
+        }
+        if !written {
+            recording.output_ended = true;
+            let plan = (!self.unreadable).then_some(&self.plan);
+            let context = context(recording, (&self.header, self.class_id, plan), mode, 0);
+            self.rings[index].stream.not_written(&context, sealed, buffer);
+        }
+    }
+
+    /// Losses so far as the memory has them now, all rings and causes.
+    pub(super) fn live_losses(&self) -> u64 {
+        let view = self.view();
+        let rings = self.rings.iter().map(|ring| {
+            let live = ring.reader.losses(&view).unwrap_or_default();
+            ring.stream.losses_of(&live).total()
+        });
+        rings.fold(self.no_ring_losses(), u64::saturating_add)
+    }
+
+    fn no_ring_losses(&self) -> u64 {
+        let lost = self.view().load_u64(header::LOST_NO_RING, Load::Relaxed).unwrap_or(0);
+        lost.saturating_sub(self.no_ring_baseline)
+    }
+
+    /// The last look: everything, also of open packets, and packets for losses that no other
+    /// packet told. Losses without a ring go with the first ring.
+    pub(super) fn drain_to_the_end(&mut self, recording: &mut Recording) {
+        self.drain(recording, true);
+        self.lost_no_ring = self.no_ring_losses();
+        let mode = self.mode();
+        for index in 0..self.rings.len() {
+            let view = self.view();
+            let mut live = self.rings[index].reader.losses(&view).unwrap_or_default();
+            if index == 0 {
+                live.no_ring = live.no_ring.saturating_add(self.lost_no_ring);
+            }
+            let mut buffer = std::mem::take(&mut recording.buffer);
+            // A clock that does not run here has no now: the packet ends with the last one.
+            let now = Some(recording.now()).filter(|now| *now != u64::MAX).unwrap_or(0);
+            let plan = (!self.unreadable).then_some(&self.plan);
+            let context = context(recording, (&self.header, self.class_id, plan), mode, now);
+            let sealed = self.rings[index].stream.seal_losses(&context, &live, &mut buffer);
+            if let Some(sealed) = sealed {
+                self.write(recording, index, mode, &sealed, &buffer);
+            }
+            recording.buffer = buffer;
+        }
+        self.rotate_files(recording);
+    }
+
+    /// Names of events by id, with the internal ones.
+    pub(super) fn event_names(&self) -> BTreeMap<u32, String> {
+        let mut names = BTreeMap::new();
+        let internal = lateralis_pleco::internal_schema();
+        for event in &internal.events {
+            names.insert(event.index, internal.full_name(event));
+        }
+        for entry in &self.registered {
+            for event in &entry.schema.events {
+                names.insert(entry.base_id + event.index, entry.schema.full_name(event));
+            }
+        }
+        names
+    }
+}
+
+/// What packets of an area have in common: its header, stream class and layouts.
+fn context<'a>(
+    recording: &Recording,
+    (header, stream_id, plan): (&AreaHeader, u32, Option<&'a RecordPlan>),
+    mode: RingMode,
+    now: u64,
+) -> SealContext<'a> {
+    SealContext {
+        uuid: recording.uuid,
+        stream_id,
+        area_id: header.area_id,
+        plan,
+        overwrite: mode == RingMode::Overwrite,
+        swapped: header.swapped,
+        now,
+    }
+}

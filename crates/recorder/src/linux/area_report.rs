@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What an area that is done leaves in the report.
+
+use lateralis_ring::abi::header;
+use lateralis_ring::{Load, RingKind, RingMode};
+
+use super::area::LiveArea;
+use super::recording::{FinishedArea, Recording};
+use crate::report;
+
+impl LiveArea {
+    /// Hands the area's sums to the recording and unmaps it.
+    pub(super) fn finish(self, recording: &mut Recording) {
+        let names = self.event_names();
+        let view = self.view();
+        let word = |offset| view.load_u32(offset, Load::Relaxed).unwrap_or(0);
+        let mode = RingMode::from_word(word(header::RING_MODE));
+        let lost_schemas = view.load_u64(header::LOST_SCHEMAS, Load::Relaxed).unwrap_or(0);
+        if lost_schemas != 0 {
+            recording.problem(format!(
+                "Cannot name everything of pid={}: unregistered-schemas-or-processes={lost_schemas}",
+                self.header.creator_pid
+            ));
+        }
+        let area_id = format!("{:016x}", self.header.area_id);
+        let area = report::Area {
+            area_id: area_id.clone(),
+            ring_kind: match self.geometry.kind() {
+                RingKind::PerCpu => "per-cpu".to_owned(),
+                RingKind::PerThread => "per-thread".to_owned(),
+            },
+            mode: match mode {
+                RingMode::Discard => "discard".to_owned(),
+                RingMode::Overwrite => "overwrite".to_owned(),
+            },
+            packet_bytes: self.geometry.packet_bytes(),
+            packets_per_ring: self.geometry.packets_per_ring(),
+            lost_no_ring: self.lost_no_ring,
+            lost_schemas,
+            schemas: self.registered.iter().map(|entry| entry.schema.name.clone()).collect(),
+        };
+        let per_cpu = self.geometry.kind() == RingKind::PerCpu;
+        let (rings, processes, unreadable) = (self.rings, self.processes, self.unreadable);
+        recording.finish_area(Box::new(move |clock| {
+            let mut finished = FinishedArea {
+                area: Some(area),
+                processes: processes.into_report(),
+                ..FinishedArea::default()
+            };
+            for (index, ring) in rings.into_iter().enumerate() {
+                let (totals, stream) = (*ring.stream.totals(), &ring.stream);
+                let silent = totals.packets == 0
+                    && totals.not_written == 0
+                    && totals.lost_packets == 0
+                    && totals.damaged_packets == 0
+                    && stream.losses().total() == 0;
+                if silent {
+                    continue;
+                }
+                for (id, count) in stream.counts().iter().enumerate() {
+                    if *count != 0
+                        && let Some(name) = names.get(&(id as u32))
+                    {
+                        *finished.events.entry(name.clone()).or_insert(0) += count;
+                    }
+                }
+                finished.streams.push(report::Stream {
+                    files: ring.paths,
+                    area_id: area_id.clone(),
+                    ring: index as u32,
+                    cpu: per_cpu.then_some(index as u32),
+                    packets: totals.packets,
+                    bytes: totals.bytes,
+                    events: totals.events,
+                    internal_events: totals.internal_events,
+                    lost: stream.losses().into(),
+                    intervals: stream
+                        .intervals()
+                        .iter()
+                        .map(|interval| report::LossInterval {
+                            from_ns: clock.utc_ns(interval.from),
+                            to_ns: clock.utc_ns(interval.to),
+                            lost: interval.lost.into(),
+                        })
+                        .collect(),
+                    lost_packets: totals.lost_packets,
+                    not_written: totals.not_written,
+                    damaged_packets: totals.damaged_packets,
+                    damages: stream
+                        .damages()
+                        .iter()
+                        .map(|damage| report::Damage {
+                            packet_sequence: damage.sequence,
+                            dropped_bytes: damage.dropped_bytes,
+                            reason: damage.reason.clone(),
+                        })
+                        .collect(),
+                    backward_steps: totals.backward_steps,
+                    unreadable,
+                });
+            }
+            finished
+        }));
+    }
+}

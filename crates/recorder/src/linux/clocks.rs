@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Reading the clocks of this machine, and finding out how fast its tick clock runs.
+
+use std::fs::File;
+use std::os::fd::FromRawFd;
+use std::time::{Duration, Instant};
+
+use lateralis_ring::ClockKind;
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::clock::{ClockSample, FrequencySource};
+
+/// The clock that tracers on this kind of machine use.
+pub(super) fn native_kind() -> ClockKind {
+    if cfg!(target_arch = "x86_64") {
+        ClockKind::X86Tsc
+    } else if cfg!(target_arch = "aarch64") {
+        ClockKind::Aarch64Cntvct
+    } else {
+        ClockKind::MonotonicNs
+    }
+}
+
+fn clock_ns(id: ClockId) -> i64 {
+    let time = clock_gettime(id);
+    time.tv_sec.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec)
+}
+
+/// UTC now, nanoseconds since 1970.
+pub(super) fn utc_ns() -> i64 {
+    clock_ns(ClockId::Realtime)
+}
+
+#[cfg(target_arch = "x86_64")]
+fn counter() -> u64 {
+    // SAFETY: every x86-64 has rdtsc, and Linux lets programs use it unless asked not to.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+#[cfg(target_arch = "aarch64")]
+fn counter() -> u64 {
+    let ticks: u64;
+    // SAFETY: reads a register that Linux lets programs read.
+    unsafe { core::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack)) };
+    ticks
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn counter() -> u64 {
+    clock_ns(ClockId::Monotonic) as u64
+}
+
+/// The clock's time now.
+pub(super) fn now_ticks(kind: ClockKind) -> u64 {
+    if kind == native_kind() {
+        counter()
+    } else {
+        // A foreign clock can only be recovered, not recorded.
+        clock_ns(ClockId::Monotonic) as u64
+    }
+}
+
+/// Reads tick clock and wall clocks together, as close as ten tries can get.
+/// Cost: some microseconds.
+pub(super) fn sample(kind: ClockKind) -> ClockSample {
+    let once = || {
+        let before = now_ticks(kind);
+        let realtime_ns = clock_ns(ClockId::Realtime);
+        let after = now_ticks(kind);
+        let monotonic_raw_ns = clock_ns(ClockId::MonotonicRaw);
+        let window_ticks = after.saturating_sub(before);
+        ClockSample {
+            ticks: before + window_ticks / 2,
+            realtime_ns,
+            monotonic_raw_ns,
+            window_ticks,
+        }
+    };
+    let mut best = once();
+    for _ in 0..9 {
+        let next = once();
+        if next.window_ticks < best.window_ticks {
+            best = next;
+        }
+    }
+    best
+}
+
+/// Ticks per second, and where that is known from.
+/// Cost: microseconds; 20 ms if it has to be counted.
+pub(super) fn frequency(kind: ClockKind) -> (u64, FrequencySource) {
+    match kind {
+        ClockKind::MonotonicNs => (1_000_000_000, FrequencySource::Defined),
+        _ if kind != native_kind() => (1_000_000_000, FrequencySource::Calibrated),
+        #[cfg(target_arch = "aarch64")]
+        ClockKind::Aarch64Cntvct => {
+            let frequency_hz: u64;
+            // SAFETY: reads a register that Linux lets programs read.
+            unsafe {
+                core::arch::asm!("mrs {}, cntfrq_el0", out(reg) frequency_hz, options(nomem, nostack))
+            };
+            (frequency_hz.max(1), FrequencySource::Defined)
+        }
+        _ => perf_page_frequency()
+            .map(|hz| (hz, FrequencySource::PerfPage))
+            .or_else(|| cpuid_frequency().map(|hz| (hz, FrequencySource::Cpuid)))
+            .unwrap_or_else(|| (calibrate(kind), FrequencySource::Calibrated)),
+    }
+}
+
+/// The kernel's factors from ticks to nanoseconds, in the page of a perf event that counts
+/// nothing [perf_event_open(2), "MMAP layout"].
+fn perf_page_frequency() -> Option<u64> {
+    const ATTRIBUTE_BYTES: usize = 112;
+    const TYPE_SOFTWARE: u32 = 1;
+    const COUNT_DUMMY: u64 = 9;
+    // disabled, exclude_kernel, exclude_hv
+    const FLAGS: u64 = 1 | 1 << 5 | 1 << 6;
+    let mut attributes = [0u64; ATTRIBUTE_BYTES / 8];
+    let first = [TYPE_SOFTWARE.to_ne_bytes(), (ATTRIBUTE_BYTES as u32).to_ne_bytes()];
+    attributes[0] = u64::from_ne_bytes(first.as_flattened().try_into().ok()?);
+    attributes[1] = COUNT_DUMMY;
+    attributes[5] = FLAGS;
+    let (this_process, any_cpu, no_group, close_on_exec) = (0, -1, -1, 8);
+    // SAFETY: the attributes are as long as they say and live during the call.
+    let descriptor = unsafe {
+        libc::syscall(
+            libc::SYS_perf_event_open,
+            attributes.as_ptr(),
+            this_process,
+            any_cpu,
+            no_group,
+            close_on_exec,
+        )
+    };
+    let descriptor = i32::try_from(descriptor).ok().filter(|fd| *fd >= 0)?;
+    // SAFETY: the descriptor was just made and belongs to nobody else.
+    let event = unsafe { File::from_raw_fd(descriptor) };
+    let page_bytes = rustix::param::page_size();
+    // SAFETY: a fresh address; one page of the event's buffer, read-only.
+    let page = unsafe {
+        rustix::mm::mmap(
+            std::ptr::null_mut(),
+            page_bytes,
+            rustix::mm::ProtFlags::READ,
+            rustix::mm::MapFlags::SHARED,
+            &event,
+            0,
+        )
+        .ok()?
+    };
+    let page_start = page.cast::<u8>();
+    // SAFETY: the page is mapped and longer than the structure; each field is aligned.
+    let (capabilities, shift, multiplier) = unsafe {
+        (
+            page_start.add(40).cast::<u64>().read_volatile(),
+            page_start.add(50).cast::<u16>().read_volatile(),
+            page_start.add(52).cast::<u32>().read_volatile(),
+        )
+    };
+    // SAFETY: mapped above, not used any more.
+    let _ = unsafe { rustix::mm::munmap(page, page_bytes) };
+    let has_user_time = capabilities & 1 << 3 != 0;
+    if !has_user_time || multiplier == 0 || shift > 63 {
+        return None;
+    }
+    let hz = (1_000_000_000u128 << shift).div_ceil(u128::from(multiplier));
+    u64::try_from(hz).ok().filter(|hz| (1_000_000..100_000_000_000).contains(hz))
+}
+
+#[cfg(target_arch = "x86_64")]
+fn cpuid_frequency() -> Option<u64> {
+    use core::arch::x86_64::__cpuid;
+    let plausible = |hz: u64| (1_000_000..100_000_000_000).contains(&hz).then_some(hz);
+    let highest = __cpuid(0).eax;
+    let is_guest = __cpuid(1).ecx & 1 << 31 != 0;
+    if is_guest && __cpuid(0x4000_0000).eax >= 0x4000_0010 {
+        // Kilohertz, by agreement among hypervisors.
+        let khz = u64::from(__cpuid(0x4000_0010).eax);
+        if let Some(hz) = plausible(khz * 1000) {
+            return Some(hz);
+        }
+    }
+    if highest >= 0x15 {
+        let leaf = __cpuid(0x15);
+        let (denominator, numerator, crystal_hz) = (leaf.eax, leaf.ebx, leaf.ecx);
+        if denominator != 0 && numerator != 0 && crystal_hz != 0 {
+            let hz = u64::from(crystal_hz) * u64::from(numerator) / u64::from(denominator);
+            return plausible(hz);
+        }
+    }
+    None
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn cpuid_frequency() -> Option<u64> {
+    None
+}
+
+/// Counts ticks against `CLOCK_MONOTONIC_RAW` for 20 ms.
+fn calibrate(kind: ClockKind) -> u64 {
+    let first = sample(kind);
+    let until = Instant::now() + Duration::from_millis(20);
+    while Instant::now() < until {
+        std::hint::spin_loop();
+    }
+    let last = sample(kind);
+    let ticks = u128::from(last.ticks.saturating_sub(first.ticks));
+    let ns = (last.monotonic_raw_ns - first.monotonic_raw_ns).max(1) as u128;
+    u64::try_from(ticks * 1_000_000_000 / ns).unwrap_or(1).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sources_of_the_frequency_agree() {
+        let kind = native_kind();
+        let (hz, source) = frequency(kind);
+        let counted = calibrate(kind);
+        let off = hz.abs_diff(counted) as f64 / counted as f64;
+        // Counting for 20 ms on a busy machine is not exact; a wrong unit would be far off.
+        assert!(off < 0.02, "{hz} from {source:?}, counted {counted}");
+    }
+
+    #[test]
+    fn time_goes_forward() {
+        let kind = native_kind();
+        let first = sample(kind);
+        let second = sample(kind);
+        assert!(second.ticks > first.ticks);
+    }
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Talking to a recorder that runs: one datagram to `recorder-PID.sock` in the directory of
+//! areas, one back. The directory is its user's alone, so whoever can reach the socket may.
+
+use std::io;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::options::Progress;
+
+/// What a recorder can be asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Request {
+    /// How it is going.
+    Status,
+    /// Write what open packets hold now.
+    Flush,
+    /// Disable all events; the recording goes on.
+    Stop,
+    /// Enable them again.
+    Start,
+    /// End the recording.
+    End,
+}
+
+const WORDS: [(&str, Request); 5] = [
+    ("status", Request::Status),
+    ("flush", Request::Flush),
+    ("stop", Request::Stop),
+    ("start", Request::Start),
+    ("end", Request::End),
+];
+
+/// What a recorder answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// Why it did not do it.
+    pub refused: Option<String>,
+    /// The directory that it writes.
+    pub output: Option<PathBuf>,
+    /// Events written.
+    pub events: u64,
+    /// Events lost.
+    pub lost: u64,
+    /// Bytes written.
+    pub bytes: u64,
+    /// Processes seen.
+    pub processes: u64,
+    /// Tracing is stopped for now.
+    pub paused: bool,
+    /// Since the start of the recording.
+    pub elapsed_ms: u64,
+}
+
+fn server_path(area_dir: &Path, pid: u32) -> PathBuf {
+    area_dir.join(format!("recorder-{pid}.sock"))
+}
+
+/// The recorder's side.
+#[derive(Debug)]
+pub(super) struct ControlServer {
+    socket: UnixDatagram,
+    path: PathBuf,
+}
+
+impl ControlServer {
+    pub(super) fn new(area_dir: &Path) -> io::Result<ControlServer> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let path = server_path(area_dir, std::process::id());
+        let socket = match UnixDatagram::bind(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+                // Another session of this process has the name, or a dead one had it.
+                if UnixDatagram::unbound()?.connect(&path).is_ok() {
+                    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+                    let path = path.with_extension(format!("{number}.sock"));
+                    let socket = UnixDatagram::bind(&path)?;
+                    socket.set_nonblocking(true)?;
+                    return Ok(ControlServer { socket, path });
+                }
+                std::fs::remove_file(&path)?;
+                UnixDatagram::bind(&path)?
+            }
+            other => other?,
+        };
+        socket.set_nonblocking(true)?;
+        Ok(ControlServer { socket, path })
+    }
+
+    pub(super) fn socket(&self) -> &UnixDatagram {
+        &self.socket
+    }
+
+    /// The next request; never waits. What is no request is thrown away.
+    pub(super) fn next(&self) -> Option<(Request, SocketAddr)> {
+        let mut buffer = [0; 64];
+        for _ in 0..64 {
+            let (bytes, client) = self.socket.recv_from(&mut buffer).ok()?;
+            let word = WORDS.iter().find(|(word, _)| word.as_bytes() == &buffer[..bytes]);
+            if let Some((_, request)) = word {
+                return Some((*request, client));
+            }
+        }
+        None
+    }
+
+    /// Answers; a client that is gone or does not listen is left alone.
+    pub(super) fn answer(&self, client: &SocketAddr, result: Result<(Progress, PathBuf), Error>) {
+        let answer = match result {
+            Ok((progress, output)) => Answer {
+                refused: None,
+                output: Some(output),
+                events: progress.events,
+                lost: progress.lost,
+                bytes: progress.bytes,
+                processes: progress.processes,
+                paused: progress.paused,
+                elapsed_ms: progress.elapsed.as_millis() as u64,
+            },
+            Err(error) => Answer {
+                refused: Some(error.to_string()),
+                output: None,
+                events: 0,
+                lost: 0,
+                bytes: 0,
+                processes: 0,
+                paused: false,
+                elapsed_ms: 0,
+            },
+        };
+        let text = serde_json::to_vec(&answer).unwrap_or_default();
+        let _ = self.socket.send_to_addr(&text, client);
+    }
+}
+
+impl Drop for ControlServer {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Asks the recorder with this process id; waits two seconds at most.
+///
+/// Errors: it is not there, does not answer, or refuses.
+pub fn ask(area_dir: &Path, recorder_pid: u32, request: Request) -> Result<Answer, Error> {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let no_answer = || Error::NoAnswer { recorder_pid };
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let own = area_dir.join(format!(".client-{}-{number}.sock", std::process::id()));
+    let _ = std::fs::remove_file(&own);
+    let socket =
+        UnixDatagram::bind(&own).map_err(|cause| Error::file("make socket", &own, cause))?;
+    let talk = || -> io::Result<Vec<u8>> {
+        socket.set_read_timeout(Some(Duration::from_secs(2)))?;
+        socket.set_write_timeout(Some(Duration::from_secs(2)))?;
+        let word = WORDS.iter().find(|(_, known)| *known == request).map_or("", |(word, _)| word);
+        socket.send_to(word.as_bytes(), server_path(area_dir, recorder_pid))?;
+        let mut buffer = vec![0; 64 << 10];
+        let bytes = socket.recv(&mut buffer)?;
+        buffer.truncate(bytes);
+        Ok(buffer)
+    };
+    let answered = talk();
+    let _ = std::fs::remove_file(&own);
+    let answer: Answer =
+        serde_json::from_slice(&answered.map_err(|_| no_answer())?).map_err(|_| no_answer())?;
+    match answer.refused {
+        Some(reason) => Err(Error::Refused(reason)),
+        None => Ok(answer),
+    }
+}

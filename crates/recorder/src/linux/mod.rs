@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Linux: the only part of this crate that touches the system.
+//!
+//! ```text
+//! session ─ launch, control, signals       one recording from start to end
+//!    └ area ─ mapping, rings, trigger      one area: schemas, rings
+//!         └ recording ─ output             the directory
+//! discovery                                what can be traced, what is enabled
+//! ```
+
+mod area;
+mod area_report;
+mod build_id;
+mod clocks;
+mod control;
+mod dirs;
+pub mod discovery;
+mod enable;
+mod launch;
+mod mapping;
+mod output;
+mod processes;
+mod recording;
+mod recover;
+mod recover_recording;
+mod rings;
+mod session;
+mod sigbus;
+mod signals;
+mod sites;
+mod snapshot;
+pub mod targets;
+mod traced;
+mod trigger;
+
+pub use control::{Answer, Request, ask};
+pub use dirs::area_dir;
+pub use recover::recover;
+pub use session::{Session, Summary};
+pub use snapshot::snapshot;

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The directory of a recording. Packets are appended by single writes, texts are replaced by
+//! rename, so it can be read at any moment [trace-layout].
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use crate::error::Error;
+use crate::index::{ENTRY_BYTES, FILE_HEADER, IndexEntry};
+
+/// Which of the recording's folders a stream file belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Folder {
+    /// Part of the trace.
+    Ctf,
+    /// Packets that no metadata describes.
+    Unreadable,
+}
+
+/// Handle of a stream file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct StreamFile(usize);
+
+#[derive(Debug)]
+struct Stream {
+    folder: Folder,
+    name: String,
+    file: Option<File>,
+    bytes: u64,
+    pending_index: Vec<IndexEntry>,
+    indexed: u64,
+    last_used: u64,
+    failed: bool,
+}
+
+/// Why a packet was not written.
+#[derive(Debug)]
+pub(super) enum AppendError {
+    /// The cap on stream bytes is reached.
+    Cap,
+    /// The file could not be written; it ends with the last whole packet.
+    Write(io::Error),
+}
+
+/// The directory.
+#[derive(Debug)]
+pub(super) struct Output {
+    root: PathBuf,
+    streams: Vec<Stream>,
+    open_count: usize,
+    open_max: usize,
+    uses: u64,
+    bytes: u64,
+    bytes_max: u64,
+}
+
+fn replace(path: &Path, text: &[u8]) -> Result<(), Error> {
+    let mut hidden = path.as_os_str().to_owned();
+    hidden.push(".new");
+    let hidden = PathBuf::from(hidden);
+    let write = || {
+        let mut file = File::create(&hidden)?;
+        file.write_all(text)?;
+        drop(file);
+        fs::rename(&hidden, path)
+    };
+    write().map_err(|cause| {
+        let _ = fs::remove_file(&hidden);
+        Error::file("write", path, cause)
+    })
+}
+
+impl Output {
+    /// Makes the directory. It must not exist, or be empty.
+    pub(super) fn create(root: &Path, bytes_max: Option<u64>) -> Result<Output, Error> {
+        match fs::read_dir(root) {
+            Ok(mut entries) => {
+                if entries.next().is_some() {
+                    return Err(Error::OutputExists(root.to_owned()));
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+                return Err(Error::OutputExists(root.to_owned()));
+            }
+            Err(error) => return Err(Error::file("open directory", root, error)),
+        }
+        fs::create_dir_all(root.join("ctf").join("index"))
+            .map_err(|cause| Error::file("make directory", root, cause))?;
+        // The working directory may change; the recording stays where it was asked for.
+        let root =
+            fs::canonicalize(root).map_err(|cause| Error::file("open directory", root, cause))?;
+        Ok(Output {
+            root,
+            streams: Vec::new(),
+            open_count: 0,
+            open_max: 256,
+            uses: 0,
+            bytes: 0,
+            bytes_max: bytes_max.unwrap_or(u64::MAX),
+        })
+    }
+
+    /// Where it is.
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Bytes of packets so far.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Keeps at most this many stream files open at the same time.
+    pub(super) fn set_open_max(&mut self, open_max: usize) {
+        self.open_max = open_max.max(1);
+    }
+
+    /// Replaces `ctf/metadata`.
+    pub(super) fn write_metadata(&self, text: &str) -> Result<(), Error> {
+        replace(&self.root.join("ctf").join("metadata"), text.as_bytes())
+    }
+
+    /// Replaces `report.json`.
+    pub(super) fn write_report(&self, text: &str) -> Result<(), Error> {
+        replace(&self.root.join("report.json"), text.as_bytes())
+    }
+
+    /// A new stream file; it is made with its first packet. A name that is taken gets a number.
+    pub(super) fn add_stream(&mut self, folder: Folder, name: &str) -> StreamFile {
+        let taken = |name: &str| {
+            self.streams.iter().any(|stream| stream.folder == folder && stream.name == name)
+        };
+        let mut unique = name.to_owned();
+        let mut number = 1;
+        while taken(&unique) {
+            number += 1;
+            unique = format!("{name}_{number}");
+        }
+        self.streams.push(Stream {
+            folder,
+            name: unique,
+            file: None,
+            bytes: 0,
+            pending_index: Vec::new(),
+            indexed: 0,
+            last_used: 0,
+            failed: false,
+        });
+        StreamFile(self.streams.len() - 1)
+    }
+
+    /// Path of a stream file under the directory.
+    pub(super) fn stream_path(&self, stream: StreamFile) -> String {
+        let stream = &self.streams[stream.0];
+        match stream.folder {
+            Folder::Ctf => format!("ctf/{}", stream.name),
+            Folder::Unreadable => format!("unreadable/{}", stream.name),
+        }
+    }
+
+    /// Appends a packet, or leaves the file as it was.
+    pub(super) fn append(
+        &mut self,
+        handle: StreamFile,
+        packet: &[u8],
+        entry: IndexEntry,
+    ) -> Result<(), AppendError> {
+        if self.streams[handle.0].failed {
+            return Err(AppendError::Write(io::Error::from(io::ErrorKind::BrokenPipe)));
+        }
+        if self.bytes.saturating_add(packet.len() as u64) > self.bytes_max {
+            return Err(AppendError::Cap);
+        }
+        self.uses += 1;
+        let written = self.open(handle).and_then(|()| {
+            let stream = &mut self.streams[handle.0];
+            stream.last_used = self.uses;
+            let Some(file) = &mut stream.file else {
+                return Err(io::Error::from(io::ErrorKind::NotFound));
+            };
+            write_whole(file, stream.bytes, packet)
+        });
+        let stream = &mut self.streams[handle.0];
+        if let Err(error) = written {
+            stream.failed = true;
+            return Err(AppendError::Write(error));
+        }
+        stream.pending_index.push(IndexEntry { offset_bytes: stream.bytes, ..entry });
+        stream.bytes += packet.len() as u64;
+        self.bytes += packet.len() as u64;
+        if stream.pending_index.len() >= 1024 {
+            // A lost index costs time later, not data; the next attempt may succeed.
+            let _ = self.write_index(handle.0);
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, handle: StreamFile) -> io::Result<()> {
+        if self.streams[handle.0].file.is_some() {
+            return Ok(());
+        }
+        if self.open_count >= self.open_max {
+            let oldest = self
+                .streams
+                .iter()
+                .enumerate()
+                .filter(|(_, stream)| stream.file.is_some())
+                .min_by_key(|(_, stream)| stream.last_used)
+                .map(|(index, _)| index);
+            if let Some(oldest) = oldest {
+                self.streams[oldest].file = None;
+                self.open_count -= 1;
+            }
+        }
+        let path = self.root.join(self.stream_path(handle));
+        let stream = &mut self.streams[handle.0];
+        if stream.folder == Folder::Unreadable {
+            fs::create_dir_all(self.root.join("unreadable"))?;
+        }
+        let file = OpenOptions::new()
+            .write(true)
+            .create(stream.bytes == 0)
+            .truncate(stream.bytes == 0)
+            .open(path)?;
+        stream.file = Some(file);
+        self.open_count += 1;
+        Ok(())
+    }
+
+    /// Closes a stream file that gets no more packets.
+    pub(super) fn close(&mut self, handle: StreamFile) -> Result<(), Error> {
+        if self.streams[handle.0].file.take().is_some() {
+            self.open_count -= 1;
+        }
+        self.write_index(handle.0)
+    }
+
+    fn write_index(&mut self, index: usize) -> Result<(), Error> {
+        let stream = &mut self.streams[index];
+        if stream.pending_index.is_empty() || stream.folder == Folder::Unreadable {
+            stream.pending_index.clear();
+            return Ok(());
+        }
+        let path = self.root.join("ctf").join("index").join(format!("{}.idx", stream.name));
+        let mut bytes = Vec::new();
+        if stream.indexed == 0 {
+            bytes.extend(FILE_HEADER);
+        }
+        for entry in &stream.pending_index {
+            bytes.extend(entry.encode());
+        }
+        let at = if stream.indexed == 0 {
+            0
+        } else {
+            FILE_HEADER.len() as u64 + stream.indexed * ENTRY_BYTES as u64
+        };
+        OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(stream.indexed == 0)
+            .open(&path)
+            .and_then(|file| file.write_all_at(&bytes, at))
+            .map_err(|cause| Error::file("write", path, cause))?;
+        stream.indexed += stream.pending_index.len() as u64;
+        stream.pending_index.clear();
+        Ok(())
+    }
+
+    /// Writes all index entries that are due.
+    pub(super) fn write_indexes(&mut self) -> Result<(), Error> {
+        for index in 0..self.streams.len() {
+            self.write_index(index)?;
+        }
+        Ok(())
+    }
+}
+
+/// One write, or none: a short write is taken back.
+fn write_whole(file: &mut File, at: u64, packet: &[u8]) -> io::Result<()> {
+    let mut done = 0;
+    while done < packet.len() {
+        match file.write_at(&packet[done..], at + done as u64) {
+            Ok(0) => {
+                let _ = file.set_len(at);
+                return Err(io::Error::from(io::ErrorKind::WriteZero));
+            }
+            Ok(bytes) => done += bytes,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => {
+                let _ = file.set_len(at);
+                return Err(error);
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_write_leaves_whole_packets_and_the_cap_holds() {
+        let root = std::env::temp_dir().join(format!("lateralis-output-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&root);
+        let mut output = Output::create(&root, Some(300)).unwrap();
+        assert!(matches!(Output::create(&root, None), Err(Error::OutputExists(_))));
+        output.set_open_max(1);
+        let first = output.add_stream(Folder::Ctf, "a");
+        let second = output.add_stream(Folder::Ctf, "a");
+        for _ in 0..2 {
+            output.append(first, &[1; 100], IndexEntry::default()).unwrap();
+        }
+        output.append(second, &[2; 100], IndexEntry::default()).unwrap();
+        let over = output.append(second, &[2; 1], IndexEntry::default());
+        assert!(matches!(over, Err(AppendError::Cap)));
+        output.write_indexes().unwrap();
+        assert_eq!(fs::read(root.join("ctf/a")).unwrap(), [1; 200]);
+        assert_eq!(fs::read(root.join("ctf/a_2")).unwrap(), [2; 100]);
+        assert_eq!(fs::read(root.join("ctf/index/a.idx")).unwrap().len(), 16 + 2 * 72);
+        fs::remove_dir_all(&root).unwrap();
+        // The device that is always full.
+        let mut full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let error = write_whole(&mut full, 0, &[0; 10]).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+    }
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What /proc says about processes. Everything may be missing: a process can end at any time.
+
+use std::fs;
+use std::path::PathBuf;
+
+/// Identity of a process over the reuse of its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ProcessTag {
+    pub(super) pid: u32,
+    /// Clock ticks after boot at which it started.
+    start: u64,
+}
+
+/// Fields of /proc/PID/stat behind the name, which may contain anything.
+fn stat(pid: u32) -> Option<(char, u32, u64)> {
+    let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let text = String::from_utf8_lossy(&text);
+    let behind_name = &text[text.rfind(')')? + 1..];
+    let mut fields = behind_name.split_ascii_whitespace();
+    let state = fields.next()?.chars().next()?;
+    let parent = fields.next()?.parse().ok()?;
+    // Field 22 of the file; 3 and 4 are taken.
+    let start = fields.nth(17)?.parse().ok()?;
+    Some((state, parent, start))
+}
+
+impl ProcessTag {
+    /// The process that has this number now; `None` if none has, or it only waits for its
+    /// parent to notice its end.
+    pub(super) fn of(pid: u32) -> Option<ProcessTag> {
+        let (state, _, start) = stat(pid)?;
+        (!matches!(state, 'Z' | 'X')).then_some(ProcessTag { pid, start })
+    }
+
+    /// Whether it still runs.
+    pub(super) fn is_alive(&self) -> bool {
+        ProcessTag::of(self.pid) == Some(*self)
+    }
+}
+
+/// Whether any process has this number.
+pub(super) fn exists(pid: u32) -> bool {
+    ProcessTag::of(pid).is_some()
+}
+
+/// Its parent.
+pub(super) fn parent(pid: u32) -> Option<u32> {
+    stat(pid).map(|(_, parent, _)| parent)
+}
+
+/// Whether `pid` is `ancestor` or descends from it, as far as the chain still exists.
+pub(super) fn descends_from(pid: u32, ancestor: u32) -> bool {
+    let mut current = pid;
+    for _ in 0..64 {
+        if current == ancestor {
+            return true;
+        }
+        match parent(current) {
+            Some(next) if next > 1 => current = next,
+            _ => return false,
+        }
+    }
+    false
+}
+
+/// Path of its program.
+pub(super) fn exe(pid: u32) -> Option<PathBuf> {
+    fs::read_link(format!("/proc/{pid}/exe")).ok()
+}
+
+/// Build id of its program: read through /proc, so that it is the running file even if another
+/// has its name now.
+pub(super) fn build_id(pid: u32) -> Option<String> {
+    super::build_id::of_file(&PathBuf::from(format!("/proc/{pid}/exe")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn knows_this_process_and_not_its_successor() {
+        let pid = std::process::id();
+        let tag = ProcessTag::of(pid).unwrap();
+        assert!(tag.is_alive());
+        assert!(!ProcessTag { start: tag.start + 1, ..tag }.is_alive());
+        assert!(parent(pid).is_some_and(|parent| descends_from(pid, parent)));
+        assert!(exe(pid).is_some());
+        assert!(!exists(0));
+    }
+}

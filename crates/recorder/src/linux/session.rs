@@ -1,0 +1,597 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A recording session: one command with its children, or running programs, from start to end.
+
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use lateralis_ring::abi::{self, header};
+use lateralis_ring::{AreaHeader, ReadPolicy, RingMode};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::OwnedFd;
+use rustix::fs::inotify;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use super::area::{Drained, LiveArea};
+use super::control::{ControlServer, Request};
+use super::dirs::{area_dir, area_files, ensure_area_dir};
+use super::launch;
+use super::mapping::{Access, Mapping, open_area};
+use super::output::Output;
+use super::processes;
+use super::recording::{Recording, random_uuid};
+use super::rings::{RingWish, ensure_rings};
+use super::signals;
+use super::trigger::AreaTrigger;
+use crate::error::Error;
+use crate::options::{Progress, RecordOptions};
+use crate::report::{Origin, Report};
+
+/// Time between two looks at which processes are left.
+const PROCESS_PERIOD: Duration = Duration::from_millis(20);
+/// Time between two looks at the directory without a notice that it changed.
+const SCAN_PERIOD: Duration = Duration::from_millis(100);
+/// Time that writers get to end records they are inside of, after events were disabled.
+const GRACE: Duration = Duration::from_millis(2);
+/// An area whose processes are all gone is kept this long: one may have been forked that has
+/// not registered yet.
+const LINGER: Duration = Duration::from_millis(100);
+
+/// What came out of a session.
+#[derive(Debug, Clone)]
+pub struct Summary {
+    /// The directory.
+    pub output: PathBuf,
+    /// What `report.json` says.
+    pub report: Report,
+    /// Exit status of the command as a shell gives it; `None` if none was launched.
+    pub exit_status: Option<i32>,
+}
+
+struct Recorded {
+    area: LiveArea,
+    trigger: Option<AreaTrigger>,
+    ended_at: Option<Instant>,
+    launched: bool,
+}
+
+/// See the module's description.
+///
+/// Context: one thread; [`Session::run`] catches SIGINT, SIGTERM and SIGHUP of the process.
+pub struct Session {
+    options: RecordOptions,
+    area_dir: PathBuf,
+    recording: Recording,
+    id: u64,
+    areas: Vec<Recorded>,
+    paths_seen: HashSet<PathBuf>,
+    /// Areas that looked unusable: when to look again, and how often that was done.
+    retries: HashMap<PathBuf, u32>,
+    attached: Vec<u32>,
+    command: Vec<OsString>,
+    child: Option<Child>,
+    child_fd: Option<OwnedFd>,
+    notices: Option<OwnedFd>,
+    control: Option<ControlServer>,
+    file_limit: Option<rustix::process::Rlimit>,
+    paused: bool,
+    gone_events: u64,
+    gone_lost: u64,
+    gone_processes: u64,
+}
+
+impl Session {
+    /// Makes the output directory and gets ready to find areas.
+    ///
+    /// Errors: the output exists, or a directory cannot be made or trusted.
+    pub fn new(options: RecordOptions) -> Result<Session, Error> {
+        let area_dir = area_dir(options.area_dir.as_deref());
+        ensure_area_dir(&area_dir)?;
+        let area_dir = std::fs::canonicalize(&area_dir)
+            .map_err(|cause| Error::file("open directory", &area_dir, cause))?;
+        let output = Output::create(&options.output, options.max_disk_bytes)?;
+        let mut recording = Recording::new(output, options.ctf_version, Origin::Recorded);
+        recording.use_live_clock(super::clocks::native_kind());
+        recording.write_metadata_if_due()?;
+        recording.write_progress_report()?;
+        let notices = watch(&area_dir);
+        let mut id = u64::from_ne_bytes(random_uuid()[8..].try_into().unwrap_or([1; 8]));
+        id |= 1;
+        let file_limit = launch::raise_file_limit();
+        if let Some(limit) = file_limit {
+            let most = limit.maximum.unwrap_or(4096).clamp(64, 4096);
+            recording.output.set_open_max(most as usize / 2);
+        }
+        let control = ControlServer::new(&area_dir).ok();
+        Ok(Session {
+            options,
+            area_dir,
+            recording,
+            id,
+            areas: Vec::new(),
+            paths_seen: HashSet::new(),
+            retries: HashMap::new(),
+            attached: Vec::new(),
+            command: Vec::new(),
+            child: None,
+            child_fd: None,
+            notices,
+            control,
+            file_limit,
+            paused: false,
+            gone_events: 0,
+            gone_lost: 0,
+            gone_processes: 0,
+        })
+    }
+
+    /// The directory that is being made.
+    pub fn output(&self) -> &Path {
+        self.recording.output.root()
+    }
+
+    /// Starts a command and records it and its children. `environment` is added to the
+    /// command's; an `LD_PRELOAD` in it is put in front of the one that is there.
+    pub fn launch(
+        &mut self,
+        command: &[OsString],
+        environment: &[(OsString, OsString)],
+    ) -> Result<u32, Error> {
+        signals::catch_endings();
+        let request = launch::record_request(self.id, &self.options)?;
+        let child = launch::spawn(command, &self.area_dir, &request, environment, self.file_limit)?;
+        let pid = child.id();
+        self.child_fd = i32::try_from(pid)
+            .ok()
+            .and_then(Pid::from_raw)
+            .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+        self.command = command.to_vec();
+        self.recording.command = Some(launch::command_report(command, None));
+        self.child = Some(child);
+        Ok(pid)
+    }
+
+    /// Records a process that is running, and those it starts from now on.
+    ///
+    /// Errors: it is not traceable, is recorded by somebody else, or there is no space for its
+    /// rings; then nothing was changed in it.
+    pub fn attach(&mut self, pid: u32) -> Result<(), Error> {
+        let mut found = false;
+        for path in area_files(&self.area_dir) {
+            let Some(header) = peek(&path) else { continue };
+            let belongs = header.creator_pid == pid || super::discovery::has_process(&path, pid);
+            if belongs && processes::exists(pid) {
+                self.take(&path, false)?;
+                found = true;
+            }
+        }
+        if !found {
+            return Err(Error::NotTraceable {
+                target: pid.to_string(),
+                area_dir: self.area_dir.clone(),
+            });
+        }
+        self.attached.push(pid);
+        Ok(())
+    }
+
+    fn wish(&self) -> RingWish {
+        RingWish {
+            buffer_bytes: self.options.buffer_bytes,
+            packet_bytes: self.options.packet_bytes,
+            cap_bytes: self.options.cap_bytes,
+            mode: self.options.mode,
+        }
+    }
+
+    /// Begins to record an area.
+    fn take(&mut self, path: &Path, launched: bool) -> Result<(), Error> {
+        let own_pid = std::process::id();
+        let file = open_area(path).map_err(|cause| Error::file("open area", path, cause))?;
+        let mapping = Mapping::of_file(&file, Access::Shared)
+            .map_err(|cause| Error::file("map area", path, cause))?
+            .ok_or_else(|| Error::NothingToRecover(path.to_owned()))?;
+        let area_error = |cause| Error::Area { path: path.to_owned(), cause };
+        let found = AreaHeader::read(&mapping.view()).map_err(area_error)?;
+        let other = found.recorder_pid;
+        if !launched && other != 0 && other != own_pid && processes::exists(other) {
+            return Err(Error::AlreadyRecorded { path: path.to_owned(), recorder_pid: other });
+        }
+        let kind = LiveArea::clock_kind(&found)
+            .filter(|_| !found.swapped)
+            .ok_or(Error::Clock { path: path.to_owned(), clock_kind: found.clock_kind })?;
+        if self.recording.use_live_clock(kind).kind != kind {
+            return Err(Error::Clock { path: path.to_owned(), clock_kind: found.clock_kind });
+        }
+        let mapping = ensure_rings(path, &file, mapping, &found, &self.wish())?;
+        let view = mapping.view();
+        let _ = view.store_u32(header::RECORDER_PID, own_pid);
+        let _ = view.copy_in(header::UUID, &self.recording.uuid);
+        let mut area = LiveArea::new(&mut self.recording, path, mapping, ReadPolicy::Consume)?;
+        if !launched {
+            let _ = area.view().store_u32(header::RING_MODE, self.options.mode.to_word());
+        }
+        let trigger = self.options.trigger.clone().map(AreaTrigger::new);
+        if trigger.is_none() && !launched {
+            area.enable(&mut self.recording, &self.options.enable)?;
+        }
+        self.paths_seen.insert(path.to_owned());
+        self.areas.push(Recorded { area, trigger, ended_at: None, launched });
+        Ok(())
+    }
+
+    /// Looks for areas of this session, and of children of attached programs.
+    fn discover(&mut self) {
+        for path in area_files(&self.area_dir) {
+            if self.paths_seen.contains(&path) {
+                continue;
+            }
+            let Some(found) = peek(&path) else { continue };
+            let launched = found.session == self.id;
+            let descends = || {
+                self.attached.iter().any(|pid| processes::descends_from(found.creator_pid, *pid))
+            };
+            if !launched && !descends() {
+                if found.rings_ready != abi::RINGS_BEING_MADE {
+                    self.paths_seen.insert(path);
+                }
+                continue;
+            }
+            match self.take(&path, launched) {
+                Ok(()) => {}
+                // Somebody else is making the rings: wait for them, but not for ever.
+                Err(Error::Rings { cause: lateralis_ring::GeometryError::NotReady, .. })
+                    if *self.retries.entry(path.clone()).and_modify(|n| *n += 1).or_insert(0)
+                        < 100 => {}
+                Err(error) => {
+                    self.recording.problem(error.to_string());
+                    self.paths_seen.insert(path);
+                }
+            }
+        }
+    }
+
+    fn drain_all(&mut self, open_part: bool) -> Drained {
+        let mut drained = Drained::default();
+        for recorded in &mut self.areas {
+            if let Some(trigger) = &mut recorded.trigger {
+                trigger.keep(&mut self.recording, &mut recorded.area, &self.options.enable);
+            }
+            // A flight recorder's rings are read when the flight is over.
+            if self.options.mode == RingMode::Overwrite {
+                continue;
+            }
+            let one = recorded.area.drain(&mut self.recording, open_part);
+            drained.bytes += one.bytes;
+            drained.fill = drained.fill.max(one.fill);
+        }
+        drained
+    }
+
+    /// Finishes areas whose processes are all gone, and removes their files.
+    fn reap_areas(&mut self) {
+        let now = Instant::now();
+        let mut index = 0;
+        while index < self.areas.len() {
+            let recorded = &mut self.areas[index];
+            let view = recorded.area.mapping.view();
+            recorded.area.processes.refresh(&view);
+            if !recorded.area.processes.have_ended() {
+                recorded.ended_at = None;
+                index += 1;
+                continue;
+            }
+            let ended_at = *recorded.ended_at.get_or_insert(now);
+            if now - ended_at < LINGER {
+                index += 1;
+                continue;
+            }
+            let recorded = self.areas.swap_remove(index);
+            self.finish_area(recorded, true);
+        }
+    }
+
+    fn finish_area(&mut self, mut recorded: Recorded, ended: bool) {
+        let view = recorded.area.mapping.view();
+        recorded.area.processes.refresh(&view);
+        if !ended {
+            recorded.area.disable(&mut self.recording);
+            std::thread::sleep(GRACE);
+        }
+        recorded.area.drain_to_the_end(&mut self.recording);
+        if ended {
+            // Nobody can write into it any more, and everything in it is in the files.
+            if !self.recording.output_ended {
+                let _ = std::fs::remove_file(&recorded.area.path);
+            }
+        } else {
+            let view = recorded.area.mapping.view();
+            // The program removes its own area when it ends.
+            let _ = view.store_u64(header::SESSION, 0);
+            let _ = view.store_u32(header::RECORDER_PID, 0);
+        }
+        for ring in &recorded.area.rings {
+            self.gone_events += ring.stream.totals().events;
+            self.gone_lost = self.gone_lost.saturating_add(ring.stream.losses().total());
+        }
+        self.gone_processes += recorded.area.processes.count();
+        recorded.area.finish(&mut self.recording);
+    }
+
+    fn progress(&self, before: &Progress) -> Progress {
+        let elapsed = self.recording.began().elapsed();
+        let mut events = self.gone_events;
+        let mut lost = self.gone_lost;
+        let mut seen = self.gone_processes;
+        for recorded in &self.areas {
+            let rings = recorded.area.rings.iter();
+            events += rings.map(|ring| ring.stream.totals().events).sum::<u64>();
+            lost = lost.saturating_add(recorded.area.live_losses());
+            seen += recorded.area.processes.count();
+        }
+        let seconds = (elapsed - before.elapsed).as_secs_f64();
+        Progress {
+            elapsed,
+            events,
+            events_per_s: events.saturating_sub(before.events) as f64 / seconds.max(1e-9),
+            bytes: self.recording.output.bytes(),
+            lost,
+            processes: seen,
+            paused: self.paused,
+        }
+    }
+
+    /// Records until the command has ended, or for a running program until it ends or a signal
+    /// or the control socket says so; then writes the rest. `progress` is called every
+    /// [`RecordOptions::progress_period`].
+    pub fn run(mut self, progress: &mut dyn FnMut(&Progress)) -> Result<Summary, Error> {
+        signals::catch_endings();
+        let interrupts_before = signals::interrupts();
+        let terminations_before = signals::terminations();
+        let mut terminations_forwarded = terminations_before;
+        let mut last_progress = Progress::default();
+        let mut next_progress = Instant::now() + self.options.progress_period;
+        let mut next_flush = Instant::now() + self.options.flush_period;
+        let mut next_processes = Instant::now();
+        let mut next_scan = Instant::now();
+        let mut sleep = self.options.drain_period;
+        let mut flush_asked = false;
+        loop {
+            let noticed = self.wait(sleep);
+            let now = Instant::now();
+            if noticed || now >= next_scan {
+                self.discover();
+                next_scan = now + SCAN_PERIOD;
+            }
+            let flush = flush_asked || now >= next_flush;
+            let drained = self.drain_all(flush);
+            if flush {
+                next_flush = now + self.options.flush_period;
+                if let Err(error) = self.recording.output.write_indexes() {
+                    self.recording.problem(error.to_string());
+                }
+            }
+            flush_asked = false;
+            sleep = next_sleep(sleep, drained.fill, self.options.drain_period);
+            if now >= next_processes {
+                self.reap_areas();
+                next_processes = Instant::now() + PROCESS_PERIOD;
+            }
+            if now >= next_progress {
+                last_progress = self.progress(&last_progress);
+                progress(&last_progress);
+                next_progress = now + self.options.progress_period;
+            }
+            let asked = self.answer_requests(&mut flush_asked);
+            let interrupts = signals::interrupts() - interrupts_before;
+            let terminations = signals::terminations();
+            if terminations != terminations_forwarded {
+                terminations_forwarded = terminations;
+                self.forward_termination();
+            }
+            let terminated = terminations != terminations_before;
+            if self.is_over(interrupts, terminated, now) || asked {
+                break;
+            }
+        }
+        self.end(progress, &last_progress)
+    }
+
+    /// Sleeps until something happens or `time` is over; whether the directory changed.
+    fn wait(&mut self, time: Duration) -> bool {
+        let mut fds = Vec::with_capacity(3);
+        for fd in [&self.notices, &self.child_fd].into_iter().flatten() {
+            fds.push(PollFd::new(fd, PollFlags::IN));
+        }
+        if let Some(control) = &self.control {
+            fds.push(PollFd::new(control.socket(), PollFlags::IN));
+        }
+        let timeout = rustix::time::Timespec {
+            tv_sec: time.as_secs() as i64,
+            tv_nsec: i64::from(time.subsec_nanos()),
+        };
+        // A signal ends the wait early, which is as good.
+        let _ = poll(&mut fds, Some(&timeout));
+        drop(fds);
+        let Some(notices) = &self.notices else { return false };
+        let mut buffer = [std::mem::MaybeUninit::uninit(); 4096];
+        let mut noticed = false;
+        while rustix::io::read(notices, &mut buffer).is_ok_and(|(read, _)| !read.is_empty()) {
+            noticed = true;
+        }
+        noticed
+    }
+
+    fn forward_termination(&self) {
+        if let Some(child) = &self.child
+            && let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw)
+        {
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        }
+    }
+
+    fn is_over(&mut self, interrupts: u32, terminated: bool, now: Instant) -> bool {
+        let elapsed = now.saturating_duration_since(self.recording.began());
+        let over_time = self.options.duration.is_some_and(|most| elapsed >= most);
+        if over_time || self.recording.output_ended {
+            return true;
+        }
+        let trigger_done = !self.areas.is_empty()
+            && self.child.is_none()
+            && self
+                .areas
+                .iter()
+                .all(|recorded| recorded.trigger.as_ref().is_some_and(AreaTrigger::is_done));
+        if trigger_done {
+            return true;
+        }
+        if let Some(child) = &mut self.child {
+            // The first Ctrl-C is the program's own: the terminal sent it to both.
+            let ended = !matches!(child.try_wait(), Ok(None));
+            let left = self.options.follow && self.session_lives();
+            return ended && !left || interrupts >= 2;
+        }
+        interrupts > 0 || terminated || self.areas.is_empty()
+    }
+
+    fn session_lives(&mut self) -> bool {
+        self.discover();
+        !self.areas.is_empty()
+    }
+
+    fn answer_requests(&mut self, flush: &mut bool) -> bool {
+        let mut end = false;
+        while let Some((request, client)) = self.control.as_ref().and_then(ControlServer::next) {
+            let answer = match request {
+                Request::Status => Ok(()),
+                Request::Flush => {
+                    *flush = true;
+                    Ok(())
+                }
+                Request::Stop => self.pause(),
+                Request::Start => self.resume(),
+                Request::End => {
+                    end = true;
+                    Ok(())
+                }
+            };
+            let now = self.progress(&Progress::default());
+            if let Some(control) = &self.control {
+                let output = self.recording.output.root();
+                control.answer(&client, answer.map(|()| (now, output.to_owned())));
+            }
+        }
+        end
+    }
+
+    fn pause(&mut self) -> Result<(), Error> {
+        for recorded in &mut self.areas {
+            recorded.area.pause(&mut self.recording);
+        }
+        self.paused = true;
+        Ok(())
+    }
+
+    fn resume(&mut self) -> Result<(), Error> {
+        self.paused = false;
+        for recorded in &mut self.areas {
+            recorded.area.resume(&mut self.recording)?;
+        }
+        Ok(())
+    }
+
+    /// Drains what is left, waits for the command, writes the final texts.
+    fn end(
+        mut self,
+        progress: &mut dyn FnMut(&Progress),
+        last_progress: &Progress,
+    ) -> Result<Summary, Error> {
+        // What was made in the last moment belongs to it.
+        self.discover();
+        if self.child.is_some() || !self.attached.is_empty() {
+            self.reap_now();
+        }
+        for recorded in std::mem::take(&mut self.areas) {
+            self.finish_area(recorded, false);
+        }
+        let last = self.progress(last_progress);
+        progress(&last);
+        let mut exit_status = None;
+        if let Some(mut child) = self.child.take() {
+            // The recording may be over before the program is: its status still counts.
+            let status = child
+                .wait()
+                .map_err(|cause| Error::System { action: "wait for the command", cause })?;
+            let command = launch::command_report(&self.command, Some(status));
+            exit_status = command.exit_status;
+            self.recording.command = Some(command);
+        }
+        let output = self.recording.output.root().to_owned();
+        let report = self.recording.end()?;
+        Ok(Summary { output, report, exit_status })
+    }
+
+    /// Finishes the areas whose processes have ended, without lingering.
+    fn reap_now(&mut self) {
+        let mut left = Vec::new();
+        for mut recorded in std::mem::take(&mut self.areas) {
+            let view = recorded.area.mapping.view();
+            recorded.area.processes.refresh(&view);
+            if recorded.area.processes.have_ended() && recorded.launched {
+                self.finish_area(recorded, true);
+            } else {
+                left.push(recorded);
+            }
+        }
+        self.areas = left;
+    }
+}
+
+/// Twice as often while a look finds rings more than a quarter full, down to 1 ms; back to the
+/// chosen period slowly.
+fn next_sleep(current: Duration, fill: f64, period: Duration) -> Duration {
+    let least = period.min(Duration::from_millis(1));
+    if fill > 0.75 {
+        Duration::ZERO
+    } else if fill > 0.25 {
+        (current / 2).max(least)
+    } else {
+        (current * 5 / 4).clamp(least, period)
+    }
+}
+
+/// A notice whenever an area appears; `None` where the system has no more of them.
+fn watch(dir: &Path) -> Option<OwnedFd> {
+    let fd = inotify::init(inotify::CreateFlags::NONBLOCK | inotify::CreateFlags::CLOEXEC).ok()?;
+    inotify::add_watch(&fd, dir, inotify::WatchFlags::MOVED_TO).ok()?;
+    Some(fd)
+}
+
+/// The header of an area file, if it is one.
+fn peek(path: &Path) -> Option<AreaHeader> {
+    let file = open_area(path).ok()?;
+    let mapping = Mapping::of_file(&file, Access::Shared).ok()??;
+    AreaHeader::read(&mapping.view()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sleeps_less_under_load_and_recovers() {
+        let period = Duration::from_millis(5);
+        let mut sleep = period;
+        for _ in 0..10 {
+            sleep = next_sleep(sleep, 0.5, period);
+        }
+        assert_eq!(sleep, Duration::from_millis(1));
+        assert_eq!(next_sleep(sleep, 0.9, period), Duration::ZERO);
+        for _ in 0..20 {
+            sleep = next_sleep(sleep, 0.0, period);
+        }
+        assert_eq!(sleep, period);
+    }
+}

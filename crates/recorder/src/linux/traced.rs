@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The processes that write into an area, as long as they live and after.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use lateralis_ring::{AreaHeader, AreaView, processes};
+
+use super::clocks;
+use super::processes::{self as proc, ProcessTag};
+use crate::report;
+
+#[derive(Debug)]
+struct Traced {
+    /// None: it was gone when it was first looked for.
+    tag: Option<ProcessTag>,
+    parent_pid: u32,
+    exe: String,
+    name: String,
+    arguments: Vec<String>,
+    build_id: Option<String>,
+    seen_ns: i64,
+    ended_ns: Option<i64>,
+}
+
+/// See the module's description.
+#[derive(Debug)]
+pub(super) struct TracedProcesses {
+    area_id: u64,
+    live: bool,
+    by_pid: BTreeMap<u32, Traced>,
+}
+
+/// Words separated by NUL as text.
+pub(super) fn words(command: &[u8]) -> Vec<String> {
+    if command.is_empty() {
+        return Vec::new();
+    }
+    command.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into()).collect()
+}
+
+impl TracedProcesses {
+    /// With the process that made the area. `live`: /proc is about the same processes; false
+    /// for an area that is recovered.
+    pub(super) fn new(header: &AreaHeader, live: bool) -> TracedProcesses {
+        let mut traced = TracedProcesses { area_id: header.area_id, live, by_pid: BTreeMap::new() };
+        let exe = String::from_utf8_lossy(&header.exe).into_owned();
+        let pid = header.creator_pid;
+        let tag = ProcessTag::of(pid).filter(|_| live);
+        let build_id = tag
+            .and_then(|_| proc::build_id(pid))
+            .or_else(|| super::build_id::of_file(&PathBuf::from(&exe)));
+        let now = clocks::utc_ns();
+        let name = exe.rsplit('/').next().unwrap_or_default().chars().take(15).collect();
+        traced.by_pid.insert(
+            pid,
+            Traced {
+                tag,
+                parent_pid: tag.and_then(|_| proc::parent(pid)).unwrap_or(0),
+                exe,
+                name,
+                arguments: words(&header.command),
+                build_id,
+                seen_ns: now,
+                ended_ns: tag.is_none().then_some(now),
+            },
+        );
+        traced
+    }
+
+    /// Looks at the area's process table for new ones, and which have ended.
+    /// Cost: 128 loads, and one small file of /proc for each that lives.
+    pub(super) fn refresh(&mut self, view: &AreaView<'_>) {
+        let now = clocks::utc_ns();
+        for entry in processes(view).unwrap_or_default() {
+            let name = String::from_utf8_lossy(&entry.name).into_owned();
+            if let Some(known) = self.by_pid.get_mut(&entry.pid) {
+                if known.parent_pid == 0 {
+                    known.parent_pid = entry.parent_pid;
+                }
+                if !name.is_empty() {
+                    known.name = name;
+                }
+                continue;
+            }
+            if self.by_pid.len() >= 65536 {
+                return;
+            }
+            let tag = ProcessTag::of(entry.pid).filter(|_| self.live);
+            let exe = tag
+                .and_then(|_| proc::exe(entry.pid))
+                .map(|path| path.to_string_lossy().into_owned());
+            let traced = Traced {
+                tag,
+                parent_pid: entry.parent_pid,
+                exe: exe.unwrap_or_default(),
+                name,
+                arguments: Vec::new(),
+                build_id: tag.and_then(|_| proc::build_id(entry.pid)),
+                seen_ns: now,
+                ended_ns: tag.is_none().then_some(now),
+            };
+            self.by_pid.insert(entry.pid, traced);
+        }
+        for traced in self.by_pid.values_mut() {
+            if traced.ended_ns.is_none() && !traced.tag.is_some_and(|tag| tag.is_alive()) {
+                traced.ended_ns = Some(now);
+            }
+        }
+    }
+
+    /// Whether none of them is left, as of the last look.
+    pub(super) fn have_ended(&self) -> bool {
+        self.by_pid.values().all(|traced| traced.ended_ns.is_some())
+    }
+
+    /// How many there were.
+    pub(super) fn count(&self) -> u64 {
+        self.by_pid.len() as u64
+    }
+
+    /// For the report.
+    pub(super) fn into_report(self) -> Vec<report::Process> {
+        let area_id = format!("{:016x}", self.area_id);
+        self.by_pid
+            .into_iter()
+            .map(|(pid, traced)| report::Process {
+                pid,
+                parent_pid: traced.parent_pid,
+                area_id: area_id.clone(),
+                exe: traced.exe,
+                name: traced.name,
+                arguments: traced.arguments,
+                build_id: traced.build_id,
+                seen_ns: traced.seen_ns,
+                ended_ns: traced.ended_ns,
+            })
+            .collect()
+    }
+}

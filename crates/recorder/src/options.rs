@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What to record and how.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use lateralis_ring::RingMode;
+
+use crate::pattern::Patterns;
+
+/// Which metadata text describes the streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CtfVersion {
+    /// CTF 1.8: every installed reader opens it.
+    #[default]
+    Ctf1,
+    /// CTF 2.
+    Ctf2,
+}
+
+/// An event, and perhaps the value of its first payload word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventMatch {
+    /// `SUBSYSTEM:EVENT`, exact.
+    pub event: String,
+    /// Value and mask of the first 8 payload bytes; missing bytes are zero.
+    pub value: Option<(u64, u64)>,
+}
+
+/// When recording starts and stops by itself [ring-abi §7].
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TriggerOptions {
+    /// Nothing is recorded before this event; `None`: at once.
+    pub start: Option<EventMatch>,
+    /// Nothing is recorded after this event.
+    pub stop: Option<EventMatch>,
+    /// Nothing is recorded later than this after the start.
+    pub duration: Option<Duration>,
+    /// No more events than this, the start event included.
+    pub count: Option<u64>,
+}
+
+/// Everything that can be chosen about a recording.
+#[derive(Debug, Clone)]
+pub struct RecordOptions {
+    /// Directory to be made; it must not exist, or be empty.
+    pub output: PathBuf,
+    /// Where areas live; `None`: `LATERALIS_DIR`, else the user's default.
+    pub area_dir: Option<PathBuf>,
+    /// Bytes of a ring.
+    pub buffer_bytes: u64,
+    /// Bytes of a packet.
+    pub packet_bytes: u64,
+    /// Bytes of all rings of one area together.
+    pub cap_bytes: u64,
+    /// What happens when all packets of a ring are full. In overwrite mode the rings are read
+    /// when the recording ends, not before: the newest events win.
+    pub mode: RingMode,
+    /// Events to record.
+    pub enable: Patterns,
+    /// Start and stop conditions.
+    pub trigger: Option<TriggerOptions>,
+    /// Metadata text.
+    pub ctf_version: CtfVersion,
+    /// Longest time between two looks at the rings.
+    pub drain_period: Duration,
+    /// Time after which events of open packets are written too.
+    pub flush_period: Duration,
+    /// Time between two progress reports.
+    pub progress_period: Duration,
+    /// Most bytes of stream files; then the recording ends.
+    pub max_disk_bytes: Option<u64>,
+    /// Longest recording.
+    pub duration: Option<Duration>,
+    /// End only when all processes of the session have ended, not already with the command.
+    pub follow: bool,
+}
+
+impl RecordOptions {
+    /// Defaults for a recording into `output`: rings of 4 MiB in packets of 64 KiB, at most
+    /// 256 MiB an area, discard mode, all events, CTF 1.8, drained every 5 ms.
+    pub fn new(output: impl Into<PathBuf>) -> RecordOptions {
+        RecordOptions {
+            output: output.into(),
+            area_dir: None,
+            buffer_bytes: 4 << 20,
+            packet_bytes: 64 << 10,
+            cap_bytes: 256 << 20,
+            mode: RingMode::Discard,
+            enable: Patterns::all(),
+            trigger: None,
+            ctf_version: CtfVersion::default(),
+            drain_period: Duration::from_millis(5),
+            flush_period: Duration::from_secs(1),
+            progress_period: Duration::from_millis(500),
+            max_disk_bytes: None,
+            duration: None,
+            follow: false,
+        }
+    }
+}
+
+/// How a recording is going.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Progress {
+    /// Since the start.
+    pub elapsed: Duration,
+    /// Events of schemas written so far; exact.
+    pub events: u64,
+    /// Of them per second, since the last report.
+    pub events_per_s: f64,
+    /// Bytes of stream files so far.
+    pub bytes: u64,
+    /// Lost events so far, all causes; exact as of the last look at the rings.
+    pub lost: u64,
+    /// Processes seen so far.
+    pub processes: u64,
+    /// The tracing is stopped for now.
+    pub paused: bool,
+}

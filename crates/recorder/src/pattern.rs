@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Which events are meant: lists of patterns [ring-abi §8].
+//!
+//! A pattern is `SUBSYSTEM:EVENT` with `*` and `?`, or `SUBSYSTEM` alone; `!` in front excludes;
+//! of a list, the last pattern that matches decides. The tracer applies the same rules to
+//! schemas that register later, from the text in the area's header.
+
+use std::fmt;
+
+/// A list of patterns.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Patterns {
+    items: Vec<Pattern>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Pattern {
+    excludes: bool,
+    subsystem: String,
+    event: Option<String>,
+}
+
+/// Why a pattern is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PatternError {
+    /// The pattern as given.
+    pub pattern: String,
+}
+
+impl fmt::Display for PatternError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Cannot use pattern: pattern={:?}; write SUBSYSTEM or SUBSYSTEM:EVENT, with * and ?, \
+             and ! in front to exclude",
+            self.pattern
+        )
+    }
+}
+
+impl std::error::Error for PatternError {}
+
+impl Patterns {
+    /// Everything.
+    pub fn all() -> Patterns {
+        Patterns {
+            items: vec![Pattern { excludes: false, subsystem: "*".to_owned(), event: None }],
+        }
+    }
+
+    /// Parses a comma-separated list; an empty one matches nothing.
+    pub fn parse(list: &str) -> Result<Patterns, PatternError> {
+        let mut items = Vec::new();
+        for text in list.split(',').filter(|text| !text.is_empty()) {
+            let (excludes, name) = match text.strip_prefix('!') {
+                Some(rest) => (true, rest),
+                None => (false, text),
+            };
+            let allowed =
+                |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '\'' | '*' | '?');
+            let (subsystem, event) = match name.split_once(':') {
+                Some((subsystem, event)) => (subsystem, Some(event)),
+                None => (name, None),
+            };
+            let good = |part: &str| !part.is_empty() && part.chars().all(allowed);
+            if !good(subsystem) || !event.is_none_or(good) {
+                return Err(PatternError { pattern: text.to_owned() });
+            }
+            items.push(Pattern {
+                excludes,
+                subsystem: subsystem.to_owned(),
+                event: event.map(str::to_owned),
+            });
+        }
+        Ok(Patterns { items })
+    }
+
+    /// Adds the patterns of `other` behind these.
+    pub fn extend(&mut self, other: &Patterns) {
+        self.items.extend(other.items.iter().cloned());
+    }
+
+    /// Whether the list means nothing at all.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// Whether the event is meant: `Some(false)` when it is excluded, `None` when no pattern
+    /// says anything about it.
+    pub fn decide(&self, subsystem: &str, event: &str) -> Option<bool> {
+        self.items
+            .iter()
+            .rev()
+            .find(|pattern| {
+                glob(pattern.subsystem.as_bytes(), subsystem.as_bytes())
+                    && pattern
+                        .event
+                        .as_ref()
+                        .is_none_or(|name| glob(name.as_bytes(), event.as_bytes()))
+            })
+            .map(|pattern| !pattern.excludes)
+    }
+
+    /// Whether the event is enabled by the list.
+    pub fn matches(&self, subsystem: &str, event: &str) -> bool {
+        self.decide(subsystem, event).unwrap_or(false)
+    }
+}
+
+impl fmt::Display for Patterns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, pattern) in self.items.iter().enumerate() {
+            let comma = if index == 0 { "" } else { "," };
+            let bang = if pattern.excludes { "!" } else { "" };
+            write!(f, "{comma}{bang}{}", pattern.subsystem)?;
+            if let Some(event) = &pattern.event {
+                write!(f, ":{event}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `*` any text, `?` any byte. Cost: O(pattern × text) at worst, no recursion.
+fn glob(pattern: &[u8], text: &[u8]) -> bool {
+    let (mut p, mut t) = (0, 0);
+    let mut retry: Option<(usize, usize)> = None;
+    while t < text.len() {
+        if p < pattern.len() && pattern[p] == b'*' {
+            retry = Some((p + 1, t));
+            p += 1;
+        } else if p < pattern.len() && (pattern[p] == b'?' || pattern[p] == text[t]) {
+            p += 1;
+            t += 1;
+        } else if let Some((after_star, from)) = retry {
+            retry = Some((after_star, from + 1));
+            p = after_star;
+            t = from + 1;
+        } else {
+            return false;
+        }
+    }
+    pattern[p..].iter().all(|byte| *byte == b'*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(list: &str, event: &str, expected: bool) {
+        let (subsystem, name) = event.split_once(':').unwrap();
+        let patterns = Patterns::parse(list).unwrap();
+        assert_eq!(patterns.matches(subsystem, name), expected, "{list} on {event}");
+        assert_eq!(Patterns::parse(&patterns.to_string()), Ok(patterns));
+    }
+
+    #[test]
+    fn the_last_match_decides() {
+        check("*", "a:B", true);
+        check("", "a:B", false);
+        check("a", "a:B", true);
+        check("a:B", "a:BC", false);
+        check("a:B*", "a:BC", true);
+        check("a:*C", "a:BCC", true);
+        check("?:B?", "a:BC", true);
+        check("*,!a:B", "a:B", false);
+        check("*,!a:B", "a:C", true);
+        check("!a,a:B", "a:B", true);
+        check("a*b*c:X", "aXbYbc:X", true);
+    }
+
+    #[test]
+    fn refuses_what_cannot_be_a_name() {
+        for bad in ["a:", ":b", "!", "a b", "a;b", "a:b:c", "a\0"] {
+            assert!(Patterns::parse(bad).is_err(), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `report.json`: what a recording knows about itself. Documented for readers in
+//! `docs/reference/report-json.md`; a test compares the two.
+
+use std::collections::BTreeMap;
+
+use lateralis_ring::LossCounts;
+use serde::{Deserialize, Serialize};
+
+use crate::clock::{ClockSample, FrequencySource};
+
+/// Version of the file's form; grows when a reader would misunderstand.
+pub const REPORT_VERSION: u32 = 1;
+
+/// The whole file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// [`REPORT_VERSION`].
+    pub report_version: u32,
+    /// Version of the tool that wrote it.
+    pub tool_version: String,
+    /// Everything was written: the recording ended as it should.
+    pub complete: bool,
+    /// How it came to be.
+    pub origin: Origin,
+    /// UUID of the trace, 32 hexadecimal digits with hyphens.
+    pub trace_uuid: String,
+    /// The launched command.
+    pub command: Option<Command>,
+    /// Processes that wrote, or were meant to.
+    pub processes: Vec<Process>,
+    /// The clock; none if nothing was recorded.
+    pub clock: Option<Clock>,
+    /// One per ring with packets or losses.
+    pub streams: Vec<Stream>,
+    /// Losses where there was no ring, and other things about an area as a whole.
+    pub areas: Vec<Area>,
+    /// Sums.
+    pub totals: Totals,
+    /// Events by `subsystem:EVENT`, over all streams.
+    pub events: BTreeMap<String, u64>,
+    /// What went wrong, one sentence each, at most 100.
+    pub problems: Vec<String>,
+    /// How fast it went.
+    pub throughput: Throughput,
+    /// What the ids in the packets mean: enough to make the metadata again.
+    pub stream_classes: Vec<StreamClass>,
+    /// Byte order of the stream files.
+    pub byte_order: ByteOrder,
+}
+
+/// Byte order of the stream files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ByteOrder {
+    /// Least significant byte first.
+    Little,
+    /// Most significant byte first.
+    Big,
+}
+
+/// One stream class.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StreamClass {
+    /// `stream_id` of its packets.
+    pub id: u32,
+    /// `per-cpu` or `per-thread`.
+    pub ring_kind: String,
+    /// Its schemas, without the internal one.
+    pub schemas: Vec<ClassSchema>,
+}
+
+/// A schema of a stream class.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClassSchema {
+    /// Id of its first event.
+    pub base_id: u32,
+    /// Its canonical text.
+    pub text: String,
+}
+
+/// How a recording came to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Origin {
+    /// Recorded while it happened.
+    Recorded,
+    /// The contents of rings at one moment.
+    Snapshot,
+    /// Made from what a crash left.
+    Recovered,
+}
+
+/// The launched command and how it ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Command {
+    /// Its words.
+    pub arguments: Vec<String>,
+    /// Exit status as a shell gives it: 128 + signal if a signal ended it. None while it runs.
+    pub exit_status: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+}
+
+/// A traced process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Process {
+    /// Its number.
+    pub pid: u32,
+    /// Its parent's.
+    pub parent_pid: u32,
+    /// The area it writes into, hexadecimal.
+    pub area_id: String,
+    /// Path of its program.
+    pub exe: String,
+    /// Name of its first thread.
+    pub name: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// Build id of its program, hexadecimal, if it has one that could be read.
+    pub build_id: Option<String>,
+    /// First seen, UTC nanoseconds since 1970.
+    pub seen_ns: i64,
+    /// Known to have ended by, UTC nanoseconds since 1970.
+    pub ended_ns: Option<i64>,
+}
+
+/// How ticks became UTC.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Clock {
+    /// `x86-tsc`, `aarch64-cntvct` or `monotonic-ns`.
+    pub kind: String,
+    /// Ticks per second.
+    pub frequency_hz: u64,
+    /// Where that is known from.
+    pub frequency_source: FrequencySource,
+    /// UTC of tick 0, seconds since 1970.
+    pub offset_s: i64,
+    /// Ticks on top of it.
+    pub offset_ticks: u64,
+    /// Bound of the error against UTC as the system had it.
+    pub error_ns: u64,
+    /// Measured at the start.
+    pub start: Option<ClockSample>,
+    /// Measured at the end.
+    pub end: Option<ClockSample>,
+}
+
+/// Lost events by cause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Losses {
+    /// No free packet.
+    pub full: u64,
+    /// Record longer than a packet.
+    pub too_big: u64,
+    /// Gave up after 1000 restarts.
+    pub contended: u64,
+    /// No ring: nested too deep, or more threads than rings.
+    pub no_ring: u64,
+    /// Sum.
+    pub total: u64,
+}
+
+impl From<LossCounts> for Losses {
+    fn from(counts: LossCounts) -> Losses {
+        Losses {
+            full: counts.full,
+            too_big: counts.too_big,
+            contended: counts.contended,
+            no_ring: counts.no_ring,
+            total: counts.total(),
+        }
+    }
+}
+
+/// Losses between two packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LossInterval {
+    /// Not before, UTC nanoseconds since 1970.
+    pub from_ns: i64,
+    /// Not after.
+    pub to_ns: i64,
+    /// How many.
+    pub lost: Losses,
+}
+
+/// Records that could not be kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Damage {
+    /// Number of the packet in its stream file.
+    pub packet_sequence: u64,
+    /// Bytes left out.
+    pub dropped_bytes: u64,
+    /// Why.
+    pub reason: String,
+}
+
+/// One ring.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stream {
+    /// Files under the recording's directory, in order of time; usually one.
+    pub files: Vec<String>,
+    /// Whose memory, hexadecimal.
+    pub area_id: String,
+    /// Number of the ring in the area.
+    pub ring: u32,
+    /// Number of the CPU, where rings belong to CPUs.
+    pub cpu: Option<u32>,
+    /// Packets written.
+    pub packets: u64,
+    /// Bytes written.
+    pub bytes: u64,
+    /// Events of schemas written.
+    pub events: u64,
+    /// Internal events written (writers, processes, names, marks).
+    pub internal_events: u64,
+    /// Lost events by cause.
+    pub lost: Losses,
+    /// When they were lost; at most 1000, the last holds the rest.
+    pub intervals: Vec<LossInterval>,
+    /// Packets overwritten before they were read; how many events they held is unknown.
+    pub lost_packets: u64,
+    /// Events read from the ring that could not be written to the file.
+    pub not_written: u64,
+    /// Packets with damage.
+    pub damaged_packets: u64,
+    /// At most 100 of them.
+    pub damages: Vec<Damage>,
+    /// Records whose time was before that of their predecessor.
+    pub backward_steps: u64,
+    /// Events could not be counted: a schema of the area does not compile. The packets are
+    /// kept under `unreadable/`.
+    pub unreadable: bool,
+}
+
+/// One area.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Area {
+    /// Its number, hexadecimal.
+    pub area_id: String,
+    /// Rings: `per-cpu` or `per-thread`.
+    pub ring_kind: String,
+    /// Mode at the end: `discard` or `overwrite`.
+    pub mode: String,
+    /// Bytes of a packet.
+    pub packet_bytes: u64,
+    /// Packets of a ring.
+    pub packets_per_ring: u64,
+    /// Events that found no ring at all. They are part of the first stream's `no_ring`.
+    pub lost_no_ring: u64,
+    /// Schemas and processes that could not be registered.
+    pub lost_schemas: u64,
+    /// Names of its schemas.
+    pub schemas: Vec<String>,
+}
+
+/// Sums over the recording.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Totals {
+    /// Events of schemas in the trace.
+    pub events: u64,
+    /// Internal events in the trace.
+    pub internal_events: u64,
+    /// Packets in the trace.
+    pub packets: u64,
+    /// Bytes of the stream files.
+    pub bytes: u64,
+    /// Lost events by cause.
+    pub lost: Losses,
+    /// Packets overwritten before they were read.
+    pub lost_packets: u64,
+    /// Events read but not written to a file.
+    pub not_written: u64,
+    /// Damaged packets.
+    pub damaged_packets: u64,
+}
+
+/// How fast the recording went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Throughput {
+    /// From start to end.
+    pub elapsed_ns: u64,
+    /// CPU time of the recorder itself.
+    pub cpu_ns: u64,
+    /// Most memory of the recorder itself.
+    pub peak_memory_bytes: u64,
+    /// Events of schemas per second.
+    pub events_per_s: u64,
+    /// Bytes per second.
+    pub bytes_per_s: u64,
+}
+
+impl Report {
+    /// The file's text.
+    pub fn to_json(&self) -> String {
+        // Only maps with keys that are not text can fail to serialise; there are none.
+        let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
+        text.push('\n');
+        text
+    }
+
+    /// Reads a file's text.
+    pub fn from_json(text: &str) -> Result<Report, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+}

@@ -1,0 +1,449 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! From what a ring reader delivers to packets as they stand in a stream file.
+//!
+//! ```text
+//! buffer  [ header 128 | WRITER 16 | records of the chunk ... ]
+//!                  └── header moves here when the chunk begins with its packet's own WRITER
+//! ```
+//!
+//! A part of a packet that was still open becomes a packet of its own. If it does not begin with
+//! the packet, the last WRITER record is put in front of it, so that every packet can be read
+//! alone. The bytes are private copies by then: what is summed, counted and written is the same.
+
+use std::ops::Range;
+
+use lateralis_ring::abi::{self, packet};
+use lateralis_ring::{Chunk, LossCounts, PacketHeader};
+
+use crate::index::IndexEntry;
+use crate::walk::{RecordPlan, WalkFault, extend_time};
+
+/// Bytes in front of the records in a buffer for [`RingStream::seal`].
+pub const PREFIX_BYTES: usize =
+    abi::PACKET_HEADER_BYTES as usize + abi::WRITER_RECORD_BYTES as usize;
+/// Most loss intervals kept per ring; what comes later is added to the last.
+pub const INTERVALS_MAX: usize = 1000;
+/// Most damages kept per ring; the rest is only counted.
+pub const DAMAGES_MAX: usize = 100;
+
+/// Events lost between two packets of a ring, by cause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LossInterval {
+    /// Clock: not lost before this.
+    pub from: u64,
+    /// Clock: not lost after this.
+    pub to: u64,
+    /// How many.
+    pub lost: LossCounts,
+}
+
+/// Content of a packet that could not be kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PacketDamage {
+    /// Number of the packet in the stream file.
+    pub sequence: u64,
+    /// Bytes of records that were left out.
+    pub dropped_bytes: u64,
+    /// Why.
+    pub reason: String,
+}
+
+/// Sums over a ring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct StreamTotals {
+    /// Packets made.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Events of schemas in them.
+    pub events: u64,
+    /// Internal events in them.
+    pub internal_events: u64,
+    /// Packets that were overwritten before they could be read.
+    pub lost_packets: u64,
+    /// Packets with damage.
+    pub damaged_packets: u64,
+    /// Records whose time went backwards.
+    pub backward_steps: u64,
+    /// Events that were read but could not be written to the file.
+    pub not_written: u64,
+}
+
+/// What all packets of an area have in common.
+#[derive(Debug, Clone, Copy)]
+pub struct SealContext<'a> {
+    /// Trace UUID.
+    pub uuid: [u8; 16],
+    /// Stream class.
+    pub stream_id: u32,
+    /// Which area.
+    pub area_id: u64,
+    /// Layouts; `None` where the area's schemas cannot be read.
+    pub plan: Option<&'a RecordPlan>,
+    /// The ring is in overwrite mode.
+    pub overwrite: bool,
+    /// The traced machine has the other byte order.
+    pub swapped: bool,
+    /// Clock now; no time in a packet can be later.
+    pub now: u64,
+}
+
+/// A finished packet in the buffer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sealed {
+    /// Where in the buffer.
+    pub bytes: Range<usize>,
+    /// Its entry in the index, but for the place in the file.
+    pub index: IndexEntry,
+    /// Events of schemas in it.
+    pub events: u64,
+    /// Internal events in it.
+    pub internal_events: u64,
+}
+
+/// The packets of one ring so far.
+#[derive(Debug, Clone)]
+pub struct RingStream {
+    ring: u32,
+    sequence: u64,
+    started_at: u64,
+    /// End of the last packet.
+    last_end: u64,
+    /// Time of the last record.
+    last_time: u64,
+    /// Payload of the last WRITER record.
+    writer: Option<[u8; 8]>,
+    /// Loss counts when the recording began.
+    baseline: LossCounts,
+    /// Losses since then, as far as packets tell.
+    told: LossCounts,
+    counts: Vec<u64>,
+    totals: StreamTotals,
+    intervals: Vec<LossInterval>,
+    damages: Vec<PacketDamage>,
+}
+
+impl RingStream {
+    /// A stream of ring `ring`, whose loss counts are `baseline` at clock `started_at`.
+    pub fn new(ring: u32, baseline: LossCounts, started_at: u64) -> RingStream {
+        RingStream {
+            ring,
+            sequence: 0,
+            started_at,
+            last_end: 0,
+            last_time: 0,
+            writer: None,
+            baseline,
+            told: LossCounts::default(),
+            counts: Vec::new(),
+            totals: StreamTotals::default(),
+            intervals: Vec::new(),
+            damages: Vec::new(),
+        }
+    }
+
+    /// Sums so far.
+    pub fn totals(&self) -> &StreamTotals {
+        &self.totals
+    }
+
+    /// Events by id so far.
+    pub fn counts(&self) -> &[u64] {
+        &self.counts
+    }
+
+    /// Losses since the start, by cause, as the packets tell them.
+    pub fn losses(&self) -> LossCounts {
+        self.told
+    }
+
+    /// Losses since the start if `live` are the ring's counts now.
+    pub fn losses_of(&self, live: &LossCounts) -> LossCounts {
+        live.since(&self.baseline).max(&self.told)
+    }
+
+    /// When what was lost; at most [`INTERVALS_MAX`].
+    pub fn intervals(&self) -> &[LossInterval] {
+        &self.intervals
+    }
+
+    /// What could not be kept; at most [`DAMAGES_MAX`].
+    pub fn damages(&self) -> &[PacketDamage] {
+        &self.damages
+    }
+
+    /// Notes packets that were overwritten: their numbers stay free.
+    pub fn skip_packets(&mut self, count: u64) {
+        self.sequence = self.sequence.saturating_add(count);
+        self.totals.lost_packets = self.totals.lost_packets.saturating_add(count);
+    }
+
+    /// Notes damage that has no packet.
+    pub fn note_damage(&mut self, reason: String) {
+        self.damage(0, reason);
+    }
+
+    fn damage(&mut self, dropped_bytes: u64, reason: String) {
+        self.totals.damaged_packets += 1;
+        if self.damages.len() < DAMAGES_MAX {
+            self.damages.push(PacketDamage { sequence: self.sequence, dropped_bytes, reason });
+        }
+    }
+
+    fn tell_losses(&mut self, live: &LossCounts, from: u64, to: u64) {
+        let now = self.losses_of(live);
+        let lost = now.since(&self.told);
+        if lost.total() == 0 {
+            return;
+        }
+        self.told = now;
+        let is_full = self.intervals.len() == INTERVALS_MAX;
+        match self.intervals.last_mut() {
+            Some(last) if is_full => {
+                last.to = to;
+                last.lost = last.lost.plus(&lost);
+            }
+            _ => self.intervals.push(LossInterval { from, to, lost }),
+        }
+    }
+
+    /// Makes a packet of a chunk whose records stand in `buffer` from [`PREFIX_BYTES`] on.
+    /// `None` if there is nothing to say: no records and no new losses.
+    ///
+    /// Records behind the first that no schema explains are left out, and noted as damage.
+    /// Cost: a walk over the records and a checksum over the bytes.
+    pub fn seal(
+        &mut self,
+        context: &SealContext<'_>,
+        chunk: &Chunk,
+        buffer: &mut [u8],
+    ) -> Option<Sealed> {
+        let own_start = chunk.from == abi::PACKET_HEADER_BYTES;
+        let records = PREFIX_BYTES..PREFIX_BYTES + chunk.bytes as usize;
+        let mut end = records.end;
+        let mut slack = chunk.slack;
+        let base = if own_start { chunk.header.timestamp_begin } else { self.last_time };
+        let first_time = context
+            .plan
+            .and_then(|plan| plan.header(&buffer[records.clone()], 0))
+            .map_or(base, |(_, low)| extend_time(base, low));
+        let mut begin = if own_start { base } else { first_time };
+        // Whose records stand before the first WRITER of this part: known before the walk.
+        let writer_before = self.writer;
+        let (mut events, mut internal_events) = (0, 0);
+        let mut last_time = base.max(self.last_time);
+        if let Some(plan) = context.plan {
+            let walked = plan.walk(&buffer[records.clone()], slack, base, &mut self.counts);
+            events = walked.events;
+            internal_events = walked.internal_events;
+            last_time = walked.last_time;
+            self.totals.backward_steps += walked.backward_steps;
+            if let Some(fault) = walked.fault {
+                end = records.start + walked.good_bytes as usize;
+                slack = walked.good_slack;
+                let reason = match fault {
+                    WalkFault::UnknownId(id) => format!("no schema for event-id={id}"),
+                    WalkFault::Length(id) => format!("record does not fit event-id={id}"),
+                };
+                self.damage(chunk.bytes - walked.good_bytes, reason);
+            }
+            if let Some(at) = walked.last_writer_at {
+                let at = records.start + at as usize + abi::RECORD_HEADER_BYTES as usize;
+                self.writer = buffer[at..at + 8].try_into().ok();
+            }
+        }
+        if begin < self.last_end {
+            self.totals.backward_steps += u64::from(first_time < self.last_end);
+            begin = self.last_end;
+        }
+        let closing = chunk.header.timestamp_end;
+        let mut finish = last_time.max(begin);
+        if chunk.closed && closing <= context.now {
+            finish = finish.max(closing);
+        }
+        if chunk.closed {
+            let since = if self.last_end == 0 { begin } else { self.last_end };
+            self.tell_losses(&chunk.header.lost, since, finish);
+        }
+        if end == records.start && !self.has_untold_losses() {
+            self.last_time = last_time;
+            return None;
+        }
+        if end == records.start {
+            slack = 0; // it belongs to a record that an earlier packet holds
+        }
+        let mut start = records.start;
+        if !own_start && end > records.start {
+            start -= self.repeat_writer(context, buffer, first_time, writer_before);
+            internal_events += u64::from(start != records.start);
+        }
+        self.last_time = last_time;
+        let flags = if own_start && chunk.closed { 0 } else { abi::FLAG_OPEN_PART };
+        let content = start - abi::PACKET_HEADER_BYTES as usize..end;
+        Some(self.finish(
+            context,
+            buffer,
+            content,
+            Numbers { slack, begin, finish, events, internal_events, flags },
+        ))
+    }
+
+    /// Losses told by [`RingStream::tell_losses`] that no packet carries yet.
+    fn has_untold_losses(&self) -> bool {
+        self.intervals.last().is_some_and(|last| last.to > self.last_end)
+    }
+
+    /// Puts the WRITER record of `writer` in front of the records; its bytes, or 0 if none is known.
+    fn repeat_writer(
+        &mut self,
+        context: &SealContext<'_>,
+        buffer: &mut [u8],
+        first_time: u64,
+        writer: Option<[u8; 8]>,
+    ) -> usize {
+        let Some(writer) = writer else { return 0 };
+        let time = first_time & ((1 << abi::TIME_BITS) - 1);
+        let little = cfg!(target_endian = "little") != context.swapped;
+        let word = if little {
+            u64::from(abi::ID_WRITER) | time << 16
+        } else {
+            u64::from(abi::ID_WRITER) << 48 | time
+        };
+        let mut header = word.to_ne_bytes();
+        if context.swapped {
+            header.reverse();
+        }
+        let at = PREFIX_BYTES - abi::WRITER_RECORD_BYTES as usize;
+        buffer[at..at + 8].copy_from_slice(&header);
+        buffer[at + 8..at + 16].copy_from_slice(&writer);
+        if let Some(count) = self.counts.get_mut(usize::from(abi::ID_WRITER)) {
+            *count += 1;
+        }
+        abi::WRITER_RECORD_BYTES as usize
+    }
+
+    /// A packet without records that carries losses no other packet will: at the end of a
+    /// recording. `live` are the ring's counts now. `None` if everything was told.
+    pub fn seal_losses(
+        &mut self,
+        context: &SealContext<'_>,
+        live: &LossCounts,
+        buffer: &mut [u8],
+    ) -> Option<Sealed> {
+        let begin = if self.last_end == 0 { self.started_at } else { self.last_end };
+        let finish = context.now.max(begin);
+        let before = self.told;
+        self.tell_losses(live, begin, finish);
+        if self.told == before {
+            return None;
+        }
+        let end = abi::PACKET_HEADER_BYTES as usize;
+        let numbers = Numbers {
+            slack: 0,
+            begin,
+            finish,
+            events: 0,
+            internal_events: 0,
+            flags: abi::FLAG_OPEN_PART,
+        };
+        Some(self.finish(context, buffer, 0..end, numbers))
+    }
+
+    fn finish(
+        &mut self,
+        context: &SealContext<'_>,
+        buffer: &mut [u8],
+        bytes: Range<usize>,
+        numbers: Numbers,
+    ) -> Sealed {
+        let packet_bytes = bytes.len() as u64;
+        let mut header = PacketHeader {
+            magic: abi::PACKET_MAGIC,
+            uuid: context.uuid,
+            stream_id: context.stream_id,
+            timestamp_begin: numbers.begin,
+            timestamp_end: numbers.finish,
+            content_bits: (packet_bytes - numbers.slack) * 8,
+            packet_bits: packet_bytes * 8,
+            sequence: self.sequence,
+            events_discarded: self.told.total(),
+            lost: self.told,
+            area_id: context.area_id,
+            cpu_id: self.ring,
+            checksum: 0,
+            ring_flags: numbers.flags | if context.overwrite { abi::FLAG_OVERWRITE } else { 0 },
+        };
+        let start = bytes.start;
+        let encode = |header: &PacketHeader, buffer: &mut [u8]| {
+            if let Some((place, _)) = buffer[start..].split_first_chunk_mut() {
+                header.encode(place, context.swapped);
+            }
+        };
+        encode(&header, buffer);
+        header.checksum = crc32c::crc32c(&buffer[bytes.clone()]);
+        encode(&header, buffer);
+        self.sequence += 1;
+        self.last_end = numbers.finish;
+        self.totals.packets += 1;
+        self.totals.bytes += packet_bytes;
+        self.totals.events += numbers.events;
+        self.totals.internal_events += numbers.internal_events;
+        let index = IndexEntry {
+            offset_bytes: 0,
+            packet_bits: header.packet_bits,
+            content_bits: header.content_bits,
+            timestamp_begin: header.timestamp_begin,
+            timestamp_end: header.timestamp_end,
+            events_discarded: header.events_discarded,
+            stream_id: u64::from(header.stream_id),
+            stream_instance_id: u64::from(self.ring),
+            sequence: header.sequence,
+        };
+        Sealed { bytes, index, events: numbers.events, internal_events: numbers.internal_events }
+    }
+
+    /// Takes a sealed packet back out of the sums: it did not reach the file.
+    pub fn not_written(&mut self, context: &SealContext<'_>, sealed: &Sealed, buffer: &[u8]) {
+        self.totals.packets -= 1;
+        self.totals.bytes -= sealed.bytes.len() as u64;
+        self.totals.events -= sealed.events;
+        self.totals.internal_events -= sealed.internal_events;
+        self.totals.not_written += sealed.events;
+        let slack = (sealed.index.packet_bits - sealed.index.content_bits) / 8;
+        let records = sealed.bytes.start + abi::PACKET_HEADER_BYTES as usize..sealed.bytes.end;
+        if let Some(plan) = context.plan {
+            let mut counts = Vec::new();
+            plan.walk(&buffer[records], slack, 0, &mut counts);
+            for (total, count) in self.counts.iter_mut().zip(counts) {
+                *total -= count.min(*total);
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Numbers {
+    slack: u64,
+    begin: u64,
+    finish: u64,
+    events: u64,
+    internal_events: u64,
+    flags: u32,
+}
+
+/// Whether the checksum of a packet in a file is right; `true` for packets without one.
+/// `bytes` is at least a packet header, and the same afterwards.
+pub fn checksum_holds(bytes: &mut [u8], swapped: bool) -> bool {
+    let at = packet::CHECKSUM as usize;
+    let Some(place) = bytes.get_mut(at..at + 4) else { return false };
+    let mut word = [0; 4];
+    word.copy_from_slice(place);
+    place.fill(0);
+    let sum = crc32c::crc32c(bytes);
+    bytes[at..at + 4].copy_from_slice(&word);
+    if swapped {
+        word.reverse();
+    }
+    let checksum = u32::from_ne_bytes(word);
+    checksum == 0 || checksum == sum
+}

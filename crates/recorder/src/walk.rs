@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! From record to record through the content of a packet, by the layout of their schemas
+//! [ring-abi §3]: to count events exactly, to find the last time stamp, and to notice damage.
+
+use lateralis_pleco::Schema;
+use lateralis_pleco::schema::{Event, FieldType};
+use lateralis_ring::abi;
+
+/// How to step over one record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Step {
+    /// No schema has this id.
+    Unknown,
+    /// Exact bytes, header included.
+    Fixed(u32),
+    /// Field by field.
+    Fields(Box<[Field]>),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Field {
+    Bytes { align: u32, bytes: u32 },
+    Text,
+    Counted { element_bytes: u32 },
+}
+
+/// Layouts of all events of an area, by id.
+#[derive(Debug, Clone)]
+pub struct RecordPlan {
+    steps: Vec<Step>,
+    swapped: bool,
+}
+
+/// What a walk found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Walked {
+    /// Bytes of whole, known records from the start, a multiple of 8 unless all was good.
+    pub good_bytes: u64,
+    /// Slack of the last good record.
+    pub good_slack: u64,
+    /// Time of the last good record, extended from the time given.
+    pub last_time: u64,
+    /// Good records with ids of 16 and above.
+    pub events: u64,
+    /// Good records with ids below 16.
+    pub internal_events: u64,
+    /// Offset of the last WRITER record.
+    pub last_writer_at: Option<u64>,
+    /// Records whose time is before their predecessor's.
+    pub backward_steps: u64,
+    /// Why the walk ended before the end.
+    pub fault: Option<WalkFault>,
+}
+
+/// Why a record could not be stepped over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WalkFault {
+    /// No registered schema has this id.
+    UnknownId(u16),
+    /// The record reaches beyond the content, or ends before it.
+    Length(u16),
+}
+
+fn step_of(event: &Event) -> Step {
+    let mut fields = Vec::with_capacity(event.fields.len());
+    let mut fixed = Some(abi::RECORD_HEADER_BYTES as u32);
+    for field in &event.fields {
+        let (align, bytes) = match field.ty {
+            FieldType::Scalar(scalar) => (scalar.size_bytes(), scalar.size_bytes()),
+            FieldType::Array { element, length } => {
+                (element.size_bytes(), element.size_bytes() * length)
+            }
+            FieldType::Sequence(element) => {
+                fixed = None;
+                fields.push(Field::Counted { element_bytes: element.size_bytes() });
+                continue;
+            }
+            FieldType::Bytes => {
+                fixed = None;
+                fields.push(Field::Counted { element_bytes: 1 });
+                continue;
+            }
+            FieldType::String => {
+                fixed = None;
+                fields.push(Field::Text);
+                continue;
+            }
+        };
+        fixed = fixed.map(|end| end.next_multiple_of(align) + bytes);
+        fields.push(Field::Bytes { align, bytes });
+    }
+    match fixed {
+        Some(bytes) => Step::Fixed(bytes),
+        None => Step::Fields(fields.into_boxed_slice()),
+    }
+}
+
+impl RecordPlan {
+    /// A plan that knows the internal events.
+    pub fn new(swapped: bool) -> RecordPlan {
+        let mut plan = RecordPlan { steps: Vec::new(), swapped };
+        plan.add(0, lateralis_pleco::internal_schema());
+        plan
+    }
+
+    /// Adds a schema whose first event has id `base_id`. Ids beyond the ABI's are left out.
+    pub fn add(&mut self, base_id: u32, schema: &Schema) {
+        for event in &schema.events {
+            let Some(id) = base_id.checked_add(event.index) else { return };
+            if id >= abi::EVENT_COUNT {
+                return;
+            }
+            let at = id as usize;
+            if self.steps.len() <= at {
+                self.steps.resize(at + 1, Step::Unknown);
+            }
+            self.steps[at] = step_of(event);
+        }
+    }
+
+    /// Ids from 0 to the highest known, exclusive.
+    pub fn id_count(&self) -> usize {
+        self.steps.len()
+    }
+
+    fn word(&self, bytes: &[u8], at: usize) -> Option<u32> {
+        let mut word: [u8; 4] = bytes.get(at..at.checked_add(4)?)?.try_into().ok()?;
+        if self.swapped {
+            word.reverse();
+        }
+        Some(u32::from_ne_bytes(word))
+    }
+
+    /// Id and low 48 bits of the time of the record at `at`.
+    pub fn header(&self, bytes: &[u8], at: usize) -> Option<(u16, u64)> {
+        let mut word: [u8; 8] = bytes.get(at..at.checked_add(8)?)?.try_into().ok()?;
+        if self.swapped {
+            word.reverse();
+        }
+        let word = u64::from_ne_bytes(word);
+        let little = cfg!(target_endian = "little") != self.swapped;
+        Some(if little {
+            (word as u16, word >> 16)
+        } else {
+            ((word >> 48) as u16, word & ((1 << abi::TIME_BITS) - 1))
+        })
+    }
+
+    /// Exact bytes of the record at `at`, by its fields.
+    fn measure(&self, bytes: &[u8], at: usize, fields: &[Field]) -> Option<usize> {
+        let mut end = abi::RECORD_HEADER_BYTES as usize;
+        for field in fields {
+            match *field {
+                Field::Bytes { align, bytes } => {
+                    end = end.next_multiple_of(align as usize) + bytes as usize;
+                }
+                Field::Text => {
+                    let text = bytes.get(at + end..)?;
+                    end += text.iter().position(|byte| *byte == 0)? + 1;
+                }
+                Field::Counted { element_bytes } => {
+                    let start = end.next_multiple_of(4);
+                    let count = self.word(bytes, at + start)? as usize;
+                    let elements = (start + 4).next_multiple_of(element_bytes as usize);
+                    end = elements.checked_add(count.checked_mul(element_bytes as usize)?)?;
+                }
+            }
+            if end > bytes.len() - at {
+                return None;
+            }
+        }
+        Some(end)
+    }
+
+    /// Steps over the records in `bytes`, of which the last ends `slack` bytes before the end.
+    /// `counts[id]` grows by one for every record that was whole and known; times are extended
+    /// from `time`.
+    ///
+    /// Cost: about one load and one table access per record; strings are searched for NUL.
+    pub fn walk(&self, bytes: &[u8], slack: u64, time: u64, counts: &mut Vec<u64>) -> Walked {
+        if counts.len() < self.steps.len() {
+            counts.resize(self.steps.len(), 0);
+        }
+        let exact_end = bytes.len().saturating_sub(slack as usize);
+        let mut walked = Walked { last_time: time, ..Walked::default() };
+        let mut at = 0;
+        while at < exact_end {
+            let Some((id, low)) = self.header(bytes, at) else {
+                walked.fault = Some(WalkFault::Length(0));
+                break;
+            };
+            let exact = match self.steps.get(usize::from(id)) {
+                Some(Step::Fixed(exact)) => Some(*exact as usize),
+                Some(Step::Fields(fields)) => self.measure(bytes, at, fields),
+                Some(Step::Unknown) | None => {
+                    walked.fault = Some(WalkFault::UnknownId(id));
+                    break;
+                }
+            };
+            let Some(exact) = exact.filter(|exact| *exact <= exact_end - at) else {
+                walked.fault = Some(WalkFault::Length(id));
+                break;
+            };
+            let next = at + exact.next_multiple_of(8);
+            if next >= exact_end && at + exact != exact_end {
+                // The last record has to end where the writer says it does.
+                walked.fault = Some(WalkFault::Length(id));
+                break;
+            }
+            let full = extend_time(walked.last_time, low);
+            if full - walked.last_time > 1 << (abi::TIME_BITS - 1) {
+                walked.backward_steps += 1;
+            } else {
+                walked.last_time = full;
+            }
+            counts[usize::from(id)] += 1;
+            if u32::from(id) < abi::INTERNAL_EVENT_COUNT {
+                walked.internal_events += 1;
+                if id == abi::ID_WRITER {
+                    walked.last_writer_at = Some(at as u64);
+                }
+            } else {
+                walked.events += 1;
+            }
+            walked.good_slack = (next - at - exact) as u64;
+            at = next;
+            walked.good_bytes = at as u64;
+        }
+        walked
+    }
+}
+
+/// The time whose low 48 bits are `low`, at or after `time`, as readers of CTF understand it.
+pub fn extend_time(time: u64, low: u64) -> u64 {
+    let mask = (1u64 << abi::TIME_BITS) - 1;
+    let candidate = (time & !mask) | (low & mask);
+    if candidate < time { candidate.wrapping_add(mask + 1).max(time) } else { candidate }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lateralis_ring::reference_writer::record_header;
+
+    fn plan(text: &str) -> RecordPlan {
+        let schema = lateralis_pleco::compile("t.pleco", text.as_bytes()).schema.unwrap();
+        let mut plan = RecordPlan::new(false);
+        plan.add(16, &schema);
+        plan
+    }
+
+    fn record(id: u16, time: u64, payload: &[u8]) -> Vec<u8> {
+        let mut bytes = record_header(id, time).to_ne_bytes().to_vec();
+        bytes.extend_from_slice(payload);
+        bytes.resize(bytes.len().next_multiple_of(8), 0xaa);
+        bytes
+    }
+
+    #[test]
+    fn steps_over_every_kind_of_field() {
+        let plan = plan(
+            "subsystem s { event A (a: u8, b: u64, c: u16), event B (t: string, n: u32), \
+             event C (x: [u64], y: u8), event D (), event E };",
+        );
+        let mut bytes = Vec::new();
+        bytes.extend(record(16, 1, &[0; 18]));
+        bytes.extend(record(17, 2, b"hi\0\0\x01\0\0\0"));
+        let mut sequence = vec![2, 0, 0, 0, 0, 0, 0, 0];
+        if cfg!(target_endian = "big") {
+            sequence[..4].reverse();
+        }
+        sequence.extend([0; 17]);
+        bytes.extend(record(18, 3, &sequence));
+        bytes.extend(record(19, 4, &[]));
+        bytes.extend(record(0, 5, &[0; 8]));
+        bytes.extend(record(20, 6, &[0; 4]));
+        let mut counts = Vec::new();
+        let walked = plan.walk(&bytes, 4, 1, &mut counts);
+        assert_eq!(walked.fault, None);
+        assert_eq!((walked.events, walked.internal_events), (5, 1));
+        assert_eq!(walked.good_bytes, bytes.len() as u64);
+        assert_eq!(walked.last_time, 6);
+        assert_eq!(counts[16..21], [1; 5]);
+        // With another slack the last record cannot be right.
+        for slack in [0, 1, 5] {
+            let walked = plan.walk(&bytes, slack, 1, &mut Vec::new());
+            assert_eq!(walked.fault, Some(WalkFault::Length(20)), "slack {slack}");
+            assert_eq!(walked.events, 4);
+        }
+    }
+
+    #[test]
+    fn stops_at_the_first_nonsense_and_never_beyond_the_end() {
+        let plan = plan("subsystem s { event B (t: string), event C (x: [u32]) };");
+        for (bytes, fault) in [
+            (record(99, 1, &[]), WalkFault::UnknownId(99)),
+            (record(16, 1, b"without"), WalkFault::Length(16)),
+            (record(17, 1, &[0xff; 8]), WalkFault::Length(17)),
+        ] {
+            let mut all = record(16, 1, b"good\0");
+            let good = all.len() as u64;
+            all.extend(&bytes);
+            let walked = plan.walk(&all, 0, 0, &mut Vec::new());
+            assert_eq!(walked.fault, Some(fault));
+            assert_eq!(walked.good_bytes, good);
+            assert_eq!(walked.good_slack, 3);
+        }
+    }
+
+    #[test]
+    fn time_is_extended_forwards() {
+        assert_eq!(extend_time(0x5_0000_0000_0010, 0x20), 0x5_0000_0000_0020);
+        assert_eq!(extend_time(0x5_0000_0000_0010, 0x0f), 0x6_0000_0000_000f);
+        assert_eq!(extend_time(7, 7), 7);
+        assert_eq!(extend_time(u64::MAX, 0), u64::MAX);
+    }
+}

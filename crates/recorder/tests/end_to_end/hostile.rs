@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Programs that do not play by the rules cost themselves, not the recording.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::FileExt;
+
+use lateralis_recorder::CtfVersion;
+use lateralis_recorder::linux::{Session, recover};
+use lateralis_ring::abi::{self, header, ring};
+
+use crate::program::{Workshop, command};
+use crate::{SCHEMA, check, options};
+
+/// Leaves an area behind that then is spoiled by `spoil`, and recovers it.
+fn spoiled(name: &str, spoil: impl Fn(&File)) {
+    let Some(workshop) = Workshop::new(name) else { return };
+    let binary = workshop.compile("killed", SCHEMA, KILLED);
+    let mut session = Session::new(options(&workshop, "out")).unwrap();
+    session.launch(&command(&[binary.to_str().unwrap()]), &[]).unwrap();
+    // The recorder dies before it reads anything.
+    let start = std::time::Instant::now();
+    while workshop.areas_left().is_empty() || start.elapsed().as_millis() < 300 {
+        assert!(start.elapsed().as_secs() < 30);
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    drop(session);
+    let area = workshop.areas_left().remove(0);
+    let file = OpenOptions::new().read(true).write(true).open(&area).unwrap();
+    spoil(&file);
+    match recover(&area, &workshop.path("again"), CtfVersion::Ctf1) {
+        Ok(summary) => {
+            check(&summary);
+        }
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+const KILLED: &str = r#"
+    #include <signal.h>
+    int main(void) {
+        for (uint64_t n = 0; n < 3000; n++) lat_app_tick(n);
+        raise(SIGKILL);
+        return 0;
+    }
+"#;
+
+#[test]
+fn nonsense_in_an_area_is_survived() {
+    spoiled("cursor", |file| {
+        for (offset, value) in [(ring::CURSOR, u64::MAX), (ring::LOST_FULL, u64::MAX)] {
+            file.write_all_at(&value.to_ne_bytes(), abi::RINGS_OFFSET + offset).unwrap();
+        }
+    });
+    spoiled("geometry", |file| {
+        file.write_all_at(&u64::MAX.to_ne_bytes(), header::RING_STRIDE).unwrap();
+    });
+    spoiled("packet", |file| {
+        let packet = abi::RINGS_OFFSET + abi::RING_CONTROL_BYTES;
+        file.write_all_at(&[0xff; 4000], packet + 200).unwrap();
+    });
+    spoiled("schema", |file| {
+        file.write_all_at(&[0xff; 64], abi::HEAP_OFFSET).unwrap();
+    });
+    spoiled("short", |file| file.set_len(abi::RINGS_OFFSET + 5000).unwrap());
+}

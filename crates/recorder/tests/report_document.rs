@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `docs/reference/report-json.md` names every field of `report.json`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use lateralis_recorder::clock::{ClockSample, FrequencySource};
+use lateralis_recorder::report::*;
+
+fn full_report() -> Report {
+    let text = String::new;
+    let sample = ClockSample { ticks: 1, realtime_ns: 2, monotonic_raw_ns: 3, window_ticks: 4 };
+    let interval = LossInterval { from_ns: 0, to_ns: 1, lost: Losses::default() };
+    let damage = Damage { packet_sequence: 1, dropped_bytes: 2, reason: text() };
+    let schema = ClassSchema { base_id: 16, text: text() };
+    Report {
+        report_version: REPORT_VERSION,
+        tool_version: text(),
+        complete: true,
+        origin: Origin::Recorded,
+        trace_uuid: text(),
+        command: Some(Command { arguments: vec![], exit_status: Some(0), signal: None }),
+        processes: vec![Process {
+            pid: 1,
+            parent_pid: 0,
+            area_id: text(),
+            exe: text(),
+            name: text(),
+            arguments: vec![],
+            build_id: None,
+            seen_ns: 0,
+            ended_ns: None,
+        }],
+        clock: Some(Clock {
+            kind: text(),
+            frequency_hz: 1,
+            frequency_source: FrequencySource::Cpuid,
+            offset_s: 0,
+            offset_ticks: 0,
+            error_ns: 0,
+            start: Some(sample),
+            end: Some(sample),
+        }),
+        streams: vec![Stream {
+            files: vec![],
+            area_id: text(),
+            ring: 0,
+            cpu: None,
+            packets: 0,
+            bytes: 0,
+            events: 0,
+            internal_events: 0,
+            lost: Losses::default(),
+            intervals: vec![interval],
+            lost_packets: 0,
+            not_written: 0,
+            damaged_packets: 0,
+            damages: vec![damage],
+            backward_steps: 0,
+            unreadable: false,
+        }],
+        areas: vec![Area {
+            area_id: text(),
+            ring_kind: text(),
+            mode: text(),
+            packet_bytes: 0,
+            packets_per_ring: 0,
+            lost_no_ring: 0,
+            lost_schemas: 0,
+            schemas: vec![],
+        }],
+        totals: Totals::default(),
+        events: BTreeMap::new(),
+        problems: vec![],
+        throughput: Throughput::default(),
+        stream_classes: vec![StreamClass { id: 0, ring_kind: text(), schemas: vec![schema] }],
+        byte_order: ByteOrder::Little,
+    }
+}
+
+fn fields(value: &serde_json::Value, found: &mut Vec<String>) {
+    match value {
+        serde_json::Value::Object(map) => {
+            for (name, inner) in map {
+                found.push(name.clone());
+                fields(inner, found);
+            }
+        }
+        serde_json::Value::Array(items) => items.iter().for_each(|item| fields(item, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn every_field_is_documented() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/report-json.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let report = full_report();
+    assert_eq!(Report::from_json(&report.to_json()).unwrap(), report);
+    let mut found = Vec::new();
+    fields(&serde_json::from_str(&report.to_json()).unwrap(), &mut found);
+    assert!(found.len() > 60);
+    for name in found {
+        assert!(page.contains(&format!("`{name}`")), "report-json.md does not name `{name}`");
+    }
+}

@@ -1,0 +1,420 @@
+<lat_register_tests>:
+	mov    $0x0,%edi
+			R_X86_64_32	lat_schema_tests
+	jmp    <lat_register_tests+0xa>
+			R_X86_64_PLT32	lat_register-0x4
+	nopw   0x0(%rax,%rax,1)
+
+<lat_patch_tests>:
+	movq   $0x0,0x0(%rip)        # <lat_patch_tests+0xb>
+			R_X86_64_PC32	lat_i_patch_table_of_object
+			R_X86_64_32S	__start_lat_sites
+	movq   $0x0,0x0(%rip)        # <lat_patch_tests+0x16>
+			R_X86_64_PC32	lat_i_patch_table_of_object+0x8
+			R_X86_64_32S	__stop_lat_sites
+	mov    $0x0,%edi
+			R_X86_64_32	lat_i_patch_table_of_object
+	jmp    <lat_forget_tests>
+			R_X86_64_PLT32	lat_i_register_sites-0x4
+
+<lat_forget_tests>:
+	mov    $0x0,%edi
+			R_X86_64_32	lat_i_patch_table_of_object
+	jmp    <lat_forget_tests+0xa>
+			R_X86_64_PLT32	lat_i_forget_sites-0x4
+	nopw   0x0(%rax,%rax,1)
+
+<probe_empty>:
+	push   %rbx
+	sub    $0x10,%rsp
+	test   $0x6,%eax
+	add    $0x10,%rsp
+	pop    %rbx
+	ret
+	mov    0x0(%rip),%rax        # <probe_empty+0x17>
+			R_X86_64_PC32	lat_schema_tests-0x4
+	movzbl (%rax),%esi
+	test   %esi,%esi
+	je     <probe_empty+0xa>
+	mov    0x0(%rip),%ebx        # <probe_empty+0x24>
+			R_X86_64_PC32	lat_schema_tests+0x4
+	test   $0x2,%sil
+	jne    <probe_empty+0xb2>
+	mov    0x0(%rip),%rdx        # <probe_empty+0x35>
+			R_X86_64_PC32	lat_i_state+0xc
+	lea    0x0(%rip),%rax        # <probe_empty+0x3c>
+			R_X86_64_PC32	__rseq_cs-0x4
+	mov    %rax,%fs:0x8(%rdx)
+	mov    %fs:(%rdx),%ecx
+	imul   0x0(%rip),%rcx        # <probe_empty+0x4c>
+			R_X86_64_PC32	lat_i_state+0x4
+	add    0x0(%rip),%rcx        # <probe_empty+0x53>
+			R_X86_64_PC32	lat_i_state-0x4
+	mov    %fs:0x0,%edi
+			R_X86_64_TPOFF32	lat_i_thread+0x8
+	cmp    %edi,0x10(%rcx)
+	jne    <probe_empty+0x96>
+	mov    (%rcx),%rdi
+	and    $0xfffffffffffffff8,%rdi
+	lea    0x8(%rdi),%rsi
+	cmp    %rsi,0x8(%rcx)
+	jb     <probe_empty+0x96>
+	and    0x18(%rcx),%rdi
+	rdtsc
+	mov    %bx,0x1000(%rcx,%rdi,1)
+	mov    %eax,0x1002(%rcx,%rdi,1)
+	mov    %dx,0x1006(%rcx,%rdi,1)
+	mov    %rsi,(%rcx)
+	jmp    <probe_empty+0xa>
+	movq   $0x0,0x8(%rsp)
+	lea    0x8(%rsp),%rdx
+	mov    %ebx,%edi
+	xor    %esi,%esi
+	call   <probe_empty+0xad>
+			R_X86_64_PLT32	lat_i_emit_words-0x4
+	jmp    <probe_empty+0xa>
+	mov    %ebx,%edi
+	xor    %edx,%edx
+	call   <probe_empty+0xbb>
+			R_X86_64_PLT32	lat_i_watch-0x4
+	test   %eax,%eax
+	jne    <probe_empty+0x2e>
+	jmp    <probe_empty+0xa>
+	nopl   0x0(%rax,%rax,1)
+
+<probe_u32>:
+	push   %r14
+	push   %rbx
+	push   %rax
+	test   $0x8,%eax
+	add    $0x8,%rsp
+	pop    %rbx
+	pop    %r14
+	ret
+	mov    0x0(%rip),%rax        # <probe_u32+0x18>
+			R_X86_64_PC32	lat_schema_tests-0x4
+	movzbl 0xb(%rax),%esi
+	test   %esi,%esi
+	je     <probe_u32+0x9>
+	mov    %edi,%r14d
+	mov    0x0(%rip),%ebx        # <probe_u32+0x29>
+			R_X86_64_PC32	lat_schema_tests+0x4
+	add    $0xb,%ebx
+	test   $0x2,%sil
+	jne    <probe_u32+0xbe>
+	mov    0x0(%rip),%rdx        # <probe_u32+0x3d>
+			R_X86_64_PC32	lat_i_state+0xc
+	lea    0x0(%rip),%rax        # <probe_u32+0x44>
+			R_X86_64_PC32	__rseq_cs+0x1c
+	mov    %rax,%fs:0x8(%rdx)
+	mov    %fs:(%rdx),%ecx
+	imul   0x0(%rip),%rcx        # <probe_u32+0x54>
+			R_X86_64_PC32	lat_i_state+0x4
+	add    0x0(%rip),%rcx        # <probe_u32+0x5b>
+			R_X86_64_PC32	lat_i_state-0x4
+	mov    %fs:0x0,%edi
+			R_X86_64_TPOFF32	lat_i_thread+0x8
+	cmp    %edi,0x10(%rcx)
+	jne    <probe_u32+0xa6>
+	mov    (%rcx),%rdi
+	and    $0xfffffffffffffff8,%rdi
+	lea    0x14(%rdi),%rsi
+	cmp    %rsi,0x8(%rcx)
+	jb     <probe_u32+0xa6>
+	and    0x18(%rcx),%rdi
+	rdtsc
+	mov    %bx,0x1000(%rcx,%rdi,1)
+	mov    %eax,0x1002(%rcx,%rdi,1)
+	mov    %dx,0x1006(%rcx,%rdi,1)
+	mov    %r14,0x1008(%rcx,%rdi,1)
+	mov    %rsi,(%rcx)
+	jmp    <probe_u32+0x9>
+	mov    %r14,(%rsp)
+	mov    %rsp,%rdx
+	mov    %ebx,%edi
+	mov    $0x4,%esi
+	call   <probe_u32+0xb9>
+			R_X86_64_PLT32	lat_i_emit_words-0x4
+	jmp    <probe_u32+0x9>
+	mov    %ebx,%edi
+	mov    %r14,%rdx
+	call   <probe_u32+0xc8>
+			R_X86_64_PLT32	lat_i_watch-0x4
+	test   %eax,%eax
+	jne    <probe_u32+0x36>
+	jmp    <probe_u32+0x9>
+	cs nopw 0x0(%rax,%rax,1)
+	nop
+
+<probe_one>:
+	push   %rbp
+	push   %rbx
+	push   %rax
+	test   $0x7,%eax
+	add    $0x8,%rsp
+	pop    %rbx
+	pop    %rbp
+	ret
+	mov    0x0(%rip),%rax        # <probe_one+0x16>
+			R_X86_64_PC32	lat_schema_tests-0x4
+	movzbl 0x1(%rax),%esi
+	test   %esi,%esi
+	je     <probe_one+0x8>
+	mov    %rdi,%rbx
+	mov    0x0(%rip),%ebp        # <probe_one+0x27>
+			R_X86_64_PC32	lat_schema_tests+0x4
+	add    $0x1,%ebp
+	test   $0x2,%sil
+	jne    <probe_one+0xbc>
+	mov    0x0(%rip),%rdx        # <probe_one+0x3b>
+			R_X86_64_PC32	lat_i_state+0xc
+	lea    0x0(%rip),%rax        # <probe_one+0x42>
+			R_X86_64_PC32	__rseq_cs+0x3c
+	mov    %rax,%fs:0x8(%rdx)
+	mov    %fs:(%rdx),%ecx
+	imul   0x0(%rip),%rcx        # <probe_one+0x52>
+			R_X86_64_PC32	lat_i_state+0x4
+	add    0x0(%rip),%rcx        # <probe_one+0x59>
+			R_X86_64_PC32	lat_i_state-0x4
+	mov    %fs:0x0,%edi
+			R_X86_64_TPOFF32	lat_i_thread+0x8
+	cmp    %edi,0x10(%rcx)
+	jne    <probe_one+0xa4>
+	mov    (%rcx),%rdi
+	and    $0xfffffffffffffff8,%rdi
+	lea    0x10(%rdi),%rsi
+	cmp    %rsi,0x8(%rcx)
+	jb     <probe_one+0xa4>
+	and    0x18(%rcx),%rdi
+	rdtsc
+	mov    %bp,0x1000(%rcx,%rdi,1)
+	mov    %eax,0x1002(%rcx,%rdi,1)
+	mov    %dx,0x1006(%rcx,%rdi,1)
+	mov    %rbx,0x1008(%rcx,%rdi,1)
+	mov    %rsi,(%rcx)
+	jmp    <probe_one+0x8>
+	mov    %rbx,(%rsp)
+	mov    %rsp,%rdx
+	mov    %ebp,%edi
+	mov    $0x8,%esi
+	call   <probe_one+0xb7>
+			R_X86_64_PLT32	lat_i_emit_words-0x4
+	jmp    <probe_one+0x8>
+	mov    %ebp,%edi
+	mov    %rbx,%rdx
+	call   <probe_one+0xc6>
+			R_X86_64_PLT32	lat_i_watch-0x4
+	test   %eax,%eax
+	jne    <probe_one+0x34>
+	jmp    <probe_one+0x8>
+	cs nopw 0x0(%rax,%rax,1)
+	nopl   (%rax)
+
+<probe_four>:
+	push   %rbp
+	push   %r15
+	push   %r14
+	push   %r12
+	push   %rbx
+	sub    $0x20,%rsp
+	test   $0xd,%eax
+	add    $0x20,%rsp
+	pop    %rbx
+	pop    %r12
+	pop    %r14
+	pop    %r15
+	pop    %rbp
+	ret
+	mov    %rsi,%r12
+	mov    0x0(%rip),%rax        # <probe_four+0x28>
+			R_X86_64_PC32	lat_schema_tests-0x4
+	movzbl 0x3(%rax),%esi
+	test   %esi,%esi
+	je     <probe_four+0x11>
+	mov    %rcx,%r14
+	mov    %rdx,%r15
+	mov    %rdi,%rbx
+	mov    0x0(%rip),%ebp        # <probe_four+0x3f>
+			R_X86_64_PC32	lat_schema_tests+0x4
+	add    $0x3,%ebp
+	test   $0x2,%sil
+	jne    <probe_four+0xfb>
+	mov    0x0(%rip),%rdx        # <probe_four+0x53>
+			R_X86_64_PC32	lat_i_state+0xc
+	lea    0x0(%rip),%rax        # <probe_four+0x5a>
+			R_X86_64_PC32	__rseq_cs+0x5c
+	mov    %rax,%fs:0x8(%rdx)
+	mov    %fs:(%rdx),%ecx
+	imul   0x0(%rip),%rcx        # <probe_four+0x6a>
+			R_X86_64_PC32	lat_i_state+0x4
+	add    0x0(%rip),%rcx        # <probe_four+0x71>
+			R_X86_64_PC32	lat_i_state-0x4
+	mov    %fs:0x0,%edi
+			R_X86_64_TPOFF32	lat_i_thread+0x8
+	cmp    %edi,0x10(%rcx)
+	jne    <probe_four+0xd4>
+	mov    (%rcx),%rdi
+	and    $0xfffffffffffffff8,%rdi
+	lea    0x28(%rdi),%rsi
+	cmp    %rsi,0x8(%rcx)
+	jb     <probe_four+0xd4>
+	and    0x18(%rcx),%rdi
+	rdtsc
+	mov    %bp,0x1000(%rcx,%rdi,1)
+	mov    %eax,0x1002(%rcx,%rdi,1)
+	mov    %dx,0x1006(%rcx,%rdi,1)
+	mov    %rbx,0x1008(%rcx,%rdi,1)
+	mov    %r12,0x1010(%rcx,%rdi,1)
+	mov    %r15,0x1018(%rcx,%rdi,1)
+	mov    %r14,0x1020(%rcx,%rdi,1)
+	mov    %rsi,(%rcx)
+	jmp    <probe_four+0x11>
+	mov    %rbx,(%rsp)
+	mov    %r12,0x8(%rsp)
+	mov    %r15,0x10(%rsp)
+	mov    %r14,0x18(%rsp)
+	mov    %rsp,%rdx
+	mov    %ebp,%edi
+	mov    $0x20,%esi
+	call   <probe_four+0xf6>
+			R_X86_64_PLT32	lat_i_emit_words-0x4
+	jmp    <probe_four+0x11>
+	mov    %ebp,%edi
+	mov    %rbx,%rdx
+	call   <probe_four+0x105>
+			R_X86_64_PLT32	lat_i_watch-0x4
+	test   %eax,%eax
+	jne    <probe_four+0x4c>
+	jmp    <probe_four+0x11>
+	cs nopw 0x0(%rax,%rax,1)
+	nopl   0x0(%rax)
+
+<probe_eight>:
+	push   %rbp
+	push   %r15
+	push   %r14
+	push   %r13
+	push   %r12
+	push   %rbx
+	sub    $0x78,%rsp
+	mov    (%rdi),%r14
+	mov    0x8(%rdi),%r12
+	mov    0x10(%rdi),%r13
+	mov    0x18(%rdi),%r8
+	mov    0x20(%rdi),%r10
+	mov    0x28(%rdi),%r9
+	mov    0x30(%rdi),%rbx
+	mov    0x38(%rdi),%r15
+	test   $0xf,%eax
+	add    $0x78,%rsp
+	pop    %rbx
+	pop    %r12
+	pop    %r13
+	pop    %r14
+	pop    %r15
+	pop    %rbp
+	ret
+	mov    0x0(%rip),%rax        # <probe_eight+0x48>
+			R_X86_64_PC32	lat_schema_tests-0x4
+	movzbl 0x4(%rax),%esi
+	test   %esi,%esi
+	je     <probe_eight+0x32>
+	mov    0x0(%rip),%eax        # <probe_eight+0x56>
+			R_X86_64_PC32	lat_schema_tests+0x4
+	add    $0x4,%eax
+	mov    %eax,0xc(%rsp)
+	test   $0x2,%sil
+	jne    <probe_eight+0x16b>
+	mov    %r15,0x20(%rsp)
+	mov    %rbx,0x28(%rsp)
+	mov    0xc(%rsp),%ebp
+	mov    0x0(%rip),%rdx        # <probe_eight+0x7c>
+			R_X86_64_PC32	lat_i_state+0xc
+	lea    0x0(%rip),%rax        # <probe_eight+0x83>
+			R_X86_64_PC32	__rseq_cs+0x7c
+	mov    %rax,%fs:0x8(%rdx)
+	mov    %fs:(%rdx),%ecx
+	imul   0x0(%rip),%rcx        # <probe_eight+0x93>
+			R_X86_64_PC32	lat_i_state+0x4
+	add    0x0(%rip),%rcx        # <probe_eight+0x9a>
+			R_X86_64_PC32	lat_i_state-0x4
+	mov    %fs:0x0,%edi
+			R_X86_64_TPOFF32	lat_i_thread+0x8
+	cmp    %edi,0x10(%rcx)
+	jne    <probe_eight+0x12b>
+	mov    (%rcx),%rdi
+	and    $0xfffffffffffffff8,%rdi
+	lea    0x48(%rdi),%rsi
+	cmp    %rsi,0x8(%rcx)
+	jb     <probe_eight+0x12b>
+	and    0x18(%rcx),%rdi
+	rdtsc
+	mov    %bp,0x1000(%rcx,%rdi,1)
+	mov    %eax,0x1002(%rcx,%rdi,1)
+	mov    %dx,0x1006(%rcx,%rdi,1)
+	mov    %r14,0x1008(%rcx,%rdi,1)
+	mov    %r12,0x1010(%rcx,%rdi,1)
+	mov    %r13,0x1018(%rcx,%rdi,1)
+	mov    %r8,0x1020(%rcx,%rdi,1)
+	mov    %r10,0x1028(%rcx,%rdi,1)
+	mov    %r9,0x1030(%rcx,%rdi,1)
+	mov    0x28(%rsp),%rax
+	mov    %rax,0x1038(%rcx,%rdi,1)
+	mov    0x20(%rsp),%rax
+	mov    %rax,0x1040(%rcx,%rdi,1)
+	mov    %rsi,(%rcx)
+	jmp    <probe_eight+0x32>
+	mov    %r14,0x30(%rsp)
+	mov    %r12,0x38(%rsp)
+	mov    %r13,0x40(%rsp)
+	mov    %r8,0x48(%rsp)
+	mov    %r10,0x50(%rsp)
+	mov    %r9,0x58(%rsp)
+	mov    %rbx,0x60(%rsp)
+	mov    %r15,0x68(%rsp)
+	lea    0x30(%rsp),%rdx
+	mov    0xc(%rsp),%edi
+	mov    $0x40,%esi
+	call   <probe_eight+0x166>
+			R_X86_64_PLT32	lat_i_emit_words-0x4
+	jmp    <probe_eight+0x32>
+	mov    0xc(%rsp),%edi
+	mov    %r14,%rdx
+	mov    %r10,0x10(%rsp)
+	mov    %r8,0x18(%rsp)
+	mov    %r9,%rbp
+	call   <probe_eight+0x184>
+			R_X86_64_PLT32	lat_i_watch-0x4
+	mov    %rbp,%r9
+	mov    0x18(%rsp),%r8
+	mov    0x10(%rsp),%r10
+	test   %eax,%eax
+	jne    <probe_eight+0x67>
+	jmp    <probe_eight+0x32>
+	xchg   %ax,%ax
+
+<probe_enabled>:
+	mov    0x0(%rip),%rax        # <probe_enabled+0x7>
+			R_X86_64_PC32	lat_schema_tests-0x4
+	movzbl 0x1(%rax),%ecx
+	xor    %eax,%eax
+	test   %ecx,%ecx
+	setne  %al
+	ret
+
+<__rseq_failure>:
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052aca>
+	jmp    <__rseq_failure+0xc>
+			R_X86_64_PLT32	.text+0xd2
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052ad6>
+	jmp    <__rseq_failure+0x18>
+			R_X86_64_PLT32	.text+0x1b2
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052ae2>
+	jmp    <__rseq_failure+0x24>
+			R_X86_64_PLT32	.text+0x290
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052aee>
+	jmp    <__rseq_failure+0x30>
+			R_X86_64_PLT32	.text+0x3a0
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052afa>
+	jmp    <lat_forget_tests+0xc>
+			R_X86_64_PLT32	.text+0x517

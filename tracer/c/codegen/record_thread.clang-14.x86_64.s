@@ -1,0 +1,355 @@
+<lat_register_tests>:
+	mov    $0x0,%edi
+			R_X86_64_32	lat_schema_tests
+	jmp    <lat_register_tests+0xa>
+			R_X86_64_PLT32	lat_register-0x4
+	nopw   0x0(%rax,%rax,1)
+
+<probe_empty>:
+	push   %rbp
+	push   %rbx
+	push   %rax
+	mov    0x0(%rip),%rax        # <probe_empty+0xa>
+			R_X86_64_PC32	lat_schema_tests-0x4
+	movzbl (%rax),%esi
+	test   %esi,%esi
+	je     <probe_empty+0x5e>
+	mov    0x0(%rip),%ebp        # <probe_empty+0x17>
+			R_X86_64_PC32	lat_schema_tests+0x4
+	test   $0x2,%sil
+	jne    <probe_empty+0x65>
+	mov    %fs:0x0,%rcx
+			R_X86_64_TPOFF32	lat_i_thread
+	mov    0x8(%rcx),%rsi
+	movq   $0x1,0x8(%rcx)
+	mov    (%rcx),%rdi
+	and    $0xfffffffffffffff8,%rdi
+	lea    0x8(%rdi),%rbx
+	cmp    %rsi,%rbx
+	ja     <probe_empty+0x74>
+	add    %fs:0x0,%rdi
+			R_X86_64_TPOFF32	lat_i_thread+0x10
+	rdtsc
+	mov    %bp,(%rdi)
+	mov    %eax,0x2(%rdi)
+	mov    %dx,0x6(%rdi)
+	mov    %rbx,(%rcx)
+	mov    %rsi,0x8(%rcx)
+	add    $0x8,%rsp
+	pop    %rbx
+	pop    %rbp
+	ret
+	mov    %ebp,%edi
+	xor    %edx,%edx
+	call   <probe_empty+0x6e>
+			R_X86_64_PLT32	lat_i_watch-0x4
+	test   %eax,%eax
+	jne    <probe_empty+0x1d>
+	jmp    <probe_empty+0x5e>
+	mov    %rsi,0x8(%rcx)
+	movq   $0x0,(%rsp)
+	mov    %rsp,%rdx
+	mov    %ebp,%edi
+	xor    %esi,%esi
+	call   <probe_empty+0x8c>
+			R_X86_64_PLT32	lat_i_emit_words-0x4
+	jmp    <probe_empty+0x5e>
+	xchg   %ax,%ax
+
+<probe_u32>:
+	push   %rbp
+	push   %r15
+	push   %r14
+	push   %rbx
+	push   %rax
+	mov    0x0(%rip),%rax        # <probe_u32+0xe>
+			R_X86_64_PC32	lat_schema_tests-0x4
+	movzbl 0xb(%rax),%esi
+	test   %esi,%esi
+	je     <probe_u32+0x75>
+	mov    %edi,%r14d
+	mov    0x0(%rip),%r15d        # <probe_u32+0x20>
+			R_X86_64_PC32	lat_schema_tests+0x4
+	add    $0xb,%r15d
+	test   $0x2,%sil
+	jne    <probe_u32+0x80>
+	mov    %fs:0x0,%rcx
+			R_X86_64_TPOFF32	lat_i_thread
+	mov    0x8(%rcx),%r8
+	movq   $0x1,0x8(%rcx)
+	mov    (%rcx),%rbx
+	and    $0xfffffffffffffff8,%rbx
+	lea    0x14(%rbx),%rbp
+	cmp    %r8,%rbp
+	ja     <probe_u32+0x91>
+	mov    %fs:0x0,%rsi
+			R_X86_64_TPOFF32	lat_i_thread+0x10
+	lea    (%rsi,%rbx,1),%rdi
+	rdtsc
+	mov    %r15w,(%rdi)
+	mov    %eax,0x2(%rdi)
+	mov    %dx,0x6(%rdi)
+	mov    %r14,0x8(%rsi,%rbx,1)
+	mov    %rbp,(%rcx)
+	mov    %r8,0x8(%rcx)
+	add    $0x8,%rsp
+	pop    %rbx
+	pop    %r14
+	pop    %r15
+	pop    %rbp
+	ret
+	mov    %r15d,%edi
+	mov    %r14,%rdx
+	call   <probe_u32+0x8b>
+			R_X86_64_PLT32	lat_i_watch-0x4
+	test   %eax,%eax
+	jne    <probe_u32+0x2a>
+	jmp    <probe_u32+0x75>
+	mov    %r8,0x8(%rcx)
+	mov    %r14,(%rsp)
+	mov    %rsp,%rdx
+	mov    %r15d,%edi
+	mov    $0x4,%esi
+	call   <probe_u32+0xa9>
+			R_X86_64_PLT32	lat_i_emit_words-0x4
+	jmp    <probe_u32+0x75>
+	nopl   0x0(%rax,%rax,1)
+
+<probe_one>:
+	push   %rbp
+	push   %r15
+	push   %r14
+	push   %rbx
+	push   %rax
+	mov    0x0(%rip),%rax        # <probe_one+0xe>
+			R_X86_64_PC32	lat_schema_tests-0x4
+	movzbl 0x1(%rax),%esi
+	test   %esi,%esi
+	je     <probe_one+0x75>
+	mov    %rdi,%r14
+	mov    0x0(%rip),%r15d        # <probe_one+0x20>
+			R_X86_64_PC32	lat_schema_tests+0x4
+	add    $0x1,%r15d
+	test   $0x2,%sil
+	jne    <probe_one+0x80>
+	mov    %fs:0x0,%rcx
+			R_X86_64_TPOFF32	lat_i_thread
+	mov    0x8(%rcx),%r8
+	movq   $0x1,0x8(%rcx)
+	mov    (%rcx),%rbx
+	and    $0xfffffffffffffff8,%rbx
+	lea    0x10(%rbx),%rbp
+	cmp    %r8,%rbp
+	ja     <probe_one+0x91>
+	mov    %fs:0x0,%rsi
+			R_X86_64_TPOFF32	lat_i_thread+0x10
+	lea    (%rsi,%rbx,1),%rdi
+	rdtsc
+	mov    %r15w,(%rdi)
+	mov    %eax,0x2(%rdi)
+	mov    %dx,0x6(%rdi)
+	mov    %r14,0x8(%rsi,%rbx,1)
+	mov    %rbp,(%rcx)
+	mov    %r8,0x8(%rcx)
+	add    $0x8,%rsp
+	pop    %rbx
+	pop    %r14
+	pop    %r15
+	pop    %rbp
+	ret
+	mov    %r15d,%edi
+	mov    %r14,%rdx
+	call   <probe_one+0x8b>
+			R_X86_64_PLT32	lat_i_watch-0x4
+	test   %eax,%eax
+	jne    <probe_one+0x2a>
+	jmp    <probe_one+0x75>
+	mov    %r8,0x8(%rcx)
+	mov    %r14,(%rsp)
+	mov    %rsp,%rdx
+	mov    %r15d,%edi
+	mov    $0x8,%esi
+	call   <probe_one+0xa9>
+			R_X86_64_PLT32	lat_i_emit_words-0x4
+	jmp    <probe_one+0x75>
+	nopl   0x0(%rax,%rax,1)
+
+<probe_four>:
+	push   %rbp
+	push   %r15
+	push   %r14
+	push   %r13
+	push   %r12
+	push   %rbx
+	sub    $0x28,%rsp
+	mov    %rsi,%r12
+	mov    0x0(%rip),%rax        # <probe_four+0x18>
+			R_X86_64_PC32	lat_schema_tests-0x4
+	movzbl 0x3(%rax),%esi
+	test   %esi,%esi
+	je     <probe_four+0x93>
+	mov    %rdx,%r15
+	mov    %rdi,%r13
+	mov    0x0(%rip),%r14d        # <probe_four+0x2d>
+			R_X86_64_PC32	lat_schema_tests+0x4
+	add    $0x3,%r14d
+	test   $0x2,%sil
+	jne    <probe_four+0xa2>
+	mov    %fs:0x0,%rbp
+			R_X86_64_TPOFF32	lat_i_thread
+	mov    0x8(%rbp),%r8
+	movq   $0x1,0x8(%rbp)
+	mov    0x0(%rbp),%rbx
+	and    $0xfffffffffffffff8,%rbx
+	lea    0x28(%rbx),%r9
+	cmp    %r8,%r9
+	ja     <probe_four+0xb9>
+	mov    %fs:0x0,%rsi
+			R_X86_64_TPOFF32	lat_i_thread+0x10
+	lea    (%rsi,%rbx,1),%rdi
+	rdtsc
+	mov    %r14w,(%rdi)
+	mov    %eax,0x2(%rdi)
+	mov    %dx,0x6(%rdi)
+	mov    %r13,0x8(%rsi,%rbx,1)
+	mov    %r12,0x10(%rsi,%rbx,1)
+	mov    %r15,0x18(%rsi,%rbx,1)
+	mov    %rcx,0x20(%rsi,%rbx,1)
+	mov    %r9,0x0(%rbp)
+	mov    %r8,0x8(%rbp)
+	add    $0x28,%rsp
+	pop    %rbx
+	pop    %r12
+	pop    %r13
+	pop    %r14
+	pop    %r15
+	pop    %rbp
+	ret
+	mov    %r14d,%edi
+	mov    %r13,%rdx
+	mov    %rcx,%rbx
+	call   <probe_four+0xb0>
+			R_X86_64_PLT32	lat_i_watch-0x4
+	mov    %rbx,%rcx
+	test   %eax,%eax
+	jne    <probe_four+0x37>
+	jmp    <probe_four+0x93>
+	mov    %r8,0x8(%rbp)
+	mov    %r13,(%rsp)
+	mov    %r12,0x8(%rsp)
+	mov    %r15,0x10(%rsp)
+	mov    %rcx,0x18(%rsp)
+	mov    %rsp,%rdx
+	mov    %r14d,%edi
+	mov    $0x20,%esi
+	call   <probe_four+0xe0>
+			R_X86_64_PLT32	lat_i_emit_words-0x4
+	jmp    <probe_four+0x93>
+	cs nopw 0x0(%rax,%rax,1)
+	nopl   0x0(%rax)
+
+<probe_eight>:
+	push   %rbp
+	push   %r15
+	push   %r14
+	push   %r13
+	push   %r12
+	push   %rbx
+	sub    $0x68,%rsp
+	mov    (%rdi),%r13
+	mov    0x8(%rdi),%r12
+	mov    0x10(%rdi),%r15
+	mov    0x18(%rdi),%r9
+	mov    0x20(%rdi),%r10
+	mov    0x28(%rdi),%r11
+	mov    0x30(%rdi),%rax
+	mov    %rax,(%rsp)
+	mov    0x38(%rdi),%rax
+	mov    %rax,0x8(%rsp)
+	mov    0x0(%rip),%rax        # <probe_eight+0x3d>
+			R_X86_64_PC32	lat_schema_tests-0x4
+	movzbl 0x4(%rax),%esi
+	test   %esi,%esi
+	je     <probe_eight+0xd9>
+	mov    0x0(%rip),%r14d        # <probe_eight+0x50>
+			R_X86_64_PC32	lat_schema_tests+0x4
+	add    $0x4,%r14d
+	test   $0x2,%sil
+	jne    <probe_eight+0xe8>
+	mov    %fs:0x0,%rcx
+			R_X86_64_TPOFF32	lat_i_thread
+	mov    0x8(%rcx),%r8
+	movq   $0x1,0x8(%rcx)
+	mov    (%rcx),%rbx
+	and    $0xfffffffffffffff8,%rbx
+	lea    0x48(%rbx),%rbp
+	cmp    %r8,%rbp
+	ja     <probe_eight+0x117>
+	mov    %fs:0x0,%rsi
+			R_X86_64_TPOFF32	lat_i_thread+0x10
+	lea    (%rsi,%rbx,1),%rdi
+	rdtsc
+	mov    %r14w,(%rdi)
+	mov    %eax,0x2(%rdi)
+	mov    %dx,0x6(%rdi)
+	mov    %r13,0x8(%rsi,%rbx,1)
+	mov    %r12,0x10(%rsi,%rbx,1)
+	mov    %r15,0x18(%rsi,%rbx,1)
+	mov    %r9,0x20(%rsi,%rbx,1)
+	mov    %r10,0x28(%rsi,%rbx,1)
+	mov    %r11,0x30(%rsi,%rbx,1)
+	mov    (%rsp),%rax
+	mov    %rax,0x38(%rsi,%rbx,1)
+	mov    0x8(%rsp),%rax
+	mov    %rax,0x40(%rsi,%rbx,1)
+	mov    %rbp,(%rcx)
+	mov    %r8,0x8(%rcx)
+	add    $0x68,%rsp
+	pop    %rbx
+	pop    %r12
+	pop    %r13
+	pop    %r14
+	pop    %r15
+	pop    %rbp
+	ret
+	mov    %r14d,%edi
+	mov    %r10,0x10(%rsp)
+	mov    %r13,%rdx
+	mov    %r11,0x18(%rsp)
+	mov    %r9,%rbx
+	call   <probe_eight+0x100>
+			R_X86_64_PLT32	lat_i_watch-0x4
+	mov    %rbx,%r9
+	mov    0x10(%rsp),%r10
+	mov    0x18(%rsp),%r11
+	test   %eax,%eax
+	jne    <probe_eight+0x5e>
+	jmp    <probe_eight+0xd9>
+	mov    %r8,0x8(%rcx)
+	mov    %r13,0x20(%rsp)
+	mov    %r12,0x28(%rsp)
+	mov    %r15,0x30(%rsp)
+	mov    %r9,0x38(%rsp)
+	mov    %r10,0x40(%rsp)
+	mov    %r11,0x48(%rsp)
+	mov    (%rsp),%rax
+	mov    %rax,0x50(%rsp)
+	mov    0x8(%rsp),%rax
+	mov    %rax,0x58(%rsp)
+	lea    0x20(%rsp),%rdx
+	mov    %r14d,%edi
+	mov    $0x40,%esi
+	call   <probe_eight+0x15e>
+			R_X86_64_PLT32	lat_i_emit_words-0x4
+	jmp    <probe_eight+0xd9>
+	cs nopw 0x0(%rax,%rax,1)
+	nopl   (%rax)
+
+<probe_enabled>:
+	mov    0x0(%rip),%rax        # <probe_enabled+0x7>
+			R_X86_64_PC32	lat_schema_tests-0x4
+	movzbl 0x1(%rax),%ecx
+	xor    %eax,%eax
+	test   %ecx,%ecx
+	setne  %al
+	ret

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * lat_i_emit0 … lat_i_emit16: one event of a fixed layout, its payload packed
+ * into 64-bit words. Straight-line stores: no loop, no array, no call; the ring header included
+ * before this one says how a record is reserved and committed. Everything that is
+ * not the common case (another thread wrote last, packet full, restarted) is
+ * one call to lat_i_emit_words, out of the way. `index` and `payload_bytes` are constants.
+ *
+ * STORE_R wants a word in a register or an immediate, STORE_M takes it from anywhere: six
+ * registers are free even with a frame pointer, position-independent.
+ *
+ * Written by hand in one shape per number of words; keep them alike.
+ */
+#ifndef LAT_EMIT_H
+#define LAT_EMIT_H
+
+/* `size` is text, for the assembler; here the compiler folds it into a number. */
+#define LAT_I_SIZE(text)                                                                       \
+    (sizeof(text) == 2 ? (uint64_t)(text[0] - '0')                                             \
+     : sizeof(text) == 3 ? (uint64_t)((text[0] - '0') * 10 + (text[1] - '0'))                  \
+                         : (uint64_t)((text[0] - '0') * 100 + (text[1] - '0') * 10 + (text[2] - '0')))
+
+#define LAT_I_EMIT_HEAD(words_, first_)                                                        \
+    const uint32_t id = schema->base_id + index;                                               \
+    const uint64_t slack = 8u * (words_) - payload_bytes;                                      \
+    if (LAT_I_UNLIKELY((on & LAT_ENABLE_WATCH) != 0) && !lat_i_watch(id, on, (first_)))        \
+    return
+
+static LAT_INLINE void lat_i_emit0(const struct lat_schema *schema, unsigned on, uint32_t index,
+                                    uint32_t payload_bytes)
+{
+    LAT_I_EMIT_HEAD(0u, 0);
+    LAT_I_RESERVE_STORE_COMMIT("8", LAT_I_NO_STORES, )
+    {
+        const uint64_t words[] = {0};
+        lat_i_emit_words(id, payload_bytes, words);
+    }
+}
+
+static LAT_INLINE void lat_i_emit1(const struct lat_schema *schema, unsigned on, uint32_t index,
+                                    uint32_t payload_bytes, uint64_t w0)
+{
+    LAT_I_EMIT_HEAD(1u, w0);
+    LAT_I_RESERVE_STORE_COMMIT(
+        "16",
+        LAT_I_STORE_R(0, 4104),
+        LAT_I_WORD_R(0))
+    {
+        const uint64_t words[] = {w0};
+        lat_i_emit_words(id, payload_bytes, words);
+    }
+}
+
+static LAT_INLINE void lat_i_emit2(const struct lat_schema *schema, unsigned on, uint32_t index,
+                                    uint32_t payload_bytes, uint64_t w0, uint64_t w1)
+{
+    LAT_I_EMIT_HEAD(2u, w0);
+    LAT_I_RESERVE_STORE_COMMIT(
+        "24",
+        LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112),
+        LAT_I_WORD_R(0) LAT_I_WORD_R(1))
+    {
+        const uint64_t words[] = {w0, w1};
+        lat_i_emit_words(id, payload_bytes, words);
+    }
+}
+
+static LAT_INLINE void lat_i_emit3(const struct lat_schema *schema, unsigned on, uint32_t index,
+                                    uint32_t payload_bytes, uint64_t w0, uint64_t w1, uint64_t w2)
+{
+    LAT_I_EMIT_HEAD(3u, w0);
+    LAT_I_RESERVE_STORE_COMMIT(
+        "32",
+        LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112) LAT_I_STORE_R(2, 4120),
+        LAT_I_WORD_R(0) LAT_I_WORD_R(1) LAT_I_WORD_R(2))
+    {
+        const uint64_t words[] = {w0, w1, w2};
+        lat_i_emit_words(id, payload_bytes, words);
+    }
+}
+
+static LAT_INLINE void lat_i_emit4(const struct lat_schema *schema, unsigned on, uint32_t index,
+                                    uint32_t payload_bytes,
+                                    uint64_t w0, uint64_t w1, uint64_t w2, uint64_t w3)
+{
+    LAT_I_EMIT_HEAD(4u, w0);
+    LAT_I_RESERVE_STORE_COMMIT(
+        "40",
+        LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112) LAT_I_STORE_R(2, 4120) LAT_I_STORE_R(3, 4128),
+        LAT_I_WORD_R(0) LAT_I_WORD_R(1) LAT_I_WORD_R(2) LAT_I_WORD_R(3))
+    {
+        const uint64_t words[] = {w0, w1, w2, w3};
+        lat_i_emit_words(id, payload_bytes, words);
+    }
+}
+
+static LAT_INLINE void lat_i_emit5(const struct lat_schema *schema, unsigned on, uint32_t index,
+                                    uint32_t payload_bytes,
+                                    uint64_t w0, uint64_t w1, uint64_t w2, uint64_t w3, uint64_t w4)
+{
+    LAT_I_EMIT_HEAD(5u, w0);
+    LAT_I_RESERVE_STORE_COMMIT(
+        "48",
+        LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112) LAT_I_STORE_R(2, 4120) LAT_I_STORE_R(3, 4128)
+        LAT_I_STORE_R(4, 4136),
+        LAT_I_WORD_R(0) LAT_I_WORD_R(1) LAT_I_WORD_R(2) LAT_I_WORD_R(3) LAT_I_WORD_R(4))
+    {
+        const uint64_t words[] = {w0, w1, w2, w3, w4};
+        lat_i_emit_words(id, payload_bytes, words);
+    }
+}
+
+static LAT_INLINE void lat_i_emit6(const struct lat_schema *schema, unsigned on, uint32_t index,
+                                    uint32_t payload_bytes,
+                                    uint64_t w0, uint64_t w1, uint64_t w2, uint64_t w3, uint64_t w4,
+                                    uint64_t w5)
+{
+    LAT_I_EMIT_HEAD(6u, w0);
+    LAT_I_RESERVE_STORE_COMMIT(
+        "56",
+        LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112) LAT_I_STORE_R(2, 4120) LAT_I_STORE_R(3, 4128)
+        LAT_I_STORE_R(4, 4136) LAT_I_STORE_R(5, 4144),
+        LAT_I_WORD_R(0) LAT_I_WORD_R(1) LAT_I_WORD_R(2) LAT_I_WORD_R(3) LAT_I_WORD_R(4) LAT_I_WORD_R(5))
+    {
+        const uint64_t words[] = {w0, w1, w2, w3, w4, w5};
+        lat_i_emit_words(id, payload_bytes, words);
+    }
+}
+
+static LAT_INLINE void lat_i_emit7(const struct lat_schema *schema, unsigned on, uint32_t index,
+                                    uint32_t payload_bytes,
+                                    uint64_t w0, uint64_t w1, uint64_t w2, uint64_t w3, uint64_t w4,
+                                    uint64_t w5, uint64_t w6)
+{
+    LAT_I_EMIT_HEAD(7u, w0);
+    LAT_I_RESERVE_STORE_COMMIT(
+        "64",
+        LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112) LAT_I_STORE_R(2, 4120) LAT_I_STORE_R(3, 4128)
+        LAT_I_STORE_R(4, 4136) LAT_I_STORE_R(5, 4144) LAT_I_STORE_M(6, 4152),
+        LAT_I_WORD_R(0) LAT_I_WORD_R(1) LAT_I_WORD_R(2) LAT_I_WORD_R(3) LAT_I_WORD_R(4) LAT_I_WORD_R(5)
+        LAT_I_WORD_M(6))
+    {
+        const uint64_t words[] = {w0, w1, w2, w3, w4, w5, w6};
+        lat_i_emit_words(id, payload_bytes, words);
+    }
+}
+
+static LAT_INLINE void lat_i_emit8(const struct lat_schema *schema, unsigned on, uint32_t index,
+                                    uint32_t payload_bytes,
+                                    uint64_t w0, uint64_t w1, uint64_t w2, uint64_t w3, uint64_t w4,
+                                    uint64_t w5, uint64_t w6, uint64_t w7)
+{
+    LAT_I_EMIT_HEAD(8u, w0);
+    LAT_I_RESERVE_STORE_COMMIT(
+        "72",
+        LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112) LAT_I_STORE_R(2, 4120) LAT_I_STORE_R(3, 4128)
+        LAT_I_STORE_R(4, 4136) LAT_I_STORE_R(5, 4144) LAT_I_STORE_M(6, 4152) LAT_I_STORE_M(7, 4160),
+        LAT_I_WORD_R(0) LAT_I_WORD_R(1) LAT_I_WORD_R(2) LAT_I_WORD_R(3) LAT_I_WORD_R(4) LAT_I_WORD_R(5)
+        LAT_I_WORD_M(6) LAT_I_WORD_M(7))
+    {
+        const uint64_t words[] = {w0, w1, w2, w3, w4, w5, w6, w7};
+        lat_i_emit_words(id, payload_bytes, words);
+    }
+}
+
+static LAT_INLINE void lat_i_emit9(const struct lat_schema *schema, unsigned on, uint32_t index,
+                                    uint32_t payload_bytes,
+                                    uint64_t w0, uint64_t w1, uint64_t w2, uint64_t w3, uint64_t w4,
+                                    uint64_t w5, uint64_t w6, uint64_t w7, uint64_t w8)
+{
+    LAT_I_EMIT_HEAD(9u, w0);
+    const uint64_t words[] = {w0, w1, w2, w3, w4, w5, w6, w7, w8};
+    LAT_I_RESERVE_STORE_COMMIT(
+        "80",
+        LAT_I_STORE_P(0, 4104) LAT_I_STORE_P(1, 4112) LAT_I_STORE_P(2, 4120) LAT_I_STORE_P(3, 4128)
+        LAT_I_STORE_P(4, 4136) LAT_I_STORE_P(5, 4144) LAT_I_STORE_P(6, 4152) LAT_I_STORE_P(7, 4160)
+        LAT_I_STORE_P(8, 4168),
+        LAT_I_WORDS_P)
+    lat_i_emit_words(id, payload_bytes, words);
+}
+
+static LAT_INLINE void lat_i_emit10(const struct lat_schema *schema, unsigned on, uint32_t index,
+                                    uint32_t payload_bytes,
+                                    uint64_t w0, uint64_t w1, uint64_t w2, uint64_t w3, uint64_t w4,
+                                    uint64_t w5, uint64_t w6, uint64_t w7, uint64_t w8, uint64_t w9)
+{
+    LAT_I_EMIT_HEAD(10u, w0);
+    const uint64_t words[] = {w0, w1, w2, w3, w4, w5, w6, w7, w8, w9};
+    LAT_I_RESERVE_STORE_COMMIT(
+        "88",
+        LAT_I_STORE_P(0, 4104) LAT_I_STORE_P(1, 4112) LAT_I_STORE_P(2, 4120) LAT_I_STORE_P(3, 4128)
+        LAT_I_STORE_P(4, 4136) LAT_I_STORE_P(5, 4144) LAT_I_STORE_P(6, 4152) LAT_I_STORE_P(7, 4160)
+        LAT_I_STORE_P(8, 4168) LAT_I_STORE_P(9, 4176),
+        LAT_I_WORDS_P)
+    lat_i_emit_words(id, payload_bytes, words);
+}
+
+static LAT_INLINE void lat_i_emit11(const struct lat_schema *schema, unsigned on, uint32_t index,
+                                    uint32_t payload_bytes,
+                                    uint64_t w0, uint64_t w1, uint64_t w2, uint64_t w3, uint64_t w4,
+                                    uint64_t w5, uint64_t w6, uint64_t w7, uint64_t w8, uint64_t w9,
+                                    uint64_t w10)
+{
+    LAT_I_EMIT_HEAD(11u, w0);
+    const uint64_t words[] = {w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10};
+    LAT_I_RESERVE_STORE_COMMIT(
+        "96",
+        LAT_I_STORE_P(0, 4104) LAT_I_STORE_P(1, 4112) LAT_I_STORE_P(2, 4120) LAT_I_STORE_P(3, 4128)
+        LAT_I_STORE_P(4, 4136) LAT_I_STORE_P(5, 4144) LAT_I_STORE_P(6, 4152) LAT_I_STORE_P(7, 4160)
+        LAT_I_STORE_P(8, 4168) LAT_I_STORE_P(9, 4176) LAT_I_STORE_P(10, 4184),
+        LAT_I_WORDS_P)
+    lat_i_emit_words(id, payload_bytes, words);
+}
+
+static LAT_INLINE void lat_i_emit12(const struct lat_schema *schema, unsigned on, uint32_t index,
+                                    uint32_t payload_bytes,
+                                    uint64_t w0, uint64_t w1, uint64_t w2, uint64_t w3, uint64_t w4,
+                                    uint64_t w5, uint64_t w6, uint64_t w7, uint64_t w8, uint64_t w9,
+                                    uint64_t w10, uint64_t w11)
+{
+    LAT_I_EMIT_HEAD(12u, w0);
+    const uint64_t words[] = {w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11};
+    LAT_I_RESERVE_STORE_COMMIT(
+        "104",
+        LAT_I_STORE_P(0, 4104) LAT_I_STORE_P(1, 4112) LAT_I_STORE_P(2, 4120) LAT_I_STORE_P(3, 4128)
+        LAT_I_STORE_P(4, 4136) LAT_I_STORE_P(5, 4144) LAT_I_STORE_P(6, 4152) LAT_I_STORE_P(7, 4160)
+        LAT_I_STORE_P(8, 4168) LAT_I_STORE_P(9, 4176) LAT_I_STORE_P(10, 4184) LAT_I_STORE_P(11, 4192),
+        LAT_I_WORDS_P)
+    lat_i_emit_words(id, payload_bytes, words);
+}
+
+static LAT_INLINE void lat_i_emit13(const struct lat_schema *schema, unsigned on, uint32_t index,
+                                    uint32_t payload_bytes,
+                                    uint64_t w0, uint64_t w1, uint64_t w2, uint64_t w3, uint64_t w4,
+                                    uint64_t w5, uint64_t w6, uint64_t w7, uint64_t w8, uint64_t w9,
+                                    uint64_t w10, uint64_t w11, uint64_t w12)
+{
+    LAT_I_EMIT_HEAD(13u, w0);
+    const uint64_t words[] = {w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11, w12};
+    LAT_I_RESERVE_STORE_COMMIT(
+        "112",
+        LAT_I_STORE_P(0, 4104) LAT_I_STORE_P(1, 4112) LAT_I_STORE_P(2, 4120) LAT_I_STORE_P(3, 4128)
+        LAT_I_STORE_P(4, 4136) LAT_I_STORE_P(5, 4144) LAT_I_STORE_P(6, 4152) LAT_I_STORE_P(7, 4160)
+        LAT_I_STORE_P(8, 4168) LAT_I_STORE_P(9, 4176) LAT_I_STORE_P(10, 4184) LAT_I_STORE_P(11, 4192)
+        LAT_I_STORE_P(12, 4200),
+        LAT_I_WORDS_P)
+    lat_i_emit_words(id, payload_bytes, words);
+}
+
+static LAT_INLINE void lat_i_emit14(const struct lat_schema *schema, unsigned on, uint32_t index,
+                                    uint32_t payload_bytes,
+                                    uint64_t w0, uint64_t w1, uint64_t w2, uint64_t w3, uint64_t w4,
+                                    uint64_t w5, uint64_t w6, uint64_t w7, uint64_t w8, uint64_t w9,
+                                    uint64_t w10, uint64_t w11, uint64_t w12, uint64_t w13)
+{
+    LAT_I_EMIT_HEAD(14u, w0);
+    const uint64_t words[] = {w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11, w12, w13};
+    LAT_I_RESERVE_STORE_COMMIT(
+        "120",
+        LAT_I_STORE_P(0, 4104) LAT_I_STORE_P(1, 4112) LAT_I_STORE_P(2, 4120) LAT_I_STORE_P(3, 4128)
+        LAT_I_STORE_P(4, 4136) LAT_I_STORE_P(5, 4144) LAT_I_STORE_P(6, 4152) LAT_I_STORE_P(7, 4160)
+        LAT_I_STORE_P(8, 4168) LAT_I_STORE_P(9, 4176) LAT_I_STORE_P(10, 4184) LAT_I_STORE_P(11, 4192)
+        LAT_I_STORE_P(12, 4200) LAT_I_STORE_P(13, 4208),
+        LAT_I_WORDS_P)
+    lat_i_emit_words(id, payload_bytes, words);
+}
+
+static LAT_INLINE void lat_i_emit15(const struct lat_schema *schema, unsigned on, uint32_t index,
+                                    uint32_t payload_bytes,
+                                    uint64_t w0, uint64_t w1, uint64_t w2, uint64_t w3, uint64_t w4,
+                                    uint64_t w5, uint64_t w6, uint64_t w7, uint64_t w8, uint64_t w9,
+                                    uint64_t w10, uint64_t w11, uint64_t w12, uint64_t w13, uint64_t w14)
+{
+    LAT_I_EMIT_HEAD(15u, w0);
+    const uint64_t words[] = {w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11, w12, w13, w14};
+    LAT_I_RESERVE_STORE_COMMIT(
+        "128",
+        LAT_I_STORE_P(0, 4104) LAT_I_STORE_P(1, 4112) LAT_I_STORE_P(2, 4120) LAT_I_STORE_P(3, 4128)
+        LAT_I_STORE_P(4, 4136) LAT_I_STORE_P(5, 4144) LAT_I_STORE_P(6, 4152) LAT_I_STORE_P(7, 4160)
+        LAT_I_STORE_P(8, 4168) LAT_I_STORE_P(9, 4176) LAT_I_STORE_P(10, 4184) LAT_I_STORE_P(11, 4192)
+        LAT_I_STORE_P(12, 4200) LAT_I_STORE_P(13, 4208) LAT_I_STORE_P(14, 4216),
+        LAT_I_WORDS_P)
+    lat_i_emit_words(id, payload_bytes, words);
+}
+
+static LAT_INLINE void lat_i_emit16(const struct lat_schema *schema, unsigned on, uint32_t index,
+                                    uint32_t payload_bytes,
+                                    uint64_t w0, uint64_t w1, uint64_t w2, uint64_t w3, uint64_t w4,
+                                    uint64_t w5, uint64_t w6, uint64_t w7, uint64_t w8, uint64_t w9,
+                                    uint64_t w10, uint64_t w11, uint64_t w12, uint64_t w13, uint64_t w14,
+                                    uint64_t w15)
+{
+    LAT_I_EMIT_HEAD(16u, w0);
+    const uint64_t words[] = {w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11, w12, w13, w14, w15};
+    LAT_I_RESERVE_STORE_COMMIT(
+        "136",
+        LAT_I_STORE_P(0, 4104) LAT_I_STORE_P(1, 4112) LAT_I_STORE_P(2, 4120) LAT_I_STORE_P(3, 4128)
+        LAT_I_STORE_P(4, 4136) LAT_I_STORE_P(5, 4144) LAT_I_STORE_P(6, 4152) LAT_I_STORE_P(7, 4160)
+        LAT_I_STORE_P(8, 4168) LAT_I_STORE_P(9, 4176) LAT_I_STORE_P(10, 4184) LAT_I_STORE_P(11, 4192)
+        LAT_I_STORE_P(12, 4200) LAT_I_STORE_P(13, 4208) LAT_I_STORE_P(14, 4216) LAT_I_STORE_P(15, 4224),
+        LAT_I_WORDS_P)
+    lat_i_emit_words(id, payload_bytes, words);
+}
+
+#endif

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Writing a record into the current CPU's ring, x86-64 Linux: one restartable
+ * sequence (rseq), spec/ring-abi.md §4.
+ *
+ * Between labels 32 and 33 the kernel guarantees: if this thread is preempted,
+ * migrated or interrupted by a signal there, it continues at 34 instead. So up to
+ * the last store nobody else has run on this CPU since the sequence began, and
+ * that store alone publishes. The time stamp is read inside, so it is later than
+ * every record already in the ring. x86 keeps stores in order: a plain store
+ * is a release (pair W1).
+ *
+ * Registers: rcx ring, rdi start position and then place in the data, rsi end position with its
+ * slack, rax/rdx time, rdx before that the thread's struct rseq relative to fs. fs:0(rdx) is
+ * rseq.cpu_id_start, always a valid index; a thread without rseq never has a writer id, so it
+ * leaves by the first test.
+ *
+ * What counts is how many instructions there are: rdtsc lets nothing overlap with its own work at
+ * the front end, so every six of them cost a cycle whatever they do (bench/METHODOLOGY.md). Hence
+ * the header goes out as id, low and high part of the time: three stores, where joining them
+ * would take four instructions and a store. Hence, too, the end is compared with its slack in
+ * it: a record that fits to the byte then takes the slow path, which finds that it fits.
+ */
+#ifndef LAT_RING_CPU_X86_64_H
+#define LAT_RING_CPU_X86_64_H
+
+/* lat_i_thread.writer; for the condition see LAT_I_TLS. */
+#ifdef LAT_I_TLS_KNOWN
+#define LAT_I_LOAD_WRITER(r32, r64) "movl %%fs:lat_i_thread@tpoff+8, " r32 "\n"
+#else
+#define LAT_I_LOAD_WRITER(r32, r64)                                                            \
+    "movq lat_i_thread@gottpoff(%%rip), " r64 "\n"                                             \
+    "movl %%fs:8(" r64 "), " r32 "\n"
+#endif
+
+/* distance: from the start of the record to its end, as text */
+#define LAT_I_RSEQ_RESERVE(distance)                                                           \
+    ".pushsection __rseq_cs, \"aw?\"\n"                                                        \
+    ".balign 32\n"                                                                             \
+    "31: .long 0, 0\n"                                                                         \
+    ".quad 32f, 33f - 32f, 34f\n"                                                              \
+    ".popsection\n"                                                                            \
+    "movq %[ro], %%rdx\n"                                                                      \
+    "leaq 31b(%%rip), %%rax\n"                                                                 \
+    "movq %%rax, %%fs:8(%%rdx)\n"                                                              \
+    "32:\n"                                                                                    \
+    "movl %%fs:(%%rdx), %%ecx\n"                                                               \
+    "imulq %[stride], %%rcx\n"                                                                 \
+    "addq %[rings], %%rcx\n"                                                                   \
+    LAT_I_LOAD_WRITER("%%edi", "%%rdi")                                                        \
+    "cmpl %%edi, 16(%%rcx)\n"                                                                  \
+    "jne %l[slow]\n"                                                                           \
+    "movq (%%rcx), %%rdi\n"                                                                    \
+    "andq $-8, %%rdi\n"                                                                        \
+    "leaq " distance "(%%rdi), %%rsi\n"                                                        \
+    "cmpq %%rsi, 8(%%rcx)\n"                                                                   \
+    "jb %l[slow]\n"                                                                            \
+    "andq 24(%%rcx), %%rdi\n"                                                                  \
+    "rdtsc\n"                                                                                  \
+    "movw %w[id], 4096(%%rcx, %%rdi)\n"                                                        \
+    "movl %%eax, 4098(%%rcx, %%rdi)\n"                                                         \
+    "movw %%dx, 4102(%%rcx, %%rdi)\n"
+
+/* In an object that can be unloaded, its descriptor must not stay behind in the thread: at the
+ * thread's next interruption, be it hours later, the kernel would look for it where nothing is
+ * any more, and end the program. The slow path leaves none behind either. */
+#if defined(__PIC__) && !defined(__PIE__)
+#define LAT_I_RSEQ_FORGET "movq %[ro], %%rdx\n movq $0, %%fs:8(%%rdx)\n"
+#else
+#define LAT_I_RSEQ_FORGET
+#endif
+
+#define LAT_I_RSEQ_COMMIT                                                                      \
+    "movq %%rsi, (%%rcx)\n"                                                                    \
+    "33:\n" LAT_I_RSEQ_FORGET                                                                  \
+    /* The signature that the kernel checks before it jumps to an abort handler, */           \
+    /* hidden in an instruction that traps (ud1) so that it can not be run into. */           \
+    ".pushsection __rseq_failure, \"ax?\"\n"                                                   \
+    ".byte 0x0f, 0xb9, 0x3d\n"                                                                 \
+    ".long 0x53053053\n"                                                                       \
+    "34: jmp %l[slow]\n"                                                                       \
+    ".popsection\n"
+#define LAT_I_RSEQ_INPUTS                                                                      \
+    [ro] "m"(lat_i_state.rseq_offset), [stride] "m"(lat_i_state.ring_stride),                  \
+        [rings] "m"(lat_i_state.rings), [id] "r"(id)
+#define LAT_I_RSEQ_CLOBBERS "rax", "rcx", "rdx", "rdi", "rsi", "memory", "cc"
+
+#define LAT_I_NO_STORES ""
+/* A word from anywhere, through rax, which is free once the header is written;
+ * offset: 4104 + 8 * number. */
+#define LAT_I_STORE_M(n, offset) "movq %[w" #n "], %%rax\n movq %%rax, " #offset "(%%rcx, %%rdi)\n"
+#define LAT_I_WORD_M(n) , [w##n] "rme"(w##n)
+/* From an array: more than eight words do not fit the operands of one asm. */
+#define LAT_I_STORE_P(n, offset)                                                               \
+    "movq 8*" #n "(%[words]), %%rax\n movq %%rax, " #offset "(%%rcx, %%rdi)\n"
+#define LAT_I_WORDS_P , [words] "r"(words)
+#ifdef __OPTIMIZE__
+/* From a register or an immediate. */
+#define LAT_I_STORE_R(n, offset) "movq %[w" #n "], " #offset "(%%rcx, %%rdi)\n"
+#define LAT_I_WORD_R(n) , [w##n] "re"(w##n)
+#else
+/* Here the registers would not always suffice. */
+#define LAT_I_STORE_R(n, offset) LAT_I_STORE_M(n, offset)
+#define LAT_I_WORD_R(n) LAT_I_WORD_M(n)
+#endif
+
+/* Body of an emit function. `size`: record bytes rounded up, as text. Leaves
+ * the function on success, continues at `slow` otherwise. */
+#ifdef __OPTIMIZE__
+#define LAT_I_RESERVE_STORE_COMMIT(size, stores, words)                                        \
+    __asm__ goto(LAT_I_RSEQ_RESERVE("%c[distance]") stores LAT_I_RSEQ_COMMIT                   \
+                 :                                                                             \
+                 : LAT_I_RSEQ_INPUTS, [distance] "i"(LAT_I_SIZE(size) + slack)words            \
+                 : LAT_I_RSEQ_CLOBBERS                                                         \
+                 : slow);                                                                      \
+    return;                                                                                    \
+    slow:
+#else
+/* Nothing is known to be a constant: one more instruction. */
+#define LAT_I_RESERVE_STORE_COMMIT(size, stores, words)                                        \
+    __asm__ goto(LAT_I_RSEQ_RESERVE(size) stores "addq %[slack], %%rsi\n" LAT_I_RSEQ_COMMIT    \
+                 :                                                                             \
+                 : LAT_I_RSEQ_INPUTS, [slack] "rme"(slack)words                                \
+                 : LAT_I_RSEQ_CLOBBERS                                                         \
+                 : slow);                                                                      \
+    return;                                                                                    \
+    slow:
+#endif
+
+#endif

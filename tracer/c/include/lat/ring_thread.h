@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Writing a record into the calling thread's own ring, in plain C
+ * (spec/ring-abi.md §4, "per thread"): for programs compiled with LAT_RING_THREAD
+ * and for machines without restartable sequences.
+ *
+ * `limit` is also the mark of being inside: while it is LAT_LIMIT_BUSY, a signal
+ * handler of this thread finds no room and takes the slow path, to a ring of
+ * its nesting level. It is set before the cursor is read, so a handler either ran
+ * wholly before or goes elsewhere. Only this thread writes its ring: the marks need no
+ * atomic instruction, only that the compiler keeps the order. A handler that opened a new packet
+ * between the two first steps left a cursor beyond the old limit, which then fails.
+ *
+ * The end is compared with its slack in it: a record that fits to the byte then takes the slow
+ * path, which finds that it fits.
+ */
+#ifndef LAT_RING_THREAD_H
+#define LAT_RING_THREAD_H
+
+#include "clock.h"
+
+#define LAT_I_COMPILER_BARRIER() __asm__ volatile("" ::: "memory")
+
+#define LAT_I_NO_STORES (void)lat_i_data;
+#define LAT_I_STORE_R(n, offset) lat_i_data[1 + n] = w##n;
+#define LAT_I_STORE_M(n, offset) LAT_I_STORE_R(n, offset)
+#define LAT_I_WORD_R(n)
+#define LAT_I_WORD_M(n)
+#define LAT_I_STORE_P(n, offset) lat_i_data[1 + n] = words[n];
+#define LAT_I_WORDS_P
+
+#define LAT_I_RESERVE_STORE_COMMIT(size, stores, words)                                        \
+    struct lat_ring *ring = lat_i_thread.ring;                                                 \
+    const uint64_t limit = __atomic_load_n(&ring->limit, __ATOMIC_RELAXED);                    \
+    __atomic_store_n(&ring->limit, LAT_LIMIT_BUSY, __ATOMIC_RELAXED);                          \
+    LAT_I_COMPILER_BARRIER();                                                                  \
+    const uint64_t start =                                                                     \
+        __atomic_load_n(&ring->cursor, __ATOMIC_RELAXED) & ~LAT_CURSOR_SLACK_MASK;             \
+    const uint64_t end = start + LAT_I_SIZE(size) + slack;                                     \
+    if (LAT_I_LIKELY(end <= limit)) {                                                          \
+        uint64_t *lat_i_data = (uint64_t *)(lat_i_thread.base + (uintptr_t)start);             \
+        lat_i_store_header(lat_i_data, id);                                                    \
+        stores                                                                                 \
+        __atomic_store_n(&ring->cursor, end, __ATOMIC_RELEASE); /* pair W1 */                  \
+        LAT_I_COMPILER_BARRIER();                                                              \
+        __atomic_store_n(&ring->limit, limit, __ATOMIC_RELAXED);                               \
+        return;                                                                                \
+    }                                                                                          \
+    __atomic_store_n(&ring->limit, limit, __ATOMIC_RELAXED);
+
+static LAT_INLINE void lat_i_store_header(uint64_t *place, uint32_t id)
+{
+#if defined(__x86_64__)
+    /* Three stores instead of shift, or, shift, or: see ring_cpu_x86_64.h. */
+    __asm__ volatile("rdtsc\n"
+                     "movw %w[id], (%[place])\n"
+                     "movl %%eax, 2(%[place])\n"
+                     "movw %%dx, 6(%[place])\n"
+                     :
+                     /* D: not in rax, which it would have to be copied out of. */
+                     : [id] "r"(id), [place] "D"(place)
+                     : "rax", "rdx", "memory");
+#else
+    *place = LAT_I_RECORD_HEADER((uint64_t)id, lat_i_clock());
+#endif
+}
+
+#endif

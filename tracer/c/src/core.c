@@ -1,0 +1,581 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * The slow path of the tracer: everything that happens less often than once per
+ * event. Freestanding: calls nothing but the port (core.h); `nm -u` shows no libc.
+ *
+ * The rule behind all of it (spec/ring-abi.md §4): a ring changes only by single
+ * stores that are each valid by themselves. Whoever finds a ring between two
+ * such stores completes the step and goes on; whoever dies leaves nothing to undo.
+ */
+#include "core.h"
+
+struct lat_i_area lat_i_area;
+struct lat_ring lat_i_dummy_ring __attribute__((aligned(64)));
+struct lat_i_state lat_i_state = {(char *)&lat_i_dummy_ring, 0, 0};
+/* The core's own definition of what lat.h declares. */
+__thread struct lat_i_thread lat_i_thread __attribute__((tls_model("initial-exec"))) = {
+    &lat_i_dummy_ring, 0, 0, 0, {0, 0, 0, 0}};
+
+#define RELAXED __ATOMIC_RELAXED
+#define ROUND_UP_8(x) (((x) + 7u) & ~UINT64_C(7))
+
+static void count_loss(uint64_t *counter)
+{
+    /* A locked addition: a loss may be counted by a thread that has moved to
+     * another CPU meanwhile. Pair: the recorder's relaxed read, and rseq_open's. */
+    __atomic_fetch_add(counter, 1, RELAXED);
+}
+
+static struct lat_packet *packet_at(struct lat_ring *ring, uint64_t sequence)
+{
+    const uint64_t index = sequence & (lat_i_area.packets_per_ring - 1);
+    return (struct lat_packet *)(void *)((char *)ring + LAT_RING_CONTROL_BYTES +
+                                         index * lat_i_area.packet_bytes);
+}
+
+static uint64_t *place_at(struct lat_ring *ring, uint64_t position)
+{
+    const uint64_t mask = lat_i_area.packet_bytes * lat_i_area.packets_per_ring - 1;
+    return (uint64_t *)(void *)((char *)ring + LAT_RING_CONTROL_BYTES +
+                                (position & mask & ~LAT_CURSOR_SLACK_MASK));
+}
+
+/* Longest payload: it must fit behind a packet's header and WRITER record. */
+static uint64_t payload_bytes_max(void)
+{
+    return lat_i_area.packet_bytes - LAT_PACKET_HEADER_BYTES - 16u - LAT_PACKET_TAIL_BYTES -
+           LAT_RECORD_HEADER_BYTES;
+}
+
+#define WRITER_RECORD_BYTES 16u
+#define OPENING_STORES 14u
+
+/* The fields of a WRITER record. */
+static uint64_t writer_payload(void)
+{
+    return LAT_I_PACK((uint64_t)lat_i_thread.pid, 0, 32) |
+           LAT_I_PACK((uint64_t)lat_i_thread.writer, 32, 32);
+}
+
+/*
+ * The stores that close the packet in which `cursor` lies and open the next one,
+ * with its WRITER record. @return the position behind that record, or 0 when no
+ * packet is free.
+ */
+static uint64_t prepare_next_packet(struct lat_ring *ring, uint64_t cursor,
+                                    struct lat_i_store stores[OPENING_STORES], uint64_t *count)
+{
+    const uint64_t bytes = lat_i_area.packet_bytes;
+    const uint64_t position = cursor & ~LAT_CURSOR_SLACK_MASK;
+    const uint64_t current = position / bytes;
+    const uint64_t next = position == 0 ? 0 : current + 1;
+    const uint64_t now = lat_i_clock();
+    uint64_t n = 0;
+
+    if (lat_i_area.header->ring_mode != LAT_MODE_OVERWRITE) {
+        /* Pair W2: behind this load the reader no longer looks at the packet. */
+        const uint64_t consumed = __atomic_load_n(&ring->consumed, __ATOMIC_ACQUIRE);
+        if (next >= consumed + lat_i_area.packets_per_ring)
+            return 0;
+    }
+    if (position != 0) {
+        struct lat_packet *old = packet_at(ring, current);
+        const uint64_t content = position - (cursor & LAT_CURSOR_SLACK_MASK) - current * bytes;
+        const uint64_t full = __atomic_load_n(&ring->lost_full, RELAXED);
+        const uint64_t big = __atomic_load_n(&ring->lost_too_big, RELAXED);
+        const uint64_t contended = __atomic_load_n(&ring->lost_contended, RELAXED);
+        const uint64_t no_ring = __atomic_load_n(&ring->lost_no_ring, RELAXED);
+        stores[n++] = (struct lat_i_store){&old->timestamp_end, now};
+        stores[n++] = (struct lat_i_store){&old->content_bits, content * 8};
+        stores[n++] = (struct lat_i_store){&old->packet_bits, ROUND_UP_8(content) * 8};
+        stores[n++] =
+            (struct lat_i_store){&old->events_discarded, full + big + contended + no_ring};
+        stores[n++] = (struct lat_i_store){&old->lost_full, full};
+        stores[n++] = (struct lat_i_store){&old->lost_too_big, big};
+        stores[n++] = (struct lat_i_store){&old->lost_contended, contended};
+        stores[n++] = (struct lat_i_store){&old->lost_no_ring, no_ring};
+    }
+    struct lat_packet *packet = packet_at(ring, next);
+    uint64_t *record = (uint64_t *)(void *)(packet + 1);
+    stores[n++] = (struct lat_i_store){&packet->content_bits, 0};
+    stores[n++] = (struct lat_i_store){&packet->timestamp_begin, now};
+    stores[n++] = (struct lat_i_store){&packet->sequence, next};
+    stores[n++] = (struct lat_i_store){record, LAT_I_RECORD_HEADER((uint64_t)LAT_ID_WRITER, now)};
+    stores[n++] = (struct lat_i_store){record + 1, writer_payload()};
+    /* Nobody's fast path may pass until the new writer stands there. The word
+     * behind last_writer is reserved, so one 64-bit store covers both. */
+    stores[n++] = (struct lat_i_store){(uint64_t *)(void *)&ring->last_writer,
+                                       LAT_I_PACK((uint64_t)LAT_WRITER_NONE, 0, 32)};
+    *count = n;
+    return next * bytes + LAT_PACKET_HEADER_BYTES + WRITER_RECORD_BYTES;
+}
+
+/* The limit that belongs to the packet in which `cursor` lies. */
+static uint64_t limit_of(uint64_t cursor)
+{
+    const uint64_t bytes = lat_i_area.packet_bytes;
+    return (cursor & ~(bytes - 1)) + bytes - LAT_PACKET_TAIL_BYTES;
+}
+
+/* last_writer, with the reserved word behind it. */
+static uint64_t writer_word(void)
+{
+    return LAT_I_PACK((uint64_t)lat_i_thread.writer, 0, 32);
+}
+
+/* ---- per-CPU rings ---------------------------------------------------- */
+
+/* Closes the packet of `cursor` and opens the next one. @return 0 when no packet is free; else the
+ * ring is to be looked at again, whether that succeeded or was restarted. */
+static int open_packet(struct lat_ring *ring, uint32_t cpu, uint64_t cursor)
+{
+    struct lat_i_store stores[OPENING_STORES];
+    uint64_t n;
+    const uint64_t opened = prepare_next_packet(ring, cursor, stores, &n);
+    if (opened == 0)
+        return 0;
+    if (lat_i_rseq_stores(ring, cpu, cursor, stores, n, &ring->cursor, opened)) {
+        /* Pair W3: the packet is known to be reused before its bytes change. */
+        __atomic_thread_fence(__ATOMIC_RELEASE);
+        lat_i_rseq_stores(ring, cpu, opened, 0, 0, &ring->limit, limit_of(opened));
+        lat_i_rseq_stores(ring, cpu, opened, 0, 0, (uint64_t *)(void *)&ring->last_writer,
+                          writer_word());
+    }
+    return 1;
+}
+
+/* Whether the packet has only its opening WRITER record, and that is this thread's. */
+static int opened_by_me(struct lat_ring *ring, uint64_t start)
+{
+    const uint64_t *record = place_at(ring, start - WRITER_RECORD_BYTES);
+    return start % lat_i_area.packet_bytes == LAT_PACKET_HEADER_BYTES + WRITER_RECORD_BYTES &&
+           record[1] == writer_payload();
+}
+
+/* Makes this thread the ring's last writer. @return as open_packet. */
+static int become_writer(struct lat_ring *ring, uint32_t cpu, uint64_t cursor,
+                         uint64_t record_bytes)
+{
+    const uint64_t start = cursor & ~LAT_CURSOR_SLACK_MASK;
+    const uint64_t end = start + WRITER_RECORD_BYTES;
+    if (opened_by_me(ring, start)) {
+        /* Interrupted before it could say so. Without this a record that fits into no packet
+         * but behind its opening WRITER record would open one packet after the other. */
+        lat_i_rseq_stores(ring, cpu, cursor, 0, 0, (uint64_t *)(void *)&ring->last_writer,
+                          writer_word());
+        return 1;
+    }
+    if (end + record_bytes > limit_of(start))
+        return open_packet(ring, cpu, cursor); /* the next packet begins with a WRITER anyway */
+    const struct lat_i_store stores[3] = {
+        {(uint64_t *)(void *)&ring->last_writer, LAT_I_PACK((uint64_t)LAT_WRITER_NONE, 0, 32)},
+        {place_at(ring, start), LAT_I_RECORD_HEADER((uint64_t)LAT_ID_WRITER, lat_i_clock())},
+        {place_at(ring, start) + 1, writer_payload()},
+    };
+    if (lat_i_rseq_stores(ring, cpu, cursor, stores, 3, &ring->cursor, end))
+        lat_i_rseq_stores(ring, cpu, end, 0, 0, (uint64_t *)(void *)&ring->last_writer,
+                          writer_word());
+    return 1;
+}
+
+static void emit_per_cpu(uint32_t id, const struct lat_i_piece *pieces, uint32_t count,
+                         uint64_t payload_bytes)
+{
+    const uint64_t record_bytes = ROUND_UP_8(LAT_RECORD_HEADER_BYTES + payload_bytes);
+    const uint64_t slack = record_bytes - LAT_RECORD_HEADER_BYTES - payload_bytes;
+    struct lat_ring *ring = 0;
+
+    for (uint32_t tries = 0; tries < LAT_RETRY_LIMIT; tries++) {
+        const int port_cpu = lat_i_port_cpu();
+        const uint32_t cpu = (uint32_t)port_cpu;
+        if (port_cpu < 0 || cpu >= lat_i_area.ring_count) {
+            count_loss(&lat_i_area.header->lost_no_ring);
+            return;
+        }
+        ring = (struct lat_ring *)(void *)(lat_i_state.rings + cpu * lat_i_area.ring_stride);
+        if (payload_bytes > payload_bytes_max()) {
+            count_loss(&ring->lost_too_big);
+            return;
+        }
+        const uint64_t cursor = __atomic_load_n(&ring->cursor, RELAXED);
+        const uint64_t start = cursor & ~LAT_CURSOR_SLACK_MASK;
+        int free_packet = 1;
+
+        if (start + record_bytes > __atomic_load_n(&ring->limit, RELAXED)) {
+            if (cursor != 0 && start + record_bytes <= limit_of(start))
+                /* Somebody opened the packet and did not come to set the limit. */
+                lat_i_rseq_stores(ring, cpu, cursor, 0, 0, &ring->limit, limit_of(start));
+            else
+                free_packet = open_packet(ring, cpu, cursor);
+        } else if (__atomic_load_n(&ring->last_writer, RELAXED) != lat_i_thread.writer) {
+            free_packet = become_writer(ring, cpu, cursor, record_bytes);
+        } else if (lat_i_rseq_record(ring, cpu, cursor, place_at(ring, start), id, pieces, count,
+                                     start + record_bytes + slack)) {
+            return;
+        }
+        if (!free_packet) {
+            count_loss(&ring->lost_full);
+            return;
+        }
+    }
+    count_loss(&ring->lost_contended);
+}
+
+/* ---- per-thread rings ------------------------------------------------- */
+
+/* Takes the first ring whose owner is nobody or, in the second round, a thread that is gone:
+ * one that was killed, and could not give its ring back. */
+static struct lat_ring *take_ring(int from_the_dead)
+{
+    for (uint32_t i = 0; i < lat_i_area.ring_count; i++) {
+        struct lat_ring *ring =
+            (struct lat_ring *)(void *)((char *)lat_i_area.header + LAT_AREA_RINGS_OFFSET +
+                                        i * lat_i_area.ring_stride);
+        uint64_t owner = __atomic_load_n(&ring->owner, RELAXED);
+        if (owner != 0 && !(from_the_dead && lat_i_port_thread_gone((uint32_t)owner)))
+            continue;
+        /* Pairs with the release of owner in lat_i_thread_end: the last owner's records. */
+        if (__atomic_compare_exchange_n(&ring->owner, &owner, lat_i_thread.writer, 0,
+                                        __ATOMIC_ACQUIRE, RELAXED))
+            return ring;
+    }
+    return 0;
+}
+
+static int claim_ring(uint32_t level)
+{
+    struct lat_ring *ring = take_ring(0);
+    if (ring == 0)
+        ring = take_ring(1);
+    if (ring == 0)
+        return 0;
+    /* An owner that died inside a record left LAT_LIMIT_BUSY; the cursor is right. */
+    __atomic_store_n(&ring->limit, 0, RELAXED);
+    lat_i_thread.nested[level] = ring;
+    if (level == 0)
+        lat_i_thread.ring = ring;
+    lat_i_port_thread_claimed();
+    return 1;
+}
+
+/* The empty assembly keeps the compiler from making this a call of memcpy: there is none here. */
+static void copy_pieces(uint8_t *to, const struct lat_i_piece *pieces, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const uint8_t *from = (const uint8_t *)pieces[i].data;
+        size_t left = pieces[i].bytes;
+        for (; left >= 8; left -= 8, from += 8, to += 8) {
+            __builtin_memcpy(to, from, 8);
+            __asm__ volatile("" ::: "memory");
+        }
+        for (; left != 0; left--) {
+            *to++ = *from++;
+            __asm__ volatile("" ::: "memory");
+        }
+    }
+}
+
+static void emit_per_thread(uint32_t id, const struct lat_i_piece *pieces, uint32_t count,
+                            uint64_t payload_bytes)
+{
+    const uint64_t record_bytes = ROUND_UP_8(LAT_RECORD_HEADER_BYTES + payload_bytes);
+    const uint64_t slack = record_bytes - LAT_RECORD_HEADER_BYTES - payload_bytes;
+    struct lat_ring *ring = 0;
+    uint64_t limit = LAT_LIMIT_BUSY;
+
+    /* The first ring of this thread that it is not just writing into. */
+    for (uint32_t level = 0; level < LAT_I_NESTING_LEVELS; level++) {
+        ring = lat_i_thread.nested[level];
+        if (ring == 0) {
+            if (!claim_ring(level)) {
+                count_loss(&lat_i_area.header->lost_no_ring);
+                return;
+            }
+            ring = lat_i_thread.nested[level];
+        }
+        limit = __atomic_load_n(&ring->limit, RELAXED);
+        if (limit != LAT_LIMIT_BUSY)
+            break;
+    }
+    if (limit == LAT_LIMIT_BUSY) {
+        count_loss(&ring->lost_no_ring);
+        return;
+    }
+    if (payload_bytes > payload_bytes_max()) {
+        count_loss(&ring->lost_too_big);
+        return;
+    }
+    __atomic_store_n(&ring->limit, LAT_LIMIT_BUSY, RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* pair: the same thread's signal handler */
+
+    const uint64_t cursor = __atomic_load_n(&ring->cursor, RELAXED);
+    uint64_t position = cursor & ~LAT_CURSOR_SLACK_MASK;
+    const int writer_known = ring->last_writer == lat_i_thread.writer;
+    if (cursor == 0 ||
+        position + record_bytes + (writer_known ? 0 : WRITER_RECORD_BYTES) > limit_of(position)) {
+        struct lat_i_store stores[OPENING_STORES];
+        uint64_t n;
+        const uint64_t opened = prepare_next_packet(ring, cursor, stores, &n);
+        if (opened == 0) {
+            count_loss(&ring->lost_full);
+            __atomic_store_n(&ring->limit, 0, RELAXED);
+            return;
+        }
+        for (uint64_t i = 0; i < n; i++)
+            *(volatile uint64_t *)stores[i].address = stores[i].value;
+        __atomic_store_n(&ring->cursor, opened, __ATOMIC_RELEASE); /* pair W1 */
+        __atomic_thread_fence(__ATOMIC_RELEASE); /* pair W3 */
+        position = opened;
+    } else if (!writer_known) {
+        uint64_t *place = place_at(ring, position);
+        place[0] = LAT_I_RECORD_HEADER((uint64_t)LAT_ID_WRITER, lat_i_clock());
+        place[1] = writer_payload();
+        position += WRITER_RECORD_BYTES;
+    }
+    ring->last_writer = lat_i_thread.writer;
+    if (ring == lat_i_thread.ring)
+        lat_i_thread.base = (uintptr_t)place_at(ring, position) - (uintptr_t)position;
+
+    uint64_t *place = place_at(ring, position);
+    place[record_bytes / 8 - 1] = 0; /* the slack must not show older bytes */
+    place[0] = LAT_I_RECORD_HEADER((uint64_t)id, lat_i_clock());
+    copy_pieces((uint8_t *)(place + 1), pieces, count);
+    __atomic_store_n(&ring->cursor, position + record_bytes + slack, __ATOMIC_RELEASE); /* W1 */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    __atomic_store_n(&ring->limit, limit_of(position), RELAXED);
+}
+
+void lat_i_thread_end(void)
+{
+    struct lat_i_thread *thread = &lat_i_thread;
+    thread->ring = &lat_i_dummy_ring;
+    if (lat_i_area.kind == LAT_RING_PER_THREAD && thread->writer != 0) {
+        /* By owner and not by the list: a handler may have claimed one unseen. */
+        for (uint32_t i = 0; i < lat_i_area.ring_count; i++) {
+            struct lat_ring *ring =
+                (struct lat_ring *)(void *)((char *)lat_i_area.header + LAT_AREA_RINGS_OFFSET +
+                                            i * lat_i_area.ring_stride);
+            if (__atomic_load_n(&ring->owner, RELAXED) == thread->writer)
+                __atomic_store_n(&ring->owner, 0, __ATOMIC_RELEASE); /* pair: claim_ring */
+        }
+    }
+    lat_i_thread_forked();
+}
+
+void lat_i_thread_forked(void)
+{
+    lat_i_thread.ring = &lat_i_dummy_ring;
+    lat_i_thread.writer = 0;
+    lat_i_thread.pid = 0;
+    for (uint32_t level = 0; level < LAT_I_NESTING_LEVELS; level++)
+        lat_i_thread.nested[level] = 0;
+}
+
+/* ---- entry ------------------------------------------------------------ */
+
+int lat_i_rings_usable(void)
+{
+    struct lat_area_header *header = lat_i_area.header;
+    /* Pairs with the release at the end: geometry and lat_i_state. */
+    if (__atomic_load_n(&lat_i_area.rings_usable, __ATOMIC_ACQUIRE))
+        return 1;
+    if (header == 0 || __atomic_load_n(&header->rings_ready, __ATOMIC_ACQUIRE) != 2) /* R1 */
+        return 0;
+    /* Copied once and checked: sites rely on it ever after. */
+    const uint64_t stride = header->ring_stride;
+    const uint64_t packet = header->packet_bytes;
+    const uint64_t packets = header->packets_per_ring;
+    if (packet < 4096 || packet > (UINT64_C(1) << 24) || (packet & (packet - 1)) != 0 ||
+        packets < 2 || packets > 65536 || (packets & (packets - 1)) != 0 ||
+        stride < LAT_RING_CONTROL_BYTES + packet * packets || stride % 4096 != 0 ||
+        LAT_AREA_RINGS_OFFSET + stride * lat_i_area.ring_count > header->area_bytes)
+        return 0;
+    lat_i_area.ring_stride = stride;
+    lat_i_area.packet_bytes = packet;
+    lat_i_area.packets_per_ring = packets;
+    if (lat_i_area.kind == LAT_RING_PER_CPU) {
+        /* The base first: with the dummy's base any stride but 0 would leave its memory. A site
+         * that sees the new base and stride 0 finds ring 0 and is not its last writer. (A
+         * machine that reorders loads tests for a writer id before it uses either.) */
+        __atomic_store_n(&lat_i_state.rings, (char *)header + LAT_AREA_RINGS_OFFSET,
+                         __ATOMIC_RELEASE);
+        __atomic_store_n(&lat_i_state.ring_stride, stride, __ATOMIC_RELEASE);
+    }
+    __atomic_store_n(&lat_i_area.rings_usable, 1, __ATOMIC_RELEASE);
+    return 1;
+}
+
+static void emit(uint32_t id, const struct lat_i_piece *pieces, uint32_t count,
+                 uint64_t payload_bytes)
+{
+    if (lat_i_area.kind == LAT_RING_PER_CPU)
+        emit_per_cpu(id, pieces, count, payload_bytes);
+    else
+        emit_per_thread(id, pieces, count, payload_bytes);
+}
+
+/* A writer's first records say who it is (spec/lateralis.pleco). */
+static void introduce(int first_of_process)
+{
+    struct {
+        uint32_t pid, parent_or_tid;
+        char name[16];
+    } record = {lat_i_thread.pid, 0, {0}};
+    lat_i_port_thread_name(record.name);
+    uint64_t length = 0;
+    while (length < sizeof record.name - 1 && record.name[length] != 0)
+        length++;
+    const struct lat_i_piece piece = {&record, 8 + length + 1};
+    if (first_of_process) {
+        record.parent_or_tid = lat_i_port_parent_pid();
+        emit(LAT_ID_PROCESS, &piece, 1, piece.bytes);
+    }
+    record.parent_or_tid = lat_i_thread.writer;
+    emit(LAT_ID_THREAD_NAME, &piece, 1, piece.bytes);
+}
+
+static void emit_or_count(uint32_t id, const struct lat_i_piece *pieces, uint32_t count,
+                          uint64_t payload_bytes)
+{
+    if (!lat_i_rings_usable()) {
+        count_loss(&lat_i_area.header->lost_no_ring);
+        return;
+    }
+    if (lat_i_thread.writer == 0) {
+        const int begun = lat_i_port_thread_begin();
+        if (begun == LAT_I_THREAD_CANNOT) {
+            count_loss(&lat_i_area.header->lost_no_ring);
+            return;
+        }
+        introduce(begun == LAT_I_FIRST_OF_PROCESS);
+    }
+    emit(id, pieces, count, payload_bytes);
+}
+
+void lat_i_emit_pieces(uint32_t id, const struct lat_i_piece *pieces, uint32_t count,
+                       size_t payload_bytes)
+{
+    if (lat_i_area.header == 0)
+        return;
+    emit_or_count(id, pieces, count, payload_bytes);
+    lat_i_port_sequence_over();
+}
+
+void lat_i_emit_words(uint32_t id, uint32_t payload_bytes, const uint64_t *words)
+{
+    const struct lat_i_piece piece = {words, payload_bytes};
+    lat_i_emit_pieces(id, &piece, payload_bytes != 0, payload_bytes);
+}
+
+int lat_recording(void)
+{
+    const struct lat_area_header *header = lat_i_area.header;
+    return header != 0 && header->recorder_pid != 0;
+}
+
+void lat_mark(const char *text)
+{
+    if (!lat_recording())
+        return;
+    uint64_t length = 0;
+    while (text != 0 && text[length] != 0)
+        length++;
+    const struct lat_i_piece pieces[2] = {{text, length}, {"", 1}};
+    lat_i_emit_pieces(LAT_ID_MARK, pieces + (length == 0), 2 - (length == 0), length + 1);
+}
+
+/* ---- triggers, spec/ring-abi.md §7 -------------------------------------- */
+
+static int matches(uint32_t flags, uint32_t event, uint64_t value, uint64_t mask, uint32_t id,
+                   uint64_t first_word)
+{
+    return (flags & LAT_TRIGGER_MATCH_EVENT) != 0 && event == id &&
+           ((flags & LAT_TRIGGER_MATCH_VALUE) == 0 || (first_word & mask) == (value & mask));
+}
+
+static void disable_all(uint8_t *enable)
+{
+    const uint32_t used = __atomic_load_n(&lat_i_area.header->next_event_id, RELAXED);
+    for (uint32_t i = 0; i < used && i < LAT_AREA_EVENT_COUNT; i++)
+        __atomic_store_n(&enable[i], 0, RELAXED);
+}
+
+static void stop(struct lat_area_trigger *trigger, uint64_t now)
+{
+    uint32_t running = LAT_TRIGGER_RUNNING;
+    uint8_t *enable = (uint8_t *)lat_i_area.header + LAT_AREA_ENABLE_OFFSET;
+    if (!__atomic_compare_exchange_n(&trigger->state, &running, LAT_TRIGGER_DONE, 0,
+                                     __ATOMIC_ACQ_REL, RELAXED))
+        return;
+    __atomic_store_n(&trigger->stopped_at, now, RELAXED);
+    /* Pair: the fence in start. Either start sees DONE, or these stores come after its own. */
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    disable_all(enable);
+}
+
+static void start(struct lat_area_trigger *trigger, uint64_t now)
+{
+    uint8_t *enable = (uint8_t *)lat_i_area.header + LAT_AREA_ENABLE_OFFSET;
+    const uint8_t *wanted = (const uint8_t *)lat_i_area.header + LAT_AREA_WANTED_OFFSET;
+    const uint32_t used = __atomic_load_n(&lat_i_area.header->next_event_id, RELAXED);
+    __atomic_store_n(&trigger->started_at, now, RELAXED);
+    for (uint32_t i = 0; i < used && i < LAT_AREA_EVENT_COUNT; i++) {
+        uint8_t byte = __atomic_load_n(&wanted[i], RELAXED);
+        if ((trigger->count != 0 || trigger->duration != 0) && byte != 0)
+            byte |= LAT_ENABLE_WATCH;
+        if ((trigger->stop_flags & LAT_TRIGGER_MATCH_EVENT) != 0 && trigger->stop_event == i)
+            byte |= LAT_ENABLE_WATCH;
+        __atomic_store_n(&enable[i], byte, RELAXED);
+    }
+    /* Another thread may have stopped meanwhile, and its zeros be overwritten. Pair: stop. */
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&trigger->state, RELAXED) != LAT_TRIGGER_RUNNING)
+        disable_all(enable);
+}
+
+int lat_i_watch(uint32_t id, unsigned on, uint64_t first_word)
+{
+    if (lat_i_area.header == 0)
+        return 0;
+    struct lat_area_trigger *trigger = &lat_i_area.header->trigger;
+    const uint64_t now = lat_i_clock();
+    uint32_t state = __atomic_load_n(&trigger->state, __ATOMIC_ACQUIRE);
+
+    if (state == LAT_TRIGGER_ARMED) {
+        uint32_t armed = LAT_TRIGGER_ARMED;
+        if (!matches(trigger->start_flags, trigger->start_event, trigger->start_value,
+                     trigger->start_mask, id, first_word))
+            return 0;
+        if (__atomic_compare_exchange_n(&trigger->state, &armed, LAT_TRIGGER_RUNNING, 0,
+                                        __ATOMIC_ACQ_REL, RELAXED))
+            start(trigger, now);
+        /* The start event belongs to the recording, wanted or not (seed 000 §2.1). */
+        on |= LAT_ENABLE_RECORD;
+        state = LAT_TRIGGER_RUNNING;
+    }
+    if (state == LAT_TRIGGER_NONE)
+        return (on & LAT_ENABLE_RECORD) != 0;
+    if (state != LAT_TRIGGER_RUNNING)
+        return 0;
+
+    const int stops = matches(trigger->stop_flags, trigger->stop_event, trigger->stop_value,
+                              trigger->stop_mask, id, first_word);
+    const uint64_t started_at = __atomic_load_n(&trigger->started_at, RELAXED);
+    /* 0: the thread that started is about to note when. */
+    if (trigger->duration != 0 && started_at != 0 && now > started_at &&
+        now - started_at > trigger->duration) {
+        stop(trigger, now);
+        return 0;
+    }
+    if (!stops && (on & LAT_ENABLE_RECORD) == 0)
+        return 0;
+    if (trigger->count != 0) {
+        const uint64_t before = __atomic_fetch_add(&trigger->counted, 1, RELAXED);
+        if (stops || before + 1 >= trigger->count)
+            stop(trigger, now);
+        return before < trigger->count;
+    }
+    if (stops)
+        stop(trigger, now);
+    return 1;
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * The porting contract: what the core (core.c, freestanding, calls nothing else)
+ * needs from the place it runs in, and what it offers to it. A port is one file
+ * that defines these; src/linux.c is the first.
+ */
+#ifndef LAT_CORE_H
+#define LAT_CORE_H
+
+#include "lat/lat.h"
+#include "lat/clock.h"
+
+/* Tries before an event that is restarted again and again is given up. */
+#define LAT_RETRY_LIMIT 1000u
+
+/* What the core knows of the area; filled in by the port. */
+struct lat_i_area {
+    struct lat_area_header *header; /* NULL: no area, nothing is ever recorded */
+    uint32_t kind;                  /* enum lat_ring_kind */
+    uint32_t ring_count;
+    uint64_t ring_stride;
+    uint64_t packet_bytes;
+    uint64_t packets_per_ring;
+    uint32_t rings_usable; /* 0 until lat_i_rings_usable has seen rings_ready (pair R1) */
+};
+extern struct lat_i_area lat_i_area;
+/* A ring that is always full: where sites write before there are rings. */
+extern struct lat_ring lat_i_dummy_ring;
+
+/* ---- the port provides ------------------------------------------------ */
+
+/** Makes the calling thread a writer: fills lat_i_thread.{writer,pid}. Async-signal-safe. */
+enum lat_i_thread_begun {
+    LAT_I_THREAD_CANNOT = 0, /* no restartable sequences in this thread */
+    LAT_I_THREAD_READY = 1,
+    LAT_I_FIRST_OF_PROCESS = 2 /* and the first writer of its process */
+};
+int lat_i_port_thread_begin(void);
+uint32_t lat_i_port_parent_pid(void);
+/** The current CPU when restartable sequences work in this thread, else negative. */
+int lat_i_port_cpu(void);
+/** Whether no such thread lives on this machine any more. Async-signal-safe. */
+int lat_i_port_thread_gone(uint32_t thread);
+/** Takes away the thread's reference to the descriptor of its last restartable sequence: it may
+ * lie in an object that will be unloaded (include/lat/ring_cpu_x86_64.h). Async-signal-safe. */
+void lat_i_port_sequence_over(void);
+/** Something that must run when this thread ends, once it has claimed a ring. */
+void lat_i_port_thread_claimed(void);
+/** Name of the calling thread, at most 15 characters and NUL. Async-signal-safe. */
+void lat_i_port_thread_name(char name[16]);
+
+/* Restartable-sequence primitives, one assembler file per CPU family. All return 1 when
+ * committed, 0 when the condition did not hold or the sequence was restarted.
+ * Condition: this thread runs on `cpu` and `ring->cursor == expect`. */
+
+struct lat_i_store {
+    uint64_t *address;
+    uint64_t value;
+};
+/** Performs the stores in order, then commits by `*target = value`. */
+int lat_i_rseq_stores(struct lat_ring *ring, uint32_t cpu, uint64_t expect,
+                      const struct lat_i_store *stores, uint64_t count, uint64_t *target,
+                      uint64_t value);
+/** Writes a record (header with the clock read inside, then the pieces) at `place`
+ * and commits by `ring->cursor = cursor`. */
+int lat_i_rseq_record(struct lat_ring *ring, uint32_t cpu, uint64_t expect, uint64_t *place,
+                      uint64_t id, const struct lat_i_piece *pieces, uint64_t count,
+                      uint64_t cursor);
+
+/* ---- the core provides ------------------------------------------------ */
+
+/** Takes over geometry once the rings are usable. @return whether they are. */
+int lat_i_rings_usable(void);
+/** Gives the thread's rings back (per-thread kind). Context: the thread's end. */
+void lat_i_thread_end(void);
+/** Forgets what the parent's thread knew. Context: the only thread of a forked child. */
+void lat_i_thread_forked(void);
+
+#endif

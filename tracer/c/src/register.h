@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Between registration (register.c) and the port. */
+#ifndef LAT_REGISTER_H
+#define LAT_REGISTER_H
+
+#include "lat/lat.h"
+
+/** Makes or joins the area, once. Context: start-up or dlopen. */
+void lat_i_port_start(void);
+/** Makes sure that the first `bytes` of the schema heap exist. @return whether they do. */
+int lat_i_port_heap_grow(uint64_t bytes);
+
+/** Keep registrations out while the process forks. */
+void lat_i_register_lock(void);
+void lat_i_register_unlock(void);
+
+/** Patchable sites of all objects of this process; newest first. */
+extern struct lat_i_patch_table *lat_i_patch_tables;
+
+#endif

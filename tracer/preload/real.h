@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * What all wrappers share: the functions behind them, when to keep quiet, how to record.
+ *
+ * A wrapper calls the real function with exactly the arguments that it got and returns what
+ * came back, errno included. It is a cancellation point, async-signal-safe or lock-free if and
+ * only if the real function is: recording adds no lock, no allocation and no call that could
+ * wait. Disabled, it costs the test of a byte (two where an event begins and ends) and an
+ * indirect call.
+ */
+#ifndef PRELOAD_REAL_H
+#define PRELOAD_REAL_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+/* Some compilers check buffers by default, by macros and inline functions of the same names. */
+#undef _FORTIFY_SOURCE
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <time.h>
+
+#include "functions.h"
+#include "preload.h"
+
+/* The names that the traced program finds; everything else is hidden. */
+#define PRELOAD_EXPORT __attribute__((visibility("default")))
+#define PRELOAD_HIDDEN __attribute__((visibility("hidden")))
+
+#define PRELOAD_POINTER(type, name, parameters, arguments, absent) type(*name) parameters;
+/** The functions behind the wrappers, each replaced once by what the search found. */
+struct preload_real {
+    PRELOAD_FUNCTIONS(PRELOAD_POINTER)
+};
+PRELOAD_HIDDEN extern struct preload_real preload_real;
+#undef PRELOAD_POINTER
+
+/* Pair: the relaxed store in real.c. Both values of the pointer are right: the first one
+ * searches and goes on. */
+#define REAL(name) (__atomic_load_n(&preload_real.name, __ATOMIC_RELAXED))
+
+/**
+ * Above 0 this thread records nothing: the library is being set up, a fork is in progress, or
+ * the thread's memory is lent to a child of vfork, which the kernel does not restart out of
+ * restartable sequences.
+ */
+PRELOAD_HIDDEN extern __thread unsigned preload_quiet
+    __attribute__((tls_model("initial-exec")));
+
+/** Evaluates the arguments only when the event is enabled. Never changes errno. */
+#define RECORD(event, ...)                                                                       \
+    do {                                                                                         \
+        if (LAT_I_UNLIKELY(lat_##event##_enabled()) && preload_quiet == 0)                       \
+            lat_##event(__VA_ARGS__);                                                            \
+    } while (0)
+
+#define PRELOAD_ADDRESS(pointer) ((uint64_t)(uintptr_t)(pointer))
+/** Where the wrapper was called from. */
+#define PRELOAD_CALLER PRELOAD_ADDRESS(__builtin_return_address(0))
+/** The calling thread. A system call for a thread that has not written yet. */
+PRELOAD_HIDDEN uint32_t preload_thread_slow(void);
+static inline uint32_t preload_thread(void)
+{
+    const uint32_t thread = lat_i_thread.writer;
+    return LAT_I_LIKELY(thread != 0) ? thread : preload_thread_slow();
+}
+/** The calling process, likewise. */
+PRELOAD_HIDDEN uint32_t preload_process_slow(void);
+static inline uint32_t preload_process(void)
+{
+    const uint32_t process = lat_i_thread.pid;
+    return LAT_I_LIKELY(process != 0) ? process : preload_process_slow();
+}
+
+/** A result as the kernel gives it: negative is an error number. */
+static inline int64_t preload_outcome(int64_t result)
+{
+    return result >= 0 ? result : -(int64_t)errno;
+}
+
+#define LOCK_CALL(name) LAT_ENUM_PRELOAD_LOCK_CALL_##name
+#define IO_CALL(name) LAT_ENUM_PRELOAD_IO_CALL_##name
+
+#endif

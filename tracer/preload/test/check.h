@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* For the test programs: what they expect of the C library, with the tracer or without. */
+#ifndef CHECK_H
+#define CHECK_H
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CHECK(condition)                                                                         \
+    do {                                                                                         \
+        if (!(condition)) {                                                                      \
+            printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);                       \
+            exit(1);                                                                             \
+        }                                                                                        \
+    } while (0)
+
+#endif

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Recording an event: the fast path of this machine, else the slow path of the C core.
+
+#[cfg(all(target_os = "linux", target_arch = "aarch64", target_endian = "little"))]
+#[path = "emit/aarch64.rs"]
+mod fast;
+#[cfg(not(all(
+    target_os = "linux",
+    any(
+        all(target_arch = "x86_64", target_pointer_width = "64"),
+        all(target_arch = "aarch64", target_endian = "little")
+    )
+)))]
+#[path = "emit/slow_only.rs"]
+mod fast;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_pointer_width = "64"))]
+#[path = "emit/x86_64.rs"]
+mod fast;
+
+use crate::c_core::{
+    ENABLE_RECORD, ENABLE_WATCH, lat_i_emit_pieces, lat_i_emit_words, lat_i_watch,
+};
+use crate::record::{PIECES_MAX, Record};
+use crate::schema::{Schema, UNREGISTERED};
+use core::mem::MaybeUninit;
+use core::ptr;
+
+impl Schema {
+    /// Records the event number `index`: its payload of `payload_bytes`, packed into words in memory
+    /// order. `on` is what [`on`](Schema::on) said, and not 0.
+    ///
+    /// `payload_bytes` must be more than `8 * N - 8` and at most `8 * N`; of another number only the
+    /// remainder by 8 counts. The bytes behind the payload must be 0: they fill the record up.
+    ///
+    /// Context: anywhere. Cost: the clock, some ten instructions, a store for each word.
+    #[inline(always)]
+    pub fn emit<const N: usize>(
+        &'static self,
+        on: u8,
+        index: u32,
+        payload_bytes: u32,
+        words: [u64; N],
+    ) {
+        // Never more than the words have, never 8 or more less: then cursor and slack stay valid.
+        let slack = (8 * N as u32).wrapping_sub(payload_bytes) % 8;
+        // Copied where a call takes the address, so that the words may stay in registers here.
+        if on & !ENABLE_RECORD != 0 {
+            let copy = words;
+            self.emit_specially(on, index, slack, &copy);
+        } else if !fast::write(self.event_id(index), u64::from(slack), &words) {
+            let copy = words;
+            emit_slowly(self.event_id(index), slack, &copy);
+        }
+    }
+
+    /// Records the event number `index` with fields of any length. `on` is what
+    /// [`on`](Schema::on) said, and not 0.
+    ///
+    /// Context: anywhere. Cost: some 30 cycles over [`emit`](Schema::emit), and the copy. Stack:
+    /// 600 bytes.
+    pub fn emit_record(&'static self, on: u8, index: u32, record: &Record<'_>) {
+        let mut pieces = [const { MaybeUninit::uninit() }; PIECES_MAX];
+        let count = record.place(&mut pieces);
+        let bytes = record.payload_bytes();
+        if on & !ENABLE_RECORD != 0 {
+            // SAFETY: `place` has filled the first `count` pieces, which lead to live memory.
+            let first_word = || unsafe { first_word(&pieces, count) };
+            if !self.passes(on, index, first_word) {
+                return;
+            }
+        }
+        let id = u32::from(self.event_id(index));
+        // SAFETY: as above; `record`, which owns or borrows what they lead to, outlives the call.
+        unsafe {
+            lat_i_emit_pieces(id, pieces.as_ptr().cast(), count as u32, bytes);
+        }
+    }
+
+    /// An event of a schema that may have to register, or that a trigger watches.
+    #[cold]
+    #[inline(never)]
+    fn emit_specially(&'static self, on: u8, index: u32, slack: u32, words: &[u64]) {
+        if self.passes(on, index, || words.first().copied().unwrap_or(0)) {
+            emit_slowly(self.event_id(index), slack, words);
+        }
+    }
+
+    /// Registers if need be, asks the triggers if need be. Returns whether to record the event.
+    #[cold]
+    fn passes(&'static self, on: u8, index: u32, first_word: impl FnOnce() -> u64) -> bool {
+        let on = if on & UNREGISTERED != 0 { self.on_after_registration(index) } else { on };
+        if on & ENABLE_WATCH == 0 {
+            return on & ENABLE_RECORD != 0;
+        }
+        // SAFETY: the core takes any numbers, in any context.
+        unsafe { lat_i_watch(u32::from(self.event_id(index)), u32::from(on), first_word()) != 0 }
+    }
+}
+
+/// What the fast path leaves: another writer, a full packet, a restart, a thread's first event.
+#[cold]
+#[inline(never)]
+fn emit_slowly(id: u16, slack: u32, words: &[u64]) {
+    let payload_bytes = (size_of_val(words) as u32).saturating_sub(slack);
+    // SAFETY: payload_bytes is not more than `words` has.
+    unsafe { lat_i_emit_words(u32::from(id), payload_bytes, words.as_ptr()) };
+}
+
+/// Records an event of the internal schema.
+pub(crate) fn emit_internal(id: u32, record: &Record<'_>) {
+    let mut pieces = [const { MaybeUninit::uninit() }; PIECES_MAX];
+    let count = record.place(&mut pieces);
+    // SAFETY: as in Schema::emit_record.
+    unsafe { lat_i_emit_pieces(id, pieces.as_ptr().cast(), count as u32, record.payload_bytes()) };
+}
+
+/// The first 8 bytes of a payload, missing ones zero [ring-abi §7].
+///
+/// # Safety
+///
+/// The first `count` pieces are initialised and lead to readable memory.
+unsafe fn first_word(
+    pieces: &[MaybeUninit<crate::c_core::Piece>; PIECES_MAX],
+    count: usize,
+) -> u64 {
+    let mut word = [0_u8; 8];
+    let mut used = 0;
+    for piece in pieces.iter().take(count) {
+        // SAFETY: the caller says that it is initialised.
+        let piece = unsafe { piece.assume_init() };
+        let bytes = piece.bytes.min(word.len() - used);
+        // SAFETY: at most as many as the piece has, and as there are left in `word`.
+        unsafe { ptr::copy_nonoverlapping(piece.data, word.as_mut_ptr().add(used), bytes) };
+        used += bytes;
+    }
+    u64::from_ne_bytes(word)
+}

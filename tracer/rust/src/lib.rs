@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Record events from Rust programs, in libraries and executables, with `std` and without.
+//!
+//! Write a schema, `app.pleco`:
+//!
+//! ```text
+//! subsystem worker {
+//!     event JOB_BEGIN "job taken" (id: u64) begin job key id,
+//!     event JOB_END   "job done"  (id: u64) end   job key id,
+//! };
+//! ```
+//!
+//! let `pleco gen --rust src/app_events.rs app.pleco` make a module of it, and call its functions:
+//!
+//! ```text
+//! mod app_events;
+//! app_events::worker::job_begin(id);
+//! let _job = app_events::worker::job_span(id);   // or: until the end of the scope
+//! ```
+//!
+//! Nothing is recorded until somebody asks: `lat record -- PROGRAM`, or `lat record --attach PID` while
+//! it runs. Until then a site costs two loads and a branch. Without a schema there are
+//! [`log!`], [`span!`] and [`mark!`].
+//!
+//! # How it works
+//!
+//! The same shared-memory rings as C's, by the same core: the tracer's C sources are compiled in, and do
+//! everything that happens less often than once per event. The path of one event is Rust here: a
+//! restartable sequence in inline assembly on x86-64 and AArch64, else a call of the core. Normative:
+//! `spec/ring-abi.md`.
+//!
+//! # Design constraints
+//!
+//! * The program is sacred: nothing here blocks, allocates, prints, panics, or changes `errno`, but for
+//!   what happens once at start. What cannot be recorded is counted.
+//! * Any context: threads, signal handlers, after `fork`, while thread-local data is being destroyed, in
+//!   several shared objects at once (each has a tracer of its own, if each is linked with one).
+//! * No `std`, no allocator, no dependencies. libc is needed by the C core.
+#![no_std]
+
+mod c_core;
+mod emit;
+pub mod log;
+mod mark;
+mod record;
+mod schema;
+
+#[doc(hidden)]
+pub use c_core::{CORE_CONSTANTS, CORE_LAYOUT};
+pub use mark::{is_recording, mark, mark_arguments};
+pub use record::Record;
+#[doc(hidden)]
+pub use schema::SCHEMA_LAYOUT;
+pub use schema::{Schema, text_hash};

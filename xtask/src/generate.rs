@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Files in the repository that a program writes: `cargo xtask gen` writes
+//! them, `gen --check` says which are not as they would be written.
+
+use crate::process;
+use crate::steps::{Outcome, Step};
+use crate::workspace;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Every generated file is current.
+pub const CHECK: Step = Step { name: "gen", run: check };
+/// Writes every generated file.
+pub const WRITE: Step = Step { name: "gen", run: write };
+
+/// A generated file, and the `lat` command whose standard output it is.
+struct Product {
+    path: &'static str,
+    command: &'static [&'static str],
+}
+
+const PRODUCTS: [Product; 4] = [
+    Product { path: "docs/reference/cli.md", command: &["reference"] },
+    Product {
+        path: "tracer/preload/preload.h",
+        command: &["pleco", "gen", "tracer/preload/preload.pleco", "--c", "-"],
+    },
+    Product {
+        path: "examples/demo/demo.h",
+        command: &["pleco", "gen", "examples/demo/demo.pleco", "--c", "-"],
+    },
+    Product {
+        path: "crates/cli/src/commands/demo/events.rs",
+        command: &["pleco", "gen", "examples/demo/demo.pleco", "--rust-by-hand", "-"],
+    },
+];
+
+fn check() -> Outcome {
+    each(|path, current, text| {
+        if current == text {
+            Outcome::pass()
+        } else {
+            Outcome::fail(format!("{}: not current: run cargo xtask gen", path.display()))
+        }
+    })
+}
+
+fn write() -> Outcome {
+    each(|path, current, text| {
+        if current == text {
+            return Outcome::pass();
+        }
+        let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
+        match folder.and_then(|()| fs::write(path, text)) {
+            Ok(()) => {
+                println!("wrote {}", path.display());
+                Outcome::pass()
+            }
+            Err(error) => Outcome::fail(format!("{}: {error}", path.display())),
+        }
+    })
+}
+
+fn each(action: fn(&PathBuf, &str, &str) -> Outcome) -> Outcome {
+    let mut outcome = Outcome::default();
+    let lat = match lat() {
+        Ok(lat) => lat,
+        Err(error) => return Outcome::fail(error),
+    };
+    for product in &PRODUCTS {
+        let path = workspace::root().join(product.path);
+        let current = fs::read_to_string(&path).unwrap_or_default();
+        let output =
+            Command::new(&lat).args(product.command).current_dir(workspace::root()).output();
+        outcome.add(match output {
+            Ok(output) if output.status.success() => {
+                action(&path, &current, &String::from_utf8_lossy(&output.stdout))
+            }
+            Ok(output) => Outcome::fail(format!(
+                "lat {}: {}",
+                product.command.join(" "),
+                String::from_utf8_lossy(&output.stderr)
+            )),
+            Err(error) => Outcome::fail(format!("{}: {error}", lat.display())),
+        });
+    }
+    outcome
+}
+
+/// Builds `lat` and says where it is.
+pub fn lat() -> Result<PathBuf, String> {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
+    cargo.args(["build", "--locked", "--package", "lateralis-cli", "--bin", "lat"]);
+    let finished = process::run(&mut cargo, "build-lat")?;
+    if !finished.success() {
+        return Err(format!("cannot build lat\n{}", finished.tail(60)));
+    }
+    Ok(workspace::target().join("debug").join("lat"))
+}

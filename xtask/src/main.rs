@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Every developer task: `cargo xtask TASK`, or `./x test` for all checks.
+//!
+//! A task is a list of [`steps::Step`]s; each gives counts of what passed,
+//! failed and was skipped. Nothing stops at the first fault: all faults are
+//! shown at the end, then one line with the sums.
+
+mod docs;
+mod generate;
+mod layers;
+mod process;
+mod rust;
+mod steps;
+mod suites;
+mod tidy;
+mod workspace;
+
+use std::process::ExitCode;
+use steps::Step;
+
+const HELP: &str = "\
+Usage: cargo xtask TASK
+
+  ci                everything below; what ./x test runs
+  fmt               sources are formatted
+  tidy              house rules that a program can check
+  layers            who may depend on whom (xtask/layers.toml)
+  gen [--check]     write generated files, or check that they are current
+  clippy            no warnings
+  test              Rust unit, property and end-to-end tests
+  c-test            the C tracer: gcc and clang, C and C++, sanitizers, stress, models
+  codegen [--bless] machine code and instruction counts of the record paths
+  preload           the preload library on small programs
+  real              real programs under lat record
+  docs              commands in README.md and docs/ run and work
+  bench             what an event costs, beside other tracers
+
+Exit code: 0 all passed, 1 something failed, 2 wrong usage.
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let steps: Vec<Step> = match arguments.as_slice() {
+        ["ci"] => all(),
+        ["fmt"] => vec![rust::FMT],
+        ["tidy"] => vec![tidy::STEP],
+        ["layers"] => vec![layers::STEP],
+        ["gen"] => vec![generate::WRITE],
+        ["gen", "--check"] => vec![generate::CHECK],
+        ["clippy"] => vec![rust::CLIPPY],
+        ["test"] => vec![rust::TEST],
+        ["c-test"] => vec![suites::C],
+        ["codegen"] => vec![suites::CODEGEN],
+        ["codegen", "--bless"] => vec![suites::CODEGEN_BLESS],
+        ["preload"] => vec![suites::PRELOAD],
+        ["real"] => vec![suites::REAL],
+        ["docs"] => vec![docs::STEP],
+        ["bench", rest @ ..] => return process::bench(rest),
+        ["help" | "-h" | "--help"] | [] => {
+            print!("{HELP}");
+            return ExitCode::SUCCESS;
+        }
+        _ => {
+            eprintln!("error: no such task: {}: see cargo xtask help", arguments.join(" "));
+            return ExitCode::from(2);
+        }
+    };
+    steps::run(&steps)
+}
+
+/// Cheap checks first, so that a missing semicolon is not found after ten minutes.
+fn all() -> Vec<Step> {
+    vec![
+        rust::FMT,
+        tidy::STEP,
+        layers::STEP,
+        rust::CLIPPY,
+        generate::CHECK,
+        rust::TEST,
+        suites::C,
+        suites::CODEGEN,
+        suites::PRELOAD,
+        suites::REAL,
+        suites::BENCH,
+        docs::STEP,
+    ]
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The Rust side: formatting, warnings, tests.
+
+use crate::process;
+use crate::steps::{Outcome, Step};
+use std::process::Command;
+
+/// Sources are as `rustfmt` writes them.
+pub const FMT: Step = Step { name: "fmt", run: fmt };
+/// No warnings from the compiler or clippy, tests included.
+pub const CLIPPY: Step = Step { name: "clippy", run: clippy };
+/// All tests of the workspace.
+pub const TEST: Step = Step { name: "test", run: test };
+
+fn cargo(arguments: &[&str]) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
+    command.args(arguments);
+    command
+}
+
+fn simple(arguments: &[&str], log_name: &str, advice: &str) -> Outcome {
+    match process::run(&mut cargo(arguments), log_name) {
+        Ok(finished) if finished.success() => Outcome::pass(),
+        Ok(finished) => Outcome::fail(format!("{advice}\n{}", finished.tail(60))),
+        Err(error) => Outcome::fail(error),
+    }
+}
+
+fn fmt() -> Outcome {
+    simple(&["fmt", "--all", "--check"], "fmt", "not formatted: run cargo fmt --all")
+}
+
+fn clippy() -> Outcome {
+    simple(
+        &["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"],
+        "clippy",
+        "clippy found something",
+    )
+}
+
+fn test() -> Outcome {
+    let arguments = ["test", "--locked", "--workspace", "--no-fail-fast", "--", "--show-output"];
+    match process::run(&mut cargo(&arguments), "test") {
+        Ok(finished) => {
+            let mut outcome = count(&finished.output);
+            if !finished.success() && outcome.failures.is_empty() {
+                outcome.add(Outcome::fail(format!("cargo test\n{}", finished.tail(60))));
+            }
+            outcome
+        }
+        Err(error) => Outcome::fail(error),
+    }
+}
+
+/// Reads what test harnesses print. A test that says `SKIPPED: reason` is
+/// counted as skipped although its harness calls it passed.
+fn count(output: &str) -> Outcome {
+    let mut outcome = Outcome::default();
+    let mut section: Option<(&str, Vec<&str>)> = None;
+    let mut sections = Vec::new();
+    let mut failed = Vec::new();
+    for line in output.lines() {
+        if let Some(name) = line.strip_prefix("---- ").and_then(|l| l.strip_suffix(" ----")) {
+            sections.extend(section.take());
+            let name = name.trim_end_matches(" stdout").trim_end_matches(" stderr");
+            section = Some((name, Vec::new()));
+        } else if let Some(result) = line.strip_prefix("test result: ") {
+            sections.extend(section.take());
+            outcome.passed += number_before(result, " passed");
+            let ignored = number_before(result, " ignored");
+            outcome.skipped.extend((0..ignored).map(|_| "a test marked to be ignored".into()));
+        } else if let Some(name) = failed_test(line) {
+            failed.push(name);
+        } else if matches!(line, "failures:" | "successes:") {
+            sections.extend(section.take());
+        } else if let Some((_, lines)) = &mut section {
+            lines.push(line);
+        }
+    }
+    sections.extend(section.take());
+    for (name, lines) in &sections {
+        let reason = lines.iter().find_map(|line| line.trim().strip_prefix("SKIPPED: "));
+        if let Some(reason) = reason.filter(|_| !failed.contains(name)) {
+            outcome.passed = outcome.passed.saturating_sub(1);
+            outcome.skipped.push(format!("{name}: {reason}"));
+        }
+    }
+    for name in failed {
+        let text = sections.iter().find(|(section, _)| *section == name);
+        let text = text.map(|(_, lines)| lines.join("\n")).unwrap_or_default();
+        outcome.failures.push(format!("test {name}\n{text}"));
+    }
+    outcome
+}
+
+fn failed_test(line: &str) -> Option<&str> {
+    let name = line.strip_prefix("test ")?.strip_suffix(" ... FAILED")?;
+    Some(name.trim_end_matches(" - should panic"))
+}
+
+fn number_before(text: &str, word: &str) -> usize {
+    let Some(end) = text.find(word) else { return 0 };
+    let digits = text[..end].rsplit(|c: char| !c.is_ascii_digit()).next().unwrap_or("");
+    digits.parse().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn harness_output_is_counted_and_skipping_tests_are_told_apart() {
+        let outcome = count(
+            "running 3 tests\n\
+             test a::one ... ok\n\
+             test a::two ... ok\n\
+             test b ... FAILED\n\n\
+             successes:\n\n\
+             ---- a::two stdout ----\n\
+             SKIPPED: no babeltrace2 here\n\n\
+             successes:\n    a::one\n    a::two\n\n\
+             failures:\n\n\
+             ---- b stdout ----\n\
+             left != right\n\n\
+             failures:\n    b\n\n\
+             test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out\n",
+        );
+        assert_eq!(outcome.passed, 1);
+        assert_eq!(outcome.skipped, ["a::two: no babeltrace2 here"]);
+        assert_eq!(outcome.failures.len(), 1);
+        assert!(outcome.failures[0].contains("left != right"));
+    }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Running steps one after the other and adding up how they came out.
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// One named check or group of tests.
+#[derive(Clone, Copy)]
+pub struct Step {
+    /// As printed, and the name of its log.
+    pub name: &'static str,
+    /// Does it; never panics on what it finds.
+    pub run: fn() -> Outcome,
+}
+
+/// What a step found.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Checks and tests that hold.
+    pub passed: usize,
+    /// One text for each that does not.
+    pub failures: Vec<String>,
+    /// One reason for each that could not be run here.
+    pub skipped: Vec<String>,
+}
+
+impl Outcome {
+    /// A single check that holds.
+    pub fn pass() -> Self {
+        Self { passed: 1, ..Self::default() }
+    }
+
+    /// A single check that does not hold.
+    pub fn fail(text: impl Into<String>) -> Self {
+        Self { failures: vec![text.into()], ..Self::default() }
+    }
+
+    /// Something that cannot be checked here.
+    pub fn skip(reason: impl Into<String>) -> Self {
+        Self { skipped: vec![reason.into()], ..Self::default() }
+    }
+
+    /// A check that holds if there are no complaints; one failure each otherwise.
+    pub fn of(complaints: Vec<String>) -> Self {
+        if complaints.is_empty() {
+            Self::pass()
+        } else {
+            Self { failures: complaints, ..Self::default() }
+        }
+    }
+
+    /// Adds what another one found.
+    pub fn add(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failures.extend(other.failures);
+        self.skipped.extend(other.skipped);
+    }
+
+    fn counts(&self) -> String {
+        let (failed, skipped) = (self.failures.len(), self.skipped.len());
+        format!("{} passed, {failed} failed, {skipped} skipped", self.passed)
+    }
+}
+
+/// Runs all steps, whatever they find, then shows every fault and the sums.
+pub fn run(steps: &[Step]) -> ExitCode {
+    let begin = Instant::now();
+    let mut total = Outcome::default();
+    for step in steps {
+        let begin = Instant::now();
+        let outcome = (step.run)();
+        let seconds = begin.elapsed().as_secs_f64();
+        println!("{:<10} {seconds:>7.1} s   {}", step.name, outcome.counts());
+        total.add(outcome);
+    }
+    if !total.skipped.is_empty() {
+        println!("\nskipped:");
+        for reason in &total.skipped {
+            println!("  {reason}");
+        }
+    }
+    if !total.failures.is_empty() {
+        println!("\nfailed:");
+        for failure in &total.failures {
+            println!("  {}", failure.trim_end().replace('\n', "\n    "));
+        }
+    }
+    println!("\ntotal {:.1} s", begin.elapsed().as_secs_f64());
+    println!("{}", total.counts());
+    if total.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outcomes_add_up() {
+        let mut sum = Outcome::pass();
+        sum.add(Outcome::fail("broken"));
+        sum.add(Outcome::skip("no tool"));
+        sum.add(Outcome::of(Vec::new()));
+        assert_eq!(sum.counts(), "2 passed, 1 failed, 1 skipped");
+    }
+}
