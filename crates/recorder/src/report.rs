@@ -226,7 +226,7 @@ pub struct Stream {
     pub damaged_packets: u64,
     /// At most 100 of them.
     pub damages: Vec<Damage>,
-    /// Records whose time was before that of their predecessor.
+    /// Packets that began before the end of the one in front of them, or after they were read.
     pub backward_steps: u64,
     /// Events could not be counted: a schema of the area does not compile. The packets are
     /// kept under `unreadable/`.

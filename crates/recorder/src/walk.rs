@@ -2,6 +2,9 @@
 //! From record to record through the content of a packet, by the layout of their schemas
 //! [ring-abi §3]: to count events exactly, to find the last time stamp, and to notice damage.
 
+use std::fmt;
+use std::ops::RangeInclusive;
+
 use lateralis_pleco::Schema;
 use lateralis_pleco::schema::{Event, FieldType};
 use lateralis_ring::abi;
@@ -46,8 +49,6 @@ pub struct Walked {
     pub internal_events: u64,
     /// Offset of the last WRITER record.
     pub last_writer_at: Option<u64>,
-    /// Records whose time is before their predecessor's.
-    pub backward_steps: u64,
     /// Why the walk ended before the end.
     pub fault: Option<WalkFault>,
 }
@@ -59,6 +60,18 @@ pub enum WalkFault {
     UnknownId(u16),
     /// The record reaches beyond the content, or ends before it.
     Length(u16),
+    /// The record would be older than its predecessor, or from after the packet was read.
+    Time(u16),
+}
+
+impl fmt::Display for WalkFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WalkFault::UnknownId(id) => write!(f, "no schema for event-id={id}"),
+            WalkFault::Length(id) => write!(f, "record does not fit event-id={id}"),
+            WalkFault::Time(id) => write!(f, "record has an impossible time event-id={id}"),
+        }
+    }
 }
 
 fn step_of(event: &Event) -> Step {
@@ -173,16 +186,24 @@ impl RecordPlan {
     }
 
     /// Steps over the records in `bytes`, of which the last ends `slack` bytes before the end.
-    /// `counts[id]` grows by one for every record that was whole and known; times are extended
-    /// from `time`.
+    /// `counts[id]` grows by one for every record that was whole and known. Times are extended
+    /// from the start of `times`; a record that then lies behind its end has no believable time,
+    /// nor has one that is less than half a turn of the 48 bits before its predecessor: readers
+    /// would put it, and all that follow, a whole turn into the future.
     ///
     /// Cost: about one load and one table access per record; strings are searched for NUL.
-    pub fn walk(&self, bytes: &[u8], slack: u64, time: u64, counts: &mut Vec<u64>) -> Walked {
+    pub fn walk(
+        &self,
+        bytes: &[u8],
+        slack: u64,
+        times: RangeInclusive<u64>,
+        counts: &mut Vec<u64>,
+    ) -> Walked {
         if counts.len() < self.steps.len() {
             counts.resize(self.steps.len(), 0);
         }
         let exact_end = bytes.len().saturating_sub(slack as usize);
-        let mut walked = Walked { last_time: time, ..Walked::default() };
+        let mut walked = Walked { last_time: *times.start(), ..Walked::default() };
         let mut at = 0;
         while at < exact_end {
             let Some((id, low)) = self.header(bytes, at) else {
@@ -208,11 +229,11 @@ impl RecordPlan {
                 break;
             }
             let full = extend_time(walked.last_time, low);
-            if full - walked.last_time > 1 << (abi::TIME_BITS - 1) {
-                walked.backward_steps += 1;
-            } else {
-                walked.last_time = full;
+            if full > *times.end() || full - walked.last_time > 1 << (abi::TIME_BITS - 1) {
+                walked.fault = Some(WalkFault::Time(id));
+                break;
             }
+            walked.last_time = full;
             counts[usize::from(id)] += 1;
             if u32::from(id) < abi::INTERNAL_EVENT_COUNT {
                 walked.internal_events += 1;
@@ -275,7 +296,7 @@ mod tests {
         bytes.extend(record(0, 5, &[0; 8]));
         bytes.extend(record(20, 6, &[0; 4]));
         let mut counts = Vec::new();
-        let walked = plan.walk(&bytes, 4, 1, &mut counts);
+        let walked = plan.walk(&bytes, 4, 1..=6, &mut counts);
         assert_eq!(walked.fault, None);
         assert_eq!((walked.events, walked.internal_events), (5, 1));
         assert_eq!(walked.good_bytes, bytes.len() as u64);
@@ -283,7 +304,7 @@ mod tests {
         assert_eq!(counts[16..21], [1; 5]);
         // With another slack the last record cannot be right.
         for slack in [0, 1, 5] {
-            let walked = plan.walk(&bytes, slack, 1, &mut Vec::new());
+            let walked = plan.walk(&bytes, slack, 1..=6, &mut Vec::new());
             assert_eq!(walked.fault, Some(WalkFault::Length(20)), "slack {slack}");
             assert_eq!(walked.events, 4);
         }
@@ -296,15 +317,28 @@ mod tests {
             (record(99, 1, &[]), WalkFault::UnknownId(99)),
             (record(16, 1, b"without"), WalkFault::Length(16)),
             (record(17, 1, &[0xff; 8]), WalkFault::Length(17)),
+            (record(16, 10, b"too new\0"), WalkFault::Time(16)),
+            (record(16, 0, b"too old\0"), WalkFault::Time(16)),
+            // What a page holds that was cut from a file.
+            (vec![0; 64], WalkFault::Time(abi::ID_WRITER)),
         ] {
             let mut all = record(16, 1, b"good\0");
             let good = all.len() as u64;
             all.extend(&bytes);
-            let walked = plan.walk(&all, 0, 0, &mut Vec::new());
+            let walked = plan.walk(&all, 0, 0..=9, &mut Vec::new());
             assert_eq!(walked.fault, Some(fault));
             assert_eq!(walked.good_bytes, good);
             assert_eq!(walked.good_slack, 3);
         }
+    }
+
+    #[test]
+    fn a_step_back_is_noticed_where_nothing_bounds_the_time() {
+        let plan = plan("subsystem s { event B () };");
+        let bytes = [record(16, 5, &[]), record(16, 4, &[])].concat();
+        let walked = plan.walk(&bytes, 0, 1 << 50..=u64::MAX, &mut Vec::new());
+        assert_eq!(walked.fault, Some(WalkFault::Time(16)));
+        assert_eq!((walked.events, walked.last_time), (1, (1 << 50) + 5));
     }
 
     #[test]

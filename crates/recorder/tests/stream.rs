@@ -130,7 +130,12 @@ fn packets_are_numbered_checked_ordered_and_readable_alone() {
         told = header.events_discarded;
         let records = &packet[128..];
         let slack = (header.packet_bits - header.content_bits) / 8;
-        let walked = plan.walk(records, slack, header.timestamp_begin, &mut Vec::new());
+        let walked = plan.walk(
+            records,
+            slack,
+            header.timestamp_begin..=header.timestamp_end,
+            &mut Vec::new(),
+        );
         assert_eq!(walked.fault, None);
         assert!(walked.last_time <= header.timestamp_end);
         events += walked.events;

@@ -279,7 +279,8 @@ impl Sums {
         let slack = (header.packet_bits - header.content_bits) / 8;
         let mut counts = Vec::new();
         let records = &packet[abi::PACKET_HEADER_BYTES as usize..];
-        let walked = plan.walk(records, slack, header.timestamp_begin, &mut counts);
+        let walked =
+            plan.walk(records, slack, header.timestamp_begin..=header.timestamp_end, &mut counts);
         self.events += walked.events;
         self.internal_events += walked.internal_events;
         for (id, count) in counts.into_iter().enumerate().filter(|(_, count)| *count != 0) {
@@ -289,7 +290,7 @@ impl Sums {
         }
         if let Some(fault) = walked.fault {
             let dropped = records.len() - walked.good_bytes as usize;
-            self.damage(dropped, &format!("records cannot be read: {fault:?}"));
+            self.damage(dropped, &fault.to_string());
         }
     }
 
