@@ -12,54 +12,53 @@
 			R_X86_64_PC32	lat_schema_tests-0x4
 	movzbl (%rax),%esi
 	test   %esi,%esi
-	jne    <probe_empty+0x19>
-	add    $0x10,%rsp
-	pop    %rbx
-	ret
-	mov    0x0(%rip),%ebx        # <probe_empty+0x1f>
+	je     <probe_empty+0x82>
+	mov    0x0(%rip),%ebx        # <probe_empty+0x19>
 			R_X86_64_PC32	lat_schema_tests+0x4
 	test   $0x2,%sil
-	jne    <probe_empty+0xaa>
-	mov    0x0(%rip),%rdx        # <probe_empty+0x30>
+	jne    <probe_empty+0x88>
+	mov    0x0(%rip),%rdx        # <probe_empty+0x26>
 			R_X86_64_PC32	lat_i_state+0xc
-	lea    0x0(%rip),%rax        # <probe_empty+0x37>
+	lea    0x0(%rip),%rax        # <probe_empty+0x2d>
 			R_X86_64_PC32	__rseq_cs-0x4
 	mov    %rax,%fs:0x8(%rdx)
 	mov    %fs:(%rdx),%ecx
-	imul   0x0(%rip),%rcx        # <probe_empty+0x47>
+	imul   0x0(%rip),%rcx        # <probe_empty+0x3d>
 			R_X86_64_PC32	lat_i_state+0x4
-	add    0x0(%rip),%rcx        # <probe_empty+0x4e>
+	add    0x0(%rip),%rcx        # <probe_empty+0x44>
 			R_X86_64_PC32	lat_i_state-0x4
+	rdtsc
 	mov    %fs:0x0,%edi
 			R_X86_64_TPOFF32	lat_i_thread+0x8
 	cmp    %edi,0x10(%rcx)
-	jne    <probe_empty+0x8e>
+	jne    <probe_empty+0x97>
 	mov    (%rcx),%rdi
 	and    $0xfffffffffffffff8,%rdi
 	lea    0x8(%rdi),%rsi
 	cmp    %rsi,0x8(%rcx)
-	jb     <probe_empty+0x8e>
+	jb     <probe_empty+0x97>
 	and    0x18(%rcx),%rdi
-	rdtsc
 	mov    %bx,0x1000(%rcx,%rdi,1)
 	mov    %eax,0x1002(%rcx,%rdi,1)
 	mov    %dx,0x1006(%rcx,%rdi,1)
 	mov    %rsi,(%rcx)
-	jmp    <probe_empty+0x13>
+	add    $0x10,%rsp
+	pop    %rbx
+	ret
+	mov    %ebx,%edi
+	xor    %edx,%edx
+	call   <probe_empty+0x91>
+			R_X86_64_PLT32	lat_i_watch-0x4
+	test   %eax,%eax
+	jne    <probe_empty+0x1f>
+	jmp    <probe_empty+0x82>
 	movq   $0x0,0x8(%rsp)
 	lea    0x8(%rsp),%rdx
 	mov    %ebx,%edi
 	xor    %esi,%esi
-	call   <probe_empty+0xa5>
+	call   <probe_empty+0xae>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
-	jmp    <probe_empty+0x13>
-	mov    %ebx,%edi
-	xor    %edx,%edx
-	call   <probe_empty+0xb3>
-			R_X86_64_PLT32	lat_i_watch-0x4
-	test   %eax,%eax
-	jne    <probe_empty+0x29>
-	jmp    <probe_empty+0x13>
+	jmp    <probe_empty+0x82>
 
 <probe_u32>:
 	push   %r14
@@ -69,58 +68,59 @@
 			R_X86_64_PC32	lat_schema_tests-0x4
 	movzbl 0xb(%rax),%esi
 	test   %esi,%esi
-	jne    <probe_u32+0x1b>
-	add    $0x8,%rsp
-	pop    %rbx
-	pop    %r14
-	ret
+	je     <probe_u32+0x90>
 	mov    %edi,%r14d
-	mov    0x0(%rip),%ebx        # <probe_u32+0x24>
+	mov    0x0(%rip),%ebx        # <probe_u32+0x1c>
 			R_X86_64_PC32	lat_schema_tests+0x4
 	add    $0xb,%ebx
 	test   $0x2,%sil
-	jne    <probe_u32+0xb9>
-	mov    0x0(%rip),%rdx        # <probe_u32+0x38>
+	jne    <probe_u32+0x98>
+	mov    0x0(%rip),%rdx        # <probe_u32+0x2c>
 			R_X86_64_PC32	lat_i_state+0xc
-	lea    0x0(%rip),%rax        # <probe_u32+0x3f>
+	lea    0x0(%rip),%rax        # <probe_u32+0x33>
 			R_X86_64_PC32	__rseq_cs+0x1c
 	mov    %rax,%fs:0x8(%rdx)
 	mov    %fs:(%rdx),%ecx
-	imul   0x0(%rip),%rcx        # <probe_u32+0x4f>
+	imul   0x0(%rip),%rcx        # <probe_u32+0x43>
 			R_X86_64_PC32	lat_i_state+0x4
-	add    0x0(%rip),%rcx        # <probe_u32+0x56>
+	add    0x0(%rip),%rcx        # <probe_u32+0x4a>
 			R_X86_64_PC32	lat_i_state-0x4
+	rdtsc
 	mov    %fs:0x0,%edi
 			R_X86_64_TPOFF32	lat_i_thread+0x8
 	cmp    %edi,0x10(%rcx)
-	jne    <probe_u32+0xa1>
+	jne    <probe_u32+0xac>
 	mov    (%rcx),%rdi
 	and    $0xfffffffffffffff8,%rdi
 	lea    0x14(%rdi),%rsi
 	cmp    %rsi,0x8(%rcx)
-	jb     <probe_u32+0xa1>
+	jb     <probe_u32+0xac>
 	and    0x18(%rcx),%rdi
-	rdtsc
 	mov    %bx,0x1000(%rcx,%rdi,1)
 	mov    %eax,0x1002(%rcx,%rdi,1)
 	mov    %dx,0x1006(%rcx,%rdi,1)
 	mov    %r14,0x1008(%rcx,%rdi,1)
 	mov    %rsi,(%rcx)
-	jmp    <probe_u32+0x13>
+	add    $0x8,%rsp
+	pop    %rbx
+	pop    %r14
+	ret
+	mov    %ebx,%edi
+	mov    %r14,%rdx
+	call   <probe_u32+0xa2>
+			R_X86_64_PLT32	lat_i_watch-0x4
+	test   %eax,%eax
+	jne    <probe_u32+0x25>
+	jmp    <probe_u32+0x90>
 	mov    %r14,(%rsp)
 	mov    %rsp,%rdx
 	mov    %ebx,%edi
 	mov    $0x4,%esi
-	call   <probe_u32+0xb4>
+	call   <probe_u32+0xbf>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
-	jmp    <probe_u32+0x13>
-	mov    %ebx,%edi
-	mov    %r14,%rdx
-	call   <probe_u32+0xc3>
-			R_X86_64_PLT32	lat_i_watch-0x4
-	test   %eax,%eax
-	jne    <probe_u32+0x31>
-	jmp    <probe_u32+0x13>
+	jmp    <probe_u32+0x90>
+	cs nopw 0x0(%rax,%rax,1)
+	nopl   0x0(%rax,%rax,1)
 
 <probe_one>:
 	push   %rbp
@@ -130,59 +130,58 @@
 			R_X86_64_PC32	lat_schema_tests-0x4
 	movzbl 0x1(%rax),%esi
 	test   %esi,%esi
-	jne    <probe_one+0x19>
-	add    $0x8,%rsp
-	pop    %rbx
-	pop    %rbp
-	ret
+	je     <probe_one+0x8f>
 	mov    %rdi,%rbx
-	mov    0x0(%rip),%ebp        # <probe_one+0x22>
+	mov    0x0(%rip),%ebp        # <probe_one+0x1b>
 			R_X86_64_PC32	lat_schema_tests+0x4
 	add    $0x1,%ebp
 	test   $0x2,%sil
-	jne    <probe_one+0xb7>
-	mov    0x0(%rip),%rdx        # <probe_one+0x36>
+	jne    <probe_one+0x96>
+	mov    0x0(%rip),%rdx        # <probe_one+0x2b>
 			R_X86_64_PC32	lat_i_state+0xc
-	lea    0x0(%rip),%rax        # <probe_one+0x3d>
+	lea    0x0(%rip),%rax        # <probe_one+0x32>
 			R_X86_64_PC32	__rseq_cs+0x3c
 	mov    %rax,%fs:0x8(%rdx)
 	mov    %fs:(%rdx),%ecx
-	imul   0x0(%rip),%rcx        # <probe_one+0x4d>
+	imul   0x0(%rip),%rcx        # <probe_one+0x42>
 			R_X86_64_PC32	lat_i_state+0x4
-	add    0x0(%rip),%rcx        # <probe_one+0x54>
+	add    0x0(%rip),%rcx        # <probe_one+0x49>
 			R_X86_64_PC32	lat_i_state-0x4
+	rdtsc
 	mov    %fs:0x0,%edi
 			R_X86_64_TPOFF32	lat_i_thread+0x8
 	cmp    %edi,0x10(%rcx)
-	jne    <probe_one+0x9f>
+	jne    <probe_one+0xa6>
 	mov    (%rcx),%rdi
 	and    $0xfffffffffffffff8,%rdi
 	lea    0x10(%rdi),%rsi
 	cmp    %rsi,0x8(%rcx)
-	jb     <probe_one+0x9f>
+	jb     <probe_one+0xa6>
 	and    0x18(%rcx),%rdi
-	rdtsc
 	mov    %bp,0x1000(%rcx,%rdi,1)
 	mov    %eax,0x1002(%rcx,%rdi,1)
 	mov    %dx,0x1006(%rcx,%rdi,1)
 	mov    %rbx,0x1008(%rcx,%rdi,1)
 	mov    %rsi,(%rcx)
-	jmp    <probe_one+0x12>
+	add    $0x8,%rsp
+	pop    %rbx
+	pop    %rbp
+	ret
+	mov    %ebp,%edi
+	mov    %rbx,%rdx
+	call   <probe_one+0xa0>
+			R_X86_64_PLT32	lat_i_watch-0x4
+	test   %eax,%eax
+	jne    <probe_one+0x24>
+	jmp    <probe_one+0x8f>
 	mov    %rbx,(%rsp)
 	mov    %rsp,%rdx
 	mov    %ebp,%edi
 	mov    $0x8,%esi
-	call   <probe_one+0xb2>
+	call   <probe_one+0xb9>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
-	jmp    <probe_one+0x12>
-	mov    %ebp,%edi
-	mov    %rbx,%rdx
-	call   <probe_one+0xc1>
-			R_X86_64_PLT32	lat_i_watch-0x4
-	test   %eax,%eax
-	jne    <probe_one+0x2f>
-	jmp    <probe_one+0x12>
-	xchg   %ax,%ax
+	jmp    <probe_one+0x8f>
+	nopl   0x0(%rax,%rax,1)
 
 <probe_four>:
 	push   %rbp
@@ -196,43 +195,36 @@
 			R_X86_64_PC32	lat_schema_tests-0x4
 	movzbl 0x3(%rax),%esi
 	test   %esi,%esi
-	jne    <probe_four+0x2b>
-	add    $0x20,%rsp
-	pop    %rbx
-	pop    %r12
-	pop    %r14
-	pop    %r15
-	pop    %rbp
-	ret
+	je     <probe_four+0xc1>
 	mov    %rcx,%r14
 	mov    %rdx,%r15
 	mov    %rdi,%rbx
-	mov    0x0(%rip),%ebp        # <probe_four+0x3a>
+	mov    0x0(%rip),%ebp        # <probe_four+0x31>
 			R_X86_64_PC32	lat_schema_tests+0x4
 	add    $0x3,%ebp
 	test   $0x2,%sil
-	jne    <probe_four+0xf6>
-	mov    0x0(%rip),%rdx        # <probe_four+0x4e>
+	jne    <probe_four+0xce>
+	mov    0x0(%rip),%rdx        # <probe_four+0x45>
 			R_X86_64_PC32	lat_i_state+0xc
-	lea    0x0(%rip),%rax        # <probe_four+0x55>
+	lea    0x0(%rip),%rax        # <probe_four+0x4c>
 			R_X86_64_PC32	__rseq_cs+0x5c
 	mov    %rax,%fs:0x8(%rdx)
 	mov    %fs:(%rdx),%ecx
-	imul   0x0(%rip),%rcx        # <probe_four+0x65>
+	imul   0x0(%rip),%rcx        # <probe_four+0x5c>
 			R_X86_64_PC32	lat_i_state+0x4
-	add    0x0(%rip),%rcx        # <probe_four+0x6c>
+	add    0x0(%rip),%rcx        # <probe_four+0x63>
 			R_X86_64_PC32	lat_i_state-0x4
+	rdtsc
 	mov    %fs:0x0,%edi
 			R_X86_64_TPOFF32	lat_i_thread+0x8
 	cmp    %edi,0x10(%rcx)
-	jne    <probe_four+0xcf>
+	jne    <probe_four+0xe2>
 	mov    (%rcx),%rdi
 	and    $0xfffffffffffffff8,%rdi
 	lea    0x28(%rdi),%rsi
 	cmp    %rsi,0x8(%rcx)
-	jb     <probe_four+0xcf>
+	jb     <probe_four+0xe2>
 	and    0x18(%rcx),%rdi
-	rdtsc
 	mov    %bp,0x1000(%rcx,%rdi,1)
 	mov    %eax,0x1002(%rcx,%rdi,1)
 	mov    %dx,0x1006(%rcx,%rdi,1)
@@ -241,7 +233,20 @@
 	mov    %r15,0x1018(%rcx,%rdi,1)
 	mov    %r14,0x1020(%rcx,%rdi,1)
 	mov    %rsi,(%rcx)
-	jmp    <probe_four+0x1e>
+	add    $0x20,%rsp
+	pop    %rbx
+	pop    %r12
+	pop    %r14
+	pop    %r15
+	pop    %rbp
+	ret
+	mov    %ebp,%edi
+	mov    %rbx,%rdx
+	call   <probe_four+0xd8>
+			R_X86_64_PLT32	lat_i_watch-0x4
+	test   %eax,%eax
+	jne    <probe_four+0x3e>
+	jmp    <probe_four+0xc1>
 	mov    %rbx,(%rsp)
 	mov    %r12,0x8(%rsp)
 	mov    %r15,0x10(%rsp)
@@ -249,17 +254,10 @@
 	mov    %rsp,%rdx
 	mov    %ebp,%edi
 	mov    $0x20,%esi
-	call   <probe_four+0xf1>
+	call   <probe_four+0x104>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
-	jmp    <probe_four+0x1e>
-	mov    %ebp,%edi
-	mov    %rbx,%rdx
-	call   <probe_four+0x100>
-			R_X86_64_PLT32	lat_i_watch-0x4
-	test   %eax,%eax
-	jne    <probe_four+0x47>
-	jmp    <probe_four+0x1e>
-	nopl   (%rax)
+	jmp    <probe_four+0xc1>
+	cs nopw 0x0(%rax,%rax,1)
 
 <probe_eight>:
 	push   %rbp
@@ -272,16 +270,58 @@
 	mov    (%rdi),%r14
 	mov    0x8(%rdi),%r12
 	mov    0x10(%rdi),%r13
-	mov    0x18(%rdi),%r8
-	mov    0x20(%rdi),%rbp
-	mov    0x28(%rdi),%r9
-	mov    0x30(%rdi),%rbx
+	mov    0x18(%rdi),%rbx
+	mov    0x20(%rdi),%r9
+	mov    0x28(%rdi),%r10
+	mov    0x30(%rdi),%r8
 	mov    0x38(%rdi),%r15
 	mov    0x0(%rip),%rax        # <probe_eight+0x34>
 			R_X86_64_PC32	lat_schema_tests-0x4
 	movzbl 0x4(%rax),%esi
 	test   %esi,%esi
-	jne    <probe_eight+0x4b>
+	je     <probe_eight+0x112>
+	mov    0x0(%rip),%ebp        # <probe_eight+0x46>
+			R_X86_64_PC32	lat_schema_tests+0x4
+	add    $0x4,%ebp
+	test   $0x2,%sil
+	jne    <probe_eight+0x121>
+	mov    %r15,0x20(%rsp)
+	mov    %r8,0x28(%rsp)
+	mov    0x0(%rip),%rdx        # <probe_eight+0x64>
+			R_X86_64_PC32	lat_i_state+0xc
+	lea    0x0(%rip),%rax        # <probe_eight+0x6b>
+			R_X86_64_PC32	__rseq_cs+0x7c
+	mov    %rax,%fs:0x8(%rdx)
+	mov    %fs:(%rdx),%ecx
+	imul   0x0(%rip),%rcx        # <probe_eight+0x7b>
+			R_X86_64_PC32	lat_i_state+0x4
+	add    0x0(%rip),%rcx        # <probe_eight+0x82>
+			R_X86_64_PC32	lat_i_state-0x4
+	rdtsc
+	mov    %fs:0x0,%edi
+			R_X86_64_TPOFF32	lat_i_thread+0x8
+	cmp    %edi,0x10(%rcx)
+	jne    <probe_eight+0x159>
+	mov    (%rcx),%rdi
+	and    $0xfffffffffffffff8,%rdi
+	lea    0x48(%rdi),%rsi
+	cmp    %rsi,0x8(%rcx)
+	jb     <probe_eight+0x159>
+	and    0x18(%rcx),%rdi
+	mov    %bp,0x1000(%rcx,%rdi,1)
+	mov    %eax,0x1002(%rcx,%rdi,1)
+	mov    %dx,0x1006(%rcx,%rdi,1)
+	mov    %r14,0x1008(%rcx,%rdi,1)
+	mov    %r12,0x1010(%rcx,%rdi,1)
+	mov    %r13,0x1018(%rcx,%rdi,1)
+	mov    %rbx,0x1020(%rcx,%rdi,1)
+	mov    %r9,0x1028(%rcx,%rdi,1)
+	mov    %r10,0x1030(%rcx,%rdi,1)
+	mov    0x28(%rsp),%rax
+	mov    %rax,0x1038(%rcx,%rdi,1)
+	mov    0x20(%rsp),%rax
+	mov    %rax,0x1040(%rcx,%rdi,1)
+	mov    %rsi,(%rcx)
 	add    $0x78,%rsp
 	pop    %rbx
 	pop    %r12
@@ -290,79 +330,36 @@
 	pop    %r15
 	pop    %rbp
 	ret
-	mov    0x0(%rip),%r10d        # <probe_eight+0x52>
-			R_X86_64_PC32	lat_schema_tests+0x4
-	add    $0x4,%r10d
-	test   $0x2,%sil
-	jne    <probe_eight+0x160>
-	mov    %r15,0x20(%rsp)
-	mov    %rbx,0x28(%rsp)
-	mov    0x0(%rip),%rdx        # <probe_eight+0x71>
-			R_X86_64_PC32	lat_i_state+0xc
-	lea    0x0(%rip),%rax        # <probe_eight+0x78>
-			R_X86_64_PC32	__rseq_cs+0x7c
-	mov    %rax,%fs:0x8(%rdx)
-	mov    %fs:(%rdx),%ecx
-	imul   0x0(%rip),%rcx        # <probe_eight+0x88>
-			R_X86_64_PC32	lat_i_state+0x4
-	add    0x0(%rip),%rcx        # <probe_eight+0x8f>
-			R_X86_64_PC32	lat_i_state-0x4
-	mov    %fs:0x0,%edi
-			R_X86_64_TPOFF32	lat_i_thread+0x8
-	cmp    %edi,0x10(%rcx)
-	jne    <probe_eight+0x121>
-	mov    (%rcx),%rdi
-	and    $0xfffffffffffffff8,%rdi
-	lea    0x48(%rdi),%rsi
-	cmp    %rsi,0x8(%rcx)
-	jb     <probe_eight+0x121>
-	and    0x18(%rcx),%rdi
-	rdtsc
-	mov    %r10w,0x1000(%rcx,%rdi,1)
-	mov    %eax,0x1002(%rcx,%rdi,1)
-	mov    %dx,0x1006(%rcx,%rdi,1)
-	mov    %r14,0x1008(%rcx,%rdi,1)
-	mov    %r12,0x1010(%rcx,%rdi,1)
-	mov    %r13,0x1018(%rcx,%rdi,1)
-	mov    %r8,0x1020(%rcx,%rdi,1)
-	mov    %rbp,0x1028(%rcx,%rdi,1)
-	mov    %r9,0x1030(%rcx,%rdi,1)
-	mov    0x28(%rsp),%rax
-	mov    %rax,0x1038(%rcx,%rdi,1)
-	mov    0x20(%rsp),%rax
-	mov    %rax,0x1040(%rcx,%rdi,1)
-	mov    %rsi,(%rcx)
-	jmp    <probe_eight+0x3c>
+	mov    %ebp,%edi
+	mov    %r14,%rdx
+	mov    %rbx,0x18(%rsp)
+	mov    %r8,%rbx
+	mov    %r9,0x10(%rsp)
+	mov    %r10,0x8(%rsp)
+	call   <probe_eight+0x13d>
+			R_X86_64_PLT32	lat_i_watch-0x4
+	mov    0x8(%rsp),%r10
+	mov    0x10(%rsp),%r9
+	mov    %rbx,%r8
+	mov    0x18(%rsp),%rbx
+	test   %eax,%eax
+	jne    <probe_eight+0x53>
+	jmp    <probe_eight+0x112>
 	mov    %r14,0x30(%rsp)
 	mov    %r12,0x38(%rsp)
 	mov    %r13,0x40(%rsp)
-	mov    %r8,0x48(%rsp)
-	mov    %rbp,0x50(%rsp)
-	mov    %r9,0x58(%rsp)
-	mov    %rbx,0x60(%rsp)
+	mov    %rbx,0x48(%rsp)
+	mov    %r9,0x50(%rsp)
+	mov    %r10,0x58(%rsp)
+	mov    %r8,0x60(%rsp)
 	mov    %r15,0x68(%rsp)
 	lea    0x30(%rsp),%rdx
-	mov    %r10d,%edi
+	mov    %ebp,%edi
 	mov    $0x40,%esi
-	call   <probe_eight+0x15b>
+	call   <probe_eight+0x192>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
-	jmp    <probe_eight+0x3c>
-	mov    %r10d,%edi
-	mov    %r14,%rdx
-	mov    %rbp,0x10(%rsp)
-	mov    %r8,0x18(%rsp)
-	mov    %r9,%rbp
-	mov    %r10d,0xc(%rsp)
-	call   <probe_eight+0x17d>
-			R_X86_64_PLT32	lat_i_watch-0x4
-	mov    0xc(%rsp),%r10d
-	mov    %rbp,%r9
-	mov    0x18(%rsp),%r8
-	mov    0x10(%rsp),%rbp
-	test   %eax,%eax
-	jne    <probe_eight+0x60>
-	jmp    <probe_eight+0x3c>
-	nopl   0x0(%rax)
+	jmp    <probe_eight+0x112>
+	nopw   0x0(%rax,%rax,1)
 
 <probe_enabled>:
 	mov    0x0(%rip),%rax        # <probe_enabled+0x7>
@@ -374,18 +371,18 @@
 	ret
 
 <__rseq_failure>:
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052b3a>
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052b5a>
 	jmp    <__rseq_failure+0xc>
-			R_X86_64_PLT32	.text+0x9a
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052b46>
+			R_X86_64_PLT32	.text+0xa3
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052b66>
 	jmp    <__rseq_failure+0x18>
-			R_X86_64_PLT32	.text+0x16d
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052b52>
+			R_X86_64_PLT32	.text+0x168
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052b72>
 	jmp    <__rseq_failure+0x24>
-			R_X86_64_PLT32	.text+0x23b
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052b5e>
+			R_X86_64_PLT32	.text+0x232
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052b7e>
 	jmp    <__rseq_failure+0x30>
-			R_X86_64_PLT32	.text+0x33b
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052b6a>
+			R_X86_64_PLT32	.text+0x32e
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052b8a>
 	jmp    <probe_empty+0x2c>
-			R_X86_64_PLT32	.text+0x49d
+			R_X86_64_PLT32	.text+0x4b5

@@ -50,6 +50,7 @@
 			R_X86_64_PC32	lat_i_state+0x4
 	add    0x0(%rip),%rcx        # <probe_empty+0x53>
 			R_X86_64_PC32	lat_i_state-0x4
+	rdtsc
 	mov    %fs:0x0,%edi
 			R_X86_64_TPOFF32	lat_i_thread+0x8
 	cmp    %edi,0x10(%rcx)
@@ -60,7 +61,6 @@
 	cmp    %rsi,0x8(%rcx)
 	jb     <probe_empty+0x96>
 	and    0x18(%rcx),%rdi
-	rdtsc
 	mov    %bx,0x1000(%rcx,%rdi,1)
 	mov    %eax,0x1002(%rcx,%rdi,1)
 	mov    %dx,0x1006(%rcx,%rdi,1)
@@ -112,6 +112,7 @@
 			R_X86_64_PC32	lat_i_state+0x4
 	add    0x0(%rip),%rcx        # <probe_u32+0x5b>
 			R_X86_64_PC32	lat_i_state-0x4
+	rdtsc
 	mov    %fs:0x0,%edi
 			R_X86_64_TPOFF32	lat_i_thread+0x8
 	cmp    %edi,0x10(%rcx)
@@ -122,7 +123,6 @@
 	cmp    %rsi,0x8(%rcx)
 	jb     <probe_u32+0xa6>
 	and    0x18(%rcx),%rdi
-	rdtsc
 	mov    %bx,0x1000(%rcx,%rdi,1)
 	mov    %eax,0x1002(%rcx,%rdi,1)
 	mov    %dx,0x1006(%rcx,%rdi,1)
@@ -176,6 +176,7 @@
 			R_X86_64_PC32	lat_i_state+0x4
 	add    0x0(%rip),%rcx        # <probe_one+0x59>
 			R_X86_64_PC32	lat_i_state-0x4
+	rdtsc
 	mov    %fs:0x0,%edi
 			R_X86_64_TPOFF32	lat_i_thread+0x8
 	cmp    %edi,0x10(%rcx)
@@ -186,7 +187,6 @@
 	cmp    %rsi,0x8(%rcx)
 	jb     <probe_one+0xa4>
 	and    0x18(%rcx),%rdi
-	rdtsc
 	mov    %bp,0x1000(%rcx,%rdi,1)
 	mov    %eax,0x1002(%rcx,%rdi,1)
 	mov    %dx,0x1006(%rcx,%rdi,1)
@@ -249,6 +249,7 @@
 			R_X86_64_PC32	lat_i_state+0x4
 	add    0x0(%rip),%rcx        # <probe_four+0x71>
 			R_X86_64_PC32	lat_i_state-0x4
+	rdtsc
 	mov    %fs:0x0,%edi
 			R_X86_64_TPOFF32	lat_i_thread+0x8
 	cmp    %edi,0x10(%rcx)
@@ -259,7 +260,6 @@
 	cmp    %rsi,0x8(%rcx)
 	jb     <probe_four+0xd4>
 	and    0x18(%rcx),%rdi
-	rdtsc
 	mov    %bp,0x1000(%rcx,%rdi,1)
 	mov    %eax,0x1002(%rcx,%rdi,1)
 	mov    %dx,0x1006(%rcx,%rdi,1)
@@ -324,7 +324,7 @@
 	add    $0x4,%eax
 	mov    %eax,0xc(%rsp)
 	test   $0x2,%sil
-	jne    <probe_eight+0x16b>
+	jne    <probe_eight+0x167>
 	mov    %r15,0x20(%rsp)
 	mov    %rbx,0x28(%rsp)
 	mov    0xc(%rsp),%ebp
@@ -338,17 +338,17 @@
 			R_X86_64_PC32	lat_i_state+0x4
 	add    0x0(%rip),%rcx        # <probe_eight+0x9a>
 			R_X86_64_PC32	lat_i_state-0x4
+	rdtsc
 	mov    %fs:0x0,%edi
 			R_X86_64_TPOFF32	lat_i_thread+0x8
 	cmp    %edi,0x10(%rcx)
-	jne    <probe_eight+0x12b>
+	jne    <probe_eight+0x127>
 	mov    (%rcx),%rdi
 	and    $0xfffffffffffffff8,%rdi
 	lea    0x48(%rdi),%rsi
 	cmp    %rsi,0x8(%rcx)
-	jb     <probe_eight+0x12b>
+	jb     <probe_eight+0x127>
 	and    0x18(%rcx),%rdi
-	rdtsc
 	mov    %bp,0x1000(%rcx,%rdi,1)
 	mov    %eax,0x1002(%rcx,%rdi,1)
 	mov    %dx,0x1006(%rcx,%rdi,1)
@@ -375,7 +375,7 @@
 	lea    0x30(%rsp),%rdx
 	mov    0xc(%rsp),%edi
 	mov    $0x40,%esi
-	call   <probe_eight+0x166>
+	call   <probe_eight+0x162>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
 	jmp    <probe_eight+0x32>
 	mov    0xc(%rsp),%edi
@@ -383,7 +383,7 @@
 	mov    %r10,0x10(%rsp)
 	mov    %r8,0x18(%rsp)
 	mov    %r9,%rbp
-	call   <probe_eight+0x184>
+	call   <probe_eight+0x180>
 			R_X86_64_PLT32	lat_i_watch-0x4
 	mov    %rbp,%r9
 	mov    0x18(%rsp),%r8
@@ -391,7 +391,7 @@
 	test   %eax,%eax
 	jne    <probe_eight+0x67>
 	jmp    <probe_eight+0x32>
-	xchg   %ax,%ax
+	nopw   0x0(%rax,%rax,1)
 
 <probe_enabled>:
 	mov    0x0(%rip),%rax        # <probe_enabled+0x7>
@@ -417,4 +417,4 @@
 			R_X86_64_PLT32	.text+0x3a0
 	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052afa>
 	jmp    <lat_forget_tests+0xc>
-			R_X86_64_PLT32	.text+0x517
+			R_X86_64_PLT32	.text+0x513

@@ -23,6 +23,7 @@
 			R_X86_64_PC32	lat_i_state+0x4
 	add    0x0(%rip),%rcx        # <probe_empty+0x5c>
 			R_X86_64_PC32	lat_i_state-0x4
+	rdtsc
 	mov    %fs:0x0,%edi
 			R_X86_64_TPOFF32	lat_i_thread+0x8
 	cmp    %edi,0x10(%rcx)
@@ -33,7 +34,6 @@
 	cmp    %rsi,0x8(%rcx)
 	jb     <probe_empty+0xa8>
 	and    0x18(%rcx),%rdi
-	rdtsc
 	mov    %bx,0x1000(%rcx,%rdi,1)
 	mov    %eax,0x1002(%rcx,%rdi,1)
 	mov    %dx,0x1006(%rcx,%rdi,1)
@@ -79,7 +79,7 @@
 			R_X86_64_PC32	lat_schema_tests+0x4
 	lea    0xb(%rax),%ebp
 	test   $0x2,%sil
-	jne    <probe_u32+0xd8>
+	jne    <probe_u32+0xe0>
 	mov    0x0(%rip),%rdx        # <probe_u32+0x45>
 			R_X86_64_PC32	lat_i_state+0xc
 	lea    0x0(%rip),%rax        # <probe_u32+0x4c>
@@ -90,6 +90,7 @@
 			R_X86_64_PC32	lat_i_state+0x4
 	add    0x0(%rip),%rcx        # <probe_u32+0x63>
 			R_X86_64_PC32	lat_i_state-0x4
+	rdtsc
 	mov    %fs:0x0,%edi
 			R_X86_64_TPOFF32	lat_i_thread+0x8
 	cmp    %edi,0x10(%rcx)
@@ -100,7 +101,6 @@
 	cmp    %rsi,0x8(%rcx)
 	jb     <probe_u32+0xb8>
 	and    0x18(%rcx),%rdi
-	rdtsc
 	mov    %bp,0x1000(%rcx,%rdi,1)
 	mov    %eax,0x1002(%rcx,%rdi,1)
 	mov    %dx,0x1006(%rcx,%rdi,1)
@@ -112,25 +112,27 @@
 	ret
 	ret
 	nopl   0x0(%rax)
+	mov    %rbx,%rdi
+	mov    $0x4,%esi
+	mov    %rdi,0x8(%rsp)
 	lea    0x8(%rsp),%rdx
 	mov    %ebp,%edi
-	mov    $0x4,%esi
-	mov    %rbx,0x8(%rsp)
-	call   <probe_u32+0xce>
+	call   <probe_u32+0xd1>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
 	add    $0x18,%rsp
 	pop    %rbx
 	pop    %rbp
 	ret
-	nopl   (%rax)
+	nopl   0x0(%rax,%rax,1)
 	mov    %rbx,%rdx
 	mov    %ebp,%edi
-	call   <probe_u32+0xe2>
+	call   <probe_u32+0xea>
 			R_X86_64_PLT32	lat_i_watch-0x4
 	test   %eax,%eax
 	jne    <probe_u32+0x3e>
 	jmp    <probe_u32+0xa9>
-	nopl   0x0(%rax)
+	data16 cs nopw 0x0(%rax,%rax,1)
+	nop
 
 <probe_one>:
 	test   $0xb,%eax
@@ -160,6 +162,7 @@
 			R_X86_64_PC32	lat_i_state+0x4
 	add    0x0(%rip),%rcx        # <probe_one+0x64>
 			R_X86_64_PC32	lat_i_state-0x4
+	rdtsc
 	mov    %fs:0x0,%edi
 			R_X86_64_TPOFF32	lat_i_thread+0x8
 	cmp    %edi,0x10(%rcx)
@@ -170,7 +173,6 @@
 	cmp    %rsi,0x8(%rcx)
 	jb     <probe_one+0xc0>
 	and    0x18(%rcx),%rdi
-	rdtsc
 	mov    %bp,0x1000(%rcx,%rdi,1)
 	mov    %eax,0x1002(%rcx,%rdi,1)
 	mov    %dx,0x1006(%rcx,%rdi,1)
@@ -183,17 +185,17 @@
 	nopl   0x0(%rax)
 	ret
 	nopl   0x0(%rax)
+	mov    %rbx,%rdi
+	mov    $0x8,%esi
+	mov    %rdi,0x8(%rsp)
 	lea    0x8(%rsp),%rdx
 	mov    %ebp,%edi
-	mov    $0x8,%esi
-	mov    %rbx,0x8(%rsp)
-	call   <probe_one+0xd6>
+	call   <probe_one+0xd9>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
 	add    $0x18,%rsp
 	pop    %rbx
 	pop    %rbp
 	ret
-	nopl   (%rax)
 	mov    %rdi,%rdx
 	mov    %ebp,%edi
 	call   <probe_one+0xea>
@@ -227,7 +229,7 @@
 	mov    %rcx,%rbx
 	lea    0x3(%rax),%r14d
 	test   $0x2,%sil
-	jne    <probe_four+0x110>
+	jne    <probe_four+0x120>
 	mov    0x0(%rip),%rdx        # <probe_four+0x56>
 			R_X86_64_PC32	lat_i_state+0xc
 	lea    0x0(%rip),%rax        # <probe_four+0x5d>
@@ -238,6 +240,7 @@
 			R_X86_64_PC32	lat_i_state+0x4
 	add    0x0(%rip),%rcx        # <probe_four+0x74>
 			R_X86_64_PC32	lat_i_state-0x4
+	rdtsc
 	mov    %fs:0x0,%edi
 			R_X86_64_TPOFF32	lat_i_thread+0x8
 	cmp    %edi,0x10(%rcx)
@@ -248,7 +251,6 @@
 	cmp    %rsi,0x8(%rcx)
 	jb     <probe_four+0xe0>
 	and    0x18(%rcx),%rdi
-	rdtsc
 	mov    %r14w,0x1000(%rcx,%rdi,1)
 	mov    %eax,0x1002(%rcx,%rdi,1)
 	mov    %dx,0x1006(%rcx,%rdi,1)
@@ -264,14 +266,18 @@
 	pop    %r13
 	pop    %r14
 	ret
-	mov    %rsp,%rdx
+	mov    %r13,%rax
+	mov    %r12,%rsi
+	mov    %rbp,%rcx
+	mov    %rbx,%rdx
+	mov    %rsi,0x8(%rsp)
 	mov    %r14d,%edi
 	mov    $0x20,%esi
-	mov    %r13,(%rsp)
-	mov    %r12,0x8(%rsp)
-	mov    %rbp,0x10(%rsp)
-	mov    %rbx,0x18(%rsp)
-	call   <probe_four+0x103>
+	mov    %rdx,0x18(%rsp)
+	mov    %rsp,%rdx
+	mov    %rax,(%rsp)
+	mov    %rcx,0x10(%rsp)
+	call   <probe_four+0x10f>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
 	add    $0x20,%rsp
 	pop    %rbx
@@ -280,9 +286,10 @@
 	pop    %r13
 	pop    %r14
 	ret
+	nopl   0x0(%rax)
 	mov    %rdi,%rdx
 	mov    %r14d,%edi
-	call   <probe_four+0x11b>
+	call   <probe_four+0x12b>
 			R_X86_64_PLT32	lat_i_watch-0x4
 	test   %eax,%eax
 	jne    <probe_four+0x4f>
@@ -335,6 +342,7 @@
 			R_X86_64_PC32	lat_i_state+0x4
 	add    0x0(%rip),%rcx        # <probe_eight+0xab>
 			R_X86_64_PC32	lat_i_state-0x4
+	rdtsc
 	mov    %fs:0x0,%edi
 			R_X86_64_TPOFF32	lat_i_thread+0x8
 	cmp    %edi,0x10(%rcx)
@@ -345,7 +353,6 @@
 	cmp    %rsi,0x8(%rcx)
 	jb     <probe_eight+0x148>
 	and    0x18(%rcx),%rdi
-	rdtsc
 	mov    %bx,0x1000(%rcx,%rdi,1)
 	mov    %eax,0x1002(%rcx,%rdi,1)
 	mov    %dx,0x1006(%rcx,%rdi,1)
@@ -440,18 +447,18 @@
 			R_X86_64_PLT32	lat_i_forget_sites-0x4
 
 <__rseq_failure>:
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a8a>
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a6a>
 	jmp    <__rseq_failure+0xc>
 			R_X86_64_PC32	.text+0xa4
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a96>
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a76>
 	jmp    <__rseq_failure+0x18>
 			R_X86_64_PC32	.text+0x194
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052aa2>
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a82>
 	jmp    <__rseq_failure+0x24>
-			R_X86_64_PC32	.text+0x28c
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052aae>
+			R_X86_64_PC32	.text+0x29c
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a8e>
 	jmp    <__rseq_failure+0x30>
-			R_X86_64_PC32	.text+0x3ac
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052aba>
+			R_X86_64_PC32	.text+0x3bc
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a9a>
 	jmp    <lat_zeros_tests+0x24>
-			R_X86_64_PC32	.text+0x544
+			R_X86_64_PC32	.text+0x564

@@ -25,11 +25,11 @@
 	mov    (%rcx),%rdi
 	and    $0xfffffffffffffff8,%rdi
 	lea    0x8(%rdi),%rbx
+	rdtsc
 	cmp    %rsi,%rbx
 	ja     <probe_empty+0x74>
 	add    %fs:0x0,%rdi
 			R_X86_64_TPOFF32	lat_i_thread+0x10
-	rdtsc
 	mov    %bp,(%rdi)
 	mov    %eax,0x2(%rdi)
 	mov    %dx,0x6(%rdi)
@@ -77,20 +77,20 @@
 			R_X86_64_TPOFF32	lat_i_thread
 	mov    0x8(%rcx),%r8
 	movq   $0x1,0x8(%rcx)
-	mov    (%rcx),%rbx
-	and    $0xfffffffffffffff8,%rbx
-	lea    0x14(%rbx),%rbp
-	cmp    %r8,%rbp
-	ja     <probe_u32+0x91>
-	mov    %fs:0x0,%rsi
-			R_X86_64_TPOFF32	lat_i_thread+0x10
-	lea    (%rsi,%rbx,1),%rdi
+	mov    (%rcx),%rdi
+	and    $0xfffffffffffffff8,%rdi
+	lea    0x14(%rdi),%rbx
 	rdtsc
-	mov    %r15w,(%rdi)
-	mov    %eax,0x2(%rdi)
-	mov    %dx,0x6(%rdi)
-	mov    %r14,0x8(%rsi,%rbx,1)
-	mov    %rbp,(%rcx)
+	cmp    %r8,%rbx
+	ja     <probe_u32+0x91>
+	mov    %fs:0x0,%rbp
+			R_X86_64_TPOFF32	lat_i_thread+0x10
+	lea    (%rdi,%rbp,1),%rsi
+	mov    %r15w,(%rsi)
+	mov    %eax,0x2(%rsi)
+	mov    %dx,0x6(%rsi)
+	mov    %r14,0x8(%rbp,%rdi,1)
+	mov    %rbx,(%rcx)
 	mov    %r8,0x8(%rcx)
 	add    $0x8,%rsp
 	pop    %rbx
@@ -136,20 +136,20 @@
 			R_X86_64_TPOFF32	lat_i_thread
 	mov    0x8(%rcx),%r8
 	movq   $0x1,0x8(%rcx)
-	mov    (%rcx),%rbx
-	and    $0xfffffffffffffff8,%rbx
-	lea    0x10(%rbx),%rbp
-	cmp    %r8,%rbp
-	ja     <probe_one+0x91>
-	mov    %fs:0x0,%rsi
-			R_X86_64_TPOFF32	lat_i_thread+0x10
-	lea    (%rsi,%rbx,1),%rdi
+	mov    (%rcx),%rdi
+	and    $0xfffffffffffffff8,%rdi
+	lea    0x10(%rdi),%rbx
 	rdtsc
-	mov    %r15w,(%rdi)
-	mov    %eax,0x2(%rdi)
-	mov    %dx,0x6(%rdi)
-	mov    %r14,0x8(%rsi,%rbx,1)
-	mov    %rbp,(%rcx)
+	cmp    %r8,%rbx
+	ja     <probe_one+0x91>
+	mov    %fs:0x0,%rbp
+			R_X86_64_TPOFF32	lat_i_thread+0x10
+	lea    (%rdi,%rbp,1),%rsi
+	mov    %r15w,(%rsi)
+	mov    %eax,0x2(%rsi)
+	mov    %dx,0x6(%rsi)
+	mov    %r14,0x8(%rbp,%rdi,1)
+	mov    %rbx,(%rcx)
 	mov    %r8,0x8(%rcx)
 	add    $0x8,%rsp
 	pop    %rbx
@@ -187,36 +187,36 @@
 			R_X86_64_PC32	lat_schema_tests-0x4
 	movzbl 0x3(%rax),%esi
 	test   %esi,%esi
-	je     <probe_four+0x93>
+	je     <probe_four+0x91>
 	mov    %rdx,%r15
 	mov    %rdi,%r13
 	mov    0x0(%rip),%r14d        # <probe_four+0x2d>
 			R_X86_64_PC32	lat_schema_tests+0x4
 	add    $0x3,%r14d
 	test   $0x2,%sil
-	jne    <probe_four+0xa2>
-	mov    %fs:0x0,%rbp
+	jne    <probe_four+0xa0>
+	mov    %fs:0x0,%rbx
 			R_X86_64_TPOFF32	lat_i_thread
-	mov    0x8(%rbp),%r8
-	movq   $0x1,0x8(%rbp)
-	mov    0x0(%rbp),%rbx
-	and    $0xfffffffffffffff8,%rbx
-	lea    0x28(%rbx),%r9
-	cmp    %r8,%r9
-	ja     <probe_four+0xb9>
-	mov    %fs:0x0,%rsi
-			R_X86_64_TPOFF32	lat_i_thread+0x10
-	lea    (%rsi,%rbx,1),%rdi
+	mov    0x8(%rbx),%r8
+	movq   $0x1,0x8(%rbx)
+	mov    (%rbx),%rdi
+	and    $0xfffffffffffffff8,%rdi
+	lea    0x28(%rdi),%r9
 	rdtsc
-	mov    %r14w,(%rdi)
-	mov    %eax,0x2(%rdi)
-	mov    %dx,0x6(%rdi)
-	mov    %r13,0x8(%rsi,%rbx,1)
-	mov    %r12,0x10(%rsi,%rbx,1)
-	mov    %r15,0x18(%rsi,%rbx,1)
-	mov    %rcx,0x20(%rsi,%rbx,1)
-	mov    %r9,0x0(%rbp)
-	mov    %r8,0x8(%rbp)
+	cmp    %r8,%r9
+	ja     <probe_four+0xb7>
+	mov    %fs:0x0,%rbp
+			R_X86_64_TPOFF32	lat_i_thread+0x10
+	lea    (%rdi,%rbp,1),%rsi
+	mov    %r14w,(%rsi)
+	mov    %eax,0x2(%rsi)
+	mov    %dx,0x6(%rsi)
+	mov    %r13,0x8(%rbp,%rdi,1)
+	mov    %r12,0x10(%rbp,%rdi,1)
+	mov    %r15,0x18(%rbp,%rdi,1)
+	mov    %rcx,0x20(%rbp,%rdi,1)
+	mov    %r9,(%rbx)
+	mov    %r8,0x8(%rbx)
 	add    $0x28,%rsp
 	pop    %rbx
 	pop    %r12
@@ -228,13 +228,13 @@
 	mov    %r14d,%edi
 	mov    %r13,%rdx
 	mov    %rcx,%rbx
-	call   <probe_four+0xb0>
+	call   <probe_four+0xae>
 			R_X86_64_PLT32	lat_i_watch-0x4
 	mov    %rbx,%rcx
 	test   %eax,%eax
 	jne    <probe_four+0x37>
-	jmp    <probe_four+0x93>
-	mov    %r8,0x8(%rbp)
+	jmp    <probe_four+0x91>
+	mov    %r8,0x8(%rbx)
 	mov    %r13,(%rsp)
 	mov    %r12,0x8(%rsp)
 	mov    %r15,0x10(%rsp)
@@ -242,11 +242,9 @@
 	mov    %rsp,%rdx
 	mov    %r14d,%edi
 	mov    $0x20,%esi
-	call   <probe_four+0xe0>
+	call   <probe_four+0xde>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
-	jmp    <probe_four+0x93>
-	cs nopw 0x0(%rax,%rax,1)
-	nopl   0x0(%rax)
+	jmp    <probe_four+0x91>
 
 <probe_eight>:
 	push   %rbp
@@ -280,29 +278,29 @@
 			R_X86_64_TPOFF32	lat_i_thread
 	mov    0x8(%rcx),%r8
 	movq   $0x1,0x8(%rcx)
-	mov    (%rcx),%rbx
-	and    $0xfffffffffffffff8,%rbx
-	lea    0x48(%rbx),%rbp
-	cmp    %r8,%rbp
-	ja     <probe_eight+0x117>
-	mov    %fs:0x0,%rsi
-			R_X86_64_TPOFF32	lat_i_thread+0x10
-	lea    (%rsi,%rbx,1),%rdi
+	mov    (%rcx),%rdi
+	and    $0xfffffffffffffff8,%rdi
+	lea    0x48(%rdi),%rbx
 	rdtsc
-	mov    %r14w,(%rdi)
-	mov    %eax,0x2(%rdi)
-	mov    %dx,0x6(%rdi)
-	mov    %r13,0x8(%rsi,%rbx,1)
-	mov    %r12,0x10(%rsi,%rbx,1)
-	mov    %r15,0x18(%rsi,%rbx,1)
-	mov    %r9,0x20(%rsi,%rbx,1)
-	mov    %r10,0x28(%rsi,%rbx,1)
-	mov    %r11,0x30(%rsi,%rbx,1)
+	cmp    %r8,%rbx
+	ja     <probe_eight+0x117>
+	mov    %fs:0x0,%rbp
+			R_X86_64_TPOFF32	lat_i_thread+0x10
+	lea    (%rdi,%rbp,1),%rsi
+	mov    %r14w,(%rsi)
+	mov    %eax,0x2(%rsi)
+	mov    %dx,0x6(%rsi)
+	mov    %r13,0x8(%rbp,%rdi,1)
+	mov    %r12,0x10(%rbp,%rdi,1)
+	mov    %r15,0x18(%rbp,%rdi,1)
+	mov    %r9,0x20(%rbp,%rdi,1)
+	mov    %r10,0x28(%rbp,%rdi,1)
+	mov    %r11,0x30(%rbp,%rdi,1)
 	mov    (%rsp),%rax
-	mov    %rax,0x38(%rsi,%rbx,1)
+	mov    %rax,0x38(%rbp,%rdi,1)
 	mov    0x8(%rsp),%rax
-	mov    %rax,0x40(%rsi,%rbx,1)
-	mov    %rbp,(%rcx)
+	mov    %rax,0x40(%rbp,%rdi,1)
+	mov    %rbx,(%rcx)
 	mov    %r8,0x8(%rcx)
 	add    $0x68,%rsp
 	pop    %rbx
@@ -313,15 +311,15 @@
 	pop    %rbp
 	ret
 	mov    %r14d,%edi
-	mov    %r10,0x10(%rsp)
 	mov    %r13,%rdx
+	mov    %r10,0x10(%rsp)
 	mov    %r11,0x18(%rsp)
 	mov    %r9,%rbx
 	call   <probe_eight+0x100>
 			R_X86_64_PLT32	lat_i_watch-0x4
 	mov    %rbx,%r9
-	mov    0x10(%rsp),%r10
 	mov    0x18(%rsp),%r11
+	mov    0x10(%rsp),%r10
 	test   %eax,%eax
 	jne    <probe_eight+0x5e>
 	jmp    <probe_eight+0xd9>

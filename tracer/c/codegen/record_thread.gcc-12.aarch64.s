@@ -26,13 +26,13 @@
 	ldr	x1, [x3]
 	and	x1, x1, #0xfffffffffffffff8
 	add	x6, x1, #0x8
+	mrs	x4, cntvct_el0
 	cmp	x5, x6
 	b.cc	<probe_empty+0xa0>  // b.lo, b.ul, b.last
-	mrs	x4, cntvct_el0
-	ldr	x7, [x0, #16]
+	ldr	x0, [x0, #16]
 	mov	w19, w19
-	orr	x0, x19, x4, lsl #16
-	str	x0, [x7, x1]
+	orr	x4, x19, x4, lsl #16
+	str	x4, [x0, x1]
 	stlr	x6, [x3]
 	str	x5, [x2]
 	ldr	x19, [sp, #16]
@@ -79,22 +79,22 @@
 			R_AARCH64_TLSLE_ADD_TPREL_LO12_NC	lat_i_thread
 	ldr	x3, [x1]
 	add	x2, x3, #0x8
-	ldr	x4, [x2]
+	ldr	x5, [x2]
 	mov	x0, #0x1                   	// #1
 	str	x0, [x2]
 	ldr	x0, [x3]
 	and	x0, x0, #0xfffffffffffffff8
-	add	x5, x0, #0x14
-	cmp	x4, x5
+	add	x6, x0, #0x14
+	mrs	x4, cntvct_el0
+	cmp	x5, x6
 	b.cc	<probe_u32+0xac>  // b.lo, b.ul, b.last
-	ldr	x6, [x1, #16]
-	add	x7, x0, x6
-	mrs	x1, cntvct_el0
-	orr	x1, x20, x1, lsl #16
-	str	x1, [x0, x6]
+	ldr	x1, [x1, #16]
+	orr	x4, x20, x4, lsl #16
+	add	x7, x0, x1
+	str	x4, [x0, x1]
 	str	x19, [x7, #8]
-	stlr	x5, [x3]
-	str	x4, [x2]
+	stlr	x6, [x3]
+	str	x5, [x2]
 	ldp	x19, x20, [sp, #16]
 	ldp	x29, x30, [sp], #48
 	ret
@@ -105,10 +105,10 @@
 			R_AARCH64_CALL26	lat_i_watch
 	cbnz	w0, <probe_u32+0x34>
 	b	<probe_u32+0x88>
-	str	x4, [x2]
+	str	x5, [x2]
+	mov	w1, #0x4                   	// #4
 	mov	w0, w20
 	add	x2, sp, #0x28
-	mov	w1, #0x4                   	// #4
 	str	x19, [sp, #40]
 	bl	<lat_i_emit_words>
 			R_AARCH64_CALL26	lat_i_emit_words
@@ -140,22 +140,22 @@
 			R_AARCH64_TLSLE_ADD_TPREL_LO12_NC	lat_i_thread
 	ldr	x2, [x3]
 	add	x0, x2, #0x8
-	ldr	x4, [x0]
+	ldr	x5, [x0]
 	mov	x1, #0x1                   	// #1
 	str	x1, [x0]
 	ldr	x1, [x2]
 	and	x1, x1, #0xfffffffffffffff8
-	add	x5, x1, #0x10
-	cmp	x4, x5
+	add	x6, x1, #0x10
+	mrs	x4, cntvct_el0
+	cmp	x5, x6
 	b.cc	<probe_one+0xa8>  // b.lo, b.ul, b.last
-	ldr	x6, [x3, #16]
-	add	x7, x1, x6
-	mrs	x3, cntvct_el0
-	orr	x3, x19, x3, lsl #16
-	str	x3, [x1, x6]
+	ldr	x3, [x3, #16]
+	orr	x4, x19, x4, lsl #16
+	add	x7, x1, x3
+	str	x4, [x1, x3]
 	str	x20, [x7, #8]
-	stlr	x5, [x2]
-	str	x4, [x0]
+	stlr	x6, [x2]
+	str	x5, [x0]
 	ldp	x19, x20, [sp, #16]
 	ldp	x29, x30, [sp], #48
 	ret
@@ -165,10 +165,10 @@
 			R_AARCH64_CALL26	lat_i_watch
 	cbnz	w0, <probe_one+0x34>
 	b	<probe_one+0x88>
-	str	x4, [x0]
+	str	x5, [x0]
+	mov	w1, #0x8                   	// #8
 	mov	w0, w19
 	add	x2, sp, #0x28
-	mov	w1, #0x8                   	// #8
 	str	x20, [sp, #40]
 	bl	<lat_i_emit_words>
 			R_AARCH64_CALL26	lat_i_emit_words
@@ -209,12 +209,12 @@
 	ldr	x4, [x2]
 	and	x4, x4, #0xfffffffffffffff8
 	add	x7, x4, #0x28
+	mrs	x0, cntvct_el0
 	cmp	x6, x7
 	b.cc	<probe_four+0xd0>  // b.lo, b.ul, b.last
 	ldr	x5, [x5, #16]
+	orr	x3, x19, x0, lsl #16
 	add	x0, x4, x5
-	mrs	x3, cntvct_el0
-	orr	x3, x19, x3, lsl #16
 	str	x3, [x4, x5]
 	stp	x20, x23, [x0, #8]
 	stp	x22, x21, [x0, #24]
@@ -234,9 +234,9 @@
 	cbnz	w0, <probe_four+0x48>
 	b	<probe_four+0xa0>
 	str	x6, [x1]
+	mov	w1, #0x20                  	// #32
 	mov	w0, w19
 	add	x2, sp, #0x40
-	mov	w1, #0x20                  	// #32
 	stp	x20, x23, [sp, #64]
 	stp	x22, x21, [sp, #80]
 	bl	<lat_i_emit_words>
@@ -268,30 +268,30 @@
 	ldr	w19, [x2, #8]
 	add	w19, w19, #0x4
 	tbnz	w1, #1, <probe_eight+0xd0>
-	mrs	x1, tpidr_el0
-	add	x1, x1, #0x0, lsl #12
+	mrs	x0, tpidr_el0
+	add	x0, x0, #0x0, lsl #12
 			R_AARCH64_TLSLE_ADD_TPREL_HI12	lat_i_thread
-	add	x1, x1, #0x0
+	add	x0, x0, #0x0
 			R_AARCH64_TLSLE_ADD_TPREL_LO12_NC	lat_i_thread
-	ldr	x3, [x1]
+	ldr	x3, [x0]
 	add	x2, x3, #0x8
 	ldr	x5, [x2]
-	mov	x0, #0x1                   	// #1
-	str	x0, [x2]
-	ldr	x0, [x3]
-	and	x0, x0, #0xfffffffffffffff8
-	add	x6, x0, #0x48
+	mov	x1, #0x1                   	// #1
+	str	x1, [x2]
+	ldr	x1, [x3]
+	and	x1, x1, #0xfffffffffffffff8
+	add	x6, x1, #0x48
+	mrs	x4, cntvct_el0
 	cmp	x5, x6
 	b.cc	<probe_eight+0xe4>  // b.lo, b.ul, b.last
-	ldr	x7, [x1, #16]
-	add	x1, x0, x7
-	mrs	x4, cntvct_el0
+	ldr	x7, [x0, #16]
 	orr	x4, x19, x4, lsl #16
-	str	x4, [x0, x7]
-	stp	x20, x24, [x1, #8]
-	stp	x25, x26, [x1, #24]
-	stp	x23, x22, [x1, #40]
-	stp	x21, x27, [x1, #56]
+	add	x0, x1, x7
+	str	x4, [x1, x7]
+	stp	x20, x24, [x0, #8]
+	stp	x25, x26, [x0, #24]
+	stp	x23, x22, [x0, #40]
+	stp	x21, x27, [x0, #56]
 	stlr	x6, [x3]
 	str	x5, [x2]
 	ldp	x19, x20, [sp, #16]

@@ -10,23 +10,23 @@
 			R_X86_64_PC32	lat_schema_tests+0x4
 	test   $0x2,%sil
 	jne    <probe_empty+0x78>
-	mov    %fs:0x0,%rcx
+	mov    %fs:0x0,%rsi
 			R_X86_64_TPOFF32	lat_i_thread
-	mov    0x8(%rcx),%rsi
-	movq   $0x1,0x8(%rcx)
-	mov    (%rcx),%rdi
-	and    $0xfffffffffffffff8,%rdi
-	lea    0x8(%rdi),%r8
-	cmp    %r8,%rsi
-	jb     <probe_empty+0x90>
-	add    %fs:0x0,%rdi
-			R_X86_64_TPOFF32	lat_i_thread+0x10
+	mov    0x8(%rsi),%rdi
+	movq   $0x1,0x8(%rsi)
+	mov    (%rsi),%rcx
+	and    $0xfffffffffffffff8,%rcx
+	lea    0x8(%rcx),%r8
 	rdtsc
-	mov    %bx,(%rdi)
-	mov    %eax,0x2(%rdi)
-	mov    %dx,0x6(%rdi)
-	mov    %r8,(%rcx)
-	mov    %rsi,0x8(%rcx)
+	cmp    %r8,%rdi
+	jb     <probe_empty+0x90>
+	add    %fs:0x0,%rcx
+			R_X86_64_TPOFF32	lat_i_thread+0x10
+	mov    %bx,(%rcx)
+	mov    %eax,0x2(%rcx)
+	mov    %dx,0x6(%rcx)
+	mov    %r8,(%rsi)
+	mov    %rdi,0x8(%rsi)
 	add    $0x10,%rsp
 	pop    %rbx
 	ret
@@ -41,7 +41,7 @@
 	jne    <probe_empty+0x1f>
 	jmp    <probe_empty+0x60>
 	nopw   0x0(%rax,%rax,1)
-	mov    %rsi,0x8(%rcx)
+	mov    %rdi,0x8(%rsi)
 	lea    0x8(%rsp),%rdx
 	xor    %esi,%esi
 	mov    %ebx,%edi
@@ -66,24 +66,24 @@
 	lea    0xb(%rax),%ebp
 	test   $0x2,%sil
 	jne    <probe_u32+0x80>
-	mov    %fs:0x0,%rcx
+	mov    %fs:0x0,%rsi
 			R_X86_64_TPOFF32	lat_i_thread
-	mov    0x8(%rcx),%rsi
-	movq   $0x1,0x8(%rcx)
-	mov    (%rcx),%rdi
-	and    $0xfffffffffffffff8,%rdi
-	lea    0x14(%rdi),%r8
-	cmp    %r8,%rsi
-	jb     <probe_u32+0x90>
-	add    %fs:0x0,%rdi
-			R_X86_64_TPOFF32	lat_i_thread+0x10
+	mov    0x8(%rsi),%rdi
+	movq   $0x1,0x8(%rsi)
+	mov    (%rsi),%rcx
+	and    $0xfffffffffffffff8,%rcx
+	lea    0x14(%rcx),%r8
 	rdtsc
-	mov    %bp,(%rdi)
-	mov    %eax,0x2(%rdi)
-	mov    %dx,0x6(%rdi)
-	mov    %rbx,0x8(%rdi)
-	mov    %r8,(%rcx)
-	mov    %rsi,0x8(%rcx)
+	cmp    %r8,%rdi
+	jb     <probe_u32+0x90>
+	add    %fs:0x0,%rcx
+			R_X86_64_TPOFF32	lat_i_thread+0x10
+	mov    %bp,(%rcx)
+	mov    %eax,0x2(%rcx)
+	mov    %dx,0x6(%rcx)
+	mov    %rbx,0x8(%rcx)
+	mov    %r8,(%rsi)
+	mov    %rdi,0x8(%rsi)
 	add    $0x18,%rsp
 	pop    %rbx
 	pop    %rbp
@@ -98,15 +98,16 @@
 	test   %eax,%eax
 	jne    <probe_u32+0x26>
 	jmp    <probe_u32+0x6b>
-	mov    %rsi,0x8(%rcx)
-	lea    0x8(%rsp),%rdx
+	mov    %rdi,0x8(%rsi)
+	mov    %rbx,%rdi
 	mov    $0x4,%esi
+	mov    %rdi,0x8(%rsp)
+	lea    0x8(%rsp),%rdx
 	mov    %ebp,%edi
-	mov    %rbx,0x8(%rsp)
-	call   <probe_u32+0xaa>
+	call   <probe_u32+0xad>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
 	jmp    <probe_u32+0x6b>
-	nopl   0x0(%rax)
+	nop
 
 <probe_one>:
 	mov    0x0(%rip),%rax        # <probe_one+0x7>
@@ -123,24 +124,24 @@
 	lea    0x1(%rax),%ebp
 	test   $0x2,%sil
 	jne    <probe_one+0x80>
-	mov    %fs:0x0,%rcx
+	mov    %fs:0x0,%rsi
 			R_X86_64_TPOFF32	lat_i_thread
-	mov    0x8(%rcx),%rsi
-	movq   $0x1,0x8(%rcx)
-	mov    (%rcx),%rdi
-	and    $0xfffffffffffffff8,%rdi
-	lea    0x10(%rdi),%r8
-	cmp    %r8,%rsi
-	jb     <probe_one+0x90>
-	add    %fs:0x0,%rdi
-			R_X86_64_TPOFF32	lat_i_thread+0x10
+	mov    0x8(%rsi),%rdi
+	movq   $0x1,0x8(%rsi)
+	mov    (%rsi),%rcx
+	and    $0xfffffffffffffff8,%rcx
+	lea    0x10(%rcx),%r8
 	rdtsc
-	mov    %bp,(%rdi)
-	mov    %eax,0x2(%rdi)
-	mov    %dx,0x6(%rdi)
-	mov    %rbx,0x8(%rdi)
-	mov    %r8,(%rcx)
-	mov    %rsi,0x8(%rcx)
+	cmp    %r8,%rdi
+	jb     <probe_one+0x90>
+	add    %fs:0x0,%rcx
+			R_X86_64_TPOFF32	lat_i_thread+0x10
+	mov    %bp,(%rcx)
+	mov    %eax,0x2(%rcx)
+	mov    %dx,0x6(%rcx)
+	mov    %rbx,0x8(%rcx)
+	mov    %r8,(%rsi)
+	mov    %rdi,0x8(%rsi)
 	add    $0x18,%rsp
 	pop    %rbx
 	pop    %rbp
@@ -155,9 +156,9 @@
 	test   %eax,%eax
 	jne    <probe_one+0x27>
 	jmp    <probe_one+0x6c>
-	mov    %rsi,0x8(%rcx)
-	lea    0x8(%rsp),%rdx
+	mov    %rdi,0x8(%rsi)
 	mov    $0x8,%esi
+	lea    0x8(%rsp),%rdx
 	mov    %ebp,%edi
 	mov    %rbx,0x8(%rsp)
 	call   <probe_one+0xaa>
@@ -186,27 +187,27 @@
 	lea    0x3(%rax),%r14d
 	test   $0x2,%sil
 	jne    <probe_four+0xa0>
-	mov    %fs:0x0,%rcx
+	mov    %fs:0x0,%rsi
 			R_X86_64_TPOFF32	lat_i_thread
-	mov    0x8(%rcx),%rsi
-	movq   $0x1,0x8(%rcx)
-	mov    (%rcx),%rdi
-	and    $0xfffffffffffffff8,%rdi
-	lea    0x28(%rdi),%r8
-	cmp    %r8,%rsi
-	jb     <probe_four+0xb8>
-	add    %fs:0x0,%rdi
-			R_X86_64_TPOFF32	lat_i_thread+0x10
+	mov    0x8(%rsi),%rdi
+	movq   $0x1,0x8(%rsi)
+	mov    (%rsi),%rcx
+	and    $0xfffffffffffffff8,%rcx
+	lea    0x28(%rcx),%r8
 	rdtsc
-	mov    %r14w,(%rdi)
-	mov    %eax,0x2(%rdi)
-	mov    %dx,0x6(%rdi)
-	mov    %rbx,0x8(%rdi)
-	mov    %r12,0x10(%rdi)
-	mov    %rbp,0x18(%rdi)
-	mov    %r13,0x20(%rdi)
-	mov    %r8,(%rcx)
-	mov    %rsi,0x8(%rcx)
+	cmp    %r8,%rdi
+	jb     <probe_four+0xb8>
+	add    %fs:0x0,%rcx
+			R_X86_64_TPOFF32	lat_i_thread+0x10
+	mov    %r14w,(%rcx)
+	mov    %eax,0x2(%rcx)
+	mov    %dx,0x6(%rcx)
+	mov    %rbx,0x8(%rcx)
+	mov    %r12,0x10(%rcx)
+	mov    %rbp,0x18(%rcx)
+	mov    %r13,0x20(%rcx)
+	mov    %r8,(%rsi)
+	mov    %rdi,0x8(%rsi)
 	add    $0x20,%rsp
 	pop    %rbx
 	pop    %rbp
@@ -223,9 +224,9 @@
 	jne    <probe_four+0x37>
 	jmp    <probe_four+0x89>
 	nopl   0x0(%rax)
-	mov    %rsi,0x8(%rcx)
-	mov    %rsp,%rdx
+	mov    %rdi,0x8(%rsi)
 	mov    $0x20,%esi
+	mov    %rsp,%rdx
 	mov    %r14d,%edi
 	mov    %rbx,(%rsp)
 	mov    %r12,0x8(%rsp)
@@ -254,27 +255,27 @@
 	lea    0x4(%rax),%ebx
 	test   $0x2,%sil
 	jne    <probe_eight+0xa0>
-	mov    %fs:0x0,%rcx
+	mov    %fs:0x0,%rsi
 			R_X86_64_TPOFF32	lat_i_thread
-	mov    0x8(%rcx),%rsi
-	movq   $0x1,0x8(%rcx)
-	mov    (%rcx),%rdi
-	and    $0xfffffffffffffff8,%rdi
-	lea    0x48(%rdi),%r8
-	cmp    %r8,%rsi
-	jb     <probe_eight+0xe0>
-	add    %fs:0x0,%rdi
-			R_X86_64_TPOFF32	lat_i_thread+0x10
+	mov    0x8(%rsi),%rdi
+	movq   $0x1,0x8(%rsi)
+	mov    (%rsi),%rcx
+	and    $0xfffffffffffffff8,%rcx
+	lea    0x48(%rcx),%r8
 	rdtsc
-	mov    %bx,(%rdi)
-	mov    %eax,0x2(%rdi)
-	mov    %dx,0x6(%rdi)
-	movups %xmm0,0x8(%rdi)
-	movups %xmm3,0x18(%rdi)
-	movups %xmm2,0x28(%rdi)
-	movups %xmm1,0x38(%rdi)
-	mov    %r8,(%rcx)
-	mov    %rsi,0x8(%rcx)
+	cmp    %r8,%rdi
+	jb     <probe_eight+0xe0>
+	add    %fs:0x0,%rcx
+			R_X86_64_TPOFF32	lat_i_thread+0x10
+	mov    %bx,(%rcx)
+	mov    %eax,0x2(%rcx)
+	mov    %dx,0x6(%rcx)
+	movups %xmm0,0x8(%rcx)
+	movups %xmm3,0x18(%rcx)
+	movups %xmm2,0x28(%rcx)
+	movups %xmm1,0x38(%rcx)
+	mov    %r8,(%rsi)
+	mov    %rdi,0x8(%rsi)
 	sub    $0xffffffffffffff80,%rsp
 	pop    %rbx
 	ret
@@ -296,7 +297,7 @@
 	movdqa 0x30(%rsp),%xmm2
 	jne    <probe_eight+0x36>
 	jmp    <probe_eight+0x8b>
-	mov    %rsi,0x8(%rcx)
+	mov    %rdi,0x8(%rsi)
 	lea    0x40(%rsp),%rdx
 	mov    $0x40,%esi
 	mov    %ebx,%edi

@@ -26,6 +26,9 @@
     if (LAT_I_UNLIKELY((on & LAT_ENABLE_WATCH) != 0) && !lat_i_watch(id, on, (first_)))        \
     return
 
+/* Only here: else the compiler builds the array ahead of the event, for a call that is not made. */
+#define LAT_I_COLD(word) __asm__ volatile("" : "+r"(word))
+
 static LAT_INLINE void lat_i_emit0(const struct lat_schema *schema, unsigned on, uint32_t index,
                                     uint32_t payload_bytes)
 {
@@ -46,6 +49,7 @@ static LAT_INLINE void lat_i_emit1(const struct lat_schema *schema, unsigned on,
         LAT_I_STORE_R(0, 4104),
         LAT_I_WORD_R(0))
     {
+        LAT_I_COLD(w0);
         const uint64_t words[] = {w0};
         lat_i_emit_words(id, payload_bytes, words);
     }
@@ -60,6 +64,7 @@ static LAT_INLINE void lat_i_emit2(const struct lat_schema *schema, unsigned on,
         LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112),
         LAT_I_WORD_R(0) LAT_I_WORD_R(1))
     {
+        LAT_I_COLD(w0); LAT_I_COLD(w1);
         const uint64_t words[] = {w0, w1};
         lat_i_emit_words(id, payload_bytes, words);
     }
@@ -74,6 +79,7 @@ static LAT_INLINE void lat_i_emit3(const struct lat_schema *schema, unsigned on,
         LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112) LAT_I_STORE_R(2, 4120),
         LAT_I_WORD_R(0) LAT_I_WORD_R(1) LAT_I_WORD_R(2))
     {
+        LAT_I_COLD(w0); LAT_I_COLD(w1); LAT_I_COLD(w2);
         const uint64_t words[] = {w0, w1, w2};
         lat_i_emit_words(id, payload_bytes, words);
     }
@@ -89,6 +95,7 @@ static LAT_INLINE void lat_i_emit4(const struct lat_schema *schema, unsigned on,
         LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112) LAT_I_STORE_R(2, 4120) LAT_I_STORE_R(3, 4128),
         LAT_I_WORD_R(0) LAT_I_WORD_R(1) LAT_I_WORD_R(2) LAT_I_WORD_R(3))
     {
+        LAT_I_COLD(w0); LAT_I_COLD(w1); LAT_I_COLD(w2); LAT_I_COLD(w3);
         const uint64_t words[] = {w0, w1, w2, w3};
         lat_i_emit_words(id, payload_bytes, words);
     }

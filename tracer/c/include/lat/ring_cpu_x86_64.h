@@ -15,6 +15,10 @@
  * rseq.cpu_id_start, always a valid index; a thread without rseq never has a writer id, so it
  * leaves by the first test.
  *
+ * The clock is read as soon as the ring is known. On some processors rdtsc waits for what
+ * precedes it and overlaps with what follows: read after the checks, whose loads depend on a
+ * multiplication, an event costs 1.20 clock reads, read ahead of them 1.13 (bench/METHODOLOGY.md).
+ *
  * What counts is how many instructions there are: rdtsc lets nothing overlap with its own work at
  * the front end, so every six of them cost a cycle whatever they do (bench/METHODOLOGY.md). Hence
  * the header goes out as id, low and high part of the time: three stores, where joining them
@@ -47,6 +51,7 @@
     "movl %%fs:(%%rdx), %%ecx\n"                                                               \
     "imulq %[stride], %%rcx\n"                                                                 \
     "addq %[rings], %%rcx\n"                                                                   \
+    "rdtsc\n"                                                                                  \
     LAT_I_LOAD_WRITER("%%edi", "%%rdi")                                                        \
     "cmpl %%edi, 16(%%rcx)\n"                                                                  \
     "jne %l[slow]\n"                                                                           \
@@ -56,7 +61,6 @@
     "cmpq %%rsi, 8(%%rcx)\n"                                                                   \
     "jb %l[slow]\n"                                                                            \
     "andq 24(%%rcx), %%rdi\n"                                                                  \
-    "rdtsc\n"                                                                                  \
     "movw %w[id], 4096(%%rcx, %%rdi)\n"                                                        \
     "movl %%eax, 4098(%%rcx, %%rdi)\n"                                                         \
     "movw %%dx, 4102(%%rcx, %%rdi)\n"

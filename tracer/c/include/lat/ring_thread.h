@@ -29,6 +29,44 @@
 #define LAT_I_STORE_P(n, offset) lat_i_data[1 + n] = words[n];
 #define LAT_I_WORDS_P
 
+/* The clock is read as soon as the ring is this event's, ahead of the room check: on x86-64 what
+ * follows then overlaps with it, and what precedes it does not (bench/METHODOLOGY.md). */
+#if defined(__x86_64__)
+struct lat_i_stamp {
+    uint32_t low, high;
+};
+static LAT_INLINE struct lat_i_stamp lat_i_stamp_now(void)
+{
+    struct lat_i_stamp stamp;
+    __asm__ volatile("rdtsc" : "=a"(stamp.low), "=d"(stamp.high));
+    return stamp;
+}
+static LAT_INLINE void lat_i_store_header(uint64_t *place, uint32_t id, struct lat_i_stamp stamp)
+{
+    /* Three stores instead of shift, or, shift, or: see ring_cpu_x86_64.h. */
+    __asm__ volatile("movw %w[id], (%[place])\n"
+                     "movl %[low], 2(%[place])\n"
+                     "movw %w[high], 6(%[place])\n"
+                     :
+                     : [id] "r"(id), [place] "r"(place), [low] "a"(stamp.low),
+                       [high] "d"(stamp.high)
+                     : "memory");
+}
+#else
+struct lat_i_stamp {
+    uint64_t ticks;
+};
+static LAT_INLINE struct lat_i_stamp lat_i_stamp_now(void)
+{
+    const struct lat_i_stamp stamp = {lat_i_clock()};
+    return stamp;
+}
+static LAT_INLINE void lat_i_store_header(uint64_t *place, uint32_t id, struct lat_i_stamp stamp)
+{
+    *place = LAT_I_RECORD_HEADER((uint64_t)id, stamp.ticks);
+}
+#endif
+
 #define LAT_I_RESERVE_STORE_COMMIT(size, stores, words)                                        \
     struct lat_ring *ring = lat_i_thread.ring;                                                 \
     const uint64_t limit = __atomic_load_n(&ring->limit, __ATOMIC_RELAXED);                    \
@@ -37,9 +75,10 @@
     const uint64_t start =                                                                     \
         __atomic_load_n(&ring->cursor, __ATOMIC_RELAXED) & ~LAT_CURSOR_SLACK_MASK;             \
     const uint64_t end = start + LAT_I_SIZE(size) + slack;                                     \
+    const struct lat_i_stamp stamp = lat_i_stamp_now();                                        \
     if (LAT_I_LIKELY(end <= limit)) {                                                          \
         uint64_t *lat_i_data = (uint64_t *)(lat_i_thread.base + (uintptr_t)start);             \
-        lat_i_store_header(lat_i_data, id);                                                    \
+        lat_i_store_header(lat_i_data, id, stamp);                                             \
         stores                                                                                 \
         __atomic_store_n(&ring->cursor, end, __ATOMIC_RELEASE); /* pair W1 */                  \
         LAT_I_COMPILER_BARRIER();                                                              \
@@ -47,22 +86,5 @@
         return;                                                                                \
     }                                                                                          \
     __atomic_store_n(&ring->limit, limit, __ATOMIC_RELAXED);
-
-static LAT_INLINE void lat_i_store_header(uint64_t *place, uint32_t id)
-{
-#if defined(__x86_64__)
-    /* Three stores instead of shift, or, shift, or: see ring_cpu_x86_64.h. */
-    __asm__ volatile("rdtsc\n"
-                     "movw %w[id], (%[place])\n"
-                     "movl %%eax, 2(%[place])\n"
-                     "movw %%dx, 6(%[place])\n"
-                     :
-                     /* D: not in rax, which it would have to be copied out of. */
-                     : [id] "r"(id), [place] "D"(place)
-                     : "rax", "rdx", "memory");
-#else
-    *place = LAT_I_RECORD_HEADER((uint64_t)id, lat_i_clock());
-#endif
-}
 
 #endif
