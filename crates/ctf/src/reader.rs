@@ -3,7 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use lateralis_model::{Damage, DamageReason, Interval, Loss, StreamIndex, Trace};
+use lateralis_model::{
+    Damage, DamageReason, Event, Events, Interval, Loss, Names, Source, StreamIndex, StreamSummary,
+    Trace,
+};
 use lateralis_units::{Nanos, Ticks};
 
 use crate::cursor::Cursor;
@@ -44,6 +47,7 @@ pub struct Reader {
     damage: Vec<Damage>,
     losses: Vec<Loss>,
     diagnostics: Vec<Diagnostic>,
+    names: Names,
 }
 
 impl Reader {
@@ -92,8 +96,9 @@ impl Reader {
         streams.sort_by(|a, b| {
             (a.class, a.id, a.name.as_str()).cmp(&(b.class, b.id, b.name.as_str()))
         });
+        let (losses, names) = (Vec::new(), Names::default());
         let mut reader =
-            Self { class, model, plan, files, streams, damage, losses: Vec::new(), diagnostics };
+            Self { class, model, plan, files, streams, damage, losses, diagnostics, names };
         reader.count_losses();
         reader
     }
@@ -208,5 +213,59 @@ impl Reader {
 
     pub(crate) fn plan(&self) -> &Plan {
         &self.plan
+    }
+}
+
+impl Source for Reader {
+    fn format(&self) -> &str {
+        if self.class.major_version == 2 { "CTF 2" } else { "CTF 1.8" }
+    }
+
+    fn trace(&self) -> &Trace {
+        &self.model
+    }
+
+    fn streams(&self) -> Vec<StreamSummary> {
+        let summary = |stream: &Stream| StreamSummary {
+            class: stream.class,
+            name: stream.name.clone(),
+            packets: stream.packets.len() as u64,
+            bytes: stream.packets.iter().map(|found| found.packet.size_bytes).sum(),
+        };
+        self.streams.iter().map(summary).collect()
+    }
+
+    fn interval(&self) -> Interval {
+        Reader::interval(self)
+    }
+
+    fn losses(&self) -> &[Loss] {
+        &self.losses
+    }
+
+    fn damage(&self) -> &[Damage] {
+        &self.damage
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        self.diagnostics.iter().map(|diagnostic| format!("metadata: {diagnostic}")).collect()
+    }
+
+    fn names(&self) -> &Names {
+        &self.names
+    }
+
+    fn events_in(&self, interval: Interval) -> Box<dyn Events + '_> {
+        Box::new(Reader::events_in(self, interval))
+    }
+}
+
+impl Events for Merge<'_> {
+    fn next_event(&mut self) -> Option<Event<'_>> {
+        Merge::next_event(self)
+    }
+
+    fn damage(&self) -> Vec<Damage> {
+        Merge::damage(self).cloned().collect()
     }
 }

@@ -283,6 +283,73 @@ impl FieldClass {
         Self { kind, structural: false }
     }
 
+    /// Unsigned 64 bits, decimal.
+    #[must_use]
+    pub fn u64() -> Self {
+        Self::unsigned(64, Base::Decimal)
+    }
+
+    /// Unsigned integer of so many bits.
+    #[must_use]
+    pub fn unsigned(bits: u32, base: Base) -> Self {
+        Self::new(FieldKind::Unsigned(IntegerClass { bits, base, labels: Vec::new() }))
+    }
+
+    /// Signed 64 bits, decimal.
+    #[must_use]
+    pub fn i64() -> Self {
+        Self::signed(64)
+    }
+
+    /// Signed integer of so many bits, decimal.
+    #[must_use]
+    pub fn signed(bits: u32) -> Self {
+        Self::new(FieldKind::Signed(IntegerClass { bits, ..IntegerClass::default() }))
+    }
+
+    /// Yes or no.
+    #[must_use]
+    pub fn boolean() -> Self {
+        Self::new(FieldKind::Bool)
+    }
+
+    /// Floating point of 64 bits.
+    #[must_use]
+    pub fn real() -> Self {
+        Self::new(FieldKind::Real(64))
+    }
+
+    /// UTF-8 text.
+    #[must_use]
+    pub fn text() -> Self {
+        Self::new(FieldKind::Text(Encoding::Utf8))
+    }
+
+    /// Bytes without a media type.
+    #[must_use]
+    pub fn blob() -> Self {
+        Self::new(FieldKind::Bytes("application/octet-stream".to_owned()))
+    }
+
+    /// Elements of a class, `length` of them if it is fixed.
+    #[must_use]
+    pub fn array(element: FieldClass, length: Option<u64>) -> Self {
+        Self::new(FieldKind::Array { element: Box::new(element), length, packed: None })
+    }
+
+    /// There or not.
+    #[must_use]
+    pub fn optional(class: FieldClass) -> Self {
+        Self::new(FieldKind::Optional(Box::new(class)))
+    }
+
+    /// Named fields in order.
+    #[must_use]
+    pub fn structure<N: Into<String>>(members: impl IntoIterator<Item = (N, FieldClass)>) -> Self {
+        let member = |(name, class): (N, FieldClass)| Member { name: name.into(), class };
+        Self::new(FieldKind::Struct(members.into_iter().map(member).collect()))
+    }
+
     /// The members, if this is a struct.
     #[must_use]
     pub fn members(&self) -> &[Member] {

@@ -8,8 +8,8 @@
 //! its packet, nothing is copied. [`Loss`] and [`Damage`] are values like any
 //! other, so that no reader can drop them by accident.
 //!
-//! This crate does no I/O, reads no clock and allocates only when classes are
-//! built.
+//! This crate does no I/O and reads no clock; it allocates when classes are built
+//! and in [`MemoryTrace`], nowhere else.
 //!
 //! ```text
 //! Trace
@@ -17,13 +17,17 @@
 //! └─ StreamClass     packet context, common event context
 //!    └─ EventClass   name, context, payload: trees of FieldClass
 //! Event  = class + time + writer + packet + values (Field → Value)
+//! Source = an opened trace: Trace + Events + Loss + Damage
 //! ```
 
 mod class;
 mod clock;
 mod event;
 mod loss;
+mod memory;
+pub mod role;
 mod scalar;
+mod source;
 pub mod text;
 mod value;
 
@@ -34,5 +38,7 @@ pub use class::{
 pub use clock::Clock;
 pub use event::{Event, Packet, StreamIndex, Writer};
 pub use loss::{Damage, DamageReason, Interval, Loss, LossCause};
+pub use memory::{Builder, Full, MemoryTrace, Pending};
 pub use scalar::{ByteOrder, Scalar, ScalarKind, read_bits};
+pub use source::{Events, Names, Source, StreamSummary};
 pub use value::{Elements, Field, Fields, Slot, Text, Value};

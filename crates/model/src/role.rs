@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What an event means to a picture: the beginning of a span, a message, a
+//! counter.
+//!
+//! The words are those of the schema language (spec/schema-language.md): an
+//! event class carries one attribute [`ATTRIBUTE`] per clause, its value being
+//! the clause as a schema writes it. Readers of other formats use the same
+//! words for what they find there, so that writers and analyses know one
+//! language only.
+//!
+//! ```text
+//! begin SPAN [key FIELD...]      a span begins; without keys, spans of a thread nest
+//! end SPAN [key FIELD...]        it ends
+//! span SPAN for FIELD            a whole span: begins at the event, FIELD holds its nanoseconds
+//! send MESSAGE [key FIELD...]    a message leaves
+//! recv MESSAGE [key FIELD...]    it arrives
+//! state MACHINE FIELD            the machine enters the state in FIELD
+//! counter FIELD                  FIELD holds a level
+//! ```
+
+use crate::EventClass;
+
+/// Name of the attribute.
+pub const ATTRIBUTE: &str = "lateralis.role";
+
+/// One clause.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Role {
+    /// A span begins.
+    Begin(Keyed),
+    /// A span ends.
+    End(Keyed),
+    /// A whole span; `duration` names the field with its nanoseconds.
+    Span {
+        /// Name of the span.
+        name: String,
+        /// The field.
+        duration: String,
+    },
+    /// A message leaves.
+    Send(Keyed),
+    /// A message arrives.
+    Receive(Keyed),
+    /// A machine enters a state.
+    State {
+        /// Name of the machine.
+        name: String,
+        /// The field with the state.
+        field: String,
+    },
+    /// A level.
+    Counter {
+        /// The field.
+        field: String,
+    },
+}
+
+/// A name and the fields that tell one of its kind from another.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Keyed {
+    /// Name of the span or message.
+    pub name: String,
+    /// Names of fields; empty where threads tell them apart.
+    pub keys: Vec<String>,
+}
+
+impl Role {
+    /// Reads a clause; `None` if it is none of the above. A name may hold
+    /// blanks if it stands in double quotes.
+    #[must_use]
+    pub fn parse(clause: &str) -> Option<Self> {
+        let mut words = Words(clause);
+        let verb = words.next()?;
+        let mut keyed = || {
+            let name = words.next()?;
+            let keys = match words.next().as_deref() {
+                None => Vec::new(),
+                Some("key") => words.by_ref().collect(),
+                Some(_) => return None,
+            };
+            Some(Keyed { name, keys })
+        };
+        Some(match verb.as_str() {
+            "begin" => Self::Begin(keyed()?),
+            "end" => Self::End(keyed()?),
+            "send" => Self::Send(keyed()?),
+            "recv" => Self::Receive(keyed()?),
+            "span" => {
+                let name = words.next()?;
+                words.next().filter(|word| word == "for")?;
+                Self::Span { name, duration: words.next()? }
+            }
+            "state" => Self::State { name: words.next()?, field: words.next()? },
+            "counter" => Self::Counter { field: words.next()? },
+            _ => return None,
+        })
+    }
+
+    /// All clauses of a kind of event.
+    pub fn of(class: &EventClass) -> impl Iterator<Item = Role> + '_ {
+        let of_role = class.attributes.iter().filter(|attribute| attribute.name == ATTRIBUTE);
+        of_role.filter_map(|attribute| Role::parse(&attribute.value))
+    }
+}
+
+impl std::fmt::Display for Role {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let keyed = |f: &mut std::fmt::Formatter<'_>, verb: &str, keyed: &Keyed| {
+            write!(f, "{verb} {}", Word(&keyed.name))?;
+            if !keyed.keys.is_empty() {
+                f.write_str(" key")?;
+            }
+            keyed.keys.iter().try_for_each(|key| write!(f, " {}", Word(key)))
+        };
+        match self {
+            Self::Begin(of) => keyed(f, "begin", of),
+            Self::End(of) => keyed(f, "end", of),
+            Self::Send(of) => keyed(f, "send", of),
+            Self::Receive(of) => keyed(f, "recv", of),
+            Self::Span { name, duration } => {
+                write!(f, "span {} for {}", Word(name), Word(duration))
+            }
+            Self::State { name, field } => write!(f, "state {} {}", Word(name), Word(field)),
+            Self::Counter { field } => write!(f, "counter {}", Word(field)),
+        }
+    }
+}
+
+/// A word, in quotes where it needs them. A quote or backslash inside is escaped.
+struct Word<'a>(&'a str);
+
+impl std::fmt::Display for Word<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let plain = !self.0.is_empty() && !self.0.contains([' ', '"', '\\', '\t', '\n']);
+        if plain {
+            return f.write_str(self.0);
+        }
+        f.write_str("\"")?;
+        for character in self.0.chars() {
+            if matches!(character, '"' | '\\') {
+                f.write_str("\\")?;
+            }
+            write!(f, "{character}")?;
+        }
+        f.write_str("\"")
+    }
+}
+
+struct Words<'a>(&'a str);
+
+impl Iterator for Words<'_> {
+    type Item = String;
+
+    fn next(&mut self) -> Option<String> {
+        let text = self.0.trim_start();
+        let Some(quoted) = text.strip_prefix('"') else {
+            let end = text.find(char::is_whitespace).unwrap_or(text.len());
+            self.0 = &text[end..];
+            return (end > 0).then(|| text[..end].to_owned());
+        };
+        let mut word = String::new();
+        let mut characters = quoted.char_indices();
+        while let Some((at, character)) = characters.next() {
+            match character {
+                '"' => {
+                    self.0 = &quoted[at + 1..];
+                    return Some(word);
+                }
+                '\\' => word.extend(characters.next().map(|(_, escaped)| escaped)),
+                other => word.push(other),
+            }
+        }
+        self.0 = "";
+        Some(word)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clauses_are_read_and_written_alike() {
+        for clause in [
+            "begin held key mutex",
+            "end held key mutex cpu",
+            "begin \"draw frame\"",
+            "send ipc key channel seq",
+            "recv ipc",
+            "span \"say \\\"hi\\\" \\\\\" for duration_ns",
+            "state thread state",
+            "counter free",
+        ] {
+            assert_eq!(Role::parse(clause).unwrap().to_string(), clause);
+        }
+    }
+
+    #[test]
+    fn what_is_no_clause_is_none() {
+        for clause in ["", "begin", "begin a b", "span a of b", "counter", "dance x"] {
+            assert_eq!(Role::parse(clause), None, "{clause}");
+        }
+    }
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! An opened trace of any format, as analyses and writers see it.
+
+use std::collections::BTreeMap;
+
+use crate::{Damage, Event, Interval, Loss, Trace};
+
+/// A stream of an opened trace.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StreamSummary {
+    /// Index into [`Trace::stream_classes`].
+    pub class: u32,
+    /// Its name: that of its file, of a CPU, of a network interface.
+    pub name: String,
+    /// Packets it consists of, 0 where the format has none.
+    pub packets: u64,
+    /// Bytes of it in its files, 0 where streams are interleaved.
+    pub bytes: u64,
+}
+
+/// Names of processes and threads, where the trace tells them. The last name
+/// counts where one had several.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Names {
+    /// By process id.
+    pub processes: BTreeMap<u32, String>,
+    /// By thread id.
+    pub threads: BTreeMap<u32, String>,
+}
+
+/// A trace that can be read, whatever its format.
+///
+/// Opening has found out what can happen and what is damaged as a whole; the
+/// events themselves may still lie in files and be decoded while they are
+/// iterated.
+pub trait Source {
+    /// Name of the format: `CTF 1.8`, `perf.data`, `Chrome JSON`, …
+    fn format(&self) -> &str;
+
+    /// What can happen.
+    fn trace(&self) -> &Trace;
+
+    /// Its streams; [`Event::stream`] is an index into them.
+    fn streams(&self) -> Vec<StreamSummary>;
+
+    /// What the trace covers, where that is known without reading all events.
+    fn interval(&self) -> Interval;
+
+    /// Losses that the producer counted.
+    fn losses(&self) -> &[Loss];
+
+    /// Bytes that cannot be read, as far as opening has found them.
+    fn damage(&self) -> &[Damage];
+
+    /// Faults of the description of the trace, and everything else worth a
+    /// sentence, in the order in which they were found.
+    fn remarks(&self) -> Vec<String>;
+
+    /// Names of processes and threads.
+    fn names(&self) -> &Names;
+
+    /// The events of an interval, both ends included, in the order of time.
+    fn events_in(&self, interval: Interval) -> Box<dyn Events + '_>;
+
+    /// All events in the order of time.
+    fn events(&self) -> Box<dyn Events + '_> {
+        self.events_in(Interval::default())
+    }
+}
+
+/// Lends events one after the other.
+pub trait Events {
+    /// The next event; `None` after the last.
+    fn next_event(&mut self) -> Option<Event<'_>>;
+
+    /// Damage that was found while reading, so far.
+    fn damage(&self) -> Vec<Damage>;
+}
