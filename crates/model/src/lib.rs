@@ -22,6 +22,7 @@
 
 mod class;
 mod clock;
+mod dropped;
 mod event;
 mod loss;
 mod memory;
@@ -36,6 +37,7 @@ pub use class::{
     Member, Range, StreamClass, Trace, Uuid,
 };
 pub use clock::Clock;
+pub use dropped::Dropped;
 pub use event::{Event, Packet, StreamIndex, Writer};
 pub use loss::{Damage, DamageReason, Interval, Loss, LossCause};
 pub use memory::{Builder, Full, MemoryTrace, Pending};
