@@ -43,9 +43,24 @@ impl<'r> Merge<'r> {
     /// Lends the next event.
     #[inline]
     pub fn next_event(&mut self) -> Option<Event<'_>> {
-        self.step()?;
-        let stream = self.current?;
-        Some(self.cursors[stream as usize].event())
+        self.advance().then(|| self.event())
+    }
+
+    /// Steps to the next event; false after the last.
+    #[inline]
+    pub fn advance(&mut self) -> bool {
+        self.step().is_some()
+    }
+
+    /// The event stepped to.
+    ///
+    /// # Panics
+    /// If [`Merge::advance`] has not returned true before.
+    #[inline]
+    #[must_use]
+    pub fn event(&self) -> Event<'_> {
+        let stream = self.current.expect("merge:no-event: stepped to one before");
+        self.cursors[stream as usize].event()
     }
 
     fn step(&mut self) -> Option<()> {

@@ -231,6 +231,7 @@ impl Source for Reader {
             name: stream.name.clone(),
             packets: stream.packets.len() as u64,
             bytes: stream.packets.iter().map(|found| found.packet.size_bytes).sum(),
+            cpu: stream.packets.first().and_then(|found| found.packet.cpu),
         };
         self.streams.iter().map(summary).collect()
     }
@@ -258,11 +259,27 @@ impl Source for Reader {
     fn events_in(&self, interval: Interval) -> Box<dyn Events + '_> {
         Box::new(Reader::events_in(self, interval))
     }
+
+    fn visit(&self, see: &mut dyn FnMut(&Event<'_>)) -> Vec<Damage> {
+        let mut damage = Vec::new();
+        for index in 0..self.streams.len() {
+            let mut cursor = self.cursor(StreamIndex(index as u32));
+            while cursor.advance() {
+                see(&cursor.event());
+            }
+            damage.extend_from_slice(cursor.damage());
+        }
+        damage
+    }
 }
 
 impl Events for Merge<'_> {
-    fn next_event(&mut self) -> Option<Event<'_>> {
-        Merge::next_event(self)
+    fn advance(&mut self) -> bool {
+        Merge::advance(self)
+    }
+
+    fn event(&self) -> Event<'_> {
+        Merge::event(self)
     }
 
     fn damage(&self) -> Vec<Damage> {

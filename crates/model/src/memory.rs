@@ -115,6 +115,7 @@ impl Source for MemoryTrace {
         let summary = |stream: &MemoryStream| StreamSummary {
             class: stream.class,
             name: stream.name.clone(),
+            cpu: stream.packet.cpu,
             ..StreamSummary::default()
         };
         self.streams.iter().map(summary).collect()
@@ -150,23 +151,29 @@ impl Source for MemoryTrace {
         let end = interval.end.map_or(self.records.len(), |end| {
             self.records.partition_point(|record| record.time <= end)
         });
-        Box::new(MemoryEvents { trace: self, records: &self.records[begin..end.max(begin)] })
+        let records = self.records[begin..end.max(begin)].iter();
+        Box::new(MemoryEvents { trace: self, records, current: None })
     }
 }
 
 struct MemoryEvents<'a> {
     trace: &'a MemoryTrace,
-    records: &'a [Record],
+    records: std::slice::Iter<'a, Record>,
+    current: Option<&'a Record>,
 }
 
 impl Events for MemoryEvents<'_> {
-    fn next_event(&mut self) -> Option<Event<'_>> {
-        let (record, rest) = self.records.split_first()?;
-        self.records = rest;
+    fn advance(&mut self) -> bool {
+        self.current = self.records.next();
+        self.current.is_some()
+    }
+
+    fn event(&self) -> Event<'_> {
+        let record = self.current.expect("memory:no-event: stepped to one before");
         let stream = &self.trace.streams[record.stream as usize];
         let class = &self.trace.trace.stream_classes[stream.class as usize];
         let slots = record.slots as usize;
-        Some(Event {
+        Event {
             stream: StreamIndex(record.stream),
             stream_class_index: stream.class,
             stream_class: class,
@@ -179,7 +186,7 @@ impl Events for MemoryEvents<'_> {
             bytes: &self.trace.bytes,
             packet_slots: &[],
             slots: &self.trace.slots[slots..slots + record.slot_count as usize],
-        })
+        }
     }
 
     fn damage(&self) -> Vec<Damage> {

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use lateralis_units::{CpuId, Nanos};
+
 use crate::{Damage, Event, Interval, Loss, Trace};
 
 /// A stream of an opened trace.
@@ -16,6 +18,8 @@ pub struct StreamSummary {
     pub packets: u64,
     /// Bytes of it in its files, 0 where streams are interleaved.
     pub bytes: u64,
+    /// The processor all its events happened on, where there is one.
+    pub cpu: Option<CpuId>,
 }
 
 /// Names of processes and threads, where the trace tells them. The last name
@@ -66,12 +70,38 @@ pub trait Source {
     fn events(&self) -> Box<dyn Events + '_> {
         self.events_in(Interval::default())
     }
+
+    /// Shows all events, each stream in its order, streams in any: the
+    /// cheapest way to see every event once. Returns the damage found on the way.
+    fn visit(&self, see: &mut dyn FnMut(&Event<'_>)) -> Vec<Damage> {
+        let mut events = self.events();
+        while let Some(event) = events.next_event() {
+            see(&event);
+        }
+        events.damage()
+    }
 }
 
 /// Lends events one after the other.
 pub trait Events {
+    /// Steps to the next event; false after the last.
+    fn advance(&mut self) -> bool;
+
+    /// The event stepped to; only after [`Events::advance`] has returned true.
+    ///
+    /// # Panics
+    /// It may, if nothing was stepped to.
+    fn event(&self) -> Event<'_>;
+
+    /// Time of that event.
+    fn time(&self) -> Nanos {
+        self.event().time
+    }
+
     /// The next event; `None` after the last.
-    fn next_event(&mut self) -> Option<Event<'_>>;
+    fn next_event(&mut self) -> Option<Event<'_>> {
+        self.advance().then(|| self.event())
+    }
 
     /// Damage that was found while reading, so far.
     fn damage(&self) -> Vec<Damage>;
