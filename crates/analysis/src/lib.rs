@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a trace says: counts and rates, spans and their durations, losses.
+//! What a trace says: counts and rates, spans and their durations, losses, and
+//! which of its events somebody asks for.
 //!
-//! Kernels over plain numbers. They know nothing of formats, files or classes of
-//! fields: who reads a trace extracts times and keys, and hands them over one by
-//! one or as slices. No I/O, no clock, no threads.
+//! Kernels over plain numbers: who reads a trace extracts times and keys, and
+//! hands them over one by one or as slices. Only [`filter`] looks at events
+//! themselves. Nothing here knows formats or files. No I/O, no clock, no threads.
 
 mod durations;
+pub mod filter;
 mod losses;
 mod spans;
 mod tally;

@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use crate::reader::{Reader, StreamFile};
@@ -12,7 +12,14 @@ use crate::reader::{Reader, StreamFile};
 const MAP_FROM_BYTES: u64 = 64 * 1024;
 
 /// Levels of directories below the one given that are searched for traces.
-const SEARCH_DEPTH: usize = 8;
+const SEARCH_DEPTH: usize = 16;
+
+/// Files that are looked at below one path; what comes after is left out, with a
+/// remark.
+const FILES_MAX: usize = 100_000;
+
+/// First bytes of a packet, in either byte order [CTF 1.8.3 §5.1].
+const MAGIC: [[u8; 4]; 2] = [[0xc1, 0x1f, 0xfc, 0xc1], [0xc1, 0xfc, 0x1f, 0xc1]];
 
 /// Why a trace cannot be opened.
 #[derive(Debug)]
@@ -22,13 +29,6 @@ pub enum Error {
     NoTrace {
         /// The path.
         path: PathBuf,
-    },
-    /// Several traces are under the path.
-    Several {
-        /// The path.
-        path: PathBuf,
-        /// Where they are.
-        traces: Vec<PathBuf>,
     },
     /// A file cannot be read.
     Io {
@@ -49,10 +49,6 @@ impl fmt::Display for Error {
                     path.display()
                 )
             }
-            Self::Several { path, traces } => {
-                write!(f, "Cannot choose among {} traces: path={}", traces.len(), path.display())?;
-                traces.iter().take(8).try_for_each(|trace| write!(f, "\n  {}", trace.display()))
-            }
             Self::Io { path, source } => {
                 write!(f, "Cannot read: path={}: {source}", path.display())
             }
@@ -69,12 +65,32 @@ impl std::error::Error for Error {
     }
 }
 
-/// The directories at or under `path` that hold a trace, sorted. A file is taken
-/// for one in its trace.
+/// A trace in the file system, before it is read: one metadata, and stream files
+/// from one or many directories.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// Where its metadata is; of several copies, the longest.
+    pub metadata: PathBuf,
+    /// Its stream files, sorted.
+    pub streams: Vec<PathBuf>,
+    /// The directory that holds all of them.
+    pub root: PathBuf,
+}
+
+/// The traces at or under `path`, sorted by place. A file is taken for one in its
+/// trace.
+///
+/// * A directory with a `metadata` file is a trace. Its stream files are all
+///   others in it but hidden ones, and those files in directories below it that
+///   begin like a packet: a tree of directories (Genode) may have its metadata at
+///   the top only. Directories called `index` hold none [LTTng].
+/// * Directories whose metadata is the same, or the beginning of the other's,
+///   and names a UUID, are one trace: the chunks of a rotated or snapshot
+///   recording.
 ///
 /// # Errors
 /// If `path` itself cannot be read; directories below that cannot are left out.
-pub fn find(path: &Path) -> Result<Vec<PathBuf>, Error> {
+pub fn find(path: &Path) -> Result<Vec<Place>, Error> {
     let io = |source| Error::Io { path: path.to_owned(), source };
     let kind = fs::metadata(path).map_err(io)?;
     let directory = match path.parent() {
@@ -83,78 +99,131 @@ pub fn find(path: &Path) -> Result<Vec<PathBuf>, Error> {
         _ => path,
     };
     fs::read_dir(directory).map_err(io)?;
-    let mut found = Vec::new();
-    search(directory, SEARCH_DEPTH, &mut found);
-    found.sort();
-    Ok(found)
+    let mut search = Search { found: Vec::new(), files_left: FILES_MAX };
+    search.directory(directory, None, SEARCH_DEPTH);
+    let mut places = join_chunks(search.found);
+    for place in &mut places {
+        place.streams.sort();
+    }
+    places.sort_by(|a, b| a.root.cmp(&b.root));
+    Ok(places)
 }
 
-fn search(directory: &Path, depth: usize, found: &mut Vec<PathBuf>) {
-    if directory.join("metadata").is_file() {
-        found.push(directory.to_owned());
-        return;
-    }
-    let Some(depth) = depth.checked_sub(1) else {
-        return;
-    };
-    let Ok(entries) = fs::read_dir(directory) else {
-        return;
-    };
-    for entry in entries.flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            search(&entry.path(), depth, found);
+struct Search {
+    found: Vec<Place>,
+    files_left: usize,
+}
+
+impl Search {
+    fn directory(&mut self, directory: &Path, mut trace: Option<usize>, depth: usize) {
+        let own_metadata = directory.join("metadata");
+        let owns = own_metadata.is_file();
+        if owns {
+            let root = directory.to_owned();
+            self.found.push(Place { metadata: own_metadata, streams: Vec::new(), root });
+            trace = Some(self.found.len() - 1);
+        }
+        let Ok(entries) = fs::read_dir(directory) else {
+            return;
+        };
+        let mut entries: Vec<_> = entries.flatten().take(self.files_left).collect();
+        entries.sort_by_key(fs::DirEntry::file_name);
+        for entry in entries {
+            self.files_left = self.files_left.saturating_sub(1);
+            let (name, path) = (entry.file_name(), entry.path());
+            // Links to files are followed, links to directories could lead in circles.
+            let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if is_directory {
+                if name != "index" && depth > 0 {
+                    self.directory(&path, trace, depth - 1);
+                }
+                continue;
+            }
+            let hidden = name.to_string_lossy().starts_with('.');
+            if let Some(trace) = trace
+                && name != "metadata"
+                && !hidden
+                && path.is_file()
+                && (owns || begins_like_a_packet(&path))
+            {
+                self.found[trace].streams.push(path);
+            }
         }
     }
 }
 
-/// Opens the one trace at or under `path`.
+fn begins_like_a_packet(path: &Path) -> bool {
+    let mut first = [0; 4];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut first));
+    read.is_ok() && MAGIC.contains(&first)
+}
+
+/// Joins places whose metadata is that of one trace.
+fn join_chunks(found: Vec<Place>) -> Vec<Place> {
+    let mut joined: Vec<(Place, Option<Vec<u8>>)> = Vec::new();
+    let several = found.len() > 1;
+    for place in found {
+        // Without a UUID, equal metadata may well be of different traces.
+        let text = several.then(|| fs::read(&place.metadata).ok()).flatten();
+        let text = text.filter(|text| text.windows(4).any(|word| word == b"uuid"));
+        let same = text.as_ref().and_then(|text| {
+            joined.iter_mut().find(|(_, other)| {
+                other.as_ref().is_some_and(|o| o.starts_with(text) || text.starts_with(o))
+            })
+        });
+        let Some((whole, longest)) = same else {
+            joined.push((place, text));
+            continue;
+        };
+        while !place.root.starts_with(&whole.root) {
+            if !whole.root.pop() {
+                break;
+            }
+        }
+        whole.streams.extend(place.streams);
+        if text.as_ref().map(Vec::len) > longest.as_ref().map(Vec::len) {
+            whole.metadata = place.metadata;
+            *longest = text;
+        }
+    }
+    joined.into_iter().map(|(place, _)| place).collect()
+}
+
+impl Place {
+    /// Reads metadata and packet headers. Stream files are named by their path
+    /// below [`Place::root`].
+    ///
+    /// # Errors
+    /// If the metadata cannot be read. A stream file that cannot is an error
+    /// too: half a trace is not a trace.
+    pub fn open(&self) -> Result<Reader, Error> {
+        let io = |path: &Path| {
+            let path = path.to_owned();
+            move |source| Error::Io { path, source }
+        };
+        let metadata = fs::read(&self.metadata).map_err(io(&self.metadata))?;
+        let mut files = Vec::with_capacity(self.streams.len());
+        for path in &self.streams {
+            let name = path.strip_prefix(&self.root).unwrap_or(path);
+            let name = name.to_string_lossy().into_owned();
+            let bytes = content(path).map_err(io(path))?;
+            if !(*bytes).as_ref().is_empty() {
+                files.push(StreamFile { name, bytes });
+            }
+        }
+        Ok(Reader::new(&metadata, files))
+    }
+}
+
+/// Opens the first trace at or under `path`.
 ///
 /// # Errors
-/// If there is none or more than one, or its metadata cannot be read. A stream
-/// file that cannot be read is an error too: half a trace is not a trace.
+/// If there is none, or one of its files cannot be read.
 pub fn open(path: &Path) -> Result<Reader, Error> {
-    let mut traces = find(path)?;
-    match (traces.pop(), traces.is_empty()) {
-        (None, _) => Err(Error::NoTrace { path: path.to_owned() }),
-        (Some(trace), true) => open_directory(&trace),
-        (Some(last), false) => {
-            traces.push(last);
-            Err(Error::Several { path: path.to_owned(), traces })
-        }
+    match find(path)?.first() {
+        Some(place) => place.open(),
+        None => Err(Error::NoTrace { path: path.to_owned() }),
     }
-}
-
-/// Opens the trace in a directory: its `metadata`, and every other file there
-/// as a stream, except hidden ones.
-///
-/// # Errors
-/// If a file cannot be read.
-pub fn open_directory(directory: &Path) -> Result<Reader, Error> {
-    let io = |path: &Path| {
-        let path = path.to_owned();
-        move |source| Error::Io { path, source }
-    };
-    let metadata_path = directory.join("metadata");
-    let metadata = fs::read(&metadata_path).map_err(io(&metadata_path))?;
-    let mut paths = Vec::new();
-    for entry in fs::read_dir(directory).map_err(io(directory))? {
-        let entry = entry.map_err(io(directory))?;
-        let name = entry.file_name();
-        let stream = name != "metadata" && !name.to_string_lossy().starts_with('.');
-        if stream && entry.path().is_file() {
-            paths.push(entry.path());
-        }
-    }
-    paths.sort();
-    let mut files = Vec::with_capacity(paths.len());
-    for path in paths {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let bytes = content(&path).map_err(io(&path))?;
-        if !(*bytes).as_ref().is_empty() {
-            files.push(StreamFile { name, bytes });
-        }
-    }
-    Ok(Reader::new(&metadata, files))
 }
 
 fn content(path: &Path) -> io::Result<Box<dyn AsRef<[u8]> + Send + Sync>> {

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Several traces as one.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use lateralis_model::{
+    Damage, Event, Events, Interval, Loss, Names, Source, StreamIndex, StreamSummary, Trace,
+};
+use lateralis_units::Nanos;
+
+/// A trace and the place where it was found.
+pub type Placed = (String, Box<dyn Source>);
+
+/// One of the traces.
+pub struct Part {
+    /// Where it was found.
+    pub place: String,
+    /// The trace.
+    pub source: Box<dyn Source>,
+    first_stream: u32,
+    first_stream_class: u32,
+}
+
+/// Traces on one time line. Streams, stream classes and clocks are numbered
+/// through all of them; the environment is that of all, one after the other.
+///
+/// Events of the same time come in the order of the traces. A single trace is
+/// passed through.
+pub struct Joined {
+    parts: Vec<Part>,
+    trace: Trace,
+    losses: Vec<Loss>,
+    damage: Vec<Damage>,
+    names: Names,
+    format: String,
+}
+
+impl Joined {
+    /// Joins traces; each comes with the place where it was found, which
+    /// distinguishes its files and streams where there are several.
+    #[must_use]
+    pub fn new(sources: Vec<Placed>) -> Self {
+        let several = sources.len() > 1;
+        let mut joined = Self {
+            parts: Vec::with_capacity(sources.len()),
+            trace: Trace::default(),
+            losses: Vec::new(),
+            damage: Vec::new(),
+            names: Names::default(),
+            format: String::new(),
+        };
+        let mut first_stream = 0;
+        for (place, source) in sources {
+            let first_stream_class = joined.trace.stream_classes.len() as u32;
+            joined.take_classes(source.trace());
+            for loss in source.losses() {
+                let stream = StreamIndex(loss.stream.0 + first_stream);
+                joined.losses.push(Loss { stream, ..loss.clone() });
+            }
+            for damage in source.damage() {
+                joined.damage.push(named(damage.clone(), several.then_some(&place)));
+            }
+            let names = source.names();
+            joined.names.processes.extend(names.processes.clone());
+            joined.names.threads.extend(names.threads.clone());
+            if !joined.format.split(", ").any(|known| known == source.format()) {
+                let separator = if joined.format.is_empty() { "" } else { ", " };
+                joined.format = format!("{}{separator}{}", joined.format, source.format());
+            }
+            let streams = source.streams().len() as u32;
+            joined.parts.push(Part { place, source, first_stream, first_stream_class });
+            first_stream += streams;
+        }
+        joined
+    }
+
+    fn take_classes(&mut self, trace: &Trace) {
+        let first_clock = self.trace.clocks.len();
+        if self.parts.is_empty() {
+            self.trace.name.clone_from(&trace.name);
+            self.trace.uuid = trace.uuid;
+        }
+        self.trace.environment.extend(trace.environment.iter().cloned());
+        self.trace.clocks.extend(trace.clocks.iter().cloned());
+        for class in &trace.stream_classes {
+            let mut class = class.clone();
+            class.clock = class.clock.map(|clock| clock + first_clock);
+            self.trace.stream_classes.push(class);
+        }
+    }
+
+    /// The traces it is made of.
+    #[must_use]
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+}
+
+fn named(mut damage: Damage, place: Option<&String>) -> Damage {
+    if let Some(place) = place {
+        damage.file = format!("{place}/{}", damage.file);
+    }
+    damage
+}
+
+impl Source for Joined {
+    fn format(&self) -> &str {
+        &self.format
+    }
+
+    fn trace(&self) -> &Trace {
+        &self.trace
+    }
+
+    fn streams(&self) -> Vec<StreamSummary> {
+        let several = self.parts.len() > 1;
+        let of_part = |part: &Part| {
+            let class = part.first_stream_class;
+            let place = if several { format!("{}/", part.place) } else { String::new() };
+            let renamed = move |mut stream: StreamSummary| {
+                stream.class += class;
+                stream.name = format!("{place}{}", stream.name);
+                stream
+            };
+            part.source.streams().into_iter().map(renamed).collect::<Vec<_>>()
+        };
+        self.parts.iter().flat_map(of_part).collect()
+    }
+
+    fn interval(&self) -> Interval {
+        let intervals = || self.parts.iter().map(|part| part.source.interval());
+        Interval {
+            begin: intervals().filter_map(|interval| interval.begin).min(),
+            end: intervals().filter_map(|interval| interval.end).max(),
+        }
+    }
+
+    fn losses(&self) -> &[Loss] {
+        &self.losses
+    }
+
+    fn damage(&self) -> &[Damage] {
+        &self.damage
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        let several = self.parts.len() > 1;
+        let of_part = |part: &Part| {
+            let place = if several { format!("{}: ", part.place) } else { String::new() };
+            let named = move |remark| format!("{place}{remark}");
+            part.source.remarks().into_iter().map(named).collect::<Vec<_>>()
+        };
+        self.parts.iter().flat_map(of_part).collect()
+    }
+
+    fn names(&self) -> &Names {
+        &self.names
+    }
+
+    fn events_in(&self, interval: Interval) -> Box<dyn Events + '_> {
+        if let [part] = self.parts.as_slice() {
+            return part.source.events_in(interval);
+        }
+        let events: Vec<_> =
+            self.parts.iter().map(|part| part.source.events_in(interval)).collect();
+        let waiting = BinaryHeap::with_capacity(events.len());
+        Box::new(Merged { joined: self, events, waiting, current: None, started: false })
+    }
+
+    fn visit(&self, see: &mut dyn FnMut(&Event<'_>)) -> Vec<Damage> {
+        let mut damage = Vec::new();
+        let several = self.parts.len() > 1;
+        for part in &self.parts {
+            let found = part.source.visit(&mut |event| see(&shifted(*event, part)));
+            let place = several.then_some(&part.place);
+            damage.extend(found.into_iter().map(|damage| named(damage, place)));
+        }
+        damage
+    }
+}
+
+fn shifted<'a>(mut event: Event<'a>, part: &Part) -> Event<'a> {
+    event.stream.0 += part.first_stream;
+    event.stream_class_index += part.first_stream_class;
+    event
+}
+
+/// The events of all traces by time.
+struct Merged<'a> {
+    joined: &'a Joined,
+    events: Vec<Box<dyn Events + 'a>>,
+    waiting: BinaryHeap<Reverse<(Nanos, usize)>>,
+    current: Option<usize>,
+    started: bool,
+}
+
+impl Merged<'_> {
+    fn wait(&mut self, index: usize) {
+        if self.events[index].advance() {
+            self.waiting.push(Reverse((self.events[index].time(), index)));
+        }
+    }
+}
+
+impl Events for Merged<'_> {
+    fn advance(&mut self) -> bool {
+        if !self.started {
+            self.started = true;
+            (0..self.events.len()).for_each(|index| self.wait(index));
+        }
+        if let Some(index) = self.current.take() {
+            self.wait(index);
+        }
+        self.current = self.waiting.pop().map(|Reverse((_, index))| index);
+        self.current.is_some()
+    }
+
+    fn event(&self) -> Event<'_> {
+        let index = self.current.expect("joined:no-event: stepped to one before");
+        shifted(self.events[index].event(), &self.joined.parts[index])
+    }
+
+    fn time(&self) -> Nanos {
+        let index = self.current.expect("joined:no-event: stepped to one before");
+        self.events[index].time()
+    }
+
+    fn damage(&self) -> Vec<Damage> {
+        let mut all = Vec::new();
+        for (part, events) in self.joined.parts.iter().zip(&self.events) {
+            all.extend(events.damage().into_iter().map(|d| named(d, Some(&part.place))));
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lateralis_model::{Clock, EventClass, FieldClass, MemoryTrace, StreamClass};
+
+    fn trace(name: &str, times: &[u64]) -> Box<dyn Source> {
+        let mut builder = MemoryTrace::builder(name, u64::MAX);
+        let clock = builder.clock(Clock::default());
+        let class = builder.stream_class(StreamClass { clock: Some(clock), ..Default::default() });
+        let payload = Some(FieldClass::structure([("n", FieldClass::u64())]));
+        let event = EventClass { name: name.to_owned(), payload, ..Default::default() };
+        let event = builder.event_class(class, event);
+        let stream = builder.stream(class, "s", None);
+        for time in times {
+            builder.event(stream, event, *time, None).u64(*time).end().unwrap();
+        }
+        Box::new(builder.finish())
+    }
+
+    #[test]
+    fn events_of_all_come_by_time_with_numbers_of_their_own() {
+        let sources = vec![
+            ("first".to_owned(), trace("a", &[1, 5, 9])),
+            ("second".to_owned(), trace("b", &[2, 5, 6])),
+            ("third".to_owned(), trace("c", &[])),
+        ];
+        let joined = Joined::new(sources);
+        assert_eq!(joined.format(), "a, b, c");
+        let mut seen = Vec::new();
+        let mut events = joined.events();
+        while let Some(event) = events.next_event() {
+            assert_eq!(event.stream.0, event.stream_class_index);
+            let class = &joined.trace().stream_classes[event.stream_class_index as usize];
+            assert_eq!(class.event_classes[event.class_index as usize].name, event.class.name);
+            seen.push((event.time.0, event.class.name.clone(), event.stream.0));
+        }
+        let expected =
+            [(1, "a", 0), (2, "b", 1), (5, "a", 0), (5, "b", 1), (6, "b", 1), (9, "a", 0)];
+        let expected: Vec<_> = expected.map(|(time, name, s)| (time, name.to_owned(), s)).into();
+        assert_eq!(seen, expected);
+        let mut count = 0;
+        joined.visit(&mut |_| count += 1);
+        assert_eq!(count, 6);
+        let names: Vec<_> = joined.streams().into_iter().map(|stream| stream.name).collect();
+        assert_eq!(names, ["first/s", "second/s", "third/s"]);
+        assert_eq!(joined.interval().begin, Some(Nanos(1)));
+    }
+}

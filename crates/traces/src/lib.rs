@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Opens traces of any format, and several of them as one.
+//!
+//! ```text
+//! paths ─ open ─► format by content ─► Source each ─ Joined ─► one Source
+//! ```
+//!
+//! What a file is, is decided by its first bytes, never by its name. A directory
+//! may hold many traces of many formats: all are opened and merged by time.
+//! This crate knows the formats; they do not know each other, and nobody above
+//! it knows them.
+
+mod formats;
+mod joined;
+mod open;
+
+pub use formats::supported;
+pub use joined::{Joined, Part, Placed};
+pub use open::{Error, Limits, open};

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! From paths to traces. The only place of this crate that touches files.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use lateralis_ctf::open as ctf;
+use lateralis_model::Source;
+
+use crate::formats::{FORMATS, Format, supported};
+use crate::joined::{Joined, Placed};
+
+/// Bytes of a file that decide what it is.
+const SNIFF_BYTES: usize = 4096;
+
+/// Levels of directories that are searched for files of a known format.
+const SEARCH_DEPTH: usize = 8;
+
+/// Files that are looked at below one path.
+const FILES_MAX: usize = 10_000;
+
+/// What opening may take.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Memory for the events of formats that are read as a whole, per file. CTF
+    /// needs none.
+    pub memory_bytes: u64,
+}
+
+impl Default for Limits {
+    /// 8 GiB.
+    fn default() -> Self {
+        Self { memory_bytes: 8 << 30 }
+    }
+}
+
+/// Why nothing could be opened.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is no trace.
+    NoTrace {
+        /// Where.
+        path: PathBuf,
+    },
+    /// The file is of no known format.
+    Unknown {
+        /// Which.
+        path: PathBuf,
+        /// How it begins.
+        first: Vec<u8>,
+    },
+    /// A file is of a known format, but cannot be read.
+    Format {
+        /// Which.
+        path: PathBuf,
+        /// Name of the format.
+        format: &'static str,
+        /// Why.
+        cause: String,
+    },
+    /// A file cannot be read at all.
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoTrace { path } => write!(
+                f,
+                "no trace here: {}: expected a recording of `lat record`, a directory with a CTF \
+                 metadata file, or a file of a known format",
+                path.display()
+            ),
+            Self::Unknown { path, first } => {
+                let known: Vec<&str> = supported().collect();
+                write!(
+                    f,
+                    "unknown format: {}: it begins with {}; known are {}",
+                    path.display(),
+                    beginning(first),
+                    known.join(", ")
+                )
+            }
+            Self::Format { path, format, cause } => {
+                write!(f, "cannot read {format}: {}: {cause}", path.display())
+            }
+            Self::Io { path, source } => write!(f, "cannot read: {}: {source}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}
+
+/// The first bytes as text if they are some, else as hexadecimal digits; and
+/// what they are, where that helps.
+fn beginning(first: &[u8]) -> String {
+    let shown = &first[..first.len().min(16)];
+    if shown.is_empty() {
+        return "nothing: it is empty".to_owned();
+    }
+    let is_text = shown.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());
+    let text = if is_text {
+        format!("{:?}", String::from_utf8_lossy(shown))
+    } else {
+        shown.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ")
+    };
+    let packed = match first {
+        [0x1f, 0x8b, ..] => " (gzip: unpack it first)",
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => " (Zstandard: unpack it first)",
+        [b'P', b'K', 3, 4, ..] => " (zip: unpack it first)",
+        [0xfd, b'7', b'z', b'X', b'Z', ..] => " (xz: unpack it first)",
+        _ => "",
+    };
+    text + packed
+}
+
+/// Opens all traces at or under the paths and joins them.
+///
+/// # Errors
+/// If a path holds no trace, or one of its traces cannot be read at all. Damage
+/// is no error: it is in the [`Joined`].
+pub fn open(paths: &[PathBuf], limits: &Limits) -> Result<Joined, Error> {
+    let mut sources: Vec<Placed> = Vec::new();
+    for path in paths {
+        let found = open_path(path, limits)?;
+        let several = paths.len() > 1;
+        sources.extend(found.into_iter().map(|(place, source)| {
+            let whole = path.join(&place).display().to_string();
+            (if several || place.is_empty() { whole } else { place }, source)
+        }));
+    }
+    Ok(Joined::new(sources))
+}
+
+fn open_path(path: &Path, limits: &Limits) -> Result<Vec<Placed>, Error> {
+    let kind = fs::metadata(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
+    if !kind.is_dir() {
+        return match open_file(path, limits)? {
+            Some(source) => Ok(vec![(String::new(), source)]),
+            // Metadata or a stream: the trace is what lies around it.
+            None => open_ctf(path),
+        };
+    }
+    // A recording of `lat record` is what its ctf/ holds.
+    let inner = path.join("ctf");
+    if inner.join("metadata").is_file() {
+        return open_ctf(&inner);
+    }
+    let mut sources = open_ctf(path)?;
+    let mut files = Vec::new();
+    search(path, SEARCH_DEPTH, &mut files);
+    for file in files {
+        if let Ok(Some(source)) = open_file(&file, limits) {
+            let place = file.strip_prefix(path).unwrap_or(&file);
+            sources.push((place.display().to_string(), source));
+        }
+    }
+    if sources.is_empty() {
+        return Err(Error::NoTrace { path: path.to_owned() });
+    }
+    Ok(sources)
+}
+
+/// Files under a directory that is no CTF trace.
+fn search(directory: &Path, depth: usize, files: &mut Vec<PathBuf>) {
+    let Ok(entries) = fs::read_dir(directory) else {
+        return;
+    };
+    if directory.join("metadata").is_file() {
+        return;
+    }
+    let mut entries: Vec<_> = entries.flatten().take(FILES_MAX).collect();
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        if is_directory && depth > 0 {
+            search(&entry.path(), depth - 1, files);
+        } else if !is_directory && files.len() < FILES_MAX {
+            files.push(entry.path());
+        }
+    }
+}
+
+fn open_ctf(path: &Path) -> Result<Vec<Placed>, Error> {
+    let explain = |error| match error {
+        ctf::Error::Io { path, source } => Error::Io { path, source },
+        _ => Error::NoTrace { path: path.to_owned() },
+    };
+    let places = ctf::find(path).map_err(explain)?;
+    let open = |place: &ctf::Place| {
+        let name = place.root.strip_prefix(path).unwrap_or(&place.root);
+        let reader = place.open().map_err(explain)?;
+        Ok((name.display().to_string(), Box::new(reader) as Box<dyn Source>))
+    };
+    places.iter().map(open).collect()
+}
+
+/// A file as a whole trace; `None` if it belongs to a CTF trace.
+fn open_file(path: &Path, limits: &Limits) -> Result<Option<Box<dyn Source>>, Error> {
+    let io = |source| Error::Io { path: path.to_owned(), source };
+    let file = File::open(path).map_err(io)?;
+    let length = file.metadata().map_err(io)?.len();
+    if length == 0 {
+        return Err(Error::Unknown { path: path.to_owned(), first: Vec::new() });
+    }
+    // SAFETY: the map is read-only. Its bytes may change if another process writes
+    // to the file meanwhile: every reader checks each byte it depends on, and a
+    // file that is cut while it is read ends the process with a signal, as it does
+    // in every reader that maps.
+    let bytes = unsafe { memmap2::Mmap::map(&file) }.map_err(io)?;
+    let first = &bytes[..bytes.len().min(SNIFF_BYTES)];
+    if is_ctf(first) {
+        return Ok(None);
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut refused = None;
+    for format in FORMATS.iter().filter(|format| (format.sniff)(first)) {
+        match (format.read)(&name, &bytes, limits.memory_bytes) {
+            Ok(trace) => return Ok(Some(Box::new(trace))),
+            Err(cause) => {
+                let Format { name: format, .. } = *format;
+                refused.get_or_insert(Error::Format { path: path.to_owned(), format, cause });
+            }
+        }
+    }
+    Err(refused.unwrap_or_else(|| {
+        let first = first[..first.len().min(64)].to_vec();
+        Error::Unknown { path: path.to_owned(), first }
+    }))
+}
+
+/// A metadata file, plain or in packets, or a packet.
+fn is_ctf(first: &[u8]) -> bool {
+    const BEGINNINGS: [&[u8]; 6] = [
+        b"/* CTF",
+        b"\x1e{",
+        &[0x57, 0x1d, 0xd1, 0x75],
+        &[0x75, 0xd1, 0x1d, 0x57],
+        &[0xc1, 0x1f, 0xfc, 0xc1],
+        &[0xc1, 0xfc, 0x1f, 0xc1],
+    ];
+    BEGINNINGS.iter().any(|beginning| first.starts_with(beginning))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_file_is_described_by_its_beginning() {
+        assert_eq!(beginning(b"hello world, this is no trace"), "\"hello world, thi\"");
+        assert_eq!(beginning(&[0x1f, 0x8b, 8]), "1f 8b 08 (gzip: unpack it first)");
+        assert_eq!(beginning(&[]), "nothing: it is empty");
+    }
+}
