@@ -10,6 +10,7 @@
 //!   completions and `docs/reference/cli.md` are all made from it;
 //! * [`commands`] has one file per command;
 //! * [`error`] and [`exit`] fix what a failure looks like and what it returns;
+//! * [`selection`] is the choice of events that commands share;
 //! * [`output`] is standard output that survives a closed pipe.
 
 mod args;
@@ -18,9 +19,11 @@ mod date;
 mod embedded;
 mod error;
 mod exit;
+mod moment;
 mod output;
 mod recording;
 mod reference;
+mod selection;
 mod status_line;
 mod table;
 mod values;

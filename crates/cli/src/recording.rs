@@ -4,10 +4,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use lateralis_ctf::{Reader, open};
-use lateralis_model::{Damage, EnvValue, EventClass, Trace};
+use lateralis_model::{Damage, EnvValue, EventClass, Names, Source, StreamSummary, Trace};
 use lateralis_pleco::Schema;
 use lateralis_pleco::schema::Event as SchemaEvent;
+use lateralis_traces::{Error, Joined, Limits};
 use serde_json::Value;
 
 use crate::error::CliError;
@@ -16,12 +16,16 @@ use crate::error::CliError;
 /// (spec/trace-layout.md).
 const SCHEMA_PREFIX: &str = "lateralis_schema_";
 
-/// A recording of `lat record`, or any CTF trace.
+/// A recording of `lat record`, or traces of any format.
 pub struct Recording {
     /// As given by the user.
     pub path: PathBuf,
-    /// The trace.
-    pub reader: Reader,
+    /// The traces as one.
+    pub source: Joined,
+    /// Its streams.
+    pub streams: Vec<StreamSummary>,
+    /// Names of processes and threads.
+    pub names: Names,
     /// What its events mean.
     pub meanings: Meanings,
     /// `report.json`, where there is one.
@@ -29,48 +33,85 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Opens `NAME`, `NAME/ctf`, or a directory with a CTF trace in it.
+    /// Opens `NAME`, `NAME/ctf`, or any other trace.
     ///
-    /// Errors: if there is no trace, more than one, or a file cannot be read.
+    /// Errors: if there is no trace, or a file cannot be read.
     pub fn open(path: &Path) -> Result<Self, CliError> {
-        let inner = path.join("ctf");
-        let directory = if inner.join("metadata").is_file() { &inner } else { path };
-        let reader = open::open(directory).map_err(|error| explain(path, error))?;
-        let beside = [path.join("report.json"), path.join("../report.json")];
-        let report = beside.iter().find_map(|path| {
-            let text = fs::read(path).ok()?;
-            serde_json::from_slice(&text).ok()
+        Self::open_all(std::slice::from_ref(&path.to_owned()))
+    }
+
+    /// Opens several traces as one.
+    ///
+    /// Errors: as [`Recording::open`], for the first that fails.
+    pub fn open_all(paths: &[PathBuf]) -> Result<Self, CliError> {
+        let source = lateralis_traces::open(paths, &Limits::default()).map_err(explain)?;
+        let report = match paths {
+            [path] => report(path),
+            _ => None,
+        };
+        let mut names = source.names().clone();
+        for process in report.iter().flat_map(|r| r["processes"].as_array()).flatten() {
+            let pid = process["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok());
+            if let (Some(pid), Some(name)) = (pid, process["name"].as_str()) {
+                names.processes.entry(pid).or_insert_with(|| name.to_owned());
+            }
+        }
+        let path = paths.first().cloned().unwrap_or_default();
+        let meanings = Meanings::of(source.trace());
+        Ok(Self { path, streams: source.streams(), source, names, meanings, report })
+    }
+
+    /// Learns the names that only events tell: of threads and processes in
+    /// recordings of `lat record`.
+    ///
+    /// Cost: a pass over all events.
+    pub fn learn_names(&mut self) {
+        let names = &mut self.names;
+        self.source.visit(&mut |event| {
+            let payload = || event.payload();
+            let number = |name| u32::try_from(payload()?.get(name)?.as_u64()?).ok();
+            let text = |name| Some(payload()?.get(name)?.as_text()?.into_owned());
+            let (map, id) = match event.class.name.as_str() {
+                "lateralis:PROCESS" => (&mut names.processes, number("pid")),
+                "lateralis:THREAD_NAME" => (&mut names.threads, number("tid")),
+                _ => return,
+            };
+            if let (Some(id), Some(name)) = (id, text("name")) {
+                map.insert(id, name);
+            }
         });
-        let meanings = Meanings::of(reader.trace());
-        Ok(Self { path: path.to_owned(), reader, meanings, report })
+    }
+
+    /// Whether the tracer tells who wrote each event.
+    pub fn has_writers(&self) -> bool {
+        let lateralis = self
+            .source
+            .trace()
+            .environment
+            .iter()
+            .any(|(name, value)| name == "tracer_name" && value.as_text() == Some("lateralis"));
+        lateralis || !self.source.format().starts_with("CTF")
     }
 
     /// Damage found on opening and, by then, while reading: in the order of
     /// files and bytes.
-    pub fn all_damage<'a>(&'a self, inside: impl Iterator<Item = &'a Damage>) -> Vec<&'a Damage> {
-        let mut all: Vec<&Damage> = self.reader.damage().iter().chain(inside).collect();
-        all.sort_by_key(|damage| (damage.file.as_str(), damage.begin_bytes));
+    pub fn all_damage(&self, inside: Vec<Damage>) -> Vec<Damage> {
+        let mut all = self.source.damage().to_vec();
+        all.extend(inside);
+        all.sort_by(|a, b| (&a.file, a.begin_bytes).cmp(&(&b.file, b.begin_bytes)));
         all
     }
 }
 
-fn explain(path: &Path, error: open::Error) -> CliError {
-    let place = path.display().to_string();
+fn report(path: &Path) -> Option<Value> {
+    let beside = [path.join("report.json"), path.join("../report.json")];
+    beside.iter().find_map(|path| serde_json::from_slice(&fs::read(path).ok()?).ok())
+}
+
+fn explain(error: Error) -> CliError {
     match error {
-        open::Error::NoTrace { .. } => CliError::new(
-            "no trace here",
-            place,
-            "expected a recording of `lat record` or a directory with a CTF metadata file",
-        ),
-        open::Error::Several { traces, .. } => {
-            let listed: Vec<_> = traces.iter().take(8).map(|t| t.display().to_string()).collect();
-            let more = traces.len().saturating_sub(listed.len());
-            let more = if more > 0 { format!("\n  and {more} more") } else { String::new() };
-            let advice = format!("name one of\n  {}{more}", listed.join("\n  "));
-            CliError::new(format!("{} traces here", traces.len()), place, advice)
-        }
-        open::Error::Io { path, source } => CliError::at_path("cannot read", &path, &source),
-        other => CliError::new("cannot open the trace", place, other.to_string()),
+        Error::Io { path, source } => CliError::at_path("cannot read", &path, &source),
+        other => CliError::new(other.to_string(), "", ""),
     }
 }
 

@@ -248,7 +248,7 @@ impl Source for Reader {
         &self.damage
     }
 
-    fn remarks(&self) -> Vec<String> {
+    fn faults(&self) -> Vec<String> {
         self.diagnostics.iter().map(|diagnostic| format!("metadata: {diagnostic}")).collect()
     }
 

@@ -28,6 +28,8 @@ pub struct Clock {
     offset_seconds: i64,
     offset_ticks: i64,
     base_nanos: i128,
+    /// 2⁶⁴ divided by the frequency, rounded down: divides by it without a division.
+    inverse: u64,
 }
 
 impl Default for Clock {
@@ -56,6 +58,22 @@ impl Clock {
             offset_seconds,
             offset_ticks,
             base_nanos,
+            inverse: ((1u128 << 64) / u128::from(frequency)).min(u128::from(u64::MAX)) as u64,
+        }
+    }
+
+    /// `number` divided by the frequency, and the remainder.
+    ///
+    /// The product with the rounded inverse is at most one too small: it lacks
+    /// less than `number` / 2⁶⁴ < 1 before it is rounded down itself.
+    #[inline]
+    fn divide(&self, number: u64) -> (u64, u64) {
+        let quotient = ((u128::from(number) * u128::from(self.inverse)) >> 64) as u64;
+        let rest = number - quotient * self.frequency;
+        if rest >= self.frequency {
+            (quotient + 1, rest - self.frequency)
+        } else {
+            (quotient, rest)
         }
     }
 
@@ -80,16 +98,16 @@ impl Clock {
     /// The reading as nanoseconds from the origin, rounded down; saturates at the
     /// ends of the type (±292 years).
     ///
-    /// Cost: an addition at 1 GHz, else two divisions of 64 bits.
+    /// Cost: an addition at 1 GHz, else four multiplications up to 18 GHz.
+    #[inline]
     #[must_use]
     pub fn nanos(&self, ticks: Ticks) -> Nanos {
         let elapsed = if self.frequency == 1_000_000_000 {
             u128::from(ticks.0)
         } else if self.frequency <= u64::MAX / 1_000_000_000 {
             // The remainder is below the frequency, so its product fits 64 bits.
-            let seconds = ticks.0 / self.frequency;
-            let rest = ticks.0 % self.frequency;
-            u128::from(seconds) * NANOS + u128::from(rest * 1_000_000_000 / self.frequency)
+            let (seconds, rest) = self.divide(ticks.0);
+            u128::from(seconds) * NANOS + u128::from(self.divide(rest * 1_000_000_000).0)
         } else {
             u128::from(ticks.0) * NANOS / u128::from(self.frequency)
         };
@@ -118,6 +136,30 @@ mod tests {
         let fast = Clock::new("c", u64::MAX, 0, 0);
         assert_eq!(fast.nanos(Ticks(u64::MAX)), Nanos(1_000_000_000));
         assert_eq!(fast.nanos(Ticks(u64::MAX - 1)), Nanos(999_999_999));
+    }
+
+    #[test]
+    fn multiplying_by_the_inverse_divides_exactly() {
+        let mut seed = 1u64;
+        let mut random = || {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            seed
+        };
+        let some: Vec<u64> = (0..300).map(|n| random() >> (n % 63)).collect();
+        let edges = [0, 1, 2, 3, u64::MAX, u64::MAX - 1, 1 << 63, 2_800_000_000, 999_999_999];
+        let frequencies = some.iter().chain(&edges).filter(|&&f| f != 0);
+        for &frequency in frequencies {
+            let clock = Clock::new("c", frequency, 0, 0);
+            let near = [frequency, frequency - 1, frequency.wrapping_mul(7), frequency / 2];
+            for &ticks in some.iter().chain(&edges).chain(&near) {
+                assert_eq!(clock.divide(ticks), (ticks / frequency, ticks % frequency));
+                let exact = u128::from(ticks) * NANOS / u128::from(frequency);
+                let exact = i64::try_from(exact).unwrap_or(i64::MAX);
+                assert_eq!(clock.nanos(Ticks(ticks)), Nanos(exact), "{ticks} at {frequency} Hz");
+            }
+        }
     }
 
     #[test]

@@ -56,9 +56,17 @@ pub trait Source {
     /// Bytes that cannot be read, as far as opening has found them.
     fn damage(&self) -> &[Damage];
 
-    /// Faults of the description of the trace, and everything else worth a
-    /// sentence, in the order in which they were found.
-    fn remarks(&self) -> Vec<String>;
+    /// Where the trace's description of itself is wrong: its metadata, a schema,
+    /// a format text. Events may be missing or misread because of it.
+    fn faults(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Everything else worth a sentence: what was not understood and left out,
+    /// how times were converted.
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// Names of processes and threads.
     fn names(&self) -> &Names;

@@ -90,6 +90,16 @@ impl Joined {
         }
     }
 
+    fn sentences(&self, of: impl Fn(&dyn Source) -> Vec<String>) -> Vec<String> {
+        let several = self.parts.len() > 1;
+        let of_part = |part: &Part| {
+            let place = if several { format!("{}: ", part.place) } else { String::new() };
+            let named = move |sentence| format!("{place}{sentence}");
+            of(&*part.source).into_iter().map(named).collect::<Vec<_>>()
+        };
+        self.parts.iter().flat_map(of_part).collect()
+    }
+
     /// The traces it is made of.
     #[must_use]
     pub fn parts(&self) -> &[Part] {
@@ -144,14 +154,12 @@ impl Source for Joined {
         &self.damage
     }
 
+    fn faults(&self) -> Vec<String> {
+        self.sentences(|source| source.faults())
+    }
+
     fn remarks(&self) -> Vec<String> {
-        let several = self.parts.len() > 1;
-        let of_part = |part: &Part| {
-            let place = if several { format!("{}: ", part.place) } else { String::new() };
-            let named = move |remark| format!("{place}{remark}");
-            part.source.remarks().into_iter().map(named).collect::<Vec<_>>()
-        };
-        self.parts.iter().flat_map(of_part).collect()
+        self.sentences(|source| source.remarks())
     }
 
     fn names(&self) -> &Names {

@@ -11,6 +11,8 @@ use clap::Args;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::output;
+use lateralis_model::Source;
+
 use crate::recording::Recording;
 use facts::Facts;
 
@@ -20,9 +22,9 @@ use facts::Facts;
     lat info lttng-traces/auto-20261121/kernel\n\n\
     Exit code 1: something in the trace is damaged. Losses are printed, but are no damage.")]
 pub struct InfoArgs {
-    /// A recording, or a directory with a CTF trace
-    #[arg(value_name = "TRACE")]
-    pub trace: PathBuf,
+    /// A recording, or a trace of any format; several are read as one
+    #[arg(value_name = "TRACE", required = true)]
+    pub traces: Vec<PathBuf>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -31,13 +33,13 @@ pub struct InfoArgs {
 /// Prints what a trace holds: streams, events, clocks, processes, losses,
 /// damage. Reads all events once.
 pub fn run(args: InfoArgs) -> Result<ExitStatus, CliError> {
-    let recording = Recording::open(&args.trace)?;
+    let recording = Recording::open_all(&args.traces)?;
     let facts = Facts::of(&recording);
     if args.json {
         output::print_json(&facts.to_json(&recording))?;
     } else {
         output::print(&page::render(&recording, &facts))?;
     }
-    let fine = facts.damage.is_empty() && recording.reader.diagnostics().is_empty();
+    let fine = facts.damage.is_empty() && recording.source.faults().is_empty();
     Ok(if fine { ExitStatus::Fine } else { ExitStatus::Problems })
 }

@@ -1,55 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `lat print`: one line an event.
 
+mod follow;
 mod json;
 mod message;
-mod selection;
 mod text;
-mod time;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use lateralis_model::text::Babeltrace;
-use lateralis_model::{Event, Interval};
+use lateralis_model::{Damage, Event, Interval, Source};
 
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::recording::Recording;
-use selection::Selection;
-use time::Moment;
+use crate::selection::{SelectArgs, Selection};
 
 /// Bytes gathered before they are written.
 const BUFFER_BYTES: usize = 1 << 16;
 
 /// Options of `lat print`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  \
+#[command(after_help = "Expressions of --where:\n  \
+    name a.b list[2]            a field of the event, its context or its packet\n  \
+    $event $subsystem $cpu $pid $tid $process $thread $stream $time\n  \
+    12 0x1f -3 1.5 5ms 4k       numbers; times in nanoseconds, sizes in bytes\n  \
+    \"text\" 'text' LABEL         text\n  \
+    == != < <= > >= =~ !~       compare; match a pattern with * and ?\n  \
+    && || ! ( )                 combine; an event without the field fails a comparison\n\n\
+    Examples:\n  \
     lat print demo\n  \
     lat print demo --event 'threads:*,!*:MUTEX_UNLOCK' --from 1.5s --to 1.6s\n  \
-    lat print demo --format json | jq .fields\n  \
+    lat print demo --app warehouse --where 'order > 3990 && $cpu == 1'\n  \
+    lat print -f demo                     what happens while it is recorded\n  \
+    lat print perf.data --format json | jq .fields\n  \
     lat print demo --format babeltrace | diff - <(babeltrace2 --clock-seconds --clock-gmt \
     --no-delta --names=all demo/ctf)")]
 pub struct PrintArgs {
-    /// A recording, or a directory with a CTF trace
-    #[arg(value_name = "TRACE")]
-    pub trace: PathBuf,
+    /// A recording, or a trace of any format; several are read as one
+    #[arg(value_name = "TRACE", required = true)]
+    pub traces: Vec<PathBuf>,
     /// How a line looks
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
-    /// Only events whose name matches: `*` and `?`, several separated by commas, `!` excludes
-    #[arg(long, value_name = "PATTERN")]
-    pub event: Vec<String>,
-    /// Only from here on: 1.5s after the beginning, @SECONDS since 1970, or HH:MM:SS in UTC
-    #[arg(long, value_name = "TIME")]
-    pub from: Option<Moment>,
-    /// Only up to here
-    #[arg(long, value_name = "TIME")]
-    pub to: Option<Moment>,
+    #[command(flatten)]
+    pub select: SelectArgs,
     /// At most so many events
     #[arg(long, short = 'n', value_name = "COUNT")]
     pub limit: Option<u64>,
+    /// Go on while the recording goes on
+    #[arg(long, short)]
+    pub follow: bool,
 }
 
 /// How `lat print` writes an event.
@@ -66,41 +69,70 @@ pub enum Format {
 /// Appends an event as a line.
 type Printer<'r> = Box<dyn Fn(&mut Vec<u8>, &Event<'_>) + 'r>;
 
-/// Prints the events of a trace.
-pub fn run(args: PrintArgs) -> Result<ExitStatus, CliError> {
-    let recording = Recording::open(&args.trace)?;
-    let reader = &recording.reader;
-    let selection = Selection::new(&args.event, reader.trace(), args.format == Format::Babeltrace)
-        .map_err(|advice| CliError::new("cannot select events", args.event.join(","), advice))?;
-    let beginning = reader.interval().begin;
-    let moment = |moment: &Option<Moment>| moment.as_ref().map(|moment| moment.nanos(beginning));
-    let interval = Interval { begin: moment(&args.from), end: moment(&args.to) };
-    let printer: Printer<'_> = match args.format {
+fn printer(recording: &Recording, format: Format) -> Printer<'_> {
+    match format {
         Format::Text => {
-            let printer = text::Printer::new(&recording);
+            let printer = text::Printer::new(recording);
             Box::new(move |out, event| printer.line(out, event))
         }
         Format::Json => {
-            let printer = json::Printer::new(&recording);
+            let printer = json::Printer::new(recording);
             Box::new(move |out, event| printer.line(out, event))
         }
         Format::Babeltrace => {
-            let printer = Babeltrace::new(reader.trace());
+            let printer = Babeltrace::new(recording.source.trace());
             Box::new(move |out, event| printer.line(out, event))
         }
+    }
+}
+
+/// Prints the events of a trace.
+pub fn run(args: PrintArgs) -> Result<ExitStatus, CliError> {
+    if args.follow {
+        return follow::run(&args);
+    }
+    let recording = open(&args)?;
+    let mut left = args.limit.unwrap_or(u64::MAX);
+    let damage = print(&args, &recording, Interval::default(), &mut left)?;
+    remarks(&recording, &damage);
+    let fine = damage.is_empty() && recording.source.faults().is_empty();
+    Ok(if fine { ExitStatus::Fine } else { ExitStatus::Problems })
+}
+
+fn open(args: &PrintArgs) -> Result<Recording, CliError> {
+    let mut recording = Recording::open_all(&args.traces)?;
+    if args.select.needs_names() {
+        recording.learn_names();
+    }
+    Ok(recording)
+}
+
+/// Prints the chosen events of an interval, `left` of them at most. Returns all
+/// damage known by then.
+fn print(
+    args: &PrintArgs,
+    recording: &Recording,
+    within: Interval,
+    left: &mut u64,
+) -> Result<Vec<Damage>, CliError> {
+    let selection = Selection::new(&args.select, recording, args.format == Format::Babeltrace)?;
+    let chosen = selection.interval();
+    let interval = Interval {
+        begin: chosen.begin.max(within.begin),
+        end: chosen.end.into_iter().chain(within.end).min(),
     };
+    let printer = printer(recording, args.format);
     let mut stdout = io::stdout().lock();
     let mut out = Vec::with_capacity(BUFFER_BYTES + 4096);
-    let mut events = reader.events_in(interval);
-    let mut left = args.limit.unwrap_or(u64::MAX);
-    while left > 0 {
+    let mut events = recording.source.events_in(interval);
+    while *left > 0 {
         let Some(event) = events.next_event() else {
             break;
         };
         if !selection.contains(&event) {
             continue;
         }
-        left -= 1;
+        *left -= 1;
         printer(&mut out, &event);
         if out.len() >= BUFFER_BYTES {
             stdout.write_all(&out)?;
@@ -109,23 +141,19 @@ pub fn run(args: PrintArgs) -> Result<ExitStatus, CliError> {
     }
     stdout.write_all(&out)?;
     stdout.flush()?;
-    drop(stdout);
-    let damage: Vec<_> = recording.all_damage(events.damage()).into_iter().cloned().collect();
-    remarks(&recording, &damage);
-    let fine = damage.is_empty() && reader.diagnostics().is_empty();
-    Ok(if fine { ExitStatus::Fine } else { ExitStatus::Problems })
+    Ok(recording.all_damage(events.damage()))
 }
 
 /// What is missing, on standard error: events alone would look complete.
-fn remarks(recording: &Recording, damage: &[lateralis_model::Damage]) {
+fn remarks(recording: &Recording, damage: &[Damage]) {
     const SHOWN: usize = 10;
     let mut stderr = io::stderr().lock();
     let mut say = |line: String| {
         // Nobody is left to tell if standard error is closed.
         let _ = writeln!(stderr, "{line}");
     };
-    for diagnostic in recording.reader.diagnostics().iter().take(SHOWN) {
-        say(format!("metadata: {diagnostic}"));
+    for fault in recording.source.faults().into_iter().take(SHOWN) {
+        say(fault);
     }
     for damage in damage.iter().take(SHOWN) {
         say(format!("damage: {damage}"));
@@ -133,7 +161,7 @@ fn remarks(recording: &Recording, damage: &[lateralis_model::Damage]) {
     if damage.len() > SHOWN {
         say(format!("damage: {} more, see `lat info`", damage.len() - SHOWN));
     }
-    for total in lateralis_analysis::total_by_cause(recording.reader.losses()) {
+    for total in lateralis_analysis::total_by_cause(recording.source.losses()) {
         let least = if total.is_lower_bound { "at least " } else { "" };
         say(format!("lost: {least}{} ({})", total.count, total.cause));
     }

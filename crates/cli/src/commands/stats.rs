@@ -12,6 +12,8 @@ use clap::Args;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::output;
+use lateralis_model::Source;
+
 use crate::recording::Recording;
 use gather::Statistics;
 
@@ -20,9 +22,9 @@ use gather::Statistics;
 #[command(after_help = "Examples:\n  lat stats demo\n  lat stats demo --json | jq '.spans[]'\n\n\
     Exit code 1: something in the trace is damaged, or a budget of a schema is exceeded.")]
 pub struct StatsArgs {
-    /// A recording, or a directory with a CTF trace
-    #[arg(value_name = "TRACE")]
-    pub trace: PathBuf,
+    /// A recording, or a trace of any format; several are read as one
+    #[arg(value_name = "TRACE", required = true)]
+    pub traces: Vec<PathBuf>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -30,7 +32,7 @@ pub struct StatsArgs {
 
 /// Prints counts, rates, losses and the durations of spans.
 pub fn run(args: StatsArgs) -> Result<ExitStatus, CliError> {
-    let recording = Recording::open(&args.trace)?;
+    let recording = Recording::open_all(&args.traces)?;
     let statistics = Statistics::of(&recording);
     if args.json {
         output::print_json(&statistics.to_json(&recording))?;
@@ -38,6 +40,6 @@ pub fn run(args: StatsArgs) -> Result<ExitStatus, CliError> {
         output::print(&page::render(&recording, &statistics))?;
     }
     let exceeded = statistics.budgets.iter().any(|budget| budget.kept == Some(false));
-    let damaged = !statistics.damage.is_empty() || !recording.reader.diagnostics().is_empty();
+    let damaged = !statistics.damage.is_empty() || !recording.source.faults().is_empty();
     Ok(if exceeded || damaged { ExitStatus::Problems } else { ExitStatus::Fine })
 }

@@ -4,20 +4,12 @@
 use std::collections::BTreeMap;
 
 use lateralis_analysis::{LossTotal, Tally, total_by_cause, total_by_stream};
-use lateralis_model::{Damage, Event};
+use lateralis_model::{Damage, Event, Source};
+use lateralis_traces::Part;
 use lateralis_units::Nanos;
 use serde_json::{Value, json};
 
 use crate::recording::Recording;
-
-/// One stream.
-#[derive(Debug, Default)]
-pub struct StreamFacts {
-    /// Its events.
-    pub events: Tally,
-    /// Bytes of its packets.
-    pub bytes: u64,
-}
 
 /// One process that the trace names.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -46,8 +38,8 @@ pub struct Facts {
     pub total: Tally,
     /// Events of the tracer about itself, in `total` too.
     pub internal: u64,
-    /// By stream.
-    pub streams: Vec<StreamFacts>,
+    /// Events by stream.
+    pub streams: Vec<Tally>,
     /// By name.
     pub classes: BTreeMap<String, Tally>,
     /// By process id.
@@ -65,42 +57,47 @@ impl Facts {
     ///
     /// Cost: one pass; memory by classes, streams and threads, not by events.
     pub fn of(recording: &Recording) -> Self {
-        let reader = &recording.reader;
-        let trace = reader.trace();
+        let source = &recording.source;
+        let trace = source.trace();
         let mut facts = Self {
-            losses: total_by_cause(reader.losses()),
-            stream_losses: total_by_stream(reader.losses()),
+            losses: total_by_cause(source.losses()),
+            stream_losses: total_by_stream(source.losses()),
             ..Self::default()
         };
-        let mut inside = Vec::new();
+        facts.streams.resize_with(recording.streams.len(), Tally::default);
         let mut classes: Vec<Vec<Tally>> = trace
             .stream_classes
             .iter()
             .map(|stream| vec![Tally::default(); stream.event_classes.len()])
             .collect();
-        // Counts need no order of time, so streams are read one by one.
-        for index in 0..reader.streams().len() {
-            let stream = lateralis_model::StreamIndex(index as u32);
-            let mut cursor = reader.cursor(stream);
-            let mut of_stream = StreamFacts::default();
-            while cursor.advance() {
-                let event = cursor.event();
-                of_stream.events.add(event.time);
-                let class = event.class_index as usize;
-                classes[event.stream_class_index as usize][class].add(event.time);
-                facts.thread(&event);
+        // Counts need no order of time.
+        let inside = source.visit(&mut |event| {
+            facts.streams[event.stream.0 as usize].add(event.time);
+            let class = event.class_index as usize;
+            classes[event.stream_class_index as usize][class].add(event.time);
+            facts.thread(event);
+        });
+        for (pid, name) in &recording.names.processes {
+            let process = facts.processes.entry(*pid).or_default();
+            if process.name.is_empty() {
+                process.name.clone_from(name);
             }
-            let packets = &reader.streams()[index].packets;
-            of_stream.bytes = packets.iter().map(|found| found.packet.size_bytes).sum();
-            inside.extend(cursor.damage().iter().cloned());
-            facts.streams.push(of_stream);
+        }
+        for process in facts.processes.values_mut() {
+            for (tid, thread) in &mut process.threads {
+                if let (true, Some(name)) =
+                    (thread.name.is_empty(), recording.names.threads.get(tid))
+                {
+                    thread.name.clone_from(name);
+                }
+            }
         }
         for (stream, tallies) in trace.stream_classes.iter().zip(&classes) {
             for (class, tally) in stream.event_classes.iter().zip(tallies) {
                 facts.class(&class.name, tally);
             }
         }
-        facts.damage = recording.all_damage(inside.iter()).into_iter().cloned().collect();
+        facts.damage = recording.all_damage(inside);
         facts
     }
 
@@ -150,24 +147,22 @@ impl Facts {
 
     /// The same as JSON; times in nanoseconds, sizes in bytes.
     pub fn to_json(&self, recording: &Recording) -> Value {
-        let reader = &recording.reader;
-        let trace = reader.trace();
+        let trace = recording.source.trace();
         let nanos = |time: Option<Nanos>| time.map(|time| time.0);
-        let streams: Vec<Value> = reader
-            .streams()
+        let streams: Vec<Value> = recording
+            .streams
             .iter()
             .zip(&self.streams)
-            .map(|(stream, facts)| {
+            .map(|(stream, events)| {
                 json!({
                     "name": stream.name,
                     "class": trace.stream_classes[stream.class as usize].id,
-                    "id": stream.id,
-                    "cpu": stream.packets.first().and_then(|p| p.packet.cpu).map(|cpu| cpu.0),
-                    "packets": stream.packets.len(),
-                    "bytes": facts.bytes,
-                    "events": facts.events.count,
-                    "first_ns": nanos(facts.events.first),
-                    "last_ns": nanos(facts.events.last),
+                    "cpu": stream.cpu.map(|cpu| cpu.0),
+                    "packets": stream.packets,
+                    "bytes": stream.bytes,
+                    "events": events.count,
+                    "first_ns": nanos(events.first),
+                    "last_ns": nanos(events.last),
                 })
             })
             .collect();
@@ -200,7 +195,8 @@ impl Facts {
             .collect();
         json!({
             "trace": recording.path.display().to_string(),
-            "format": format!("ctf-{}", if reader.trace_class().major_version == 2 { "2" } else { "1.8" }),
+            "format": recording.source.format(),
+            "traces": recording.source.parts().iter().map(part).collect::<Vec<_>>(),
             "uuid": trace.uuid.map(|uuid| uuid.to_string()),
             "environment": environment(recording),
             "clocks": clocks,
@@ -213,7 +209,8 @@ impl Facts {
             "processes": self.processes_json(),
             "losses": self.stream_losses.iter().map(|total| loss(recording, total)).collect::<Vec<_>>(),
             "damage": self.damage.iter().map(damage).collect::<Vec<_>>(),
-            "metadata_faults": reader.diagnostics().iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "faults": recording.source.faults(),
+            "remarks": recording.source.remarks(),
         })
     }
 
@@ -239,7 +236,7 @@ impl Facts {
 
 /// The environment without the texts of schemas, which are long.
 pub fn environment(recording: &Recording) -> BTreeMap<String, Value> {
-    let entries = recording.reader.trace().environment.iter();
+    let entries = recording.source.trace().environment.iter();
     let short = entries.filter(|(name, _)| !name.starts_with("lateralis_schema_"));
     short
         .map(|(name, value)| {
@@ -255,8 +252,12 @@ pub fn environment(recording: &Recording) -> BTreeMap<String, Value> {
         .collect()
 }
 
+fn part(part: &Part) -> Value {
+    json!({ "place": part.place, "format": part.source.format() })
+}
+
 fn loss(recording: &Recording, total: &LossTotal) -> Value {
-    let stream = total.stream.and_then(|index| recording.reader.streams().get(index.0 as usize));
+    let stream = total.stream.and_then(|index| recording.streams.get(index.0 as usize));
     json!({
         "stream": stream.map(|stream| stream.name.as_str()),
         "cause": total.cause.name(),

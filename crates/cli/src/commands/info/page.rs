@@ -2,7 +2,7 @@
 //! `lat info` as a page for people.
 
 use lateralis_analysis::{LossTotal, Tally};
-use lateralis_model::{EnvValue, LossCause};
+use lateralis_model::{EnvValue, LossCause, Source};
 use lateralis_units::Nanos;
 
 use super::facts::Facts;
@@ -30,14 +30,22 @@ fn line(page: &mut String, name: &str, text: &str) {
 }
 
 fn head(recording: &Recording, facts: &Facts) -> String {
-    let reader = &recording.reader;
-    let trace = reader.trace();
+    let trace = recording.source.trace();
     let mut page = String::new();
     line(&mut page, "trace", &recording.path.display().to_string());
-    let version = if reader.trace_class().major_version == 2 { "CTF 2" } else { "CTF 1.8" };
     let text = |name| trace.env(name).and_then(EnvValue::as_text);
     let writer = text("tracer_name").map_or(String::new(), |name| format!(", written by {name}"));
-    line(&mut page, "format", &format!("{version}{writer}"));
+    let format = recording.source.format();
+    line(&mut page, "format", &format!("{format}{writer}"));
+    let parts = recording.source.parts();
+    if parts.len() > 1 {
+        for part in parts.iter().take(ROWS) {
+            line(&mut page, "", &format!("{} ({})", part.place, part.source.format()));
+        }
+        if parts.len() > ROWS {
+            line(&mut page, "", &format!("… {} more", parts.len() - ROWS));
+        }
+    }
     if let Some(host) = text("hostname").or_else(|| text("host")) {
         line(&mut page, "machine", host);
     }
@@ -62,8 +70,8 @@ fn head(recording: &Recording, facts: &Facts) -> String {
         let megahertz = clock.frequency() as f64 / 1e6;
         line(&mut page, "clock", &format!("{}, {megahertz:.3} MHz{precision}", clock.name));
     }
-    let bytes: u64 = facts.streams.iter().map(|stream| stream.bytes).sum();
-    let packets: usize = reader.streams().iter().map(|stream| stream.packets.len()).sum();
+    let bytes: u64 = recording.streams.iter().map(|stream| stream.bytes).sum();
+    let packets: u64 = recording.streams.iter().map(|stream| stream.packets).sum();
     line(
         &mut page,
         "events",
@@ -71,8 +79,8 @@ fn head(recording: &Recording, facts: &Facts) -> String {
             "{} ({} of them the tracer's own), {}, {}, {}",
             values::count(facts.total.count),
             values::count(facts.internal),
-            values::counted(reader.streams().len() as u64, "stream"),
-            values::counted(packets as u64, "packet"),
+            values::counted(recording.streams.len() as u64, "stream"),
+            values::counted(packets, "packet"),
             values::bytes(bytes),
         ),
     );
@@ -109,7 +117,7 @@ fn recorded(page: &mut String, recording: &Recording) {
 }
 
 fn has_time(recording: &Recording) -> bool {
-    recording.reader.trace().stream_classes.iter().any(|class| class.clock.is_some())
+    recording.source.trace().stream_classes.iter().any(|class| class.clock.is_some())
 }
 
 /// `none`, or `at least 12 (full), 3 packets`.
@@ -150,19 +158,18 @@ fn streams(page: &mut String, recording: &Recording, facts: &Facts) {
         ("events", Right),
         ("lost", Right),
     ]);
-    let streams = recording.reader.streams();
-    for (index, (stream, facts_of)) in streams.iter().zip(&facts.streams).enumerate().take(ROWS) {
+    let streams = &recording.streams;
+    for (index, (stream, events)) in streams.iter().zip(&facts.streams).enumerate().take(ROWS) {
         let of_stream = facts.stream_losses.iter().filter(|total| {
             total.stream.is_some_and(|stream| stream.0 as usize == index)
                 && total.cause != LossCause::Packets
         });
-        let cpu = stream.packets.first().and_then(|found| found.packet.cpu);
         table.row([
             stream.name.clone(),
-            cpu.map_or(String::new(), |cpu| cpu.0.to_string()),
-            values::count(stream.packets.len() as u64),
-            values::bytes(facts_of.bytes),
-            values::count(facts_of.events.count),
+            stream.cpu.map_or(String::new(), |cpu| cpu.0.to_string()),
+            values::count(stream.packets),
+            values::bytes(stream.bytes),
+            values::count(events.count),
             values::count(of_stream.fold(0, |sum, total| total.count.saturating_add(sum))),
         ]);
     }
@@ -215,7 +222,7 @@ fn losses(page: &mut String, recording: &Recording, facts: &Facts) {
     ]);
     let time = |time: Option<Nanos>| time.map_or("?".to_owned(), date::text);
     for total in facts.stream_losses.iter().take(ROWS) {
-        let streams = recording.reader.streams();
+        let streams = &recording.streams;
         let stream = total.stream.and_then(|index| streams.get(index.0 as usize));
         table.row([
             stream.map_or(String::new(), |stream| stream.name.clone()),
@@ -239,13 +246,21 @@ fn damage(page: &mut String, recording: &Recording, facts: &Facts) {
         ]);
     }
     section(page, "damage", &table, facts.damage.len().saturating_sub(ROWS));
-    let diagnostics = recording.reader.diagnostics();
-    let mut table = Table::new(&[("line", Align::Right), ("what", Align::Left)]);
-    for fault in diagnostics.iter().take(ROWS) {
-        let line = if fault.line == 0 { String::new() } else { fault.line.to_string() };
-        table.row([line, fault.message.clone()]);
+    let sentences = [
+        ("faults of the description", recording.source.faults()),
+        ("remarks", recording.source.remarks()),
+    ];
+    for (title, sentences) in sentences {
+        if !sentences.is_empty() {
+            page.push_str(&format!("\n{title}\n"));
+        }
+        for sentence in sentences.iter().take(ROWS) {
+            page.push_str(&format!("  {sentence}\n"));
+        }
+        if sentences.len() > ROWS {
+            page.push_str(&format!("  … {} more, all with --json\n", sentences.len() - ROWS));
+        }
     }
-    section(page, "faults of the metadata", &table, diagnostics.len().saturating_sub(ROWS));
     for name in &recording.meanings.unreadable {
         page.push_str(&format!(
             "\nthe schema in {name} does not compile: its events have no meaning\n"

@@ -4,7 +4,7 @@
 
 use std::io::Write as _;
 
-use lateralis_model::{Event, Field, FieldKind, Value};
+use lateralis_model::{Event, Field, FieldKind, Source, Value};
 use lateralis_pleco::format_string::{Conversion, Piece, pieces};
 
 use super::text;
@@ -23,7 +23,7 @@ pub struct Message<'r> {
 impl<'r> Messages<'r> {
     /// Takes the formats from the schemas.
     pub fn new(recording: &'r Recording) -> Self {
-        let streams = recording.reader.trace().stream_classes.iter().enumerate();
+        let streams = recording.source.trace().stream_classes.iter().enumerate();
         let classes = streams.map(|(stream, class)| {
             let message = |event| {
                 let meaning = recording.meanings.get(stream, event)?;

@@ -10,7 +10,7 @@ use lateralis_model::text as write;
 use lateralis_model::{Base, Event, Field, FieldKind, Fields, IntegerClass, Label, Text, Value};
 
 use super::message::Messages;
-use super::time::clock_time;
+use crate::moment::clock_time;
 use crate::recording::{Recording, is_length};
 
 /// Writes events as lines.
@@ -22,7 +22,7 @@ pub struct Printer<'r> {
 impl<'r> Printer<'r> {
     /// A printer for the events of a recording.
     pub fn new(recording: &'r Recording) -> Self {
-        let has_writers = recording.reader.trace_class().is_lateralis();
+        let has_writers = recording.has_writers();
         Self { messages: Messages::new(recording), has_writers }
     }
 

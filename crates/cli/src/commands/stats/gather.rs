@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use lateralis_analysis::{
     Distribution, Durations, Edge, LossTotal, Pairer, Side, Tally, total_by_stream,
 };
-use lateralis_model::Damage;
+use lateralis_model::{Damage, Source};
 use lateralis_pleco::schema::{Clause, Event as SchemaEvent, FieldType, Scalar, Statistic};
 use serde_json::{Value, json};
 
@@ -113,8 +113,8 @@ impl Statistics {
     ///
     /// Cost: one pass; memory by classes, open spans, and eight bytes per span.
     pub fn of(recording: &Recording) -> Self {
-        let reader = &recording.reader;
-        let trace = reader.trace();
+        let source = &recording.source;
+        let trace = source.trace();
         let mut gathering = Gathering::default();
         let mut roles: Vec<Vec<Vec<Role>>> = Vec::new();
         let mut tallies: Vec<Vec<Tally>> = Vec::new();
@@ -126,7 +126,7 @@ impl Statistics {
             roles.push((0..class.event_classes.len()).map(of_event).collect());
             tallies.push(vec![Tally::default(); class.event_classes.len()]);
         }
-        let mut events = reader.events();
+        let mut events = source.events();
         while let Some(event) = events.next_event() {
             let (stream, class) = (event.stream_class_index as usize, event.class_index as usize);
             tallies[stream][class].add(event.time);
@@ -139,8 +139,8 @@ impl Statistics {
             }
         }
         let mut statistics = Self {
-            losses: total_by_stream(reader.losses()),
-            damage: recording.all_damage(events.damage()).into_iter().cloned().collect(),
+            losses: total_by_stream(source.losses()),
+            damage: recording.all_damage(events.damage()),
             ..Self::default()
         };
         for (stream, of_stream) in trace.stream_classes.iter().zip(&tallies) {
@@ -176,7 +176,7 @@ impl Statistics {
     }
 
     fn check_budgets(&mut self, recording: &Recording) {
-        let hertz = recording.reader.trace().clocks.first().map(|clock| clock.frequency());
+        let hertz = recording.source.trace().clocks.first().map(|clock| clock.frequency());
         for schema in recording.meanings.schemas() {
             for budget in &schema.budgets {
                 let span = self.spans.iter().find(|span| span.name == budget.span);
@@ -219,7 +219,7 @@ impl Statistics {
             .losses
             .iter()
             .map(|total| {
-                let streams = recording.reader.streams();
+                let streams = &recording.streams;
                 let stream = total.stream.and_then(|index| streams.get(index.0 as usize));
                 json!({
                     "stream": stream.map(|stream| stream.name.as_str()),

@@ -141,7 +141,7 @@ fn losses(page: &mut String, recording: &Recording, statistics: &Statistics) {
         ("from", Left),
         ("to", Left),
     ]);
-    let streams = recording.reader.streams();
+    let streams = &recording.streams;
     let name = |total: &LossTotal| {
         let stream = total.stream.and_then(|index| streams.get(index.0 as usize));
         stream.map_or(String::new(), |stream| stream.name.clone())

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Which events of a trace a command works on. The same options everywhere.
+
+use clap::Args;
+use lateralis_analysis::filter::{Context, Filter, matches_pattern};
+use lateralis_model::{Damage, Event, Events, Interval, Loss, Names, Source, StreamSummary, Trace};
+
+use crate::error::CliError;
+use crate::moment::Moment;
+use crate::recording::Recording;
+
+/// The record that names the writer of what follows; every line says the writer
+/// already.
+const WRITER: &str = "lateralis:WRITER";
+
+/// Options that choose events.
+#[derive(Debug, Clone, Default, Args)]
+pub struct SelectArgs {
+    /// Only events whose name matches: `*` and `?`, several separated by commas, `!` excludes
+    #[arg(long, value_name = "PATTERN")]
+    pub event: Vec<String>,
+    /// Only events of these subsystems
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub subsystem: Vec<String>,
+    /// Only what happened on these processors
+    #[arg(long, value_name = "NUMBER", value_delimiter = ',')]
+    pub cpu: Vec<u32>,
+    /// Only these applications: process ids, or names with `*` and `?`
+    #[arg(long, value_name = "PID|NAME", value_delimiter = ',')]
+    pub app: Vec<String>,
+    /// Only these threads: thread ids, or names with `*` and `?`
+    #[arg(long, value_name = "TID|NAME", value_delimiter = ',')]
+    pub thread: Vec<String>,
+    /// Only events for which this holds: `bytes > 4k && $process == "redis"`; `lat print --help`
+    #[arg(long = "where", value_name = "EXPRESSION")]
+    pub condition: Vec<String>,
+    /// Only from here on: 1.5s after the beginning, @SECONDS since 1970, or HH:MM:SS in UTC
+    #[arg(long, value_name = "TIME")]
+    pub from: Option<Moment>,
+    /// Only up to here
+    #[arg(long, value_name = "TIME")]
+    pub to: Option<Moment>,
+}
+
+impl SelectArgs {
+    /// What the options say together; `None` if they choose nothing in particular.
+    ///
+    /// Errors: an expression that cannot be understood.
+    fn filter(&self) -> Result<Option<Filter>, CliError> {
+        let any = |items: &[String]| format!("({})", items.join(" || "));
+        let mut all: Vec<String> = Vec::new();
+        for (list, id, name) in [(&self.app, "pid", "process"), (&self.thread, "tid", "thread")] {
+            let one = |who: &String| match who.parse::<u32>() {
+                Ok(number) => format!("${id} == {number} || ${name} == {}", quoted(who)),
+                Err(_) => format!("${name} =~ {}", quoted(who)),
+            };
+            if !list.is_empty() {
+                all.push(any(&list.iter().map(one).collect::<Vec<_>>()));
+            }
+        }
+        if !self.subsystem.is_empty() {
+            let one = |name: &String| format!("$subsystem =~ {}", quoted(name));
+            all.push(any(&self.subsystem.iter().map(one).collect::<Vec<_>>()));
+        }
+        if !self.cpu.is_empty() {
+            let one = |cpu: &u32| format!("$cpu == {cpu}");
+            all.push(any(&self.cpu.iter().map(one).collect::<Vec<_>>()));
+        }
+        for condition in &self.condition {
+            Filter::parse(condition).map_err(|error| {
+                CliError::new("cannot understand the expression", condition, error.to_string())
+            })?;
+            all.push(format!("({condition})"));
+        }
+        let filter = (!all.is_empty()).then(|| Filter::parse(&all.join(" && ")));
+        filter.transpose().map_err(|error| {
+            CliError::new("cannot select events", all.join(" && "), error.to_string())
+        })
+    }
+
+    /// Whether names are needed that only events tell.
+    pub fn needs_names(&self) -> bool {
+        let by_name = |text: &String| text.contains("$process") || text.contains("$thread");
+        !self.app.is_empty() || !self.thread.is_empty() || self.condition.iter().any(by_name)
+    }
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// Chosen events of a recording.
+pub struct Selection<'r> {
+    /// One bit per event class, so that choosing by name costs an index.
+    chosen: Vec<Vec<bool>>,
+    filter: Option<Filter>,
+    interval: Interval,
+    names: &'r Names,
+    streams: &'r [StreamSummary],
+}
+
+impl<'r> Selection<'r> {
+    /// What the options choose in a recording; `all` includes bookkeeping records
+    /// where no pattern says so.
+    ///
+    /// Errors: a pattern that matches no event of the trace, with the names there
+    /// are; an expression that cannot be understood.
+    pub fn new(args: &SelectArgs, recording: &'r Recording, all: bool) -> Result<Self, CliError> {
+        let trace = recording.source.trace();
+        let given = &args.event;
+        let patterns: Vec<&str> =
+            given.iter().flat_map(|list| list.split(',')).filter(|p| !p.is_empty()).collect();
+        let names = || trace.stream_classes.iter().flat_map(|s| &s.event_classes).map(|e| &e.name);
+        let unused = patterns.iter().find(|pattern| {
+            let pattern = pattern.trim_start_matches('!');
+            !names().any(|name| matches_pattern(pattern, name))
+        });
+        if let Some(pattern) = unused {
+            let some: Vec<&str> = names().take(12).map(String::as_str).collect();
+            let advice =
+                format!("no event of the trace matches {pattern}: it has {}", some.join(", "));
+            return Err(CliError::new("cannot select events", given.join(","), advice));
+        }
+        let wanted = |name: &str| match patterns.as_slice() {
+            [] => all || name != WRITER,
+            patterns => chosen(patterns, name),
+        };
+        let class = |stream: &lateralis_model::StreamClass| {
+            stream.event_classes.iter().map(|event| wanted(&event.name)).collect()
+        };
+        let needs_beginning = args.from.or(args.to).is_some();
+        let beginning = needs_beginning.then(|| recording.source.interval().begin).flatten();
+        let moment = |moment: &Option<Moment>| moment.map(|moment| moment.nanos(beginning));
+        Ok(Self {
+            chosen: trace.stream_classes.iter().map(class).collect(),
+            filter: args.filter()?,
+            interval: Interval { begin: moment(&args.from), end: moment(&args.to) },
+            names: &recording.names,
+            streams: &recording.streams,
+        })
+    }
+
+    /// The time that is chosen.
+    pub fn interval(&self) -> Interval {
+        self.interval
+    }
+
+    /// Whether an event of that time is chosen.
+    #[inline]
+    pub fn contains(&self, event: &Event<'_>) -> bool {
+        let stream = self.chosen.get(event.stream_class_index as usize);
+        let class = stream.and_then(|events| events.get(event.class_index as usize)).copied();
+        let context = Context { names: self.names, streams: self.streams };
+        class.unwrap_or(true)
+            && self.filter.as_ref().is_none_or(|filter| filter.matches(event, &context))
+    }
+}
+
+/// The chosen events of a recording as a trace of their own.
+pub struct Selected<'r> {
+    /// The recording.
+    pub recording: &'r Recording,
+    /// What is chosen.
+    pub selection: &'r Selection<'r>,
+    /// Its classes, perhaps with attributes of their own.
+    pub trace: Trace,
+}
+
+impl Source for Selected<'_> {
+    fn format(&self) -> &str {
+        self.recording.source.format()
+    }
+
+    fn trace(&self) -> &Trace {
+        &self.trace
+    }
+
+    fn streams(&self) -> Vec<StreamSummary> {
+        self.recording.streams.clone()
+    }
+
+    fn interval(&self) -> Interval {
+        self.recording.source.interval()
+    }
+
+    fn losses(&self) -> &[Loss] {
+        self.recording.source.losses()
+    }
+
+    fn damage(&self) -> &[Damage] {
+        self.recording.source.damage()
+    }
+
+    fn faults(&self) -> Vec<String> {
+        self.recording.source.faults()
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        self.recording.source.remarks()
+    }
+
+    fn names(&self) -> &Names {
+        &self.recording.names
+    }
+
+    fn events_in(&self, interval: Interval) -> Box<dyn Events + '_> {
+        let chosen = self.selection.interval();
+        let interval = Interval {
+            begin: interval.begin.max(chosen.begin),
+            end: interval.end.into_iter().chain(chosen.end).min(),
+        };
+        let events = self.recording.source.events_in(interval);
+        Box::new(SelectedEvents { events, selection: self.selection })
+    }
+}
+
+struct SelectedEvents<'a> {
+    events: Box<dyn Events + 'a>,
+    selection: &'a Selection<'a>,
+}
+
+impl Events for SelectedEvents<'_> {
+    fn advance(&mut self) -> bool {
+        while self.events.advance() {
+            if self.selection.contains(&self.events.event()) {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn event(&self) -> Event<'_> {
+        self.events.event()
+    }
+
+    fn damage(&self) -> Vec<Damage> {
+        self.events.damage()
+    }
+}
+
+/// The last pattern that matches decides; if all only exclude, the rest is in.
+fn chosen(patterns: &[&str], name: &str) -> bool {
+    let default = patterns.iter().all(|pattern| pattern.starts_with('!'));
+    patterns.iter().fold(default, |chosen, pattern| match pattern.strip_prefix('!') {
+        Some(pattern) if matches_pattern(pattern, name) => false,
+        None if matches_pattern(pattern, name) => true,
+        _ => chosen,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_match_decides() {
+        assert!(chosen(&["a:*", "!a:B"], "a:C"));
+        assert!(!chosen(&["a:*", "!a:B"], "a:B"));
+        assert!(!chosen(&["a:*"], "b:C"));
+        assert!(chosen(&["!a:*"], "b:C"));
+        assert!(chosen(&["!a:*", "a:B"], "a:B"));
+    }
+
+    #[test]
+    fn options_become_one_expression() {
+        let args = SelectArgs {
+            app: vec!["7".into(), "redis-*".into(), "odd\"name".into()],
+            cpu: vec![0, 2],
+            condition: vec!["bytes > 1k".into()],
+            ..SelectArgs::default()
+        };
+        let expected = Filter::parse(
+            "($pid == 7 || $process == \"7\" || $process =~ \"redis-*\" \
+             || $process =~ \"odd\\\"name\") && ($cpu == 0 || $cpu == 2) && (bytes > 1k)",
+        );
+        assert_eq!(args.filter().unwrap(), Some(expected.unwrap()));
+        assert_eq!(SelectArgs::default().filter().unwrap(), None);
+        let wrong = SelectArgs { condition: vec!["bytes >".into()], ..SelectArgs::default() };
+        assert!(wrong.filter().unwrap_err().to_string().contains("column 8"));
+    }
+}
