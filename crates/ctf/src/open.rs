@@ -207,9 +207,7 @@ impl Place {
             let name = path.strip_prefix(&self.root).unwrap_or(path);
             let name = name.to_string_lossy().into_owned();
             let bytes = content(path).map_err(io(path))?;
-            if !(*bytes).as_ref().is_empty() {
-                files.push(StreamFile { name, bytes });
-            }
+            files.push(StreamFile { name, bytes });
         }
         Ok(Reader::new(&metadata, files))
     }

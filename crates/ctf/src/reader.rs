@@ -2,6 +2,7 @@
 //! A trace in memory: metadata, files, and the index of their packets.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 
 use lateralis_model::{
     Damage, DamageReason, Event, Events, Interval, Loss, Names, Source, StreamIndex, StreamSummary,
@@ -9,6 +10,7 @@ use lateralis_model::{
 };
 use lateralis_units::{Nanos, Ticks};
 
+use crate::columns::{Batches, Parallel, Wanted};
 use crate::cursor::Cursor;
 use crate::losses;
 use crate::merge::Merge;
@@ -211,6 +213,19 @@ impl Reader {
         Merge::new(self, interval)
     }
 
+    /// All events as columns, stream after stream. The fastest way to see every
+    /// event.
+    #[must_use]
+    pub fn batches<'w>(&self, wanted: &'w Wanted) -> Batches<'_, 'w> {
+        Batches::new(self, wanted)
+    }
+
+    /// The same on so many threads.
+    #[must_use]
+    pub fn parallel<'w>(&self, wanted: &'w Wanted, threads: NonZeroUsize) -> Parallel<'_, 'w> {
+        Parallel::new(self, wanted, threads)
+    }
+
     pub(crate) fn plan(&self) -> &Plan {
         &self.plan
     }
@@ -250,6 +265,11 @@ impl Source for Reader {
 
     fn faults(&self) -> Vec<String> {
         self.diagnostics.iter().map(|diagnostic| format!("metadata: {diagnostic}")).collect()
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        let empty = self.files.iter().filter(|file| (*file.bytes).as_ref().is_empty());
+        empty.map(|file| format!("{}: the stream file is empty", file.name)).collect()
     }
 
     fn names(&self) -> &Names {
