@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `trace.dat` of trace-cmd, versions 6 and 7, and bare pages of tracefs.
+//!
+//! ```text
+//! trace.dat   formats of events, names of threads, options, then pages of each CPU
+//! version 6   one part after the other, nothing compressed
+//! version 7   sections that options point to, some of them compressed
+//! ```
+//!
+//! Sources: trace-cmd.dat.v6(5), trace-cmd.dat.v7(5); what they leave open was
+//! found in files that trace-cmd 3.1.6 writes.
+
+mod import;
+mod options;
+mod page;
+mod version6;
+mod version7;
+
+use std::rc::Rc;
+
+use lateralis_model::{ByteOrder, DamageReason, MemoryTrace};
+
+pub use page::{PageEnd, PageLayout, records};
+
+use crate::Error;
+use crate::notes::Notes;
+use crate::tracing_data::{MAGIC, TracingData};
+use crate::wire::Wire;
+use import::{Buffer, Importer, PerCpu};
+use options::Options;
+
+/// Whether a file that begins with these bytes is a `trace.dat`.
+#[must_use]
+pub fn sniff(first: &[u8]) -> bool {
+    first.starts_with(MAGIC)
+}
+
+/// Reads a `trace.dat`; events take at most `limit_bytes`, decompressed pages as
+/// many again.
+///
+/// # Errors
+/// Where it does not even say its version, or that is neither 6 nor 7.
+pub fn read(name: &str, bytes: &[u8], limit_bytes: u64) -> Result<MemoryTrace, Error> {
+    let mut wire = Wire::new(bytes, ByteOrder::Little);
+    let Some(mut data) = TracingData::begin(&mut wire, bytes) else {
+        let advice = "it ends or is damaged in its first bytes; nothing can be read";
+        return Err(Error::new(name, "no trace.dat", advice));
+    };
+    let mut notes = Notes::new(name);
+    let mut options = Options::default();
+    let at = wire.position() as u64;
+    let buffers = match data.version.as_str() {
+        "6" => version6::read(bytes, at, &mut data, &mut options, &mut notes),
+        "7" => version7::read(bytes, at, limit_bytes, &mut data, &mut options, &mut notes),
+        _ => {
+            let advice = "this version of trace.dat is unknown; convert it by trace-cmd convert";
+            return Err(Error::new(name, "unknown version", advice));
+        }
+    };
+    let format = format!("trace.dat {}", data.version);
+    let mut importer = Importer::new(&format, limit_bytes, data, &options, notes);
+    for buffer in &buffers {
+        importer.buffer(buffer);
+    }
+    Ok(importer.finish())
+}
+
+/// What [`read_pages`] needs besides the pages: files of tracefs.
+#[derive(Debug, Clone, Default)]
+pub struct PagesInfo<'a> {
+    /// `events/header_page`; the usual layout where it is empty.
+    pub header_page: &'a str,
+    /// `events/SYSTEM/NAME/format`, with their systems.
+    pub formats: &'a [(&'a str, &'a str)],
+    /// `saved_cmdlines`.
+    pub saved_cmdlines: &'a str,
+    /// `trace_clock`, or the name of the clock alone.
+    pub trace_clock: &'a str,
+    /// Bytes of a page (`buffer_subbuf_size_kb`); 4096 where it is 0.
+    pub page_bytes: u32,
+}
+
+/// Reads what was read from `per_cpu/cpuN/trace_pipe_raw`, for each CPU, on a
+/// machine of this byte order. `name` stands in reports of damage; places count
+/// from the first byte of that CPU's pages.
+#[must_use]
+pub fn read_pages(
+    name: &str,
+    cpus: &[(u32, &[u8])],
+    info: &PagesInfo<'_>,
+    order: ByteOrder,
+    limit_bytes: u64,
+) -> MemoryTrace {
+    let layout = PageLayout::parse(info.header_page, order);
+    let layout = layout.unwrap_or(PageLayout::usual(order, 8));
+    let page_bytes = if info.page_bytes == 0 { 4096 } else { info.page_bytes };
+    let catalog = crate::catalog::Catalog::default();
+    let cmdlines = std::collections::BTreeMap::new();
+    let version = "pages".to_owned();
+    let mut data = TracingData { version, order, page_bytes, layout, catalog, cmdlines };
+    data.catalog.long_bytes = layout.commit_bytes as u32;
+    for (system, text) in info.formats {
+        data.catalog.add(&Rc::from(*system), text.as_bytes());
+    }
+    let mut names = (info.saved_cmdlines.len() as u64).to_le_bytes().to_vec();
+    names.extend_from_slice(info.saved_cmdlines.as_bytes());
+    // Complete by construction.
+    let _ = data.saved_cmdlines(&mut Wire::new(&names, ByteOrder::Little));
+    let notes = Notes::new(name);
+    let options = Options::default();
+    let mut importer = Importer::new("tracefs pages", limit_bytes, data, &options, notes);
+    let per_cpu =
+        |(cpu, pages)| PerCpu { cpu, offset: 0, pages: std::borrow::Cow::Borrowed(pages) };
+    let clock = options::selected_clock(info.trace_clock);
+    let cpus = cpus.iter().copied().map(per_cpu).collect();
+    importer.buffer(&Buffer { name: String::new(), clock, page_bytes, cpus });
+    importer.finish()
+}
+
+/// Notes that the file ends before a part of it does.
+fn cut(notes: &mut Notes, begin: u64, bytes: &[u8]) {
+    let reason = DamageReason::Truncated { missing_bytes: None };
+    notes.damage(begin.min(bytes.len() as u64), bytes.len() as u64, reason, None);
+}

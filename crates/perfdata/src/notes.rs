@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Damage and remarks, in bounded numbers.
+
+use std::collections::BTreeMap;
+
+use lateralis_model::{Builder, Damage, DamageReason, Interval};
+use lateralis_units::Nanos;
+
+/// More places of damage are counted, not listed: a hostile file could make one
+/// of every eight bytes.
+const DAMAGE_MAX: u64 = 1000;
+/// The same for kinds of remarks.
+const REMARKS_MAX: usize = 200;
+
+/// Collects what is to be said about a file.
+#[derive(Debug)]
+pub struct Notes {
+    file: String,
+    damage: Vec<Damage>,
+    damage_count: u64,
+    remarks: BTreeMap<String, u64>,
+}
+
+impl Notes {
+    /// For the file of this name.
+    pub fn new(file: &str) -> Self {
+        let (damage, remarks) = (Vec::new(), BTreeMap::new());
+        Self { file: file.to_owned(), damage, damage_count: 0, remarks }
+    }
+
+    /// Bytes `begin..end` of the file are damaged; `time` is that of the last
+    /// event before them.
+    pub fn damage(&mut self, begin: u64, end: u64, reason: DamageReason, time: Option<Nanos>) {
+        self.damage_count += 1;
+        // Neighbours with the same fault are one place.
+        if let Some(last) = self.damage.last_mut()
+            && last.end_bytes == begin
+            && last.reason == reason
+        {
+            last.end_bytes = end;
+            return;
+        }
+        if self.damage_count > DAMAGE_MAX {
+            return;
+        }
+        self.damage.push(Damage {
+            file: self.file.clone(),
+            begin_bytes: begin,
+            end_bytes: end,
+            reason,
+            interval: Interval { begin: time, end: None },
+        });
+    }
+
+    /// A sentence; said once, with how often it was noted.
+    pub fn remark(&mut self, remark: impl Into<String>) {
+        let remark = remark.into();
+        if self.remarks.len() < REMARKS_MAX || self.remarks.contains_key(&remark) {
+            *self.remarks.entry(remark).or_insert(0) += 1;
+        }
+    }
+
+    /// Puts all into the trace.
+    pub fn finish(self, builder: &mut Builder) {
+        if self.damage_count > DAMAGE_MAX {
+            builder.remark(format!(
+                "{} places are damaged; the first {DAMAGE_MAX} are listed",
+                self.damage_count
+            ));
+        }
+        self.damage.into_iter().for_each(|damage| builder.damage(damage));
+        for (remark, count) in self.remarks {
+            match count {
+                1 => builder.remark(remark),
+                _ => builder.remark(format!("{remark} ({count} times)")),
+            }
+        }
+    }
+}

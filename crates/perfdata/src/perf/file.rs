@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The header of `perf.data`, and what it points to.
+
+use std::collections::HashMap;
+
+use lateralis_model::{ByteOrder, DamageReason};
+
+use super::attr::Attr;
+use super::features::Features;
+use super::order_of;
+use crate::notes::Notes;
+use crate::wire::Wire;
+
+/// Size that the header of a pipe says.
+const PIPE_HEADER_BYTES: u64 = 16;
+/// Bytes of a pair of offset and size.
+const SECTION_BYTES: u64 = 16;
+/// Bytes of the first version of `perf_event_attr`.
+const ATTR_BYTES_MIN: u64 = 64;
+/// Numbers of features there can be.
+const FEATURES: u32 = 256;
+
+/// Attributes, and which of them an id means.
+#[derive(Debug, Default)]
+pub struct Attrs {
+    /// In the order of the file.
+    pub all: Vec<Attr>,
+    ids: HashMap<u64, u32>,
+}
+
+impl Attrs {
+    /// Adds an attribute with its ids.
+    pub fn add(&mut self, attr: Attr, ids: impl IntoIterator<Item = u64>) {
+        let index = self.all.len() as u32;
+        self.all.push(attr);
+        self.ids.extend(ids.into_iter().map(|id| (id, index)));
+    }
+
+    /// The index of the attribute with this id.
+    #[inline]
+    pub fn by_id(&self, id: u64) -> Option<usize> {
+        self.ids.get(&id).map(|&index| index as usize)
+    }
+
+    /// As [`Attrs::by_id`], to change it.
+    pub fn by_id_mut(&mut self, id: u64) -> Option<&mut Attr> {
+        let index = self.by_id(id)?;
+        self.all.get_mut(index)
+    }
+}
+
+/// An opened `perf.data`.
+#[derive(Debug)]
+pub struct File<'a> {
+    /// All of it.
+    pub bytes: &'a [u8],
+    /// Of its numbers.
+    pub order: ByteOrder,
+    /// Whether it was written into a pipe.
+    pub pipe: bool,
+    /// First byte of the records.
+    pub data_begin: u64,
+    /// Byte after the last.
+    pub data_end: u64,
+    /// What was to be recorded.
+    pub attrs: Attrs,
+    /// What is said about machine and events.
+    pub features: Features,
+}
+
+impl<'a> File<'a> {
+    /// Reads the header, attributes and features; `None` where the header is not
+    /// whole.
+    pub fn open(bytes: &'a [u8], notes: &mut Notes) -> Option<Self> {
+        let order = order_of(bytes)?;
+        let mut wire = Wire::at(bytes, 8, order);
+        let size = wire.u64()?;
+        let mut file = Self {
+            bytes,
+            order,
+            pipe: size == PIPE_HEADER_BYTES,
+            data_begin: PIPE_HEADER_BYTES,
+            data_end: bytes.len() as u64,
+            attrs: Attrs::default(),
+            features: Features::default(),
+        };
+        if file.pipe {
+            return Some(file);
+        }
+        let attr_bytes = wire.u64()?;
+        let attrs = (wire.u64()?, wire.u64()?);
+        let (begin, size) = (wire.u64()?, wire.u64()?);
+        let _event_types = (wire.u64()?, wire.u64()?);
+        let mut flags = [0; 4];
+        for word in &mut flags {
+            *word = wire.u64()?;
+        }
+        file.attributes(attrs, attr_bytes, notes);
+        file.data_begin = begin.min(bytes.len() as u64);
+        if size == 0 {
+            notes.remark(
+                "the recording was not ended: its header gives no size, names and formats of \
+                 events are missing",
+            );
+            return Some(file);
+        }
+        let end = begin.saturating_add(size);
+        if end > bytes.len() as u64 {
+            let missing_bytes = Some(end - bytes.len() as u64);
+            let reason = DamageReason::Truncated { missing_bytes };
+            notes.damage(bytes.len() as u64, bytes.len() as u64, reason, None);
+            return Some(file);
+        }
+        file.data_end = end;
+        file.read_features(flags, notes);
+        Some(file)
+    }
+
+    fn attributes(&mut self, (begin, size): (u64, u64), entry_bytes: u64, notes: &mut Notes) {
+        let whole = entry_bytes >= ATTR_BYTES_MIN + SECTION_BYTES;
+        let section = Wire::at(self.bytes, begin, self.order).take64(size);
+        let (true, Some(section)) = (whole, section) else {
+            let end = begin.saturating_add(size).min(self.bytes.len() as u64);
+            let rule = "attributes of events";
+            notes.damage(begin.min(end), end, DamageReason::BadValue { rule }, None);
+            return;
+        };
+        for entry in section.chunks_exact(usize::try_from(entry_bytes).unwrap_or(usize::MAX)) {
+            let (attr, ids) = entry.split_at(entry.len() - SECTION_BYTES as usize);
+            let mut ids = Wire::new(ids, self.order);
+            let (offset, size) = (ids.u64().unwrap_or(0), ids.u64().unwrap_or(0));
+            let Some(attr) = Attr::parse(attr, self.order) else { continue };
+            let mut wire = Wire::at(self.bytes, offset, self.order);
+            let ids = wire.take64(size).unwrap_or(&[]);
+            let mut ids = Wire::new(ids, self.order);
+            self.attrs.add(attr, std::iter::from_fn(|| ids.u64()));
+        }
+    }
+
+    fn read_features(&mut self, flags: [u64; 4], notes: &mut Notes) {
+        let mut sections = Wire::at(self.bytes, self.data_end, self.order);
+        for feature in 0..FEATURES {
+            if flags[feature as usize / 64] >> (feature % 64) & 1 == 0 {
+                continue;
+            }
+            let (Some(offset), Some(size)) = (sections.u64(), sections.u64()) else {
+                let (begin, end) = (self.data_end, self.bytes.len() as u64);
+                notes.damage(begin, end, DamageReason::Truncated { missing_bytes: None }, None);
+                return;
+            };
+            let Some(content) = Wire::at(self.bytes, offset, self.order).take64(size) else {
+                let end = self.bytes.len() as u64;
+                let missing_bytes = Some(offset.saturating_add(size).saturating_sub(end));
+                let reason = DamageReason::Truncated { missing_bytes };
+                notes.damage(offset.min(end), end, reason, None);
+                continue;
+            };
+            self.feature(feature, content, offset, notes);
+        }
+    }
+
+    /// Takes a feature from its section or record.
+    pub fn feature(&mut self, feature: u32, content: &[u8], offset: u64, notes: &mut Notes) {
+        if self.features.take(feature, content, self.order, &mut self.attrs).is_none() {
+            let end = offset + content.len() as u64;
+            let rule = "section of a feature";
+            notes.damage(offset, end, DamageReason::BadValue { rule }, None);
+        }
+    }
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Where and when records were made.
+
+use lateralis_model::{ByteOrder, Clock};
+
+use super::attr::{Attr, sample};
+use super::file::File;
+use super::records::{self, Record};
+use crate::wire::Wire;
+
+/// Where and when a record was made.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Origin {
+    /// Process, where it is known.
+    pub pid: Option<u32>,
+    /// Thread; only of meaning with a process.
+    pub tid: u32,
+    /// Processor, where it is known.
+    pub cpu: Option<u32>,
+}
+
+impl Origin {
+    /// Where a record that is no sample was made, as its end tells.
+    pub fn at_end(record: &Record<'_>, attr: &Attr, order: ByteOrder) -> Option<Self> {
+        let field = |bit| {
+            let at = record.body.len().checked_sub(attr.offset_from_end(bit)?)?;
+            Some(Wire::at(record.body, at as u64, order))
+        };
+        // What perf made itself about the time before has no time.
+        let timed = !attr.has(sample::TIME) || field(sample::TIME)?.u64()? > 0;
+        let mut thread = field(sample::TID).filter(|_| timed)?;
+        let (pid, tid) = (thread.u32()?, thread.u32()?);
+        let cpu = field(sample::CPU).and_then(|mut wire| wire.u32());
+        let pid = Some(pid).filter(|&pid| pid != u32::MAX);
+        Some(Self { pid, tid, cpu: cpu.filter(|&cpu| cpu != u32::MAX) })
+    }
+
+    /// Where a record without such an end was made, as its fields tell.
+    pub fn own(kind: u32, body: &[u8], order: ByteOrder) -> Self {
+        let mut wire = Wire::new(body, order);
+        let (first, second, third) = (wire.u32(), wire.u32(), wire.u32());
+        let (pid, tid) = match kind {
+            records::MMAP
+            | records::MMAP2
+            | records::COMM
+            | records::ITRACE_START
+            | records::NAMESPACES => (first, second),
+            records::FORK | records::EXIT => (first, third),
+            _ => (None, None),
+        };
+        let pid = pid.filter(|&pid| pid != u32::MAX);
+        Self { pid, tid: tid.unwrap_or(0), cpu: None }
+    }
+}
+
+/// The clock of all records: its zero is that of the file's own pair of
+/// readings, where it has one.
+pub fn clock(file: &File<'_>) -> Clock {
+    let attr = file.attrs.all.iter().find(|attr| attr.use_clockid);
+    let pair = file.features.clock_pair;
+    let id = pair.map(|pair| pair.clockid as i32).or(attr.map(|attr| attr.clockid));
+    let name = match id {
+        Some(0) => "realtime",
+        Some(1) => "monotonic",
+        Some(4) => "monotonic_raw",
+        Some(7) => "boottime",
+        Some(11) => "tai",
+        _ => "perf",
+    };
+    let offset = pair.map_or(0, |pair| pair.wall_nanos.wrapping_sub(pair.trace_nanos) as i64);
+    let mut clock = Clock::new(name, 1_000_000_000, 0, offset);
+    clock.unix_epoch = pair.is_some() || id == Some(0);
+    clock.description = match name {
+        "perf" => "clock of the kernel's scheduler".to_owned(),
+        name => format!("POSIX clock {name}"),
+    };
+    clock
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Types of records [perf_event.h, enum perf_event_type;
+//! tools/lib/perf/include/perf/event.h, enum perf_user_event_type].
+
+use lateralis_model::ByteOrder;
+
+use crate::wire::Wire;
+
+pub const MMAP: u32 = 1;
+pub const LOST: u32 = 2;
+pub const COMM: u32 = 3;
+pub const EXIT: u32 = 4;
+pub const THROTTLE: u32 = 5;
+pub const UNTHROTTLE: u32 = 6;
+pub const FORK: u32 = 7;
+pub const READ: u32 = 8;
+pub const SAMPLE: u32 = 9;
+pub const MMAP2: u32 = 10;
+pub const AUX: u32 = 11;
+pub const ITRACE_START: u32 = 12;
+pub const LOST_SAMPLES: u32 = 13;
+pub const SWITCH: u32 = 14;
+pub const SWITCH_CPU_WIDE: u32 = 15;
+pub const NAMESPACES: u32 = 16;
+pub const KSYMBOL: u32 = 17;
+pub const BPF_EVENT: u32 = 18;
+pub const CGROUP: u32 = 19;
+pub const TEXT_POKE: u32 = 20;
+pub const AUX_OUTPUT_HW_ID: u32 = 21;
+pub const HEADER_ATTR: u32 = 64;
+pub const TRACING_DATA: u32 = 66;
+pub const BUILD_ID: u32 = 67;
+pub const ID_INDEX: u32 = 69;
+pub const AUXTRACE_INFO: u32 = 70;
+pub const AUXTRACE: u32 = 71;
+pub const AUXTRACE_ERROR: u32 = 72;
+pub const EVENT_UPDATE: u32 = 78;
+pub const TIME_CONV: u32 = 79;
+pub const HEADER_FEATURE: u32 = 80;
+pub const COMPRESSED: u32 = 81;
+pub const COMPRESSED2: u32 = 83;
+
+/// Bytes of a record's header.
+pub const HEADER_BYTES: usize = 8;
+/// The addresses are of data, not of code (MMAP, MMAP2).
+pub const MISC_BUILD_ID: u16 = 1 << 14;
+
+/// A record: type, flags, and what follows its header.
+#[derive(Debug, Clone, Copy)]
+pub struct Record<'a> {
+    /// One of the numbers above, or another.
+    pub kind: u32,
+    /// Bits whose meaning depends on the type.
+    pub misc: u16,
+    /// Without the header.
+    pub body: &'a [u8],
+}
+
+impl<'a> Record<'a> {
+    /// The record at `at`; `None` where none fits there.
+    #[inline]
+    pub fn at(bytes: &'a [u8], at: u64, order: ByteOrder) -> Option<Self> {
+        let mut wire = Wire::at(bytes, at, order);
+        let (kind, misc, size) = (wire.u32()?, wire.u16()?, wire.u16()?);
+        let body = wire.take((size as usize).checked_sub(HEADER_BYTES)?)?;
+        Some(Self { kind, misc, body })
+    }
+
+    /// Bytes of it, header included.
+    pub fn size(&self) -> u64 {
+        (self.body.len() + HEADER_BYTES) as u64
+    }
+
+    /// Whether records of this type exist, with room for new ones.
+    pub fn known(kind: u32) -> bool {
+        matches!(kind, 1..=31 | 64..=95)
+    }
+}

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Fields of samples in the model: their classes, and their values in the same
+//! order.
+
+use lateralis_model::{
+    Base, ByteOrder, FieldClass, FieldKind, IntegerClass, Label, Pending, Range,
+};
+
+use super::attr::{Attr, BRANCH_COUNTERS, BRANCH_HW_INDEX, read, sample};
+use super::sample::{Registers, Sample, counter_bytes};
+use crate::wire::Wire;
+
+fn hex() -> FieldClass {
+    FieldClass::unsigned(64, Base::Hexadecimal)
+}
+
+fn label(name: &str, value: i128) -> Label {
+    Label { name: name.to_owned(), ranges: vec![Range { low: value, high: value }] }
+}
+
+/// Where the processor was [perf_event.h, PERF_RECORD_MISC_CPUMODE_MASK].
+pub fn cpu_mode() -> FieldClass {
+    let names = ["unknown", "kernel", "user", "hypervisor", "guest_kernel", "guest_user"];
+    let labels = names.iter().zip(0..).map(|(name, value)| label(name, value)).collect();
+    FieldClass::new(FieldKind::Unsigned(IntegerClass { bits: 8, base: Base::Decimal, labels }))
+}
+
+fn branch() -> FieldClass {
+    let flags = ["mispredicted", "predicted", "in_transaction", "abort"];
+    let flags = flags.iter().zip(0..).map(|(name, bit)| label(name, bit)).collect();
+    let flags = FieldClass::new(FieldKind::Bits { bits: 64, flags });
+    FieldClass::structure([("from", hex()), ("to", hex()), ("flags", flags)])
+}
+
+fn registers() -> FieldClass {
+    FieldClass::structure([("abi", FieldClass::u64()), ("regs", FieldClass::array(hex(), None))])
+}
+
+fn counter(attr: &Attr) -> FieldClass {
+    let mut members = vec![("value", FieldClass::u64())];
+    if attr.read_format & read::ID != 0 {
+        members.push(("id", FieldClass::u64()));
+    }
+    if attr.read_format & read::LOST != 0 {
+        members.push(("lost", FieldClass::u64()));
+    }
+    FieldClass::structure(members)
+}
+
+/// The fields of the attribute's samples, in the order of [`values`]. `raw` says
+/// whether raw data is a field of its own, not a tracepoint.
+pub fn members(attr: &Attr, raw: bool) -> Vec<(&'static str, FieldClass)> {
+    let mut members = vec![("cpu_mode", cpu_mode())];
+    let mut add = |bit, name, class: FieldClass| {
+        if attr.has(bit) {
+            members.push((name, class));
+        }
+    };
+    add(sample::IP, "ip", hex());
+    add(sample::ADDR, "addr", hex());
+    add(sample::STREAM_ID, "stream_id", FieldClass::u64());
+    add(sample::PERIOD, "period", FieldClass::u64());
+    if attr.read_format & read::TIME_ENABLED != 0 {
+        add(sample::READ, "time_enabled", FieldClass::u64());
+    }
+    if attr.read_format & read::TIME_RUNNING != 0 {
+        add(sample::READ, "time_running", FieldClass::u64());
+    }
+    add(sample::READ, "counters", FieldClass::array(counter(attr), None));
+    add(sample::CALLCHAIN, "callchain", FieldClass::array(hex(), None));
+    if raw {
+        add(sample::RAW, "raw", FieldClass::blob());
+    }
+    if attr.branch_sample_type & BRANCH_HW_INDEX != 0 {
+        add(sample::BRANCH_STACK, "branch_hw_index", FieldClass::u64());
+    }
+    add(sample::BRANCH_STACK, "branches", FieldClass::array(branch(), None));
+    if attr.branch_sample_type & BRANCH_COUNTERS != 0 {
+        add(sample::BRANCH_STACK, "branch_counters", FieldClass::array(hex(), None));
+    }
+    add(sample::REGS_USER, "user_regs", registers());
+    add(sample::STACK_USER, "user_stack", FieldClass::blob());
+    add(sample::WEIGHT, "weight", FieldClass::u64());
+    add(sample::WEIGHT_STRUCT, "weight", FieldClass::unsigned(32, Base::Decimal));
+    add(sample::WEIGHT_STRUCT, "weight2", FieldClass::unsigned(16, Base::Decimal));
+    add(sample::WEIGHT_STRUCT, "weight3", FieldClass::unsigned(16, Base::Decimal));
+    add(sample::DATA_SRC, "data_src", hex());
+    add(sample::TRANSACTION, "transaction", hex());
+    add(sample::REGS_INTR, "intr_regs", registers());
+    add(sample::PHYS_ADDR, "phys_addr", hex());
+    add(sample::CGROUP, "cgroup", FieldClass::u64());
+    add(sample::DATA_PAGE_SIZE, "data_page_size", FieldClass::u64());
+    add(sample::CODE_PAGE_SIZE, "code_page_size", FieldClass::u64());
+    add(sample::AUX, "aux", FieldClass::blob());
+    members
+}
+
+fn words<'b>(bytes: &[u8], order: ByteOrder, pending: Pending<'b>) -> Pending<'b> {
+    pending.array((bytes.len() / 8) as u32, |mut pending| {
+        let mut wire = Wire::new(bytes, order);
+        while let Some(word) = wire.u64() {
+            pending = pending.u64(word);
+        }
+        pending
+    })
+}
+
+fn regs<'b>(regs: Registers<'_>, order: ByteOrder, pending: Pending<'b>) -> Pending<'b> {
+    words(regs.values, order, pending.u64(regs.abi))
+}
+
+fn counters<'b>(
+    attr: &Attr,
+    values: &Sample<'_>,
+    order: ByteOrder,
+    pending: Pending<'b>,
+) -> Pending<'b> {
+    let has = |bit| attr.read_format & bit != 0;
+    if let Some([value, id, lost]) = values.counters.single {
+        return pending.array(1, |mut pending| {
+            pending = pending.u64(value);
+            if has(read::ID) {
+                pending = pending.u64(id);
+            }
+            if has(read::LOST) { pending.u64(lost) } else { pending }
+        });
+    }
+    let count = values.counters.group.len() / counter_bytes(attr);
+    pending.array(count as u32, |mut pending| {
+        let mut wire = Wire::new(values.counters.group, order);
+        while let Some(word) = wire.u64() {
+            pending = pending.u64(word);
+        }
+        pending
+    })
+}
+
+/// Adds the values of a sample. `misc` is that of its record.
+pub fn values<'b>(
+    attr: &Attr,
+    raw: bool,
+    misc: u16,
+    values: &Sample<'_>,
+    order: ByteOrder,
+    mut pending: Pending<'b>,
+) -> Pending<'b> {
+    let has = |bit| attr.has(bit);
+    pending = pending.u64(u64::from(misc & 7));
+    for (bit, value) in [
+        (sample::IP, values.ip),
+        (sample::ADDR, values.addr),
+        (sample::STREAM_ID, values.stream_id),
+        (sample::PERIOD, values.period),
+    ] {
+        if has(bit) {
+            pending = pending.u64(value);
+        }
+    }
+    if has(sample::READ) {
+        if attr.read_format & read::TIME_ENABLED != 0 {
+            pending = pending.u64(values.counters.time_enabled);
+        }
+        if attr.read_format & read::TIME_RUNNING != 0 {
+            pending = pending.u64(values.counters.time_running);
+        }
+        pending = counters(attr, values, order, pending);
+    }
+    if has(sample::CALLCHAIN) {
+        pending = words(values.callchain, order, pending);
+    }
+    if raw && has(sample::RAW) {
+        pending = pending.bytes(values.raw);
+    }
+    if attr.sample_type <= sample::RAW << 1 && !has(sample::BRANCH_STACK) {
+        return pending;
+    }
+    rare_values(attr, values, order, pending)
+}
+
+/// What few samples have.
+fn rare_values<'b>(
+    attr: &Attr,
+    values: &Sample<'_>,
+    order: ByteOrder,
+    mut pending: Pending<'b>,
+) -> Pending<'b> {
+    let has = |bit| attr.has(bit);
+    if has(sample::BRANCH_STACK) {
+        if attr.branch_sample_type & BRANCH_HW_INDEX != 0 {
+            pending = pending.u64(values.branch_hw_index);
+        }
+        pending = pending.array((values.branches.len() / 24) as u32, |mut pending| {
+            let mut wire = Wire::new(values.branches, order);
+            while let Some(word) = wire.u64() {
+                pending = pending.u64(word);
+            }
+            pending
+        });
+        if attr.branch_sample_type & BRANCH_COUNTERS != 0 {
+            pending = words(values.branch_counters, order, pending);
+        }
+    }
+    if has(sample::REGS_USER) {
+        pending = regs(values.user_regs, order, pending);
+    }
+    if has(sample::STACK_USER) {
+        pending = pending.bytes(values.user_stack);
+    }
+    if has(sample::WEIGHT) {
+        pending = pending.u64(values.weight);
+    }
+    if has(sample::WEIGHT_STRUCT) {
+        // A struct whose order of members follows that of bytes [perf_event.h,
+        // union perf_sample_weight], so that the word is the same everywhere.
+        pending = pending
+            .u64(values.weight & 0xffff_ffff)
+            .u64(values.weight >> 32 & 0xffff)
+            .u64(values.weight >> 48);
+    }
+    for (bit, value) in
+        [(sample::DATA_SRC, values.data_src), (sample::TRANSACTION, values.transaction)]
+    {
+        if has(bit) {
+            pending = pending.u64(value);
+        }
+    }
+    if has(sample::REGS_INTR) {
+        pending = regs(values.intr_regs, order, pending);
+    }
+    for (bit, value) in [
+        (sample::PHYS_ADDR, values.phys_addr),
+        (sample::CGROUP, values.cgroup),
+        (sample::DATA_PAGE_SIZE, values.data_page_size),
+        (sample::CODE_PAGE_SIZE, values.code_page_size),
+    ] {
+        if has(bit) {
+            pending = pending.u64(value);
+        }
+    }
+    if has(sample::AUX) {
+        pending = pending.bytes(values.aux);
+    }
+    pending
+}

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Records that are no samples: what happened to processes, memory and the
+//! recording itself.
+
+use lateralis_model::{Base, FieldClass, FieldKind, Label, Pending, Range};
+
+use super::records::{self, MISC_BUILD_ID, Record};
+use crate::wire::{Wire, cut_at_nul};
+
+/// A piece of a record's body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// Signed, 4 bytes: numbers of processes and threads, where −1 means none.
+    Int,
+    /// 2 bytes.
+    Short,
+    /// 4 bytes.
+    Word,
+    /// 8 bytes.
+    Long,
+    /// 8 bytes, hexadecimal.
+    Hex,
+    /// So many bytes without meaning here; no field.
+    Skip(usize),
+    /// So many bytes.
+    Bytes(usize),
+    /// A build id in 24 bytes; its length in the byte before it, if set, else in
+    /// the one behind its 20 bytes, if that is not 0.
+    BuildId(bool),
+    /// Text up to a NUL; the bytes behind it are padding.
+    Text,
+    /// All bytes that are left.
+    Rest,
+    /// All words of 8 bytes that are left.
+    Words,
+    /// A number of pairs, then they.
+    Pairs(&'static str, &'static str),
+    /// Flags of AUX.
+    AuxFlags,
+    /// Set if the bit of `misc` is; takes no bytes.
+    Misc(u16),
+    /// Where the bytes behind the record begin in the file; takes no bytes.
+    Behind,
+}
+
+type Layout = (&'static str, &'static [(&'static str, Part)]);
+
+/// Name and layout of a record; those of types that are not known here have all
+/// their bytes.
+fn layout(kind: u32, misc: u16) -> Layout {
+    use Part::*;
+    const THREAD: (&str, Part) = ("pid", Int);
+    const TID: (&str, Part) = ("tid", Int);
+    match kind {
+        records::MMAP => (
+            "mmap",
+            &[THREAD, TID, ("addr", Hex), ("len", Hex), ("pgoff", Hex), ("filename", Text)],
+        ),
+        records::MMAP2 if misc & MISC_BUILD_ID != 0 => (
+            "mmap2_build_id",
+            &[
+                THREAD,
+                TID,
+                ("addr", Hex),
+                ("len", Hex),
+                ("pgoff", Hex),
+                ("build_id", BuildId(true)),
+                ("prot", Word),
+                ("flags", Word),
+                ("filename", Text),
+            ],
+        ),
+        records::MMAP2 => (
+            "mmap2",
+            &[
+                THREAD,
+                TID,
+                ("addr", Hex),
+                ("len", Hex),
+                ("pgoff", Hex),
+                ("maj", Word),
+                ("min", Word),
+                ("ino", Long),
+                ("ino_generation", Long),
+                ("prot", Word),
+                ("flags", Word),
+                ("filename", Text),
+            ],
+        ),
+        records::COMM => ("comm", &[THREAD, TID, ("comm", Text), ("exec", Misc(1 << 13))]),
+        records::EXIT => ("exit", &[THREAD, ("ppid", Int), TID, ("ptid", Int), ("time", Long)]),
+        records::FORK => ("fork", &[THREAD, ("ppid", Int), TID, ("ptid", Int), ("time", Long)]),
+        records::THROTTLE => ("throttle", &[("time", Long), ("id", Long), ("stream_id", Long)]),
+        records::UNTHROTTLE => ("unthrottle", &[("time", Long), ("id", Long), ("stream_id", Long)]),
+        records::READ => ("read", &[THREAD, TID, ("values", Words)]),
+        records::AUX => ("aux", &[("aux_offset", Hex), ("aux_size", Long), ("flags", AuxFlags)]),
+        records::ITRACE_START => ("itrace_start", &[THREAD, TID]),
+        records::SWITCH => ("switch", &[("out", Misc(1 << 13)), ("preempt", Misc(1 << 14))]),
+        records::SWITCH_CPU_WIDE => (
+            "switch_cpu_wide",
+            &[
+                ("next_prev_pid", Int),
+                ("next_prev_tid", Int),
+                ("out", Misc(1 << 13)),
+                ("preempt", Misc(1 << 14)),
+            ],
+        ),
+        records::NAMESPACES => ("namespaces", &[THREAD, TID, ("links", Pairs("dev", "inode"))]),
+        records::KSYMBOL => (
+            "ksymbol",
+            &[("addr", Hex), ("len", Word), ("ksym_type", Short), ("flags", Short), ("name", Text)],
+        ),
+        records::BPF_EVENT => {
+            ("bpf_event", &[("type", Short), ("flags", Short), ("id", Word), ("tag", Bytes(8))])
+        }
+        records::CGROUP => ("cgroup", &[("id", Long), ("path", Text)]),
+        records::TEXT_POKE => {
+            ("text_poke", &[("addr", Hex), ("old_len", Short), ("new_len", Short), ("bytes", Rest)])
+        }
+        records::AUX_OUTPUT_HW_ID => ("aux_output_hw_id", &[("hw_id", Hex)]),
+        records::BUILD_ID => {
+            ("build_id", &[THREAD, ("build_id", BuildId(false)), ("filename", Text)])
+        }
+        records::AUXTRACE_INFO => {
+            ("auxtrace_info", &[("type", Word), ("", Skip(4)), ("private", Words)])
+        }
+        records::AUXTRACE => (
+            "auxtrace",
+            &[
+                ("size", Long),
+                ("offset", Hex),
+                ("reference", Hex),
+                ("idx", Word),
+                TID,
+                ("cpu", Int),
+                ("file_offset", Behind),
+            ],
+        ),
+        records::AUXTRACE_ERROR => (
+            "auxtrace_error",
+            &[
+                ("type", Word),
+                ("code", Word),
+                ("cpu", Int),
+                THREAD,
+                TID,
+                ("fmt", Word),
+                ("ip", Hex),
+                ("message", Rest),
+            ],
+        ),
+        _ => ("record", &[("bytes", Rest)]),
+    }
+}
+
+/// Name of the event class of a record.
+pub fn name(kind: u32, misc: u16) -> String {
+    match layout(kind, misc) {
+        ("record", _) => format!("record{kind}"),
+        (name, _) => name.to_owned(),
+    }
+}
+
+/// What tells classes of one type of record apart.
+pub fn variant(kind: u32, misc: u16) -> bool {
+    kind == records::MMAP2 && misc & MISC_BUILD_ID != 0
+}
+
+/// The class of its fields.
+pub fn class(kind: u32, misc: u16) -> FieldClass {
+    let word = |bits| FieldClass::unsigned(bits, Base::Decimal);
+    let hex = || FieldClass::unsigned(64, Base::Hexadecimal);
+    let class = |part: Part| {
+        Some(match part {
+            Part::Int => FieldClass::signed(32),
+            Part::Short => word(16),
+            Part::Word => word(32),
+            Part::Long => word(64),
+            Part::Hex | Part::Behind => hex(),
+            Part::Skip(_) => return None,
+            Part::Bytes(_) | Part::BuildId(_) | Part::Rest => FieldClass::blob(),
+            Part::Text => FieldClass::text(),
+            Part::Words => FieldClass::array(hex(), None),
+            Part::Pairs(first, second) => {
+                let pair = FieldClass::structure([(first, word(64)), (second, word(64))]);
+                FieldClass::array(pair, None)
+            }
+            Part::AuxFlags => {
+                let names = ["truncated", "overwrite", "partial", "collision"];
+                let label = |(name, bit): (&&str, i128)| Label {
+                    name: (*name).to_owned(),
+                    ranges: vec![Range { low: bit, high: bit }],
+                };
+                let flags = names.iter().zip(0..).map(label).collect();
+                FieldClass::new(FieldKind::Bits { bits: 64, flags })
+            }
+            Part::Misc(_) => FieldClass::boolean(),
+        })
+    };
+    let (_, parts) = layout(kind, misc);
+    FieldClass::structure(parts.iter().filter_map(|&(name, part)| Some((name, class(part)?))))
+}
+
+/// Adds the values of a record. `wire` reads its body without what stands at its
+/// end for all records; `behind` is the first byte behind the record.
+///
+/// `None` where the body is too short; the event is then gone.
+pub fn values<'b>(
+    record: &Record<'_>,
+    mut wire: Wire<'_>,
+    behind: u64,
+    mut pending: Pending<'b>,
+) -> Option<Pending<'b>> {
+    let (_, parts) = layout(record.kind, record.misc);
+    for &(_, part) in parts {
+        pending = match part {
+            Part::Int => pending.i64(i64::from(wire.u32()? as i32)),
+            Part::Short => pending.u64(u64::from(wire.u16()?)),
+            Part::Word => pending.u64(u64::from(wire.u32()?)),
+            Part::Long | Part::Hex | Part::AuxFlags => pending.u64(wire.u64()?),
+            Part::Skip(count) => {
+                wire.take(count)?;
+                pending
+            }
+            Part::Bytes(count) => pending.bytes(wire.take(count)?),
+            Part::BuildId(before) => pending.bytes(build_id(wire.take(24)?, before)),
+            Part::Text => pending.bytes(cut_at_nul(wire.take(wire.left())?)),
+            Part::Rest => pending.bytes(wire.take(wire.left())?),
+            Part::Words => pending.array((wire.left() / 8) as u32, |mut pending| {
+                while let Some(word) = wire.u64() {
+                    pending = pending.u64(word);
+                }
+                pending
+            }),
+            Part::Pairs(..) => {
+                let count = wire.u64()?.min(wire.left() as u64 / 16) as u32;
+                pending.array(count, |mut pending| {
+                    for _ in 0..count * 2 {
+                        pending = pending.u64(wire.u64().unwrap_or(0));
+                    }
+                    pending
+                })
+            }
+            Part::Misc(bit) => pending.u64(u64::from(record.misc & bit != 0)),
+            Part::Behind => pending.u64(behind),
+        };
+    }
+    Some(pending)
+}
+
+fn build_id(bytes: &[u8], before: bool) -> &[u8] {
+    if before {
+        let size = usize::from(bytes[0]).min(20);
+        return &bytes[4..4 + size];
+    }
+    let size = match bytes[20] {
+        0 => 20,
+        size => usize::from(size).min(20),
+    };
+    &bytes[..size]
+}
