@@ -38,6 +38,7 @@
 pub mod index;
 pub mod metadata;
 pub mod open;
+pub mod write;
 
 mod cursor;
 mod losses;

@@ -24,8 +24,8 @@ pub struct Found {
     pub class: u32,
     /// Number of its stream among those of the class, if it says so.
     pub stream_id: Option<u64>,
-    /// Loss counters of Lateralis, cumulative: full, too big, contended, no
-    /// ring.
+    /// Loss counters under the names that Lateralis gives them, cumulative: full,
+    /// too big, contended, no ring.
     pub lost: Option<[u64; 4]>,
     /// Slots that the packet header takes before those of the context.
     pub header_slots: u32,
@@ -315,7 +315,7 @@ impl<'a> Scanner<'a> {
                 lost[cause] = field.as_u64();
             }
         }
-        if let (true, [Some(a), Some(b), Some(c), Some(d)]) = (self.lateralis, lost) {
+        if let [Some(a), Some(b), Some(c), Some(d)] = lost {
             found.lost = Some([a, b, c, d]);
         }
     }

@@ -61,7 +61,8 @@ impl Reader {
     #[must_use]
     pub fn new(metadata: &[u8], files: Vec<StreamFile>) -> Self {
         let (class, mut diagnostics) = metadata::parse(metadata);
-        let model = metadata::describe(&class);
+        let mut model = metadata::describe(&class);
+        let names = metadata::names(&mut model.environment);
         let plan = plan::compile(&class, &mut diagnostics);
         let mut damage = Vec::new();
         let mut groups: BTreeMap<(u32, Option<u64>, u32), Vec<Vec<Found>>> = BTreeMap::new();
@@ -98,7 +99,7 @@ impl Reader {
         streams.sort_by(|a, b| {
             (a.class, a.id, a.name.as_str()).cmp(&(b.class, b.id, b.name.as_str()))
         });
-        let (losses, names) = (Vec::new(), Names::default());
+        let losses = Vec::new();
         let mut reader =
             Self { class, model, plan, files, streams, damage, losses, diagnostics, names };
         reader.count_losses();

@@ -5,7 +5,7 @@ use lateralis_model as model;
 use lateralis_model::{IntegerClass, ScalarKind};
 
 use super::field::{FieldClass, Length, Meaning};
-use super::{EventClass, StreamClass, TraceClass};
+use super::{EventClass, StreamClass, TraceClass, kept};
 
 /// The trace in the words of [`lateralis_model`]. Indices of stream and event
 /// classes stay the same.
@@ -60,7 +60,11 @@ fn field(class: &FieldClass) -> model::FieldClass {
             None => (Kind::Bytes(class.media_type.to_string()), false),
         },
         FieldClass::Struct(class) => {
-            let members = class.members.iter().map(|m| member(&m.name, &m.class)).collect();
+            let mut members: Vec<_> =
+                class.members.iter().map(|m| member(&m.name, &m.class)).collect();
+            // Fields that a writer added for what the model says elsewhere.
+            let added = members.iter_mut().filter(|member| kept::is_added(&member.name));
+            added.for_each(|member| member.class.structural = true);
             (Kind::Struct(members), false)
         }
         FieldClass::Array(class) => {
@@ -79,7 +83,10 @@ fn field(class: &FieldClass) -> model::FieldClass {
         FieldClass::Variant(class) => {
             let options: Vec<_> = class.options.iter().map(|o| member(&o.name, &o.class)).collect();
             let structural = !options.is_empty() && options.iter().all(|o| o.class.structural);
-            (Kind::Variant(options), structural)
+            match kept::optional(class, &options) {
+                Some(class) => (Kind::Optional(Box::new(class)), structural),
+                None => (Kind::Variant(options), structural),
+            }
         }
         FieldClass::Optional { class, .. } => {
             let class = field(class);

@@ -10,6 +10,7 @@
 mod describe;
 mod field;
 mod json;
+mod kept;
 mod packets;
 mod roles;
 mod tsdl;
@@ -24,6 +25,7 @@ pub use field::{
     ROLE_COUNT, Role, Roles, ScalarClass, Scope, Selection, StructClass, TextClass, VarIntClass,
     VariantClass,
 };
+pub(crate) use kept::names;
 pub use packets::unpack;
 
 /// Everything the metadata says.
@@ -138,6 +140,7 @@ pub fn parse(bytes: &[u8]) -> (TraceClass, Vec<Diagnostic>) {
         tsdl::parse(&text, &mut diagnostics)
     };
     class.uuid = class.uuid.or(unpacked.uuid);
+    kept::take(&mut class);
     class.streams.sort_by_key(|stream| stream.id);
     for stream in &mut class.streams {
         stream.events.sort_by_key(|event| event.id);

@@ -215,6 +215,12 @@ impl Reader {
                 event.attributes.push(Attribute { name: key.clone(), value: value.to_owned() });
             }
         }
+        let ours = fragment.get("attributes").and_then(|a| a.get("lateralis"));
+        let clauses = ours.and_then(|ours| ours.get("clauses")).and_then(Value::as_array);
+        for clause in clauses.into_iter().flatten().filter_map(Value::as_str) {
+            let name = lateralis_model::role::ATTRIBUTE.to_owned();
+            event.attributes.push(Attribute { name, value: clause.to_owned() });
+        }
         let stream = self.trace.streams.iter_mut().find(|stream| stream.id == stream_id);
         let stream = stream.ok_or_else(|| format!("unknown stream class {stream_id}"))?;
         stream.events.push(event);

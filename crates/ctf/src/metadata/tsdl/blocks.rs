@@ -145,7 +145,11 @@ impl Parser<'_, '_> {
                 ("context", Entry::Type(class)) => event.context = Some(class),
                 ("fields", Entry::Type(class)) => event.payload = Some(class),
                 (key, Entry::Value(value)) => {
-                    let name = if key == "loglevel" { "log-level" } else { key };
+                    let name = match key {
+                        "loglevel" => "log-level",
+                        "model.emf.uri" => "emf-uri",
+                        key => key,
+                    };
                     let value = value.into_text();
                     event.attributes.push(Attribute { name: name.to_owned(), value });
                 }

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Where a written trace goes.
+
+use std::io;
+
+use crate::index::Entry;
+use crate::reader::{Reader, StreamFile};
+
+/// Takes what is written, in pieces.
+pub trait Sink {
+    /// A stream begins; `name` is that of its file, unique in the trace and
+    /// safe in any file system. Comes before all packets.
+    ///
+    /// # Errors
+    /// If it cannot be taken; writing ends.
+    fn open(&mut self, stream: u32, name: &str) -> io::Result<()>;
+
+    /// The next packet of a stream, and its line in a packet index.
+    ///
+    /// # Errors
+    /// If it cannot be taken; writing ends.
+    fn packet(&mut self, stream: u32, bytes: &[u8], entry: &Entry) -> io::Result<()>;
+
+    /// The metadata, after everything else.
+    ///
+    /// # Errors
+    /// If it cannot be taken.
+    fn metadata(&mut self, text: &str) -> io::Result<()>;
+}
+
+/// A written trace in memory.
+#[derive(Debug, Clone, Default)]
+pub struct Files {
+    /// The metadata text.
+    pub metadata: String,
+    /// Name and content of the stream files.
+    pub streams: Vec<(String, Vec<u8>)>,
+}
+
+impl Files {
+    /// Opens what was written.
+    #[must_use]
+    pub fn into_reader(self) -> Reader {
+        let file = |(name, bytes)| StreamFile { name, bytes: Box::new(bytes) };
+        let full = self.streams.into_iter().filter(|(_, bytes): &(_, Vec<u8>)| !bytes.is_empty());
+        Reader::new(self.metadata.as_bytes(), full.map(file).collect())
+    }
+}
+
+impl Sink for Files {
+    fn open(&mut self, _: u32, name: &str) -> io::Result<()> {
+        self.streams.push((name.to_owned(), Vec::new()));
+        Ok(())
+    }
+
+    fn packet(&mut self, stream: u32, bytes: &[u8], _: &Entry) -> io::Result<()> {
+        let file = self.streams.get_mut(stream as usize).ok_or(io::ErrorKind::NotFound)?;
+        file.1.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn metadata(&mut self, text: &str) -> io::Result<()> {
+        text.clone_into(&mut self.metadata);
+        Ok(())
+    }
+}
