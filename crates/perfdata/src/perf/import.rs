@@ -200,7 +200,9 @@ impl Importer<'_> {
             None => &self.unnamed,
         };
         let number = |value: Option<u32>| value.map_or(-1, |value| i64::from(value as i32));
-        let writer = origin.pid.map(|pid| Writer { pid, tid: origin.tid });
+        // A thread that is gone has no number any more.
+        let known = origin.pid.filter(|&pid| pid != u32::MAX && origin.tid != u32::MAX);
+        let writer = known.map(|pid| Writer { pid, tid: origin.tid });
         let pending = self.builder.event(stream, class, time, writer);
         let pending = match origin.cpu {
             Some(cpu) => pending.u64(u64::from(cpu)),

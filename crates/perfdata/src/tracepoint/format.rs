@@ -217,9 +217,8 @@ fn split(declared: &str) -> Option<(&str, &str, Option<&str>)> {
         }
         None => (declared, None),
     };
-    let at = head.rfind(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))?;
-    let name = &head[at + 1..];
-    let type_name = head[..=at].trim();
+    let before = head.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
+    let (type_name, name) = (before.trim(), &head[before.len()..]);
     (!name.is_empty() && !type_name.is_empty()).then_some((type_name, name, length))
 }
 

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Damaged files: never a panic, never an invented event, everything outside of
+//! the damage delivered.
+
+mod common;
+#[path = "common/maker.rs"]
+mod maker;
+
+use std::time::{Duration, Instant};
+
+use common::{shared, show_all};
+use lateralis_model::{ByteOrder, MemoryTrace, Source};
+
+fn lines(trace: &MemoryTrace) -> Vec<String> {
+    let mut events = trace.events();
+    let mut lines = Vec::new();
+    while let Some(event) = events.next_event() {
+        let payload = event.payload().map(show_all).unwrap_or_default();
+        lines.push(format!("{} {} {payload}", event.ticks.unwrap().0, event.class.name));
+    }
+    lines
+}
+
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 16) as usize % end.max(1)
+    }
+}
+
+/// Walks everything that a reader could, so that a bad slot cannot hide.
+fn walk(bytes: &[u8]) {
+    if let Ok(trace) = lateralis_perfdata::read("hostile", bytes, 1 << 20) {
+        let _ = lines(&trace);
+        assert!(trace.damage().len() <= 1000);
+        for damage in trace.damage() {
+            assert!(damage.begin_bytes <= damage.end_bytes, "{damage}");
+        }
+    }
+    let _ = lateralis_perfdata::perf::aux_areas(bytes);
+}
+
+fn seeds() -> Vec<Vec<u8>> {
+    let mut seeds = Vec::new();
+    for order in [ByteOrder::Little, ByteOrder::Big] {
+        seeds.push(maker::perf_data(order));
+        seeds.push(maker::trace_dat(order));
+    }
+    seeds.extend(shared("data/pt/made/fibs/perf.data"));
+    seeds
+}
+
+#[test]
+fn mutated_files_never_panic() {
+    let mut seeds = seeds();
+    seeds.extend(shared("data/pt/quipper/perf.data.intel_pt-4.14"));
+    let mut numbers = Numbers(0x1a7e_7a11);
+    let end = Instant::now() + Duration::from_secs(2);
+    let mut rounds = 0;
+    while Instant::now() < end {
+        let mut bytes = seeds[numbers.below(seeds.len())].clone();
+        for _ in 0..=numbers.below(6) {
+            let at = numbers.below(bytes.len());
+            match numbers.below(5) {
+                0 => bytes[at] ^= 1 << numbers.below(8),
+                1 => bytes[at] = [0, 0xff, 0x7f, 0x80][numbers.below(4)],
+                2 => {
+                    let to = (at + numbers.below(64)).min(bytes.len());
+                    drop(bytes.drain(at..to));
+                }
+                3 => {
+                    // The header decides most: aim at it.
+                    let at = numbers.below(bytes.len().min(512));
+                    bytes[at] = numbers.below(256) as u8;
+                }
+                _ if numbers.below(4) == 0 => bytes.truncate(at),
+                _ => bytes[at] = numbers.below(256) as u8,
+            }
+            if bytes.is_empty() {
+                bytes.push(0);
+            }
+        }
+        walk(&bytes);
+        rounds += 1;
+    }
+    println!("{rounds} files");
+    assert!(rounds > 50);
+}
+
+#[test]
+fn a_cut_perf_data_gives_the_events_before_the_cut() {
+    let whole = maker::perf_data(ByteOrder::Little);
+    let records = maker::perf_records(ByteOrder::Little);
+    let data: usize = records.iter().map(Vec::len).sum();
+    let begin = 104 + 2 * 144 + 16;
+    // Without features a name and the fields of the tracepoint are missing.
+    for cut in begin..begin + data {
+        let trace = lateralis_perfdata::read("cut", &whole[..cut], 1 << 20).unwrap();
+        let (mut complete, mut end) = (0, begin);
+        for (index, record) in records.iter().enumerate() {
+            end += record.len();
+            // LOST and FINISHED_ROUND are no events.
+            complete += usize::from(end <= cut && index != 4 && index != 5);
+        }
+        assert_eq!(trace.len(), complete, "cut at {cut}");
+        assert!(!trace.damage().is_empty(), "cut at {cut}");
+    }
+}
+
+#[test]
+fn a_bad_record_costs_only_itself() {
+    let whole = maker::perf_data(ByteOrder::Little);
+    let all = lines(&lateralis_perfdata::read("whole", &whole, 1 << 20).unwrap());
+    let mut at = 104 + 2 * 144 + 16;
+    for record in maker::perf_records(ByteOrder::Little) {
+        // A type that does not exist, then a size that is none.
+        for (place, value) in [(3usize, 0xffu8), (6, 7)] {
+            let mut bytes = whole.clone();
+            bytes[at + place] = value;
+            if place == 6 {
+                bytes[at + 7] = 0;
+            }
+            let trace = lateralis_perfdata::read("bad", &bytes, 1 << 20).unwrap();
+            assert!(!trace.damage().is_empty());
+            let left = lines(&trace);
+            assert!(left.len() + 1 >= all.len(), "record at {at}: {left:#?}");
+            assert!(left.iter().all(|line| all.contains(line)), "record at {at}: {left:#?}");
+        }
+        at += record.len();
+    }
+}
+
+#[test]
+fn a_cut_trace_dat_gives_the_events_before_the_cut() {
+    let whole = maker::trace_dat(ByteOrder::Little);
+    let all = lines(&lateralis_perfdata::read("whole", &whole, 1 << 20).unwrap());
+    for cut in (0..whole.len()).rev().step_by(7) {
+        let Ok(trace) = lateralis_perfdata::read("cut", &whole[..cut], 1 << 20) else {
+            assert!(cut < 32, "refused at {cut}");
+            continue;
+        };
+        let left = lines(&trace);
+        assert_eq!(left[..], all[..left.len()], "cut at {cut}");
+        assert!(!trace.damage().is_empty(), "cut at {cut}");
+        // The second page is cut: the first is not.
+        assert!(left.len() >= 3 || cut < whole.len() - 4096, "cut at {cut}");
+    }
+}
+
+#[test]
+fn memory_stays_below_its_limit() {
+    let whole = maker::perf_data(ByteOrder::Little);
+    let trace = lateralis_perfdata::read("small", &whole, 300).unwrap();
+    assert!(trace.len() == 1, "{} events", trace.len());
+    assert!(trace.remarks().iter().any(|remark| remark.contains("memory")));
+    let whole = maker::trace_dat(ByteOrder::Little);
+    let trace = lateralis_perfdata::read("small", &whole, 400).unwrap();
+    assert!(trace.len() < 6 && trace.remarks().iter().any(|r| r.contains("memory")));
+}
+
+#[test]
+fn what_is_no_such_file_is_refused_with_a_reason() {
+    for bytes in [&b""[..], b"PERFILE2", b"\x17\x08\x44tracing8\0\0\x08\0\x10\0\0", b"ELF"] {
+        let error = lateralis_perfdata::read("x", bytes, 1 << 20).unwrap_err().to_string();
+        assert_eq!(error.matches(": ").count(), 2, "{error}");
+    }
+}
