@@ -67,6 +67,7 @@ pub(super) struct Stream {
     open: Option<Open>,
     last_ticks: u64,
     last_end: Option<u64>,
+    last_origin: Option<Origin>,
     forced_begin: Option<u64>,
     /// The source's packet context as written last, bits of it that are no
     /// content, and where in it managed fields begin.
@@ -105,6 +106,7 @@ impl Stream {
             open: None,
             last_ticks: 0,
             last_end: None,
+            last_origin: None,
             forced_begin: None,
             context: (Vec::new(), 0, Vec::new()),
             offset_bytes: 0,
@@ -162,7 +164,10 @@ impl Stream {
     }
 
     fn begin(&mut self, event: Option<&Event<'_>>, ticks: u64, shared: &Shared<'_>) {
-        let source = event.and_then(|event| event.packet.begin).map(|begin| begin.0);
+        // A further part of a packet of the source begins with its first event.
+        let first = |event: &&Event<'_>| self.last_origin != Some(Origin::of(event.packet));
+        let source = event.filter(first).and_then(|event| event.packet.begin);
+        let source = source.map(|begin| begin.0);
         let near = |begin: &u64| *begin <= ticks && ticks - begin < 1 << 47;
         let begin = self.forced_begin.take().or(source).filter(near).unwrap_or(ticks);
         self.last_ticks = begin;
@@ -218,6 +223,7 @@ impl Stream {
             self.context = (encoder.out[at..].to_vec(), unused as u32, managed);
         }
         let origin = event.map_or_else(Origin::default, |event| Origin::of(event.packet));
+        self.last_origin = event.map(|_| origin).or(self.last_origin);
         self.open = Some(Open { begin, origin, later });
     }
 
