@@ -8,6 +8,7 @@
 #endif
 #include "area.h"
 #include "core.h"
+#include "maps.h"
 #include "register.h"
 
 #include <errno.h>
@@ -19,6 +20,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -35,6 +37,7 @@
 #define DEFAULT_CAP_BYTES (UINT64_C(256) << 20)
 
 char lat_i_area_path[PATH_MAX];
+int lat_i_area_shared;
 static uint64_t heap_allocated;
 
 struct request {
@@ -78,6 +81,19 @@ static int parse_request(const char *text, struct request *request)
             request->enable = value;
     }
     return request->session != 0;
+}
+
+int lat_i_area_requested(void)
+{
+    struct request request = {0, 0, 0, 0, 0, NULL};
+    return parse_request(getenv("LATERALIS_RECORD"), &request);
+}
+
+int lat_i_area_in_line(const char *line, void *unused)
+{
+    const char *name = strrchr(lat_i_area_path, '/');
+    (void)unused;
+    return name != NULL && strstr(line, name) != NULL;
 }
 
 static uint32_t possible_cpus(void)
@@ -208,11 +224,13 @@ static int make_rings(int file, struct lat_area_header *header, const struct req
     const uint64_t bytes = stride * count;
     if (LAT_AREA_RINGS_OFFSET + bytes > header->area_bytes)
         return ENOMEM;
+    char *rings = (char *)header + LAT_AREA_RINGS_OFFSET;
     if (!__atomic_compare_exchange_n(&header->rings_ready, &none, 1, 0, __ATOMIC_ACQUIRE,
                                      __ATOMIC_RELAXED))
         return 0;
     const int too_large = !file_may_have(LAT_AREA_RINGS_OFFSET + bytes);
-    if (too_large || fallocate(file, 0, LAT_AREA_RINGS_OFFSET, (off_t)bytes) != 0) {
+    if (too_large || fallocate(file, 0, LAT_AREA_RINGS_OFFSET, (off_t)bytes) != 0 ||
+        mprotect(rings, bytes, PROT_READ | PROT_WRITE) != 0) {
         const int failed = too_large ? EFBIG : errno;
         __atomic_store_n(&header->rings_ready, 0, __ATOMIC_RELEASE);
         return failed;
@@ -220,7 +238,6 @@ static int make_rings(int file, struct lat_area_header *header, const struct req
     header->ring_stride = stride;
     header->packet_bytes = packet;
     header->packets_per_ring = buffer / packet;
-    char *rings = (char *)header + LAT_AREA_RINGS_OFFSET;
 #ifdef MADV_POPULATE_WRITE
     /* Otherwise the first lap pays a page fault per 4 KiB: 13 cycles an event. */
     madvise(rings, bytes, MADV_POPULATE_WRITE);
@@ -240,18 +257,32 @@ static int make_rings(int file, struct lat_area_header *header, const struct req
     return 0;
 }
 
+/* What lies behind the end of the file is not accessible before it is there: whoever walks through
+ * the memory of a process (valgrind's search for leaks, a core dump) would meet a fault per page. */
 static struct lat_area_header *map_area(int file, uint64_t wanted, uint64_t *mapped)
 {
     for (uint64_t bytes = wanted; bytes >= LAT_AREA_RINGS_OFFSET; bytes /= 4) {
-        void *area = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
+        void *area = mmap(NULL, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE, file, 0);
         if (area != MAP_FAILED) {
             *mapped = bytes;
-            return (struct lat_area_header *)area;
+            if (mprotect(area, LAT_AREA_RINGS_OFFSET, PROT_READ | PROT_WRITE) == 0)
+                return (struct lat_area_header *)area;
+            munmap(area, bytes);
+            return NULL;
         }
         if (bytes <= RESERVE_BYTES_MIN && bytes > LAT_AREA_RINGS_OFFSET)
             bytes = LAT_AREA_RINGS_OFFSET * 4; /* at least the tables: `lat list` shows the program */
     }
     return NULL;
+}
+
+int lat_i_port_open_rings(uint64_t bytes)
+{
+    const int saved_errno = errno;
+    const int opened = syscall(SYS_mprotect, (char *)lat_i_area.header + LAT_AREA_RINGS_OFFSET,
+                               bytes, PROT_READ | PROT_WRITE) == 0;
+    errno = saved_errno;
+    return opened;
 }
 
 /* Joins an area that exists already: LATERALIS_AREA. */
@@ -271,9 +302,14 @@ void lat_i_area_join(const char *path)
             first.area_bytes >= LAT_AREA_RINGS_OFFSET && first.area_bytes <= RESERVE_BYTES * 1024 &&
             (first.ring_kind == LAT_RING_PER_THREAD ||
              (first.ring_kind == LAT_RING_PER_CPU && lat_i_rseq_works()))) {
-            struct lat_area_header *header = map_area(file, first.area_bytes, &mapped);
+            snprintf(lat_i_area_path, sizeof lat_i_area_path, "%s", path);
+            /* Another copy of the tracer in this process is in it already. Two copies must not
+             * take each other's rings for their own: the ids of their threads are the same. */
+            const int twice = lat_i_maps_each((uint32_t)getpid(), lat_i_area_in_line, NULL) != 0;
+            struct lat_area_header *header =
+                twice ? NULL : map_area(file, first.area_bytes, &mapped);
             if (header != NULL && mapped == first.area_bytes) {
-                snprintf(lat_i_area_path, sizeof lat_i_area_path, "%s", path);
+                lat_i_area_shared = 1;
                 heap_allocated = HEAP_STEP_BYTES;
                 lat_i_area.kind = first.ring_kind;
                 lat_i_area.ring_count = first.ring_count;
@@ -287,7 +323,16 @@ void lat_i_area_join(const char *path)
     close(file);
 }
 
-void lat_i_area_make(void)
+/* Shows a finished area under its name. @return whether it did. */
+static int show_area(const char *hidden, const char *shared)
+{
+    if (shared == NULL)
+        return rename(hidden, lat_i_area_path) == 0;
+    /* Not by renaming: another program may have been quicker, and somebody be in its area. */
+    return link(hidden, lat_i_area_path) == 0 && unlink(hidden) == 0;
+}
+
+void lat_i_area_make(const char *path)
 {
     char directory[PATH_MAX - 96], hidden[PATH_MAX];
     struct request request = {
@@ -307,8 +352,15 @@ void lat_i_area_make(void)
 
     snprintf(hidden, sizeof hidden, "%s/.%u-%016llx.area", directory, pid,
              (unsigned long long)area_id);
-    snprintf(lat_i_area_path, sizeof lat_i_area_path, "%s/%u-%016llx.area", directory, pid,
-             (unsigned long long)area_id);
+    const char *end = path != NULL ? strrchr(path, '/') : NULL;
+    if (path == NULL)
+        snprintf(lat_i_area_path, sizeof lat_i_area_path, "%s/%u-%016llx.area", directory, pid,
+                 (unsigned long long)area_id);
+    else if (end != NULL && (size_t)(end - path) == strlen(directory) &&
+             memcmp(path, directory, (size_t)(end - path)) == 0)
+        snprintf(lat_i_area_path, sizeof lat_i_area_path, "%s", path);
+    else
+        return; /* nowhere but in the directory that has been looked at */
     const int file = open(hidden, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (file < 0)
         return;
@@ -366,7 +418,9 @@ void lat_i_area_make(void)
     __atomic_store_n(&header->state, LAT_AREA_READY, __ATOMIC_RELEASE); /* pair R2 */
     __atomic_store_n(&lat_i_area.header, header, __ATOMIC_RELEASE);
     lat_i_register_process(pid);
-    if (rename(hidden, lat_i_area_path) != 0) {
+    lat_i_area_shared = path != NULL;
+    if (!show_area(hidden, path)) {
+        lat_i_area_shared = 0;
         __atomic_store_n(&lat_i_area.header, NULL, __ATOMIC_RELEASE);
         munmap(header, mapped);
         goto give_up;

@@ -8,10 +8,18 @@
 /** The file of this process's area; valid once there is one. */
 extern char lat_i_area_path[];
 
-/** Makes an area, with rings if a launcher asked for them. Context: start-up. */
-void lat_i_area_make(void);
+/** Whether the area is LATERALIS_AREA's: other programs may join it at any time. */
+extern int lat_i_area_shared;
+
+/** Makes an area, with rings if a launcher asked for them. With a path it gets this name, unless
+ * another area has it by then. Context: start-up. */
+void lat_i_area_make(const char *path);
 /** Maps an area that another program made. Context: start-up. */
 void lat_i_area_join(const char *path);
+/** Whether a launcher's request is in the environment. Context: start-up. */
+int lat_i_area_requested(void);
+/** Whether a line of /proc/PID/maps shows this process's area. */
+int lat_i_area_in_line(const char *line, void *unused);
 
 /** Whether restartable sequences work in this process; finds out where their state is. */
 int lat_i_rseq_works(void);

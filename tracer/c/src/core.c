@@ -388,7 +388,8 @@ int lat_i_rings_usable(void)
     if (packet < 4096 || packet > (UINT64_C(1) << 24) || (packet & (packet - 1)) != 0 ||
         packets < 2 || packets > 65536 || (packets & (packets - 1)) != 0 ||
         stride < LAT_RING_CONTROL_BYTES + packet * packets || stride % 4096 != 0 ||
-        LAT_AREA_RINGS_OFFSET + stride * lat_i_area.ring_count > header->area_bytes)
+        LAT_AREA_RINGS_OFFSET + stride * lat_i_area.ring_count > header->area_bytes ||
+        !lat_i_port_open_rings(stride * lat_i_area.ring_count))
         return 0;
     lat_i_area.ring_stride = stride;
     lat_i_area.packet_bytes = packet;

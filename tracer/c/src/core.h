@@ -44,6 +44,9 @@ int lat_i_port_thread_gone(uint32_t thread);
 /** Takes away the thread's reference to the descriptor of its last restartable sequence: it may
  * lie in an object that will be unloaded (include/lat/ring_cpu_x86_64.h). Async-signal-safe. */
 void lat_i_port_sequence_over(void);
+/** Makes the first `bytes` bytes of the rings accessible, which are there by now: until then their
+ * place in the address space is only reserved. Async-signal-safe. @return whether they are. */
+int lat_i_port_open_rings(uint64_t bytes);
 /** Something that must run when this thread ends, once it has claimed a ring. */
 void lat_i_port_thread_claimed(void);
 /** Name of the calling thread, at most 15 characters and NUL. Async-signal-safe. */

@@ -238,6 +238,20 @@ static void forked_child(void)
     errno = saved_errno;
 }
 
+/* Into the area that programs share. If a launcher wants records, the first makes it, and who
+ * can not join makes one of its own: none stays out of the recording. */
+static void join_or_make(const char *path)
+{
+    const int requested = lat_i_area_requested();
+    lat_i_area_join(path);
+    if (lat_i_area.header == NULL && requested)
+        lat_i_area_make(path);
+    if (lat_i_area.header == NULL && requested)
+        lat_i_area_join(path); /* another program was quicker */
+    if (lat_i_area.header == NULL && requested)
+        lat_i_area_make(NULL);
+}
+
 void lat_i_port_start(void)
 {
     static int started;
@@ -251,27 +265,20 @@ void lat_i_port_start(void)
         thread_end_key_made = pthread_key_create(&thread_end_key, thread_ended) == 0;
         pthread_atfork(before_fork, forked_parent, forked_child);
         if (shared != NULL && shared[0] != 0)
-            lat_i_area_join(shared);
+            join_or_make(shared);
         else
-            lat_i_area_make();
+            lat_i_area_make(NULL);
         if (lat_i_area.header != NULL)
             registered_pid = (uint32_t)getpid();
     }
     errno = saved_errno;
 }
 
-static int shows_area(const char *line, void *unused)
-{
-    const char *name = strrchr(lat_i_area_path, '/');
-    (void)unused;
-    return name != NULL && strstr(line, name) != NULL;
-}
-
 /* Whether another process still writes here. One that has called exec since has not got the
  * area any more, and neither has one that has ended and is waited for. */
 static int process_uses_area(uint32_t pid)
 {
-    return lives(pid) && lat_i_maps_each(pid, shows_area, NULL) != 0;
+    return lives(pid) && lat_i_maps_each(pid, lat_i_area_in_line, NULL) != 0;
 }
 
 /* A normal end. If nobody is left in this area and nobody records, it goes; a
@@ -292,7 +299,9 @@ static __attribute__((destructor(101))) void process_ends(void)
             others |= process_uses_area(table[i].pid);
     }
     if (header != NULL && !others) {
-        __atomic_store_n(&header->state, LAT_AREA_EXITED, __ATOMIC_RELEASE); /* pair R2 */
+        /* A shared one waits for the next program as long as its recorder wants it. */
+        if (!lat_i_area_shared || header->session == 0)
+            __atomic_store_n(&header->state, LAT_AREA_EXITED, __ATOMIC_RELEASE); /* pair R2 */
         if (header->session == 0 && header->recorder_pid == 0 &&
             !(header->rings_ready != 0 && header->ring_mode == LAT_MODE_OVERWRITE))
             unlink(lat_i_area_path);
