@@ -74,6 +74,11 @@ pub struct RecordOptions {
     pub duration: Option<Duration>,
     /// End only when all processes of the session have ended, not already with the command.
     pub follow: bool,
+    /// One area with one set of rings for all programs of the command, instead of one for each.
+    /// A program that cannot use it makes one of its own. Only for [`launch`].
+    ///
+    /// [`launch`]: crate::linux::Session::launch
+    pub shared: bool,
 }
 
 impl RecordOptions {
@@ -96,6 +101,7 @@ impl RecordOptions {
             max_disk_bytes: None,
             duration: None,
             follow: false,
+            shared: false,
         }
     }
 }

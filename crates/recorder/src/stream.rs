@@ -16,7 +16,7 @@ use lateralis_ring::abi::{self, packet};
 use lateralis_ring::{Chunk, LossCounts, PacketHeader};
 
 use crate::index::IndexEntry;
-use crate::walk::{RecordPlan, extend_time};
+use crate::walk::{Introduction, RecordPlan, extend_time};
 
 /// Bytes in front of the records in a buffer for [`RingStream::seal`].
 pub const PREFIX_BYTES: usize =
@@ -124,6 +124,8 @@ pub struct RingStream {
     totals: StreamTotals,
     intervals: Vec<LossInterval>,
     damages: Vec<PacketDamage>,
+    /// Processes that introduced themselves since somebody asked.
+    introductions: Vec<Introduction>,
 }
 
 impl RingStream {
@@ -142,7 +144,14 @@ impl RingStream {
             totals: StreamTotals::default(),
             intervals: Vec::new(),
             damages: Vec::new(),
+            introductions: Vec::new(),
         }
+    }
+
+    /// Processes that introduced themselves in packets sealed since the last call. Each is told
+    /// once; at most as many as such records fit into the packets.
+    pub fn take_introductions(&mut self) -> Vec<Introduction> {
+        std::mem::take(&mut self.introductions)
     }
 
     /// Sums so far.
@@ -251,6 +260,10 @@ impl RingStream {
                 slack = walked.good_slack;
                 self.damage(chunk.bytes - walked.good_bytes, fault.to_string());
             }
+            let packet = &buffer[records.clone()];
+            let processes = walked.processes_at.iter();
+            self.introductions
+                .extend(processes.filter_map(|at| plan.process(packet, *at as usize)));
             if let Some(at) = walked.last_writer_at {
                 let at = records.start + at as usize + abi::RECORD_HEADER_BYTES as usize;
                 self.writer = buffer[at..at + 8].try_into().ok();

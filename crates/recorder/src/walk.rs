@@ -35,7 +35,7 @@ pub struct RecordPlan {
 }
 
 /// What a walk found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Walked {
     /// Bytes of whole, known records from the start, a multiple of 8 unless all was good.
     pub good_bytes: u64,
@@ -49,8 +49,21 @@ pub struct Walked {
     pub internal_events: u64,
     /// Offset of the last WRITER record.
     pub last_writer_at: Option<u64>,
+    /// Offsets of the PROCESS records.
+    pub processes_at: Vec<u64>,
     /// Why the walk ended before the end.
     pub fault: Option<WalkFault>,
+}
+
+/// What a process says of itself before its first event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Introduction {
+    /// Its number.
+    pub pid: u32,
+    /// That of its parent.
+    pub parent_pid: u32,
+    /// Name of the thread that wrote first.
+    pub name: Vec<u8>,
 }
 
 /// Why a record could not be stepped over.
@@ -159,6 +172,17 @@ impl RecordPlan {
         })
     }
 
+    /// Who the PROCESS record at `at` says it is; `None` if it is cut.
+    pub fn process(&self, bytes: &[u8], at: usize) -> Option<Introduction> {
+        let fields = at.checked_add(abi::RECORD_HEADER_BYTES as usize)?;
+        let pid = self.word(bytes, fields)?;
+        let parent_pid = self.word(bytes, fields.checked_add(4)?)?;
+        let name = bytes.get(fields.checked_add(8)?..)?;
+        // A thread's name has 15 bytes [prctl(2), PR_GET_NAME].
+        let name = name.iter().take(15).take_while(|byte| **byte != 0);
+        Some(Introduction { pid, parent_pid, name: name.copied().collect() })
+    }
+
     /// Exact bytes of the record at `at`, by its fields.
     fn measure(&self, bytes: &[u8], at: usize, fields: &[Field]) -> Option<usize> {
         let mut end = abi::RECORD_HEADER_BYTES as usize;
@@ -239,6 +263,8 @@ impl RecordPlan {
                 walked.internal_events += 1;
                 if id == abi::ID_WRITER {
                     walked.last_writer_at = Some(at as u64);
+                } else if id == abi::ID_PROCESS {
+                    walked.processes_at.push(at as u64);
                 }
             } else {
                 walked.events += 1;

@@ -25,6 +25,11 @@ use std::time::Duration;
                                           a program that nobody instrumented
   lat record --attach 1234 --duration 10s a running program
   lat record --mode overwrite -- ./server keep only the newest events
+  lat record --shared -- make test        many programs in the memory of one
+
+With --shared one program that writes much can make the others lose events. A program that cannot
+share (another kind of rings, a second copy of the tracer in one process) gets rings of its own.
+Together the programs can have 256 schemas with 32752 events; the report says if there were more.
 
 The program's output and exit status stay as they are: lat returns the program's exit status,
 128 + N if signal N ended it, and 2 with an error message if it could not be started. With --json
@@ -66,6 +71,9 @@ pub struct RecordArgs {
     /// Go on until all processes that the program started have ended
     #[arg(long)]
     pub follow: bool,
+    /// One set of rings for all programs of the command, instead of one for each
+    #[arg(long, conflicts_with = "attach")]
+    pub shared: bool,
     /// Record a running program
     #[arg(long, value_name = "PID", conflicts_with = "with")]
     pub attach: Option<u32>,
@@ -211,6 +219,7 @@ fn options(args: &RecordArgs) -> Result<RecordOptions, CliError> {
     options.duration = args.duration;
     options.max_disk_bytes = args.max_size;
     options.follow = args.follow;
+    options.shared = args.shared;
     Ok(options)
 }
 

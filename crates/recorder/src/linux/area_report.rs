@@ -2,13 +2,37 @@
 //! What an area that is done leaves in the report.
 
 use lateralis_ring::abi::header;
-use lateralis_ring::{Load, RingKind, RingMode};
+use lateralis_ring::{Load, RingKind, RingMode, abi, schemas};
 
 use super::area::LiveArea;
 use super::recording::{FinishedArea, Recording};
 use crate::report;
 
 impl LiveArea {
+    /// What it means that schemas, processes or format strings found no place in the area's
+    /// tables. Events of such a schema or format string were never on, so nobody counted them.
+    fn full_tables(&self, missing: u64) -> String {
+        let view = self.view();
+        let word = |offset| view.load_u64(offset, Load::Relaxed).unwrap_or(0);
+        let ids = view.load_u32(header::NEXT_EVENT_ID, Load::Relaxed).unwrap_or(0);
+        let mut full = Vec::new();
+        if self.processes.table_was_full {
+            full.push(format!("processes={}", abi::PROCESS_COUNT));
+        }
+        if schemas(&view).is_ok_and(|entries| entries.len() >= abi::SCHEMA_COUNT as usize) {
+            full.push(format!("schemas={}", abi::SCHEMA_COUNT));
+        }
+        full.push(format!("event-ids={ids} of {}", abi::EVENT_COUNT));
+        full.push(format!("text-bytes={} of {}", word(header::HEAP_USED), abi::HEAP_BYTES));
+        format!(
+            "Cannot record everything of pid={}: {missing} schemas, processes or format strings \
+             found no place in its tables: the events of those schemas and format strings were not \
+             recorded, those processes were: {}",
+            self.header.creator_pid,
+            full.join(", ")
+        )
+    }
+
     /// Hands the area's sums to the recording and unmaps it.
     pub(super) fn finish(self, recording: &mut Recording) {
         let names = self.event_names();
@@ -17,10 +41,7 @@ impl LiveArea {
         let mode = RingMode::from_word(word(header::RING_MODE));
         let lost_schemas = view.load_u64(header::LOST_SCHEMAS, Load::Relaxed).unwrap_or(0);
         if lost_schemas != 0 {
-            recording.problem(format!(
-                "Cannot name everything of pid={}: unregistered-schemas-or-processes={lost_schemas}",
-                self.header.creator_pid
-            ));
+            recording.problem(self.full_tables(lost_schemas));
         }
         let area_id = format!("{:016x}", self.header.area_id);
         let area = report::Area {

@@ -55,6 +55,8 @@ struct Recorded {
     trigger: Option<AreaTrigger>,
     ended_at: Option<Instant>,
     launched: bool,
+    /// Its file is gone already.
+    unlinked: bool,
 }
 
 /// See the module's description.
@@ -76,6 +78,10 @@ pub struct Session {
     notices: Option<OwnedFd>,
     control: Option<ControlServer>,
     file_limit: Option<rustix::process::Rlimit>,
+    /// The area that the command's programs share.
+    shared: Option<PathBuf>,
+    /// The command has ended.
+    command_ended: bool,
     paused: bool,
     gone_events: u64,
     gone_lost: u64,
@@ -120,6 +126,8 @@ impl Session {
             notices,
             control,
             file_limit,
+            shared: None,
+            command_ended: false,
             paused: false,
             gone_events: 0,
             gone_lost: 0,
@@ -141,7 +149,14 @@ impl Session {
     ) -> Result<u32, Error> {
         signals::catch_endings();
         let request = launch::record_request(self.id, &self.options)?;
-        let child = launch::spawn(command, &self.area_dir, &request, environment, self.file_limit)?;
+        let mut environment = environment.to_vec();
+        if self.options.shared {
+            let path = self.area_dir.join(format!("shared-{:016x}.area", self.id));
+            environment.push(("LATERALIS_AREA".into(), path.clone().into_os_string()));
+            self.shared = Some(path);
+        }
+        let child =
+            launch::spawn(command, &self.area_dir, &request, &environment, self.file_limit)?;
         let pid = child.id();
         self.child_fd = i32::try_from(pid)
             .ok()
@@ -218,7 +233,7 @@ impl Session {
             area.enable(&mut self.recording, &self.options.enable)?;
         }
         self.paths_seen.insert(path.to_owned());
-        self.areas.push(Recorded { area, trigger, ended_at: None, launched });
+        self.areas.push(Recorded { area, trigger, ended_at: None, launched, unlinked: false });
         Ok(())
     }
 
@@ -278,7 +293,9 @@ impl Session {
             let recorded = &mut self.areas[index];
             let view = recorded.area.mapping.view();
             recorded.area.processes.refresh(&view);
-            if !recorded.area.processes.have_ended() {
+            // The command's next program will come into the area that they share.
+            let awaited = !self.command_ended && Some(&recorded.area.path) == self.shared.as_ref();
+            if awaited || !recorded.area.processes.have_ended() {
                 recorded.ended_at = None;
                 index += 1;
                 continue;
@@ -294,6 +311,21 @@ impl Session {
     }
 
     fn finish_area(&mut self, mut recorded: Recorded, ended: bool) {
+        if ended && !recorded.unlinked && Some(&recorded.area.path) == self.shared.as_ref() {
+            // From here on a program makes a new one. Who came into this one just before is seen.
+            if !self.recording.output_ended {
+                let _ = std::fs::remove_file(&recorded.area.path);
+                self.paths_seen.remove(&recorded.area.path);
+            }
+            recorded.unlinked = true;
+            std::thread::sleep(GRACE);
+            recorded.area.processes.refresh(&recorded.area.mapping.view());
+            if !recorded.area.processes.have_ended() {
+                recorded.ended_at = None;
+                self.areas.push(recorded);
+                return;
+            }
+        }
         let view = recorded.area.mapping.view();
         recorded.area.processes.refresh(&view);
         if !ended {
@@ -303,7 +335,7 @@ impl Session {
         recorded.area.drain_to_the_end(&mut self.recording);
         if ended {
             // Nobody can write into it any more, and everything in it is in the files.
-            if !self.recording.output_ended {
+            if !self.recording.output_ended && !recorded.unlinked {
                 let _ = std::fs::remove_file(&recorded.area.path);
             }
         } else {
@@ -357,7 +389,6 @@ impl Session {
         let mut next_processes = Instant::now();
         let mut next_scan = Instant::now();
         let mut sleep = self.options.drain_period;
-        let mut flush_asked = false;
         loop {
             let noticed = self.wait(sleep);
             let now = Instant::now();
@@ -365,15 +396,12 @@ impl Session {
                 self.discover();
                 next_scan = now + SCAN_PERIOD;
             }
-            let flush = flush_asked || now >= next_flush;
-            let drained = self.drain_all(flush);
-            if flush {
+            let drained = if now >= next_flush {
                 next_flush = now + self.options.flush_period;
-                if let Err(error) = self.recording.output.write_indexes() {
-                    self.recording.problem(error.to_string());
-                }
-            }
-            flush_asked = false;
+                self.flush()
+            } else {
+                self.drain_all(false)
+            };
             sleep = next_sleep(sleep, drained.fill, self.options.drain_period);
             if now >= next_processes {
                 self.reap_areas();
@@ -384,7 +412,7 @@ impl Session {
                 progress(&last_progress);
                 next_progress = now + self.options.progress_period;
             }
-            let asked = self.answer_requests(&mut flush_asked);
+            let asked = self.answer_requests();
             let interrupts = signals::interrupts() - interrupts_before;
             let terminations = signals::terminations();
             if terminations != terminations_forwarded {
@@ -450,6 +478,7 @@ impl Session {
         if let Some(child) = &mut self.child {
             // The first Ctrl-C is the program's own: the terminal sent it to both.
             let ended = !matches!(child.try_wait(), Ok(None));
+            self.command_ended = ended;
             let left = self.options.follow && self.session_lives();
             return ended && !left || interrupts >= 2;
         }
@@ -461,13 +490,24 @@ impl Session {
         !self.areas.is_empty()
     }
 
-    fn answer_requests(&mut self, flush: &mut bool) -> bool {
+    /// Writes all that the rings hold, those of areas not seen before included.
+    fn flush(&mut self) -> Drained {
+        self.discover();
+        let drained = self.drain_all(true);
+        if let Err(error) = self.recording.output.write_indexes() {
+            self.recording.problem(error.to_string());
+        }
+        drained
+    }
+
+    fn answer_requests(&mut self) -> bool {
         let mut end = false;
         while let Some((request, client)) = self.control.as_ref().and_then(ControlServer::next) {
             let answer = match request {
                 Request::Status => Ok(()),
                 Request::Flush => {
-                    *flush = true;
+                    // Answered when it is done: whoever asks reads the files then.
+                    self.flush();
                     Ok(())
                 }
                 Request::Stop => self.pause(),
@@ -545,7 +585,7 @@ impl Session {
                 left.push(recorded);
             }
         }
-        self.areas = left;
+        self.areas.extend(left);
     }
 }
 

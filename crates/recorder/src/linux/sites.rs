@@ -32,6 +32,15 @@ pub(super) struct Followed {
     pub(super) refused: Vec<(u32, String)>,
 }
 
+/// What was done in one process.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct Switched {
+    /// Sites that were changed.
+    changed: usize,
+    /// Sites that begin with neither of the two instructions, but lead where they should.
+    foreign: usize,
+}
+
 /// Makes the sites of all processes of an area follow its enable bytes, and what a trigger
 /// would enable.
 ///
@@ -50,7 +59,14 @@ pub(super) fn follow(view: &AreaView<'_>) -> Followed {
                 || wanted_byte(view, id).is_ok_and(|byte| byte != 0)
         };
         match follow_process(entry.pid, entry.patch_table, &wanted) {
-            Ok(changed) => followed.changed += changed,
+            Ok(switched) => {
+                followed.changed += switched.changed;
+                if switched.foreign != 0 {
+                    let text =
+                        format!("a breakpoint or probe stands at {} sites", switched.foreign);
+                    followed.refused.push((entry.pid, text));
+                }
+            }
             // It ended meanwhile.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => followed.refused.push((entry.pid, error.to_string())),
@@ -72,9 +88,13 @@ fn relative(address: u64, distance: u32) -> u64 {
     address.wrapping_add_signed(i64::from(distance.cast_signed()))
 }
 
-fn follow_process(pid: u32, first_table: u64, wanted: &dyn Fn(u32) -> bool) -> io::Result<usize> {
+fn follow_process(
+    pid: u32,
+    first_table: u64,
+    wanted: &dyn Fn(u32) -> bool,
+) -> io::Result<Switched> {
     let memory = OpenOptions::new().read(true).write(true).open(format!("/proc/{pid}/mem"))?;
-    let mut changed = 0;
+    let mut switched = Switched::default();
     let mut sites_left = SITES_MAX;
     let mut table = first_table;
     for _ in 0..TABLES_MAX {
@@ -87,10 +107,10 @@ fn follow_process(pid: u32, first_table: u64, wanted: &dyn Fn(u32) -> bool) -> i
         let count = usize::try_from(end.saturating_sub(begin)).unwrap_or(0) / SITE_BYTES;
         let count = count.min(sites_left);
         sites_left -= count;
-        changed += follow_table(&memory, begin, count, wanted)?;
+        follow_table(&memory, begin, count, wanted, &mut switched)?;
         table = next;
     }
-    Ok(changed)
+    Ok(switched)
 }
 
 fn follow_table(
@@ -98,11 +118,11 @@ fn follow_table(
     begin: u64,
     count: usize,
     wanted: &dyn Fn(u32) -> bool,
-) -> io::Result<usize> {
+    switched: &mut Switched,
+) -> io::Result<()> {
     const AT_ONCE: usize = 1024;
     // Address of a schema in the program: its first id and number of events.
     let mut schemas: HashMap<u64, Option<(u32, u32)>> = HashMap::new();
-    let mut changed = 0;
     for first in (0..count).step_by(AT_ONCE) {
         let mut sites = vec![0; (count - first).min(AT_ONCE) * SITE_BYTES];
         let start = begin.wrapping_add((first * SITE_BYTES) as u64);
@@ -122,23 +142,73 @@ fn follow_table(
             let Some(id) = base_id.checked_add(event).filter(|_| event < event_count) else {
                 continue;
             };
-            changed += usize::from(set_site(memory, code, target, wanted(id))?);
+            set_site(memory, code, target, wanted(id), switched)?;
         }
     }
-    Ok(changed)
+    Ok(())
 }
 
 /// Writes the first byte of a site if it has to change and the site is one.
-fn set_site(memory: &File, code: u64, target: u64, enabled: bool) -> io::Result<bool> {
+fn set_site(
+    memory: &File,
+    code: u64,
+    target: u64,
+    enabled: bool,
+    switched: &mut Switched,
+) -> io::Result<()> {
     let mut instruction = [0; 5];
     if memory.read_exact_at(&mut instruction, code).is_err() {
-        return Ok(false);
+        return Ok(());
     }
     let leads_to = relative(code.wrapping_add(5), half(&instruction, 1));
     let (from, to) = if enabled { (DISABLED, ENABLED) } else { (ENABLED, DISABLED) };
-    if instruction[0] != from || leads_to != target {
-        return Ok(false);
+    if leads_to != target || instruction[0] == to {
+        return Ok(());
+    }
+    if instruction[0] != from {
+        switched.foreign += 1;
+        return Ok(());
     }
     memory.write_all_at(&[to], code)?;
-    Ok(true)
+    switched.changed += 1;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file in the place of a program's memory: one site at 16, which leads to 64.
+    fn after(first: u8, distance: u32, enabled: bool) -> (u8, Switched) {
+        let name = format!("lateralis-site-{}-{first}-{distance}-{enabled}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let mut bytes = vec![0x90; 128];
+        bytes[16] = first;
+        bytes[17..21].copy_from_slice(&distance.to_ne_bytes());
+        std::fs::write(&path, &bytes).unwrap();
+        let memory = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+        let mut switched = Switched::default();
+        set_site(&memory, 16, 64, enabled, &mut switched).unwrap();
+        let now = std::fs::read(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        bytes[16] = now[16];
+        assert_eq!(now, bytes, "only the first byte of a site is ever written");
+        (now[16], switched)
+    }
+
+    #[test]
+    fn a_site_is_switched_only_if_it_is_one() {
+        const GOOD: u32 = 64 - 21;
+        let changed = Switched { changed: 1, foreign: 0 };
+        let foreign = Switched { changed: 0, foreign: 1 };
+        assert_eq!(after(DISABLED, GOOD, true), (ENABLED, changed));
+        assert_eq!(after(ENABLED, GOOD, false), (DISABLED, changed));
+        assert_eq!(after(ENABLED, GOOD, true), (ENABLED, Switched::default()));
+        assert_eq!(after(DISABLED, GOOD, false), (DISABLED, Switched::default()));
+        // Somebody's breakpoint stays, and is told.
+        assert_eq!(after(0xcc, GOOD, true), (0xcc, foreign));
+        assert_eq!(after(0xcc, GOOD, false), (0xcc, foreign));
+        // What leads elsewhere is not this site.
+        assert_eq!(after(DISABLED, GOOD + 1, true), (DISABLED, Switched::default()));
+    }
 }

@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use lateralis_ring::{AreaHeader, AreaView, processes};
+use lateralis_ring::{AreaHeader, AreaView, abi, processes};
 
 use super::clocks;
 use super::processes::{self as proc, ProcessTag};
 use crate::report;
+use crate::walk::Introduction;
 
 #[derive(Debug)]
 struct Traced {
@@ -29,7 +30,12 @@ pub(super) struct TracedProcesses {
     area_id: u64,
     live: bool,
     by_pid: BTreeMap<u32, Traced>,
+    /// The area's table had a place for no other.
+    pub(super) table_was_full: bool,
 }
+
+/// Processes that are remembered.
+const PROCESSES_MAX: usize = 65536;
 
 /// Words separated by NUL as text.
 pub(super) fn words(command: &[u8]) -> Vec<String> {
@@ -43,7 +49,12 @@ impl TracedProcesses {
     /// With the process that made the area. `live`: /proc is about the same processes; false
     /// for an area that is recovered.
     pub(super) fn new(header: &AreaHeader, live: bool) -> TracedProcesses {
-        let mut traced = TracedProcesses { area_id: header.area_id, live, by_pid: BTreeMap::new() };
+        let mut traced = TracedProcesses {
+            area_id: header.area_id,
+            live,
+            by_pid: BTreeMap::new(),
+            table_was_full: false,
+        };
         let exe = String::from_utf8_lossy(&header.exe).into_owned();
         let pid = header.creator_pid;
         let tag = ProcessTag::of(pid).filter(|_| live);
@@ -72,7 +83,9 @@ impl TracedProcesses {
     /// Cost: 128 loads, and one small file of /proc for each that lives.
     pub(super) fn refresh(&mut self, view: &AreaView<'_>) {
         let now = clocks::utc_ns();
-        for entry in processes(view).unwrap_or_default() {
+        let entries = processes(view).unwrap_or_default();
+        self.table_was_full |= entries.len() >= abi::PROCESS_COUNT as usize;
+        for entry in entries {
             let name = String::from_utf8_lossy(&entry.name).into_owned();
             if let Some(known) = self.by_pid.get_mut(&entry.pid) {
                 if known.parent_pid == 0 {
@@ -83,30 +96,41 @@ impl TracedProcesses {
                 }
                 continue;
             }
-            if self.by_pid.len() >= 65536 {
-                return;
-            }
-            let tag = ProcessTag::of(entry.pid).filter(|_| self.live);
-            let exe = tag
-                .and_then(|_| proc::exe(entry.pid))
-                .map(|path| path.to_string_lossy().into_owned());
-            let traced = Traced {
-                tag,
-                parent_pid: entry.parent_pid,
-                exe: exe.unwrap_or_default(),
-                name,
-                arguments: Vec::new(),
-                build_id: tag.and_then(|_| proc::build_id(entry.pid)),
-                seen_ns: now,
-                ended_ns: tag.is_none().then_some(now),
-            };
-            self.by_pid.insert(entry.pid, traced);
+            self.add(entry.pid, entry.parent_pid, name, now);
         }
         for traced in self.by_pid.values_mut() {
             if traced.ended_ns.is_none() && !traced.tag.is_some_and(|tag| tag.is_alive()) {
                 traced.ended_ns = Some(now);
             }
         }
+    }
+
+    /// Takes over what a process says of itself in its first record: so those are known, too,
+    /// that had ended before the table was looked at, or found no place in it.
+    pub(super) fn introduce(&mut self, process: &Introduction) {
+        if !self.by_pid.contains_key(&process.pid) {
+            let name = String::from_utf8_lossy(&process.name).into_owned();
+            self.add(process.pid, process.parent_pid, name, clocks::utc_ns());
+        }
+    }
+
+    fn add(&mut self, pid: u32, parent_pid: u32, name: String, now: i64) {
+        if self.by_pid.len() >= PROCESSES_MAX {
+            return;
+        }
+        let tag = ProcessTag::of(pid).filter(|_| self.live);
+        let exe = tag.and_then(|_| proc::exe(pid));
+        let traced = Traced {
+            tag,
+            parent_pid,
+            exe: exe.map(|path| path.to_string_lossy().into_owned()).unwrap_or_default(),
+            name,
+            arguments: Vec::new(),
+            build_id: tag.and_then(|_| proc::build_id(pid)),
+            seen_ns: now,
+            ended_ns: tag.is_none().then_some(now),
+        };
+        self.by_pid.insert(pid, traced);
     }
 
     /// Whether none of them is left, as of the last look.

@@ -5,6 +5,7 @@
 mod hostile;
 mod program;
 mod running;
+mod shared;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
