@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The events of one stream, one after the other.
 
-use lateralis_model::{Damage, DamageReason, Event, Interval, Packet, Slot, StreamIndex, Writer};
+use std::ops::Range;
+
+use lateralis_model::{
+    Clock, Damage, DamageReason, Event, Interval, Packet, Slot, StreamClass, StreamIndex, Writer,
+};
 use lateralis_units::{Nanos, Ticks};
 
 use crate::metadata::Role;
@@ -12,28 +16,35 @@ use crate::reader::{Reader, Stream};
 /// Reads the events of a stream. [`Cursor::advance`] steps,
 /// [`Cursor::event`] lends the event stepped to.
 pub struct Cursor<'r> {
-    reader: &'r Reader,
-    index: StreamIndex,
+    pub(crate) reader: &'r Reader,
+    pub(crate) index: StreamIndex,
     stream: &'r Stream,
-    plan: &'r StreamPlan,
+    pub(crate) class: &'r StreamClass,
+    pub(crate) clock: Option<&'r Clock>,
+    pub(crate) plan: &'r StreamPlan,
     next_packet: usize,
+    after_packets: usize,
     /// Sequence number that continues the last packet; writers are only
     /// remembered from one packet to the very next.
     continues: Option<u64>,
-    packet: &'r Packet,
-    packet_slots: Vec<Slot>,
-    bytes: &'r [u8],
-    position: u64,
-    end: u64,
-    machine: Machine,
-    class_index: u32,
+    pub(crate) packet: &'r Packet,
+    pub(crate) packet_slots: Vec<Slot>,
+    pub(crate) bytes: &'r [u8],
+    /// Bit of the packet at which the next event begins.
+    pub(crate) position: u64,
+    /// Bit at which the packet's content ends.
+    pub(crate) end: u64,
+    /// Byte before which steps may read: 0 in packets too large for them.
+    pub(crate) end_bytes: usize,
+    pub(crate) machine: Machine,
+    pub(crate) class_index: u32,
     ticks: Option<Ticks>,
     time: Nanos,
-    writer: Option<Writer>,
+    pub(crate) writer: Option<Writer>,
     damage: Vec<Damage>,
 }
 
-static NO_PACKET: Packet = Packet {
+pub(crate) const NO_PACKET: Packet = Packet {
     file: 0,
     offset_bytes: 0,
     size_bytes: 0,
@@ -48,19 +59,33 @@ static NO_PACKET: Packet = Packet {
 
 impl<'r> Cursor<'r> {
     pub(crate) fn new(reader: &'r Reader, index: StreamIndex) -> Self {
+        Self::of_packets(reader, index, 0..usize::MAX)
+    }
+
+    /// The events of some packets of a stream.
+    pub(crate) fn of_packets(
+        reader: &'r Reader,
+        index: StreamIndex,
+        packets: Range<usize>,
+    ) -> Self {
         let stream = &reader.streams()[index.0 as usize];
+        let class = &reader.trace().stream_classes[stream.class as usize];
         Self {
             reader,
             index,
             stream,
+            class,
+            clock: class.clock.and_then(|clock| reader.trace().clocks.get(clock)),
             plan: &reader.plan().streams[stream.class as usize],
-            next_packet: 0,
+            next_packet: packets.start,
+            after_packets: packets.end.min(stream.packets.len()),
             continues: None,
-            packet: &NO_PACKET,
+            packet: const { &NO_PACKET },
             packet_slots: Vec::new(),
             bytes: &[],
             position: 0,
             end: 0,
+            end_bytes: 0,
             machine: Machine::new(reader.plan().registers),
             class_index: 0,
             ticks: None,
@@ -104,13 +129,12 @@ impl<'r> Cursor<'r> {
     #[inline]
     #[must_use]
     pub fn event(&self) -> Event<'_> {
-        let class = &self.reader.trace().stream_classes[self.stream.class as usize];
         Event {
             stream: self.index,
             stream_class_index: self.stream.class,
-            stream_class: class,
+            stream_class: self.class,
             class_index: self.class_index,
-            class: &class.event_classes[self.class_index as usize],
+            class: &self.class.event_classes[self.class_index as usize],
             ticks: self.ticks,
             time: self.time,
             writer: self.writer,
@@ -134,11 +158,16 @@ impl<'r> Cursor<'r> {
         &self.damage
     }
 
-    fn open_packet(&mut self) -> bool {
+    pub(crate) fn take_damage(&mut self) -> Vec<Damage> {
+        std::mem::take(&mut self.damage)
+    }
+
+    pub(crate) fn open_packet(&mut self) -> bool {
         let stream = self.stream;
-        let Some(found) = stream.packets.get(self.next_packet) else {
+        if self.next_packet >= self.after_packets {
             return false;
-        };
+        }
+        let found = &stream.packets[self.next_packet];
         self.next_packet += 1;
         let packet = &found.packet;
         let file = (*self.reader.files()[packet.file as usize].bytes).as_ref();
@@ -155,12 +184,16 @@ impl<'r> Cursor<'r> {
             self.machine.clock = 0;
         }
         self.machine.clear();
+        // A selector from the packet before would choose by accident.
+        self.machine.registers.fill(0);
         let end = self.bytes.len() as u64 * 8;
         let context = self.machine.run(&self.plan.packet, self.bytes, 0, end);
         let skipped = (found.header_slots as usize).min(self.machine.slots.len());
         self.packet_slots.clear();
         self.packet_slots.extend_from_slice(&self.machine.slots[skipped..]);
         self.end = packet.content_bits.min(end);
+        let small = u32::try_from(self.bytes.len()).is_ok();
+        self.end_bytes = if small { (self.end / 8) as usize } else { 0 };
         // The scanner has read the same header, so this cannot fail; if it
         // does, the packet is empty.
         self.position = context.unwrap_or(self.end);
@@ -168,7 +201,58 @@ impl<'r> Cursor<'r> {
     }
 
     #[inline]
-    fn decode(&mut self) -> Result<(), DamageReason> {
+    pub(crate) fn decode(&mut self) -> Result<(), DamageReason> {
+        let names_writer = match self.decode_fused() {
+            Some(names_writer) => names_writer,
+            None => self.decode_by_bits()?,
+        };
+        if let Some(clock) = self.clock {
+            let ticks = Ticks(self.machine.clock);
+            self.ticks = Some(ticks);
+            self.time = clock.nanos(ticks);
+        }
+        if names_writer {
+            self.writer = self.named_writer();
+        }
+        Ok(())
+    }
+
+    /// One event of constant header and straight body. Returns whether it names
+    /// the writer; `None` if there is none such here, and nothing has changed
+    /// that [`Cursor::decode_by_bits`] relies on.
+    #[inline]
+    fn decode_fused(&mut self) -> Option<bool> {
+        let header = self.plan.header.as_ref()?;
+        let at = self.position.div_ceil(8) as usize;
+        let mut clock = self.machine.clock;
+        let read = header.read(self.bytes, at, self.end_bytes, &mut clock)?;
+        let id = read.id.or_else(|| self.plan.only_id()).unwrap_or(0);
+        let index = self.plan.class_index(id)?;
+        let plan = self.plan.events[index as usize].as_ref()?;
+        let machine = &mut self.machine;
+        machine.slots.clear();
+        let after = if let Some(straight) = &plan.straight {
+            let (registers, slots) = (&mut machine.registers, &mut machine.slots);
+            straight.row(self.bytes, read.after, self.end_bytes, registers, slots)? as u64 * 8
+        } else {
+            let before = std::mem::replace(&mut machine.clock, clock);
+            let after = machine.run(&plan.program, self.bytes, read.after as u64 * 8, self.end);
+            clock = machine.clock;
+            machine.clock = before;
+            after.ok()?
+        };
+        if after <= self.position {
+            return None;
+        }
+        machine.clock = clock;
+        self.position = after;
+        self.class_index = index;
+        Some(plan.names_writer)
+    }
+
+    /// One event of any shape. Returns whether it names the writer.
+    #[cold]
+    pub(crate) fn decode_by_bits(&mut self) -> Result<bool, DamageReason> {
         let begin = self.position;
         self.machine.clear();
         let header = &self.plan.event_header;
@@ -190,26 +274,17 @@ impl<'r> Cursor<'r> {
         }
         self.position = after;
         self.class_index = index;
-        let class = &self.reader.trace().stream_classes[self.stream.class as usize];
-        if let Some(clock) = class.clock {
-            let ticks = Ticks(self.machine.clock);
-            self.ticks = Some(ticks);
-            self.time = self.reader.trace().clocks[clock].nanos(ticks);
-        }
-        if plan.names_writer {
-            self.writer = self.named_writer();
-        }
-        Ok(())
+        Ok(plan.names_writer)
     }
 
     /// The process and thread in a `lateralis:WRITER` record.
-    fn named_writer(&self) -> Option<Writer> {
+    pub(crate) fn named_writer(&self) -> Option<Writer> {
         let payload = self.event().payload()?;
         let id = |name| u32::try_from(payload.get(name)?.as_u64()?).ok();
         Some(Writer { pid: id("pid")?, tid: id("tid")? })
     }
 
-    fn give_up(&mut self, reason: DamageReason) {
+    pub(crate) fn give_up(&mut self, reason: DamageReason) {
         let packet = self.packet;
         // The cut itself is listed with the packet; what it cuts through is no
         // damage of its own.

@@ -6,6 +6,7 @@
 //! stream bytes ── packets ──► index of packets, damage, losses
 //!                 cursor  ──► events of one stream (a Machine runs programs)
 //!                 merge   ──► events of all streams in the order of time
+//!                 columns ──► events of a packet as columns, on several cores
 //! ```
 //!
 //! ## Design constraints
@@ -40,6 +41,7 @@ pub mod metadata;
 pub mod open;
 pub mod write;
 
+mod columns;
 mod cursor;
 mod losses;
 mod merge;
@@ -47,6 +49,10 @@ mod packets;
 mod plan;
 mod reader;
 
+pub use columns::{
+    BATCH_EVENTS, Batch, Batches, ClassColumns, Column, Lists, Parallel, Place, Spans, TooLong, Want,
+    Wanted,
+};
 pub use cursor::Cursor;
 pub use merge::Merge;
 pub use packets::Found;

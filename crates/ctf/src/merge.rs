@@ -1,23 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The events of all streams in the order of time.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use lateralis_model::{Damage, Event, Interval, StreamIndex};
 use lateralis_units::Nanos;
 
 use crate::cursor::Cursor;
 use crate::reader::Reader;
 
+/// Time of the next event of a stream; a stream that has ended is behind all.
+type Key = (Nanos, u32);
+
+const ENDED: Key = (Nanos(i64::MAX), u32::MAX);
+
 /// Merges streams. Events of the same time come in the order of the streams,
 /// events of one stream always in that stream's order: where its time runs
 /// backwards, so does the merged one.
 ///
-/// Cost: O(log streams) per event; no allocation after the first events.
+/// Streams play a tournament of which only the losers are kept (Knuth, The Art
+/// of Computer Programming, volume 3, §5.4.1): another stream's turn costs one
+/// comparison a level. As long as the stream just read stays ahead of the best of
+/// the others there is none: where packets do not overlap, nothing is merged.
+///
+/// Cost: O(log streams) per change of stream; no allocation after the first
+/// events.
 pub struct Merge<'r> {
     cursors: Vec<Cursor<'r>>,
-    waiting: BinaryHeap<Reverse<(Nanos, u32)>>,
+    /// `losers[n]` lost the match at inner node `n` of the tree; 0 is unused.
+    losers: Vec<Key>,
+    /// The best of all streams but the current one.
+    rival: Key,
     /// The stream whose event is lent.
     current: Option<u32>,
     started: bool,
@@ -31,13 +42,7 @@ impl<'r> Merge<'r> {
         if let Some(begin) = interval.begin {
             cursors.iter_mut().for_each(|cursor| cursor.skip_to(begin));
         }
-        Self {
-            waiting: BinaryHeap::with_capacity(cursors.len()),
-            cursors,
-            current: None,
-            started: false,
-            interval,
-        }
+        Self { losers: Vec::new(), cursors, rival: ENDED, current: None, started: false, interval }
     }
 
     /// Lends the next event.
@@ -49,7 +54,14 @@ impl<'r> Merge<'r> {
     /// Steps to the next event; false after the last.
     #[inline]
     pub fn advance(&mut self) -> bool {
-        self.step().is_some()
+        let Some(stream) = self.current else {
+            return self.start();
+        };
+        let key = self.forward(stream);
+        if key < self.rival {
+            return true;
+        }
+        self.replay(stream, key)
     }
 
     /// The event stepped to.
@@ -63,51 +75,71 @@ impl<'r> Merge<'r> {
         self.cursors[stream as usize].event()
     }
 
-    fn step(&mut self) -> Option<()> {
-        if !self.started {
-            self.started = true;
-            for stream in 0..self.cursors.len() as u32 {
-                self.wait(stream);
-            }
+    /// The first match of every pair. Leaves are the nodes behind the inner
+    /// ones, as in a heap: stream `s` of `n` is node `n + s`.
+    fn start(&mut self) -> bool {
+        if std::mem::replace(&mut self.started, true) {
+            return false;
         }
-        // The next event of the stream just read is often the next of all.
-        let current = self.current.take();
-        if let Some((stream, time)) = current.and_then(|s| Some((s, self.forward(s)?))) {
-            match self.waiting.peek() {
-                Some(&Reverse(first)) if first < (time, stream) => {
-                    self.waiting.push(Reverse((time, stream)));
-                }
-                _ => {
-                    self.current = Some(stream);
-                    return Some(());
-                }
-            }
+        let count = self.cursors.len();
+        let mut winners = vec![ENDED; 2 * count];
+        for stream in 0..count as u32 {
+            winners[count + stream as usize] = self.forward(stream);
         }
-        let Reverse((_, stream)) = self.waiting.pop()?;
-        self.current = Some(stream);
-        Some(())
+        self.losers = vec![ENDED; count.max(1)];
+        for node in (1..count).rev() {
+            let (left, right) = (winners[2 * node], winners[2 * node + 1]);
+            winners[node] = left.min(right);
+            self.losers[node] = left.max(right);
+        }
+        // With one stream, node 1 is its leaf.
+        self.win(winners.get(1).copied().unwrap_or(ENDED))
     }
 
-    fn wait(&mut self, stream: u32) {
-        if let Some(time) = self.forward(stream) {
-            self.waiting.push(Reverse((time, stream)));
+    /// Plays the matches above a stream again, after its next time has changed.
+    fn replay(&mut self, stream: u32, mut key: Key) -> bool {
+        let mut node = (self.cursors.len() + stream as usize) / 2;
+        while node > 0 {
+            let loser = &mut self.losers[node];
+            let (winner, lost) = if *loser < key { (*loser, key) } else { (key, *loser) };
+            *loser = lost;
+            key = winner;
+            node /= 2;
         }
+        self.win(key)
+    }
+
+    /// Makes the winner's stream the current one and finds its rival: the best
+    /// of all others is among those that lost to it, on its way up.
+    fn win(&mut self, key: Key) -> bool {
+        if key == ENDED {
+            self.current = None;
+            return false;
+        }
+        self.current = Some(key.1);
+        self.rival = ENDED;
+        let mut node = (self.cursors.len() + key.1 as usize) / 2;
+        while node > 0 {
+            self.rival = self.rival.min(self.losers[node]);
+            node /= 2;
+        }
+        true
     }
 
     /// Steps one stream to its next event inside the interval.
     #[inline]
-    fn forward(&mut self, stream: u32) -> Option<Nanos> {
+    fn forward(&mut self, stream: u32) -> Key {
         let cursor = &mut self.cursors[stream as usize];
         while cursor.advance() {
             let time = cursor.time();
             if self.interval.end.is_some_and(|end| time > end) {
-                return None;
+                return ENDED;
             }
             if self.interval.begin.is_none_or(|begin| time >= begin) {
-                return Some(time);
+                return (time, stream);
             }
         }
-        None
+        ENDED
     }
 
     /// Damage inside the packets read so far, by stream.

@@ -67,7 +67,6 @@ fn stream_plan(
         ..StreamPlan::default()
     };
     plan.ids.sort_unstable();
-    plan.dense = plan.ids.iter().enumerate().all(|(index, &id)| id == (index as u64, index as u32));
 
     const BODY: [Scope; 3] = [Scope::CommonContext, Scope::EventContext, Scope::Payload];
     let outer = [Scope::PacketHeader, Scope::PacketContext, Scope::EventHeader];
@@ -105,6 +104,7 @@ fn stream_plan(
         let program = if usable { again(compiler).ok() } else { None };
         plan.events.push(program.map(|program| EventPlan {
             program,
+            straight: None,
             names_writer: lateralis && event.name == "lateralis:WRITER",
         }));
     }
@@ -114,6 +114,7 @@ fn stream_plan(
         (Ok(header), Ok(packet)) => {
             plan.event_header = header;
             plan.packet = packet;
+            plan.fuse();
             plan
         }
         (Err(reason), _) | (_, Err(reason)) => {

@@ -48,7 +48,8 @@ pub struct Machine {
     pub uuid: Option<[u8; 16]>,
     /// Bit of the packet at which its checksum begins.
     pub checksum_bit: u64,
-    registers: Vec<u64>,
+    /// Lengths and selectors that later fields need.
+    pub registers: Vec<u64>,
     values: [u64; ROLE_COUNT],
     seen: Roles,
     frames: Vec<Frame>,
@@ -321,7 +322,9 @@ fn packed_end(scalar: &Scalar, count: u64, start: u64, end: u64) -> Result<u64, 
 }
 
 /// Bytes before the first unit of zero; all of them if the unit is 0.
-fn text_length(content: &[u8], unit: u8) -> usize {
+#[inline]
+#[must_use]
+pub fn text_length(content: &[u8], unit: u8) -> usize {
     match unit {
         0 => content.len(),
         1 => content.iter().position(|&byte| byte == 0).unwrap_or(content.len()),

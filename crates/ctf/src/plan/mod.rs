@@ -8,13 +8,19 @@
 //! time there are no names and no trees.
 
 mod compile;
+mod header;
+mod load;
 mod machine;
 mod resolve;
+mod straight;
 
 use lateralis_model::{ByteOrder, Scalar};
 
 pub use compile::compile;
-pub use machine::{Fault, Machine};
+pub use header::Header;
+pub use load::{Form, Load};
+pub use machine::{Fault, Machine, text_length};
+pub use straight::{Straight, What};
 
 use crate::metadata::Roles;
 
@@ -39,10 +45,12 @@ pub struct StreamPlan {
     /// One per event class, in the same order; `None` where the class cannot be
     /// read.
     pub events: Vec<Option<EventPlan>>,
+    /// The event header, where its layouts are constant.
+    pub header: Option<Header>,
     /// Event class index by id: `(id, index)`, ascending.
     ids: Vec<(u64, u32)>,
-    /// Whether the ids are 0, 1, 2 …, so that they are the indices.
-    dense: bool,
+    /// The same for small ids as a table, `u32::MAX` where there is none.
+    table: Vec<u32>,
     /// Whether packets of this class can be read at all.
     pub readable: bool,
 }
@@ -52,6 +60,8 @@ pub struct StreamPlan {
 pub struct EventPlan {
     /// Common context, own context, payload.
     pub program: Program,
+    /// The same as steps, where its shape allows.
+    pub straight: Option<Straight>,
     /// Whether this is the record that names the writer of the following events
     /// (Lateralis traces).
     pub names_writer: bool,
@@ -62,11 +72,33 @@ impl StreamPlan {
     #[inline]
     #[must_use]
     pub fn class_index(&self, id: u64) -> Option<u32> {
-        if self.dense {
-            return (id < self.ids.len() as u64).then_some(id as u32);
+        if let Some(&index) = self.table.get(usize::try_from(id).ok()?) {
+            return (index != u32::MAX).then_some(index);
         }
         let found = self.ids.binary_search_by_key(&id, |&(id, _)| id).ok()?;
         Some(self.ids[found].1)
+    }
+
+    /// Makes the faster forms of header and events, once all programs are there.
+    fn fuse(&mut self) {
+        let below = TABLE_IDS.min(self.ids.len() as u64 * TABLE_ENTRIES_PER_ID);
+        let small = self.ids.iter().rev().find(|(id, _)| *id < below);
+        let mut table = vec![u32::MAX; small.map_or(0, |(id, _)| *id as usize + 1)];
+        for (id, index) in &self.ids {
+            if let Some(entry) = table.get_mut(*id as usize) {
+                *entry = *index;
+            }
+        }
+        self.table = table;
+        let events = self.events.iter().flatten();
+        let mut read: Vec<u32> = events.flat_map(|event| event.program.reads()).collect();
+        read.sort_unstable();
+        read.dedup();
+        self.header = Header::of(&self.event_header, &read);
+        let at_byte = self.header.as_ref().is_some_and(|header| !header.any_bit);
+        for event in self.events.iter_mut().flatten() {
+            event.straight = Straight::of(&event.program, at_byte);
+        }
     }
 
     /// Id of the only event class; events without an id are of it.
@@ -79,11 +111,30 @@ impl StreamPlan {
     }
 }
 
+/// Ids below this, and below so many times their number, are looked up in a table:
+/// it stays small whatever the metadata say.
+const TABLE_IDS: u64 = 1 << 16;
+const TABLE_ENTRIES_PER_ID: u64 = 16;
+
 /// A list of operations with their tables.
 #[derive(Debug, Default)]
 pub struct Program {
     ops: Vec<Op>,
     choices: Vec<Vec<Choice>>,
+}
+
+impl Program {
+    /// The registers it reads.
+    fn reads(&self) -> impl Iterator<Item = u32> + '_ {
+        self.ops.iter().filter_map(|op| match *op {
+            Op::Span { length: Count::Register(register), .. }
+            | Op::Packed { count: Count::Register(register), .. }
+            | Op::Repeat { count: Count::Register(register), .. }
+            | Op::Select { register, .. }
+            | Op::Maybe { register, .. } => Some(register),
+            _ => None,
+        })
+    }
 }
 
 /// One step of a program. Positions are bits from the start of the packet.

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Batches on several cores.
+//!
+//! Packets are independent, results must come in their order, and nothing else
+//! of a thread pool is needed: so scoped threads that take the next unit from a
+//! counter, and a window that lets none run far ahead of the slowest.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::sync::{Condvar, Mutex, PoisonError};
+
+use lateralis_model::{Damage, StreamIndex};
+
+use super::batches::{Batches, Unit};
+use super::{Batch, Wanted};
+use crate::reader::{Reader, Stream};
+
+/// Bytes of packets that are one piece of work: large enough that handing it out
+/// costs nothing beside it.
+const UNIT_BYTES: u64 = 1 << 19;
+
+/// Results that may wait for an earlier one, per thread.
+const WINDOW: usize = 4;
+
+/// Reads a trace on several threads.
+///
+/// ```
+/// # use lateralis_ctf::{Reader, StreamFile, Wanted};
+/// # let metadata = b"/* CTF 1.8 */
+/// #     trace { major = 1; minor = 8; byte_order = le; };
+/// #     event { name = greeting; fields := struct { string text; }; };";
+/// # let file = StreamFile { name: "stream".into(), bytes: Box::new(b"a\0b\0".to_vec()) };
+/// # let reader = Reader::new(metadata, vec![file]);
+/// let wanted = Wanted::counts(&reader);
+/// let mut events = 0;
+/// let damage = reader.parallel(&wanted, 2.try_into().unwrap()).fold(
+///     |sum: &mut usize, batch| *sum += batch.len(),
+///     |_stream, sum| events += sum,
+/// );
+/// assert_eq!((events, damage.len()), (2, 0));
+/// ```
+pub struct Parallel<'r, 'w> {
+    reader: &'r Reader,
+    wanted: &'w Wanted,
+    threads: NonZeroUsize,
+}
+
+struct Shared<T> {
+    /// Units handed out.
+    taken: usize,
+    /// Units whose results have been passed on.
+    passed: usize,
+    done: BTreeMap<usize, (T, Vec<Damage>)>,
+    /// Somebody has panicked: nobody waits any more.
+    broken: bool,
+}
+
+impl<'r, 'w> Parallel<'r, 'w> {
+    pub(crate) fn new(reader: &'r Reader, wanted: &'w Wanted, threads: NonZeroUsize) -> Self {
+        Self { reader, wanted, threads }
+    }
+
+    /// Folds the batches of every piece of work into a value of its own with
+    /// `fold`, on any thread, and passes the values on to `pass` in the order of
+    /// streams and packets, on this thread. A piece is half a megabyte of packets
+    /// of one stream, or the whole stream if its packets do not tell their time.
+    /// Pieces do not depend on the number of threads. Returns the damage inside
+    /// packets.
+    ///
+    /// Cost: memory of one batch a thread, and of some values a thread that wait
+    /// to be passed on.
+    pub fn fold<T: Default + Send>(
+        &self,
+        fold: impl Fn(&mut T, &Batch<'r>) + Sync,
+        mut pass: impl FnMut(StreamIndex, T),
+    ) -> Vec<Damage> {
+        let units = units(self.reader);
+        let threads = self.threads.get().min(units.len()).max(1);
+        let mut damage = Vec::new();
+        if threads == 1 {
+            let mut batches = Batches::of_units(self.reader, self.wanted, Vec::new());
+            for unit in units {
+                let (value, mut found) = piece(&mut batches, unit.clone(), &fold);
+                damage.append(&mut found);
+                pass(unit.stream, value);
+            }
+            return damage;
+        }
+        let shared = Mutex::new(Shared {
+            taken: 0,
+            passed: 0,
+            done: BTreeMap::<usize, (T, Vec<Damage>)>::new(),
+            broken: false,
+        });
+        let changed = Condvar::new();
+        let lock = || shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let wait = |guard| changed.wait(guard).unwrap_or_else(PoisonError::into_inner);
+        let work = || {
+            let _breaks = Breaks { shared: &shared, changed: &changed };
+            let mut batches = Batches::of_units(self.reader, self.wanted, Vec::new());
+            loop {
+                let mut guard = lock();
+                while !guard.broken && guard.taken >= guard.passed + WINDOW * threads {
+                    guard = wait(guard);
+                }
+                let next = guard.taken;
+                if guard.broken || next >= units.len() {
+                    return;
+                }
+                guard.taken += 1;
+                drop(guard);
+                let result = piece(&mut batches, units[next].clone(), &fold);
+                lock().done.insert(next, result);
+                changed.notify_all();
+            }
+        };
+        std::thread::scope(|scope| {
+            let _breaks = Breaks { shared: &shared, changed: &changed };
+            for _ in 0..threads {
+                scope.spawn(work);
+            }
+            for (index, unit) in units.iter().enumerate() {
+                let mut guard = lock();
+                let (value, mut found) = loop {
+                    if let Some(result) = guard.done.remove(&index) {
+                        break result;
+                    }
+                    if guard.broken {
+                        // The scope passes the panic on.
+                        return;
+                    }
+                    guard = wait(guard);
+                };
+                guard.passed = index + 1;
+                drop(guard);
+                changed.notify_all();
+                damage.append(&mut found);
+                pass(unit.stream, value);
+            }
+        });
+        damage
+    }
+}
+
+/// Wakes all others when a thread panics.
+struct Breaks<'a, T> {
+    shared: &'a Mutex<Shared<T>>,
+    changed: &'a Condvar,
+}
+
+impl<T> Drop for Breaks<'_, T> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.shared.lock().unwrap_or_else(PoisonError::into_inner).broken = true;
+            self.changed.notify_all();
+        }
+    }
+}
+
+fn piece<'r, T: Default>(
+    batches: &mut Batches<'r, '_>,
+    unit: Unit,
+    fold: &impl Fn(&mut T, &Batch<'r>),
+) -> (T, Vec<Damage>) {
+    let mut value = T::default();
+    batches.then(unit);
+    while let Some(batch) = batches.next_batch() {
+        fold(&mut value, batch);
+    }
+    (value, batches.take_damage())
+}
+
+/// The pieces of work of a trace, in the order of its streams.
+fn units(reader: &Reader) -> Vec<Unit> {
+    let mut units = Vec::new();
+    for (index, stream) in reader.streams().iter().enumerate() {
+        let has_clock = reader.trace().stream_classes[stream.class as usize].clock.is_some();
+        let stream_index = StreamIndex(index as u32);
+        cut(stream, has_clock, |packets| units.push(Unit { stream: stream_index, packets }));
+    }
+    units
+}
+
+/// Where the packets of a stream can be cut apart: before one that tells the time
+/// it begins, for its first event may tell only the low bits.
+fn cut(stream: &Stream, has_clock: bool, mut piece: impl FnMut(std::ops::Range<usize>)) {
+    let (mut first, mut bytes) = (0, 0);
+    for (index, found) in stream.packets.iter().enumerate() {
+        let free = !has_clock || found.packet.begin.is_some();
+        if bytes >= UNIT_BYTES && free {
+            piece(first..index);
+            (first, bytes) = (index, 0);
+        }
+        bytes += found.packet.size_bytes;
+    }
+    if first < stream.packets.len() {
+        piece(first..stream.packets.len());
+    }
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Numbers at a fixed place behind a byte, read by one load and two shifts.
+
+use lateralis_model::{ByteOrder, Scalar, ScalarKind, Slot};
+
+/// What is left of the word after shifting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Integer ≥ 0.
+    Unsigned,
+    /// Integer, its sign extended.
+    Signed,
+    /// Bits of a binary32.
+    Single,
+    /// Bits of a binary64.
+    Double,
+}
+
+/// How to read one number. The word of 8 bytes that begins at its first byte
+/// is put in order and shifted left, then right: that is all for any width up
+/// to 57 bits at any bit, and for 64 bits at a byte.
+#[derive(Debug, Clone, Copy)]
+pub struct Load {
+    /// First byte, from the base of the run.
+    pub at: u32,
+    left: u8,
+    right: u8,
+    swap: bool,
+    /// Whether one word does not do.
+    slow: bool,
+    /// How to take it.
+    pub form: Form,
+    /// First bit, from the base of the run.
+    at_bits: u32,
+    scalar: Scalar,
+}
+
+impl Load {
+    /// A load of `scalar` at so many bits from a base that lies at a byte.
+    pub fn of(scalar: &Scalar, at_bits: u32) -> Self {
+        let shift = at_bits % 8;
+        let bits = scalar.bits.clamp(1, 64);
+        let slow = scalar.reversed || shift + bits > 64 || bits != scalar.bits;
+        let right = 64 - bits;
+        let left = match scalar.order {
+            ByteOrder::Little => right.saturating_sub(shift),
+            ByteOrder::Big => shift,
+        };
+        let form = match scalar.kind {
+            ScalarKind::Bool | ScalarKind::Unsigned => Form::Unsigned,
+            ScalarKind::Signed => Form::Signed,
+            ScalarKind::Real if scalar.bits == 32 => Form::Single,
+            ScalarKind::Real => Form::Double,
+        };
+        Self {
+            at: at_bits / 8,
+            left: left as u8,
+            right: right as u8,
+            swap: scalar.order == ByteOrder::Big,
+            slow,
+            form,
+            at_bits,
+            scalar: *scalar,
+        }
+    }
+
+    /// Width in bits.
+    pub fn bits(&self) -> u32 {
+        self.scalar.bits
+    }
+
+    /// Whether the number is a little-endian one of this many bytes at a byte.
+    pub fn is_plain(&self, size: u32) -> bool {
+        !self.swap && !self.slow && self.at_bits % 8 == 0 && self.scalar.bits == size * 8
+    }
+
+    /// The number; negative ones in two's complement of 64 bits. 0 where it is
+    /// not inside `bytes`, which the caller has checked.
+    #[inline]
+    pub fn value(&self, bytes: &[u8], base: usize) -> u64 {
+        let at = base + self.at as usize;
+        let word = bytes.get(at..).and_then(|tail| tail.first_chunk::<8>());
+        match word {
+            Some(word) if !self.slow => {
+                let word = u64::from_le_bytes(*word);
+                let word = if self.swap { word.swap_bytes() } else { word };
+                self.shifted(word)
+            }
+            _ => self.by_bits(bytes, base),
+        }
+    }
+
+    #[inline]
+    fn shifted(&self, word: u64) -> u64 {
+        let high = word << (self.left & 63);
+        if self.form == Form::Signed {
+            ((high as i64) >> (self.right & 63)) as u64
+        } else {
+            high >> (self.right & 63)
+        }
+    }
+
+    /// Near the end of the packet, and for what crosses a word.
+    #[cold]
+    fn by_bits(&self, bytes: &[u8], base: usize) -> u64 {
+        let raw = self.scalar.raw(bytes, base as u64 * 8 + u64::from(self.at_bits));
+        let raw = raw.unwrap_or(0);
+        if self.form == Form::Signed {
+            let unused = 64 - self.scalar.bits.clamp(1, 64);
+            ((raw << unused) as i64 >> unused) as u64
+        } else {
+            raw
+        }
+    }
+
+    /// The number as a row holds it.
+    #[inline]
+    pub fn slot(&self, bytes: &[u8], base: usize) -> Slot {
+        let value = self.value(bytes, base);
+        match self.form {
+            Form::Unsigned => Slot::Unsigned(value),
+            Form::Signed => Slot::Signed(value as i64),
+            Form::Single => Slot::Real(f64::from(f32::from_bits(value as u32))),
+            Form::Double => Slot::Real(f64::from_bits(value)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_width_place_and_order_reads_as_bit_by_bit() {
+        let bytes: Vec<u8> = (0..40u32).map(|i| (i * 151 % 251) as u8).collect();
+        let orders = [ByteOrder::Little, ByteOrder::Big];
+        let kinds = [ScalarKind::Unsigned, ScalarKind::Signed, ScalarKind::Real, ScalarKind::Bool];
+        let mut checked = 0;
+        for (order, kind) in orders.iter().flat_map(|o| kinds.map(|k| (*o, k))) {
+            for (bits, reversed) in (1..=64).flat_map(|bits| [(bits, false), (bits, true)]) {
+                let scalar = Scalar { bits, align_bits: 1, order, reversed, kind };
+                for at in 0..=24 {
+                    for base in [0usize, 3, 27] {
+                        let Some(raw) = scalar.raw(&bytes, base as u64 * 8 + u64::from(at)) else {
+                            continue;
+                        };
+                        let expected = Slot::from_raw(raw, bits, kind);
+                        let found = Load::of(&scalar, at).slot(&bytes, base);
+                        let same = match (expected, found) {
+                            (Slot::Real(a), Slot::Real(b)) => a.to_bits() == b.to_bits(),
+                            (a, b) => a == b,
+                        };
+                        assert!(same, "{scalar:?} at {at} from {base}: {expected:?} {found:?}");
+                        checked += 1;
+                    }
+                }
+            }
+        }
+        assert!(checked > 60_000, "{checked}");
+    }
+}

@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Event bodies whose shape does not depend on a selector, as few steps.
+//!
+//! Most events are fixed runs of numbers, perhaps with a text or a sequence
+//! between them. Neighbouring fields whose distance is known become one run:
+//! one check of the bounds, then loads at constant offsets. Walking such an
+//! event leaves *marks* (where runs and variable parts begin); fields are read
+//! from the marks later, column by column, or at once, as a row. What does not
+//! fit (variants, optional fields, elements of variable size, bits that do not
+//! end at a byte) stays with the [`Machine`](super::Machine).
+
+use std::ops::Range;
+
+use lateralis_model::{Scalar, Slot};
+
+use super::load::Load;
+use super::machine::text_length;
+use super::{Count, Op, Program};
+
+/// A run longer than this is no run: offsets stay small.
+const RUN_BITS_MAX: u64 = 1 << 27;
+
+/// A body as steps.
+#[derive(Debug)]
+pub struct Straight {
+    steps: Vec<Step>,
+    /// One per slot of a row, in their order.
+    pub leaves: Vec<Leaf>,
+    /// Numbers that walking an event leaves.
+    pub marks: u32,
+    /// Set if the event is a single run.
+    pub fixed: Option<Fixed>,
+}
+
+/// A body of one run.
+#[derive(Debug, Clone, Copy)]
+pub struct Fixed {
+    /// Alignment in bytes, less one.
+    pub mask: u32,
+    /// Length in bytes.
+    pub bytes: u32,
+}
+
+/// One step of the way through an event. Positions are bytes of the packet.
+#[derive(Debug)]
+enum Step {
+    /// Fields at constant distances. Leaves its position.
+    Run { mask: usize, bytes: usize, saves: Vec<(Load, u32)>, leaves: Range<u32> },
+    /// Text up to its terminator. Leaves its position and length.
+    Text { unit: u8 },
+    /// As many bytes as a register says. Leaves position and number.
+    Span { register: u32, unit: u8 },
+    /// As many scalars as a register says. Leaves position and number.
+    List { register: u32, mask: usize, stride: u64, last: u64 },
+}
+
+/// A leaf of an event: from which mark on to read what.
+#[derive(Debug, Clone, Copy)]
+pub struct Leaf {
+    /// Index of its (first) mark.
+    pub mark: u32,
+    /// What it is.
+    pub what: What,
+}
+
+/// What a leaf is.
+#[derive(Debug, Clone, Copy)]
+pub enum What {
+    /// A number in a run.
+    Number(Load),
+    /// So many bytes in a run; text ends at the first unit of zero (0: no text).
+    FixedSpan {
+        /// From the base of the run.
+        at: u32,
+        /// Number of bytes.
+        bytes: u32,
+        /// Bytes of a unit.
+        unit: u8,
+    },
+    /// So many scalars in a run.
+    FixedList {
+        /// Bits from the base of the run.
+        at_bits: u32,
+        /// Number of elements.
+        count: u32,
+    },
+    /// Text, whose two marks are position and length.
+    Text,
+    /// Bytes, whose two marks are position and number; text as above.
+    Span {
+        /// Bytes of a unit.
+        unit: u8,
+    },
+    /// Scalars, whose two marks are position and number.
+    List,
+}
+
+impl Straight {
+    /// The steps of `program`; `None` if it takes more than steps. Events begin
+    /// at a byte if `at_byte`, else anywhere.
+    pub fn of(program: &Program, at_byte: bool) -> Option<Self> {
+        let mut making = Making {
+            steps: Vec::new(),
+            leaves: Vec::new(),
+            marks: 0,
+            run: None,
+            align: 8,
+            last: Last::None,
+        };
+        let aligned = matches!(program.ops.first(), Some(Op::Align(8..)));
+        if !(at_byte || aligned) {
+            return None;
+        }
+        for op in &program.ops {
+            making.op(op)?;
+        }
+        making.finish()
+    }
+
+    /// Walks one event that begins at byte `at`, and appends its marks. Returns
+    /// where it ends; `None` if it does not fit before `end`, and the marks are
+    /// then worthless.
+    #[inline]
+    pub fn walk(
+        &self,
+        bytes: &[u8],
+        at: usize,
+        end: usize,
+        registers: &mut [u64],
+        marks: &mut Vec<u32>,
+    ) -> Option<usize> {
+        self.steps(bytes, at, end, registers, |_, position, length| {
+            marks.push(position as u32);
+            marks.extend(length.map(|length| length as u32));
+            Some(())
+        })
+    }
+
+    /// Reads one event that begins at byte `at` as a row. Returns where it
+    /// ends; `None` if it does not fit before `end`, and the slots are then
+    /// worthless.
+    #[inline]
+    pub fn row(
+        &self,
+        bytes: &[u8],
+        at: usize,
+        end: usize,
+        registers: &mut [u64],
+        slots: &mut Vec<Slot>,
+    ) -> Option<usize> {
+        self.steps(bytes, at, end, registers, |step, position, length| {
+            let length = length.unwrap_or(0);
+            match step {
+                Step::Run { leaves, .. } => {
+                    let leaves = &self.leaves[leaves.start as usize..leaves.end as usize];
+                    slots.extend(leaves.iter().map(|leaf| leaf.slot(bytes, position)));
+                }
+                Step::Text { .. } => {
+                    slots.push(Slot::Span { len: length as u32, start: position as u64 });
+                }
+                Step::Span { unit, .. } => {
+                    let content = bytes.get(position..position + length)?;
+                    let len = text_length(content, *unit) as u32;
+                    slots.push(Slot::Span { len, start: position as u64 });
+                }
+                Step::List { .. } => {
+                    let start_bits = position as u64 * 8;
+                    slots.push(Slot::Packed { count: length as u32, start_bits });
+                }
+            }
+            Some(())
+        })
+    }
+
+    /// Both of the above: `see` gets each step with its position and length.
+    #[inline(always)]
+    fn steps(
+        &self,
+        bytes: &[u8],
+        mut at: usize,
+        end: usize,
+        registers: &mut [u64],
+        mut see: impl FnMut(&Step, usize, Option<usize>) -> Option<()>,
+    ) -> Option<usize> {
+        for step in &self.steps {
+            match step {
+                Step::Run { mask, bytes: size, saves, .. } => {
+                    at = (at + mask) & !mask;
+                    let after = at + size;
+                    if after > end {
+                        return None;
+                    }
+                    for (load, register) in saves {
+                        registers[*register as usize] = load.value(bytes, at);
+                    }
+                    see(step, at, None)?;
+                    at = after;
+                }
+                Step::Text { unit } => {
+                    let length = text_end(bytes.get(at..end)?, *unit)?;
+                    see(step, at, Some(length))?;
+                    at += length + usize::from(*unit);
+                }
+                Step::Span { register, .. } => {
+                    let length = usize::try_from(registers[*register as usize]).ok()?;
+                    if length > end.checked_sub(at)? {
+                        return None;
+                    }
+                    see(step, at, Some(length))?;
+                    at += length;
+                }
+                Step::List { register, mask, stride, last } => {
+                    let count = registers[*register as usize];
+                    at = (at + mask) & !mask;
+                    let room = end.checked_sub(at)?;
+                    let size = match count.checked_sub(1) {
+                        None => 0,
+                        Some(before) => before.checked_mul(*stride)?.checked_add(*last)?,
+                    };
+                    // Every element has at least a byte, so the count is small too.
+                    if size > room as u64 {
+                        return None;
+                    }
+                    see(step, at, Some(count as usize))?;
+                    at += size as usize;
+                }
+            }
+        }
+        Some(at)
+    }
+}
+
+impl Leaf {
+    /// A leaf of a run at `base` as a row holds it.
+    #[inline]
+    fn slot(&self, bytes: &[u8], base: usize) -> Slot {
+        match self.what {
+            What::Number(ref load) => load.slot(bytes, base),
+            What::FixedSpan { at, bytes: size, unit } => {
+                let start = base + at as usize;
+                let content = bytes.get(start..start + size as usize).unwrap_or(&[]);
+                Slot::Span { len: text_length(content, unit) as u32, start: start as u64 }
+            }
+            What::FixedList { at_bits, count } => {
+                Slot::Packed { count, start_bits: base as u64 * 8 + u64::from(at_bits) }
+            }
+            // These have steps of their own.
+            What::Text | What::Span { .. } | What::List => Slot::Unsigned(0),
+        }
+    }
+}
+
+/// Bytes before the first unit of zero; `None` if there is none.
+#[inline]
+fn text_end(content: &[u8], unit: u8) -> Option<usize> {
+    if unit != 1 {
+        let unit = usize::from(unit);
+        let zero = content.chunks_exact(unit).position(|unit| unit.iter().all(|&b| b == 0));
+        return Some(zero? * unit);
+    }
+    // Names are short: eight bytes at a time, without a call. A byte is zero
+    // where subtracting one borrows into its highest bit and that was not set.
+    const ONES: u64 = u64::MAX / 255;
+    let mut at = 0;
+    while let Some(word) = content.get(at..).and_then(|tail| tail.first_chunk::<8>()) {
+        let word = u64::from_le_bytes(*word);
+        let zeros = word.wrapping_sub(ONES) & !word & (ONES << 7);
+        if zeros != 0 {
+            return Some(at + (zeros.trailing_zeros() / 8) as usize);
+        }
+        at += 8;
+    }
+    Some(at + content.get(at..)?.iter().position(|&byte| byte == 0)?)
+}
+
+/// The run being made.
+struct Run {
+    align: u32,
+    bits: u64,
+    first_leaf: u32,
+    saves: Vec<(Load, u32)>,
+}
+
+/// The number read last, which may be saved.
+enum Last {
+    None,
+    Number(Load),
+}
+
+struct Making {
+    steps: Vec<Step>,
+    leaves: Vec<Leaf>,
+    marks: u32,
+    run: Option<Run>,
+    /// Alignment that the next field needs, in bits.
+    align: u32,
+    last: Last,
+}
+
+impl Making {
+    /// Adds one operation; `None` if it does not fit.
+    fn op(&mut self, op: &Op) -> Option<()> {
+        match *op {
+            Op::Align(bits) => self.align(bits)?,
+            Op::Scalar { ref scalar, .. } => {
+                let at_bits = self.run().bits as u32;
+                let load = Load::of(scalar, at_bits);
+                self.leaf(What::Number(load));
+                self.grow(u64::from(scalar.bits))?;
+                self.last = Last::Number(load);
+            }
+            Op::Save(register) => match self.last {
+                Last::Number(load) => self.run.as_mut()?.saves.push((load, register)),
+                Last::None => return None,
+            },
+            Op::TextToNull(unit) => {
+                self.close()?;
+                self.variable(Step::Text { unit }, What::Text);
+            }
+            Op::Span { length: Count::Fixed(bytes), unit, .. } => {
+                self.align(8)?;
+                let at = (self.run().bits / 8) as u32;
+                let bits = bytes.checked_mul(8).filter(|&bits| bits < RUN_BITS_MAX)?;
+                self.leaf(What::FixedSpan { at, bytes: bytes as u32, unit });
+                self.grow(bits)?;
+            }
+            Op::Span { length: Count::Register(register), unit, .. } => {
+                self.close()?;
+                self.variable(Step::Span { register, unit }, What::Span { unit });
+            }
+            Op::Packed { count: Count::Fixed(count), ref scalar } => {
+                self.align(scalar.align_bits.max(1))?;
+                let at_bits = self.run().bits as u32;
+                let bits = match count.checked_sub(1) {
+                    None => 0,
+                    Some(before) => {
+                        before.checked_mul(scalar.stride_bits())? + u64::from(scalar.bits)
+                    }
+                };
+                let bits = Some(bits).filter(|&bits| bits < RUN_BITS_MAX)?;
+                self.leaf(What::FixedList { at_bits, count: u32::try_from(count).ok()? });
+                self.grow(bits)?;
+            }
+            Op::Packed { count: Count::Register(register), ref scalar } => {
+                self.list(register, scalar)?;
+            }
+            Op::Role(_)
+            | Op::VarInt { .. }
+            | Op::Repeat { .. }
+            | Op::Next
+            | Op::Select { .. }
+            | Op::Maybe { .. }
+            | Op::Jump(_) => return None,
+        }
+        Some(())
+    }
+
+    fn list(&mut self, register: u32, scalar: &Scalar) -> Option<()> {
+        let stride = scalar.stride_bits();
+        if !stride.is_multiple_of(8) || !scalar.bits.is_multiple_of(8) {
+            return None;
+        }
+        self.close()?;
+        let align = scalar.align_bits.max(std::mem::replace(&mut self.align, 8)).max(8);
+        let mask = align as usize / 8 - 1;
+        let last = u64::from(scalar.bits / 8);
+        self.variable(Step::List { register, mask, stride: stride / 8, last }, What::List);
+        Some(())
+    }
+
+    /// Inside a run that is aligned as much the distance is known; else a new
+    /// run begins.
+    fn align(&mut self, bits: u32) -> Option<()> {
+        match &mut self.run {
+            Some(run) if bits <= run.align => {
+                run.bits = run.bits.next_multiple_of(u64::from(bits.max(1)));
+            }
+            Some(_) => {
+                self.close()?;
+                self.align = bits.max(8);
+            }
+            None => self.align = self.align.max(bits),
+        }
+        Some(())
+    }
+
+    fn run(&mut self) -> &mut Run {
+        let first_leaf = self.leaves.len() as u32;
+        let align = &mut self.align;
+        self.run.get_or_insert_with(|| Run {
+            align: std::mem::replace(align, 8),
+            bits: 0,
+            first_leaf,
+            saves: Vec::new(),
+        })
+    }
+
+    fn grow(&mut self, bits: u64) -> Option<()> {
+        let run = self.run();
+        run.bits += bits;
+        (run.bits < RUN_BITS_MAX).then_some(())
+    }
+
+    fn leaf(&mut self, what: What) {
+        self.leaves.push(Leaf { mark: self.marks, what });
+        self.last = Last::None;
+    }
+
+    /// A step that leaves two marks and is one leaf.
+    fn variable(&mut self, step: Step, what: What) {
+        // Alignment that nothing fixed followed: a run of nothing.
+        if self.align > 8 {
+            self.run();
+            let _ = self.close();
+        }
+        self.leaf(what);
+        self.marks += 2;
+        self.steps.push(step);
+    }
+
+    /// Ends the run; `None` if it does not end at a byte.
+    fn close(&mut self) -> Option<()> {
+        let Some(run) = self.run.take() else {
+            return Some(());
+        };
+        if !run.bits.is_multiple_of(8) {
+            return None;
+        }
+        self.steps.push(Step::Run {
+            mask: run.align as usize / 8 - 1,
+            bytes: (run.bits / 8) as usize,
+            saves: run.saves,
+            leaves: run.first_leaf..self.leaves.len() as u32,
+        });
+        self.marks += 1;
+        self.last = Last::None;
+        Some(())
+    }
+
+    fn finish(mut self) -> Option<Straight> {
+        // An event without fields is a run of nothing.
+        if self.align > 8 || self.steps.is_empty() {
+            self.run();
+        }
+        self.close()?;
+        let needed: Vec<u32> = self.steps.iter().filter_map(Step::register).collect();
+        for step in &mut self.steps {
+            if let Step::Run { saves, .. } = step {
+                saves.retain(|(_, register)| needed.contains(register));
+            }
+        }
+        let fixed = match self.steps.as_slice() {
+            [Step::Run { mask, bytes, .. }] => {
+                Some(Fixed { mask: *mask as u32, bytes: *bytes as u32 })
+            }
+            _ => None,
+        };
+        Some(Straight { steps: self.steps, leaves: self.leaves, marks: self.marks, fixed })
+    }
+}
+
+impl Step {
+    /// The register it takes its length from.
+    fn register(&self) -> Option<u32> {
+        match self {
+            Self::Span { register, .. } | Self::List { register, .. } => Some(*register),
+            Self::Run { .. } | Self::Text { .. } => None,
+        }
+    }
+}

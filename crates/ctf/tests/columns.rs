@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Columns hold what rows hold: every value of every event of every trace that
+//! is here, and of damaged ones.
+
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use lateralis_ctf::{Batch, Place, Reader, StreamFile, Want, Wanted, open};
+use lateralis_model::{Damage, Slot, StreamIndex};
+
+/// What is compared of an event: stream, class, time, slots. Numbers that are
+/// none differ from themselves, so reals are compared by their bits.
+type Seen = (u32, u32, i64, Vec<Slot>);
+
+fn traces() -> Option<PathBuf> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/traces");
+    if path.join("EXPECTED.tsv").is_file() {
+        return Some(path);
+    }
+    println!("SKIPPED: no traces at {}", path.display());
+    None
+}
+
+/// The directories at or under one that hold metadata.
+fn find(directory: &Path, found: &mut Vec<PathBuf>) {
+    if directory.join("metadata").is_file() {
+        return found.push(directory.to_owned());
+    }
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut below: Vec<PathBuf> =
+        entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
+    below.sort();
+    below.iter().for_each(|path| find(path, found));
+}
+
+fn by_bits(slot: Slot) -> Slot {
+    match slot {
+        Slot::Real(real) => Slot::Unsigned(real.to_bits()),
+        slot => slot,
+    }
+}
+
+fn of_rows(reader: &Reader) -> (Vec<Seen>, Vec<Damage>) {
+    let (mut seen, mut damage) = (Vec::new(), Vec::new());
+    for stream in 0..reader.streams().len() as u32 {
+        let mut cursor = reader.cursor(StreamIndex(stream));
+        while cursor.advance() {
+            let event = cursor.event();
+            let slots = event.slots.iter().copied().map(by_bits).collect();
+            seen.push((stream, event.class_index, event.time.0, slots));
+        }
+        damage.extend_from_slice(cursor.damage());
+    }
+    (seen, damage)
+}
+
+/// Puts the events of a batch together again. Returns how many are rows.
+fn of_batch(batch: &Batch<'_>, out: &mut Vec<Seen>) -> usize {
+    let stream = batch.stream().0;
+    let classes: Vec<_> = batch.classes().collect();
+    let mut next = vec![0; classes.len()];
+    let mut rows = batch.rows();
+    for place in batch.order() {
+        out.push(match place {
+            Place::Columns(class) => {
+                let index = classes.iter().position(|c| c.class_index() == class).unwrap();
+                let (columns, event) = (&classes[index], next[index]);
+                next[index] += 1;
+                let slots = (0..columns.columns()).map(|column| {
+                    by_bits(columns.column(column).slot(event).expect("as many as events"))
+                });
+                (stream, class, columns.times()[event].0, slots.collect())
+            }
+            Place::Row(class) => {
+                let event = rows.next().expect("a row for every place of one");
+                assert_eq!(event.class_index, class);
+                let slots = event.slots.iter().copied().map(by_bits).collect();
+                (stream, class, event.time.0, slots)
+            }
+        });
+    }
+    assert!(rows.next().is_none());
+    for (columns, next) in classes.iter().zip(next) {
+        assert_eq!((columns.len(), columns.ticks().len()), (next, next));
+    }
+    batch.row_count()
+}
+
+fn of_batches(reader: &Reader) -> (Vec<Seen>, Vec<Damage>, usize) {
+    let wanted = Wanted::everything(reader);
+    let (mut seen, mut rows) = (Vec::new(), 0);
+    let mut batches = reader.batches(&wanted);
+    while let Some(batch) = batches.next_batch() {
+        rows += of_batch(batch, &mut seen);
+    }
+    (seen, batches.damage().to_vec(), rows)
+}
+
+/// Rows and columns, on one thread and on three, agree. Returns the number of
+/// events, and of those that are rows.
+fn compare(name: &str, reader: &Reader) -> (usize, usize) {
+    let (expected, expected_damage) = of_rows(reader);
+    let (seen, damage, rows) = of_batches(reader);
+    assert_eq!(seen.len(), expected.len(), "{name}");
+    if let Some(index) = (0..seen.len()).find(|&index| seen[index] != expected[index]) {
+        panic!("{name}: event {index}: {:?}, by rows {:?}", seen[index], expected[index]);
+    }
+    assert_eq!(damage, expected_damage, "{name}");
+    let (mut again, wanted) = (Vec::new(), Wanted::everything(reader));
+    let damage = reader.parallel(&wanted, NonZeroUsize::new(3).unwrap()).fold(
+        |events: &mut Vec<Seen>, batch| {
+            of_batch(batch, events);
+        },
+        |_, mut events| again.append(&mut events),
+    );
+    assert!(again == expected && damage == expected_damage, "{name}: on several threads");
+    let wanted = Wanted::counts(reader);
+    let mut counted = 0;
+    let mut batches = reader.batches(&wanted);
+    while let Some(batch) = batches.next_batch() {
+        assert_eq!((batch.order().len(), batch.classes().len()), (0, 0));
+        counted += batch.len();
+    }
+    assert_eq!(counted, expected.len(), "{name}: counting only");
+    (expected.len(), rows)
+}
+
+#[test]
+fn every_value_of_every_real_trace_is_the_same_by_columns_and_by_rows() {
+    let Some(directory) = traces() else { return };
+    let mut found: Vec<PathBuf> = Vec::new();
+    find(&directory, &mut found);
+    let (mut traces, mut events, mut rows) = (0, 0, 0);
+    for path in found {
+        let Ok(reader) = open::open(&path) else { continue };
+        let (of_trace, of_rows) = compare(&path.display().to_string(), &reader);
+        traces += 1;
+        events += of_trace;
+        rows += of_rows;
+    }
+    println!("{traces} traces, {events} events, {rows} of them without columns");
+    assert!(traces > 100 && events > 500_000, "{traces} traces, {events} events");
+    assert!(rows * 4 < events, "{rows} of {events} events have no columns");
+}
+
+/// Real streams with random bytes, cuts and holes.
+#[test]
+fn damaged_traces_are_the_same_by_columns_and_by_rows() {
+    let Some(directory) = traces() else { return };
+    let mut seed = 0x9e37_79b9_7f4a_7c15u64;
+    let mut random = |below: usize| {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        (seed >> 11) as usize % below.max(1)
+    };
+    for name in ["generated/lttng-ust-20k", "generated/perf-sched-1s", "generated/barectf-200k"] {
+        let mut found = Vec::new();
+        find(&directory.join(name), &mut found);
+        let Some(path) = found.first() else { continue };
+        let reader = open::open(path).unwrap();
+        let metadata = fs::read(path.join("metadata")).unwrap();
+        for round in 0..12 {
+            let files = reader.files().iter().map(|file| {
+                let mut bytes = (*file.bytes).as_ref().to_vec();
+                bytes.truncate(300_000);
+                for _ in 0..1 + random(40) {
+                    let at = random(bytes.len());
+                    bytes[at] = random(256) as u8;
+                }
+                if round % 3 == 0 {
+                    bytes.truncate(random(bytes.len()));
+                }
+                StreamFile { name: file.name.clone(), bytes: Box::new(bytes) }
+            });
+            let damaged = Reader::new(&metadata, files.collect());
+            compare(&format!("{name} round {round}"), &damaged);
+        }
+    }
+}
+
+#[test]
+fn only_what_is_wanted_is_decoded() {
+    let metadata = b"/* CTF 1.8 */
+        trace { major = 1; minor = 8; byte_order = le; };
+        typealias integer { size = 8; align = 8; } := u8;
+        stream { event.header := struct { u8 id; }; };
+        event { id = 0; name = a; fields := struct { u8 x; string t; u8 n; u8 s[n]; }; };
+        event { id = 7; name = b; fields := struct { u8 x; u8 y; }; };";
+    let bytes = b"\x00\x01hello\x00\x02\x0a\x0b\x07\x05\x06\x00\x02\x00\x00\x07\x08\x09".to_vec();
+    let file = StreamFile { name: "s".into(), bytes: Box::new(bytes) };
+    let reader = Reader::new(metadata, vec![file]);
+    assert_eq!(reader.diagnostics(), []);
+    let wanted = Wanted::counts(&reader).with(0, 1, Want::Columns(vec![false, true]));
+    let mut batches = reader.batches(&wanted);
+    let batch = batches.next_batch().unwrap();
+    assert_eq!(batch.counts().collect::<Vec<_>>(), [(0, 2), (1, 2)]);
+    assert_eq!(batch.order().collect::<Vec<_>>(), [Place::Columns(1); 2]);
+    let class = batch.classes().next().unwrap();
+    assert_eq!((class.class_index(), class.columns()), (1, 2));
+    assert_eq!(class.column(0).slot(0), None);
+    assert_eq!(class.column(1).slot(1), Some(Slot::Unsigned(9)));
+    let wanted = Wanted::counts(&reader).with(0, 0, Want::All);
+    let mut batches = reader.batches(&wanted);
+    let batch = batches.next_batch().unwrap();
+    let class = batch.classes().next().unwrap();
+    let lateralis_ctf::Column::Spans(texts) = class.column(1) else { panic!("no text") };
+    assert_eq!(texts.iter().collect::<Vec<_>>(), [&b"hello"[..], b""]);
+    let (mut offsets, mut data) = (Vec::new(), Vec::new());
+    texts.append_to(&mut offsets, &mut data).unwrap();
+    assert_eq!((offsets, data), (vec![0, 5, 5], b"hello".to_vec()));
+    let lateralis_ctf::Column::Lists(lists) = class.column(3) else { panic!("no list") };
+    assert_eq!((lists.counts(), lists.starts_bits()), (&[2, 0][..], &[72, 144][..]));
+}
