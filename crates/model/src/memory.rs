@@ -263,6 +263,7 @@ impl Builder {
     /// Begins an event of a class of its stream's class at `ticks` of that
     /// class's clock. Its values follow in the order of common context, own
     /// context and payload; [`Pending::end`] ends it.
+    #[inline]
     pub fn event(
         &mut self,
         stream: StreamIndex,
@@ -307,17 +308,20 @@ pub struct Pending<'b> {
 }
 
 impl Pending<'_> {
+    #[inline]
     fn slot(self, slot: Slot) -> Self {
         self.builder.trace.slots.push(slot);
         self
     }
 
     /// An integer ≥ 0, bits, or 0 or 1 of a yes/no field.
+    #[inline]
     pub fn u64(self, value: u64) -> Self {
         self.slot(Slot::Unsigned(value))
     }
 
     /// An integer.
+    #[inline]
     pub fn i64(self, value: i64) -> Self {
         self.slot(Slot::Signed(value))
     }
@@ -328,11 +332,13 @@ impl Pending<'_> {
     }
 
     /// Characters; of a text over 4 GiB only the first 4 GiB.
+    #[inline]
     pub fn text(self, value: &str) -> Self {
         self.bytes(value.as_bytes())
     }
 
     /// Bytes of a blob or a text; at most 4 GiB.
+    #[inline]
     pub fn bytes(self, value: &[u8]) -> Self {
         let len = u32::try_from(value.len()).unwrap_or(u32::MAX);
         let start = self.builder.trace.bytes.len() as u64;
@@ -341,6 +347,7 @@ impl Pending<'_> {
     }
 
     /// An array follows: so many elements, added by `elements`.
+    #[inline]
     pub fn array(self, count: u32, elements: impl FnOnce(Self) -> Self) -> Self {
         let at = self.builder.trace.slots.len();
         let pending = elements(self.slot(Slot::Elements { count, slots: 0 }));
@@ -359,6 +366,7 @@ impl Pending<'_> {
     ///
     /// # Errors
     /// [`Full`] if the limit is reached; the event is then not added.
+    #[inline]
     pub fn end(self) -> Result<(), Full> {
         let trace = &mut self.builder.trace;
         let taken = (trace.records.len() + 1) * size_of::<Record>()
