@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The table of commands. Each command's own options stand with the command.
 
-use crate::commands::{completions, control, demo, info, list, man, pleco, print, record, stats};
+use crate::commands::{
+    completions, control, convert, demo, info, list, man, pleco, print, record, stats,
+};
 use crate::error::CliError;
 use clap::{Parser, Subcommand};
 
@@ -51,6 +53,8 @@ pub enum Command {
     Print(print::PrintArgs),
     /// Count and time: rates, spans, budgets, losses
     Stats(stats::StatsArgs),
+    /// Write a trace in another format
+    Convert(convert::ConvertArgs),
     /// Record a small program of several processes, and show what it did
     Demo(demo::DemoArgs),
     /// Compile, format or compare schemas

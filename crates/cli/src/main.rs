@@ -10,7 +10,7 @@
 //!   completions and `docs/reference/cli.md` are all made from it;
 //! * [`commands`] has one file per command;
 //! * [`error`] and [`exit`] fix what a failure looks like and what it returns;
-//! * [`selection`] is the choice of events that commands share;
+//! * [`inputs`] and [`selection`] are the traces and the choice of events that commands share;
 //! * [`output`] is standard output that survives a closed pipe.
 
 mod args;
@@ -19,6 +19,7 @@ mod date;
 mod embedded;
 mod error;
 mod exit;
+mod inputs;
 mod moment;
 mod output;
 mod recording;

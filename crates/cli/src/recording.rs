@@ -4,10 +4,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use lateralis_model::{Damage, EnvValue, EventClass, Names, Source, StreamSummary, Trace};
+use lateralis_model::role::{ATTRIBUTE, Keyed, Role};
+use lateralis_model::{
+    Attribute, Damage, EnvValue, EventClass, Names, Source, StreamSummary, Trace,
+};
 use lateralis_pleco::Schema;
-use lateralis_pleco::schema::Event as SchemaEvent;
-use lateralis_traces::{Error, Joined, Limits};
+use lateralis_pleco::schema::{Clause, Event as SchemaEvent};
+use lateralis_traces::{Error, Joined, OpenOptions};
 use serde_json::Value;
 
 use crate::error::CliError;
@@ -37,14 +40,14 @@ impl Recording {
     ///
     /// Errors: if there is no trace, or a file cannot be read.
     pub fn open(path: &Path) -> Result<Self, CliError> {
-        Self::open_all(std::slice::from_ref(&path.to_owned()))
+        Self::open_all(&[path.to_owned()], &OpenOptions::default())
     }
 
     /// Opens several traces as one.
     ///
     /// Errors: as [`Recording::open`], for the first that fails.
-    pub fn open_all(paths: &[PathBuf]) -> Result<Self, CliError> {
-        let source = lateralis_traces::open(paths, &Limits::default()).map_err(explain)?;
+    pub fn open_all(paths: &[PathBuf], options: &OpenOptions) -> Result<Self, CliError> {
+        let source = lateralis_traces::open(paths, options).map_err(explain)?;
         let report = match paths {
             [path] => report(path),
             _ => None,
@@ -82,15 +85,30 @@ impl Recording {
         });
     }
 
-    /// Whether the tracer tells who wrote each event.
+    /// The classes of the trace, each with what its schema says about it as
+    /// attributes (see `lateralis_model::role`).
+    pub fn annotated(&self) -> Trace {
+        let mut trace = self.source.trace().clone();
+        for (stream, class) in trace.stream_classes.iter_mut().enumerate() {
+            for (index, event) in class.event_classes.iter_mut().enumerate() {
+                let Some(meaning) = self.meanings.get(stream, index) else {
+                    continue;
+                };
+                for role in meaning.clauses.iter().filter_map(|clause| role(meaning, clause)) {
+                    let (name, value) = (ATTRIBUTE.to_owned(), role.to_string());
+                    event.attributes.push(Attribute { name, value });
+                }
+            }
+        }
+        trace
+    }
+
+    /// Whether the tracer tells who wrote each event, unless it is damaged.
     pub fn has_writers(&self) -> bool {
-        let lateralis = self
-            .source
-            .trace()
-            .environment
+        let environment = &self.source.trace().environment;
+        environment
             .iter()
-            .any(|(name, value)| name == "tracer_name" && value.as_text() == Some("lateralis"));
-        lateralis || !self.source.format().starts_with("CTF")
+            .any(|(name, value)| name == "tracer_name" && value.as_text() == Some("lateralis"))
     }
 
     /// Damage found on opening and, by then, while reading: in the order of
@@ -101,6 +119,27 @@ impl Recording {
         all.sort_by(|a, b| (&a.file, a.begin_bytes).cmp(&(&b.file, b.begin_bytes)));
         all
     }
+}
+
+/// A clause of a schema as the model says it; `None` if it names no field that
+/// there is.
+fn role(event: &SchemaEvent, clause: &Clause) -> Option<Role> {
+    let field = |index: &usize| Some(event.fields.get(*index)?.name.clone());
+    let keyed = |name: &str, keys: &[usize]| {
+        let keys: Option<Vec<String>> = keys.iter().map(field).collect();
+        Some(Keyed { name: name.to_owned(), keys: keys? })
+    };
+    Some(match clause {
+        Clause::Begin { span, keys } => Role::Begin(keyed(span, keys)?),
+        Clause::End { span, keys } => Role::End(keyed(span, keys)?),
+        Clause::Send { channel, keys } => Role::Send(keyed(channel, keys)?),
+        Clause::Recv { channel, keys } => Role::Receive(keyed(channel, keys)?),
+        Clause::Counter { field: index, .. } => Role::Counter { field: field(index)? },
+        Clause::State { field: index, .. } => {
+            let name = field(index)?;
+            Role::State { name: name.clone(), field: name }
+        }
+    })
 }
 
 fn report(path: &Path) -> Option<Value> {

@@ -2,21 +2,142 @@
 //! The formats of single files, in the order in which they are tried.
 
 use lateralis_model::MemoryTrace;
+use lateralis_seedformats::sel4::{self, Abi};
+use lateralis_seedformats::{barrelfish, composite};
+
+use crate::open::OpenOptions;
 
 /// A format that one file holds a whole trace of.
 pub struct Format {
     /// Its name for people.
     pub name: &'static str,
-    /// Whether a file that begins so may be of this format.
-    pub sniff: fn(&[u8]) -> bool,
-    /// Reads a file, into so many bytes of memory at most.
-    pub read: fn(&str, &[u8], u64) -> Result<MemoryTrace, String>,
+    /// Its word on the command line.
+    pub word: &'static str,
+    /// Whether a file that begins so, and has so many bytes, is of this format;
+    /// false for formats that have no mark.
+    pub sniff: fn(&[u8], u64) -> bool,
+    /// Reads a file.
+    pub read: fn(&str, &[u8], &OpenOptions) -> Result<MemoryTrace, String>,
 }
 
-/// Formats with a magic number come ahead of those that are text.
-pub const FORMATS: &[Format] = &[];
+/// Formats with a magic number come ahead of those that are text, and those that
+/// must be asked for last.
+pub const FORMATS: &[Format] = &[
+    Format {
+        name: "pcapng and pcap",
+        word: "pcap",
+        sniff: |first, _| lateralis_pcapng::sniff(first),
+        read: |name, bytes, options| {
+            lateralis_pcapng::read(name, bytes, options.memory_bytes).map_err(text)
+        },
+    },
+    Format {
+        name: "perf.data",
+        word: "perf",
+        sniff: |first, _| lateralis_perfdata::perf::sniff(first),
+        read: |name, bytes, options| {
+            lateralis_perfdata::perf::read(name, bytes, options.memory_bytes).map_err(text)
+        },
+    },
+    Format {
+        name: "trace.dat of trace-cmd",
+        word: "trace-cmd",
+        sniff: |first, _| lateralis_perfdata::ftrace::sniff(first),
+        read: |name, bytes, options| {
+            lateralis_perfdata::ftrace::read(name, bytes, options.memory_bytes).map_err(text)
+        },
+    },
+    Format {
+        name: "text dump of Barrelfish",
+        word: "barrelfish",
+        sniff: |first, _| barrelfish::sniff(first),
+        read: |name, bytes, options| {
+            let own = barrelfish_options(options)?;
+            barrelfish::read_with(name, bytes, options.memory_bytes, &own).map_err(text)
+        },
+    },
+    Format {
+        name: "trace buffers of Barrelfish",
+        word: "barrelfish-buffers",
+        sniff: barrelfish::sniff_buffers,
+        read: |name, bytes, options| {
+            let own = barrelfish_options(options)?;
+            barrelfish::read_buffers(name, bytes, options.memory_bytes, &own).map_err(text)
+        },
+    },
+    Format {
+        name: "CSV of Composite",
+        word: "composite",
+        sniff: |first, _| composite::sniff(first),
+        read: |name, bytes, options| {
+            let own = composite::Options { frequency_hz: options.frequency_hz };
+            composite::read_with(name, bytes, options.memory_bytes, &own).map_err(text)
+        },
+    },
+    Format {
+        name: "seL4 utilisation, benchmark or log text",
+        word: "sel4",
+        sniff: |first, _| sel4::sniff(first),
+        read: |name, bytes, options| sel4::read(name, bytes, options.memory_bytes).map_err(text),
+    },
+    Format {
+        name: "seL4 tracepoint log (sel4-tracepoints:ABI)",
+        word: "sel4-tracepoints",
+        sniff: |_, _| false,
+        read: |name, bytes, options| {
+            let own = sel4_options(options)?;
+            sel4::read_tracepoints(name, bytes, options.memory_bytes, &own).map_err(text)
+        },
+    },
+    Format {
+        name: "seL4 kernel entry log (sel4-entries:ABI)",
+        word: "sel4-entries",
+        sniff: |_, _| false,
+        read: |name, bytes, options| {
+            let own = sel4_options(options)?;
+            sel4::read_entries(name, bytes, options.memory_bytes, &own).map_err(text)
+        },
+    },
+];
+
+fn text(error: impl std::error::Error) -> String {
+    error.to_string()
+}
+
+fn barrelfish_options(options: &OpenOptions) -> Result<barrelfish::Options, String> {
+    let definitions = match &options.definitions {
+        Some((name, json)) => barrelfish::Definitions::from_json(name, json).map_err(text)?,
+        None => barrelfish::Definitions::legacy(),
+    };
+    Ok(barrelfish::Options { definitions, frequency_hz: options.frequency_hz })
+}
+
+/// Words of the architectures of seL4.
+const ABIS: [(&str, Abi); 6] = [
+    ("aarch32", Abi::Aarch32),
+    ("aarch64", Abi::Aarch64),
+    ("ia32", Abi::Ia32),
+    ("x86_64", Abi::X86_64),
+    ("riscv32", Abi::Riscv32),
+    ("riscv64", Abi::Riscv64),
+];
+
+fn sel4_options(options: &OpenOptions) -> Result<sel4::Options, String> {
+    let word = options.abi.as_deref().unwrap_or_default();
+    let abi = ABIS.iter().find(|(known, _)| *known == word).map(|(_, abi)| *abi);
+    let abi = abi.ok_or_else(|| {
+        let known = ABIS.map(|(known, _)| known).join(", ");
+        format!("which architecture wrote it? use sel4-entries:ABI with {known}")
+    })?;
+    Ok(sel4::Options { frequency_hz: options.frequency_hz, ..sel4::Options::new(abi) })
+}
 
 /// Names of all formats that [`open`](crate::open) knows.
 pub fn supported() -> impl Iterator<Item = &'static str> {
     ["CTF 1.8", "CTF 2"].into_iter().chain(FORMATS.iter().map(|format| format.name))
+}
+
+/// Words of the formats that can be asked for.
+pub fn words() -> impl Iterator<Item = &'static str> {
+    FORMATS.iter().map(|format| format.word)
 }

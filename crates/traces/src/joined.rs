@@ -7,6 +7,7 @@ use std::collections::BinaryHeap;
 use lateralis_model::{
     Damage, Event, Events, Interval, Loss, Names, Source, StreamIndex, StreamSummary, Trace,
 };
+use lateralis_seedformats::genode;
 use lateralis_units::Nanos;
 
 /// A trace and the place where it was found.
@@ -53,7 +54,7 @@ impl Joined {
         let mut first_stream = 0;
         for (place, source) in sources {
             let first_stream_class = joined.trace.stream_classes.len() as u32;
-            joined.take_classes(source.trace());
+            joined.take_classes(source.trace(), &source.streams());
             for loss in source.losses() {
                 let stream = StreamIndex(loss.stream.0 + first_stream);
                 joined.losses.push(Loss { stream, ..loss.clone() });
@@ -75,7 +76,19 @@ impl Joined {
         joined
     }
 
-    fn take_classes(&mut self, trace: &Trace) {
+    fn take_classes(&mut self, trace: &Trace, streams: &[StreamSummary]) {
+        let mut annotated;
+        let mut trace = trace;
+        if genode::is_genode(trace) {
+            // Its label and thread are the path of a stream (seed 004).
+            annotated = trace.clone();
+            let path = streams.first().map_or("", |stream| stream.name.as_str());
+            genode::annotate(&mut annotated, path);
+            if streams.len() > 1 {
+                annotated.environment.retain(|(name, _)| !name.starts_with("genode."));
+            }
+            trace = &annotated;
+        }
         let first_clock = self.trace.clocks.len();
         if self.parts.is_empty() {
             self.trace.name.clone_from(&trace.name);

@@ -10,10 +10,12 @@
 //! This crate knows the formats; they do not know each other, and nobody above
 //! it knows them.
 
+mod convert;
 mod formats;
 mod joined;
 mod open;
 
-pub use formats::supported;
+pub use convert::{ConvertError, Converted, Options, TARGETS, Target, convert};
+pub use formats::{supported, words};
 pub use joined::{Joined, Part, Placed};
-pub use open::{Error, Limits, open};
+pub use open::{Error, OpenOptions, open};

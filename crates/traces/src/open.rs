@@ -21,18 +21,28 @@ const SEARCH_DEPTH: usize = 8;
 /// Files that are looked at below one path.
 const FILES_MAX: usize = 10_000;
 
-/// What opening may take.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
+/// What files do not say themselves, and what opening may take.
+#[derive(Debug, Clone)]
+pub struct OpenOptions {
     /// Memory for the events of formats that are read as a whole, per file. CTF
     /// needs none.
     pub memory_bytes: u64,
+    /// Time stamps per second, for formats that do not say.
+    pub frequency_hz: Option<u64>,
+    /// Name and content of a JSON file with the names of Barrelfish's events, as
+    /// pleco makes it.
+    pub definitions: Option<(String, Vec<u8>)>,
+    /// The format of files, by its word; `None`: by their content.
+    pub format: Option<String>,
+    /// The architecture that wrote a log of seL4.
+    pub abi: Option<String>,
 }
 
-impl Default for Limits {
-    /// 8 GiB.
+impl Default for OpenOptions {
+    /// By content, into 8 GiB at most.
     fn default() -> Self {
-        Self { memory_bytes: 8 << 30 }
+        let memory_bytes = 8 << 30;
+        Self { memory_bytes, frequency_hz: None, definitions: None, format: None, abi: None }
     }
 }
 
@@ -134,10 +144,10 @@ fn beginning(first: &[u8]) -> String {
 /// # Errors
 /// If a path holds no trace, or one of its traces cannot be read at all. Damage
 /// is no error: it is in the [`Joined`].
-pub fn open(paths: &[PathBuf], limits: &Limits) -> Result<Joined, Error> {
+pub fn open(paths: &[PathBuf], options: &OpenOptions) -> Result<Joined, Error> {
     let mut sources: Vec<Placed> = Vec::new();
     for path in paths {
-        let found = open_path(path, limits)?;
+        let found = open_path(path, options)?;
         let several = paths.len() > 1;
         sources.extend(found.into_iter().map(|(place, source)| {
             let whole = path.join(&place).display().to_string();
@@ -147,10 +157,10 @@ pub fn open(paths: &[PathBuf], limits: &Limits) -> Result<Joined, Error> {
     Ok(Joined::new(sources))
 }
 
-fn open_path(path: &Path, limits: &Limits) -> Result<Vec<Placed>, Error> {
+fn open_path(path: &Path, options: &OpenOptions) -> Result<Vec<Placed>, Error> {
     let kind = fs::metadata(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
     if !kind.is_dir() {
-        return match open_file(path, limits)? {
+        return match open_file(path, options)? {
             Some(source) => Ok(vec![(String::new(), source)]),
             // Metadata or a stream: the trace is what lies around it.
             None => open_ctf(path),
@@ -165,7 +175,7 @@ fn open_path(path: &Path, limits: &Limits) -> Result<Vec<Placed>, Error> {
     let mut files = Vec::new();
     search(path, SEARCH_DEPTH, &mut files);
     for file in files {
-        if let Ok(Some(source)) = open_file(&file, limits) {
+        if let Ok(Some(source)) = open_file(&file, options) {
             let place = file.strip_prefix(path).unwrap_or(&file);
             sources.push((place.display().to_string(), source));
         }
@@ -211,7 +221,7 @@ fn open_ctf(path: &Path) -> Result<Vec<Placed>, Error> {
 }
 
 /// A file as a whole trace; `None` if it belongs to a CTF trace.
-fn open_file(path: &Path, limits: &Limits) -> Result<Option<Box<dyn Source>>, Error> {
+fn open_file(path: &Path, options: &OpenOptions) -> Result<Option<Box<dyn Source>>, Error> {
     let io = |source| Error::Io { path: path.to_owned(), source };
     let file = File::open(path).map_err(io)?;
     let length = file.metadata().map_err(io)?.len();
@@ -224,13 +234,17 @@ fn open_file(path: &Path, limits: &Limits) -> Result<Option<Box<dyn Source>>, Er
     // in every reader that maps.
     let bytes = unsafe { memmap2::Mmap::map(&file) }.map_err(io)?;
     let first = &bytes[..bytes.len().min(SNIFF_BYTES)];
-    if is_ctf(first) {
+    if options.format.is_none() && is_ctf(first) {
         return Ok(None);
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut refused = None;
-    for format in FORMATS.iter().filter(|format| (format.sniff)(first)) {
-        match (format.read)(&name, &bytes, limits.memory_bytes) {
+    let is_it = |format: &&Format| match &options.format {
+        Some(word) => format.word == word,
+        None => (format.sniff)(first, length),
+    };
+    for format in FORMATS.iter().filter(is_it) {
+        match (format.read)(&name, &bytes, options) {
             Ok(trace) => return Ok(Some(Box::new(trace))),
             Err(cause) => {
                 let Format { name: format, .. } = *format;

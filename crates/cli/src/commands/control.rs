@@ -2,10 +2,11 @@
 //! `lat enable`, `disable`, `start`, `stop`, `flush`, `snapshot`, `recover`: what is recorded of
 //! running programs, and what is left of ended ones.
 
-use crate::commands::recording_summary;
+use crate::commands::{convert, recording_summary};
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::output;
+use crate::recording::Recording;
 use crate::values;
 use clap::Args;
 use lateralis_recorder::linux::discovery::{self, Target};
@@ -93,9 +94,12 @@ pub struct SnapshotArgs {
 #[command(after_help = "Examples:
   lat recover /dev/shm/lateralis-1000 -o saved     what crashed programs left
   lat recover core.1234 -o saved                   out of a core dump or a memory image
-  lat recover cut-off-recording -o saved           of a recorder that was killed")]
+  lat recover cut-off-recording -o saved           of a recorder that was killed
+  lat recover damaged-ctf -o saved                 the healthy part of a damaged trace
+
+Exit code 1: something could not be recovered; what it was is printed.")]
 pub struct RecoverArgs {
-    /// An area, a folder of areas, a file with areas in it, or a recording
+    /// An area, a folder of areas, a file with areas in it, a recording, or any trace
     pub path: PathBuf,
     /// Folder to write the recording into
     #[arg(short, long, value_name = "DIR")]
@@ -153,11 +157,24 @@ pub fn snapshot(args: SnapshotArgs) -> Result<ExitStatus, CliError> {
     Ok(status(&summary))
 }
 
-/// Makes a recording of what a crash left.
+/// Makes a recording of what a crash left, or a clean trace of a damaged one.
 pub fn recover(args: RecoverArgs) -> Result<ExitStatus, CliError> {
-    let summary = linux::recover(&args.path, &args.output, version(args.ctf2))?;
-    recording_summary::print(&args.output, &summary.report, args.json, false)?;
-    Ok(status(&summary))
+    match linux::recover(&args.path, &args.output, version(args.ctf2)) {
+        Ok(summary) => {
+            recording_summary::print(&args.output, &summary.report, args.json, false)?;
+            Ok(status(&summary))
+        }
+        Err(nothing @ Error::NothingToRecover(_)) => recover_trace(args, nothing.into()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The healthy part of a trace that somebody else wrote.
+fn recover_trace(args: RecoverArgs, nothing: CliError) -> Result<ExitStatus, CliError> {
+    let recording = Recording::open(&args.path).map_err(|_| nothing)?;
+    let (one, two) = (lateralis_traces::Target::Ctf, lateralis_traces::Target::Ctf2);
+    let target = if args.ctf2 { two } else { one };
+    convert::recover(&recording, target, &args.output, args.json)
 }
 
 fn version(ctf2: bool) -> CtfVersion {

@@ -4,16 +4,14 @@
 mod facts;
 mod page;
 
-use std::path::PathBuf;
-
 use clap::Args;
 
 use crate::error::CliError;
 use crate::exit::ExitStatus;
+use crate::inputs::InputArgs;
 use crate::output;
 use lateralis_model::Source;
 
-use crate::recording::Recording;
 use facts::Facts;
 
 /// Options of `lat info`.
@@ -22,9 +20,8 @@ use facts::Facts;
     lat info lttng-traces/auto-20261121/kernel\n\n\
     Exit code 1: something in the trace is damaged. Losses are printed, but are no damage.")]
 pub struct InfoArgs {
-    /// A recording, or a trace of any format; several are read as one
-    #[arg(value_name = "TRACE", required = true)]
-    pub traces: Vec<PathBuf>,
+    #[command(flatten)]
+    pub inputs: InputArgs,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -33,7 +30,7 @@ pub struct InfoArgs {
 /// Prints what a trace holds: streams, events, clocks, processes, losses,
 /// damage. Reads all events once.
 pub fn run(args: InfoArgs) -> Result<ExitStatus, CliError> {
-    let recording = Recording::open_all(&args.traces)?;
+    let recording = args.inputs.open()?;
     let facts = Facts::of(&recording);
     if args.json {
         output::print_json(&facts.to_json(&recording))?;

@@ -3,6 +3,7 @@
 
 pub mod completions;
 pub mod control;
+pub mod convert;
 pub mod demo;
 pub mod info;
 pub mod list;
@@ -34,6 +35,7 @@ pub fn run(cli: Cli) -> Result<ExitStatus, CliError> {
         Some(Command::Info(args)) => info::run(args),
         Some(Command::Print(args)) => print::run(args),
         Some(Command::Stats(args)) => stats::run(args),
+        Some(Command::Convert(args)) => convert::run(args),
         Some(Command::Demo(args)) => demo::run(args),
         Some(Command::Pleco(args)) => pleco::run(args),
         Some(Command::Man(args)) => man::run(args),

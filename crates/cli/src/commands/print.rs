@@ -6,15 +6,14 @@ mod json;
 mod message;
 mod text;
 
-use std::io::{self, Write};
-use std::path::PathBuf;
-
 use clap::{Args, ValueEnum};
 use lateralis_model::text::Babeltrace;
 use lateralis_model::{Damage, Event, Interval, Source};
+use std::io::{self, Write};
 
 use crate::error::CliError;
 use crate::exit::ExitStatus;
+use crate::inputs::InputArgs;
 use crate::recording::Recording;
 use crate::selection::{SelectArgs, Selection};
 
@@ -39,9 +38,8 @@ const BUFFER_BYTES: usize = 1 << 16;
     lat print demo --format babeltrace | diff - <(babeltrace2 --clock-seconds --clock-gmt \
     --no-delta --names=all demo/ctf)")]
 pub struct PrintArgs {
-    /// A recording, or a trace of any format; several are read as one
-    #[arg(value_name = "TRACE", required = true)]
-    pub traces: Vec<PathBuf>,
+    #[command(flatten)]
+    pub inputs: InputArgs,
     /// How a line looks
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
@@ -100,7 +98,7 @@ pub fn run(args: PrintArgs) -> Result<ExitStatus, CliError> {
 }
 
 fn open(args: &PrintArgs) -> Result<Recording, CliError> {
-    let mut recording = Recording::open_all(&args.traces)?;
+    let mut recording = args.inputs.open()?;
     if args.select.needs_names() {
         recording.learn_names();
     }

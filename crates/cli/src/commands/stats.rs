@@ -5,16 +5,14 @@ pub(super) mod gather;
 mod keys;
 mod page;
 
-use std::path::PathBuf;
-
 use clap::Args;
 
 use crate::error::CliError;
 use crate::exit::ExitStatus;
+use crate::inputs::InputArgs;
 use crate::output;
 use lateralis_model::Source;
 
-use crate::recording::Recording;
 use gather::Statistics;
 
 /// Options of `lat stats`.
@@ -22,9 +20,8 @@ use gather::Statistics;
 #[command(after_help = "Examples:\n  lat stats demo\n  lat stats demo --json | jq '.spans[]'\n\n\
     Exit code 1: something in the trace is damaged, or a budget of a schema is exceeded.")]
 pub struct StatsArgs {
-    /// A recording, or a trace of any format; several are read as one
-    #[arg(value_name = "TRACE", required = true)]
-    pub traces: Vec<PathBuf>,
+    #[command(flatten)]
+    pub inputs: InputArgs,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -32,7 +29,7 @@ pub struct StatsArgs {
 
 /// Prints counts, rates, losses and the durations of spans.
 pub fn run(args: StatsArgs) -> Result<ExitStatus, CliError> {
-    let recording = Recording::open_all(&args.traces)?;
+    let recording = args.inputs.open()?;
     let statistics = Statistics::of(&recording);
     if args.json {
         output::print_json(&statistics.to_json(&recording))?;

@@ -72,18 +72,16 @@ fn head(recording: &Recording, facts: &Facts) -> String {
     }
     let bytes: u64 = recording.streams.iter().map(|stream| stream.bytes).sum();
     let packets: u64 = recording.streams.iter().map(|stream| stream.packets).sum();
-    line(
-        &mut page,
-        "events",
-        &format!(
-            "{} ({} of them the tracer's own), {}, {}, {}",
-            values::count(facts.total.count),
-            values::count(facts.internal),
-            values::counted(recording.streams.len() as u64, "stream"),
-            values::counted(packets, "packet"),
-            values::bytes(bytes),
-        ),
-    );
+    let mut parts = vec![values::count(facts.total.count)];
+    if facts.internal > 0 {
+        parts[0] += &format!(" ({} of them the tracer's own)", values::count(facts.internal));
+    }
+    parts.push(values::counted(recording.streams.len() as u64, "stream"));
+    if packets > 0 {
+        parts.push(values::counted(packets, "packet"));
+        parts.push(values::bytes(bytes));
+    }
+    line(&mut page, "events", &parts.join(", "));
     recorded(&mut page, recording);
     line(&mut page, "lost", &lost(&facts.losses));
     line(

@@ -5,14 +5,15 @@
 //! what happened up to shortly before it was asked: by then every stream is
 //! complete up to that moment, so that lines come in the order of time.
 
+use std::collections::BTreeSet;
 use std::thread::sleep;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use lateralis_model::{Interval, Source};
-use lateralis_recorder::linux::discovery::Target;
-use lateralis_recorder::linux::{Request, targets};
+use lateralis_recorder::linux::Request;
+use lateralis_recorder::linux::discovery::{self, Target};
+use lateralis_recorder::linux::targets::{self, Controlled};
 use lateralis_units::Nanos;
-use serde_json::Value;
 
 use super::{PrintArgs, open, print, remarks};
 use crate::error::CliError;
@@ -69,14 +70,23 @@ fn is_complete(recording: &Recording) -> Option<bool> {
     recording.report.as_ref()?["complete"].as_bool()
 }
 
-/// Has the recorders of its processes write what they hold. One that does not
-/// answer is about to end; the next round sees it.
+/// Has the recorder of this recording write what the rings hold. One that does
+/// not answer is about to end; the next round sees it.
 fn flush(recording: &Recording) {
-    let processes = recording.report.as_ref().map(|report| &report["processes"]);
-    let pids = processes.and_then(Value::as_array).into_iter().flatten();
-    for pid in pids.filter_map(|process| u32::try_from(process["pid"].as_u64()?).ok()) {
-        if targets::request(None, &Target::Pid(pid), Request::Flush).is_ok() {
-            // One recorder serves all processes of a recording.
+    let here = recording.path.canonicalize().ok();
+    let mut asked = BTreeSet::new();
+    for program in discovery::list(None) {
+        if !program.recorder_pid.is_some_and(|pid| asked.insert(pid)) {
+            continue;
+        }
+        let target = Target::Pid(program.pid);
+        let recorders = targets::request(None, &target, Request::Status).unwrap_or_default();
+        let outputs = recorders.iter().filter_map(|recorder| match recorder {
+            Controlled::ByRecorder { answer, .. } => answer.output.as_ref(),
+            Controlled::FlightRecorder { .. } => None,
+        });
+        if outputs.filter_map(|output| output.canonicalize().ok()).any(|o| Some(o) == here) {
+            let _ = targets::request(None, &target, Request::Flush);
             return;
         }
     }

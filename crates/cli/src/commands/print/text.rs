@@ -37,7 +37,7 @@ impl<'r> Printer<'r> {
             write::decimal(out, u64::from(cpu.0));
             out.push(b' ');
         }
-        if self.has_writers {
+        if self.has_writers || event.writer.is_some() {
             writer(out, event);
         }
         let name = event.class.name.as_str();

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `lat convert`: a trace as a file of another format.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use lateralis_model::Source;
+use lateralis_traces::{ConvertError, Converted, Options, TARGETS, Target, convert};
+use serde_json::json;
+
+use crate::error::CliError;
+use crate::exit::ExitStatus;
+use crate::inputs::InputArgs;
+use crate::output;
+use crate::recording::Recording;
+use crate::selection::{SelectArgs, Selected, Selection};
+use crate::values;
+
+/// Options of `lat convert`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    lat convert perf.data -o perf.ctf\n  \
+    lat convert demo -o demo.pftrace                    open in ui.perfetto.dev\n  \
+    lat convert demo --app warehouse -o warehouse.json  Chrome JSON of one program\n  \
+    lat convert kernel ust -o both                      two traces merged into one\n\n\
+    Exit code 1: something in the trace is damaged; what is healthy was written.")]
+pub struct ConvertArgs {
+    #[command(flatten)]
+    pub inputs: InputArgs,
+    /// What to write; its ending tells the format, without one it is a CTF directory
+    #[arg(short, long, value_name = "PATH")]
+    pub output: PathBuf,
+    /// The format, where the ending does not tell
+    #[arg(long, value_name = "FORMAT",
+        value_parser = PossibleValuesParser::new(TARGETS.iter().map(|(_, word, _)| *word)))]
+    pub to: Option<String>,
+    #[command(flatten)]
+    pub select: SelectArgs,
+    /// CSV: a head line, and a last column with the event as text
+    #[arg(long)]
+    pub header: bool,
+    /// Replace what is there
+    #[arg(long)]
+    pub force: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Converts, and says what could not be kept.
+pub fn run(args: ConvertArgs) -> Result<ExitStatus, CliError> {
+    let target = match &args.to {
+        Some(word) => Target::named(word),
+        None => Target::of_path(&args.output),
+    };
+    let target = target.ok_or_else(|| {
+        let known: Vec<&str> = TARGETS.iter().map(|(_, word, _)| *word).collect();
+        let advice = format!("its ending tells no format: use --to with {}", known.join(", "));
+        CliError::new("cannot convert", args.output.display().to_string(), advice)
+    })?;
+    let mut recording = args.inputs.open()?;
+    recording.learn_names();
+    let definitions = args.inputs.definitions()?;
+    let options = Options { definitions, header_and_text: args.header, replace: args.force };
+    write(&recording, &args.select, target, &args.output, &options, args.json)
+}
+
+/// Writes what is healthy of a damaged trace.
+pub fn recover(
+    recording: &Recording,
+    target: Target,
+    output: &Path,
+    json: bool,
+) -> Result<ExitStatus, CliError> {
+    write(recording, &SelectArgs::default(), target, output, &Options::default(), json)
+}
+
+fn write(
+    recording: &Recording,
+    select: &SelectArgs,
+    target: Target,
+    output: &Path,
+    options: &Options,
+    json: bool,
+) -> Result<ExitStatus, CliError> {
+    let selection = Selection::new(select, recording, true)?;
+    let trace = recording.annotated();
+    let selected = Selected { recording, selection: &selection, trace };
+    let Converted { dropped, damage } =
+        convert(&selected, target, output, options).map_err(explain)?;
+    let faults = recording.source.faults();
+    if json {
+        output::print_json(&json!({
+            "output": output.display().to_string(),
+            "not_kept": dropped.iter().map(|(what, count)| json!({ "what": what, "count": count }))
+                .collect::<Vec<_>>(),
+            "damage": damage.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "faults": faults,
+        }))?;
+    } else {
+        let mut text = format!("written   {}\n", output.display());
+        for (what, count) in dropped.iter() {
+            text += &format!("not kept  {what} ({})\n", values::count(count));
+        }
+        for sentence in faults.iter().cloned().chain(damage.iter().map(ToString::to_string)) {
+            text += &format!("damage    {sentence}\n");
+        }
+        text += &format!("next      lat info {}\n", output.display());
+        output::print(&text)?;
+    }
+    let fine = damage.is_empty() && faults.is_empty();
+    Ok(if fine { ExitStatus::Fine } else { ExitStatus::Problems })
+}
+
+fn explain(error: ConvertError) -> CliError {
+    match error {
+        ConvertError::Io { path, source } => CliError::at_path("cannot write", &path, &source),
+        other => CliError::new(other.to_string(), "", ""),
+    }
+}

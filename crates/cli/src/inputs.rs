@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The traces a command reads, and what they do not say themselves. The same
+//! options everywhere.
+
+use std::fs;
+use std::path::PathBuf;
+
+use clap::Args;
+use lateralis_traces::{OpenOptions, words};
+
+use crate::error::CliError;
+use crate::recording::Recording;
+use crate::values;
+
+/// Options that name traces.
+#[derive(Debug, Clone, Args)]
+pub struct InputArgs {
+    /// A recording, or a trace of any format; several are read as one
+    #[arg(value_name = "TRACE", required = true)]
+    pub traces: Vec<PathBuf>,
+    /// Read files as this format, whatever they begin with; `lat info --as help` lists all
+    #[arg(long = "as", value_name = "FORMAT")]
+    pub format: Option<String>,
+    /// Time stamps per second, where a format does not say
+    #[arg(long, value_name = "HZ")]
+    pub frequency: Option<u64>,
+    /// Names of Barrelfish's events: a schema (.pleco), or the JSON made of it
+    #[arg(long, value_name = "FILE")]
+    pub definitions: Option<PathBuf>,
+    /// Memory for formats that are read as a whole
+    #[arg(long, value_name = "SIZE", default_value = "8G", value_parser = values::parse_bytes)]
+    pub memory: u64,
+}
+
+impl InputArgs {
+    /// Opens the traces.
+    ///
+    /// Errors: a file that cannot be read, or is no trace.
+    pub fn open(&self) -> Result<Recording, CliError> {
+        Recording::open_all(&self.traces, &self.options()?)
+    }
+
+    fn options(&self) -> Result<OpenOptions, CliError> {
+        let mut options = OpenOptions {
+            memory_bytes: self.memory,
+            frequency_hz: self.frequency,
+            definitions: self.definitions()?,
+            ..OpenOptions::default()
+        };
+        if let Some(format) = &self.format {
+            let (word, abi) = match format.split_once(':') {
+                Some((word, abi)) => (word, Some(abi.to_owned())),
+                None => (format.as_str(), None),
+            };
+            if !words().any(|known| known == word) {
+                let known = words().collect::<Vec<_>>().join(", ");
+                return Err(CliError::new("no such format", format, format!("known are {known}")));
+            }
+            options.format = Some(word.to_owned());
+            options.abi = abi;
+        }
+        Ok(options)
+    }
+
+    /// Name and content of the JSON with the names of events.
+    ///
+    /// Errors: it cannot be read, or the schema does not compile.
+    pub fn definitions(&self) -> Result<Option<(String, Vec<u8>)>, CliError> {
+        let Some(path) = &self.definitions else {
+            return Ok(None);
+        };
+        let name = path.display().to_string();
+        let text =
+            fs::read(path).map_err(|cause| CliError::at_path("cannot read", path, &cause))?;
+        if path.extension().is_some_and(|ending| ending == "pleco") {
+            let schema = lateralis_pleco::compile(&name, &text).schema.ok_or_else(|| {
+                CliError::new(
+                    "the schema does not compile",
+                    &name,
+                    format!("lat pleco check {name}"),
+                )
+            })?;
+            let json = lateralis_pleco::generate::legacy_json(&schema);
+            return Ok(Some((name, json.into_bytes())));
+        }
+        Ok(Some((name, text)))
+    }
+}

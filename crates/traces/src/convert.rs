@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! From a trace to a file of another format. What is written appears under its
+//! name only when it is whole.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use lateralis_ctf::write as ctf;
+use lateralis_model::{Damage, Dropped, Source};
+use lateralis_seedformats::barrelfish::{self, Definitions};
+
+/// Bytes gathered before they are written.
+const BUFFER_BYTES: usize = 1 << 18;
+
+/// A format that can be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Target {
+    /// CTF 1.8, a directory.
+    Ctf,
+    /// CTF 2, a directory.
+    Ctf2,
+    /// pcapng.
+    Pcapng,
+    /// Barrelfish's text dump.
+    Barrelfish,
+}
+
+/// Every target, its word on the command line, its usual endings.
+pub const TARGETS: &[(Target, &str, &[&str])] = &[
+    (Target::Ctf, "ctf", &["ctf"]),
+    (Target::Ctf2, "ctf2", &["ctf2"]),
+    (Target::Pcapng, "pcapng", &["pcapng"]),
+    (Target::Barrelfish, "barrelfish", &["trc"]),
+];
+
+impl Target {
+    /// The target with this word.
+    #[must_use]
+    pub fn named(word: &str) -> Option<Self> {
+        TARGETS.iter().find(|(_, known, _)| *known == word).map(|(target, ..)| *target)
+    }
+
+    /// The target that a path's ending asks for; a path without an ending asks
+    /// for a CTF directory.
+    #[must_use]
+    pub fn of_path(path: &Path) -> Option<Self> {
+        let Some(ending) = path.extension() else {
+            return Some(Self::Ctf);
+        };
+        let ending = ending.to_str()?.to_ascii_lowercase();
+        let known = TARGETS.iter().find(|(_, _, endings)| endings.contains(&ending.as_str()));
+        known.map(|(target, ..)| *target)
+    }
+}
+
+/// How to write.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Name and content of a JSON file with the numbers of Barrelfish's events.
+    pub definitions: Option<(String, Vec<u8>)>,
+    /// Write a head line and a text column, where the format is a table.
+    pub header_and_text: bool,
+    /// Replace what is there.
+    pub replace: bool,
+}
+
+/// Why nothing was written.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ConvertError {
+    /// Something is there already.
+    Exists {
+        /// Where.
+        path: PathBuf,
+    },
+    /// It cannot be written.
+    Io {
+        /// What.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl fmt::Display for ConvertError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exists { path } => {
+                write!(f, "cannot write: {}: it exists: remove it or use --force", path.display())
+            }
+            Self::Io { path, source } => write!(f, "cannot write: {}: {source}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for ConvertError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { source, .. } => Some(source),
+            Self::Exists { .. } => None,
+        }
+    }
+}
+
+/// What came of a conversion.
+#[derive(Debug, Clone, Default)]
+pub struct Converted {
+    /// What the format could not keep.
+    pub dropped: Dropped,
+    /// What could not be read, and therefore is not in the copy.
+    pub damage: Vec<Damage>,
+}
+
+/// Writes a trace as a file, or a directory, at `output`.
+///
+/// # Errors
+/// If `output` exists or cannot be written; nothing is left there then.
+pub fn convert(
+    source: &dyn Source,
+    target: Target,
+    output: &Path,
+    options: &Options,
+) -> Result<Converted, ConvertError> {
+    let io = |source| ConvertError::Io { path: output.to_owned(), source };
+    if output.symlink_metadata().is_ok() && !options.replace {
+        return Err(ConvertError::Exists { path: output.to_owned() });
+    }
+    let mut unfinished = output.as_os_str().to_owned();
+    unfinished.push(".unfinished");
+    let unfinished = PathBuf::from(unfinished);
+    remove(&unfinished).map_err(io)?;
+    let written = write(source, target, &unfinished, options).and_then(|converted| {
+        if options.replace {
+            remove(output)?;
+        }
+        fs::rename(&unfinished, output)?;
+        Ok(converted)
+    });
+    written.map_err(|error| {
+        // What is half done must not look whole; that it cannot be removed is
+        // less important than why it could not be done.
+        let _ = remove(&unfinished);
+        io(error)
+    })
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match path.symlink_metadata() {
+        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(_) => Ok(()),
+    }
+}
+
+fn write(
+    source: &dyn Source,
+    target: Target,
+    path: &Path,
+    options: &Options,
+) -> io::Result<Converted> {
+    let directory = |version| {
+        let options = ctf::Options { version, ..ctf::Options::default() };
+        let report = ctf::directory::write_directory(source, path, &options)?;
+        Ok(Converted { dropped: report.dropped, damage: report.damage })
+    };
+    let file = |write: &dyn Fn(&mut dyn Write) -> io::Result<Dropped>| {
+        let mut out = BufWriter::with_capacity(BUFFER_BYTES, File::create(path)?);
+        let dropped = write(&mut out)?;
+        out.into_inner().map_err(io::IntoInnerError::into_error)?;
+        // These writers do not say what they could not read: it is found once more.
+        let mut damage = source.damage().to_vec();
+        damage.extend(source.visit(&mut |_| {}));
+        Ok(Converted { dropped, damage })
+    };
+    match target {
+        Target::Ctf => directory(ctf::Version::V1),
+        Target::Ctf2 => directory(ctf::Version::V2),
+        Target::Barrelfish => {
+            let definitions = match &options.definitions {
+                Some((name, json)) => {
+                    Definitions::from_json(name, json).map_err(io::Error::other)?
+                }
+                None => Definitions::legacy(),
+            };
+            file(&|out| barrelfish::write(source, out, &definitions))
+        }
+        Target::Pcapng => {
+            let options = lateralis_pcapng::Options::default();
+            file(&|out| lateralis_pcapng::write(source, out, &options))
+        }
+    }
+}
