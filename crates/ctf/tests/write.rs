@@ -377,3 +377,41 @@ fn losses_without_count_or_time_are_not_invented() {
         copy.losses().iter().map(|loss| (loss.count, loss.interval.begin)).collect();
     assert_eq!(counts, [(Some(3), Some(Nanos(7_000_000)))]);
 }
+
+/// A stream whose second packet is overwritten: the copy is whole, has all
+/// other events, and says what happened.
+#[test]
+fn what_is_recovered_is_whole_and_says_what_is_missing() {
+    let mut builder = MemoryTrace::builder("whole", 1 << 20);
+    let clock = builder.clock(Clock::new("c", 1_000_000_000, 0, 0));
+    let class = builder.stream_class(StreamClass { clock: Some(clock), ..Default::default() });
+    let stream = builder.stream(class, "s", None);
+    builder.describe().uuid = Some(Uuid([3; 16]));
+    let event = builder.event_class(class, EventClass::default());
+    for ticks in 0..100 {
+        builder.event(stream, event, ticks, None).end().unwrap();
+    }
+    let mut files = Files::default();
+    let options = Options { packet_bytes: 200, ..Options::default() };
+    let report = write::write(&builder.finish(), &mut files, &options).unwrap();
+    assert!(report.packets > 5, "{report:?}");
+    let bytes = &mut files.streams[0].1;
+    let magic = bytes[..4].to_vec();
+    let packet = 4 + bytes[4..].windows(4).position(|word| word == magic).unwrap();
+    bytes[packet..packet + 60].fill(0xff);
+    let damaged = files.into_reader();
+    let left = events(&damaged);
+    assert!(left.len() < 100 && left.len() > 80, "{}", left.len());
+
+    let mut files = Files::default();
+    let report = write::recover(&damaged, &mut files, &Options::default()).unwrap();
+    assert_eq!(report.damage.len(), 1);
+    let copy = files.into_reader();
+    assert_eq!((copy.damage(), copy.diagnostics()), (&[][..], &[][..]));
+    assert_eq!(events(&copy), left);
+    let said = |name| copy.trace().env(name).and_then(EnvValue::as_text).unwrap();
+    assert!(said("damage_1").contains(&format!("s: bytes {packet}..")), "{}", said("damage_1"));
+    assert_eq!(said("recovered_from"), "CTF 1.8");
+    let lost: Vec<_> = copy.losses().iter().map(|loss| (loss.cause, loss.count)).collect();
+    assert_eq!(lost, [(LossCause::Packets, Some(1))], "the packet is missing, and counted");
+}

@@ -9,3 +9,4 @@ pub mod area;
 pub mod ctf;
 pub mod mutate;
 pub mod pleco;
+pub mod write;

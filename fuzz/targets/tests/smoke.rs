@@ -54,3 +54,10 @@ fn ctf_metadata() {
 fn ctf_stream() {
     run(&[ctf::good_stream()], 1000, ctf::check_stream);
 }
+
+#[test]
+fn ctf_write() {
+    let metadata = ctf::good_metadata().iter().map(|text| text.clone().into_bytes());
+    let seeds: Vec<Vec<u8>> = metadata.chain([ctf::good_stream()]).collect();
+    run(&seeds, 1500, lateralis_fuzz_targets::write::check);
+}

@@ -43,6 +43,7 @@ mod encode;
 mod json;
 mod layout;
 pub(crate) mod names;
+mod recover;
 mod roles;
 mod sink;
 mod stream;
@@ -57,6 +58,7 @@ use lateralis_model::{Damage, Dropped, EnvValue, Event, Loss, Source, Trace};
 use classes::Classes;
 use described::Described;
 use encode::{Refused, Values};
+pub use recover::recover;
 pub use sink::{Files, Sink};
 use stream::{Shared, Stream};
 
