@@ -18,9 +18,9 @@ pub struct InputArgs {
     /// A recording, or a trace of any format; several are read as one
     #[arg(value_name = "TRACE", required = true)]
     pub traces: Vec<PathBuf>,
-    /// Read files as this format, whatever they begin with; `lat info --as help` lists all
+    /// Read files as this format, whatever they begin with: barrelfish-buffers, sel4-entries:ABI, …
     #[arg(long = "as", value_name = "FORMAT")]
-    pub format: Option<String>,
+    pub as_format: Option<String>,
     /// Time stamps per second, where a format does not say
     #[arg(long, value_name = "HZ")]
     pub frequency: Option<u64>,
@@ -47,7 +47,7 @@ impl InputArgs {
             definitions: self.definitions()?,
             ..OpenOptions::default()
         };
-        if let Some(format) = &self.format {
+        if let Some(format) = &self.as_format {
             let (word, abi) = match format.split_once(':') {
                 Some((word, abi)) => (word, Some(abi.to_owned())),
                 None => (format.as_str(), None),
