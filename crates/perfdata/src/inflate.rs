@@ -98,3 +98,60 @@ pub fn zlib(input: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<(), Stop> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+
+    /// Bytes that fill several blocks of 128 KiB.
+    fn plain() -> Vec<u8> {
+        (0..400_000u32).flat_map(|n| (n / 7).to_le_bytes()).collect()
+    }
+
+    fn inflated(input: &[u8], limit: usize) -> (Vec<u8>, Result<(), Stop>) {
+        let mut out = Vec::new();
+        let result = zstd(input, limit, &mut out);
+        (out, result)
+    }
+
+    #[test]
+    fn frames_follow_each_other() {
+        let plain = plain();
+        let frame = compress_to_vec(&plain[..], CompressionLevel::Fastest);
+        let (out, result) = inflated(&[&frame[..], &frame[..]].concat(), usize::MAX);
+        assert_eq!(result, Ok(()));
+        assert!(out == [&plain[..], &plain[..]].concat());
+    }
+
+    #[test]
+    fn what_comes_before_a_cut_or_a_fault_is_delivered() {
+        let plain = plain();
+        let frame = compress_to_vec(&plain[..], CompressionLevel::Fastest);
+        let mut delivered = 0;
+        for cut in (0..frame.len()).step_by(frame.len() / 9) {
+            let (out, _) = inflated(&frame[..cut], usize::MAX);
+            assert!(plain.starts_with(&out), "cut at {cut}");
+            assert!(out.len() >= delivered, "cut at {cut}");
+            delivered = out.len();
+        }
+        assert!(delivered > plain.len() / 2, "{delivered}");
+        let (out, result) = inflated(b"no frame at all", usize::MAX);
+        assert_eq!((out.len(), result), (0, Err(Stop::Damaged(0))));
+    }
+
+    #[test]
+    fn the_limit_holds() {
+        let frame = compress_to_vec(&plain()[..], CompressionLevel::Fastest);
+        let (out, result) = inflated(&frame, 1000);
+        assert_eq!((out.len(), result), (1000, Err(Stop::Limit)));
+        let packed = miniz_oxide::deflate::compress_to_vec_zlib(&plain(), 6);
+        let mut out = Vec::new();
+        assert_eq!(zlib(&packed, 1000, &mut out), Err(Stop::Limit));
+        assert!(out.len() <= 1000);
+        out.clear();
+        assert_eq!(zlib(&packed, usize::MAX, &mut out), Ok(()));
+        assert!(out == plain());
+        assert_eq!(zlib(&packed[..99], usize::MAX, &mut out), Err(Stop::Damaged(0)));
+    }
+}

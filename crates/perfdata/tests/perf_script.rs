@@ -108,7 +108,12 @@ fn record(path: &Path, options: &[&str]) -> bool {
     output("perf", &arguments).is_some()
 }
 
-const TRACEPOINTS: [&str; 4] = ["-e", "sched:*", "-e", "raw_syscalls:*"];
+const TRACEPOINTS: [&str; 4] = [
+    "-e",
+    "sched:sched_switch,sched:sched_waking,sched:sched_wakeup,sched:sched_stat_runtime",
+    "-e",
+    "raw_syscalls:*",
+];
 
 #[test]
 fn software_events_agree() {

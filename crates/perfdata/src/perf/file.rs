@@ -25,20 +25,37 @@ const FEATURES: u32 = 256;
 pub struct Attrs {
     /// In the order of the file.
     pub all: Vec<Attr>,
+    /// Attribute + 1 of small ids, as the kernel gives them: samples look here.
+    small_ids: Vec<u32>,
     ids: HashMap<u64, u32>,
 }
+
+/// Ids below this are small.
+const SMALL_ID: u64 = 1 << 16;
 
 impl Attrs {
     /// Adds an attribute with its ids.
     pub fn add(&mut self, attr: Attr, ids: impl IntoIterator<Item = u64>) {
         let index = self.all.len() as u32;
         self.all.push(attr);
-        self.ids.extend(ids.into_iter().map(|id| (id, index)));
+        for id in ids {
+            if id >= SMALL_ID {
+                self.ids.insert(id, index);
+                continue;
+            }
+            let id = id as usize;
+            self.small_ids.resize(self.small_ids.len().max(id + 1), 0);
+            self.small_ids[id] = index.saturating_add(1);
+        }
     }
 
     /// The index of the attribute with this id.
     #[inline]
     pub fn by_id(&self, id: u64) -> Option<usize> {
+        if id < SMALL_ID {
+            let index = self.small_ids.get(id as usize)?;
+            return index.checked_sub(1).map(|index| index as usize);
+        }
         self.ids.get(&id).map(|&index| index as usize)
     }
 

@@ -24,6 +24,8 @@ use crate::wire::{Wire, text};
 /// Records of CPUs beyond this many share one stream: a damaged file could name
 /// a new one in each record.
 const STREAMS_MAX: usize = 4096;
+/// Threads whose names are remembered without a search.
+const RECENT: usize = 64;
 /// What perf calls the idle threads.
 const IDLE: &str = "swapper";
 
@@ -43,10 +45,12 @@ struct Importer<'a> {
     stream_classes: [Option<u32>; 2],
     streams: BTreeMap<Option<u32>, (StreamIndex, u64)>,
     /// By attribute, without and with CPU.
-    samples: HashMap<(usize, bool), SampleClass>,
+    samples: Vec<[Option<SampleClass>; 2]>,
     /// By type, variant and CPU.
     others: HashMap<(u32, bool, bool), u32>,
     comms: HashMap<u32, Rc<str>>,
+    /// Names of the last threads, by their last digits.
+    recent: [Option<(u32, Rc<str>)>; RECENT],
     unnamed: Rc<str>,
     lost: u64,
     lost_samples: u64,
@@ -64,9 +68,10 @@ pub fn import(mut file: File<'_>, limit_bytes: u64, mut notes: Notes) -> MemoryT
         clock,
         stream_classes: [None; 2],
         streams: BTreeMap::new(),
-        samples: HashMap::new(),
+        samples: vec![[const { None }; 2]; file.attrs.all.len()],
         others: HashMap::new(),
         comms: HashMap::from([(0, Rc::from(IDLE))]),
+        recent: [const { None }; RECENT],
         unnamed: Rc::from(""),
         lost: 0,
         lost_samples: 0,
@@ -195,9 +200,16 @@ impl Importer<'_> {
 
     /// Begins an event with its common context.
     fn begin(&mut self, stream: StreamIndex, class: u32, time: u64, origin: Origin) -> Pending<'_> {
-        let comm = match origin.pid {
-            Some(_) => self.comms.get(&origin.tid).unwrap_or(&self.unnamed),
-            None => &self.unnamed,
+        let recent = &mut self.recent[origin.tid as usize % RECENT];
+        let comm: &str = match (origin.pid, &recent) {
+            (None, _) => "",
+            (Some(_), Some((tid, _))) if *tid == origin.tid => {
+                recent.as_ref().map_or("", |(_, comm)| comm)
+            }
+            _ => {
+                let comm = self.comms.get(&origin.tid).unwrap_or(&self.unnamed);
+                &recent.insert((origin.tid, Rc::clone(comm))).1
+            }
         };
         let number = |value: Option<u32>| value.map_or(-1, |value| i64::from(value as i32));
         // A thread that is gone has no number any more.
@@ -255,7 +267,7 @@ impl Importer<'_> {
     }
 
     fn sample_class(&mut self, attr_index: usize, with_cpu: bool) -> SampleClass {
-        if let Some(class) = self.samples.get(&(attr_index, with_cpu)) {
+        if let Some(class) = &self.samples[attr_index][usize::from(with_cpu)] {
             return class.clone();
         }
         let stream_class = self.stream_class(with_cpu);
@@ -302,7 +314,7 @@ impl Importer<'_> {
                 .remark(format!("samples of {} have fields that are not known here", class.name));
         }
         let class = SampleClass { class: self.builder.event_class(stream_class, class), format };
-        self.samples.insert((attr_index, with_cpu), class.clone());
+        self.samples[attr_index][usize::from(with_cpu)] = Some(class.clone());
         class
     }
 
@@ -375,6 +387,7 @@ impl Importer<'_> {
                 if pid == tid {
                     names.processes.insert(pid, comm.clone());
                 }
+                self.recent = [const { None }; RECENT];
                 self.comms.insert(tid, comm.into());
             }
             (records::FORK, [Some(pid), _, Some(tid), Some(parent)]) => {
@@ -384,6 +397,7 @@ impl Importer<'_> {
                     if pid == tid {
                         names.processes.insert(pid, comm.as_ref().to_owned());
                     }
+                    self.recent = [const { None }; RECENT];
                     self.comms.insert(tid, comm);
                 }
             }
