@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Formats of other tools and of tables.
+//!
+//! | module | reads | writes |
+//! |---|---|---|
+//! | [`chrome`] | Chrome JSON | the same |
+//! | [`perfetto`] | Perfetto protobuf | the same |
+//! | [`csv`] | – | the columns of Composite's tracer |
+//! | [`jsonl`] | – | one JSON object a line |
+//! | [`parquet`] | – | tables |
+//!
+//! Bytes go in and values come out; nothing here touches a file or a clock. Bytes
+//! are hostile: a reader gives what is intact, notes the rest as damage, and takes
+//! no more memory than it is told to, beside what its input itself takes.
+//!
+//! ```
+//! use lateralis_interchange::{chrome, jsonl};
+//! let text = br#"[{"ph":"X","name":"draw","ts":1.5,"dur":2,"pid":1,"tid":2,"args":{"frame":7}}]"#;
+//! let trace = chrome::read("a.json", text, 1 << 20).unwrap();
+//! let mut out = Vec::new();
+//! jsonl::write(&trace, &mut out).unwrap();
+//! assert!(String::from_utf8(out).unwrap().starts_with(r#"{"time_ns":1500,"#));
+//! ```
+
+pub mod chrome;
+pub mod csv;
+mod dynamic;
+mod error;
+mod gunzip;
+mod json;
+pub mod jsonl;
+mod meaning;
+pub mod parquet;
+pub mod perfetto;
+mod phases;
+
+pub use error::Error;
+
+/// Attribute of event classes: the category that the format gives them.
+pub const CATEGORY: &str = "category";
+/// Attribute of event classes: names the context field with the event's own name,
+/// where so many names were met that they share a class.
+pub const NAME_FIELD: &str = "lateralis.name-field";
+/// Attribute of event classes: the dotted name of a field whose text is JSON,
+/// because its values had different types.
+pub const JSON_FIELD: &str = "lateralis.json";
+/// Attribute of event classes: the phase that Chrome JSON gave them.
+pub const CHROME_PHASE: &str = "chrome.ph";

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What writers want to know about classes and events: roles, names, whose they
+//! are.
+
+use std::borrow::Cow;
+
+use lateralis_model::role::{Keyed, Role};
+use lateralis_model::{Event, EventClass, Field, Source, StreamClass, Value};
+
+use crate::json::{FieldWriter, find};
+
+/// What is known about the classes of a trace, found once.
+///
+/// Memory is bounded by the number of classes.
+pub struct Meanings(Vec<Vec<Meaning>>);
+
+/// What is known about one kind of event.
+pub struct Meaning {
+    /// Its clauses.
+    pub roles: Vec<Role>,
+    /// Its category: what the format says, else the subsystem before the colon.
+    pub category: String,
+    /// The context field with the event's own name.
+    name_field: Option<String>,
+    /// The phase that Chrome JSON gave it.
+    pub chrome_phase: Option<u8>,
+    /// Writes its fields.
+    pub writer: FieldWriter,
+}
+
+impl Meanings {
+    /// Looks at all classes.
+    pub fn new(source: &dyn Source) -> Self {
+        let of_stream =
+            |stream: &StreamClass| stream.event_classes.iter().map(Meaning::new).collect();
+        Self(source.trace().stream_classes.iter().map(of_stream).collect())
+    }
+
+    /// Of no class.
+    pub fn empty() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Of an event's class; `None` for a class that came after opening.
+    pub fn of(&mut self, event: &Event<'_>) -> Option<&mut Meaning> {
+        self.0.get_mut(event.stream_class_index as usize)?.get_mut(event.class_index as usize)
+    }
+}
+
+impl Meaning {
+    fn new(class: &EventClass) -> Self {
+        let subsystem = class.name.split_once(':').map_or("", |(subsystem, _)| subsystem);
+        let chrome = class.attribute(crate::CHROME_PHASE).map(str::as_bytes);
+        Self {
+            roles: Role::of(class).collect(),
+            category: class.attribute(crate::CATEGORY).unwrap_or(subsystem).to_owned(),
+            name_field: class.attribute(crate::NAME_FIELD).map(str::to_owned),
+            chrome_phase: chrome.and_then(|phase| phase.first().copied()),
+            writer: FieldWriter::new(class),
+        }
+    }
+
+    /// The name of an event of this class.
+    pub fn name<'e>(&self, event: &Event<'e>) -> Cow<'e, str> {
+        let own = self.name_field.as_ref().and_then(|name| find(event, name)?.as_text());
+        own.unwrap_or(Cow::Borrowed(&event.class.name))
+    }
+}
+
+/// Whose line of a picture an event belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Owner {
+    /// A thread of a process.
+    Thread {
+        /// Process id.
+        pid: u32,
+        /// Thread id.
+        tid: u32,
+    },
+    /// A processor.
+    Cpu(u32),
+    /// A stream.
+    Stream(u32),
+}
+
+/// Ids that pictures need for what belongs to no process.
+pub const NO_PROCESS: u32 = 0x7fff_ffff;
+
+impl Owner {
+    /// Of an event: its thread if the trace tells it, else its processor, else its
+    /// stream.
+    pub fn of(event: &Event<'_>) -> Self {
+        if let Some(writer) = event.writer {
+            return Self::Thread { pid: writer.pid, tid: writer.tid };
+        }
+        let context = |name: &str| {
+            let fields = event.common_context()?;
+            let value = fields.get(name)?.as_u64()?;
+            u32::try_from(value).ok()
+        };
+        if let Some(tid) = context("tid").or_else(|| context("vtid")) {
+            let pid = context("pid").or_else(|| context("vpid")).unwrap_or(tid);
+            return Self::Thread { pid, tid };
+        }
+        match cpu(event) {
+            Some(cpu) => Self::Cpu(cpu),
+            None => Self::Stream(event.stream.0),
+        }
+    }
+
+    /// Process and thread id; made up where there is none.
+    pub fn ids(self) -> (u32, u32) {
+        match self {
+            Self::Thread { pid, tid } => (pid, tid),
+            Self::Cpu(cpu) => (NO_PROCESS, cpu.saturating_add(1)),
+            Self::Stream(stream) => (NO_PROCESS, NO_PROCESS.saturating_sub(stream)),
+        }
+    }
+}
+
+/// The processor of an event, where the trace tells it.
+pub fn cpu(event: &Event<'_>) -> Option<u32> {
+    if let Some(cpu) = event.packet.cpu {
+        return Some(cpu.0);
+    }
+    let value = event.common_context()?.get("cpu_id")?.as_u64()?;
+    u32::try_from(value).ok()
+}
+
+/// A number for the name and key of a span or message: equal ones for equal keys.
+/// 64 bits of FNV-1a, so two keys of one trace practically never meet.
+pub fn key(event: &Event<'_>, keyed: &Keyed) -> u64 {
+    let mut hash = Fnv::default();
+    hash.bytes(keyed.name.as_bytes());
+    for name in &keyed.keys {
+        match find(event, name) {
+            Some(field) => hash.field(field),
+            None => hash.bytes(b"?"),
+        }
+    }
+    hash.0
+}
+
+/// A hash that is the same on every machine.
+#[derive(Debug, Clone, Copy)]
+pub struct Fnv(pub u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Fnv {
+    /// Adds bytes and an end mark.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        for &byte in bytes.iter().chain(&[0xff]) {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        }
+    }
+
+    fn field(&mut self, field: Field<'_>) {
+        match field.value() {
+            Value::Bool(value) => self.bytes(&u64::from(value).to_le_bytes()),
+            Value::Unsigned(value) | Value::Bits(value) => self.bytes(&value.to_le_bytes()),
+            Value::Signed(value) => self.bytes(&value.to_le_bytes()),
+            Value::Real(value) => self.bytes(&value.to_bits().to_le_bytes()),
+            Value::Text(text) => self.bytes(text.bytes),
+            Value::Bytes(bytes) => self.bytes(bytes),
+            Value::Struct(fields) => fields.into_iter().for_each(|(_, field)| self.field(field)),
+            Value::Array(elements) => elements.for_each(|field| self.field(field)),
+            Value::Variant(_, field) | Value::Optional(Some(field)) => self.field(field),
+            Value::Optional(None) => self.bytes(b""),
+        }
+    }
+}
+
+/// A level as a number, where the field is one.
+pub fn level(field: Field<'_>) -> Option<Level> {
+    match field.value() {
+        Value::Bool(value) => Some(Level::Integer(i128::from(value))),
+        Value::Unsigned(value) | Value::Bits(value) => Some(Level::Integer(i128::from(value))),
+        Value::Signed(value) => Some(Level::Integer(i128::from(value))),
+        Value::Real(value) => Some(Level::Real(value)),
+        Value::Optional(Some(field)) | Value::Variant(_, field) => level(field),
+        _ => None,
+    }
+}
+
+/// The value of a counter.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Level {
+    /// Whole.
+    Integer(i128),
+    /// Not whole.
+    Real(f64),
+}
+
+/// A sentence for each way in which a loss can be told to people.
+pub fn loss_text(loss: &lateralis_model::Loss) -> String {
+    let unit = if loss.cause == lateralis_model::LossCause::Packets { "packets" } else { "events" };
+    match loss.count {
+        Some(count) => format!("lost: {count} {unit} ({})", loss.cause),
+        None => format!("lost: {unit} ({})", loss.cause),
+    }
+}
