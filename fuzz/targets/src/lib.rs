@@ -8,5 +8,6 @@
 pub mod area;
 pub mod ctf;
 pub mod mutate;
+pub mod perfdata;
 pub mod pleco;
 pub mod write;

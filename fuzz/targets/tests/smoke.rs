@@ -3,7 +3,7 @@
 //! without a nightly toolchain.
 
 use lateralis_fuzz_targets::mutate::{Numbers, mutate};
-use lateralis_fuzz_targets::{area, ctf, pleco};
+use lateralis_fuzz_targets::{area, ctf, perfdata, pleco};
 use std::path::PathBuf;
 
 fn root() -> PathBuf {
@@ -60,4 +60,9 @@ fn ctf_write() {
     let metadata = ctf::good_metadata().iter().map(|text| text.clone().into_bytes());
     let seeds: Vec<Vec<u8>> = metadata.chain([ctf::good_stream()]).collect();
     run(&seeds, 1500, lateralis_fuzz_targets::write::check);
+}
+
+#[test]
+fn perf_data_and_trace_dat() {
+    run(&perfdata::good(), 1500, perfdata::check);
 }
