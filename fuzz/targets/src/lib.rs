@@ -6,8 +6,10 @@
 //! A function here panics exactly when it found a fault.
 
 pub mod area;
+pub mod captures;
 pub mod ctf;
 pub mod mutate;
 pub mod perfdata;
 pub mod pleco;
+pub mod seeds;
 pub mod write;

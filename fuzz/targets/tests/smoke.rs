@@ -3,7 +3,7 @@
 //! without a nightly toolchain.
 
 use lateralis_fuzz_targets::mutate::{Numbers, mutate};
-use lateralis_fuzz_targets::{area, ctf, perfdata, pleco};
+use lateralis_fuzz_targets::{area, captures, ctf, perfdata, pleco, seeds};
 use std::path::PathBuf;
 
 fn root() -> PathBuf {
@@ -56,6 +56,11 @@ fn ctf_stream() {
 }
 
 #[test]
+fn perf_data_and_trace_dat() {
+    run(&perfdata::good(), 1500, perfdata::check);
+}
+
+#[test]
 fn ctf_write() {
     let metadata = ctf::good_metadata().iter().map(|text| text.clone().into_bytes());
     let seeds: Vec<Vec<u8>> = metadata.chain([ctf::good_stream()]).collect();
@@ -63,6 +68,11 @@ fn ctf_write() {
 }
 
 #[test]
-fn perf_data_and_trace_dat() {
-    run(&perfdata::good(), 1500, perfdata::check);
+fn packet_captures() {
+    run(&captures::good(), 3000, captures::check);
+}
+
+#[test]
+fn dumps_and_logs_of_the_seeds() {
+    run(&seeds::good(), 2000, seeds::check);
 }

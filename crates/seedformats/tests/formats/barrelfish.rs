@@ -121,7 +121,7 @@ fn old_messages_have_numbers_and_lines_without_a_header_are_a_dump() {
 
 #[test]
 fn bad_lines_are_damage_and_a_cut_one_is_no_event() {
-    let dump = "00000092# Start 1 Duration 0 Stop 0\n\00 5 7337000100000000\nnoise\n\
+    let dump = "00000092# Start 1 Duration 0 Stop 0\n\x000 5 7337000100000000\nnoise\n\
                 more noise\n0 6 7337000200000000\n0 7 73370003";
     let trace = read("d", dump.as_bytes(), u64::MAX).unwrap();
     assert_eq!(listing(&trace).len(), 2);
