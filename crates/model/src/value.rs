@@ -92,6 +92,12 @@ pub enum Value<'a> {
 }
 
 impl<'a> Field<'a> {
+    /// A value of `class` whose slots begin `slots`.
+    #[inline]
+    pub(crate) fn new(class: &'a FieldClass, slots: &'a [Slot], bytes: &'a [u8]) -> Self {
+        Self { class, inline: None, slots, bytes }
+    }
+
     /// The class.
     #[must_use]
     pub fn class(&self) -> &'a FieldClass {
@@ -192,7 +198,7 @@ fn slot_u64(slot: Slot) -> u64 {
 /// Number of slots that a value of this class takes at the start of `slots`.
 ///
 /// Cost: proportional to the leaves of the class; arrays count as one.
-fn slots_of(class: &FieldClass, slots: &[Slot]) -> usize {
+pub(crate) fn slots_of(class: &FieldClass, slots: &[Slot]) -> usize {
     match &class.kind {
         FieldKind::Struct(members) => {
             let mut used = 0;

@@ -10,9 +10,10 @@
 use lateralis_units::{Nanos, Ticks};
 
 use super::number;
+use crate::value::slots_of;
 use crate::{
-    Base, Clock, Encoding, EnvValue, Event, Field, FieldKind, Fields, IntegerClass, Label, Text,
-    Trace, Value,
+    Base, Clock, Encoding, EnvValue, Event, Field, FieldKind, Fields, IntegerClass, Label, Member,
+    Slot, Text, Trace, Value,
 };
 
 /// Writes the events of one trace.
@@ -57,21 +58,30 @@ impl<'t> Babeltrace<'t> {
         let packet_context = event.packet_context();
         let packet_context = packet_context
             .filter(|fields| fields.into_iter().any(|(member, _)| !member.class.structural));
-        let scopes = [
-            ("stream.packet.context = ", packet_context),
-            ("stream.event.context = ", event.common_context()),
-            ("event.context = ", event.context()),
-            ("event.fields = ", event.payload()),
-        ];
         let mut first = true;
-        for (name, fields) in scopes {
-            if let Some(fields) = fields {
-                if !first {
-                    out.extend_from_slice(b", ");
-                }
-                first = false;
-                out.extend_from_slice(name.as_bytes());
-                structure(out, fields);
+        let mut begin = |out: &mut Vec<u8>, name: &str| {
+            if !first {
+                out.extend_from_slice(b", ");
+            }
+            first = false;
+            out.extend_from_slice(name.as_bytes());
+        };
+        if let Some(fields) = packet_context {
+            begin(out, "stream.packet.context = ");
+            structure(out, fields);
+        }
+        // The scopes lie one behind the other, so that one walk does for all.
+        let scopes = [
+            ("stream.event.context = ", &event.stream_class.common_context),
+            ("event.context = ", &event.class.context),
+            ("event.fields = ", &event.class.payload),
+        ];
+        let mut slots = event.slots;
+        for (name, class) in scopes {
+            if let Some(class) = class {
+                begin(out, name);
+                let used = members(out, class.members(), slots, event.bytes);
+                slots = slots.get(used..).unwrap_or(&[]);
             }
         }
         out.push(b'\n');
@@ -119,6 +129,33 @@ fn nanos(clock: &Clock, ticks: Ticks) -> Option<Nanos> {
     let rest = whole.rem_euclid(i128::from(frequency)) as u64;
     let base = seconds * 1_000_000_000 + i128::from(scaled(rest));
     i64::try_from(base + i128::from(scaled(ticks.0))).ok().map(Nanos)
+}
+
+/// Writes a structure whose values begin `slots`. Returns how many slots it has.
+fn members(out: &mut Vec<u8>, members: &[Member], slots: &[Slot], bytes: &[u8]) -> usize {
+    out.push(b'{');
+    let mut separator: &[u8] = b" ";
+    let mut used = 0;
+    for member in members {
+        let rest = slots.get(used..).unwrap_or(&[]);
+        if member.class.structural {
+            used += slots_of(&member.class, rest);
+            continue;
+        }
+        out.extend_from_slice(separator);
+        separator = b", ";
+        out.extend_from_slice(member.name.as_bytes());
+        out.extend_from_slice(b" = ");
+        used += match &member.class.kind {
+            FieldKind::Struct(inner) => self::members(out, inner, rest, bytes),
+            _ => {
+                value(out, Field::new(&member.class, rest, bytes));
+                slots_of(&member.class, rest)
+            }
+        };
+    }
+    out.extend_from_slice(b" }");
+    used
 }
 
 fn structure(out: &mut Vec<u8>, fields: Fields<'_>) {
@@ -252,12 +289,31 @@ fn quoted_text(out: &mut Vec<u8>, text: Text<'_>) {
     }
 }
 
+/// The bytes that are not escaped.
+static PLAIN: [bool; 256] = {
+    let mut plain = [true; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let special = matches!(byte as u8, b'\\' | b'\'' | b'"' | b'?' | 0..=0x1f | 0x7f);
+        plain[byte] = !special;
+        byte += 1;
+    }
+    plain
+};
+
 fn quoted(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
-    for &byte in text {
+    // Most characters stand for themselves: those are copied in one piece.
+    let mut rest = text;
+    while let Some(place) = rest.iter().position(|&byte| !PLAIN[usize::from(byte)]) {
+        out.extend_from_slice(&rest[..place]);
+        let byte = rest[place];
+        rest = &rest[place + 1..];
         let escape = match byte {
-            0 => break,
-            b'\\' | b'\'' | b'"' | b'?' => byte,
+            0 => {
+                rest = &[];
+                break;
+            }
             7 => b'a',
             8 => b'b',
             0x1b => b'e',
@@ -273,12 +329,10 @@ fn quoted(out: &mut Vec<u8>, text: &[u8]) {
                 out.extend_from_slice(&digits);
                 continue;
             }
-            _ => {
-                out.push(byte);
-                continue;
-            }
+            _ => byte,
         };
         out.extend([b'\\', escape]);
     }
+    out.extend_from_slice(rest);
     out.push(b'"');
 }
