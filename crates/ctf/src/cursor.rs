@@ -225,7 +225,10 @@ impl<'r> Cursor<'r> {
         let header = self.plan.header.as_ref()?;
         let at = self.position.div_ceil(8) as usize;
         let mut clock = self.machine.clock;
-        let read = header.read(self.bytes, at, self.end_bytes, &mut clock)?;
+        let read = match header.simple {
+            true => header.read::<true>(self.bytes, at, self.end_bytes, &mut clock)?,
+            false => header.read::<false>(self.bytes, at, self.end_bytes, &mut clock)?,
+        };
         let id = read.id.or_else(|| self.plan.only_id()).unwrap_or(0);
         let index = self.plan.class_index(id)?;
         let plan = self.plan.events[index as usize].as_ref()?;

@@ -50,8 +50,8 @@ mod plan;
 mod reader;
 
 pub use columns::{
-    BATCH_EVENTS, Batch, Batches, ClassColumns, Column, Lists, Parallel, Place, Spans, TooLong, Want,
-    Wanted,
+    BATCH_EVENTS, Batch, Batches, ClassColumns, Column, Lists, Parallel, Place, Spans, TooLong,
+    Want, Wanted,
 };
 pub use cursor::Cursor;
 pub use merge::Merge;

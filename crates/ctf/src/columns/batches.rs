@@ -215,7 +215,11 @@ impl<'r> Batch<'r> {
     /// Reads events up to the end of the packet or until the batch is full.
     fn walk<const KEEP: bool>(&mut self, cursor: &mut Cursor<'r>, ways: &Ways) {
         loop {
-            self.walk_fused::<KEEP>(cursor, ways);
+            match &cursor.plan.header {
+                Some(header) if header.simple => self.walk_fused::<KEEP, true>(cursor, ways),
+                Some(_) => self.walk_fused::<KEEP, false>(cursor, ways),
+                None => {}
+            }
             let full = self.order.len() >= ways.limit || self.row_slots.len() >= BATCH_VALUES / 4;
             if cursor.position >= cursor.end || full {
                 return;
@@ -233,8 +237,11 @@ impl<'r> Batch<'r> {
 
     /// Walks events whose headers and bodies are fused, up to the first that is
     /// not.
-    #[inline(always)]
-    fn walk_fused<const KEEP: bool>(&mut self, cursor: &mut Cursor<'r>, ways: &Ways) {
+    fn walk_fused<const KEEP: bool, const SIMPLE: bool>(
+        &mut self,
+        cursor: &mut Cursor<'r>,
+        ways: &Ways,
+    ) {
         let plan = cursor.plan;
         let Some(header) = &plan.header else { return };
         let (bytes, end) = (cursor.bytes, cursor.end_bytes);
@@ -244,7 +251,7 @@ impl<'r> Batch<'r> {
         let (mut at, mut clock) = (begin, cursor.machine.clock);
         while at < content && (!KEEP || self.order.len() < ways.limit) {
             let mut now = clock;
-            let Some(read) = header.read(bytes, at, end, &mut now) else { break };
+            let Some(read) = header.read::<SIMPLE>(bytes, at, end, &mut now) else { break };
             let Some(class) = plan.class_index(read.id.unwrap_or(only)) else { break };
             let way = ways.classes[class as usize];
             let keep = KEEP && way.keep;

@@ -19,6 +19,8 @@ pub struct Header {
     mask: usize,
     /// Whether events may begin at any bit and this header aligns nothing.
     pub any_bit: bool,
+    /// Whether [`Header::read`] may be told that all numbers are simple ones.
+    pub simple: bool,
     selector: Option<(Load, usize)>,
     /// Layouts with the values of the selector that choose them.
     layouts: Vec<(u64, u64, Layout)>,
@@ -29,6 +31,8 @@ pub struct Header {
 struct Layout {
     bytes: usize,
     id: Option<Load>,
+    /// Whether the selector is the id.
+    id_selects: bool,
     clock: Option<Load>,
     /// The bits of the clock that the header tells.
     clock_mask: u64,
@@ -55,6 +59,7 @@ impl Header {
         let mut header = Self {
             mask: align as usize / 8 - 1,
             any_bit: !matches!(program.ops.first(), Some(Op::Align(8..))),
+            simple: false,
             selector: None,
             layouts: Vec::new(),
         };
@@ -84,23 +89,42 @@ impl Header {
                 }
             }
         }
+        let selector = header.selector.map(|(load, _)| load);
+        for (_, _, layout) in &mut header.layouts {
+            layout.id_selects =
+                layout.id.zip(selector).is_some_and(|(id, selector)| id.is_same(&selector));
+        }
+        let of_layouts = header.layouts.iter().flat_map(|(_, _, layout)| [layout.id, layout.clock]);
+        header.simple = of_layouts.chain([selector]).flatten().all(|load| load.is_simple());
         Some(header)
     }
 
     /// Reads the header at the first possible byte from `at` on, and moves the
     /// clock. `None` if it does not fit before `end` or no layout is chosen; the
-    /// clock is then as before.
+    /// clock is then as before. `SIMPLE` only where [`Header::simple`].
     #[inline(always)]
-    pub fn read(&self, bytes: &[u8], at: usize, end: usize, clock: &mut u64) -> Option<Read> {
+    pub fn read<const SIMPLE: bool>(
+        &self,
+        bytes: &[u8],
+        at: usize,
+        end: usize,
+        clock: &mut u64,
+    ) -> Option<Read> {
+        let value = |load: &Load, base| match SIMPLE {
+            true => load.simple_value(bytes, base),
+            false => load.value(bytes, base),
+        };
         let base = (at + self.mask) & !self.mask;
+        let mut selected = 0;
         let layout = match &self.selector {
             None => &self.layouts.first()?.2,
             Some((selector, size)) => {
                 if base + size > end {
                     return None;
                 }
-                let value = selector.value(bytes, base);
-                let chosen = |(low, high, _): &&(u64, u64, Layout)| *low <= value && value <= *high;
+                selected = value(selector, base);
+                let chosen =
+                    |(low, high, _): &&(u64, u64, Layout)| *low <= selected && selected <= *high;
                 &self.layouts.iter().find(chosen)?.2
             }
         };
@@ -111,10 +135,14 @@ impl Header {
         if let Some(load) = &layout.clock {
             // The difference modulo the bits that are told: a clock that runs
             // over them once is put right [CTF 1.8.3 §8].
-            let value = load.value(bytes, base);
-            *clock = clock.wrapping_add(value.wrapping_sub(*clock) & layout.clock_mask);
+            let told = value(load, base);
+            *clock = clock.wrapping_add(told.wrapping_sub(*clock) & layout.clock_mask);
         }
-        let id = layout.id.as_ref().map(|load| load.value(bytes, base));
+        let id = match &layout.id {
+            Some(_) if layout.id_selects => Some(selected),
+            Some(load) => Some(value(load, base)),
+            None => None,
+        };
         Some(Read { id, after })
     }
 }
@@ -195,6 +223,12 @@ impl<'p> Walk<'p> {
             _ => u64::MAX,
         };
         let bytes = self.bits as usize / 8;
-        Some(End::Done(Layout { bytes, id: found.id, clock: found.clock, clock_mask }))
+        Some(End::Done(Layout {
+            bytes,
+            id: found.id,
+            id_selects: false,
+            clock: found.clock,
+            clock_mask,
+        }))
     }
 }

@@ -90,6 +90,25 @@ impl Load {
         }
     }
 
+    /// Whether [`Load::simple_value`] reads it.
+    pub fn is_simple(&self) -> bool {
+        !self.slow && !self.swap && self.form == Form::Unsigned
+    }
+
+    /// [`Load::value`] of an unsigned little-endian number: without a choice.
+    #[inline(always)]
+    pub fn simple_value(&self, bytes: &[u8], base: usize) -> u64 {
+        match bytes.get(base + self.at as usize..).and_then(|tail| tail.first_chunk()) {
+            Some(word) => (u64::from_le_bytes(*word) << (self.left & 63)) >> (self.right & 63),
+            None => self.by_bits(bytes, base),
+        }
+    }
+
+    /// Whether both read the same bits.
+    pub fn is_same(&self, other: &Self) -> bool {
+        (self.at_bits, &self.scalar) == (other.at_bits, &other.scalar)
+    }
+
     #[inline]
     fn shifted(&self, word: u64) -> u64 {
         let high = word << (self.left & 63);
@@ -145,7 +164,11 @@ mod tests {
                             continue;
                         };
                         let expected = Slot::from_raw(raw, bits, kind);
-                        let found = Load::of(&scalar, at).slot(&bytes, base);
+                        let load = Load::of(&scalar, at);
+                        let found = load.slot(&bytes, base);
+                        if load.is_simple() {
+                            assert_eq!(load.simple_value(&bytes, base), raw);
+                        }
                         let same = match (expected, found) {
                             (Slot::Real(a), Slot::Real(b)) => a.to_bits() == b.to_bits(),
                             (a, b) => a == b,

@@ -14,7 +14,7 @@ use std::ops::Range;
 use lateralis_model::{Scalar, Slot};
 
 use super::load::Load;
-use super::machine::text_length;
+use super::machine::{first_zero, text_length};
 use super::{Count, Op, Program};
 
 /// A run longer than this is no run: offsets stay small.
@@ -253,24 +253,12 @@ impl Leaf {
 /// Bytes before the first unit of zero; `None` if there is none.
 #[inline]
 fn text_end(content: &[u8], unit: u8) -> Option<usize> {
-    if unit != 1 {
-        let unit = usize::from(unit);
-        let zero = content.chunks_exact(unit).position(|unit| unit.iter().all(|&b| b == 0));
-        return Some(zero? * unit);
+    if unit == 1 {
+        return first_zero(content);
     }
-    // Names are short: eight bytes at a time, without a call. A byte is zero
-    // where subtracting one borrows into its highest bit and that was not set.
-    const ONES: u64 = u64::MAX / 255;
-    let mut at = 0;
-    while let Some(word) = content.get(at..).and_then(|tail| tail.first_chunk::<8>()) {
-        let word = u64::from_le_bytes(*word);
-        let zeros = word.wrapping_sub(ONES) & !word & (ONES << 7);
-        if zeros != 0 {
-            return Some(at + (zeros.trailing_zeros() / 8) as usize);
-        }
-        at += 8;
-    }
-    Some(at + content.get(at..)?.iter().position(|&byte| byte == 0)?)
+    let unit = usize::from(unit);
+    let zero = content.chunks_exact(unit).position(|unit| unit.iter().all(|&b| b == 0));
+    Some(zero? * unit)
 }
 
 /// The run being made.
