@@ -6,6 +6,10 @@ use std::rc::Rc;
 
 use crate::tracepoint::{Format, id_of};
 
+/// Bytes of description that may become event classes: a hostile file could ask
+/// for many classes of one description.
+const CLASS_TEXT_BYTES_MAX: usize = 64 << 20;
+
 /// Texts by event id; each is read when its event first appears, since a file
 /// carries those of all events of its kernel.
 #[derive(Debug, Default)]
@@ -14,6 +18,7 @@ pub struct Catalog {
     pub long_bytes: u32,
     texts: HashMap<u16, (Rc<str>, Box<str>)>,
     formats: HashMap<u16, Option<Rc<Format>>>,
+    class_text_bytes: usize,
 }
 
 impl Catalog {
@@ -31,9 +36,17 @@ impl Catalog {
         self.texts.len()
     }
 
+    /// The format of the events of this id, to make an event class of it; `None`
+    /// too where classes would take too much memory.
+    pub fn class_of(&mut self, id: u16) -> Option<Rc<Format>> {
+        let format = self.get(id)?;
+        self.class_text_bytes = self.class_text_bytes.saturating_add(format.text_bytes);
+        (self.class_text_bytes <= CLASS_TEXT_BYTES_MAX).then_some(format)
+    }
+
     /// The format of the events of this id.
-    pub fn get(&mut self, id: u16) -> Option<Rc<Format>> {
-        let Self { long_bytes, texts, formats } = self;
+    fn get(&mut self, id: u16) -> Option<Rc<Format>> {
+        let Self { long_bytes, texts, formats, .. } = self;
         let long_bytes = if *long_bytes == 4 { 4 } else { 8 };
         let read = || {
             let (system, text) = texts.get(&id)?;

@@ -192,7 +192,7 @@ impl<'o> Importer<'o> {
             return damaged(notes, DamageReason::FieldBeyondContent);
         };
         let class = group.events.entry(id).or_insert_with(|| {
-            let format = data.catalog.get(id)?;
+            let format = data.catalog.class_of(id)?;
             let mut class = format.event_class();
             class.context = (!format.common.is_empty()).then(|| format.common_class());
             Some((builder.event_class(group.class, class), format))

@@ -60,8 +60,9 @@ pub fn read<'a>(
     }
     let cpu_count = cpu_count.min(CPUS_MAX);
     let mut buffers = Vec::new();
+    let mut left = bytes.len() as u64;
     if kind == Some(b"flyrecord\0") {
-        buffers.extend(table(bytes, &mut wire, cpu_count, "", data, options, notes));
+        buffers.extend(table(bytes, &mut wire, cpu_count, "", data, options, &mut left, notes));
     } else {
         cut(notes, wire.position() as u64, bytes);
     }
@@ -69,7 +70,7 @@ pub fn read<'a>(
         let mut wire = Wire::at(bytes, offset, order);
         if wire.take(10) == Some(b"flyrecord\0") {
             let count = options.cpu_count.unwrap_or(cpu_count).min(CPUS_MAX);
-            buffers.extend(table(bytes, &mut wire, count, &name, data, options, notes));
+            buffers.extend(table(bytes, &mut wire, count, &name, data, options, &mut left, notes));
         } else {
             cut(notes, offset, bytes);
         }
@@ -78,6 +79,8 @@ pub fn read<'a>(
 }
 
 /// Reads where the pages of each CPU lie, and the name of the clock behind it.
+/// `left` bytes of the file belong to no CPU yet.
+#[allow(clippy::too_many_arguments)]
 fn table<'a>(
     bytes: &'a [u8],
     wire: &mut Wire<'_>,
@@ -85,6 +88,7 @@ fn table<'a>(
     name: &str,
     data: &TracingData,
     options: &Options,
+    left: &mut u64,
     notes: &mut Notes,
 ) -> Option<Buffer<'a>> {
     let mut cpus = Vec::new();
@@ -105,6 +109,11 @@ fn table<'a>(
             notes.damage(from.position() as u64, bytes.len() as u64, reason, None);
         }
         let pages = whole.unwrap_or(&bytes[from.position()..]);
+        if pages.len() as u64 > *left {
+            notes.remark("pages of CPUs lie over each other; the later ones are not read");
+            break;
+        }
+        *left -= pages.len() as u64;
         cpus.push(PerCpu { cpu, offset, pages: Cow::Borrowed(pages) });
     }
     // Files of older trace-cmd have no name of the clock here.

@@ -39,6 +39,9 @@ struct File<'a, 'n> {
     compression: String,
     /// Bytes that may still come out of decompression.
     room: usize,
+    /// Bytes of sections that may still be read: they can be pointed to again and
+    /// again.
+    left: usize,
     notes: &'n mut Notes,
 }
 
@@ -62,7 +65,8 @@ pub fn read<'a>(
     }
     // Descriptions of events alone take some megabytes.
     let room = usize::try_from(limit_bytes).unwrap_or(usize::MAX).max(64 << 20);
-    let mut file = File { bytes, order, compression, room, notes };
+    let left = bytes.len().saturating_mul(2);
+    let mut file = File { bytes, order, compression, room, left, notes };
     let mut next = wire.u64();
     let mut pending = Vec::new();
     for _ in 0..OPTION_SECTIONS_MAX {
@@ -73,6 +77,16 @@ pub fn read<'a>(
 }
 
 impl<'a> File<'a, '_> {
+    /// Takes from the bytes that may be read; false where too many were.
+    fn afford(&mut self, bytes: usize) -> bool {
+        let left = self.left.checked_sub(bytes);
+        self.left = left.unwrap_or(0);
+        if left.is_none() {
+            self.notes.remark("sections lie over each other; the later ones are not read");
+        }
+        left.is_some()
+    }
+
     /// The content of a section; `None`, and a note, where it cannot be read.
     fn section(&mut self, offset: u64) -> Option<Cow<'a, [u8]>> {
         let mut wire = Wire::at(self.bytes, offset, self.order);
@@ -87,8 +101,13 @@ impl<'a> File<'a, '_> {
             let reason = DamageReason::Truncated { missing_bytes: Some(missing) };
             self.notes.damage(begin, self.bytes.len() as u64, reason, None);
             // What is there of plain content is still of use.
-            return (flags & COMPRESSED == 0).then(|| Cow::Borrowed(&self.bytes[begin as usize..]));
+            let rest = &self.bytes[begin as usize..];
+            let of_use = flags & COMPRESSED == 0 && self.afford(rest.len());
+            return of_use.then_some(Cow::Borrowed(rest));
         };
+        if !self.afford(content.len()) {
+            return None;
+        }
         if flags & COMPRESSED == 0 {
             return Some(Cow::Borrowed(content));
         }
@@ -219,6 +238,9 @@ impl<'a> File<'a, '_> {
                 self.notes.damage(begin, self.bytes.len() as u64, reason, None);
                 &self.bytes[self.bytes.len() - there..]
             });
+            if !self.afford(content.len()) {
+                break;
+            }
             let pages = match compressed {
                 false => Cow::Borrowed(content),
                 true => Cow::Owned(self.chunks(content, offset)),

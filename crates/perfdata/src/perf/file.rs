@@ -142,13 +142,16 @@ impl<'a> File<'a> {
             notes.damage(begin.min(end), end, DamageReason::BadValue { rule }, None);
             return;
         };
+        // Lists of ids that lie over each other are no ids.
+        let mut ids_left = self.bytes.len() as u64;
         for entry in section.chunks_exact(usize::try_from(entry_bytes).unwrap_or(usize::MAX)) {
             let (attr, ids) = entry.split_at(entry.len() - SECTION_BYTES as usize);
             let mut ids = Wire::new(ids, self.order);
             let (offset, size) = (ids.u64().unwrap_or(0), ids.u64().unwrap_or(0));
             let Some(attr) = Attr::parse(attr, self.order) else { continue };
             let mut wire = Wire::at(self.bytes, offset, self.order);
-            let ids = wire.take64(size).unwrap_or(&[]);
+            let ids = wire.take64(size.min(ids_left)).unwrap_or(&[]);
+            ids_left -= ids.len() as u64;
             let mut ids = Wire::new(ids, self.order);
             self.attrs.add(attr, std::iter::from_fn(|| ids.u64()));
         }

@@ -275,7 +275,7 @@ impl Importer<'_> {
         let tracing = self.file.features.tracing.as_mut();
         let find = |id: u64| {
             let id = u16::try_from(id).ok()?;
-            tracing.and_then(|tracing| tracing.catalog.get(id))
+            tracing.and_then(|tracing| tracing.catalog.class_of(id))
         };
         let is_tracepoint = attr.kind == TYPE_TRACEPOINT;
         let format = is_tracepoint.then(|| find(attr.config)).flatten();

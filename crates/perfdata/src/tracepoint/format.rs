@@ -7,7 +7,7 @@ use super::{print_fmt, roles};
 
 /// Formats of more fields than this keep the first ones; the largest of the
 /// kernel has some tens.
-const FIELDS_MAX: usize = 1024;
+const FIELDS_MAX: usize = 256;
 
 /// How the elements of an array lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +71,8 @@ pub struct Format {
     pub name: String,
     /// What the records of this event have in `common_type`.
     pub id: u16,
+    /// Bytes of the text, which bound the memory that its classes take.
+    pub text_bytes: usize,
     /// First byte of the number of the thread, `common_pid`.
     pub thread_offset: Option<usize>,
     /// The fields that all events have, but type and thread.
@@ -101,6 +103,7 @@ impl Format {
             system: system.to_owned(),
             name: name.to_owned(),
             id: id_of(text)?,
+            text_bytes: text.len(),
             thread_offset: None,
             common: Vec::new(),
             fields: Vec::new(),

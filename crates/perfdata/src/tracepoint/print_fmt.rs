@@ -10,6 +10,9 @@ use lateralis_model::{Base, FieldKind, IntegerClass, Label, Range};
 use super::expression::evaluate;
 use super::{Field, Kind};
 
+/// Formats of more arguments than this tell by the first ones only.
+const ARGUMENTS_MAX: usize = 256;
+
 /// Adds labels and bases to the classes of `fields`.
 ///
 /// Cost: proportional to the text.
@@ -17,7 +20,7 @@ pub fn apply(text: &str, fields: &mut [Field]) {
     let Some((conversions, arguments)) = conversions(text) else {
         return;
     };
-    for (index, argument) in split(arguments, ',').into_iter().enumerate() {
+    for (index, argument) in split(arguments, ',').into_iter().take(ARGUMENTS_MAX).enumerate() {
         let argument = argument.trim();
         if let Some((table, symbolic)) = table(argument) {
             label(table, symbolic, fields);
