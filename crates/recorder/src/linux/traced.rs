@@ -108,9 +108,19 @@ impl TracedProcesses {
     /// Takes over what a process says of itself in its first record: so those are known, too,
     /// that had ended before the table was looked at, or found no place in it.
     pub(super) fn introduce(&mut self, process: &Introduction) {
-        if !self.by_pid.contains_key(&process.pid) {
-            let name = String::from_utf8_lossy(&process.name).into_owned();
+        let name = String::from_utf8_lossy(&process.name).into_owned();
+        let Some(known) = self.by_pid.get_mut(&process.pid) else {
             self.add(process.pid, process.parent_pid, name, clocks::utc_ns());
+            return;
+        };
+        // In shared rings a process introduces itself again when it has executed another program.
+        if known.name != name && !name.is_empty() {
+            known.name = name;
+            let alive = known.tag.is_some_and(|tag| tag.is_alive());
+            if let Some(exe) = proc::exe(process.pid).filter(|_| alive) {
+                known.exe = exe.to_string_lossy().into_owned();
+                known.build_id = proc::build_id(process.pid);
+            }
         }
     }
 

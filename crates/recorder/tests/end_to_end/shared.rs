@@ -75,6 +75,44 @@ fn programs_share_their_rings() {
 }
 
 #[test]
+fn a_process_that_executes_another_program_has_its_name() {
+    let Some(workshop) = Workshop::new("renamed") else { return };
+    let writer = workshop.compile("writer", SCHEMA, WRITER);
+    let launcher = workshop.compile(
+        "launcher",
+        SCHEMA,
+        r#"
+        #include <sys/wait.h>
+        #include <unistd.h>
+        int main(int argc, char **argv) {
+            if (fork() == 0) {
+                lat_app_named("before", 0);
+                execl(argv[1], argv[1], "0", (char *)0);
+                _exit(1);
+            }
+            lat_app_named("parent", (uint32_t)argc);
+            wait(0);
+            return 0;
+        }
+        "#,
+    );
+    let mut options = options(&workshop, "out");
+    options.shared = true;
+    let words = [launcher.to_str().unwrap(), writer.to_str().unwrap()];
+    let summary = record(options, &command(&words));
+    let report = &summary.report;
+    assert_eq!(summary.exit_status, Some(0));
+    assert_eq!(report.areas.len(), 1);
+    assert_eq!(report.events["app:NAMED"], 2);
+    assert_eq!(report.events["app:PAIR"], 1000);
+    assert_eq!(report.totals.lost.total, 0);
+    let names: BTreeSet<&str> = report.processes.iter().map(|process| &*process.name).collect();
+    assert_eq!(names, BTreeSet::from(["launcher", "writer"]));
+    assert_eq!(report.processes.len(), 2);
+    check(&summary);
+}
+
+#[test]
 fn more_processes_than_places_are_recorded_and_told() {
     let Some(workshop) = Workshop::new("many") else { return };
     let binary = workshop.compile(
