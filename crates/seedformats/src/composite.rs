@@ -66,12 +66,12 @@ fn row(bytes: &[u8]) -> Row<'_> {
         let end = bytes[from..].iter().position(|byte| matches!(byte, b',' | b'\n'));
         end.map_or(bytes.len(), |length| from + length)
     };
-    let mut whole = true;
-    loop {
+    let mut closed = true;
+    let whole = loop {
         let blank = bytes[at..].iter().take_while(|byte| **byte == b' ').count();
         if bytes.get(at + blank) == Some(&b'"') {
             let (text, end) = quoted(&bytes[at + blank + 1..]);
-            whole &= end.is_some();
+            closed &= end.is_some();
             columns.push(text);
             at = plain_end(end.map_or(bytes.len(), |end| at + blank + 1 + end));
         } else {
@@ -79,17 +79,19 @@ fn row(bytes: &[u8]) -> Row<'_> {
             columns.push(Cow::Borrowed(bytes[at..end].trim_ascii()));
             at = end;
         }
-        whole &= columns.len() <= COLUMNS;
-        if bytes.get(at) == Some(&b',') && whole {
-            at += 1;
-            continue;
+        let whole = closed && columns.len() < COLUMNS;
+        if bytes.get(at) != Some(&b',') || !whole {
+            break whole;
         }
-        break;
-    }
+        at += 1;
+    };
+    // Of too many columns the rest of the line is skipped. What was taken for a
+    // text without an end may be the rest of the file: that begins anew at the
+    // next line, which can happen once only.
+    let from = if closed { at } else { 0 };
     if !whole {
-        // What was taken for a text may be the rest of the file: begin anew at
-        // the next line.
-        at = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
+        let line_end = bytes[from..].iter().position(|byte| *byte == b'\n');
+        at = line_end.map_or(bytes.len(), |length| from + length);
     }
     let ended = bytes.get(at) == Some(&b'\n');
     Row { columns, length: at + usize::from(ended), ended, whole }
@@ -204,7 +206,7 @@ pub fn read_with(
                 }
             },
             None if at == 0 && is_header(&row) => header = true,
-            None if row.columns.iter().all(|column| column.is_empty()) => {}
+            None if row.whole && row.columns.len() == 1 && row.columns[0].is_empty() => {}
             None if !row.ended => {
                 damages.add(at, end, DamageReason::Truncated { missing_bytes: None });
             }

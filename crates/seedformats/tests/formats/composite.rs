@@ -50,3 +50,13 @@ fn bad_lines_cost_themselves() {
     assert!(read("c", b"a,b\n", u64::MAX).is_err());
     assert!(!sniff(b"0 1 7337000100000000\n") && !sniff(b"1,2,3\n") && !sniff(b""));
 }
+
+#[test]
+fn a_line_of_countless_columns_is_damage_and_costs_one_pass() {
+    // Columns that span lines: beginning anew at each of those would take hours.
+    let bytes = ["\"\n\",".repeat(1 << 18), "\n1,0,1, 0\n".to_owned()].concat();
+    let trace = read("c", bytes.as_bytes(), u64::MAX).unwrap();
+    assert_eq!(listing(&trace), ["1 cpu 0 event cpu_id=0 tid=1 args=[]"]);
+    let damaged: u64 = trace.damage().iter().map(|d| d.end_bytes - d.begin_bytes).sum();
+    assert_eq!(damaged as usize, (4 << 18) + 1);
+}
