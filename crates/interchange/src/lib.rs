@@ -5,6 +5,7 @@
 //! |---|---|---|
 //! | [`chrome`] | Chrome JSON | the same |
 //! | [`perfetto`] | Perfetto protobuf | the same |
+//! | [`fxt`] | Fuchsia trace format | the same |
 //! | [`csv`] | – | the columns of Composite's tracer |
 //! | [`jsonl`] | – | one JSON object a line |
 //! | [`parquet`] | – | tables |
@@ -26,6 +27,7 @@ pub mod chrome;
 pub mod csv;
 mod dynamic;
 mod error;
+pub mod fxt;
 mod gunzip;
 mod json;
 pub mod jsonl;
