@@ -384,11 +384,11 @@ impl Reader<'_> {
                 return Err("a name record holds an address");
             };
             let address = match <[u8; 4]>::try_from(address) {
-                Ok(four) => std::net::Ipv4Addr::from(four).to_string(),
+                Ok(four) => core::net::Ipv4Addr::from(four).to_string(),
                 Err(_) => {
                     let mut sixteen = [0; 16];
                     sixteen.copy_from_slice(address);
-                    std::net::Ipv6Addr::from(sixteen).to_string()
+                    core::net::Ipv6Addr::from(sixteen).to_string()
                 }
             };
             let names = names.split(|&byte| byte == 0).filter(|name| !name.is_empty());
