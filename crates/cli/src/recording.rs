@@ -80,7 +80,8 @@ impl Recording {
                 _ => return,
             };
             if let (Some(id), Some(name)) = (id, text("name")) {
-                map.insert(id, name);
+                // What the report says of a process is what the recorder saw last.
+                map.entry(id).or_insert(name);
             }
         });
     }

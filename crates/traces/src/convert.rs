@@ -8,6 +8,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use lateralis_ctf::write as ctf;
+use lateralis_interchange::{chrome, csv, fxt, jsonl, parquet, perfetto};
 use lateralis_model::{Damage, Dropped, Source};
 use lateralis_seedformats::barrelfish::{self, Definitions};
 
@@ -23,6 +24,19 @@ pub enum Target {
     Ctf2,
     /// pcapng.
     Pcapng,
+    /// Chrome JSON.
+    Chrome,
+    /// Perfetto protobuf.
+    Perfetto,
+    /// Fuchsia's trace format.
+    Fxt,
+    /// One file with a table of all events, or a directory that has one more for
+    /// each kind of event.
+    Parquet,
+    /// Comma-separated values.
+    Csv,
+    /// One JSON object a line.
+    JsonLines,
     /// Barrelfish's text dump.
     Barrelfish,
 }
@@ -31,6 +45,12 @@ pub enum Target {
 pub const TARGETS: &[(Target, &str, &[&str])] = &[
     (Target::Ctf, "ctf", &["ctf"]),
     (Target::Ctf2, "ctf2", &["ctf2"]),
+    (Target::Chrome, "chrome", &["json"]),
+    (Target::Perfetto, "perfetto", &["pftrace", "perfetto", "perfetto-trace"]),
+    (Target::Fxt, "fxt", &["fxt"]),
+    (Target::Parquet, "parquet", &["parquet"]),
+    (Target::Csv, "csv", &["csv"]),
+    (Target::JsonLines, "jsonl", &["jsonl", "ndjson"]),
     (Target::Pcapng, "pcapng", &["pcapng"]),
     (Target::Barrelfish, "barrelfish", &["trc"]),
 ];
@@ -131,7 +151,8 @@ pub fn convert(
     unfinished.push(".unfinished");
     let unfinished = PathBuf::from(unfinished);
     remove(&unfinished).map_err(io)?;
-    let written = write(source, target, &unfinished, options).and_then(|converted| {
+    let is_single = output.extension().is_some();
+    let written = write(source, target, &unfinished, is_single, options).and_then(|converted| {
         if options.replace {
             remove(output)?;
         }
@@ -154,10 +175,18 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
+/// What could not be read. Most writers do not say, so it is found once more.
+fn damage_of(source: &dyn Source) -> Vec<Damage> {
+    let mut damage = source.damage().to_vec();
+    damage.extend(source.visit(&mut |_| {}));
+    damage
+}
+
 fn write(
     source: &dyn Source,
     target: Target,
     path: &Path,
+    is_single: bool,
     options: &Options,
 ) -> io::Result<Converted> {
     let directory = |version| {
@@ -169,14 +198,33 @@ fn write(
         let mut out = BufWriter::with_capacity(BUFFER_BYTES, File::create(path)?);
         let dropped = write(&mut out)?;
         out.into_inner().map_err(io::IntoInnerError::into_error)?;
-        // These writers do not say what they could not read: it is found once more.
-        let mut damage = source.damage().to_vec();
-        damage.extend(source.visit(&mut |_| {}));
-        Ok(Converted { dropped, damage })
+        Ok(Converted { dropped, damage: damage_of(source) })
     };
     match target {
         Target::Ctf => directory(ctf::Version::V1),
         Target::Ctf2 => directory(ctf::Version::V2),
+        Target::Chrome => file(&|out| chrome::write(source, out)),
+        Target::Perfetto => file(&|out| perfetto::write(source, out)),
+        Target::Fxt => file(&|out| fxt::write(source, out)),
+        Target::Parquet if is_single => file(&|out| parquet::write(source, out)),
+        Target::Parquet => {
+            fs::create_dir(path)?;
+            let create = |name: &str| File::create(path.join(format!("{name}.parquet")));
+            let mut events = BufWriter::new(create("events")?);
+            parquet::write(source, &mut events)?;
+            events.into_inner().map_err(io::IntoInnerError::into_error)?;
+            let mut open = |name: &str| {
+                let out = BufWriter::new(create(name)?);
+                Ok(Box::new(out) as Box<dyn Write>)
+            };
+            let dropped = parquet::write_classes(source, &mut open)?;
+            Ok(Converted { dropped, damage: damage_of(source) })
+        }
+        Target::Csv => {
+            let (header, text) = (options.header_and_text, options.header_and_text);
+            file(&|out| csv::write(source, out, csv::Options { header, text }))
+        }
+        Target::JsonLines => file(&|out| jsonl::write(source, out)),
         Target::Barrelfish => {
             let definitions = match &options.definitions {
                 Some((name, json)) => {

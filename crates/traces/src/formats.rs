@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The formats of single files, in the order in which they are tried.
 
+use lateralis_interchange::{chrome, fxt, perfetto};
 use lateralis_model::MemoryTrace;
 use lateralis_seedformats::sel4::{self, Abi};
 use lateralis_seedformats::{barrelfish, composite};
@@ -20,8 +21,8 @@ pub struct Format {
     pub read: fn(&str, &[u8], &OpenOptions) -> Result<MemoryTrace, String>,
 }
 
-/// Formats with a magic number come ahead of those that are text, and those that
-/// must be asked for last.
+/// Formats with a magic number come ahead of those that are text, narrow marks ahead
+/// of wide ones, and those that must be asked for last.
 pub const FORMATS: &[Format] = &[
     Format {
         name: "pcapng and pcap",
@@ -46,6 +47,12 @@ pub const FORMATS: &[Format] = &[
         read: |name, bytes, options| {
             lateralis_perfdata::ftrace::read(name, bytes, options.memory_bytes).map_err(text)
         },
+    },
+    Format {
+        name: "FXT",
+        word: "fxt",
+        sniff: |first, _| fxt::sniff(first),
+        read: |name, bytes, options| fxt::read(name, bytes, options.memory_bytes).map_err(text),
     },
     Format {
         name: "text dump of Barrelfish",
@@ -79,6 +86,20 @@ pub const FORMATS: &[Format] = &[
         word: "sel4",
         sniff: |first, _| sel4::sniff(first),
         read: |name, bytes, options| sel4::read(name, bytes, options.memory_bytes).map_err(text),
+    },
+    Format {
+        name: "Chrome JSON",
+        word: "chrome",
+        sniff: |first, _| chrome::sniff(first),
+        read: |name, bytes, options| chrome::read(name, bytes, options.memory_bytes).map_err(text),
+    },
+    Format {
+        name: "Perfetto",
+        word: "perfetto",
+        sniff: |first, _| perfetto::sniff(first),
+        read: |name, bytes, options| {
+            perfetto::read(name, bytes, options.memory_bytes).map_err(text)
+        },
     },
     Format {
         name: "seL4 tracepoint log (sel4-tracepoints:ABI)",

@@ -106,7 +106,9 @@ fn write(
         for sentence in faults.iter().cloned().chain(damage.iter().map(ToString::to_string)) {
             text += &format!("damage    {sentence}\n");
         }
-        text += &format!("next      lat info {}\n", output.display());
+        if !matches!(target, Target::Csv | Target::JsonLines | Target::Parquet) {
+            text += &format!("next      lat info {}\n", output.display());
+        }
         output::print(&text)?;
     }
     let fine = damage.is_empty() && faults.is_empty();
