@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -430,6 +431,24 @@ void lat_i_area_make(const char *path)
 give_up:
     unlink(hidden);
     close(file);
+}
+
+int lat_i_port_area_lock(void)
+{
+    const struct timespec moment = {0, 100000};
+    const int file = open(lat_i_area_path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    for (int tries = 0; file >= 0 && tries < 1000; tries++) {
+        if (flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+            break;
+        nanosleep(&moment, NULL);
+    }
+    return file;
+}
+
+void lat_i_port_area_unlock(int token)
+{
+    if (token >= 0)
+        close(token);
 }
 
 int lat_i_port_heap_grow(uint64_t bytes)

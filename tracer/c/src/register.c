@@ -9,6 +9,7 @@
 #include "register.h"
 #include "core.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -170,7 +171,12 @@ static struct lat_area_schema *publish_schema(struct lat_area_header *header,
     memcpy(entry->name, schema->name,
            name_bytes < sizeof entry->name ? name_bytes : sizeof entry->name - 1);
     memcpy((char *)header + entry->text_offset, schema->text, schema->text_bytes);
+    /* Before others can see it: one that finds the schema here writes at once. */
+    enable_by_patterns(header->enable, schema, (uint8_t *)header + LAT_AREA_ENABLE_OFFSET + base);
     __atomic_store_n(&entry->state, LAT_SLOT_READY, __ATOMIC_RELEASE); /* pair R2 */
+    /* And after: who changed the patterns meanwhile has not found the schema. Pair: the fence
+     * between the recorder's store of the patterns and its look at the table. */
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
     enable_by_patterns(header->enable, schema, (uint8_t *)header + LAT_AREA_ENABLE_OFFSET + base);
     return entry;
 }
@@ -186,8 +192,16 @@ void lat_register(struct lat_schema *schema)
             struct lat_area_schema *table =
                 (struct lat_area_schema *)(void *)((char *)header + LAT_AREA_SCHEMAS_OFFSET);
             const struct lat_area_schema *entry = find_schema(table, schema->hash);
-            if (entry == NULL)
-                entry = publish_schema(header, table, schema);
+            if (entry == NULL) {
+                /* Two processes that publish the same would use up twice as many ids. */
+                const int saved_errno = errno;
+                const int lock = lat_i_port_area_lock();
+                entry = find_schema(table, schema->hash);
+                if (entry == NULL)
+                    entry = publish_schema(header, table, schema);
+                lat_i_port_area_unlock(lock);
+                errno = saved_errno;
+            }
             if (entry != NULL && entry->event_count == schema->event_count) {
                 schema->base_id = entry->base_id;
                 /* Last: a site that sees the new bytes must see the id. Pair: the data

@@ -7,6 +7,11 @@
 
 /** Makes or joins the area, once. Context: start-up or dlopen. */
 void lat_i_port_start(void);
+/** Keeps other processes from publishing schemas in the same area; gives up after 0.1 s, as when
+ * one is stopped inside. The kernel lets go for one that dies. @return a token for
+ * lat_i_port_area_unlock. Context: start-up or dlopen. */
+int lat_i_port_area_lock(void);
+void lat_i_port_area_unlock(int token);
 /** Makes sure that the first `bytes` of the schema heap exist. @return whether they do. */
 int lat_i_port_heap_grow(uint64_t bytes);
 
