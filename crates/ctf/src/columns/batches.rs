@@ -229,9 +229,6 @@ impl<'r> Batch<'r> {
                 Ok(()) => self.row(cursor, ways),
                 Err(reason) => cursor.give_up(reason),
             }
-            if !KEEP && self.counts.iter().any(|&count| count == u32::MAX) {
-                return;
-            }
         }
     }
 
@@ -386,7 +383,8 @@ impl<'r> Batch<'r> {
         for &class in &self.seen {
             let way = &ways.classes[class as usize];
             if way.keep && way.kind != Kind::Rows {
-                let part = Part { class, count: self.counts[class as usize], ..Part::default() };
+                let part =
+                    Part { class, count: self.counts[class as usize] as u32, ..Part::default() };
                 sorted.parts.push(part);
             }
         }

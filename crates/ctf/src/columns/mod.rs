@@ -60,7 +60,7 @@ pub struct Batch<'r> {
     packet: &'r Packet,
     packet_slots: Vec<Slot>,
     bytes: &'r [u8],
-    counts: Vec<u32>,
+    counts: Vec<u64>,
     seen: Vec<u32>,
     order: Vec<u32>,
     ticks: Vec<u64>,
@@ -167,7 +167,7 @@ impl<'r> Batch<'r> {
 
     /// How many events of each class happened, whatever was wanted of them:
     /// class index and number, classes in the order of their first event.
-    pub fn counts(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+    pub fn counts(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         self.seen.iter().map(|&class| (class, self.counts[class as usize]))
     }
 

@@ -68,7 +68,7 @@ impl Header {
         }
         let walk = Walk { program, kept, align, bits: 0, last: None, saved: Vec::new() };
         let first = Found::default();
-        match walk.to_end(0, first)? {
+        match walk.run(0, first)? {
             End::Done(layout) => header.layouts.push((0, u64::MAX, layout)),
             End::Select { walk, next: found, selector, choices } => {
                 let bytes = (walk.bits as usize).div_ceil(8);
@@ -82,7 +82,7 @@ impl Header {
                     let Ok(high) = u64::try_from(choice.high.min(i128::from(u64::MAX))) else {
                         continue;
                     };
-                    match walk.clone().to_end(choice.target as usize, found)? {
+                    match walk.clone().run(choice.target as usize, found)? {
                         End::Done(layout) => header.layouts.push((low, high, layout)),
                         End::Select { .. } => return None,
                     }
@@ -171,7 +171,7 @@ enum End<'p> {
 }
 
 impl<'p> Walk<'p> {
-    fn to_end(mut self, first: usize, mut found: Found) -> Option<End<'p>> {
+    fn run(mut self, first: usize, mut found: Found) -> Option<End<'p>> {
         let program = self.program;
         let mut next = first;
         while let Some(op) = program.ops.get(next) {

@@ -71,7 +71,7 @@ impl Load {
 
     /// Whether the number is a little-endian one of this many bytes at a byte.
     pub fn is_plain(&self, size: u32) -> bool {
-        !self.swap && !self.slow && self.at_bits % 8 == 0 && self.scalar.bits == size * 8
+        !self.swap && !self.slow && self.at_bits.is_multiple_of(8) && self.scalar.bits == size * 8
     }
 
     /// The number; negative ones in two's complement of 64 bits. 0 where it is
