@@ -131,3 +131,37 @@ fn what_is_no_trace_is_described() {
         assert_eq!(text.lines().count(), 1, "{text}");
     }
 }
+
+#[test]
+fn every_target_is_written_and_what_can_be_read_is_read_again() {
+    let place = demo();
+    let before = place.json(&["info", "demo", "--json"]);
+    for (target, readable) in [
+        ("ctf", true),
+        ("ctf2", true),
+        ("chrome", true),
+        ("perfetto", true),
+        ("fxt", true),
+        ("parquet", false),
+        ("csv", false),
+        ("jsonl", false),
+    ] {
+        let output = format!("as-{target}");
+        let arguments = ["convert", "demo", "-o", &output, "--to", target];
+        let converted = place.lat(&arguments);
+        assert!(converted.status.success(), "{target}: {converted:?}");
+        // A second time it is there, and is not replaced.
+        assert_eq!(place.lat(&arguments).status.code(), Some(2), "{target}");
+        if !readable {
+            continue;
+        }
+        let after = place.json(&["info", &output, "--json"]);
+        assert_eq!(after["first_ns"], before["first_ns"], "{target}");
+        assert_eq!(after["last_ns"], before["last_ns"], "{target}");
+        assert!(after["damage"].as_array().unwrap().is_empty(), "{target}");
+        assert!(after["events_total"].as_u64() >= before["events_total"].as_u64(), "{target}");
+    }
+    let unwanted = place.lat(&["convert", "demo", "-o", "demo.unknown"]);
+    assert_eq!(unwanted.status.code(), Some(2));
+    assert!(!place.0.join("demo.unknown").exists());
+}
