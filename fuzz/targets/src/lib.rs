@@ -8,6 +8,7 @@
 pub mod area;
 pub mod captures;
 pub mod ctf;
+pub mod interchange;
 pub mod mutate;
 pub mod perfdata;
 pub mod pleco;

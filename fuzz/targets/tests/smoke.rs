@@ -76,3 +76,9 @@ fn packet_captures() {
 fn dumps_and_logs_of_the_seeds() {
     run(&seeds::good(), 2000, seeds::check);
 }
+
+#[test]
+fn formats_of_other_tools() {
+    let seeds = lateralis_fuzz_targets::interchange::good();
+    run(&seeds, 1000, lateralis_fuzz_targets::interchange::check);
+}
