@@ -7,15 +7,18 @@
 //! state == RUNNING && cpus[0] == 3 && addr.port != 0x1f90
 //! ```
 //!
-//! | | |
-//! |---|---|
-//! | `name`, `a.b`, `list[2]` | a field of the payload, else of the event's context, the common context, the packet |
-//! | `$event $subsystem $cpu $pid $tid $process $thread $stream $time` | what every event has; `$time` in nanoseconds on the time line |
-//! | `12`, `0x1f`, `-3`, `1.5` | numbers; with `ns us ms s` nanoseconds, with `k M G` powers of 1024 |
-//! | `"text"`, `'text'`, `WORD` | text; a bare word right of an operator is text, so labels need no quotes |
-//! | `== != < <= > >=` | compare; a field with labels compares by label with text, by value with numbers |
-//! | `=~ !~` | the text matches a pattern with `*` and `?`, or does not |
-//! | `&& \|\| ! ( )` | as in C |
+//! * `name`, `a.b`, `list[2]`: a field of the payload, else of the event's context, the
+//!   common context, the packet
+//! * `$event $subsystem $cpu $pid $tid $process $thread $stream $time`: what every event has;
+//!   `$time` in nanoseconds on the time line
+//! * `12`, `0x1f`, `-3`, `1.5`: numbers; with `ns us ms s` nanoseconds, with `k M G` powers of
+//!   1024
+//! * `"text"`, `'text'`, `WORD`: text; a bare word right of an operator is text, so labels
+//!   need no quotes
+//! * `== != < <= > >=`: compare; a field with labels compares by label with text, by value with
+//!   numbers
+//! * `=~ !~`: the text matches a pattern with `*` and `?`, or does not
+//! * `&& || ! ( )`: as in C
 //!
 //! A bare operand is true if it exists and is not 0, empty or false. An event
 //! without the field fails every comparison with it, also `!=`.
