@@ -9,7 +9,8 @@ use lateralis_model::{
 };
 
 use super::described::{Own, WRITER_FIELDS, WrittenEvent, WrittenStream};
-use super::layout::{Maker, Managed};
+use super::layout::{Maker, Managed, Node};
+use super::leaves::{Leaf, leaves};
 use super::stream::LOST_FIELDS;
 use super::{Version, is_lateralis, names, roles};
 
@@ -146,7 +147,8 @@ impl<'a> Classes<'a> {
         dropped: &mut Dropped,
     ) -> usize {
         let (context, payload) = self.nodes(stream, class, &denied, dropped);
-        let event = WrittenEvent { id, class, context, payload, count: 0, denied };
+        let leaves = self.leaves(stream, &context, &payload);
+        let event = WrittenEvent { id, class, context, payload, leaves, count: 0, denied };
         self.streams[stream].events.push(event);
         let plan = self.streams[stream].events.len() - 1;
         self.current[stream][class] = Some(plan);
@@ -159,13 +161,24 @@ impl<'a> Classes<'a> {
         class: usize,
         denied: &[usize],
         dropped: &mut Dropped,
-    ) -> (Option<super::layout::Node>, Option<super::layout::Node>) {
+    ) -> (Option<Node>, Option<Node>) {
         let source = &self.trace.stream_classes[stream].event_classes[class];
         let mut maker = Maker { version: self.version, dropped, denied: Some(denied), sites: 0 };
         let mut scope = |class: &Option<FieldClass>| {
             class.as_ref().map(|class| maker.scope(class, &[], &|_| None))
         };
         (scope(&source.context), scope(&source.payload))
+    }
+
+    fn leaves(
+        &self,
+        stream: usize,
+        context: &Option<Node>,
+        payload: &Option<Node>,
+    ) -> Option<Vec<Leaf>> {
+        let stream = &self.streams[stream];
+        let all = [&stream.common_context, context, payload];
+        if stream.writers { None } else { leaves(all.into_iter().flatten()) }
     }
 
     /// A guess was wrong: further events of the class get a layout without it.
@@ -178,8 +191,10 @@ impl<'a> Classes<'a> {
         let mut again = Dropped::default();
         if old.count == 0 {
             let (context, payload) = self.nodes(stream, class, &denied, &mut again);
+            let leaves = self.leaves(stream, &context, &payload);
             let event = &mut self.streams[stream].events[plan];
             (event.context, event.payload, event.denied) = (context, payload, denied);
+            event.leaves = leaves;
             return;
         }
         let id = self.next_id[stream];

@@ -4,6 +4,7 @@
 use lateralis_model::{EnvValue, EventClass, Trace};
 
 use super::layout::Node;
+use super::leaves::Leaf;
 
 /// A field of a header or context that the writer adds.
 #[derive(Debug, Clone, Copy)]
@@ -55,6 +56,9 @@ pub(super) struct WrittenEvent {
     pub class: usize,
     pub context: Option<Node>,
     pub payload: Option<Node>,
+    /// Set where the values of common context, context and payload are all
+    /// leaves: then they are written without walking the nodes.
+    pub leaves: Option<Vec<Leaf>>,
     pub count: u64,
     /// Guesses of its source class that were wrong.
     pub denied: Vec<usize>,

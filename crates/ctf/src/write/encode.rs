@@ -88,7 +88,7 @@ impl Encoder {
     }
 
     #[inline]
-    fn number(&mut self, value: u64, bits: u32) {
+    pub(super) fn number(&mut self, value: u64, bits: u32) {
         match bits {
             64 => self.out.extend_from_slice(&value.to_le_bytes()),
             32 => self.out.extend_from_slice(&(value as u32).to_le_bytes()),
@@ -102,6 +102,23 @@ impl Encoder {
                     self.odd = (self.out.len(), bytes as u32 * 8 - bits);
                 }
             }
+        }
+    }
+
+    /// Notes a number that is wider than its class.
+    #[inline]
+    pub(super) fn check(&mut self, value: u64, bits: u32, signed: bool) {
+        if bits >= 64 {
+            return;
+        }
+        let fits = if signed {
+            let value = value as i64;
+            value << (64 - bits) >> (64 - bits) == value
+        } else {
+            value >> bits == 0
+        };
+        if !fits {
+            self.dropped.note("high bits of numbers wider than their class");
         }
     }
 
@@ -119,17 +136,7 @@ impl Encoder {
                 let slot = values.next();
                 let value = raw(slot);
                 let bits = class.bits;
-                if bits < 64 {
-                    let fits = if *signed {
-                        let value = value as i64;
-                        value << (64 - bits) >> (64 - bits) == value
-                    } else {
-                        value >> bits == 0
-                    };
-                    if !fits {
-                        self.dropped.note("high bits of numbers wider than their class");
-                    }
-                }
+                self.check(value, bits, *signed);
                 if let Some(managed) = managed {
                     self.managed.push((*managed, self.out.len(), bits as usize / 8));
                 }
@@ -137,7 +144,7 @@ impl Encoder {
                 Ok(())
             }
             Node::Real(bits) => {
-                let real = if let Slot::Real(real) = values.next() { real } else { 0.0 };
+                let real = real(values.next());
                 if *bits == 32 {
                     self.out.extend_from_slice(&(real as f32).to_le_bytes());
                 } else {
@@ -316,7 +323,12 @@ impl Encoder {
         Ok(())
     }
 
-    fn text(&mut self, bytes: &[u8], encoding: Encoding) {
+    pub(super) fn text(&mut self, bytes: &[u8], encoding: Encoding) {
+        if encoding == Encoding::Utf8 && !bytes.contains(&0) {
+            self.out.extend_from_slice(bytes);
+            self.out.push(0);
+            return;
+        }
         let unit = encoding.unit_bytes();
         let whole = bytes.len() / unit * unit;
         let bytes = &bytes[..whole];
@@ -333,6 +345,11 @@ impl Encoder {
     }
 }
 
+#[inline]
+pub(super) fn real(slot: Slot) -> f64 {
+    if let Slot::Real(real) = slot { real } else { 0.0 }
+}
+
 /// Width of a number that is written as it lies; `None` for everything else.
 fn width(node: &Node) -> Option<u32> {
     match node {
@@ -343,7 +360,7 @@ fn width(node: &Node) -> Option<u32> {
 }
 
 #[inline]
-fn raw(slot: Slot) -> u64 {
+pub(super) fn raw(slot: Slot) -> u64 {
     match slot {
         Slot::Unsigned(value) => value,
         Slot::Signed(value) => value as u64,
@@ -351,7 +368,7 @@ fn raw(slot: Slot) -> u64 {
     }
 }
 
-fn span(slot: Slot, bytes: &[u8]) -> &[u8] {
+pub(super) fn span(slot: Slot, bytes: &[u8]) -> &[u8] {
     let Slot::Span { len, start } = slot else { return &[] };
     let end = start.saturating_add(u64::from(len));
     bytes.get(start as usize..end as usize).unwrap_or(&[])

@@ -42,6 +42,7 @@ pub mod directory;
 mod encode;
 mod json;
 mod layout;
+mod leaves;
 pub(crate) mod names;
 mod recover;
 mod roles;
@@ -134,6 +135,9 @@ pub fn write(source: &dyn Source, sink: &mut dyn Sink, options: &Options) -> io:
     report.damage.extend(late);
     writer.finish(sink, options, report)
 }
+
+/// What is dropped where the first events of a stream knew no thread.
+const NO_WRITER: &str = "threads of events, in streams that begin without";
 
 /// Entries of the environment that say where the source was damaged; more are
 /// summed up.
@@ -240,6 +244,15 @@ impl<'a> Writer<'a> {
                 }
             }
             let mut values = Values { slots: event.slots, bytes: event.bytes };
+            if let Some(leaves) = &planned.leaves {
+                encoder.leaves(leaves, &values);
+                if event.writer.is_some() && self.classes.lacks_writers[class] {
+                    self.dropped.note(NO_WRITER);
+                }
+                planned.count += 1;
+                self.events += 1;
+                return;
+            }
             let mut done = Ok(());
             if let Some(node) = &written.common_context {
                 done = encoder.value(node, &mut values, 0);
@@ -250,7 +263,7 @@ impl<'a> Writer<'a> {
                 encoder.out.extend_from_slice(&pid.to_le_bytes());
                 encoder.out.extend_from_slice(&tid.to_le_bytes());
             } else if event.writer.is_some() && self.classes.lacks_writers[class] {
-                self.dropped.note("threads of events, in streams that begin without");
+                self.dropped.note(NO_WRITER);
             }
             for node in [&planned.context, &planned.payload].into_iter().flatten() {
                 done = done.and_then(|()| encoder.value(node, &mut values, 0));
