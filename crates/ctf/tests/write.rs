@@ -415,3 +415,17 @@ fn what_is_recovered_is_whole_and_says_what_is_missing() {
     let lost: Vec<_> = copy.losses().iter().map(|loss| (loss.cause, loss.count)).collect();
     assert_eq!(lost, [(LossCause::Packets, Some(1))], "the packet is missing, and counted");
 }
+
+/// An empty array aligns all the same, so the bits before it are content.
+#[test]
+fn nothing_behind_a_number_of_odd_width_is_still_there() {
+    let empty = FieldClass::structure([("none", FieldClass::array(FieldClass::u64(), Some(0)))]);
+    for last in [FieldClass::array(FieldClass::u64(), Some(0)), empty] {
+        let odd = FieldClass::unsigned(35, Base::Decimal);
+        let class = FieldClass::structure([("odd", odd), ("last", last.clone())]);
+        let source = one(class, |p| p.u64(5).array(0, |p| p));
+        for version in [Version::V1, Version::V2] {
+            same(&source, version);
+        }
+    }
+}

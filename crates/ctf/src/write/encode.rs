@@ -205,6 +205,7 @@ impl Encoder {
                 let slot = values.next();
                 let bytes = span(slot, values.bytes);
                 self.length(length, bytes.len() as u64, frame)?;
+                self.begin_at_byte();
                 self.out.extend_from_slice(bytes);
                 Ok(())
             }
@@ -264,6 +265,12 @@ impl Encoder {
         }
     }
 
+    /// Something that begins at a byte begins here, though it may be empty: the
+    /// bits before it are content.
+    fn begin_at_byte(&mut self) {
+        self.odd = (0, 0);
+    }
+
     fn array(
         &mut self,
         element: &Node,
@@ -272,6 +279,9 @@ impl Encoder {
         values: &mut Values<'_>,
         frame: usize,
     ) -> Result<(), Refused> {
+        if self.odd.0 == self.out.len() && element.begins_at_byte() {
+            self.begin_at_byte();
+        }
         match (values.next(), packed) {
             (Slot::Packed { count, start_bits }, Some(scalar)) => {
                 self.length(length, u64::from(count), frame)?;

@@ -112,6 +112,21 @@ impl Node {
             _ => None,
         }
     }
+
+    /// Whether it begins at a byte even if it has no content: the alignment of
+    /// arrays and structures is that of what is in them [CTF 1.8.3 §4.2.1],
+    /// options of variants align themselves.
+    pub fn begins_at_byte(&self) -> bool {
+        match self {
+            Self::Struct { members, .. } => {
+                let aligned = |w: &Written| w.node.added().is_some() || w.node.begins_at_byte();
+                members.iter().any(aligned)
+            }
+            Self::Array { element, .. } => element.begins_at_byte(),
+            Self::Variant { .. } | Self::Optional(_) | Self::Skip(_) => false,
+            _ => true,
+        }
+    }
 }
 
 /// Bytes of the tag of a variant of so many options.
