@@ -27,8 +27,13 @@ pub fn classes(source: &dyn Source) -> String {
     for stream in &trace.stream_classes {
         out += &format!("stream {} clock {:?}\n", stream.id, stream.clock);
         out += &format!("  common {}\n", class_of(stream.common_context.as_ref()));
+        // A class may have come out twice: with and without a guessed length.
+        let mut seen = std::collections::BTreeSet::new();
         for event in &stream.event_classes {
-            out += &event_class(event);
+            let text = event_class(event);
+            if seen.insert(text.clone()) {
+                out += &text;
+            }
         }
     }
     out
@@ -39,8 +44,7 @@ fn event_class(event: &EventClass) -> String {
         event.attributes.iter().map(|a| format!("{}={}", a.name, a.value)).collect();
     attributes.sort();
     format!(
-        "  event {} {:?} {attributes:?}\n    context {}\n    payload {}\n",
-        event.id,
+        "  event {:?} {attributes:?}\n    context {}\n    payload {}\n",
         event.name,
         class_of(event.context.as_ref()),
         class_of(event.payload.as_ref()),
