@@ -117,8 +117,13 @@ fn small_traces_print_as_their_originals() {
 }
 
 #[test]
-#[ignore = "takes a minute: all traces, a gigabyte of text"]
 fn all_traces_print_as_their_originals() {
+    if std::env::var_os("LATERALIS_SLOW_TESTS").is_none() {
+        println!(
+            "SKIPPED: takes a minute: all traces, a gigabyte of text; LATERALIS_SLOW_TESTS=1 runs it"
+        );
+        return;
+    }
     check_up_to(u64::MAX);
 }
 
@@ -191,8 +196,13 @@ fn copies_of_small_traces_open_in_babeltrace() {
 }
 
 #[test]
-#[ignore = "takes some minutes: babeltrace2 reads every trace"]
 fn copies_of_all_traces_open_in_babeltrace() {
+    if std::env::var_os("LATERALIS_SLOW_TESTS").is_none() {
+        println!(
+            "SKIPPED: takes some minutes: babeltrace2 reads every trace; LATERALIS_SLOW_TESTS=1 runs it"
+        );
+        return;
+    }
     babeltrace_up_to(u64::MAX);
 }
 

@@ -245,7 +245,10 @@ assert not result.had_unexpected_eof
 for r in result.records_by_provider[1].records:
     kind = type(r).__name__.removesuffix('Record')
     if kind == 'KernelObject': print(kind, r.id, r.name, r.args)
-    else: print(kind, r.timestamp_ns, r.name, r.category, r.thread.process_id, r.thread.thread_id, {k: v for k, v in r.args.items() if k not in ('dur', 'id')}, getattr(r, 'duration_ns', ''))
+    else:
+        args = {k: v for k, v in r.args.items() if k not in ('dur', 'id')}
+        who = (r.thread.process_id, r.thread.thread_id)
+        print(kind, r.timestamp_ns, r.name, r.category, *who, args, getattr(r, 'duration_ns', ''))
 "#;
     let mut child = Command::new(&python)
         .args(["-c", script])

@@ -158,7 +158,8 @@ for n in range(t.num_rows):
     d = json.loads(fields[n])
     assert times[n] == n * 10 and cpus[n] == n % 2 and pids[n] == (7 if n % 2 == 0 else None)
     assert names[n] == 'app:STEP, "first"' and d['arg'] == n and d['list'] == [n, 2**64-1]
-q = duckdb.sql(f"select count(*), max(time_ns), sum(cpu), count(pid), any_value(process) from '{sys.argv[1]}'")
+what = "count(*), max(time_ns), sum(cpu), count(pid), any_value(process)"
+q = duckdb.sql(f"select {what} from '{sys.argv[1]}'")
 print(q.fetchall(), f.metadata.metadata[b'loss'].decode())
 "#;
     let text = run(&python, script, &path);
