@@ -4,13 +4,14 @@
 use lateralis_interchange::{Error, chrome, fxt, jsonl, perfetto};
 use lateralis_model::{MemoryTrace, Source};
 
+type Reader = fn(&str, &[u8], u64) -> Result<MemoryTrace, Error>;
+
 /// Memory that the events of an input may take.
 const LIMIT: u64 = 1 << 20;
 
 /// Reads the bytes as each format, writes what was read as each, and reads that.
 pub fn check(bytes: &[u8]) {
-    let readers: [fn(&str, &[u8], u64) -> Result<MemoryTrace, Error>; 3] =
-        [chrome::read, perfetto::read, fxt::read];
+    let readers: [Reader; 3] = [chrome::read, perfetto::read, fxt::read];
     for read in readers {
         let Ok(trace) = read("input", bytes, LIMIT) else { continue };
         // An event takes 48 bytes of the limit at least.

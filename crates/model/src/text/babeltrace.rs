@@ -7,6 +7,8 @@
 //! clocks that do not tick in nanoseconds are converted in floating point, and
 //! no comma stands before the name in traces without clock.
 
+use std::cell::RefCell;
+
 use lateralis_units::{Nanos, Ticks};
 
 use super::number;
@@ -21,13 +23,25 @@ pub struct Babeltrace<'t> {
     trace: &'t Trace,
     /// What stands between time and name.
     origin: Vec<u8>,
+    /// The last packet context: many events of a packet follow each other.
+    packet: RefCell<PacketText>,
+}
+
+/// A packet context as text, and the values it was made of.
+#[derive(Default)]
+struct PacketText {
+    stream_class: u32,
+    slots: Vec<Slot>,
+    /// Address and length of the packet's bytes, which texts point into.
+    bytes: (usize, usize),
+    text: Vec<u8>,
 }
 
 impl<'t> Babeltrace<'t> {
     /// A writer for events of `trace`.
     #[must_use]
     pub fn new(trace: &'t Trace) -> Self {
-        Self { trace, origin: origin(trace) }
+        Self { trace, origin: origin(trace), packet: RefCell::default() }
     }
 
     /// Appends one event and a line feed.
@@ -54,11 +68,11 @@ impl<'t> Babeltrace<'t> {
         let name = event.class.name.as_str();
         out.extend_from_slice(if name.is_empty() { b"<unknown>" } else { name.as_bytes() });
         out.extend_from_slice(b", ");
-        // A packet context without a field to show is not shown at all.
-        let packet_context = event.packet_context();
-        let packet_context = packet_context
-            .filter(|fields| fields.into_iter().any(|(member, _)| !member.class.structural));
-        let mut first = true;
+        let mut packet = self.packet.borrow_mut();
+        packet.show(event);
+        out.extend_from_slice(&packet.text);
+        let mut first = packet.text.is_empty();
+        drop(packet);
         let mut begin = |out: &mut Vec<u8>, name: &str| {
             if !first {
                 out.extend_from_slice(b", ");
@@ -66,10 +80,6 @@ impl<'t> Babeltrace<'t> {
             first = false;
             out.extend_from_slice(name.as_bytes());
         };
-        if let Some(fields) = packet_context {
-            begin(out, "stream.packet.context = ");
-            structure(out, fields);
-        }
         // The scopes lie one behind the other, so that one walk does for all.
         let scopes = [
             ("stream.event.context = ", &event.stream_class.common_context),
@@ -85,6 +95,32 @@ impl<'t> Babeltrace<'t> {
             }
         }
         out.push(b'\n');
+    }
+}
+
+impl PacketText {
+    /// Makes the text that of the event's packet, unless it is already.
+    fn show(&mut self, event: &Event<'_>) {
+        let bytes = (event.bytes.as_ptr().addr(), event.bytes.len());
+        let same = self.stream_class == event.stream_class_index
+            && self.bytes == bytes
+            && self.slots == event.packet_slots;
+        if same {
+            return;
+        }
+        self.stream_class = event.stream_class_index;
+        self.bytes = bytes;
+        self.slots.clear();
+        self.slots.extend_from_slice(event.packet_slots);
+        self.text.clear();
+        let Some(fields) = event.packet_context() else {
+            return;
+        };
+        // One without a field to show is not shown at all.
+        if fields.into_iter().any(|(member, _)| !member.class.structural) {
+            self.text.extend_from_slice(b"stream.packet.context = ");
+            structure(&mut self.text, fields);
+        }
     }
 }
 
