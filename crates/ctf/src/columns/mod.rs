@@ -25,7 +25,8 @@
 //!     event { name = pair; fields := struct { u8 a; u8 b; }; };";
 //! let file = StreamFile { name: "stream".into(), bytes: Box::new(vec![1u8, 2, 3, 4]) };
 //! let reader = Reader::new(metadata, vec![file]);
-//! let mut batches = reader.batches(&Wanted::everything(&reader));
+//! let wanted = Wanted::everything(&reader);
+//! let mut batches = reader.batches(&wanted);
 //! let batch = batches.next_batch().unwrap();
 //! let pair = batch.classes().next().unwrap();
 //! let Column::Unsigned(b) = pair.column(1) else { panic!() };
