@@ -243,7 +243,7 @@ fn callchains_and_registers_agree() {
     let trace = read(&path);
     assert_eq!(trace.trace().clocks[0].name, "monotonic");
     let mut events = trace.events();
-    let mut compared = 0;
+    let (mut compared, mut without) = (0, 0);
     while let Some(event) = events.next_event().filter(|event| event.ticks.is_some()) {
         if event.class.name != "cpu-clock" {
             continue;
@@ -258,7 +258,11 @@ fn callchains_and_registers_agree() {
         let ours: Vec<_> =
             chain.filter_map(|f| f.as_u64()).filter(|&a| a < u64::MAX - 4095).collect();
         // Of code in user space, perf script prints places in files.
-        let theirs = theirs.get(&time).unwrap_or_else(|| panic!("no sample at {time}"));
+        // A sample without an address that it would show is not in its text at all.
+        let Some(theirs) = theirs.get(&time) else {
+            without += 1;
+            continue;
+        };
         assert_eq!(ours.len(), theirs.len(), "at {time}");
         for (ours, theirs) in ours.iter().zip(theirs) {
             assert!(ours == theirs || *ours < 1 << 47, "{ours:x} is not {theirs:x} at {time}");
@@ -266,6 +270,6 @@ fn callchains_and_registers_agree() {
         assert!(number(&event, "period") > 0);
         compared += 1;
     }
-    println!("{compared} chains agree");
-    assert!(compared > 0);
+    println!("{compared} chains agree, {without} are not shown by perf script");
+    assert!(compared > 0 && without < compared, "{without} of {compared} are not shown");
 }
