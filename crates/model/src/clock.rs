@@ -114,6 +114,18 @@ impl Clock {
         let sum = self.base_nanos + elapsed as i128;
         Nanos(sum.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64)
     }
+
+    /// The last reading at or before a time, 0 where there is none: the inverse
+    /// of [`Clock::nanos`], which rounds down.
+    #[must_use]
+    pub fn ticks(&self, time: Nanos) -> Ticks {
+        // Below 2^65 each; the product is below 2^129 only for both at their ends.
+        let elapsed = (i128::from(time.0) - self.base_nanos).max(-1) + 1;
+        let scaled = (elapsed as u128).saturating_mul(u128::from(self.frequency));
+        // The first tick of the next nanosecond, less one.
+        let next = scaled.div_ceil(NANOS);
+        Ticks(u64::try_from(next.saturating_sub(1)).unwrap_or(u64::MAX))
+    }
 }
 
 #[cfg(test)]
@@ -160,6 +172,21 @@ mod tests {
                 assert_eq!(clock.nanos(Ticks(ticks)), Nanos(exact), "{ticks} at {frequency} Hz");
             }
         }
+    }
+
+    #[test]
+    fn ticks_are_the_last_ones_of_their_time() {
+        for frequency in [3, 1_000, 1_000_000_000, 2_799_999_999, u64::MAX] {
+            let clock = Clock::new("c", frequency, -7, 5);
+            for nanos in [-1_999_999_000, -1, 0, 1, 999_999_999, 12_345_678_901] {
+                let ticks = clock.ticks(Nanos(nanos));
+                assert!(clock.nanos(ticks) <= Nanos(nanos), "{frequency} {nanos}");
+                if let Some(next) = ticks.0.checked_add(1) {
+                    assert!(clock.nanos(Ticks(next)) > Nanos(nanos), "{frequency} {nanos}");
+                }
+            }
+        }
+        assert_eq!(Clock::new("c", 1000, 10, 0).ticks(Nanos(0)), Ticks(0), "before its zero");
     }
 
     #[test]

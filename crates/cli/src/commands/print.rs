@@ -91,7 +91,7 @@ pub fn run(args: PrintArgs) -> Result<ExitStatus, CliError> {
     }
     let recording = open(&args)?;
     let mut left = args.limit.unwrap_or(u64::MAX);
-    let damage = print(&args, &recording, Interval::default(), &mut left)?;
+    let damage = print(&args, &recording, Interval::default(), &|_| true, &mut left)?;
     remarks(&recording, &damage);
     let fine = damage.is_empty() && recording.source.faults().is_empty();
     Ok(if fine { ExitStatus::Fine } else { ExitStatus::Problems })
@@ -105,12 +105,13 @@ fn open(args: &PrintArgs) -> Result<Recording, CliError> {
     Ok(recording)
 }
 
-/// Prints the chosen events of an interval, `left` of them at most. Returns all
-/// damage known by then.
+/// Prints the chosen events of an interval that are wanted, `left` of them at most.
+/// Returns all damage known by then.
 fn print(
     args: &PrintArgs,
     recording: &Recording,
     within: Interval,
+    is_wanted: &dyn Fn(&Event<'_>) -> bool,
     left: &mut u64,
 ) -> Result<Vec<Damage>, CliError> {
     let selection = Selection::new(&args.select, recording, args.format == Format::Babeltrace)?;
@@ -127,7 +128,7 @@ fn print(
         let Some(event) = events.next_event() else {
             break;
         };
-        if !selection.contains(&event) {
+        if !is_wanted(&event) || !selection.contains(&event) {
             continue;
         }
         *left -= 1;
