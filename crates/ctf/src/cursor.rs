@@ -225,7 +225,7 @@ impl<'r> Cursor<'r> {
         let header = self.plan.header.as_ref()?;
         let at = self.position.div_ceil(8) as usize;
         let mut clock = self.machine.clock;
-        let read = match header.simple {
+        let read = match header.plain {
             true => header.read::<true>(self.bytes, at, self.end_bytes, &mut clock)?,
             false => header.read::<false>(self.bytes, at, self.end_bytes, &mut clock)?,
         };

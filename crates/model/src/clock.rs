@@ -30,6 +30,9 @@ pub struct Clock {
     base_nanos: i128,
     /// 2⁶⁴ divided by the frequency, rounded down: divides by it without a division.
     inverse: u64,
+    /// At 1 GHz: readings below this only need an addition to `base_nanos`, whose
+    /// sum fits; else 0.
+    plain_below: u64,
 }
 
 impl Default for Clock {
@@ -48,6 +51,11 @@ impl Clock {
         let whole_ticks = i128::from(offset_ticks) * NANOS as i128;
         let base_nanos = i128::from(offset_seconds) * NANOS as i128
             + whole_ticks.div_euclid(i128::from(frequency));
+        let room = i128::from(i64::MAX) - base_nanos.max(0);
+        let plain_below = match i64::try_from(base_nanos) {
+            Ok(_) if frequency == 1_000_000_000 => room.max(0) as u64,
+            _ => 0,
+        };
         Self {
             name: name.to_owned(),
             uuid: None,
@@ -58,6 +66,7 @@ impl Clock {
             offset_seconds,
             offset_ticks,
             base_nanos,
+            plain_below,
             inverse: ((1u128 << 64) / u128::from(frequency)).min(u128::from(u64::MAX)) as u64,
         }
     }
@@ -102,6 +111,13 @@ impl Clock {
     #[inline]
     #[must_use]
     pub fn nanos(&self, ticks: Ticks) -> Nanos {
+        if ticks.0 < self.plain_below {
+            return Nanos(self.base_nanos as i64 + ticks.0 as i64);
+        }
+        self.nanos_by_division(ticks)
+    }
+
+    fn nanos_by_division(&self, ticks: Ticks) -> Nanos {
         let elapsed = if self.frequency == 1_000_000_000 {
             u128::from(ticks.0)
         } else if self.frequency <= u64::MAX / 1_000_000_000 {
@@ -113,6 +129,38 @@ impl Clock {
         };
         let sum = self.base_nanos + elapsed as i128;
         Nanos(sum.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64)
+    }
+
+    /// [`Clock::nanos`] of many readings, appended to `times`.
+    ///
+    /// Cost: an addition each at 1 GHz; else, as long as readings stay within a
+    /// second or come in order, two multiplications.
+    pub fn nanos_of(&self, readings: &[u64], times: &mut Vec<Nanos>) {
+        let last = readings.iter().copied().max().unwrap_or(0);
+        if last < self.plain_below {
+            let base = self.base_nanos as i64;
+            times.extend(readings.iter().map(|&ticks| Nanos(base + ticks as i64)));
+            return;
+        }
+        // The second of the reading before: where it begins in ticks and nanoseconds.
+        // Of one that is cut off by the ends of the type nothing is remembered.
+        let (mut second_ticks, mut second_nanos, mut known) = (0u64, 0i64, false);
+        let frequency = self.frequency;
+        times.extend(readings.iter().map(|&ticks| {
+            let mut rest = ticks.wrapping_sub(second_ticks);
+            if !known || rest >= frequency {
+                let (seconds, behind) = self.divide(ticks);
+                let begin = self.base_nanos + i128::from(seconds) * NANOS as i128;
+                // Up to two seconds may be added below.
+                let inside = i128::from(i64::MIN)..i128::from(i64::MAX) - 2 * NANOS as i128;
+                known = frequency <= u64::MAX / 1_000_000_000 && inside.contains(&begin);
+                if !known {
+                    return self.nanos_by_division(Ticks(ticks));
+                }
+                (second_ticks, second_nanos, rest) = (ticks - behind, begin as i64, behind);
+            }
+            Nanos(second_nanos + self.divide(rest * 1_000_000_000).0 as i64)
+        }));
     }
 
     /// The last reading at or before a time, 0 where there is none: the inverse
@@ -170,6 +218,18 @@ mod tests {
                 let exact = u128::from(ticks) * NANOS / u128::from(frequency);
                 let exact = i64::try_from(exact).unwrap_or(i64::MAX);
                 assert_eq!(clock.nanos(Ticks(ticks)), Nanos(exact), "{ticks} at {frequency} Hz");
+            }
+            let readings: Vec<u64> = near.iter().chain(&some).chain(&edges).copied().collect();
+            for offset in [0, 1 << 33, -(1 << 33), i64::MAX, i64::MIN, 9_223_372_036] {
+                let clock = Clock::new("c", frequency, offset, 0);
+                let mut times = Vec::new();
+                clock.nanos_of(&readings, &mut times);
+                let exact = |&ticks: &u64| {
+                    let elapsed = u128::from(ticks) * NANOS / u128::from(frequency);
+                    let sum = i128::from(offset) * NANOS as i128 + elapsed as i128;
+                    Nanos(sum.clamp(i64::MIN.into(), i64::MAX.into()) as i64)
+                };
+                assert!(times.iter().copied().eq(readings.iter().map(exact)), "{frequency} Hz");
             }
         }
     }

@@ -7,9 +7,9 @@ use lateralis_model::{Damage, StreamIndex};
 
 use super::gather::Marks;
 use super::wanted::{Want, Wanted};
-use super::{BATCH_EVENTS, Batch, IS_ROW, Part, Row};
+use super::{BATCH_EVENTS, Batch, IS_ROW, NO_PART, Part, Row};
 use crate::cursor::Cursor;
-use crate::plan::{Straight, StreamPlan};
+use crate::plan::{EventPlan, Header, Straight, StreamPlan};
 use crate::reader::Reader;
 
 /// Values that the columns of a batch may hold, about: 8 MiB. Events of classes
@@ -42,6 +42,8 @@ pub(super) struct Unit {
 struct Ways {
     stream_class: Option<u32>,
     classes: Vec<Way>,
+    /// The same by id, as far as ids are small. Where none is told, it is 0.
+    ids: Vec<Way>,
     /// Events of a batch at most.
     limit: usize,
     /// Whether anything but numbers of events is wanted.
@@ -49,59 +51,82 @@ struct Ways {
 }
 
 /// How to walk the events of a class.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 struct Way {
+    class: u32,
+    /// Alignment in bytes of a run, less one.
     mask: u32,
     bytes: u32,
-    kind: Kind,
+    /// Whether an event is a run and wanted, and nothing else.
+    is_run: bool,
     keep: bool,
     names_writer: bool,
-    /// Marks that an event leaves.
-    marks: u32,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// A run.
-    Fixed,
-    /// Steps.
-    Steps,
-    /// Only as rows.
-    Rows,
+impl Way {
+    /// No such class: what it is will be said by who reads it by bits.
+    const NONE: Self = Self {
+        class: u32::MAX,
+        mask: 0,
+        bytes: 0,
+        is_run: false,
+        keep: false,
+        names_writer: false,
+    };
+
+    /// Where a run behind `at` begins and ends.
+    #[inline(always)]
+    fn run(&self, at: usize) -> (usize, usize) {
+        let start = (at + self.mask as usize) & !(self.mask as usize);
+        (start, start + self.bytes as usize)
+    }
 }
 
 impl Ways {
     fn of(plan: &StreamPlan, stream_class: u32, wanted: &Wanted) -> Self {
         let wants = &wanted.classes[stream_class as usize];
-        let way = |(event, want): (&Option<crate::plan::EventPlan>, &Want)| {
-            let rows = Way {
-                mask: 0,
-                bytes: 0,
-                kind: Kind::Rows,
+        let keeps = wants.iter().any(|want| *want != Want::Count);
+        let way = |(class, (event, want)): (usize, (&Option<EventPlan>, &Want))| {
+            let any = Way {
+                class: class as u32,
                 keep: *want != Want::Count,
                 names_writer: event.as_ref().is_some_and(|event| event.names_writer),
-                marks: 0,
+                ..Way::NONE
             };
             match event.as_ref().and_then(|event| event.straight.as_ref()) {
-                None => rows,
                 Some(Straight { fixed: Some(fixed), .. }) => Way {
-                    kind: Kind::Fixed,
                     mask: fixed.mask,
                     bytes: fixed.bytes,
-                    marks: 1,
-                    ..rows
+                    is_run: !any.names_writer && any.keep == keeps,
+                    ..any
                 },
-                Some(straight) => Way { kind: Kind::Steps, marks: straight.marks, ..rows },
+                _ => any,
             }
         };
-        let classes: Vec<Way> = plan.events.iter().zip(wants).map(way).collect();
+        let classes: Vec<Way> = plan.events.iter().zip(wants).enumerate().map(way).collect();
+        let of_entry = |&index: &u32| classes.get(index as usize).copied().unwrap_or(Way::NONE);
+        let only = plan.only_id().and_then(|id| plan.class_index(id));
+        let has_id = plan.header.as_ref().is_some_and(Header::has_id);
         let straight = plan.events.iter().flatten().filter_map(|event| event.straight.as_ref());
         let widest = straight.map(|straight| straight.leaves.len()).max().unwrap_or(0);
         Self {
             stream_class: Some(stream_class),
-            keeps: classes.iter().any(|way| way.keep),
+            keeps,
+            ids: match (has_id, only) {
+                (false, Some(index)) => vec![classes[index as usize]],
+                _ => plan.small_ids().iter().map(of_entry).collect(),
+            },
             classes,
             limit: (BATCH_VALUES / widest.max(1)).clamp(1, BATCH_EVENTS),
+        }
+    }
+
+    /// The way of events with this id.
+    #[inline(always)]
+    fn by_id(&self, plan: &StreamPlan, id: u64) -> Option<&Way> {
+        match self.ids.get(id as usize) {
+            Some(way) => Some(way),
+            None => self.classes.get(plan.class_index(id)? as usize),
         }
     }
 }
@@ -163,7 +188,7 @@ impl<'r, 'w> Batches<'r, 'w> {
             }
             if !self.batch.is_empty() {
                 let class = self.batch.stream_class as usize;
-                self.batch.finish(cursor, &self.ways, &self.wanted.classes[class]);
+                self.batch.finish(cursor, &self.wanted.classes[class]);
                 return Some(&self.batch);
             }
         }
@@ -188,38 +213,29 @@ impl<'r> Batch<'r> {
         self.bytes = cursor.bytes;
         self.packet_slots.clear();
         self.packet_slots.extend_from_slice(&cursor.packet_slots);
-        for class in self.seen.drain(..) {
-            self.counts[class as usize] = 0;
-        }
-        self.counts.resize(classes, 0);
         self.order.clear();
-        self.ticks.clear();
-        self.marks.clear();
+        self.buckets.begin(&self.seen, classes);
+        self.seen.clear();
         self.rows.clear();
         self.row_slots.clear();
         self.writers.clear();
         self.writers.extend(cursor.writer.map(|writer| (0, writer)));
-        self.sorted.parts.clear();
+        self.parts.clear();
         self.gathered.clear();
     }
 
-    #[inline(always)]
     fn count(&mut self, class: u32) {
-        let count = &mut self.counts[class as usize];
-        if *count == 0 {
+        let bucket = &mut self.buckets.classes[class as usize];
+        if bucket.count() == 0 {
             self.seen.push(class);
         }
-        *count += 1;
+        bucket.others += 1;
     }
 
     /// Reads events up to the end of the packet or until the batch is full.
     fn walk<const KEEP: bool>(&mut self, cursor: &mut Cursor<'r>, ways: &Ways) {
         loop {
-            match &cursor.plan.header {
-                Some(header) if header.simple => self.walk_fused::<KEEP, true>(cursor, ways),
-                Some(_) => self.walk_fused::<KEEP, false>(cursor, ways),
-                None => {}
-            }
+            self.walk_fused::<KEEP>(cursor, ways);
             let full = self.order.len() >= ways.limit || self.row_slots.len() >= BATCH_VALUES / 4;
             if cursor.position >= cursor.end || full {
                 return;
@@ -234,71 +250,102 @@ impl<'r> Batch<'r> {
 
     /// Walks events whose headers and bodies are fused, up to the first that is
     /// not.
-    fn walk_fused<const KEEP: bool, const SIMPLE: bool>(
-        &mut self,
-        cursor: &mut Cursor<'r>,
-        ways: &Ways,
-    ) {
+    fn walk_fused<const KEEP: bool>(&mut self, cursor: &mut Cursor<'r>, ways: &Ways) {
         let plan = cursor.plan;
         let Some(header) = &plan.header else { return };
         let (bytes, end) = (cursor.bytes, cursor.end_bytes);
         let content = cursor.end.div_ceil(8) as usize;
-        let only = plan.only_id().unwrap_or(0);
         let begin = cursor.position.div_ceil(8) as usize;
         let (mut at, mut clock) = (begin, cursor.machine.clock);
-        while at < content && (!KEEP || self.order.len() < ways.limit) {
-            let mut now = clock;
-            let Some(read) = header.read::<SIMPLE>(bytes, at, end, &mut now) else { break };
-            let Some(class) = plan.class_index(read.id.unwrap_or(only)) else { break };
-            let way = ways.classes[class as usize];
-            let keep = KEEP && way.keep;
-            let after = match way.kind {
-                Kind::Fixed => {
-                    let start = (read.after + way.mask as usize) & !(way.mask as usize);
-                    let after = start + way.bytes as usize;
-                    if after > end || after <= at {
-                        break;
-                    }
-                    if keep {
-                        self.marks.push(start as u32);
-                    }
-                    after
-                }
-                Kind::Steps => {
-                    let event = plan.events[class as usize].as_ref();
-                    let straight = event.and_then(|event| event.straight.as_ref());
-                    let Some(straight) = straight else { break };
-                    let marks = self.marks.len();
-                    let registers = &mut cursor.machine.registers;
-                    let walked = straight.walk(bytes, read.after, end, registers, &mut self.marks);
-                    if !keep || walked.is_none() {
-                        self.marks.truncate(marks);
-                    }
-                    match walked {
-                        Some(after) if after > at => after,
-                        _ => {
-                            self.marks.truncate(marks);
-                            break;
-                        }
-                    }
-                }
-                Kind::Rows => break,
+        let mut left = ways.limit.saturating_sub(self.order.len());
+        while at < content && (!KEEP || left > 0) {
+            let usual = header.usual.as_ref().and_then(|usual| usual.read(bytes, at, clock));
+            let (id, now, behind) = match usual {
+                Some(read) => read,
+                None => match header.read_unusual(bytes, at, end, clock) {
+                    Some(read) => read,
+                    None => break,
+                },
             };
-            clock = now;
-            at = after;
-            self.count(class);
-            if way.names_writer {
-                self.named_writer(cursor, class, read.after);
-            }
-            if keep {
-                self.order.push(class);
-                self.ticks.push(clock);
+            let Some(way) = ways.by_id(plan, id) else { break };
+            if way.is_run {
+                let (start, after) = way.run(behind);
+                let Some(bucket) = self.buckets.classes.get_mut(way.class as usize) else { break };
+                if after > end {
+                    break;
+                }
+                (clock, at) = (now, after);
+                if KEEP {
+                    if bucket.push(clock, start as u32) {
+                        self.seen.push(way.class);
+                    }
+                    self.order.push(way.class);
+                    left -= 1;
+                } else {
+                    if bucket.others == 0 {
+                        self.seen.push(way.class);
+                    }
+                    bucket.others += 1;
+                }
+            } else {
+                let Some(after) = self.walk_steps::<KEEP>(cursor, way, at, behind, now) else {
+                    break;
+                };
+                left -= usize::from(way.keep);
+                (clock, at) = (now, after);
             }
         }
         if at > begin {
             cursor.position = at as u64 * 8;
             cursor.machine.clock = clock;
         }
+    }
+
+    /// Walks one event at `begin` that is no run, or means more. Returns where it
+    /// ends; `None` if it has no steps or they lead nowhere.
+    #[inline(never)]
+    fn walk_steps<const KEEP: bool>(
+        &mut self,
+        cursor: &mut Cursor<'r>,
+        way: &Way,
+        begin: usize,
+        at: usize,
+        ticks: u64,
+    ) -> Option<usize> {
+        let straight = cursor.plan.events.get(way.class as usize)?.as_ref()?.straight.as_ref()?;
+        let (bytes, end) = (cursor.bytes, cursor.end_bytes);
+        let registers = cursor.machine.registers.as_mut_slice();
+        let bucket = self.buckets.classes.get_mut(way.class as usize)?;
+        if KEEP && way.keep {
+            let mut start = 0;
+            let after = match straight.fixed {
+                Some(fixed) => {
+                    let (begin, after) = fixed.walk(at, end)?;
+                    start = begin;
+                    after
+                }
+                None => straight.walk(bytes, at, end, registers, &mut bucket.marks)?,
+            };
+            if after <= begin {
+                // No event: what its marks would be goes.
+                bucket.marks.truncate(bucket.len * straight.marks as usize);
+                return None;
+            }
+            if bucket.push(ticks, start as u32) {
+                self.seen.push(way.class);
+            }
+            if way.names_writer {
+                self.named_writer(cursor, way.class, at);
+            }
+            self.order.push(way.class);
+            return Some(after);
+        }
+        let after = straight.skip(bytes, at, end, registers).filter(|&after| after > begin)?;
+        self.count(way.class);
+        if way.names_writer {
+            self.named_writer(cursor, way.class, at);
+        }
+        Some(after)
     }
 
     /// Takes the writer from the event whose body begins at byte `at`.
@@ -343,24 +390,29 @@ impl<'r> Batch<'r> {
                 slots: event.slots.len() as u32,
             });
             self.order.push(event.class_index | IS_ROW);
-            self.ticks.push(0);
         }
     }
 
-    /// Sorts by class and reads the wanted columns.
-    fn finish(&mut self, cursor: &Cursor<'r>, ways: &Ways, wants: &[Want]) {
-        self.sort(cursor.plan, ways);
-        let sorted = &self.sorted;
-        self.gathered.times(&sorted.ticks, cursor.clock);
-        for part in &self.sorted.parts {
+    /// Reads the wanted columns, class by class.
+    fn finish(&mut self, cursor: &Cursor<'r>, wants: &[Want]) {
+        let kept = |class: &&u32| self.buckets.classes[**class as usize].len > 0;
+        self.parts.extend(self.seen.iter().filter(kept).map(|&class| Part { class, ..NO_PART }));
+        self.parts.sort_unstable_by_key(|part| part.class);
+        for part in &mut self.parts {
+            let bucket = &self.buckets.classes[part.class as usize];
             let event = cursor.plan.events[part.class as usize].as_ref();
             let Some(straight) = event.and_then(|event| event.straight.as_ref()) else {
                 continue;
             };
-            let stride = straight.marks as usize;
-            let first = part.first_mark as usize;
-            let marks = &sorted.marks[first..first + stride * part.count as usize];
-            let marks = Marks { marks, stride, bytes: self.bytes };
+            part.first_time = self.gathered.times.len() as u32;
+            part.first_column = self.gathered.columns() as u32;
+            part.columns = straight.leaves.len() as u32;
+            self.gathered.times(&bucket.ticks[..bucket.len], cursor.clock);
+            let marks = match straight.fixed {
+                Some(_) => &bucket.starts[..bucket.len],
+                None => bucket.marks.as_slice(),
+            };
+            let marks = Marks { marks, stride: straight.marks as usize, bytes: self.bytes };
             let want = &wants[part.class as usize];
             for (index, leaf) in straight.leaves.iter().enumerate() {
                 let wanted = match want {
@@ -373,74 +425,6 @@ impl<'r> Batch<'r> {
                     false => self.gathered.skip(),
                 }
             }
-        }
-    }
-
-    /// Brings ticks and marks into the order of classes; events of a class stay
-    /// in theirs.
-    fn sort(&mut self, plan: &StreamPlan, ways: &Ways) {
-        let sorted = &mut self.sorted;
-        for &class in &self.seen {
-            let way = &ways.classes[class as usize];
-            if way.keep && way.kind != Kind::Rows {
-                let part =
-                    Part { class, count: self.counts[class as usize] as u32, ..Part::default() };
-                sorted.parts.push(part);
-            }
-        }
-        sorted.parts.sort_unstable_by_key(|part| part.class);
-        for row in &self.rows {
-            let part = sorted.parts.iter_mut().find(|part| part.class == row.class);
-            if let Some(part) = part {
-                part.count -= 1;
-            }
-        }
-        sorted.parts.retain(|part| part.count > 0);
-        sorted.next.resize(ways.classes.len(), (0, 0));
-        let (mut first, mut first_mark, mut first_column) = (0, 0, 0);
-        for part in &mut sorted.parts {
-            let event = plan.events[part.class as usize].as_ref();
-            let Some(straight) = event.and_then(|event| event.straight.as_ref()) else {
-                continue;
-            };
-            *part = Part {
-                first,
-                first_mark,
-                first_column,
-                columns: straight.leaves.len() as u32,
-                ..*part
-            };
-            sorted.next[part.class as usize] = (first, first_mark);
-            first += part.count;
-            first_mark += part.count * straight.marks;
-            first_column += part.columns;
-        }
-        if let ([part], true) = (sorted.parts.as_slice(), self.rows.is_empty()) {
-            debug_assert_eq!(part.count as usize, self.ticks.len());
-            std::mem::swap(&mut sorted.ticks, &mut self.ticks);
-            std::mem::swap(&mut sorted.marks, &mut self.marks);
-            return;
-        }
-        sorted.ticks.resize(first as usize, 0);
-        sorted.marks.resize(first_mark as usize, 0);
-        let mut marks = self.marks.as_slice();
-        for (&class, &ticks) in self.order.iter().zip(&self.ticks) {
-            if class & IS_ROW != 0 {
-                continue;
-            }
-            let next = &mut sorted.next[class as usize];
-            sorted.ticks[next.0 as usize] = ticks;
-            next.0 += 1;
-            let stride = ways.classes[class as usize].marks as usize;
-            if stride == 1 {
-                sorted.marks[next.1 as usize] = marks[0];
-                marks = &marks[1..];
-            } else {
-                let (these, rest) = marks.split_at(stride);
-                sorted.marks[next.1 as usize..][..stride].copy_from_slice(these);
-                marks = rest;
-            }
-            next.1 += stride as u32;
         }
     }
 }

@@ -2,7 +2,7 @@
 //! Reads fields from marks, a column at a time.
 
 use lateralis_model::Clock;
-use lateralis_units::{Nanos, Ticks};
+use lateralis_units::Nanos;
 
 use super::{Column, Lists, Spans};
 use crate::plan::{Form, Load, What, text_length};
@@ -71,9 +71,14 @@ impl Gathered {
 
     pub fn times(&mut self, ticks: &[u64], clock: Option<&Clock>) {
         match clock {
-            Some(clock) => self.times.extend(ticks.iter().map(|&t| clock.nanos(Ticks(t)))),
+            Some(clock) => clock.nanos_of(ticks, &mut self.times),
             None => self.times.resize(self.times.len() + ticks.len(), Nanos(0)),
         }
+    }
+
+    /// Number of columns so far.
+    pub fn columns(&self) -> usize {
+        self.columns.len()
     }
 
     pub fn skip(&mut self) {
@@ -125,13 +130,19 @@ impl Gathered {
 
     /// Numbers. The usual layouts have a loop of their own, in which the width
     /// is a constant; so has everything else, with its shifts.
+    #[inline(never)]
     fn number(&mut self, load: Load, mark: usize, marks: Marks<'_>) -> Stored {
         let (bytes, at) = (marks.bytes, load.at as usize);
+        let tail = bytes.get(at..).unwrap_or(&[]);
         macro_rules! plain {
             ($kind:ty, $out:expr, $into:expr) => {
                 marks.each(mark, $out, |base| {
-                    let word = bytes.get(base + at..).and_then(|tail| tail.first_chunk());
-                    $into(<$kind>::from_le_bytes(*word.unwrap_or(&[0; size_of::<$kind>()])))
+                    let mut word = [0; size_of::<$kind>()];
+                    // The walk has seen that it is inside.
+                    if let Some(found) = tail.get(base..base + size_of::<$kind>()) {
+                        word.copy_from_slice(found);
+                    }
+                    $into(<$kind>::from_le_bytes(word))
                 })
             };
         }

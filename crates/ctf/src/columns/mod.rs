@@ -3,9 +3,10 @@
 //! fields as one array.
 //!
 //! ```text
-//! packet ─ walk ──► order, ticks, marks      one pass, as little as finds the next event
-//!        ─ sort ──► by class
-//!        ─ gather ► times, columns           field by field, only what is wanted
+//! packet ─ walk ──► ticks and marks of each class, order    one pass, as little as
+//!                                                           finds the next event
+//!        ─ gather ► times, columns                          field by field, only what
+//!                                                           is wanted
 //! ```
 //!
 //! The unit is a packet, or [`BATCH_EVENTS`] events of one that holds more. An
@@ -61,37 +62,106 @@ pub struct Batch<'r> {
     packet: &'r Packet,
     packet_slots: Vec<Slot>,
     bytes: &'r [u8],
-    counts: Vec<u64>,
+    /// Classes that happened, in the order of their first event.
     seen: Vec<u32>,
     order: Vec<u32>,
-    ticks: Vec<u64>,
-    marks: Vec<u32>,
+    buckets: Buckets,
     rows: Vec<Row>,
     row_slots: Vec<Slot>,
     writers: Vec<(u32, Writer)>,
-    sorted: Sorted,
+    parts: Vec<Part>,
     gathered: gather::Gathered,
 }
 
 /// What the walk found, by class.
 #[derive(Default)]
-struct Sorted {
-    parts: Vec<Part>,
+struct Buckets {
+    classes: Vec<Bucket>,
+    /// Ticks and marks that all have room for.
+    room: usize,
+}
+
+/// Ticks and marks lie in vectors that are as long as they have room; `len` says
+/// how many of them are set. So an event costs one comparison, not one a vector.
+#[derive(Default)]
+struct Bucket {
+    /// Events that have columns.
+    len: usize,
+    /// Events that have none: rows, or only counted.
+    others: u64,
+    /// Readings of the clock.
     ticks: Vec<u64>,
+    /// Where events that are a run begin.
+    starts: Vec<u32>,
+    /// Marks of other events.
     marks: Vec<u32>,
-    next: Vec<(u32, u32)>,
+    /// How much of the buckets' room is this one's.
+    room: usize,
+}
+
+/// Room that buckets keep: classes take turns, and each might once have filled a
+/// batch. 16 MiB.
+const KEPT_ROOM: usize = 1 << 20;
+
+impl Buckets {
+    /// Empties those that were used; then there are as many as classes.
+    fn begin(&mut self, used: &[u32], classes: usize) {
+        for &class in used {
+            let bucket = &mut self.classes[class as usize];
+            (bucket.len, bucket.others) = (0, 0);
+            bucket.marks.clear();
+            let room = bucket.ticks.len() + bucket.marks.capacity();
+            self.room += room - bucket.room;
+            bucket.room = room;
+        }
+        if self.room > KEPT_ROOM || self.classes.len() != classes {
+            self.room = 0;
+            self.classes.clear();
+            self.classes.resize_with(classes, Bucket::default);
+        }
+    }
+}
+
+impl Bucket {
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        let room = (self.ticks.len() * 2).max(64);
+        self.ticks.resize(room, 0);
+        self.starts.resize(room, 0);
+    }
+
+    /// Adds an event: its time, and where it begins if it is a run. Returns whether
+    /// it is the first.
+    #[inline(always)]
+    fn push(&mut self, ticks: u64, start: u32) -> bool {
+        let at = self.len;
+        if at >= self.ticks.len() || at >= self.starts.len() {
+            self.grow();
+        }
+        if let (Some(ticks_at), Some(start_at)) = (self.ticks.get_mut(at), self.starts.get_mut(at))
+        {
+            (*ticks_at, *start_at) = (ticks, start);
+            self.len = at + 1;
+        }
+        at == 0 && self.others == 0
+    }
+
+    fn count(&self) -> u64 {
+        self.len as u64 + self.others
+    }
 }
 
 /// The events of one class in a batch.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Part {
     class: u32,
-    first: u32,
-    count: u32,
-    first_mark: u32,
+    first_time: u32,
     first_column: u32,
     columns: u32,
 }
+
+const NO_PART: Part = Part { class: 0, first_time: 0, first_column: 0, columns: 0 };
 
 struct Row {
     class: u32,
@@ -121,15 +191,13 @@ impl<'r> Batch<'r> {
             packet: &NO_PACKET,
             packet_slots: Vec::new(),
             bytes: &[],
-            counts: Vec::new(),
             seen: Vec::new(),
             order: Vec::with_capacity(BATCH_EVENTS),
-            ticks: Vec::with_capacity(BATCH_EVENTS),
-            marks: Vec::with_capacity(BATCH_EVENTS),
+            buckets: Buckets::default(),
             rows: Vec::new(),
             row_slots: Vec::new(),
             writers: Vec::new(),
-            sorted: Sorted::default(),
+            parts: Vec::new(),
             gathered: gather::Gathered::default(),
         }
     }
@@ -169,7 +237,7 @@ impl<'r> Batch<'r> {
     /// How many events of each class happened, whatever was wanted of them:
     /// class index and number, classes in the order of their first event.
     pub fn counts(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
-        self.seen.iter().map(|&class| (class, self.counts[class as usize]))
+        self.seen.iter().map(|&class| (class, self.buckets.classes[class as usize].count()))
     }
 
     /// Number of events, whatever was wanted of them.
@@ -201,7 +269,7 @@ impl<'r> Batch<'r> {
 
     /// The classes that have columns here, by ascending index.
     pub fn classes(&self) -> impl ExactSizeIterator<Item = ClassColumns<'_>> {
-        self.sorted.parts.iter().map(|part| ClassColumns { batch: self, part })
+        self.parts.iter().map(|part| ClassColumns { batch: self, part })
     }
 
     /// Number of events that are rows.
@@ -248,29 +316,32 @@ impl<'b> ClassColumns<'b> {
         self.part.class
     }
 
+    fn bucket(&self) -> &'b Bucket {
+        &self.batch.buckets.classes[self.part.class as usize]
+    }
+
     /// Number of events.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.part.count as usize
+        self.bucket().len
     }
 
     /// Whether there is none; a class without events is not listed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.part.count == 0
+        self.bucket().len == 0
     }
 
     /// Readings of the stream's clock; worthless in a stream without one.
     #[must_use]
     pub fn ticks(&self) -> &'b [u64] {
-        let first = self.part.first as usize;
-        &self.batch.sorted.ticks[first..first + self.len()]
+        &self.bucket().ticks[..self.len()]
     }
 
     /// The same on the time line; 0 in a stream without clock.
     #[must_use]
     pub fn times(&self) -> &'b [Nanos] {
-        let first = self.part.first as usize;
+        let first = self.part.first_time as usize;
         &self.batch.gathered.times[first..first + self.len()]
     }
 

@@ -19,11 +19,100 @@ pub struct Header {
     mask: usize,
     /// Whether events may begin at any bit and this header aligns nothing.
     pub any_bit: bool,
-    /// Whether [`Header::read`] may be told that all numbers are simple ones.
-    pub simple: bool,
     selector: Option<(Load, usize)>,
     /// Layouts with the values of the selector that choose them.
     layouts: Vec<(u64, u64, Layout)>,
+    /// The same for the usual cases, in the same order; all or none.
+    forms: Vec<Fast>,
+    /// Selector of the forms: shift and mask of the first word.
+    form_selector: Piece,
+    /// Whether [`Header::read`] may leave out shifts and swaps.
+    pub plain: bool,
+    /// The first layout, if it is as most tracers have it.
+    pub usual: Option<Usual>,
+}
+
+/// A layout in one little-endian word of 8 bytes that begins with the id, which
+/// is the selector, if there is one.
+#[derive(Debug, Clone, Copy)]
+pub struct Usual {
+    /// Alignment in bytes, less one.
+    mask: usize,
+    /// 0 if no id is told.
+    id_mask: u64,
+    low: u64,
+    /// `high - low`.
+    range: u64,
+    clock_shift: u8,
+    clock_mask: u64,
+    bytes: usize,
+}
+
+impl Usual {
+    /// Reads the header at the first possible byte from `at` on: id (0 if none is
+    /// told), clock, and the byte behind it. `None` if this is another layout or
+    /// the word is not inside `bytes`.
+    #[inline(always)]
+    pub fn read(&self, bytes: &[u8], at: usize, clock: u64) -> Option<(u64, u64, usize)> {
+        let base = (at + self.mask) & !self.mask;
+        let word = u64::from_le_bytes(*bytes.get(base..)?.first_chunk()?);
+        let id = word & self.id_mask;
+        let value = word >> (self.clock_shift & 63);
+        let clock = told(clock, value, self.clock_mask);
+        (id.wrapping_sub(self.low) <= self.range).then_some((id, clock, base + self.bytes))
+    }
+}
+
+/// A layout whose numbers are read by a load, a shift and a mask each.
+#[derive(Debug, Clone, Copy)]
+struct Fast {
+    low: u64,
+    /// `high - low`.
+    range: u64,
+    bytes: usize,
+    id: Piece,
+    clock: Piece,
+}
+
+/// Bits of the word of 8 bytes that begins at a byte of the header.
+#[derive(Debug, Clone, Copy)]
+struct Piece {
+    at: u8,
+    shift: u8,
+    swap: bool,
+    mask: u64,
+}
+
+/// Bytes that forms look at: a word at any of the first [`PIECES`] bytes.
+const FORM_BYTES: usize = 24;
+const PIECES: usize = FORM_BYTES - 8;
+
+impl Piece {
+    /// A field that is not there reads as 0.
+    const NONE: Self = Self { at: 0, shift: 0, swap: false, mask: 0 };
+
+    fn of(load: Option<&Load>) -> Option<Self> {
+        let Some(load) = load else {
+            return Some(Self::NONE);
+        };
+        let (shift, mask, swap) = load.as_shift()?;
+        let at = u8::try_from(load.at).ok().filter(|&at| usize::from(at) < PIECES)?;
+        Some(Self { at, shift, swap, mask })
+    }
+
+    #[inline(always)]
+    fn read<const PLAIN: bool>(&self, head: &[u8; FORM_BYTES]) -> u64 {
+        // Of [`Piece::of`]; said again for the bounds below.
+        let at = usize::from(self.at) % PIECES;
+        let mut word = [0; 8];
+        word.copy_from_slice(&head[at..at + 8]);
+        let word = u64::from_le_bytes(word);
+        if PLAIN {
+            return word & self.mask;
+        }
+        let word = if self.swap { word.swap_bytes() } else { word };
+        (word >> (self.shift & 63)) & self.mask
+    }
 }
 
 /// Where things are in a header.
@@ -59,9 +148,12 @@ impl Header {
         let mut header = Self {
             mask: align as usize / 8 - 1,
             any_bit: !matches!(program.ops.first(), Some(Op::Align(8..))),
-            simple: false,
             selector: None,
             layouts: Vec::new(),
+            forms: Vec::new(),
+            form_selector: Piece::NONE,
+            plain: false,
+            usual: None,
         };
         if header.any_bit && !program.ops.is_empty() {
             return None;
@@ -94,27 +186,102 @@ impl Header {
             layout.id_selects =
                 layout.id.zip(selector).is_some_and(|(id, selector)| id.is_same(&selector));
         }
-        let of_layouts = header.layouts.iter().flat_map(|(_, _, layout)| [layout.id, layout.clock]);
-        header.simple = of_layouts.chain([selector]).flatten().all(|load| load.is_simple());
+        header.find_forms();
         Some(header)
+    }
+
+    /// Whether it tells an id.
+    pub fn has_id(&self) -> bool {
+        self.layouts.iter().any(|(_, _, layout)| layout.id.is_some())
+    }
+
+    /// Finds the forms, if every layout has one.
+    fn find_forms(&mut self) {
+        let form = |(low, high, layout): &(u64, u64, Layout)| {
+            Some(Fast {
+                low: *low,
+                range: high.checked_sub(*low)?,
+                bytes: layout.bytes,
+                id: Piece::of(layout.id.as_ref())?,
+                clock: Piece::of(layout.clock.as_ref())?,
+            })
+        };
+        let forms: Option<Vec<Fast>> = self.layouts.iter().map(form).collect();
+        let selector = Piece::of(self.selector.as_ref().map(|(load, _)| load));
+        if let (Some(forms), Some(selector)) = (forms, selector) {
+            let pieces = forms.iter().flat_map(|form| [form.id, form.clock]);
+            self.plain = pieces.chain([selector]).all(|piece| piece.shift == 0 && !piece.swap);
+            self.usual = self.find_usual(&forms, selector);
+            (self.forms, self.form_selector) = (forms, selector);
+        }
+    }
+
+    fn find_usual(&self, forms: &[Fast], selector: Piece) -> Option<Usual> {
+        let first = forms.first()?;
+        let begins = |piece: Piece| (piece.at, piece.shift, piece.swap) == (0, 0, false);
+        let selects = self.selector.is_none() || selector.mask == first.id.mask;
+        let clock_shift = u32::from(first.clock.at) * 8 + u32::from(first.clock.shift);
+        let in_word = clock_shift + first.clock.mask.count_ones() <= 64;
+        let found = begins(first.id) && begins(selector) && selects && in_word;
+        (found && !first.clock.swap && first.bytes > 0).then_some(Usual {
+            mask: self.mask,
+            id_mask: first.id.mask,
+            low: first.low,
+            range: first.range,
+            clock_shift: clock_shift as u8,
+            clock_mask: first.clock.mask,
+            bytes: first.bytes,
+        })
     }
 
     /// Reads the header at the first possible byte from `at` on, and moves the
     /// clock. `None` if it does not fit before `end` or no layout is chosen; the
-    /// clock is then as before. `SIMPLE` only where [`Header::simple`].
+    /// clock is then as before. `PLAIN` only where [`Header::plain`].
     #[inline(always)]
-    pub fn read<const SIMPLE: bool>(
+    pub fn read<const PLAIN: bool>(
         &self,
         bytes: &[u8],
         at: usize,
         end: usize,
         clock: &mut u64,
     ) -> Option<Read> {
-        let value = |load: &Load, base| match SIMPLE {
-            true => load.simple_value(bytes, base),
-            false => load.value(bytes, base),
-        };
         let base = (at + self.mask) & !self.mask;
+        let Some(head) = bytes.get(base..).and_then(|tail| tail.first_chunk()) else {
+            return self.read_any(bytes, base, end, clock);
+        };
+        let selected = self.form_selector.read::<PLAIN>(head);
+        let chosen = |form: &&Fast| selected.wrapping_sub(form.low) <= form.range;
+        let Some(form) = self.forms.iter().find(chosen) else {
+            return self.read_any(bytes, base, end, clock);
+        };
+        let after = base + form.bytes;
+        if after > end {
+            return None;
+        }
+        *clock = told(*clock, form.clock.read::<PLAIN>(head), form.clock.mask);
+        let id = (form.id.mask != 0).then(|| form.id.read::<PLAIN>(head));
+        Some(Read { id, after })
+    }
+
+    /// What [`Usual::read`] did not read, in the same words.
+    #[inline(never)]
+    pub fn read_unusual(
+        &self,
+        bytes: &[u8],
+        at: usize,
+        end: usize,
+        clock: u64,
+    ) -> Option<(u64, u64, usize)> {
+        let mut now = clock;
+        let read = match self.plain {
+            true => self.read::<true>(bytes, at, end, &mut now)?,
+            false => self.read::<false>(bytes, at, end, &mut now)?,
+        };
+        Some((read.id.unwrap_or(0), now, read.after))
+    }
+
+    /// The same of any layout.
+    fn read_any(&self, bytes: &[u8], base: usize, end: usize, clock: &mut u64) -> Option<Read> {
         let mut selected = 0;
         let layout = match &self.selector {
             None => &self.layouts.first()?.2,
@@ -122,7 +289,7 @@ impl Header {
                 if base + size > end {
                     return None;
                 }
-                selected = value(selector, base);
+                selected = selector.value(bytes, base);
                 let chosen =
                     |(low, high, _): &&(u64, u64, Layout)| *low <= selected && selected <= *high;
                 &self.layouts.iter().find(chosen)?.2
@@ -133,18 +300,22 @@ impl Header {
             return None;
         }
         if let Some(load) = &layout.clock {
-            // The difference modulo the bits that are told: a clock that runs
-            // over them once is put right [CTF 1.8.3 §8].
-            let told = value(load, base);
-            *clock = clock.wrapping_add(told.wrapping_sub(*clock) & layout.clock_mask);
+            *clock = told(*clock, load.value(bytes, base), layout.clock_mask);
         }
         let id = match &layout.id {
             Some(_) if layout.id_selects => Some(selected),
-            Some(load) => Some(value(load, base)),
+            Some(load) => Some(load.value(bytes, base)),
             None => None,
         };
         Some(Read { id, after })
     }
+}
+
+/// The clock after some of its low bits have been told. The difference modulo
+/// these bits: a clock that runs over them once is put right [CTF 1.8.3 §8].
+#[inline(always)]
+fn told(clock: u64, value: u64, mask: u64) -> u64 {
+    clock.wrapping_add(value.wrapping_sub(clock) & mask)
 }
 
 /// What has been found on the way.

@@ -90,18 +90,19 @@ impl Load {
         }
     }
 
-    /// Whether [`Load::simple_value`] reads it.
-    pub fn is_simple(&self) -> bool {
-        !self.slow && !self.swap && self.form == Form::Unsigned
-    }
-
-    /// [`Load::value`] of an unsigned little-endian number: without a choice.
-    #[inline(always)]
-    pub fn simple_value(&self, bytes: &[u8], base: usize) -> u64 {
-        match bytes.get(base + self.at as usize..).and_then(|tail| tail.first_chunk()) {
-            Some(word) => (u64::from_le_bytes(*word) << (self.left & 63)) >> (self.right & 63),
-            None => self.by_bits(bytes, base),
+    /// Shift and mask that take the number, an unsigned one, out of the word of 8
+    /// bytes at [`Load::at`], and whether its bytes are swapped before; `None` if
+    /// this does not do.
+    pub fn as_shift(&self) -> Option<(u8, u64, bool)> {
+        let bits = self.scalar.bits.clamp(1, 64);
+        if self.slow || self.form != Form::Unsigned {
+            return None;
         }
+        let shift = match self.swap {
+            false => self.at_bits % 8,
+            true => 64 - self.at_bits % 8 - bits,
+        };
+        Some((shift as u8, u64::MAX >> (64 - bits), self.swap))
     }
 
     /// Whether both read the same bits.
@@ -154,7 +155,7 @@ mod tests {
         let bytes: Vec<u8> = (0..40u32).map(|i| (i * 151 % 251) as u8).collect();
         let orders = [ByteOrder::Little, ByteOrder::Big];
         let kinds = [ScalarKind::Unsigned, ScalarKind::Signed, ScalarKind::Real, ScalarKind::Bool];
-        let mut checked = 0;
+        let (mut checked, mut in_words) = (0, 0);
         for (order, kind) in orders.iter().flat_map(|o| kinds.map(|k| (*o, k))) {
             for (bits, reversed) in (1..=64).flat_map(|bits| [(bits, false), (bits, true)]) {
                 let scalar = Scalar { bits, align_bits: 1, order, reversed, kind };
@@ -166,8 +167,13 @@ mod tests {
                         let expected = Slot::from_raw(raw, bits, kind);
                         let load = Load::of(&scalar, at);
                         let found = load.slot(&bytes, base);
-                        if load.is_simple() {
-                            assert_eq!(load.simple_value(&bytes, base), raw);
+                        let tail = bytes.get(base + load.at as usize..);
+                        let word = tail.and_then(|tail| tail.first_chunk());
+                        if let (Some(word), Some((shift, mask, swap))) = (word, load.as_shift()) {
+                            let word = u64::from_le_bytes(*word);
+                            let word = if swap { word.swap_bytes() } else { word };
+                            assert_eq!(word >> shift & mask, raw, "{scalar:?} at {at}");
+                            in_words += 1;
                         }
                         let same = match (expected, found) {
                             (Slot::Real(a), Slot::Real(b)) => a.to_bits() == b.to_bits(),
@@ -179,6 +185,6 @@ mod tests {
                 }
             }
         }
-        assert!(checked > 60_000, "{checked}");
+        assert!(checked > 60_000 && in_words > 5_000, "{checked} {in_words}");
     }
 }

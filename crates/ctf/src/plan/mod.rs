@@ -79,6 +79,12 @@ impl StreamPlan {
         Some(self.ids[found].1)
     }
 
+    /// Event class index by id for small ids, `u32::MAX` where there is none.
+    #[must_use]
+    pub fn small_ids(&self) -> &[u32] {
+        &self.table
+    }
+
     /// Makes the faster forms of header and events, once all programs are there.
     fn fuse(&mut self) {
         let below = TABLE_IDS.min(self.ids.len() as u64 * TABLE_ENTRIES_PER_ID);

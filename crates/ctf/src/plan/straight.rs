@@ -41,6 +41,17 @@ pub struct Fixed {
     pub bytes: u32,
 }
 
+impl Fixed {
+    /// Where a body behind byte `at` begins and ends; `None` if that is behind
+    /// `end`.
+    #[inline]
+    pub fn walk(&self, at: usize, end: usize) -> Option<(usize, usize)> {
+        let start = (at + self.mask as usize) & !(self.mask as usize);
+        let after = start + self.bytes as usize;
+        (after <= end).then_some((start, after))
+    }
+}
+
 /// One step of the way through an event. Positions are bytes of the packet.
 #[derive(Debug)]
 enum Step {
@@ -118,8 +129,7 @@ impl Straight {
     }
 
     /// Walks one event that begins at byte `at`, and appends its marks. Returns
-    /// where it ends; `None` if it does not fit before `end`, and the marks are
-    /// then worthless.
+    /// where it ends; `None` if it does not fit before `end`.
     #[inline]
     pub fn walk(
         &self,
@@ -129,11 +139,30 @@ impl Straight {
         registers: &mut [u64],
         marks: &mut Vec<u32>,
     ) -> Option<usize> {
-        self.steps(bytes, at, end, registers, |_, position, length| {
+        let before = marks.len();
+        let after = self.steps(bytes, at, end, registers, |_, position, length| {
             marks.push(position as u32);
-            marks.extend(length.map(|length| length as u32));
+            if let Some(length) = length {
+                marks.push(length as u32);
+            }
             Some(())
-        })
+        });
+        if after.is_none() {
+            marks.truncate(before);
+        }
+        after
+    }
+
+    /// [`Straight::walk`] without marks.
+    #[inline]
+    pub fn skip(
+        &self,
+        bytes: &[u8],
+        at: usize,
+        end: usize,
+        registers: &mut [u64],
+    ) -> Option<usize> {
+        self.steps(bytes, at, end, registers, |_, _, _| Some(()))
     }
 
     /// Reads one event that begins at byte `at` as a row. Returns where it
