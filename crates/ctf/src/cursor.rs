@@ -224,22 +224,23 @@ impl<'r> Cursor<'r> {
     fn decode_fused(&mut self) -> Option<bool> {
         let header = self.plan.header.as_ref()?;
         let at = self.position.div_ceil(8) as usize;
-        let mut clock = self.machine.clock;
-        let read = match header.plain {
-            true => header.read::<true>(self.bytes, at, self.end_bytes, &mut clock)?,
-            false => header.read::<false>(self.bytes, at, self.end_bytes, &mut clock)?,
+        let clock = self.machine.clock;
+        let usual = header.usual.as_ref().and_then(|usual| usual.read(self.bytes, at, clock));
+        let (id, mut clock, behind) = match usual {
+            Some(read) => read,
+            None => header.read_unusual(self.bytes, at, self.end_bytes, clock)?,
         };
-        let id = read.id.or_else(|| self.plan.only_id()).unwrap_or(0);
+        let id = if header.has_id { id } else { self.plan.only_id().unwrap_or(0) };
         let index = self.plan.class_index(id)?;
         let plan = self.plan.events[index as usize].as_ref()?;
         let machine = &mut self.machine;
         machine.slots.clear();
         let after = if let Some(straight) = &plan.straight {
             let (registers, slots) = (&mut machine.registers, &mut machine.slots);
-            straight.row(self.bytes, read.after, self.end_bytes, registers, slots)? as u64 * 8
+            straight.row(self.bytes, behind, self.end_bytes, registers, slots)? as u64 * 8
         } else {
             let before = std::mem::replace(&mut machine.clock, clock);
-            let after = machine.run(&plan.program, self.bytes, read.after as u64 * 8, self.end);
+            let after = machine.run(&plan.program, self.bytes, behind as u64 * 8, self.end);
             clock = machine.clock;
             machine.clock = before;
             after.ok()?

@@ -9,7 +9,7 @@ use super::gather::Marks;
 use super::wanted::{Want, Wanted};
 use super::{BATCH_EVENTS, Batch, IS_ROW, NO_PART, Part, Row};
 use crate::cursor::Cursor;
-use crate::plan::{EventPlan, Header, Straight, StreamPlan};
+use crate::plan::{EventPlan, Straight, StreamPlan};
 use crate::reader::Reader;
 
 /// Values that the columns of a batch may hold, about: 8 MiB. Events of classes
@@ -106,7 +106,7 @@ impl Ways {
         let classes: Vec<Way> = plan.events.iter().zip(wants).enumerate().map(way).collect();
         let of_entry = |&index: &u32| classes.get(index as usize).copied().unwrap_or(Way::NONE);
         let only = plan.only_id().and_then(|id| plan.class_index(id));
-        let has_id = plan.header.as_ref().is_some_and(Header::has_id);
+        let has_id = plan.header.as_ref().is_some_and(|header| header.has_id);
         let straight = plan.events.iter().flatten().filter_map(|event| event.straight.as_ref());
         let widest = straight.map(|straight| straight.leaves.len()).max().unwrap_or(0);
         Self {

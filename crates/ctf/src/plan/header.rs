@@ -27,7 +27,9 @@ pub struct Header {
     /// Selector of the forms: shift and mask of the first word.
     form_selector: Piece,
     /// Whether [`Header::read`] may leave out shifts and swaps.
-    pub plain: bool,
+    plain: bool,
+    /// Whether an id is told.
+    pub has_id: bool,
     /// The first layout, if it is as most tracers have it.
     pub usual: Option<Usual>,
 }
@@ -153,6 +155,7 @@ impl Header {
             forms: Vec::new(),
             form_selector: Piece::NONE,
             plain: false,
+            has_id: false,
             usual: None,
         };
         if header.any_bit && !program.ops.is_empty() {
@@ -186,13 +189,9 @@ impl Header {
             layout.id_selects =
                 layout.id.zip(selector).is_some_and(|(id, selector)| id.is_same(&selector));
         }
+        header.has_id = header.layouts.iter().any(|(_, _, layout)| layout.id.is_some());
         header.find_forms();
         Some(header)
-    }
-
-    /// Whether it tells an id.
-    pub fn has_id(&self) -> bool {
-        self.layouts.iter().any(|(_, _, layout)| layout.id.is_some())
     }
 
     /// Finds the forms, if every layout has one.
@@ -238,7 +237,7 @@ impl Header {
     /// clock. `None` if it does not fit before `end` or no layout is chosen; the
     /// clock is then as before. `PLAIN` only where [`Header::plain`].
     #[inline(always)]
-    pub fn read<const PLAIN: bool>(
+    fn read<const PLAIN: bool>(
         &self,
         bytes: &[u8],
         at: usize,

@@ -79,10 +79,8 @@ impl Load {
     #[inline]
     pub fn value(&self, bytes: &[u8], base: usize) -> u64 {
         let at = base + self.at as usize;
-        let word = bytes.get(at..).and_then(|tail| tail.first_chunk::<8>());
-        match word {
+        match word_at(bytes, at) {
             Some(word) if !self.slow => {
-                let word = u64::from_le_bytes(*word);
                 let word = if self.swap { word.swap_bytes() } else { word };
                 self.shifted(word)
             }
@@ -134,8 +132,22 @@ impl Load {
     }
 
     /// The number as a row holds it.
-    #[inline]
+    #[inline(always)]
     pub fn slot(&self, bytes: &[u8], base: usize) -> Slot {
+        let at = base + self.at as usize;
+        if let (false, Some(word)) = (self.slow | self.swap, word_at(bytes, at)) {
+            let high = word << (self.left & 63);
+            match self.form {
+                Form::Unsigned => return Slot::Unsigned(high >> (self.right & 63)),
+                Form::Signed => return Slot::Signed((high as i64) >> (self.right & 63)),
+                Form::Single | Form::Double => {}
+            }
+        }
+        self.slot_by_value(bytes, base)
+    }
+
+    #[inline(never)]
+    fn slot_by_value(&self, bytes: &[u8], base: usize) -> Slot {
         let value = self.value(bytes, base);
         match self.form {
             Form::Unsigned => Slot::Unsigned(value),
@@ -144,6 +156,12 @@ impl Load {
             Form::Double => Slot::Real(f64::from_bits(value)),
         }
     }
+}
+
+/// The little-endian word of 8 bytes that begins at byte `at`.
+#[inline(always)]
+fn word_at(bytes: &[u8], at: usize) -> Option<u64> {
+    bytes.get(at..)?.first_chunk().map(|word| u64::from_le_bytes(*word))
 }
 
 #[cfg(test)]

@@ -11,11 +11,11 @@ use std::cell::RefCell;
 
 use lateralis_units::{Nanos, Ticks};
 
+use super::layout::{Layout, digits_mask};
 use super::number;
-use crate::value::slots_of;
 use crate::{
-    Base, Clock, Encoding, EnvValue, Event, Field, FieldKind, Fields, IntegerClass, Label, Member,
-    Slot, Text, Trace, Value,
+    Base, Clock, Encoding, EnvValue, Event, EventClass, Field, FieldKind, Fields, IntegerClass,
+    Label, Slot, StreamClass, Text, Trace, Value,
 };
 
 /// Writes the events of one trace.
@@ -23,8 +23,26 @@ pub struct Babeltrace<'t> {
     trace: &'t Trace,
     /// What stands between time and name.
     origin: Vec<u8>,
-    /// The last packet context: many events of a packet follow each other.
-    packet: RefCell<PacketText>,
+    known: RefCell<Known<'t>>,
+}
+
+/// What need not be made again for every event.
+#[derive(Default)]
+struct Known<'t> {
+    /// By stream class and event class.
+    classes: Vec<Vec<Option<ClassText<'t>>>>,
+    /// The last packet context of each stream: many events of a packet follow each
+    /// other.
+    packets: Vec<PacketText>,
+    /// The last second, and the text of a time up to its point.
+    second: Option<(i64, Vec<u8>)>,
+}
+
+/// A class as text.
+struct ClassText<'t> {
+    /// From the time to the name.
+    head: Vec<u8>,
+    fields: Layout<'t>,
 }
 
 /// A packet context as text, and the values it was made of.
@@ -41,61 +59,87 @@ impl<'t> Babeltrace<'t> {
     /// A writer for events of `trace`.
     #[must_use]
     pub fn new(trace: &'t Trace) -> Self {
-        Self { trace, origin: origin(trace), packet: RefCell::default() }
+        Self { trace, origin: origin(trace), known: RefCell::default() }
     }
 
-    /// Appends one event and a line feed.
+    /// Appends one event of the trace and a line feed.
     ///
-    /// Cost: no allocation but the growth of `out`, and for text that is not
+    /// Cost: what the text of its values costs; the rest is copied. No allocation
+    /// but the growth of `out`, once for every class, and for text that is not
     /// UTF-8.
     pub fn line(&self, out: &mut Vec<u8>, event: &Event<'_>) {
-        let clock = event.stream_class.clock.and_then(|index| self.trace.clocks.get(index));
-        if let (Some(clock), Some(ticks)) = (clock, event.ticks) {
-            out.extend_from_slice(b"timestamp = ");
-            time(out, clock, ticks);
-            // Every part of the origin begins with the comma before it.
-            out.extend_from_slice(&self.origin);
-            out.extend_from_slice(b", name = ");
-        } else {
-            let mut parts = self.origin.as_slice();
-            while let Some(rest) = parts.strip_prefix(b", ") {
-                let end = rest.windows(2).position(|pair| pair == b", ").unwrap_or(rest.len());
-                out.extend_from_slice(&rest[..end]);
-                parts = &rest[end..];
-            }
-            out.extend_from_slice(b"name = ");
+        let known = &mut *self.known.borrow_mut();
+        let (stream, class) = (event.stream_class_index as usize, event.class_index as usize);
+        let packet_at = event.stream.0 as usize;
+        if known.packets.len() <= packet_at {
+            known.packets.resize_with(packet_at + 1, PacketText::default);
         }
-        let name = event.class.name.as_str();
-        out.extend_from_slice(if name.is_empty() { b"<unknown>" } else { name.as_bytes() });
-        out.extend_from_slice(b", ");
-        let mut packet = self.packet.borrow_mut();
+        let packet = &mut known.packets[packet_at];
         packet.show(event);
-        out.extend_from_slice(&packet.text);
-        let mut first = packet.text.is_empty();
-        drop(packet);
-        let mut begin = |out: &mut Vec<u8>, name: &str| {
-            if !first {
-                out.extend_from_slice(b", ");
+        let has_time = match event.stream_class.clock.and_then(|index| self.trace.clocks.get(index))
+        {
+            Some(clock) if event.ticks.is_some() => {
+                time(out, &mut known.second, clock, event.ticks.unwrap_or_default());
+                true
             }
-            first = false;
-            out.extend_from_slice(name.as_bytes());
+            _ => false,
         };
-        // The scopes lie one behind the other, so that one walk does for all.
-        let scopes = [
-            ("stream.event.context = ", &event.stream_class.common_context),
-            ("event.context = ", &event.class.context),
-            ("event.fields = ", &event.class.payload),
-        ];
-        let mut slots = event.slots;
-        for (name, class) in scopes {
-            if let Some(class) = class {
-                begin(out, name);
-                let used = members(out, class.members(), slots, event.bytes);
-                slots = slots.get(used..).unwrap_or(&[]);
-            }
+        let of_trace = self.trace.stream_classes.get(stream).and_then(|stream| {
+            let class = stream.event_classes.get(class)?;
+            std::ptr::eq(class, event.class).then_some((stream, class))
+        });
+        let Some((stream_class, event_class)) = of_trace else {
+            // Not of this trace: made for this once.
+            let text = self.class_text(event.stream_class, event.class);
+            return text.line(out, packet, event, has_time);
+        };
+        if known.classes.len() <= stream {
+            known.classes.resize_with(stream + 1, Vec::new);
         }
-        out.push(b'\n');
+        let classes = &mut known.classes[stream];
+        if classes.len() <= class {
+            classes.resize_with(class + 1, || None);
+        }
+        let text = classes[class].get_or_insert_with(|| self.class_text(stream_class, event_class));
+        text.line(out, packet, event, has_time);
     }
+
+    fn class_text<'c>(&self, stream: &'c StreamClass, event: &'c EventClass) -> ClassText<'c> {
+        let name = if event.name.is_empty() { "<unknown>" } else { event.name.as_str() };
+        let mut head = self.origin.clone();
+        head.extend_from_slice(b", name = ");
+        head.extend_from_slice(name.as_bytes());
+        head.extend_from_slice(b", ");
+        ClassText { head, fields: Layout::of(stream, event) }
+    }
+}
+
+impl ClassText<'_> {
+    /// The line behind the time.
+    fn line(&self, out: &mut Vec<u8>, packet: &PacketText, event: &Event<'_>, has_time: bool) {
+        if has_time {
+            out.extend_from_slice(&self.head);
+        } else {
+            without_commas(out, &self.head);
+        }
+        out.extend_from_slice(&packet.text);
+        self.fields.print(out, event.slots, event.bytes, packet.text.is_empty());
+    }
+}
+
+/// The head of a line that begins with it: that program then writes no commas
+/// before its parts.
+fn without_commas(out: &mut Vec<u8>, head: &[u8]) {
+    let mut parts = head;
+    while let Some(rest) = parts.strip_prefix(b", ") {
+        let end = rest.windows(2).position(|pair| pair == b", ").unwrap_or(rest.len());
+        out.extend_from_slice(&rest[..end]);
+        parts = &rest[end..];
+        if rest[..end].starts_with(b"name = ") {
+            break;
+        }
+    }
+    out.extend_from_slice(parts);
 }
 
 impl PacketText {
@@ -137,18 +181,27 @@ fn origin(trace: &Trace) -> Vec<u8> {
     out
 }
 
-fn time(out: &mut Vec<u8>, clock: &Clock, ticks: Ticks) {
+fn time(out: &mut Vec<u8>, last: &mut Option<(i64, Vec<u8>)>, clock: &Clock, ticks: Ticks) {
     let Some(nanos) = nanos(clock, ticks) else {
-        out.extend_from_slice(b"Error");
-        return;
+        return out.extend_from_slice(b"timestamp = Error");
     };
-    if nanos.0 < 0 {
-        out.push(b'-');
-    }
     let magnitude = nanos.0.unsigned_abs();
-    number::decimal(out, magnitude / 1_000_000_000);
-    out.push(b'.');
-    number::padded(out, magnitude % 1_000_000_000, 9);
+    let second = (magnitude / 1_000_000_000) as i64 * nanos.0.signum();
+    match last {
+        // Of second 0 there are two, one of them negative.
+        Some((known, text)) if *known == second && second != 0 => out.extend_from_slice(text),
+        _ => {
+            let mut text = b"timestamp = ".to_vec();
+            if nanos.0 < 0 {
+                text.push(b'-');
+            }
+            number::decimal(&mut text, magnitude / 1_000_000_000);
+            text.push(b'.');
+            out.extend_from_slice(&text);
+            *last = Some((second, text));
+        }
+    }
+    number::nine(out, magnitude % 1_000_000_000);
 }
 
 /// Nanoseconds as that program computes them: exact at 1 GHz, else in floating
@@ -167,33 +220,6 @@ fn nanos(clock: &Clock, ticks: Ticks) -> Option<Nanos> {
     i64::try_from(base + i128::from(scaled(ticks.0))).ok().map(Nanos)
 }
 
-/// Writes a structure whose values begin `slots`. Returns how many slots it has.
-fn members(out: &mut Vec<u8>, members: &[Member], slots: &[Slot], bytes: &[u8]) -> usize {
-    out.push(b'{');
-    let mut separator: &[u8] = b" ";
-    let mut used = 0;
-    for member in members {
-        let rest = slots.get(used..).unwrap_or(&[]);
-        if member.class.structural {
-            used += slots_of(&member.class, rest);
-            continue;
-        }
-        out.extend_from_slice(separator);
-        separator = b", ";
-        out.extend_from_slice(member.name.as_bytes());
-        out.extend_from_slice(b" = ");
-        used += match &member.class.kind {
-            FieldKind::Struct(inner) => self::members(out, inner, rest, bytes),
-            _ => {
-                value(out, Field::new(&member.class, rest, bytes));
-                slots_of(&member.class, rest)
-            }
-        };
-    }
-    out.extend_from_slice(b" }");
-    used
-}
-
 fn structure(out: &mut Vec<u8>, fields: Fields<'_>) {
     out.push(b'{');
     let mut separator: &[u8] = b" ";
@@ -210,7 +236,7 @@ fn structure(out: &mut Vec<u8>, fields: Fields<'_>) {
     out.extend_from_slice(b" }");
 }
 
-fn value(out: &mut Vec<u8>, field: Field<'_>) {
+pub(super) fn value(out: &mut Vec<u8>, field: Field<'_>) {
     match (field.value(), &field.class().kind) {
         (Value::Bool(yes), _) => out.extend_from_slice(if yes { b"true" } else { b"false" }),
         (Value::Unsigned(value), FieldKind::Unsigned(class)) => integer(out, value, false, class),
@@ -282,16 +308,12 @@ fn names<'a>(out: &mut Vec<u8>, names: impl Iterator<Item = &'a str>, count: usi
 }
 
 fn plain_integer(out: &mut Vec<u8>, value: u64, signed: bool, class: &IntegerClass) {
-    // Digits of a negative number are those of its width, rounded up to whole
-    // digits.
-    let masked = |bits: u32| {
-        if bits < 64 { value & ((1 << bits) - 1) } else { value }
-    };
+    let masked = |digit: u32| value & digits_mask(class.bits, digit);
     match class.base {
         Base::Decimal if signed => number::decimal_signed(out, value as i64),
         Base::Decimal => number::decimal(out, value),
-        Base::Hexadecimal => number::hexadecimal(out, masked(class.bits.next_multiple_of(4))),
-        Base::Octal if signed => number::octal(out, masked(class.bits.next_multiple_of(3))),
+        Base::Hexadecimal => number::hexadecimal(out, masked(4)),
+        Base::Octal if signed => number::octal(out, masked(3)),
         Base::Octal => number::octal(out, value),
         Base::Binary => number::binary(out, value, class.bits),
     }
@@ -337,11 +359,33 @@ static PLAIN: [bool; 256] = {
     plain
 };
 
-fn quoted(out: &mut Vec<u8>, text: &[u8]) {
+/// Where the first byte lies that is escaped. Eight at a time, by the test of a
+/// word for a zero byte (Warren, Hacker's Delight, §6-1).
+fn first_special(text: &[u8]) -> Option<usize> {
+    const ONES: u64 = u64::MAX / 255;
+    const HIGH: u64 = ONES << 7;
+    let has_zero = |word: u64| word.wrapping_sub(ONES) & !word & HIGH;
+    let (words, rest) = text.as_chunks::<8>();
+    for (index, bytes) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*bytes);
+        let mut special = word.wrapping_sub(ONES * 0x20) & !word & HIGH;
+        for byte in [b'\\', b'\'', b'"', b'?', 0x7f] {
+            special |= has_zero(word ^ (ONES * u64::from(byte)));
+        }
+        if special != 0 {
+            let place = bytes.iter().position(|&byte| !PLAIN[usize::from(byte)]);
+            return place.map(|place| index * 8 + place);
+        }
+    }
+    let place = rest.iter().position(|&byte| !PLAIN[usize::from(byte)])?;
+    Some(words.len() * 8 + place)
+}
+
+pub(super) fn quoted(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
     // Most characters stand for themselves: those are copied in one piece.
     let mut rest = text;
-    while let Some(place) = rest.iter().position(|&byte| !PLAIN[usize::from(byte)]) {
+    while let Some(place) = first_special(rest) {
         out.extend_from_slice(&rest[..place]);
         let byte = rest[place];
         rest = &rest[place + 1..];
@@ -371,4 +415,28 @@ fn quoted(out: &mut Vec<u8>, text: &[u8]) {
     }
     out.extend_from_slice(rest);
     out.push(b'"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_at_every_place_is_found_if_it_is_special() {
+        for byte in 0..=255u8 {
+            for place in 0..20 {
+                let mut text = [b'a'; 20];
+                text[place] = byte;
+                let expected = (!PLAIN[usize::from(byte)]).then_some(place);
+                assert_eq!(first_special(&text), expected, "{byte:#x} at {place}");
+            }
+        }
+        let of = |text: &[u8]| {
+            let mut out = Vec::new();
+            quoted(&mut out, text);
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(of(b"plain and long enough"), "\"plain and long enough\"");
+        assert_eq!(of(b"12345678\n9\"\x01?\0x"), r#""12345678\n9\"\x01\?""#);
+    }
 }

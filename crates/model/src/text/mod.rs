@@ -5,6 +5,7 @@
 //! and text are written without allocating.
 
 mod babeltrace;
+mod layout;
 mod number;
 
 pub use babeltrace::Babeltrace;

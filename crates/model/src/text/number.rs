@@ -53,6 +53,19 @@ pub fn padded(out: &mut Vec<u8>, mut value: u64, width: usize) {
     out.extend_from_slice(&digits[first.min(digits.len() - width.min(20))..]);
 }
 
+/// Nine decimal digits of `value`, which is below 10⁹.
+#[inline]
+pub fn nine(out: &mut Vec<u8>, mut value: u64) {
+    let mut digits = [b'0'; 9];
+    for place in [7, 5, 3, 1] {
+        let pair = (value % 100) as usize * 2;
+        value /= 100;
+        digits[place..place + 2].copy_from_slice(&PAIRS[pair..pair + 2]);
+    }
+    digits[0] = b'0' + (value % 10) as u8;
+    out.extend_from_slice(&digits);
+}
+
 /// `0x` and capital hexadecimal digits.
 pub fn hexadecimal(out: &mut Vec<u8>, value: u64) {
     out.extend_from_slice(b"0x");
@@ -73,12 +86,20 @@ pub fn binary(out: &mut Vec<u8>, value: u64, width: u32) {
     }
 }
 
-fn digits(out: &mut Vec<u8>, value: u64, bits: u32) {
-    let count = (64 - value.leading_zeros()).div_ceil(bits).max(1);
-    for index in (0..count).rev() {
-        let digit = (value >> (index * bits)) as usize & ((1 << bits) - 1);
-        out.push(b"0123456789ABCDEF"[digit]);
+#[inline]
+fn digits(out: &mut Vec<u8>, mut value: u64, bits: u32) {
+    // 64 bits have at most 22 octal digits.
+    let mut digits = [b'0'; 22];
+    let mut first = digits.len() - 1;
+    for place in (0..digits.len()).rev() {
+        digits[place] = b"0123456789ABCDEF"[value as usize & ((1 << bits) - 1)];
+        first = place;
+        value >>= bits;
+        if value == 0 {
+            break;
+        }
     }
+    out.extend_from_slice(&digits[first..]);
 }
 
 /// As C's `%g` prints it: six significant digits, no trailing zeros, an exponent
@@ -92,6 +113,66 @@ pub fn real(out: &mut Vec<u8>, value: f64) {
         out.extend_from_slice(if value < 0.0 { b"-inf" } else { b"inf" });
         return;
     }
+    if !ordinary(out, value) {
+        by_format(out, value);
+    }
+}
+
+/// [`real`] of zero and of magnitudes from 10⁻⁴ to below 10⁶, in whole numbers:
+/// value · 10⁵⁻ᵉ, where 10ᵉ is its first digit's worth, is a mantissa below 2⁵³
+/// times at most 10⁹ < 2³⁰, shifted right by 33 to 67 bits. Rounded to the nearest,
+/// half to even, that is its six digits. Returns whether it is one of these.
+fn ordinary(out: &mut Vec<u8>, value: f64) -> bool {
+    const WORTH: [f64; 10] = [1e-4, 1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3, 1e4, 1e5];
+    if value == 0.0 {
+        out.extend_from_slice(if value.is_sign_negative() { b"-0" } else { b"0" });
+        return true;
+    }
+    let magnitude = value.abs();
+    if !(1e-4..1e6).contains(&magnitude) {
+        return false;
+    }
+    // Doubles of negative powers of ten are the first ones above them.
+    let first = WORTH.iter().rposition(|&worth| magnitude >= worth).unwrap_or(0);
+    let bits = magnitude.to_bits();
+    let mantissa = bits & ((1 << 52) - 1) | 1 << 52;
+    let shift = 1075 - (bits >> 52) as u32;
+    let scaled = u128::from(mantissa) * 10u128.pow(9 - first as u32);
+    let (whole, rest) = ((scaled >> shift) as u64, scaled & ((1 << shift) - 1));
+    let half = 1u128 << (shift - 1);
+    let mut digits = whole + u64::from(rest > half || rest == half && whole & 1 != 0);
+    let mut exponent = first as i32 - 4;
+    if digits == 1_000_000 {
+        (digits, exponent) = (100_000, exponent + 1);
+        if exponent == 6 {
+            return false;
+        }
+    }
+    let mut text = [b'0'; 6];
+    for place in text.iter_mut().rev() {
+        *place = b'0' + (digits % 10) as u8;
+        digits /= 10;
+    }
+    let whole_digits = (exponent + 1).max(0) as usize;
+    let used = text.iter().rposition(|&digit| digit != b'0').map_or(0, |last| last + 1);
+    if value < 0.0 {
+        out.push(b'-');
+    }
+    if whole_digits == 0 {
+        out.extend_from_slice(&b"0.000"[..(1 - exponent) as usize]);
+        out.extend_from_slice(&text[..used]);
+    } else {
+        out.extend_from_slice(&text[..whole_digits]);
+        if used > whole_digits {
+            out.push(b'.');
+            out.extend_from_slice(&text[whole_digits..used]);
+        }
+    }
+    true
+}
+
+/// [`real`] of any finite value.
+fn by_format(out: &mut Vec<u8>, value: f64) {
     let start = out.len();
     // Writing to a vector cannot fail.
     let _ = write!(out, "{value:.5e}");
@@ -143,9 +224,43 @@ mod tests {
         }
         assert_eq!(text(|out| decimal_signed(out, i64::MIN)), i64::MIN.to_string());
         assert_eq!(text(|out| binary(out, 5, 4)), "0b0101");
+        for value in [0, 7, 1_234_567, 999_999_999, 100_000_000] {
+            assert_eq!(text(|out| nine(out, value)), format!("{value:09}"));
+        }
         assert_eq!(text(|out| padded(out, 7, 9)), "000000007");
         assert_eq!(text(|out| padded(out, 1234, 2)), "1234");
         assert_eq!(text(|out| padded(out, 0, 0)), "");
+    }
+
+    #[test]
+    fn ordinary_reals_are_as_any() {
+        let mut seed = 3u64;
+        let mut ordinary_ones = 0;
+        let mut check = |value: f64| {
+            let (mut fast, mut any) = (Vec::new(), Vec::new());
+            if ordinary(&mut fast, value) {
+                by_format(&mut any, value);
+                assert_eq!(String::from_utf8(fast), String::from_utf8(any), "{value:e}");
+                ordinary_ones += 1;
+            }
+        };
+        for _ in 0..50_000 {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            // Exponents around the range, and short decimals with ties.
+            check(f64::from_bits(seed & !(0x7ff << 52) | (1023 - 20 + seed % 45) << 52));
+            check((seed % 2_000_001) as f64 / 16.0 - 50_000.0);
+        }
+        for power in -7..8 {
+            for worth in [1.0, 5.0, 0.999_999_5, 0.999_999_4, 9.999_995, 1.000_005, 1.000_015] {
+                let value = worth * 10f64.powi(power);
+                for value in [value, f64::from_bits(value.to_bits() - 1), -value.next_up()] {
+                    check(value);
+                }
+            }
+        }
+        assert!(ordinary_ones > 50_000, "{ordinary_ones}");
     }
 
     #[test]
