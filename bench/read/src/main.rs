@@ -56,6 +56,34 @@ fn walk(input: &mut Input) -> u64 {
     events
 }
 
+/// The walk over all records, once for each thread, on so many threads at a time: the
+/// work is the same for any number.
+fn walk_on(input: &mut Input, threads: usize) -> u64 {
+    let (cores, records) = (input.cores.get(), input.records.as_slice());
+    let walk = || {
+        let mut at = 0;
+        while let Some(length) = records.get(at..).and_then(|tail| tail.first_chunk::<4>()) {
+            at += u32::from_le_bytes(*length) as usize;
+        }
+        black_box(at);
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| (0..cores / threads).for_each(|_| walk()));
+        }
+    });
+    input.events
+}
+
+fn walk_one(input: &mut Input) -> u64 {
+    walk_on(input, 1)
+}
+
+fn walk_all(input: &mut Input) -> u64 {
+    let threads = input.cores.get();
+    walk_on(input, threads)
+}
+
 fn memcpy(input: &mut Input) -> u64 {
     for file in input.reader.files() {
         let bytes = (*file.bytes).as_ref();
@@ -151,7 +179,7 @@ fn text(input: &mut Input) -> u64 {
 
 type Row = (&'static str, fn(&mut Input) -> u64);
 
-const ROWS: [Row; 10] = [
+const ROWS: [Row; 12] = [
     ("memcpy", memcpy),
     ("walk", walk),
     ("open", open_it),
@@ -160,6 +188,8 @@ const ROWS: [Row; 10] = [
     ("rows", rows),
     ("merge", merge),
     ("text", text),
+    ("walk-one", walk_one),
+    ("walk-all", walk_all),
     ("decode-one", decode_one),
     ("decode-all", decode_all),
 ];

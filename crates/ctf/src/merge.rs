@@ -7,10 +7,32 @@ use lateralis_units::Nanos;
 use crate::cursor::Cursor;
 use crate::reader::Reader;
 
-/// Time of the next event of a stream; a stream that has ended is behind all.
-type Key = (Nanos, u32);
+/// Time of the next event of a stream, then the stream; a stream that has ended is
+/// behind all. One number, so that the lesser of two is found without a branch:
+/// which stream is next is not to be guessed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Key(u128);
 
-const ENDED: Key = (Nanos(i64::MAX), u32::MAX);
+const ENDED: Key = Key(u128::MAX);
+
+impl Key {
+    #[inline(always)]
+    fn new(time: Nanos, stream: u32) -> Self {
+        // The sign turned over: times before the origin come first.
+        let time = time.0 as u64 ^ (1 << 63);
+        Self(u128::from(time) << 32 | u128::from(stream))
+    }
+
+    fn stream(self) -> u32 {
+        self.0 as u32
+    }
+
+    #[inline(always)]
+    fn sorted(self, other: Self) -> (Self, Self) {
+        let (low, high) = (self.0.min(other.0), self.0.max(other.0));
+        (Self(low), Self(high))
+    }
+}
 
 /// Merges streams. Events of the same time come in the order of the streams,
 /// events of one stream always in that stream's order: where its time runs
@@ -27,7 +49,7 @@ pub struct Merge<'r> {
     cursors: Vec<Cursor<'r>>,
     /// `losers[n]` lost the match at inner node `n` of the tree; 0 is unused.
     losers: Vec<Key>,
-    /// The best of all streams but the current one.
+    /// No stream but the current one is before this.
     rival: Key,
     /// The stream whose event is lent.
     current: Option<u32>,
@@ -101,28 +123,31 @@ impl<'r> Merge<'r> {
         let mut node = (self.cursors.len() + stream as usize) / 2;
         while node > 0 {
             let loser = &mut self.losers[node];
-            let (winner, lost) = if *loser < key { (*loser, key) } else { (key, *loser) };
-            *loser = lost;
-            key = winner;
+            (key, *loser) = key.sorted(*loser);
             node /= 2;
         }
         self.win(key)
     }
 
-    /// Makes the winner's stream the current one and finds its rival: the best
-    /// of all others is among those that lost to it, on its way up.
+    /// Makes the winner's stream the current one. One that wins again is likely to
+    /// stay ahead, so its rival is worth finding: the best of all others is among
+    /// those that lost to it, on its way up. Until then any other may be it.
     fn win(&mut self, key: Key) -> bool {
         if key == ENDED {
             self.current = None;
             return false;
         }
-        self.current = Some(key.1);
-        self.rival = ENDED;
-        let mut node = (self.cursors.len() + key.1 as usize) / 2;
-        while node > 0 {
-            self.rival = self.rival.min(self.losers[node]);
-            node /= 2;
+        let stream = Some(key.stream());
+        let mut rival = Key(0);
+        if self.current == stream {
+            rival = ENDED;
+            let mut node = (self.cursors.len() + key.stream() as usize) / 2;
+            while node > 0 {
+                (rival, _) = rival.sorted(self.losers[node]);
+                node /= 2;
+            }
         }
+        (self.current, self.rival) = (stream, rival);
         true
     }
 
@@ -136,7 +161,7 @@ impl<'r> Merge<'r> {
                 return ENDED;
             }
             if self.interval.begin.is_none_or(|begin| time >= begin) {
-                return (time, stream);
+                return Key::new(time, stream);
             }
         }
         ENDED
