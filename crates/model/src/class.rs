@@ -79,9 +79,37 @@ pub struct Trace {
     pub clocks: Vec<Clock>,
     /// The kinds of streams.
     pub stream_classes: Vec<StreamClass>,
+    /// Where several traces are read as one, what each of them said of itself, by
+    /// [`Origin::first_stream_class`]; empty in a trace of its own.
+    pub origins: Vec<Origin>,
+}
+
+/// One of several traces that are read as one.
+#[derive(Debug, Clone, Default)]
+pub struct Origin {
+    /// Index of its first stream class; those up to the next origin are its own.
+    pub first_stream_class: u32,
+    /// Its UUID, where it has one.
+    pub uuid: Option<Uuid>,
+    /// What its producer said, in its order.
+    pub environment: Vec<(String, EnvValue)>,
 }
 
 impl Trace {
+    /// What the producer of this kind of stream said: the whole environment, or
+    /// that of the one trace of several which the stream class is of.
+    ///
+    /// Cost: a binary search of the origins.
+    #[must_use]
+    pub fn environment_of(&self, stream_class: u32) -> &[(String, EnvValue)] {
+        let after =
+            self.origins.partition_point(|origin| origin.first_stream_class <= stream_class);
+        match after.checked_sub(1) {
+            Some(index) => &self.origins[index].environment,
+            None => &self.environment,
+        }
+    }
+
     /// The environment entry with this name.
     #[must_use]
     pub fn env(&self, name: &str) -> Option<&EnvValue> {

@@ -34,7 +34,7 @@ mod value;
 
 pub use class::{
     Attribute, Base, Encoding, EnvValue, EventClass, FieldClass, FieldKind, IntegerClass, Label,
-    Member, Range, StreamClass, Trace, Uuid,
+    Member, Origin, Range, StreamClass, Trace, Uuid,
 };
 pub use clock::Clock;
 pub use dropped::Dropped;

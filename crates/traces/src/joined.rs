@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use lateralis_model::{
-    Damage, Event, Events, Interval, Loss, Names, Source, StreamIndex, StreamSummary, Trace,
+    Damage, Event, Events, Interval, Loss, Names, Origin, Source, StreamIndex, StreamSummary, Trace,
 };
 use lateralis_seedformats::genode;
 use lateralis_units::Nanos;
@@ -73,6 +73,9 @@ impl Joined {
             joined.parts.push(Part { place, source, first_stream, first_stream_class });
             first_stream += streams;
         }
+        if !several {
+            joined.trace.origins.clear();
+        }
         joined
     }
 
@@ -94,6 +97,11 @@ impl Joined {
             self.trace.name.clone_from(&trace.name);
             self.trace.uuid = trace.uuid;
         }
+        self.trace.origins.push(Origin {
+            first_stream_class: self.trace.stream_classes.len() as u32,
+            uuid: trace.uuid,
+            environment: trace.environment.clone(),
+        });
         self.trace.environment.extend(trace.environment.iter().cloned());
         self.trace.clocks.extend(trace.clocks.iter().cloned());
         for class in &trace.stream_classes {
@@ -193,7 +201,7 @@ impl Source for Joined {
         let mut damage = Vec::new();
         let several = self.parts.len() > 1;
         for part in &self.parts {
-            let found = part.source.visit(&mut |event| see(&shifted(*event, part)));
+            let found = part.source.visit(&mut |event| see(&shifted(*event, part, &self.trace)));
             let place = several.then_some(&part.place);
             damage.extend(found.into_iter().map(|damage| named(damage, place)));
         }
@@ -201,9 +209,13 @@ impl Source for Joined {
     }
 }
 
-fn shifted<'a>(mut event: Event<'a>, part: &Part) -> Event<'a> {
+/// The event with the numbers and classes of the joined trace: a class refers to the
+/// clock of its trace by index.
+fn shifted<'a>(mut event: Event<'a>, part: &Part, trace: &'a Trace) -> Event<'a> {
     event.stream.0 += part.first_stream;
     event.stream_class_index += part.first_stream_class;
+    event.stream_class = &trace.stream_classes[event.stream_class_index as usize];
+    event.class = &event.stream_class.event_classes[event.class_index as usize];
     event
 }
 
@@ -239,7 +251,7 @@ impl Events for Merged<'_> {
 
     fn event(&self) -> Event<'_> {
         let index = self.current.expect("joined:no-event: stepped to one before");
-        shifted(self.events[index].event(), &self.joined.parts[index])
+        shifted(self.events[index].event(), &self.joined.parts[index], &self.joined.trace)
     }
 
     fn time(&self) -> Nanos {
@@ -259,7 +271,8 @@ impl Events for Merged<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lateralis_model::{Clock, EventClass, FieldClass, MemoryTrace, StreamClass};
+    use lateralis_model::text::Babeltrace;
+    use lateralis_model::{Clock, EnvValue, EventClass, FieldClass, MemoryTrace, StreamClass};
 
     fn trace(name: &str, times: &[u64]) -> Box<dyn Source> {
         let mut builder = MemoryTrace::builder(name, u64::MAX);
@@ -302,5 +315,39 @@ mod tests {
         let names: Vec<_> = joined.streams().into_iter().map(|stream| stream.name).collect();
         assert_eq!(names, ["first/s", "second/s", "third/s"]);
         assert_eq!(joined.interval().begin, Some(Nanos(1)));
+    }
+
+    #[test]
+    fn each_event_has_the_clock_and_the_environment_of_its_own_trace() {
+        let trace = |host: &str, offset_seconds| {
+            let mut builder = MemoryTrace::builder("x", u64::MAX);
+            let host = EnvValue::Text(host.to_owned());
+            builder.describe().environment = vec![("hostname".to_owned(), host)];
+            let clock = builder.clock(Clock::new("c", 1_000_000_000, offset_seconds, 0));
+            let class = StreamClass { clock: Some(clock), ..Default::default() };
+            let class = builder.stream_class(class);
+            let event = EventClass { name: "e".to_owned(), ..Default::default() };
+            let event = builder.event_class(class, event);
+            let stream = builder.stream(class, "s", None);
+            builder.event(stream, event, 7, None).end().unwrap();
+            Box::new(builder.finish()) as Box<dyn Source>
+        };
+        let joined =
+            Joined::new(vec![("a".into(), trace("here", 20)), ("b".into(), trace("there", 10))]);
+        let printer = Babeltrace::new(joined.trace());
+        let mut text = Vec::new();
+        let mut events = joined.events();
+        while let Some(event) = events.next_event() {
+            printer.line(&mut text, &event);
+        }
+        let text = String::from_utf8(text).unwrap();
+        let lines: Vec<_> = text.lines().map(|line| line.trim_end_matches(", ")).collect();
+        assert_eq!(
+            lines,
+            [
+                "timestamp = 10.000000007, trace:hostname = there, name = e",
+                "timestamp = 20.000000007, trace:hostname = here, name = e",
+            ]
+        );
     }
 }

@@ -17,6 +17,7 @@ pub fn describe(trace: &TraceClass) -> model::Trace {
         environment: trace.environment.clone(),
         clocks: trace.clocks.clone(),
         stream_classes: trace.streams.iter().map(stream).collect(),
+        origins: Vec::new(),
     }
 }
 

@@ -21,8 +21,6 @@ use crate::{
 /// Writes the events of one trace.
 pub struct Babeltrace<'t> {
     trace: &'t Trace,
-    /// What stands between time and name.
-    origin: Vec<u8>,
     known: RefCell<Known<'t>>,
 }
 
@@ -59,7 +57,7 @@ impl<'t> Babeltrace<'t> {
     /// A writer for events of `trace`.
     #[must_use]
     pub fn new(trace: &'t Trace) -> Self {
-        Self { trace, origin: origin(trace), known: RefCell::default() }
+        Self { trace, known: RefCell::default() }
     }
 
     /// Appends one event of the trace and a line feed.
@@ -90,7 +88,7 @@ impl<'t> Babeltrace<'t> {
         });
         let Some((stream_class, event_class)) = of_trace else {
             // Not of this trace: made for this once.
-            let text = self.class_text(event.stream_class, event.class);
+            let text = self.class_text(stream, event.stream_class, event.class);
             return text.line(out, packet, event, has_time);
         };
         if known.classes.len() <= stream {
@@ -100,13 +98,18 @@ impl<'t> Babeltrace<'t> {
         if classes.len() <= class {
             classes.resize_with(class + 1, || None);
         }
-        let text = classes[class].get_or_insert_with(|| self.class_text(stream_class, event_class));
+        let text = classes[class].get_or_insert_with(|| self.class_text(stream, stream_class, event_class));
         text.line(out, packet, event, has_time);
     }
 
-    fn class_text<'c>(&self, stream: &'c StreamClass, event: &'c EventClass) -> ClassText<'c> {
+    fn class_text<'c>(
+        &self,
+        index: usize,
+        stream: &'c StreamClass,
+        event: &'c EventClass,
+    ) -> ClassText<'c> {
         let name = if event.name.is_empty() { "<unknown>" } else { event.name.as_str() };
-        let mut head = self.origin.clone();
+        let mut head = origin(self.trace.environment_of(index as u32));
         head.extend_from_slice(b", name = ");
         head.extend_from_slice(name.as_bytes());
         head.extend_from_slice(b", ");
@@ -168,14 +171,16 @@ impl PacketText {
     }
 }
 
-fn origin(trace: &Trace) -> Vec<u8> {
+/// What stands between time and name.
+fn origin(environment: &[(String, EnvValue)]) -> Vec<u8> {
+    let find = |name| environment.iter().find(|(key, _)| key == name).map(|(_, value)| value);
     let mut out = Vec::new();
     for name in ["hostname", "procname"] {
-        if let Some(value) = trace.env(name).and_then(EnvValue::as_text) {
+        if let Some(value) = find(name).and_then(EnvValue::as_text) {
             out.extend_from_slice(format!(", trace:{name} = {value}").as_bytes());
         }
     }
-    if let Some(EnvValue::Integer(vpid)) = trace.env("vpid") {
+    if let Some(EnvValue::Integer(vpid)) = find("vpid") {
         out.extend_from_slice(format!(", trace:vpid = ({vpid})").as_bytes());
     }
     out
