@@ -31,6 +31,8 @@ pub struct Part {
 pub struct Joined {
     parts: Vec<Part>,
     trace: Trace,
+    /// Whether a trace had to be told what its path says.
+    annotated: bool,
     losses: Vec<Loss>,
     damage: Vec<Damage>,
     names: Names,
@@ -46,6 +48,7 @@ impl Joined {
         let mut joined = Self {
             parts: Vec::with_capacity(sources.len()),
             trace: Trace::default(),
+            annotated: false,
             losses: Vec::new(),
             damage: Vec::new(),
             names: Names::default(),
@@ -90,6 +93,7 @@ impl Joined {
             if streams.len() > 1 {
                 annotated.environment.retain(|(name, _)| !name.starts_with("genode."));
             }
+            self.annotated = true;
             trace = &annotated;
         }
         let first_clock = self.trace.clocks.len();
@@ -141,7 +145,11 @@ impl Source for Joined {
     }
 
     fn trace(&self) -> &Trace {
-        &self.trace
+        match self.parts.as_slice() {
+            // Its events lend its own classes, not copies of them.
+            [part] if !self.annotated => part.source.trace(),
+            _ => &self.trace,
+        }
     }
 
     fn streams(&self) -> Vec<StreamSummary> {

@@ -98,7 +98,8 @@ impl<'t> Babeltrace<'t> {
         if classes.len() <= class {
             classes.resize_with(class + 1, || None);
         }
-        let text = classes[class].get_or_insert_with(|| self.class_text(stream, stream_class, event_class));
+        let text = classes[class]
+            .get_or_insert_with(|| self.class_text(stream, stream_class, event_class));
         text.line(out, packet, event, has_time);
     }
 
