@@ -41,6 +41,7 @@ pub mod metadata;
 pub mod open;
 pub mod write;
 
+mod chunks;
 mod columns;
 mod cursor;
 mod losses;

@@ -6,6 +6,7 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+use crate::metadata::{self, TraceClass};
 use crate::reader::{Reader, StreamFile};
 
 /// Files below this size are read: mapping them costs more.
@@ -69,7 +70,7 @@ impl std::error::Error for Error {
 /// from one or many directories.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// Where its metadata is; of several copies, the longest.
+    /// Where its metadata is; of several, the one that describes most.
     pub metadata: PathBuf,
     /// Its stream files, sorted.
     pub streams: Vec<PathBuf>,
@@ -84,9 +85,9 @@ pub struct Place {
 ///   others in it but hidden ones, and those files in directories below it that
 ///   begin like a packet: a tree of directories (Genode) may have its metadata at
 ///   the top only. Directories called `index` hold none [LTTng].
-/// * Directories whose metadata is the same, or the beginning of the other's,
-///   and names a UUID, are one trace: the chunks of a rotated or snapshot
-///   recording.
+/// * Directories whose metadata has the same UUID and gives no number two names are
+///   one trace: the chunks of a rotated or snapshot recording. The metadata that
+///   describes most is that of all.
 ///
 /// # Errors
 /// If `path` itself cannot be read; directories below that cannot are left out.
@@ -160,19 +161,15 @@ fn begins_like_a_packet(path: &Path) -> bool {
 
 /// Joins places whose metadata is that of one trace.
 fn join_chunks(found: Vec<Place>) -> Vec<Place> {
-    let mut joined: Vec<(Place, Option<Vec<u8>>)> = Vec::new();
+    let mut joined: Vec<(Place, TraceClass)> = Vec::new();
     let several = found.len() > 1;
     for place in found {
-        // Without a UUID, equal metadata may well be of different traces.
+        // A trace that is alone needs no look at its metadata.
         let text = several.then(|| fs::read(&place.metadata).ok()).flatten();
-        let text = text.filter(|text| text.windows(4).any(|word| word == b"uuid"));
-        let same = text.as_ref().and_then(|text| {
-            joined.iter_mut().find(|(_, other)| {
-                other.as_ref().is_some_and(|o| o.starts_with(text) || text.starts_with(o))
-            })
-        });
-        let Some((whole, longest)) = same else {
-            joined.push((place, text));
+        let class = text.map(|text| metadata::parse(&text).0).unwrap_or_default();
+        let same = joined.iter_mut().find(|(_, other)| is_same_trace(other, &class));
+        let Some((whole, known)) = same else {
+            joined.push((place, class));
             continue;
         };
         while !place.root.starts_with(&whole.root) {
@@ -181,12 +178,34 @@ fn join_chunks(found: Vec<Place>) -> Vec<Place> {
             }
         }
         whole.streams.extend(place.streams);
-        if text.as_ref().map(Vec::len) > longest.as_ref().map(Vec::len) {
+        if classes(&class) > classes(known) {
             whole.metadata = place.metadata;
-            *longest = text;
+            *known = class;
         }
     }
     joined.into_iter().map(|(place, _)| place).collect()
+}
+
+/// How much metadata describes; that of a later chunk may know more events.
+fn classes(trace: &TraceClass) -> usize {
+    trace.streams.iter().map(|stream| 1 + stream.events.len()).sum()
+}
+
+/// Without a UUID, equal metadata may well be of different traces. With one, both must
+/// mean the same: some writers give all their traces one UUID.
+fn is_same_trace(a: &TraceClass, b: &TraceClass) -> bool {
+    a.uuid.is_some()
+        && a.uuid == b.uuid
+        && a.streams.iter().all(|stream| {
+            let other = b.streams.iter().find(|other| other.id == stream.id);
+            other.is_none_or(|other| {
+                stream.events.iter().all(|event| {
+                    let place = other.events.binary_search_by_key(&event.id, |event| event.id);
+                    place.is_ok_and(|place| other.events[place].name == event.name)
+                        || place.is_err()
+                })
+            })
+        })
 }
 
 impl Place {

@@ -10,6 +10,7 @@ use lateralis_model::{
 };
 use lateralis_units::{Nanos, Ticks};
 
+use crate::chunks;
 use crate::columns::{Batches, Parallel, Wanted};
 use crate::cursor::Cursor;
 use crate::losses;
@@ -88,9 +89,8 @@ impl Reader {
         }
         let mut streams: Vec<Stream> = groups
             .into_iter()
-            .map(|((class, id, _), mut parts)| {
-                parts.sort_by_key(|packets| packets[0].packet.begin);
-                let packets: Vec<Found> = parts.into_iter().flatten().collect();
+            .map(|((class, id, _), parts)| {
+                let packets = chunks::join(parts, &files);
                 let name = files[packets[0].packet.file as usize].name.clone();
                 Stream { class, id, name, packets }
             })
