@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use lateralis_model::{Base, ByteOrder, Encoding, Label, Range, Scalar, ScalarKind};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::super::field::{
     FieldClass, Length, Location, Meaning, PathItem, Role, Roles, ScalarClass, Scope, TextClass,
@@ -66,6 +66,58 @@ pub(super) fn labels(class: &Object, key: &str) -> Parsed<Vec<Label>> {
     let label =
         |(name, value): (&String, &Value)| Ok(Label { name: name.clone(), ranges: ranges(value)? });
     object(mappings)?.iter().map(label).collect()
+}
+
+/// What in an object breaks a rule without which it can be read all the same.
+///
+/// Properties that the specification does not know are passed over: writers of
+/// release candidates have some. An extension is not: it may lie otherwise in packets.
+pub(super) fn faults(of: &Object, report: &mut dyn FnMut(String)) {
+    let is_kind = |key: &str, is: fn(&Value) -> bool| of.get(key).is_none_or(is);
+    match of.get("extensions").map(Value::as_object) {
+        None => {}
+        Some(Some(extensions)) if extensions.is_empty() => {}
+        Some(Some(_)) => report("it has extensions, none of which is known here".to_owned()),
+        Some(None) => report("`extensions` must be an object".to_owned()),
+    }
+    if !is_kind("attributes", Value::is_object) {
+        report("`attributes` must be an object".to_owned());
+    }
+    if !is_kind("media-type", Value::is_string) {
+        report("`media-type` must be a text".to_owned());
+    }
+    let kind = of.get("type").and_then(Value::as_str).unwrap_or_default();
+    if !is_kind("roles", |roles| {
+        roles.as_array().is_some_and(|list| list.iter().all(Value::is_string))
+    }) {
+        report("`roles` must be a list of texts".to_owned());
+    }
+    let of_flags = kind == "fixed-length-bit-map";
+    let labels = of.get(if of_flags { "flags" } else { "mappings" }).and_then(Value::as_object);
+    if of_flags && labels.is_none_or(Map::is_empty) {
+        report("a bit map needs `flags`".to_owned());
+    }
+    for (name, value) in labels.into_iter().flatten() {
+        // What is no list of ranges at all is a fault of the class.
+        let Ok(ranges) = ranges(value) else { continue };
+        if ranges.is_empty() {
+            report(format!("`{name}` has no range"));
+        }
+        for range in ranges {
+            if range.low > range.high {
+                report(format!("a range of `{name}` ends before it begins"));
+            }
+        }
+    }
+}
+
+/// Bytes of the smallest part of a character.
+pub(super) fn unit_bytes(encoding: &str) -> u64 {
+    match encoding {
+        "utf-16be" | "utf-16le" => 2,
+        "utf-32be" | "utf-32le" => 4,
+        _ => 1,
+    }
 }
 
 pub(super) fn field_roles(class: &Object) -> Roles {

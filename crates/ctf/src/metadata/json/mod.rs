@@ -20,8 +20,8 @@ use super::field::{
 use super::{DIAGNOSTIC_LIMIT, Diagnostic, EventClass, StreamClass, TraceClass, roles};
 
 use fields::{
-    alignment, base, blob, field_roles, integer, labels, length_field, location, number_of, object,
-    ranges, scalar, text, text_of,
+    alignment, base, blob, faults, field_roles, integer, labels, length_field, location, number_of,
+    object, ranges, scalar, text, text_of, unit_bytes,
 };
 
 type Object = Map<String, Value>;
@@ -42,12 +42,14 @@ pub(super) fn parse(text: &str, diagnostics: &mut Vec<Diagnostic>) -> TraceClass
         match fragments.next() {
             None => break,
             Some(Ok(value)) => {
-                if let Err(message) = reader.fragment(&value) {
+                let fault = reader.fragment(&value).err();
+                let messages: Vec<String> = reader.remarks.drain(..).chain(fault).collect();
+                if !messages.is_empty() {
                     let before = &text[..begin.min(text.len())];
                     let blank =
                         text[before.len()..].len() - text[before.len()..].trim_start().len();
                     let line = text[..before.len() + blank].matches('\n').count() + 1;
-                    report(line, 1, message);
+                    messages.into_iter().for_each(|message| report(line, 1, message));
                 }
             }
             // Behind a syntax error there is no telling where JSON goes on.
@@ -92,11 +94,20 @@ struct Reader {
     aliases: HashMap<String, FieldClass>,
     clock_ids: HashMap<String, usize>,
     weight: u64,
+    /// What is wrong in the fragment being read, but costs nothing but itself.
+    remarks: Vec<String>,
 }
 
 impl Reader {
+    fn remark(&mut self, message: String) {
+        if self.remarks.len() < DIAGNOSTIC_LIMIT {
+            self.remarks.push(message);
+        }
+    }
+
     fn fragment(&mut self, value: &Value) -> Parsed<()> {
         let fragment = object(value)?;
+        faults(fragment, &mut |message| self.remark(message));
         match fragment.get("type").and_then(Value::as_str) {
             Some("preamble") => self.preamble(fragment),
             Some("field-class-alias") => self.alias(fragment),
@@ -249,6 +260,7 @@ impl Reader {
         }
         let class = object(value)?;
         let kind = class.get("type").and_then(Value::as_str).ok_or("a field class needs a type")?;
+        faults(class, &mut |message| self.remark(format!("{kind}: {message}")));
         match kind {
             "fixed-length-bit-array"
             | "fixed-length-bit-map"
@@ -270,7 +282,14 @@ impl Reader {
                 })))
             }
             "null-terminated-string" => text(class, Length::Terminated),
-            "static-length-string" => text(class, Length::Fixed(number_of(class, "length", 0)?)),
+            "static-length-string" => {
+                let bytes = number_of(class, "length", 0)?;
+                let units = text_of(class, "encoding").map_or(1, |name| unit_bytes(&name));
+                if bytes % units != 0 {
+                    self.remark(format!("{kind}: {bytes} bytes end inside a character"));
+                }
+                text(class, Length::Fixed(bytes))
+            }
             "dynamic-length-string" => text(class, length_field(class)?),
             "static-length-blob" => blob(class, Length::Fixed(number_of(class, "length", 0)?)),
             "dynamic-length-blob" => blob(class, length_field(class)?),

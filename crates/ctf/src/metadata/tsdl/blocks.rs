@@ -5,6 +5,7 @@ use lateralis_model::{Attribute, Clock, EnvValue, Uuid};
 
 use super::super::{EventClass, FieldClass, StreamClass};
 use super::types::Value;
+use super::words::truth;
 use super::{Parsed, Parser};
 
 /// What stands on one line of a block.
@@ -44,15 +45,32 @@ impl Parser<'_, '_> {
     }
 
     pub(super) fn trace_block(&mut self) -> Parsed<()> {
+        self.has_trace_block = true;
         self.block(|parser, key, entry| {
             match (key, entry) {
                 ("uuid", Entry::Value(value)) => {
                     let text = value.into_text();
-                    let uuid = Uuid::parse(&text);
-                    parser.trace.uuid = Some(uuid.ok_or_else(|| format!("not a UUID: {text}"))?);
+                    parser.trace.uuid = Uuid::parse(&text);
+                    if parser.trace.uuid.is_none() {
+                        parser.remark(format!("not a UUID: {text}"));
+                    }
                 }
                 ("packet.header", Entry::Type(class)) => parser.trace.packet_header = Some(class),
-                // The byte order was looked up before; versions are 1.8 by now.
+                // It was looked up before.
+                ("byte_order", Entry::Value(value)) => {
+                    let word = value.into_text();
+                    if !["le", "be", "network"].contains(&word.as_str()) {
+                        parser.remark(format!(
+                            "unknown byte order `{word}`, taken for le: le, be or network"
+                        ));
+                    }
+                }
+                ("major", Entry::Value(value)) => {
+                    let major = value.into_text();
+                    if major != "1" {
+                        parser.remark(format!("this is version {major} of the format, not 1"));
+                    }
+                }
                 _ => {}
             }
             Ok(())
@@ -76,20 +94,31 @@ impl Parser<'_, '_> {
         let (mut name, mut description, mut uuid) = (String::new(), String::new(), None);
         let (mut frequency, mut precision) = (1_000_000_000i128, 0i128);
         let (mut seconds, mut ticks, mut absolute) = (0i128, 0i128, false);
-        self.block(|_, key, entry| {
+        self.block(|parser, key, entry| {
             let Entry::Value(value) = entry else {
                 return Ok(());
             };
             match (key, value) {
                 ("name", value) => name = value.into_text(),
                 ("description", value) => description = value.into_text(),
-                ("uuid", value) => uuid = Uuid::parse(&value.into_text()),
+                ("uuid", value) => {
+                    let text = value.into_text();
+                    uuid = Uuid::parse(&text);
+                    if uuid.is_none() {
+                        parser.remark(format!("not a UUID: {text}"));
+                    }
+                }
                 ("freq", Value::Number(number)) => frequency = number,
                 ("precision", Value::Number(number)) => precision = number,
                 ("offset_s", Value::Number(number)) => seconds = number,
                 ("offset", Value::Number(number)) => ticks = number,
-                ("absolute", value) => {
-                    absolute = matches!(value.into_text().as_str(), "true" | "TRUE" | "1");
+                ("absolute", value) => match truth(&value.into_text()) {
+                    Ok(truth) => absolute = truth,
+                    Err(message) => parser.remark(message),
+                },
+                (key @ ("freq" | "precision" | "offset_s" | "offset"), value) => {
+                    let found = value.into_text();
+                    parser.remark(format!("`{key}` of a clock must be a number, found `{found}`"));
                 }
                 _ => {}
             }
@@ -115,6 +144,7 @@ impl Parser<'_, '_> {
                 ("id", Entry::Value(Value::Number(id))) => {
                     stream.id = u64::try_from(id).map_err(|_| "a stream id cannot be negative")?;
                 }
+                ("id", _) => return Err("the id of a stream must be a number".to_owned()),
                 ("packet.context", Entry::Type(class)) => stream.packet_context = Some(class),
                 ("event.header", Entry::Type(class)) => stream.event_header = Some(class),
                 ("event.context", Entry::Type(class)) => stream.common_context = Some(class),
@@ -144,6 +174,9 @@ impl Parser<'_, '_> {
                 ("stream_id", Entry::Value(Value::Number(number))) => stream_id = Some(number),
                 ("context", Entry::Type(class)) => event.context = Some(class),
                 ("fields", Entry::Type(class)) => event.payload = Some(class),
+                (key @ ("id" | "stream_id"), _) => {
+                    return Err(format!("`{key}` of an event must be a number"));
+                }
                 (key, Entry::Value(value)) => {
                     let name = match key {
                         "loglevel" => "log-level",

@@ -36,10 +36,14 @@ pub fn parse(text: &str, diagnostics: &mut Vec<Diagnostic>) -> TraceClass {
         native: byte_order,
         scopes: vec![Names::default()],
         trace: TraceClass { major_version: 1, byte_order, ..TraceClass::default() },
+        has_trace_block: false,
         diagnostics,
     };
     while parser.next < tokens.len() {
         parser.statement();
+    }
+    if !parser.has_trace_block {
+        parser.report(tokens.len(), "there is no `trace` block: is this all of it?".to_owned());
     }
     let mut trace = parser.trace;
     roles::assign(&mut trace, diagnostics);
@@ -82,6 +86,7 @@ struct Parser<'a, 'd> {
     native: ByteOrder,
     scopes: Vec<Names>,
     trace: TraceClass,
+    has_trace_block: bool,
     diagnostics: &'d mut Vec<Diagnostic>,
 }
 
@@ -147,6 +152,11 @@ impl<'a> Parser<'a, '_> {
         }
         let offset = self.tokens.get(token).map_or(self.text.len(), |placed| placed.offset);
         self.diagnostics.push(lexer::at(self.text, offset, message));
+    }
+
+    /// A fault in the word before that costs nothing but itself.
+    fn remark(&mut self, message: String) {
+        self.report(self.next.saturating_sub(1), message);
     }
 
     /// One top-level declaration. After a fault the parser goes on behind the
