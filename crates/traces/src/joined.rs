@@ -26,8 +26,8 @@ pub struct Part {
 /// Traces on one time line. Streams, stream classes and clocks are numbered
 /// through all of them; the environment is that of all, one after the other.
 ///
-/// Events of the same time come in the order of the traces. A single trace is
-/// passed through.
+/// Events of the same time come in the order of the UUIDs of their traces, as
+/// babeltrace2 has them, else in that of the traces. A single trace is passed through.
 pub struct Joined {
     parts: Vec<Part>,
     trace: Trace,
@@ -199,10 +199,14 @@ impl Source for Joined {
         if let [part] = self.parts.as_slice() {
             return part.source.events_in(interval);
         }
-        let events: Vec<_> =
-            self.parts.iter().map(|part| part.source.events_in(interval)).collect();
+        let mut parts: Vec<&Part> = self.parts.iter().collect();
+        parts.sort_by_key(|part| {
+            let uuid = part.source.trace().uuid;
+            (uuid.is_none(), uuid)
+        });
+        let events: Vec<_> = parts.iter().map(|part| part.source.events_in(interval)).collect();
         let waiting = BinaryHeap::with_capacity(events.len());
-        Box::new(Merged { joined: self, events, waiting, current: None, started: false })
+        Box::new(Merged { joined: self, parts, events, waiting, current: None, started: false })
     }
 
     fn visit(&self, see: &mut dyn FnMut(&Event<'_>)) -> Vec<Damage> {
@@ -230,6 +234,9 @@ fn shifted<'a>(mut event: Event<'a>, part: &Part, trace: &'a Trace) -> Event<'a>
 /// The events of all traces by time.
 struct Merged<'a> {
     joined: &'a Joined,
+    /// In the order in which events of the same time come.
+    parts: Vec<&'a Part>,
+    /// Of each part.
     events: Vec<Box<dyn Events + 'a>>,
     waiting: BinaryHeap<Reverse<(Nanos, usize)>>,
     current: Option<usize>,
@@ -259,7 +266,7 @@ impl Events for Merged<'_> {
 
     fn event(&self) -> Event<'_> {
         let index = self.current.expect("joined:no-event: stepped to one before");
-        shifted(self.events[index].event(), &self.joined.parts[index], &self.joined.trace)
+        shifted(self.events[index].event(), self.parts[index], &self.joined.trace)
     }
 
     fn time(&self) -> Nanos {
@@ -269,7 +276,7 @@ impl Events for Merged<'_> {
 
     fn damage(&self) -> Vec<Damage> {
         let mut all = Vec::new();
-        for (part, events) in self.joined.parts.iter().zip(&self.events) {
+        for (part, events) in self.parts.iter().zip(&self.events) {
             all.extend(events.damage().into_iter().map(|d| named(d, Some(&part.place))));
         }
         all
@@ -280,7 +287,9 @@ impl Events for Merged<'_> {
 mod tests {
     use super::*;
     use lateralis_model::text::Babeltrace;
-    use lateralis_model::{Clock, EnvValue, EventClass, FieldClass, MemoryTrace, StreamClass};
+    use lateralis_model::{
+        Clock, EnvValue, EventClass, FieldClass, MemoryTrace, StreamClass, Uuid,
+    };
 
     fn trace(name: &str, times: &[u64]) -> Box<dyn Source> {
         let mut builder = MemoryTrace::builder(name, u64::MAX);
@@ -327,10 +336,11 @@ mod tests {
 
     #[test]
     fn each_event_has_the_clock_and_the_environment_of_its_own_trace() {
-        let trace = |host: &str, offset_seconds| {
+        let trace = |host: &str, uuid, offset_seconds| {
             let mut builder = MemoryTrace::builder("x", u64::MAX);
             let host = EnvValue::Text(host.to_owned());
             builder.describe().environment = vec![("hostname".to_owned(), host)];
+            builder.describe().uuid = Some(Uuid([uuid; 16]));
             let clock = builder.clock(Clock::new("c", 1_000_000_000, offset_seconds, 0));
             let class = StreamClass { clock: Some(clock), ..Default::default() };
             let class = builder.stream_class(class);
@@ -340,8 +350,11 @@ mod tests {
             builder.event(stream, event, 7, None).end().unwrap();
             Box::new(builder.finish()) as Box<dyn Source>
         };
-        let joined =
-            Joined::new(vec![("a".into(), trace("here", 20)), ("b".into(), trace("there", 10))]);
+        let joined = Joined::new(vec![
+            ("a".into(), trace("here", 9, 20)),
+            ("b".into(), trace("there", 5, 10)),
+            ("c".into(), trace("also", 2, 20)),
+        ]);
         let printer = Babeltrace::new(joined.trace());
         let mut text = Vec::new();
         let mut events = joined.events();
@@ -354,6 +367,7 @@ mod tests {
             lines,
             [
                 "timestamp = 10.000000007, trace:hostname = there, name = e",
+                "timestamp = 20.000000007, trace:hostname = also, name = e",
                 "timestamp = 20.000000007, trace:hostname = here, name = e",
             ]
         );
