@@ -14,7 +14,7 @@ use std::io::{self, Write};
 use lateralis_model::{Dropped, Event, Field, Source, Value};
 
 use crate::json::{Enumerations, FieldWriter, number};
-use crate::meaning::{Owner, cpu};
+use crate::meaning::{Losing, Lost, Owner, cpu, fields, note_trace};
 
 /// What to write beside the columns of the seed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -39,6 +39,7 @@ pub fn write(source: &dyn Source, out: &mut dyn Write, options: Options) -> io::
         writeln!(out, "timestamp,cpuid,thd_id, nargs,args...{text}")?;
     }
     let mut arguments = Vec::new();
+    let mut lost = Lost::default();
     let mut events = source.events();
     while let Some(event) = events.next_event() {
         line.clear();
@@ -50,12 +51,8 @@ pub fn write(source: &dyn Source, out: &mut dyn Write, options: Options) -> io::
         let tid = if let Owner::Thread { tid, .. } = Owner::of(&event) { tid } else { 0 };
         number(&mut line, tid);
         let mut count = 0u64;
-        for fields in [event.context(), event.payload()].into_iter().flatten() {
-            for (member, field) in fields {
-                if !member.class.structural {
-                    argument(field, &mut arguments, &mut count, &mut dropped);
-                }
-            }
+        for (_, field) in fields(&event) {
+            argument(field, &mut arguments, &mut count, (&mut dropped, &mut lost));
         }
         line.extend_from_slice(b", ");
         number(&mut line, count);
@@ -64,7 +61,7 @@ pub fn write(source: &dyn Source, out: &mut dyn Write, options: Options) -> io::
             line.push(b',');
             text_column(&event, &mut line);
         } else {
-            dropped.note("names of events (CSV without --text has no column for them)");
+            dropped.note("names of events, fields and values (CSV has them with --header)");
         }
         line.push(b'\n');
         out.write_all(&line)?;
@@ -72,11 +69,21 @@ pub fn write(source: &dyn Source, out: &mut dyn Write, options: Options) -> io::
     for _ in source.losses() {
         dropped.note("counts of lost events (CSV has no place for them)");
     }
+    lost.note(&mut dropped, "CSV");
+    if !source.names().processes.is_empty() || !source.names().threads.is_empty() {
+        dropped.note("names of processes and threads (CSV has no column for them)");
+    }
+    note_trace(source, &mut dropped, "CSV", true);
     Ok(dropped)
 }
 
 /// Adds the numbers of a field; texts are quoted.
-fn argument(field: Field<'_>, out: &mut Vec<u8>, count: &mut u64, dropped: &mut Dropped) {
+fn argument(
+    field: Field<'_>,
+    out: &mut Vec<u8>,
+    count: &mut u64,
+    (dropped, lost): (&mut Dropped, &mut Lost),
+) {
     let mut scalar = |write: &dyn Fn(&mut Vec<u8>)| {
         out.push(b',');
         write(out);
@@ -87,23 +94,32 @@ fn argument(field: Field<'_>, out: &mut Vec<u8>, count: &mut u64, dropped: &mut 
         Value::Unsigned(value) | Value::Bits(value) => scalar(&|out| number(out, value)),
         Value::Signed(value) => scalar(&|out| number(out, value)),
         Value::Real(value) => scalar(&|out| number(out, value)),
-        Value::Text(text) => scalar(&|out| quote(text.to_str().as_bytes(), out)),
-        Value::Bytes(bytes) => scalar(&|out| {
-            bytes.iter().for_each(|byte| out.extend_from_slice(format!("{byte:02x}").as_bytes()));
-        }),
+        Value::Text(text) => {
+            let text = lost.text(text);
+            scalar(&|out| quote(text.as_bytes(), out));
+        }
+        Value::Bytes(bytes) => {
+            lost.count(Losing::Blob);
+            scalar(&|out| {
+                let hex = |byte: &u8| out.extend_from_slice(format!("{byte:02x}").as_bytes());
+                bytes.iter().for_each(hex);
+            });
+        }
         Value::Struct(fields) => {
             dropped.note("names of nested fields (CSV is flat)");
             for (_, field) in fields {
-                argument(field, out, count, dropped);
+                argument(field, out, count, (dropped, lost));
             }
         }
         Value::Array(elements) => {
             dropped.note("borders of arrays (CSV is flat)");
-            elements.for_each(|field| argument(field, out, count, dropped));
+            elements.for_each(|field| argument(field, out, count, (dropped, lost)));
         }
-        Value::Variant(_, field) | Value::Optional(Some(field)) => {
-            argument(field, out, count, dropped);
+        Value::Variant(_, field) => {
+            lost.count(Losing::Choice);
+            argument(field, out, count, (dropped, lost));
         }
+        Value::Optional(Some(field)) => argument(field, out, count, (dropped, lost)),
         Value::Optional(None) => scalar(&|_| ()),
     }
 }
@@ -112,11 +128,8 @@ fn text_column(event: &Event<'_>, line: &mut Vec<u8>) {
     let mut text = Vec::new();
     text.extend_from_slice(event.class.name.as_bytes());
     let mut writer = FieldWriter::default();
-    for fields in [event.context(), event.payload()].into_iter().flatten() {
-        for (member, field) in fields {
-            if member.class.structural || matches!(field.value(), Value::Optional(None)) {
-                continue;
-            }
+    for (member, field) in fields(event) {
+        if !matches!(field.value(), Value::Optional(None)) {
             text.push(b' ');
             text.extend_from_slice(member.name.as_bytes());
             text.push(b'=');

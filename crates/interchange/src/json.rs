@@ -7,6 +7,8 @@ use std::io::Write;
 
 use lateralis_model::{Event, Field, FieldKind, Fields, IntegerClass, Value};
 
+use crate::meaning::{Losing, Lost};
+
 /// Adds a number.
 pub fn number(out: &mut Vec<u8>, value: impl Display) {
     // Writing to a vector cannot fail.
@@ -89,13 +91,15 @@ pub struct FieldWriter {
     /// Dotted names of fields whose text is JSON.
     json: HashSet<String>,
     path: String,
+    /// What values lost.
+    pub lost: Lost,
 }
 
 impl FieldWriter {
     /// For a class; see [`crate::JSON_FIELD`].
     pub fn new(class: &lateralis_model::EventClass) -> Self {
         let of_json = class.attributes.iter().filter(|a| a.name == crate::JSON_FIELD);
-        Self { json: of_json.map(|a| a.value.clone()).collect(), path: String::new() }
+        Self { json: of_json.map(|a| a.value.clone()).collect(), ..Self::default() }
     }
 
     /// Adds `"name":value` for each field that is there, with commas before all but the
@@ -155,20 +159,29 @@ impl FieldWriter {
         if enumerations == Enumerations::Names
             && let Some(text) = field_label(field)
         {
+            self.lost.count(Losing::Number);
             return string(out, text);
         }
         match field.value() {
             Value::Bool(value) => number(out, value),
             Value::Unsigned(value) | Value::Bits(value) => number(out, value),
             Value::Signed(value) => number(out, value),
-            Value::Real(value) => real(out, value),
+            Value::Real(value) => {
+                if !value.is_finite() {
+                    self.lost.count(Losing::NotFinite);
+                }
+                real(out, value);
+            }
             Value::Text(text) => {
-                let text = text.to_str();
+                let text = self.lost.text(text);
                 let is_json = self.json.contains(&self.path)
                     && serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok();
                 if is_json { out.extend_from_slice(text.as_bytes()) } else { string(out, &text) }
             }
-            Value::Bytes(bytes) => hex_string(out, bytes),
+            Value::Bytes(bytes) => {
+                self.lost.count(Losing::Blob);
+                hex_string(out, bytes);
+            }
             Value::Struct(fields) => {
                 out.push(b'{');
                 self.members(out, fields, &mut true, enumerations);
@@ -183,9 +196,11 @@ impl FieldWriter {
                 }
                 out.push(b']');
             }
-            Value::Variant(_, field) | Value::Optional(Some(field)) => {
+            Value::Variant(_, field) => {
+                self.lost.count(Losing::Choice);
                 self.value(out, field, enumerations);
             }
+            Value::Optional(Some(field)) => self.value(out, field, enumerations),
             Value::Optional(None) => out.extend_from_slice(b"null"),
         }
     }

@@ -16,7 +16,7 @@ use lateralis_model::{Dropped, Interval, Source, Value};
 use lateralis_units::Nanos;
 
 use crate::json::{Enumerations, comma, number, string};
-use crate::meaning::{Meanings, Owner, cpu};
+use crate::meaning::{Meanings, Owner, cpu, is_place, note_trace};
 
 /// Writes all events, then losses and damage.
 ///
@@ -62,7 +62,7 @@ pub fn write(source: &dyn Source, out: &mut dyn Write) -> io::Result<Dropped> {
         for (at, fields) in contexts.into_iter().enumerate() {
             for (member, field) in fields.into_iter().flatten() {
                 // These stand above.
-                let known = at == 0 && matches!(member.name.as_str(), "cpu_id" | "pid" | "tid");
+                let known = at == 0 && is_place(&member.name);
                 let absent = matches!(field.value(), Value::Optional(None));
                 if known || absent || member.class.structural {
                     continue;
@@ -109,9 +109,8 @@ pub fn write(source: &dyn Source, out: &mut dyn Write) -> io::Result<Dropped> {
         line.extend_from_slice(b"}\n");
         out.write_all(&line)?;
     }
-    if !source.trace().environment.is_empty() {
-        dropped.note("the environment of the trace (JSON lines hold events)");
-    }
+    meanings.lost().note(&mut dropped, "JSON");
+    note_trace(source, &mut dropped, "JSON lines", true);
     Ok(dropped)
 }
 

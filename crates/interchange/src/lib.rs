@@ -35,6 +35,7 @@ mod meaning;
 pub mod parquet;
 pub mod perfetto;
 mod phases;
+mod picture;
 
 pub use error::Error;
 

@@ -5,7 +5,9 @@
 use std::borrow::Cow;
 
 use lateralis_model::role::{Keyed, Role};
-use lateralis_model::{Event, EventClass, Field, Source, StreamClass, Value};
+use lateralis_model::{
+    Dropped, Event, EventClass, Field, Member, Source, StreamClass, Text, Value,
+};
 
 use crate::json::{FieldWriter, find};
 
@@ -36,9 +38,15 @@ impl Meanings {
         Self(source.trace().stream_classes.iter().map(of_stream).collect())
     }
 
-    /// Of no class.
-    pub fn empty() -> Self {
-        Self(Vec::new())
+    /// What the values of all classes lost on their way.
+    pub fn lost(&self) -> Lost {
+        let mut sum = Lost::default();
+        for meaning in self.0.iter().flatten() {
+            for (sum, count) in sum.0.iter_mut().zip(meaning.writer.lost.0) {
+                *sum += count;
+            }
+        }
+        sum
     }
 
     /// Of an event's class; `None` for a class that came after opening.
@@ -64,6 +72,68 @@ impl Meaning {
     pub fn name<'e>(&self, event: &Event<'e>) -> Cow<'e, str> {
         let own = self.name_field.as_ref().and_then(|name| find(event, name)?.as_text());
         own.unwrap_or(Cow::Borrowed(&event.class.name))
+    }
+}
+
+/// How often values lost something on their way into a format.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Lost([u64; 5]);
+
+/// What a value can lose. The number is its place in [`Lost`].
+#[derive(Debug, Clone, Copy)]
+pub enum Losing {
+    /// The type of a blob.
+    Blob,
+    /// That a text is a number which is none, or infinite.
+    NotFinite,
+    /// Characters that are none.
+    Characters,
+    /// Which option of a variant was chosen.
+    Choice,
+    /// The number behind a name.
+    Number,
+}
+
+impl Lost {
+    /// Counts one.
+    pub fn count(&mut self, what: Losing) {
+        self.0[what as usize] += 1;
+    }
+
+    /// A text as UTF-8.
+    pub fn text<'t>(&mut self, text: Text<'t>) -> Cow<'t, str> {
+        let converted = text.to_str();
+        let replaced = converted.contains(char::REPLACEMENT_CHARACTER);
+        if matches!(converted, Cow::Owned(_)) && replaced {
+            self.count(Losing::Characters);
+        }
+        converted
+    }
+
+    /// Tells them.
+    pub fn note(&self, dropped: &mut Dropped, format: &str) {
+        let sentences = [
+            format!("the type of blobs ({format} gets hexadecimal text)"),
+            format!("the type of infinite numbers and of NaN ({format} gets text)"),
+            "bytes of texts that are no characters (replaced by U+FFFD)".to_owned(),
+            "names of the chosen options of variants".to_owned(),
+            format!("numbers that have names ({format} gets the name)"),
+        ];
+        for (sentence, count) in sentences.iter().zip(self.0) {
+            dropped.note_many(sentence, count);
+        }
+    }
+}
+
+/// Notes what of a trace as a whole has no place in `format`.
+pub fn note_trace(source: &dyn Source, dropped: &mut Dropped, format: &str, uuid: bool) {
+    let trace = source.trace();
+    if !trace.environment.is_empty() {
+        dropped.note(&format!("the environment of the trace ({format} has no place for it)"));
+    }
+    if trace.name.is_some() || (uuid && trace.uuid.is_some()) {
+        let what = if uuid { "name and UUID" } else { "the name" };
+        dropped.note(&format!("{what} of the trace ({format} has no place for it)"));
     }
 }
 
@@ -127,6 +197,20 @@ pub fn cpu(event: &Event<'_>) -> Option<u32> {
     u32::try_from(value).ok()
 }
 
+/// The fields of an event in the order of common context, own context and payload, but
+/// for those that every format has a place of its own for.
+pub fn fields<'a>(event: &Event<'a>) -> impl Iterator<Item = (&'a Member, Field<'a>)> {
+    let common = event.common_context().into_iter().flatten();
+    let common = common.filter(|(member, _)| !is_place(&member.name));
+    let own = [event.context(), event.payload()].into_iter().flatten().flatten();
+    common.chain(own).filter(|(member, _)| !member.class.structural)
+}
+
+/// Whether a field of the common context says where the event happened.
+pub fn is_place(name: &str) -> bool {
+    matches!(name, "cpu_id" | "pid" | "tid")
+}
+
 /// A number for the name and key of a span or message: equal ones for equal keys.
 /// 64 bits of FNV-1a, so two keys of one trace practically never meet.
 pub fn key(event: &Event<'_>, keyed: &Keyed) -> u64 {
@@ -157,6 +241,15 @@ impl Fnv {
         for &byte in bytes.iter().chain(&[0xff]) {
             self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
         }
+    }
+
+    /// A number for a machine of an owner.
+    pub fn of_machine(machine: &str, owner: Owner) -> u64 {
+        let (pid, tid) = owner.ids();
+        let mut hash = Self::default();
+        hash.bytes(machine.as_bytes());
+        hash.bytes(&[pid.to_le_bytes(), tid.to_le_bytes()].concat());
+        hash.0
     }
 
     fn field(&mut self, field: Field<'_>) {

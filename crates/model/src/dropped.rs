@@ -13,10 +13,16 @@ pub struct Dropped {
 impl Dropped {
     /// Notes that something was not kept: `fields of arrays in Chrome JSON`.
     pub fn note(&mut self, what: &str) {
+        self.note_many(what, 1);
+    }
+
+    /// Notes that it happened so often; never, if that is 0.
+    pub fn note_many(&mut self, what: &str, times: u64) {
         match self.counts.get_mut(what) {
-            Some(count) => *count += 1,
+            _ if times == 0 => (),
+            Some(count) => *count += times,
             None => {
-                self.counts.insert(what.to_owned(), 1);
+                self.counts.insert(what.to_owned(), times);
             }
         }
     }

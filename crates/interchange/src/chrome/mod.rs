@@ -18,3 +18,5 @@ pub use write::write;
 pub const METADATA: &str = "chrome.metadata.";
 /// Prefix of environment entries that hold the members of the outer object.
 pub const OTHER: &str = "chrome.object.";
+/// Member of the outer object: what was written as 0, `{"ns":"…","unix":true}`.
+const ORIGIN: &str = "lateralisOrigin";

@@ -9,6 +9,8 @@ use lateralis_model::{
     Attribute, Builder, Clock, Damage, DamageReason, EnvValue, Interval, MemoryTrace, Writer,
 };
 
+use serde_json::Value;
+
 use super::event::{Raw, is_json, nanos};
 use super::scan::{Fault, skip_blanks, skip_string, skip_value};
 use crate::dynamic::{ClassText, Dyn, Dynamic, Lane, Named, Sink, Survey};
@@ -81,7 +83,7 @@ fn read_plain(
         return Err(error());
     }
     walk.describe(&document, &mut builder);
-    let mut fill = survey.finish(builder, Clock::new("chrome", 1_000_000_000, 0, 0), attributes);
+    let mut fill = survey.finish(builder, document.clock(), attributes);
     Walk::new(name, bytes).run(document.events, &mut fill);
     Ok(fill.finish())
 }
@@ -95,6 +97,17 @@ struct Document<'a> {
 }
 
 impl<'a> Document<'a> {
+    /// The clock of the times, which our own writer lets begin later than at 0.
+    fn clock(&self) -> Clock {
+        let text = self.members.iter().find(|(key, _)| key == super::ORIGIN);
+        let origin = text.and_then(|(_, text)| serde_json::from_slice::<Value>(text).ok());
+        let origin = origin.unwrap_or_default();
+        let nanos = origin["ns"].as_str().and_then(|nanos| nanos.parse().ok()).unwrap_or(0);
+        let mut clock = Clock::new("chrome", 1_000_000_000, 0, nanos);
+        clock.unix_epoch = origin["unix"].as_bool().unwrap_or(false);
+        clock
+    }
+
     fn find(bytes: &'a [u8]) -> Option<Self> {
         let start = if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
         let mut at = skip_blanks(bytes, start);
@@ -373,6 +386,9 @@ impl<'a> Walk<'a> {
     /// Adds what is not events.
     fn describe(self, document: &Document<'_>, builder: &mut Builder) {
         for (key, text) in &document.members {
+            if key == super::ORIGIN {
+                continue;
+            }
             if text.len() > MAX_NOTE_BYTES {
                 let size = text.len();
                 builder.remark(format!("{key}: {size} bytes of this part are left out: too long"));

@@ -4,21 +4,33 @@
 //! Events that came from Chrome JSON get their phase and members back. Of others,
 //! spans that nest in their thread become complete events (`X`), or `B` and `E`
 //! where one end is missing; spans with keys become asynchronous ones (`b`, `e`),
-//! since they need not nest; messages become flows, levels become counters,
-//! everything else instants.
+//! since they need not nest, and so do states; messages become flows, levels become
+//! counters, everything else instants.
+//!
+//! Readers take times for floating point numbers of microseconds, which since 1970 are
+//! only good to a quarter of one. Large times are therefore written from the second of
+//! the first event on, and the member `lateralisOrigin` of the outer object says which
+//! one that was.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use lateralis_model::role::Role;
-use lateralis_model::{Dropped, EnvValue, Event, Source, Value};
+use lateralis_model::{Dropped, EnvValue, Event, Loss, Source, Value};
 
 use crate::json::{Enumerations, comma, find, micros, number, string};
-use crate::meaning::{Level, Meaning, Meanings, NO_PROCESS, Owner, cpu, key, level, loss_text};
+use crate::meaning::{Fnv, Level, Meaning, NO_PROCESS, Owner, cpu, fields};
+use crate::picture::{Canvas, Flow, Mark, Place, draw, line_name};
+
+/// Nanoseconds that a floating point number can hold exactly.
+const EXACT_NANOS: u64 = 1 << 53;
+const SECOND: i64 = 1_000_000_000;
 
 /// Open spans whose beginning is held back until their end comes. Further ones are
 /// written as two events.
 const MAX_HELD: usize = 100_000;
+
+/// Lines whose names are written.
+const MAX_LINES: usize = 1_000_000;
 
 /// Writes all events, names and losses as an object with `traceEvents`.
 ///
@@ -29,7 +41,8 @@ const MAX_HELD: usize = 100_000;
 pub fn write(source: &dyn Source, out: &mut dyn Write) -> io::Result<Dropped> {
     let mut writer = Chrome {
         out,
-        meanings: Meanings::new(source),
+        source,
+        origin: origin(source),
         dropped: Dropped::default(),
         held: HashMap::new(),
         held_count: 0,
@@ -37,19 +50,34 @@ pub fn write(source: &dyn Source, out: &mut dyn Write) -> io::Result<Dropped> {
         line: Vec::new(),
         lines: 0,
     };
-    writer.out.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
-    writer.names(source)?;
-    let mut last = 0;
-    let mut events = source.events();
-    while let Some(event) = events.next_event() {
-        last = event.time.0;
-        writer.event(&event)?;
+    writer.out.write_all(b"{\"displayTimeUnit\":\"ns\",")?;
+    if writer.origin != 0 {
+        let unix = source.trace().clocks.iter().any(|clock| clock.unix_epoch);
+        let (origin, name) = (writer.origin, super::ORIGIN);
+        write!(writer.out, "\"{name}\":{{\"ns\":\"{origin}\",\"unix\":{unix}}},")?;
     }
-    writer.finish(source, last)?;
+    writer.out.write_all(b"\"traceEvents\":[")?;
+    for (&pid, name) in &source.names().processes {
+        writer.metadata("process_name", pid, None, name)?;
+    }
+    draw(source, &mut writer, "Chrome JSON")?;
+    writer.finish()?;
     writer.out.write_all(b"\n]")?;
-    writer.others(source)?;
+    writer.others()?;
     writer.out.write_all(b"}\n")?;
-    Ok(writer.dropped)
+    let Chrome { mut dropped, .. } = writer;
+    if source.trace().name.is_some() || source.trace().uuid.is_some() {
+        dropped.note("name and UUID of the trace (Chrome JSON has no place for them)");
+    }
+    Ok(dropped)
+}
+
+/// The time that is written as 0.
+fn origin(source: &dyn Source) -> i64 {
+    let known = source.interval().begin;
+    let first = || source.events().next_event().map(|event| event.time);
+    let Some(first) = known.or_else(first) else { return 0 };
+    if first.0.unsigned_abs() < EXACT_NANOS { 0 } else { first.0.div_euclid(SECOND) * SECOND }
 }
 
 /// A span that has begun.
@@ -63,7 +91,8 @@ struct Held {
 
 struct Chrome<'w> {
     out: &'w mut dyn Write,
-    meanings: Meanings,
+    source: &'w dyn Source,
+    origin: i64,
     dropped: Dropped,
     held: HashMap<Owner, Vec<Held>>,
     held_count: usize,
@@ -94,7 +123,7 @@ impl Chrome<'_> {
             string(&mut self.line, head.category);
         }
         self.line.extend_from_slice(b",\"ts\":");
-        micros(&mut self.line, head.time);
+        micros(&mut self.line, head.time.saturating_sub(self.origin));
         let (pid, tid) = head.owner.ids();
         self.line.extend_from_slice(b",\"pid\":");
         number(&mut self.line, pid);
@@ -119,15 +148,15 @@ impl Chrome<'_> {
         self.out.write_all(&self.line)
     }
 
-    fn id(&mut self, id: u64) {
-        self.line.extend_from_slice(format!(",\"id\":\"{id:#x}\"").as_bytes());
+    /// Remembers a line, to be named at the end.
+    fn seen(&mut self, owner: Owner) {
+        if self.owners.len() < MAX_LINES {
+            self.owners.insert(owner);
+        }
     }
 
-    fn names(&mut self, source: &dyn Source) -> io::Result<()> {
-        for (&pid, name) in &source.names().processes {
-            self.metadata("process_name", pid, None, name)?;
-        }
-        Ok(())
+    fn id(&mut self, id: u64) {
+        self.line.extend_from_slice(format!(",\"id\":\"{id:#x}\"").as_bytes());
     }
 
     fn metadata(&mut self, what: &str, pid: u32, tid: Option<u32>, name: &str) -> io::Result<()> {
@@ -143,24 +172,8 @@ impl Chrome<'_> {
         self.end(&args)
     }
 
-    fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
-        let owner = Owner::of(event);
-        if self.owners.len() < 1_000_000 {
-            self.owners.insert(owner);
-        }
-        // The table is taken out while its entry is used.
-        let mut meanings = std::mem::replace(&mut self.meanings, Meanings::empty());
-        let result = match meanings.of(event) {
-            None => Ok(()),
-            Some(meaning) if meaning.chrome_phase.is_some() => self.original(event, owner, meaning),
-            Some(meaning) => self.translated(event, owner, meaning),
-        };
-        self.meanings = meanings;
-        result
-    }
-
     /// An event that was Chrome's.
-    fn original(
+    fn chrome_event(
         &mut self,
         event: &Event<'_>,
         owner: Owner,
@@ -182,7 +195,7 @@ impl Chrome<'_> {
             string(&mut self.line, &category);
         }
         self.line.extend_from_slice(b",\"ts\":");
-        micros(&mut self.line, event.time.0);
+        micros(&mut self.line, event.time.0.saturating_sub(self.origin));
         let mut has_id = [false; 2];
         if let Some(context) = event.context() {
             let mut first = false;
@@ -222,96 +235,6 @@ impl Chrome<'_> {
             meaning.writer.members(&mut args, payload, &mut true, Enumerations::Names);
         }
         self.end(&args)
-    }
-
-    fn translated(
-        &mut self,
-        event: &Event<'_>,
-        owner: Owner,
-        meaning: &mut Meaning,
-    ) -> io::Result<()> {
-        let args = arguments(event, meaning);
-        let name = meaning.name(event).into_owned();
-        let category = meaning.category.as_str();
-        let time = event.time.0;
-        let head = |phase, name| Head { phase, name, category, time, owner };
-        let mut shown = false;
-        for role in &meaning.roles {
-            match role {
-                Role::Begin(keyed) if keyed.keys.is_empty() => {
-                    let args = with_event(&name, &keyed.name, &args);
-                    self.hold(owner, &keyed.name, category, time, args)?;
-                    shown = true;
-                }
-                Role::End(keyed) if keyed.keys.is_empty() => {
-                    let args = with_event(&name, &keyed.name, &args);
-                    self.release(owner, &keyed.name, category, time, &args)?;
-                    shown = true;
-                }
-                Role::Begin(keyed) | Role::End(keyed) => {
-                    let begins = matches!(role, Role::Begin(_));
-                    let args = with_event(&name, &keyed.name, &args);
-                    self.begin(&head(if begins { b'b' } else { b'e' }, &keyed.name));
-                    // Asynchronous spans match by category too.
-                    if category.is_empty() {
-                        self.line.extend_from_slice(b",\"cat\":\"span\"");
-                    }
-                    self.id(key(event, keyed));
-                    self.end(&args)?;
-                    shown = true;
-                }
-                Role::Span { name: span, duration } => {
-                    let nanos = find(event, duration).and_then(|field| field.as_u64());
-                    let args = with_event(&name, span, &args);
-                    self.begin(&head(b'X', span));
-                    self.line.extend_from_slice(b",\"dur\":");
-                    let nanos = nanos.unwrap_or(0).min(i64::MAX as u64);
-                    micros(&mut self.line, nanos as i64);
-                    self.end(&args)?;
-                    shown = true;
-                }
-                Role::Counter { field } => {
-                    if let Some(level) = find(event, field).and_then(level) {
-                        let mut value = Vec::new();
-                        string(&mut value, field);
-                        value.push(b':');
-                        match level {
-                            Level::Integer(level) => number(&mut value, level),
-                            Level::Real(level) => crate::json::real(&mut value, level),
-                        }
-                        self.begin(&head(b'C', &name));
-                        self.end(&value)?;
-                    }
-                }
-                Role::Send(_) | Role::Receive(_) | Role::State { .. } => (),
-            }
-        }
-        let only_counter = !meaning.roles.is_empty()
-            && meaning.roles.iter().all(|role| matches!(role, Role::Counter { .. }))
-            && event.payload().is_none_or(|own| own.into_iter().count() <= meaning.roles.len());
-        if !shown && !only_counter {
-            self.begin(&head(b'i', &name));
-            self.line.extend_from_slice(b",\"s\":\"t\"");
-            self.end(&args)?;
-        }
-        // Flows bind to what encloses them, so they come after it.
-        for role in &meaning.roles {
-            let (phase, keyed) = match role {
-                Role::Send(keyed) => (b's', keyed),
-                Role::Receive(keyed) => (b'f', keyed),
-                _ => continue,
-            };
-            self.begin(&head(phase, &keyed.name));
-            if category.is_empty() {
-                self.line.extend_from_slice(b",\"cat\":\"message\"");
-            }
-            self.id(key(event, keyed));
-            if phase == b'f' {
-                self.line.extend_from_slice(b",\"bp\":\"e\"");
-            }
-            self.end(&[])?;
-        }
-        Ok(())
     }
 
     fn hold(
@@ -376,7 +299,7 @@ impl Chrome<'_> {
     }
 
     /// Open spans, losses, names of threads.
-    fn finish(&mut self, source: &dyn Source, last: i64) -> io::Result<()> {
+    fn finish(&mut self) -> io::Result<()> {
         let mut held: Vec<_> = std::mem::take(&mut self.held).into_iter().collect();
         held.sort_by_key(|(owner, _)| *owner);
         for (owner, stack) in &held {
@@ -384,47 +307,18 @@ impl Chrome<'_> {
                 self.unfinished(*owner, held)?;
             }
         }
-        for loss in source.losses() {
-            let time = loss.interval.end.or(loss.interval.begin).map_or(last, |time| time.0);
-            let owner = Owner::Stream(loss.stream.0);
-            let name = loss_text(loss);
-            self.begin(&Head { phase: b'i', name: &name, category: "loss", time, owner });
-            self.line.extend_from_slice(b",\"s\":\"g\"");
-            let mut args = Vec::new();
-            args.extend_from_slice(format!("\"cause\":\"{}\"", loss.cause).as_bytes());
-            if let Some(count) = loss.count {
-                args.extend_from_slice(format!(",\"count\":{count}").as_bytes());
-            }
-            self.end(&args)?;
-        }
-        let owners = std::mem::take(&mut self.owners);
         let mut has_others = false;
-        let streams = source.streams();
-        for owner in owners {
+        for owner in std::mem::take(&mut self.owners) {
             let (pid, tid) = owner.ids();
-            match owner {
-                Owner::Thread { tid, .. } => {
-                    if let Some(name) = source.names().threads.get(&tid) {
-                        self.metadata("thread_name", pid, Some(tid), name)?;
-                    }
-                    continue;
-                }
-                Owner::Cpu(cpu) => {
-                    self.metadata("thread_name", pid, Some(tid), &format!("CPU {cpu}"))?;
-                }
-                Owner::Stream(stream) => {
-                    let name = streams.get(stream as usize).map_or("", |stream| &stream.name);
-                    if !name.is_empty() {
-                        self.metadata("thread_name", pid, Some(tid), name)?;
-                    }
-                }
+            if let Some(name) = line_name(self.source, owner) {
+                self.metadata("thread_name", pid, Some(tid), &name)?;
             }
-            has_others = true;
+            has_others |= pid == NO_PROCESS;
         }
         if has_others {
             self.metadata("process_name", NO_PROCESS, None, "no process")?;
         }
-        for (name, value) in &source.trace().environment {
+        for (name, value) in &self.source.trace().environment {
             self.note(name, value)?;
         }
         Ok(())
@@ -451,11 +345,12 @@ impl Chrome<'_> {
     }
 
     /// The rest of the outer object.
-    fn others(&mut self, source: &dyn Source) -> io::Result<()> {
+    fn others(&mut self) -> io::Result<()> {
         let mut first = true;
         let mut other = b",\"otherData\":{".to_vec();
-        let mut taken = vec!["traceEvents".to_owned(), "displayTimeUnit".to_owned()];
-        for (name, value) in &source.trace().environment {
+        let mut taken =
+            ["traceEvents", "displayTimeUnit", super::ORIGIN].map(str::to_owned).to_vec();
+        for (name, value) in &self.source.trace().environment {
             if name.starts_with(super::METADATA) {
                 continue;
             }
@@ -488,35 +383,134 @@ impl Chrome<'_> {
     }
 }
 
-/// All fields of an event as members of an object, without braces.
-fn arguments(event: &Event<'_>, meaning: &mut Meaning) -> Vec<u8> {
-    let mut args = Vec::new();
-    let mut first = true;
-    if let Some(cpu) = cpu(event) {
-        comma(&mut args, &mut first);
-        args.extend_from_slice(format!("\"cpu\":{cpu}").as_bytes());
-    }
-    if let Some(common) = event.common_context() {
-        for (member, field) in common {
-            // These stand in the event itself.
-            if member.class.structural || matches!(member.name.as_str(), "cpu_id" | "pid" | "tid") {
-                continue;
-            }
-            let names = Enumerations::Names;
-            meaning.writer.member(&mut args, &member.name, field, &mut first, names);
+impl Canvas for Chrome<'_> {
+    /// Members of an object, without braces.
+    type Arguments = Vec<u8>;
+
+    fn arguments(&mut self, event: &Event<'_>, meaning: &mut Meaning) -> io::Result<Vec<u8>> {
+        let mut args = Vec::new();
+        let mut first = true;
+        if let Some(cpu) = cpu(event) {
+            comma(&mut args, &mut first);
+            args.extend_from_slice(format!("\"cpu\":{cpu}").as_bytes());
         }
+        for (member, field) in fields(event) {
+            meaning.writer.member(&mut args, &member.name, field, &mut first, Enumerations::Names);
+        }
+        Ok(args)
     }
-    for fields in [event.context(), event.payload()].into_iter().flatten() {
-        meaning.writer.members(&mut args, fields, &mut first, Enumerations::Names);
+
+    fn mark(
+        &mut self,
+        mark: &Mark<'_>,
+        place: &Place<'_>,
+        (name, event): (&str, Option<&str>),
+        arguments: &Vec<u8>,
+        flows: &[Flow<'_>],
+    ) -> io::Result<()> {
+        let Place { time, owner, category } = *place;
+        self.seen(owner);
+        let args = with_event(event, arguments);
+        // Asynchronous spans and messages match by category too.
+        let matching = |other| if category.is_empty() { other } else { category };
+        let head = |phase, name, category| Head { phase, name, category, time, owner };
+        match *mark {
+            Mark::Instant => {
+                self.begin(&head(b'i', name, category));
+                self.line.extend_from_slice(b",\"s\":\"t\"");
+                self.end(&args)?;
+            }
+            Mark::Begin => self.hold(owner, name, category, time, args)?,
+            Mark::End => self.release(owner, name, category, time, &args)?,
+            Mark::Whole(nanos) => {
+                self.begin(&head(b'X', name, category));
+                self.line.extend_from_slice(b",\"dur\":");
+                micros(&mut self.line, i64::try_from(nanos).unwrap_or(i64::MAX));
+                self.end(&args)?;
+            }
+            Mark::Open(id) | Mark::Close(id) => {
+                let phase = if matches!(mark, Mark::Open(_)) { b'b' } else { b'e' };
+                self.begin(&head(phase, name, matching("span")));
+                self.id(id);
+                self.end(&args)?;
+            }
+            Mark::State(machine, before) => {
+                let id = Fnv::of_machine(machine, owner);
+                if let Some(before) = before {
+                    self.begin(&head(b'e', before, matching("state")));
+                    self.id(id);
+                    self.end(&[])?;
+                }
+                self.begin(&head(b'b', name, matching("state")));
+                self.id(id);
+                let mut with_machine = b"\"machine\":".to_vec();
+                string(&mut with_machine, machine);
+                with_machine.push(b',');
+                with_machine.extend_from_slice(&args);
+                self.end(&with_machine)?;
+            }
+            Mark::Level(field, level, _) => {
+                let mut value = Vec::new();
+                string(&mut value, field);
+                value.push(b':');
+                match level {
+                    Level::Integer(level) => number(&mut value, level),
+                    Level::Real(level) => crate::json::real(&mut value, level),
+                }
+                self.begin(&head(b'C', name, category));
+                self.end(&value)?;
+            }
+        }
+        // Flows bind to what encloses them, so they come after it.
+        for flow in flows {
+            self.begin(&head(
+                if flow.leaves { b's' } else { b'f' },
+                flow.name,
+                matching("message"),
+            ));
+            self.id(flow.id);
+            if !flow.leaves {
+                self.line.extend_from_slice(b",\"bp\":\"e\"");
+            }
+            self.end(&[])?;
+        }
+        Ok(())
     }
-    args
+
+    fn original(
+        &mut self,
+        event: &Event<'_>,
+        owner: Owner,
+        meaning: &mut Meaning,
+    ) -> io::Result<bool> {
+        if meaning.chrome_phase.is_none() {
+            return Ok(false);
+        }
+        self.seen(owner);
+        self.chrome_event(event, owner, meaning)?;
+        Ok(true)
+    }
+
+    fn loss(&mut self, loss: &Loss, name: &str, time: i64) -> io::Result<()> {
+        let owner = Owner::Stream(loss.stream.0);
+        self.seen(owner);
+        self.begin(&Head { phase: b'i', name, category: "loss", time, owner });
+        self.line.extend_from_slice(b",\"s\":\"g\"");
+        let mut args = format!("\"cause\":\"{}\"", loss.cause).into_bytes();
+        if let Some(count) = loss.count {
+            args.extend_from_slice(format!(",\"count\":{count}").as_bytes());
+        }
+        self.end(&args)
+    }
+
+    fn dropped(&mut self) -> &mut Dropped {
+        &mut self.dropped
+    }
 }
 
-/// The arguments with the event's own name, where the span has another.
-fn with_event(event: &str, span: &str, args: &[u8]) -> Vec<u8> {
-    if event == span {
-        return args.to_vec();
-    }
+/// The arguments with the event's own name, where the mark has another.
+fn with_event(event: Option<&str>, args: &[u8]) -> Vec<u8> {
+    let Some(event) = event else { return args.to_vec() };
     let mut out = b"\"event\":".to_vec();
     string(&mut out, event);
     if !args.is_empty() {

@@ -5,11 +5,12 @@ use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 
 use lateralis_model::role::Role;
-use lateralis_model::{Base, Dropped, Event, Field, FieldKind, Source, Value};
+use lateralis_model::{Base, Dropped, Event, Field, FieldKind, Loss, Source, Value};
 
 use super::{MAGIC, PHASES};
-use crate::json::{Enumerations, FieldWriter, field_label, find};
-use crate::meaning::{Level, Meaning, Meanings, NO_PROCESS, Owner, cpu, key, level, loss_text};
+use crate::json::{Enumerations, FieldWriter, field_label};
+use crate::meaning::{Fnv, Level, Losing, Meaning, Owner, cpu, fields, note_trace};
+use crate::picture::{Canvas, Flow, Mark, Place, draw, line_name, process_name};
 
 /// Entries of the tables of strings and threads.
 const MAX_STRINGS: usize = 0x7fff;
@@ -28,7 +29,6 @@ const MAX_ARGUMENT_BYTES: usize = 16_000;
 /// # Errors
 /// Those of `out`.
 pub fn write(source: &dyn Source, out: &mut dyn Write) -> io::Result<Dropped> {
-    let mut meanings = Meanings::new(source);
     let mut writer = Records {
         out,
         source,
@@ -43,22 +43,8 @@ pub fn write(source: &dyn Source, out: &mut dyn Write) -> io::Result<Dropped> {
     writer.words(&[3 << 4 | 1 << 16 | 1 << 20 | (name.len() as u64) << 52])?;
     writer.out.write_all(&padded(name))?;
     writer.words(&[1 | 2 << 4, 1_000_000_000])?;
-    let mut last = 0;
-    let mut events = source.events();
-    while let Some(event) = events.next_event() {
-        last = event.time.0;
-        if let Some(meaning) = meanings.of(&event) {
-            writer.event(&event, meaning)?;
-        }
-    }
-    for loss in source.losses() {
-        let time = loss.interval.end.or(loss.interval.begin).map_or(last, |time| time.0);
-        let owner = Owner::Stream(loss.stream.0);
-        writer.put(b'i', (&loss_text(loss), "loss"), time, owner, &Arguments::default(), None)?;
-    }
-    if !source.trace().environment.is_empty() {
-        writer.dropped.note("the environment of the trace (FXT has no place for it)");
-    }
+    draw(source, &mut writer, "FXT")?;
+    note_trace(source, &mut writer.dropped, "FXT", true);
     Ok(writer.dropped)
 }
 
@@ -72,8 +58,9 @@ struct Records<'w> {
     known: HashSet<(u32, Option<u32>)>,
 }
 
+/// Arguments of an event, ready to write.
 #[derive(Default, Clone)]
-struct Arguments {
+pub struct Arguments {
     count: usize,
     bytes: Vec<u8>,
 }
@@ -139,26 +126,15 @@ impl Records<'_> {
 
     fn names(&mut self, owner: Owner) -> io::Result<()> {
         let (pid, tid) = owner.ids();
-        if self.known.insert((pid, None)) {
-            let name = match self.source.names().processes.get(&pid) {
-                Some(name) => Some(name.clone()),
-                None => (pid == NO_PROCESS).then(|| "no process".to_owned()),
-            };
-            if let Some(name) = name {
-                self.kernel_object(1, pid, &name, None)?;
-            }
+        if self.known.insert((pid, None))
+            && let Some(name) = process_name(self.source, pid)
+        {
+            self.kernel_object(1, pid, &name, None)?;
         }
-        if self.known.insert((pid, Some(tid))) {
-            let name = match owner {
-                Owner::Thread { tid, .. } => self.source.names().threads.get(&tid).cloned(),
-                Owner::Cpu(cpu) => Some(format!("CPU {cpu}")),
-                Owner::Stream(stream) => {
-                    self.source.streams().get(stream as usize).map(|stream| stream.name.clone())
-                }
-            };
-            if let Some(name) = name {
-                self.kernel_object(2, tid, &name, Some(pid))?;
-            }
+        if self.known.insert((pid, Some(tid)))
+            && let Some(name) = line_name(self.source, owner)
+        {
+            self.kernel_object(2, tid, &name, Some(pid))?;
         }
         Ok(())
     }
@@ -215,99 +191,6 @@ impl Records<'_> {
         last.map_or(Ok(()), |last| self.words(&[last]))
     }
 
-    fn event(&mut self, event: &Event<'_>, meaning: &mut Meaning) -> io::Result<()> {
-        let owner = Owner::of(event);
-        let name = meaning.name(event).into_owned();
-        let category = find(event, "event.category").and_then(|field| field.as_text());
-        let category = category.map_or_else(|| meaning.category.clone(), |text| text.into_owned());
-        let category = category.as_str();
-        let time = event.time.0;
-        // A duration stands in the record itself.
-        let duration = meaning.roles.iter().find_map(|role| match role {
-            Role::Span { duration, .. } => Some(duration.as_str()),
-            _ => None,
-        });
-        let arguments = self.arguments(event, duration, &mut meaning.writer)?;
-        let mut shown = false;
-        for role in &meaning.roles {
-            match role {
-                Role::Begin(keyed) | Role::End(keyed) => {
-                    let begins = matches!(role, Role::Begin(_));
-                    let mut arguments = arguments.clone();
-                    self.own_name(&mut arguments, &name, &keyed.name)?;
-                    let (phase, id) = match (keyed.keys.is_empty(), begins) {
-                        (true, true) => (b'B', None),
-                        (true, false) => (b'E', None),
-                        (false, true) => (b'b', Some(key(event, keyed))),
-                        (false, false) => (b'e', Some(key(event, keyed))),
-                    };
-                    self.put(phase, (&keyed.name, category), time, owner, &arguments, id)?;
-                    shown = true;
-                }
-                Role::Span { name: span, duration } => {
-                    let Some(nanos) = find(event, duration).and_then(|field| match field.value() {
-                        Value::Optional(Some(field)) => field.as_u64(),
-                        _ => field.as_u64(),
-                    }) else {
-                        continue;
-                    };
-                    let end = (time.max(0) as u64).saturating_add(nanos);
-                    let mut arguments = arguments.clone();
-                    self.own_name(&mut arguments, &name, span)?;
-                    self.put(b'X', (span, category), time, owner, &arguments, Some(end))?;
-                    shown = true;
-                }
-                Role::Counter { field } => {
-                    let Some(level) = find(event, field).and_then(level) else { continue };
-                    let mut value = Arguments::default();
-                    match level {
-                        Level::Integer(level) => match i64::try_from(level) {
-                            Ok(level) => {
-                                self.argument(&mut value, field, 3, 0, &level.to_le_bytes())?
-                            }
-                            Err(_) => {
-                                let level = u64::try_from(level).unwrap_or(u64::MAX);
-                                self.argument(&mut value, field, 4, 0, &level.to_le_bytes())?;
-                            }
-                        },
-                        Level::Real(level) => {
-                            self.argument(&mut value, field, 5, 0, &level.to_le_bytes())?;
-                        }
-                    }
-                    self.put(b'C', (&name, category), time, owner, &value, Some(0))?;
-                    let own = event.payload().map_or(0, |fields| fields.into_iter().count());
-                    shown |= own <= meaning.roles.len();
-                }
-                Role::Send(_) | Role::Receive(_) | Role::State { .. } => (),
-            }
-        }
-        let flows: Vec<_> = meaning
-            .roles
-            .iter()
-            .filter_map(|role| match role {
-                Role::Send(keyed) => Some((b's', keyed)),
-                Role::Receive(keyed) => Some((b'f', keyed)),
-                _ => None,
-            })
-            .collect();
-        if !shown {
-            self.put(b'i', (&name, category), time, owner, &arguments, None)?;
-        }
-        for (phase, keyed) in flows {
-            let id = Some(key(event, keyed));
-            self.put(phase, (&keyed.name, category), time, owner, &Arguments::default(), id)?;
-        }
-        Ok(())
-    }
-
-    /// Adds the event's own name, where the span has another.
-    fn own_name(&mut self, arguments: &mut Arguments, event: &str, span: &str) -> io::Result<()> {
-        if event != span && arguments.count < MAX_ARGUMENTS {
-            self.text(arguments, "event", event)?;
-        }
-        Ok(())
-    }
-
     /// Adds an argument: its type, what stands in its first word, and what follows.
     fn argument(
         &mut self,
@@ -324,47 +207,6 @@ impl Records<'_> {
         out.bytes.extend_from_slice(rest);
         out.count += 1;
         Ok(())
-    }
-
-    fn arguments(
-        &mut self,
-        event: &Event<'_>,
-        left_out: Option<&str>,
-        json: &mut FieldWriter,
-    ) -> io::Result<Arguments> {
-        let mut out = Arguments::default();
-        if let Some(cpu) = cpu(event) {
-            self.argument(&mut out, "cpu", 2, u64::from(cpu), &[])?;
-        }
-        let mut more = b"{".to_vec();
-        let mut first = true;
-        let common = event
-            .common_context()
-            .into_iter()
-            .flatten()
-            .filter(|(member, _)| !matches!(member.name.as_str(), "cpu_id" | "pid" | "tid"));
-        let own = [event.context(), event.payload()].into_iter().flatten().flatten();
-        let fields: Vec<_> =
-            common.chain(own).filter(|(member, _)| !member.class.structural).collect();
-        // One place stays free for the rest, one for the event's own name.
-        let places = MAX_ARGUMENTS - 2;
-        for (member, field) in fields {
-            let known = left_out == Some(member.name.as_str());
-            if known || matches!(field.value(), Value::Optional(None)) {
-                continue;
-            }
-            if out.count < places && out.bytes.len() < MAX_ARGUMENT_BYTES - MAX_TEXT {
-                self.field(&mut out, &member.name, field, json)?;
-            } else {
-                json.member(&mut more, &member.name, field, &mut first, Enumerations::Names);
-            }
-        }
-        if !first {
-            more.push(b'}');
-            let text = String::from_utf8_lossy(&more).into_owned();
-            self.text(&mut out, "more", &text)?;
-        }
-        Ok(out)
     }
 
     fn text(&mut self, out: &mut Arguments, name: &str, text: &str) -> io::Result<()> {
@@ -384,6 +226,7 @@ impl Records<'_> {
         json: &mut FieldWriter,
     ) -> io::Result<()> {
         if let Some(label) = field_label(field) {
+            json.lost.count(Losing::Number);
             return self.text(out, name, label);
         }
         match field.value() {
@@ -396,18 +239,134 @@ impl Records<'_> {
             Value::Bits(value) => self.argument(out, name, 7, 0, &value.to_le_bytes()),
             Value::Signed(value) => self.argument(out, name, 3, 0, &value.to_le_bytes()),
             Value::Real(value) => self.argument(out, name, 5, 0, &value.to_le_bytes()),
-            Value::Text(text) => self.text(out, name, &text.to_str()),
+            Value::Text(text) => {
+                let text = json.lost.text(text);
+                self.text(out, name, &text)
+            }
             Value::Optional(None) => self.argument(out, name, 0, 0, &[]),
-            Value::Variant(_, field) | Value::Optional(Some(field)) => {
+            Value::Optional(Some(field)) => self.field(out, name, field, json),
+            Value::Variant(_, field) => {
+                json.lost.count(Losing::Choice);
                 self.field(out, name, field, json)
             }
-            Value::Bytes(_) | Value::Struct(_) | Value::Array(_) => {
-                self.dropped.note("the shape of nested fields and blobs (FXT gets JSON text)");
+            Value::Bytes(bytes) => {
+                json.lost.count(Losing::Blob);
+                let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+                self.text(out, name, &text)
+            }
+            Value::Struct(_) | Value::Array(_) => {
+                self.dropped.note("the shape of nested fields (FXT gets JSON text)");
                 let mut text = Vec::new();
                 json.value(&mut text, field, Enumerations::Names);
                 let text = String::from_utf8_lossy(&text).into_owned();
                 self.text(out, name, &text)
             }
         }
+    }
+}
+
+impl Canvas for Records<'_> {
+    type Arguments = Arguments;
+
+    fn arguments(&mut self, event: &Event<'_>, meaning: &mut Meaning) -> io::Result<Arguments> {
+        // A duration stands in the record itself.
+        let duration = meaning.roles.iter().find_map(|role| match role {
+            Role::Span { duration, .. } => Some(duration.as_str()),
+            _ => None,
+        });
+        let json = &mut meaning.writer;
+        let mut out = Arguments::default();
+        if let Some(cpu) = cpu(event) {
+            self.argument(&mut out, "cpu", 2, u64::from(cpu), &[])?;
+        }
+        let mut more = b"{".to_vec();
+        let mut first = true;
+        // Places stay free for the rest, the event's own name, and that of a machine.
+        let places = MAX_ARGUMENTS - 3;
+        for (member, field) in fields(event) {
+            let known = duration == Some(member.name.as_str());
+            if known || matches!(field.value(), Value::Optional(None)) {
+                continue;
+            }
+            if out.count < places && out.bytes.len() < MAX_ARGUMENT_BYTES - MAX_TEXT {
+                self.field(&mut out, &member.name, field, json)?;
+            } else {
+                self.dropped.note("fields beyond 12 of an event (FXT gets JSON text)");
+                json.member(&mut more, &member.name, field, &mut first, Enumerations::Names);
+            }
+        }
+        if !first {
+            more.push(b'}');
+            let text = String::from_utf8_lossy(&more).into_owned();
+            self.text(&mut out, "more", &text)?;
+        }
+        Ok(out)
+    }
+
+    fn mark(
+        &mut self,
+        mark: &Mark<'_>,
+        place: &Place<'_>,
+        (name, event): (&str, Option<&str>),
+        arguments: &Arguments,
+        flows: &[Flow<'_>],
+    ) -> io::Result<()> {
+        let Place { time, owner, category } = *place;
+        let head = (name, category);
+        let mut arguments = arguments.clone();
+        if let Some(event) = event {
+            self.text(&mut arguments, "event", event)?;
+        }
+        match *mark {
+            Mark::Instant => self.put(b'i', head, time, owner, &arguments, None)?,
+            Mark::Begin => self.put(b'B', head, time, owner, &arguments, None)?,
+            Mark::End => self.put(b'E', head, time, owner, &arguments, None)?,
+            Mark::Open(id) => self.put(b'b', head, time, owner, &arguments, Some(id))?,
+            Mark::Close(id) => self.put(b'e', head, time, owner, &arguments, Some(id))?,
+            Mark::Whole(nanos) => {
+                let end = (time.max(0) as u64).saturating_add(nanos);
+                self.put(b'X', head, time, owner, &arguments, Some(end))?;
+            }
+            Mark::Level(field, level, _) => {
+                let mut value = Arguments::default();
+                let (kind, bytes) = match level {
+                    Level::Integer(level) => match i64::try_from(level) {
+                        Ok(level) => (3, level.to_le_bytes()),
+                        Err(_) => (4, u64::try_from(level).unwrap_or(u64::MAX).to_le_bytes()),
+                    },
+                    Level::Real(level) => (5, level.to_le_bytes()),
+                };
+                self.argument(&mut value, field, kind, 0, &bytes)?;
+                self.put(b'C', head, time, owner, &value, Some(0))?;
+            }
+            Mark::State(machine, before) => {
+                let id = Some(Fnv::of_machine(machine, owner));
+                if let Some(before) = before {
+                    let head = (before, category);
+                    self.put(b'e', head, time, owner, &Arguments::default(), id)?;
+                }
+                self.text(&mut arguments, "machine", machine)?;
+                self.put(b'b', head, time, owner, &arguments, id)?;
+            }
+        }
+        for flow in flows {
+            let phase = if flow.leaves { b's' } else { b'f' };
+            let head = (flow.name, category);
+            self.put(phase, head, time, owner, &Arguments::default(), Some(flow.id))?;
+        }
+        Ok(())
+    }
+
+    fn loss(&mut self, loss: &Loss, name: &str, time: i64) -> io::Result<()> {
+        let mut arguments = Arguments::default();
+        if let Some(count) = loss.count {
+            self.argument(&mut arguments, "count", 4, 0, &count.to_le_bytes())?;
+        }
+        let owner = Owner::Stream(loss.stream.0);
+        self.put(b'i', (name, "loss"), time, owner, &arguments, None)
+    }
+
+    fn dropped(&mut self) -> &mut Dropped {
+        &mut self.dropped
     }
 }

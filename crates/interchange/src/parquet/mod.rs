@@ -14,12 +14,10 @@ mod thrift;
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 
-use lateralis_model::{
-    Dropped, Event, EventClass, Field, FieldKind, Fields, Source, StreamSummary, Value,
-};
+use lateralis_model::{Dropped, Event, Field, FieldKind, Member, Source, StreamSummary, Value};
 
 use crate::json::{Enumerations, FieldWriter, field_label};
-use crate::meaning::{Meanings, Owner, cpu};
+use crate::meaning::{Meanings, Owner, cpu, fields};
 use file::{Cell, File, Type};
 
 /// Tables of kinds of events that are written at once.
@@ -65,11 +63,14 @@ fn key_values(source: &dyn Source) -> Vec<(String, String)> {
     };
     let environment = source.trace().environment.iter();
     let mut pairs: Vec<_> = environment.map(|(name, value)| (name.clone(), text(value))).collect();
+    let trace = source.trace();
+    pairs.extend(trace.name.clone().map(|name| ("trace.name".to_owned(), name)));
+    pairs.extend(trace.uuid.map(|uuid| ("trace.uuid".to_owned(), uuid.to_string())));
     pairs.push(("time_ns.since_1970".to_owned(), is_unix(source).to_string()));
-    for loss in source.losses() {
-        if pairs.len() < 10_000 {
-            pairs.push(("loss".to_owned(), crate::meaning::loss_text(loss)));
-        }
+    // Readers make a dictionary of them: of equal keys one would be left.
+    for (number, loss) in source.losses().iter().take(10_000).enumerate() {
+        let key = if number == 0 { "loss".to_owned() } else { format!("loss.{}", number + 1) };
+        pairs.push((key, crate::meaning::loss_text(loss)));
     }
     pairs
 }
@@ -140,8 +141,9 @@ pub fn write(source: &dyn Source, out: &mut dyn Write) -> io::Result<Dropped> {
         json.clear();
         json.push(b'{');
         let mut first = true;
-        for fields in [event.context(), event.payload()].into_iter().flatten() {
-            meaning.writer.members(&mut json, fields, &mut first, Enumerations::Numbers);
+        for (member, field) in fields(&event) {
+            let numbers = Enumerations::Numbers;
+            meaning.writer.member(&mut json, &member.name, field, &mut first, numbers);
         }
         json.push(b'}');
         file.cell(own + 3, Cell::Bytes(&json));
@@ -151,6 +153,7 @@ pub fn write(source: &dyn Source, out: &mut dyn Write) -> io::Result<Dropped> {
     if !source.damage().is_empty() || !events.damage().is_empty() {
         dropped.note("the list of damage (Parquet has no place for it)");
     }
+    meanings.lost().note(&mut dropped, "Parquet");
     Ok(dropped)
 }
 
@@ -192,19 +195,20 @@ pub fn write_classes(
             let out = open(&file_name(&event.class.name, &mut taken))?;
             let mut pairs = key_values(source);
             pairs.push(("event".to_owned(), event.class.name.clone()));
-            let columns = class_columns(event.class, unix);
+            let columns = class_columns(&event, unix);
             let file = File::new(out, &columns, pairs, CLASS_GROUP_BYTES)?;
             tables.insert(id, Table { file, json: FieldWriter::new(event.class) });
         }
         let Some(table) = tables.get_mut(&id) else { continue };
         common_cells(&mut table.file, &event, &streams, unix);
         let mut column = common_columns(unix).len();
-        for fields in [event.context(), event.payload()].into_iter().flatten() {
-            add_fields(table, fields, &mut column, &mut buffer);
+        for (member, field) in fields(&event) {
+            add_field(table, member, field, &mut column, &mut buffer);
         }
         table.file.end_row()?;
     }
     for (_, table) in tables {
+        table.json.lost.note(&mut dropped, "Parquet");
         table.file.finish()?;
     }
     Ok(dropped)
@@ -255,7 +259,8 @@ fn has_labels(kind: &FieldKind) -> bool {
         if !class.labels.is_empty())
 }
 
-fn class_columns(class: &EventClass, unix: bool) -> Vec<(String, Type, bool)> {
+/// The columns of a kind of event; in the order of [`fields`].
+fn class_columns(event: &Event<'_>, unix: bool) -> Vec<(String, Type, bool)> {
     let mut columns = common_columns(unix);
     let mut taken: HashSet<String> = columns.iter().map(|(name, ..)| name.clone()).collect();
     let mut add = |name: String, kind, optional| {
@@ -266,36 +271,35 @@ fn class_columns(class: &EventClass, unix: bool) -> Vec<(String, Type, bool)> {
         }
         columns.push((unique, kind, optional));
     };
-    for fields in [&class.context, &class.payload].into_iter().flatten() {
-        for member in fields.members().iter().filter(|member| !member.class.structural) {
-            let (kind, optional) = required(&member.class.kind);
-            add(member.name.clone(), column_type(kind), optional);
-            if has_labels(kind) {
-                add(format!("{}.label", member.name), Type::Text, true);
-            }
+    for (member, _) in fields(event) {
+        let (kind, optional) = required(&member.class.kind);
+        add(member.name.clone(), column_type(kind), optional);
+        if has_labels(kind) {
+            add(format!("{}.label", member.name), Type::Text, true);
         }
     }
     columns
 }
 
-fn add_fields(table: &mut Table, fields: Fields<'_>, column: &mut usize, buffer: &mut Vec<u8>) {
-    for (member, field) in fields {
-        if member.class.structural {
-            continue;
+fn add_field(
+    table: &mut Table,
+    member: &Member,
+    field: Field<'_>,
+    column: &mut usize,
+    buffer: &mut Vec<u8>,
+) {
+    let (kind, _) = required(&member.class.kind);
+    let value = match field.value() {
+        Value::Optional(inner) => inner,
+        _ => Some(field),
+    };
+    if let Some(field) = value {
+        add_cell(table, *column, field, buffer);
+        if let Some(label) = field_label(field) {
+            table.file.cell(*column + 1, Cell::Bytes(label.as_bytes()));
         }
-        let (kind, _) = required(&member.class.kind);
-        let value = match field.value() {
-            Value::Optional(inner) => inner,
-            _ => Some(field),
-        };
-        if let Some(field) = value {
-            add_cell(table, *column, field, buffer);
-            if let Some(label) = field_label(field) {
-                table.file.cell(*column + 1, Cell::Bytes(label.as_bytes()));
-            }
-        }
-        *column += 1 + usize::from(has_labels(kind));
     }
+    *column += 1 + usize::from(has_labels(kind));
 }
 
 fn add_cell(table: &mut Table, column: usize, field: Field<'_>, buffer: &mut Vec<u8>) {
@@ -306,7 +310,10 @@ fn add_cell(table: &mut Table, column: usize, field: Field<'_>, buffer: &mut Vec
         }
         Value::Signed(value) => table.file.cell(column, Cell::Integer(value)),
         Value::Real(value) => table.file.cell(column, Cell::Real(value)),
-        Value::Text(text) => table.file.cell(column, Cell::Bytes(text.to_str().as_bytes())),
+        Value::Text(text) => {
+            let text = table.json.lost.text(text);
+            table.file.cell(column, Cell::Bytes(text.as_bytes()));
+        }
         Value::Bytes(bytes) => table.file.cell(column, Cell::Bytes(bytes)),
         Value::Struct(_) | Value::Array(_) | Value::Variant(..) | Value::Optional(_) => {
             buffer.clear();

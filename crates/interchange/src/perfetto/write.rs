@@ -9,14 +9,12 @@
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 
-use lateralis_model::role::{Keyed, Role};
-use lateralis_model::{Base, Dropped, Event, Field, FieldKind, Fields, Source, Value};
+use lateralis_model::{Base, Dropped, Event, Field, FieldKind, Fields, Loss, Source, Value};
 
 use super::wire::{put_bytes, put_fixed64, put_number};
-use crate::json::{field_label, find, hex_string};
-use crate::meaning::{
-    Fnv, Level, Meaning, Meanings, NO_PROCESS, Owner, cpu, key, level, loss_text,
-};
+use crate::json::{FieldWriter, field_label, hex_string};
+use crate::meaning::{Fnv, Level, Losing, Meaning, Owner, cpu, fields, note_trace};
+use crate::picture::{Canvas, Flow, Mark, Place, draw, line_name, process_name};
 
 /// Spans with keys that may be open at once; further ones are instants.
 const MAX_OPEN: usize = 100_000;
@@ -31,31 +29,21 @@ const SEQUENCE: u64 = 1;
 /// # Errors
 /// Those of `out`.
 pub fn write(source: &dyn Source, out: &mut dyn Write) -> io::Result<Dropped> {
-    let mut meanings = Meanings::new(source);
     let mut writer = Packets {
         out,
         source,
         dropped: Dropped::default(),
         tracks: HashSet::new(),
+        threads: HashSet::new(),
         names: Default::default(),
         lanes: HashMap::new(),
         open: HashMap::new(),
-        states: HashSet::new(),
         interned: Vec::new(),
     };
     writer.begin()?;
-    let mut last = 0;
-    let mut events = source.events();
-    while let Some(event) = events.next_event() {
-        last = event.time.0;
-        if let Some(meaning) = meanings.of(&event) {
-            writer.event(&event, meaning)?;
-        }
-    }
-    writer.losses(last)?;
-    if !source.trace().environment.is_empty() {
-        writer.dropped.note("the environment of the trace (Perfetto has no free place for it)");
-    }
+    draw(source, &mut writer, "Perfetto")?;
+    writer.unseen_threads()?;
+    note_trace(source, &mut writer.dropped, "Perfetto", false);
     Ok(writer.dropped)
 }
 
@@ -76,13 +64,13 @@ struct Packets<'w> {
     dropped: Dropped,
     /// Tracks that are described.
     tracks: HashSet<u64>,
+    /// Threads that have tracks.
+    threads: HashSet<u32>,
     names: Names,
     /// Free tracks of each kind of span with keys, and how many there are.
     lanes: HashMap<String, (Vec<u32>, u32)>,
     /// Open spans with keys, and their tracks.
     open: HashMap<u64, Vec<u32>>,
-    /// Machines that are in a state.
-    states: HashSet<u64>,
     /// New interned names, to go with the next event.
     interned: Vec<u8>,
 }
@@ -154,25 +142,36 @@ impl Packets<'_> {
             }
             put_bytes(&mut packet, 6, &snapshot);
         }
-        self.packet(&packet)?;
-        let names = self.source.names();
-        let mut tree = Vec::new();
-        for (&pid, name) in &names.processes {
-            let mut process = Vec::new();
-            put_number(&mut process, 1, u64::from(pid));
-            put_bytes(&mut process, 3, name.as_bytes());
-            put_bytes(&mut tree, 1, &process);
+        if let Some(uuid) = self.source.trace().uuid {
+            let (high, low) = (uuid.0.first_chunk::<8>(), uuid.0.last_chunk::<8>());
+            let half = |half: Option<&[u8; 8]>| half.map_or(0, |half| u64::from_be_bytes(*half));
+            let mut message = Vec::new();
+            put_number(&mut message, 1, half(high));
+            put_number(&mut message, 2, half(low));
+            put_bytes(&mut packet, 89, &message);
         }
-        for (&tid, name) in &names.threads {
-            let mut thread = Vec::new();
-            put_number(&mut thread, 1, u64::from(tid));
-            put_bytes(&mut thread, 2, name.as_bytes());
-            put_bytes(&mut tree, 2, &thread);
+        self.packet(&packet)?;
+        for &pid in self.source.names().processes.keys() {
+            self.process(pid)?;
+        }
+        Ok(())
+    }
+
+    /// Names of threads without events: their processes are not known.
+    fn unseen_threads(&mut self) -> io::Result<()> {
+        let mut tree = Vec::new();
+        for (&tid, name) in &self.source.names().threads {
+            if !self.threads.contains(&tid) {
+                let mut thread = Vec::new();
+                put_number(&mut thread, 1, u64::from(tid));
+                put_bytes(&mut thread, 2, name.as_bytes());
+                put_bytes(&mut tree, 2, &thread);
+            }
         }
         if tree.is_empty() {
             return Ok(());
         }
-        packet.clear();
+        let mut packet = Vec::new();
         put_number(&mut packet, 10, SEQUENCE);
         put_bytes(&mut packet, 2, &tree);
         self.packet(&packet)
@@ -192,11 +191,7 @@ impl Packets<'_> {
     }
 
     fn process(&mut self, pid: u32) -> io::Result<u64> {
-        let name = match self.source.names().processes.get(&pid) {
-            Some(name) => name.clone(),
-            None if pid == NO_PROCESS => "no process".to_owned(),
-            None => String::new(),
-        };
+        let name = process_name(self.source, pid).unwrap_or_default();
         self.describe(uuid(&[b"process", &pid.to_le_bytes()]), |track| {
             let mut process = Vec::new();
             put_number(&mut process, 1, u64::from(pid));
@@ -210,14 +205,10 @@ impl Packets<'_> {
     fn thread(&mut self, owner: Owner) -> io::Result<u64> {
         let (pid, tid) = owner.ids();
         let parent = self.process(pid)?;
-        let name = match owner {
-            Owner::Thread { tid, .. } => self.source.names().threads.get(&tid).cloned(),
-            Owner::Cpu(cpu) => Some(format!("CPU {cpu}")),
-            Owner::Stream(stream) => {
-                self.source.streams().get(stream as usize).map(|stream| stream.name.clone())
-            }
-        };
-        let name = name.unwrap_or_default();
+        let name = line_name(self.source, owner).unwrap_or_default();
+        if let Owner::Thread { tid, .. } = owner {
+            self.threads.insert(tid);
+        }
         self.describe(uuid(&[b"thread", &pid.to_le_bytes(), &tid.to_le_bytes()]), |track| {
             put_number(track, 5, parent);
             if matches!(owner, Owner::Thread { .. }) {
@@ -290,119 +281,14 @@ impl Packets<'_> {
         self.packet(&packet)
     }
 
-    fn event(&mut self, event: &Event<'_>, meaning: &Meaning) -> io::Result<()> {
-        let owner = Owner::of(event);
-        let name = meaning.name(event).into_owned();
-        let category = find(event, "event.category").and_then(|field| field.as_text());
-        let category = category.map_or_else(|| meaning.category.clone(), |text| text.into_owned());
-        let category = category.as_str();
-        let time = event.time.0;
-        let mut args = self.annotations(event);
-        let mut shown = false;
-        for role in &meaning.roles {
-            let (number, keyed) = match role {
-                Role::Send(keyed) => (47, keyed),
-                Role::Receive(keyed) => (48, keyed),
-                _ => continue,
-            };
-            put_fixed64(&mut args, number, key(event, keyed));
-        }
-        let renamed = |this: &mut Self, span: &str| {
-            let mut rest = args.clone();
-            if span != name {
-                let mut annotation = Vec::new();
-                this.annotation_name(&mut annotation, "event");
-                put_bytes(&mut annotation, 6, name.as_bytes());
-                put_bytes(&mut rest, 4, &annotation);
-            }
-            rest
-        };
-        for role in &meaning.roles {
-            match role {
-                Role::Begin(keyed) | Role::End(keyed) => {
-                    let begins = matches!(role, Role::Begin(_));
-                    let kind = if begins { Kind::Begin } else { Kind::End };
-                    let track = self.span_track(event, keyed, begins, owner)?;
-                    let Some(track) = track else { continue };
-                    let rest = renamed(self, &keyed.name);
-                    self.track_event(time, kind, track, (&keyed.name, category), &rest)?;
-                    shown = true;
-                }
-                Role::Span { name: span, duration } => {
-                    let Some(nanos) = find(event, duration).and_then(number) else { continue };
-                    let track = self.thread(owner)?;
-                    let rest = renamed(self, span);
-                    self.track_event(time, Kind::Begin, track, (span, category), &rest)?;
-                    let end = time.saturating_add(i64::try_from(nanos).unwrap_or(i64::MAX));
-                    self.track_event(end, Kind::End, track, ("", ""), &[])?;
-                    shown = true;
-                }
-                Role::Counter { field } => {
-                    let Some(level) = find(event, field).and_then(level) else { continue };
-                    // A class with one counter is that counter.
-                    let only = meaning.roles.len() == 1;
-                    let title = if only { name.clone() } else { format!("{name}.{field}") };
-                    let track = self.extra("counter", &title, b"", owner, true)?;
-                    let mut rest = Vec::new();
-                    match level {
-                        Level::Integer(value) => match i64::try_from(value) {
-                            Ok(value) => put_number(&mut rest, 30, value as u64),
-                            Err(_) => put_fixed64(&mut rest, 44, (value as f64).to_bits()),
-                        },
-                        Level::Real(value) => put_fixed64(&mut rest, 44, value.to_bits()),
-                    }
-                    let own = event.payload().map_or(0, |fields| fields.into_iter().count());
-                    if only && own <= 1 {
-                        shown = true;
-                    }
-                    self.track_event(time, Kind::Counter, track, ("", ""), &rest)?;
-                }
-                Role::State { name: machine, field } => {
-                    let Some(value) = find(event, field) else { continue };
-                    let label = match field_label(value) {
-                        Some(label) => label.to_owned(),
-                        None => match value.as_text() {
-                            Some(text) => text.into_owned(),
-                            None => number(value).map_or(String::new(), |value| value.to_string()),
-                        },
-                    };
-                    let (_, tid) = owner.ids();
-                    let track = self.extra("state", machine, &tid.to_le_bytes(), owner, false)?;
-                    if !self.states.insert(track) {
-                        self.track_event(time, Kind::End, track, ("", ""), &[])?;
-                    }
-                    let rest = renamed(self, &label);
-                    self.track_event(time, Kind::Begin, track, (&label, category), &rest)?;
-                    shown = true;
-                }
-                Role::Send(_) | Role::Receive(_) => (),
-            }
-        }
-        if !shown {
-            let track = self.thread(owner)?;
-            self.track_event(time, Kind::Instant, track, (&name, category), &args)?;
-        }
-        Ok(())
-    }
-
-    /// Where a span goes. `None` for the end of one that never began.
-    fn span_track(
-        &mut self,
-        event: &Event<'_>,
-        keyed: &Keyed,
-        begins: bool,
-        owner: Owner,
-    ) -> io::Result<Option<u64>> {
-        if keyed.keys.is_empty() {
-            return self.thread(owner).map(Some);
-        }
-        let id = key(event, keyed);
+    /// Where a span with keys goes. `None` for the end of one that never began.
+    fn span_track(&mut self, name: &str, id: u64, begins: bool) -> io::Result<Option<u64>> {
         let lane = if begins {
             if self.open.len() >= MAX_OPEN {
                 self.dropped.note("spans beyond 100,000 open at once (shown as instants)");
                 return Ok(None);
             }
-            let (free, count) = self.lanes.entry(keyed.name.clone()).or_default();
+            let (free, count) = self.lanes.entry(name.to_owned()).or_default();
             let lane = free.pop().unwrap_or_else(|| {
                 *count += 1;
                 *count
@@ -414,13 +300,13 @@ impl Packets<'_> {
             if self.open.get(&id).is_some_and(Vec::is_empty) {
                 self.open.remove(&id);
             }
-            if let Some((free, _)) = self.lanes.get_mut(&keyed.name) {
+            if let Some((free, _)) = self.lanes.get_mut(name) {
                 free.push(lane);
             }
             lane
         };
         // Beginning and end may be of different processes, so the track is of none.
-        let name = keyed.name.as_bytes();
+        let name = name.as_bytes();
         let track = uuid(&[b"span", name, &lane.to_le_bytes()]);
         self.describe(track, |track| put_bytes(track, 2, name)).map(Some)
     }
@@ -429,31 +315,15 @@ impl Packets<'_> {
         put_name((&mut self.names.annotations, 3), &mut self.interned, out, (1, 10), name);
     }
 
-    /// All fields of an event as debug annotations.
-    fn annotations(&mut self, event: &Event<'_>) -> Vec<u8> {
-        let mut out = Vec::new();
-        if let Some(cpu) = cpu(event) {
-            let mut annotation = Vec::new();
-            self.annotation_name(&mut annotation, "cpu");
-            put_number(&mut annotation, 3, u64::from(cpu));
-            put_bytes(&mut out, 4, &annotation);
-        }
-        if let Some(common) = event.common_context() {
-            for (member, field) in common {
-                if !matches!(member.name.as_str(), "cpu_id" | "pid" | "tid") {
-                    self.member(&mut out, 4, member, field);
-                }
-            }
-        }
-        for fields in [event.context(), event.payload()].into_iter().flatten() {
-            self.members(&mut out, 4, fields);
-        }
-        out
-    }
-
-    fn members(&mut self, out: &mut Vec<u8>, number: u32, fields: Fields<'_>) {
+    fn members(
+        &mut self,
+        out: &mut Vec<u8>,
+        number: u32,
+        fields: Fields<'_>,
+        lost: &mut FieldWriter,
+    ) {
         for (member, field) in fields {
-            self.member(out, number, member, field);
+            self.member(out, number, member, field, lost);
         }
     }
 
@@ -463,19 +333,21 @@ impl Packets<'_> {
         number: u32,
         member: &lateralis_model::Member,
         field: Field<'_>,
+        lost: &mut FieldWriter,
     ) {
         if member.class.structural || matches!(field.value(), Value::Optional(None)) {
             return;
         }
         let mut annotation = Vec::new();
         self.annotation_name(&mut annotation, &member.name);
-        self.value(&mut annotation, field);
+        self.value(&mut annotation, field, lost);
         put_bytes(out, number, &annotation);
     }
 
     /// Adds the value to a message `DebugAnnotation`.
-    fn value(&mut self, out: &mut Vec<u8>, field: Field<'_>) {
+    fn value(&mut self, out: &mut Vec<u8>, field: Field<'_>, writer: &mut FieldWriter) {
         if let Some(label) = field_label(field) {
+            writer.lost.count(Losing::Number);
             return put_bytes(out, 6, label.as_bytes());
         }
         match field.value() {
@@ -488,48 +360,132 @@ impl Packets<'_> {
             Value::Bits(value) => put_number(out, 7, value),
             Value::Signed(value) => put_number(out, 4, value as u64),
             Value::Real(value) => put_fixed64(out, 5, value.to_bits()),
-            Value::Text(text) => put_bytes(out, 6, text.to_str().as_bytes()),
+            Value::Text(text) => put_bytes(out, 6, writer.lost.text(text).as_bytes()),
             Value::Bytes(bytes) => {
-                self.dropped.note("the type of blobs (Perfetto gets hexadecimal text)");
+                writer.lost.count(Losing::Blob);
                 let mut text = Vec::new();
                 hex_string(&mut text, bytes);
                 put_bytes(out, 6, &text[1..text.len() - 1]);
             }
-            Value::Struct(fields) => self.members(out, 11, fields),
+            Value::Struct(fields) => self.members(out, 11, fields, writer),
             Value::Array(elements) => {
                 for element in elements {
                     let mut annotation = Vec::new();
-                    self.value(&mut annotation, element);
+                    self.value(&mut annotation, element, writer);
                     put_bytes(out, 12, &annotation);
                 }
             }
-            Value::Variant(_, field) | Value::Optional(Some(field)) => self.value(out, field),
+            Value::Variant(_, field) => {
+                writer.lost.count(Losing::Choice);
+                self.value(out, field, writer);
+            }
+            Value::Optional(Some(field)) => self.value(out, field, writer),
             Value::Optional(None) => (),
         }
     }
-
-    fn losses(&mut self, last: i64) -> io::Result<()> {
-        for loss in self.source.losses() {
-            let track =
-                self.describe(uuid(&[b"losses"]), |track| put_bytes(track, 2, b"losses"))?;
-            let time = loss.interval.end.or(loss.interval.begin).map_or(last, |time| time.0);
-            let mut rest = Vec::new();
-            if let Some(count) = loss.count {
-                let mut annotation = Vec::new();
-                self.annotation_name(&mut annotation, "count");
-                put_number(&mut annotation, 3, count);
-                put_bytes(&mut rest, 4, &annotation);
-            }
-            self.track_event(time, Kind::Instant, track, (&loss_text(loss), "loss"), &rest)?;
-        }
-        Ok(())
-    }
 }
 
-/// A duration or another whole number.
-fn number(field: Field<'_>) -> Option<u64> {
-    match field.value() {
-        Value::Optional(Some(field)) | Value::Variant(_, field) => number(field),
-        _ => field.as_u64(),
+impl Canvas for Packets<'_> {
+    /// Debug annotations.
+    type Arguments = Vec<u8>;
+
+    fn arguments(&mut self, event: &Event<'_>, meaning: &mut Meaning) -> io::Result<Vec<u8>> {
+        let mut out = Vec::new();
+        let writer = &mut meaning.writer;
+        if let Some(cpu) = cpu(event) {
+            let mut annotation = Vec::new();
+            self.annotation_name(&mut annotation, "cpu");
+            put_number(&mut annotation, 3, u64::from(cpu));
+            put_bytes(&mut out, 4, &annotation);
+        }
+        for (member, field) in fields(event) {
+            self.member(&mut out, 4, member, field, writer);
+        }
+        Ok(out)
+    }
+
+    fn mark(
+        &mut self,
+        mark: &Mark<'_>,
+        place: &Place<'_>,
+        (name, event): (&str, Option<&str>),
+        arguments: &Vec<u8>,
+        flows: &[Flow<'_>],
+    ) -> io::Result<()> {
+        let Place { time, owner, category } = *place;
+        let mut rest = arguments.clone();
+        if let Some(event) = event {
+            let mut annotation = Vec::new();
+            self.annotation_name(&mut annotation, "event");
+            put_bytes(&mut annotation, 6, event.as_bytes());
+            put_bytes(&mut rest, 4, &annotation);
+        }
+        for flow in flows {
+            put_fixed64(&mut rest, if flow.leaves { 47 } else { 48 }, flow.id);
+        }
+        let head = (name, category);
+        match mark {
+            Mark::Begin | Mark::End | Mark::Instant => {
+                let kind = match mark {
+                    Mark::Begin => Kind::Begin,
+                    Mark::End => Kind::End,
+                    _ => Kind::Instant,
+                };
+                let track = self.thread(owner)?;
+                self.track_event(time, kind, track, head, &rest)
+            }
+            Mark::Open(id) | Mark::Close(id) => {
+                let begins = matches!(mark, Mark::Open(_));
+                let (kind, track) = match self.span_track(name, *id, begins)? {
+                    Some(track) => (if begins { Kind::Begin } else { Kind::End }, track),
+                    // Only one end of it is there.
+                    None => (Kind::Instant, self.thread(owner)?),
+                };
+                self.track_event(time, kind, track, head, &rest)
+            }
+            Mark::Whole(nanos) => {
+                let track = self.thread(owner)?;
+                self.track_event(time, Kind::Begin, track, head, &rest)?;
+                let end = time.saturating_add(i64::try_from(*nanos).unwrap_or(i64::MAX));
+                self.track_event(end, Kind::End, track, ("", ""), &[])
+            }
+            Mark::Level(field, level, only) => {
+                let title = if *only { name.to_owned() } else { format!("{name}.{field}") };
+                let track = self.extra("counter", &title, b"", owner, true)?;
+                let mut rest = Vec::new();
+                match *level {
+                    Level::Integer(value) => match i64::try_from(value) {
+                        Ok(value) => put_number(&mut rest, 30, value as u64),
+                        Err(_) => put_fixed64(&mut rest, 44, (value as f64).to_bits()),
+                    },
+                    Level::Real(value) => put_fixed64(&mut rest, 44, value.to_bits()),
+                }
+                self.track_event(time, Kind::Counter, track, ("", ""), &rest)
+            }
+            Mark::State(machine, before) => {
+                let (_, tid) = owner.ids();
+                let track = self.extra("state", machine, &tid.to_le_bytes(), owner, false)?;
+                if before.is_some() {
+                    self.track_event(time, Kind::End, track, ("", ""), &[])?;
+                }
+                self.track_event(time, Kind::Begin, track, head, &rest)
+            }
+        }
+    }
+
+    fn loss(&mut self, loss: &Loss, name: &str, time: i64) -> io::Result<()> {
+        let track = self.describe(uuid(&[b"losses"]), |track| put_bytes(track, 2, b"losses"))?;
+        let mut rest = Vec::new();
+        if let Some(count) = loss.count {
+            let mut annotation = Vec::new();
+            self.annotation_name(&mut annotation, "count");
+            put_number(&mut annotation, 3, count);
+            put_bytes(&mut rest, 4, &annotation);
+        }
+        self.track_event(time, Kind::Instant, track, (name, "loss"), &rest)
+    }
+
+    fn dropped(&mut self) -> &mut Dropped {
+        &mut self.dropped
     }
 }
