@@ -21,41 +21,30 @@ pub struct Format {
     pub read: fn(&str, &[u8], &OpenOptions) -> Result<MemoryTrace, String>,
 }
 
+/// A format whose reader needs nothing but the bytes and a limit of memory.
+macro_rules! plain {
+    ($name:literal, $word:literal, $reader:path) => {{
+        use $reader as reader;
+        Format {
+            name: $name,
+            word: $word,
+            sniff: |first, _| reader::sniff(first),
+            read: |name, bytes, options| {
+                reader::read(name, bytes, options.memory_bytes).map_err(text)
+            },
+        }
+    }};
+}
+
 /// Formats with a magic number come ahead of those that are text, narrow marks ahead
 /// of wide ones, and those that must be asked for last.
 pub const FORMATS: &[Format] = &[
+    plain!("pcapng, pcap", "pcap", lateralis_pcapng),
+    plain!("perf.data", "perf", lateralis_perfdata::perf),
+    plain!("trace.dat", "trace-cmd", lateralis_perfdata::ftrace),
+    plain!("FXT", "fxt", fxt),
     Format {
-        name: "pcapng and pcap",
-        word: "pcap",
-        sniff: |first, _| lateralis_pcapng::sniff(first),
-        read: |name, bytes, options| {
-            lateralis_pcapng::read(name, bytes, options.memory_bytes).map_err(text)
-        },
-    },
-    Format {
-        name: "perf.data",
-        word: "perf",
-        sniff: |first, _| lateralis_perfdata::perf::sniff(first),
-        read: |name, bytes, options| {
-            lateralis_perfdata::perf::read(name, bytes, options.memory_bytes).map_err(text)
-        },
-    },
-    Format {
-        name: "trace.dat of trace-cmd",
-        word: "trace-cmd",
-        sniff: |first, _| lateralis_perfdata::ftrace::sniff(first),
-        read: |name, bytes, options| {
-            lateralis_perfdata::ftrace::read(name, bytes, options.memory_bytes).map_err(text)
-        },
-    },
-    Format {
-        name: "FXT",
-        word: "fxt",
-        sniff: |first, _| fxt::sniff(first),
-        read: |name, bytes, options| fxt::read(name, bytes, options.memory_bytes).map_err(text),
-    },
-    Format {
-        name: "text dump of Barrelfish",
+        name: "Barrelfish text dump",
         word: "barrelfish",
         sniff: |first, _| barrelfish::sniff(first),
         read: |name, bytes, options| {
@@ -64,7 +53,7 @@ pub const FORMATS: &[Format] = &[
         },
     },
     Format {
-        name: "trace buffers of Barrelfish",
+        name: "Barrelfish buffers",
         word: "barrelfish-buffers",
         sniff: barrelfish::sniff_buffers,
         read: |name, bytes, options| {
@@ -73,7 +62,7 @@ pub const FORMATS: &[Format] = &[
         },
     },
     Format {
-        name: "CSV of Composite",
+        name: "Composite CSV",
         word: "composite",
         sniff: |first, _| composite::sniff(first),
         read: |name, bytes, options| {
@@ -81,28 +70,11 @@ pub const FORMATS: &[Format] = &[
             composite::read_with(name, bytes, options.memory_bytes, &own).map_err(text)
         },
     },
+    plain!("seL4 text and JSON", "sel4", sel4),
+    plain!("Chrome JSON", "chrome", chrome),
+    plain!("Perfetto", "perfetto", perfetto),
     Format {
-        name: "seL4 utilisation, benchmark or log text",
-        word: "sel4",
-        sniff: |first, _| sel4::sniff(first),
-        read: |name, bytes, options| sel4::read(name, bytes, options.memory_bytes).map_err(text),
-    },
-    Format {
-        name: "Chrome JSON",
-        word: "chrome",
-        sniff: |first, _| chrome::sniff(first),
-        read: |name, bytes, options| chrome::read(name, bytes, options.memory_bytes).map_err(text),
-    },
-    Format {
-        name: "Perfetto",
-        word: "perfetto",
-        sniff: |first, _| perfetto::sniff(first),
-        read: |name, bytes, options| {
-            perfetto::read(name, bytes, options.memory_bytes).map_err(text)
-        },
-    },
-    Format {
-        name: "seL4 tracepoint log (sel4-tracepoints:ABI)",
+        name: "seL4 tracepoint log (--as sel4-tracepoints:ABI)",
         word: "sel4-tracepoints",
         sniff: |_, _| false,
         read: |name, bytes, options| {
@@ -111,7 +83,7 @@ pub const FORMATS: &[Format] = &[
         },
     },
     Format {
-        name: "seL4 kernel entry log (sel4-entries:ABI)",
+        name: "seL4 kernel entry log (--as sel4-entries:ABI)",
         word: "sel4-entries",
         sniff: |_, _| false,
         read: |name, bytes, options| {

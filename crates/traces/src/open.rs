@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use lateralis_ctf::open as ctf;
 use lateralis_model::Source;
+use lateralis_seedformats::genode;
 
 use crate::formats::{FORMATS, Format, supported};
 use crate::joined::{Joined, Placed};
@@ -54,6 +55,13 @@ pub enum Error {
     NoTrace {
         /// Where.
         path: PathBuf,
+        /// Files of a directory that were looked at.
+        files: usize,
+    },
+    /// It is a device, a pipe or a socket: reading it may never end.
+    Special {
+        /// Which.
+        path: PathBuf,
     },
     /// The file is of no known format.
     Unknown {
@@ -83,21 +91,26 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoTrace { path } => write!(
+            Self::NoTrace { path, files } => {
+                write!(f, "no trace here: {}: ", path.display())?;
+                match files {
+                    0 => f.write_str("expected files of a known format, or a CTF metadata file"),
+                    1 => f.write_str("the only file is of no known format"),
+                    files => write!(f, "none of its {files} files is of a known format"),
+                }
+            }
+            Self::Special { path } => write!(
                 f,
-                "no trace here: {}: expected a recording of `lat record`, a directory with a CTF \
-                 metadata file, or a file of a known format",
+                "no regular file: {}: copy what comes out of it to a file first",
                 path.display()
             ),
+            Self::Unknown { path, first } if first.is_empty() => {
+                write!(f, "no trace here: {}: the file is empty", path.display())
+            }
             Self::Unknown { path, first } => {
                 let known: Vec<&str> = supported().collect();
-                write!(
-                    f,
-                    "unknown format: {}: it begins with {}; known are {}",
-                    path.display(),
-                    beginning(first),
-                    known.join(", ")
-                )
+                let (path, known) = (path.display(), known.join(", "));
+                write!(f, "unknown format: {path}: {}; known are {known}", beginning(first))
             }
             Self::Format { path, format, cause } => {
                 write!(f, "cannot read {format}: {}: {cause}", path.display())
@@ -116,27 +129,35 @@ impl std::error::Error for Error {
     }
 }
 
+/// How other kinds of files begin, what they are, and what to do with them.
+const OTHER_KINDS: &[(&[u8], &str)] = &[
+    (b"\x1f\x8b", "gzip: unpack it first"),
+    (b"\x28\xb5\x2f\xfd", "Zstandard: unpack it first"),
+    (b"PK\x03\x04", "zip: unpack it first"),
+    (b"\xfd7zXZ", "xz: unpack it first"),
+    (b"BZh", "bzip2: unpack it first"),
+    (b"\x7fELF", "a program, library or core dump"),
+    (b"\x89PNG", "a picture"),
+    (b"\xff\xd8\xff", "a picture"),
+    (b"GIF8", "a picture"),
+    (b"%PDF", "a PDF document"),
+    (b"SQLite format 3", "an SQLite database"),
+    (b"PAR1", "a Parquet table, which lat only writes"),
+];
+
 /// The first bytes as text if they are some, else as hexadecimal digits; and
 /// what they are, where that helps.
 fn beginning(first: &[u8]) -> String {
     let shown = &first[..first.len().min(16)];
-    if shown.is_empty() {
-        return "nothing: it is empty".to_owned();
-    }
     let is_text = shown.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());
     let text = if is_text {
         format!("{:?}", String::from_utf8_lossy(shown))
     } else {
         shown.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ")
     };
-    let packed = match first {
-        [0x1f, 0x8b, ..] => " (gzip: unpack it first)",
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => " (Zstandard: unpack it first)",
-        [b'P', b'K', 3, 4, ..] => " (zip: unpack it first)",
-        [0xfd, b'7', b'z', b'X', b'Z', ..] => " (xz: unpack it first)",
-        _ => "",
-    };
-    text + packed
+    let kind = OTHER_KINDS.iter().find(|(beginning, _)| first.starts_with(beginning));
+    let kind = kind.map_or(String::new(), |(_, kind)| format!(" ({kind})"));
+    format!("it begins with {text}{kind}")
 }
 
 /// Opens all traces at or under the paths and joins them.
@@ -159,29 +180,32 @@ pub fn open(paths: &[PathBuf], options: &OpenOptions) -> Result<Joined, Error> {
 
 fn open_path(path: &Path, options: &OpenOptions) -> Result<Vec<Placed>, Error> {
     let kind = fs::metadata(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
-    if !kind.is_dir() {
+    if !kind.is_dir() && !kind.is_file() {
+        return Err(Error::Special { path: path.to_owned() });
+    }
+    if kind.is_file() {
         return match open_file(path, options)? {
             Some(source) => Ok(vec![(String::new(), source)]),
             // Metadata or a stream: the trace is what lies around it.
-            None => open_ctf(path),
+            None => open_ctf(path, options),
         };
     }
     // A recording of `lat record` is what its ctf/ holds.
     let inner = path.join("ctf");
     if inner.join("metadata").is_file() {
-        return open_ctf(&inner);
+        return open_ctf(&inner, options);
     }
-    let mut sources = open_ctf(path)?;
+    let mut sources = open_ctf(path, options)?;
     let mut files = Vec::new();
     search(path, SEARCH_DEPTH, &mut files);
-    for file in files {
-        if let Ok(Some(source)) = open_file(&file, options) {
-            let place = file.strip_prefix(path).unwrap_or(&file);
+    for file in &files {
+        if let Ok(Some(source)) = open_file(file, options) {
+            let place = file.strip_prefix(path).unwrap_or(file);
             sources.push((place.display().to_string(), source));
         }
     }
     if sources.is_empty() {
-        return Err(Error::NoTrace { path: path.to_owned() });
+        return Err(Error::NoTrace { path: path.to_owned(), files: files.len() });
     }
     Ok(sources)
 }
@@ -197,27 +221,41 @@ fn search(directory: &Path, depth: usize, files: &mut Vec<PathBuf>) {
     let mut entries: Vec<_> = entries.flatten().take(FILES_MAX).collect();
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
+        // Links to files are followed, links to directories are not: they may be circles.
         let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
         if is_directory && depth > 0 {
             search(&entry.path(), depth - 1, files);
-        } else if !is_directory && files.len() < FILES_MAX {
+        } else if entry.path().is_file() && files.len() < FILES_MAX {
             files.push(entry.path());
         }
     }
 }
 
-fn open_ctf(path: &Path) -> Result<Vec<Placed>, Error> {
+/// The CTF traces at or under a path. The streams of a recorder of Genode are one trace
+/// each with a fixed identity; together they are one with components as processes.
+fn open_ctf(path: &Path, options: &OpenOptions) -> Result<Vec<Placed>, Error> {
     let explain = |error| match error {
         ctf::Error::Io { path, source } => Error::Io { path, source },
-        _ => Error::NoTrace { path: path.to_owned() },
+        _ => Error::NoTrace { path: path.to_owned(), files: 0 },
     };
-    let places = ctf::find(path).map_err(explain)?;
     let open = |place: &ctf::Place| {
         let name = place.root.strip_prefix(path).unwrap_or(&place.root);
         let reader = place.open().map_err(explain)?;
         Ok((name.display().to_string(), Box::new(reader) as Box<dyn Source>))
     };
-    places.iter().map(open).collect()
+    let places = ctf::find(path).map_err(explain)?;
+    let opened: Vec<Placed> = places.iter().map(open).collect::<Result<_, _>>()?;
+    let whole =
+        |source: &dyn Source| genode::is_genode(source.trace()) && source.faults().is_empty();
+    let (of_genode, mut others): (Vec<Placed>, Vec<Placed>) =
+        opened.into_iter().partition(|(_, source)| whole(source.as_ref()));
+    if !of_genode.is_empty() {
+        let streams: Vec<(&str, &dyn Source)> =
+            of_genode.iter().map(|(place, source)| (place.as_str(), source.as_ref())).collect();
+        let run = genode::gather(&streams, options.memory_bytes);
+        others.insert(0, (String::new(), Box::new(run)));
+    }
+    Ok(others)
 }
 
 /// A file as a whole trace; `None` if it belongs to a CTF trace.
@@ -277,8 +315,9 @@ mod tests {
 
     #[test]
     fn an_unknown_file_is_described_by_its_beginning() {
-        assert_eq!(beginning(b"hello world, this is no trace"), "\"hello world, thi\"");
-        assert_eq!(beginning(&[0x1f, 0x8b, 8]), "1f 8b 08 (gzip: unpack it first)");
-        assert_eq!(beginning(&[]), "nothing: it is empty");
+        let text = beginning(b"hello world, this is no trace");
+        assert_eq!(text, "it begins with \"hello world, thi\"");
+        let packed = beginning(&[0x1f, 0x8b, 8]);
+        assert_eq!(packed, "it begins with 1f 8b 08 (gzip: unpack it first)");
     }
 }

@@ -8,38 +8,7 @@ use lateralis_seedformats::genode::{Place, annotate, gather, is_genode};
 use crate::{listing, roles, shared};
 
 /// The layout of the recorder's streams, as its metadata describes it.
-const METADATA: &str = r#"/* CTF 1.8 */
-typealias integer { size = 8; align = 8; signed = false; } := u8;
-typealias integer { size = 16; align = 8; signed = false; } := u16;
-typealias integer { size = 32; align = 8; signed = false; } := u32;
-typealias integer { size = 64; align = 8; signed = false; } := u64;
-typealias integer { size = 4; align = 1; signed = false; } := u4;
-trace {
-    major = 1; minor = 8; byte_order = le;
-    packet.header := struct { u32 magic; u32 stream_id; };
-};
-clock { name = "monotonic"; freq = 1000000000; };
-typealias integer { size = 64; align = 8; signed = false; map = clock.monotonic.value; } := ticks;
-struct context {
-    ticks timestamp_begin; ticks timestamp_end; u32 packet_size; u16 _hdrsz;
-    u4 xpos; u4 ypos; u4 width; u4 height; u8 priority; string session_label; string thread_name;
-};
-struct header { u8 id; ticks timestamp; } align(8);
-stream { id = 0; event.header := struct header; packet.context := struct context; };
-event { name = "Rpc_call"; id = 1; stream_id = 0; fields := struct { string _name; }; };
-event { name = "Rpc_returned"; id = 2; stream_id = 0; fields := struct { string _name; }; };
-event { name = "Rpc_dispatch"; id = 3; stream_id = 0; fields := struct { string _name; }; };
-event { name = "Rpc_reply"; id = 4; stream_id = 0; fields := struct { string _name; }; };
-event { name = "Signal_submit"; id = 5; stream_id = 0; fields := struct { u32 _number; }; };
-event {
-    name = "Signal_receive"; id = 6; stream_id = 0;
-    fields := struct { u32 _number; u64 _context; };
-};
-event {
-    name = "Checkpoint"; id = 7; stream_id = 0;
-    fields := struct { u32 _data; u64 _addr; u8 _type; string _name; };
-};
-"#;
+const METADATA: &str = include_str!("genode-metadata.txt");
 
 fn event(id: u8, time: u64, payload: &[u8]) -> Vec<u8> {
     [&[id][..], &time.to_le_bytes(), payload].concat()
