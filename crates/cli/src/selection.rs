@@ -39,7 +39,7 @@ pub struct SelectArgs {
     pub from: Option<Moment>,
     /// Only up to here
     #[arg(long, value_name = "TIME")]
-    pub to: Option<Moment>,
+    pub until: Option<Moment>,
 }
 
 impl SelectArgs {
@@ -128,13 +128,13 @@ impl<'r> Selection<'r> {
         let class = |stream: &lateralis_model::StreamClass| {
             stream.event_classes.iter().map(|event| wanted(&event.name)).collect()
         };
-        let needs_beginning = args.from.or(args.to).is_some();
+        let needs_beginning = args.from.or(args.until).is_some();
         let beginning = needs_beginning.then(|| recording.source.interval().begin).flatten();
         let moment = |moment: &Option<Moment>| moment.map(|moment| moment.nanos(beginning));
         Ok(Self {
             chosen: trace.stream_classes.iter().map(class).collect(),
             filter: args.filter()?,
-            interval: Interval { begin: moment(&args.from), end: moment(&args.to) },
+            interval: Interval { begin: moment(&args.from), end: moment(&args.until) },
             names: &recording.names,
             streams: &recording.streams,
         })

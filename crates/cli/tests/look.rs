@@ -143,7 +143,7 @@ fn print_chooses_events_by_name_and_time() {
     assert_eq!(lines(&["print", "--event", "t:*LOCK,!t:LOCK"]), 2);
     assert_eq!(lines(&["print", "--event", "lateralis:*"]), 1);
     assert_eq!(lines(&["print", "--from", "1ms"]), 3);
-    assert_eq!(lines(&["print", "--to", "40ns"]), 3);
+    assert_eq!(lines(&["print", "--until", "40ns"]), 3);
     assert_eq!(lines(&["print", "-n", "2"]), 2);
     assert_eq!(lines(&["print", "--format", "babeltrace"]), 7);
     let wrong = lat(&["print", "--event", "nothing"], &recording.directory);

@@ -120,7 +120,7 @@ fn what_is_no_trace_is_described() {
     std::fs::write(place.0.join("packed"), [0x1f, 0x8b, 8, 0]).unwrap();
     for (name, part) in [
         ("letter.txt", "\"Dear Sir or Mada\""),
-        ("empty", "it is empty"),
+        ("empty", "the file is empty"),
         ("packed", "gzip: unpack it first"),
         ("absent", "no such file"),
     ] {

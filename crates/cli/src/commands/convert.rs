@@ -19,7 +19,17 @@ use crate::values;
 
 /// Options of `lat convert`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  \
+#[command(after_help = "Formats and what they keep; what one cannot keep is said:\n  \
+    ctf, ctf2   everything; CTF 1.8 has integers for blobs, flags and yes/no\n  \
+    perfetto    spans, messages, states, counters, fields, names, losses; ui.perfetto.dev\n  \
+    chrome      the same; chrome://tracing, ui.perfetto.dev\n  \
+    fxt         the same, from the 13th field on as JSON text; tools of Fuchsia\n  \
+    parquet     all events as a table; without an ending one more for each kind of event\n  \
+    jsonl       all events, losses and damage, an object a line\n  \
+    csv         time, CPU, thread and numbers, as Composite writes them; --header adds names\n  \
+    pcapng      packets, interfaces, losses\n  \
+    barrelfish  events that have a number in --definitions; 32 bits of an argument\n\n\
+    Examples:\n  \
     lat convert perf.data -o perf.ctf\n  \
     lat convert demo -o demo.pftrace                    open in ui.perfetto.dev\n  \
     lat convert demo --app warehouse -o warehouse.json  Chrome JSON of one program\n  \

@@ -31,7 +31,7 @@ const BUFFER_BYTES: usize = 1 << 16;
     && || ! ( )                 combine; an event without the field fails a comparison\n\n\
     Examples:\n  \
     lat print demo\n  \
-    lat print demo --event 'threads:*,!*:MUTEX_UNLOCK' --from 1.5s --to 1.6s\n  \
+    lat print demo --event 'threads:*,!*:MUTEX_UNLOCK' --from 1.5s --until 1.6s\n  \
     lat print demo --app warehouse --where 'order > 3990 && $cpu == 1'\n  \
     lat print -f demo                     what happens while it is recorded\n  \
     lat print perf.data --format json | jq .fields\n  \

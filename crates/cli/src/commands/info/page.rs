@@ -148,28 +148,35 @@ fn section(page: &mut String, title: &str, table: &Table, hidden: usize) {
 
 fn streams(page: &mut String, recording: &Recording, facts: &Facts) {
     use Align::{Left, Right};
-    let mut table = Table::new(&[
-        ("name", Left),
-        ("cpu", Right),
-        ("packets", Right),
-        ("size", Right),
-        ("events", Right),
-        ("lost", Right),
-    ]);
     let streams = &recording.streams;
+    // Columns that say nothing are left out.
+    let has_cpus = streams.iter().any(|stream| stream.cpu.is_some());
+    let has_packets = streams.iter().any(|stream| stream.packets > 0);
+    let columns = [
+        (("name", Left), true),
+        (("cpu", Right), has_cpus),
+        (("packets", Right), has_packets),
+        (("size", Right), has_packets),
+        (("events", Right), true),
+        (("lost", Right), true),
+    ];
+    let head: Vec<_> = columns.iter().filter(|(_, shown)| *shown).map(|(head, _)| *head).collect();
+    let mut table = Table::new(&head);
     for (index, (stream, events)) in streams.iter().zip(&facts.streams).enumerate().take(ROWS) {
         let of_stream = facts.stream_losses.iter().filter(|total| {
             total.stream.is_some_and(|stream| stream.0 as usize == index)
                 && total.cause != LossCause::Packets
         });
-        table.row([
+        let cells = [
             stream.name.clone(),
             stream.cpu.map_or(String::new(), |cpu| cpu.0.to_string()),
             values::count(stream.packets),
             values::bytes(stream.bytes),
             values::count(events.count),
             values::count(of_stream.fold(0, |sum, total| total.count.saturating_add(sum))),
-        ]);
+        ];
+        let shown = cells.into_iter().zip(&columns).filter(|(_, (_, shown))| *shown);
+        table.row(shown.map(|(cell, _)| cell));
     }
     section(page, "streams", &table, streams.len().saturating_sub(ROWS));
 }

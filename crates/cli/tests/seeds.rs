@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What Genode, Barrelfish and pcapng of several sections look like to a user of `lat`.
+
+mod place;
+
+use std::fs;
+
+use place::Place;
+use serde_json::Value;
+
+/// The events of a trace, each as `lat convert` writes it in a line of JSON.
+fn events(place: &Place, trace: &str, options: &[&str]) -> Vec<Value> {
+    let mut arguments = vec!["convert", trace, "-o", "events.jsonl", "--force"];
+    arguments.extend(options);
+    let output = place.lat(&arguments);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = fs::read_to_string(place.0.join("events.jsonl")).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn number(event: &Value, name: &str) -> i64 {
+    event[name].as_i64().unwrap_or(-1)
+}
+
+fn text<'e>(event: &'e Value, name: &str) -> &'e str {
+    event[name].as_str().unwrap_or("")
+}
+
+/// An event of Genode's recorder.
+fn genode_event(id: u8, time: u64, payload: &[u8]) -> Vec<u8> {
+    [&[id][..], &time.to_le_bytes(), payload].concat()
+}
+
+/// A packet of Genode's recorder: what one thread did in one period.
+fn genode_packet(label: &str, thread: &str, times: (u64, u64), events: &[Vec<u8>]) -> Vec<u8> {
+    let names = format!("{label}\0{thread}\0");
+    let header_bytes = 33 + names.len();
+    let events = events.concat();
+    let mut bytes = 0xc1fc_1fc1u32.to_le_bytes().to_vec();
+    bytes.extend_from_slice(&0u32.to_le_bytes());
+    bytes.extend_from_slice(&times.0.to_le_bytes());
+    bytes.extend_from_slice(&times.1.to_le_bytes());
+    bytes.extend_from_slice(&(((header_bytes + events.len()) * 8) as u32).to_le_bytes());
+    bytes.extend_from_slice(&((header_bytes * 8) as u16).to_le_bytes());
+    bytes.extend_from_slice(&[0x00, 0x11, 128]);
+    bytes.extend_from_slice(names.as_bytes());
+    assert_eq!(bytes.len(), header_bytes);
+    bytes.extend_from_slice(&events);
+    bytes
+}
+
+/// The directory of a run: one copy of the metadata at its root, streams in the
+/// directories of their components. Nothing is copied by hand.
+fn genode_tree(place: &Place, run: &str) {
+    let checkpoint = |time, kind: u8| {
+        let payload = [&7u32.to_le_bytes()[..], &0u64.to_le_bytes(), &[kind], b"handle\0"].concat();
+        genode_event(7, time, &payload)
+    };
+    let router = [
+        genode_event(1, 110, b"alloc\0"),
+        genode_event(2, 150, b"alloc\0"),
+        checkpoint(160, 1),
+        checkpoint(260, 2),
+    ];
+    let rom = [genode_event(3, 115, b"alloc\0"), genode_event(4, 145, b"alloc\0")];
+    let streams = [
+        ("init/runtime/nic_router", "init -> runtime -> nic_router", (100, 300), &router[..]),
+        ("init/rom", "init -> rom", (115, 145), &rom[..]),
+    ];
+    for (directory, label, times, events) in streams {
+        let directory = place.0.join(run).join(directory);
+        fs::create_dir_all(&directory).unwrap();
+        fs::write(directory.join("ep"), genode_packet(label, "ep", times, events)).unwrap();
+    }
+    let metadata = include_str!("../../seedformats/tests/formats/genode-metadata.txt");
+    fs::write(place.0.join(run).join("metadata"), metadata).unwrap();
+}
+
+#[test]
+fn a_tree_of_genode_has_calls_and_checkpoints_of_its_components() {
+    let place = Place::new();
+    genode_tree(&place, "run");
+    let seen: Vec<_> = events(&place, "run", &[])
+        .iter()
+        .map(|event| {
+            let name = event["fields"]["name"].as_str().unwrap_or("").to_owned();
+            let process = text(event, "process").to_owned();
+            (number(event, "time_ns"), process, text(event, "name").to_owned(), name)
+        })
+        .collect();
+    let router = "init -> runtime -> nic_router";
+    let expected = [
+        (110, router, "rpc:call", "alloc"),
+        (115, "init -> rom", "rpc:dispatch", "alloc"),
+        (145, "init -> rom", "rpc:reply", "alloc"),
+        (150, router, "rpc:returned", "alloc"),
+        (160, router, "checkpoint:START", "handle"),
+        (260, router, "checkpoint:END", "handle"),
+    ];
+    let expected = expected.map(|(time, process, event, name)| {
+        (time, process.to_owned(), event.to_owned(), name.to_owned())
+    });
+    assert_eq!(seen, expected);
+}
+
+/// Core 1 is 505 cycles ahead of core 0; Barrelfish prints its negative offset 2^63 too
+/// large.
+const DUMP: &str = "\
+# Start 1000 Duration 0 Stop 18446744073709551615
+# Min_timestamp 1000
+# Core 0 LOG DUMP ==================================================
+# DCB 0 ffffff8002656c00 app
+0 1000 ffffcccc02656c00
+0 1100 eeee02020060c950
+0 1300 eeee02030060c950
+# Core 1 LOG DUMP ==================================================
+# Offset 1 9223372036854775303
+1 1705 eeee02020060c950
+";
+
+#[test]
+fn negative_offsets_of_barrelfish_are_put_right() {
+    let place = Place::new();
+    fs::write(place.0.join("dump"), DUMP).unwrap();
+    let seen: Vec<_> = events(&place, "dump", &["--frequency", "1000000000"])
+        .iter()
+        .map(|event| {
+            (number(event, "time_ns"), number(event, "cpu"), text(event, "name").to_owned())
+        })
+        .collect();
+    let first = seen[0].0;
+    let seen: Vec<_> =
+        seen.iter().map(|(time, cpu, name)| (time - first, *cpu, name.as_str())).collect();
+    let expected = [
+        (0, 0, "kernel:CSWITCH"),
+        (100, 0, "threads:MUTEX_LOCK_NESTED_ENTER"),
+        (200, 1, "threads:MUTEX_LOCK_NESTED_ENTER"),
+        (300, 0, "threads:MUTEX_LOCK_NESTED_LEAVE"),
+    ];
+    assert_eq!(seen, expected);
+}
+
+fn block(out: &mut Vec<u8>, kind: u32, body: &[u8]) {
+    let length = (body.len() as u32 + 12).to_le_bytes();
+    out.extend_from_slice(&kind.to_le_bytes());
+    out.extend_from_slice(&length);
+    out.extend_from_slice(body);
+    out.extend_from_slice(&length);
+}
+
+/// A section as Genode's recorder begins one each period: interfaces in any order.
+fn section(out: &mut Vec<u8>, names: [&str; 2], packets: &[(u32, u32)]) {
+    let mut head = 0x1a2b_3c4du32.to_le_bytes().to_vec();
+    head.extend_from_slice(&[1, 0, 0, 0]);
+    head.extend_from_slice(&u64::MAX.to_le_bytes());
+    block(out, 0x0a0d_0d0a, &head);
+    for name in names {
+        // Ethernet, 1600 bytes at most, option 2: its name.
+        let mut body = [1, 0, 0, 0].to_vec();
+        body.extend_from_slice(&1600u32.to_le_bytes());
+        body.extend_from_slice(&[2, 0, name.len() as u8, 0]);
+        body.extend_from_slice(name.as_bytes());
+        body.resize(body.len().next_multiple_of(4) + 4, 0);
+        block(out, 1, &body);
+    }
+    for (interface, microseconds) in packets {
+        let words = [*interface, 0, *microseconds, 4, 60, 0xdead_beef];
+        block(out, 6, &words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn interfaces_of_each_section_of_pcapng_have_their_own_names() {
+    let place = Place::new();
+    let mut bytes = Vec::new();
+    section(&mut bytes, ["nic_in", "nic_out"], &[(0, 1), (1, 2)]);
+    section(&mut bytes, ["nic_out", "nic_in"], &[(0, 3), (1, 4)]);
+    fs::write(place.0.join("two.pcapng"), bytes).unwrap();
+    let seen: Vec<_> = events(&place, "two.pcapng", &[])
+        .iter()
+        .map(|event| {
+            let interface = event["fields"]["interface"].as_str().unwrap_or("").to_owned();
+            (number(event, "time_ns"), interface)
+        })
+        .collect();
+    let expected = [(1000, "nic_in"), (2000, "nic_out"), (3000, "nic_out"), (4000, "nic_in")];
+    assert_eq!(seen, expected.map(|(time, name)| (time, name.to_owned())));
+}
