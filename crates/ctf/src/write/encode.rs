@@ -361,7 +361,7 @@ pub(super) fn real(slot: Slot) -> f64 {
 }
 
 /// Width of a number that is written as it lies; `None` for everything else.
-fn width(node: &Node) -> Option<u32> {
+pub(super) fn width(node: &Node) -> Option<u32> {
     match node {
         Node::Integer { class, managed: None, .. } => Some(class.bits),
         Node::Bits { bits, .. } | Node::Real(bits) => Some(*bits),

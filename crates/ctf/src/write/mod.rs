@@ -244,8 +244,10 @@ impl<'a> Writer<'a> {
                 }
             }
             let mut values = Values { slots: event.slots, bytes: event.bytes };
-            if let Some(leaves) = &planned.leaves {
-                encoder.leaves(leaves, &values);
+            let begin = encoder.out.len();
+            if let Some(leaves) = &planned.leaves
+                && encoder.leaves(leaves, &values).is_some()
+            {
                 if event.writer.is_some() && self.classes.lacks_writers[class] {
                     self.dropped.note(NO_WRITER);
                 }
@@ -253,6 +255,7 @@ impl<'a> Writer<'a> {
                 self.events += 1;
                 return;
             }
+            encoder.take_back(begin, odd);
             let mut done = Ok(());
             if let Some(node) = &written.common_context {
                 done = encoder.value(node, &mut values, 0);
