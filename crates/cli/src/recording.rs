@@ -67,8 +67,14 @@ impl Recording {
     /// Learns the names that only events tell: of threads and processes in
     /// recordings of `lat record`.
     ///
-    /// Cost: a pass over all events.
+    /// Cost: a pass over all events, of traces that have such events.
     pub fn learn_names(&mut self) {
+        let tells = ["lateralis:PROCESS", "lateralis:THREAD_NAME"];
+        let mut classes =
+            self.source.trace().stream_classes.iter().flat_map(|class| &class.event_classes);
+        if !classes.any(|class| tells.contains(&class.name.as_str())) {
+            return;
+        }
         let names = &mut self.names;
         self.source.visit(&mut |event| {
             let payload = || event.payload();

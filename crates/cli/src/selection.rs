@@ -145,6 +145,11 @@ impl<'r> Selection<'r> {
         self.interval
     }
 
+    /// Whether it contains every event of its interval.
+    pub fn is_everything(&self) -> bool {
+        self.filter.is_none() && self.chosen.iter().flatten().all(|chosen| *chosen)
+    }
+
     /// Whether an event of that time is chosen.
     #[inline]
     pub fn contains(&self, event: &Event<'_>) -> bool {
@@ -210,6 +215,9 @@ impl Source for Selected<'_> {
             end: interval.end.into_iter().chain(chosen.end).min(),
         };
         let events = self.recording.source.events_in(interval);
+        if self.selection.is_everything() {
+            return events;
+        }
         Box::new(SelectedEvents { events, selection: self.selection })
     }
 }
