@@ -121,7 +121,7 @@ fn what_is_no_trace_is_described() {
     for (name, part) in [
         ("letter.txt", "\"Dear Sir or Mada\""),
         ("empty", "the file is empty"),
-        ("packed", "gzip: unpack it first"),
+        ("packed", "what gzip packed in it begins with nothing"),
         ("absent", "no such file"),
     ] {
         let output = place.lat(&["info", name]);

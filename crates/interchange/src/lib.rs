@@ -28,7 +28,6 @@ pub mod csv;
 mod dynamic;
 mod error;
 pub mod fxt;
-mod gunzip;
 mod json;
 pub mod jsonl;
 mod meaning;

@@ -356,6 +356,22 @@ impl Pending<'_> {
         pending
     }
 
+    /// Values that were decoded elsewhere: slots, whose spans and packed elements
+    /// point into `bytes`, which are copied.
+    pub fn values(self, slots: &[Slot], bytes: &[u8]) -> Self {
+        let base = self.builder.trace.bytes.len() as u64;
+        self.builder.trace.bytes.extend_from_slice(bytes);
+        let moved = slots.iter().map(|slot| match *slot {
+            Slot::Span { len, start } => Slot::Span { len, start: start + base },
+            Slot::Packed { count, start_bits } => {
+                Slot::Packed { count, start_bits: start_bits + base * 8 }
+            }
+            slot => slot,
+        });
+        self.builder.trace.slots.extend(moved);
+        self
+    }
+
     /// The option of a variant with this index follows; of an optional field, 0
     /// says that nothing does and 1 that it does.
     pub fn option(self, option: u32) -> Self {

@@ -4,7 +4,7 @@
 
 use std::io::Write as _;
 
-use lateralis_model::{Field, Source as _, Value};
+use lateralis_model::{Field, Value};
 
 fn show(field: Field<'_>) -> String {
     match field.value() {
@@ -29,17 +29,18 @@ fn main() {
     };
     let bytes = std::fs::read(path).expect("the file can be read");
     let begin = std::time::Instant::now();
-    let trace = match lateralis_perfdata::read(path, &bytes, 16 << 30) {
+    let trace = match lateralis_perfdata::open(path, std::sync::Arc::new(bytes), 16 << 30) {
         Ok(trace) => trace,
         Err(error) => {
             eprintln!("error: {error}");
             std::process::exit(2);
         }
     };
-    let taken = begin.elapsed().as_secs_f64();
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let mut events = trace.events();
+    let mut count = 0u64;
     while let Some(event) = events.next_event() {
+        count += 1;
         if arguments[0] == "--count" {
             continue;
         }
@@ -52,11 +53,13 @@ fn main() {
         }
     }
     drop(out);
-    let rate = trace.len() as f64 / taken / 1e6;
-    eprintln!("{} events in {taken:.3} s: {rate:.2} million/s", trace.len());
+    let taken = begin.elapsed().as_secs_f64();
+    let rate = count as f64 / taken / 1e6;
+    eprintln!("{count} events in {taken:.3} s: {rate:.2} million/s");
     let lost: u64 = trace.losses().iter().filter_map(|loss| loss.count).sum();
     eprintln!("{} losses, {lost} events", trace.losses().len());
-    trace.damage().iter().for_each(|damage| eprintln!("damage: {damage}"));
+    let damage = trace.damage().iter().cloned().chain(events.damage());
+    damage.for_each(|damage| eprintln!("damage: {damage}"));
     trace.remarks().iter().for_each(|remark| eprintln!("remark: {remark}"));
     for (name, value) in &trace.trace().environment {
         eprintln!("{name}: {value:?}");

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Decompression of hostile bytes into bounded memory.
 
-use std::io::Read;
+use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 
-use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
+/// Bytes that are decompressed at a time.
+const CHUNK_BYTES: usize = 128 << 10;
+/// Bytes of the header of a block: what a decoder asks for where a block has ended
+/// [RFC 8878 §3.1.1.2].
+const BLOCK_HEADER_BYTES: usize = 3;
 
 /// Decompression ended early; what came before the fault is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,69 +18,48 @@ pub enum Stop {
     Limit,
 }
 
-/// An empty last block, and a checksum for frames that want one: ends a frame
-/// that its writer flushed, but never finished.
-const END_OF_FRAME: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
-
 /// Appends what the zstd frames in `input` hold; the last frame need not be
-/// finished. `out` grows to at most `limit` bytes.
+/// finished. `out` grows to at most `limit` bytes; the decoder itself takes up to
+/// 128 MiB where a frame asks for such a window.
 ///
 /// # Errors
-/// [`Stop`].
+/// [`Stop`]; where blocks are cut or damaged, those before them are in `out`.
 pub fn zstd(input: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<(), Stop> {
-    let mut at = 0;
-    while at < input.len() {
-        let before = out.len();
-        match frame(&input[at..], limit, out) {
-            Ok(used) => at += used.max(1),
-            Err(Cut::Limit) => return Err(Stop::Limit),
-            Err(Cut::Block(good)) => {
-                // Again, without the block that is cut or bad: a decoder holds back
-                // the last window until the frame ends.
-                out.truncate(before);
-                let mut part = input[at..at + good].to_vec();
-                part.extend_from_slice(&END_OF_FRAME);
-                match frame(&part, limit, out) {
-                    Err(Cut::Limit) => return Err(Stop::Limit),
-                    _ if at + good == input.len() && good > 0 => return Ok(()),
-                    _ => return Err(Stop::Damaged(at + good)),
-                }
-            }
-        }
+    if input.is_empty() {
+        return Ok(());
     }
-    Ok(())
-}
-
-enum Cut {
-    Limit,
-    /// Bytes up to the end of the last good block.
-    Block(usize),
-}
-
-/// Decodes one frame; returns the number of bytes that it takes.
-fn frame(input: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<usize, Cut> {
-    let mut rest = input;
-    let mut decoder = FrameDecoder::new();
-    decoder.reset(&mut rest).map_err(|_| Cut::Block(0))?;
-    let mut buffer = vec![0u8; 64 << 10];
+    // Fails only where memory does.
+    let Ok(mut decoder) = Decoder::new() else { return Err(Stop::Limit) };
+    let mut buffer = vec![0u8; CHUNK_BYTES];
+    // Where the piece began that the decoder asked for, and how much it wants next.
+    let (mut at, mut piece, mut wants) = (0usize, 0usize, BLOCK_HEADER_BYTES);
     loop {
-        let good = input.len() - rest.len();
-        let decoded = decoder.decode_blocks(&mut rest, BlockDecodingStrategy::UptoBlocks(1));
-        let finished = decoded.map_err(|_| Cut::Block(good))?;
-        loop {
-            let count = decoder.read(&mut buffer).map_err(|_| Cut::Block(good))?;
-            if count == 0 {
-                break;
-            }
-            let room = limit.saturating_sub(out.len());
-            out.extend_from_slice(&buffer[..count.min(room)]);
-            if count > room {
-                return Err(Cut::Limit);
-            }
+        // A piece at a time, so that it is known which one is bad.
+        let end = at.saturating_add(wants.max(1)).min(input.len());
+        let mut source = InBuffer::around(&input[at..end]);
+        let mut target = OutBuffer::around(&mut buffer);
+        let done = decoder.run(&mut source, &mut target);
+        let (read, count) = (source.pos(), target.pos());
+        let room = limit.saturating_sub(out.len());
+        out.extend_from_slice(&buffer[..count.min(room)]);
+        if count > room {
+            return Err(Stop::Limit);
         }
-        if finished {
-            return Ok(input.len() - rest.len());
+        let Ok(hint) = done else { return Err(Stop::Damaged(piece)) };
+        at += read;
+        if count == CHUNK_BYTES {
+            // There may be more of the same block.
+            wants = hint;
+            continue;
         }
+        if at == input.len() {
+            // A frame that was flushed, but not finished, ends with a block.
+            let whole = hint == 0 || hint == BLOCK_HEADER_BYTES;
+            return if whole { Ok(()) } else { Err(Stop::Damaged(piece)) };
+        }
+        // The header of the next block came with the last one.
+        piece = at.saturating_sub(BLOCK_HEADER_BYTES);
+        wants = hint;
     }
 }
 
@@ -102,7 +85,6 @@ pub fn zlib(input: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<(), Stop> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
     /// Bytes that fill several blocks of 128 KiB.
     fn plain() -> Vec<u8> {
@@ -118,7 +100,7 @@ mod tests {
     #[test]
     fn frames_follow_each_other() {
         let plain = plain();
-        let frame = compress_to_vec(&plain[..], CompressionLevel::Fastest);
+        let frame = zstd::bulk::compress(&plain, 1).unwrap();
         let (out, result) = inflated(&[&frame[..], &frame[..]].concat(), usize::MAX);
         assert_eq!(result, Ok(()));
         assert!(out == [&plain[..], &plain[..]].concat());
@@ -127,7 +109,7 @@ mod tests {
     #[test]
     fn what_comes_before_a_cut_or_a_fault_is_delivered() {
         let plain = plain();
-        let frame = compress_to_vec(&plain[..], CompressionLevel::Fastest);
+        let frame = zstd::bulk::compress(&plain, 1).unwrap();
         let mut delivered = 0;
         for cut in (0..frame.len()).step_by(frame.len() / 9) {
             let (out, _) = inflated(&frame[..cut], usize::MAX);
@@ -142,7 +124,7 @@ mod tests {
 
     #[test]
     fn the_limit_holds() {
-        let frame = compress_to_vec(&plain()[..], CompressionLevel::Fastest);
+        let frame = zstd::bulk::compress(&plain(), 1).unwrap();
         let (out, result) = inflated(&frame, 1000);
         assert_eq!((out.len(), result), (1000, Err(Stop::Limit)));
         let packed = miniz_oxide::deflate::compress_to_vec_zlib(&plain(), 6);

@@ -13,19 +13,21 @@
 //! ([`tracepoint`]). What is damaged or lost becomes a value of the trace; all
 //! that is intact is delivered.
 //!
-//! This crate does no I/O and reads no clock. Memory is bounded by the limit that
-//! the caller gives, plus an index of 16 bytes per record of the file.
+//! This crate does no I/O and reads no clock. A `perf.data` is decoded while it is
+//! read, over an index of its runs of records; the other two are read as a whole,
+//! into the memory that the caller gives.
 
 mod catalog;
 pub mod ftrace;
 mod inflate;
 mod notes;
 pub mod perf;
+pub mod row;
 pub mod tracepoint;
 mod tracing_data;
 mod wire;
 
-use lateralis_model::MemoryTrace;
+use lateralis_model::Source;
 
 /// Why nothing at all could be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,16 +58,18 @@ pub fn sniff(first: &[u8]) -> bool {
     perf::sniff(first) || ftrace::sniff(first)
 }
 
-/// Reads a file that [`sniff`] knows; `name` stands in reports of damage. Events
-/// take at most `limit_bytes`; what does not fit is left out, with a remark.
+/// Opens a file that [`sniff`] knows; `name` stands in reports of damage. What
+/// cannot be read lazily takes at most `limit_bytes`; what does not fit is left
+/// out, with a remark.
 ///
 /// # Errors
 /// Where it is neither format, or no event could ever be found in it.
-pub fn read(name: &str, bytes: &[u8], limit_bytes: u64) -> Result<MemoryTrace, Error> {
-    if perf::sniff(bytes) {
-        perf::read(name, bytes, limit_bytes)
-    } else if ftrace::sniff(bytes) {
-        ftrace::read(name, bytes, limit_bytes)
+pub fn open(name: &str, bytes: perf::Bytes, limit_bytes: u64) -> Result<Box<dyn Source>, Error> {
+    let all = (*bytes).as_ref();
+    if perf::sniff(all) {
+        Ok(Box::new(perf::open(name, bytes, limit_bytes)?))
+    } else if ftrace::sniff(all) {
+        Ok(Box::new(ftrace::read(name, all, limit_bytes)?))
     } else {
         let advice = "it begins neither like perf.data nor like trace.dat; name another file";
         Err(Error::new(name, "unknown format", advice))

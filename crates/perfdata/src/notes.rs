@@ -60,20 +60,40 @@ impl Notes {
         }
     }
 
-    /// Puts all into the trace.
-    pub fn finish(self, builder: &mut Builder) {
+    /// Turns times that were noted as ticks into times of the clock.
+    pub fn ticks_to_nanos(&mut self, nanos: impl Fn(u64) -> Nanos) {
+        for damage in &mut self.damage {
+            damage.interval.begin = damage.interval.begin.map(|ticks| nanos(ticks.0 as u64));
+        }
+    }
+
+    /// The damage noted so far; of many places, the first.
+    pub fn damage_list(&self) -> &[Damage] {
+        &self.damage
+    }
+
+    /// All there is to say.
+    pub fn take(self) -> (Vec<Damage>, Vec<String>) {
+        let mut remarks = Vec::new();
         if self.damage_count > DAMAGE_MAX {
-            builder.remark(format!(
+            remarks.push(format!(
                 "{} places are damaged; the first {DAMAGE_MAX} are listed",
                 self.damage_count
             ));
         }
-        self.damage.into_iter().for_each(|damage| builder.damage(damage));
         for (remark, count) in self.remarks {
-            match count {
-                1 => builder.remark(remark),
-                _ => builder.remark(format!("{remark} ({count} times)")),
-            }
+            remarks.push(match count {
+                1 => remark,
+                _ => format!("{remark} ({count} times)"),
+            });
         }
+        (self.damage, remarks)
+    }
+
+    /// Puts all into the trace.
+    pub fn finish(self, builder: &mut Builder) {
+        let (damage, remarks) = self.take();
+        damage.into_iter().for_each(|damage| builder.damage(damage));
+        remarks.into_iter().for_each(|remark| builder.remark(remark));
     }
 }

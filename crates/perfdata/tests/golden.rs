@@ -7,10 +7,10 @@ mod common;
 mod maker;
 
 use common::{shared, show_all};
-use lateralis_model::{ByteOrder, LossCause, MemoryTrace, Source, role};
+use lateralis_model::{ByteOrder, LossCause, Source, role};
 use lateralis_units::Nanos;
 
-fn lines(trace: &MemoryTrace) -> Vec<String> {
+fn lines(trace: &dyn Source) -> Vec<String> {
     let mut events = trace.events();
     let mut lines = Vec::new();
     while let Some(event) = events.next_event() {
@@ -21,19 +21,19 @@ fn lines(trace: &MemoryTrace) -> Vec<String> {
     lines
 }
 
-fn read(bytes: &[u8]) -> MemoryTrace {
+fn read(bytes: &[u8]) -> Box<dyn Source> {
     assert!(lateralis_perfdata::sniff(&bytes[..16]));
-    lateralis_perfdata::read("made", bytes, 1 << 20).unwrap()
+    common::open("made", bytes, 1 << 20).unwrap()
 }
 
 #[test]
 fn a_perf_data_gives_the_same_events_in_both_orders() {
     for order in [ByteOrder::Little, ByteOrder::Big] {
         let trace = read(&maker::perf_data(order));
-        assert_eq!(trace.damage(), []);
+        assert_eq!(common::damage(&*trace), []);
         // The clock of the file was 900 when it was 1 s after 1970.
         assert_eq!(
-            lines(&trace),
+            lines(&*trace),
             [
                 "1000000100 comm: cpu_id=0 pid=40 tid=41 comm=beater | \
                  pid=40 tid=41 comm=beater exec=1",
@@ -67,7 +67,7 @@ fn a_perf_data_gives_the_same_events_in_both_orders() {
 fn a_trace_dat_gives_the_same_events_in_both_orders() {
     for order in [ByteOrder::Little, ByteOrder::Big] {
         let trace = read(&maker::trace_dat(order));
-        assert_eq!(trace.damage(), []);
+        assert_eq!(common::damage(&*trace), []);
         let event = |time, tid, comm: &str, level, who: &str| {
             format!(
                 "{time} heart:beat: cpu_id=1 tid={tid} comm={comm} | common_flags=1 \
@@ -82,7 +82,7 @@ fn a_trace_dat_gives_the_same_events_in_both_orders() {
                 event(time + 9, 99, "<...>", -3, "ccc"),
             ]
         };
-        assert_eq!(lines(&trace), [page(6000), page(7000)].concat(), "{order:?}");
+        assert_eq!(lines(&*trace), [page(6000), page(7000)].concat(), "{order:?}");
         let losses = trace.losses();
         assert_eq!((losses.len(), losses[0].count), (1, None));
         assert_eq!(losses[0].interval.begin, Some(Nanos(6009)));
@@ -96,11 +96,11 @@ fn a_trace_dat_gives_the_same_events_in_both_orders() {
 fn a_real_recording_of_intel_pt() {
     let path = "data/pt/quipper/perf.data.intel_pt-4.14";
     let Some(bytes) = shared(path) else { return };
-    let trace = lateralis_perfdata::read(path, &bytes, 1 << 30).unwrap();
-    assert_eq!(trace.damage(), []);
+    let trace = common::open(path, &bytes, 1 << 30).unwrap();
+    assert_eq!(common::damage(&*trace), []);
     let count = |name: &str| {
         let prefix = format!(" {name}: ");
-        lines(&trace).iter().filter(|line| line.contains(&prefix)).count()
+        lines(&*trace).iter().filter(|line| line.contains(&prefix)).count()
     };
     assert_eq!(count("switch_cpu_wide"), 152);
     assert_eq!(count("mmap") + count("mmap2"), 66);
@@ -123,9 +123,9 @@ fn made_recordings_of_intel_pt() {
     for name in ["fibs", "fibscyc", "fibsnoretcomp", "rp"] {
         let path = format!("data/pt/made/{name}/perf.data");
         let Some(bytes) = shared(&path) else { return };
-        let trace = lateralis_perfdata::read(&path, &bytes, 1 << 30).unwrap();
-        assert_eq!(trace.damage(), [], "{name}");
-        assert_eq!(trace.len(), 7, "{name}");
+        let trace = common::open(&path, &bytes, 1 << 30).unwrap();
+        assert_eq!(common::damage(&*trace), [], "{name}");
+        assert_eq!(common::count(&*trace), 7, "{name}");
         let areas = lateralis_perfdata::perf::aux_areas(&bytes);
         let begin = areas[0].begin_bytes as usize;
         assert_eq!(bytes[begin..begin + 16], [2, 0x82].repeat(8)[..], "{name}");

@@ -7,7 +7,7 @@ mod common;
 use std::path::{Path, PathBuf};
 
 use common::{Scratch, number, output, printed, read, text};
-use lateralis_model::{ByteOrder, Event, MemoryTrace, Source};
+use lateralis_model::{ByteOrder, Event, Source};
 use lateralis_perfdata::ftrace::{PagesInfo, read_pages};
 
 /// An instance of the kernel's tracing; removed with the test.
@@ -94,7 +94,7 @@ fn normal(line: &str) -> Option<String> {
     Some(normal)
 }
 
-fn lines(trace: &MemoryTrace) -> Vec<String> {
+fn lines(trace: &dyn Source) -> Vec<String> {
     let mut events = trace.events();
     let mut lines = Vec::new();
     while let Some(event) = events.next_event() {
@@ -109,7 +109,7 @@ fn compare(path: &Path) -> Option<usize> {
     let report = text("trace-cmd", &["report", "-t", &name])?;
     let mut theirs: Vec<_> = report.lines().filter_map(normal).collect();
     theirs.sort();
-    let ours = lines(&read(path));
+    let ours = lines(&*read(path));
     if let Some((ours, theirs)) = ours.iter().zip(&theirs).find(|(our, their)| our != their) {
         panic!("{name}: ours {ours:?}, theirs {theirs:?}");
     }
@@ -131,7 +131,7 @@ fn every_version_and_compression_agrees() {
     println!("{count} events agree");
     assert!(count > 200, "{count} events");
     let seven_trace = read(&path);
-    let ours = lines(&seven_trace);
+    let ours = lines(&*seven_trace);
     // trace-cmd notes the clock of the main buffer, whatever that of the instance.
     let summary = text("trace-cmd", &["dump", "--summary", &seven]).unwrap_or_default();
     let clock = format!("\"{}\" clock", seven_trace.trace().clocks[0].name);
@@ -148,7 +148,7 @@ fn every_version_and_compression_agrees() {
             ["convert", "-i", &seven, "-o", &to].iter().chain(&options).copied().collect();
         if output("trace-cmd", &arguments).is_some() {
             let converted = read(&path);
-            assert_eq!(lines(&converted), ours, "{name}");
+            assert_eq!(lines(&*converted), ours, "{name}");
         }
     }
 }

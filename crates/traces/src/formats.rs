@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The formats of single files, in the order in which they are tried.
 
+use std::sync::Arc;
+
 use lateralis_interchange::{chrome, fxt, perfetto};
-use lateralis_model::MemoryTrace;
+use lateralis_model::Source;
 use lateralis_seedformats::sel4::{self, Abi};
 use lateralis_seedformats::{barrelfish, composite};
 
 use crate::open::OpenOptions;
+
+/// The content of a file, mapped or in memory.
+pub type Bytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
 /// A format that one file holds a whole trace of.
 pub struct Format {
@@ -18,7 +23,7 @@ pub struct Format {
     /// false for formats that have no mark.
     pub sniff: fn(&[u8], u64) -> bool,
     /// Reads a file.
-    pub read: fn(&str, &[u8], &OpenOptions) -> Result<MemoryTrace, String>,
+    pub read: fn(&str, &Bytes, &OpenOptions) -> Result<Box<dyn Source>, String>,
 }
 
 /// A format whose reader needs nothing but the bytes and a limit of memory.
@@ -30,7 +35,7 @@ macro_rules! plain {
             word: $word,
             sniff: |first, _| reader::sniff(first),
             read: |name, bytes, options| {
-                reader::read(name, bytes, options.memory_bytes).map_err(text)
+                boxed(reader::read(name, all(bytes), options.memory_bytes))
             },
         }
     }};
@@ -40,7 +45,14 @@ macro_rules! plain {
 /// of wide ones, and those that must be asked for last.
 pub const FORMATS: &[Format] = &[
     plain!("pcapng, pcap", "pcap", lateralis_pcapng),
-    plain!("perf.data", "perf", lateralis_perfdata::perf),
+    Format {
+        name: "perf.data",
+        word: "perf",
+        sniff: |first, _| lateralis_perfdata::perf::sniff(first),
+        read: |name, bytes, options| {
+            boxed(lateralis_perfdata::perf::open(name, bytes.clone(), options.memory_bytes))
+        },
+    },
     plain!("trace.dat", "trace-cmd", lateralis_perfdata::ftrace),
     plain!("FXT", "fxt", fxt),
     Format {
@@ -49,7 +61,7 @@ pub const FORMATS: &[Format] = &[
         sniff: |first, _| barrelfish::sniff(first),
         read: |name, bytes, options| {
             let own = barrelfish_options(options)?;
-            barrelfish::read_with(name, bytes, options.memory_bytes, &own).map_err(text)
+            boxed(barrelfish::read_with(name, all(bytes), options.memory_bytes, &own))
         },
     },
     Format {
@@ -58,7 +70,7 @@ pub const FORMATS: &[Format] = &[
         sniff: barrelfish::sniff_buffers,
         read: |name, bytes, options| {
             let own = barrelfish_options(options)?;
-            barrelfish::read_buffers(name, bytes, options.memory_bytes, &own).map_err(text)
+            boxed(barrelfish::read_buffers(name, all(bytes), options.memory_bytes, &own))
         },
     },
     Format {
@@ -67,7 +79,7 @@ pub const FORMATS: &[Format] = &[
         sniff: |first, _| composite::sniff(first),
         read: |name, bytes, options| {
             let own = composite::Options { frequency_hz: options.frequency_hz };
-            composite::read_with(name, bytes, options.memory_bytes, &own).map_err(text)
+            boxed(composite::read_with(name, all(bytes), options.memory_bytes, &own))
         },
     },
     plain!("seL4 text and JSON", "sel4", sel4),
@@ -79,7 +91,7 @@ pub const FORMATS: &[Format] = &[
         sniff: |_, _| false,
         read: |name, bytes, options| {
             let own = sel4_options(options)?;
-            sel4::read_tracepoints(name, bytes, options.memory_bytes, &own).map_err(text)
+            boxed(sel4::read_tracepoints(name, all(bytes), options.memory_bytes, &own))
         },
     },
     Format {
@@ -88,10 +100,20 @@ pub const FORMATS: &[Format] = &[
         sniff: |_, _| false,
         read: |name, bytes, options| {
             let own = sel4_options(options)?;
-            sel4::read_entries(name, bytes, options.memory_bytes, &own).map_err(text)
+            boxed(sel4::read_entries(name, all(bytes), options.memory_bytes, &own))
         },
     },
 ];
+
+fn all(bytes: &Bytes) -> &[u8] {
+    (**bytes).as_ref()
+}
+
+fn boxed<S: Source + 'static, E: std::error::Error>(
+    read: Result<S, E>,
+) -> Result<Box<dyn Source>, String> {
+    read.map(|source| Box::new(source) as Box<dyn Source>).map_err(text)
+}
 
 fn text(error: impl std::error::Error) -> String {
     error.to_string()

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! What a file is, is decided by its first bytes, never by its name. A directory
-//! may hold many traces of many formats: all are opened and merged by time.
+//! may hold many traces of many formats: all are opened and merged by time. A file
+//! that is compressed as a whole opens like the one inside.
 //! This crate knows the formats; they do not know each other, and nobody above
 //! it knows them.
 
@@ -14,6 +15,8 @@ mod convert;
 mod formats;
 mod joined;
 mod open;
+mod packed;
+mod tracefs;
 
 pub use convert::{ConvertError, Converted, Options, TARGETS, Target, convert};
 pub use formats::{supported, words};

@@ -5,13 +5,16 @@ use std::fmt;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use lateralis_ctf::open as ctf;
 use lateralis_model::Source;
 use lateralis_seedformats::genode;
 
-use crate::formats::{FORMATS, Format, supported};
+use crate::formats::{Bytes, FORMATS, Format, supported};
 use crate::joined::{Joined, Placed};
+use crate::packed::{Cut, End, Packing};
+use crate::tracefs;
 
 /// Bytes of a file that decide what it is.
 const SNIFF_BYTES: usize = 4096;
@@ -67,8 +70,10 @@ pub enum Error {
     Unknown {
         /// Which.
         path: PathBuf,
-        /// How it begins.
+        /// How it begins; what is inside, where it is compressed.
         first: Vec<u8>,
+        /// The name of the compression that was undone.
+        packing: Option<&'static str>,
     },
     /// A file is of a known format, but cannot be read.
     Format {
@@ -104,13 +109,14 @@ impl fmt::Display for Error {
                 "no regular file: {}: copy what comes out of it to a file first",
                 path.display()
             ),
-            Self::Unknown { path, first } if first.is_empty() => {
+            Self::Unknown { path, first, packing: None } if first.is_empty() => {
                 write!(f, "no trace here: {}: the file is empty", path.display())
             }
-            Self::Unknown { path, first } => {
+            Self::Unknown { path, first, packing } => {
                 let known: Vec<&str> = supported().collect();
                 let (path, known) = (path.display(), known.join(", "));
-                write!(f, "unknown format: {path}: {}; known are {known}", beginning(first))
+                let what = packing.map_or("it".to_owned(), |name| format!("what {name} packed in it"));
+                write!(f, "unknown format: {path}: {what} begins with {}; known are {known}", beginning(first))
             }
             Self::Format { path, format, cause } => {
                 write!(f, "cannot read {format}: {}: {cause}", path.display())
@@ -131,8 +137,6 @@ impl std::error::Error for Error {
 
 /// How other kinds of files begin, what they are, and what to do with them.
 const OTHER_KINDS: &[(&[u8], &str)] = &[
-    (b"\x1f\x8b", "gzip: unpack it first"),
-    (b"\x28\xb5\x2f\xfd", "Zstandard: unpack it first"),
     (b"PK\x03\x04", "zip: unpack it first"),
     (b"\xfd7zXZ", "xz: unpack it first"),
     (b"BZh", "bzip2: unpack it first"),
@@ -156,8 +160,7 @@ fn beginning(first: &[u8]) -> String {
         shown.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ")
     };
     let kind = OTHER_KINDS.iter().find(|(beginning, _)| first.starts_with(beginning));
-    let kind = kind.map_or(String::new(), |(_, kind)| format!(" ({kind})"));
-    format!("it begins with {text}{kind}")
+    text + &kind.map_or(String::new(), |(_, kind)| format!(" ({kind})"))
 }
 
 /// Opens all traces at or under the paths and joins them.
@@ -194,6 +197,10 @@ fn open_path(path: &Path, options: &OpenOptions) -> Result<Vec<Placed>, Error> {
     let inner = path.join("ctf");
     if inner.join("metadata").is_file() {
         return open_ctf(&inner, options);
+    }
+    if tracefs::is_tracefs(path) {
+        let trace = tracefs::read(path, options.memory_bytes)?;
+        return Ok(vec![(String::new(), Box::new(trace))]);
     }
     let mut sources = open_ctf(path, options)?;
     let mut files = Vec::new();
@@ -264,36 +271,76 @@ fn open_file(path: &Path, options: &OpenOptions) -> Result<Option<Box<dyn Source
     let file = File::open(path).map_err(io)?;
     let length = file.metadata().map_err(io)?.len();
     if length == 0 {
-        return Err(Error::Unknown { path: path.to_owned(), first: Vec::new() });
+        return Err(Error::Unknown { path: path.to_owned(), first: Vec::new(), packing: None });
     }
     // SAFETY: the map is read-only. Its bytes may change if another process writes
     // to the file meanwhile: every reader checks each byte it depends on, and a
     // file that is cut while it is read ends the process with a signal, as it does
     // in every reader that maps.
-    let bytes = unsafe { memmap2::Mmap::map(&file) }.map_err(io)?;
-    let first = &bytes[..bytes.len().min(SNIFF_BYTES)];
-    if options.format.is_none() && is_ctf(first) {
-        return Ok(None);
-    }
+    let map = unsafe { memmap2::Mmap::map(&file) }.map_err(io)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let mut refused = None;
-    let is_it = |format: &&Format| match &options.format {
-        Some(word) => format.word == word,
-        None => (format.sniff)(first, length),
+    let Some(packing) = Packing::of(&map) else {
+        let first = &map[..map.len().min(SNIFF_BYTES)];
+        if options.format.is_none() && is_ctf(first) {
+            return Ok(None);
+        }
+        let first = first.to_vec();
+        let file = Inside { path, name, first, length, packing: None };
+        return file.read(options, || Ok(Arc::new(map))).map(Some);
     };
-    for format in FORMATS.iter().filter(is_it) {
-        match (format.read)(&name, &bytes, options) {
-            Ok(trace) => return Ok(Some(Box::new(trace))),
-            Err(cause) => {
-                let Format { name: format, .. } = *format;
-                refused.get_or_insert(Error::Format { path: path.to_owned(), format, cause });
+    // Only the beginning decides, so that a file of an unknown format costs no more.
+    let (first, _) = packing.unpack(&map, SNIFF_BYTES as u64);
+    let file = Inside { path, name: name.clone(), first, length: 0, packing: Some(packing) };
+    let mut end = End::Whole;
+    let trace = file.read(options, || {
+        let (bytes, reached) = packing.unpack(&map, options.memory_bytes);
+        end = reached;
+        Ok(Arc::new(bytes))
+    })?;
+    Ok(Some(if end == End::Whole { trace } else { Box::new(Cut::new(trace, &name, length, end)) }))
+}
+
+/// What decides the format of a file.
+struct Inside<'p> {
+    path: &'p Path,
+    name: String,
+    /// Its first bytes, decompressed if need be.
+    first: Vec<u8>,
+    /// Its length, 0 where only decompressing would tell.
+    length: u64,
+    packing: Option<Packing>,
+}
+
+impl Inside<'_> {
+    /// Reads it as the first format that accepts it; `bytes` gives all of it.
+    fn read(
+        &self,
+        options: &OpenOptions,
+        bytes: impl FnOnce() -> Result<Bytes, Error>,
+    ) -> Result<Box<dyn Source>, Error> {
+        let is_it = |format: &&Format| match &options.format {
+            Some(word) => format.word == word,
+            None => (format.sniff)(&self.first, self.length),
+        };
+        let mut formats = FORMATS.iter().filter(is_it).peekable();
+        if formats.peek().is_none() {
+            let first = self.first[..self.first.len().min(64)].to_vec();
+            let packing = self.packing.map(Packing::name);
+            return Err(Error::Unknown { path: self.path.to_owned(), first, packing });
+        }
+        let bytes = bytes()?;
+        let mut refused = None;
+        for format in formats {
+            match (format.read)(&self.name, &bytes, options) {
+                Ok(trace) => return Ok(trace),
+                Err(cause) => {
+                    let (path, format) = (self.path.to_owned(), format.name);
+                    refused.get_or_insert(Error::Format { path, format, cause });
+                }
             }
         }
+        Err(refused.unwrap_or(Error::NoTrace { path: self.path.to_owned() }))
     }
-    Err(refused.unwrap_or_else(|| {
-        let first = first[..first.len().min(64)].to_vec();
-        Error::Unknown { path: path.to_owned(), first }
-    }))
 }
 
 /// A metadata file, plain or in packets, or a packet.
@@ -315,9 +362,8 @@ mod tests {
 
     #[test]
     fn an_unknown_file_is_described_by_its_beginning() {
-        let text = beginning(b"hello world, this is no trace");
-        assert_eq!(text, "it begins with \"hello world, thi\"");
-        let packed = beginning(&[0x1f, 0x8b, 8]);
-        assert_eq!(packed, "it begins with 1f 8b 08 (gzip: unpack it first)");
+        assert_eq!(beginning(b"hello world, this is no trace"), "\"hello world, thi\"");
+        assert_eq!(beginning(b"PK\x03\x04"), "50 4b 03 04 (zip: unpack it first)");
+        assert_eq!(beginning(&[]), "nothing: it is empty");
     }
 }

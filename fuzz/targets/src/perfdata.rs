@@ -13,8 +13,9 @@ const LIMIT_BYTES: u64 = 1 << 20;
 /// Reads arbitrary bytes as a file, and as pages. Besides not panicking: values
 /// fit the classes of their fields, and the list of damage is bounded.
 pub fn check(bytes: &[u8]) {
-    if let Ok(trace) = lateralis_perfdata::read("input", bytes, LIMIT_BYTES) {
-        walk(&trace);
+    let file = std::sync::Arc::new(bytes.to_vec());
+    if let Ok(trace) = lateralis_perfdata::open("input", file, LIMIT_BYTES) {
+        walk(&*trace);
     }
     for area in lateralis_perfdata::perf::aux_areas(bytes) {
         assert!(area.begin_bytes + area.size_bytes <= bytes.len() as u64, "outside of the file");

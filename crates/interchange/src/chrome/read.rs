@@ -14,11 +14,12 @@ use serde_json::Value;
 use super::event::{Raw, is_json, nanos};
 use super::scan::{Fault, skip_blanks, skip_string, skip_value};
 use crate::dynamic::{ClassText, Dyn, Dynamic, Lane, Named, Sink, Survey};
-use crate::gunzip::{first_bytes, gunzip, is_gzip};
 use crate::{CHROME_PHASE, Error, phases};
 
 /// Metadata events and members of the outer object that are kept.
 const MAX_NOTES: usize = 10_000;
+/// Bytes that decide whether it is such a file.
+const SNIFF_BYTES: usize = 4096;
 /// Longest such text, in bytes.
 const MAX_NOTE_BYTES: usize = 64 << 10;
 /// Kinds of damage that are told one by one.
@@ -26,12 +27,11 @@ const MAX_DAMAGE: usize = 10_000;
 /// Spans open at once whose names are remembered for ends without one.
 const MAX_OPEN: usize = 1 << 20;
 
-/// Whether a file looks like Chrome JSON, plain or compressed by gzip, by its
-/// first bytes (4 KiB are enough).
+/// Whether a file looks like Chrome JSON, by its first bytes (4 KiB are enough).
 #[must_use]
 pub fn sniff(first: &[u8]) -> bool {
-    let first = first_bytes(first);
-    let bytes = first.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&first);
+    let first = &first[..first.len().min(SNIFF_BYTES)];
+    let bytes = first.strip_prefix(b"\xef\xbb\xbf").unwrap_or(first);
     let at = skip_blanks(bytes, 0);
     let has = |what: &[u8]| bytes.windows(what.len()).any(|window| window == what);
     match bytes.get(at) {
@@ -53,19 +53,6 @@ pub fn sniff(first: &[u8]) -> bool {
 /// # Errors
 /// If there is no array of events in it.
 pub fn read(name: &str, bytes: &[u8], limit_bytes: u64) -> Result<MemoryTrace, Error> {
-    if is_gzip(bytes) {
-        let (inside, fault) = gunzip(bytes, limit_bytes);
-        return read_plain(name, &inside, limit_bytes, fault);
-    }
-    read_plain(name, bytes, limit_bytes, None)
-}
-
-fn read_plain(
-    name: &str,
-    bytes: &[u8],
-    limit_bytes: u64,
-    fault: Option<&'static str>,
-) -> Result<MemoryTrace, Error> {
     let error = || Error {
         what: "no trace events",
         place: name.to_owned(),
@@ -73,9 +60,6 @@ fn read_plain(
     };
     let document = Document::find(bytes).ok_or_else(error)?;
     let mut builder = MemoryTrace::builder("Chrome JSON", limit_bytes);
-    if let Some(fault) = fault {
-        builder.remark(fault);
-    }
     let mut survey = Survey::default();
     let mut walk = Walk::new(name, bytes);
     walk.run(document.events, &mut survey);

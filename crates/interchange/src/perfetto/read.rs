@@ -20,7 +20,6 @@ use super::track_event::{self, BEGIN, COUNTER, END, INSTANT, TrackEvent};
 use super::wire::{Message, Wire};
 use super::{ftrace, state};
 use crate::dynamic::{ClassText, Dyn, Dynamic, Lane, Named, Sink, Survey};
-use crate::gunzip::{first_bytes, gunzip, is_gzip};
 use crate::{Error, phases};
 
 /// Names of spans remembered for ends without one.
@@ -37,12 +36,12 @@ const FTRACE: u32 = 0x1000;
 const PLAIN: u32 = 0x1001;
 const GPU: u32 = 0x1002;
 
-/// Whether a file looks like a Perfetto trace, plain or compressed by gzip, by its
-/// first bytes (4 KiB are enough).
+/// Whether a file looks like a Perfetto trace, by its first bytes (4 KiB are
+/// enough).
 #[must_use]
 pub fn sniff(first: &[u8]) -> bool {
-    let inside = first_bytes(first);
-    !inside.is_empty() && packets::looks_right(&inside)
+    let first = &first[..first.len().min(4096)];
+    !first.is_empty() && packets::looks_right(first)
 }
 
 /// Reads a file called `name`, whose events may take `limit_bytes` of memory; as much
@@ -55,13 +54,6 @@ pub fn sniff(first: &[u8]) -> bool {
 /// If there is no packet in it.
 pub fn read(name: &str, bytes: &[u8], limit_bytes: u64) -> Result<MemoryTrace, Error> {
     let mut builder = MemoryTrace::builder("Perfetto", limit_bytes);
-    let mut inside = Vec::new();
-    if is_gzip(bytes) {
-        let fault;
-        (inside, fault) = gunzip(bytes, limit_bytes);
-        fault.into_iter().for_each(|fault| builder.remark(fault));
-    }
-    let bytes = if is_gzip(bytes) { &inside } else { bytes };
     let mut notes = Notes::default();
     let mut walk = Walk::default();
     let mut packets = 0u64;

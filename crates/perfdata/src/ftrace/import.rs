@@ -14,6 +14,7 @@ use lateralis_units::{CpuId, Nanos, Ticks};
 use super::options::Options;
 use super::page::records;
 use crate::notes::Notes;
+use crate::row::Row;
 use crate::tracepoint::Format;
 use crate::tracing_data::TracingData;
 use crate::wire::unsigned;
@@ -62,6 +63,7 @@ pub struct Importer<'o> {
     options: &'o Options,
     notes: Notes,
     groups: BTreeMap<String, Group>,
+    row: Row,
     full: bool,
 }
 
@@ -82,7 +84,15 @@ impl<'o> Importer<'o> {
         for (&tid, name) in &data.cmdlines {
             builder.names().threads.insert(tid, name.clone());
         }
-        Self { builder, data, options, notes, groups: BTreeMap::new(), full: false }
+        Self {
+            builder,
+            data,
+            options,
+            notes,
+            groups: BTreeMap::new(),
+            row: Row::default(),
+            full: false,
+        }
     }
 
     /// Adds the events of a buffer.
@@ -182,7 +192,7 @@ impl<'o> Importer<'o> {
         at: u64,
         last: Option<Nanos>,
     ) {
-        let Self { builder, data, notes, .. } = self;
+        let Self { builder, data, notes, row, .. } = self;
         let order = data.order;
         let damaged = |notes: &mut Notes, reason| {
             notes.damage(at, at + record.len() as u64, reason, last);
@@ -210,19 +220,15 @@ impl<'o> Importer<'o> {
             None => UNKNOWN,
         };
         let writer = tid.map(|tid| Writer { pid: tid, tid });
-        let mut pending = builder
-            .event(stream, *class, ticks, writer)
-            .u64(u64::from(cpu))
-            .i64(tid.map_or(-1, |tid| i64::from(tid as i32)))
-            .text(comm);
-        if !format.common.is_empty() {
-            match format.decode_common(record, order, pending) {
-                Ok(decoded) => pending = decoded,
-                Err(_) => return damaged(notes, DamageReason::FieldBeyondContent),
-            }
-        }
-        let ended = format.decode(record, order, pending).map(lateralis_model::Pending::end);
-        match ended {
+        row.clear();
+        row.u64(u64::from(cpu));
+        row.i64(tid.map_or(-1, |tid| i64::from(tid as i32)));
+        row.bytes(comm.as_bytes());
+        let decoded = format
+            .decode_common(record, order, row)
+            .and_then(|()| format.decode(record, order, row));
+        let pending = builder.event(stream, *class, ticks, writer);
+        match decoded.map(|()| pending.values(&row.slots, &row.bytes).end()) {
             Ok(Ok(())) => {}
             Ok(Err(_)) => {
                 self.full = true;

@@ -80,6 +80,31 @@ pub struct PagesInfo<'a> {
     pub page_bytes: u32,
 }
 
+/// The byte order of pages: that in which the first page of a CPU makes sense;
+/// little-endian where none does.
+pub fn order_of_pages<'a>(
+    cpus: impl IntoIterator<Item = &'a [u8]>,
+    info: &PagesInfo<'_>,
+) -> ByteOrder {
+    let page_bytes = if info.page_bytes == 0 { 4096 } else { info.page_bytes as usize };
+    for pages in cpus {
+        let page = &pages[..pages.len().min(page_bytes)];
+        for order in [ByteOrder::Little, ByteOrder::Big] {
+            let layout = PageLayout::parse(info.header_page, order);
+            let layout = layout.unwrap_or(PageLayout::usual(order, 8));
+            let mut count = 0u32;
+            let end = records(page, layout, |_, _, _| {
+                count += 1;
+                true
+            });
+            if count > 0 && end.damage.is_none() {
+                return order;
+            }
+        }
+    }
+    ByteOrder::Little
+}
+
 /// Reads what was read from `per_cpu/cpuN/trace_pipe_raw`, for each CPU, on a
 /// machine of this byte order. `name` stands in reports of damage; places count
 /// from the first byte of that CPU's pages.

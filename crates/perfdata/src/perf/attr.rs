@@ -32,6 +32,8 @@ pub mod sample {
     pub const DATA_PAGE_SIZE: u64 = 1 << 22;
     pub const CODE_PAGE_SIZE: u64 = 1 << 23;
     pub const WEIGHT_STRUCT: u64 = 1 << 24;
+    /// Those of 8 bytes that begin a sample.
+    pub const FIXED: u64 = IP | TID | TIME | ADDR | ID | CPU | PERIOD | STREAM_ID | IDENTIFIER;
     /// Everything above.
     pub const KNOWN: u64 = (1 << 25) - 1;
 }
@@ -80,6 +82,29 @@ pub struct Attr {
     pub name: String,
 }
 
+/// No such field.
+pub const NOWHERE: u32 = u32::MAX;
+
+/// Where fields are: bytes from the beginning of a sample, and bytes back from
+/// the end of other records; [`NOWHERE`] where they are not.
+#[derive(Debug, Clone, Copy)]
+pub struct Places {
+    /// The id that tells the attribute.
+    pub id: (u32, u32),
+    /// Nanoseconds.
+    pub time: (u32, u32),
+    /// Processor.
+    pub cpu: (u32, u32),
+    /// Process and thread.
+    pub thread: (u32, u32),
+    /// In samples: `ip`, `addr`, `stream_id` and `period`.
+    pub words: [u32; 4],
+    /// Bytes of all fields that begin a sample.
+    pub fixed_bytes: u32,
+    /// Whether samples have besides them only a call chain and raw data.
+    pub is_plain: bool,
+}
+
 impl Attr {
     /// Reads an attribute from the bytes that its container gives it. `None`
     /// where not even the first version of the struct is there.
@@ -125,8 +150,8 @@ impl Attr {
     /// Bytes before the field `bit` among those at the beginning of a sample;
     /// `None` where the sample has no such field.
     pub fn offset_in_sample(&self, bit: u64) -> Option<usize> {
-        use sample::{ADDR, CPU, ID, IDENTIFIER, IP, STREAM_ID, TID, TIME};
-        let order = [IDENTIFIER, IP, TID, TIME, ADDR, ID, STREAM_ID, CPU];
+        use sample::{ADDR, CPU, ID, IDENTIFIER, IP, PERIOD, STREAM_ID, TID, TIME};
+        let order = [IDENTIFIER, IP, TID, TIME, ADDR, ID, STREAM_ID, CPU, PERIOD];
         self.has(bit).then(|| {
             let before = order.iter().take_while(|&&other| other != bit);
             before.filter(|&&other| self.has(other)).count() * 8
@@ -148,6 +173,24 @@ impl Attr {
         use sample::{CPU, ID, IDENTIFIER, STREAM_ID, TID, TIME};
         let bits = TID | TIME | ID | STREAM_ID | CPU | IDENTIFIER;
         if self.sample_id_all { (self.sample_type & bits).count_ones() as usize * 8 } else { 0 }
+    }
+
+    /// Where the fields are that every record is asked for.
+    pub fn places(&self) -> Places {
+        let in_sample = |bit| self.offset_in_sample(bit).map(|at| at as u32);
+        let from_end = |bit| self.offset_from_end(bit).map(|back| back as u32);
+        let id = if self.has(sample::IDENTIFIER) { sample::IDENTIFIER } else { sample::ID };
+        let of = |bit| (in_sample(bit).unwrap_or(NOWHERE), from_end(bit).unwrap_or(NOWHERE));
+        let words = [sample::IP, sample::ADDR, sample::STREAM_ID, sample::PERIOD];
+        Places {
+            id: of(id),
+            time: of(sample::TIME),
+            cpu: of(sample::CPU),
+            thread: of(sample::TID),
+            words: words.map(|bit| in_sample(bit).unwrap_or(NOWHERE)),
+            fixed_bytes: (self.sample_type & sample::FIXED).count_ones() * 8,
+            is_plain: self.sample_type & !(sample::FIXED | sample::CALLCHAIN | sample::RAW) == 0,
+        }
     }
 
     /// The name of the event: as recorded, else as perf would call it.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use lateralis_model::{ByteOrder, DamageReason};
 
-use super::attr::Attr;
+use super::attr::{Attr, Places};
 use super::features::Features;
 use super::order_of;
 use crate::notes::Notes;
@@ -25,6 +25,8 @@ const FEATURES: u32 = 256;
 pub struct Attrs {
     /// In the order of the file.
     pub all: Vec<Attr>,
+    /// Of each attribute.
+    pub places: Vec<Places>,
     /// Attribute + 1 of small ids, as the kernel gives them: samples look here.
     small_ids: Vec<u32>,
     ids: HashMap<u64, u32>,
@@ -37,6 +39,7 @@ impl Attrs {
     /// Adds an attribute with its ids.
     pub fn add(&mut self, attr: Attr, ids: impl IntoIterator<Item = u64>) {
         let index = self.all.len() as u32;
+        self.places.push(attr.places());
         self.all.push(attr);
         for id in ids {
             if id >= SMALL_ID {
@@ -68,9 +71,7 @@ impl Attrs {
 
 /// An opened `perf.data`.
 #[derive(Debug)]
-pub struct File<'a> {
-    /// All of it.
-    pub bytes: &'a [u8],
+pub struct File {
     /// Of its numbers.
     pub order: ByteOrder,
     /// Whether it was written into a pipe.
@@ -85,15 +86,14 @@ pub struct File<'a> {
     pub features: Features,
 }
 
-impl<'a> File<'a> {
+impl File {
     /// Reads the header, attributes and features; `None` where the header is not
     /// whole.
-    pub fn open(bytes: &'a [u8], notes: &mut Notes) -> Option<Self> {
+    pub fn open(bytes: &[u8], notes: &mut Notes) -> Option<Self> {
         let order = order_of(bytes)?;
         let mut wire = Wire::at(bytes, 8, order);
         let size = wire.u64()?;
         let mut file = Self {
-            bytes,
             order,
             pipe: size == PIPE_HEADER_BYTES,
             data_begin: PIPE_HEADER_BYTES,
@@ -112,7 +112,7 @@ impl<'a> File<'a> {
         for word in &mut flags {
             *word = wire.u64()?;
         }
-        file.attributes(attrs, attr_bytes, notes);
+        file.attributes(bytes, attrs, attr_bytes, notes);
         file.data_begin = begin.min(bytes.len() as u64);
         if size == 0 {
             notes.remark(
@@ -129,27 +129,33 @@ impl<'a> File<'a> {
             return Some(file);
         }
         file.data_end = end;
-        file.read_features(flags, notes);
+        file.read_features(bytes, flags, notes);
         Some(file)
     }
 
-    fn attributes(&mut self, (begin, size): (u64, u64), entry_bytes: u64, notes: &mut Notes) {
+    fn attributes(
+        &mut self,
+        bytes: &[u8],
+        (begin, size): (u64, u64),
+        entry_bytes: u64,
+        notes: &mut Notes,
+    ) {
         let whole = entry_bytes >= ATTR_BYTES_MIN + SECTION_BYTES;
-        let section = Wire::at(self.bytes, begin, self.order).take64(size);
+        let section = Wire::at(bytes, begin, self.order).take64(size);
         let (true, Some(section)) = (whole, section) else {
-            let end = begin.saturating_add(size).min(self.bytes.len() as u64);
+            let end = begin.saturating_add(size).min(bytes.len() as u64);
             let rule = "attributes of events";
             notes.damage(begin.min(end), end, DamageReason::BadValue { rule }, None);
             return;
         };
         // Lists of ids that lie over each other are no ids.
-        let mut ids_left = self.bytes.len() as u64;
+        let mut ids_left = bytes.len() as u64;
         for entry in section.chunks_exact(usize::try_from(entry_bytes).unwrap_or(usize::MAX)) {
             let (attr, ids) = entry.split_at(entry.len() - SECTION_BYTES as usize);
             let mut ids = Wire::new(ids, self.order);
             let (offset, size) = (ids.u64().unwrap_or(0), ids.u64().unwrap_or(0));
             let Some(attr) = Attr::parse(attr, self.order) else { continue };
-            let mut wire = Wire::at(self.bytes, offset, self.order);
+            let mut wire = Wire::at(bytes, offset, self.order);
             let ids = wire.take64(size.min(ids_left)).unwrap_or(&[]);
             ids_left -= ids.len() as u64;
             let mut ids = Wire::new(ids, self.order);
@@ -157,19 +163,19 @@ impl<'a> File<'a> {
         }
     }
 
-    fn read_features(&mut self, flags: [u64; 4], notes: &mut Notes) {
-        let mut sections = Wire::at(self.bytes, self.data_end, self.order);
+    fn read_features(&mut self, bytes: &[u8], flags: [u64; 4], notes: &mut Notes) {
+        let mut sections = Wire::at(bytes, self.data_end, self.order);
         for feature in 0..FEATURES {
             if flags[feature as usize / 64] >> (feature % 64) & 1 == 0 {
                 continue;
             }
             let (Some(offset), Some(size)) = (sections.u64(), sections.u64()) else {
-                let (begin, end) = (self.data_end, self.bytes.len() as u64);
+                let (begin, end) = (self.data_end, bytes.len() as u64);
                 notes.damage(begin, end, DamageReason::Truncated { missing_bytes: None }, None);
                 return;
             };
-            let Some(content) = Wire::at(self.bytes, offset, self.order).take64(size) else {
-                let end = self.bytes.len() as u64;
+            let Some(content) = Wire::at(bytes, offset, self.order).take64(size) else {
+                let end = bytes.len() as u64;
                 let missing_bytes = Some(offset.saturating_add(size).saturating_sub(end));
                 let reason = DamageReason::Truncated { missing_bytes };
                 notes.damage(offset.min(end), end, reason, None);

@@ -1,106 +1,76 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The first pass: from record to record.
+//! The walk from record to record: what cannot be records, what describes others,
+//! and where records follow each other in the order of time.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use lateralis_model::{DamageReason, EnvValue};
 
-use super::attr::{Attr, sample};
-use super::file::{Attrs, File};
+use super::attr::Attr;
+use super::content::{BUILD_IDS, FILE, INFLATED, Ids, Run, moment};
+use super::file::File;
 use super::records::{self, Record};
+use super::seen::Seen;
 use crate::inflate::{self, Stop};
 use crate::notes::Notes;
 use crate::wire::{Wire, text};
 
-/// Marks places in decompressed records.
-const INFLATED: u64 = 1 << 63;
 /// Records that have to follow each other before a place counts as the
 /// beginning of one again.
 const CHAIN: u32 = 3;
 /// Kind of EVENT_UPDATE that gives a name.
 const UPDATE_NAME: u64 = 2;
 
-/// A record that becomes an event.
-#[derive(Debug, Clone, Copy)]
-pub struct Entry {
-    /// Its time; 0 where it has none and none came before it.
-    pub time: u64,
-    place: u64,
-}
-
-/// Where the records are.
+/// What the walk finds.
 #[derive(Debug, Default)]
 pub struct Index {
-    /// Records in the order of time.
-    pub entries: Vec<Entry>,
+    /// Runs in the order of their first times.
+    pub runs: Vec<Run>,
     /// Decompressed records.
-    inflated: Vec<u8>,
+    pub inflated: Vec<u8>,
     /// Bytes of the file that were decompressed.
-    compressed: Range<u64>,
+    pub compressed: Range<u64>,
     /// CPUs of ids, from ID_INDEX.
-    pub cpus: HashMap<u64, u32>,
-}
-
-impl Index {
-    /// Bytes that an entry's record begins at, and the place for reports: bytes of
-    /// the file.
-    pub fn record<'a>(&'a self, file: &File<'a>, entry: Entry) -> Option<(Record<'a>, u64)> {
-        if entry.place & INFLATED == 0 {
-            let record = Record::at(file.bytes, entry.place, file.order)?;
-            return Some((record, entry.place));
-        }
-        let record = Record::at(&self.inflated, entry.place & !INFLATED, file.order)?;
-        Some((record, self.compressed.start))
-    }
-}
-
-/// Which attribute a record belongs to.
-#[inline]
-pub fn attr_of(attrs: &Attrs, record: &Record<'_>, file: &File<'_>) -> Result<usize, u64> {
-    let Some(first) = attrs.all.first() else { return Err(0) };
-    if attrs.all.len() == 1 {
-        return Ok(0);
-    }
-    let field = if first.has(sample::IDENTIFIER) { sample::IDENTIFIER } else { sample::ID };
-    let at = if record.kind == records::SAMPLE {
-        first.offset_in_sample(field)
-    } else {
-        first.offset_from_end(field).and_then(|back| record.body.len().checked_sub(back))
-    };
-    let id = at.and_then(|at| Wire::at(record.body, at as u64, file.order).u64());
-    match id {
-        // Records that perf made itself have no id.
-        None | Some(0) => Ok(0),
-        Some(id) => attrs.by_id(id).ok_or(id),
-    }
+    pub cpus: Ids,
+    /// The first time that is not 0; 0 where there is none.
+    pub first: u64,
+    /// What the records are.
+    pub seen: Seen,
+    /// Whether something that describes records came behind the first of them, so
+    /// that [`Index::seen`] may be wrong.
+    pub is_late: bool,
 }
 
 /// Walks all records of the file. `limit` bounds the bytes of decompressed
-/// records.
+/// records. Damage is noted with ticks as its times.
 ///
-/// Cost: 16 bytes for each record.
-pub fn index(file: &mut File<'_>, limit: u64, notes: &mut Notes) -> Index {
-    let mut walk = Walk { index: Index::default(), pieces: Vec::new(), time: 0, file, notes };
-    let (bytes, begin, end) = (walk.file.bytes, walk.file.data_begin, walk.file.data_end);
-    walk.records(bytes.get(..end as usize).unwrap_or(bytes), begin, 0);
-    walk.inflate(limit);
-    walk.index.entries.sort_by_key(|entry| entry.time);
-    walk.index
+/// Cost: 32 bytes for each run of records in the order of time.
+pub fn index(file: &mut File, bytes: &[u8], limit: u64, notes: &mut Notes) -> Index {
+    let mut walk =
+        Walk { index: Index::default(), pieces: Vec::new(), time: 0, run: None, file, notes };
+    let (begin, end) = (walk.file.data_begin, walk.file.data_end);
+    walk.records(bytes.get(..end as usize).unwrap_or(bytes), begin, FILE);
+    walk.inflate(bytes, limit);
+    walk.build_ids();
+    let mut index = walk.index;
+    index.runs.sort_by_key(|run| (run.first, run.begin));
+    index
 }
 
-struct Walk<'f, 'a, 'n> {
+struct Walk<'f, 'n> {
     index: Index,
     /// Compressed bytes in their order.
     pieces: Vec<Range<usize>>,
     /// The last time seen.
     time: u64,
-    file: &'f mut File<'a>,
+    /// The run that goes on.
+    run: Option<Run>,
+    file: &'f mut File,
     notes: &'n mut Notes,
 }
 
-impl Walk<'_, '_, '_> {
-    fn records(&mut self, bytes: &[u8], begin: u64, flag: u64) {
+impl Walk<'_, '_> {
+    fn records(&mut self, bytes: &[u8], begin: u64, region: u64) {
         let order = self.file.order;
         let mut at = begin;
         let end = bytes.len() as u64;
@@ -108,30 +78,39 @@ impl Walk<'_, '_, '_> {
             match Record::at(bytes, at, order) {
                 Some(record) if Record::known(record.kind) => {
                     let behind = at + record.size();
-                    let extra = self.record(bytes, &record, at | flag, behind);
+                    let extra = self.record(bytes, &record, at | region, behind);
                     let next = behind.saturating_add(extra);
                     if next > end {
                         let missing_bytes = Some(next - end);
-                        self.damage(at, end, DamageReason::Truncated { missing_bytes }, flag);
+                        self.damage(at, end, DamageReason::Truncated { missing_bytes }, region);
+                    }
+                    if extra > 0 {
+                        self.end_run();
                     }
                     at = next;
                 }
                 _ => {
+                    self.end_run();
                     let next = self.resync(bytes, at + 1);
                     let reason = match next == end {
                         true => DamageReason::Truncated { missing_bytes: None },
                         false => DamageReason::BadValue { rule: "header of a record" },
                     };
-                    self.damage(at, next, reason, flag);
+                    self.damage(at, next, reason, region);
                     at = next;
                 }
             }
         }
+        self.end_run();
     }
 
-    fn damage(&mut self, begin: u64, end: u64, reason: DamageReason, flag: u64) {
+    fn end_run(&mut self) {
+        self.index.runs.extend(self.run.take());
+    }
+
+    fn damage(&mut self, begin: u64, end: u64, reason: DamageReason, region: u64) {
         let time = (self.time > 0).then_some(lateralis_units::Nanos(self.time as i64));
-        if flag == 0 {
+        if region == FILE {
             self.notes.damage(begin, end, reason, time);
         } else {
             let Range { start, end } = self.index.compressed;
@@ -163,17 +142,14 @@ impl Walk<'_, '_, '_> {
     fn record(&mut self, bytes: &[u8], record: &Record<'_>, place: u64, behind: u64) -> u64 {
         let order = self.file.order;
         let mut wire = Wire::new(record.body, order);
+        if record.is_event() {
+            self.remember(record, place);
+            return match record.kind {
+                records::AUXTRACE => wire.u64().unwrap_or(0),
+                _ => 0,
+            };
+        }
         match record.kind {
-            records::SAMPLE => self.remember(self.time_of_sample(record), place),
-            kind @ (1..=63 | records::BUILD_ID) => {
-                let time = if kind < 64 { self.time_of_other(record) } else { 0 };
-                self.remember(time, place);
-            }
-            records::AUXTRACE_INFO | records::AUXTRACE_ERROR => self.remember(0, place),
-            records::AUXTRACE => {
-                self.remember(0, place);
-                return wire.u64().unwrap_or(0);
-            }
             records::TRACING_DATA if self.file.pipe => {
                 let size = u64::from(wire.u32().unwrap_or(0));
                 let content = Wire::at(bytes, behind, order).take64(size).unwrap_or(&[]);
@@ -184,7 +160,7 @@ impl Walk<'_, '_, '_> {
                 }
                 return size.next_multiple_of(8);
             }
-            records::COMPRESSED | records::COMPRESSED2 if place & INFLATED == 0 => {
+            records::COMPRESSED | records::COMPRESSED2 if place & FILE != 0 => {
                 let skip = if record.kind == records::COMPRESSED2 { 8 } else { 0 };
                 let size = (skip > 0).then(|| wire.u64()).flatten();
                 let end = behind as usize;
@@ -207,6 +183,7 @@ impl Walk<'_, '_, '_> {
                 if let Some(attr) = Attr::parse(attr, self.file.order) {
                     let mut ids = Wire::at(record.body, size as u64, self.file.order);
                     self.file.attrs.add(attr, std::iter::from_fn(|| ids.u64()));
+                    self.index.is_late |= !self.index.seen.is_empty();
                 }
             }
             records::EVENT_UPDATE => {
@@ -219,7 +196,7 @@ impl Walk<'_, '_, '_> {
             records::HEADER_FEATURE => {
                 let Some(number) = wire.u64().and_then(|n| u32::try_from(n).ok()) else { return };
                 let content = wire.take(wire.left()).unwrap_or(&[]);
-                self.file.feature(number, content, place & !INFLATED, self.notes);
+                self.file.feature(number, content, place & !(FILE | INFLATED), self.notes);
             }
             records::ID_INDEX => {
                 let _count = wire.u64();
@@ -230,6 +207,7 @@ impl Walk<'_, '_, '_> {
                         self.index.cpus.insert(id, cpu);
                     }
                 }
+                self.index.is_late |= !self.index.seen.is_empty();
             }
             records::TIME_CONV => {
                 let names = ["tsc_shift", "tsc_mult", "tsc_zero", "tsc_cycles", "tsc_mask"];
@@ -243,41 +221,39 @@ impl Walk<'_, '_, '_> {
         }
     }
 
-    fn remember(&mut self, time: u64, place: u64) {
+    /// Notes what a record that becomes an event is, and puts it into a run.
+    #[inline]
+    fn remember(&mut self, record: &Record<'_>, place: u64) {
+        let order = self.file.order;
+        let (attr, time) = moment(&self.file.attrs, record, order);
         // Without a time of its own, it happened when its neighbour did.
         let time = if time == 0 { self.time } else { time };
         self.time = time;
-        self.index.entries.push(Entry { time, place });
-    }
-
-    fn time_of_sample(&self, record: &Record<'_>) -> u64 {
-        let attr = attr_of(&self.file.attrs, record, self.file).ok();
-        let attr = attr.and_then(|index| self.file.attrs.all.get(index));
-        let at = attr.and_then(|attr| attr.offset_in_sample(sample::TIME));
-        at.and_then(|at| Wire::at(record.body, at as u64, self.file.order).u64()).unwrap_or(0)
-    }
-
-    fn time_of_other(&self, record: &Record<'_>) -> u64 {
-        let attr = attr_of(&self.file.attrs, record, self.file).ok();
-        let attr = attr.and_then(|index| self.file.attrs.all.get(index));
-        let back = attr.and_then(|attr| attr.offset_from_end(sample::TIME));
-        let at = back.and_then(|back| record.body.len().checked_sub(back));
-        let time = at.and_then(|at| Wire::at(record.body, at as u64, self.file.order).u64());
-        let own = match record.kind {
-            records::FORK | records::EXIT => Some(16),
-            records::THROTTLE | records::UNTHROTTLE => Some(0),
-            _ => None,
-        };
-        time.or_else(|| Wire::at(record.body, own?, self.file.order).u64()).unwrap_or(0)
+        if time.wrapping_sub(1) < self.index.first.wrapping_sub(1) {
+            self.index.first = time;
+        }
+        match &mut self.run {
+            Some(run) if run.last <= time => {
+                run.last = time;
+                run.end = place + record.size();
+            }
+            _ => {
+                self.end_run();
+                let end = place + record.size();
+                self.run = Some(Run { begin: place, end, first: time, last: time });
+            }
+        }
+        let Index { seen, cpus, .. } = &mut self.index;
+        seen.take(record, attr, time, place, &self.file.attrs, cpus, order);
     }
 
     /// Decompresses what was compressed, as one stream, and walks it.
-    fn inflate(&mut self, limit: u64) {
+    fn inflate(&mut self, bytes: &[u8], limit: u64) {
         let (Some(first), Some(last)) = (self.pieces.first(), self.pieces.last()) else {
             return;
         };
         self.index.compressed = first.start as u64..last.end as u64;
-        let pieces = self.pieces.iter().filter_map(|piece| self.file.bytes.get(piece.clone()));
+        let pieces = self.pieces.iter().filter_map(|piece| bytes.get(piece.clone()));
         let input: Vec<u8> = pieces.flatten().copied().collect();
         let mut inflated = Vec::new();
         match inflate::zstd(&input, usize::try_from(limit).unwrap_or(usize::MAX), &mut inflated) {
@@ -289,7 +265,7 @@ impl Walk<'_, '_, '_> {
                 let place = self.place_of(at);
                 let end = self.index.compressed.end;
                 let rule = "compressed records";
-                self.damage(place.min(end), end, DamageReason::BadValue { rule }, 0);
+                self.damage(place.min(end), end, DamageReason::BadValue { rule }, FILE);
             }
         }
         self.records(&inflated, 0, INFLATED);
@@ -305,5 +281,24 @@ impl Walk<'_, '_, '_> {
             at -= piece.len();
         }
         self.index.compressed.end
+    }
+
+    /// Takes the feature with build ids, whose records are older than all others.
+    fn build_ids(&mut self) {
+        let order = self.file.order;
+        let build_ids = std::mem::take(&mut self.file.features.build_ids);
+        let (mut at, mut end) = (0, 0);
+        while let Some(record) = Record::at(&build_ids, at, order) {
+            at += record.size();
+            let named = Record { kind: records::BUILD_ID, ..record };
+            let Index { seen, cpus, .. } = &mut self.index;
+            seen.take(&named, Err(0), 0, BUILD_IDS, &self.file.attrs, cpus, order);
+            end = at;
+        }
+        if end > 0 {
+            let (begin, end) = (BUILD_IDS, BUILD_IDS | end);
+            self.index.runs.push(Run { begin, end, first: 0, last: 0 });
+        }
+        self.file.features.build_ids = build_ids;
     }
 }

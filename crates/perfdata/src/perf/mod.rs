@@ -6,10 +6,10 @@
 //! pipe   header of 16 bytes, records; all else comes as records too
 //! ```
 //!
-//! Reading takes two passes. The first walks the records from header to header,
-//! notes what cannot be records, takes what describes others, and remembers time
-//! and place of the rest; the second decodes them in the order of time, so that the
-//! names of threads are those of the moment.
+//! Opening walks the records from header to header, notes what cannot be records,
+//! takes what describes others, and remembers where records follow each other in
+//! the order of time. Reading merges these runs and decodes one
+//! record after the other, so that the names of threads are those of the moment.
 //!
 //! Sources: tools/perf/Documentation/perf.data-file-format.txt and
 //! include/uapi/linux/perf_event.h of Linux; what they leave open was found in
@@ -17,19 +17,24 @@
 
 mod attr;
 mod aux;
+mod content;
+mod events;
 mod features;
 mod file;
-mod import;
 mod index;
 mod origin;
 mod records;
 mod sample;
 mod sample_class;
+mod seen;
 mod sideband;
+mod trace;
 
-use lateralis_model::{ByteOrder, MemoryTrace};
+use lateralis_model::ByteOrder;
 
 pub use aux::{AuxArea, aux_areas};
+pub use content::Bytes;
+pub use trace::PerfTrace;
 
 use crate::Error;
 
@@ -48,16 +53,16 @@ fn order_of(first: &[u8]) -> Option<ByteOrder> {
     }
 }
 
-/// Reads a `perf.data`; events take at most `limit_bytes`, decompressed records
-/// as many again.
+/// Opens a `perf.data`; decompressed records take at most `limit_bytes`. `name`
+/// stands in reports of damage.
 ///
 /// # Errors
 /// Where the header is not whole.
-pub fn read(name: &str, bytes: &[u8], limit_bytes: u64) -> Result<MemoryTrace, Error> {
+pub fn open(name: &str, bytes: Bytes, limit_bytes: u64) -> Result<PerfTrace, Error> {
     let mut notes = crate::notes::Notes::new(name);
-    let Some(file) = file::File::open(bytes, &mut notes) else {
+    let Some(file) = file::File::open((*bytes).as_ref(), &mut notes) else {
         let advice = "it ends or is damaged in its header; nothing can be read";
         return Err(Error::new(name, "no perf.data", advice));
     };
-    Ok(import::import(file, limit_bytes, notes))
+    Ok(trace::open(name, file, bytes, limit_bytes, notes))
 }

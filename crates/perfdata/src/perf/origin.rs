@@ -3,9 +3,10 @@
 
 use lateralis_model::{ByteOrder, Clock};
 
-use super::attr::{Attr, sample};
+use super::attr::{NOWHERE, Places};
+use super::content::{Ids, from_end, word};
 use super::file::File;
-use super::records::{self, Record};
+use super::records::{self, Record, USER};
 use crate::wire::Wire;
 
 /// Where and when a record was made.
@@ -20,23 +21,40 @@ pub struct Origin {
 }
 
 impl Origin {
+    /// Where a sample was made.
+    #[inline]
+    pub fn of_sample(places: &Places, body: &[u8], cpus: &Ids, order: ByteOrder) -> Self {
+        let thread = Wire::at(body, u64::from(places.thread.0), order);
+        let (pid, tid) = pair(thread).map_or((None, 0), |(pid, tid)| (Some(pid), tid));
+        let cpu = Wire::at(body, u64::from(places.cpu.0), order).u32();
+        let by_id = || cpus.get(&word(body, places.id.0, order)?).copied();
+        Self { pid, tid, cpu: cpu.or_else(by_id) }
+    }
+
+    /// Where a record that is no sample was made: as its end tells, else as its
+    /// fields do.
+    pub fn of_other(record: &Record<'_>, places: Option<&Places>, order: ByteOrder) -> Self {
+        let told = if record.kind < USER { Self::at_end(record, places, order) } else { None };
+        told.unwrap_or_else(|| Self::own(record.kind, record.body, order))
+    }
+
     /// Where a record that is no sample was made, as its end tells.
-    pub fn at_end(record: &Record<'_>, attr: &Attr, order: ByteOrder) -> Option<Self> {
-        let field = |bit| {
-            let at = record.body.len().checked_sub(attr.offset_from_end(bit)?)?;
-            Some(Wire::at(record.body, at as u64, order))
-        };
+    pub fn at_end(record: &Record<'_>, places: Option<&Places>, order: ByteOrder) -> Option<Self> {
+        let (places, body) = (places?, record.body);
+        let field = |(_, back)| from_end(body, back);
         // What perf made itself about the time before has no time.
-        let timed = !attr.has(sample::TIME) || field(sample::TIME)?.u64()? > 0;
-        let mut thread = field(sample::TID).filter(|_| timed)?;
-        let (pid, tid) = (thread.u32()?, thread.u32()?);
-        let cpu = field(sample::CPU).and_then(|mut wire| wire.u32());
+        if places.time.1 != NOWHERE && word(body, field(places.time), order)? == 0 {
+            return None;
+        }
+        let thread = Wire::at(body, u64::from(field(places.thread)), order);
+        let (pid, tid) = pair(thread)?;
+        let cpu = Wire::at(body, u64::from(field(places.cpu)), order).u32();
         let pid = Some(pid).filter(|&pid| pid != u32::MAX);
         Some(Self { pid, tid, cpu: cpu.filter(|&cpu| cpu != u32::MAX) })
     }
 
     /// Where a record without such an end was made, as its fields tell.
-    pub fn own(kind: u32, body: &[u8], order: ByteOrder) -> Self {
+    fn own(kind: u32, body: &[u8], order: ByteOrder) -> Self {
         let mut wire = Wire::new(body, order);
         let (first, second, third) = (wire.u32(), wire.u32(), wire.u32());
         let (pid, tid) = match kind {
@@ -53,9 +71,13 @@ impl Origin {
     }
 }
 
+fn pair(mut wire: Wire<'_>) -> Option<(u32, u32)> {
+    Some((wire.u32()?, wire.u32()?))
+}
+
 /// The clock of all records: its zero is that of the file's own pair of
 /// readings, where it has one.
-pub fn clock(file: &File<'_>) -> Clock {
+pub fn clock(file: &File) -> Clock {
     let attr = file.attrs.all.iter().find(|attr| attr.use_clockid);
     let pair = file.features.clock_pair;
     let id = pair.map(|pair| pair.clockid as i32).or(attr.map(|attr| attr.clockid));

@@ -4,8 +4,6 @@
 
 use lateralis_model::ByteOrder;
 
-use crate::wire::Wire;
-
 pub const MMAP: u32 = 1;
 pub const LOST: u32 = 2;
 pub const COMM: u32 = 3;
@@ -27,6 +25,8 @@ pub const BPF_EVENT: u32 = 18;
 pub const CGROUP: u32 = 19;
 pub const TEXT_POKE: u32 = 20;
 pub const AUX_OUTPUT_HW_ID: u32 = 21;
+/// Records of this type and above are perf's own, not the kernel's.
+pub const USER: u32 = 64;
 pub const HEADER_ATTR: u32 = 64;
 pub const TRACING_DATA: u32 = 66;
 pub const BUILD_ID: u32 = 67;
@@ -60,15 +60,33 @@ impl<'a> Record<'a> {
     /// The record at `at`; `None` where none fits there.
     #[inline]
     pub fn at(bytes: &'a [u8], at: u64, order: ByteOrder) -> Option<Self> {
-        let mut wire = Wire::at(bytes, at, order);
-        let (kind, misc, size) = (wire.u32()?, wire.u16()?, wire.u16()?);
-        let body = wire.take((size as usize).checked_sub(HEADER_BYTES)?)?;
+        let rest = bytes.get(usize::try_from(at).ok()?..)?;
+        let header = rest.first_chunk::<HEADER_BYTES>()?;
+        let (kind, misc, size) = match order {
+            ByteOrder::Little => {
+                let word = u64::from_le_bytes(*header);
+                (word as u32, (word >> 32) as u16, (word >> 48) as u16)
+            }
+            ByteOrder::Big => {
+                let word = u64::from_be_bytes(*header);
+                ((word >> 32) as u32, (word >> 16) as u16, word as u16)
+            }
+        };
+        let body = rest.get(HEADER_BYTES..usize::from(size))?;
         Some(Self { kind, misc, body })
     }
 
     /// Bytes of it, header included.
+    #[inline]
     pub fn size(&self) -> u64 {
         (self.body.len() + HEADER_BYTES) as u64
+    }
+
+    /// Whether it becomes an event, or tells of some that were lost.
+    #[inline]
+    pub fn is_event(&self) -> bool {
+        self.kind < USER
+            || matches!(self.kind, BUILD_ID | AUXTRACE_INFO | AUXTRACE | AUXTRACE_ERROR)
     }
 
     /// Whether records of this type exist, with room for new ones.

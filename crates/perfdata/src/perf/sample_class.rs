@@ -2,16 +2,21 @@
 //! Fields of samples in the model: their classes, and their values in the same
 //! order.
 
-use lateralis_model::{
-    Base, ByteOrder, FieldClass, FieldKind, IntegerClass, Label, Pending, Range,
-};
+use lateralis_model::{Base, ByteOrder, FieldClass, FieldKind, IntegerClass, Label, Range};
 
 use super::attr::{Attr, BRANCH_COUNTERS, BRANCH_HW_INDEX, read, sample};
-use super::sample::{Registers, Sample, counter_bytes};
+use super::sample::{Sample, counter_bytes};
+use crate::row::{Row, packed};
 use crate::wire::Wire;
 
 fn hex() -> FieldClass {
     FieldClass::unsigned(64, Base::Hexadecimal)
+}
+
+/// An array of words, as [`Row::integers`] lays them out.
+pub fn words() -> FieldClass {
+    let (element, packed) = (Box::new(hex()), Some(packed(8, false)));
+    FieldClass::new(FieldKind::Array { element, length: None, packed })
 }
 
 fn label(name: &str, value: i128) -> Label {
@@ -33,7 +38,7 @@ fn branch() -> FieldClass {
 }
 
 fn registers() -> FieldClass {
-    FieldClass::structure([("abi", FieldClass::u64()), ("regs", FieldClass::array(hex(), None))])
+    FieldClass::structure([("abi", FieldClass::u64()), ("regs", words())])
 }
 
 fn counter(attr: &Attr) -> FieldClass {
@@ -67,7 +72,7 @@ pub fn members(attr: &Attr, raw: bool) -> Vec<(&'static str, FieldClass)> {
         add(sample::READ, "time_running", FieldClass::u64());
     }
     add(sample::READ, "counters", FieldClass::array(counter(attr), None));
-    add(sample::CALLCHAIN, "callchain", FieldClass::array(hex(), None));
+    add(sample::CALLCHAIN, "callchain", words());
     if raw {
         add(sample::RAW, "raw", FieldClass::blob());
     }
@@ -76,7 +81,7 @@ pub fn members(attr: &Attr, raw: bool) -> Vec<(&'static str, FieldClass)> {
     }
     add(sample::BRANCH_STACK, "branches", FieldClass::array(branch(), None));
     if attr.branch_sample_type & BRANCH_COUNTERS != 0 {
-        add(sample::BRANCH_STACK, "branch_counters", FieldClass::array(hex(), None));
+        add(sample::BRANCH_STACK, "branch_counters", words());
     }
     add(sample::REGS_USER, "user_regs", registers());
     add(sample::STACK_USER, "user_stack", FieldClass::blob());
@@ -95,57 +100,42 @@ pub fn members(attr: &Attr, raw: bool) -> Vec<(&'static str, FieldClass)> {
     members
 }
 
-fn words<'b>(bytes: &[u8], order: ByteOrder, pending: Pending<'b>) -> Pending<'b> {
-    pending.array((bytes.len() / 8) as u32, |mut pending| {
-        let mut wire = Wire::new(bytes, order);
-        while let Some(word) = wire.u64() {
-            pending = pending.u64(word);
-        }
-        pending
-    })
-}
-
-fn regs<'b>(regs: Registers<'_>, order: ByteOrder, pending: Pending<'b>) -> Pending<'b> {
-    words(regs.values, order, pending.u64(regs.abi))
-}
-
-fn counters<'b>(
-    attr: &Attr,
-    values: &Sample<'_>,
-    order: ByteOrder,
-    pending: Pending<'b>,
-) -> Pending<'b> {
+fn counters(attr: &Attr, values: &Sample<'_>, order: ByteOrder, row: &mut Row) {
     let has = |bit| attr.read_format & bit != 0;
     if let Some([value, id, lost]) = values.counters.single {
-        return pending.array(1, |mut pending| {
-            pending = pending.u64(value);
+        row.array(1, |row| {
+            row.u64(value);
             if has(read::ID) {
-                pending = pending.u64(id);
+                row.u64(id);
             }
-            if has(read::LOST) { pending.u64(lost) } else { pending }
+            if has(read::LOST) {
+                row.u64(lost);
+            }
         });
+        return;
     }
     let count = values.counters.group.len() / counter_bytes(attr);
-    pending.array(count as u32, |mut pending| {
-        let mut wire = Wire::new(values.counters.group, order);
-        while let Some(word) = wire.u64() {
-            pending = pending.u64(word);
-        }
-        pending
-    })
+    row.array(count as u32, |row| each_word(values.counters.group, order, row));
+}
+
+fn each_word(bytes: &[u8], order: ByteOrder, row: &mut Row) {
+    let mut wire = Wire::new(bytes, order);
+    while let Some(word) = wire.u64() {
+        row.u64(word);
+    }
 }
 
 /// Adds the values of a sample. `misc` is that of its record.
-pub fn values<'b>(
+pub fn values(
     attr: &Attr,
     raw: bool,
     misc: u16,
     values: &Sample<'_>,
     order: ByteOrder,
-    mut pending: Pending<'b>,
-) -> Pending<'b> {
+    row: &mut Row,
+) {
     let has = |bit| attr.has(bit);
-    pending = pending.u64(u64::from(misc & 7));
+    row.u64(u64::from(misc & 7));
     for (bit, value) in [
         (sample::IP, values.ip),
         (sample::ADDR, values.addr),
@@ -153,79 +143,69 @@ pub fn values<'b>(
         (sample::PERIOD, values.period),
     ] {
         if has(bit) {
-            pending = pending.u64(value);
+            row.u64(value);
         }
     }
     if has(sample::READ) {
         if attr.read_format & read::TIME_ENABLED != 0 {
-            pending = pending.u64(values.counters.time_enabled);
+            row.u64(values.counters.time_enabled);
         }
         if attr.read_format & read::TIME_RUNNING != 0 {
-            pending = pending.u64(values.counters.time_running);
+            row.u64(values.counters.time_running);
         }
-        pending = counters(attr, values, order, pending);
+        counters(attr, values, order, row);
     }
     if has(sample::CALLCHAIN) {
-        pending = words(values.callchain, order, pending);
+        row.integers(values.callchain, 8, order);
     }
     if raw && has(sample::RAW) {
-        pending = pending.bytes(values.raw);
+        row.bytes(values.raw);
     }
-    if attr.sample_type <= sample::RAW << 1 && !has(sample::BRANCH_STACK) {
-        return pending;
+    if attr.sample_type >= sample::BRANCH_STACK {
+        rare_values(attr, values, order, row);
     }
-    rare_values(attr, values, order, pending)
 }
 
 /// What few samples have.
-fn rare_values<'b>(
-    attr: &Attr,
-    values: &Sample<'_>,
-    order: ByteOrder,
-    mut pending: Pending<'b>,
-) -> Pending<'b> {
+fn rare_values(attr: &Attr, values: &Sample<'_>, order: ByteOrder, row: &mut Row) {
     let has = |bit| attr.has(bit);
     if has(sample::BRANCH_STACK) {
         if attr.branch_sample_type & BRANCH_HW_INDEX != 0 {
-            pending = pending.u64(values.branch_hw_index);
+            row.u64(values.branch_hw_index);
         }
-        pending = pending.array((values.branches.len() / 24) as u32, |mut pending| {
-            let mut wire = Wire::new(values.branches, order);
-            while let Some(word) = wire.u64() {
-                pending = pending.u64(word);
-            }
-            pending
-        });
+        let count = (values.branches.len() / 24) as u32;
+        row.array(count, |row| each_word(values.branches, order, row));
         if attr.branch_sample_type & BRANCH_COUNTERS != 0 {
-            pending = words(values.branch_counters, order, pending);
+            row.integers(values.branch_counters, 8, order);
         }
     }
     if has(sample::REGS_USER) {
-        pending = regs(values.user_regs, order, pending);
+        row.u64(values.user_regs.abi);
+        row.integers(values.user_regs.values, 8, order);
     }
     if has(sample::STACK_USER) {
-        pending = pending.bytes(values.user_stack);
+        row.bytes(values.user_stack);
     }
     if has(sample::WEIGHT) {
-        pending = pending.u64(values.weight);
+        row.u64(values.weight);
     }
     if has(sample::WEIGHT_STRUCT) {
         // A struct whose order of members follows that of bytes [perf_event.h,
         // union perf_sample_weight], so that the word is the same everywhere.
-        pending = pending
-            .u64(values.weight & 0xffff_ffff)
-            .u64(values.weight >> 32 & 0xffff)
-            .u64(values.weight >> 48);
+        row.u64(values.weight & 0xffff_ffff);
+        row.u64(values.weight >> 32 & 0xffff);
+        row.u64(values.weight >> 48);
     }
     for (bit, value) in
         [(sample::DATA_SRC, values.data_src), (sample::TRANSACTION, values.transaction)]
     {
         if has(bit) {
-            pending = pending.u64(value);
+            row.u64(value);
         }
     }
     if has(sample::REGS_INTR) {
-        pending = regs(values.intr_regs, order, pending);
+        row.u64(values.intr_regs.abi);
+        row.integers(values.intr_regs.values, 8, order);
     }
     for (bit, value) in [
         (sample::PHYS_ADDR, values.phys_addr),
@@ -234,11 +214,10 @@ fn rare_values<'b>(
         (sample::CODE_PAGE_SIZE, values.code_page_size),
     ] {
         if has(bit) {
-            pending = pending.u64(value);
+            row.u64(value);
         }
     }
     if has(sample::AUX) {
-        pending = pending.bytes(values.aux);
+        row.bytes(values.aux);
     }
-    pending
 }

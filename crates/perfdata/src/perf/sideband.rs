@@ -2,9 +2,11 @@
 //! Records that are no samples: what happened to processes, memory and the
 //! recording itself.
 
-use lateralis_model::{Base, FieldClass, FieldKind, Label, Pending, Range};
+use lateralis_model::{Base, ByteOrder, FieldClass, FieldKind, Label, Range};
 
 use super::records::{self, MISC_BUILD_ID, Record};
+use super::sample_class::words;
+use crate::row::Row;
 use crate::wire::{Wire, cut_at_nul};
 
 /// A piece of a record's body.
@@ -166,6 +168,11 @@ pub fn variant(kind: u32, misc: u16) -> bool {
     kind == records::MMAP2 && misc & MISC_BUILD_ID != 0
 }
 
+/// Bits of `misc` that [`variant`] comes from.
+pub fn misc_of(variant: bool) -> u16 {
+    if variant { MISC_BUILD_ID } else { 0 }
+}
+
 /// The class of its fields.
 pub fn class(kind: u32, misc: u16) -> FieldClass {
     let word = |bits| FieldClass::unsigned(bits, Base::Decimal);
@@ -180,7 +187,7 @@ pub fn class(kind: u32, misc: u16) -> FieldClass {
             Part::Skip(_) => return None,
             Part::Bytes(_) | Part::BuildId(_) | Part::Rest => FieldClass::blob(),
             Part::Text => FieldClass::text(),
-            Part::Words => FieldClass::array(hex(), None),
+            Part::Words => words(),
             Part::Pairs(first, second) => {
                 let pair = FieldClass::structure([(first, word(64)), (second, word(64))]);
                 FieldClass::array(pair, None)
@@ -201,51 +208,46 @@ pub fn class(kind: u32, misc: u16) -> FieldClass {
     FieldClass::structure(parts.iter().filter_map(|&(name, part)| Some((name, class(part)?))))
 }
 
-/// Adds the values of a record. `wire` reads its body without what stands at its
-/// end for all records; `behind` is the first byte behind the record.
+/// Adds the values of a record. `body` is what it has without what stands at the
+/// end of all records; `behind` is the first byte behind the record.
 ///
 /// `None` where the body is too short; the event is then gone.
-pub fn values<'b>(
+pub fn values(
     record: &Record<'_>,
-    mut wire: Wire<'_>,
+    body: &[u8],
+    order: ByteOrder,
     behind: u64,
-    mut pending: Pending<'b>,
-) -> Option<Pending<'b>> {
+    row: &mut Row,
+) -> Option<()> {
+    let mut wire = Wire::new(body, order);
     let (_, parts) = layout(record.kind, record.misc);
     for &(_, part) in parts {
-        pending = match part {
-            Part::Int => pending.i64(i64::from(wire.u32()? as i32)),
-            Part::Short => pending.u64(u64::from(wire.u16()?)),
-            Part::Word => pending.u64(u64::from(wire.u32()?)),
-            Part::Long | Part::Hex | Part::AuxFlags => pending.u64(wire.u64()?),
+        match part {
+            Part::Int => row.i64(i64::from(wire.u32()? as i32)),
+            Part::Short => row.u64(u64::from(wire.u16()?)),
+            Part::Word => row.u64(u64::from(wire.u32()?)),
+            Part::Long | Part::Hex | Part::AuxFlags => row.u64(wire.u64()?),
             Part::Skip(count) => {
                 wire.take(count)?;
-                pending
             }
-            Part::Bytes(count) => pending.bytes(wire.take(count)?),
-            Part::BuildId(before) => pending.bytes(build_id(wire.take(24)?, before)),
-            Part::Text => pending.bytes(cut_at_nul(wire.take(wire.left())?)),
-            Part::Rest => pending.bytes(wire.take(wire.left())?),
-            Part::Words => pending.array((wire.left() / 8) as u32, |mut pending| {
-                while let Some(word) = wire.u64() {
-                    pending = pending.u64(word);
-                }
-                pending
-            }),
+            Part::Bytes(count) => row.bytes(wire.take(count)?),
+            Part::BuildId(before) => row.bytes(build_id(wire.take(24)?, before)),
+            Part::Text => row.bytes(cut_at_nul(wire.take(wire.left())?)),
+            Part::Rest => row.bytes(wire.take(wire.left())?),
+            Part::Words => row.integers(wire.take(wire.left())?, 8, order),
             Part::Pairs(..) => {
                 let count = wire.u64()?.min(wire.left() as u64 / 16) as u32;
-                pending.array(count, |mut pending| {
+                row.array(count, |row| {
                     for _ in 0..count * 2 {
-                        pending = pending.u64(wire.u64().unwrap_or(0));
+                        row.u64(wire.u64().unwrap_or(0));
                     }
-                    pending
-                })
+                });
             }
-            Part::Misc(bit) => pending.u64(u64::from(record.misc & bit != 0)),
-            Part::Behind => pending.u64(behind),
-        };
+            Part::Misc(bit) => row.u64(u64::from(record.misc & bit != 0)),
+            Part::Behind => row.u64(behind),
+        }
     }
-    Some(pending)
+    Some(())
 }
 
 fn build_id(bytes: &[u8], before: bool) -> &[u8] {

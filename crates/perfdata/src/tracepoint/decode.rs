@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Values out of raw records.
 
-use lateralis_model::{ByteOrder, Pending};
+use lateralis_model::ByteOrder;
 
 use super::{Element, Field, Format, Kind};
+use crate::row::Row;
 use crate::wire::{cut_at_nul, signed, unsigned};
 
 /// A record that is shorter than its event's format says, or a field that
@@ -16,13 +17,14 @@ impl Format {
     ///
     /// # Errors
     /// [`Fault`]; the event is then gone.
-    pub fn decode_common<'b>(
+    #[inline]
+    pub fn decode_common(
         &self,
         record: &[u8],
         order: ByteOrder,
-        pending: Pending<'b>,
-    ) -> Result<Pending<'b>, Fault> {
-        self.common.iter().try_fold(pending, |pending, f| value(f, record, order, pending))
+        row: &mut Row,
+    ) -> Result<(), Fault> {
+        self.common.iter().try_for_each(|field| value(field, record, order, row))
     }
 
     /// Adds the values of the event's own fields.
@@ -30,29 +32,55 @@ impl Format {
     /// # Errors
     /// [`Fault`]; the event is then gone.
     ///
-    /// Cost: proportional to the fields; texts and blobs are copied.
-    pub fn decode<'b>(
-        &self,
-        record: &[u8],
-        order: ByteOrder,
-        pending: Pending<'b>,
-    ) -> Result<Pending<'b>, Fault> {
-        self.fields.iter().try_fold(pending, |pending, f| value(f, record, order, pending))
+    /// Cost: proportional to the fields; texts, blobs and arrays are copied.
+    #[inline]
+    pub fn decode(&self, record: &[u8], order: ByteOrder, row: &mut Row) -> Result<(), Fault> {
+        self.fields.iter().try_for_each(|field| value(field, record, order, row))
     }
 }
 
+/// Adds a value. Numbers at their place are what most fields are.
 #[inline]
-fn value<'b>(
-    field: &Field,
-    record: &[u8],
-    order: ByteOrder,
-    pending: Pending<'b>,
-) -> Result<Pending<'b>, Fault> {
+fn value(field: &Field, record: &[u8], order: ByteOrder, row: &mut Row) -> Result<(), Fault> {
+    if let (Kind::Integer { signed }, ByteOrder::Little) = (field.kind, order)
+        && let Some(rest) = record.get(field.offset..)
+    {
+        let (value, extended) = match field.size {
+            1 => {
+                let [byte] = *rest.first_chunk().ok_or(Fault)?;
+                (u64::from(byte), i64::from(byte as i8))
+            }
+            2 => {
+                let half = u16::from_le_bytes(*rest.first_chunk().ok_or(Fault)?);
+                (u64::from(half), i64::from(half as i16))
+            }
+            4 => {
+                let word = u32::from_le_bytes(*rest.first_chunk().ok_or(Fault)?);
+                (u64::from(word), i64::from(word as i32))
+            }
+            8 => {
+                let long = u64::from_le_bytes(*rest.first_chunk().ok_or(Fault)?);
+                (long, long as i64)
+            }
+            _ => return any_value(field, record, order, row),
+        };
+        if signed {
+            row.i64(extended)
+        } else {
+            row.u64(value)
+        }
+        return Ok(());
+    }
+    any_value(field, record, order, row)
+}
+
+fn any_value(field: &Field, record: &[u8], order: ByteOrder, row: &mut Row) -> Result<(), Fault> {
     let end = field.offset.checked_add(field.size).ok_or(Fault)?;
     match field.kind {
         Kind::Tail(element) => {
             let tail = record.get(field.offset..).unwrap_or(&[]);
-            return elements(element, tail, order, pending);
+            elements(element, tail, order, row);
+            return Ok(());
         }
         Kind::Located { relative, element } => {
             let word = record.get(field.offset..end).ok_or(Fault)?;
@@ -60,43 +88,33 @@ fn value<'b>(
             let base = if relative { end } else { 0 };
             let begin = base + (word & 0xffff) as usize;
             let bytes = record.get(begin..begin + (word >> 16) as usize).ok_or(Fault)?;
-            return elements(element, bytes, order, pending);
+            elements(element, bytes, order, row);
+            return Ok(());
         }
         Kind::Integer { .. } | Kind::Array(_) => {}
     }
     let bytes = record.get(field.offset..end).ok_or(Fault)?;
     match field.kind {
-        Kind::Integer { signed: true } => Ok(pending.i64(signed(bytes, order).ok_or(Fault)?)),
-        Kind::Array(element) => elements(element, bytes, order, pending),
-        _ => Ok(pending.u64(unsigned(bytes, order).ok_or(Fault)?)),
+        Kind::Integer { signed: true } => row.i64(signed(bytes, order).ok_or(Fault)?),
+        Kind::Array(element) => elements(element, bytes, order, row),
+        _ => row.u64(unsigned(bytes, order).ok_or(Fault)?),
     }
+    Ok(())
 }
 
-fn elements<'b>(
-    element: Element,
-    bytes: &[u8],
-    order: ByteOrder,
-    pending: Pending<'b>,
-) -> Result<Pending<'b>, Fault> {
-    Ok(match element {
-        Element::Character => pending.bytes(cut_at_nul(bytes)),
-        Element::Byte => pending.bytes(bytes),
-        Element::Integer { bytes: each, signed: is_signed } => {
-            let chunks = bytes.chunks_exact(each as usize);
-            pending.array(chunks.len() as u32, |pending| {
-                chunks.fold(pending, |pending, chunk| match is_signed {
-                    true => pending.i64(signed(chunk, order).unwrap_or(0)),
-                    false => pending.u64(unsigned(chunk, order).unwrap_or(0)),
-                })
-            })
-        }
-    })
+#[inline]
+fn elements(element: Element, bytes: &[u8], order: ByteOrder, row: &mut Row) {
+    match element {
+        Element::Character => row.bytes(cut_at_nul(bytes)),
+        Element::Byte => row.bytes(bytes),
+        Element::Integer { bytes: each, .. } => row.integers(bytes, each as usize, order),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lateralis_model::{MemoryTrace, Source as _, StreamClass, Value};
+    use lateralis_model::{Fields, Value};
 
     const FORMAT: &str = "name: e\nID: 1\nformat:\n\
 \tfield:char name[4];\toffset:0;\tsize:4;\tsigned:0;\n\
@@ -108,16 +126,12 @@ mod tests {
 
     fn read(record: &[u8], order: ByteOrder) -> Option<Vec<String>> {
         let format = Format::parse("s", FORMAT, 8).unwrap();
-        let mut builder = MemoryTrace::builder("test", u64::MAX);
-        let streams = builder.stream_class(StreamClass::default());
-        let class = builder.event_class(streams, format.event_class());
-        let stream = builder.stream(streams, "s", None);
-        let pending = builder.event(stream, class, 0, None);
-        format.decode(record, order, pending).ok()?.end().ok()?;
-        let trace = builder.finish();
-        let mut events = trace.events();
-        let event = events.next_event()?;
-        let shown = event.payload()?.into_iter().map(|(_, field)| match field.value() {
+        let mut row = Row::default();
+        format.decode(record, order, &mut row).ok()?;
+        let class = format.event_class().payload?;
+        let fields = Fields::new(&class, &row.slots, &row.bytes);
+        assert_eq!(fields.slot_count(), row.slots.len());
+        let shown = fields.into_iter().map(|(_, field)| match field.value() {
             Value::Text(text) => text.to_str().into_owned(),
             Value::Bytes(bytes) => format!("{bytes:?}"),
             Value::Array(all) => {

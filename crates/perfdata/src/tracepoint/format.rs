@@ -4,6 +4,7 @@
 use lateralis_model::{Base, EventClass, FieldClass, FieldKind, IntegerClass, Label, Range};
 
 use super::{print_fmt, roles};
+use crate::row::packed;
 
 /// Formats of more fields than this keep the first ones; the largest of the
 /// kernel has some tens.
@@ -299,7 +300,9 @@ fn element_array(element: Element, size: Option<usize>) -> FieldClass {
         Element::Byte => FieldClass::blob(),
         Element::Integer { bytes, signed } => {
             let count = size.map(|size| (size / bytes as usize) as u64);
-            FieldClass::array(integer(bytes, signed, false), count)
+            let element = Box::new(integer(bytes, signed, false));
+            let packed = Some(packed(bytes, signed));
+            FieldClass::new(FieldKind::Array { element, length: count, packed })
         }
     }
 }
@@ -344,7 +347,12 @@ mod tests {
                 ("buf", 108, Kind::Tail(Element::Integer { bytes: 4, signed: false })),
             ]
         );
-        assert_eq!(format.fields[2].class, FieldClass::array(FieldClass::u64(), Some(6)));
+        let six = FieldKind::Array {
+            element: Box::new(FieldClass::u64()),
+            length: Some(6),
+            packed: Some(packed(8, false)),
+        };
+        assert_eq!(format.fields[2].class, FieldClass::new(six));
     }
 
     #[test]

@@ -4,8 +4,10 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
-use lateralis_model::{Event, Field, Fields, MemoryTrace, Source as _, Value};
+use lateralis_model::{Damage, Event, Field, Fields, Source, Value};
+use lateralis_perfdata::Error;
 
 /// A directory that vanishes with the test.
 pub struct Scratch(PathBuf);
@@ -51,12 +53,29 @@ pub fn text(program: &str, arguments: &[&str]) -> Option<String> {
     output(program, arguments).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
+/// Opens a file of these bytes.
+pub fn open(name: &str, bytes: &[u8], limit: u64) -> Result<Box<dyn Source>, Error> {
+    lateralis_perfdata::open(name, Arc::new(bytes.to_vec()), limit)
+}
+
+/// All damage, that found while reading too.
+pub fn damage(trace: &dyn Source) -> Vec<Damage> {
+    let mut damage = trace.damage().to_vec();
+    damage.extend(trace.visit(&mut |_| {}));
+    damage
+}
+
+pub fn count(trace: &dyn Source) -> usize {
+    let mut count = 0;
+    trace.visit(&mut |_| count += 1);
+    count
+}
+
 /// Reads a file and demands that nothing in it is damaged.
-pub fn read(path: &Path) -> MemoryTrace {
+pub fn read(path: &Path) -> Box<dyn Source> {
     let bytes = std::fs::read(path).expect("the file is there");
-    let trace = lateralis_perfdata::read(&path.to_string_lossy(), &bytes, 4 << 30)
-        .expect("the file can be read");
-    assert!(trace.damage().is_empty(), "{:?}", trace.damage());
+    let trace = open(&path.to_string_lossy(), &bytes, 4 << 30).expect("the file can be read");
+    assert_eq!(damage(&*trace), []);
     trace
 }
 
