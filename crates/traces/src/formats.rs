@@ -23,8 +23,11 @@ pub struct Format {
     /// false for formats that have no mark.
     pub sniff: fn(&[u8], u64) -> bool,
     /// Reads a file.
-    pub read: fn(&str, &Bytes, &OpenOptions) -> Result<Box<dyn Source>, String>,
+    pub read: Read,
 }
+
+/// From the name and the content of a file to a trace, or why there is none.
+pub type Read = fn(&str, &Bytes, &OpenOptions) -> Result<Box<dyn Source>, String>;
 
 /// A format whose reader needs nothing but the bytes and a limit of memory.
 macro_rules! plain {

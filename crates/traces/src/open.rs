@@ -115,8 +115,13 @@ impl fmt::Display for Error {
             Self::Unknown { path, first, packing } => {
                 let known: Vec<&str> = supported().collect();
                 let (path, known) = (path.display(), known.join(", "));
-                let what = packing.map_or("it".to_owned(), |name| format!("what {name} packed in it"));
-                write!(f, "unknown format: {path}: {what} begins with {}; known are {known}", beginning(first))
+                let what =
+                    packing.map_or("it".to_owned(), |name| format!("what {name} packed in it"));
+                write!(
+                    f,
+                    "unknown format: {path}: {what} begins with {}; known are {known}",
+                    beginning(first)
+                )
             }
             Self::Format { path, format, cause } => {
                 write!(f, "cannot read {format}: {}: {cause}", path.display())
@@ -339,7 +344,7 @@ impl Inside<'_> {
                 }
             }
         }
-        Err(refused.unwrap_or(Error::NoTrace { path: self.path.to_owned() }))
+        Err(refused.unwrap_or(Error::NoTrace { path: self.path.to_owned(), files: 1 }))
     }
 }
 
