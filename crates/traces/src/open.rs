@@ -157,6 +157,9 @@ const OTHER_KINDS: &[(&[u8], &str)] = &[
 /// The first bytes as text if they are some, else as hexadecimal digits; and
 /// what they are, where that helps.
 fn beginning(first: &[u8]) -> String {
+    if first.is_empty() {
+        return "nothing: it is empty".into();
+    }
     let shown = &first[..first.len().min(16)];
     let is_text = shown.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());
     let text = if is_text {
