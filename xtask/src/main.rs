@@ -32,6 +32,7 @@ Usage: cargo xtask TASK
   codegen [--bless] machine code and instruction counts of the record paths
   preload           the preload library on small programs
   real              real programs under lat record
+  fuzz              each fuzz target for a short while
   docs              commands in README.md and docs/ run and work
   bench             what an event costs, beside other tracers
 
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
         ["codegen", "--bless"] => vec![suites::CODEGEN_BLESS],
         ["preload"] => vec![suites::PRELOAD],
         ["real"] => vec![suites::REAL],
+        ["fuzz"] => vec![suites::FUZZ],
         ["docs"] => vec![docs::STEP],
         ["bench", rest @ ..] => return process::bench(rest),
         ["help" | "-h" | "--help"] | [] => {
@@ -82,6 +84,7 @@ fn all() -> Vec<Step> {
         suites::CODEGEN,
         suites::PRELOAD,
         suites::REAL,
+        suites::FUZZ,
         suites::BENCH,
         docs::STEP,
     ]

@@ -21,6 +21,8 @@ pub const CODEGEN_BLESS: Step =
 pub const PRELOAD: Step = Step { name: "preload", run: || suite("tracer/preload/test/run", &[]) };
 /// Real programs under `lat record`.
 pub const REAL: Step = Step { name: "real", run: || suite("tests/real-programs/run", &[]) };
+/// Each fuzz target for a short while.
+pub const FUZZ: Step = Step { name: "fuzz", run: || suite("fuzz/run", &["--smoke"]) };
 /// The measurements, with few rounds: they run and their counts are right.
 pub const BENCH: Step = Step { name: "bench", run: || suite("bench/run", &["--smoke"]) };
 

@@ -5,7 +5,7 @@
 //! compiler, packets by the model of the writer. So the smoke test also says
 //! that ring, compiler and reader agree on the layout.
 
-use crate::area;
+use crate::{area, columns, trace};
 use lateralis_ctf::{Reader, StreamFile, metadata};
 use lateralis_pleco::ctf::{ByteOrder, TraceDescription, ctf1, ctf2};
 use std::sync::OnceLock;
@@ -23,6 +23,8 @@ pub fn check_stream(stream: &[u8]) {
     let [first, second] = good_metadata();
     let events = read_all(first.as_bytes(), stream);
     assert_eq!(events, read_all(second.as_bytes(), stream), "CTF 1.8 and CTF 2 disagree");
+    let file = StreamFile { name: "stream".into(), bytes: Box::new(stream.to_vec()) };
+    columns::compare(&Reader::new(first.as_bytes(), vec![file]));
     // Every record of the schema takes at least its header.
     assert!(events <= stream.len() / 8, "{events} events out of {} bytes", stream.len());
 }
@@ -64,6 +66,13 @@ pub fn good_metadata() -> &'static [String; 2] {
         }
         [ctf1(&trace), ctf2(&trace)]
     })
+}
+
+/// Metadata with everything, in both versions, and what the compiler writes.
+pub fn good_texts() -> Vec<Vec<u8>> {
+    let [first, second] = good_metadata();
+    let all = [first, second, trace::EVERYTHING, trace::EVERYTHING_2];
+    all.map(|text| text.as_bytes().to_vec()).to_vec()
 }
 
 /// A stream as the recorder would write it: the closed packets of the good area.

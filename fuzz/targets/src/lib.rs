@@ -1,16 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What is checked at each boundary where bytes from outside come in, as plain
-//! functions: `fuzz/fuzz_targets` runs them under libFuzzer, `tests/smoke.rs` on a
-//! fixed set of mutations.
+//! functions: `fuzz/run` runs them under libFuzzer, `tests/smoke.rs` on a fixed set of
+//! mutations.
 //!
 //! A function here panics exactly when it found a fault.
 
 pub mod area;
 pub mod captures;
+pub mod columns;
 pub mod ctf;
+pub mod export;
+pub mod filter;
 pub mod interchange;
 pub mod mutate;
+pub mod open;
 pub mod perfdata;
+pub mod pieces;
 pub mod pleco;
 pub mod seeds;
+pub mod trace;
+mod words;
 pub mod write;
+
+pub use words::dictionary;
+
+/// A boundary.
+pub struct Target {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// Checks an input.
+    pub check: fn(&[u8]),
+    /// Inputs to begin with.
+    pub seeds: fn() -> Vec<Vec<u8>>,
+    /// Words that mean something at this boundary; a fuzzer tries them.
+    pub words: &'static [&'static str],
+}
+
+const fn target(
+    name: &'static str,
+    check: fn(&[u8]),
+    seeds: fn() -> Vec<Vec<u8>>,
+    words: &'static [&'static str],
+) -> Target {
+    Target { name, check, seeds, words }
+}
+
+/// Every boundary.
+pub const TARGETS: &[Target] = &[
+    target("pleco", pleco::check, pleco::good, words::PLECO),
+    target("area", area::check, area::good_changes, &[]),
+    target("ctf_metadata", ctf::check_metadata, ctf::good_texts, words::CTF),
+    target("ctf_stream", ctf::check_stream, || vec![ctf::good_stream()], &[]),
+    target("ctf_trace", trace::check, trace::good, words::CTF),
+    target("ctf_write", write::check, write::good, words::CTF),
+    target("export", export::check, export::good, words::CTF),
+    target("open", open::check, open::good, words::OPEN),
+    target("filter", filter::check, filter::good, words::FILTER),
+    target("captures", captures::check, captures::good, &[]),
+    target("seeds", seeds::check, seeds::good, words::SEEDS),
+    target("interchange", interchange::check, interchange::good, words::INTERCHANGE),
+    target("perfdata", perfdata::check, perfdata::good, words::PERFDATA),
+];

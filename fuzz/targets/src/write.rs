@@ -2,7 +2,7 @@
 //! What was read is written: whatever a hostile trace still gives must come out
 //! as a whole trace with the same events.
 
-use crate::ctf::{good_metadata, good_stream};
+use crate::ctf::{good_metadata, good_stream, good_texts};
 use lateralis_ctf::write::{self, Files, Options, Version};
 use lateralis_ctf::{Reader, StreamFile};
 
@@ -48,4 +48,9 @@ fn copy(metadata: &[u8], stream: &[u8]) {
         }
         assert_eq!(again, report.events, "{version:?} {:?} {text}", merge.damage().next());
     }
+}
+
+/// Metadata and streams.
+pub fn good() -> Vec<Vec<u8>> {
+    [good_texts(), vec![good_stream()]].concat()
 }

@@ -1,84 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Every target on a fixed set of mutations, so that CI meets hostile bytes
-//! without a nightly toolchain.
+//! Every target on a fixed set of mutations, always the same, so that a fault found
+//! here is found again everywhere.
 
+use lateralis_fuzz_targets::TARGETS;
 use lateralis_fuzz_targets::mutate::{Numbers, mutate};
-use lateralis_fuzz_targets::{area, captures, ctf, perfdata, pleco, seeds};
-use std::path::PathBuf;
 
-fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn run(seeds: &[Vec<u8>], iterations: usize, check: fn(&[u8])) {
+fn run(name: &str, iterations: usize) {
+    let target = TARGETS.iter().find(|target| target.name == name).expect("a target");
+    let seeds = (target.seeds)();
+    assert!(!seeds.is_empty(), "{name}: nothing to begin with");
     let mut numbers = Numbers::new(0x1a7e_7a11);
-    for seed in seeds {
-        check(seed);
+    for seed in &seeds {
+        (target.check)(seed);
     }
     for _ in 0..iterations {
         let seed = &seeds[numbers.below(seeds.len())];
         let other = &seeds[numbers.below(seeds.len())];
-        check(&mutate(seed, other, &mut numbers));
+        (target.check)(&mutate(seed, other, &mut numbers));
     }
 }
 
-/// The schemas of this repository, and the real one if it is there.
-fn schemas() -> Vec<Vec<u8>> {
-    ["spec/lateralis.pleco", "examples/demo/demo.pleco"]
-        .into_iter()
-        .chain(["../shared/data/barrelfish/trace_defs.pleco"])
-        .filter_map(|path| std::fs::read(root().join(path)).ok())
-        .collect()
+macro_rules! smoke {
+    ($($name:ident $iterations:literal)*) => {
+        $(#[test]
+        fn $name() {
+            run(stringify!($name), $iterations);
+        })*
+
+        #[test]
+        fn none_is_left_out() {
+            let here = [$(stringify!($name)),*];
+            assert!(TARGETS.iter().all(|target| here.contains(&target.name)));
+        }
+    };
 }
 
-#[test]
-fn pleco_text() {
-    let seeds = schemas();
-    assert!(seeds.len() >= 2, "the schemas of this repository are the seeds");
-    run(&seeds, 3000, pleco::check);
-}
-
-#[test]
-fn area_memory() {
-    run(&[vec![0; 12], vec![1; 120], (0..=255).collect()], 400, area::check);
-}
-
-#[test]
-fn ctf_metadata() {
-    let seeds: Vec<Vec<u8>> =
-        ctf::good_metadata().iter().map(|text| text.clone().into_bytes()).collect();
-    run(&seeds, 3000, ctf::check_metadata);
-}
-
-#[test]
-fn ctf_stream() {
-    run(&[ctf::good_stream()], 1000, ctf::check_stream);
-}
-
-#[test]
-fn perf_data_and_trace_dat() {
-    run(&perfdata::good(), 1500, perfdata::check);
-}
-
-#[test]
-fn ctf_write() {
-    let metadata = ctf::good_metadata().iter().map(|text| text.clone().into_bytes());
-    let seeds: Vec<Vec<u8>> = metadata.chain([ctf::good_stream()]).collect();
-    run(&seeds, 1500, lateralis_fuzz_targets::write::check);
-}
-
-#[test]
-fn packet_captures() {
-    run(&captures::good(), 3000, captures::check);
-}
-
-#[test]
-fn dumps_and_logs_of_the_seeds() {
-    run(&seeds::good(), 2000, seeds::check);
-}
-
-#[test]
-fn formats_of_other_tools() {
-    let seeds = lateralis_fuzz_targets::interchange::good();
-    run(&seeds, 1000, lateralis_fuzz_targets::interchange::check);
+smoke! {
+    pleco 3000
+    area 400
+    ctf_metadata 3000
+    ctf_stream 1000
+    ctf_trace 3000
+    ctf_write 1500
+    export 2000
+    open 500
+    filter 3000
+    captures 3000
+    seeds 2000
+    interchange 1000
+    perfdata 1500
 }

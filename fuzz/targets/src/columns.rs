@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Every way to read a CTF trace gives the same events: rows of each stream, columns
+//! on one thread and on several, and the merge by time.
+
+use lateralis_ctf::{Batch, Place, Reader, Wanted};
+use lateralis_model::{Damage, Slot, StreamIndex};
+use std::num::NonZeroUsize;
+
+/// What is compared of an event: stream, class, time, slots.
+type Seen = (u32, u32, i64, Vec<Slot>);
+
+/// Slots of all events together, at most; then comparing stops being useful.
+const SLOTS_MAX: usize = 1 << 20;
+
+/// Compares all ways; returns how many events there were, or none if there were too
+/// many to keep.
+pub fn compare(reader: &Reader) -> Option<usize> {
+    let (mut rows, mut damage, mut slots) = (Vec::new(), Vec::new(), 0);
+    for stream in 0..reader.streams().len() as u32 {
+        let mut cursor = reader.cursor(StreamIndex(stream));
+        while cursor.advance() {
+            let event = cursor.event();
+            assert_eq!(event.stream.0, stream);
+            slots += 1 + event.slots.len();
+            if slots > SLOTS_MAX {
+                return None;
+            }
+            let values = event.slots.iter().copied().map(by_bits).collect();
+            rows.push((stream, event.class_index, event.time.0, values));
+        }
+        damage.extend_from_slice(cursor.damage());
+    }
+    let wanted = Wanted::everything(reader);
+    let mut batches = reader.batches(&wanted);
+    let mut columns = Vec::new();
+    while let Some(batch) = batches.next_batch() {
+        put_together(batch, &mut columns);
+    }
+    same("columns", &rows, &columns);
+    assert_eq!(batches.damage(), damage, "damage of columns");
+    let mut parallel = Vec::new();
+    let threads = NonZeroUsize::new(2).expect("two");
+    let damage_again = reader.parallel(&wanted, threads).fold(
+        |events: &mut Vec<Seen>, batch| put_together(batch, events),
+        |_, mut events| parallel.append(&mut events),
+    );
+    same("several threads", &rows, &parallel);
+    assert_eq!(damage_again, damage, "damage of several threads");
+    merged(reader, &rows, &damage);
+    Some(rows.len())
+}
+
+/// The merge has the events of each stream in its order, and all damage.
+fn merged(reader: &Reader, rows: &[Seen], damage: &[Damage]) {
+    let mut merge = reader.events();
+    let mut next: Vec<usize> = (0..reader.streams().len() as u32)
+        .map(|stream| rows.partition_point(|row| row.0 < stream))
+        .collect();
+    let mut count = 0;
+    while let Some(event) = merge.next_event() {
+        let at = &mut next[event.stream.0 as usize];
+        let row = rows.get(*at).expect("an event that is no row");
+        let values: Vec<Slot> = event.slots.iter().copied().map(by_bits).collect();
+        let seen = (event.stream.0, event.class_index, event.time.0, values);
+        assert!(seen == *row, "merged {seen:?}, by rows {row:?}");
+        *at += 1;
+        count += 1;
+    }
+    assert_eq!(count, rows.len(), "events merged");
+    assert_eq!(merge.damage().count(), damage.len(), "damage of the merge");
+}
+
+fn same(what: &str, rows: &[Seen], others: &[Seen]) {
+    if let Some(at) = (0..rows.len()).find(|&at| others.get(at) != Some(&rows[at])) {
+        panic!("{what}: event {at}: {:?}, by rows {:?}", others.get(at), rows[at]);
+    }
+    assert_eq!(others.len(), rows.len(), "{what}: more events than rows");
+}
+
+/// Numbers that are none differ from themselves, so reals are compared by their bits.
+fn by_bits(slot: Slot) -> Slot {
+    match slot {
+        Slot::Real(real) => Slot::Unsigned(real.to_bits()),
+        slot => slot,
+    }
+}
+
+fn put_together(batch: &Batch<'_>, out: &mut Vec<Seen>) {
+    let stream = batch.stream().0;
+    let classes: Vec<_> = batch.classes().collect();
+    let mut next = vec![0; classes.len()];
+    let mut rows = batch.rows();
+    for place in batch.order() {
+        let (class, time, values) = match place {
+            Place::Columns(class) => {
+                let index = classes.iter().position(|c| c.class_index() == class);
+                let index = index.expect("columns for every place of them");
+                let (columns, event) = (&classes[index], next[index]);
+                next[index] += 1;
+                let slots = (0..columns.columns()).map(|column| {
+                    by_bits(columns.column(column).slot(event).expect("as many as events"))
+                });
+                (class, columns.times()[event], slots.collect())
+            }
+            Place::Row(class) => {
+                let event = rows.next().expect("a row for every place of one");
+                assert_eq!(event.class_index, class);
+                (class, event.time, event.slots.iter().copied().map(by_bits).collect())
+            }
+        };
+        out.push((stream, class, time.0, values));
+    }
+    assert!(rows.next().is_none(), "a row without a place");
+    for (columns, next) in classes.iter().zip(next) {
+        assert_eq!(columns.len(), next, "events of a class");
+    }
+}
