@@ -108,7 +108,8 @@ impl<'r> Cursor<'r> {
 
     /// Steps to the next event; false at the end of the stream.
     ///
-    /// Bits that are no event end their packet and become damage.
+    /// Bits that are no event end their packet and become damage. An event that
+    /// is earlier than the one before it is delivered, and becomes damage too.
     #[inline]
     pub fn advance(&mut self) -> bool {
         loop {
@@ -118,8 +119,14 @@ impl<'r> Cursor<'r> {
                 }
                 continue;
             }
+            let (begin, before) = (self.position, self.machine.clock);
             match self.decode() {
-                Ok(()) => return true,
+                Ok(()) => {
+                    if self.machine.clock < before {
+                        self.time_runs_backwards(begin, before);
+                    }
+                    return true;
+                }
                 Err(reason) => self.give_up(reason),
             }
         }
@@ -256,7 +263,17 @@ impl<'r> Cursor<'r> {
 
     /// One event of any shape. Returns whether it names the writer.
     #[cold]
-    pub(crate) fn decode_by_bits(&mut self) -> Result<bool, DamageReason> {
+    fn decode_by_bits(&mut self) -> Result<bool, DamageReason> {
+        let before = self.machine.clock;
+        let names_writer = self.decode_any();
+        if names_writer.is_err() {
+            // The time of what is no event is not to be believed.
+            self.machine.clock = before;
+        }
+        names_writer
+    }
+
+    fn decode_any(&mut self) -> Result<bool, DamageReason> {
         let begin = self.position;
         self.machine.clear();
         let header = &self.plan.event_header;
@@ -286,6 +303,33 @@ impl<'r> Cursor<'r> {
         let payload = self.event().payload()?;
         let id = |name| u32::try_from(payload.get(name)?.as_u64()?).ok();
         Some(Writer { pid: id("pid")?, tid: id("tid")? })
+    }
+
+    /// Tells of an event, just decoded from bit `begin`, that is earlier than
+    /// `before`; once for each packet, from the first such event to the last.
+    #[cold]
+    fn time_runs_backwards(&mut self, begin: u64, before: u64) {
+        let packet = self.packet;
+        let nanos = |ticks: u64| self.reader.nanos(self.stream.class, Ticks(ticks));
+        let interval = Interval { begin: nanos(self.machine.clock), end: nanos(before) };
+        let file = &self.reader.files()[packet.file as usize].name;
+        let end_bytes = packet.offset_bytes + self.position.div_ceil(8);
+        if let Some(last) = self.damage.last_mut()
+            && last.reason == DamageReason::BadTime
+            && (last.file == *file && last.begin_bytes >= packet.offset_bytes)
+        {
+            last.end_bytes = end_bytes;
+            last.interval.begin = last.interval.begin.min(interval.begin);
+            last.interval.end = last.interval.end.max(interval.end);
+            return;
+        }
+        self.damage.push(Damage {
+            file: file.clone(),
+            begin_bytes: packet.offset_bytes + begin / 8,
+            end_bytes,
+            reason: DamageReason::BadTime,
+            interval,
+        });
     }
 
     pub(crate) fn give_up(&mut self, reason: DamageReason) {

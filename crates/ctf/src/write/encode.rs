@@ -267,7 +267,7 @@ impl Encoder {
 
     /// Something that begins at a byte begins here, though it may be empty: the
     /// bits before it are content.
-    fn begin_at_byte(&mut self) {
+    pub(super) fn begin_at_byte(&mut self) {
         self.odd = (0, 0);
     }
 

@@ -50,6 +50,7 @@ mod sink;
 mod stream;
 mod time;
 mod tsdl;
+mod zeros;
 
 use std::collections::BTreeSet;
 use std::io;

@@ -202,9 +202,7 @@ impl Stream {
                     if encoder.value(node, &mut values, 0).is_err() {
                         encoder.dropped.note("packet contexts whose values do not fit their class");
                         encoder.take_back(at, (0, 0));
-                        let mut nothing = Values { slots: &[], bytes: &[] };
-                        // Zeros always fit, unless an array has a fixed length.
-                        let _ = encoder.value(node, &mut nothing, 0);
+                        encoder.zeros(node);
                     }
                 }
                 None if !self.context.0.is_empty() => {
@@ -213,9 +211,7 @@ impl Stream {
                     let moved = managed.map(|(what, from, bytes)| (*what, at + from, *bytes));
                     encoder.managed.extend(moved);
                 }
-                None => {
-                    let _ = encoder.value(node, &mut Values { slots: &[], bytes: &[] }, 0);
-                }
+                None => encoder.zeros(node),
             }
             let unused = encoder.out.len() as u64 * 8 - encoder.content_bits();
             let managed = encoder.managed.iter();

@@ -241,12 +241,16 @@ fn losses(page: &mut String, recording: &Recording, facts: &Facts) {
 }
 
 fn damage(page: &mut String, recording: &Recording, facts: &Facts) {
-    let mut table =
-        Table::new(&[("file", Align::Left), ("bytes", Align::Left), ("what", Align::Left)]);
+    use Align::Left;
+    let columns = [("file", Left), ("bytes", Left), ("from", Left), ("to", Left), ("what", Left)];
+    let mut table = Table::new(&columns);
+    let time = |time: Option<Nanos>| time.map_or("?".to_owned(), date::text);
     for damage in facts.damage.iter().take(ROWS) {
         table.row([
             damage.file.clone(),
             format!("{}..{}", damage.begin_bytes, damage.end_bytes),
+            time(damage.interval.begin),
+            time(damage.interval.end),
             damage.reason.to_string(),
         ]);
     }

@@ -37,6 +37,8 @@ pub(super) fn parse(text: &str, diagnostics: &mut Vec<Diagnostic>) -> TraceClass
             diagnostics.push(Diagnostic { line: line as u32, column: column as u32, message });
         }
     };
+    // Lines are counted once, from one fault to the next.
+    let (mut line, mut counted) = (1, 0);
     loop {
         let begin = fragments.byte_offset();
         match fragments.next() {
@@ -45,10 +47,10 @@ pub(super) fn parse(text: &str, diagnostics: &mut Vec<Diagnostic>) -> TraceClass
                 let fault = reader.fragment(&value).err();
                 let messages: Vec<String> = reader.remarks.drain(..).chain(fault).collect();
                 if !messages.is_empty() {
-                    let before = &text[..begin.min(text.len())];
-                    let blank =
-                        text[before.len()..].len() - text[before.len()..].trim_start().len();
-                    let line = text[..before.len() + blank].matches('\n').count() + 1;
+                    let rest = &text[begin.min(text.len())..];
+                    let at = text.len() - rest.trim_start().len();
+                    line += text[counted..at].matches('\n').count();
+                    counted = at;
                     messages.into_iter().for_each(|message| report(line, 1, message));
                 }
             }

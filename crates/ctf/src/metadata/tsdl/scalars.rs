@@ -2,6 +2,7 @@
 //! Enumerations, integers, floating point numbers and strings [CTF 1.8.3 §4.1,
 //! §4.2.5].
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use lateralis_model::{Base, Encoding, Label, Range, Scalar, ScalarKind};
@@ -11,6 +12,25 @@ use super::lexer::Token;
 use super::types::Value;
 use super::words::{alignment, byte_order, clock_name, encoding, integer_base, truth};
 use super::{Parsed, Parser};
+
+/// The labels of an enumeration, by order and by name: there may be very many.
+#[derive(Default)]
+struct Labels {
+    all: Vec<Label>,
+    index: HashMap<String, usize>,
+}
+
+impl Labels {
+    fn add(&mut self, name: String, range: Range) {
+        match self.index.get(&name) {
+            Some(&index) => self.all[index].ranges.push(range),
+            None => {
+                self.index.insert(name.clone(), self.all.len());
+                self.all.push(Label { name, ranges: vec![range] });
+            }
+        }
+    }
+}
 
 impl Parser<'_, '_> {
     pub(super) fn enum_specifier(&mut self) -> Parsed<FieldClass> {
@@ -31,14 +51,14 @@ impl Parser<'_, '_> {
                 return Err("`int` must be declared for an enumeration without container".into());
             }
         };
-        let mut labels: Vec<Label> = Vec::new();
+        let mut labels = Labels::default();
         let mut following = 0i128;
         self.braces(|parser| parser.enumerator(&mut labels, &mut following))?;
         let Meaning::Integer { base, .. } = container.meaning else {
             return Err("the container of an enumeration must be an integer".to_owned());
         };
         let mut scalar = (*container).clone();
-        scalar.meaning = Meaning::Integer { base, labels: labels.into() };
+        scalar.meaning = Meaning::Integer { base, labels: labels.all.into() };
         let class = FieldClass::Scalar(Arc::new(scalar));
         if let Some(name) = name {
             let declared = class.clone();
@@ -47,7 +67,7 @@ impl Parser<'_, '_> {
         Ok(class)
     }
 
-    fn enumerator(&mut self, labels: &mut Vec<Label>, following: &mut i128) -> Parsed<()> {
+    fn enumerator(&mut self, labels: &mut Labels, following: &mut i128) -> Parsed<()> {
         let name = match self.peek() {
             Some(Token::Text(text)) => text.clone(),
             Some(Token::Word(word)) => (*word).to_owned(),
@@ -63,10 +83,7 @@ impl Parser<'_, '_> {
             return Err(format!("the range of `{name}` ends before it begins"));
         }
         *following = range.high + 1;
-        match labels.iter_mut().find(|label| label.name == name) {
-            Some(label) => label.ranges.push(range),
-            None => labels.push(Label { name, ranges: vec![range] }),
-        }
+        labels.add(name, range);
         if !self.take_mark(",") && !self.at_mark("}") {
             return Err(self.unexpected("`,` or `}`"));
         }

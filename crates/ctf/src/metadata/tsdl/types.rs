@@ -51,17 +51,25 @@ impl Value {
 }
 
 impl Parser<'_, '_> {
-    /// A number, a string or a dotted name.
+    /// A number, a string or a dotted name, in any number of parentheses.
     pub(super) fn value(&mut self) -> Parsed<Value> {
-        let negative = self.take_mark("-");
-        if !negative {
-            self.take_mark("+");
+        let (mut negative, mut parentheses) = (false, 0u32);
+        loop {
+            let minus = self.take_mark("-");
+            negative ^= minus;
+            if !minus {
+                self.take_mark("+");
+            }
+            if !self.take_mark("(") {
+                break;
+            }
+            parentheses += 1;
         }
-        match self.peek() {
+        let value = match self.peek() {
             Some(Token::Number(number)) => {
                 self.next += 1;
                 let number = i128::from(*number);
-                Ok(Value::Number(if negative { -number } else { number }))
+                Value::Number(if negative { -number } else { number })
             }
             Some(Token::Text(text)) if !negative => {
                 self.next += 1;
@@ -70,20 +78,13 @@ impl Parser<'_, '_> {
                     text.push_str(more);
                     self.next += 1;
                 }
-                Ok(Value::Text(text))
+                Value::Text(text)
             }
-            Some(Token::Word(_)) if !negative => Ok(Value::Name(self.dotted()?)),
-            Some(Token::Mark("(")) => {
-                self.next += 1;
-                let value = self.value()?;
-                self.expect_mark(")")?;
-                match value {
-                    Value::Number(number) if negative => Ok(Value::Number(-number)),
-                    value => Ok(value),
-                }
-            }
-            _ => Err(self.unexpected("a value")),
-        }
+            Some(Token::Word(_)) if !negative => Value::Name(self.dotted()?),
+            _ => return Err(self.unexpected("a value")),
+        };
+        (0..parentheses).try_for_each(|_| self.expect_mark(")"))?;
+        Ok(value)
     }
 
     pub(super) fn number(&mut self) -> Parsed<i128> {

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Small traces, and exactly what is left of them after each kind of damage: cut at
+//! every byte, an unknown event, time that runs backwards, each byte changed.
+
+mod maker;
+
+use std::fs;
+use std::path::Path;
+
+use lateralis_ctf::{Reader, StreamFile};
+use lateralis_model::text::Babeltrace;
+use lateralis_model::{Damage, DamageReason, Packet};
+use lateralis_units::Nanos;
+use maker::{METADATA, PacketMaker};
+
+/// Packets of full time stamps without checksum, as barectf writes them.
+const PLAIN: &str = r#"/* CTF 1.8 */
+typealias integer { size = 8; } := u8;
+typealias integer { size = 32; align = 8; } := u32;
+typealias integer { size = 64; align = 8; map = clock.c.value; } := time;
+trace { major = 1; minor = 8; byte_order = le; packet.header := struct { u32 magic; u32 stream_id; }; };
+clock { name = c; freq = 1000000000; };
+stream { id = 0;
+    packet.context := struct { time timestamp_begin; time timestamp_end; u32 content_size;
+        u32 packet_size; };
+    event.header := struct { u8 id; time timestamp; }; };
+event { id = 3; stream_id = 0; name = e; fields := struct { u8 x; }; };
+"#;
+
+const PLAIN_HEADER: usize = 32;
+const PLAIN_EVENT: usize = 10;
+
+fn plain(events: &[(u8, u64)]) -> Vec<u8> {
+    let bits = ((PLAIN_HEADER + PLAIN_EVENT * events.len()) * 8) as u32;
+    let mut bytes = vec![0xc1, 0x1f, 0xfc, 0xc1, 0, 0, 0, 0];
+    let (first, last) = (events[0].1, events[events.len() - 1].1);
+    [first, last].iter().for_each(|time| bytes.extend(time.to_le_bytes()));
+    [bits, bits].iter().for_each(|bits| bytes.extend(bits.to_le_bytes()));
+    for (number, (id, time)) in events.iter().enumerate() {
+        bytes.push(*id);
+        bytes.extend(time.to_le_bytes());
+        bytes.push(number as u8);
+    }
+    bytes
+}
+
+/// All events as text, and all damage.
+fn read(metadata: &[u8], bytes: &[u8]) -> (Vec<String>, Vec<Damage>) {
+    let file = StreamFile { name: "s".into(), bytes: Box::new(bytes.to_vec()) };
+    let reader = Reader::new(metadata, vec![file]);
+    let printer = Babeltrace::new(reader.trace());
+    let (mut lines, mut merge) = (Vec::new(), reader.events());
+    while let Some(event) = merge.next_event() {
+        let mut line = Vec::new();
+        printer.line(&mut line, &event);
+        lines.push(String::from_utf8_lossy(&line).into_owned());
+    }
+    (lines, reader.damage().iter().chain(merge.damage()).cloned().collect())
+}
+
+/// Cut at every byte: what is delivered is what was written before the cut, damage
+/// is told unless a packet ends there, and whole packets are there whole. Returns the
+/// number of events.
+fn cut_everywhere(name: &str, metadata: &[u8], bytes: &[u8], packet_ends: &[usize]) -> usize {
+    let (whole, damage) = read(metadata, bytes);
+    assert_eq!(damage, [], "{name}");
+    let of_packets: Vec<usize> =
+        packet_ends.iter().map(|&end| read(metadata, &bytes[..end]).0.len()).collect();
+    let mut before = 0;
+    for cut in 0..bytes.len() {
+        let (lines, damage) = read(metadata, &bytes[..cut]);
+        assert!(whole.starts_with(&lines), "{name} cut at {cut}: events that nobody wrote");
+        assert!(lines.len() >= before, "{name} cut at {cut}: fewer than cut earlier");
+        before = lines.len();
+        let complete = packet_ends.partition_point(|&end| end <= cut);
+        let least = complete.checked_sub(1).map_or(0, |packet| of_packets[packet]);
+        assert!(lines.len() >= least, "{name} cut at {cut}: {} of {least}", lines.len());
+        let between = cut == 0 || packet_ends.contains(&cut);
+        assert_eq!(damage.is_empty(), between, "{name} cut at {cut}: {damage:?}");
+        for damage in &damage {
+            assert!(matches!(damage.reason, DamageReason::Truncated { .. }), "{name}: {damage:?}");
+            assert_eq!(damage.end_bytes, cut as u64, "{name}: {damage:?}");
+        }
+    }
+    whole.len()
+}
+
+#[test]
+fn cut_at_every_byte_small_traces_keep_what_lies_before() {
+    // Without checksums, for with them a cut packet is not told from a changed one.
+    let own = [
+        PacketMaker::new(0, 1000).writer(1, 2).number(5).text("hello", &[7, 8]),
+        PacketMaker::new(1, 2000).number(6).text("", &[]).number(7),
+    ];
+    let [first, second] = own.map(PacketMaker::finish_without_checksum);
+    let ends = [first.len(), first.len() + second.len()];
+    cut_everywhere("own", METADATA.as_bytes(), &[first, second].concat(), &ends);
+    let packet = plain(&[(3, 10), (3, 20), (3, 20), (3, 35)]);
+    let ends = [packet.len(), 2 * packet.len()];
+    assert_eq!(cut_everywhere("plain", PLAIN.as_bytes(), &packet.repeat(2), &ends), 8);
+}
+
+#[test]
+fn cut_at_every_byte_a_real_trace_keeps_what_lies_before() {
+    let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/traces");
+    let directory = traces.join("ctf-babeltrace-CC0/2/succeed/multi-domains/ust");
+    let Ok(metadata) = fs::read(directory.join("metadata")) else {
+        println!("SKIPPED: no small trace at {}", directory.display());
+        return;
+    };
+    let bytes = fs::read(directory.join("ust2_channel_0")).unwrap();
+    let file = StreamFile { name: "s".into(), bytes: Box::new(bytes.clone()) };
+    let reader = Reader::new(&metadata, vec![file]);
+    let packets = &reader.streams()[0].packets;
+    // The last packet is not full: padding may be cut as well.
+    let last = &packets[packets.len() - 2..];
+    let begin = last[0].packet.offset_bytes;
+    let end = |packet: &Packet| (packet.offset_bytes + packet.size_bytes - begin) as usize;
+    let ends: Vec<usize> = last.iter().map(|found| end(&found.packet)).collect();
+    let events = cut_everywhere("ust", &metadata, &bytes[begin as usize..], &ends);
+    println!("{events} events in packets that end at {ends:?}");
+    assert!(events >= 40 && bytes.len() - begin as usize == ends[1], "{events} events");
+}
+
+#[test]
+fn an_unknown_event_costs_the_rest_of_its_packet() {
+    let good = plain(&[(3, 10), (3, 20)]);
+    let bad = plain(&[(3, 30), (9, 40), (3, 50)]);
+    let bytes = [&good[..], &bad, &good].concat();
+    let (lines, damage) = read(PLAIN.as_bytes(), &bytes);
+    assert_eq!(lines.len(), 2 + 1 + 2);
+    let [damage] = &damage[..] else { panic!("{damage:?}") };
+    assert_eq!(damage.reason, DamageReason::UnknownEventClass { id: 9 });
+    let begin = good.len() + PLAIN_HEADER + PLAIN_EVENT;
+    let end = good.len() + bad.len();
+    assert_eq!(damage.begin_bytes..damage.end_bytes, begin as u64..end as u64);
+    assert_eq!(damage.interval.begin, Some(Nanos(30)));
+    assert_eq!(damage.interval.end, Some(Nanos(50)));
+    assert_eq!(damage.file, "s");
+}
+
+#[test]
+fn time_that_runs_backwards_costs_nothing_and_is_told_once_a_packet() {
+    let bad = plain(&[(3, 30), (3, 7), (3, 40), (3, 35), (3, 50)]);
+    let good = plain(&[(3, 60), (3, 60)]);
+    let (lines, damage) = read(PLAIN.as_bytes(), &[&bad[..], &good, &bad].concat());
+    assert_eq!(lines.len(), 5 + 2 + 5);
+    let [first, second] = &damage[..] else { panic!("{damage:?}") };
+    assert_eq!(first.reason, DamageReason::BadTime);
+    let (begin, end) = (PLAIN_HEADER + PLAIN_EVENT, PLAIN_HEADER + 4 * PLAIN_EVENT);
+    assert_eq!(first.begin_bytes..first.end_bytes, begin as u64..end as u64);
+    assert_eq!((first.interval.begin, first.interval.end), (Some(Nanos(7)), Some(Nanos(40))));
+    let later = (bad.len() + good.len()) as u64;
+    assert_eq!(second.begin_bytes, later + first.begin_bytes);
+}
+
+/// Each bit of a trace with checksums flipped: the packet is gone and told, never its
+/// neighbours, and nothing is changed in silence.
+#[test]
+fn a_wrong_bit_costs_its_packet_and_no_other() {
+    let packets = [0u64, 1, 2].map(|number| {
+        let packet = PacketMaker::new(number, 1000 * (number + 1)).writer(1, 2).number(number);
+        packet.text("x", &[1, 2]).finish()
+    });
+    let bytes = packets.concat();
+    let (whole, damage) = read(METADATA.as_bytes(), &bytes);
+    assert_eq!((whole.len(), damage.len()), (9, 0));
+    for bit in 0..bytes.len() * 8 {
+        let mut spoiled = bytes.clone();
+        spoiled[bit / 8] ^= 1 << (bit % 8);
+        let (lines, damage) = read(METADATA.as_bytes(), &spoiled);
+        // Field 116..120 is the sum itself; a sum of 0 would mean none.
+        assert!(!damage.is_empty(), "bit {bit} is changed in silence");
+        let hit = bit / 8 / packets[0].len();
+        let others = (0..whole.len()).filter(|line| line / 3 != hit).map(|line| &whole[line]);
+        for line in others {
+            assert!(lines.contains(line), "bit {bit}: {line} of another packet is gone");
+        }
+        let known = lines.iter().all(|line| whole.contains(line));
+        assert!(known, "bit {bit}: an event that nobody wrote");
+    }
+}
