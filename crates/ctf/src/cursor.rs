@@ -310,6 +310,10 @@ impl<'r> Cursor<'r> {
     #[cold]
     fn time_runs_backwards(&mut self, begin: u64, before: u64) {
         let packet = self.packet;
+        // Some writers begin a packet later than its first event [barectf 2].
+        if begin <= packet.events_offset_bits {
+            return;
+        }
         let nanos = |ticks: u64| self.reader.nanos(self.stream.class, Ticks(ticks));
         let interval = Interval { begin: nanos(self.machine.clock), end: nanos(before) };
         let file = &self.reader.files()[packet.file as usize].name;

@@ -154,6 +154,14 @@ fn time_that_runs_backwards_costs_nothing_and_is_told_once_a_packet() {
     assert_eq!(second.begin_bytes, later + first.begin_bytes);
 }
 
+#[test]
+fn a_packet_that_begins_after_its_first_event_is_fine() {
+    let mut bytes = plain(&[(3, 30), (3, 40)]);
+    bytes[8..16].copy_from_slice(&35u64.to_le_bytes());
+    let (lines, damage) = read(PLAIN.as_bytes(), &bytes);
+    assert_eq!((lines.len(), damage.len()), (2, 0), "{damage:?}");
+}
+
 /// Each bit of a trace with checksums flipped: the packet is gone and told, never its
 /// neighbours, and nothing is changed in silence.
 #[test]
