@@ -35,21 +35,32 @@ fn v2(aliases: &str, class: &str) -> String {
     )
 }
 
-/// Runs all others again with 256 MiB and 20 seconds of a processor, and notices
-/// when one of them takes more.
+/// Runs each of the others again with 256 MiB and 20 seconds of a processor, and
+/// notices when one of them takes more.
 #[test]
-fn all_of_them_within_256_mebibytes_and_20_seconds() {
+fn each_of_them_within_256_mebibytes_and_20_seconds() {
     if env::var_os("LATERALIS_LIMITED").is_some() {
         return;
     }
-    let output = Command::new("sh")
-        .args(["-c", "ulimit -d 262144 && ulimit -t 20 && exec \"$0\" --test-threads=1"])
-        .arg(env::current_exe().unwrap())
-        .env("LATERALIS_LIMITED", "1")
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{}: {text}", output.status);
+    let own = env::current_exe().unwrap();
+    let list = Command::new(&own).arg("--list").output().unwrap();
+    let list = String::from_utf8(list.stdout).unwrap();
+    let names = list.lines().filter_map(|line| line.strip_suffix(": test"));
+    let mut tried = 0;
+    for name in names.filter(|name| !name.starts_with("each_of_them")) {
+        let output = Command::new("sh")
+            .args(["-c", "ulimit -d 262144 && ulimit -t 20 && exec \"$0\" --exact \"$1\""])
+            .arg(&own)
+            .arg(name)
+            .env("LATERALIS_LIMITED", "1")
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{name}: {}: {text}", output.status);
+        assert!(text.contains("1 passed"), "{name}: {text}");
+        tried += 1;
+    }
+    assert!(tried >= 8, "{tried} tests");
 }
 
 #[test]
@@ -228,5 +239,5 @@ fn texts_without_end() {
     refused(&v2("", &format!(r#"{{"type": "{long}"}}"#)), &[0; 64]);
     refused(&format!("/* CTF 1.8 */ {}", "event { ".repeat(100_000)), &[0; 64]);
     refused(&format!("/* CTF 1.8 */ {}", "} ".repeat(1_000_000)), &[0; 64]);
-    refused(&"{\"type\": \"event-record-class\"}\n".repeat(100_000), &[0; 64]);
+    refused(&"{\"type\": \"event-record-class\"}\n".repeat(30_000), &[0; 64]);
 }
