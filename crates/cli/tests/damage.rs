@@ -37,7 +37,7 @@ const KINDS: [Kind; 9] = [
     ("9 bytes cut off", Told::Always, |file| change(file, |bytes| bytes.truncate(bytes.len() - 9))),
     ("half cut off", Told::Always, |file| {
         // Beside a packet's end.
-        change(file, |bytes| bytes.truncate(bytes.len() / 2 | 1));
+        change(file, |bytes| bytes.truncate((bytes.len() / 2) | 1));
     }),
     ("zeros appended", Told::Always, |file| change(file, |b| b.resize(b.len() + 5000, 0))),
     ("noise appended", Told::Always, |file| {
