@@ -18,7 +18,8 @@ const PLAIN: &str = r#"/* CTF 1.8 */
 typealias integer { size = 8; } := u8;
 typealias integer { size = 32; align = 8; } := u32;
 typealias integer { size = 64; align = 8; map = clock.c.value; } := time;
-trace { major = 1; minor = 8; byte_order = le; packet.header := struct { u32 magic; u32 stream_id; }; };
+trace { major = 1; minor = 8; byte_order = le;
+    packet.header := struct { u32 magic; u32 stream_id; }; };
 clock { name = c; freq = 1000000000; };
 stream { id = 0;
     packet.context := struct { time timestamp_begin; time timestamp_end; u32 content_size;

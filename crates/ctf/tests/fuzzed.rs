@@ -14,8 +14,9 @@ fn a_stream_without_events_has_the_context_of_its_class() {
         typealias integer { size = 8; } := u8;
         trace { major = 1; minor = 8; byte_order = le; };
         stream { id = 0; event.header := struct { u8 id; };
-            packet.context := struct { u8 tag[16]; string name; u8 n; u8 list[n]; struct { u8 x; } s[2];
-                enum : u8 { none = 7, some = 0 } which; variant <which> { u8 none; u8 some; } v; }; };
+            packet.context := struct { u8 tag[16]; string name; u8 n; u8 list[n];
+                struct { u8 x; } s[2]; enum : u8 { none = 7, some = 0 } which;
+                variant <which> { u8 none; u8 some; } v; }; };
         event { id = 3; stream_id = 0; name = e; fields := struct { u8 x; }; };"#;
     let mut stream = vec![b'x'; 16];
     stream.extend(b"name\0\x01\x05\x01\x02\x07\x09\xee\xee");

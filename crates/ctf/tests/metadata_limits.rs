@@ -105,7 +105,8 @@ fn arrays_longer_than_any_file() {
         ] {
             let array = |of: &str| {
                 format!(
-                    r#"{{"type": "static-length-array", "length": {count}, "element-field-class": {of}}}"#
+                    r#"{{"type": "static-length-array", "length": {count},
+                    "element-field-class": {of}}}"#
                 )
             };
             refused(&v2("", &array(element)), &[0; 4096]);

@@ -51,7 +51,8 @@ pub fn good() -> Vec<Vec<u8>> {
         "state == RUNNING && cpus[0] == 3 && addr.port != 0x1f90",
         "$event =~ 'area:*' && number % 2",
         "number < 3 || n <= -7us || text !~ \"a?c\"",
-        "$time > 1s && $pid == 100 && $tid && $cpu == 0 && $stream && $thread && $subsystem == area",
+        "$time > 1s && $pid == 100 && $tid && $cpu == 0 && $stream",
+        "$thread || $subsystem == area",
         "outer[1].list[0].x == 1 && v.m && tag == two && f != 1.5",
     ]
     .map(|text| text.as_bytes().to_vec())

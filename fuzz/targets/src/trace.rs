@@ -62,8 +62,10 @@ typealias integer { size = 64; align = 8; map = clock.c.value; } := long;
 stream { id = 0;
     packet.context := struct { long timestamp_begin; long timestamp_end;
         bits content_size; bits packet_size; u8 events_discarded; u8 cpu_id; };
-    event.header := struct { enum : integer { size = 5; align = 1; } { short = 0 ... 30, long = 31 } id;
-        variant <id> { struct { time timestamp; } short; struct { u8 id; long timestamp; } long; } v; };
+    event.header := struct {
+        enum : integer { size = 5; align = 1; } { short = 0 ... 30, long = 31 } id;
+        variant <id> { struct { time timestamp; } short;
+            struct { u8 id; long timestamp; } long; } v; };
     event.context := struct { u8 _vtid; }; };
 event { id = 0; stream_id = 0; name = all; fields := struct {
     u8 n; odd a[n]; floating_point { exp_dig = 8; mant_dig = 24; align = 8; } f;
