@@ -3,6 +3,7 @@
 
 mod maker;
 
+use lateralis_ctf::Wanted;
 use lateralis_ctf::write::{Files, Options, Version, recover};
 use maker::{any_reader, read};
 
@@ -34,5 +35,18 @@ fn a_stream_without_events_has_the_context_of_its_class() {
         let (events, damage) = read(&copy);
         assert!(events.is_empty() && damage.is_empty(), "{version:?}: {damage:?} in {text}");
         assert_eq!(copy.streams().len(), 1);
+    }
+}
+
+/// Events without a byte: columns gave one after the other for ever.
+#[test]
+fn columns_of_events_without_a_bit_end() {
+    let metadata = "/* CTF 1.8 */ trace { byte_order = le; }; event { name = nothing; };";
+    let reader = any_reader(metadata, &[&[0; 8]]);
+    for wanted in [Wanted::everything(&reader), Wanted::counts(&reader)] {
+        let mut batches = reader.batches(&wanted);
+        assert!(batches.next_batch().is_none_or(|batch| batch.is_empty()));
+        assert!(batches.next_batch().is_none());
+        assert_eq!(batches.damage().len(), 1);
     }
 }

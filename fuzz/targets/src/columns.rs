@@ -37,6 +37,7 @@ pub fn compare(reader: &Reader) -> Option<usize> {
     let mut columns = Vec::new();
     while let Some(batch) = batches.next_batch() {
         put_together(batch, &mut columns);
+        assert!(columns.len() <= rows.len(), "more events by columns than {} rows", rows.len());
     }
     same("columns", &rows, &columns);
     assert_eq!(batches.damage(), damage, "damage of columns");

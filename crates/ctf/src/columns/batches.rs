@@ -9,7 +9,7 @@ use super::gather::Marks;
 use super::wanted::{Want, Wanted};
 use super::{BATCH_EVENTS, Batch, IS_ROW, NO_PART, Part, Row};
 use crate::cursor::Cursor;
-use crate::plan::{EventPlan, Straight, StreamPlan};
+use crate::plan::{EventPlan, Header, Straight, StreamPlan};
 use crate::reader::Reader;
 
 /// Values that the columns of a batch may hold, about: 8 MiB. Events of classes
@@ -86,6 +86,8 @@ impl Ways {
     fn of(plan: &StreamPlan, stream_class: u32, wanted: &Wanted) -> Self {
         let wants = &wanted.classes[stream_class as usize];
         let keeps = wants.iter().any(|want| *want != Want::Count);
+        // Events of no bytes would be as many as one likes.
+        let has_bytes = plan.header.as_ref().is_some_and(Header::takes_bytes);
         let way = |(class, (event, want)): (usize, (&Option<EventPlan>, &Want))| {
             let any = Way {
                 class: class as u32,
@@ -97,7 +99,9 @@ impl Ways {
                 Some(Straight { fixed: Some(fixed), .. }) => Way {
                     mask: fixed.mask,
                     bytes: fixed.bytes,
-                    is_run: !any.names_writer && any.keep == keeps,
+                    is_run: !any.names_writer
+                        && any.keep == keeps
+                        && (has_bytes || fixed.bytes > 0),
                     ..any
                 },
                 _ => any,

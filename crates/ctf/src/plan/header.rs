@@ -194,6 +194,11 @@ impl Header {
         Some(header)
     }
 
+    /// Whether every header takes a byte at least.
+    pub fn takes_bytes(&self) -> bool {
+        self.layouts.iter().all(|(_, _, layout)| layout.bytes > 0)
+    }
+
     /// Finds the forms, if every layout has one.
     fn find_forms(&mut self) {
         let form = |(low, high, layout): &(u64, u64, Layout)| {
