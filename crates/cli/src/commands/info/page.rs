@@ -2,7 +2,7 @@
 //! `lat info` as a page for people.
 
 use lateralis_analysis::{LossTotal, Tally};
-use lateralis_model::{EnvValue, LossCause, Source};
+use lateralis_model::{EnvValue, LossCause, Source, Trace};
 use lateralis_units::Nanos;
 
 use super::facts::Facts;
@@ -59,17 +59,7 @@ fn head(recording: &Recording, facts: &Facts) -> String {
             );
         }
     }
-    for clock in &trace.clocks {
-        let precision = match clock.precision {
-            0 => String::new(),
-            ticks => {
-                let nanos = u128::from(ticks) * 1_000_000_000 / u128::from(clock.frequency());
-                format!(", known to {}", values::time(u64::try_from(nanos).unwrap_or(u64::MAX)))
-            }
-        };
-        let megahertz = clock.frequency() as f64 / 1e6;
-        line(&mut page, "clock", &format!("{}, {megahertz:.3} MHz{precision}", clock.name));
-    }
+    clocks(&mut page, trace);
     let bytes: u64 = recording.streams.iter().map(|stream| stream.bytes).sum();
     let packets: u64 = recording.streams.iter().map(|stream| stream.packets).sum();
     let mut parts = vec![values::count(facts.total.count)];
@@ -93,6 +83,30 @@ fn head(recording: &Recording, facts: &Facts) -> String {
         },
     );
     page
+}
+
+/// The clocks; those that read alike, as traces joined into one have them, once.
+fn clocks(page: &mut String, trace: &Trace) {
+    let mut shown: Vec<(String, usize)> = Vec::new();
+    for clock in &trace.clocks {
+        let precision = match clock.precision {
+            0 => String::new(),
+            ticks => {
+                let nanos = u128::from(ticks) * 1_000_000_000 / u128::from(clock.frequency());
+                format!(", known to {}", values::time(u64::try_from(nanos).unwrap_or(u64::MAX)))
+            }
+        };
+        let megahertz = clock.frequency() as f64 / 1e6;
+        let text = format!("{}, {megahertz:.3} MHz{precision}", clock.name);
+        match shown.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, count)) => *count += 1,
+            None => shown.push((text, 1)),
+        }
+    }
+    for (text, count) in shown.iter().take(ROWS) {
+        let times = if *count > 1 { format!(" ({count} such clocks)") } else { String::new() };
+        line(page, "clock", &format!("{text}{times}"));
+    }
 }
 
 /// What the recorder itself reported.
