@@ -119,14 +119,8 @@ impl<'r> Cursor<'r> {
                 }
                 continue;
             }
-            let (begin, before) = (self.position, self.machine.clock);
             match self.decode() {
-                Ok(()) => {
-                    if self.machine.clock < before {
-                        self.time_runs_backwards(begin, before);
-                    }
-                    return true;
-                }
+                Ok(()) => return true,
                 Err(reason) => self.give_up(reason),
             }
         }
@@ -209,10 +203,14 @@ impl<'r> Cursor<'r> {
 
     #[inline]
     pub(crate) fn decode(&mut self) -> Result<(), DamageReason> {
+        let (begin, before) = (self.position, self.machine.clock);
         let names_writer = match self.decode_fused() {
             Some(names_writer) => names_writer,
             None => self.decode_by_bits()?,
         };
+        if self.machine.clock < before {
+            self.time_runs_backwards(begin, before);
+        }
         if let Some(clock) = self.clock {
             let ticks = Ticks(self.machine.clock);
             self.ticks = Some(ticks);

@@ -7,7 +7,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use lateralis_ctf::{Batch, Place, Reader, StreamFile, Want, Wanted, open};
-use lateralis_model::{Damage, DamageReason, Slot, StreamIndex};
+use lateralis_model::{Damage, Slot, StreamIndex};
 
 /// What is compared of an event: stream, class, time, slots. Numbers that are
 /// none differ from themselves, so reals are compared by their bits.
@@ -50,9 +50,7 @@ fn of_rows(reader: &Reader) -> (Vec<Seen>, Vec<Damage>) {
             let slots = event.slots.iter().copied().map(by_bits).collect();
             seen.push((stream, event.class_index, event.time.0, slots));
         }
-        // The order of time is what columns do not look at.
-        let in_order = |damage: &&Damage| damage.reason != DamageReason::BadTime;
-        damage.extend(cursor.damage().iter().filter(in_order).cloned());
+        damage.extend_from_slice(cursor.damage());
     }
     (seen, damage)
 }
