@@ -75,7 +75,7 @@ impl Reader {
             if let (Some(found), Some(expected)) = (scan.foreign, class.uuid) {
                 let name = &file.name;
                 let message = format!("{name}: packets carry the UUID {found}, not {expected}");
-                diagnostics.push(Diagnostic { line: 0, column: 0, message });
+                diagnostics.push(Diagnostic::new(0, 0, message));
             }
             let mut of_file: BTreeMap<(u32, Option<u64>, u32), Vec<Found>> = BTreeMap::new();
             for found in scan.packets {

@@ -110,6 +110,27 @@ pub struct Diagnostic {
     pub message: String,
 }
 
+impl Diagnostic {
+    /// A diagnostic at a line and column, 0 where there are none. Of a message that
+    /// quotes names of any length, beginning and end are kept.
+    pub(crate) fn new(line: u32, column: u32, message: String) -> Self {
+        Self { line, column, message: shortened(message) }
+    }
+}
+
+/// Bytes of a message at most, about.
+const MESSAGE_BYTES: usize = 800;
+
+fn shortened(message: String) -> String {
+    if message.len() <= MESSAGE_BYTES {
+        return message;
+    }
+    let is_between = |&at: &usize| message.is_char_boundary(at);
+    let first = (0..=MESSAGE_BYTES / 2).rev().find(is_between).unwrap_or(0);
+    let last = (message.len() - MESSAGE_BYTES / 2..).find(is_between).unwrap_or(message.len());
+    format!("{} … {}", &message[..first], &message[last..])
+}
+
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {
@@ -152,7 +173,7 @@ pub fn parse(bytes: &[u8]) -> (TraceClass, Vec<Diagnostic>) {
                     "event {} of stream {id} is declared twice: `{}` counts, `{}` does not",
                     first.id, first.name, again.name
                 );
-                diagnostics.push(Diagnostic { line: 0, column: 0, message });
+                diagnostics.push(Diagnostic::new(0, 0, message));
             }
             duplicate
         });
@@ -165,4 +186,18 @@ pub fn parse(bytes: &[u8]) -> (TraceClass, Vec<Diagnostic>) {
 fn looks_like_json(text: &str) -> bool {
     text.trim_start_matches(|c: char| c == '\u{1e}' || c == '\u{feff}' || c.is_whitespace())
         .starts_with('{')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_message_keeps_its_ends() {
+        assert_eq!(shortened("short".into()), "short");
+        let long = format!("event `{}` is declared twice", "ü".repeat(5000));
+        let short = shortened(long);
+        assert!(short.starts_with("event `üüü") && short.ends_with("üüü` is declared twice"));
+        assert!(short.len() <= MESSAGE_BYTES + " … ".len(), "{}", short.len());
+    }
 }

@@ -148,7 +148,7 @@ fn stream_clock(trace: &mut TraceClass, index: usize, diagnostics: &mut Vec<Diag
     }
     let mut report = |message: String| {
         if diagnostics.len() < DIAGNOSTIC_LIMIT {
-            diagnostics.push(Diagnostic { line: 0, column: 0, message });
+            diagnostics.push(Diagnostic::new(0, 0, message));
         }
     };
     let id = stream.id;

@@ -43,7 +43,7 @@ pub fn compile(trace: &TraceClass, diagnostics: &mut Vec<Diagnostic>) -> Plan {
 
 fn report(diagnostics: &mut Vec<Diagnostic>, message: String) {
     if diagnostics.len() < 1000 {
-        diagnostics.push(Diagnostic { line: 0, column: 0, message });
+        diagnostics.push(Diagnostic::new(0, 0, message));
     }
 }
 

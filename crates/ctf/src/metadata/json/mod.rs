@@ -34,7 +34,7 @@ pub(super) fn parse(text: &str, diagnostics: &mut Vec<Diagnostic>) -> TraceClass
     let mut fragments = serde_json::Deserializer::from_str(&text).into_iter::<Value>();
     let mut report = |line: usize, column: usize, message: String| {
         if diagnostics.len() < DIAGNOSTIC_LIMIT {
-            diagnostics.push(Diagnostic { line: line as u32, column: column as u32, message });
+            diagnostics.push(Diagnostic::new(line as u32, column as u32, message));
         }
     };
     // Lines are counted once, from one fault to the next.
@@ -103,7 +103,7 @@ struct Reader {
 impl Reader {
     fn remark(&mut self, message: String) {
         if self.remarks.len() < DIAGNOSTIC_LIMIT {
-            self.remarks.push(message);
+            self.remarks.push(super::shortened(message));
         }
     }
 

@@ -61,11 +61,8 @@ pub fn lex<'a>(text: &'a str, diagnostics: &mut Vec<Diagnostic>) -> Vec<Placed<'
 pub fn at(text: &str, offset: usize, message: String) -> Diagnostic {
     let before = &text[..offset.min(text.len())];
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    Diagnostic {
-        line: before.matches('\n').count() as u32 + 1,
-        column: before[line_start..].chars().count() as u32 + 1,
-        message,
-    }
+    let line = before.matches('\n').count() as u32 + 1;
+    Diagnostic::new(line, before[line_start..].chars().count() as u32 + 1, message)
 }
 
 /// Bytes of white space and comments at the start.
