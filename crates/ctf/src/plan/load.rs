@@ -131,30 +131,31 @@ impl Load {
         }
     }
 
-    /// The number as a row holds it.
+    /// Appends the number as a row holds it.
     #[inline(always)]
-    pub fn slot(&self, bytes: &[u8], base: usize) -> Slot {
+    pub fn push(&self, bytes: &[u8], base: usize, slots: &mut Vec<Slot>) {
         let at = base + self.at as usize;
-        if let (false, Some(word)) = (self.slow | self.swap, word_at(bytes, at)) {
-            let high = word << (self.left & 63);
-            match self.form {
-                Form::Unsigned => return Slot::Unsigned(high >> (self.right & 63)),
-                Form::Signed => return Slot::Signed((high as i64) >> (self.right & 63)),
-                Form::Single | Form::Double => {}
-            }
+        let Some(word) = word_at(bytes, at).filter(|_| !self.slow) else {
+            return self.push_value(self.by_bits(bytes, base), slots);
+        };
+        let word = if self.swap { word.swap_bytes() } else { word };
+        let high = word << (self.left & 63);
+        match self.form {
+            Form::Unsigned => slots.push(Slot::Unsigned(high >> (self.right & 63))),
+            Form::Signed => slots.push(Slot::Signed((high as i64) >> (self.right & 63))),
+            Form::Single | Form::Double => self.push_value(high >> (self.right & 63), slots),
         }
-        self.slot_by_value(bytes, base)
     }
 
+    #[cold]
     #[inline(never)]
-    fn slot_by_value(&self, bytes: &[u8], base: usize) -> Slot {
-        let value = self.value(bytes, base);
-        match self.form {
+    fn push_value(&self, value: u64, slots: &mut Vec<Slot>) {
+        slots.push(match self.form {
             Form::Unsigned => Slot::Unsigned(value),
             Form::Signed => Slot::Signed(value as i64),
             Form::Single => Slot::Real(f64::from(f32::from_bits(value as u32))),
             Form::Double => Slot::Real(f64::from_bits(value)),
-        }
+        });
     }
 }
 
@@ -184,7 +185,9 @@ mod tests {
                         };
                         let expected = Slot::from_raw(raw, bits, kind);
                         let load = Load::of(&scalar, at);
-                        let found = load.slot(&bytes, base);
+                        let mut found = Vec::new();
+                        load.push(&bytes, base, &mut found);
+                        let found = found[0];
                         let tail = bytes.get(base + load.at as usize..);
                         let word = tail.and_then(|tail| tail.first_chunk());
                         if let (Some(word), Some((shift, mask, swap))) = (word, load.as_shift()) {

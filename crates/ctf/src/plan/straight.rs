@@ -182,7 +182,7 @@ impl Straight {
             match step {
                 Step::Run { leaves, .. } => {
                     let leaves = &self.leaves[leaves.start as usize..leaves.end as usize];
-                    slots.extend(leaves.iter().map(|leaf| leaf.slot(bytes, position)));
+                    leaves.iter().for_each(|leaf| leaf.push(bytes, position, slots));
                 }
                 Step::Text { .. } => {
                     slots.push(Slot::Span { len: length as u32, start: position as u64 });
@@ -260,21 +260,24 @@ impl Straight {
 }
 
 impl Leaf {
-    /// A leaf of a run at `base` as a row holds it.
-    #[inline]
-    fn slot(&self, bytes: &[u8], base: usize) -> Slot {
+    /// Appends a leaf of a run at `base`. Each kind is pushed where it is known: put
+    /// together first and copied then, it would wait for its own parts to be stored.
+    #[inline(always)]
+    fn push(&self, bytes: &[u8], base: usize, slots: &mut Vec<Slot>) {
         match self.what {
-            What::Number(ref load) => load.slot(bytes, base),
+            What::Number(ref load) => load.push(bytes, base, slots),
             What::FixedSpan { at, bytes: size, unit } => {
                 let start = base + at as usize;
                 let content = bytes.get(start..start + size as usize).unwrap_or(&[]);
-                Slot::Span { len: text_length(content, unit) as u32, start: start as u64 }
+                let len = text_length(content, unit) as u32;
+                slots.push(Slot::Span { len, start: start as u64 });
             }
             What::FixedList { at_bits, count } => {
-                Slot::Packed { count, start_bits: base as u64 * 8 + u64::from(at_bits) }
+                let start_bits = base as u64 * 8 + u64::from(at_bits);
+                slots.push(Slot::Packed { count, start_bits });
             }
             // These have steps of their own.
-            What::Text | What::Span { .. } | What::List => Slot::Unsigned(0),
+            What::Text | What::Span { .. } | What::List => {}
         }
     }
 }
