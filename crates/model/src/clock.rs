@@ -136,8 +136,9 @@ impl Clock {
     /// Cost: an addition each at 1 GHz; else, as long as readings stay within a
     /// second or come in order, two multiplications.
     pub fn nanos_of(&self, readings: &[u64], times: &mut Vec<Nanos>) {
-        let last = readings.iter().copied().max().unwrap_or(0);
-        if last < self.plain_below {
+        // All bits together are no less than the largest, and found faster.
+        let bits = readings.iter().fold(0, |bits, ticks| bits | ticks);
+        if bits < self.plain_below {
             let base = self.base_nanos as i64;
             times.extend(readings.iter().map(|&ticks| Nanos(base + ticks as i64)));
             return;

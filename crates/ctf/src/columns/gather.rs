@@ -5,7 +5,7 @@ use lateralis_model::Clock;
 use lateralis_units::Nanos;
 
 use super::{Column, Lists, Spans};
-use crate::plan::{Form, Load, What, text_length};
+use crate::plan::{Form, Leaf, Load, What, ZEROS_BLOCK, first_zero_of, text_length};
 
 /// Columns, all of one kind in one vector: memory is that of the values,
 /// however many classes there are.
@@ -34,28 +34,65 @@ enum Stored {
 /// The marks of the events of one class.
 #[derive(Clone, Copy)]
 pub(super) struct Marks<'b> {
-    pub marks: &'b [u32],
-    pub stride: usize,
-    pub bytes: &'b [u8],
+    marks: &'b [u32],
+    stride: usize,
+    bytes: &'b [u8],
+    /// Which mark is read.
+    mark: usize,
+    /// The largest of them all.
+    furthest: usize,
 }
 
-impl Marks<'_> {
-    /// What `read` makes of one mark of each event.
+impl<'b> Marks<'b> {
+    /// Marks of events that leave `stride` each.
+    pub fn new(marks: &'b [u32], stride: usize, bytes: &'b [u8]) -> Self {
+        Self { marks, stride, bytes, mark: usize::MAX, furthest: 0 }
+    }
+
+    /// Reads this mark of each event from now on.
+    pub fn turn_to(&mut self, mark: usize) {
+        if self.mark != mark {
+            self.mark = mark;
+            let each = self.marks.chunks_exact(self.stride);
+            self.furthest = match self.stride {
+                1 => self.marks.iter().copied().max(),
+                _ => each.map(|marks| marks[mark]).max(),
+            }
+            .unwrap_or(0) as usize;
+        }
+    }
+
+    /// What `read` makes of the mark of each event.
     #[inline(always)]
-    fn each<T>(self, mark: usize, out: &mut Vec<T>, read: impl Fn(usize) -> T) {
+    fn each<T>(self, out: &mut Vec<T>, read: impl Fn(usize) -> T) {
         if self.stride == 1 {
             out.extend(self.marks.iter().map(|&mark| read(mark as usize)));
         } else {
             let events = self.marks.chunks_exact(self.stride);
-            out.extend(events.map(|marks| read(marks[mark] as usize)));
+            out.extend(events.map(|marks| read(marks[self.mark] as usize)));
         }
     }
 
-    /// The same of a mark and the one behind.
+    /// The same of that mark and the one behind.
     #[inline(always)]
-    fn pairs<T>(self, mark: usize, out: &mut Vec<T>, read: impl Fn(usize, usize) -> T) {
-        let events = self.marks.chunks_exact(self.stride);
+    fn pairs<T>(self, out: &mut Vec<T>, read: impl Fn(usize, usize) -> T) {
+        let (events, mark) = (self.marks.chunks_exact(self.stride), self.mark);
         out.extend(events.map(|marks| read(marks[mark] as usize, marks[mark + 1] as usize)));
+    }
+
+    /// The bytes `at..at + N` behind the mark of each event; `None` if an event has not
+    /// so many.
+    #[inline(always)]
+    fn arrays<const N: usize>(self, at: usize) -> Option<impl Fn(usize) -> &'b [u8; N]> {
+        let tail = self.bytes.get(at..)?;
+        let furthest = self.furthest;
+        (furthest <= tail.len().checked_sub(N)?).then_some(move |mark: usize| {
+            debug_assert!(mark <= furthest);
+            // SAFETY: `mark` is one of those of which `furthest` is the largest, since
+            // only `each` and `pairs` call this; so `mark + N` is at most the length of
+            // `tail`. An array of bytes has no alignment.
+            unsafe { &*tail.as_ptr().add(mark).cast::<[u8; N]>() }
+        })
     }
 }
 
@@ -86,42 +123,50 @@ impl Gathered {
     }
 
     /// Adds the column of a leaf.
-    pub fn leaf(&mut self, what: &What, mark: usize, marks: Marks<'_>) {
-        let bytes = marks.bytes;
+    pub fn leaf(&mut self, leaf: &Leaf, marks: &mut Marks<'_>) {
+        marks.turn_to(leaf.mark as usize);
+        let (marks, bytes) = (*marks, marks.bytes);
         let (numbers, lengths) = (self.unsigned.len(), self.lengths.len());
-        let stored = match *what {
-            What::Number(load) => self.number(load, mark, marks),
+        let stored = match leaf.what {
+            What::Number(ref load) => self.number(load, marks),
             What::FixedSpan { at, bytes: size, unit } => {
                 let (at, size) = (at as usize, size as usize);
-                marks.each(mark, &mut self.unsigned, |base| (base + at) as u64);
-                marks.each(mark, &mut self.lengths, |base| {
+                marks.each(&mut self.unsigned, |base| (base + at) as u64);
+                let length = |base: usize| {
                     let content = bytes.get(base + at..base + at + size).unwrap_or(&[]);
                     text_length(content, unit) as u32
-                });
+                };
+                match marks.arrays(at) {
+                    Some(heads) if unit == 1 => marks.each(&mut self.lengths, |base| {
+                        let head = first_zero_of(heads(base));
+                        if head < ZEROS_BLOCK { head.min(size) as u32 } else { length(base) }
+                    }),
+                    _ => marks.each(&mut self.lengths, length),
+                }
                 Stored::Spans(numbers, lengths)
             }
             What::FixedList { at_bits, count } => {
                 let at = u64::from(at_bits);
-                marks.each(mark, &mut self.unsigned, |base| base as u64 * 8 + at);
+                marks.each(&mut self.unsigned, |base| base as u64 * 8 + at);
                 self.lengths.resize(lengths + self.unsigned.len() - numbers, count);
                 Stored::Lists(numbers, lengths)
             }
             What::Text => {
-                marks.each(mark, &mut self.unsigned, |start| start as u64);
-                marks.each(mark + 1, &mut self.lengths, |length| length as u32);
+                marks.each(&mut self.unsigned, |start| start as u64);
+                marks.pairs(&mut self.lengths, |_, length| length as u32);
                 Stored::Spans(numbers, lengths)
             }
             What::Span { unit } => {
-                marks.each(mark, &mut self.unsigned, |start| start as u64);
-                marks.pairs(mark, &mut self.lengths, |start, length| {
+                marks.each(&mut self.unsigned, |start| start as u64);
+                marks.pairs(&mut self.lengths, |start, length| {
                     let content = bytes.get(start..start + length).unwrap_or(&[]);
                     text_length(content, unit) as u32
                 });
                 Stored::Spans(numbers, lengths)
             }
             What::List => {
-                marks.each(mark, &mut self.unsigned, |start| start as u64 * 8);
-                marks.each(mark + 1, &mut self.lengths, |count| count as u32);
+                marks.each(&mut self.unsigned, |start| start as u64 * 8);
+                marks.pairs(&mut self.lengths, |_, count| count as u32);
                 Stored::Lists(numbers, lengths)
             }
         };
@@ -131,54 +176,53 @@ impl Gathered {
     /// Numbers. The usual layouts have a loop of their own, in which the width
     /// is a constant; so has everything else, with its shifts.
     #[inline(never)]
-    fn number(&mut self, load: Load, mark: usize, marks: Marks<'_>) -> Stored {
-        let (bytes, at) = (marks.bytes, load.at as usize);
-        let tail = bytes.get(at..).unwrap_or(&[]);
+    fn number(&mut self, load: &Load, marks: Marks<'_>) -> Stored {
+        let at = load.at as usize;
         macro_rules! plain {
             ($kind:ty, $out:expr, $into:expr) => {
-                marks.each(mark, $out, |base| {
-                    let mut word = [0; size_of::<$kind>()];
-                    // The walk has seen that it is inside.
-                    if let Some(found) = tail.get(base..base + size_of::<$kind>()) {
-                        word.copy_from_slice(found);
+                match marks.arrays(at) {
+                    Some(found) if load.is_plain(size_of::<$kind>() as u32) => {
+                        marks.each($out, |base| $into(<$kind>::from_le_bytes(*found(base))));
+                        true
                     }
-                    $into(<$kind>::from_le_bytes(word))
-                })
+                    _ => false,
+                }
             };
         }
         match load.form {
             Form::Unsigned => {
-                let first = self.unsigned.len();
-                let out = &mut self.unsigned;
-                match () {
-                    () if load.is_plain(1) => plain!(u8, out, u64::from),
-                    () if load.is_plain(2) => plain!(u16, out, u64::from),
-                    () if load.is_plain(4) => plain!(u32, out, u64::from),
-                    () if load.is_plain(8) => plain!(u64, out, |value| value),
-                    () => marks.each(mark, out, |base| load.value(bytes, base)),
+                let (first, out) = (self.unsigned.len(), &mut self.unsigned);
+                let done = plain!(u8, out, u64::from)
+                    || plain!(u16, out, u64::from)
+                    || plain!(u32, out, u64::from)
+                    || plain!(u64, out, |value| value);
+                if !done {
+                    loaded(load, marks, out, |value| value);
                 }
                 Stored::Unsigned(first)
             }
             Form::Signed => {
-                let first = self.signed.len();
-                let out = &mut self.signed;
-                match () {
-                    () if load.is_plain(4) => plain!(i32, out, i64::from),
-                    () if load.is_plain(8) => plain!(i64, out, |value| value),
-                    () => marks.each(mark, out, |base| load.value(bytes, base) as i64),
+                let (first, out) = (self.signed.len(), &mut self.signed);
+                let done = plain!(i8, out, i64::from)
+                    || plain!(i16, out, i64::from)
+                    || plain!(i32, out, i64::from)
+                    || plain!(i64, out, |value| value);
+                if !done {
+                    loaded(load, marks, out, |value| value as i64);
                 }
                 Stored::Signed(first)
             }
             Form::Single => {
                 let first = self.real.len();
-                marks.each(mark, &mut self.real, |base| {
-                    f64::from(f32::from_bits(load.value(bytes, base) as u32))
-                });
+                let real = |bits| f64::from(f32::from_bits(bits as u32));
+                loaded(load, marks, &mut self.real, real);
                 Stored::Real(first)
             }
             Form::Double => {
-                let first = self.real.len();
-                marks.each(mark, &mut self.real, |base| f64::from_bits(load.value(bytes, base)));
+                let (first, out) = (self.real.len(), &mut self.real);
+                if !plain!(f64, out, |value| value) {
+                    loaded(load, marks, out, f64::from_bits);
+                }
                 Stored::Real(first)
             }
         }
@@ -201,5 +245,16 @@ impl Gathered {
             }),
             Stored::Skipped => Column::Skipped,
         }
+    }
+}
+
+/// Numbers of any layout.
+fn loaded<T>(load: &Load, marks: Marks<'_>, out: &mut Vec<T>, take: impl Fn(u64) -> T) {
+    let bytes = marks.bytes;
+    match (marks.arrays(load.at as usize), load.by_shifts()) {
+        (Some(words), Some(shifts)) => {
+            marks.each(out, |base| take(shifts.value(u64::from_le_bytes(*words(base)))));
+        }
+        _ => marks.each(out, |base| take(load.value(bytes, base))),
     }
 }

@@ -35,14 +35,17 @@
 //! ```
 
 mod batches;
+mod buckets;
 mod gather;
 mod parallel;
+mod walk;
 mod wanted;
 
 use lateralis_model::{Event, Fields, Packet, Slot, StreamIndex, Writer};
 use lateralis_units::{Nanos, Ticks};
 
 pub use batches::Batches;
+use buckets::{Bucket, Buckets};
 pub use parallel::Parallel;
 pub use wanted::{Want, Wanted};
 
@@ -64,92 +67,15 @@ pub struct Batch<'r> {
     bytes: &'r [u8],
     /// Classes that happened, in the order of their first event.
     seen: Vec<u32>,
+    /// As long as the longest batch; the first `ordered` are set.
     order: Vec<u32>,
+    ordered: usize,
     buckets: Buckets,
     rows: Vec<Row>,
     row_slots: Vec<Slot>,
     writers: Vec<(u32, Writer)>,
     parts: Vec<Part>,
     gathered: gather::Gathered,
-}
-
-/// What the walk found, by class.
-#[derive(Default)]
-struct Buckets {
-    classes: Vec<Bucket>,
-    /// Ticks and marks that all have room for.
-    room: usize,
-}
-
-/// Ticks and marks lie in vectors that are as long as they have room; `len` says
-/// how many of them are set. So an event costs one comparison, not one a vector.
-#[derive(Default)]
-struct Bucket {
-    /// Events that have columns.
-    len: usize,
-    /// Events that have none: rows, or only counted.
-    others: u64,
-    /// Readings of the clock.
-    ticks: Vec<u64>,
-    /// Where events that are a run begin.
-    starts: Vec<u32>,
-    /// Marks of other events.
-    marks: Vec<u32>,
-    /// How much of the buckets' room is this one's.
-    room: usize,
-}
-
-/// Room that buckets keep: classes take turns, and each might once have filled a
-/// batch. 16 MiB.
-const KEPT_ROOM: usize = 1 << 20;
-
-impl Buckets {
-    /// Empties those that were used; then there are as many as classes.
-    fn begin(&mut self, used: &[u32], classes: usize) {
-        for &class in used {
-            let bucket = &mut self.classes[class as usize];
-            (bucket.len, bucket.others) = (0, 0);
-            bucket.marks.clear();
-            let room = bucket.ticks.len() + bucket.marks.capacity();
-            self.room += room - bucket.room;
-            bucket.room = room;
-        }
-        if self.room > KEPT_ROOM || self.classes.len() != classes {
-            self.room = 0;
-            self.classes.clear();
-            self.classes.resize_with(classes, Bucket::default);
-        }
-    }
-}
-
-impl Bucket {
-    #[cold]
-    #[inline(never)]
-    fn grow(&mut self) {
-        let room = (self.ticks.len() * 2).max(64);
-        self.ticks.resize(room, 0);
-        self.starts.resize(room, 0);
-    }
-
-    /// Adds an event: its time, and where it begins if it is a run. Returns whether
-    /// it is the first.
-    #[inline(always)]
-    fn push(&mut self, ticks: u64, start: u32) -> bool {
-        let at = self.len;
-        if at >= self.ticks.len() || at >= self.starts.len() {
-            self.grow();
-        }
-        if let (Some(ticks_at), Some(start_at)) = (self.ticks.get_mut(at), self.starts.get_mut(at))
-        {
-            (*ticks_at, *start_at) = (ticks, start);
-            self.len = at + 1;
-        }
-        at == 0 && self.others == 0
-    }
-
-    fn count(&self) -> u64 {
-        self.len as u64 + self.others
-    }
 }
 
 /// The events of one class in a batch.
@@ -192,7 +118,8 @@ impl<'r> Batch<'r> {
             packet_slots: Vec::new(),
             bytes: &[],
             seen: Vec::new(),
-            order: Vec::with_capacity(BATCH_EVENTS),
+            order: vec![0; BATCH_EVENTS],
+            ordered: 0,
             buckets: Buckets::default(),
             rows: Vec::new(),
             row_slots: Vec::new(),
@@ -254,7 +181,7 @@ impl<'r> Batch<'r> {
 
     /// Where each wanted event is, in the order of the stream.
     pub fn order(&self) -> impl ExactSizeIterator<Item = Place> + '_ {
-        self.order.iter().map(|&entry| match entry & IS_ROW {
+        self.order[..self.ordered].iter().map(|&entry| match entry & IS_ROW {
             0 => Place::Columns(entry),
             _ => Place::Row(entry & !IS_ROW),
         })
@@ -323,19 +250,19 @@ impl<'b> ClassColumns<'b> {
     /// Number of events.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.bucket().len
+        self.bucket().len()
     }
 
     /// Whether there is none; a class without events is not listed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.bucket().len == 0
+        self.bucket().len() == 0
     }
 
     /// Readings of the stream's clock; worthless in a stream without one.
     #[must_use]
     pub fn ticks(&self) -> &'b [u64] {
-        &self.bucket().ticks[..self.len()]
+        self.bucket().ticks()
     }
 
     /// The same on the time line; 0 in a stream without clock.

@@ -34,34 +34,83 @@ pub struct Header {
     pub usual: Option<Usual>,
 }
 
-/// A layout in one little-endian word of 8 bytes that begins with the id, which
-/// is the selector, if there is one.
+/// The header as most tracers have it: one little-endian word of 8 bytes that begins
+/// with the id and tells some bits of the clock. Where the id can be the largest one
+/// and means that more follows, as in LTTng's traces, that is the long form.
 #[derive(Debug, Clone, Copy)]
 pub struct Usual {
     /// Alignment in bytes, less one.
-    mask: usize,
+    pub mask: usize,
     /// 0 if no id is told.
     id_mask: u64,
-    low: u64,
-    /// `high - low`.
-    range: u64,
+    /// The largest id of the short form.
+    high: u64,
     clock_shift: u8,
     clock_mask: u64,
     bytes: usize,
+    long: Option<Long>,
 }
 
+/// Pieces of up to 8 bytes each, in little-endian order.
+#[derive(Debug, Clone, Copy)]
+struct Long {
+    low: u64,
+    high: u64,
+    id: Piece,
+    clock: Piece,
+    bytes: usize,
+}
+
+/// Id (0 if none is told), clock, and the byte behind the header.
+pub type Told = (u64, u64, usize);
+
 impl Usual {
-    /// Reads the header at the first possible byte from `at` on: id (0 if none is
-    /// told), clock, and the byte behind it. `None` if this is another layout or
-    /// the word is not inside `bytes`.
+    /// Headers that begin before this byte, or are aligned to begin later, can be read
+    /// by [`Usual::read_inside`].
+    pub fn inside(&self, bytes: &[u8]) -> usize {
+        bytes.len().saturating_sub(FORM_BYTES + self.mask)
+    }
+
+    /// Reads the header at the first possible byte from `at` on, which is `at` if
+    /// `PACKED`. `None` if it has another layout.
+    ///
+    /// # Safety
+    /// `at` is less than [`Usual::inside`] of these bytes.
     #[inline(always)]
-    pub fn read(&self, bytes: &[u8], at: usize, clock: u64) -> Option<(u64, u64, usize)> {
+    pub unsafe fn read_inside<const PACKED: bool>(
+        &self,
+        bytes: &[u8],
+        at: usize,
+        clock: u64,
+    ) -> Option<Told> {
+        debug_assert!(at < self.inside(bytes));
+        let base = if PACKED { at } else { (at + self.mask) & !self.mask };
+        // SAFETY: `base` is at most `at + mask`, and from there on there are FORM_BYTES
+        // at least, as the caller says. An array of bytes has no alignment.
+        let head = unsafe { &*bytes.as_ptr().add(base).cast::<[u8; FORM_BYTES]>() };
+        self.of_head(head, base, clock)
+    }
+
+    /// The same anywhere. `None` also if so many bytes are not there.
+    #[inline(always)]
+    pub fn read(&self, bytes: &[u8], at: usize, clock: u64) -> Option<Told> {
         let base = (at + self.mask) & !self.mask;
-        let word = u64::from_le_bytes(*bytes.get(base..)?.first_chunk()?);
+        self.of_head(bytes.get(base..)?.first_chunk()?, base, clock)
+    }
+
+    #[inline(always)]
+    fn of_head(&self, head: &[u8; FORM_BYTES], base: usize, clock: u64) -> Option<Told> {
+        let mut word = [0; 8];
+        word.copy_from_slice(&head[..8]);
+        let word = u64::from_le_bytes(word);
         let id = word & self.id_mask;
-        let value = word >> (self.clock_shift & 63);
-        let clock = told(clock, value, self.clock_mask);
-        (id.wrapping_sub(self.low) <= self.range).then_some((id, clock, base + self.bytes))
+        if id <= self.high {
+            let value = word >> (self.clock_shift & 63);
+            return Some((id, told(clock, value, self.clock_mask), base + self.bytes));
+        }
+        let long = self.long.as_ref().filter(|long| long.low <= id && id <= long.high)?;
+        let clock = told(clock, long.clock.read::<false>(head), long.clock.mask);
+        Some((long.id.read::<false>(head), clock, base + long.bytes))
     }
 }
 
@@ -227,14 +276,22 @@ impl Header {
         let clock_shift = u32::from(first.clock.at) * 8 + u32::from(first.clock.shift);
         let in_word = clock_shift + first.clock.mask.count_ones() <= 64;
         let found = begins(first.id) && begins(selector) && selects && in_word;
-        (found && !first.clock.swap && first.bytes > 0).then_some(Usual {
+        let long = forms.get(1).filter(|form| form.id.mask != 0).map(|form| Long {
+            low: form.low,
+            high: form.low.saturating_add(form.range),
+            id: form.id,
+            clock: form.clock,
+            bytes: form.bytes,
+        });
+        let usual = found && !first.clock.swap && first.low == 0 && first.bytes > 0;
+        usual.then_some(Usual {
             mask: self.mask,
             id_mask: first.id.mask,
-            low: first.low,
-            range: first.range,
+            high: first.range,
             clock_shift: clock_shift as u8,
             clock_mask: first.clock.mask,
             bytes: first.bytes,
+            long,
         })
     }
 

@@ -35,6 +35,29 @@ pub struct Load {
     scalar: Scalar,
 }
 
+/// How a word of 8 bytes becomes a number.
+#[derive(Debug, Clone, Copy)]
+pub struct Shifts {
+    left: u8,
+    right: u8,
+    swap: bool,
+    signed: bool,
+}
+
+impl Shifts {
+    /// The number in a word that was read as a little-endian one.
+    #[inline(always)]
+    #[must_use]
+    pub fn value(&self, word: u64) -> u64 {
+        let word = if self.swap { word.swap_bytes() } else { word };
+        let high = word << (self.left & 63);
+        match self.signed {
+            true => ((high as i64) >> (self.right & 63)) as u64,
+            false => high >> (self.right & 63),
+        }
+    }
+}
+
 impl Load {
     /// A load of `scalar` at so many bits from a base that lies at a byte.
     pub fn of(scalar: &Scalar, at_bits: u32) -> Self {
@@ -79,13 +102,21 @@ impl Load {
     #[inline]
     pub fn value(&self, bytes: &[u8], base: usize) -> u64 {
         let at = base + self.at as usize;
-        match word_at(bytes, at) {
-            Some(word) if !self.slow => {
-                let word = if self.swap { word.swap_bytes() } else { word };
-                self.shifted(word)
-            }
+        match (word_at(bytes, at), self.by_shifts()) {
+            (Some(word), Some(shifts)) => shifts.value(word),
             _ => self.by_bits(bytes, base),
         }
+    }
+
+    /// How the word of 8 bytes at [`Load::at`] becomes the number; `None` if more is
+    /// needed.
+    pub fn by_shifts(&self) -> Option<Shifts> {
+        (!self.slow).then_some(Shifts {
+            left: self.left,
+            right: self.right,
+            swap: self.swap,
+            signed: self.form == Form::Signed,
+        })
     }
 
     /// Shift and mask that take the number, an unsigned one, out of the word of 8
@@ -106,16 +137,6 @@ impl Load {
     /// Whether both read the same bits.
     pub fn is_same(&self, other: &Self) -> bool {
         (self.at_bits, &self.scalar) == (other.at_bits, &other.scalar)
-    }
-
-    #[inline]
-    fn shifted(&self, word: u64) -> u64 {
-        let high = word << (self.left & 63);
-        if self.form == Form::Signed {
-            ((high as i64) >> (self.right & 63)) as u64
-        } else {
-            high >> (self.right & 63)
-        }
     }
 
     /// Near the end of the packet, and for what crosses a word.

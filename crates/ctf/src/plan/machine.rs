@@ -5,6 +5,7 @@ use std::ffi::CStr;
 
 use lateralis_model::{Scalar, ScalarKind, Slot};
 
+use super::zeros::text_length;
 use super::{Choice, Count, Fast, Op, Program};
 use crate::metadata::{ROLE_COUNT, Role, Roles};
 
@@ -321,41 +322,6 @@ fn packed_end(scalar: &Scalar, count: u64, start: u64, end: u64) -> Result<u64, 
     }
 }
 
-/// The first byte that is zero.
-///
-/// Names are short: eight bytes at a time, without a call. A byte is zero where
-/// subtracting one borrows into its highest bit and that was not set; the lowest
-/// such byte is right, those above it may not be.
-#[inline]
-#[must_use]
-pub fn first_zero(content: &[u8]) -> Option<usize> {
-    const ONES: u64 = u64::MAX / 255;
-    let (words, rest) = content.as_chunks::<8>();
-    for (index, word) in words.iter().enumerate() {
-        let word = u64::from_le_bytes(*word);
-        let zeros = word.wrapping_sub(ONES) & !word & (ONES << 7);
-        if zeros != 0 {
-            return Some(index * 8 + (zeros.trailing_zeros() / 8) as usize);
-        }
-    }
-    Some(words.len() * 8 + rest.iter().position(|&byte| byte == 0)?)
-}
-
-/// Bytes before the first unit of zero; all of them if the unit is 0.
-#[inline]
-#[must_use]
-pub fn text_length(content: &[u8], unit: u8) -> usize {
-    match unit {
-        0 => content.len(),
-        1 => first_zero(content).unwrap_or(content.len()),
-        unit => {
-            let unit = usize::from(unit);
-            let zero = content.chunks_exact(unit).position(|unit| unit.iter().all(|&b| b == 0));
-            zero.map_or(content.len() / unit * unit, |index| index * unit)
-        }
-    }
-}
-
 fn text_to_null(bytes: &[u8], position: u64, end: u64, unit: u8) -> Result<(Slot, u64), Fault> {
     let start = position / 8;
     let content = bytes.get(start as usize..(end / 8) as usize).ok_or(Fault::BeyondEnd)?;
@@ -418,26 +384,6 @@ mod tests {
         assert_eq!(machine.clock, 0x1_0001_0002);
         machine.update_clock(2, 16);
         assert_eq!(machine.clock, 0x1_0001_0002, "the same reading is no wrap");
-    }
-
-    #[test]
-    fn the_first_zero_of_any_bytes() {
-        let mut seed = 7u32;
-        for length in 0..40 {
-            for _ in 0..200 {
-                let mut next = || {
-                    seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                    [0, 1, 0x80, 0xff, 0x7f, 0x81, 2, 3][(seed >> 13) as usize % 8]
-                };
-                let mut bytes: Vec<u8> = (0..length).map(|_| next()).collect();
-                for _ in 0..2 {
-                    let expected = bytes.iter().position(|&byte| byte == 0);
-                    assert_eq!(first_zero(&bytes), expected, "{bytes:x?}");
-                    // Once more with its zeros further behind.
-                    bytes.iter_mut().take(length / 2).for_each(|byte| *byte |= 1);
-                }
-            }
-        }
     }
 
     #[test]

@@ -13,14 +13,16 @@ mod load;
 mod machine;
 mod resolve;
 mod straight;
+mod zeros;
 
 use lateralis_model::{ByteOrder, Scalar};
 
 pub use compile::compile;
-pub use header::Header;
+pub use header::{Header, Usual};
 pub use load::{Form, Load};
-pub use machine::{Fault, Machine, text_length};
-pub use straight::{Straight, What};
+pub use machine::{Fault, Machine};
+pub use straight::{Leaf, Straight, What};
+pub use zeros::{ZEROS_BLOCK, first_zero_of, text_length};
 
 use crate::metadata::Roles;
 

@@ -14,7 +14,7 @@ use std::ops::Range;
 use lateralis_model::{Scalar, Slot};
 
 use super::load::Load;
-use super::machine::{first_zero, text_length};
+use super::zeros::{first_zero, text_length};
 use super::{Count, Op, Program};
 
 /// A run longer than this is no run: offsets stay small.
@@ -24,6 +24,8 @@ const RUN_BITS_MAX: u64 = 1 << 27;
 #[derive(Debug)]
 pub struct Straight {
     steps: Vec<Step>,
+    /// Numbers that later steps need, and their registers.
+    saves: Vec<(Load, u32)>,
     /// One per slot of a row, in their order.
     pub leaves: Vec<Leaf>,
     /// Numbers that walking an event leaves.
@@ -56,13 +58,16 @@ impl Fixed {
 #[derive(Debug)]
 enum Step {
     /// Fields at constant distances. Leaves its position.
-    Run { mask: usize, bytes: usize, saves: Vec<(Load, u32)>, leaves: Range<u32> },
+    Run { mask: u32, bytes: u32, leaves: Range<u32> },
+    /// A number of the run just before, whose base lies so many bytes back, goes to a
+    /// register.
+    Save { back: u32, save: u32 },
     /// Text up to its terminator. Leaves its position and length.
     Text { unit: u8 },
     /// As many bytes as a register says. Leaves position and number.
     Span { register: u32, unit: u8 },
     /// As many scalars as a register says. Leaves position and number.
-    List { register: u32, mask: usize, stride: u64, last: u64 },
+    List { register: u32, mask: u32, stride: u32, last: u32 },
 }
 
 /// A leaf of an event: from which mark on to read what.
@@ -112,6 +117,7 @@ impl Straight {
     pub fn of(program: &Program, at_byte: bool) -> Option<Self> {
         let mut making = Making {
             steps: Vec::new(),
+            saves: Vec::new(),
             leaves: Vec::new(),
             marks: 0,
             run: None,
@@ -128,29 +134,26 @@ impl Straight {
         making.finish()
     }
 
-    /// Walks one event that begins at byte `at`, and appends its marks. Returns
-    /// where it ends; `None` if it does not fit before `end`.
-    #[inline]
+    /// Walks one event that begins at byte `at`, and sets its marks, of which there
+    /// must be [`Straight::marks`]. Returns where it ends; `None` if it does not fit
+    /// before `end`.
+    #[inline(always)]
     pub fn walk(
         &self,
         bytes: &[u8],
         at: usize,
         end: usize,
         registers: &mut [u64],
-        marks: &mut Vec<u32>,
+        marks: &mut [u32],
     ) -> Option<usize> {
-        let before = marks.len();
-        let after = self.steps(bytes, at, end, registers, |_, position, length| {
-            marks.push(position as u32);
+        let mut marks = marks.iter_mut();
+        self.steps(bytes, at, end, registers, |_, position, length| {
+            *marks.next()? = position as u32;
             if let Some(length) = length {
-                marks.push(length as u32);
+                *marks.next()? = length as u32;
             }
             Some(())
-        });
-        if after.is_none() {
-            marks.truncate(before);
-        }
-        after
+        })
     }
 
     /// [`Straight::walk`] without marks.
@@ -180,6 +183,7 @@ impl Straight {
         self.steps(bytes, at, end, registers, |step, position, length| {
             let length = length.unwrap_or(0);
             match step {
+                Step::Save { .. } => {}
                 Step::Run { leaves, .. } => {
                     let leaves = &self.leaves[leaves.start as usize..leaves.end as usize];
                     leaves.iter().for_each(|leaf| leaf.push(bytes, position, slots));
@@ -213,17 +217,19 @@ impl Straight {
     ) -> Option<usize> {
         for step in &self.steps {
             match step {
-                Step::Run { mask, bytes: size, saves, .. } => {
+                Step::Run { mask, bytes: size, .. } => {
+                    let mask = *mask as usize;
                     at = (at + mask) & !mask;
-                    let after = at + size;
+                    let after = at + *size as usize;
                     if after > end {
                         return None;
                     }
-                    for (load, register) in saves {
-                        registers[*register as usize] = load.value(bytes, at);
-                    }
                     see(step, at, None)?;
                     at = after;
+                }
+                Step::Save { back, save } => {
+                    let (load, register) = &self.saves[*save as usize];
+                    registers[*register as usize] = load.value(bytes, at - *back as usize);
                 }
                 Step::Text { unit } => {
                     let length = text_end(bytes.get(at..end)?, *unit)?;
@@ -239,12 +245,13 @@ impl Straight {
                     at += length;
                 }
                 Step::List { register, mask, stride, last } => {
-                    let count = registers[*register as usize];
+                    let (count, mask) = (registers[*register as usize], *mask as usize);
                     at = (at + mask) & !mask;
                     let room = end.checked_sub(at)?;
+                    let (stride, last) = (u64::from(*stride), u64::from(*last));
                     let size = match count.checked_sub(1) {
                         None => 0,
-                        Some(before) => before.checked_mul(*stride)?.checked_add(*last)?,
+                        Some(before) => before.checked_mul(stride)?.checked_add(last)?,
                     };
                     // Every element has at least a byte, so the count is small too.
                     if size > room as u64 {
@@ -309,6 +316,7 @@ enum Last {
 
 struct Making {
     steps: Vec<Step>,
+    saves: Vec<(Load, u32)>,
     leaves: Vec<Leaf>,
     marks: u32,
     run: Option<Run>,
@@ -382,9 +390,9 @@ impl Making {
         }
         self.close()?;
         let align = scalar.align_bits.max(std::mem::replace(&mut self.align, 8)).max(8);
-        let mask = align as usize / 8 - 1;
-        let last = u64::from(scalar.bits / 8);
-        self.variable(Step::List { register, mask, stride: stride / 8, last }, What::List);
+        let (mask, last) = (align / 8 - 1, scalar.bits / 8);
+        let stride = u32::try_from(stride / 8).ok()?;
+        self.variable(Step::List { register, mask, stride, last }, What::List);
         Some(())
     }
 
@@ -446,12 +454,13 @@ impl Making {
         if !run.bits.is_multiple_of(8) {
             return None;
         }
-        self.steps.push(Step::Run {
-            mask: run.align as usize / 8 - 1,
-            bytes: (run.bits / 8) as usize,
-            saves: run.saves,
-            leaves: run.first_leaf..self.leaves.len() as u32,
-        });
+        let bytes = (run.bits / 8) as u32;
+        let leaves = run.first_leaf..self.leaves.len() as u32;
+        self.steps.push(Step::Run { mask: run.align / 8 - 1, bytes, leaves });
+        for save in run.saves {
+            self.steps.push(Step::Save { back: bytes, save: self.saves.len() as u32 });
+            self.saves.push(save);
+        }
         self.marks += 1;
         self.last = Last::None;
         Some(())
@@ -464,18 +473,17 @@ impl Making {
         }
         self.close()?;
         let needed: Vec<u32> = self.steps.iter().filter_map(Step::register).collect();
-        for step in &mut self.steps {
-            if let Step::Run { saves, .. } = step {
-                saves.retain(|(_, register)| needed.contains(register));
-            }
-        }
+        let saves = &self.saves;
+        self.steps.retain(|step| match step {
+            Step::Save { save, .. } => needed.contains(&saves[*save as usize].1),
+            _ => true,
+        });
         let fixed = match self.steps.as_slice() {
-            [Step::Run { mask, bytes, .. }] => {
-                Some(Fixed { mask: *mask as u32, bytes: *bytes as u32 })
-            }
+            [Step::Run { mask, bytes, .. }] => Some(Fixed { mask: *mask, bytes: *bytes }),
             _ => None,
         };
-        Some(Straight { steps: self.steps, leaves: self.leaves, marks: self.marks, fixed })
+        let Self { steps, saves, leaves, marks, .. } = self;
+        Some(Straight { steps, saves, leaves, marks, fixed })
     }
 }
 
@@ -484,7 +492,7 @@ impl Step {
     fn register(&self) -> Option<u32> {
         match self {
             Self::Span { register, .. } | Self::List { register, .. } => Some(*register),
-            Self::Run { .. } | Self::Text { .. } => None,
+            Self::Run { .. } | Self::Save { .. } | Self::Text { .. } => None,
         }
     }
 }

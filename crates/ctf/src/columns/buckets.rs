@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What a walk found, by class: readings of the clock, and where to read on.
+
+/// Room that buckets keep: classes take turns, and each might once have filled a
+/// batch. 16 MiB.
+const KEPT_ROOM: usize = 1 << 20;
+
+/// One bucket for each class of the stream class.
+#[derive(Default)]
+pub(super) struct Buckets {
+    pub classes: Vec<Bucket>,
+    /// Ticks and marks that all have room for.
+    room: usize,
+}
+
+/// The events of one class.
+#[derive(Default)]
+pub(super) struct Bucket {
+    /// Events that have columns.
+    len: usize,
+    /// As long as `len` is less, there is room for an event that is wanted. Never more
+    /// than there are `ticks`, and `starts`.
+    open: usize,
+    /// Readings of the clock. The first `len` are set, here and in `starts`.
+    ticks: Vec<u64>,
+    /// Where events that are a run begin.
+    starts: Vec<u32>,
+    /// Marks of other events, as many of each as its class has.
+    marks: Vec<u32>,
+    /// Events that have no columns: rows, or only counted.
+    pub others: u64,
+    /// How much of the buckets' room is this one's.
+    room: usize,
+}
+
+impl Buckets {
+    /// Empties those that were used; then there are as many as classes.
+    pub fn begin(&mut self, used: &[u32], classes: usize) {
+        for &class in used {
+            let bucket = &mut self.classes[class as usize];
+            (bucket.len, bucket.open, bucket.others) = (0, 0, 0);
+            let room = bucket.ticks.len() + bucket.marks.len();
+            self.room += room - bucket.room;
+            bucket.room = room;
+        }
+        if self.room > KEPT_ROOM || self.classes.len() != classes {
+            self.room = 0;
+            self.classes.clear();
+            self.classes.resize_with(classes, Bucket::default);
+        }
+    }
+}
+
+impl Bucket {
+    /// Number of events that have columns.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Number of all events.
+    pub fn count(&self) -> u64 {
+        self.len as u64 + self.others
+    }
+
+    pub fn ticks(&self) -> &[u64] {
+        &self.ticks[..self.len]
+    }
+
+    /// Where events begin that are a run; worthless if they are none.
+    pub fn starts(&self) -> &[u32] {
+        &self.starts[..self.len]
+    }
+
+    /// Whether [`Bucket::push_open`] may follow.
+    #[inline(always)]
+    pub fn is_open(&self) -> bool {
+        self.len < self.open
+    }
+
+    /// Makes room for an event that is wanted, and for so many marks of it, of at most
+    /// `limit` events.
+    #[cold]
+    #[inline(never)]
+    pub fn open(&mut self, marks: usize, limit: usize) {
+        if self.len == self.ticks.len() {
+            let room = (self.len * 2).max(64).min(limit).max(self.len + 1);
+            self.ticks.resize(room, 0);
+            self.starts.resize(room, 0);
+        }
+        if self.marks.len() < self.ticks.len() * marks {
+            self.marks.resize(self.ticks.len() * marks, 0);
+        }
+        self.open = self.ticks.len();
+    }
+
+    /// Takes that back, so that the next event is looked at.
+    pub fn close(&mut self) {
+        self.open = 0;
+    }
+
+    /// The marks of the events, of which each leaves so many.
+    pub fn marks(&self, each: usize) -> &[u32] {
+        self.marks.get(..self.len * each).unwrap_or(&[])
+    }
+
+    /// The marks of the next event; none if there is no room for so many.
+    #[inline(always)]
+    pub fn next_marks(&mut self, each: usize) -> &mut [u32] {
+        let first = self.len * each;
+        self.marks.get_mut(first..first + each).unwrap_or(&mut [])
+    }
+
+    /// Adds an event to an open bucket: its time, and where it begins.
+    ///
+    /// # Safety
+    /// The bucket [is open](Bucket::is_open).
+    #[inline(always)]
+    pub unsafe fn push_open(&mut self, ticks: u64, start: u32) {
+        debug_assert!(self.is_open());
+        // SAFETY: `len < open`, and `open` is at most the length of both: it is set to
+        // that of `ticks`, which grows together with `starts`, and neither shrinks.
+        unsafe {
+            *self.ticks.get_unchecked_mut(self.len) = ticks;
+            *self.starts.get_unchecked_mut(self.len) = start;
+        }
+        self.len += 1;
+    }
+}

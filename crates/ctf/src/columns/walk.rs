@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Finds the events of a packet: what class each is of, when it happened, and where
+//! its fields are.
+//!
+//! Where each event begins depends on the one before, so this loop is bound by the
+//! time from one place to the next: the header is loaded, from its id the length, and
+//! both are added. Whatever else is done for an event happens beside that.
+
+use super::wanted::{Want, Wanted};
+use super::{BATCH_EVENTS, Batch, IS_ROW, Row};
+use crate::cursor::Cursor;
+use crate::plan::{EventPlan, Header, Straight, StreamPlan, Usual};
+
+/// Values that the columns of a batch may hold, about: 8 MiB. Events of classes
+/// with very many fields come in smaller batches.
+const BATCH_VALUES: usize = 1 << 20;
+
+/// How to walk the events of a stream class.
+#[derive(Default)]
+pub(super) struct Ways<'r> {
+    pub stream_class: Option<u32>,
+    pub classes: Vec<Way<'r>>,
+    /// What follows the header, by id, as far as ids are small. Where none is told,
+    /// it is 0.
+    strides: Vec<Stride>,
+    /// Alignments in bytes, less one, of the same.
+    masks: Vec<u32>,
+    /// Whether no header and no run is aligned.
+    packed: bool,
+    /// Events of a batch at most.
+    limit: usize,
+    /// Whether anything but numbers of events is wanted.
+    pub keeps: bool,
+}
+
+/// What follows a header.
+#[derive(Debug, Clone, Copy)]
+struct Stride {
+    /// Length of an event that is a run, else [`NO_RUN`].
+    bytes: u32,
+    /// Index of the class, [`NO_CLASS`] if there is none.
+    class: u32,
+}
+
+/// What it is will be said by who reads it by bits.
+const NO_CLASS: u32 = u32::MAX;
+
+/// Behind the end of every packet: those that are walked are shorter.
+const NO_RUN: u32 = u32::MAX;
+
+/// How to walk the events of a class.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Way<'r> {
+    class: u32,
+    /// Alignment in bytes of a run, less one.
+    mask: u32,
+    /// Length of an event if it is a run and wanted, and nothing else.
+    run: Option<u32>,
+    keep: bool,
+    names_writer: bool,
+    straight: Option<&'r Straight>,
+}
+
+impl<'r> Ways<'r> {
+    pub fn of(plan: &'r StreamPlan, stream_class: u32, wanted: &Wanted) -> Self {
+        let wants = &wanted.classes[stream_class as usize];
+        let keeps = wants.iter().any(|want| *want != Want::Count);
+        // Events of no bytes would be as many as one likes.
+        let has_bytes = plan.header.as_ref().is_some_and(Header::takes_bytes);
+        let way = |(class, (event, want)): (usize, (&'r Option<EventPlan>, &Want))| {
+            let straight = event.as_ref().and_then(|event| event.straight.as_ref());
+            let fixed = straight.and_then(|straight| straight.fixed);
+            let keep = *want != Want::Count;
+            let names_writer = event.as_ref().is_some_and(|event| event.names_writer);
+            let as_run = !names_writer && keep == keeps;
+            Way {
+                class: class as u32,
+                mask: fixed.map_or(0, |fixed| fixed.mask),
+                run: fixed
+                    .map(|fixed| fixed.bytes)
+                    .filter(|&bytes| as_run && (has_bytes || bytes > 0)),
+                keep,
+                names_writer,
+                straight,
+            }
+        };
+        let classes: Vec<Way> = plan.events.iter().zip(wants).enumerate().map(way).collect();
+        let only = plan.only_id().and_then(|id| plan.class_index(id));
+        let has_id = plan.header.as_ref().is_some_and(|header| header.has_id);
+        let ids = match (has_id, only) {
+            (false, Some(index)) => vec![index],
+            _ => plan.small_ids().to_vec(),
+        };
+        let of_id = |&index: &u32| classes.get(index as usize);
+        let stride = |index| {
+            let way = of_id(index);
+            let bytes = way.and_then(|way| way.run).unwrap_or(NO_RUN);
+            Stride { bytes, class: way.map_or(NO_CLASS, |way| way.class) }
+        };
+        let straight = classes.iter().filter_map(|way| way.straight);
+        let widest = straight.map(|straight| straight.leaves.len()).max().unwrap_or(0);
+        let usual = plan.header.as_ref().and_then(|header| header.usual.as_ref());
+        Self {
+            stream_class: Some(stream_class),
+            keeps,
+            strides: ids.iter().map(stride).collect(),
+            masks: ids.iter().map(|index| of_id(index).map_or(0, |way| way.mask)).collect(),
+            packed: usual.is_some_and(|usual| usual.mask == 0)
+                && classes.iter().all(|way| way.mask == 0),
+            classes,
+            limit: (BATCH_VALUES / widest.max(1)).clamp(1, BATCH_EVENTS),
+        }
+    }
+
+    /// The way of events with this id.
+    fn by_id(&self, plan: &StreamPlan, id: u64) -> Option<&Way<'r>> {
+        let class = match self.strides.get(id as usize) {
+            Some(stride) => stride.class,
+            None => plan.class_index(id)?,
+        };
+        self.classes.get(class as usize)
+    }
+}
+
+impl<'r> Batch<'r> {
+    /// Reads events up to the end of the packet or until the batch is full.
+    pub(super) fn walk<const KEEP: bool>(&mut self, cursor: &mut Cursor<'r>, ways: &Ways<'r>) {
+        loop {
+            self.walk_straight::<KEEP>(cursor, ways);
+            let full = self.ordered >= ways.limit || self.row_slots.len() >= BATCH_VALUES / 4;
+            if cursor.position >= cursor.end || full {
+                return;
+            }
+            // Not as the steps expect: by bits, which also tells what is wrong.
+            match cursor.decode() {
+                Ok(()) => self.row(cursor, ways),
+                Err(reason) => cursor.give_up(reason),
+            }
+        }
+    }
+
+    /// Walks events whose header is constant and whose body is straight, up to the
+    /// first that is not.
+    fn walk_straight<const KEEP: bool>(&mut self, cursor: &mut Cursor<'r>, ways: &Ways<'r>) {
+        let plan = cursor.plan;
+        let Some(header) = &plan.header else { return };
+        let content = cursor.end.div_ceil(8) as usize;
+        let begin = cursor.position.div_ceil(8) as usize;
+        let (mut at, mut clock) = (begin, cursor.machine.clock);
+        while at < content && (!KEEP || self.ordered < ways.limit) {
+            if let Some(usual) = &header.usual {
+                let stop = content.min(usual.inside(cursor.bytes));
+                (at, clock) = match ways.packed {
+                    true => self.walk_usual::<KEEP, true>(cursor, ways, usual, stop, (at, clock)),
+                    false => self.walk_usual::<KEEP, false>(cursor, ways, usual, stop, (at, clock)),
+                };
+                if at >= content || KEEP && self.ordered >= ways.limit {
+                    break;
+                }
+            }
+            // With a closer look: near the end of the packet, or of another layout.
+            let usual = header.usual.as_ref();
+            let read = match usual.and_then(|usual| usual.read(cursor.bytes, at, clock)) {
+                Some(read) => Some(read),
+                None => header.read_unusual(cursor.bytes, at, cursor.end_bytes, clock),
+            };
+            let Some((id, now, behind)) = read else { break };
+            let Some(way) = ways.by_id(plan, id) else { break };
+            match self.walk_event::<KEEP>(cursor, ways, way, (at, clock), behind, now) {
+                Some(after) => (at, clock) = (after, now),
+                None => break,
+            }
+        }
+        if at > begin {
+            cursor.position = at as u64 * 8;
+            cursor.machine.clock = clock;
+        }
+    }
+
+    /// The same of usual headers that begin before byte `stop`. Returns where it
+    /// ended, and the clock there. `PACKED` only where [`Ways::packed`].
+    #[inline(never)]
+    fn walk_usual<const KEEP: bool, const PACKED: bool>(
+        &mut self,
+        cursor: &mut Cursor<'r>,
+        ways: &Ways<'r>,
+        usual: &Usual,
+        stop: usize,
+        (mut at, mut clock): (usize, u64),
+    ) -> (usize, u64) {
+        let (bytes, end) = (cursor.bytes, cursor.end_bytes);
+        let strides = ways.strides.as_slice();
+        let masks = &ways.masks[..strides.len()];
+        while at < stop && (!KEEP || self.ordered < ways.limit) {
+            // SAFETY: `stop` is at most what `inside` said.
+            let read = unsafe { usual.read_inside::<PACKED>(bytes, at, clock) };
+            let Some((id, now, behind)) = read else { break };
+            let id = id as usize;
+            let Some(stride) = strides.get(id) else { break };
+            let mask = if PACKED { 0 } else { masks[id] as usize };
+            let start = (behind + mask) & !mask;
+            let after = start + stride.bytes as usize;
+            let Some(bucket) = self.buckets.classes.get_mut(stride.class as usize) else { break };
+            let usual = if KEEP { bucket.is_open() } else { bucket.others > 0 };
+            if usual && now >= clock && after <= end {
+                if KEEP {
+                    // SAFETY: it is open.
+                    unsafe { bucket.push_open(now, start as u32) };
+                    self.order[self.ordered] = stride.class;
+                    self.ordered += 1;
+                } else {
+                    bucket.others += 1;
+                }
+                (at, clock) = (after, now);
+                continue;
+            }
+            let Some(way) = ways.classes.get(stride.class as usize) else { break };
+            match self.walk_event::<KEEP>(cursor, ways, way, (at, clock), behind, now) {
+                Some(after) => (at, clock) = (after, now),
+                None => break,
+            }
+        }
+        (at, clock)
+    }
+
+    /// Walks one event of any way: it begins at `begin` where the clock was `clock`,
+    /// its body is behind byte `at`. Returns where it ends; `None` if it is none that
+    /// can be walked.
+    #[inline(never)]
+    fn walk_event<const KEEP: bool>(
+        &mut self,
+        cursor: &mut Cursor<'r>,
+        ways: &Ways<'r>,
+        way: &Way<'r>,
+        (begin, clock): (usize, u64),
+        at: usize,
+        now: u64,
+    ) -> Option<usize> {
+        // Time that runs backwards is told by who reads rows.
+        if now < clock {
+            return None;
+        }
+        let (straight, keep) = (way.straight?, KEEP && way.keep);
+        let (bytes, end) = (cursor.bytes, cursor.end_bytes);
+        let registers = cursor.machine.registers.as_mut_slice();
+        let bucket = self.buckets.classes.get_mut(way.class as usize)?;
+        let marks = if straight.fixed.is_some() { 0 } else { straight.marks as usize };
+        let first = bucket.count() == 0;
+        if keep && !bucket.is_open() {
+            bucket.open(marks, ways.limit);
+        }
+        let mut start = 0;
+        let after = match straight.fixed {
+            Some(fixed) => fixed.walk(at, end).map(|(begin, after)| {
+                start = begin;
+                after
+            }),
+            None if keep => straight.walk(bytes, at, end, registers, bucket.next_marks(marks)),
+            None => straight.skip(bytes, at, end, registers),
+        };
+        let Some(after) = after.filter(|&after| after > begin) else {
+            if first {
+                bucket.close();
+            }
+            return None;
+        };
+        if first {
+            self.seen.push(way.class);
+        }
+        if way.names_writer {
+            self.named_writer(cursor, way.class, at);
+        }
+        let bucket = self.buckets.classes.get_mut(way.class as usize)?;
+        if keep {
+            // SAFETY: it was made open above, and nothing has been pushed since.
+            unsafe { bucket.push_open(now, start as u32) };
+            self.order[self.ordered] = way.class;
+            self.ordered += 1;
+        } else {
+            bucket.others += 1;
+        }
+        Some(after)
+    }
+
+    /// Takes the writer from the event whose body begins at byte `at`.
+    #[cold]
+    fn named_writer(&mut self, cursor: &mut Cursor<'r>, class: u32, at: usize) {
+        let event = cursor.plan.events[class as usize].as_ref();
+        if let Some(straight) = event.and_then(|event| event.straight.as_ref()) {
+            let machine = &mut cursor.machine;
+            machine.slots.clear();
+            let (registers, slots) = (&mut machine.registers, &mut machine.slots);
+            if straight.row(cursor.bytes, at, cursor.end_bytes, registers, slots).is_some() {
+                cursor.class_index = class;
+                cursor.writer = cursor.named_writer();
+                self.note_writer(cursor);
+            }
+        }
+    }
+
+    fn note_writer(&mut self, cursor: &Cursor<'r>) {
+        if let Some(writer) = cursor.writer {
+            self.writers.push((self.ordered as u32, writer));
+        }
+    }
+
+    /// Takes the cursor's event as a row.
+    fn row(&mut self, cursor: &Cursor<'r>, ways: &Ways<'r>) {
+        let event = cursor.event();
+        let bucket = &mut self.buckets.classes[event.class_index as usize];
+        if bucket.count() == 0 {
+            self.seen.push(event.class_index);
+        }
+        bucket.others += 1;
+        let way = &ways.classes[event.class_index as usize];
+        if way.names_writer {
+            self.note_writer(cursor);
+        }
+        if way.keep {
+            let first_slot = self.row_slots.len() as u32;
+            self.row_slots.extend_from_slice(event.slots);
+            self.rows.push(Row {
+                class: event.class_index,
+                ticks: event.ticks,
+                time: event.time,
+                writer: event.writer,
+                first_slot,
+                slots: event.slots.len() as u32,
+            });
+            self.order[self.ordered] = event.class_index | IS_ROW;
+            self.ordered += 1;
+        }
+    }
+}
