@@ -2,40 +2,36 @@
 //! What the lines of a class have in common, made once: literals, and between
 //! them the leaves to be printed.
 
-use std::ops::Range;
-
 use crate::value::slots_of;
 use crate::{
     Base, Encoding, EventClass, Field, FieldClass, FieldKind, IntegerClass, Member, Slot,
     StreamClass,
 };
 
-use super::babeltrace::{quoted, value};
-use super::number;
+use super::digits;
+use super::escape::escaped;
+use super::fields::value;
+use super::pen::{Literal, Pen};
 
 /// The fields of an event as text: everything behind its name and the context
 /// of its packet.
-#[derive(Default)]
 pub(super) struct Layout<'t> {
-    literals: Vec<u8>,
     pieces: Vec<Piece<'t>>,
-    /// Literal behind the last piece.
-    end: Range<usize>,
 }
 
-/// A literal and what follows it.
+/// A leaf and the literal behind it.
 struct Piece<'t> {
-    literal: Range<usize>,
     show: Show<'t>,
+    behind: Literal,
 }
 
 /// How to print a leaf. All but the last two take one slot.
 enum Show<'t> {
     Decimal,
     DecimalSigned,
-    /// Digits of so many low bits.
+    /// Digits of so many low bits; `0x` belongs to the literal before.
     Hexadecimal(u64),
-    /// Text in UTF-8.
+    /// Text in UTF-8; its quotation marks belong to the literals around.
     Text,
     /// As its class asks for.
     Any(&'t FieldClass),
@@ -43,99 +39,115 @@ enum Show<'t> {
     Nothing(&'t FieldClass),
 }
 
-/// What begins each layout. It goes where nothing stands before.
-const COMMA: &[u8] = b", ";
+/// What stands between scopes.
+pub(super) const COMMA: &[u8] = b", ";
 
 impl<'t> Layout<'t> {
-    pub fn of(stream: &'t StreamClass, event: &'t EventClass) -> Self {
-        let mut layout = Layout::default();
+    /// The layout, and the literal before its first leaf. That begins with a comma
+    /// if there is any scope, and ends the line if there is no leaf.
+    pub fn of(stream: &'t StreamClass, event: &'t EventClass) -> (Vec<u8>, Self) {
         // The scopes lie one behind the other, so that one walk does for all.
         let scopes = [
             ("stream.event.context = ", &stream.common_context),
             ("event.context = ", &event.context),
             ("event.fields = ", &event.payload),
         ];
-        let mut from = 0;
+        let mut making = Making::default();
         for (name, class) in scopes {
             if let Some(class) = class {
-                layout.literals.extend_from_slice(COMMA);
-                layout.literals.extend_from_slice(name.as_bytes());
-                layout.members(class.members(), &mut from);
+                making.literal.extend_from_slice(COMMA);
+                making.literal.extend_from_slice(name.as_bytes());
+                making.members(class.members());
             }
         }
-        layout.literals.push(b'\n');
-        layout.end = from..layout.literals.len();
-        layout
+        making.literal.push(b'\n');
+        let mut literals = making.literals;
+        literals.push(making.literal);
+        let mut literals = literals.into_iter();
+        let first = literals.next().unwrap_or_default();
+        let piece = |(show, behind): (_, Vec<u8>)| Piece { show, behind: Literal::new(&behind) };
+        (first, Self { pieces: making.shows.into_iter().zip(literals).map(piece).collect() })
     }
 
-    fn members(&mut self, members: &'t [Member], from: &mut usize) {
-        self.literals.push(b'{');
+    /// Appends the leaves and what stands behind each.
+    #[inline(always)]
+    pub fn print(&self, pen: &mut Pen<'_>, slots: &[Slot], bytes: &[u8]) {
+        let mut used = 0;
+        for piece in &self.pieces {
+            let slot = slots.get(used).copied().unwrap_or(Slot::Unsigned(0));
+            let rest = || slots.get(used..).unwrap_or(&[]);
+            let mut taken = 1;
+            match (&piece.show, slot) {
+                (Show::Decimal, Slot::Unsigned(value)) => digits::decimal(pen, value),
+                (Show::DecimalSigned, Slot::Signed(value)) => digits::decimal_signed(pen, value),
+                (Show::Hexadecimal(mask), Slot::Unsigned(value)) => {
+                    digits::hexadecimal(pen, value & mask);
+                }
+                (Show::Hexadecimal(mask), Slot::Signed(value)) => {
+                    digits::hexadecimal(pen, value as u64 & mask);
+                }
+                (Show::Text, Slot::Span { len, start }) => {
+                    let text = bytes.get(start as usize..).unwrap_or(&[]);
+                    let is_whole = text.len() >= len as usize;
+                    escaped(pen, if is_whole { text } else { &[] }, len as usize);
+                }
+                (Show::Any(class), _) => {
+                    pen.lend(|pen| value(pen, Field::new(class, rest(), bytes)));
+                    taken = slots_of(class, rest());
+                }
+                (Show::Nothing(class), _) => taken = slots_of(class, rest()),
+                // A slot of another shape, a fault of the decoder, reads as zero
+                // or empty.
+                (Show::Decimal | Show::DecimalSigned | Show::Hexadecimal(_), _) => pen.all(b"0"),
+                (Show::Text, _) => {}
+            }
+            used += taken;
+            pen.literal(&piece.behind);
+        }
+    }
+}
+
+/// A layout in the making.
+#[derive(Default)]
+struct Making<'t> {
+    /// The literal before each leaf.
+    literals: Vec<Vec<u8>>,
+    shows: Vec<Show<'t>>,
+    /// The literal behind the last leaf.
+    literal: Vec<u8>,
+}
+
+impl<'t> Making<'t> {
+    fn members(&mut self, members: &'t [Member]) {
+        self.literal.push(b'{');
         let mut separator: &[u8] = b" ";
         for member in members {
             let class = &member.class;
             if class.structural {
-                self.piece(Show::Nothing(class), from);
+                self.leaf(Show::Nothing(class));
                 continue;
             }
-            self.literals.extend_from_slice(separator);
+            self.literal.extend_from_slice(separator);
             separator = COMMA;
-            self.literals.extend_from_slice(member.name.as_bytes());
-            self.literals.extend_from_slice(b" = ");
+            self.literal.extend_from_slice(member.name.as_bytes());
+            self.literal.extend_from_slice(b" = ");
             match &class.kind {
-                FieldKind::Struct(inner) => self.members(inner, from),
-                _ => self.piece(Show::of(class), from),
+                FieldKind::Struct(inner) => self.members(inner),
+                _ => self.leaf(Show::of(class)),
             }
         }
-        self.literals.extend_from_slice(b" }");
+        self.literal.extend_from_slice(b" }");
     }
 
-    fn piece(&mut self, show: Show<'t>, from: &mut usize) {
-        let literal = std::mem::replace(from, self.literals.len())..self.literals.len();
-        self.pieces.push(Piece { literal, show });
-    }
-
-    /// Appends the fields and a line feed. `first` if nothing stands before them.
-    pub fn print(&self, out: &mut Vec<u8>, slots: &[Slot], bytes: &[u8], first: bool) {
-        let start = out.len();
-        let mut used = 0;
-        for piece in &self.pieces {
-            out.extend_from_slice(&self.literals[piece.literal.clone()]);
-            let slot = slots.get(used).copied().unwrap_or(Slot::Unsigned(0));
-            let rest = || slots.get(used..).unwrap_or(&[]);
-            match (&piece.show, slot) {
-                (Show::Decimal, Slot::Unsigned(value)) => number::decimal(out, value),
-                (Show::DecimalSigned, Slot::Signed(value)) => number::decimal_signed(out, value),
-                (Show::Hexadecimal(mask), Slot::Unsigned(value)) => {
-                    number::hexadecimal(out, value & mask);
-                }
-                (Show::Hexadecimal(mask), Slot::Signed(value)) => {
-                    number::hexadecimal(out, value as u64 & mask);
-                }
-                (Show::Text, Slot::Span { len, start }) => {
-                    let start = start as usize;
-                    quoted(out, bytes.get(start..start + len as usize).unwrap_or(&[]));
-                }
-                (Show::Any(class), _) => {
-                    value(out, Field::new(class, rest(), bytes));
-                    used += slots_of(class, rest());
-                    continue;
-                }
-                (Show::Nothing(class), _) => {
-                    used += slots_of(class, rest());
-                    continue;
-                }
-                // A slot of another shape, a fault of the decoder, reads as zero
-                // or empty.
-                (Show::Decimal | Show::DecimalSigned, _) => out.push(b'0'),
-                (Show::Hexadecimal(_), _) => out.extend_from_slice(b"0x0"),
-                (Show::Text, _) => out.extend_from_slice(b"\"\""),
-            }
-            used += 1;
-        }
-        out.extend_from_slice(&self.literals[self.end.clone()]);
-        if first && out[start..].starts_with(COMMA) {
-            out.drain(start..start + COMMA.len());
-        }
+    fn leaf(&mut self, show: Show<'t>) {
+        let (before, behind): (&[u8], &[u8]) = match show {
+            Show::Hexadecimal(_) => (b"0x", b""),
+            Show::Text => (b"\"", b"\""),
+            _ => (b"", b""),
+        };
+        self.literal.extend_from_slice(before);
+        self.literals.push(std::mem::replace(&mut self.literal, behind.to_vec()));
+        self.shows.push(show);
     }
 }
 

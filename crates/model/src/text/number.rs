@@ -3,41 +3,25 @@
 
 use std::io::Write as _;
 
-const PAIRS: &[u8; 200] = b"00010203040506070809101112131415161718192021222324252627282930313233\
-3435363738394041424344454647484950515253545556575859606162636465666768697071727374757677787980818283\
-84858687888990919293949596979899";
+use super::digits;
+use super::pen::Pen;
 
 /// Decimal digits of `value`.
 ///
-/// Cost: one division per two digits; no allocation.
+/// Cost: no division but by constants; no allocation but the growth of `out`.
 #[inline]
-pub fn decimal(out: &mut Vec<u8>, mut value: u64) {
-    let mut digits = [0u8; 20];
-    let mut first = digits.len();
-    while value >= 100 {
-        let pair = (value % 100) as usize * 2;
-        value /= 100;
-        first -= 2;
-        digits[first..first + 2].copy_from_slice(&PAIRS[pair..pair + 2]);
-    }
-    if value >= 10 {
-        let pair = value as usize * 2;
-        first -= 2;
-        digits[first..first + 2].copy_from_slice(&PAIRS[pair..pair + 2]);
-    } else {
-        first -= 1;
-        digits[first] = b'0' + value as u8;
-    }
-    out.extend_from_slice(&digits[first..]);
+pub fn decimal(out: &mut Vec<u8>, value: u64) {
+    let mut pen = Pen::new(out);
+    digits::decimal(&mut pen, value);
+    pen.finish();
 }
 
 /// Decimal digits of `value`, with a minus sign before negative ones.
 #[inline]
 pub fn decimal_signed(out: &mut Vec<u8>, value: i64) {
-    if value < 0 {
-        out.push(b'-');
-    }
-    decimal(out, value.unsigned_abs());
+    let mut pen = Pen::new(out);
+    digits::decimal_signed(&mut pen, value);
+    pen.finish();
 }
 
 /// Decimal digits of `value`, at least `width` (up to 20) of them.
@@ -53,29 +37,29 @@ pub fn padded(out: &mut Vec<u8>, mut value: u64, width: usize) {
     out.extend_from_slice(&digits[first.min(digits.len() - width.min(20))..]);
 }
 
-/// Nine decimal digits of `value`, which is below 10⁹.
-#[inline]
-pub fn nine(out: &mut Vec<u8>, mut value: u64) {
-    let mut digits = [b'0'; 9];
-    for place in [7, 5, 3, 1] {
-        let pair = (value % 100) as usize * 2;
-        value /= 100;
-        digits[place..place + 2].copy_from_slice(&PAIRS[pair..pair + 2]);
-    }
-    digits[0] = b'0' + (value % 10) as u8;
-    out.extend_from_slice(&digits);
-}
-
 /// `0x` and capital hexadecimal digits.
 pub fn hexadecimal(out: &mut Vec<u8>, value: u64) {
-    out.extend_from_slice(b"0x");
-    digits(out, value, 4);
+    let mut pen = Pen::new(out);
+    pen.all(b"0x");
+    digits::hexadecimal(&mut pen, value);
+    pen.finish();
 }
 
 /// `0` and octal digits.
 pub fn octal(out: &mut Vec<u8>, value: u64) {
     out.push(b'0');
-    digits(out, value, 3);
+    // 64 bits have at most 22 digits.
+    let mut digits = [0u8; 22];
+    let (mut rest, mut first) = (value, digits.len());
+    loop {
+        first -= 1;
+        digits[first] = b'0' + (rest & 7) as u8;
+        rest >>= 3;
+        if rest == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[first..]);
 }
 
 /// `0b` and the low `width` bits.
@@ -84,22 +68,6 @@ pub fn binary(out: &mut Vec<u8>, value: u64, width: u32) {
     for bit in (0..width.min(64)).rev() {
         out.push(b'0' + (value >> bit & 1) as u8);
     }
-}
-
-#[inline]
-fn digits(out: &mut Vec<u8>, mut value: u64, bits: u32) {
-    // 64 bits have at most 22 octal digits.
-    let mut digits = [b'0'; 22];
-    let mut first = digits.len() - 1;
-    for place in (0..digits.len()).rev() {
-        digits[place] = b"0123456789ABCDEF"[value as usize & ((1 << bits) - 1)];
-        first = place;
-        value >>= bits;
-        if value == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&digits[first..]);
 }
 
 /// As C's `%g` prints it: six significant digits, no trailing zeros, an exponent
@@ -224,9 +192,6 @@ mod tests {
         }
         assert_eq!(text(|out| decimal_signed(out, i64::MIN)), i64::MIN.to_string());
         assert_eq!(text(|out| binary(out, 5, 4)), "0b0101");
-        for value in [0, 7, 1_234_567, 999_999_999, 100_000_000] {
-            assert_eq!(text(|out| nine(out, value)), format!("{value:09}"));
-        }
         assert_eq!(text(|out| padded(out, 7, 9)), "000000007");
         assert_eq!(text(|out| padded(out, 1234, 2)), "1234");
         assert_eq!(text(|out| padded(out, 0, 0)), "");
