@@ -4,7 +4,8 @@
 use std::ops::Range;
 
 use lateralis_model::{
-    Clock, Damage, DamageReason, Event, Interval, Packet, Slot, StreamClass, StreamIndex, Writer,
+    Clock, Damage, DamageReason, Event, Interval, Packet, Second, Slot, StreamClass, StreamIndex,
+    Writer,
 };
 use lateralis_units::{Nanos, Ticks};
 
@@ -36,9 +37,13 @@ pub struct Cursor<'r> {
     pub(crate) end: u64,
     /// Byte before which steps may read: 0 in packets too large for them.
     pub(crate) end_bytes: usize,
+    /// Bit before which headers may be read as usual, 0 where none are.
+    usual_end: u64,
     pub(crate) machine: Machine,
     pub(crate) class_index: u32,
     ticks: Option<Ticks>,
+    /// Of the clock, around the last reading.
+    second: Second,
     time: Nanos,
     pub(crate) writer: Option<Writer>,
     damage: Vec<Damage>,
@@ -86,9 +91,11 @@ impl<'r> Cursor<'r> {
             position: 0,
             end: 0,
             end_bytes: 0,
+            usual_end: 0,
             machine: Machine::new(reader.plan().registers),
             class_index: 0,
             ticks: None,
+            second: Second::default(),
             time: Nanos(0),
             writer: None,
             damage: Vec::new(),
@@ -112,6 +119,48 @@ impl<'r> Cursor<'r> {
     /// is earlier than the one before it is delivered, and becomes damage too.
     #[inline]
     pub fn advance(&mut self) -> bool {
+        self.advance_usual() || self.advance_any()
+    }
+
+    /// Steps to an event whose header is as usual and whose body is straight. Does
+    /// nothing if the next one is not, which [`Cursor::advance_any`] then reads.
+    #[inline]
+    fn advance_usual(&mut self) -> bool {
+        if self.position >= self.usual_end {
+            return false;
+        }
+        let (plan, bytes, clock) = (self.plan, self.bytes, self.machine.clock);
+        let Some(usual) = plan.header.as_ref().and_then(|header| header.usual.as_ref()) else {
+            return false;
+        };
+        let at = self.position.div_ceil(8) as usize;
+        // SAFETY: `usual_end` comes from `inside` of these bytes, so that the next byte
+        // is before what that said.
+        let Some((id, now, behind)) = (unsafe { usual.read_inside::<false>(bytes, at, clock) })
+        else {
+            return false;
+        };
+        let Some(&class) = plan.small_ids().get(id as usize) else { return false };
+        let Some(Some(event)) = plan.events.get(class as usize) else { return false };
+        let Some(straight) = &event.straight else { return false };
+        let (registers, slots) = (&mut self.machine.registers, &mut self.machine.slots);
+        slots.clear();
+        let after = match straight.row(bytes, behind, self.end_bytes, registers, slots) {
+            Some(after) if now >= clock && !event.names_writer => after as u64 * 8,
+            _ => return false,
+        };
+        self.position = after;
+        self.machine.clock = now;
+        self.class_index = class;
+        if let Some(clock) = self.clock {
+            self.ticks = Some(Ticks(now));
+            self.time = clock.nanos_near(&mut self.second, Ticks(now));
+        }
+        true
+    }
+
+    #[inline(never)]
+    fn advance_any(&mut self) -> bool {
         loop {
             if self.position >= self.end {
                 if !self.open_packet() {
@@ -195,6 +244,11 @@ impl<'r> Cursor<'r> {
         self.end = packet.content_bits.min(end);
         let small = u32::try_from(self.bytes.len()).is_ok();
         self.end_bytes = if small { (self.end / 8) as usize } else { 0 };
+        let header = self.plan.header.as_ref().filter(|header| header.has_id && small);
+        let inside = header.and_then(|header| Some(header.usual?.inside(self.bytes)));
+        // Of a byte before that every bit, of the one there none.
+        let inside_bits = (inside.unwrap_or(0) as u64 * 8).saturating_sub(7);
+        self.usual_end = self.end.min(inside_bits);
         // The scanner has read the same header, so this cannot fail; if it
         // does, the packet is empty.
         self.position = context.unwrap_or(self.end);
@@ -214,7 +268,7 @@ impl<'r> Cursor<'r> {
         if let Some(clock) = self.clock {
             let ticks = Ticks(self.machine.clock);
             self.ticks = Some(ticks);
-            self.time = clock.nanos(ticks);
+            self.time = clock.nanos_near(&mut self.second, ticks);
         }
         if names_writer {
             self.writer = self.named_writer();

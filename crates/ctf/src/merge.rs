@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The events of all streams in the order of time.
 
+use std::hint::select_unpredictable;
+
 use lateralis_model::{Damage, Event, Interval, StreamIndex};
 use lateralis_units::Nanos;
 
@@ -8,29 +10,35 @@ use crate::cursor::Cursor;
 use crate::reader::Reader;
 
 /// Time of the next event of a stream, then the stream; a stream that has ended is
-/// behind all. One number, so that the lesser of two is found without a branch:
-/// which stream is next is not to be guessed.
+/// behind all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Key(u128);
+struct Key {
+    /// The sign turned over: times before the origin come first.
+    time: u64,
+    stream: u64,
+}
 
-const ENDED: Key = Key(u128::MAX);
+const ENDED: Key = Key { time: u64::MAX, stream: u64::MAX };
+const FIRST: Key = Key { time: 0, stream: 0 };
 
 impl Key {
     #[inline(always)]
     fn new(time: Nanos, stream: u32) -> Self {
-        // The sign turned over: times before the origin come first.
-        let time = time.0 as u64 ^ (1 << 63);
-        Self(u128::from(time) << 32 | u128::from(stream))
+        Self { time: time.0 as u64 ^ (1 << 63), stream: u64::from(stream) }
     }
 
-    fn stream(self) -> u32 {
-        self.0 as u32
-    }
-
+    /// Both, the lesser first. Without a branch: which stream is next is not to be
+    /// guessed.
     #[inline(always)]
     fn sorted(self, other: Self) -> (Self, Self) {
-        let (low, high) = (self.0.min(other.0), self.0.max(other.0));
-        (Self(low), Self(high))
+        let number = |key: Self| u128::from(key.time) << 64 | u128::from(key.stream);
+        let swap = number(other) < number(self);
+        let select = |yes: u64, no: u64| select_unpredictable(swap, yes, no);
+        let low =
+            Self { time: select(other.time, self.time), stream: select(other.stream, self.stream) };
+        let high =
+            Self { time: select(self.time, other.time), stream: select(self.stream, other.stream) };
+        (low, high)
     }
 }
 
@@ -137,11 +145,11 @@ impl<'r> Merge<'r> {
             self.current = None;
             return false;
         }
-        let stream = Some(key.stream());
-        let mut rival = Key(0);
+        let stream = Some(key.stream as u32);
+        let mut rival = FIRST;
         if self.current == stream {
             rival = ENDED;
-            let mut node = (self.cursors.len() + key.stream() as usize) / 2;
+            let mut node = (self.cursors.len() + key.stream as usize) / 2;
             while node > 0 {
                 (rival, _) = rival.sorted(self.losers[node]);
                 node /= 2;

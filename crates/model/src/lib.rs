@@ -36,11 +36,11 @@ pub use class::{
     Attribute, Base, Encoding, EnvValue, EventClass, FieldClass, FieldKind, IntegerClass, Label,
     Member, Origin, Range, StreamClass, Trace, Uuid,
 };
-pub use clock::Clock;
+pub use clock::{Clock, Second};
 pub use dropped::Dropped;
 pub use event::{Event, Packet, StreamIndex, Writer};
 pub use loss::{Damage, DamageReason, Interval, Loss, LossCause};
 pub use memory::{Builder, Full, MemoryTrace, Pending};
 pub use scalar::{ByteOrder, Scalar, ScalarKind, read_bits};
 pub use source::{Events, Names, Source, StreamSummary};
-pub use value::{Elements, Field, Fields, Slot, Text, Value};
+pub use value::{Elements, Field, Fields, NumberKind, Slot, Text, Value};

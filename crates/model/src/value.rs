@@ -17,7 +17,11 @@ use crate::scalar::sign_extend;
 use crate::{Encoding, FieldClass, FieldKind, Member, Scalar, ScalarKind};
 
 /// A decoded leaf, or the mark before something of variable shape.
+///
+/// Its layout is told, so that a number can be made without a choice:
+/// [`Slot::number`].
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[repr(u32)]
 pub enum Slot {
     /// Unsigned number, bits, or 0/1 of a yes/no field.
     Unsigned(u64),
@@ -342,7 +346,38 @@ impl<'a> Iterator for Elements<'a> {
     }
 }
 
+/// Which of the first three slots a number is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum NumberKind {
+    /// [`Slot::Unsigned`].
+    Unsigned,
+    /// [`Slot::Signed`], in two's complement.
+    Signed,
+    /// [`Slot::Real`], as IEEE 754 has it.
+    Real,
+}
+
 impl Slot {
+    /// The number of these bits. The same as a `match` over the kind, without a branch
+    /// or a table, which counts where millions of rows are made.
+    #[inline(always)]
+    #[must_use]
+    pub fn number(kind: NumberKind, bits: u64) -> Self {
+        /// How the variants of one number lie in memory.
+        #[repr(C)]
+        struct Number {
+            kind: NumberKind,
+            bits: u64,
+        }
+        const { assert!(size_of::<Number>() == size_of::<Slot>()) };
+        // SAFETY: of an enumeration with `repr(u32)` each variant is a C structure of
+        // the discriminant and its fields [Rust Reference, Type layout, primitive
+        // representation]. The kinds are the discriminants of the first three, whose one
+        // field has 8 bytes, any of which are a value.
+        unsafe { std::mem::transmute(Number { kind, bits }) }
+    }
+
     /// The slot for the `width` bits `raw` of a scalar of this kind.
     #[inline]
     #[must_use]

@@ -146,7 +146,7 @@ impl Piece {
         let Some(load) = load else {
             return Some(Self::NONE);
         };
-        let (shift, mask, swap) = load.as_shift()?;
+        let (shift, mask, swap) = load.as_shift().filter(|_| load.form == Form::Unsigned)?;
         let at = u8::try_from(load.at).ok().filter(|&at| usize::from(at) < PIECES)?;
         Some(Self { at, shift, swap, mask })
     }

@@ -51,10 +51,10 @@ impl Shifts {
     pub fn value(&self, word: u64) -> u64 {
         let word = if self.swap { word.swap_bytes() } else { word };
         let high = word << (self.left & 63);
-        match self.signed {
-            true => ((high as i64) >> (self.right & 63)) as u64,
-            false => high >> (self.right & 63),
-        }
+        // Both are shorter than a branch that is guessed wrong.
+        let (signed, unsigned) =
+            (((high as i64) >> (self.right & 63)) as u64, high >> (self.right & 63));
+        if self.signed { signed } else { unsigned }
     }
 }
 
@@ -119,12 +119,12 @@ impl Load {
         })
     }
 
-    /// Shift and mask that take the number, an unsigned one, out of the word of 8
-    /// bytes at [`Load::at`], and whether its bytes are swapped before; `None` if
-    /// this does not do.
+    /// Shift and mask that take the bits of the number out of the word of 8 bytes at
+    /// [`Load::at`], and whether its bytes are swapped before; `None` if this does not
+    /// do.
     pub fn as_shift(&self) -> Option<(u8, u64, bool)> {
         let bits = self.scalar.bits.clamp(1, 64);
-        if self.slow || self.form != Form::Unsigned {
+        if self.slow {
             return None;
         }
         let shift = match self.swap {
@@ -152,31 +152,15 @@ impl Load {
         }
     }
 
-    /// Appends the number as a row holds it.
-    #[inline(always)]
-    pub fn push(&self, bytes: &[u8], base: usize, slots: &mut Vec<Slot>) {
-        let at = base + self.at as usize;
-        let Some(word) = word_at(bytes, at).filter(|_| !self.slow) else {
-            return self.push_value(self.by_bits(bytes, base), slots);
-        };
-        let word = if self.swap { word.swap_bytes() } else { word };
-        let high = word << (self.left & 63);
+    /// The number as a row holds it.
+    pub fn slot(&self, bytes: &[u8], base: usize) -> Slot {
+        let value = self.value(bytes, base);
         match self.form {
-            Form::Unsigned => slots.push(Slot::Unsigned(high >> (self.right & 63))),
-            Form::Signed => slots.push(Slot::Signed((high as i64) >> (self.right & 63))),
-            Form::Single | Form::Double => self.push_value(high >> (self.right & 63), slots),
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn push_value(&self, value: u64, slots: &mut Vec<Slot>) {
-        slots.push(match self.form {
             Form::Unsigned => Slot::Unsigned(value),
             Form::Signed => Slot::Signed(value as i64),
             Form::Single => Slot::Real(f64::from(f32::from_bits(value as u32))),
             Form::Double => Slot::Real(f64::from_bits(value)),
-        });
+        }
     }
 }
 
@@ -206,9 +190,7 @@ mod tests {
                         };
                         let expected = Slot::from_raw(raw, bits, kind);
                         let load = Load::of(&scalar, at);
-                        let mut found = Vec::new();
-                        load.push(&bytes, base, &mut found);
-                        let found = found[0];
+                        let found = load.slot(&bytes, base);
                         let tail = bytes.get(base + load.at as usize..);
                         let word = tail.and_then(|tail| tail.first_chunk());
                         if let (Some(word), Some((shift, mask, swap))) = (word, load.as_shift()) {

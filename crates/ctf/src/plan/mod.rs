@@ -7,6 +7,7 @@
 //! value in a register, the field that needs them reads the register. So at run
 //! time there are no names and no trees.
 
+mod cell;
 mod compile;
 mod header;
 mod load;

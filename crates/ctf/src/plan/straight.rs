@@ -13,6 +13,7 @@ use std::ops::Range;
 
 use lateralis_model::{Scalar, Slot};
 
+use super::cell::{CELL_MARGIN, Cell, push_cells};
 use super::load::Load;
 use super::zeros::{first_zero, text_length};
 use super::{Count, Op, Program};
@@ -28,6 +29,8 @@ pub struct Straight {
     saves: Vec<(Load, u32)>,
     /// One per slot of a row, in their order.
     pub leaves: Vec<Leaf>,
+    /// The same of leaves in runs, made for rows.
+    cells: Vec<Cell>,
     /// Numbers that walking an event leaves.
     pub marks: u32,
     /// Set if the event is a single run.
@@ -171,8 +174,28 @@ impl Straight {
     /// Reads one event that begins at byte `at` as a row. Returns where it
     /// ends; `None` if it does not fit before `end`, and the slots are then
     /// worthless.
-    #[inline]
+    #[inline(always)]
     pub fn row(
+        &self,
+        bytes: &[u8],
+        at: usize,
+        end: usize,
+        registers: &mut [u64],
+        slots: &mut Vec<Slot>,
+    ) -> Option<usize> {
+        if let Some(fixed) = self.fixed {
+            let (base, after) = fixed.walk(at, end)?;
+            if after + CELL_MARGIN <= bytes.len() {
+                // SAFETY: this is their run, and its margin was just looked at.
+                unsafe { push_cells(bytes, base, &self.cells, &self.leaves, slots) };
+                return Some(after);
+            }
+        }
+        self.row_by_steps(bytes, at, end, registers, slots)
+    }
+
+    #[inline(never)]
+    fn row_by_steps(
         &self,
         bytes: &[u8],
         at: usize,
@@ -184,9 +207,17 @@ impl Straight {
             let length = length.unwrap_or(0);
             match step {
                 Step::Save { .. } => {}
-                Step::Run { leaves, .. } => {
-                    let leaves = &self.leaves[leaves.start as usize..leaves.end as usize];
-                    leaves.iter().for_each(|leaf| leaf.push(bytes, position, slots));
+                Step::Run { bytes: size, leaves, .. } => {
+                    let leaves = leaves.start as usize..leaves.end as usize;
+                    if position + *size as usize + CELL_MARGIN <= bytes.len() {
+                        let cells = self.cells.get(leaves)?;
+                        // SAFETY: they were made for this run, whose margin is there.
+                        unsafe { push_cells(bytes, position, cells, &self.leaves, slots) };
+                    } else {
+                        // The last run of a packet.
+                        let leaves = self.leaves.get(leaves)?;
+                        slots.extend(leaves.iter().map(|leaf| leaf.slot(bytes, position)));
+                    }
                 }
                 Step::Text { .. } => {
                     slots.push(Slot::Span { len: length as u32, start: position as u64 });
@@ -267,24 +298,21 @@ impl Straight {
 }
 
 impl Leaf {
-    /// Appends a leaf of a run at `base`. Each kind is pushed where it is known: put
-    /// together first and copied then, it would wait for its own parts to be stored.
-    #[inline(always)]
-    fn push(&self, bytes: &[u8], base: usize, slots: &mut Vec<Slot>) {
+    /// A leaf of a run at `base`, as a row holds it.
+    pub fn slot(&self, bytes: &[u8], base: usize) -> Slot {
         match self.what {
-            What::Number(ref load) => load.push(bytes, base, slots),
+            What::Number(ref load) => load.slot(bytes, base),
             What::FixedSpan { at, bytes: size, unit } => {
                 let start = base + at as usize;
                 let content = bytes.get(start..start + size as usize).unwrap_or(&[]);
                 let len = text_length(content, unit) as u32;
-                slots.push(Slot::Span { len, start: start as u64 });
+                Slot::Span { len, start: start as u64 }
             }
             What::FixedList { at_bits, count } => {
-                let start_bits = base as u64 * 8 + u64::from(at_bits);
-                slots.push(Slot::Packed { count, start_bits });
+                Slot::Packed { count, start_bits: base as u64 * 8 + u64::from(at_bits) }
             }
             // These have steps of their own.
-            What::Text | What::Span { .. } | What::List => {}
+            What::Text | What::Span { .. } | What::List => Slot::Unsigned(0),
         }
     }
 }
@@ -483,7 +511,16 @@ impl Making {
             _ => None,
         };
         let Self { steps, saves, leaves, marks, .. } = self;
-        Some(Straight { steps, saves, leaves, marks, fixed })
+        // Leaves outside of runs are never looked at as cells.
+        let mut run_bytes = vec![0; leaves.len()];
+        for step in &steps {
+            if let Step::Run { bytes, leaves: inside, .. } = step {
+                run_bytes[inside.start as usize..inside.end as usize].fill(*bytes);
+            }
+        }
+        let sized = leaves.iter().zip(&run_bytes).enumerate();
+        let cells = sized.map(|(at, (leaf, &bytes))| Cell::of(leaf, at as u32, bytes)).collect();
+        Some(Straight { steps, saves, leaves, cells, marks, fixed })
     }
 }
 
