@@ -52,6 +52,7 @@ impl Recording {
             [path] => report(path),
             _ => None,
         };
+        let report = report.or_else(|| serde_json::from_slice(source.report.as_ref()?).ok());
         let mut names = source.names().clone();
         for process in report.iter().flat_map(|r| r["processes"].as_array()).flatten() {
             let pid = process["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok());

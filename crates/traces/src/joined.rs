@@ -37,6 +37,8 @@ pub struct Joined {
     damage: Vec<Damage>,
     names: Names,
     format: String,
+    /// The `report.json` of a recording that came out of an archive.
+    pub report: Option<Vec<u8>>,
 }
 
 impl Joined {
@@ -53,6 +55,7 @@ impl Joined {
             damage: Vec::new(),
             names: Names::default(),
             format: String::new(),
+            report: None,
         };
         let mut first_stream = 0;
         for (place, source) in sources {

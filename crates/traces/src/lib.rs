@@ -7,11 +7,14 @@
 //!
 //! What a file is, is decided by its first bytes, never by its name. A directory
 //! may hold many traces of many formats: all are opened and merged by time. A file
-//! that is compressed as a whole opens like the one inside.
+//! that is compressed as a whole opens like the one inside, an archive like the
+//! directory that was packed.
 //! This crate knows the formats; they do not know each other, and nobody above
 //! it knows them.
 
+mod archive;
 mod convert;
+mod error;
 mod formats;
 mod joined;
 mod open;
@@ -19,6 +22,7 @@ mod packed;
 mod tracefs;
 
 pub use convert::{ConvertError, Converted, Options, TARGETS, Target, convert};
+pub use error::Error;
 pub use formats::{supported, words};
 pub use joined::{Joined, Part, Placed};
-pub use open::{Error, OpenOptions, open};
+pub use open::{OpenOptions, open};

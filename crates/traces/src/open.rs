@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! From paths to traces. The only place of this crate that touches files.
 
-use std::fmt;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lateralis_ctf::open as ctf;
-use lateralis_model::Source;
+use lateralis_model::{Damage, DamageReason, Interval, Source};
 use lateralis_seedformats::genode;
+use memmap2::Mmap;
 
-use crate::formats::{Bytes, FORMATS, Format, supported};
+use crate::archive::{self, Kind};
+use crate::error::Error;
+use crate::formats::{Bytes, FORMATS, Format};
 use crate::joined::{Joined, Placed};
-use crate::packed::{Cut, End, Packing};
+use crate::packed::{End, Packing, Unpacked};
 use crate::tracefs;
 
 /// Bytes of a file that decide what it is.
@@ -50,143 +52,115 @@ impl Default for OpenOptions {
     }
 }
 
-/// Why nothing could be opened.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum Error {
-    /// There is no trace.
-    NoTrace {
-        /// Where.
-        path: PathBuf,
-        /// Files of a directory that were looked at.
-        files: usize,
-    },
-    /// It is a device, a pipe or a socket: reading it may never end.
-    Special {
-        /// Which.
-        path: PathBuf,
-    },
-    /// The file is of no known format.
-    Unknown {
-        /// Which.
-        path: PathBuf,
-        /// How it begins; what is inside, where it is compressed.
-        first: Vec<u8>,
-        /// The name of the compression that was undone.
-        packing: Option<&'static str>,
-    },
-    /// A file is of a known format, but cannot be read.
-    Format {
-        /// Which.
-        path: PathBuf,
-        /// Name of the format.
-        format: &'static str,
-        /// Why.
-        cause: String,
-    },
-    /// A file cannot be read at all.
-    Io {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoTrace { path, files } => {
-                write!(f, "no trace here: {}: ", path.display())?;
-                match files {
-                    0 => f.write_str("expected files of a known format, or a CTF metadata file"),
-                    1 => f.write_str("the only file is of no known format"),
-                    files => write!(f, "none of its {files} files is of a known format"),
-                }
-            }
-            Self::Special { path } => write!(
-                f,
-                "no regular file: {}: copy what comes out of it to a file first",
-                path.display()
-            ),
-            Self::Unknown { path, first, packing: None } if first.is_empty() => {
-                write!(f, "no trace here: {}: the file is empty", path.display())
-            }
-            Self::Unknown { path, first, packing } => {
-                let known: Vec<&str> = supported().collect();
-                let (path, known) = (path.display(), known.join(", "));
-                let what =
-                    packing.map_or("it".to_owned(), |name| format!("what {name} packed in it"));
-                write!(
-                    f,
-                    "unknown format: {path}: {what} begins with {}; known are {known}",
-                    beginning(first)
-                )
-            }
-            Self::Format { path, format, cause } => {
-                write!(f, "cannot read {format}: {}: {cause}", path.display())
-            }
-            Self::Io { path, source } => write!(f, "cannot read: {}: {source}", path.display()),
-        }
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Io { source, .. } => Some(source),
-            _ => None,
-        }
-    }
-}
-
-/// How other kinds of files begin, what they are, and what to do with them.
-const OTHER_KINDS: &[(&[u8], &str)] = &[
-    (b"PK\x03\x04", "zip: unpack it first"),
-    (b"\xfd7zXZ", "xz: unpack it first"),
-    (b"BZh", "bzip2: unpack it first"),
-    (b"\x7fELF", "a program, library or core dump"),
-    (b"\x89PNG", "a picture"),
-    (b"\xff\xd8\xff", "a picture"),
-    (b"GIF8", "a picture"),
-    (b"%PDF", "a PDF document"),
-    (b"SQLite format 3", "an SQLite database"),
-    (b"PAR1", "a Parquet table, which lat only writes"),
-];
-
-/// The first bytes as text if they are some, else as hexadecimal digits; and
-/// what they are, where that helps.
-fn beginning(first: &[u8]) -> String {
-    if first.is_empty() {
-        return "nothing: it is empty".into();
-    }
-    let shown = &first[..first.len().min(16)];
-    let is_text = shown.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());
-    let text = if is_text {
-        format!("{:?}", String::from_utf8_lossy(shown))
-    } else {
-        shown.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ")
-    };
-    let kind = OTHER_KINDS.iter().find(|(beginning, _)| first.starts_with(beginning));
-    text + &kind.map_or(String::new(), |(_, kind)| format!(" ({kind})"))
-}
-
-/// Opens all traces at or under the paths and joins them.
+/// Opens all traces at or under the paths and joins them. A path may be an archive.
 ///
 /// # Errors
 /// If a path holds no trace, or one of its traces cannot be read at all. Damage
 /// is no error: it is in the [`Joined`].
 pub fn open(paths: &[PathBuf], options: &OpenOptions) -> Result<Joined, Error> {
     let mut sources: Vec<Placed> = Vec::new();
+    let mut report = None;
     for path in paths {
-        let found = open_path(path, options)?;
+        let found = match archive_kind(path)? {
+            Some((kind, bytes)) => open_archive(path, kind, &bytes, options, &mut report)?,
+            None => open_path(path, options)?,
+        };
         let several = paths.len() > 1;
         sources.extend(found.into_iter().map(|(place, source)| {
             let whole = path.join(&place).display().to_string();
             (if several || place.is_empty() { whole } else { place }, source)
         }));
     }
-    Ok(Joined::new(sources))
+    let mut joined = Joined::new(sources);
+    joined.report = report.filter(|_| paths.len() == 1);
+    Ok(joined)
+}
+
+/// Kind and content of a file that is an archive.
+fn archive_kind(path: &Path) -> Result<Option<(Kind, Mmap)>, Error> {
+    let io = |source| Error::Io { path: path.to_owned(), source };
+    let about = fs::metadata(path).map_err(io)?;
+    if !about.is_file() || about.len() == 0 {
+        return Ok(None);
+    }
+    let map = map(&File::open(path).map_err(io)?).map_err(io)?;
+    Ok(Kind::of(&map).map(|kind| (kind, map)))
+}
+
+/// The traces in an archive. It is unpacked into a temporary directory, which is
+/// gone when this returns: what is open stays readable. `report` becomes the
+/// `report.json` of a recording.
+fn open_archive(
+    path: &Path,
+    kind: Kind,
+    bytes: &[u8],
+    options: &OpenOptions,
+    report: &mut Option<Vec<u8>>,
+) -> Result<Vec<Placed>, Error> {
+    let unpacked = archive::unpack(bytes, kind, options.memory_bytes);
+    let contents = unpacked.map_err(|source| {
+        let (path, directory) = (path.to_owned(), std::env::temp_dir());
+        Error::Unpacking { path, directory, source }
+    })?;
+    let root = archive::root(contents.directory.path());
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let damage = contents.damage.iter().map(|&(begin_bytes, end_bytes)| Damage {
+        file: name.clone(),
+        begin_bytes,
+        end_bytes,
+        reason: DamageReason::BadValue { rule: "archive: cut or damaged" },
+        interval: Interval::default(),
+    });
+    let damage: Vec<Damage> = damage.collect();
+    let mut remarks: Vec<String> =
+        contents.remarks.iter().map(|(remark, count)| times(remark, *count)).collect();
+    let mut archives = 0;
+    let found = open_directory(&root, options, &mut archives);
+    if archives > 0 {
+        remarks.push(times("an archive in the archive is left out: unpack it first", archives));
+    }
+    let mut found = found.map_err(|error| {
+        let kind = kind.name();
+        let mut cause = match error {
+            Error::NoTrace { files: 0, .. } => "it holds no file".to_owned(),
+            Error::NoTrace { files, .. } => {
+                format!("none of its {files} files is a trace of a known format")
+            }
+            other => {
+                // Places in the directory mean nothing to anybody.
+                let inside = format!("{}/", contents.directory.path().display());
+                other.to_string().replace(&inside, "")
+            }
+        };
+        if !damage.is_empty() {
+            cause += "; it is cut or damaged";
+        }
+        cause.extend(remarks.iter().map(|remark| format!("; {remark}")));
+        Error::Archive { path: path.to_owned(), kind, cause }
+    })?;
+    for beside in ["report.json", "../report.json"] {
+        let beside = root.join(beside);
+        let in_archive = beside.canonicalize().is_ok_and(|beside| {
+            let directory = contents.directory.path().canonicalize();
+            directory.is_ok_and(|directory| beside.starts_with(directory))
+        });
+        if in_archive && report.is_none() {
+            *report = fs::read(beside).ok();
+        }
+    }
+    if (!damage.is_empty() || !remarks.is_empty()) && !found.is_empty() {
+        let (place, first) = found.remove(0);
+        found.insert(0, (place, Box::new(Unpacked::new(first, damage, remarks))));
+    }
+    Ok(found)
+}
+
+/// A remark and how often it was made.
+fn times(remark: &str, count: u64) -> String {
+    match count {
+        1 => remark.to_owned(),
+        _ => format!("{remark} ({count} times)"),
+    }
 }
 
 fn open_path(path: &Path, options: &OpenOptions) -> Result<Vec<Placed>, Error> {
@@ -201,6 +175,15 @@ fn open_path(path: &Path, options: &OpenOptions) -> Result<Vec<Placed>, Error> {
             None => open_ctf(path, options),
         };
     }
+    open_directory(path, options, &mut 0)
+}
+
+/// The traces in a directory; counts the archives, which are left alone.
+fn open_directory(
+    path: &Path,
+    options: &OpenOptions,
+    archives: &mut u64,
+) -> Result<Vec<Placed>, Error> {
     // A recording of `lat record` is what its ctf/ holds.
     let inner = path.join("ctf");
     if inner.join("metadata").is_file() {
@@ -214,13 +197,16 @@ fn open_path(path: &Path, options: &OpenOptions) -> Result<Vec<Placed>, Error> {
     let mut files = Vec::new();
     search(path, SEARCH_DEPTH, &mut files);
     for file in &files {
-        if let Ok(Some(source)) = open_file(file, options) {
+        if archive_kind(file).is_ok_and(|kind| kind.is_some()) {
+            *archives += 1;
+        } else if let Ok(Some(source)) = open_file(file, options) {
             let place = file.strip_prefix(path).unwrap_or(file);
             sources.push((place.display().to_string(), source));
         }
     }
     if sources.is_empty() {
-        return Err(Error::NoTrace { path: path.to_owned(), files: files.len() });
+        let (files, archives) = (files.len(), *archives as usize);
+        return Err(Error::NoTrace { path: path.to_owned(), files, archives });
     }
     Ok(sources)
 }
@@ -251,7 +237,7 @@ fn search(directory: &Path, depth: usize, files: &mut Vec<PathBuf>) {
 fn open_ctf(path: &Path, options: &OpenOptions) -> Result<Vec<Placed>, Error> {
     let explain = |error| match error {
         ctf::Error::Io { path, source } => Error::Io { path, source },
-        _ => Error::NoTrace { path: path.to_owned(), files: 0 },
+        _ => Error::NoTrace { path: path.to_owned(), files: 0, archives: 0 },
     };
     let open = |place: &ctf::Place| {
         let name = place.root.strip_prefix(path).unwrap_or(&place.root);
@@ -281,11 +267,7 @@ fn open_file(path: &Path, options: &OpenOptions) -> Result<Option<Box<dyn Source
     if length == 0 {
         return Err(Error::Unknown { path: path.to_owned(), first: Vec::new(), packing: None });
     }
-    // SAFETY: the map is read-only. Its bytes may change if another process writes
-    // to the file meanwhile: every reader checks each byte it depends on, and a
-    // file that is cut while it is read ends the process with a signal, as it does
-    // in every reader that maps.
-    let map = unsafe { memmap2::Mmap::map(&file) }.map_err(io)?;
+    let map = map(&file).map_err(io)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let Some(packing) = Packing::of(&map) else {
         let first = &map[..map.len().min(SNIFF_BYTES)];
@@ -297,15 +279,27 @@ fn open_file(path: &Path, options: &OpenOptions) -> Result<Option<Box<dyn Source
         return file.read(options, || Ok(Arc::new(map))).map(Some);
     };
     // Only the beginning decides, so that a file of an unknown format costs no more.
-    let (first, _) = packing.unpack(&map, SNIFF_BYTES as u64);
+    let first = packing.begin(&map, SNIFF_BYTES as u64);
     let file = Inside { path, name: name.clone(), first, length: 0, packing: Some(packing) };
     let mut end = End::Whole;
     let trace = file.read(options, || {
-        let (bytes, reached) = packing.unpack(&map, options.memory_bytes);
+        let unpacked = packing.unpack(&map, options.memory_bytes);
+        let (bytes, reached) = unpacked.map_err(|source| {
+            let (path, directory) = (path.to_owned(), std::env::temp_dir());
+            Error::Unpacking { path, directory, source }
+        })?;
         end = reached;
-        Ok(Arc::new(bytes))
+        Ok(bytes)
     })?;
-    Ok(Some(if end == End::Whole { trace } else { Box::new(Cut::new(trace, &name, length, end)) }))
+    Ok(Some(Unpacked::up_to(trace, &name, length, end)))
+}
+
+fn map(file: &File) -> io::Result<Mmap> {
+    // SAFETY: the map is read-only. Its bytes may change if another process writes
+    // to the file meanwhile: every reader checks each byte it depends on, and a
+    // file that is cut while it is read ends the process with a signal, as it does
+    // in every reader that maps.
+    unsafe { Mmap::map(file) }
 }
 
 /// What decides the format of a file.
@@ -347,7 +341,8 @@ impl Inside<'_> {
                 }
             }
         }
-        Err(refused.unwrap_or(Error::NoTrace { path: self.path.to_owned(), files: 1 }))
+        let path = self.path.to_owned();
+        Err(refused.unwrap_or(Error::NoTrace { path, files: 1, archives: 0 }))
     }
 }
 
@@ -362,16 +357,4 @@ fn is_ctf(first: &[u8]) -> bool {
         &[0xc1, 0xfc, 0x1f, 0xc1],
     ];
     BEGINNINGS.iter().any(|beginning| first.starts_with(beginning))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_unknown_file_is_described_by_its_beginning() {
-        assert_eq!(beginning(b"hello world, this is no trace"), "\"hello world, thi\"");
-        assert_eq!(beginning(b"PK\x03\x04"), "50 4b 03 04 (zip: unpack it first)");
-        assert_eq!(beginning(&[]), "nothing: it is empty");
-    }
 }

@@ -1,10 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Files that were compressed as a whole: what they hold, in bounded memory.
 
-use std::io::Read;
+use std::fs::File;
+use std::io::{self, Read, Write as _};
+use std::sync::Arc;
 
-use lateralis_model::{Damage, DamageReason, Events, Interval, Loss, Names, Source};
+use lateralis_model::{Damage, DamageReason, Event, Events, Interval, Loss, Names, Source};
 use lateralis_model::{StreamSummary, Trace};
+use lzma_rust2::{Action, Status, XzStream};
+
+use crate::formats::Bytes;
+
+/// What is larger once it is unpacked lies in a file without a name, not in memory.
+const IN_MEMORY_BYTES: u64 = 256 << 20;
+/// Memory of the decoder of xz; the most that `xz -9` asks for is 65 MiB.
+const XZ_MEMORY_KIB: u32 = 256 << 10;
+/// Bytes that the decoder of xz is given at a time.
+const XZ_PIECE_BYTES: usize = 1024;
 
 /// A way to compress a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +25,8 @@ pub enum Packing {
     Gzip,
     /// RFC 8878.
     Zstd,
+    /// The .xz file format 1.2.1.
+    Xz,
 }
 
 /// How the inside of a file ends.
@@ -32,6 +46,7 @@ impl Packing {
         match first {
             [0x1f, 0x8b, 8, ..] => Some(Self::Gzip),
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(Self::Zstd),
+            [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(Self::Xz),
             _ => None,
         }
     }
@@ -41,63 +56,169 @@ impl Packing {
         match self {
             Self::Gzip => "gzip",
             Self::Zstd => "Zstandard",
+            Self::Xz => "xz",
         }
+    }
+
+    /// Reads what is inside. The memory of the decoder is 256 MiB at most.
+    pub fn reader(self, bytes: &[u8]) -> io::Result<Box<dyn Read + '_>> {
+        Ok(match self {
+            Self::Gzip => Box::new(flate2::read::MultiGzDecoder::new(bytes)),
+            Self::Zstd => Box::new(zstd::Decoder::with_buffer(bytes)?),
+            Self::Xz => {
+                let stream = XzStream::new_mem_limit(true, XZ_MEMORY_KIB);
+                Box::new(XzPieces { stream, input: bytes, ended: false })
+            }
+        })
     }
 
     /// The first bytes of what is inside, at most so many.
     ///
-    /// Cost: proportional to them, whatever the file holds; the memory of the
-    /// decoder is 128 MiB at most.
-    pub fn unpack(self, bytes: &[u8], limit_bytes: u64) -> (Vec<u8>, End) {
+    /// Cost: proportional to them, whatever the file holds.
+    pub fn begin(self, bytes: &[u8], limit_bytes: u64) -> Vec<u8> {
         let mut out = Vec::new();
+        // What came before a fault is in `out`.
+        let _ = self.reader(bytes).and_then(|from| from.take(limit_bytes).read_to_end(&mut out));
+        out
+    }
+
+    /// What is inside, at most so many bytes of it: in memory if it is small, else
+    /// in a temporary file that vanishes with the process.
+    ///
+    /// # Errors
+    /// If there is no room for a temporary file.
+    pub fn unpack(self, bytes: &[u8], limit_bytes: u64) -> io::Result<(Bytes, End)> {
+        self.unpack_through(bytes, limit_bytes, IN_MEMORY_BYTES)
+    }
+
+    fn unpack_through(
+        self,
+        bytes: &[u8],
+        limit_bytes: u64,
+        in_memory_bytes: u64,
+    ) -> io::Result<(Bytes, End)> {
+        let Ok(from) = self.reader(bytes) else {
+            return Ok((Arc::new([]), End::Damaged));
+        };
         // One byte more tells whether there is more.
-        let most = limit_bytes.saturating_add(1);
-        let read = match self {
-            Self::Gzip => flate2::read::MultiGzDecoder::new(bytes).take(most).read_to_end(&mut out),
-            Self::Zstd => zstd::Decoder::with_buffer(bytes)
-                .and_then(|decoder| decoder.take(most).read_to_end(&mut out)),
-        };
-        let end = match read {
-            Ok(_) if out.len() as u64 > limit_bytes => {
-                out.truncate(limit_bytes as usize);
-                End::Limit
-            }
-            Ok(_) => End::Whole,
-            Err(_) => End::Damaged,
-        };
-        (out, end)
+        let most_bytes = limit_bytes.saturating_add(1);
+        let mut from = from.take(most_bytes);
+        let mut first = Vec::new();
+        let read = from.by_ref().take(in_memory_bytes).read_to_end(&mut first);
+        let all = (first.len() as u64) < in_memory_bytes || most_bytes <= in_memory_bytes;
+        if read.is_err() || all {
+            let end = match read {
+                Err(_) => End::Damaged,
+                Ok(_) if first.len() as u64 > limit_bytes => End::Limit,
+                Ok(_) => End::Whole,
+            };
+            first.truncate(usize::try_from(limit_bytes).unwrap_or(usize::MAX));
+            return Ok((Arc::new(first), end));
+        }
+        let mut file = tempfile::tempfile()?;
+        file.write_all(&first)?;
+        drop(first);
+        let (rest, mut end) = copy(&mut from, &mut file)?;
+        let mut length = in_memory_bytes + rest;
+        if length > limit_bytes {
+            (length, end) = (limit_bytes, End::Limit);
+            file.set_len(length)?;
+        }
+        if length == 0 {
+            return Ok((Arc::new([]), end));
+        }
+        // SAFETY: the map is read-only, and nobody else has this file: it has no name.
+        let map = unsafe { memmap2::Mmap::map(&file) }?;
+        Ok((Arc::new(map), end))
     }
 }
 
-/// A trace out of a compressed file that could not be read to its end.
-pub struct Cut {
+/// Decoder of xz that loses no more before a fault than a piece of its input makes.
+/// The reader of the crate loses a chunk, which may have 2 MiB.
+struct XzPieces<'a> {
+    stream: XzStream,
+    input: &'a [u8],
+    ended: bool,
+}
+
+impl Read for XzPieces<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        while !self.ended && !out.is_empty() {
+            let piece = &self.input[..self.input.len().min(XZ_PIECE_BYTES)];
+            let action = if piece.is_empty() { Action::Finish } else { Action::Run };
+            let done = self.stream.process(piece, out, action)?;
+            self.input = &self.input[done.bytes_consumed..];
+            self.ended = done.status == Status::StreamEnd;
+            if done.bytes_produced > 0 {
+                return Ok(done.bytes_produced);
+            }
+            if !self.ended && (piece.is_empty() || done.bytes_consumed == 0) {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+        Ok(0)
+    }
+}
+
+/// Copies all that can be read. Returns how much, and whether that was all.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn copy(from: &mut dyn Read, to: &mut File) -> io::Result<(u64, End)> {
+    let mut buffer = vec![0; 128 << 10];
+    let mut copied = 0;
+    loop {
+        match from.read(&mut buffer) {
+            Ok(0) => return Ok((copied, End::Whole)),
+            Ok(count) => {
+                to.write_all(&buffer[..count])?;
+                copied += count as u64;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return Ok((copied, End::Damaged)),
+        }
+    }
+}
+
+/// A trace out of a packed file, with what is to be said of that file.
+pub struct Unpacked {
     inner: Box<dyn Source>,
     damage: Vec<Damage>,
-    remark: Option<&'static str>,
+    remarks: Vec<String>,
 }
 
-impl Cut {
-    /// `file` is the compressed one, of so many bytes.
-    pub fn new(inner: Box<dyn Source>, file: &str, bytes: u64, end: End) -> Self {
-        let mut damage = inner.damage().to_vec();
-        if end == End::Damaged {
-            damage.push(Damage {
-                file: file.to_owned(),
-                begin_bytes: 0,
-                end_bytes: bytes,
-                reason: DamageReason::BadValue {
-                    rule: "compressed file: read up to where it is cut or damaged",
-                },
-                interval: Interval { begin: inner.interval().end, end: None },
-            });
-        }
+impl Unpacked {
+    /// Adds to what the trace says itself.
+    pub fn new(inner: Box<dyn Source>, damage: Vec<Damage>, remarks: Vec<String>) -> Self {
+        let damage = inner.damage().iter().cloned().chain(damage).collect();
+        Self { inner, damage, remarks }
+    }
+
+    /// `file` is a compressed one of so many bytes, and was read to such an end.
+    pub fn up_to(inner: Box<dyn Source>, file: &str, bytes: u64, end: End) -> Box<dyn Source> {
         let full = "the file does not fit into the memory it may take once it is decompressed: \
                     its rest is left out";
-        Self { inner, damage, remark: (end == End::Limit).then_some(full) }
+        match end {
+            End::Whole => inner,
+            End::Limit => Box::new(Self::new(inner, Vec::new(), vec![full.to_owned()])),
+            End::Damaged => {
+                let interval = Interval { begin: inner.interval().end, end: None };
+                let damage = Damage {
+                    file: file.to_owned(),
+                    begin_bytes: 0,
+                    end_bytes: bytes,
+                    reason: DamageReason::BadValue {
+                        rule: "compressed file: read up to where it is cut or damaged",
+                    },
+                    interval,
+                };
+                Box::new(Self::new(inner, vec![damage], Vec::new()))
+            }
+        }
     }
 }
 
-impl Source for Cut {
+impl Source for Unpacked {
     fn format(&self) -> &str {
         self.inner.format()
     }
@@ -127,8 +248,7 @@ impl Source for Cut {
     }
 
     fn remarks(&self) -> Vec<String> {
-        let own = self.remark.map(str::to_owned);
-        self.inner.remarks().into_iter().chain(own).collect()
+        self.inner.remarks().into_iter().chain(self.remarks.iter().cloned()).collect()
     }
 
     fn names(&self) -> &Names {
@@ -138,12 +258,15 @@ impl Source for Cut {
     fn events_in(&self, interval: Interval) -> Box<dyn Events + '_> {
         self.inner.events_in(interval)
     }
+
+    fn visit(&self, see: &mut dyn FnMut(&Event<'_>)) -> Vec<Damage> {
+        self.inner.visit(see)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write as _;
 
     fn packed(packing: Packing, plain: &[u8]) -> Vec<u8> {
         match packing {
@@ -153,23 +276,39 @@ mod tests {
                 out.finish().unwrap()
             }
             Packing::Zstd => zstd::bulk::compress(plain, 1).unwrap(),
+            Packing::Xz => {
+                let options = lzma_rust2::XzOptions::with_preset(1);
+                let mut out = lzma_rust2::XzWriter::new(Vec::new(), options).unwrap();
+                out.write_all(plain).unwrap();
+                out.finish().unwrap()
+            }
         }
     }
 
     #[test]
     fn what_is_inside_comes_out_up_to_the_limit_or_the_damage() {
         let plain: Vec<u8> = (0..300_000u32).flat_map(|n| (n / 3).to_le_bytes()).collect();
-        for packing in [Packing::Gzip, Packing::Zstd] {
+        for packing in [Packing::Gzip, Packing::Zstd, Packing::Xz] {
             let file = packed(packing, &plain);
             assert_eq!(Packing::of(&file), Some(packing));
-            assert!(packing.unpack(&file, u64::MAX) == (plain.clone(), End::Whole));
-            assert!(packing.unpack(&file, 1000) == (plain[..1000].to_vec(), End::Limit));
-            let exact = plain.len() as u64;
-            assert_eq!(packing.unpack(&file, exact).1, End::Whole);
-            let (out, end) = packing.unpack(&file[..file.len() * 3 / 4], u64::MAX);
-            assert!(end == End::Damaged && !out.is_empty() && plain.starts_with(&out));
-            let twice = [&file[..], &file[..]].concat();
-            assert_eq!(packing.unpack(&twice, u64::MAX).0.len(), 2 * plain.len());
+            // In memory, and through a file.
+            for in_memory in [u64::MAX, 5000, 0] {
+                let unpack = |file: &[u8], limit| {
+                    let (bytes, end) = packing.unpack_through(file, limit, in_memory).unwrap();
+                    ((*bytes).as_ref().to_vec(), end)
+                };
+                assert!(unpack(&file, u64::MAX) == (plain.clone(), End::Whole), "{packing:?}");
+                assert!(unpack(&file, 1000) == (plain[..1000].to_vec(), End::Limit));
+                assert!(unpack(&file, 9000) == (plain[..9000].to_vec(), End::Limit));
+                let exact = plain.len() as u64;
+                assert_eq!(unpack(&file, exact).1, End::Whole, "{packing:?} {in_memory}");
+                assert_eq!(unpack(&file, exact - 1).1, End::Limit);
+                let (out, end) = unpack(&file[..file.len() * 3 / 4], u64::MAX);
+                assert!(end == End::Damaged && !out.is_empty() && plain.starts_with(&out));
+                let twice = [&file[..], &file[..]].concat();
+                assert_eq!(unpack(&twice, u64::MAX).0.len(), 2 * plain.len());
+            }
+            assert!(packing.begin(&file, 99) == plain[..99]);
         }
         assert_eq!(Packing::of(b"PERFILE2"), None);
     }

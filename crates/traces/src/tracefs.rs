@@ -17,7 +17,7 @@ use lateralis_model::MemoryTrace;
 use lateralis_perfdata::ftrace::{PagesInfo, order_of_pages, read_pages};
 use memmap2::Mmap;
 
-use crate::open::Error;
+use crate::error::Error;
 
 const FORMAT: &str = "pages of tracefs";
 /// Bytes of one of the small files; those of the kernel have some KiB.

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Why nothing could be opened, as a user reads it.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use crate::formats::supported;
+
+/// Why nothing could be opened.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is no trace.
+    NoTrace {
+        /// Where.
+        path: PathBuf,
+        /// Files of a directory that were looked at.
+        files: usize,
+        /// Archives among them, which are not opened unless they are named.
+        archives: usize,
+    },
+    /// An archive cannot be unpacked.
+    Unpacking {
+        /// Which.
+        path: PathBuf,
+        /// The directory for temporary files.
+        directory: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// An archive has files, but no trace.
+    Archive {
+        /// Which.
+        path: PathBuf,
+        /// Its kind.
+        kind: &'static str,
+        /// What was found in it instead.
+        cause: String,
+    },
+    /// It is a device, a pipe or a socket: reading it may never end.
+    Special {
+        /// Which.
+        path: PathBuf,
+    },
+    /// The file is of no known format.
+    Unknown {
+        /// Which.
+        path: PathBuf,
+        /// How it begins; what is inside, where it is compressed.
+        first: Vec<u8>,
+        /// The name of the compression that was undone.
+        packing: Option<&'static str>,
+    },
+    /// A file is of a known format, but cannot be read.
+    Format {
+        /// Which.
+        path: PathBuf,
+        /// Name of the format.
+        format: &'static str,
+        /// Why.
+        cause: String,
+    },
+    /// A file cannot be read at all.
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoTrace { path, files, archives } => {
+                write!(f, "no trace here: {}: ", path.display())?;
+                match files {
+                    files if files == archives && *files > 0 => {
+                        write!(f, "only archives ({archives}), which are opened one by one")
+                    }
+                    0 => f.write_str("expected files of a known format, or a CTF metadata file"),
+                    1 => f.write_str("the only file is of no known format"),
+                    files => write!(f, "none of its {files} files is of a known format"),
+                }
+            }
+            Self::Special { path } => write!(
+                f,
+                "no regular file: {}: copy what comes out of it to a file first",
+                path.display()
+            ),
+            Self::Unknown { path, first, packing: None } if first.is_empty() => {
+                write!(f, "no trace here: {}: the file is empty", path.display())
+            }
+            Self::Unknown { path, first, packing: Some(name) } if first.is_empty() => write!(
+                f,
+                "cannot unpack: {}: {name} packed it, and it is cut or damaged in its first bytes",
+                path.display()
+            ),
+            Self::Unknown { path, first, packing } => {
+                let known: Vec<&str> = supported().collect();
+                let (path, known) = (path.display(), known.join(", "));
+                let what =
+                    packing.map_or("it".to_owned(), |name| format!("what {name} packed in it"));
+                write!(
+                    f,
+                    "unknown format: {path}: {what} begins with {}; known are {known}",
+                    beginning(first)
+                )
+            }
+            Self::Format { path, format, cause } => {
+                write!(f, "cannot read {format}: {}: {cause}", path.display())
+            }
+            Self::Io { path, source } => write!(f, "cannot read: {}: {source}", path.display()),
+            Self::Unpacking { path, directory, source } => write!(
+                f,
+                "cannot unpack: {}: {source}; it is unpacked below {}, TMPDIR names another place",
+                path.display(),
+                directory.display()
+            ),
+            Self::Archive { path, kind, cause } => {
+                write!(f, "no trace in this archive ({kind}): {}: {cause}", path.display())
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { source, .. } | Self::Unpacking { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}
+
+/// How other kinds of files begin, what they are, and what to do with them.
+const OTHER_KINDS: &[(&[u8], &str)] = &[
+    (b"PK\x03\x04", "zip"),
+    (b"\xfd7zXZ", "xz"),
+    (b"7z\xbc\xaf\x27\x1c", "7-Zip: unpack it first"),
+    (b"\x04\x22\x4d\x18", "lz4: unpack it first"),
+    (b"BZh", "bzip2: unpack it first"),
+    (b"\x7fELF", "a program, library or core dump"),
+    (b"\x89PNG", "a picture"),
+    (b"\xff\xd8\xff", "a picture"),
+    (b"GIF8", "a picture"),
+    (b"%PDF", "a PDF document"),
+    (b"SQLite format 3", "an SQLite database"),
+    (b"PAR1", "a Parquet table, which lat only writes"),
+];
+
+/// The first bytes as text if they are some, else as hexadecimal digits; and
+/// what they are, where that helps.
+fn beginning(first: &[u8]) -> String {
+    if first.is_empty() {
+        return "nothing: it is empty".into();
+    }
+    let shown = &first[..first.len().min(16)];
+    let is_text = shown.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());
+    let text = if is_text {
+        format!("{:?}", String::from_utf8_lossy(shown))
+    } else {
+        shown.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ")
+    };
+    let kind = OTHER_KINDS.iter().find(|(beginning, _)| first.starts_with(beginning));
+    text + &kind.map_or(String::new(), |(_, kind)| format!(" ({kind})"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_file_is_described_by_its_beginning() {
+        assert_eq!(beginning(b"hello world, this is no trace"), "\"hello world, thi\"");
+        assert_eq!(beginning(b"PK\x03\x04"), "50 4b 03 04 (zip)");
+        assert_eq!(beginning(&[]), "nothing: it is empty");
+    }
+}
