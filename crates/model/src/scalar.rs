@@ -77,9 +77,24 @@ pub fn read_bits(bytes: &[u8], offset_bits: u64, width: u32, order: ByteOrder) -
     }
     let first = usize::try_from(offset_bits / 8).ok()?;
     let shift = (offset_bits % 8) as u32;
+    let tail = bytes.get(first..)?;
+    if shift + width <= 64
+        && let Some(word) = tail.first_chunk::<8>()
+    {
+        // Almost every number, but for those at the very end: in one machine word.
+        return Some(match order {
+            ByteOrder::Little => u64::from_le_bytes(*word) >> shift & u64::MAX >> (64 - width),
+            ByteOrder::Big => u64::from_be_bytes(*word) << shift >> (64 - width),
+        });
+    }
+    read_bytes(tail, shift, width, order)
+}
+
+/// [`read_bits`] of any number, byte by byte.
+fn read_bytes(bytes: &[u8], shift: u32, width: u32, order: ByteOrder) -> Option<u64> {
     // At most 9 bytes: 7 bits of shift and 64 of value.
     let span = ((shift + width).div_ceil(8)) as usize;
-    let window = bytes.get(first..first.checked_add(span)?)?;
+    let window = bytes.get(..span)?;
     let mask = u64::MAX >> (64 - width);
     let value = match order {
         ByteOrder::Little => {
@@ -128,6 +143,30 @@ mod tests {
         let bytes = [0xff, 0, 0, 0, 0, 0, 0, 0, 0x7f];
         assert_eq!(read_bits(&bytes, 7, 64, ByteOrder::Little), Some(0xfe00_0000_0000_0001));
         assert_eq!(read_bits(&bytes, 7, 64, ByteOrder::Big), Some(0x8000_0000_0000_003f));
+    }
+
+    #[test]
+    fn a_word_at_a_time_reads_what_bytes_read() {
+        let mut bytes = [0; 24];
+        let mut seed = 7u64;
+        for _ in 0..50 {
+            for byte in &mut bytes {
+                seed ^= seed << 13;
+                seed ^= seed >> 7;
+                seed ^= seed << 17;
+                *byte = seed as u8;
+            }
+            for offset in 0..24 * 8 {
+                for width in 1..=64 {
+                    for order in [ByteOrder::Little, ByteOrder::Big] {
+                        let slow =
+                            read_bytes(&bytes[offset / 8..], offset as u32 % 8, width, order);
+                        assert_eq!(read_bits(&bytes, offset as u64, width, order), slow);
+                        assert_eq!(slow.is_some(), offset + width as usize <= bytes.len() * 8);
+                    }
+                }
+            }
+        }
     }
 
     #[test]

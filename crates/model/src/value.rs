@@ -307,7 +307,21 @@ enum ElementSource<'a> {
     Packed { scalar: Scalar, next_bits: u64 },
 }
 
-impl Elements<'_> {
+impl<'a> Elements<'a> {
+    /// The bytes that the elements left lie in, how each lies there, and the bit at
+    /// which the first begins; `None` if they do not lie there one behind the other.
+    pub(crate) fn packed(&self) -> Option<(&'a [u8], Scalar, u64)> {
+        match self.source {
+            ElementSource::Packed { scalar, next_bits } => Some((self.bytes, scalar, next_bits)),
+            ElementSource::Slots(_) => None,
+        }
+    }
+
+    /// The class of each.
+    pub(crate) fn class(&self) -> &'a FieldClass {
+        self.class
+    }
+
     /// How many are left.
     #[must_use]
     pub fn len(&self) -> usize {

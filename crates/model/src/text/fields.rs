@@ -6,7 +6,11 @@ use super::escape::escaped;
 use super::layout::digits_mask;
 use super::number;
 use super::pen::Pen;
-use crate::{Base, Encoding, Field, FieldKind, Fields, IntegerClass, Label, Text, Value};
+use crate::scalar::sign_extend;
+use crate::{
+    Base, Elements, Encoding, Field, FieldKind, Fields, IntegerClass, Label, ScalarKind, Text,
+    Value,
+};
 
 pub(super) fn structure(pen: &mut Pen<'_>, fields: Fields<'_>) {
     pen.all(b"{");
@@ -45,9 +49,11 @@ pub(super) fn value(pen: &mut Pen<'_>, field: Field<'_>) {
         (Value::Struct(fields), _) => structure(pen, fields),
         (Value::Array(elements), _) => {
             pen.all(b"[");
-            for (index, element) in elements.enumerate() {
-                place(pen, index);
-                value(pen, element);
+            if !numbers(pen, elements) {
+                for (index, element) in elements.enumerate() {
+                    place(pen, index);
+                    value(pen, element);
+                }
             }
             pen.all(b" ]");
         }
@@ -62,14 +68,75 @@ pub(super) fn value(pen: &mut Pen<'_>, field: Field<'_>) {
     }
 }
 
+/// Appends the elements of an array of plain decimal numbers that lie one behind
+/// the other. Returns whether it is one.
+fn numbers(pen: &mut Pen<'_>, elements: Elements<'_>) -> bool {
+    let Some((bytes, scalar, mut at)) = elements.packed() else {
+        return false;
+    };
+    let signed = match (&elements.class().kind, scalar.kind) {
+        (FieldKind::Unsigned(class), ScalarKind::Unsigned) if is_plain(class) => false,
+        (FieldKind::Signed(class), ScalarKind::Signed) if is_plain(class) => true,
+        _ => return false,
+    };
+    let stride = scalar.stride_bits();
+    pen.lend(|pen| {
+        for index in 0..elements.len() {
+            place(pen, index);
+            let raw = scalar.raw(bytes, at).unwrap_or(0);
+            at += stride;
+            match signed {
+                true => digits::decimal_signed(pen, sign_extend(raw, scalar.bits)),
+                false => digits::decimal(pen, raw),
+            }
+        }
+    });
+    true
+}
+
+fn is_plain(class: &IntegerClass) -> bool {
+    class.labels.is_empty() && class.base == Base::Decimal
+}
+
 /// What stands before an element of an array.
 #[inline(always)]
 fn place(pen: &mut Pen<'_>, index: usize) {
-    pen.put(b",", usize::from(index > 0));
-    pen.all(b" [");
-    digits::decimal(pen, index as u64);
-    pen.all(b"] = ");
+    match PLACES.get(index) {
+        Some((text, used)) => pen.put(text, *used),
+        None => {
+            pen.all(b", [");
+            digits::decimal(pen, index as u64);
+            pen.all(b"] = ");
+        }
+    }
 }
+
+/// What stands before the first elements, and its length.
+static PLACES: [([u8; 16], usize); 100] = {
+    let mut places = [([0; 16], 0); 100];
+    let mut index = 0;
+    while index < places.len() {
+        let (text, used) = &mut places[index];
+        let digits = [b'0' + index as u8 / 10, b'0' + index as u8 % 10];
+        let parts: [&[u8]; 3] = [
+            if index == 0 { b" [" } else { b", [" },
+            if index < 10 { digits.split_at(1).1 } else { &digits },
+            b"] = ",
+        ];
+        let mut part = 0;
+        while part < parts.len() {
+            let mut at = 0;
+            while at < parts[part].len() {
+                text[*used] = parts[part][at];
+                *used += 1;
+                at += 1;
+            }
+            part += 1;
+        }
+        index += 1;
+    }
+    places
+};
 
 fn integer(pen: &mut Pen<'_>, value: u64, signed: bool, class: &IntegerClass) {
     if class.labels.is_empty() {
@@ -157,4 +224,21 @@ fn quoted(pen: &mut Pen<'_>, text: &[u8]) {
     pen.all(b"\"");
     escaped(pen, text, text.len());
     pen.all(b"\"");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_written_out() {
+        for index in 0..1_200 {
+            let mut out = Vec::new();
+            let mut pen = Pen::new(&mut out);
+            place(&mut pen, index);
+            pen.finish();
+            let comma = if index == 0 { "" } else { "," };
+            assert_eq!(String::from_utf8(out).unwrap(), format!("{comma} [{index}] = "));
+        }
+    }
 }

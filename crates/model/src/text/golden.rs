@@ -121,7 +121,8 @@ impl Random {
                 }
             }
             FieldKind::Array { packed: Some(scalar), .. } => {
-                let (count, start_bits) = (self.below(12) as u32, bytes.len() as u64 * 8);
+                let most = if self.below(8) == 0 { 130 } else { 12 };
+                let (count, start_bits) = (self.below(most) as u32, bytes.len() as u64 * 8);
                 let size = u64::from(count) * scalar.stride_bits();
                 (0..size.div_ceil(8)).for_each(|_| bytes.push(self.below(256) as u8));
                 slots.push(Slot::Packed { count, start_bits });
