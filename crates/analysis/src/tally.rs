@@ -23,6 +23,13 @@ impl Tally {
         self.last = Some(self.last.map_or(time, |last| last.max(time)));
     }
 
+    /// Counts one event at each of these times.
+    pub fn add_all(&mut self, times: &[Nanos]) {
+        self.count += times.len() as u64;
+        self.first = self.first.into_iter().chain(times.iter().copied().min()).min();
+        self.last = self.last.max(times.iter().copied().max());
+    }
+
     /// Events per second over a stretch of so many nanoseconds; `None` where no
     /// time passes, because then there is no rate.
     #[must_use]
@@ -51,6 +58,12 @@ mod tests {
         [30, 10, 20].into_iter().for_each(|time| tally.add(Nanos(time)));
         assert_eq!((tally.count, tally.first, tally.last), (3, Some(Nanos(10)), Some(Nanos(30))));
         assert_eq!(tally.span_nanos(), 20);
+        let mut at_once = Tally::default();
+        at_once.add_all(&[]);
+        assert_eq!(at_once, Tally::default());
+        at_once.add_all(&[30, 10].map(Nanos));
+        at_once.add_all(&[Nanos(20)]);
+        assert_eq!(at_once, tally);
     }
 
     #[test]

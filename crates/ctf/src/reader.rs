@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
 use lateralis_model::{
-    Damage, DamageReason, Event, Events, Interval, Loss, Names, Source, StreamIndex, StreamSummary,
-    Trace,
+    Damage, DamageReason, Event, Events, Interval, Loss, Names, Seen, Source, StreamIndex,
+    StreamSummary, Trace,
 };
 use lateralis_units::{Nanos, Ticks};
 
@@ -279,6 +279,14 @@ impl Source for Reader {
 
     fn events_in(&self, interval: Interval) -> Box<dyn Events + '_> {
         Box::new(Reader::events_in(self, interval))
+    }
+
+    fn survey(
+        &self,
+        whole: &dyn Fn(u32, u32) -> bool,
+        see: &mut dyn FnMut(Seen<'_>),
+    ) -> Vec<Damage> {
+        crate::columns::survey(self, whole, see)
     }
 
     fn visit(&self, see: &mut dyn FnMut(&Event<'_>)) -> Vec<Damage> {

@@ -42,5 +42,5 @@ pub use event::{Event, Packet, StreamIndex, Writer};
 pub use loss::{Damage, DamageReason, Interval, Loss, LossCause};
 pub use memory::{Builder, Full, MemoryTrace, Pending};
 pub use scalar::{ByteOrder, Scalar, ScalarKind, read_bits};
-pub use source::{Events, Names, Source, StreamSummary};
+pub use source::{Events, Names, Seen, Source, StreamSummary};
 pub use value::{Elements, Field, Fields, NumberKind, Slot, Text, Value};

@@ -5,7 +5,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use lateralis_model::{
-    Damage, Event, Events, Interval, Loss, Names, Origin, Source, StreamIndex, StreamSummary, Trace,
+    Damage, Event, Events, Interval, Loss, Names, Origin, Seen, Source, StreamIndex, StreamSummary,
+    Trace,
 };
 use lateralis_seedformats::genode;
 use lateralis_units::Nanos;
@@ -217,6 +218,37 @@ impl Source for Joined {
         let several = self.parts.len() > 1;
         for part in &self.parts {
             let found = part.source.visit(&mut |event| see(&shifted(*event, part, &self.trace)));
+            let place = several.then_some(&part.place);
+            damage.extend(found.into_iter().map(|damage| named(damage, place)));
+        }
+        damage
+    }
+
+    fn survey(
+        &self,
+        whole: &dyn Fn(u32, u32) -> bool,
+        see: &mut dyn FnMut(Seen<'_>),
+    ) -> Vec<Damage> {
+        let mut damage = Vec::new();
+        let several = self.parts.len() > 1;
+        for part in &self.parts {
+            let first = part.first_stream_class;
+            let whole = |stream_class, class| whole(stream_class + first, class);
+            let mut see = |seen: Seen<'_>| match seen {
+                Seen::Event(event) if several || self.annotated => {
+                    see(Seen::Event(&shifted(*event, part, &self.trace)));
+                }
+                Seen::Event(event) => see(Seen::Event(event)),
+                Seen::Times { stream, stream_class, class, times } => {
+                    let stream = StreamIndex(stream.0 + part.first_stream);
+                    see(Seen::Times { stream, stream_class: stream_class + first, class, times });
+                }
+                Seen::Written { stream_class, class, writer, count } => {
+                    let stream_class = stream_class + first;
+                    see(Seen::Written { stream_class, class, writer, count });
+                }
+            };
+            let found = part.source.survey(&whole, &mut see);
             let place = several.then_some(&part.place);
             damage.extend(found.into_iter().map(|damage| named(damage, place)));
         }

@@ -38,6 +38,7 @@ mod batches;
 mod buckets;
 mod gather;
 mod parallel;
+mod survey;
 mod walk;
 mod wanted;
 
@@ -47,6 +48,7 @@ use lateralis_units::{Nanos, Ticks};
 pub use batches::Batches;
 use buckets::{Bucket, Buckets};
 pub use parallel::Parallel;
+pub(crate) use survey::survey;
 pub use wanted::{Want, Wanted};
 
 use crate::reader::Reader;

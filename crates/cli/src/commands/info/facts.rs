@@ -4,12 +4,17 @@
 use std::collections::BTreeMap;
 
 use lateralis_analysis::{LossTotal, Tally, total_by_cause, total_by_stream};
-use lateralis_model::{Damage, Event, Source};
+use lateralis_model::{Damage, Event, Seen, Source, Writer};
 use lateralis_traces::Part;
 use lateralis_units::Nanos;
 use serde_json::{Value, json};
 
 use crate::recording::Recording;
+
+/// Events of the tracer about itself.
+const INTERNAL: &str = "lateralis:";
+const PROCESS_EVENT: &str = "lateralis:PROCESS";
+const THREAD_NAME_EVENT: &str = "lateralis:THREAD_NAME";
 
 /// One process that the trace names.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -70,12 +75,26 @@ impl Facts {
             .iter()
             .map(|stream| vec![Tally::default(); stream.event_classes.len()])
             .collect();
-        // Counts need no order of time.
-        let inside = source.visit(&mut |event| {
-            facts.streams[event.stream.0 as usize].add(event.time);
-            let class = event.class_index as usize;
-            classes[event.stream_class_index as usize][class].add(event.time);
-            facts.thread(event);
+        let name = |stream: u32, class: u32| {
+            trace.stream_classes[stream as usize].event_classes[class as usize].name.as_str()
+        };
+        let tells_names =
+            |stream, class| matches!(name(stream, class), PROCESS_EVENT | THREAD_NAME_EVENT);
+        // Counts need no order of time, and few events tell more than when they were.
+        let inside = source.survey(&tells_names, &mut |seen| match seen {
+            Seen::Event(event) => {
+                facts.streams[event.stream.0 as usize].add(event.time);
+                let class = event.class_index as usize;
+                classes[event.stream_class_index as usize][class].add(event.time);
+                facts.thread(event);
+            }
+            Seen::Times { stream, stream_class, class, times } => {
+                facts.streams[stream.0 as usize].add_all(times);
+                classes[stream_class as usize][class as usize].add_all(times);
+            }
+            Seen::Written { stream_class, class, writer, count } => {
+                facts.written(name(stream_class, class), writer, count);
+            }
         });
         for (pid, name) in &recording.names.processes {
             let process = facts.processes.entry(*pid).or_default();
@@ -105,7 +124,7 @@ impl Facts {
         if tally.count == 0 {
             return;
         }
-        if name.starts_with("lateralis:") {
+        if name.starts_with(INTERNAL) {
             self.internal += tally.count;
         }
         for sum in [&mut self.total, self.classes.entry(name.to_owned()).or_default()] {
@@ -122,26 +141,32 @@ impl Facts {
         };
         let text = |name| Some(event.payload()?.get(name)?.as_text()?.into_owned());
         match event.class.name.as_str() {
-            "lateralis:PROCESS" => {
+            PROCESS_EVENT => {
                 let Some(pid) = number("pid") else { return };
                 let process = self.processes.entry(pid).or_default();
                 process.parent_pid = number("parent_pid");
                 process.name = text("name").unwrap_or_default();
             }
-            "lateralis:THREAD_NAME" => {
+            THREAD_NAME_EVENT => {
                 let (Some(pid), Some(tid)) = (number("pid"), number("tid")) else {
                     return;
                 };
                 let thread = self.processes.entry(pid).or_default().threads.entry(tid).or_default();
                 thread.name = text("name").unwrap_or_default();
             }
-            name if !name.starts_with("lateralis:") => {
+            name => {
                 if let Some(writer) = event.writer {
-                    let process = self.processes.entry(writer.pid).or_default();
-                    process.threads.entry(writer.tid).or_default().events += 1;
+                    self.written(name, writer, 1);
                 }
             }
-            _ => {}
+        }
+    }
+
+    /// A thread wrote so many events of this name.
+    fn written(&mut self, name: &str, writer: Writer, count: u64) {
+        if !name.starts_with(INTERNAL) {
+            let process = self.processes.entry(writer.pid).or_default();
+            process.threads.entry(writer.tid).or_default().events += count;
         }
     }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use lateralis_analysis::{
     Distribution, Durations, Edge, LossTotal, Pairer, Side, Tally, total_by_stream,
 };
-use lateralis_model::{Damage, Source};
+use lateralis_model::{Damage, Event, Seen, Source};
 use lateralis_pleco::schema::{Clause, Event as SchemaEvent, FieldType, Scalar, Statistic};
 use serde_json::{Value, json};
 
@@ -94,6 +94,17 @@ impl Gathering {
     }
 }
 
+impl Gathering {
+    /// An event begins or ends a span.
+    fn edge(&mut self, role: &Role, event: &Event<'_>) {
+        let key = self.keys[role.span].number(&role.key, event.payload());
+        let edge = Edge { time: event.time, side: role.side, key, writer: event.writer };
+        if let Some(span) = self.pairers[role.span].push(edge) {
+            self.durations[role.span].push(span.nanos());
+        }
+    }
+}
+
 fn key_fields(event: &SchemaEvent, keys: &[usize]) -> KeyFields {
     let is_integer = |index: usize| {
         matches!(
@@ -109,7 +120,7 @@ fn key_fields(event: &SchemaEvent, keys: &[usize]) -> KeyFields {
 }
 
 impl Statistics {
-    /// Reads all events in the order of time.
+    /// Reads all events, in the order of time if there are spans.
     ///
     /// Cost: one pass; memory by classes, open spans, and eight bytes per span.
     pub fn of(recording: &Recording) -> Self {
@@ -126,21 +137,33 @@ impl Statistics {
             roles.push((0..class.event_classes.len()).map(of_event).collect());
             tallies.push(vec![Tally::default(); class.event_classes.len()]);
         }
-        let mut events = source.events();
-        while let Some(event) = events.next_event() {
-            let (stream, class) = (event.stream_class_index as usize, event.class_index as usize);
-            tallies[stream][class].add(event.time);
-            for role in &roles[stream][class] {
-                let key = gathering.keys[role.span].number(&role.key, event.payload());
-                let edge = Edge { time: event.time, side: role.side, key, writer: event.writer };
-                if let Some(span) = gathering.pairers[role.span].push(edge) {
-                    gathering.durations[role.span].push(span.nanos());
+        let inside = if gathering.names.is_empty() {
+            // Without spans the order of time says nothing, nor do fields.
+            source.survey(&|_, _| false, &mut |seen| match seen {
+                Seen::Event(event) => {
+                    tallies[event.stream_class_index as usize][event.class_index as usize]
+                        .add(event.time);
+                }
+                Seen::Times { stream_class, class, times, .. } => {
+                    tallies[stream_class as usize][class as usize].add_all(times);
+                }
+                Seen::Written { .. } => {}
+            })
+        } else {
+            let mut events = source.events();
+            while let Some(event) = events.next_event() {
+                let (stream, class) =
+                    (event.stream_class_index as usize, event.class_index as usize);
+                tallies[stream][class].add(event.time);
+                for role in &roles[stream][class] {
+                    gathering.edge(role, &event);
                 }
             }
-        }
+            events.damage()
+        };
         let mut statistics = Self {
             losses: total_by_stream(source.losses()),
-            damage: recording.all_damage(events.damage()),
+            damage: recording.all_damage(inside),
             ..Self::default()
         };
         for (stream, of_stream) in trace.stream_classes.iter().zip(&tallies) {

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Counting through columns: when events happened and who wrote them, and only
+//! few of them whole.
+
+use lateralis_model::{Damage, Event, Seen, Slot, Writer};
+
+use super::{Batch, Place, Want, Wanted};
+use crate::reader::Reader;
+
+/// See [`lateralis_model::Source::survey`].
+pub fn survey(
+    reader: &Reader,
+    whole: &dyn Fn(u32, u32) -> bool,
+    see: &mut dyn FnMut(Seen<'_>),
+) -> Vec<Damage> {
+    let mut wanted = Wanted::times(reader);
+    for (stream, class) in (0..).zip(&reader.trace().stream_classes) {
+        for event in (0..class.event_classes.len() as u32).filter(|event| whole(stream, *event)) {
+            wanted = wanted.with(stream, event, Want::All);
+        }
+    }
+    let (mut slots, mut written) = (Vec::new(), Vec::new());
+    let mut batches = reader.batches(&wanted);
+    while let Some(batch) = batches.next_batch() {
+        let is_whole = |class| whole(batch.stream_class, class);
+        times(batch, &is_whole, &mut slots, see);
+        batch.rows().for_each(|event| see(Seen::Event(&event)));
+        if !batch.writers.is_empty() {
+            writers(batch, &is_whole, &mut written, see);
+        }
+    }
+    batches.take_damage()
+}
+
+/// What has columns, class after class.
+fn times(
+    batch: &Batch<'_>,
+    is_whole: &dyn Fn(u32) -> bool,
+    slots: &mut Vec<Slot>,
+    see: &mut dyn FnMut(Seen<'_>),
+) {
+    let (stream, stream_class_index) = (batch.stream, batch.stream_class);
+    let stream_class = &batch.reader.trace().stream_classes[stream_class_index as usize];
+    for part in batch.classes() {
+        let (class_index, times) = (part.class_index(), part.times());
+        if !is_whole(class_index) {
+            let (stream_class, class) = (stream_class_index, class_index);
+            see(Seen::Times { stream, stream_class, class, times });
+            continue;
+        }
+        for (at, (&time, &ticks)) in times.iter().zip(part.ticks()).enumerate() {
+            slots.clear();
+            slots.extend((0..part.columns()).filter_map(|column| part.column(column).slot(at)));
+            see(Seen::Event(&Event {
+                stream,
+                stream_class_index,
+                stream_class,
+                class_index,
+                class: &stream_class.event_classes[class_index as usize],
+                ticks: stream_class.clock.map(|_| lateralis_units::Ticks(ticks)),
+                time,
+                writer: None,
+                packet: batch.packet,
+                bytes: batch.bytes,
+                packet_slots: &batch.packet_slots,
+                slots,
+            }));
+        }
+    }
+}
+
+/// How many events of each class each thread wrote. A thread writes many in a row.
+fn writers(
+    batch: &Batch<'_>,
+    is_whole: &dyn Fn(u32) -> bool,
+    counts: &mut Vec<u64>,
+    see: &mut dyn FnMut(Seen<'_>),
+) {
+    let mut report = |writer: Option<Writer>, counts: &mut Vec<u64>| {
+        for (class, count) in (0..).zip(counts) {
+            let count = std::mem::take(count);
+            if let (Some(writer), 1..) = (writer, count) {
+                see(Seen::Written { stream_class: batch.stream_class, class, writer, count });
+            }
+        }
+    };
+    let mut entries = batch.writers.iter().peekable();
+    let mut writer = None;
+    for (at, place) in (0..).zip(batch.order()) {
+        while let Some(&(_, next)) = entries.next_if(|(from, _)| *from <= at) {
+            if writer != Some(next) {
+                report(writer, counts);
+                writer = Some(next);
+            }
+        }
+        let Place::Columns(class) = place else { continue };
+        if !is_whole(class) {
+            let class = class as usize;
+            if counts.len() <= class {
+                counts.resize(class + 1, 0);
+            }
+            counts[class] += 1;
+        }
+    }
+    report(writer, counts);
+}
