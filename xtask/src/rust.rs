@@ -26,11 +26,25 @@ fn simple(arguments: &[&str], log_name: &str, advice: &str) -> Outcome {
     }
 }
 
+/// What cannot be checked because Rust is installed without this part of it.
+fn missing(part: &str, component: &str) -> Option<Outcome> {
+    let found = cargo(&[part, "--version"]).output();
+    let is_here = found.is_ok_and(|output| output.status.success());
+    (!is_here)
+        .then(|| Outcome::skip(format!("no cargo {part} here: rustup component add {component}")))
+}
+
 fn fmt() -> Outcome {
+    if let Some(skipped) = missing("fmt", "rustfmt") {
+        return skipped;
+    }
     simple(&["fmt", "--all", "--check"], "fmt", "not formatted: run cargo fmt --all")
 }
 
 fn clippy() -> Outcome {
+    if let Some(skipped) = missing("clippy", "clippy") {
+        return skipped;
+    }
     simple(
         &["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"],
         "clippy",
