@@ -158,12 +158,12 @@ fn print_writes_json_that_a_parser_reads() {
     let lines: Vec<serde_json::Value> =
         text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len(), 6);
-    assert_eq!(lines[0]["event"], "t:LOCK");
+    assert_eq!(lines[0]["name"], "t:LOCK");
     assert_eq!((&lines[0]["pid"], &lines[0]["tid"]), (&7.into(), &8.into()));
     assert_eq!(lines[0]["time_ns"], 1_000_020);
     assert_eq!(lines[0]["fields"]["mutex"], 0xbeef);
     assert_eq!(lines[1]["message"], "slot  4 of ring is  12.3% full");
-    assert_eq!(lines[3]["fields"]["colour"]["label"], "GREEN");
+    assert_eq!(lines[3]["fields"]["colour.label"], "GREEN");
     assert_eq!(lines[3]["fields"]["list"], serde_json::json!([5, 6]));
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::fmt::Display;
 use std::io::Write;
 
-use lateralis_model::{Event, Field, FieldKind, Fields, IntegerClass, Value};
+use lateralis_model::{Event, Field, FieldClass, FieldKind, Fields, IntegerClass, Value, text};
 
 use crate::meaning::{Losing, Lost};
 
@@ -81,7 +81,8 @@ pub fn label(class: &IntegerClass, value: i128) -> Option<&str> {
 pub enum Enumerations {
     /// As their names, for people.
     Names,
-    /// As numbers, with the name in a member `FIELD.label` beside it.
+    /// As numbers, with the name in a member `FIELD.label` beside it, and the option of a
+    /// variant in `FIELD.choice`.
     Numbers,
 }
 
@@ -134,6 +135,14 @@ impl FieldWriter {
         comma(out, first);
         string(out, name);
         out.push(b':');
+        let (field, choice) = match field.value() {
+            Value::Variant(option, chosen)
+                if enumerations == Enumerations::Numbers && !option.name.is_empty() =>
+            {
+                (chosen, Some(option.name.as_str()))
+            }
+            _ => (field, None),
+        };
         let before = self.path.len();
         if !self.json.is_empty() {
             if before > 0 {
@@ -144,13 +153,17 @@ impl FieldWriter {
         }
         self.value(out, field, enumerations);
         self.path.truncate(before);
-        if enumerations == Enumerations::Numbers
-            && let Some(text) = field_label(field)
-        {
+        if enumerations == Enumerations::Numbers && has_labels(field) {
             comma(out, first);
             string(out, &format!("{name}.label"));
             out.push(b':');
-            string(out, text);
+            labels(out, field);
+        }
+        if let Some(option) = choice {
+            comma(out, first);
+            string(out, &format!("{name}.choice"));
+            out.push(b':');
+            string(out, option);
         }
     }
 
@@ -164,8 +177,8 @@ impl FieldWriter {
         }
         match field.value() {
             Value::Bool(value) => number(out, value),
-            Value::Unsigned(value) | Value::Bits(value) => number(out, value),
-            Value::Signed(value) => number(out, value),
+            Value::Unsigned(value) | Value::Bits(value) => text::decimal(out, value),
+            Value::Signed(value) => text::decimal_signed(out, value),
             Value::Real(value) => {
                 if !value.is_finite() {
                     self.lost.count(Losing::NotFinite);
@@ -224,6 +237,46 @@ pub fn field_label<'a>(field: Field<'a>) -> Option<&'a str> {
             label(class, i128::from(value))
         }
         _ => None,
+    }
+}
+
+/// Whether a value, or one in a list, has a name.
+fn has_labels(field: Field<'_>) -> bool {
+    match field.value() {
+        Value::Array(mut elements) => is_labelled(field.class()) && elements.any(has_labels),
+        Value::Optional(Some(inner)) | Value::Variant(_, inner) => has_labels(inner),
+        _ => field_label(field).is_some(),
+    }
+}
+
+/// Whether a list has elements that may have names: most need no second look.
+fn is_labelled(class: &FieldClass) -> bool {
+    match &class.kind {
+        FieldKind::Array { element, .. } => is_labelled(element),
+        FieldKind::Unsigned(class) | FieldKind::Signed(class) => !class.labels.is_empty(),
+        FieldKind::Optional(inner) => is_labelled(inner),
+        FieldKind::Variant(options) => options.iter().any(|option| is_labelled(&option.class)),
+        _ => false,
+    }
+}
+
+/// Adds the name of a value, those of a list as a list.
+fn labels(out: &mut Vec<u8>, field: Field<'_>) {
+    match field.value() {
+        Value::Array(elements) => {
+            out.push(b'[');
+            let mut first = true;
+            for element in elements {
+                comma(out, &mut first);
+                labels(out, element);
+            }
+            out.push(b']');
+        }
+        Value::Optional(Some(inner)) | Value::Variant(_, inner) => labels(out, inner),
+        _ => match field_label(field) {
+            Some(text) => string(out, text),
+            None => out.extend_from_slice(b"null"),
+        },
     }
 }
 

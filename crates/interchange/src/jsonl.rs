@@ -6,56 +6,67 @@
 //!  "process":"ui","thread":"main","fields":{"frame":7}}
 //! ```
 //!
-//! on one line. `cpu`, `pid`, `tid`, `process`, `thread` and `context` stand only where
-//! they are known. Enumerations are numbers, with their name in `FIELD.label`. Losses
-//! and damage are objects with `loss` or `damage` instead of `name`, after the events.
+//! on one line. `time_ns` and `time`, `cpu`, `pid`, `tid`, `process`, `thread`, `message` and
+//! `context` stand only where they are known. Integers have all their digits, also beyond
+//! 2⁵³. Enumerations are numbers, with their name in `FIELD.label`: a list of names where
+//! the field is a list; the option of a variant is in `FIELD.choice`. Losses and damage are
+//! objects with `loss` or `damage` instead of `name`, after the events.
 
 use std::io::{self, Write};
 
-use lateralis_model::{Dropped, Interval, Source, Value};
+use lateralis_model::{Dropped, Event, Interval, Names, Source, StreamSummary, Value};
 use lateralis_units::Nanos;
 
 use crate::json::{Enumerations, comma, number, string};
 use crate::meaning::{Meanings, Owner, cpu, is_place, note_trace};
 
-/// Writes all events, then losses and damage.
-///
-/// Memory: one line and what is known about classes. Cost: one pass.
-///
-/// # Errors
-/// Those of `out`.
-pub fn write(source: &dyn Source, out: &mut dyn Write) -> io::Result<Dropped> {
-    let mut dropped = Dropped::default();
-    let mut meanings = Meanings::new(source);
-    let streams = source.streams();
-    let names = source.names();
-    let mut line = Vec::new();
-    let mut events = source.events();
-    while let Some(event) = events.next_event() {
-        line.clear();
+/// Writes events one at a time.
+pub struct Lines<'s> {
+    meanings: Meanings,
+    streams: Vec<StreamSummary>,
+    names: &'s Names,
+}
+
+impl<'s> Lines<'s> {
+    /// For the events of a trace, with these names of processes and threads.
+    ///
+    /// Memory: what is known about classes and streams.
+    #[must_use]
+    pub fn new(source: &dyn Source, names: &'s Names) -> Self {
+        Self { meanings: Meanings::new(source), streams: source.streams(), names }
+    }
+
+    /// Appends an event and a line feed. `message` is the event as a sentence, where its
+    /// producer has one. An event of a class that came after opening is left out.
+    pub fn event(&mut self, line: &mut Vec<u8>, event: &Event<'_>, message: Option<&str>) {
+        let Some(meaning) = self.meanings.of(event) else { return };
         line.push(b'{');
-        time(&mut line, "time", event.time);
-        let Some(meaning) = meanings.of(&event) else { continue };
-        text(&mut line, "name", &meaning.name(&event));
+        if event.ticks.is_some() {
+            time(line, "time", event.time);
+        }
+        text(line, "name", &meaning.name(event));
         if let Some(category) = event.class.attribute(crate::CATEGORY) {
-            text(&mut line, "category", category);
+            text(line, "category", category);
         }
-        let stream = streams.get(event.stream.0 as usize).filter(|stream| !stream.name.is_empty());
-        if let Some(stream) = stream {
-            text(&mut line, "stream", &stream.name);
+        let stream = self.streams.get(event.stream.0 as usize);
+        if let Some(stream) = stream.filter(|stream| !stream.name.is_empty()) {
+            text(line, "stream", &stream.name);
         }
-        if let Some(cpu) = cpu(&event) {
-            integer(&mut line, "cpu", cpu);
+        if let Some(cpu) = cpu(event) {
+            integer(line, "cpu", cpu);
         }
-        if let Owner::Thread { pid, tid } = Owner::of(&event) {
-            integer(&mut line, "pid", pid);
-            integer(&mut line, "tid", tid);
-            if let Some(name) = names.processes.get(&pid) {
-                text(&mut line, "process", name);
+        if let Owner::Thread { pid, tid } = Owner::of(event) {
+            integer(line, "pid", pid);
+            integer(line, "tid", tid);
+            if let Some(name) = self.names.processes.get(&pid) {
+                text(line, "process", name);
             }
-            if let Some(name) = names.threads.get(&tid) {
-                text(&mut line, "thread", name);
+            if let Some(name) = self.names.threads.get(&tid) {
+                text(line, "thread", name);
             }
+        }
+        if let Some(message) = message {
+            text(line, "message", message);
         }
         let mut first = true;
         let contexts = [event.common_context(), event.context()];
@@ -71,7 +82,7 @@ pub fn write(source: &dyn Source, out: &mut dyn Write) -> io::Result<Dropped> {
                     line.extend_from_slice(b",\"context\":{");
                 }
                 let numbers = Enumerations::Numbers;
-                meaning.writer.member(&mut line, &member.name, field, &mut first, numbers);
+                meaning.writer.member(line, &member.name, field, &mut first, numbers);
             }
         }
         if !first {
@@ -79,9 +90,26 @@ pub fn write(source: &dyn Source, out: &mut dyn Write) -> io::Result<Dropped> {
         }
         line.extend_from_slice(b",\"fields\":{");
         if let Some(payload) = event.payload() {
-            meaning.writer.members(&mut line, payload, &mut true, Enumerations::Numbers);
+            meaning.writer.members(line, payload, &mut true, Enumerations::Numbers);
         }
         line.extend_from_slice(b"}}\n");
+    }
+}
+
+/// Writes all events, then losses and damage.
+///
+/// Memory: one line and what is known about classes. Cost: one pass.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(source: &dyn Source, out: &mut dyn Write) -> io::Result<Dropped> {
+    let mut dropped = Dropped::default();
+    let mut lines = Lines::new(source, source.names());
+    let mut line = Vec::new();
+    let mut events = source.events();
+    while let Some(event) = events.next_event() {
+        line.clear();
+        lines.event(&mut line, &event, None);
         out.write_all(&line)?;
     }
     for loss in source.losses() {
@@ -92,7 +120,7 @@ pub fn write(source: &dyn Source, out: &mut dyn Write) -> io::Result<Dropped> {
         if let Some(count) = loss.count {
             integer(&mut line, "count", count);
         }
-        if let Some(stream) = streams.get(loss.stream.0 as usize) {
+        if let Some(stream) = lines.streams.get(loss.stream.0 as usize) {
             text(&mut line, "stream", &stream.name);
         }
         line.extend_from_slice(b"}\n");
@@ -109,7 +137,7 @@ pub fn write(source: &dyn Source, out: &mut dyn Write) -> io::Result<Dropped> {
         line.extend_from_slice(b"}\n");
         out.write_all(&line)?;
     }
-    meanings.lost().note(&mut dropped, "JSON");
+    lines.meanings.lost().note(&mut dropped, "JSON");
     note_trace(source, &mut dropped, "JSON lines", true);
     Ok(dropped)
 }

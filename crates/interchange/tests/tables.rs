@@ -115,6 +115,48 @@ fn json_lines_say_everything() {
     );
 }
 
+#[test]
+fn json_lines_name_the_values_of_lists_and_the_option_of_a_variant() {
+    let mut builder = MemoryTrace::builder("test", 1 << 20);
+    let class = builder.stream_class(StreamClass::default());
+    let label = Label { name: "IDLE".into(), ranges: vec![Range { low: 0, high: 0 }] };
+    let state = FieldClass::new(FieldKind::Unsigned(IntegerClass {
+        labels: vec![label],
+        ..IntegerClass::default()
+    }));
+    let member = |name: &str, class: &FieldClass| (name.to_owned(), class.clone());
+    let either = FieldKind::Variant(
+        [("number", FieldClass::u64()), ("state", state.clone())]
+            .map(|(name, class)| lateralis_model::Member { name: name.to_owned(), class })
+            .into(),
+    );
+    let payload = FieldClass::structure([
+        member("states", &FieldClass::array(state, None)),
+        member("plain", &FieldClass::array(FieldClass::u64(), None)),
+        member("either", &FieldClass::new(either)),
+    ]);
+    let class_of_event =
+        EventClass { name: "e".into(), payload: Some(payload), ..EventClass::default() };
+    let event = builder.event_class(class, class_of_event);
+    let stream = builder.stream(class, "", None);
+    builder
+        .event(stream, event, 0, None)
+        .array(2, |pending| pending.u64(0).u64(9))
+        .array(1, |pending| pending.u64(0))
+        .option(1)
+        .u64(0)
+        .end()
+        .unwrap();
+    let mut out = Vec::new();
+    jsonl::write(&builder.finish(), &mut out).unwrap();
+    // A stream without a clock has no times.
+    assert_eq!(
+        String::from_utf8(out).unwrap(),
+        "{\"name\":\"e\",\"fields\":{\"states\":[0,9],\"states.label\":[\"IDLE\",null],\
+         \"plain\":[0],\"either\":0,\"either.label\":\"IDLE\",\"either.choice\":\"state\"}}\n"
+    );
+}
+
 fn python(modules: &str) -> Option<String> {
     let python = std::env::var("LATERALIS_TEST_PYTHON").unwrap_or("python3".to_owned());
     let found = Command::new(&python).args(["-c", &format!("import {modules}")]).output();

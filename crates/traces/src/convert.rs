@@ -95,6 +95,11 @@ pub enum ConvertError {
         /// Where.
         path: PathBuf,
     },
+    /// It is a device or a pipe, and the format is a directory.
+    NoDirectory {
+        /// Where.
+        path: PathBuf,
+    },
     /// It cannot be written.
     Io {
         /// What.
@@ -110,6 +115,10 @@ impl fmt::Display for ConvertError {
             Self::Exists { path } => {
                 write!(f, "cannot write: {}: it exists: remove it or use --force", path.display())
             }
+            Self::NoDirectory { path } => {
+                let path = path.display();
+                write!(f, "cannot write: {path}: this format is a directory: use another name")
+            }
             Self::Io { path, source } => write!(f, "cannot write: {}: {source}", path.display()),
         }
     }
@@ -119,7 +128,7 @@ impl std::error::Error for ConvertError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Io { source, .. } => Some(source),
-            Self::Exists { .. } => None,
+            Self::Exists { .. } | Self::NoDirectory { .. } => None,
         }
     }
 }
@@ -135,6 +144,8 @@ pub struct Converted {
 
 /// Writes a trace as a file, or a directory, at `output`.
 ///
+/// A device or a pipe at `output` is never replaced: a file's bytes go into it.
+///
 /// # Errors
 /// If `output` exists or cannot be written; nothing is left there then.
 pub fn convert(
@@ -144,6 +155,17 @@ pub fn convert(
     options: &Options,
 ) -> Result<Converted, ConvertError> {
     let io = |source| ConvertError::Io { path: output.to_owned(), source };
+    let is_single = output.extension().is_some();
+    if fs::metadata(output).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+        // The reader of a pipe is open, /dev/null must stay what it is.
+        if matches!(target, Target::Ctf | Target::Ctf2) {
+            return Err(ConvertError::NoDirectory { path: output.to_owned() });
+        }
+        return write(source, target, output, true, options).map_err(io);
+    }
+    // What a link leads to is replaced, not the link: it may be /dev/stdout.
+    let behind = output.is_symlink().then(|| output.canonicalize().ok()).flatten();
+    let output = behind.as_deref().unwrap_or(output);
     if output.symlink_metadata().is_ok() && !options.replace {
         return Err(ConvertError::Exists { path: output.to_owned() });
     }
@@ -151,7 +173,6 @@ pub fn convert(
     unfinished.push(".unfinished");
     let unfinished = PathBuf::from(unfinished);
     remove(&unfinished).map_err(io)?;
-    let is_single = output.extension().is_some();
     let written = write(source, target, &unfinished, is_single, options).and_then(|converted| {
         if options.replace {
             remove(output)?;

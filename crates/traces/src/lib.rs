@@ -25,4 +25,6 @@ pub use convert::{ConvertError, Converted, Options, TARGETS, Target, convert};
 pub use error::Error;
 pub use formats::{supported, words};
 pub use joined::{Joined, Part, Placed};
+/// One event as a line of JSON, as [`Target::JsonLines`] has it.
+pub use lateralis_interchange::jsonl::Lines as JsonLines;
 pub use open::{OpenOptions, open};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `lat convert`: a trace as a file of another format.
 
+use std::fs;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -119,7 +121,13 @@ fn write(
         if !matches!(target, Target::Csv | Target::JsonLines | Target::Parquet) {
             text += &format!("next      lat info {}\n", output.display());
         }
-        output::print(&text)?;
+        if fs::metadata(output).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+            // A pipe or a device, perhaps standard output: the trace alone goes there.
+            // Nobody is left to tell if standard error is closed.
+            let _ = io::stderr().write_all(text.as_bytes());
+        } else {
+            output::print(&text)?;
+        }
     }
     let fine = damage.is_empty() && faults.is_empty();
     Ok(if fine { ExitStatus::Fine } else { ExitStatus::Problems })

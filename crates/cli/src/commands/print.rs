@@ -2,13 +2,13 @@
 //! `lat print`: one line an event.
 
 mod follow;
-mod json;
 mod message;
 mod text;
 
 use clap::{Args, ValueEnum};
 use lateralis_model::text::Babeltrace;
 use lateralis_model::{Damage, Event, Interval, Source};
+use lateralis_traces::JsonLines;
 use std::io::{self, Write};
 
 use crate::error::CliError;
@@ -16,6 +16,7 @@ use crate::exit::ExitStatus;
 use crate::inputs::InputArgs;
 use crate::recording::Recording;
 use crate::selection::{SelectArgs, Selection};
+use message::Messages;
 
 /// Bytes gathered before they are written.
 const BUFFER_BYTES: usize = 1 << 16;
@@ -58,14 +59,14 @@ pub struct PrintArgs {
 pub enum Format {
     /// Time, CPU, process and thread, name, fields
     Text,
-    /// One JSON object a line
+    /// One JSON object a line, as `lat convert --to jsonl` writes it
     Json,
     /// As babeltrace2 with --clock-seconds --clock-gmt --no-delta --names=all
     Babeltrace,
 }
 
 /// Appends an event as a line.
-type Printer<'r> = Box<dyn Fn(&mut Vec<u8>, &Event<'_>) + 'r>;
+type Printer<'r> = Box<dyn FnMut(&mut Vec<u8>, &Event<'_>) + 'r>;
 
 fn printer(recording: &Recording, format: Format) -> Printer<'_> {
     match format {
@@ -74,8 +75,17 @@ fn printer(recording: &Recording, format: Format) -> Printer<'_> {
             Box::new(move |out, event| printer.line(out, event))
         }
         Format::Json => {
-            let printer = json::Printer::new(recording);
-            Box::new(move |out, event| printer.line(out, event))
+            let messages = Messages::new(recording);
+            let mut lines = JsonLines::new(&recording.source, &recording.names);
+            let mut text = Vec::new();
+            Box::new(move |out, event| {
+                text.clear();
+                let message = messages.get(event).map(|message| {
+                    message.write(&mut text, event);
+                    String::from_utf8_lossy(&text)
+                });
+                lines.event(out, event, message.as_deref());
+            })
         }
         Format::Babeltrace => {
             let printer = Babeltrace::new(recording.source.trace());
@@ -120,7 +130,7 @@ fn print(
         begin: chosen.begin.max(within.begin),
         end: chosen.end.into_iter().chain(within.end).min(),
     };
-    let printer = printer(recording, args.format);
+    let mut printer = printer(recording, args.format);
     let mut stdout = io::stdout().lock();
     let mut out = Vec::with_capacity(BUFFER_BYTES + 4096);
     let mut events = recording.source.events_in(interval);

@@ -13,7 +13,6 @@ fn said(format: &str, more: &[(&str, u64)]) -> Vec<(String, u64)> {
         (format!("the type of blobs ({format} gets hexadecimal text)"), 1),
         (format!("the type of infinite numbers and of NaN ({format} gets text)"), 2),
         ("bytes of texts that are no characters (replaced by U+FFFD)".to_owned(), 1),
-        ("names of the chosen options of variants".to_owned(), 1),
     ];
     said.extend(more.iter().map(|&(what, count)| (what.to_owned(), count)));
     said.sort();
@@ -26,6 +25,7 @@ fn kinds() -> Value {
     let members = kinds.as_object_mut().unwrap();
     members.insert("blob".to_owned(), json!("00abff"));
     members.insert("choice".to_owned(), json!(-5));
+    members.insert("choice.choice".to_owned(), json!("right"));
     members.insert("mode".to_owned(), json!(2));
     members.insert("mode.label".to_owned(), json!("FAST"));
     members.remove("gone");

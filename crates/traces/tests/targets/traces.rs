@@ -80,6 +80,7 @@ fn both_versions_of_ctf_bring_everything_back() {
         members.insert("mode.label".to_owned(), json!("FAST"));
         members.insert("zero".to_owned(), json!("a"));
         members.insert("choice".to_owned(), json!(-5));
+        members.insert("choice.choice".to_owned(), json!("right"));
         members.remove("gone");
         if target == Target::Ctf {
             members.insert("yes".to_owned(), json!(1));

@@ -32,13 +32,14 @@ impl<'r> Printer<'r> {
             clock_time(out, event.time);
             out.push(b' ');
         }
-        if let Some(cpu) = event.packet.cpu {
-            out.extend_from_slice(if cpu.0 < 10 { b"cpu  " } else { b"cpu " });
-            write::decimal(out, u64::from(cpu.0));
+        let lanes = Lanes::of(event);
+        if let Some(cpu) = lanes.cpu {
+            out.extend_from_slice(if cpu < 10 { b"cpu  " } else { b"cpu " });
+            write::decimal(out, cpu);
             out.push(b' ');
         }
-        if self.has_writers || event.writer.is_some() {
-            writer(out, event);
+        if self.has_writers || lanes.thread.is_some() {
+            writer(out, lanes.thread);
         }
         let name = event.class.name.as_str();
         out.extend_from_slice(if name.is_empty() { b"(no name)" } else { name.as_bytes() });
@@ -49,25 +50,81 @@ impl<'r> Printer<'r> {
             escape_from(out, start);
             out.push(b'"');
         } else if let Some(fields) = event.payload() {
-            members(out, fields, b" ", b" ");
+            members(out, fields, b" ", b" ", &|_, _| true);
         }
-        for fields in [event.context(), event.common_context()].into_iter().flatten() {
+        let keep_all = |_: &str, _: Field<'_>| true;
+        let keep_rest = |name: &str, field: Field<'_>| !lanes.show(name, field);
+        let kept: [(_, &Keep); 2] =
+            [(event.context(), &keep_all), (event.common_context(), &keep_rest)];
+        for (fields, keep) in kept {
+            let Some(fields) = fields else { continue };
+            let start = out.len();
             out.extend_from_slice(b" [");
-            members(out, fields, b"", b" ");
-            out.push(b']');
+            members(out, fields, b"", b" ", keep);
+            if out.len() == start + 2 {
+                out.truncate(start);
+            } else {
+                out.push(b']');
+            }
         }
         out.push(b'\n');
     }
 }
 
+/// Which fields to show.
+type Keep<'k> = dyn Fn(&str, Field<'_>) -> bool + 'k;
+
+/// Where an event happened, in columns of their own: as the format says it, else as the
+/// fields do that many tracers add to each event.
+struct Lanes {
+    cpu: Option<u64>,
+    /// Process and thread.
+    thread: Option<(u64, u64)>,
+}
+
+impl Lanes {
+    fn of(event: &Event<'_>) -> Self {
+        let common = event.common_context();
+        let number = |names: [&str; 2]| {
+            let common = common.as_ref()?;
+            names.into_iter().find_map(|name| natural(common.get(name)?))
+        };
+        let writer = event.writer.map(|writer| (u64::from(writer.pid), u64::from(writer.tid)));
+        Self {
+            cpu: event.packet.cpu.map(|cpu| u64::from(cpu.0)).or_else(|| number(["cpu_id"; 2])),
+            thread: writer.or_else(|| Some((number(["pid", "vpid"])?, number(["tid", "vtid"])?))),
+        }
+    }
+
+    /// Whether they show the value of this field of the common context.
+    fn show(&self, name: &str, field: Field<'_>) -> bool {
+        let shown = match name {
+            "cpu_id" => self.cpu,
+            "pid" | "vpid" => self.thread.map(|(pid, _)| pid),
+            "tid" | "vtid" => self.thread.map(|(_, tid)| tid),
+            _ => None,
+        };
+        shown.is_some() && shown == natural(field)
+    }
+}
+
+/// An integer ≥ 0.
+fn natural(field: Field<'_>) -> Option<u64> {
+    match field.value() {
+        Value::Unsigned(value) => Some(value),
+        Value::Signed(value) => u64::try_from(value).ok(),
+        _ => None,
+    }
+}
+
 /// Process and thread in columns as wide as usual ids.
-fn writer(out: &mut Vec<u8>, event: &Event<'_>) {
+fn writer(out: &mut Vec<u8>, thread: Option<(u64, u64)>) {
     let start = out.len();
-    match event.writer {
-        Some(writer) => {
-            write::decimal(out, u64::from(writer.pid));
+    match thread {
+        Some((pid, tid)) => {
+            write::decimal(out, pid);
             out.push(b'/');
-            write::decimal(out, u64::from(writer.tid));
+            write::decimal(out, tid);
         }
         None => out.push(b'?'),
     }
@@ -80,10 +137,16 @@ fn writer(out: &mut Vec<u8>, event: &Event<'_>) {
     out.extend_from_slice(b"  ");
 }
 
-fn members(out: &mut Vec<u8>, fields: Fields<'_>, before_first: &[u8], between: &[u8]) {
+fn members(
+    out: &mut Vec<u8>,
+    fields: Fields<'_>,
+    before_first: &[u8],
+    between: &[u8],
+    keep: &Keep<'_>,
+) {
     let mut separator = before_first;
     for (member, field) in fields {
-        if member.class.structural || is_length(&member.name) {
+        if member.class.structural || is_length(&member.name) || !keep(&member.name, field) {
             continue;
         }
         out.extend_from_slice(separator);
@@ -108,7 +171,7 @@ pub fn value(out: &mut Vec<u8>, field: Field<'_>) {
         (Value::Bytes(bytes), _) => hex_bytes(out, bytes),
         (Value::Struct(fields), _) => {
             out.push(b'{');
-            members(out, fields, b"", b", ");
+            members(out, fields, b"", b", ", &|_, _| true);
             out.push(b'}');
         }
         (Value::Array(elements), _) => {
@@ -205,6 +268,38 @@ fn escape_from(out: &mut Vec<u8>, start: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lateralis_model::{FieldClass, MemoryTrace, Source, StreamClass};
+    use lateralis_units::CpuId;
+
+    #[test]
+    fn what_has_a_column_of_its_own_is_not_shown_again() {
+        let mut builder = MemoryTrace::builder("test", 1 << 20);
+        let names = ["cpu_id", "pid", "tid", "vtid", "prio"];
+        let common = FieldClass::structure(names.map(|name| (name, FieldClass::u64())));
+        let class = StreamClass { common_context: Some(common), ..StreamClass::default() };
+        let class = builder.stream_class(class);
+        let event = lateralis_model::EventClass { name: "e".into(), ..Default::default() };
+        let event = builder.event_class(class, event);
+        let stream = builder.stream(class, "s", Some(CpuId(3)));
+        let mut add = |values: [u64; 5]| {
+            let pending = builder.event(stream, event, 0, None);
+            values.into_iter().fold(pending, |pending, value| pending.u64(value)).end().unwrap();
+        };
+        add([3, 7, 8, 8, 20]);
+        // A container has other numbers, and a field may contradict the format.
+        add([4, 7, 8, 2, 20]);
+        let trace = builder.finish();
+        let mut events = trace.events();
+        for expected in ["prio=20", "cpu_id=4 vtid=2 prio=20"] {
+            let event = events.next_event().unwrap();
+            let lanes = Lanes::of(&event);
+            assert_eq!((lanes.cpu, lanes.thread), (Some(3), Some((7, 8))));
+            let mut out = Vec::new();
+            let keep = |name: &str, field: Field<'_>| !lanes.show(name, field);
+            members(&mut out, event.common_context().unwrap(), b"", b" ", &keep);
+            assert_eq!(String::from_utf8(out).unwrap(), expected);
+        }
+    }
 
     #[test]
     fn an_event_stays_on_one_line() {
