@@ -41,7 +41,7 @@ pub struct Cursor<'r> {
     usual_end: u64,
     pub(crate) machine: Machine,
     pub(crate) class_index: u32,
-    ticks: Option<Ticks>,
+    pub(crate) ticks: Option<Ticks>,
     /// Of the clock, around the last reading.
     second: Second,
     time: Nanos,
@@ -119,13 +119,50 @@ impl<'r> Cursor<'r> {
     /// is earlier than the one before it is delivered, and becomes damage too.
     #[inline]
     pub fn advance(&mut self) -> bool {
-        self.advance_usual() || self.advance_any()
+        let mut slots = std::mem::take(&mut self.machine.slots);
+        slots.clear();
+        let done = self.advance_usual(&mut slots);
+        self.machine.slots = slots;
+        done || self.advance_any()
+    }
+
+    /// [`Cursor::advance`] that appends the slots of the event to `slots`;
+    /// [`Cursor::event`] is without any then.
+    pub(crate) fn advance_onto(&mut self, slots: &mut Vec<Slot>) -> bool {
+        let done = self.advance_usual(slots) || {
+            let any = self.advance_any();
+            slots.extend_from_slice(&self.machine.slots);
+            any
+        };
+        self.machine.slots.clear();
+        done
+    }
+
+    /// The same if there is another event in the packet; else the packet stays the one
+    /// that is open.
+    pub(crate) fn advance_inside(&mut self, slots: &mut Vec<Slot>) -> bool {
+        if self.advance_usual(slots) {
+            return true;
+        }
+        if self.position >= self.end {
+            return false;
+        }
+        let decoded = self.decode();
+        slots.extend_from_slice(&self.machine.slots);
+        self.machine.slots.clear();
+        decoded.map_err(|reason| self.give_up(reason)).is_ok()
+    }
+
+    /// Reads nothing more.
+    pub(crate) fn end_stream(&mut self) {
+        self.next_packet = self.after_packets;
+        self.position = self.end;
     }
 
     /// Steps to an event whose header is as usual and whose body is straight. Does
     /// nothing if the next one is not, which [`Cursor::advance_any`] then reads.
     #[inline]
-    fn advance_usual(&mut self) -> bool {
+    fn advance_usual(&mut self, slots: &mut Vec<Slot>) -> bool {
         if self.position >= self.usual_end {
             return false;
         }
@@ -143,13 +180,15 @@ impl<'r> Cursor<'r> {
         let Some(&class) = plan.small_ids().get(id as usize) else { return false };
         let Some(Some(event)) = plan.events.get(class as usize) else { return false };
         let Some(straight) = &event.straight else { return false };
-        let (registers, slots) = (&mut self.machine.registers, &mut self.machine.slots);
-        slots.clear();
-        let after = match straight.row(bytes, behind, self.end_bytes, registers, slots) {
-            Some(after) if now >= clock && !event.names_writer => after as u64 * 8,
-            _ => return false,
+        if now < clock || event.names_writer {
+            return false;
+        }
+        let (registers, before) = (&mut self.machine.registers, slots.len());
+        let Some(after) = straight.row(bytes, behind, self.end_bytes, registers, slots) else {
+            slots.truncate(before);
+            return false;
         };
-        self.position = after;
+        self.position = after as u64 * 8;
         self.machine.clock = now;
         self.class_index = class;
         if let Some(clock) = self.clock {
@@ -179,19 +218,31 @@ impl<'r> Cursor<'r> {
     #[inline]
     #[must_use]
     pub fn event(&self) -> Event<'_> {
+        self.event_of(self.class_index, (self.ticks, self.time), self.writer, &self.machine.slots)
+    }
+
+    /// An event of the packet that is open.
+    #[inline]
+    pub(crate) fn event_of<'e>(
+        &'e self,
+        class_index: u32,
+        (ticks, time): (Option<Ticks>, Nanos),
+        writer: Option<Writer>,
+        slots: &'e [Slot],
+    ) -> Event<'e> {
         Event {
             stream: self.index,
             stream_class_index: self.stream.class,
             stream_class: self.class,
-            class_index: self.class_index,
-            class: &self.class.event_classes[self.class_index as usize],
-            ticks: self.ticks,
-            time: self.time,
-            writer: self.writer,
+            class_index,
+            class: &self.class.event_classes[class_index as usize],
+            ticks,
+            time,
+            writer,
             packet: self.packet,
             bytes: self.bytes,
             packet_slots: &self.packet_slots,
-            slots: &self.machine.slots,
+            slots,
         }
     }
 

@@ -41,6 +41,7 @@ pub mod metadata;
 pub mod open;
 pub mod write;
 
+mod ahead;
 mod chunks;
 mod columns;
 mod cursor;

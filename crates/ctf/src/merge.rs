@@ -1,78 +1,65 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The events of all streams in the order of time.
 
-use std::hint::select_unpredictable;
-
 use lateralis_model::{Damage, Event, Interval, StreamIndex};
-use lateralis_units::Nanos;
 
-use crate::cursor::Cursor;
+use crate::ahead::{Ahead, ENDED};
 use crate::reader::Reader;
-
-/// Time of the next event of a stream, then the stream; a stream that has ended is
-/// behind all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
-    /// The sign turned over: times before the origin come first.
-    time: u64,
-    stream: u64,
-}
-
-const ENDED: Key = Key { time: u64::MAX, stream: u64::MAX };
-const FIRST: Key = Key { time: 0, stream: 0 };
-
-impl Key {
-    #[inline(always)]
-    fn new(time: Nanos, stream: u32) -> Self {
-        Self { time: time.0 as u64 ^ (1 << 63), stream: u64::from(stream) }
-    }
-
-    /// Both, the lesser first. Without a branch: which stream is next is not to be
-    /// guessed.
-    #[inline(always)]
-    fn sorted(self, other: Self) -> (Self, Self) {
-        let number = |key: Self| u128::from(key.time) << 64 | u128::from(key.stream);
-        let swap = number(other) < number(self);
-        let select = |yes: u64, no: u64| select_unpredictable(swap, yes, no);
-        let low =
-            Self { time: select(other.time, self.time), stream: select(other.stream, self.stream) };
-        let high =
-            Self { time: select(self.time, other.time), stream: select(self.stream, other.stream) };
-        (low, high)
-    }
-}
 
 /// Merges streams. Events of the same time come in the order of the streams,
 /// events of one stream always in that stream's order: where its time runs
 /// backwards, so does the merged one.
 ///
-/// Streams play a tournament of which only the losers are kept (Knuth, The Art
-/// of Computer Programming, volume 3, §5.4.1): another stream's turn costs one
-/// comparison a level. As long as the stream just read stays ahead of the best of
-/// the others there is none: where packets do not overlap, nothing is merged.
+/// Of every stream some events are read ahead. The streams play a tournament of which
+/// only the losers are kept (Knuth, The Art of Computer Programming, volume 3, §5.4.1),
+/// as long as what has been read of each lasts; then the events are lent in the order
+/// found. So choosing the next stream waits neither for its events nor for who reads
+/// them.
 ///
-/// Cost: O(log streams) per change of stream; no allocation after the first
-/// events.
+/// Cost: O(log streams) per event; no allocation after the first events.
 pub struct Merge<'r> {
-    cursors: Vec<Cursor<'r>>,
-    /// `losers[n]` lost the match at inner node `n` of the tree; 0 is unused.
+    streams: Vec<Ahead<'r>>,
+    /// `losers[n]` lost the match at inner node `n` of the tree, 0 and the leaves are
+    /// not there. The tree is full, so that of two nodes the left one has the streams
+    /// before: where turns are equal, it wins.
     losers: Vec<Key>,
-    /// No stream but the current one is before this.
-    rival: Key,
-    /// The stream whose event is lent.
-    current: Option<u32>,
-    started: bool,
-    interval: Interval,
+    /// Leaves of the tree.
+    leaves: usize,
+    /// The winner: the next event is of this stream.
+    winner: Key,
+    /// Whether all events read of the winner's stream have had their turn, so that it
+    /// must be read on before the next match.
+    is_spent: bool,
+    /// Stream and index of the events that are in order.
+    order: Vec<(u32, u32)>,
+    /// The place behind that of the event that is lent.
+    next: usize,
 }
+
+/// The turn of a stream's next event.
+#[derive(Debug, Clone, Copy)]
+struct Key {
+    turn: u64,
+    stream: u64,
+}
+
+/// Events that are put in order at a time.
+const ORDERED: usize = 1 << 10;
 
 impl<'r> Merge<'r> {
     pub(crate) fn new(reader: &'r Reader, interval: Interval) -> Self {
         let streams = 0..reader.streams().len() as u32;
-        let mut cursors: Vec<_> = streams.map(|s| reader.cursor(StreamIndex(s))).collect();
-        if let Some(begin) = interval.begin {
-            cursors.iter_mut().for_each(|cursor| cursor.skip_to(begin));
+        let streams: Vec<_> =
+            streams.map(|s| Ahead::new(reader.cursor(StreamIndex(s)), interval)).collect();
+        Self {
+            leaves: streams.len().next_power_of_two(),
+            streams,
+            losers: Vec::new(),
+            winner: Key { turn: ENDED, stream: 0 },
+            is_spent: false,
+            order: Vec::new(),
+            next: 0,
         }
-        Self { losers: Vec::new(), cursors, rival: ENDED, current: None, started: false, interval }
     }
 
     /// Lends the next event.
@@ -84,14 +71,11 @@ impl<'r> Merge<'r> {
     /// Steps to the next event; false after the last.
     #[inline]
     pub fn advance(&mut self) -> bool {
-        let Some(stream) = self.current else {
-            return self.start();
-        };
-        let key = self.forward(stream);
-        if key < self.rival {
-            return true;
+        if self.next >= self.order.len() && !self.put_in_order() {
+            return false;
         }
-        self.replay(stream, key)
+        self.next += 1;
+        true
     }
 
     /// The event stepped to.
@@ -101,82 +85,78 @@ impl<'r> Merge<'r> {
     #[inline]
     #[must_use]
     pub fn event(&self) -> Event<'_> {
-        let stream = self.current.expect("merge:no-event: stepped to one before");
-        self.cursors[stream as usize].event()
+        let place = self.next.checked_sub(1).and_then(|last| self.order.get(last));
+        let &(stream, row) = place.expect("merge:no-event: stepped to one before");
+        self.streams[stream as usize].event(row as usize)
     }
 
-    /// The first match of every pair. Leaves are the nodes behind the inner
-    /// ones, as in a heap: stream `s` of `n` is node `n + s`.
-    fn start(&mut self) -> bool {
-        if std::mem::replace(&mut self.started, true) {
-            return false;
+    /// Finds the order of the next events; false if there are none.
+    #[inline(never)]
+    fn put_in_order(&mut self) -> bool {
+        self.order.clear();
+        self.next = 0;
+        if self.losers.is_empty() {
+            self.start();
+        } else if self.is_spent {
+            let turn = self.streams[self.winner.stream as usize].fill();
+            self.winner = self.play(Key { turn, ..self.winner });
         }
-        let count = self.cursors.len();
-        let mut winners = vec![ENDED; 2 * count];
-        for stream in 0..count as u32 {
-            winners[count + stream as usize] = self.forward(stream);
+        self.is_spent = false;
+        while self.winner.turn != ENDED && self.order.len() < ORDERED {
+            let stream = self.winner.stream;
+            let ahead = &mut self.streams[stream as usize];
+            self.order.push((stream as u32, ahead.taken as u32));
+            ahead.taken += 1;
+            let Some(&turn) = ahead.turns.get(ahead.taken) else {
+                self.is_spent = true;
+                break;
+            };
+            self.winner = self.play(Key { turn, stream });
         }
-        self.losers = vec![ENDED; count.max(1)];
-        for node in (1..count).rev() {
+        !self.order.is_empty()
+    }
+
+    /// The first match of every pair. Node `n` has the nodes `2n` and `2n + 1` below
+    /// it, and stream `s` is the node that many behind the first leaf.
+    fn start(&mut self) {
+        let mut winners = vec![Key { turn: ENDED, stream: 0 }; 2 * self.leaves];
+        for (stream, ahead) in self.streams.iter_mut().enumerate() {
+            winners[self.leaves + stream] = Key { turn: ahead.fill(), stream: stream as u64 };
+        }
+        self.losers = winners[..self.leaves].to_vec();
+        for node in (1..self.leaves).rev() {
             let (left, right) = (winners[2 * node], winners[2 * node + 1]);
-            winners[node] = left.min(right);
-            self.losers[node] = left.max(right);
+            let left_wins = left.turn <= right.turn;
+            winners[node] = if left_wins { left } else { right };
+            self.losers[node] = if left_wins { right } else { left };
         }
-        // With one stream, node 1 is its leaf.
-        self.win(winners.get(1).copied().unwrap_or(ENDED))
+        self.winner = winners[1];
     }
 
-    /// Plays the matches above a stream again, after its next time has changed.
-    fn replay(&mut self, stream: u32, mut key: Key) -> bool {
-        let mut node = (self.cursors.len() + stream as usize) / 2;
-        while node > 0 {
-            let loser = &mut self.losers[node];
-            (key, *loser) = key.sorted(*loser);
+    /// Plays the matches above a stream again, after its next turn has changed.
+    /// Returns the winner.
+    ///
+    /// Which stream is next is not to be guessed, so there must be no branch, which
+    /// compilers make of anything that looks like a choice.
+    #[inline(always)]
+    fn play(&mut self, mut key: Key) -> Key {
+        let mut node = self.leaves + key.stream as usize;
+        while node > 1 {
+            // One that comes from the right loses also to an equal one.
+            let from_right = node as u64 & 1;
             node /= 2;
+            let loser = &mut self.losers[node];
+            let swap = u64::from(loser.turn < key.turn + from_right).wrapping_neg();
+            let turn = (loser.turn ^ key.turn) & swap;
+            let stream = (loser.stream ^ key.stream) & swap;
+            (loser.turn, loser.stream) = (loser.turn ^ turn, loser.stream ^ stream);
+            key = Key { turn: key.turn ^ turn, stream: key.stream ^ stream };
         }
-        self.win(key)
-    }
-
-    /// Makes the winner's stream the current one. One that wins again is likely to
-    /// stay ahead, so its rival is worth finding: the best of all others is among
-    /// those that lost to it, on its way up. Until then any other may be it.
-    fn win(&mut self, key: Key) -> bool {
-        if key == ENDED {
-            self.current = None;
-            return false;
-        }
-        let stream = Some(key.stream as u32);
-        let mut rival = FIRST;
-        if self.current == stream {
-            rival = ENDED;
-            let mut node = (self.cursors.len() + key.stream as usize) / 2;
-            while node > 0 {
-                (rival, _) = rival.sorted(self.losers[node]);
-                node /= 2;
-            }
-        }
-        (self.current, self.rival) = (stream, rival);
-        true
-    }
-
-    /// Steps one stream to its next event inside the interval.
-    #[inline]
-    fn forward(&mut self, stream: u32) -> Key {
-        let cursor = &mut self.cursors[stream as usize];
-        while cursor.advance() {
-            let time = cursor.time();
-            if self.interval.end.is_some_and(|end| time > end) {
-                return ENDED;
-            }
-            if self.interval.begin.is_none_or(|begin| time >= begin) {
-                return Key::new(time, stream);
-            }
-        }
-        ENDED
+        key
     }
 
     /// Damage inside the packets read so far, by stream.
     pub fn damage(&self) -> impl Iterator<Item = &Damage> {
-        self.cursors.iter().flat_map(Cursor::damage)
+        self.streams.iter().flat_map(Ahead::damage)
     }
 }

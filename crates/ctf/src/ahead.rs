@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A stream of which some events are read ahead.
+//!
+//! Streams know nothing of each other. Read one event at a time in turn, each would
+//! find the caches and the branch predictor full of the others, and wait for the
+//! comparison that gives it its turn; so a stream is read some events at a time, all of
+//! one packet.
+
+use lateralis_model::{Damage, Event, Interval, Slot, Writer};
+use lateralis_units::{Nanos, Ticks};
+
+use crate::cursor::Cursor;
+
+/// Events that are read at a time at most: enough to be read as one, few enough that
+/// those of hundreds of streams stay in the second-level cache.
+const EVENTS: usize = 16;
+
+/// No further event is read behind so many slots (8 KiB).
+const SLOTS: usize = 1 << 9;
+
+/// A stream, read ahead.
+pub struct Ahead<'r> {
+    cursor: Cursor<'r>,
+    interval: Interval,
+    /// When each row has its turn: [`turn`] of its time, or of the latest before.
+    pub turns: Vec<u64>,
+    rows: Vec<Row>,
+    /// Of all rows.
+    slots: Vec<Slot>,
+    /// Rows that have had their turn.
+    pub taken: usize,
+}
+
+/// An event that has been read.
+struct Row {
+    time: Nanos,
+    ticks: Option<Ticks>,
+    class_index: u32,
+    first_slot: u32,
+    writer: Option<Writer>,
+}
+
+/// The turn of a stream that has ended: behind all others, and one more still fits.
+pub const ENDED: u64 = u64::MAX - 1;
+
+/// A number that orders as times do.
+fn turn(time: Nanos) -> u64 {
+    // The sign turned over: times before the origin come first.
+    (time.0 as u64 ^ (1 << 63)).min(ENDED - 1)
+}
+
+impl<'r> Ahead<'r> {
+    /// The events of the interval.
+    pub fn new(mut cursor: Cursor<'r>, interval: Interval) -> Self {
+        if let Some(begin) = interval.begin {
+            cursor.skip_to(begin);
+        }
+        let (turns, rows, slots) = (Vec::new(), Vec::new(), Vec::new());
+        Self { cursor, interval, turns, rows, slots, taken: 0 }
+    }
+
+    /// An event that has been read, by its index.
+    #[inline]
+    pub fn event(&self, index: usize) -> Event<'_> {
+        let row = &self.rows[index];
+        let end = self.rows.get(index + 1).map_or(self.slots.len(), |row| row.first_slot as usize);
+        let slots = &self.slots[row.first_slot as usize..end];
+        self.cursor.event_of(row.class_index, (row.ticks, row.time), row.writer, slots)
+    }
+
+    /// Reads on up to the end of a packet, instead of what had been read. Returns the
+    /// turn of the first event, [`ENDED`] if there is none.
+    #[inline(never)]
+    pub fn fill(&mut self) -> u64 {
+        let mut latest = self.turns.last().copied().unwrap_or(0);
+        self.turns.clear();
+        self.rows.clear();
+        self.slots.clear();
+        self.taken = 0;
+        let mut there = self.cursor.advance_onto(&mut self.slots);
+        let mut first_slot = 0;
+        while there {
+            let cursor = &self.cursor;
+            let (time, ticks, writer) = (cursor.time(), cursor.ticks, cursor.writer);
+            let class_index = cursor.class_index;
+            if self.interval.end.is_some_and(|end| time > end) {
+                self.cursor.end_stream();
+                break;
+            }
+            if self.interval.begin.is_some_and(|begin| time < begin) {
+                self.slots.truncate(first_slot as usize);
+                there = self.cursor.advance_inside(&mut self.slots)
+                    || self.rows.is_empty() && self.cursor.advance_onto(&mut self.slots);
+                continue;
+            }
+            latest = latest.max(turn(time));
+            self.turns.push(latest);
+            self.rows.push(Row { time, ticks, class_index, first_slot, writer });
+            first_slot = self.slots.len() as u32;
+            there = self.rows.len() < EVENTS
+                && self.slots.len() < SLOTS
+                && self.cursor.advance_inside(&mut self.slots);
+        }
+        self.slots.truncate(first_slot as usize);
+        self.turns.first().copied().unwrap_or(ENDED)
+    }
+
+    /// Damage inside the packets read so far.
+    pub fn damage(&self) -> &[Damage] {
+        self.cursor.damage()
+    }
+}
