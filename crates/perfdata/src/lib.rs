@@ -13,9 +13,8 @@
 //! ([`tracepoint`]). What is damaged or lost becomes a value of the trace; all
 //! that is intact is delivered.
 //!
-//! This crate does no I/O and reads no clock. A `perf.data` is decoded while it is
-//! read, over an index of its runs of records; the other two are read as a whole,
-//! into the memory that the caller gives.
+//! This crate does no I/O and reads no clock. Everything is decoded while it is
+//! read, over an index of runs of records or pages that are in the order of time.
 
 mod catalog;
 pub mod ftrace;
@@ -52,7 +51,7 @@ impl std::fmt::Display for Error {
 impl std::error::Error for Error {}
 
 /// Whether a file that begins with these bytes is a `perf.data` or a `trace.dat`.
-/// Pages of the ring buffer have no mark of their own: see [`ftrace::read_pages`].
+/// Pages of the ring buffer have no mark of their own: see [`ftrace::open_pages`].
 #[must_use]
 pub fn sniff(first: &[u8]) -> bool {
     perf::sniff(first) || ftrace::sniff(first)
@@ -69,7 +68,7 @@ pub fn open(name: &str, bytes: perf::Bytes, limit_bytes: u64) -> Result<Box<dyn 
     if perf::sniff(all) {
         Ok(Box::new(perf::open(name, bytes, limit_bytes)?))
     } else if ftrace::sniff(all) {
-        Ok(Box::new(ftrace::read(name, all, limit_bytes)?))
+        Ok(Box::new(ftrace::open(name, bytes, limit_bytes)?))
     } else {
         let advice = "it begins neither like perf.data nor like trace.dat; name another file";
         Err(Error::new(name, "unknown format", advice))

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use lateralis_model::{Builder, Damage, DamageReason, Interval};
+use lateralis_model::{Damage, DamageReason, Interval};
 use lateralis_units::Nanos;
 
 /// More places of damage are counted, not listed: a hostile file could make one
@@ -88,12 +88,5 @@ impl Notes {
             });
         }
         (self.damage, remarks)
-    }
-
-    /// Puts all into the trace.
-    pub fn finish(self, builder: &mut Builder) {
-        let (damage, remarks) = self.take();
-        damage.into_iter().for_each(|damage| builder.damage(damage));
-        remarks.into_iter().for_each(|remark| builder.remark(remark));
     }
 }

@@ -56,7 +56,14 @@ pub const FORMATS: &[Format] = &[
             boxed(lateralis_perfdata::perf::open(name, bytes.clone(), options.memory_bytes))
         },
     },
-    plain!("trace.dat", "trace-cmd", lateralis_perfdata::ftrace),
+    Format {
+        name: "trace.dat",
+        word: "trace-cmd",
+        sniff: |first, _| lateralis_perfdata::ftrace::sniff(first),
+        read: |name, bytes, options| {
+            boxed(lateralis_perfdata::ftrace::open(name, bytes.clone(), options.memory_bytes))
+        },
+    },
     plain!("FXT", "fxt", fxt),
     Format {
         name: "Barrelfish text dump",

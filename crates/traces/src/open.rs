@@ -190,7 +190,7 @@ fn open_directory(
         return open_ctf(&inner, options);
     }
     if tracefs::is_tracefs(path) {
-        let trace = tracefs::read(path, options.memory_bytes)?;
+        let trace = tracefs::open(path)?;
         return Ok(vec![(String::new(), Box::new(trace))]);
     }
     let mut sources = open_ctf(path, options)?;

@@ -12,12 +12,14 @@
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use lateralis_model::MemoryTrace;
-use lateralis_perfdata::ftrace::{PagesInfo, order_of_pages, read_pages};
+use lateralis_model::Source as _;
+use lateralis_perfdata::ftrace::{FtraceTrace, PagesInfo, open_pages, order_of_pages};
 use memmap2::Mmap;
 
 use crate::error::Error;
+use crate::formats::Bytes;
 
 const FORMAT: &str = "pages of tracefs";
 /// Bytes of one of the small files; those of the kernel have some KiB.
@@ -45,11 +47,11 @@ fn cpus(directory: &Path) -> Vec<(u32, PathBuf)> {
     cpus
 }
 
-/// Reads the pages of all CPUs; events take at most `limit_bytes`.
+/// Opens the pages of all CPUs.
 ///
 /// # Errors
 /// If there are no pages, or a file cannot be read.
-pub fn read(directory: &Path, limit_bytes: u64) -> Result<MemoryTrace, Error> {
+pub fn open(directory: &Path) -> Result<FtraceTrace, Error> {
     let mut pages = Vec::new();
     for (cpu, path) in cpus(directory) {
         let io = |source| Error::Io { path: path.clone(), source };
@@ -83,11 +85,11 @@ pub fn read(directory: &Path, limit_bytes: u64) -> Result<MemoryTrace, Error> {
         trace_clock: &text("trace_clock"),
         page_bytes: page_kib.saturating_mul(1024),
     };
-    let cpus: Vec<(u32, &[u8])> = pages.iter().map(|(cpu, map)| (*cpu, &map[..])).collect();
-    let order = order_of_pages(cpus.iter().map(|(_, pages)| *pages), &info);
+    let order = order_of_pages(pages.iter().map(|(_, map)| &map[..]), &info);
+    let pages = pages.into_iter().map(|(cpu, map)| (cpu, Arc::new(map) as Bytes)).collect();
     let name = directory.file_name().unwrap_or_default().to_string_lossy();
-    let trace = read_pages(&name, &cpus, &info, order, limit_bytes);
-    if trace.is_empty() && formats.is_empty() {
+    let trace = open_pages(&name, pages, &info, order);
+    if trace.interval().begin.is_none() && formats.is_empty() {
         let cause = "there are no events/SYSTEM/NAME/format that describe the events; copy them \
                      from the same kernel"
             .to_owned();

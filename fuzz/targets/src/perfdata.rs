@@ -2,7 +2,7 @@
 //! perf.data, trace.dat and pages of the kernel's ring buffer.
 
 use lateralis_model::{ByteOrder, Fields, Source, Value};
-use lateralis_perfdata::ftrace::{PagesInfo, read_pages};
+use lateralis_perfdata::ftrace::{PagesInfo, open_pages};
 
 #[path = "../../../crates/perfdata/tests/common/maker.rs"]
 mod maker;
@@ -22,7 +22,8 @@ pub fn check(bytes: &[u8]) {
     }
     let info = PagesInfo { formats: &[("heart", maker::FORMAT)], ..PagesInfo::default() };
     for order in [ByteOrder::Little, ByteOrder::Big] {
-        walk(&read_pages("input", &[(0, bytes)], &info, order, LIMIT_BYTES));
+        let pages: lateralis_perfdata::perf::Bytes = std::sync::Arc::new(bytes.to_vec());
+        walk(&open_pages("input", vec![(0, pages)], &info, order));
     }
 }
 

@@ -10,24 +10,30 @@
 //! Sources: trace-cmd.dat.v6(5), trace-cmd.dat.v7(5); what they leave open was
 //! found in files that trace-cmd 3.1.6 writes.
 
-mod import;
+mod events;
 mod options;
 mod page;
+mod pages;
+mod trace;
 mod version6;
 mod version7;
 
 use std::rc::Rc;
+use std::sync::Arc;
 
-use lateralis_model::{ByteOrder, DamageReason, MemoryTrace};
+use lateralis_model::{ByteOrder, DamageReason};
 
 pub use page::{PageEnd, PageLayout, records};
+pub use trace::FtraceTrace;
 
 use crate::Error;
 use crate::notes::Notes;
+use crate::perf::Bytes;
 use crate::tracing_data::{MAGIC, TracingData};
 use crate::wire::Wire;
-use import::{Buffer, Importer, PerCpu};
 use options::Options;
+use pages::Content;
+use trace::{Buffer, PerCpu};
 
 /// Whether a file that begins with these bytes is a `trace.dat`.
 #[must_use]
@@ -35,12 +41,14 @@ pub fn sniff(first: &[u8]) -> bool {
     first.starts_with(MAGIC)
 }
 
-/// Reads a `trace.dat`; events take at most `limit_bytes`, decompressed pages as
-/// many again.
+/// Opens a `trace.dat`; what describes its events, and decompressed pages while they
+/// are read, take at most `limit_bytes` each, of descriptions at least 64 MiB.
 ///
 /// # Errors
 /// Where it does not even say its version, or that is neither 6 nor 7.
-pub fn read(name: &str, bytes: &[u8], limit_bytes: u64) -> Result<MemoryTrace, Error> {
+pub fn open(name: &str, file: Bytes, limit_bytes: u64) -> Result<FtraceTrace, Error> {
+    let whole = Arc::clone(&file);
+    let bytes = (*whole).as_ref();
     let mut wire = Wire::new(bytes, ByteOrder::Little);
     let Some(mut data) = TracingData::begin(&mut wire, bytes) else {
         let advice = "it ends or is damaged in its first bytes; nothing can be read";
@@ -58,14 +66,11 @@ pub fn read(name: &str, bytes: &[u8], limit_bytes: u64) -> Result<MemoryTrace, E
         }
     };
     let format = format!("trace.dat {}", data.version);
-    let mut importer = Importer::new(&format, limit_bytes, data, &options, notes);
-    for buffer in &buffers {
-        importer.buffer(buffer);
-    }
-    Ok(importer.finish())
+    let about = (data, options);
+    Ok(FtraceTrace::open(&format, name, vec![file], buffers, about, notes, limit_bytes))
 }
 
-/// What [`read_pages`] needs besides the pages: files of tracefs.
+/// What [`open_pages`] needs besides the pages: files of tracefs.
 #[derive(Debug, Clone, Default)]
 pub struct PagesInfo<'a> {
     /// `events/header_page`; the usual layout where it is empty.
@@ -105,17 +110,16 @@ pub fn order_of_pages<'a>(
     ByteOrder::Little
 }
 
-/// Reads what was read from `per_cpu/cpuN/trace_pipe_raw`, for each CPU, on a
+/// Opens what was read from `per_cpu/cpuN/trace_pipe_raw`, for each CPU, on a
 /// machine of this byte order. `name` stands in reports of damage; places count
 /// from the first byte of that CPU's pages.
 #[must_use]
-pub fn read_pages(
+pub fn open_pages(
     name: &str,
-    cpus: &[(u32, &[u8])],
+    cpus: Vec<(u32, Bytes)>,
     info: &PagesInfo<'_>,
     order: ByteOrder,
-    limit_bytes: u64,
-) -> MemoryTrace {
+) -> FtraceTrace {
     let layout = PageLayout::parse(info.header_page, order);
     let layout = layout.unwrap_or(PageLayout::usual(order, 8));
     let page_bytes = if info.page_bytes == 0 { 4096 } else { info.page_bytes };
@@ -131,15 +135,17 @@ pub fn read_pages(
     names.extend_from_slice(info.saved_cmdlines.as_bytes());
     // Complete by construction.
     let _ = data.saved_cmdlines(&mut Wire::new(&names, ByteOrder::Little));
-    let notes = Notes::new(name);
-    let options = Options::default();
-    let mut importer = Importer::new("tracefs pages", limit_bytes, data, &options, notes);
-    let per_cpu =
-        |(cpu, pages)| PerCpu { cpu, offset: 0, pages: std::borrow::Cow::Borrowed(pages) };
     let clock = options::selected_clock(info.trace_clock);
-    let cpus = cpus.iter().copied().map(per_cpu).collect();
-    importer.buffer(&Buffer { name: String::new(), clock, page_bytes, cpus });
-    importer.finish()
+    let (numbers, files): (Vec<u32>, Vec<Bytes>) = cpus.into_iter().unzip();
+    let per_cpu = |(file, cpu): (usize, u32)| {
+        let content = Content::Plain(0, (*files[file]).as_ref().len());
+        PerCpu { cpu, file, content }
+    };
+    let cpus = numbers.into_iter().enumerate().map(per_cpu).collect();
+    let buffer = Buffer { name: String::new(), clock, page_bytes, cpus };
+    let about = (data, Options::default());
+    let (format, notes) = ("tracefs pages", Notes::new(name));
+    FtraceTrace::open(format, name, files, vec![buffer], about, notes, u64::MAX)
 }
 
 /// Notes that the file ends before a part of it does.

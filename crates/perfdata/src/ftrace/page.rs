@@ -131,8 +131,51 @@ pub fn records(
     end
 }
 
+/// Walks over the records of a page, one at a time.
+#[derive(Debug, Clone, Copy)]
+pub struct Walk {
+    at: usize,
+    end: usize,
+    time: u64,
+}
+
+impl Walk {
+    /// Begins at the first record; without any where the page says none or
+    /// impossible ones.
+    pub fn new(page: &[u8], layout: PageLayout) -> Self {
+        let commit = page.get(layout.commit_offset..layout.commit_offset + layout.commit_bytes);
+        let commit = commit.and_then(|bytes| unsigned(bytes, layout.order)).unwrap_or(0);
+        let time = Wire::new(page, layout.order).u64().unwrap_or(0);
+        let at = layout.data_offset;
+        let end = at.saturating_add((commit & COMMIT_MASK) as usize);
+        let end = if end <= page.len() { end } else { at };
+        Self { at, end, time }
+    }
+
+    /// Time, first byte and byte after the last of the next record.
+    #[inline]
+    pub fn next(&mut self, page: &[u8], order: ByteOrder) -> Option<(u64, usize, usize)> {
+        let mut wire = Wire::at(page.get(..self.end)?, self.at as u64, order);
+        let mut found = None;
+        while found.is_none() && wire.left() >= 4 {
+            let mut take = |time, record: &[u8], at| {
+                found = Some((time, at, at + record.len()));
+                true
+            };
+            if step(&mut wire, order, &mut self.time, &mut take).is_none() {
+                // As `records` does, the rest is left alone.
+                self.at = self.end;
+                return None;
+            }
+        }
+        self.at = wire.position();
+        found
+    }
+}
+
 /// Reads one record; `None` where it reaches beyond the data, or where the
 /// callee has enough.
+#[inline]
 fn step(
     wire: &mut Wire<'_>,
     order: ByteOrder,

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `trace.dat` of version 6: one part after the other.
 
-use std::borrow::Cow;
-
 use super::cut;
-use super::import::{Buffer, PerCpu};
 use super::options::{Options, selected_clock};
+use super::pages::Content;
+use super::trace::{Buffer, PerCpu};
 use crate::notes::Notes;
 use crate::tracing_data::TracingData;
 use crate::wire::{Wire, text};
@@ -19,13 +18,13 @@ const BUFFERS_MAX: usize = 1 << 10;
 
 /// Reads what follows the page size, at `at`. Damage is noted; what comes before
 /// it is returned.
-pub fn read<'a>(
-    bytes: &'a [u8],
+pub fn read(
+    bytes: &[u8],
     at: u64,
     data: &mut TracingData,
     options: &mut Options,
     notes: &mut Notes,
-) -> Vec<Buffer<'a>> {
+) -> Vec<Buffer> {
     let order = data.order;
     let mut wire = Wire::at(bytes, at, order);
     if data.all(&mut wire).is_none() {
@@ -81,8 +80,8 @@ pub fn read<'a>(
 /// Reads where the pages of each CPU lie, and the name of the clock behind it.
 /// `left` bytes of the file belong to no CPU yet.
 #[allow(clippy::too_many_arguments)]
-fn table<'a>(
-    bytes: &'a [u8],
+fn table(
+    bytes: &[u8],
     wire: &mut Wire<'_>,
     cpu_count: u32,
     name: &str,
@@ -90,7 +89,7 @@ fn table<'a>(
     options: &Options,
     left: &mut u64,
     notes: &mut Notes,
-) -> Option<Buffer<'a>> {
+) -> Option<Buffer> {
     let mut cpus = Vec::new();
     for cpu in 0..cpu_count {
         let (Some(offset), Some(size)) = (wire.u64(), wire.u64()) else {
@@ -108,13 +107,15 @@ fn table<'a>(
             };
             notes.damage(from.position() as u64, bytes.len() as u64, reason, None);
         }
-        let pages = whole.unwrap_or(&bytes[from.position()..]);
-        if pages.len() as u64 > *left {
+        let begin = from.position();
+        let end = begin + whole.map_or(from.left(), <[u8]>::len);
+        let length = (end - begin) as u64;
+        if length > *left {
             notes.remark("pages of CPUs lie over each other; the later ones are not read");
             break;
         }
-        *left -= pages.len() as u64;
-        cpus.push(PerCpu { cpu, offset, pages: Cow::Borrowed(pages) });
+        *left -= length;
+        cpus.push(PerCpu { cpu, file: 0, content: Content::Plain(begin, end) });
     }
     // Files of older trace-cmd have no name of the clock here.
     let length = wire.u64().filter(|&length| length < 256);

@@ -6,8 +6,9 @@ use std::borrow::Cow;
 use lateralis_model::{ByteOrder, DamageReason, EnvValue};
 
 use super::cut;
-use super::import::{Buffer, PerCpu};
 use super::options::Options;
+use super::pages::{Chunk, Compression, Content};
+use super::trace::{Buffer, PerCpu};
 use crate::inflate::{self, Stop};
 use crate::notes::Notes;
 use crate::tracing_data::TracingData;
@@ -30,6 +31,8 @@ const COMPRESSED: u16 = 1;
 const HEADER_BYTES: u64 = 16;
 /// More sections of options than this no file has; their chain could be a loop.
 const OPTION_SECTIONS_MAX: u32 = 1000;
+/// Nor larger chunks of pages.
+const CHUNK_BYTES_MAX: usize = 64 << 20;
 /// Nor more CPUs in a buffer.
 const CPUS_MAX: u32 = 1 << 14;
 
@@ -47,14 +50,14 @@ struct File<'a, 'n> {
 
 /// Reads what follows the page size, at `at`. Damage is noted; what comes before
 /// it is returned.
-pub fn read<'a>(
-    bytes: &'a [u8],
+pub fn read(
+    bytes: &[u8],
     at: u64,
     limit_bytes: u64,
     data: &mut TracingData,
     options: &mut Options,
     notes: &mut Notes,
-) -> Vec<Buffer<'a>> {
+) -> Vec<Buffer> {
     let order = data.order;
     let mut wire = Wire::at(bytes, at, order);
     let compression = text(wire.until_nul());
@@ -213,7 +216,7 @@ impl<'a> File<'a, '_> {
         }
     }
 
-    fn buffer(&mut self, option: &[u8]) -> Option<Buffer<'a>> {
+    fn buffer(&mut self, option: &[u8]) -> Option<Buffer> {
         let mut wire = Wire::new(option, self.order);
         let section = wire.u64()?;
         let name = text(wire.until_nul());
@@ -241,24 +244,48 @@ impl<'a> File<'a, '_> {
             if !self.afford(content.len()) {
                 break;
             }
-            let pages = match compressed {
-                false => Cow::Borrowed(content),
-                true => Cow::Owned(self.chunks(content, offset)),
+            let begin = usize::try_from(offset).unwrap_or(usize::MAX).min(self.bytes.len());
+            let content = match compressed {
+                false => Content::Plain(begin, begin + content.len()),
+                true => self.chunks(content, begin)?,
             };
-            cpus.push(PerCpu { cpu, offset, pages });
+            cpus.push(PerCpu { cpu, file: 0, content });
         }
         Some(Buffer { name, clock, page_bytes, cpus })
     }
 
-    fn chunks(&mut self, content: &[u8], offset: u64) -> Vec<u8> {
-        let mut wire = Wire::new(content, self.order);
-        let mut out = Vec::new();
-        let count = wire.u32().unwrap_or(0);
-        for _ in 0..count {
-            if !self.chunk(&mut wire, offset, &mut out) {
-                break;
+    /// Where the chunks of a CPU lie; nothing is decompressed yet.
+    fn chunks(&mut self, content: &[u8], offset: usize) -> Option<Content> {
+        let compression = match self.compression.as_str() {
+            "zstd" => Compression::Zstd,
+            "zlib" => Compression::Zlib,
+            other => {
+                self.notes.remark(format!("compression by {other} is not known here"));
+                return None;
             }
+        };
+        let mut wire = Wire::new(content, self.order);
+        let mut chunks = Vec::new();
+        let mut place = 0;
+        for _ in 0..wire.u32().unwrap_or(0) {
+            let at = (offset + wire.position()) as u64;
+            let sizes = (wire.u32(), wire.u32());
+            let input = sizes.0.and_then(|size| wire.take(size as usize));
+            let (Some(input), Some(bytes)) = (input, sizes.1) else {
+                let reason = DamageReason::Truncated { missing_bytes: None };
+                self.notes.damage(at, (offset + content.len()) as u64, reason, None);
+                break;
+            };
+            let end = offset + wire.position();
+            let (begin, bytes) = (end - input.len(), bytes as usize);
+            if bytes > CHUNK_BYTES_MAX {
+                let rule = "size of compressed bytes";
+                self.notes.damage(at, end as u64, DamageReason::BadValue { rule }, None);
+                continue;
+            }
+            chunks.push(Chunk { begin, end, place, bytes });
+            place += bytes as u64;
         }
-        out
+        Some(Content::Packed(compression, chunks))
     }
 }

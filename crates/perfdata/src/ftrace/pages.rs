@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Where the pages of a CPU lie: in a file as they are, or in compressed chunks that
+//! are decompressed when they are asked for, one at a time.
+
+use std::rc::Rc;
+
+use crate::inflate;
+
+/// How the chunks of a file are compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compression {
+    /// By zstd.
+    Zstd,
+    /// By zlib.
+    Zlib,
+}
+
+/// A compressed piece of the pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Chunk {
+    /// First byte in the file.
+    pub begin: usize,
+    /// Byte after the last.
+    pub end: usize,
+    /// First byte of the pages that it holds.
+    pub place: u64,
+    /// How many it holds.
+    pub bytes: usize,
+}
+
+/// Pages of one CPU.
+#[derive(Debug, Clone)]
+pub enum Content {
+    /// As they are: first byte in the file, and the one after the last.
+    Plain(usize, usize),
+    /// In chunks, one behind the other.
+    Packed(Compression, Vec<Chunk>),
+}
+
+impl Content {
+    /// Bytes of all pages.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Self::Plain(begin, end) => (end - begin) as u64,
+            Self::Packed(_, chunks) => {
+                chunks.last().map_or(0, |chunk| chunk.place + chunk.bytes as u64)
+            }
+        }
+    }
+
+    /// The memory that reading takes.
+    pub fn memory_bytes(&self) -> u64 {
+        match self {
+            Self::Plain(..) => 0,
+            Self::Packed(_, chunks) => {
+                chunks.iter().map(|chunk| chunk.bytes as u64).max().unwrap_or(0)
+            }
+        }
+    }
+
+    /// The bytes of the file that stand for byte `place` of the pages: itself, or its
+    /// chunk.
+    pub fn in_file(&self, place: u64) -> (u64, u64) {
+        match self {
+            Self::Plain(begin, _) => (*begin as u64 + place, *begin as u64 + place),
+            Self::Packed(_, chunks) => {
+                let after = chunks.partition_point(|chunk| chunk.place <= place);
+                let chunk = after.checked_sub(1).and_then(|index| chunks.get(index));
+                chunk.map_or((0, 0), |chunk| (chunk.begin as u64, chunk.end as u64))
+            }
+        }
+    }
+}
+
+/// A page, and what keeps it in memory.
+#[derive(Debug, Clone)]
+pub enum Page<'a> {
+    /// In the file.
+    Plain(&'a [u8]),
+    /// In a decompressed chunk, from one byte to another.
+    Packed(Rc<Vec<u8>>, usize, usize),
+}
+
+impl Page<'_> {
+    /// Its bytes.
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Plain(bytes) => bytes,
+            Self::Packed(chunk, begin, end) => &chunk[*begin..*end],
+        }
+    }
+}
+
+/// Gives the pages of one CPU; remembers the chunk that was decompressed last.
+#[derive(Debug)]
+pub struct Pages<'a> {
+    file: &'a [u8],
+    content: &'a Content,
+    page_bytes: u64,
+    chunk: Option<(usize, Rc<Vec<u8>>)>,
+    /// Chunks that could not be decompressed; their pages are empty.
+    pub damaged: Vec<Chunk>,
+}
+
+impl<'a> Pages<'a> {
+    /// Of a file, in pages of so many bytes.
+    pub fn new(file: &'a [u8], content: &'a Content, page_bytes: u32) -> Self {
+        let page_bytes = u64::from(page_bytes);
+        Self { file, content, page_bytes, chunk: None, damaged: Vec::new() }
+    }
+
+    /// The page of this number; the last one may be shorter.
+    ///
+    /// Cost: that of decompressing its chunk, where that is another than before.
+    pub fn page(&mut self, number: u32) -> Option<Page<'a>> {
+        let place = u64::from(number) * self.page_bytes;
+        match self.content {
+            Content::Plain(begin, end) => {
+                let begin = begin.checked_add(usize::try_from(place).ok()?)?;
+                let end = begin.saturating_add(self.page_bytes as usize).min(*end);
+                self.file.get(begin..end).filter(|page| !page.is_empty()).map(Page::Plain)
+            }
+            Content::Packed(compression, chunks) => {
+                let after = chunks.partition_point(|chunk| chunk.place <= place);
+                let index = after.checked_sub(1)?;
+                let chunk = chunks[index];
+                let from = usize::try_from(place - chunk.place).ok()?;
+                if from >= chunk.bytes {
+                    return None;
+                }
+                let bytes = self.chunk(*compression, index, chunk);
+                // Chunks hold whole pages; of one that does not, the page is cut.
+                let to = from.saturating_add(self.page_bytes as usize).min(bytes.len());
+                Some(Page::Packed(bytes, from, to))
+            }
+        }
+    }
+
+    fn chunk(&mut self, compression: Compression, index: usize, chunk: Chunk) -> Rc<Vec<u8>> {
+        if let Some((known, bytes)) = &self.chunk
+            && *known == index
+        {
+            return Rc::clone(bytes);
+        }
+        // The memory of the old one is free before the new one takes its own.
+        self.chunk = None;
+        let input = self.file.get(chunk.begin..chunk.end).unwrap_or(&[]);
+        let mut out = Vec::with_capacity(chunk.bytes.min(1 << 20));
+        let result = match compression {
+            Compression::Zstd => inflate::zstd(input, chunk.bytes, &mut out),
+            Compression::Zlib => inflate::zlib(input, chunk.bytes, &mut out),
+        };
+        if result.is_err() || out.len() != chunk.bytes {
+            // Where the fault lies is not known: what came out may be no pages.
+            out.clear();
+            if !self.damaged.contains(&chunk) {
+                self.damaged.push(chunk);
+            }
+        }
+        // What follows keeps its place; zeros are pages without records.
+        out.resize(chunk.bytes, 0);
+        let out = Rc::new(out);
+        self.chunk = Some((index, Rc::clone(&out)));
+        out
+    }
+}
