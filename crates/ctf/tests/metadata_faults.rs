@@ -72,8 +72,6 @@ fn what_breaks_a_rule_of_ctf_2_is_told_and_read_all_the_same() {
                   \"byte-order\": \"little-endian\"";
     assert_eq!(read(&class(number)), (vec![], 2));
     let faulty = [
-        ("\"extensions\": {\"x\": {\"y\": 1}}", "it has extensions"),
-        ("\"extensions\": 5", "`extensions` must be an object"),
         ("\"attributes\": []", "`attributes` must be an object"),
         ("\"roles\": \"packet-magic-number\"", "`roles` must be a list of texts"),
         ("\"mappings\": {\"a\": []}", "`a` has no range"),

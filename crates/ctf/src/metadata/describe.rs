@@ -5,7 +5,7 @@ use lateralis_model as model;
 use lateralis_model::{IntegerClass, ScalarKind};
 
 use super::field::{FieldClass, Length, Meaning};
-use super::{EventClass, StreamClass, TraceClass, kept};
+use super::{EventClass, StreamClass, TraceClass, is_odd_real, kept};
 
 /// The trace in the words of [`lateralis_model`]. Indices of stream and event
 /// classes stay the same.
@@ -76,7 +76,7 @@ fn field(class: &FieldClass) -> model::FieldClass {
                 _ => None,
             };
             let packed = match &class.element {
-                FieldClass::Scalar(class) => Some(class.scalar),
+                FieldClass::Scalar(class) if !is_odd_real(&class.scalar) => Some(class.scalar),
                 _ => None,
             };
             (Kind::Array { element: Box::new(element), length, packed }, structural)
@@ -103,7 +103,8 @@ fn scalar(class: &super::field::ScalarClass) -> model::FieldKind {
     let bits = class.scalar.bits;
     match &class.meaning {
         Meaning::Bool => Kind::Bool,
-        Meaning::Real => Kind::Real(bits),
+        // As the number is kept, not as it lies in the packet.
+        Meaning::Real => Kind::Real(if bits <= 32 { 32 } else { 64 }),
         Meaning::Bits { flags } => Kind::Bits { bits, flags: flags.to_vec() },
         Meaning::Integer { base, labels } => {
             let integer = IntegerClass { bits, base: *base, labels: labels.to_vec() };

@@ -14,6 +14,7 @@ mod kept;
 mod packets;
 mod roles;
 mod tsdl;
+mod wide;
 
 use std::fmt;
 
@@ -27,6 +28,7 @@ pub use field::{
 };
 pub(crate) use kept::names;
 pub use packets::unpack;
+pub(crate) use wide::{X87_BITS, is_odd_real};
 
 /// Everything the metadata says.
 #[derive(Debug, Clone, Default)]

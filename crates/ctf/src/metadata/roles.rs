@@ -32,6 +32,11 @@ const CONTEXT: [(&str, Role); 6] = [
 pub(super) fn assign(trace: &mut TraceClass, diagnostics: &mut Vec<Diagnostic>) {
     if let Some(header) = &mut trace.packet_header {
         uuid_as_bytes(header);
+        if let Some(message) = header_fault(header, trace.streams.len())
+            && diagnostics.len() < DIAGNOSTIC_LIMIT
+        {
+            diagnostics.push(Diagnostic::new(0, 0, message));
+        }
         for (name, role) in HEADER {
             member(header, name, role);
         }
@@ -49,6 +54,20 @@ pub(super) fn assign(trace: &mut TraceClass, diagnostics: &mut Vec<Diagnostic>) 
         stream_clock(trace, index, diagnostics);
     }
     mark_checksum(trace);
+}
+
+/// What of a packet header leaves open what its packets are.
+fn header_fault(header: &FieldClass, streams: usize) -> Option<String> {
+    let named = |name: &str| header.members().iter().find(|member| *member.name == *name);
+    if let Some(member) = named("magic")
+        && !matches!(&member.class, FieldClass::Scalar(class)
+            if class.scalar.bits == 32)
+    {
+        return Some("the magic number of a packet must have 32 bits".to_owned());
+    }
+    (streams > 1 && !has(header, "stream_id")).then(|| {
+        format!("packets do not say of which of {streams} streams they are: no `stream_id`")
+    })
 }
 
 /// Gives the checksum field of Lateralis packets its role; both versions.

@@ -11,7 +11,7 @@ use super::resolve::{Address, Around, Here, Registers, Scopes, Target};
 use super::{Choice, Count, EventPlan, Fast, Op, Plan, Program, StreamPlan};
 use crate::metadata::{
     Diagnostic, FieldClass, Length, Location, OptionClass, Role, Roles, Scope, Selection,
-    StreamClass, TraceClass,
+    StreamClass, TraceClass, is_odd_real,
 };
 
 /// Compiles a trace class. What cannot be compiled is reported and left out:
@@ -221,7 +221,10 @@ impl Compiler {
         match class {
             FieldClass::Scalar(inner) => {
                 self.align(inner.scalar.align_bits);
-                self.push(Op::Scalar { scalar: inner.scalar, fast: Fast::of(&inner.scalar) });
+                self.push(match is_odd_real(&inner.scalar) {
+                    true => Op::OddReal(inner.scalar),
+                    false => Op::Scalar { scalar: inner.scalar, fast: Fast::of(&inner.scalar) },
+                });
                 self.number(inner.roles, here.scope, path);
             }
             FieldClass::VarInt(inner) => {
@@ -316,7 +319,7 @@ impl Compiler {
     ) -> Result<(), String> {
         if let FieldClass::Scalar(inner) = element {
             let address: Address = (here.scope, path.clone());
-            let plain = inner.roles == Roles::default();
+            let plain = inner.roles == Roles::default() && !is_odd_real(&inner.scalar);
             if plain && self.written_at(&address).is_empty() {
                 self.push(Op::Packed { count, scalar: inner.scalar });
                 return Ok(());
@@ -343,9 +346,15 @@ impl Compiler {
         path: &mut Vec<u32>,
     ) -> Result<(), String> {
         let targets = here.resolve(selector, path)?;
-        let signed = is_signed(targets[0].1);
+        let signed = sign(&targets)?;
         let register = self.register_of(&targets);
         let labels = targets[0].1.labels();
+        let by_label = options.iter().any(|o| matches!(o.selection, Selection::Label(_)));
+        if by_label && targets.iter().any(|(_, class)| class.labels() != labels) {
+            return Err("a tag that is in several options of a variant has other labels in \
+                        each of them"
+                .to_owned());
+        }
         let mut choices = Vec::new();
         for (index, option) in options.iter().enumerate() {
             let ranges = match &option.selection {
@@ -428,13 +437,24 @@ impl Compiler {
         path: &[u32],
     ) -> Result<(u32, bool), String> {
         let targets = here.resolve(at, path)?;
-        let signed = is_signed(targets[0].1);
+        let signed = sign(&targets)?;
         Ok((self.register_of(&targets), signed))
     }
 }
 
 fn shown(name: &str) -> &str {
     name.strip_prefix('_').unwrap_or(name)
+}
+
+/// Whether the number that these fields share is signed.
+fn sign(targets: &[Target<'_>]) -> Result<bool, String> {
+    let signed = is_signed(targets[0].1);
+    if targets.iter().any(|(_, class)| is_signed(class) != signed) {
+        return Err("a length or selector is signed in one option of a variant, not in \
+                    another"
+            .to_owned());
+    }
+    Ok(signed)
 }
 
 fn is_signed(class: &FieldClass) -> bool {

@@ -6,7 +6,7 @@ use std::ffi::CStr;
 use lateralis_model::{Scalar, ScalarKind, Slot};
 
 use super::zeros::text_length;
-use super::{Choice, Count, Fast, Op, Program};
+use super::{Choice, Count, Fast, Op, Program, real};
 use crate::metadata::{ROLE_COUNT, Role, Roles};
 
 /// Values of one event; real events have some tens, metadata that asks for more
@@ -111,6 +111,12 @@ impl Machine {
                     };
                     last_bits = scalar.bits;
                     self.slots.push(slot);
+                }
+                Op::OddReal(ref scalar) => {
+                    let after = position + u64::from(scalar.bits);
+                    let number = real::read(scalar, bytes, position).filter(|_| after <= end);
+                    self.slots.push(Slot::Real(number.ok_or(Fault::BeyondEnd)?));
+                    position = after;
                 }
                 Op::VarInt { signed } => {
                     (last, last_bits) = varint(bytes, &mut position, end, signed)?;
@@ -343,8 +349,9 @@ fn varint(bytes: &[u8], position: &mut u64, end: u64, signed: bool) -> Result<(u
     let mut value = 0u128;
     let mut bits = 0u32;
     loop {
-        if *position + 8 > end || bits >= 70 {
-            let fits = bits < 70;
+        // More bytes than the number needs are allowed; they repeat its sign.
+        if *position + 8 > end || bits >= 126 {
+            let fits = bits < 126;
             return Err(if fits {
                 Fault::BeyondEnd
             } else {
@@ -397,7 +404,12 @@ mod tests {
         assert_eq!(read(&[0x7f], true), Ok(u64::MAX), "minus one");
         assert_eq!(read(&[0xc0, 0xbb, 0x78], true), Ok((-123_456i64) as u64));
         assert_eq!(read(&[0x80], false), Err(Fault::BeyondEnd));
-        assert_eq!(read(&[0xff; 10], false), Err(Fault::BadValue("integer over 64 bits")));
+        assert_eq!(read(&[0xff; 19], false), Err(Fault::BadValue("integer over 64 bits")));
+        let padded = [0x85, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x00];
+        assert_eq!(read(&padded, false), Ok(5));
+        let padded = [0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f];
+        assert_eq!(read(&padded, true), Ok((-2i64) as u64));
+        assert_eq!(read(&padded, false), Err(Fault::BadValue("integer over 64 bits")));
         let most = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01];
         assert_eq!(read(&most, false), Ok(u64::MAX));
     }

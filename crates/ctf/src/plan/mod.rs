@@ -12,6 +12,7 @@ mod compile;
 mod header;
 mod load;
 mod machine;
+mod real;
 mod resolve;
 mod straight;
 mod zeros;
@@ -153,6 +154,8 @@ enum Op {
     Align(u32),
     /// A number of fixed width.
     Scalar { scalar: Scalar, fast: Fast },
+    /// A floating point number of another width than 32 or 64.
+    OddReal(Scalar),
     /// A number in LEB128.
     VarInt { signed: bool },
     /// The last number means something to the format.

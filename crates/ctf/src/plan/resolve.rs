@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use crate::metadata::{FieldClass, Location, PathItem, Scope};
+use crate::metadata::{FieldClass, Location, Meaning, PathItem, Scope};
 
 /// A place in the classes of an event: scope, then the index of a member or an
 /// option at each step down (0 for the element of an array or what is optional).
@@ -48,17 +48,21 @@ impl<'a> Here<'a, '_> {
     /// The numbers that a location leads to: one, or one per option of the
     /// variants on the way. All of them lie before `path`, the place of use.
     pub fn resolve(&self, location: &Location, path: &[u32]) -> Result<Vec<Target<'a>>, String> {
-        let mut targets = Vec::new();
+        let mut way = Way { scope: self.scope, path, targets: Vec::new(), fault: None };
         if let Some(scope) = location.scope {
             let class = self.scopes[scope as usize];
             let class = class.ok_or_else(|| format!("{} leads nowhere", text(location)))?;
-            descend(class, (scope, Vec::new()), &location.path, &mut targets);
+            way.descend(class, (scope, Vec::new()), &location.path);
         } else if location.searched {
-            self.search(&location.path, &mut targets);
+            self.search(&location.path, &mut way);
         } else {
-            self.relative(&location.path, &mut targets);
+            self.relative(&location.path, &mut way);
+        }
+        if let Some(fault) = way.fault {
+            return Err(format!("{} {fault}", text(location)));
         }
         // A field behind has no value yet. Addresses compare as places do.
+        let mut targets = way.targets;
         targets.retain(|((scope, place), _)| (*scope, place.as_slice()) < (self.scope, path));
         match targets.len() {
             0 => Err(format!("no integer field before it at {}", text(location))),
@@ -69,7 +73,7 @@ impl<'a> Here<'a, '_> {
 
     /// [CTF 1.8.3 §7.3.2]: fields before this one in the structures around, from
     /// the inside out, then the outer scopes.
-    fn search(&self, path: &[PathItem], targets: &mut Vec<Target<'a>>) {
+    fn search(&self, path: &[PathItem], way: &mut Way<'a, '_>) {
         let Some(PathItem::Name(first)) = path.first() else {
             return;
         };
@@ -79,8 +83,8 @@ impl<'a> Here<'a, '_> {
             if let Some(index) = found {
                 let mut place = around.path.clone();
                 place.push(index as u32);
-                descend(&before[index].class, (self.scope, place), &path[1..], targets);
-                if !targets.is_empty() {
+                way.descend(&before[index].class, (self.scope, place), &path[1..]);
+                if way.is_over() {
                     return;
                 }
             }
@@ -88,8 +92,8 @@ impl<'a> Here<'a, '_> {
         let outer = SCOPE_ORDER.iter().rev().filter(|&&scope| scope < self.scope);
         for &scope in outer {
             if let Some(class) = self.scopes[scope as usize] {
-                descend(class, (scope, Vec::new()), path, targets);
-                if !targets.is_empty() {
+                way.descend(class, (scope, Vec::new()), path);
+                if way.is_over() {
                     return;
                 }
             }
@@ -97,59 +101,109 @@ impl<'a> Here<'a, '_> {
     }
 
     /// [CTF2 field-location]: from the structure around, `null` one further out.
-    fn relative(&self, path: &[PathItem], targets: &mut Vec<Target<'a>>) {
+    fn relative(&self, path: &[PathItem], way: &mut Way<'a, '_>) {
         let ups = path.iter().take_while(|item| **item == PathItem::Up).count();
         let Some(level) = self.around.len().checked_sub(ups + 1) else {
             return;
         };
         let around = &self.around[level];
         let place = (self.scope, around.path.clone());
-        descend(around.class, place, &path[ups..], targets);
+        way.descend(around.class, place, &path[ups..]);
     }
 }
 
-fn descend<'a>(
-    class: &'a FieldClass,
-    place: Address,
-    path: &[PathItem],
-    targets: &mut Vec<Target<'a>>,
-) {
-    if targets.len() > TARGET_LIMIT {
-        return;
+/// The way to a field from where it is used.
+struct Way<'a, 'p> {
+    /// Place of use.
+    scope: Scope,
+    path: &'p [u32],
+    targets: Vec<Target<'a>>,
+    /// Why the field may have no value, or several.
+    fault: Option<&'static str>,
+}
+
+impl<'a> Way<'a, '_> {
+    fn is_over(&self) -> bool {
+        !self.targets.is_empty() || self.fault.is_some()
     }
-    let below = |index: u32| {
-        let (scope, mut steps) = place.clone();
-        steps.push(index);
-        (scope, steps)
-    };
-    match class {
-        FieldClass::Struct(inner) => {
-            let Some((PathItem::Name(name), rest)) = path.split_first() else {
-                return;
-            };
-            let found = inner.members.iter().position(|member| member.name == *name);
-            if let Some(index) = found {
-                descend(&inner.members[index].class, below(index as u32), rest, targets);
-            }
+
+    /// The next step towards the place of use, if `place` is around it.
+    fn inside(&self, place: &Address) -> Option<u32> {
+        let rest = self.path.strip_prefix(place.1.as_slice()).filter(|_| place.0 == self.scope);
+        rest?.first().copied()
+    }
+
+    fn descend(&mut self, class: &'a FieldClass, place: Address, path: &[PathItem]) {
+        if self.targets.len() > TARGET_LIMIT {
+            return;
         }
-        FieldClass::Array(inner) => descend(&inner.element, below(0), path, targets),
-        FieldClass::Optional { class, .. } => descend(class, below(0), path, targets),
-        FieldClass::Variant(inner) => {
-            // CTF 2 goes through all options; CTF 1.8 may name one.
-            let before = targets.len();
-            for (index, option) in inner.options.iter().enumerate() {
-                descend(&option.class, below(index as u32), path, targets);
+        let below = |index: u32| {
+            let (scope, mut steps) = place.clone();
+            steps.push(index);
+            (scope, steps)
+        };
+        let inside = self.inside(&place);
+        let before = self.targets.len();
+        match class {
+            FieldClass::Struct(inner) => {
+                let Some((PathItem::Name(name), rest)) = path.split_first() else {
+                    return;
+                };
+                let found = inner.members.iter().position(|member| member.name == *name);
+                if let Some(index) = found {
+                    self.descend(&inner.members[index].class, below(index as u32), rest);
+                }
             }
-            let Some((PathItem::Name(name), rest)) = path.split_first() else { return };
-            let named = inner.options.iter().position(|option| option.name == *name);
-            if let Some(index) = named.filter(|_| targets.len() == before) {
-                descend(&inner.options[index].class, below(index as u32), rest, targets);
+            FieldClass::Array(inner) => {
+                self.descend(&inner.element, below(0), path);
+                if self.targets.len() > before && inside.is_none() {
+                    self.fault = Some("leads to the elements of an array, not to one of them");
+                }
             }
+            FieldClass::Optional { class, .. } => {
+                self.descend(class, below(0), path);
+                if self.targets.len() > before && inside.is_none() {
+                    self.fault = Some("leads to what may be absent");
+                }
+            }
+            FieldClass::Variant(inner) => {
+                // From inside an option, it is that one.
+                if let Some(index) = inside
+                    && let Some(option) = inner.options.get(index as usize)
+                {
+                    self.descend(&option.class, below(index), path);
+                    let named = matches!(path.first(),
+                        Some(PathItem::Name(name)) if *name == option.name);
+                    if self.targets.len() == before && named {
+                        self.descend(&option.class, below(index), &path[1..]);
+                    }
+                    return;
+                }
+                // CTF 2 goes through all options; CTF 1.8 may name one.
+                let mut lacking = false;
+                for (index, option) in inner.options.iter().enumerate() {
+                    let known = self.targets.len();
+                    self.descend(&option.class, below(index as u32), path);
+                    lacking |= self.targets.len() == known;
+                }
+                if self.targets.len() > before {
+                    if lacking {
+                        self.fault = Some("is no integer in every option of a variant");
+                    }
+                    return;
+                }
+                let Some((PathItem::Name(name), rest)) = path.split_first() else { return };
+                let named = inner.options.iter().position(|option| option.name == *name);
+                if let Some(index) = named {
+                    self.descend(&inner.options[index].class, below(index as u32), rest);
+                }
+            }
+            FieldClass::Scalar(inner) if path.is_empty() && inner.meaning != Meaning::Real => {
+                self.targets.push((place, class));
+            }
+            FieldClass::VarInt(_) if path.is_empty() => self.targets.push((place, class)),
+            _ => {}
         }
-        FieldClass::Scalar(_) | FieldClass::VarInt(_) if path.is_empty() => {
-            targets.push((place, class));
-        }
-        _ => {}
     }
 }
 

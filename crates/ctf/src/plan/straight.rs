@@ -400,7 +400,8 @@ impl Making {
             Op::Packed { count: Count::Register(register), ref scalar } => {
                 self.list(register, scalar)?;
             }
-            Op::Role(_)
+            Op::OddReal(_)
+            | Op::Role(_)
             | Op::VarInt { .. }
             | Op::Repeat { .. }
             | Op::Next

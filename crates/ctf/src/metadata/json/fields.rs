@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::super::field::{
     FieldClass, Length, Location, Meaning, PathItem, Role, Roles, ScalarClass, Scope, TextClass,
 };
+use super::super::wide;
 use super::{Object, Parsed};
 
 pub(super) fn text_of(object: &Object, key: &str) -> Option<String> {
@@ -21,6 +22,14 @@ pub(super) fn number_of(object: &Object, key: &str, default: u64) -> Parsed<u64>
         Some(value) => {
             value.as_u64().ok_or_else(|| format!("`{key}` must be a number ≥ 0, found {value}"))
         }
+    }
+}
+
+/// The length that a class of static length must have.
+pub(super) fn static_length(class: &Object) -> Parsed<u64> {
+    match class.get("length") {
+        None => Err("`length` is missing".to_owned()),
+        Some(_) => number_of(class, "length", 0),
     }
 }
 
@@ -68,18 +77,29 @@ pub(super) fn labels(class: &Object, key: &str) -> Parsed<Vec<Label>> {
     object(mappings)?.iter().map(label).collect()
 }
 
+/// Extensions may change how bits lie in packets: what has one that is not known is not
+/// read.
+///
+/// # Errors
+/// If there is any, for none is known here; names up to three.
+pub(super) fn no_extensions(of: &Object) -> Parsed<()> {
+    let Some(extensions) = of.get("extensions") else {
+        return Ok(());
+    };
+    let extensions = extensions.as_object().ok_or("`extensions` must be an object")?;
+    if extensions.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<&str> = extensions.keys().take(3).map(String::as_str).collect();
+    Err(format!("it needs extensions that are not known here: {}", names.join(", ")))
+}
+
 /// What in an object breaks a rule without which it can be read all the same.
 ///
 /// Properties that the specification does not know are passed over: writers of
-/// release candidates have some. An extension is not: it may lie otherwise in packets.
+/// release candidates have some.
 pub(super) fn faults(of: &Object, report: &mut dyn FnMut(String)) {
     let is_kind = |key: &str, is: fn(&Value) -> bool| of.get(key).is_none_or(is);
-    match of.get("extensions").map(Value::as_object) {
-        None => {}
-        Some(Some(extensions)) if extensions.is_empty() => {}
-        Some(Some(_)) => report("it has extensions, none of which is known here".to_owned()),
-        Some(None) => report("`extensions` must be an object".to_owned()),
-    }
     if !is_kind("attributes", Value::is_object) {
         report("`attributes` must be an object".to_owned());
     }
@@ -96,6 +116,9 @@ pub(super) fn faults(of: &Object, report: &mut dyn FnMut(String)) {
     let labels = of.get(if of_flags { "flags" } else { "mappings" }).and_then(Value::as_object);
     if of_flags && labels.is_none_or(Map::is_empty) {
         report("a bit map needs `flags`".to_owned());
+    }
+    if labels.is_some() && number_of(of, "length", 0).is_ok_and(|bits| bits > 64) {
+        report("names of values and bits are not shown for more than 64 bits".to_owned());
     }
     for (name, value) in labels.into_iter().flatten() {
         // What is no list of ranges at all is a fault of the class.
@@ -143,8 +166,9 @@ pub(super) fn field_roles(class: &Object) -> Roles {
 
 pub(super) fn scalar(class: &Object, kind: &str) -> Parsed<FieldClass> {
     let size = number_of(class, "length", 0)?;
-    let bits = u32::try_from(size).ok().filter(|bits| (1..=64).contains(bits));
-    let bits = bits.ok_or_else(|| format!("a length of {size} bits cannot be read: 1 to 64"))?;
+    let bits = u32::try_from(size).ok().filter(|bits| (1..=wide::WIDEST).contains(bits));
+    let bits = bits
+        .ok_or_else(|| format!("a length of {size} bits cannot be read: 1 to {}", wide::WIDEST))?;
     let order = match text_of(class, "byte-order").as_deref() {
         Some("big-endian" | "be") => ByteOrder::Big,
         Some("little-endian" | "le") => ByteOrder::Little,
@@ -162,8 +186,11 @@ pub(super) fn scalar(class: &Object, kind: &str) -> Parsed<FieldClass> {
         "fixed-length-bit-map" => {
             (ScalarKind::Unsigned, Meaning::Bits { flags: labels(class, "flags")?.into() })
         }
-        "fixed-length-floating-point-number" if bits != 32 && bits != 64 => {
-            return Err(format!("a floating point number of {bits} bits cannot be read: 32 or 64"));
+        "fixed-length-floating-point-number" if !wide::is_known_real(bits) => {
+            return Err(format!(
+                "a floating point number of {bits} bits cannot be read: 16, 32, 64, 80, or from \
+                 128 on a multiple of 32"
+            ));
         }
         "fixed-length-floating-point-number" => (ScalarKind::Real, Meaning::Real),
         kind => {
@@ -176,8 +203,15 @@ pub(super) fn scalar(class: &Object, kind: &str) -> Parsed<FieldClass> {
         }
     };
     let align_bits = alignment(class, "alignment", 1)?;
+    let scalar = Scalar { bits, align_bits, order, reversed, kind };
+    if bits > 64 && meaning != Meaning::Real {
+        return match meaning {
+            Meaning::Bool => Err(format!("a boolean of {bits} bits cannot be read: 1 to 64")),
+            _ => Ok(wide::integer(scalar)),
+        };
+    }
     Ok(FieldClass::Scalar(Arc::new(ScalarClass {
-        scalar: Scalar { bits, align_bits, order, reversed, kind },
+        scalar,
         meaning,
         roles: field_roles(class),
         clock: None,

@@ -6,6 +6,7 @@
 //! What the specification calls an extension or an attribute is passed over.
 
 mod fields;
+mod rules;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,14 +15,14 @@ use lateralis_model::{Attribute, Clock, EnvValue, Uuid};
 use serde_json::{Map, Value};
 
 use super::field::{
-    ArrayClass, DEPTH_LIMIT, FieldClass, Length, MemberClass, OptionClass, Selection, StructClass,
-    VarIntClass, VariantClass, WEIGHT_LIMIT,
+    ArrayClass, DEPTH_LIMIT, FieldClass, Length, MemberClass, OptionClass, Scope, Selection,
+    StructClass, VarIntClass, VariantClass, WEIGHT_LIMIT,
 };
 use super::{DIAGNOSTIC_LIMIT, Diagnostic, EventClass, StreamClass, TraceClass, roles};
 
 use fields::{
-    alignment, base, blob, faults, field_roles, integer, labels, length_field, location, number_of,
-    object, ranges, scalar, text, text_of, unit_bytes,
+    alignment, base, blob, faults, field_roles, integer, labels, length_field, location,
+    no_extensions, number_of, object, ranges, scalar, static_length, text, text_of, unit_bytes,
 };
 
 type Object = Map<String, Value>;
@@ -96,6 +97,10 @@ struct Reader {
     aliases: HashMap<String, FieldClass>,
     clock_ids: HashMap<String, usize>,
     weight: u64,
+    fragments: usize,
+    has_trace_class: bool,
+    /// Whether the trace needs something that is not known here.
+    refused: bool,
     /// What is wrong in the fragment being read, but costs nothing but itself.
     remarks: Vec<String>,
 }
@@ -109,8 +114,21 @@ impl Reader {
 
     fn fragment(&mut self, value: &Value) -> Parsed<()> {
         let fragment = object(value)?;
+        if self.refused {
+            return Ok(());
+        }
         faults(fragment, &mut |message| self.remark(message));
-        match fragment.get("type").and_then(Value::as_str) {
+        let kind = fragment.get("type").and_then(Value::as_str);
+        if let Err(message) = no_extensions(fragment) {
+            // Those of the preamble are of the whole trace.
+            self.refused = kind == Some("preamble");
+            return Err(message);
+        }
+        self.fragments += 1;
+        if (kind == Some("preamble")) != (self.fragments == 1) {
+            self.remark("the first fragment, and no other, must be a preamble".to_owned());
+        }
+        match kind {
             Some("preamble") => self.preamble(fragment),
             Some("field-class-alias") => self.alias(fragment),
             Some("clock-class") => self.clock(fragment),
@@ -134,7 +152,9 @@ impl Reader {
     fn alias(&mut self, fragment: &Object) -> Parsed<()> {
         let name = text_of(fragment, "name").ok_or("an alias needs a name")?;
         let class = self.class(fragment.get("field-class").ok_or("an alias needs a class")?)?;
-        self.aliases.insert(name, class);
+        if self.aliases.insert(name.clone(), class).is_some() {
+            self.remark(format!("alias `{name}` is declared twice; the later one counts"));
+        }
         Ok(())
     }
 
@@ -161,12 +181,23 @@ impl Reader {
         clock.precision = number_of(fragment, "precision", 0)?;
         clock.unix_epoch = fragment.get("origin").and_then(Value::as_str) == Some("unix-epoch")
             || fragment.get("origin-is-unix-epoch").and_then(Value::as_bool) == Some(true);
+        if let Some(accuracy) = fragment.get("accuracy")
+            && !accuracy.is_u64()
+        {
+            self.remark(format!("`accuracy` must be a number ≥ 0, found {accuracy}"));
+        }
+        if self.clock_ids.contains_key(&id) {
+            return Err(format!("clock class `{id}` is declared twice"));
+        }
         self.clock_ids.insert(id, self.trace.clocks.len());
         self.trace.clocks.push(clock);
         Ok(())
     }
 
     fn trace_class(&mut self, fragment: &Object) -> Parsed<()> {
+        if std::mem::replace(&mut self.has_trace_class, true) {
+            return Err("there is a trace class already".to_owned());
+        }
         self.trace.name = text_of(fragment, "name");
         if self.trace.uuid.is_none() {
             self.trace.uuid =
@@ -245,7 +276,13 @@ impl Reader {
             return Ok(None);
         };
         match self.class(value).map_err(|reason| format!("{key}: {reason}"))? {
-            class @ FieldClass::Struct(_) => Ok(Some(class)),
+            mut class @ FieldClass::Struct(_) => {
+                let scope = scope_of(key).ok_or_else(|| format!("unknown scope {key}"))?;
+                let mut messages = Vec::new();
+                rules::keep_roles(&mut class, scope, &mut messages);
+                messages.into_iter().for_each(|message| self.remark(format!("{key}: {message}")));
+                Ok(Some(class))
+            }
             _ => Err(format!("{key} must be a structure")),
         }
     }
@@ -263,6 +300,7 @@ impl Reader {
         let class = object(value)?;
         let kind = class.get("type").and_then(Value::as_str).ok_or("a field class needs a type")?;
         faults(class, &mut |message| self.remark(format!("{kind}: {message}")));
+        no_extensions(class).map_err(|message| format!("{kind}: {message}"))?;
         match kind {
             "fixed-length-bit-array"
             | "fixed-length-bit-map"
@@ -285,7 +323,7 @@ impl Reader {
             }
             "null-terminated-string" => text(class, Length::Terminated),
             "static-length-string" => {
-                let bytes = number_of(class, "length", 0)?;
+                let bytes = static_length(class)?;
                 let units = text_of(class, "encoding").map_or(1, |name| unit_bytes(&name));
                 if bytes % units != 0 {
                     self.remark(format!("{kind}: {bytes} bytes end inside a character"));
@@ -293,11 +331,9 @@ impl Reader {
                 text(class, Length::Fixed(bytes))
             }
             "dynamic-length-string" => text(class, length_field(class)?),
-            "static-length-blob" => blob(class, Length::Fixed(number_of(class, "length", 0)?)),
+            "static-length-blob" => blob(class, Length::Fixed(static_length(class)?)),
             "dynamic-length-blob" => blob(class, length_field(class)?),
-            "static-length-array" => {
-                self.array(class, Length::Fixed(number_of(class, "length", 0)?))
-            }
+            "static-length-array" => self.array(class, Length::Fixed(static_length(class)?)),
             "dynamic-length-array" => self.array(class, length_field(class)?),
             "structure" => self.structure(class),
             "variant" => self.variant(class),
@@ -318,6 +354,7 @@ impl Reader {
         for member in class.get("member-classes").and_then(Value::as_array).into_iter().flatten() {
             let member = object(member)?;
             let name = text_of(member, "name").ok_or("a member needs a name")?;
+            no_extensions(member).map_err(|reason| format!("{name}: {reason}"))?;
             let class = member.get("field-class").ok_or("a member needs a field class")?;
             let class = self.class(class).map_err(|reason| format!("{name}: {reason}"))?;
             members.push(MemberClass { name: name.into(), class });
@@ -327,17 +364,22 @@ impl Reader {
     }
 
     fn variant(&mut self, class: &Object) -> Parsed<FieldClass> {
-        let mut options = Vec::new();
+        let mut options: Vec<OptionClass> = Vec::new();
         for option in class.get("options").and_then(Value::as_array).into_iter().flatten() {
             let option = object(option)?;
             let ranges_of = option.get("selector-field-ranges").ok_or("an option needs ranges")?;
             let inner = option.get("field-class").ok_or("an option needs a field class")?;
+            no_extensions(option)?;
             options.push(OptionClass {
                 name: text_of(option, "name").unwrap_or_default().into(),
                 class: self.class(inner)?,
                 selection: Selection::Ranges(ranges(ranges_of)?),
             });
         }
+        if options.is_empty() {
+            return Err("a variant needs `options`, at least one".to_owned());
+        }
+        rules::options_apart(&options, &mut |message| self.remark(message));
         let selector = Some(location(class, "selector-field-location")?);
         Ok(FieldClass::Variant(Arc::new(VariantClass { options, selector })))
     }
@@ -351,6 +393,18 @@ impl Reader {
             ranges: chosen.map(Into::into),
         })
     }
+}
+
+fn scope_of(key: &str) -> Option<Scope> {
+    Some(match key {
+        "packet-header-field-class" => Scope::PacketHeader,
+        "packet-context-field-class" => Scope::PacketContext,
+        "event-record-header-field-class" => Scope::EventHeader,
+        "event-record-common-context-field-class" => Scope::CommonContext,
+        "specific-context-field-class" => Scope::EventContext,
+        "payload-field-class" => Scope::Payload,
+        _ => return None,
+    })
 }
 
 /// A UUID is a list of 16 numbers, or its text.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The blocks of TSDL: trace, env, clock, stream, event [CTF 1.8.3 §7.4, §8].
 
+use std::collections::HashSet;
+
 use lateralis_model::{Attribute, Clock, EnvValue, Uuid};
 
 use super::super::{EventClass, FieldClass, StreamClass};
@@ -20,6 +22,7 @@ impl Parser<'_, '_> {
     /// Runs `set` for each entry of a block. Types may be declared in between.
     fn block(&mut self, mut set: impl FnMut(&mut Self, &str, Entry) -> Parsed<()>) -> Parsed<()> {
         self.next += 1;
+        let mut seen = HashSet::new();
         self.braces(|parser| {
             if matches!(
                 parser.peek_word(),
@@ -29,6 +32,9 @@ impl Parser<'_, '_> {
                 return parser.expect_mark(";");
             }
             let key = parser.dotted()?;
+            if !seen.insert(key.clone()) {
+                parser.remark(format!("`{key}` is said twice; the later one counts"));
+            }
             let entry = if parser.take_mark(":=") {
                 let class = parser.specifier()?;
                 if !matches!(class, FieldClass::Struct(_)) {
@@ -69,6 +75,12 @@ impl Parser<'_, '_> {
                     let major = value.into_text();
                     if major != "1" {
                         parser.remark(format!("this is version {major} of the format, not 1"));
+                    }
+                }
+                ("minor", Entry::Value(value)) => {
+                    let minor = value.into_text();
+                    if minor != "8" {
+                        parser.remark(format!("this is version 1.{minor}, read as 1.8"));
                     }
                 }
                 _ => {}
@@ -133,6 +145,11 @@ impl Parser<'_, '_> {
         clock.uuid = uuid;
         clock.unix_epoch = absolute;
         clock.precision = u64::try_from(precision).unwrap_or(0);
+        if name.is_empty() {
+            self.remark("a clock needs a name: no field can refer to this one".to_owned());
+        } else if self.trace.clocks.iter().any(|known| known.name == name) {
+            self.remark(format!("clock `{name}` is declared twice; the first one counts"));
+        }
         self.trace.clocks.push(clock);
         Ok(())
     }
@@ -154,12 +171,15 @@ impl Parser<'_, '_> {
         })?;
         match self.trace.streams.iter_mut().find(|known| known.id == stream.id) {
             // Events that came first made the stream known by its number only.
-            Some(known) if known.is_bare() => {
+            Some(known) if self.declared.insert(stream.id) => {
                 stream.events = std::mem::take(&mut known.events);
                 *known = stream;
             }
             Some(_) => return Err(format!("stream {} is declared twice", stream.id)),
-            None => self.trace.streams.push(stream),
+            None => {
+                self.declared.insert(stream.id);
+                self.trace.streams.push(stream);
+            }
         }
         Ok(())
     }
@@ -207,13 +227,5 @@ impl Parser<'_, '_> {
         let stream = &mut self.trace.streams[index];
         stream.events.push(event);
         Ok(())
-    }
-}
-
-impl StreamClass {
-    fn is_bare(&self) -> bool {
-        self.packet_context.is_none()
-            && self.event_header.is_none()
-            && self.common_context.is_none()
     }
 }

@@ -11,7 +11,7 @@ mod scalars;
 mod types;
 mod words;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use lateralis_model::ByteOrder;
@@ -37,6 +37,7 @@ pub fn parse(text: &str, diagnostics: &mut Vec<Diagnostic>) -> TraceClass {
         scopes: vec![Names::default()],
         trace: TraceClass { major_version: 1, byte_order, ..TraceClass::default() },
         has_trace_block: false,
+        declared: HashSet::new(),
         diagnostics,
     };
     while parser.next < tokens.len() {
@@ -87,6 +88,8 @@ struct Parser<'a, 'd> {
     scopes: Vec<Names>,
     trace: TraceClass,
     has_trace_block: bool,
+    /// Numbers of the streams that have a block of their own.
+    declared: HashSet<u64>,
     diagnostics: &'d mut Vec<Diagnostic>,
 }
 

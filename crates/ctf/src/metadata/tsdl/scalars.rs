@@ -2,12 +2,13 @@
 //! Enumerations, integers, floating point numbers and strings [CTF 1.8.3 §4.1,
 //! §4.2.5].
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use lateralis_model::{Base, Encoding, Label, Range, Scalar, ScalarKind};
 
 use super::super::field::{FieldClass, Length, Meaning, Role, Roles, ScalarClass, TextClass};
+use super::super::wide;
 use super::lexer::Token;
 use super::types::Value;
 use super::words::{alignment, byte_order, clock_name, encoding, integer_base, truth};
@@ -95,8 +96,12 @@ impl Parser<'_, '_> {
         &mut self,
         mut set: impl FnMut(&mut Self, &str, Value) -> Parsed<()>,
     ) -> Parsed<()> {
+        let mut seen = HashSet::new();
         self.braces(|parser| {
             let key = parser.dotted()?;
+            if !seen.insert(key.clone()) {
+                parser.remark(format!("`{key}` is said twice; the later one counts"));
+            }
             parser.expect_mark("=")?;
             let value = parser.value()?;
             set(parser, &key, value)?;
@@ -128,17 +133,26 @@ impl Parser<'_, '_> {
             Ok(())
         })?;
         let size = size.ok_or("an integer needs a size")?;
-        let bits = u32::try_from(size).ok().filter(|bits| (1..=64).contains(bits));
-        let bits = bits.ok_or_else(|| format!("an integer cannot have {size} bits: 1 to 64"))?;
+        let bits = u32::try_from(size).ok().filter(|bits| (1..=wide::WIDEST).contains(bits));
+        let bits = bits.ok_or_else(|| {
+            format!("an integer of {size} bits cannot be read: 1 to {}", wide::WIDEST)
+        })?;
         // Without an alignment it is that of a byte for whole bytes [§4.1.2].
         let align_bits = align.unwrap_or(if bits % 8 == 0 { 8 } else { 1 });
         let kind = if signed { ScalarKind::Signed } else { ScalarKind::Unsigned };
+        let scalar = Scalar { bits, align_bits, order, reversed: false, kind };
+        if bits > 64 {
+            if clock.is_some() {
+                self.remark(format!("{bits} bits are too many for a reading of a clock"));
+            }
+            return Ok(wide::integer(scalar));
+        }
         let mut roles = Roles::default();
         if clock.is_some() && !signed {
             roles.insert(Role::Clock);
         }
         Ok(FieldClass::Scalar(Arc::new(ScalarClass {
-            scalar: Scalar { bits, align_bits, order, reversed: false, kind },
+            scalar,
             meaning: Meaning::Integer { base, labels: Arc::default() },
             roles,
             clock,
@@ -162,10 +176,14 @@ impl Parser<'_, '_> {
         let bits = match (exponent, mantissa) {
             (8, 24) => 32,
             (11, 53) => 64,
+            (5, 11) => 16,
+            // The x87: its leading digit is stored.
+            (16, 64) => 80,
+            (15, 113) => 128,
             _ => {
                 return Err(format!(
                     "unsupported floating point: exp_dig={exponent}, mant_dig={mantissa}; \
-                     8 and 24, or 11 and 53, can be read"
+                     5 and 11, 8 and 24, 11 and 53, 16 and 64, 15 and 113 can be read"
                 ));
             }
         };

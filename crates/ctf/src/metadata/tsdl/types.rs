@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Types of TSDL [CTF 1.8.3 §4, §C.2.2].
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use lateralis_model::{Encoding, EnvValue};
@@ -198,7 +199,8 @@ impl Parser<'_, '_> {
             return Ok(widen(class, align));
         }
         let mut members = Vec::new();
-        self.braces(|parser| parser.members(&mut members))?;
+        let mut names = HashSet::new();
+        self.braces(|parser| parser.members(&mut members, &mut names))?;
         let min_align_bits = self.align_attribute()?;
         let class = FieldClass::Struct(Arc::new(StructClass { members, min_align_bits }));
         if let Some(name) = name {
@@ -232,7 +234,11 @@ impl Parser<'_, '_> {
     }
 
     /// One declaration between the braces of a structure.
-    fn members(&mut self, members: &mut Vec<MemberClass>) -> Parsed<()> {
+    fn members(
+        &mut self,
+        members: &mut Vec<MemberClass>,
+        names: &mut HashSet<String>,
+    ) -> Parsed<()> {
         if matches!(self.peek_word(), Some("typealias" | "typedef")) {
             self.declaration()?;
             return self.expect_mark(";");
@@ -245,6 +251,10 @@ impl Parser<'_, '_> {
         loop {
             let (name, class) = self.declarator(class.clone())?;
             members.push(MemberClass { name: Self::shown(&name), class });
+            if names.contains(&name) {
+                self.remark(format!("a structure has two fields `{name}`"));
+            }
+            names.insert(name);
             if !self.take_mark(",") {
                 return self.expect_mark(";");
             }
@@ -321,6 +331,9 @@ impl Parser<'_, '_> {
         }
         let mut members = Vec::new();
         self.braces(|parser| parser.variant_options(&mut members))?;
+        if members.is_empty() {
+            self.remark("a variant needs at least one option".to_owned());
+        }
         let class = FieldClass::Variant(Arc::new(VariantClass { options: members, selector }));
         if let Some(name) = name {
             let declared = class.clone();
