@@ -27,6 +27,8 @@ pub struct Ahead<'r> {
     rows: Vec<Row>,
     /// Of all rows.
     slots: Vec<Slot>,
+    /// Who wrote them all.
+    writer: Option<Writer>,
     /// Rows that have had their turn.
     pub taken: usize,
 }
@@ -34,10 +36,10 @@ pub struct Ahead<'r> {
 /// An event that has been read.
 struct Row {
     time: Nanos,
-    ticks: Option<Ticks>,
+    /// Worthless in a stream without clock.
+    ticks: Ticks,
     class_index: u32,
-    first_slot: u32,
-    writer: Option<Writer>,
+    slots_end: u32,
 }
 
 /// The turn of a stream that has ended: behind all others, and one more still fits.
@@ -56,16 +58,16 @@ impl<'r> Ahead<'r> {
             cursor.skip_to(begin);
         }
         let (turns, rows, slots) = (Vec::new(), Vec::new(), Vec::new());
-        Self { cursor, interval, turns, rows, slots, taken: 0 }
+        Self { cursor, interval, turns, rows, slots, writer: None, taken: 0 }
     }
 
     /// An event that has been read, by its index.
     #[inline]
     pub fn event(&self, index: usize) -> Event<'_> {
-        let row = &self.rows[index];
-        let end = self.rows.get(index + 1).map_or(self.slots.len(), |row| row.first_slot as usize);
-        let slots = &self.slots[row.first_slot as usize..end];
-        self.cursor.event_of(row.class_index, (row.ticks, row.time), row.writer, slots)
+        let (before, rows) = self.rows.split_at(index);
+        let (row, first) = (&rows[0], before.last().map_or(0, |row| row.slots_end as usize));
+        let slots = &self.slots[first..row.slots_end as usize];
+        self.cursor.event_of(row.class_index, (row.ticks, row.time), self.writer, slots)
     }
 
     /// Reads on up to the end of a packet, instead of what had been read. Returns the
@@ -78,30 +80,28 @@ impl<'r> Ahead<'r> {
         self.slots.clear();
         self.taken = 0;
         let mut there = self.cursor.advance_onto(&mut self.slots);
-        let mut first_slot = 0;
         while there {
             let cursor = &self.cursor;
-            let (time, ticks, writer) = (cursor.time(), cursor.ticks, cursor.writer);
-            let class_index = cursor.class_index;
+            let (time, ticks, class_index) = (cursor.time(), cursor.ticks(), cursor.class_index);
             if self.interval.end.is_some_and(|end| time > end) {
                 self.cursor.end_stream();
                 break;
             }
-            if self.interval.begin.is_some_and(|begin| time < begin) {
-                self.slots.truncate(first_slot as usize);
-                there = self.cursor.advance_inside(&mut self.slots)
-                    || self.rows.is_empty() && self.cursor.advance_onto(&mut self.slots);
-                continue;
+            if self.interval.begin.is_none_or(|begin| time >= begin) {
+                latest = latest.max(turn(time));
+                self.turns.push(latest);
+                self.writer = cursor.writer;
+                let slots_end = self.slots.len() as u32;
+                self.rows.push(Row { time, ticks, class_index, slots_end });
+            } else {
+                self.slots.truncate(self.rows.last().map_or(0, |row| row.slots_end as usize));
             }
-            latest = latest.max(turn(time));
-            self.turns.push(latest);
-            self.rows.push(Row { time, ticks, class_index, first_slot, writer });
-            first_slot = self.slots.len() as u32;
-            there = self.rows.len() < EVENTS
-                && self.slots.len() < SLOTS
-                && self.cursor.advance_inside(&mut self.slots);
+            there = match self.rows.len() {
+                0 => self.cursor.advance_onto(&mut self.slots),
+                EVENTS.. => false,
+                _ => self.slots.len() < SLOTS && self.cursor.advance_inside(&mut self.slots),
+            };
         }
-        self.slots.truncate(first_slot as usize);
         self.turns.first().copied().unwrap_or(ENDED)
     }
 

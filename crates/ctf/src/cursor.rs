@@ -41,7 +41,6 @@ pub struct Cursor<'r> {
     usual_end: u64,
     pub(crate) machine: Machine,
     pub(crate) class_index: u32,
-    pub(crate) ticks: Option<Ticks>,
     /// Of the clock, around the last reading.
     second: Second,
     time: Nanos,
@@ -94,7 +93,6 @@ impl<'r> Cursor<'r> {
             usual_end: 0,
             machine: Machine::new(reader.plan().registers),
             class_index: 0,
-            ticks: None,
             second: Second::default(),
             time: Nanos(0),
             writer: None,
@@ -138,13 +136,13 @@ impl<'r> Cursor<'r> {
         done
     }
 
-    /// The same if there is another event in the packet; else the packet stays the one
-    /// that is open.
+    /// The same if there is another event in the packet, of the same writer; else the
+    /// packet stays the one that is open.
     pub(crate) fn advance_inside(&mut self, slots: &mut Vec<Slot>) -> bool {
         if self.advance_usual(slots) {
             return true;
         }
-        if self.position >= self.end {
+        if self.position >= self.end || self.plan.names_writers {
             return false;
         }
         let decoded = self.decode();
@@ -192,7 +190,6 @@ impl<'r> Cursor<'r> {
         self.machine.clock = now;
         self.class_index = class;
         if let Some(clock) = self.clock {
-            self.ticks = Some(Ticks(now));
             self.time = clock.nanos_near(&mut self.second, Ticks(now));
         }
         true
@@ -218,7 +215,8 @@ impl<'r> Cursor<'r> {
     #[inline]
     #[must_use]
     pub fn event(&self) -> Event<'_> {
-        self.event_of(self.class_index, (self.ticks, self.time), self.writer, &self.machine.slots)
+        let times = (self.ticks(), self.time);
+        self.event_of(self.class_index, times, self.writer, &self.machine.slots)
     }
 
     /// An event of the packet that is open.
@@ -226,7 +224,7 @@ impl<'r> Cursor<'r> {
     pub(crate) fn event_of<'e>(
         &'e self,
         class_index: u32,
-        (ticks, time): (Option<Ticks>, Nanos),
+        (ticks, time): (Ticks, Nanos),
         writer: Option<Writer>,
         slots: &'e [Slot],
     ) -> Event<'e> {
@@ -236,7 +234,7 @@ impl<'r> Cursor<'r> {
             stream_class: self.class,
             class_index,
             class: &self.class.event_classes[class_index as usize],
-            ticks,
+            ticks: self.clock.map(|_| ticks),
             time,
             writer,
             packet: self.packet,
@@ -251,6 +249,12 @@ impl<'r> Cursor<'r> {
     #[must_use]
     pub fn time(&self) -> Nanos {
         self.time
+    }
+
+    /// Reading of the clock at that event; worthless in a stream without one.
+    #[inline]
+    pub(crate) fn ticks(&self) -> Ticks {
+        Ticks(self.machine.clock)
     }
 
     /// Damage inside the packets read so far.
@@ -317,9 +321,7 @@ impl<'r> Cursor<'r> {
             self.time_runs_backwards(begin, before);
         }
         if let Some(clock) = self.clock {
-            let ticks = Ticks(self.machine.clock);
-            self.ticks = Some(ticks);
-            self.time = clock.nanos_near(&mut self.second, ticks);
+            self.time = clock.nanos_near(&mut self.second, Ticks(self.machine.clock));
         }
         if names_writer {
             self.writer = self.named_writer();

@@ -102,17 +102,18 @@ impl<'r> Merge<'r> {
             self.winner = self.play(Key { turn, ..self.winner });
         }
         self.is_spent = false;
-        while self.winner.turn != ENDED && self.order.len() < ORDERED {
-            let stream = self.winner.stream;
-            let ahead = &mut self.streams[stream as usize];
-            self.order.push((stream as u32, ahead.taken as u32));
+        let mut winner = self.winner;
+        while winner.turn != ENDED && self.order.len() < ORDERED {
+            let ahead = &mut self.streams[winner.stream as usize];
+            self.order.push((winner.stream as u32, ahead.taken as u32));
             ahead.taken += 1;
             let Some(&turn) = ahead.turns.get(ahead.taken) else {
                 self.is_spent = true;
                 break;
             };
-            self.winner = self.play(Key { turn, stream });
+            winner = self.play(Key { turn, ..winner });
         }
+        self.winner = winner;
         !self.order.is_empty()
     }
 

@@ -9,7 +9,7 @@
 use super::wanted::{Want, Wanted};
 use super::{BATCH_EVENTS, Batch, IS_ROW, Row};
 use crate::cursor::Cursor;
-use crate::plan::{EventPlan, Header, Straight, StreamPlan, Usual};
+use crate::plan::{EventPlan, Header, Straight, StreamPlan, Usual, fetch_ahead};
 
 /// Values that the columns of a batch may hold, about: 8 MiB. Events of classes
 /// with very many fields come in smaller batches.
@@ -25,7 +25,8 @@ pub(super) struct Ways<'r> {
     strides: Vec<Stride>,
     /// Alignments in bytes, less one, of the same.
     masks: Vec<u32>,
-    /// Whether no header and no run is aligned.
+    /// Whether nothing needs to be aligned once the first header is: strides then lead to
+    /// the next one.
     packed: bool,
     /// Events of a batch at most.
     limit: usize,
@@ -91,22 +92,26 @@ impl<'r> Ways<'r> {
             (false, Some(index)) => vec![index],
             _ => plan.small_ids().to_vec(),
         };
+        let usual = plan.header.as_ref().and_then(|header| header.usual.as_ref());
+        let packed_bytes = |way: &Way<'_>| {
+            let Some(bytes) = way.run else { return Some(NO_RUN) };
+            u32::try_from(usual?.stride(way.mask as usize, bytes as usize)?).ok()
+        };
+        let packed = classes.iter().all(|way| packed_bytes(way).is_some());
         let of_id = |&index: &u32| classes.get(index as usize);
         let stride = |index| {
             let way = of_id(index);
-            let bytes = way.and_then(|way| way.run).unwrap_or(NO_RUN);
-            Stride { bytes, class: way.map_or(NO_CLASS, |way| way.class) }
+            let bytes = way.and_then(|way| if packed { packed_bytes(way) } else { way.run });
+            Stride { bytes: bytes.unwrap_or(NO_RUN), class: way.map_or(NO_CLASS, |way| way.class) }
         };
         let straight = classes.iter().filter_map(|way| way.straight);
         let widest = straight.map(|straight| straight.leaves.len()).max().unwrap_or(0);
-        let usual = plan.header.as_ref().and_then(|header| header.usual.as_ref());
         Self {
             stream_class: Some(stream_class),
             keeps,
             strides: ids.iter().map(stride).collect(),
             masks: ids.iter().map(|index| of_id(index).map_or(0, |way| way.mask)).collect(),
-            packed: usual.is_some_and(|usual| usual.mask == 0)
-                && classes.iter().all(|way| way.mask == 0),
+            packed,
             classes,
             limit: (BATCH_VALUES / widest.max(1)).clamp(1, BATCH_EVENTS),
         }
@@ -191,7 +196,10 @@ impl<'r> Batch<'r> {
         let (bytes, end) = (cursor.bytes, cursor.end_bytes);
         let strides = ways.strides.as_slice();
         let masks = &ways.masks[..strides.len()];
+        let aligned = |at: usize| if PACKED { (at + usual.mask) & !usual.mask } else { at };
+        at = aligned(at);
         while at < stop && (!KEEP || self.ordered < ways.limit) {
+            fetch_ahead(bytes, at);
             // SAFETY: `stop` is at most what `inside` said.
             let read = unsafe { usual.read_inside::<PACKED>(bytes, at, clock) };
             let Some((id, now, behind)) = read else { break };
@@ -216,7 +224,7 @@ impl<'r> Batch<'r> {
             }
             let Some(way) = ways.classes.get(stride.class as usize) else { break };
             match self.walk_event::<KEEP>(cursor, ways, way, (at, clock), behind, now) {
-                Some(after) => (at, clock) = (after, now),
+                Some(after) => (at, clock) = (aligned(after), now),
                 None => break,
             }
         }

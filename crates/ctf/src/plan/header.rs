@@ -65,6 +65,16 @@ struct Long {
 pub type Told = (u64, u64, usize);
 
 impl Usual {
+    /// How far it is from an aligned header to the next, less the header, where what
+    /// follows is a run of so many bytes with this alignment, less one; `None` if the
+    /// run may have to be aligned itself.
+    pub fn stride(&self, run_mask: usize, run_bytes: usize) -> Option<usize> {
+        let in_place = run_mask <= self.mask && self.bytes & run_mask == 0;
+        let one_form = self.mask == 0 || self.long.is_none();
+        let next = (self.bytes + run_bytes + self.mask) & !self.mask;
+        (in_place && one_form).then_some(next - self.bytes)
+    }
+
     /// Headers that begin before this byte, or are aligned to begin later, can be read
     /// by [`Usual::read_inside`].
     pub fn inside(&self, bytes: &[u8]) -> usize {

@@ -9,6 +9,7 @@
 
 mod cell;
 mod compile;
+mod fetch;
 mod header;
 mod load;
 mod machine;
@@ -20,6 +21,7 @@ mod zeros;
 use lateralis_model::{ByteOrder, Scalar};
 
 pub use compile::compile;
+pub use fetch::fetch_ahead;
 pub use header::{Header, Usual};
 pub use load::{Form, Load};
 pub use machine::{Fault, Machine};
@@ -55,6 +57,8 @@ pub struct StreamPlan {
     ids: Vec<(u64, u32)>,
     /// The same for small ids as a table, `u32::MAX` where there is none.
     table: Vec<u32>,
+    /// Whether some of the events name the writer of those behind them.
+    pub names_writers: bool,
     /// Whether packets of this class can be read at all.
     pub readable: bool,
 }
@@ -104,6 +108,7 @@ impl StreamPlan {
         let mut read: Vec<u32> = events.flat_map(|event| event.program.reads()).collect();
         read.sort_unstable();
         read.dedup();
+        self.names_writers = self.events.iter().flatten().any(|event| event.names_writer);
         self.header = Header::of(&self.event_header, &read);
         let at_byte = self.header.as_ref().is_some_and(|header| !header.any_bit);
         for event in self.events.iter_mut().flatten() {
