@@ -59,6 +59,8 @@ pub(super) struct Way<'r> {
     run: Option<u32>,
     keep: bool,
     names_writer: bool,
+    /// Marks of an event that takes several steps and is wanted, and nothing else; else 0.
+    steps: u32,
     straight: Option<&'r Straight>,
 }
 
@@ -82,6 +84,9 @@ impl<'r> Ways<'r> {
                     .filter(|&bytes| as_run && (has_bytes || bytes > 0)),
                 keep,
                 names_writer,
+                steps: straight
+                    .filter(|straight| as_run && keep && straight.fixed.is_none())
+                    .map_or(0, |straight| straight.marks),
                 straight,
             }
         };
@@ -223,6 +228,19 @@ impl<'r> Batch<'r> {
                 continue;
             }
             let Some(way) = ways.classes.get(stride.class as usize) else { break };
+            if KEEP && usual && now >= clock && way.steps > 0 {
+                let (registers, marks) =
+                    (&mut cursor.machine.registers, bucket.next_marks(way.steps as usize));
+                let straight = way.straight;
+                let after = straight.and_then(|s| s.walk(bytes, behind, end, registers, marks));
+                let Some(after) = after else { break };
+                // SAFETY: it is open.
+                unsafe { bucket.push_open(now, 0) };
+                self.order[self.ordered] = stride.class;
+                self.ordered += 1;
+                (at, clock) = (aligned(after), now);
+                continue;
+            }
             match self.walk_event::<KEEP>(cursor, ways, way, (at, clock), behind, now) {
                 Some(after) => (at, clock) = (aligned(after), now),
                 None => break,

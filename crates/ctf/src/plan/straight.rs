@@ -140,7 +140,7 @@ impl Straight {
     /// Walks one event that begins at byte `at`, and sets its marks, of which there
     /// must be [`Straight::marks`]. Returns where it ends; `None` if it does not fit
     /// before `end`.
-    #[inline(always)]
+    #[inline(never)]
     pub fn walk(
         &self,
         bytes: &[u8],
