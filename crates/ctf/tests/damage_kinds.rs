@@ -2,6 +2,7 @@
 //! Small traces, and exactly what is left of them after each kind of damage: cut at
 //! every byte, an unknown event, time that runs backwards, each byte changed.
 
+mod genode;
 mod maker;
 
 use std::fs;
@@ -99,6 +100,46 @@ fn cut_at_every_byte_small_traces_keep_what_lies_before() {
     let packet = plain(&[(3, 10), (3, 20), (3, 20), (3, 35)]);
     let ends = [packet.len(), 2 * packet.len()];
     assert_eq!(cut_everywhere("plain", PLAIN.as_bytes(), &packet.repeat(2), &ends), 8);
+}
+
+#[test]
+fn cut_at_every_byte_a_stream_of_genode_keeps_what_lies_before() {
+    let events = |first: u32| (first..first + 9).map(|n| genode::any_event(u64::from(n), n));
+    let packet = |first: u32| {
+        let times = (u64::from(first), u64::from(first + 8));
+        genode::packet("init -> rom", "ep", times, &events(first).collect::<Vec<_>>())
+    };
+    let [first, second] = [0, 49].map(packet);
+    let ends = [first.len(), first.len() + second.len()];
+    let bytes = [first, second].concat();
+    assert_eq!(cut_everywhere("Genode", genode::METADATA.as_bytes(), &bytes, &ends), 18);
+}
+
+/// An event that another version of a policy has, and a clock that was set back.
+#[test]
+fn unknown_events_and_backward_times_of_genode_cost_one_packet_at_most() {
+    let good = |time: u64| {
+        let events = [genode::event(1, time, b"a\0"), genode::event(2, time + 5, b"a\0")];
+        genode::packet("init", "ep", (time, time + 5), &events)
+    };
+    let strange =
+        [genode::event(1, 30, b"b\0"), genode::event(8, 31, b"?"), genode::event(2, 40, b"b\0")];
+    let strange = genode::packet("init", "ep", (30, 40), &strange);
+    let bytes = [good(10), strange.clone(), good(50)].concat();
+    let (lines, damage) = read(genode::METADATA.as_bytes(), &bytes);
+    assert_eq!(lines.len(), 2 + 1 + 2);
+    let [damage] = &damage[..] else { panic!("{damage:?}") };
+    assert_eq!(damage.reason, DamageReason::UnknownEventClass { id: 8 });
+    let begin = good(10).len() + strange.len() - 11 - 10;
+    let end = good(10).len() + strange.len();
+    assert_eq!(damage.begin_bytes..damage.end_bytes, begin as u64..end as u64);
+
+    let back = [genode::event(1, 70, b"c\0"), genode::event(2, 66, b"c\0")];
+    let back = genode::packet("init", "ep", (66, 70), &back);
+    let (lines, damage) = read(genode::METADATA.as_bytes(), &[good(10), back, good(90)].concat());
+    assert_eq!(lines.len(), 6);
+    let [damage] = &damage[..] else { panic!("{damage:?}") };
+    assert_eq!(damage.reason, DamageReason::BadTime);
 }
 
 #[test]
