@@ -157,10 +157,24 @@ fn is_header(row: &Row<'_>) -> bool {
 pub fn sniff(first: &[u8]) -> bool {
     let first = &first[..first.len().min(4096)];
     let line = row(first);
-    if line.ended && is_header(&line) {
+    if line.ended && (is_header(&line) || Fixed::of(&line).is_some()) {
         return true;
     }
-    line.ended && Fixed::of(&line).is_some()
+    // The beginning of the first line may be cut off: it is no line of names then.
+    if !first.first().is_some_and(|byte| byte.is_ascii_digit() || b", -".contains(byte)) {
+        return false;
+    }
+    let (mut at, mut good, mut bad) = (0, 0, 0);
+    while at < first.len() {
+        let line = row(&first[at..]);
+        match line.ended {
+            true if Fixed::of(&line).is_some() => good += 1,
+            true => bad += 1,
+            false => {}
+        }
+        at += line.length;
+    }
+    good > bad
 }
 
 /// Reads a file whose time stamps are nanoseconds or of unknown frequency.

@@ -51,17 +51,18 @@ fn signed_offset(printed: u64) -> i64 {
     if printed < 1 << 62 { printed as i64 } else { printed.wrapping_sub(1 << 63) as i64 }
 }
 
-/// Keys of the environment that keep what only this format has.
+/// Keys of the environment that keep what only this format has; names of all versions
+/// of CTF, so that they come back from there.
 mod keys {
     pub(super) const FORMAT: &str = "Barrelfish";
-    pub(super) const START: &str = "barrelfish.start";
-    pub(super) const DURATION: &str = "barrelfish.duration";
-    pub(super) const STOP: &str = "barrelfish.stop";
-    pub(super) const MIN_TIMESTAMP: &str = "barrelfish.min_timestamp";
+    pub(super) const START: &str = "barrelfish_start";
+    pub(super) const DURATION: &str = "barrelfish_duration";
+    pub(super) const STOP: &str = "barrelfish_stop";
+    pub(super) const MIN_TIMESTAMP: &str = "barrelfish_min_timestamp";
     /// And the number of the core.
-    pub(super) const OFFSET: &str = "barrelfish.offset.";
-    /// And the number of the core, a point, the address.
-    pub(super) const DCB: &str = "barrelfish.dcb.";
+    pub(super) const OFFSET: &str = "barrelfish_offset_";
+    /// And the number of the core, an underscore, the address.
+    pub(super) const DCB: &str = "barrelfish_dcb_";
     /// Attribute of event classes: `subsystem:event` in hexadecimal.
     pub(super) const ID: &str = "barrelfish.id";
 }

@@ -145,7 +145,7 @@ impl Recorder {
         }
         self.builder.names().processes.insert(0, "idle".to_owned());
         for ((core, dcb), name) in header.dcbs.iter().take(APPLICATIONS) {
-            let key = format!("{}{core}.{dcb:x}", keys::DCB);
+            let key = format!("{}{core}_{dcb:x}", keys::DCB);
             environment.push((key, EnvValue::Text(name.clone())));
             self.application(*core, *dcb as u32, || name.clone());
         }

@@ -144,17 +144,24 @@ fn lines(bytes: &[u8]) -> impl Iterator<Item = Placed<'_>> {
 /// Whether these first bytes (4 KiB are enough) are those of a dump.
 #[must_use]
 pub fn sniff(first: &[u8]) -> bool {
-    let (mut events, mut known) = (0, false);
+    let (mut events, mut wide, mut others, mut known) = (0, 0, 0, false);
     for placed in lines(&first[..first.len().min(4096)]) {
         match placed.line {
             Line::Start { .. } | Line::Core(_) | Line::MinTimestamp(_) => known = true,
-            // The last line may be cut.
-            Line::Bad if placed.ended => return false,
-            Line::Event { .. } if placed.ended => events += 1,
+            // The last line may be cut, and the console may have mixed in others.
+            Line::Bad if placed.ended => others += 1,
+            Line::Event { raw, .. } if placed.ended => {
+                events += 1;
+                wide += usize::from(raw > u64::from(u32::MAX));
+            }
             _ => {}
         }
     }
-    known || events > 0
+    // Three numbers are in many texts, words of an event with its subsystem are not.
+    match others {
+        0 => known || events > 0,
+        _ => events >= others && (known || wide > others),
+    }
 }
 
 /// Reads a dump with the names of before 2013 and without a frequency.

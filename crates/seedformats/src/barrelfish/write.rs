@@ -90,7 +90,7 @@ impl Writer<'_> {
                 self.offsets.insert(core, *offset as i64);
                 continue;
             }
-            let dcb = key.strip_prefix(keys::DCB).and_then(|rest| rest.split_once('.'));
+            let dcb = key.strip_prefix(keys::DCB).and_then(|rest| rest.split_once('_'));
             let dcb = dcb.and_then(|(core, dcb)| {
                 Some((core.parse::<u32>().ok()?, u64::from_str_radix(dcb, 16).ok()?))
             });
@@ -98,7 +98,7 @@ impl Writer<'_> {
                 (Some((core, dcb)), EnvValue::Text(name)) => {
                     self.dcbs.entry(core).or_default().push((dcb, name.clone()));
                 }
-                _ if key.starts_with("barrelfish.") => {}
+                _ if key.starts_with("barrelfish_") => {}
                 _ => self.dropped.note("entries of the environment"),
             }
         }

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Elements of lists are read one by one: of a text that was cut, the whole ones
-//! count.
+//! count. An element of another shape is damage: no number is made up for it.
 
 use lateralis_model::role::ATTRIBUTE;
 use lateralis_model::{
@@ -43,6 +43,11 @@ const STATISTICS: [(&str, &str); 10] = [
     ("3rd quantile", "quantile_3"),
     ("Samples", "samples"),
 ];
+
+/// What elements of lists are like, as damage tells it.
+const THREAD_RULE: &str = "a thread has a name and four whole numbers";
+const TOTALS_RULE: &str = "the totals are four whole numbers";
+const BENCHMARK_RULE: &str = "a benchmark has a name, and results with statistics or samples";
 
 /// A value of JSON takes some ten times the bytes of its text.
 const GROWTH: u64 = 16;
@@ -84,13 +89,23 @@ pub(super) fn read(name: &str, bytes: &[u8], limit_bytes: u64) -> Option<MemoryT
     let mut damages = Damages::new(name);
     let added = if utilisation {
         let mut threads = Threads::new(&mut builder, stream_class, stream);
-        let total = threads.total(&mut builder, bytes);
+        let total = threads.total(&mut builder, bytes, &mut damages);
         total.and_then(|()| {
-            elements(bytes, list, &mut damages, |thread| threads.thread(&mut builder, thread))
+            let thread = |thread: &Value| threads.thread(&mut builder, thread);
+            elements(bytes, list, &mut damages, THREAD_RULE, thread)
         })
     } else {
-        let results = Results::new(&mut builder, stream_class, stream);
-        elements(bytes, list, &mut damages, |benchmark| results.benchmark(&mut builder, benchmark))
+        let mut results = Results::new(&mut builder, stream_class, stream);
+        let benchmark = |benchmark: &Value| results.benchmark(&mut builder, benchmark);
+        let added = elements(bytes, list, &mut damages, BENCHMARK_RULE, benchmark);
+        if results.left_out > 0 {
+            let count = results.left_out;
+            builder.remark(format!("{name}: {count} samples are no whole numbers and left out"));
+        }
+        if results.count == 0 {
+            builder.remark(format!("{name}: its benchmarks have no results"));
+        }
+        added
     };
     if added.is_err() {
         builder.remark(damages::full(name, list.unwrap_or(0)));
@@ -99,12 +114,14 @@ pub(super) fn read(name: &str, bytes: &[u8], limit_bytes: u64) -> Option<MemoryT
     Some(builder.finish())
 }
 
-/// Calls `element` for each element of the list that begins at `at`.
+/// Calls `element` for each element of the list that begins at `at`; one for which it
+/// returns false breaks the rule.
 fn elements(
     bytes: &[u8],
     at: Option<usize>,
     damages: &mut Damages,
-    mut element: impl FnMut(&Value) -> Result<(), Full>,
+    rule: &'static str,
+    mut element: impl FnMut(&Value) -> Result<bool, Full>,
 ) -> Result<(), Full> {
     let Some(mut at) = at.map(|at| at + 1) else { return Ok(()) };
     loop {
@@ -115,7 +132,11 @@ fn elements(
         }
         let mut values = serde_json::Deserializer::from_slice(&bytes[at..]).into_iter::<Value>();
         match values.next() {
-            Some(Ok(value)) => element(&value)?,
+            Some(Ok(value)) => {
+                if !element(&value)? {
+                    damages.add(at, at + values.byte_offset(), DamageReason::BadValue { rule });
+                }
+            }
             Some(Err(error)) if !error.is_eof() => {
                 let rule = "an element of a list is JSON";
                 damages.add(at, bytes.len(), DamageReason::BadValue { rule });
@@ -171,34 +192,50 @@ impl Threads {
         Self { stream, total, thread, count: 0 }
     }
 
-    fn total(&self, builder: &mut Builder, bytes: &[u8]) -> Result<(), Full> {
-        let values = TOTALS.map(|(key, _)| total(bytes, key));
-        if values.iter().all(Option::is_none) {
-            return Ok(());
+    fn total(
+        &self,
+        builder: &mut Builder,
+        bytes: &[u8],
+        damages: &mut Damages,
+    ) -> Result<(), Full> {
+        let values: Option<Vec<u64>> = TOTALS.iter().map(|(key, _)| total(bytes, key)).collect();
+        if let Some(values) = values {
+            let pending = builder.event(self.stream, self.total, 0, None);
+            return values.into_iter().fold(pending, |pending, value| pending.u64(value)).end();
         }
-        let pending = builder.event(self.stream, self.total, 0, None);
-        values.iter().fold(pending, |pending, value| pending.u64(value.unwrap_or(0))).end()
+        // Threads alone are fine; some of the totals are not.
+        let place = |(key, _): &(&str, _)| position(bytes, &format!("\"{key}\""));
+        let first = TOTALS.iter().filter_map(place).min();
+        if let Some(begin) = first {
+            let list = position(bytes, "\"BENCHMARK_TCB_\"").filter(|list| *list > begin);
+            let reason = DamageReason::BadValue { rule: TOTALS_RULE };
+            damages.add(begin, list.unwrap_or(bytes.len()), reason);
+        }
+        Ok(())
     }
 
-    fn thread(&mut self, builder: &mut Builder, thread: &Value) -> Result<(), Full> {
-        let name = thread.get("NAME").and_then(Value::as_str).unwrap_or("");
+    fn thread(&mut self, builder: &mut Builder, thread: &Value) -> Result<bool, Full> {
+        let name = thread.get("NAME").and_then(Value::as_str);
+        let number = |key: &&str| thread.get(*key).and_then(Value::as_u64);
+        let numbers: Option<Vec<u64>> = OF_THREAD.iter().map(number).collect();
+        let (Some(name), Some(numbers)) = (name, numbers) else { return Ok(false) };
         self.count += 1;
         let writer = Writer { pid: 0, tid: self.count };
         let pending = builder.event(self.stream, self.thread, 0, Some(writer)).text(name);
-        let number = |key: &str| thread.get(key).and_then(Value::as_u64).unwrap_or(0);
-        OF_THREAD.iter().fold(pending, |pending, key| pending.u64(number(key))).end()?;
+        numbers.into_iter().fold(pending, |pending, number| pending.u64(number)).end()?;
         builder.names().threads.insert(self.count, name.to_owned());
-        Ok(())
+        Ok(true)
     }
 }
 
-/// The number behind a key.
+/// The number behind a key; it is whole where something else follows.
 fn total(bytes: &[u8], key: &str) -> Option<u64> {
     let quoted = format!("\"{key}\"");
     let rest = &bytes[position(bytes, &quoted)? + quoted.len()..];
     let rest = rest.trim_ascii_start().strip_prefix(b":")?.trim_ascii_start();
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    std::str::from_utf8(&rest[..digits]).ok()?.parse().ok()
+    let ended = rest.get(digits).is_some_and(|next| !matches!(next, b'.' | b'e' | b'E'));
+    std::str::from_utf8(&rest[..digits]).ok().filter(|_| ended)?.parse().ok()
 }
 
 /// Results of benchmarks, and their samples.
@@ -206,6 +243,10 @@ struct Results {
     stream: StreamIndex,
     result: u32,
     sample: u32,
+    /// Results that were read.
+    count: u64,
+    /// Samples that are no whole numbers.
+    left_out: u64,
 }
 
 impl Results {
@@ -220,7 +261,8 @@ impl Results {
                 ..EventClass::default()
             },
         );
-        let numbers = ["index", "value"].map(|name| (name, FieldClass::u64()));
+        // Samples less the cost of measuring may be negative.
+        let numbers = [("index", FieldClass::u64()), ("value", FieldClass::i64())];
         let sample = builder.event_class(
             stream_class,
             EventClass {
@@ -230,13 +272,21 @@ impl Results {
                 ..EventClass::default()
             },
         );
-        Self { stream, result, sample }
+        Self { stream, result, sample, count: 0, left_out: 0 }
     }
 
-    fn benchmark(&self, builder: &mut Builder, benchmark: &Value) -> Result<(), Full> {
-        let name = benchmark.get("Benchmark").and_then(Value::as_str).unwrap_or("");
+    fn benchmark(&mut self, builder: &mut Builder, benchmark: &Value) -> Result<bool, Full> {
+        let name = benchmark.get("Benchmark").and_then(Value::as_str);
         let results = benchmark.get("Results").and_then(Value::as_array);
-        for result in results.into_iter().flatten().filter_map(Value::as_object) {
+        let (Some(name), Some(results)) = (name, results) else { return Ok(false) };
+        let mut known = true;
+        for result in results {
+            let result = result.as_object().filter(|result| is_result(result));
+            let Some(result) = result else {
+                known = false;
+                continue;
+            };
+            self.count += 1;
             let columns = columns(result);
             let pending = builder.event(self.stream, self.result, 0, None);
             let pending = pending.text(name).text(&columns);
@@ -245,14 +295,23 @@ impl Results {
             STATISTICS.iter().fold(pending, |pending, (key, _)| pending.real(number(key))).end()?;
             let samples = result.get("Raw results").and_then(Value::as_array);
             for (index, value) in samples.into_iter().flatten().enumerate() {
-                let whole = value.as_u64().or_else(|| value.as_f64().map(|value| value as u64));
+                let Some(value) = value.as_i64() else {
+                    self.left_out += 1;
+                    continue;
+                };
                 let pending = builder.event(self.stream, self.sample, 0, None);
-                let pending = pending.text(name).text(&columns).u64(index as u64);
-                pending.u64(whole.unwrap_or(0)).end()?;
+                let pending = pending.text(name).text(&columns);
+                pending.u64(index as u64).i64(value).end()?;
             }
         }
-        Ok(())
+        Ok(known)
     }
+}
+
+/// Whether there is anything in a result that is known.
+fn is_result(result: &Map<String, Value>) -> bool {
+    let number = |(key, _): &(&str, _)| result.get(*key).is_some_and(Value::is_number);
+    STATISTICS.iter().any(number) || result.get("Raw results").is_some_and(Value::is_array)
 }
 
 /// The columns of a result that are no statistics: `Function: call, Cores: 1`.

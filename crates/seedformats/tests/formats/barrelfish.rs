@@ -237,3 +237,25 @@ fn events_of_other_sources_need_a_number_and_lose_what_has_no_place() {
     ];
     assert_eq!(dropped, expected);
 }
+
+/// The console mixes in lines of others, or the first line is cut.
+#[test]
+fn a_dump_with_lines_of_others_is_known_and_read() {
+    let events = "0 1 eeee010000000001\n0 2 ea12345678000009\n0 3 1234000700000000\n";
+    for (dump, others) in [
+        (format!("# Start 1 Duration 0 Stop 0\nkernel: hello\n{events}"), 1),
+        (format!("0060c950\n{events}"), 1),
+        (format!("{events}0 99999999999999999999999 eeee010000000001\n0 4 zz\n"), 2),
+    ] {
+        assert!(sniff(dump.as_bytes()), "{dump}");
+        let trace = read("d", dump.as_bytes(), u64::MAX).unwrap();
+        assert_eq!(listing(&trace).len(), 3, "{dump}");
+        let bad: u64 = trace.damage().iter().map(|of| of.end_bytes - of.begin_bytes).sum();
+        let lines = dump.lines().filter(|line| !line.starts_with('#') && !events.contains(line));
+        let (count, bytes) = lines.fold((0, 0), |(n, sum), line| (n + 1, sum + line.len() + 1));
+        assert_eq!((count, bytes as u64), (others, bad), "{dump}");
+    }
+    // Tables of numbers, and notes that mention a start.
+    assert!(!sniff(b"x y z\n1 2 3\n4 5 6\n7 8 9\n"));
+    assert!(!sniff(b"# Start 5 minutes early\nbring a coat\n"));
+}

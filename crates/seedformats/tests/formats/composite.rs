@@ -48,6 +48,9 @@ fn bad_lines_cost_themselves() {
     let damaged: u64 = trace.damage().iter().map(|d| d.end_bytes - d.begin_bytes).sum();
     assert_eq!(damaged as usize, csv.len() - 2 * "1,0,1, 0\n".len());
     assert!(read("c", b"a,b\n", u64::MAX).is_err());
+    // Cut at its beginning, or in a line, a file is still known; any table is not.
+    assert!(sniff(b"5,0,7, 2,5\n1010,0,7, 1,9\n1020,1,7, 0\n") && sniff(csv.as_bytes()));
+    assert!(!sniff(b"time,cpu,user,count\n1,0,1,0\n2,0,1,0\n"));
     assert!(!sniff(b"0 1 7337000100000000\n") && !sniff(b"1,2,3\n") && !sniff(b""));
 }
 

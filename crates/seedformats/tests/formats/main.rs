@@ -49,6 +49,7 @@ fn value(field: Field<'_>) -> String {
     match field.value() {
         Value::Bool(value) => value.to_string(),
         Value::Unsigned(value) => value.to_string(),
+        Value::Signed(value) => value.to_string(),
         Value::Real(value) => value.to_string(),
         Value::Text(text) => format!("'{}'", text.to_str()),
         Value::Array(elements) => {

@@ -162,3 +162,57 @@ fn benchmark_results_come_with_their_samples() {
     assert_eq!(trace.damage().len(), 1);
     assert!(read("j", b"{\"traceEvents\": []}", u64::MAX).is_err());
 }
+
+/// What is of another shape is told with its place, and no number is made up for it.
+#[test]
+fn benchmarks_of_another_shape_are_told() {
+    let good = r#"{"Benchmark": "irq", "Results": [{"Min": 7}]}"#;
+    for bad in [
+        r#"{"Benchmark": "x", "Result": [{"Min": 1}]}"#,
+        r#"{"Benchmark": "x", "Results": {"Min": 1}}"#,
+        r#"{"Benchmark": "x", "Results": [{"lo": 1, "hi": 2}]}"#,
+        r#"{"Benchmark": 5, "Results": []}"#,
+        r#""Benchmark""#,
+    ] {
+        let json = format!("[\n{bad},\n{good}\n]");
+        let trace = read("j", json.as_bytes(), u64::MAX).unwrap();
+        assert_eq!(listing(&trace).len(), 1, "{bad}");
+        let [damage] = trace.damage() else { panic!("{bad}: {:?}", trace.damage()) };
+        assert_eq!(damage.begin_bytes..damage.end_bytes, 2..2 + bad.len() as u64, "{bad}");
+    }
+    let json = r#"[{"Benchmark": "x", "Results": []}]"#;
+    let trace = read("j", json.as_bytes(), u64::MAX).unwrap();
+    assert_eq!((listing(&trace).len(), trace.damage().len()), (0, 0));
+    assert!(trace.remarks().iter().any(|remark| remark.contains("no results")));
+
+    let json =
+        r#"[{"Benchmark": "x", "Results": [{"Raw results": [-5, 1e30, "a", null, 1.5, 9]}]}]"#;
+    let trace = read("j", json.as_bytes(), u64::MAX).unwrap();
+    let lines = listing(&trace);
+    assert!(lines[1].ends_with("index=0 value=-5") && lines[2].ends_with("index=5 value=9"));
+    assert_eq!(lines.len(), 3);
+    let told = "4 samples are no whole numbers and left out";
+    assert!(trace.remarks().iter().any(|remark| remark.contains(told)), "{:?}", trace.remarks());
+}
+
+#[test]
+fn utilisation_that_is_no_number_is_told() {
+    // A total that is too large, one that was cut, one that is missing.
+    for (whole, bad) in [
+        ("\":1000", "\":99999999999999999999999"),
+        ("\":1000", "\":-1"),
+        ("\":1000", "\":1e3"),
+        ("BENCHMARK_TOTAL_NUMBER_SCHEDULES", "BENCHMARK_TOTAL_SCHEDULES"),
+        ("\"idle_thread\"", "5"),
+        ("\"UTILISATION\":300", "\"UTILISATION\":-300"),
+        ("\"KERNEL_UTILISATION\":70,", ""),
+    ] {
+        let text = UTILISATION.replace(whole, bad);
+        assert_ne!(text, UTILISATION);
+        let trace = read("u", text.as_bytes(), u64::MAX).unwrap();
+        assert_eq!((listing(&trace).len(), trace.damage().len()), (2, 1), "{bad}");
+    }
+    let cut = UTILISATION.find("00,").unwrap();
+    let trace = read("u", &UTILISATION.as_bytes()[..cut], u64::MAX).unwrap();
+    assert_eq!((listing(&trace).len(), trace.damage().len()), (0, 1));
+}
