@@ -312,7 +312,7 @@ impl<'r> Cursor<'r> {
 
     #[inline]
     pub(crate) fn decode(&mut self) -> Result<(), DamageReason> {
-        let (begin, before) = (self.position, self.machine.clock);
+        let (begin, before) = (self.event_begin(), self.machine.clock);
         let names_writer = match self.decode_fused() {
             Some(names_writer) => names_writer,
             None => self.decode_by_bits()?,
@@ -327,6 +327,14 @@ impl<'r> Cursor<'r> {
             self.writer = self.named_writer();
         }
         Ok(())
+    }
+
+    /// Where the next event begins, if there is one: padding before it is no part of it.
+    fn event_begin(&self) -> u64 {
+        // Alignments are powers of two.
+        let mask = self.plan.header.as_ref().map_or(0, |header| header.align_bits() - 1);
+        let begin = (self.position + mask) & !mask;
+        if begin < self.end { begin } else { self.position }
     }
 
     /// One event of constant header and straight body. Returns whether it names
@@ -451,7 +459,7 @@ impl<'r> Cursor<'r> {
             let file = &self.reader.files()[packet.file as usize].name;
             self.damage.push(Damage {
                 file: file.clone(),
-                begin_bytes: packet.offset_bytes + self.position / 8,
+                begin_bytes: packet.offset_bytes + self.event_begin() / 8,
                 end_bytes: packet.offset_bytes + self.end.div_ceil(8),
                 reason,
                 interval: Interval {

@@ -180,6 +180,59 @@ fn damaged_traces_are_the_same_by_columns_and_by_rows() {
     }
 }
 
+/// Headers that are aligned more than what is behind them, with every end of a stream
+/// and other bytes at every place.
+#[test]
+fn aligned_headers_are_the_same_by_columns_and_by_rows() {
+    let metadata = b"/* CTF 1.8 */
+        trace { major = 1; minor = 8; byte_order = le; };
+        typealias integer { size = 8; align = 8; } := u8;
+        typealias integer { size = 32; align = 32; } := u32;
+        typealias integer { size = 64; align = 64; } := u64;
+        clock { name = c; freq = 1000000; };
+        stream { event.header := struct {
+            integer { size = 16; align = 64; } id;
+            integer { size = 48; align = 8; map = clock.c.value; } timestamp; } align(64); };
+        event { id = 0; name = four; fields := struct { u64 a; u64 b; u64 c; u64 d; }; };
+        event { id = 1; name = odd; fields := struct { u8 a; u8 b; u8 c; }; };
+        event { id = 2; name = text; fields := struct { string t; u32 n; }; };
+        event { id = 3; name = list; fields := struct { u8 n; u32 s[n]; }; };
+        event { id = 4; name = none; };";
+    let mut bytes = Vec::new();
+    for index in 0..40u64 {
+        bytes.resize(bytes.len().next_multiple_of(8), 0xee);
+        let id = index * 7 % 5;
+        bytes.extend((id | (1000 + index) << 16).to_le_bytes());
+        match id {
+            0 => (0..4).for_each(|n| bytes.extend((index * n).to_le_bytes())),
+            1 => bytes.extend([index as u8, 2, 3]),
+            2 => {
+                bytes.extend(vec![b'x'; index as usize % 11]);
+                bytes.push(0);
+                bytes.resize(bytes.len().next_multiple_of(4), 0xee);
+                bytes.extend(7u32.to_le_bytes());
+            }
+            3 => bytes.extend([2, 0xee, 0xee, 0xee, 1, 0, 0, 0, 2, 0, 0, 0]),
+            _ => {}
+        }
+    }
+    let reader = |bytes: Vec<u8>| {
+        Reader::new(metadata, vec![StreamFile { name: "s".into(), bytes: Box::new(bytes) }])
+    };
+    let whole = reader(bytes.clone());
+    assert_eq!(whole.diagnostics(), []);
+    assert_eq!(compare("whole", &whole), (40, 0));
+    for end in 0..bytes.len() {
+        let mut cut = bytes[..end].to_vec();
+        compare(&format!("cut at {end}"), &reader(cut.clone()));
+        cut.extend([0; 40]);
+        compare(&format!("zeros from {end}"), &reader(cut));
+        let mut other = bytes.clone();
+        other[end] ^= 0x41;
+        compare(&format!("another byte at {end}"), &reader(other));
+    }
+}
+
 #[test]
 fn only_what_is_wanted_is_decoded() {
     let metadata = b"/* CTF 1.8 */

@@ -201,8 +201,14 @@ impl<'r> Batch<'r> {
         let (bytes, end) = (cursor.bytes, cursor.end_bytes);
         let strides = ways.strides.as_slice();
         let masks = &ways.masks[..strides.len()];
-        let aligned = |at: usize| if PACKED { (at + usual.mask) & !usual.mask } else { at };
-        at = aligned(at);
+        // Where the next header is. Behind the last event of a packet there is none: what
+        // is left there is told by who takes a closer look.
+        let header = |at: usize| if PACKED { (at + usual.mask) & !usual.mask } else { at };
+        let end = if header(1) == 1 { end } else { end.min(stop.saturating_sub(1)) };
+        match header(at) {
+            first if first < stop => at = first,
+            _ => return (at, clock),
+        }
         while at < stop && (!KEEP || self.ordered < ways.limit) {
             fetch_ahead(bytes, at);
             // SAFETY: `stop` is at most what `inside` said.
@@ -214,8 +220,8 @@ impl<'r> Batch<'r> {
             let start = (behind + mask) & !mask;
             let after = start + stride.bytes as usize;
             let Some(bucket) = self.buckets.classes.get_mut(stride.class as usize) else { break };
-            let usual = if KEEP { bucket.is_open() } else { bucket.others > 0 };
-            if usual && now >= clock && after <= end {
+            let ready = if KEEP { bucket.is_open() } else { bucket.others > 0 };
+            if ready && now >= clock && after <= end {
                 if KEEP {
                     // SAFETY: it is open.
                     unsafe { bucket.push_open(now, start as u32) };
@@ -228,7 +234,7 @@ impl<'r> Batch<'r> {
                 continue;
             }
             let Some(way) = ways.classes.get(stride.class as usize) else { break };
-            if KEEP && usual && now >= clock && way.steps > 0 {
+            if KEEP && ready && now >= clock && way.steps > 0 {
                 let (registers, marks) =
                     (&mut cursor.machine.registers, bucket.next_marks(way.steps as usize));
                 let straight = way.straight;
@@ -238,11 +244,16 @@ impl<'r> Batch<'r> {
                 unsafe { bucket.push_open(now, 0) };
                 self.order[self.ordered] = stride.class;
                 self.ordered += 1;
-                (at, clock) = (aligned(after), now);
+                clock = now;
+                match header(after) {
+                    next if next < stop => at = next,
+                    _ => return (after, clock),
+                }
                 continue;
             }
             match self.walk_event::<KEEP>(cursor, ways, way, (at, clock), behind, now) {
-                Some(after) => (at, clock) = (aligned(after), now),
+                Some(after) if header(after) < stop => (at, clock) = (header(after), now),
+                Some(after) => return (after, now),
                 None => break,
             }
         }

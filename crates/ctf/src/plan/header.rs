@@ -253,6 +253,11 @@ impl Header {
         Some(header)
     }
 
+    /// Alignment in bits.
+    pub fn align_bits(&self) -> u64 {
+        if self.any_bit { 1 } else { (self.mask as u64 + 1) * 8 }
+    }
+
     /// Whether every header takes a byte at least.
     pub fn takes_bytes(&self) -> bool {
         self.layouts.iter().all(|(_, _, layout)| layout.bytes > 0)
