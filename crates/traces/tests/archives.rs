@@ -217,6 +217,52 @@ fn an_archive_that_cannot_be_unpacked() {
     }
 }
 
+/// What a recording knows about itself comes out of the archive with it, and is never
+/// taken from beside it.
+#[test]
+fn the_report_of_a_recording_comes_with_it() {
+    if let Some(path) = std::env::var_os("LATERALIS_TEST_REPORT") {
+        let trace = opened(Path::new(&path), 1 << 30).unwrap();
+        println!("{} events, report {:?}", lines(&trace).len(), trace.report);
+        return;
+    }
+    let scratch = Scratch::new("report");
+    let ctf = |name: &str| name.strip_prefix("run/trace/").map(|file| format!("rec/ctf/{file}"));
+    let all = files(&scratch);
+    let mut files: Vec<_> =
+        all.iter().filter_map(|(name, bytes)| Some((ctf(name)?, bytes.clone()))).collect();
+    let without = files.clone();
+    let text = br#"{"report_version": 1, "complete": true}"#;
+    // Beside the trace, as recordings have it, and in its directory.
+    for place in ["rec/report.json", "rec/ctf/report.json"] {
+        files.truncate(without.len());
+        files.push((place.to_owned(), text.to_vec()));
+        for (name, bytes) in packed(&files) {
+            let path = scratch.write(name, &bytes);
+            let trace = opened(&path, 1 << 30).unwrap();
+            assert_eq!(lines(&trace).len(), 12_000, "{place} in {name}");
+            assert_eq!(trace.report.as_deref(), Some(&text[..]), "{place} in {name}");
+            // Of several traces it says nothing.
+            let json = scratch.write("beside.json", &chrome("beside", 3));
+            let both = open(&[path, json], &OpenOptions::default()).unwrap();
+            assert_eq!((lines(&both).len(), both.report), (12_003, None), "{place} in {name}");
+        }
+    }
+    let trace = opened(&scratch.write("without", &tar(&without)), 1 << 30).unwrap();
+    assert_eq!((lines(&trace).len(), trace.report), (12_000, None));
+    // A file of that name in the directory that archives are unpacked into is none of it.
+    scratch.write("report.json", text);
+    let alone = tar(&[("a.json".to_owned(), chrome("a", 5))]);
+    let run = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "the_report_of_a_recording_comes_with_it", "--nocapture"])
+        .env("TMPDIR", &scratch.0)
+        .env("LATERALIS_TEST_REPORT", scratch.write("alone.tar", &alone))
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&run.stdout);
+    assert!(told.contains("5 events, report None"), "{told}");
+}
+
 #[test]
 fn names_that_lead_elsewhere_are_left_out() {
     let scratch = Scratch::new("names");
