@@ -4,6 +4,7 @@
 mod place;
 
 use std::fs;
+use std::process::Command;
 
 use place::Place;
 use serde_json::Value;
@@ -169,13 +170,18 @@ fn section(out: &mut Vec<u8>, names: [&str; 2], packets: &[(u32, u32)]) {
     }
 }
 
-#[test]
-fn interfaces_of_each_section_of_pcapng_have_their_own_names() {
-    let place = Place::new();
+/// Two periods of Genode's recorder: interfaces in another order in the second.
+fn two_sections() -> Vec<u8> {
     let mut bytes = Vec::new();
     section(&mut bytes, ["nic_in", "nic_out"], &[(0, 1), (1, 2)]);
     section(&mut bytes, ["nic_out", "nic_in"], &[(0, 3), (1, 4)]);
-    fs::write(place.0.join("two.pcapng"), bytes).unwrap();
+    bytes
+}
+
+#[test]
+fn interfaces_of_each_section_of_pcapng_have_their_own_names() {
+    let place = Place::new();
+    fs::write(place.0.join("two.pcapng"), two_sections()).unwrap();
     let seen: Vec<_> = events(&place, "two.pcapng", &[])
         .iter()
         .map(|event| {
@@ -185,4 +191,127 @@ fn interfaces_of_each_section_of_pcapng_have_their_own_names() {
         .collect();
     let expected = [(1000, "nic_in"), (2000, "nic_out"), (3000, "nic_out"), (4000, "nic_in")];
     assert_eq!(seen, expected.map(|(time, name)| (time, name.to_owned())));
+}
+
+/// Converts a trace; the exit code, and what was said.
+fn convert(place: &Place, from: &[&str], to: &str, out: &str) -> (Option<i32>, String) {
+    let arguments = [&["convert", "--to", to, "-o", out, "--force"], from].concat();
+    let output = place.lat(&arguments);
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8(said).unwrap())
+}
+
+/// Lines that another program prints; `None` where it is not here.
+fn lines_of(place: &Place, program: &str, arguments: &[&str]) -> Option<Vec<String>> {
+    let Ok(output) = Command::new(program).args(arguments).current_dir(&place.0).output() else {
+        println!("SKIPPED: no {program} here");
+        return None;
+    };
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program} {arguments:?}: {said}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    Some(text.lines().map(str::to_owned).collect())
+}
+
+/// Benchmarks as sel4bench prints them, and a log of tracepoints of a 64-bit kernel.
+const BENCHMARKS: &str = r#"[{"Benchmark": "ipc", "Results": [{"Function": "call", "Min": 1,
+    "Max": 3, "Mean": 2.5, "Samples": 2, "Raw results": [1, 3]}]}]"#;
+
+fn tracepoints() -> Vec<u8> {
+    (0..9u64).flat_map(|n| [n % 3, 100 + n]).flat_map(u64::to_le_bytes).collect()
+}
+
+#[test]
+fn each_seed_is_written_as_ctf_that_babeltrace_reads() {
+    let place = Place::new();
+    genode_tree(&place, "genode");
+    fs::write(place.0.join("dump"), DUMP).unwrap();
+    fs::write(place.0.join("two.pcapng"), two_sections()).unwrap();
+    fs::write(place.0.join("bench.json"), BENCHMARKS).unwrap();
+    fs::write(place.0.join("log"), tracepoints()).unwrap();
+    fs::write(place.0.join("composite.csv"), "10,0,7, 2,5,6\n20,1,8, 0\n").unwrap();
+    for (from, count) in [
+        (&["genode"][..], 6),
+        (&["dump"], 4),
+        (&["two.pcapng"], 4),
+        (&["bench.json"], 3),
+        (&["--as", "sel4-tracepoints:aarch64", "log"], 9),
+        (&["composite.csv"], 2),
+    ] {
+        let (code, said) = convert(&place, from, "ctf", "out");
+        assert_eq!(code, Some(0), "{from:?}: {said}");
+        if let Some(lines) = lines_of(&place, "babeltrace2", &["out"]) {
+            assert_eq!(lines.len(), count, "{from:?}: {lines:?}");
+        }
+        // The same events come back, whatever version it was.
+        let first = place.lat(&["print", "out"]).stdout;
+        assert_eq!(convert(&place, from, "ctf2", "out2").0, Some(0), "{from:?}");
+        let second = place.lat(&["print", "out2"]).stdout;
+        assert_eq!(first.split(|byte| *byte == b'\n').count(), count + 1, "{from:?}");
+        assert_eq!(second.split(|byte| *byte == b'\n').count(), count + 1, "{from:?}");
+    }
+}
+
+/// Header, offsets of cores and names of applications lie in the environment.
+#[test]
+fn a_dump_of_barrelfish_comes_back_from_both_versions_of_ctf() {
+    let place = Place::new();
+    fs::write(place.0.join("dump"), DUMP).unwrap();
+    let sorted = |text: &str| {
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    // The negative offset is written as what it is.
+    let expected = sorted(&DUMP.replace("9223372036854775303", "-505"));
+    for version in ["ctf", "ctf2"] {
+        assert_eq!(convert(&place, &["dump"], version, "between").0, Some(0));
+        let (code, said) = convert(&place, &["between"], "barrelfish", "back.txt");
+        assert_eq!(code, Some(0), "{said}");
+        assert!(!said.contains("not kept"), "{version}: {said}");
+        let back = fs::read_to_string(place.0.join("back.txt")).unwrap();
+        assert_eq!(sorted(&back), expected, "{version}");
+    }
+}
+
+#[test]
+fn packets_come_back_from_ctf_and_other_tools_name_their_interfaces() {
+    let place = Place::new();
+    fs::write(place.0.join("two.pcapng"), two_sections()).unwrap();
+    assert_eq!(convert(&place, &["two.pcapng"], "pcapng", "one.pcapng").0, Some(0));
+    let direct = fs::read(place.0.join("one.pcapng")).unwrap();
+    for version in ["ctf", "ctf2"] {
+        assert_eq!(convert(&place, &["two.pcapng"], version, "between").0, Some(0));
+        assert_eq!(convert(&place, &["between"], "pcapng", "back.pcapng").0, Some(0));
+        assert!(fs::read(place.0.join("back.pcapng")).unwrap() == direct, "{version}");
+    }
+    let arguments = ["-r", "one.pcapng", "-T", "fields", "-e", "frame.interface_name"];
+    if let Some(lines) = lines_of(&place, "tshark", &arguments) {
+        assert_eq!(lines, ["nic_in", "nic_out", "nic_out", "nic_in"]);
+    }
+}
+
+/// What cannot be read is told, with exit code 1, and the rest is there.
+#[test]
+fn bad_parts_of_the_seeds_are_told() {
+    let place = Place::new();
+    let unknown = r#"[{"Benchmark": "ipc", "Measured": [1, 2]}]"#;
+    let noisy = DUMP.replace("0 1100", "hello from the console\n0 1100");
+    let rule = "a benchmark has a name, and results";
+    for (name, text, events, told) in [
+        ("unknown.json", unknown.to_owned(), 0, rule),
+        ("wild.json", BENCHMARKS.replace("[1, 3]", "[1, null]"), 2, "no whole numbers"),
+        ("noisy", noisy, 4, "a line is a core"),
+        ("cut.csv", "5,0,7, 2,5\n10,0,7, 0\n20,0,7, 1,2\n".to_owned(), 2, "a line is a time"),
+    ] {
+        fs::write(place.0.join(name), text).unwrap();
+        let info = place.lat(&["info", name]);
+        let said = String::from_utf8(info.stdout).unwrap();
+        assert!(said.contains(told), "{name}: {said}");
+        let damaged = name != "wild.json";
+        assert_eq!(info.status.code(), Some(i32::from(damaged)), "{name}: {said}");
+        let print = place.lat(&["print", name]);
+        let lines = String::from_utf8(print.stdout).unwrap();
+        assert_eq!(lines.lines().count(), events, "{name}: {lines}");
+    }
 }
