@@ -312,7 +312,7 @@ impl<'r> Cursor<'r> {
 
     #[inline]
     pub(crate) fn decode(&mut self) -> Result<(), DamageReason> {
-        let (begin, before) = (self.event_begin(), self.machine.clock);
+        let (begin, before) = (self.position, self.machine.clock);
         let names_writer = match self.decode_fused() {
             Some(names_writer) => names_writer,
             None => self.decode_by_bits()?,
@@ -329,12 +329,12 @@ impl<'r> Cursor<'r> {
         Ok(())
     }
 
-    /// Where the next event begins, if there is one: padding before it is no part of it.
-    fn event_begin(&self) -> u64 {
+    /// Where the event behind this bit begins, if there is one: padding is no part of it.
+    fn event_begin(&self, behind: u64) -> u64 {
         // Alignments are powers of two.
         let mask = self.plan.header.as_ref().map_or(0, |header| header.align_bits() - 1);
-        let begin = (self.position + mask) & !mask;
-        if begin < self.end { begin } else { self.position }
+        let begin = (behind + mask) & !mask;
+        if begin < self.end { begin } else { behind }
     }
 
     /// One event of constant header and straight body. Returns whether it names
@@ -442,7 +442,7 @@ impl<'r> Cursor<'r> {
         }
         self.damage.push(Damage {
             file: file.clone(),
-            begin_bytes: packet.offset_bytes + begin / 8,
+            begin_bytes: packet.offset_bytes + self.event_begin(begin) / 8,
             end_bytes,
             reason: DamageReason::BadTime,
             interval,
@@ -459,7 +459,7 @@ impl<'r> Cursor<'r> {
             let file = &self.reader.files()[packet.file as usize].name;
             self.damage.push(Damage {
                 file: file.clone(),
-                begin_bytes: packet.offset_bytes + self.event_begin() / 8,
+                begin_bytes: packet.offset_bytes + self.event_begin(self.position) / 8,
                 end_bytes: packet.offset_bytes + self.end.div_ceil(8),
                 reason,
                 interval: Interval {
