@@ -220,7 +220,7 @@ impl Place {
             let path = path.to_owned();
             move |source| Error::Io { path, source }
         };
-        let metadata = fs::read(&self.metadata).map_err(io(&self.metadata))?;
+        let metadata = content(&self.metadata).map_err(io(&self.metadata))?;
         let mut files = Vec::with_capacity(self.streams.len());
         for path in &self.streams {
             let name = path.strip_prefix(&self.root).unwrap_or(path);
@@ -228,7 +228,7 @@ impl Place {
             let bytes = content(path).map_err(io(path))?;
             files.push(StreamFile { name, bytes });
         }
-        Ok(Reader::new(&metadata, files))
+        Ok(Reader::new((*metadata).as_ref(), files))
     }
 }
 

@@ -61,10 +61,10 @@ impl Reader {
     /// Cost: linear in metadata and number of packets, not in events.
     #[must_use]
     pub fn new(metadata: &[u8], files: Vec<StreamFile>) -> Self {
-        let (class, mut diagnostics) = metadata::parse(metadata);
-        let mut model = metadata::describe(&class);
-        let names = metadata::names(&mut model.environment);
+        let (mut class, mut diagnostics) = metadata::parse(metadata);
         let plan = plan::compile(&class, &mut diagnostics);
+        let mut model = metadata::describe(&mut class);
+        let names = metadata::names(&mut model.environment);
         let mut damage = Vec::new();
         let mut groups: BTreeMap<(u32, Option<u64>, u32), Vec<Vec<Found>>> = BTreeMap::new();
         let mut scanner = Scanner::new(&class, &model, &plan);
@@ -130,7 +130,8 @@ impl Reader {
         &self.model
     }
 
-    /// The metadata with its layouts.
+    /// The metadata with its layouts, but for the event classes, which are given up
+    /// once they are compiled.
     #[must_use]
     pub fn trace_class(&self) -> &TraceClass {
         &self.class

@@ -238,11 +238,56 @@ fn nesting_without_end() {
 
 #[test]
 fn texts_without_end() {
-    let long = "x".repeat(1 << 20);
-    refused(&v1(&format!("u8 {long};")), &[0; 64]);
-    refused(&v1(&format!("u8 x; }}; name = \"{long}\"; fields2 := struct {{")), &[0; 64]);
-    refused(&v2("", &format!(r#"{{"type": "{long}"}}"#)), &[0; 64]);
-    refused(&format!("/* CTF 1.8 */ {}", "event { ".repeat(50_000)), &[0; 64]);
-    refused(&format!("/* CTF 1.8 */ {}", "} ".repeat(200_000)), &[0; 64]);
-    refused(&"{\"type\": \"event-record-class\"}\n".repeat(10_000), &[0; 64]);
+    let long = "x".repeat(4 << 20);
+    let fault = |metadata: &str| {
+        let reader = any_reader(metadata, &[&[0; 64]]);
+        read(&reader);
+        let [first, ..] = reader.diagnostics() else { panic!("{:.200}", metadata) };
+        assert!(first.message.len() < 1000, "{} bytes", first.message.len());
+        first.message.clone()
+    };
+    assert_eq!(any_reader(&v1(&format!("u8 {long};")), &[&[0; 64]]).diagnostics(), []);
+    // The events are printed, each with the name.
+    refused(&v1(&format!("u8 x; }}; name = \"{long}\"; fields2 := struct {{")), &[0; 2]);
+    // Each of these quotes the name, at the bottom of as many structures as may be.
+    for inner in [
+        format!("{long} x;"),
+        format!("u8 x[{long}];"),
+        format!("u8 x[env.{long}];"),
+        format!("u8 {long}; u8 {long};"),
+        format!("struct {long} x;"),
+        format!("variant {long} x;"),
+        format!("variant <{long}> {{ u8 a; }} x;"),
+        format!("enum {long} x;"),
+        format!("u8 x \"{long}\";"),
+        format!("integer {{ size = 8; base = {long}; }} x;"),
+        format!("integer {{ size = 8; byte_order = {long}; }} x;"),
+        format!("integer {{ size = 8; {long} = 1; }} x;"),
+        format!("integer {{ size = 8; map = {long}; }} x;"),
+        format!("u8 x[1{long}];"),
+    ] {
+        let message = fault(&v1(&inner));
+        assert!(message.contains("xxx") && message.contains('…'), "{message}");
+    }
+    let nested = format!("struct {{ u8 y[{long}]; }} {long}");
+    let nested = (0..20).fold(nested, |inner, _| format!("struct {{ {inner}; }} s"));
+    assert!(fault(&v1(&format!("{nested};"))).contains("s: s: s: "));
+    for class in [
+        format!(r#"{{"type": "{long}"}}"#),
+        format!(r#""{long}""#),
+        format!(r#"{{"type": "structure", "minimum-alignment": "{long}"}}"#),
+        format!(r#"{{"type": "static-length-blob", "length": ["{long}"]}}"#),
+        format!(r#"{{"type": "structure", "extensions": {{"{long}": 1}}}}"#),
+        format!(r#"{{"type": "static-length-string", "length": 1, "encoding": "{long}"}}"#),
+    ] {
+        let class = format!(
+            r#"{{"type": "structure", "member-classes": [{{"name": "{long}",
+            "field-class": {class}}}]}}"#
+        );
+        let message = fault(&v2("", &class));
+        assert!(message.contains("xxx") && message.contains('…'), "{message}");
+    }
+    fault(&format!("/* CTF 1.8 */ {}", "event { ".repeat(50_000)));
+    fault(&format!("/* CTF 1.8 */ {}", "} ".repeat(200_000)));
+    fault(&"{\"type\": \"event-record-class\"}\n".repeat(10_000));
 }

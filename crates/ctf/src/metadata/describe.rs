@@ -9,36 +9,39 @@ use super::{EventClass, StreamClass, TraceClass, is_odd_real, kept};
 
 /// The trace in the words of [`lateralis_model`]. Indices of stream and event
 /// classes stay the same.
+///
+/// The event classes of `trace` are gone then: of very many it would be too much to
+/// keep both.
 #[must_use]
-pub fn describe(trace: &TraceClass) -> model::Trace {
+pub fn describe(trace: &mut TraceClass) -> model::Trace {
     model::Trace {
         name: trace.name.clone(),
         uuid: trace.uuid,
         environment: trace.environment.clone(),
         clocks: trace.clocks.clone(),
-        stream_classes: trace.streams.iter().map(stream).collect(),
+        stream_classes: trace.streams.iter_mut().map(stream).collect(),
         origins: Vec::new(),
     }
 }
 
-fn stream(stream: &StreamClass) -> model::StreamClass {
+fn stream(stream: &mut StreamClass) -> model::StreamClass {
     model::StreamClass {
         id: stream.id,
         name: stream.name.clone(),
         clock: stream.clock,
         packet_context: stream.packet_context.as_ref().map(field),
         common_context: stream.common_context.as_ref().map(field),
-        event_classes: stream.events.iter().map(event).collect(),
+        event_classes: std::mem::take(&mut stream.events).into_iter().map(event).collect(),
     }
 }
 
-fn event(event: &EventClass) -> model::EventClass {
+fn event(event: EventClass) -> model::EventClass {
     model::EventClass {
         id: event.id,
-        name: event.name.clone(),
         context: event.context.as_ref().map(field),
         payload: event.payload.as_ref().map(field),
-        attributes: event.attributes.clone(),
+        name: event.name,
+        attributes: event.attributes,
     }
 }
 
@@ -89,8 +92,8 @@ fn field(class: &FieldClass) -> model::FieldClass {
                 None => (Kind::Variant(options), structural),
             }
         }
-        FieldClass::Optional { class, .. } => {
-            let class = field(class);
+        FieldClass::Optional(inner) => {
+            let class = field(&inner.class);
             let structural = class.structural;
             (Kind::Optional(Box::new(class)), structural)
         }

@@ -225,6 +225,17 @@ pub struct VariantClass {
     pub selector: Option<Location>,
 }
 
+/// Something or nothing; with ranges the selector is a number, without it a yes/no.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OptionalClass {
+    /// What may be there.
+    pub class: FieldClass,
+    /// The field that tells.
+    pub selector: Location,
+    /// The values of it that mean yes.
+    pub ranges: Option<Vec<Range>>,
+}
+
 /// A step of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PathItem {
@@ -271,16 +282,8 @@ pub enum FieldClass {
     Array(Arc<ArrayClass>),
     /// One of several.
     Variant(Arc<VariantClass>),
-    /// Something or nothing; with ranges the selector is a number, without it a
-    /// yes/no.
-    Optional {
-        /// What may be there.
-        class: Arc<FieldClass>,
-        /// The field that tells.
-        selector: Location,
-        /// The values of it that mean yes.
-        ranges: Option<Arc<[Range]>>,
-    },
+    /// Something or nothing.
+    Optional(Arc<OptionalClass>),
 }
 
 impl FieldClass {
@@ -297,7 +300,7 @@ impl FieldClass {
                 .fold(class.min_align_bits.max(1), u32::max),
             Self::Array(class) => class.element.align_bits().max(class.min_align_bits),
             // The chosen option aligns itself [CTF 1.8.3 §4.2.2].
-            Self::Variant(_) | Self::Optional { .. } => 1,
+            Self::Variant(_) | Self::Optional(_) => 1,
         }
     }
 
@@ -310,7 +313,7 @@ impl FieldClass {
             Self::Struct(class) => class.members.iter().map(|m| m.class.weight()).sum(),
             Self::Array(class) => class.element.weight(),
             Self::Variant(class) => class.options.iter().map(|o| o.class.weight()).sum(),
-            Self::Optional { class, .. } => class.weight(),
+            Self::Optional(inner) => inner.class.weight(),
         }
     }
 
@@ -324,7 +327,7 @@ impl FieldClass {
             Self::Variant(class) => {
                 class.options.iter().map(|o| o.class.depth()).max().unwrap_or(0)
             }
-            Self::Optional { class, .. } => class.depth(),
+            Self::Optional(inner) => inner.class.depth(),
         }
     }
 

@@ -7,10 +7,12 @@
 //! A fault in one declaration costs that declaration only: it becomes a
 //! [`Diagnostic`], everything else stays.
 
+mod brief;
 mod describe;
 mod field;
 mod json;
 mod kept;
+mod once;
 mod packets;
 mod roles;
 mod tsdl;
@@ -20,11 +22,12 @@ use std::fmt;
 
 use lateralis_model::{Attribute, ByteOrder, Clock, EnvValue, Uuid};
 
+pub(crate) use brief::brief;
 pub use describe::describe;
 pub use field::{
-    ArrayClass, FieldClass, Length, Location, Meaning, MemberClass, OptionClass, PathItem,
-    ROLE_COUNT, Role, Roles, ScalarClass, Scope, Selection, StructClass, TextClass, VarIntClass,
-    VariantClass,
+    ArrayClass, FieldClass, Length, Location, Meaning, MemberClass, OptionClass, OptionalClass,
+    PathItem, ROLE_COUNT, Role, Roles, ScalarClass, Scope, Selection, StructClass, TextClass,
+    VarIntClass, VariantClass,
 };
 pub(crate) use kept::names;
 pub use packets::unpack;
@@ -173,12 +176,15 @@ pub fn parse(bytes: &[u8]) -> (TraceClass, Vec<Diagnostic>) {
             if duplicate && diagnostics.len() < DIAGNOSTIC_LIMIT {
                 let message = format!(
                     "event {} of stream {id} is declared twice: `{}` counts, `{}` does not",
-                    first.id, first.name, again.name
+                    first.id,
+                    brief(&first.name),
+                    brief(&again.name)
                 );
                 diagnostics.push(Diagnostic::new(0, 0, message));
             }
             duplicate
         });
+        stream.events.shrink_to_fit();
     }
     (class, diagnostics)
 }

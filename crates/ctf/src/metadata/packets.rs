@@ -2,6 +2,8 @@
 //! Metadata in packets [CTF 1.8.3 §7.1, CTF2-PMETA-1.0]: a header of 37 bytes (or
 //! more, where its own header says so in version 2), then text, then padding.
 
+use std::borrow::Cow;
+
 use lateralis_model::Uuid;
 
 use super::Diagnostic;
@@ -11,9 +13,9 @@ const HEADER_BYTES: usize = 37;
 
 /// The text inside packets, or the input itself if there are none.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Unpacked {
+pub struct Unpacked<'a> {
     /// The text.
-    pub text: Vec<u8>,
+    pub text: Cow<'a, [u8]>,
     /// UUID of the packets.
     pub uuid: Option<Uuid>,
 }
@@ -23,13 +25,13 @@ pub struct Unpacked {
 /// A packet that is cut, compressed or encrypted ends the text there, with a
 /// diagnostic; a few bytes behind the last packet are passed over in silence
 /// as long as they are zero or less than a header.
-pub fn unpack(bytes: &[u8], diagnostics: &mut Vec<Diagnostic>) -> Unpacked {
+pub fn unpack<'a>(bytes: &'a [u8], diagnostics: &mut Vec<Diagnostic>) -> Unpacked<'a> {
     let magic = bytes.first_chunk::<4>();
     let little = match magic {
         Some(bytes) if u32::from_le_bytes(*bytes) == MAGIC => true,
         Some(bytes) if u32::from_be_bytes(*bytes) == MAGIC => false,
         _ => {
-            return Unpacked { text: bytes.to_vec(), uuid: None };
+            return Unpacked { text: Cow::Borrowed(bytes), uuid: None };
         }
     };
     let mut text = Vec::with_capacity(bytes.len());
@@ -57,7 +59,7 @@ pub fn unpack(bytes: &[u8], diagnostics: &mut Vec<Diagnostic>) -> Unpacked {
             }
         }
     }
-    Unpacked { text, uuid }
+    Unpacked { text: Cow::Owned(text), uuid }
 }
 
 struct Packet<'a> {
@@ -137,7 +139,7 @@ mod tests {
         bytes.extend(packed(b" };", 0));
         let mut diagnostics = Vec::new();
         let unpacked = unpack(&bytes, &mut diagnostics);
-        assert_eq!(unpacked.text, b"trace { };");
+        assert_eq!(*unpacked.text, *b"trace { };");
         assert_eq!(unpacked.uuid, Some(Uuid([7; 16])));
         assert_eq!(diagnostics, []);
     }
@@ -145,7 +147,7 @@ mod tests {
     #[test]
     fn plain_text_stays_as_it_is() {
         let unpacked = unpack(b"/* CTF 1.8 */", &mut Vec::new());
-        assert_eq!(unpacked.text, b"/* CTF 1.8 */");
+        assert_eq!(*unpacked.text, *b"/* CTF 1.8 */");
     }
 
     #[test]
@@ -157,7 +159,7 @@ mod tests {
             let mut diagnostics = Vec::new();
             let text = unpack(&bytes[..cut], &mut diagnostics).text;
             if cut >= first.len() {
-                assert_eq!(text, b"one", "cut at {cut}");
+                assert_eq!(*text, *b"one", "cut at {cut}");
             } else if cut >= 4 {
                 assert_eq!((text.len(), diagnostics.len()), (0, 1), "cut at {cut}");
             }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use lateralis_model::{Clock, ScalarKind};
 
 use super::field::{FieldClass, Length, Role, Roles, ScalarClass, TextClass};
-use super::{DIAGNOSTIC_LIMIT, Diagnostic, TraceClass};
+use super::{DIAGNOSTIC_LIMIT, Diagnostic, TraceClass, brief};
 
 /// Names of the packet header.
 const HEADER: [(&str, Role); 3] = [
@@ -182,7 +182,7 @@ fn stream_clock(trace: &mut TraceClass, index: usize, diagnostics: &mut Vec<Diag
         Some(name) => {
             let clock = trace.clocks.iter().position(|clock| *clock.name == *name);
             if clock.is_none() {
-                report(format!("stream {id} refers to an unknown clock `{name}`"));
+                report(format!("stream {id} refers to an unknown clock `{}`", brief(name)));
             }
             clock
         }
@@ -211,7 +211,7 @@ fn clocks_in(class: &FieldClass, found: &mut dyn FnMut(&Arc<str>)) {
         FieldClass::Struct(class) => class.members.iter().for_each(|m| clocks_in(&m.class, found)),
         FieldClass::Variant(class) => class.options.iter().for_each(|o| clocks_in(&o.class, found)),
         FieldClass::Array(class) => clocks_in(&class.element, found),
-        FieldClass::Optional { class, .. } => clocks_in(class, found),
+        FieldClass::Optional(inner) => clocks_in(&inner.class, found),
         FieldClass::VarInt(_) | FieldClass::Text(_) => {}
     }
 }

@@ -8,10 +8,11 @@
 use lateralis_model::ScalarKind;
 
 use super::resolve::{Address, Around, Here, Registers, Scopes, Target};
+use super::same::Same;
 use super::{Choice, Count, EventPlan, Fast, Op, Plan, Program, StreamPlan};
 use crate::metadata::{
     Diagnostic, FieldClass, Length, Location, OptionClass, Role, Roles, Scope, Selection,
-    StreamClass, TraceClass, is_odd_real,
+    StreamClass, TraceClass, brief, is_odd_real,
 };
 
 /// Compiles a trace class. What cannot be compiled is reported and left out:
@@ -86,13 +87,15 @@ fn stream_plan(
         match compiler.find(&scopes, &BODY) {
             Ok(()) => usable.push(true),
             Err(reason) => {
-                let name = &event.name;
+                let name = brief(&event.name);
                 report(diagnostics, format!("event class `{name}`: {reason}; it cannot be read"));
                 usable.push(false);
             }
         }
     }
     let lateralis = trace.is_lateralis();
+    let mut same = Same::default();
+    plan.events.reserve_exact(stream.events.len());
     for (event, usable) in stream.events.iter().zip(usable) {
         let mut scopes = shared;
         scopes[Scope::EventContext as usize] = event.context.as_ref();
@@ -103,7 +106,7 @@ fn stream_plan(
         };
         let program = if usable { again(compiler).ok() } else { None };
         plan.events.push(program.map(|program| EventPlan {
-            program,
+            program: same.one_of(program),
             straight: None,
             names_writer: lateralis && event.name == "lateralis:WRITER",
         }));
@@ -252,7 +255,7 @@ impl Compiler {
                     let done = self.class(&member.class, here, path);
                     path.pop();
                     here.around.pop();
-                    done.map_err(|reason| format!("{}: {reason}", member.name))?;
+                    done.map_err(|reason| format!("{}: {reason}", brief(&member.name)))?;
                 }
             }
             FieldClass::Array(inner) => {
@@ -267,9 +270,9 @@ impl Compiler {
                 let selector = inner.selector.as_ref().ok_or("a variant without a tag")?;
                 self.variant(&inner.options, selector, here, path)?;
             }
-            FieldClass::Optional { class, selector, ranges } => {
-                let (register, signed) = self.register(selector, here, path)?;
-                let choices = match ranges {
+            FieldClass::Optional(inner) => {
+                let (register, signed) = self.register(&inner.selector, here, path)?;
+                let choices = match &inner.ranges {
                     Some(ranges) => ranges
                         .iter()
                         .map(|r| Choice { low: r.low, high: r.high, option: 1, target: 0 })
@@ -284,7 +287,7 @@ impl Compiler {
                 let maybe = self.here();
                 self.push(Op::Maybe { register, signed, table, end: 0 });
                 path.push(0);
-                let done = self.class(class, here, path);
+                let done = self.class(&inner.class, here, path);
                 path.pop();
                 done?;
                 let end = self.here();
@@ -385,7 +388,7 @@ impl Compiler {
             path.push(index as u32);
             let done = self.class(&option.class, here, path);
             path.pop();
-            done.map_err(|reason| format!("{}: {reason}", option.name))?;
+            done.map_err(|reason| format!("{}: {reason}", brief(&option.name)))?;
             if index + 1 < options.len() {
                 jumps.push(self.here());
                 self.push(Op::Jump(0));

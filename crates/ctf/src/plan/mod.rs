@@ -15,8 +15,11 @@ mod load;
 mod machine;
 mod real;
 mod resolve;
+mod same;
 mod straight;
 mod zeros;
+
+use std::sync::Arc;
 
 use lateralis_model::{ByteOrder, Scalar};
 
@@ -67,7 +70,7 @@ pub struct StreamPlan {
 #[derive(Debug, Default)]
 pub struct EventPlan {
     /// Common context, own context, payload.
-    pub program: Program,
+    pub program: Arc<Program>,
     /// The same as steps, where its shape allows.
     pub straight: Option<Straight>,
     /// Whether this is the record that names the writer of the following events
@@ -113,6 +116,9 @@ impl StreamPlan {
         let at_byte = self.header.as_ref().is_some_and(|header| !header.any_bit);
         for event in self.events.iter_mut().flatten() {
             event.straight = Straight::of(&event.program, at_byte);
+            if let Some(straight) = &mut event.straight {
+                straight.leaves.shrink_to_fit();
+            }
         }
     }
 
@@ -132,7 +138,7 @@ const TABLE_IDS: u64 = 1 << 16;
 const TABLE_ENTRIES_PER_ID: u64 = 16;
 
 /// A list of operations with their tables.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq)]
 pub struct Program {
     ops: Vec<Op>,
     choices: Vec<Vec<Choice>>,
@@ -153,7 +159,7 @@ impl Program {
 }
 
 /// One step of a program. Positions are bits from the start of the packet.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 enum Op {
     /// Move to a multiple of so many bits.
     Align(u32),
@@ -187,14 +193,14 @@ enum Op {
 }
 
 /// How many.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 enum Count {
     Fixed(u64),
     Register(u32),
 }
 
 /// What a value of a selector leads to.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 struct Choice {
     low: i128,
     high: i128,

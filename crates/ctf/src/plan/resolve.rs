@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use crate::metadata::{FieldClass, Location, Meaning, PathItem, Scope};
+use crate::metadata::{FieldClass, Location, Meaning, PathItem, Scope, brief};
 
 /// A place in the classes of an event: scope, then the index of a member or an
 /// option at each step down (0 for the element of an array or what is optional).
@@ -160,8 +160,8 @@ impl<'a> Way<'a, '_> {
                     self.fault = Some("leads to the elements of an array, not to one of them");
                 }
             }
-            FieldClass::Optional { class, .. } => {
-                self.descend(class, below(0), path);
+            FieldClass::Optional(inner) => {
+                self.descend(&inner.class, below(0), path);
                 if self.targets.len() > before && inside.is_none() {
                     self.fault = Some("leads to what may be absent");
                 }
@@ -217,7 +217,7 @@ fn text(location: &Location) -> String {
             out.push('.');
         }
         match item {
-            PathItem::Name(name) => out.push_str(name),
+            PathItem::Name(name) => out.push_str(&brief(name)),
             PathItem::Up => out.push_str("(up)"),
         }
     }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::super::field::{
     FieldClass, Length, Location, Meaning, PathItem, Role, Roles, ScalarClass, Scope, TextClass,
 };
-use super::super::wide;
+use super::super::{brief, wide};
 use super::{Object, Parsed};
 
 pub(super) fn text_of(object: &Object, key: &str) -> Option<String> {
@@ -19,9 +19,9 @@ pub(super) fn text_of(object: &Object, key: &str) -> Option<String> {
 pub(super) fn number_of(object: &Object, key: &str, default: u64) -> Parsed<u64> {
     match object.get(key) {
         None => Ok(default),
-        Some(value) => {
-            value.as_u64().ok_or_else(|| format!("`{key}` must be a number ≥ 0, found {value}"))
-        }
+        Some(value) => value
+            .as_u64()
+            .ok_or_else(|| format!("`{key}` must be a number ≥ 0, found {}", brief(value))),
     }
 }
 
@@ -35,11 +35,11 @@ pub(super) fn static_length(class: &Object) -> Parsed<u64> {
 
 pub(super) fn integer(value: &Value) -> Parsed<i128> {
     let number = value.as_u64().map(i128::from).or_else(|| value.as_i64().map(i128::from));
-    number.ok_or_else(|| format!("expected an integer, found {value}"))
+    number.ok_or_else(|| format!("expected an integer, found {}", brief(value)))
 }
 
 pub(super) fn object(value: &Value) -> Parsed<&Object> {
-    value.as_object().ok_or_else(|| format!("expected an object, found {value}"))
+    value.as_object().ok_or_else(|| format!("expected an object, found {}", brief(value)))
 }
 
 pub(super) fn ranges(value: &Value) -> Parsed<Vec<Range>> {
@@ -91,6 +91,7 @@ pub(super) fn no_extensions(of: &Object) -> Parsed<()> {
         return Ok(());
     }
     let names: Vec<&str> = extensions.keys().take(3).map(String::as_str).collect();
+    let names: Vec<String> = names.into_iter().map(brief).collect();
     Err(format!("it needs extensions that are not known here: {}", names.join(", ")))
 }
 
@@ -124,11 +125,11 @@ pub(super) fn faults(of: &Object, report: &mut dyn FnMut(String)) {
         // What is no list of ranges at all is a fault of the class.
         let Ok(ranges) = ranges(value) else { continue };
         if ranges.is_empty() {
-            report(format!("`{name}` has no range"));
+            report(format!("`{}` has no range", brief(name)));
         }
         for range in ranges {
             if range.low > range.high {
-                report(format!("a range of `{name}` ends before it begins"));
+                report(format!("a range of `{}` ends before it begins", brief(name)));
             }
         }
     }
@@ -172,13 +173,13 @@ pub(super) fn scalar(class: &Object, kind: &str) -> Parsed<FieldClass> {
     let order = match text_of(class, "byte-order").as_deref() {
         Some("big-endian" | "be") => ByteOrder::Big,
         Some("little-endian" | "le") => ByteOrder::Little,
-        other => return Err(format!("unknown byte order {}", other.unwrap_or("(none)"))),
+        other => return Err(format!("unknown byte order {}", brief(other.unwrap_or("(none)")))),
     };
     let reversed = match (text_of(class, "bit-order").as_deref(), order) {
         (None, _) => false,
         (Some("first-to-last"), order) => order == ByteOrder::Big,
         (Some("last-to-first"), order) => order == ByteOrder::Little,
-        (Some(other), _) => return Err(format!("unknown bit order {other}")),
+        (Some(other), _) => return Err(format!("unknown bit order {}", brief(other))),
     };
     let (kind, meaning) = match kind {
         "fixed-length-boolean" => (ScalarKind::Bool, Meaning::Bool),
@@ -226,7 +227,7 @@ pub(super) fn text(class: &Object, length: Length) -> Parsed<FieldClass> {
         Some("utf-16le") => Encoding::Utf16Le,
         Some("utf-32be") => Encoding::Utf32Be,
         Some("utf-32le") => Encoding::Utf32Le,
-        Some(other) => return Err(format!("unknown encoding `{other}`")),
+        Some(other) => return Err(format!("unknown encoding `{}`", brief(other))),
     };
     Ok(FieldClass::Text(Arc::new(TextClass {
         length,

@@ -7,6 +7,7 @@
 
 mod fields;
 mod rules;
+mod tidied;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,50 +16,55 @@ use lateralis_model::{Attribute, Clock, EnvValue, Uuid};
 use serde_json::{Map, Value};
 
 use super::field::{
-    ArrayClass, DEPTH_LIMIT, FieldClass, Length, MemberClass, OptionClass, Scope, Selection,
-    StructClass, VarIntClass, VariantClass, WEIGHT_LIMIT,
+    ArrayClass, DEPTH_LIMIT, FieldClass, Length, MemberClass, OptionClass, OptionalClass, Scope,
+    Selection, StructClass, VarIntClass, VariantClass, WEIGHT_LIMIT,
 };
-use super::{DIAGNOSTIC_LIMIT, Diagnostic, EventClass, StreamClass, TraceClass, roles};
+use super::once::Once;
+use super::{DIAGNOSTIC_LIMIT, Diagnostic, EventClass, StreamClass, TraceClass, brief, roles};
 
 use fields::{
     alignment, base, blob, faults, field_roles, integer, labels, length_field, location,
     no_extensions, number_of, object, ranges, scalar, static_length, text, text_of, unit_bytes,
 };
+use tidied::{Tidied, lines};
 
 type Object = Map<String, Value>;
 type Parsed<T> = Result<T, String>;
 
 /// Parses CTF 2 metadata text.
 pub(super) fn parse(text: &str, diagnostics: &mut Vec<Diagnostic>) -> TraceClass {
-    let text = tidy(text);
     let mut reader = Reader::default();
-    let mut fragments = serde_json::Deserializer::from_str(&text).into_iter::<Value>();
     let mut report = |line: usize, column: usize, message: String| {
         if diagnostics.len() < DIAGNOSTIC_LIMIT {
             diagnostics.push(Diagnostic::new(line as u32, column as u32, message));
         }
     };
-    // Lines are counted once, from one fault to the next.
-    let (mut line, mut counted) = (1, 0);
-    loop {
-        let begin = fragments.byte_offset();
-        match fragments.next() {
-            None => break,
-            Some(Ok(value)) => {
-                let fault = reader.fragment(&value).err();
-                let messages: Vec<String> = reader.remarks.drain(..).chain(fault).collect();
-                if !messages.is_empty() {
-                    let rest = &text[begin.min(text.len())..];
-                    let at = text.len() - rest.trim_start().len();
-                    line += text[counted..at].matches('\n').count();
-                    counted = at;
-                    messages.into_iter().for_each(|message| report(line, 1, message));
+    let mut tidied = Tidied::new(text);
+    'parts: while tidied.advance() {
+        let part = tidied.part.as_str();
+        let mut fragments = serde_json::Deserializer::from_str(part).into_iter::<Value>();
+        loop {
+            let begin = fragments.byte_offset();
+            match fragments.next() {
+                None => break,
+                Some(Ok(value)) => {
+                    let fault = reader.fragment(&value).err();
+                    let messages: Vec<String> = reader.remarks.drain(..).chain(fault).collect();
+                    if !messages.is_empty() {
+                        let rest = &part[begin.min(part.len())..];
+                        let before = &part[..part.len() - rest.trim_start().len()];
+                        let line = tidied.line + lines(before);
+                        messages.into_iter().for_each(|message| report(line, 1, message));
+                    }
                 }
-            }
-            // Behind a syntax error there is no telling where JSON goes on.
-            Some(Err(error)) => {
-                report(error.line(), error.column(), format!("not JSON: {error}"));
-                break;
+                // Behind a syntax error there is no telling where JSON goes on.
+                Some(Err(error)) => {
+                    let first = error.line() <= 1;
+                    let column = error.column() + if first { tidied.column } else { 0 };
+                    let line = tidied.line + error.line().saturating_sub(1);
+                    report(line, column, format!("not JSON: {}", kind_of(&error)));
+                    break 'parts;
+                }
             }
         }
     }
@@ -67,28 +73,11 @@ pub(super) fn parse(text: &str, diagnostics: &mut Vec<Diagnostic>) -> TraceClass
     trace
 }
 
-/// Turns record separators into spaces and takes out commas before a closing
-/// bracket, neither of which the JSON parser would accept. Places stay the same.
-fn tidy(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut in_string = false;
-    let mut escaped = false;
-    for (index, character) in text.char_indices() {
-        let kept = if in_string {
-            in_string = escaped || character != '"';
-            escaped = !escaped && character == '\\';
-            character
-        } else {
-            in_string = character == '"';
-            match character {
-                '\u{1e}' | '\u{feff}' | '\0' => ' ',
-                ',' if text[index + 1..].trim_start().starts_with(['}', ']']) => ' ',
-                other => other,
-            }
-        };
-        out.push(kept);
-    }
-    out
+/// What is wrong, without the place, which counts from the beginning of a part.
+fn kind_of(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    text.strip_suffix(&place).map_or(text.clone(), str::to_owned)
 }
 
 #[derive(Default)]
@@ -96,6 +85,7 @@ struct Reader {
     trace: TraceClass,
     aliases: HashMap<String, FieldClass>,
     clock_ids: HashMap<String, usize>,
+    once: Once,
     weight: u64,
     fragments: usize,
     has_trace_class: bool,
@@ -135,7 +125,7 @@ impl Reader {
             Some("trace-class") => self.trace_class(fragment),
             Some("data-stream-class") => self.stream_class(fragment),
             Some("event-record-class") => self.event_class(fragment),
-            other => Err(format!("unknown kind of fragment {}", other.unwrap_or("(none)"))),
+            other => Err(format!("unknown kind of fragment {}", brief(other.unwrap_or("(none)")))),
         }
     }
 
@@ -153,7 +143,10 @@ impl Reader {
         let name = text_of(fragment, "name").ok_or("an alias needs a name")?;
         let class = self.class(fragment.get("field-class").ok_or("an alias needs a class")?)?;
         if self.aliases.insert(name.clone(), class).is_some() {
-            self.remark(format!("alias `{name}` is declared twice; the later one counts"));
+            self.remark(format!(
+                "alias `{}` is declared twice; the later one counts",
+                brief(&name)
+            ));
         }
         Ok(())
     }
@@ -184,10 +177,10 @@ impl Reader {
         if let Some(accuracy) = fragment.get("accuracy")
             && !accuracy.is_u64()
         {
-            self.remark(format!("`accuracy` must be a number ≥ 0, found {accuracy}"));
+            self.remark(format!("`accuracy` must be a number ≥ 0, found {}", brief(accuracy)));
         }
         if self.clock_ids.contains_key(&id) {
-            return Err(format!("clock class `{id}` is declared twice"));
+            return Err(format!("clock class `{}` is declared twice", brief(&id)));
         }
         self.clock_ids.insert(id, self.trace.clocks.len());
         self.trace.clocks.push(clock);
@@ -228,7 +221,7 @@ impl Reader {
             None => None,
             Some(id) => {
                 let index = self.clock_ids.get(&id);
-                Some(*index.ok_or_else(|| format!("unknown clock class `{id}`"))?)
+                Some(*index.ok_or_else(|| format!("unknown clock class `{}`", brief(&id)))?)
             }
         };
         let stream = StreamClass {
@@ -265,6 +258,7 @@ impl Reader {
             let name = lateralis_model::role::ATTRIBUTE.to_owned();
             event.attributes.push(Attribute { name, value: clause.to_owned() });
         }
+        event.attributes.shrink_to_fit();
         let stream = self.trace.streams.iter_mut().find(|stream| stream.id == stream_id);
         let stream = stream.ok_or_else(|| format!("unknown stream class {stream_id}"))?;
         stream.events.push(event);
@@ -288,9 +282,15 @@ impl Reader {
     }
 
     fn class(&mut self, value: &Value) -> Parsed<FieldClass> {
+        let class = self.class_of(value)?;
+        Ok(self.once.class(class))
+    }
+
+    fn class_of(&mut self, value: &Value) -> Parsed<FieldClass> {
         if let Some(name) = value.as_str() {
             let class = self.aliases.get(name).cloned();
-            let class = class.ok_or_else(|| format!("unknown field class alias `{name}`"))?;
+            let class =
+                class.ok_or_else(|| format!("unknown field class alias `{}`", brief(name)))?;
             self.weight = self.weight.saturating_add(class.weight());
             if self.weight > WEIGHT_LIMIT || class.depth() > DEPTH_LIMIT {
                 return Err("the types of this trace grow beyond all use".to_owned());
@@ -299,8 +299,9 @@ impl Reader {
         }
         let class = object(value)?;
         let kind = class.get("type").and_then(Value::as_str).ok_or("a field class needs a type")?;
-        faults(class, &mut |message| self.remark(format!("{kind}: {message}")));
-        no_extensions(class).map_err(|message| format!("{kind}: {message}"))?;
+        let shown = brief(kind);
+        faults(class, &mut |message| self.remark(format!("{shown}: {message}")));
+        no_extensions(class).map_err(|message| format!("{shown}: {message}"))?;
         match kind {
             "fixed-length-bit-array"
             | "fixed-length-bit-map"
@@ -338,7 +339,7 @@ impl Reader {
             "structure" => self.structure(class),
             "variant" => self.variant(class),
             "optional" => self.optional(class),
-            other => Err(format!("unknown type of field class `{other}`")),
+            other => Err(format!("unknown type of field class `{}`", brief(other))),
         }
     }
 
@@ -353,12 +354,14 @@ impl Reader {
         let mut members = Vec::new();
         for member in class.get("member-classes").and_then(Value::as_array).into_iter().flatten() {
             let member = object(member)?;
-            let name = text_of(member, "name").ok_or("a member needs a name")?;
-            no_extensions(member).map_err(|reason| format!("{name}: {reason}"))?;
+            let name = member.get("name").and_then(Value::as_str);
+            let name = name.ok_or("a member needs a name")?;
+            no_extensions(member).map_err(|reason| within(name, reason))?;
             let class = member.get("field-class").ok_or("a member needs a field class")?;
-            let class = self.class(class).map_err(|reason| format!("{name}: {reason}"))?;
-            members.push(MemberClass { name: name.into(), class });
+            let class = self.class(class).map_err(|reason| within(name, reason))?;
+            members.push(MemberClass { name: self.once.name(name), class });
         }
+        members.shrink_to_fit();
         let min_align_bits = alignment(class, "minimum-alignment", 1)?;
         Ok(FieldClass::Struct(Arc::new(StructClass { members, min_align_bits })))
     }
@@ -387,12 +390,17 @@ impl Reader {
     fn optional(&mut self, class: &Object) -> Parsed<FieldClass> {
         let inner = class.get("field-class").ok_or("an optional needs a field class")?;
         let chosen = class.get("selector-field-ranges").map(ranges).transpose()?;
-        Ok(FieldClass::Optional {
-            class: Arc::new(self.class(inner)?),
+        Ok(FieldClass::Optional(Arc::new(OptionalClass {
+            class: self.class(inner)?,
             selector: location(class, "selector-field-location")?,
-            ranges: chosen.map(Into::into),
-        })
+            ranges: chosen,
+        })))
     }
+}
+
+/// A reason, and the field that it is of.
+fn within(name: &str, reason: String) -> String {
+    format!("{}: {reason}", brief(name))
 }
 
 fn scope_of(key: &str) -> Option<Scope> {
@@ -418,4 +426,24 @@ fn uuid_value(value: &Value) -> Option<Uuid> {
         *byte = u8::try_from(number.as_u64()?).ok()?;
     }
     Some(Uuid(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_of_syntax_have_their_place_in_the_text() {
+        let preamble = "{\"type\": \"preamble\", \"version\": 2}";
+        for (text, line, column) in [
+            (format!("{preamble}\n{preamble} {{1}}"), 2, 39),
+            (format!("{preamble}\n\n {{]"), 3, 3),
+        ] {
+            let mut diagnostics = Vec::new();
+            parse(&text, &mut diagnostics);
+            let last = diagnostics.last().expect("a fault");
+            assert_eq!((last.line, last.column), (line, column), "{text}: {last}");
+            assert!(last.message.starts_with("not JSON: ") && !last.message.contains(" line "));
+        }
+    }
 }

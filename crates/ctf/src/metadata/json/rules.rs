@@ -65,7 +65,9 @@ pub(super) fn keep_roles(class: &mut FieldClass, scope: Scope, faults: &mut Vec<
                 keep_roles(&mut option.class, scope, faults);
             }
         }
-        FieldClass::Optional { class, .. } => keep_roles(Arc::make_mut(class), scope, faults),
+        FieldClass::Optional(inner) => {
+            keep_roles(&mut Arc::make_mut(inner).class, scope, faults);
+        }
     }
 }
 
@@ -89,7 +91,7 @@ fn may_stay(class: &FieldClass, scope: Scope) -> bool {
         FieldClass::Struct(class) => class.members.iter().all(|m| may_stay(&m.class, scope)),
         FieldClass::Array(class) => may_stay(&class.element, scope),
         FieldClass::Variant(class) => class.options.iter().all(|o| may_stay(&o.class, scope)),
-        FieldClass::Optional { class, .. } => may_stay(class, scope),
+        FieldClass::Optional(inner) => may_stay(&inner.class, scope),
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use lateralis_model::{Attribute, Clock, EnvValue, Uuid};
 
-use super::super::{EventClass, FieldClass, StreamClass};
+use super::super::{EventClass, FieldClass, StreamClass, brief};
 use super::types::Value;
 use super::words::truth;
 use super::{Parsed, Parser};
@@ -33,12 +33,12 @@ impl Parser<'_, '_> {
             }
             let key = parser.dotted()?;
             if !seen.insert(key.clone()) {
-                parser.remark(format!("`{key}` is said twice; the later one counts"));
+                parser.remark(format!("`{}` is said twice; the later one counts", brief(&key)));
             }
             let entry = if parser.take_mark(":=") {
                 let class = parser.specifier()?;
                 if !matches!(class, FieldClass::Struct(_)) {
-                    return Err(format!("`{key}` must be a structure"));
+                    return Err(format!("`{}` must be a structure", brief(&key)));
                 }
                 Entry::Type(class)
             } else {
@@ -58,7 +58,7 @@ impl Parser<'_, '_> {
                     let text = value.into_text();
                     parser.trace.uuid = Uuid::parse(&text);
                     if parser.trace.uuid.is_none() {
-                        parser.remark(format!("not a UUID: {text}"));
+                        parser.remark(format!("not a UUID: {}", brief(text)));
                     }
                 }
                 ("packet.header", Entry::Type(class)) => parser.trace.packet_header = Some(class),
@@ -67,20 +67,24 @@ impl Parser<'_, '_> {
                     let word = value.into_text();
                     if !["le", "be", "network"].contains(&word.as_str()) {
                         parser.remark(format!(
-                            "unknown byte order `{word}`, taken for le: le, be or network"
+                            "unknown byte order `{}`, taken for le: le, be or network",
+                            brief(word)
                         ));
                     }
                 }
                 ("major", Entry::Value(value)) => {
                     let major = value.into_text();
                     if major != "1" {
-                        parser.remark(format!("this is version {major} of the format, not 1"));
+                        parser.remark(format!(
+                            "this is version {} of the format, not 1",
+                            brief(major)
+                        ));
                     }
                 }
                 ("minor", Entry::Value(value)) => {
                     let minor = value.into_text();
                     if minor != "8" {
-                        parser.remark(format!("this is version 1.{minor}, read as 1.8"));
+                        parser.remark(format!("this is version 1.{}, read as 1.8", brief(minor)));
                     }
                 }
                 _ => {}
@@ -117,7 +121,7 @@ impl Parser<'_, '_> {
                     let text = value.into_text();
                     uuid = Uuid::parse(&text);
                     if uuid.is_none() {
-                        parser.remark(format!("not a UUID: {text}"));
+                        parser.remark(format!("not a UUID: {}", brief(text)));
                     }
                 }
                 ("freq", Value::Number(number)) => frequency = number,
@@ -129,7 +133,7 @@ impl Parser<'_, '_> {
                     Err(message) => parser.remark(message),
                 },
                 (key @ ("freq" | "precision" | "offset_s" | "offset"), value) => {
-                    let found = value.into_text();
+                    let found = brief(value.into_text());
                     parser.remark(format!("`{key}` of a clock must be a number, found `{found}`"));
                 }
                 _ => {}
@@ -148,7 +152,10 @@ impl Parser<'_, '_> {
         if name.is_empty() {
             self.remark("a clock needs a name: no field can refer to this one".to_owned());
         } else if self.trace.clocks.iter().any(|known| known.name == name) {
-            self.remark(format!("clock `{name}` is declared twice; the first one counts"));
+            self.remark(format!(
+                "clock `{}` is declared twice; the first one counts",
+                brief(&name)
+            ));
         }
         self.trace.clocks.push(clock);
         Ok(())
@@ -213,6 +220,7 @@ impl Parser<'_, '_> {
         let natural = |number: i128| {
             u64::try_from(number).map_err(|_| "the id of an event cannot be negative".to_owned())
         };
+        event.attributes.shrink_to_fit();
         event.id = natural(id.unwrap_or(0))?;
         // Without a stream id the event belongs to the only stream there is.
         let stream_id = match stream_id {

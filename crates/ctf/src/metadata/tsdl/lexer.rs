@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Words of TSDL [CTF 1.8.3 §C.1].
 
-use super::super::{DIAGNOSTIC_LIMIT, Diagnostic};
+use super::super::{DIAGNOSTIC_LIMIT, Diagnostic, brief};
 
 /// A word.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,30 +31,88 @@ const MARKS: [&str; 20] = [
     "+", "&",
 ];
 
-/// Splits the text into words. What is no word is reported and passed over.
-pub fn lex<'a>(text: &'a str, diagnostics: &mut Vec<Diagnostic>) -> Vec<Placed<'a>> {
-    let mut tokens = Vec::new();
-    let mut offset = 0;
-    while let Some(rest) = text.get(offset..).filter(|rest| !rest.is_empty()) {
-        let skipped = blank(rest);
-        if skipped > 0 {
-            offset += skipped;
-            continue;
-        }
-        match word(rest) {
-            Ok((token, length)) => {
-                tokens.push(Placed { token, offset });
-                offset += length;
-            }
-            Err((message, length)) => {
-                if diagnostics.len() < DIAGNOSTIC_LIMIT {
-                    diagnostics.push(at(text, offset, message));
+/// Splits a text into words, a statement at a time: there may be millions of words.
+pub struct Lexer<'a> {
+    text: &'a str,
+    offset: usize,
+}
+
+impl<'a> Lexer<'a> {
+    /// Begins with the text.
+    pub fn new(text: &'a str) -> Self {
+        Self { text, offset: 0 }
+    }
+
+    /// Byte behind the last word that was taken.
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// Replaces `tokens` by those of the next statement, up to a semicolon outside of
+    /// all braces or to the end of the text; false if there is none. What is no word is
+    /// reported and passed over.
+    pub fn statement(
+        &mut self,
+        tokens: &mut Vec<Placed<'a>>,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> bool {
+        tokens.clear();
+        let mut depth = 0usize;
+        while let Some(placed) = self.next() {
+            match placed {
+                Ok(placed) => {
+                    let ends = match placed.token {
+                        Token::Mark("{") => {
+                            depth += 1;
+                            false
+                        }
+                        Token::Mark("}") => {
+                            depth = depth.saturating_sub(1);
+                            false
+                        }
+                        Token::Mark(";") => depth == 0,
+                        _ => false,
+                    };
+                    tokens.push(placed);
+                    if ends {
+                        break;
+                    }
                 }
-                offset += length;
+                Err((offset, message)) if diagnostics.len() < DIAGNOSTIC_LIMIT => {
+                    diagnostics.push(at(self.text, offset, message));
+                }
+                Err(_) => {}
             }
+        }
+        !tokens.is_empty()
+    }
+}
+
+impl<'a> Iterator for Lexer<'a> {
+    /// A word, or the place of what is none and why.
+    type Item = Result<Placed<'a>, (usize, String)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let rest = self.text.get(self.offset..).filter(|rest| !rest.is_empty())?;
+            let skipped = blank(rest);
+            if skipped > 0 {
+                self.offset += skipped;
+                continue;
+            }
+            let offset = self.offset;
+            return Some(match word(rest) {
+                Ok((token, length)) => {
+                    self.offset += length;
+                    Ok(Placed { token, offset })
+                }
+                Err((message, length)) => {
+                    self.offset += length;
+                    Err((offset, message))
+                }
+            });
         }
     }
-    tokens
 }
 
 /// A diagnostic at a byte of the text.
@@ -117,7 +175,7 @@ fn number(text: &str) -> Lexed<'_> {
     };
     match parsed {
         Ok(value) => Ok((Token::Number(value), end)),
-        Err(error) => Err((format!("not an integer constant: {word}: {error}"), end)),
+        Err(error) => Err((format!("not an integer constant: {}: {error}", brief(word)), end)),
     }
 }
 
@@ -184,6 +242,16 @@ fn escape(rest: &mut Bytes<'_>, bytes: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
+    /// All words of the text, statement after statement.
+    fn lex<'a>(text: &'a str, diagnostics: &mut Vec<Diagnostic>) -> Vec<Placed<'a>> {
+        let (mut all, mut tokens) = (Vec::new(), Vec::new());
+        let mut lexer = Lexer::new(text);
+        while lexer.statement(&mut tokens, diagnostics) {
+            all.append(&mut tokens);
+        }
+        all
+    }
+
     fn tokens(text: &str) -> Vec<Token<'_>> {
         let mut diagnostics = Vec::new();
         let tokens = lex(text, &mut diagnostics);
@@ -205,6 +273,17 @@ mod tests {
                 Token::Mark(";"),
             ]
         );
+    }
+
+    #[test]
+    fn statements_end_outside_of_braces() {
+        let mut lexer = Lexer::new("a { b; { c; } }; ; } d; { e;");
+        let (mut tokens, mut diagnostics) = (Vec::new(), Vec::new());
+        let mut counts = Vec::new();
+        while lexer.statement(&mut tokens, &mut diagnostics) {
+            counts.push((tokens.len(), lexer.offset()));
+        }
+        assert_eq!(counts, [(10, 16), (1, 18), (3, 23), (3, 28)]);
     }
 
     #[test]

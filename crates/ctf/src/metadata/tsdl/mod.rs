@@ -16,35 +16,43 @@ use std::sync::Arc;
 
 use lateralis_model::ByteOrder;
 
+use super::brief::{brief, brief_debug};
 use super::field::{DEPTH_LIMIT, WEIGHT_LIMIT};
+use super::once::Once;
 use super::{DIAGNOSTIC_LIMIT, Diagnostic, FieldClass, TraceClass, roles};
-use lexer::{Placed, Token};
+use lexer::{Lexer, Placed, Token};
 
 /// Braces within braces; see [`DEPTH_LIMIT`].
 const BRACE_LIMIT: usize = 48;
 
 /// Parses TSDL text.
 pub fn parse(text: &str, diagnostics: &mut Vec<Diagnostic>) -> TraceClass {
-    let tokens = lexer::lex(text, diagnostics);
-    let byte_order = native_byte_order(&tokens);
+    let mut lexer = Lexer::new(text);
+    let byte_order = native_byte_order(text);
     let mut parser = Parser {
         text,
-        tokens: &tokens,
+        tokens: Vec::new(),
         next: 0,
+        end: 0,
         depth: 0,
         weight: 0,
         native: byte_order,
         scopes: vec![Names::default()],
+        once: Once::default(),
         trace: TraceClass { major_version: 1, byte_order, ..TraceClass::default() },
         has_trace_block: false,
         declared: HashSet::new(),
         diagnostics,
     };
-    while parser.next < tokens.len() {
-        parser.statement();
+    while lexer.statement(&mut parser.tokens, parser.diagnostics) {
+        (parser.next, parser.end) = (0, lexer.offset());
+        while parser.next < parser.tokens.len() {
+            parser.statement();
+        }
     }
+    parser.end = text.len();
     if !parser.has_trace_block {
-        parser.report(tokens.len(), "there is no `trace` block: is this all of it?".to_owned());
+        parser.report(usize::MAX, "there is no `trace` block: is this all of it?".to_owned());
     }
     let mut trace = parser.trace;
     roles::assign(&mut trace, diagnostics);
@@ -53,18 +61,17 @@ pub fn parse(text: &str, diagnostics: &mut Vec<Diagnostic>) -> TraceClass {
 
 /// `native` may be used before the trace block says what it is, so the block is
 /// looked for first.
-fn native_byte_order(tokens: &[Placed<'_>]) -> ByteOrder {
-    let is = |index: usize, token: Token<'_>| tokens.get(index).is_some_and(|t| t.token == token);
-    for index in 0..tokens.len() {
-        if !is(index, Token::Word("trace")) || !is(index + 1, Token::Mark("{")) {
-            continue;
+fn native_byte_order(text: &str) -> ByteOrder {
+    let mut before = [Token::Mark(""), Token::Mark("")];
+    let mut in_trace = false;
+    for placed in Lexer::new(text).flatten() {
+        if in_trace && before == [Token::Word("byte_order"), Token::Mark("=")] {
+            let big = ["be", "network"].iter().any(|name| placed.token == Token::Word(name));
+            return if big { ByteOrder::Big } else { ByteOrder::Little };
         }
-        for inner in index + 2..tokens.len() {
-            if is(inner, Token::Word("byte_order")) && is(inner + 1, Token::Mark("=")) {
-                let big = ["be", "network"].iter().any(|name| is(inner + 2, Token::Word(name)));
-                return if big { ByteOrder::Big } else { ByteOrder::Little };
-            }
-        }
+        in_trace |= before == [Token::Word("trace"), Token::Mark("{")];
+        before.rotate_left(1);
+        before[1] = placed.token;
     }
     ByteOrder::Little
 }
@@ -80,12 +87,16 @@ struct Names {
 
 struct Parser<'a, 'd> {
     text: &'a str,
-    tokens: &'a [Placed<'a>],
+    /// Those of the statement at hand.
+    tokens: Vec<Placed<'a>>,
     next: usize,
+    /// Where the statement ends in the text.
+    end: usize,
     depth: usize,
     weight: u64,
     native: ByteOrder,
     scopes: Vec<Names>,
+    once: Once,
     trace: TraceClass,
     has_trace_block: bool,
     /// Numbers of the streams that have a block of their own.
@@ -97,7 +108,7 @@ struct Parser<'a, 'd> {
 type Parsed<T> = Result<T, String>;
 
 impl<'a> Parser<'a, '_> {
-    fn peek(&self) -> Option<&'a Token<'a>> {
+    fn peek(&self) -> Option<&Token<'a>> {
         self.tokens.get(self.next).map(|placed| &placed.token)
     }
 
@@ -141,9 +152,9 @@ impl<'a> Parser<'a, '_> {
 
     fn unexpected(&self, expected: &str) -> String {
         match self.peek() {
-            Some(Token::Word(word)) => format!("expected {expected}, found `{word}`"),
+            Some(Token::Word(word)) => format!("expected {expected}, found `{}`", brief(word)),
             Some(Token::Number(number)) => format!("expected {expected}, found {number}"),
-            Some(Token::Text(text)) => format!("expected {expected}, found {text:?}"),
+            Some(Token::Text(text)) => format!("expected {expected}, found {}", brief_debug(text)),
             Some(Token::Mark(mark)) => format!("expected {expected}, found `{mark}`"),
             None => format!("expected {expected}, found the end of the metadata"),
         }
@@ -153,7 +164,7 @@ impl<'a> Parser<'a, '_> {
         if self.diagnostics.len() >= DIAGNOSTIC_LIMIT {
             return;
         }
-        let offset = self.tokens.get(token).map_or(self.text.len(), |placed| placed.offset);
+        let offset = self.tokens.get(token).map_or(self.end, |placed| placed.offset);
         self.diagnostics.push(lexer::at(self.text, offset, message));
     }
 
@@ -179,12 +190,21 @@ impl<'a> Parser<'a, '_> {
     fn skip_statement(&mut self) {
         let mut depth = 0usize;
         while let Some(token) = self.peek() {
+            let ends = match token {
+                Token::Mark("{") => {
+                    depth += 1;
+                    false
+                }
+                Token::Mark("}") => {
+                    depth = depth.saturating_sub(1);
+                    false
+                }
+                Token::Mark(";") => depth == 0,
+                _ => false,
+            };
             self.next += 1;
-            match token {
-                Token::Mark("{") => depth += 1,
-                Token::Mark("}") => depth = depth.saturating_sub(1),
-                Token::Mark(";") if depth == 0 => return,
-                _ => {}
+            if ends {
+                return;
             }
         }
     }
@@ -261,7 +281,7 @@ impl<'a> Parser<'a, '_> {
     }
 
     /// Name as shown: CTF 1.8 readers drop one leading underscore [§4.2.1].
-    fn shown(name: &str) -> Arc<str> {
-        Arc::from(name.strip_prefix('_').unwrap_or(name))
+    fn shown(&mut self, name: &str) -> Arc<str> {
+        self.once.name(name.strip_prefix('_').unwrap_or(name))
     }
 }

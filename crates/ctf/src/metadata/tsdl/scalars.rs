@@ -8,7 +8,7 @@ use std::sync::Arc;
 use lateralis_model::{Base, Encoding, Label, Range, Scalar, ScalarKind};
 
 use super::super::field::{FieldClass, Length, Meaning, Role, Roles, ScalarClass, TextClass};
-use super::super::wide;
+use super::super::{brief, wide};
 use super::lexer::Token;
 use super::types::Value;
 use super::words::{alignment, byte_order, clock_name, encoding, integer_base, truth};
@@ -42,7 +42,7 @@ impl Parser<'_, '_> {
         if !self.at_mark("{") {
             let name = name.ok_or_else(|| self.unexpected("`{`"))?;
             let class = self.lookup(|names| names.enums.get(name));
-            return class.ok_or_else(|| format!("unknown type `enum {name}`"));
+            return class.ok_or_else(|| format!("unknown type `enum {}`", brief(name)));
         }
         // Without a container an enumeration is an `int` [§4.1.8].
         let container = match container.or_else(|| self.alias("int")) {
@@ -81,7 +81,7 @@ impl Parser<'_, '_> {
             range.high = if self.take_mark("...") { self.number()? } else { range.low };
         }
         if range.high < range.low {
-            return Err(format!("the range of `{name}` ends before it begins"));
+            return Err(format!("the range of `{}` ends before it begins", brief(name)));
         }
         *following = range.high + 1;
         labels.add(name, range);
@@ -100,7 +100,7 @@ impl Parser<'_, '_> {
         self.braces(|parser| {
             let key = parser.dotted()?;
             if !seen.insert(key.clone()) {
-                parser.remark(format!("`{key}` is said twice; the later one counts"));
+                parser.remark(format!("`{}` is said twice; the later one counts", brief(&key)));
             }
             parser.expect_mark("=")?;
             let value = parser.value()?;
@@ -111,6 +111,7 @@ impl Parser<'_, '_> {
 
     /// Attributes that nobody knows change nothing that could be read.
     fn unknown_attribute(&mut self, key: &str, of: &str) {
+        let key = brief(key);
         self.report(self.next, format!("unknown attribute `{key}` of {of}; it is passed over"));
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use lateralis_model::{Encoding, EnvValue};
 
+use super::super::brief;
 use super::super::field::{
     ArrayClass, FieldClass, Length, Location, MemberClass, OptionClass, Roles, Selection,
     StructClass, TextClass, VariantClass,
@@ -68,13 +69,13 @@ impl Parser<'_, '_> {
         }
         let value = match self.peek() {
             Some(Token::Number(number)) => {
-                self.next += 1;
                 let number = i128::from(*number);
+                self.next += 1;
                 Value::Number(if negative { -number } else { number })
             }
             Some(Token::Text(text)) if !negative => {
-                self.next += 1;
                 let mut text = text.clone();
+                self.next += 1;
                 while let Some(Token::Text(more)) = self.peek() {
                     text.push_str(more);
                     self.next += 1;
@@ -92,7 +93,7 @@ impl Parser<'_, '_> {
         match self.value()? {
             Value::Number(number) => Ok(number),
             Value::Text(text) | Value::Name(text) => {
-                Err(format!("expected a number, found `{text}`"))
+                Err(format!("expected a number, found `{}`", brief(text)))
             }
         }
     }
@@ -122,7 +123,10 @@ impl Parser<'_, '_> {
         let token = self.next;
         let again = self.scopes.last_mut().is_some_and(|names| insert(names).is_some());
         if again {
-            self.report(token, format!("`{name}` is declared twice; the later one counts"));
+            self.report(
+                token,
+                format!("`{}` is declared twice; the later one counts", brief(name)),
+            );
         }
     }
 
@@ -135,9 +139,9 @@ impl Parser<'_, '_> {
             "struct" => self.struct_specifier(),
             "variant" => self.variant_specifier(),
             "enum" => self.enum_specifier(),
-            "integer" => self.integer_specifier(),
-            "floating_point" => self.float_specifier(),
-            "string" => self.string_specifier(),
+            "integer" => self.integer_specifier().map(|class| self.once.class(class)),
+            "floating_point" => self.float_specifier().map(|class| self.once.class(class)),
+            "string" => self.string_specifier().map(|class| self.once.class(class)),
             _ => {
                 self.next = qualified;
                 self.named_type()
@@ -175,7 +179,7 @@ impl Parser<'_, '_> {
             Some(class) => self.used(class),
             None => {
                 self.next = start;
-                Err(format!("unknown type `{name}`"))
+                Err(format!("unknown type `{}`", brief(name)))
             }
         }
     }
@@ -193,7 +197,10 @@ impl Parser<'_, '_> {
             };
             // An alias may name what no structure is: `struct page *`.
             let class = class.or_else(|| self.alias(&format!("struct {name}")));
-            let class = class.ok_or_else(|| format!("unknown type `struct {name}{pointers}`"))?;
+            let class = class.ok_or_else(|| {
+                let shown = (brief(name), brief(&pointers));
+                format!("unknown type `struct {}{}`", shown.0, shown.1)
+            })?;
             let class = self.used(class)?;
             let align = self.align_attribute()?;
             return Ok(widen(class, align));
@@ -202,6 +209,7 @@ impl Parser<'_, '_> {
         let mut names = HashSet::new();
         self.braces(|parser| parser.members(&mut members, &mut names))?;
         let min_align_bits = self.align_attribute()?;
+        members.shrink_to_fit();
         let class = FieldClass::Struct(Arc::new(StructClass { members, min_align_bits }));
         if let Some(name) = name {
             let declared = class.clone();
@@ -250,9 +258,9 @@ impl Parser<'_, '_> {
         }
         loop {
             let (name, class) = self.declarator(class.clone())?;
-            members.push(MemberClass { name: Self::shown(&name), class });
+            members.push(MemberClass { name: self.shown(&name), class });
             if names.contains(&name) {
-                self.remark(format!("a structure has two fields `{name}`"));
+                self.remark(format!("a structure has two fields `{}`", brief(&name)));
             }
             names.insert(name);
             if !self.take_mark(",") {
@@ -284,9 +292,11 @@ impl Parser<'_, '_> {
         match entry {
             Some((_, EnvValue::Integer(number))) => {
                 let length = u64::try_from(*number);
-                Ok(Length::Fixed(length.map_err(|_| format!("`{path}` is no length: {number}"))?))
+                Ok(Length::Fixed(
+                    length.map_err(|_| format!("`{}` is no length: {number}", brief(&path)))?,
+                ))
             }
-            _ => Err(format!("`{path}` is no number of the environment")),
+            _ => Err(format!("`{}` is no number of the environment", brief(&path))),
         }
     }
 
@@ -325,7 +335,7 @@ impl Parser<'_, '_> {
         if !self.at_mark("{") {
             let name = name.ok_or_else(|| self.unexpected("`{`"))?;
             let class = self.lookup(|names| names.variants.get(name));
-            let class = class.ok_or_else(|| format!("unknown type `variant {name}`"))?;
+            let class = class.ok_or_else(|| format!("unknown type `variant {}`", brief(name)))?;
             let class = self.used(class)?;
             return Ok(with_selector(class, selector));
         }
@@ -354,7 +364,7 @@ impl Parser<'_, '_> {
         loop {
             let (name, class) = self.declarator(class.clone())?;
             let selection = Selection::Label(Arc::from(name.as_str()));
-            options.push(OptionClass { name: Self::shown(&name), class, selection });
+            options.push(OptionClass { name: self.shown(&name), class, selection });
             if !self.take_mark(",") {
                 return self.expect_mark(";");
             }

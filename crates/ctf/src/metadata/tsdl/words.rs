@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use lateralis_model::{Base, ByteOrder, Encoding};
 
+use super::super::brief;
 use super::super::field::{Location, PathItem, Scope};
 use super::Parsed;
 
@@ -17,7 +18,7 @@ pub(super) fn truth(word: &str) -> Parsed<bool> {
     match word {
         "true" | "TRUE" | "1" => Ok(true),
         "false" | "FALSE" | "0" => Ok(false),
-        _ => Err(format!("expected true or false, found `{word}`")),
+        _ => Err(format!("expected true or false, found `{}`", brief(word))),
     }
 }
 
@@ -26,7 +27,7 @@ pub(super) fn byte_order(word: &str, native: ByteOrder) -> Parsed<ByteOrder> {
         "native" => Ok(native),
         "network" | "be" => Ok(ByteOrder::Big),
         "le" => Ok(ByteOrder::Little),
-        _ => Err(format!("unknown byte order `{word}`: native, network, be or le")),
+        _ => Err(format!("unknown byte order `{}`: native, network, be or le", brief(word))),
     }
 }
 
@@ -36,7 +37,7 @@ pub(super) fn integer_base(word: &str) -> Parsed<Base> {
         "hexadecimal" | "hex" | "x" | "X" | "p" | "16" => Ok(Base::Hexadecimal),
         "octal" | "oct" | "o" | "8" => Ok(Base::Octal),
         "binary" | "bin" | "b" | "2" => Ok(Base::Binary),
-        _ => Err(format!("unknown base `{word}`")),
+        _ => Err(format!("unknown base `{}`", brief(word))),
     }
 }
 
@@ -44,14 +45,14 @@ pub(super) fn encoding(word: &str) -> Parsed<Option<Encoding>> {
     match word {
         "none" => Ok(None),
         "UTF8" | "utf8" | "utf-8" | "UTF-8" | "ASCII" | "ascii" => Ok(Some(Encoding::Utf8)),
-        _ => Err(format!("unknown encoding `{word}`: none, UTF8 or ASCII")),
+        _ => Err(format!("unknown encoding `{}`: none, UTF8 or ASCII", brief(word))),
     }
 }
 
 /// `clock.NAME.value` is a reading of the clock NAME [§8].
 pub(super) fn clock_name(path: &str) -> Parsed<Arc<str>> {
     let name = path.strip_prefix("clock.").and_then(|rest| rest.strip_suffix(".value"));
-    let name = name.ok_or_else(|| format!("expected clock.NAME.value, found `{path}`"))?;
+    let name = name.ok_or_else(|| format!("expected clock.NAME.value, found `{}`", brief(path)))?;
     Ok(Arc::from(name))
 }
 
