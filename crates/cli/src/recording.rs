@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A trace opened for reading, with what its schemas say about its events.
 
+use std::borrow::Cow;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -95,7 +96,10 @@ impl Recording {
 
     /// The classes of the trace, each with what its schema says about it as
     /// attributes (see `lateralis_model::role`).
-    pub fn annotated(&self) -> Trace {
+    pub fn annotated(&self) -> Cow<'_, Trace> {
+        if self.meanings.schemas.is_empty() {
+            return Cow::Borrowed(self.source.trace());
+        }
         let mut trace = self.source.trace().clone();
         for (stream, class) in trace.stream_classes.iter_mut().enumerate() {
             for (index, event) in class.event_classes.iter_mut().enumerate() {
@@ -108,7 +112,7 @@ impl Recording {
                 }
             }
         }
-        trace
+        Cow::Owned(trace)
     }
 
     /// Whether the tracer tells who wrote each event, unless it is damaged.

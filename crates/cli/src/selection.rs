@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Which events of a trace a command works on. The same options everywhere.
 
+use std::borrow::Cow;
+use std::io::{self, Write as _};
+
 use clap::Args;
-use lateralis_analysis::filter::{Context, Filter, matches_pattern};
+use lateralis_analysis::filter::{Context, Filter, field_names, matches_pattern};
 use lateralis_model::{Damage, Event, Events, Interval, Loss, Names, Source, StreamSummary, Trace};
 
 use crate::error::CliError;
@@ -78,10 +81,58 @@ impl SelectArgs {
         })
     }
 
+    /// Says on standard error which fields of the expressions no event of the trace has,
+    /// with the names that are nearest: such an expression chooses nothing, or all.
+    pub fn warn_of_unknown_fields(&self, trace: &Trace) {
+        // An expression that cannot be understood is an error of the command.
+        let filters = self.condition.iter().filter_map(|text| Filter::parse(text).ok());
+        let unknown: Vec<String> =
+            filters.flat_map(|filter| filter.unknown_fields(trace)).collect();
+        let names = if unknown.is_empty() { Vec::new() } else { field_names(trace) };
+        for name in unknown {
+            let advice = advice(&name, &names);
+            // Nobody is left to tell if standard error is closed.
+            let _ = writeln!(
+                io::stderr(),
+                "warning: no event of the trace has a field `{name}`: {advice}"
+            );
+        }
+    }
+
     /// Whether names are needed that only events tell.
     pub fn needs_names(&self) -> bool {
         let by_name = |text: &String| text.contains("$process") || text.contains("$thread");
         !self.app.is_empty() || !self.thread.is_empty() || self.condition.iter().any(by_name)
+    }
+}
+
+/// Names that are shown where none is near.
+const NAMES_SHOWN: usize = 12;
+
+/// The names nearest to one that is wrong, else some that there are.
+fn advice(wrong: &str, names: &[&str]) -> String {
+    let first = wrong.split(['.', '[']).next().unwrap_or(wrong);
+    if names.contains(&first) {
+        return format!("`{first}` has nothing of that name in it");
+    }
+    let near = |name: &&&str| strsim::jaro_winkler(first, name) >= 0.8;
+    let mut near: Vec<&str> = names.iter().filter(near).copied().collect();
+    near.sort_by(|a, b| strsim::jaro_winkler(first, b).total_cmp(&strsim::jaro_winkler(first, a)));
+    let quoted = |names: &[&str]| {
+        let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+        names.join(", ")
+    };
+    match (near.as_slice(), names) {
+        ([], []) => "it has no fields".to_owned(),
+        ([], names) if names.len() > NAMES_SHOWN => {
+            format!(
+                "it has {} and {} more",
+                quoted(&names[..NAMES_SHOWN]),
+                names.len() - NAMES_SHOWN
+            )
+        }
+        ([], names) => format!("it has {}", quoted(names)),
+        (near, _) => format!("did you mean {}?", quoted(&near[..near.len().min(3)])),
     }
 }
 
@@ -168,7 +219,7 @@ pub struct Selected<'r> {
     /// What is chosen.
     pub selection: &'r Selection<'r>,
     /// Its classes, perhaps with attributes of their own.
-    pub trace: Trace,
+    pub trace: Cow<'r, Trace>,
 }
 
 impl Source for Selected<'_> {
@@ -259,6 +310,17 @@ fn chosen(patterns: &[&str], name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_nearest_names_are_advised() {
+        let names = ["addr", "bytes", "byte_count", "state"];
+        assert_eq!(advice("byts", &names), "did you mean `bytes`?");
+        assert_eq!(advice("stat.x", &names), "did you mean `state`?");
+        assert_eq!(advice("addr.port", &names), "`addr` has nothing of that name in it");
+        assert_eq!(advice("q", &names[..2]), "it has `addr`, `bytes`");
+        assert_eq!(advice("q", &[]), "it has no fields");
+        assert!(advice("q", &["zz"; 20]).ends_with("`zz` and 8 more"));
+    }
 
     #[test]
     fn the_last_match_decides() {

@@ -43,6 +43,13 @@ pub fn parse_time(text: &str) -> Result<Duration, String> {
         .map_err(|_| "not a time that passes: use a smaller one".to_string())
 }
 
+/// Parses a count, a whole number.
+///
+/// Errors: a sentence for the argument parser.
+pub fn parse_count(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "expected a whole number of events, like 100".to_owned())
+}
+
 fn split(text: &str) -> (&str, &str) {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -129,6 +136,9 @@ mod tests {
         assert!(parse_bytes("4 parsecs").is_err());
         assert!(parse_bytes("").is_err());
         assert!(parse_bytes("99999999999T").is_err());
+        assert_eq!(parse_count("100"), Ok(100));
+        assert!(parse_count("x").unwrap_err().contains("whole number"));
+        assert!(parse_count("-1").is_err() && parse_count("").is_err());
     }
 
     #[test]

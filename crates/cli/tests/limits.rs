@@ -189,3 +189,151 @@ fn a_thousand_streams_are_merged_with_few_open_files() {
         _ => println!("SKIPPED: babeltrace2 is not here"),
     }
 }
+
+/// Kinds of events in a trace of very many.
+const MANY_CLASSES: usize = 30_000;
+
+/// Fields of each of them, which also differ in their names.
+const FIELDS: [(&str, usize); 5] =
+    [("number", 4), ("first_address", 8), ("text", 0), ("size", 4), ("flags", 2)];
+
+fn class_name(class: usize) -> String {
+    format!("subsystem:event_number_{class}")
+}
+
+/// Every seventh kind has fields of its own.
+fn field_name(class: usize, name: &str) -> String {
+    if class.is_multiple_of(7) { format!("{name}_{class}") } else { name.to_owned() }
+}
+
+/// Kinds have from two to five fields.
+fn fields(class: usize) -> &'static [(&'static str, usize)] {
+    &FIELDS[..2 + class % 4]
+}
+
+fn many_classes_1() -> String {
+    let event = METADATA.find("event {").expect("an event");
+    let mut text = METADATA[..event].to_owned();
+    for class in 0..MANY_CLASSES {
+        let fields: String = fields(class)
+            .iter()
+            .map(|&(name, bytes)| {
+                let name = field_name(class, name);
+                match bytes {
+                    0 => format!("string {name}; "),
+                    // As LTTng writes it: the whole type for each field.
+                    _ => format!(
+                        "integer {{ size = {}; align = 8; signed = 0; base = 10; }} _{name}; ",
+                        bytes * 8
+                    ),
+                }
+            })
+            .collect();
+        let name = class_name(class);
+        text += &format!(
+            "event {{ id = {class}; stream_id = 0; name = \"{name}\"; loglevel = 13;\n\
+             fields := struct {{ {fields}}}; }};\n"
+        );
+    }
+    text
+}
+
+fn many_classes_2() -> String {
+    use serde_json::json;
+    let number = |name: &str, bytes: usize, roles: &[&str]| {
+        json!({ "name": name, "field-class": { "type": "fixed-length-unsigned-integer",
+            "length": bytes * 8, "byte-order": "little-endian", "alignment": 8, "roles": roles } })
+    };
+    let structure =
+        |members: Vec<serde_json::Value>| json!({ "type": "structure", "member-classes": members });
+    let mut fragments = vec![
+        json!({ "type": "preamble", "version": 2 }),
+        json!({ "type": "trace-class", "packet-header-field-class": structure(vec![
+            number("magic", 4, &["packet-magic-number"]),
+            number("stream", 4, &["data-stream-class-id"]),
+        ]) }),
+        json!({ "type": "clock-class", "id": "c", "frequency": 1_000_000_000 }),
+        json!({ "type": "data-stream-class", "id": 0, "default-clock-class-id": "c",
+            "packet-context-field-class": structure(vec![
+                number("begin", 8, &["default-clock-timestamp"]),
+                number("end", 8, &["packet-end-default-clock-timestamp"]),
+                number("content", 8, &["packet-content-length"]),
+                number("size", 8, &["packet-total-length"]),
+                number("cpu_id", 4, &[]),
+            ]),
+            "event-record-header-field-class": structure(vec![
+                number("id", 4, &["event-record-class-id"]),
+                number("time", 8, &["default-clock-timestamp"]),
+            ]) }),
+    ];
+    for class in 0..MANY_CLASSES {
+        let members = fields(class).iter().map(|&(name, bytes)| {
+            let name = field_name(class, name);
+            match bytes {
+                0 => json!({ "name": name, "field-class": { "type": "null-terminated-string" } }),
+                _ => number(&name, bytes, &[]),
+            }
+        });
+        fragments.push(json!({ "type": "event-record-class", "id": class,
+            "data-stream-class-id": 0, "name": class_name(class),
+            "attributes": { "babeltrace.org,2020": { "log-level": "info" } },
+            "payload-field-class": structure(members.collect()) }));
+    }
+    fragments.iter().map(|fragment| format!("\x1e{fragment}\n")).collect()
+}
+
+/// One event of each kind.
+fn one_of_each() -> Vec<u8> {
+    let mut body = Vec::new();
+    for class in 0..MANY_CLASSES {
+        body.extend((class as u32).to_le_bytes());
+        body.extend((class as u64).to_le_bytes());
+        for &(_, bytes) in fields(class) {
+            match bytes {
+                0 => body.extend(b"some text\0"),
+                bytes => body.extend(&(class as u64 % 60_000).to_le_bytes()[..bytes]),
+            }
+        }
+    }
+    let bits = ((PACKET_HEADER_BYTES + body.len()) * 8) as u64;
+    let mut packet = vec![0xc1, 0x1f, 0xfc, 0xc1, 0, 0, 0, 0];
+    for word in [0, MANY_CLASSES as u64, bits, bits] {
+        packet.extend(word.to_le_bytes());
+    }
+    packet.extend(7u32.to_le_bytes());
+    packet.extend(body);
+    packet
+}
+
+#[test]
+fn memory_is_bounded_with_very_many_kinds_of_events() {
+    let place = Place::new();
+    let limit = memory_limit(1);
+    let mut texts = Vec::new();
+    for (name, metadata) in [("one", many_classes_1()), ("two", many_classes_2())] {
+        let directory = place.0.join(name);
+        fs::create_dir(&directory).unwrap();
+        fs::write(directory.join("metadata"), metadata).unwrap();
+        fs::write(directory.join("stream"), one_of_each()).unwrap();
+        let info = place.lat(&["info", name, "--json"]);
+        assert!(info.status.success(), "{name}: {}", error(&info));
+        let info: serde_json::Value = serde_json::from_slice(&info.stdout).expect("JSON");
+        let kinds = info["events"].as_array().expect("kinds of events");
+        assert_eq!(kinds.len(), MANY_CLASSES, "{name}");
+        assert!(kinds.iter().all(|kind| kind["count"] == 1), "{name}");
+        let copy = format!("{name}.jsonl");
+        for way in [&["info", name][..], &["print", name], &["convert", name, "-o", &copy]] {
+            let output = limited(&place, &limit, way);
+            assert!(output.status.success(), "{name}: {way:?}: {limit}: {}", error(&output));
+            if let ["print", ..] = way {
+                texts.push(String::from_utf8(output.stdout).expect("text"));
+            }
+        }
+    }
+    assert_eq!(texts[0].lines().count(), MANY_CLASSES);
+    assert!(texts[0] == texts[1], "the versions of the format read otherwise");
+    for (class, line) in texts[0].lines().enumerate() {
+        assert!(line.contains(&class_name(class)), "{line}");
+        assert!(line.contains(&field_name(class, "first_address")), "{line}");
+    }
+}

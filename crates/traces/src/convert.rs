@@ -188,6 +188,28 @@ pub fn convert(
     })
 }
 
+/// Writes a trace as bytes of a file into `out`, which is flushed then.
+///
+/// # Errors
+/// If the format is a directory, or `out` cannot be written: some of it may have been
+/// by then. `name` is what the error calls it.
+pub fn convert_into(
+    source: &dyn Source,
+    target: Target,
+    out: &mut dyn Write,
+    name: &Path,
+    options: &Options,
+) -> Result<Converted, ConvertError> {
+    if matches!(target, Target::Ctf | Target::Ctf2) {
+        return Err(ConvertError::NoDirectory { path: name.to_owned() });
+    }
+    let mut out = BufWriter::with_capacity(BUFFER_BYTES, out);
+    let written = write_file(source, target, &mut out, options);
+    let written = written.and_then(|dropped| out.flush().map(|()| dropped));
+    let dropped = written.map_err(|source| ConvertError::Io { path: name.to_owned(), source })?;
+    Ok(Converted { dropped, damage: damage_of(source) })
+}
+
 fn remove(path: &Path) -> io::Result<()> {
     match path.symlink_metadata() {
         Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
@@ -215,20 +237,10 @@ fn write(
         let report = ctf::directory::write_directory(source, path, &options)?;
         Ok(Converted { dropped: report.dropped, damage: report.damage })
     };
-    let file = |write: &dyn Fn(&mut dyn Write) -> io::Result<Dropped>| {
-        let mut out = BufWriter::with_capacity(BUFFER_BYTES, File::create(path)?);
-        let dropped = write(&mut out)?;
-        out.into_inner().map_err(io::IntoInnerError::into_error)?;
-        Ok(Converted { dropped, damage: damage_of(source) })
-    };
     match target {
         Target::Ctf => directory(ctf::Version::V1),
         Target::Ctf2 => directory(ctf::Version::V2),
-        Target::Chrome => file(&|out| chrome::write(source, out)),
-        Target::Perfetto => file(&|out| perfetto::write(source, out)),
-        Target::Fxt => file(&|out| fxt::write(source, out)),
-        Target::Parquet if is_single => file(&|out| parquet::write(source, out)),
-        Target::Parquet => {
+        Target::Parquet if !is_single => {
             fs::create_dir(path)?;
             let create = |name: &str| File::create(path.join(format!("{name}.parquet")));
             let mut events = BufWriter::new(create("events")?);
@@ -241,11 +253,33 @@ fn write(
             let dropped = parquet::write_classes(source, &mut open)?;
             Ok(Converted { dropped, damage: damage_of(source) })
         }
+        _ => {
+            let mut out = BufWriter::with_capacity(BUFFER_BYTES, File::create(path)?);
+            let dropped = write_file(source, target, &mut out, options)?;
+            out.into_inner().map_err(io::IntoInnerError::into_error)?;
+            Ok(Converted { dropped, damage: damage_of(source) })
+        }
+    }
+}
+
+/// Writes the bytes of a format that is one file.
+fn write_file(
+    source: &dyn Source,
+    target: Target,
+    out: &mut dyn Write,
+    options: &Options,
+) -> io::Result<Dropped> {
+    match target {
+        Target::Ctf | Target::Ctf2 => Err(io::ErrorKind::IsADirectory.into()),
+        Target::Chrome => chrome::write(source, out),
+        Target::Perfetto => perfetto::write(source, out),
+        Target::Fxt => fxt::write(source, out),
+        Target::Parquet => parquet::write(source, out),
         Target::Csv => {
             let (header, text) = (options.header_and_text, options.header_and_text);
-            file(&|out| csv::write(source, out, csv::Options { header, text }))
+            csv::write(source, out, csv::Options { header, text })
         }
-        Target::JsonLines => file(&|out| jsonl::write(source, out)),
+        Target::JsonLines => jsonl::write(source, out),
         Target::Barrelfish => {
             let definitions = match &options.definitions {
                 Some((name, json)) => {
@@ -253,11 +287,10 @@ fn write(
                 }
                 None => Definitions::legacy(),
             };
-            file(&|out| barrelfish::write(source, out, &definitions))
+            barrelfish::write(source, out, &definitions)
         }
         Target::Pcapng => {
-            let options = lateralis_pcapng::Options::default();
-            file(&|out| lateralis_pcapng::write(source, out, &options))
+            lateralis_pcapng::write(source, out, &lateralis_pcapng::Options::default())
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::formats::supported;
 
@@ -109,6 +109,7 @@ impl fmt::Display for Error {
                 )
             }
             Self::Format { path, format, cause } => {
+                let cause = once_named(path, cause);
                 write!(f, "cannot read {format}: {}: {cause}", path.display())
             }
             Self::Io { path, source } => write!(f, "cannot read: {}: {source}", path.display()),
@@ -132,6 +133,13 @@ impl std::error::Error for Error {
             _ => None,
         }
     }
+}
+
+/// Why a file cannot be read, without its name where the cause gives it once more:
+/// readers say `no perf.data: NAME: it ends in its header`.
+fn once_named(path: &Path, cause: &str) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    cause.replacen(&format!(": {name}: "), ": ", 1)
 }
 
 /// How other kinds of files begin, what they are, and what to do with them.
@@ -170,6 +178,20 @@ fn beginning(first: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_is_named_once() {
+        let format = |cause: &str| {
+            let (path, format) = (PathBuf::from("dir/a.data"), "perf.data");
+            Error::Format { path, format, cause: cause.to_owned() }.to_string()
+        };
+        let begins = "cannot read perf.data: dir/a.data: ";
+        assert_eq!(
+            format("no perf.data: a.data: it ends"),
+            format!("{begins}no perf.data: it ends")
+        );
+        assert_eq!(format("no events: b.json: empty"), format!("{begins}no events: b.json: empty"));
+    }
 
     #[test]
     fn an_unknown_file_is_described_by_its_beginning() {

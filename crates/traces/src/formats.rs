@@ -100,7 +100,7 @@ pub const FORMATS: &[Format] = &[
         word: "sel4-tracepoints",
         sniff: |_, _| false,
         read: |name, bytes, options| {
-            let own = sel4_options(options)?;
+            let own = sel4_options("sel4-tracepoints", options)?;
             boxed(sel4::read_tracepoints(name, all(bytes), options.memory_bytes, &own))
         },
     },
@@ -109,7 +109,7 @@ pub const FORMATS: &[Format] = &[
         word: "sel4-entries",
         sniff: |_, _| false,
         read: |name, bytes, options| {
-            let own = sel4_options(options)?;
+            let own = sel4_options("sel4-entries", options)?;
             boxed(sel4::read_entries(name, all(bytes), options.memory_bytes, &own))
         },
     },
@@ -147,12 +147,12 @@ const ABIS: [(&str, Abi); 6] = [
     ("riscv64", Abi::Riscv64),
 ];
 
-fn sel4_options(options: &OpenOptions) -> Result<sel4::Options, String> {
+fn sel4_options(format: &str, options: &OpenOptions) -> Result<sel4::Options, String> {
     let word = options.abi.as_deref().unwrap_or_default();
     let abi = ABIS.iter().find(|(known, _)| *known == word).map(|(_, abi)| *abi);
     let abi = abi.ok_or_else(|| {
         let known = ABIS.map(|(known, _)| known).join(", ");
-        format!("which architecture wrote it? use sel4-entries:ABI with {known}")
+        format!("which architecture wrote it? use {format}:ABI with {known}")
     })?;
     Ok(sel4::Options { frequency_hz: options.frequency_hz, ..sel4::Options::new(abi) })
 }

@@ -61,7 +61,10 @@ impl Joined {
         let mut first_stream = 0;
         for (place, source) in sources {
             let first_stream_class = joined.trace.stream_classes.len() as u32;
-            joined.take_classes(source.trace(), &source.streams());
+            // A single trace lends its own classes: of very many there is no copy.
+            if several || genode::is_genode(source.trace()) {
+                joined.take_classes(source.trace(), &source.streams());
+            }
             for loss in source.losses() {
                 let stream = StreamIndex(loss.stream.0 + first_stream);
                 joined.losses.push(Loss { stream, ..loss.clone() });
@@ -217,7 +220,7 @@ impl Source for Joined {
         let mut damage = Vec::new();
         let several = self.parts.len() > 1;
         for part in &self.parts {
-            let found = part.source.visit(&mut |event| see(&shifted(*event, part, &self.trace)));
+            let found = part.source.visit(&mut |event| see(&shifted(*event, part, self.trace())));
             let place = several.then_some(&part.place);
             damage.extend(found.into_iter().map(|damage| named(damage, place)));
         }

@@ -21,7 +21,7 @@ mod open;
 mod packed;
 mod tracefs;
 
-pub use convert::{ConvertError, Converted, Options, TARGETS, Target, convert};
+pub use convert::{ConvertError, Converted, Options, TARGETS, Target, convert, convert_into};
 pub use error::Error;
 pub use formats::{supported, words};
 pub use joined::{Joined, Part, Placed};

@@ -24,9 +24,11 @@
 //! without the field fails every comparison with it, also `!=`.
 
 mod eval;
+mod names;
 mod parse;
 
 pub use eval::Context;
+pub use names::field_names;
 pub use parse::SyntaxError;
 
 use lateralis_model::Event;

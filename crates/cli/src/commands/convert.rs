@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use lateralis_model::Source;
-use lateralis_traces::{ConvertError, Converted, Options, TARGETS, Target, convert};
+use lateralis_traces::{ConvertError, Converted, Options, TARGETS, Target, convert, convert_into};
 use serde_json::json;
 
 use crate::error::CliError;
@@ -35,12 +35,14 @@ use crate::values;
     lat convert perf.data -o perf.ctf\n  \
     lat convert demo -o demo.pftrace                    open in ui.perfetto.dev\n  \
     lat convert demo --app warehouse -o warehouse.json  Chrome JSON of one program\n  \
-    lat convert kernel ust -o both                      two traces merged into one\n\n\
+    lat convert kernel ust -o both                      two traces merged into one\n  \
+    lat convert demo --to csv -o - | head               to standard output\n\n\
     Exit code 1: something in the trace is damaged; what is healthy was written.")]
 pub struct ConvertArgs {
     #[command(flatten)]
     pub inputs: InputArgs,
-    /// What to write; its ending tells the format, without one it is a CTF directory
+    /// What to write; its ending tells the format, without one it is a CTF directory; - with --to
+    /// is standard output
     #[arg(short, long, value_name = "PATH")]
     pub output: PathBuf,
     /// The format, where the ending does not tell
@@ -66,6 +68,15 @@ pub fn run(args: ConvertArgs) -> Result<ExitStatus, CliError> {
         Some(word) => Target::named(word),
         None => Target::of_path(&args.output),
     };
+    if to_standard_output(&args.output) && target.is_none_or(is_directory) {
+        let files: Vec<&str> = TARGETS
+            .iter()
+            .filter(|(to, ..)| !is_directory(*to))
+            .map(|(_, word, _)| *word)
+            .collect();
+        let advice = format!("standard output takes one file: use --to with {}", files.join(", "));
+        return Err(CliError::new("cannot convert", "-", advice));
+    }
     let target = target.ok_or_else(|| {
         let known: Vec<&str> = TARGETS.iter().map(|(_, word, _)| *word).collect();
         let advice = format!("its ending tells no format: use --to with {}", known.join(", "));
@@ -76,6 +87,15 @@ pub fn run(args: ConvertArgs) -> Result<ExitStatus, CliError> {
     let definitions = args.inputs.definitions()?;
     let options = Options { definitions, header_and_text: args.header, replace: args.force };
     write(&recording, &args.select, target, &args.output, &options, args.json)
+}
+
+/// Whether the place to write to is standard output.
+fn to_standard_output(output: &Path) -> bool {
+    output.as_os_str() == "-"
+}
+
+fn is_directory(target: Target) -> bool {
+    matches!(target, Target::Ctf | Target::Ctf2)
 }
 
 /// Writes what is healthy of a damaged trace.
@@ -99,17 +119,24 @@ fn write(
     let selection = Selection::new(select, recording, true)?;
     let trace = recording.annotated();
     let selected = Selected { recording, selection: &selection, trace };
-    let Converted { dropped, damage } =
-        convert(&selected, target, output, options).map_err(explain)?;
+    select.warn_of_unknown_fields(&selected.trace);
+    let alone = to_standard_output(output)
+        || fs::metadata(output).is_ok_and(|there| !there.is_file() && !there.is_dir());
+    let converted = match to_standard_output(output) {
+        true => convert_into(&selected, target, &mut io::stdout().lock(), output, options),
+        false => convert(&selected, target, output, options),
+    };
+    let Converted { dropped, damage } = converted.map_err(explain)?;
     let faults = recording.source.faults();
-    if json {
-        output::print_json(&json!({
+    let text = if json {
+        let value = json!({
             "output": output.display().to_string(),
             "not_kept": dropped.iter().map(|(what, count)| json!({ "what": what, "count": count }))
                 .collect::<Vec<_>>(),
             "damage": damage.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "faults": faults,
-        }))?;
+        });
+        format!("{value:#}\n")
     } else {
         let mut text = format!("written   {}\n", output.display());
         for (what, count) in dropped.iter() {
@@ -118,16 +145,17 @@ fn write(
         for sentence in faults.iter().cloned().chain(damage.iter().map(ToString::to_string)) {
             text += &format!("damage    {sentence}\n");
         }
-        if !matches!(target, Target::Csv | Target::JsonLines | Target::Parquet) {
+        if !alone && !matches!(target, Target::Csv | Target::JsonLines | Target::Parquet) {
             text += &format!("next      lat info {}\n", output.display());
         }
-        if fs::metadata(output).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
-            // A pipe or a device, perhaps standard output: the trace alone goes there.
-            // Nobody is left to tell if standard error is closed.
-            let _ = io::stderr().write_all(text.as_bytes());
-        } else {
-            output::print(&text)?;
-        }
+        text
+    };
+    if alone {
+        // A pipe or a device, perhaps standard output: the trace alone goes there.
+        // Nobody is left to tell if standard error is closed.
+        let _ = io::stderr().write_all(text.as_bytes());
+    } else {
+        output::print(&text)?;
     }
     let fine = damage.is_empty() && faults.is_empty();
     Ok(if fine { ExitStatus::Fine } else { ExitStatus::Problems })
@@ -135,6 +163,8 @@ fn write(
 
 fn explain(error: ConvertError) -> CliError {
     match error {
+        // A closed pipe there is no failure.
+        ConvertError::Io { path, source } if to_standard_output(&path) => CliError::Output(source),
         ConvertError::Io { path, source } => CliError::at_path("cannot write", &path, &source),
         other => CliError::new(other.to_string(), "", ""),
     }

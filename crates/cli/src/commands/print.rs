@@ -16,6 +16,7 @@ use crate::exit::ExitStatus;
 use crate::inputs::InputArgs;
 use crate::recording::Recording;
 use crate::selection::{SelectArgs, Selection};
+use crate::values;
 use message::Messages;
 
 /// Bytes gathered before they are written.
@@ -29,7 +30,8 @@ const BUFFER_BYTES: usize = 1 << 16;
     12 0x1f -3 1.5 5ms 4k       numbers; times in nanoseconds, sizes in bytes\n  \
     \"text\" 'text' LABEL         text\n  \
     == != < <= > >= =~ !~       compare; match a pattern with * and ?\n  \
-    && || ! ( )                 combine; an event without the field fails a comparison\n\n\
+    && || ! ( )                 combine; an event without the field fails a comparison\n  \
+    A field that no event has is told on standard error; the exit code stays.\n\n\
     Examples:\n  \
     lat print demo\n  \
     lat print demo --event 'threads:*,!*:MUTEX_UNLOCK' --from 1.5s --until 1.6s\n  \
@@ -47,7 +49,7 @@ pub struct PrintArgs {
     #[command(flatten)]
     pub select: SelectArgs,
     /// At most so many events
-    #[arg(long, short = 'n', value_name = "COUNT")]
+    #[arg(long, short = 'n', value_name = "COUNT", value_parser = values::parse_count)]
     pub limit: Option<u64>,
     /// Go on while the recording goes on
     #[arg(long, short)]
@@ -100,6 +102,7 @@ pub fn run(args: PrintArgs) -> Result<ExitStatus, CliError> {
         return follow::run(&args);
     }
     let recording = open(&args)?;
+    args.select.warn_of_unknown_fields(recording.source.trace());
     let mut left = args.limit.unwrap_or(u64::MAX);
     let damage = print(&args, &recording, Interval::default(), &|_| true, &mut left)?;
     remarks(&recording, &damage);

@@ -436,7 +436,7 @@ mod tests {
     fn faults_of_syntax_have_their_place_in_the_text() {
         let preamble = "{\"type\": \"preamble\", \"version\": 2}";
         for (text, line, column) in [
-            (format!("{preamble}\n{preamble} {{1}}"), 2, 39),
+            (format!("{preamble}\n{preamble} {{1}}"), 2, 37),
             (format!("{preamble}\n\n {{]"), 3, 3),
         ] {
             let mut diagnostics = Vec::new();
