@@ -59,7 +59,8 @@ const LENIENT: [(&str, &[&str]); 8] = [
         ],
     ),
     (
-        "options that nothing chooses, tags that have the same labels in every option, and names that CTF 1.8 looks up where a type is used",
+        "options that nothing chooses, tags that have the same labels in every option, and names \
+         that CTF 1.8 looks up where a type is used",
         &[
             "ctf-1/ctf-testsuite-variant-string-fields",
             "ctf-1/var-type-inval-sel-loc-10",
