@@ -3,6 +3,22 @@
 
 use super::super::{DIAGNOSTIC_LIMIT, Diagnostic, brief};
 
+/// In how many blocks the tokens so far are.
+#[derive(Default)]
+pub struct Depth(usize);
+
+impl Depth {
+    /// Takes the next token; whether a statement ends with it.
+    pub fn ends_statement(&mut self, token: &Token<'_>) -> bool {
+        match token {
+            Token::Mark("{") => self.0 += 1,
+            Token::Mark("}") => self.0 = self.0.saturating_sub(1),
+            _ => {}
+        }
+        matches!(token, Token::Mark(";")) && self.0 == 0
+    }
+}
+
 /// A word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Token<'a> {
@@ -57,22 +73,11 @@ impl<'a> Lexer<'a> {
         diagnostics: &mut Vec<Diagnostic>,
     ) -> bool {
         tokens.clear();
-        let mut depth = 0usize;
+        let mut depth = Depth::default();
         while let Some(placed) = self.next() {
             match placed {
                 Ok(placed) => {
-                    let ends = match placed.token {
-                        Token::Mark("{") => {
-                            depth += 1;
-                            false
-                        }
-                        Token::Mark("}") => {
-                            depth = depth.saturating_sub(1);
-                            false
-                        }
-                        Token::Mark(";") => depth == 0,
-                        _ => false,
-                    };
+                    let ends = depth.ends_statement(&placed.token);
                     tokens.push(placed);
                     if ends {
                         break;

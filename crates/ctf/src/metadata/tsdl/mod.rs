@@ -20,7 +20,7 @@ use super::brief::{brief, brief_debug};
 use super::field::{DEPTH_LIMIT, WEIGHT_LIMIT};
 use super::once::Once;
 use super::{DIAGNOSTIC_LIMIT, Diagnostic, FieldClass, TraceClass, roles};
-use lexer::{Lexer, Placed, Token};
+use lexer::{Depth, Lexer, Placed, Token};
 
 /// Braces within braces; see [`DEPTH_LIMIT`].
 const BRACE_LIMIT: usize = 48;
@@ -188,20 +188,9 @@ impl<'a> Parser<'a, '_> {
     }
 
     fn skip_statement(&mut self) {
-        let mut depth = 0usize;
+        let mut depth = Depth::default();
         while let Some(token) = self.peek() {
-            let ends = match token {
-                Token::Mark("{") => {
-                    depth += 1;
-                    false
-                }
-                Token::Mark("}") => {
-                    depth = depth.saturating_sub(1);
-                    false
-                }
-                Token::Mark(";") => depth == 0,
-                _ => false,
-            };
+            let ends = depth.ends_statement(token);
             self.next += 1;
             if ends {
                 return;
