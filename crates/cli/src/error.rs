@@ -90,6 +90,17 @@ impl From<io::Error> for CliError {
     }
 }
 
+impl From<lateralis_traces::Error> for CliError {
+    fn from(error: lateralis_traces::Error) -> Self {
+        match error {
+            lateralis_traces::Error::Io { path, source } => {
+                Self::at_path("cannot read", &path, &source)
+            }
+            other => Self::new(other.to_string(), "", ""),
+        }
+    }
+}
+
 impl From<lateralis_recorder::Error> for CliError {
     fn from(error: lateralis_recorder::Error) -> Self {
         Self::new(lower_first(&error.to_string()), "", error.advice())

@@ -9,8 +9,8 @@ use clap::Args;
 use lateralis_traces::{OpenOptions, words};
 
 use crate::error::CliError;
-use crate::recording::Recording;
 use crate::values;
+use lateralis_store::Recording;
 
 /// Options that name traces.
 #[derive(Debug, Clone, Args)]
@@ -37,7 +37,7 @@ impl InputArgs {
     ///
     /// Errors: a file that cannot be read, or is no trace.
     pub fn open(&self) -> Result<Recording, CliError> {
-        Recording::open_all(&self.traces, &self.options()?)
+        Ok(Recording::open_all(&self.traces, &self.options()?)?)
     }
 
     fn options(&self) -> Result<OpenOptions, CliError> {

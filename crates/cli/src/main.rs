@@ -22,7 +22,6 @@ mod exit;
 mod inputs;
 mod moment;
 mod output;
-mod recording;
 mod reference;
 mod selection;
 mod status_line;

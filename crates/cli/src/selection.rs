@@ -10,7 +10,7 @@ use lateralis_model::{Damage, Event, Events, Interval, Loss, Names, Source, Stre
 
 use crate::error::CliError;
 use crate::moment::Moment;
-use crate::recording::Recording;
+use lateralis_store::Recording;
 
 /// The record that names the writer of what follows; every line says the writer
 /// already.

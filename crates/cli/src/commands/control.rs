@@ -6,13 +6,13 @@ use crate::commands::{convert, recording_summary};
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::output;
-use crate::recording::Recording;
 use crate::values;
 use clap::Args;
 use lateralis_recorder::linux::discovery::{self, Target};
 use lateralis_recorder::linux::targets::{self, Controlled};
 use lateralis_recorder::linux::{self, Request, Summary};
 use lateralis_recorder::{CtfVersion, Error, Patterns, RecordOptions};
+use lateralis_store::Recording;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 

@@ -15,9 +15,9 @@ use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::inputs::InputArgs;
 use crate::output;
-use crate::recording::Recording;
 use crate::selection::{SelectArgs, Selected, Selection};
 use crate::values;
+use lateralis_store::Recording;
 
 /// Options of `lat convert`.
 #[derive(Debug, Args)]

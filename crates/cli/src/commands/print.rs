@@ -14,9 +14,9 @@ use std::io::{self, Write};
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::inputs::InputArgs;
-use crate::recording::Recording;
 use crate::selection::{SelectArgs, Selection};
 use crate::values;
+use lateralis_store::Recording;
 use message::Messages;
 
 /// Bytes gathered before they are written.

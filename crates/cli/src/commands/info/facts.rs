@@ -9,7 +9,7 @@ use lateralis_traces::Part;
 use lateralis_units::Nanos;
 use serde_json::{Value, json};
 
-use crate::recording::Recording;
+use lateralis_store::Recording;
 
 /// Events of the tracer about itself.
 const INTERNAL: &str = "lateralis:";

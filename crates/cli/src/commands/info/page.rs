@@ -7,9 +7,9 @@ use lateralis_units::Nanos;
 
 use super::facts::Facts;
 use crate::date;
-use crate::recording::Recording;
 use crate::table::{Align, Table};
 use crate::values;
+use lateralis_store::Recording;
 
 /// Rows of a list before it is cut short; `--json` has all.
 const ROWS: usize = 40;

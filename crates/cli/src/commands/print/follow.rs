@@ -22,7 +22,7 @@ use lateralis_units::{Nanos, Ticks};
 use super::{PrintArgs, open, print, remarks};
 use crate::error::CliError;
 use crate::exit::ExitStatus;
-use crate::recording::Recording;
+use lateralis_store::Recording;
 
 /// Time between two rounds.
 const ROUND: Duration = Duration::from_millis(200);

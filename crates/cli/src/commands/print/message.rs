@@ -8,7 +8,7 @@ use lateralis_model::{Event, Field, FieldKind, Source, Value};
 use lateralis_pleco::format_string::{Conversion, Piece, pieces};
 
 use super::text;
-use crate::recording::{Recording, is_length};
+use lateralis_store::{Recording, is_length};
 
 /// The formats of a recording, by stream class and event class.
 pub struct Messages<'r> {

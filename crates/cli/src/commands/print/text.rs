@@ -11,7 +11,7 @@ use lateralis_model::{Base, Event, Field, FieldKind, Fields, IntegerClass, Label
 
 use super::message::Messages;
 use crate::moment::clock_time;
-use crate::recording::{Recording, is_length};
+use lateralis_store::{Recording, is_length};
 
 /// Writes events as lines.
 pub struct Printer<'r> {

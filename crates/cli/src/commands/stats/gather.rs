@@ -11,7 +11,7 @@ use lateralis_pleco::schema::{Clause, Event as SchemaEvent, FieldType, Scalar, S
 use serde_json::{Value, json};
 
 use super::keys::{KeyFields, Keys};
-use crate::recording::Recording;
+use lateralis_store::Recording;
 
 /// One kind of span.
 pub struct SpanStatistics {

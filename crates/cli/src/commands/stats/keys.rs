@@ -30,7 +30,7 @@ impl Keys {
         let mut shown = payload
             .into_iter()
             .flatten()
-            .filter(|(member, _)| !crate::recording::is_length(&member.name))
+            .filter(|(member, _)| !lateralis_store::is_length(&member.name))
             .map(|(_, field)| field);
         match fields {
             KeyFields::None => None,

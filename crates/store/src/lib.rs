@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Traces opened to be asked: what their events mean.
+//!
+//! ```text
+//! paths ─ traces::open ─► Source ─┐
+//! schemas in the trace ─ pleco ──►├─ Recording
+//! report.json ───────────────────►┘
+//! ```
+
+mod meanings;
+mod recording;
+
+pub use meanings::{Meanings, is_length};
+pub use recording::Recording;

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What the schemas inside a trace say about its events.
+
+use lateralis_model::role::{Keyed, Role};
+use lateralis_model::{EnvValue, EventClass, Trace};
+use lateralis_pleco::Schema;
+use lateralis_pleco::schema::{Clause, Event as SchemaEvent};
+
+/// Environment entries with this prefix hold the text of a schema
+/// (spec/trace-layout.md).
+const SCHEMA_PREFIX: &str = "lateralis_schema_";
+
+/// A clause of a schema as the model says it; `None` if it names no field that
+/// there is.
+pub fn role(event: &SchemaEvent, clause: &Clause) -> Option<Role> {
+    let field = |index: &usize| Some(event.fields.get(*index)?.name.clone());
+    let keyed = |name: &str, keys: &[usize]| {
+        let keys: Option<Vec<String>> = keys.iter().map(field).collect();
+        Some(Keyed { name: name.to_owned(), keys: keys? })
+    };
+    Some(match clause {
+        Clause::Begin { span, keys } => Role::Begin(keyed(span, keys)?),
+        Clause::End { span, keys } => Role::End(keyed(span, keys)?),
+        Clause::Send { channel, keys } => Role::Send(keyed(channel, keys)?),
+        Clause::Recv { channel, keys } => Role::Receive(keyed(channel, keys)?),
+        Clause::Counter { field: index, .. } => Role::Counter { field: field(index)? },
+        Clause::State { field: index, .. } => {
+            let name = field(index)?;
+            Role::State { name: name.clone(), field: name }
+        }
+    })
+}
+
+/// Which event of which schema each event class is.
+pub struct Meanings {
+    schemas: Vec<Schema>,
+    /// By stream class and event class: schema and event.
+    classes: Vec<Vec<Option<(usize, usize)>>>,
+    /// Schemas in the trace that do not compile.
+    pub unreadable: Vec<String>,
+}
+
+impl Meanings {
+    /// Compiles the schemas in the environment of a trace.
+    pub fn of(trace: &Trace) -> Self {
+        let mut schemas = Vec::new();
+        let mut unreadable = Vec::new();
+        for (name, value) in &trace.environment {
+            let (Some(_), EnvValue::Text(text)) = (name.strip_prefix(SCHEMA_PREFIX), value) else {
+                continue;
+            };
+            match lateralis_pleco::compile(name, text.as_bytes()).schema {
+                Some(schema) => schemas.push(schema),
+                None => unreadable.push(name.clone()),
+            }
+        }
+        let find = |class: &EventClass| {
+            schemas.iter().enumerate().find_map(|(index, schema)| {
+                let is_it = |event: &SchemaEvent| {
+                    schema.full_name(event) == class.name && same_fields(event, class)
+                };
+                Some((index, schema.events.iter().position(is_it)?))
+            })
+        };
+        let classes = trace
+            .stream_classes
+            .iter()
+            .map(|stream| stream.event_classes.iter().map(find).collect())
+            .collect();
+        Self { schemas, classes, unreadable }
+    }
+
+    /// The schema event of an event class, if a schema describes it.
+    pub fn get(&self, stream_class: usize, event_class: usize) -> Option<&SchemaEvent> {
+        let (schema, event) = (*self.classes.get(stream_class)?.get(event_class)?)?;
+        self.schemas.get(schema)?.events.get(event)
+    }
+
+    /// The schemas of the trace.
+    pub fn schemas(&self) -> &[Schema] {
+        &self.schemas
+    }
+}
+
+/// Two versions of a schema may be in one trace: the fields tell them apart.
+fn same_fields(event: &SchemaEvent, class: &EventClass) -> bool {
+    let members = class.payload.as_ref().map_or(&[][..], |payload| payload.members());
+    let mut shown = members.iter().filter(|member| !is_length(&member.name));
+    event.fields.iter().all(|field| {
+        shown.next().is_some_and(|member| {
+            // Names are mangled where they are no identifiers.
+            member.name == field.name || !field.name.is_ascii()
+        })
+    }) && shown.next().is_none()
+}
+
+/// Whether a field only tells the length of the sequence behind it.
+pub fn is_length(name: &str) -> bool {
+    name.starts_with('_') && name.ends_with("_length")
+}
