@@ -8,11 +8,13 @@
 
 mod durations;
 pub mod filter;
+mod gaps;
 mod losses;
 mod spans;
 mod tally;
 
 pub use durations::{Distribution, Durations};
+pub use gaps::Gaps;
 pub use losses::{LossTotal, total_by_cause, total_by_stream};
 pub use spans::{Edge, Pairer, Pairs, Side, Span, pair};
 pub use tally::Tally;
