@@ -7,8 +7,10 @@
 //! report.json ───────────────────►┘
 //! ```
 
+pub mod facts;
 mod meanings;
 mod recording;
 
+pub use facts::Facts;
 pub use meanings::{Meanings, is_length};
 pub use recording::Recording;

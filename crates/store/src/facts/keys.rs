@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Keys of spans and messages as numbers: equal keys are equal numbers.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+use lateralis_model::{Base, Event, Field, FieldKind, Member, Value};
+
+/// A part of a key: a field of the payload by its index, or the processor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// Index among the members of the payload.
+    Field(usize),
+    /// The processor that the event happened on.
+    Cpu,
+}
+
+/// Which parts of an event are its key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KeyPlan {
+    /// It has none: its thread tells it from others.
+    None,
+    /// One field of a type that fits a number.
+    Integer {
+        /// Index among the members of the payload.
+        field: usize,
+        /// How it is meant to be read.
+        base: Base,
+    },
+    /// Several, or text.
+    Parts(Vec<Part>),
+}
+
+impl KeyPlan {
+    /// Of parts of an event with these fields.
+    pub fn new(parts: Vec<Part>, members: &[Member]) -> Self {
+        let integer = |member: &Member| match &member.class.kind {
+            FieldKind::Unsigned(class) | FieldKind::Signed(class) => Some(class.base),
+            FieldKind::Bool | FieldKind::Bits { .. } => Some(Base::Decimal),
+            _ => None,
+        };
+        match parts.as_slice() {
+            [] => Self::None,
+            [Part::Field(field)] => match members.get(*field).and_then(integer) {
+                Some(base) => Self::Integer { field: *field, base },
+                None => Self::Parts(parts),
+            },
+            _ => Self::Parts(parts),
+        }
+    }
+}
+
+/// Numbers for the keys of one kind of span or message, and how they read.
+#[derive(Debug, Default)]
+pub struct Keys {
+    base: Option<Base>,
+    numbers: HashMap<Vec<u8>, u64>,
+    /// By number, of keys that are no single integers.
+    texts: Vec<String>,
+}
+
+impl Keys {
+    /// The key of an event; `None` for spans without one.
+    ///
+    /// Cost: for a single integer the walk to its field; else one look-up.
+    pub fn number(&mut self, plan: &KeyPlan, event: &Event<'_>, cpu: Option<u32>) -> Option<u64> {
+        let field = |index: usize| {
+            event.payload().and_then(|fields| fields.into_iter().nth(index)).map(|(_, f)| f)
+        };
+        match plan {
+            KeyPlan::None => None,
+            KeyPlan::Integer { field: index, base } => {
+                self.base = Some(*base);
+                Some(field(*index).and_then(|field| field.as_u64()).unwrap_or(0))
+            }
+            KeyPlan::Parts(parts) => {
+                let mut bytes = Vec::new();
+                for part in parts {
+                    match part {
+                        // No processor is another key than processor 0.
+                        Part::Cpu => add(&mut bytes, &cpu.map_or([0xff; 8], cpu_bytes)),
+                        Part::Field(index) => add_field(&mut bytes, field(*index)),
+                    }
+                }
+                if let Some(number) = self.numbers.get(&bytes) {
+                    return Some(*number);
+                }
+                let number = self.texts.len() as u64;
+                self.texts.push(text(parts, field, cpu));
+                self.numbers.insert(bytes, number);
+                Some(number)
+            }
+        }
+    }
+
+    /// A key as people read it.
+    pub fn text(&self, key: u64) -> String {
+        match self.texts.get(key as usize).filter(|_| self.base.is_none()) {
+            Some(text) => text.clone(),
+            None => number_text(key, self.base.unwrap_or_default()),
+        }
+    }
+}
+
+fn cpu_bytes(cpu: u32) -> [u8; 8] {
+    u64::from(cpu).to_le_bytes()
+}
+
+/// Length first, so that ("a", "bc") is not ("ab", "c").
+fn add(bytes: &mut Vec<u8>, part: &[u8]) {
+    bytes.extend((part.len() as u64).to_le_bytes());
+    bytes.extend(part);
+}
+
+fn add_field(bytes: &mut Vec<u8>, field: Option<Field<'_>>) {
+    match field.map(|field| field.value()) {
+        Some(Value::Text(text)) => add(bytes, text.to_str().as_bytes()),
+        Some(Value::Bytes(blob)) => add(bytes, blob),
+        Some(Value::Real(real)) => add(bytes, &real.to_bits().to_le_bytes()),
+        Some(Value::Array(elements)) => {
+            // An array of characters or numbers is what it holds.
+            let mut inner = Vec::new();
+            elements.for_each(|element| add_field(&mut inner, Some(element)));
+            add(bytes, &inner);
+        }
+        _ => {
+            let number = field.and_then(|field| field.as_u64()).unwrap_or(0);
+            add(bytes, &number.to_le_bytes());
+        }
+    }
+}
+
+fn text<'a>(
+    parts: &[Part],
+    field: impl Fn(usize) -> Option<Field<'a>>,
+    cpu: Option<u32>,
+) -> String {
+    let mut text = String::new();
+    for part in parts {
+        if !text.is_empty() {
+            text.push(' ');
+        }
+        // Writing to a String cannot fail.
+        let _ = match part {
+            Part::Cpu => match cpu {
+                Some(cpu) => write!(text, "cpu{cpu}"),
+                None => write!(text, "cpu?"),
+            },
+            Part::Field(index) => match field(*index) {
+                Some(field) => write!(text, "{}", field_text(field)),
+                None => write!(text, "?"),
+            },
+        };
+    }
+    text
+}
+
+/// A value of a key as people read it: an integer in its base, an enumeration by its name,
+/// text as it is.
+pub fn field_text(field: Field<'_>) -> String {
+    match field.value() {
+        Value::Text(text) => text.to_str().into_owned(),
+        Value::Real(real) => real.to_string(),
+        Value::Signed(value) => label(field, i128::from(value)).unwrap_or(value.to_string()),
+        Value::Unsigned(value) => {
+            let base = match &field.class().kind {
+                FieldKind::Unsigned(class) => class.base,
+                _ => Base::Decimal,
+            };
+            label(field, i128::from(value)).unwrap_or_else(|| number_text(value, base))
+        }
+        Value::Bool(value) => value.to_string(),
+        Value::Bits(value) => value.to_string(),
+        Value::Optional(Some(inner)) | Value::Variant(_, inner) => field_text(inner),
+        Value::Bytes(bytes) => {
+            let hex: Vec<String> = bytes.iter().take(32).map(|b| format!("{b:02x}")).collect();
+            hex.concat()
+        }
+        _ => "?".to_owned(),
+    }
+}
+
+/// The name of a value of an enumeration.
+fn label(field: Field<'_>, value: i128) -> Option<String> {
+    let (FieldKind::Unsigned(class) | FieldKind::Signed(class)) = &field.class().kind else {
+        return None;
+    };
+    let has = |label: &&lateralis_model::Label| label.ranges.iter().any(|r| r.contains(value));
+    class.labels.iter().find(has).map(|label| label.name.clone())
+}
+
+fn number_text(value: u64, base: Base) -> String {
+    match base {
+        Base::Binary => format!("{value:#b}"),
+        Base::Octal => format!("{value:#o}"),
+        Base::Decimal => value.to_string(),
+        Base::Hexadecimal => format!("{value:#x}"),
+    }
+}

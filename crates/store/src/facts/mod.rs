@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What events say, in the words of analyses: spans begin and end, messages travel,
+//! machines change state, processors change threads.
+//!
+//! ```text
+//! roles of classes (schema, importer) ─┐
+//! names of classes (conventions) ──────┴─► plan of each class ── event ─► facts
+//! ```
+//!
+//! Analyses see facts and no fields. Events must come in the order of time: who runs on a
+//! processor is known from the switch before, and with it the thread of events that do
+//! not tell theirs.
+//!
+//! Cost of an event without meaning: two look-ups by index. Memory: by processors,
+//! threads, and keys that are no single integers.
+
+mod conventions;
+mod keys;
+mod kinds;
+mod plan;
+#[cfg(test)]
+mod tests;
+mod threads;
+
+use lateralis_model::{Event, Field, Fields, StreamIndex, StreamSummary, Trace, Value, Writer};
+use lateralis_units::Nanos;
+
+pub use kinds::{Counter, Kind, Kinds, Machine};
+use plan::{Place, Plan, Step};
+pub use threads::{Thread, Threads};
+
+/// What a thread that leaves its processor goes into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Leaving {
+    /// Another was put in its place; it could run on.
+    Preempted,
+    /// It waits, and a signal would wake it.
+    Waiting,
+    /// It waits for a device or the like; no signal wakes it.
+    WaitingUninterruptibly,
+    /// It has ended.
+    Ended,
+    /// It is stopped, traced, parked, or of a state without a name here.
+    Other,
+    /// The trace does not tell.
+    Unknown,
+}
+
+impl Leaving {
+    /// From the kernel's number (`include/linux/sched.h`, `TASK_*`; the bit of a thread
+    /// that was preempted is `TASK_REPORT_MAX`, 256, 1024, 2048 or 4096 by version).
+    fn of_number(state: u64) -> Self {
+        match state & 0xff {
+            _ if state & 0x1f00 != 0 && state & 0xff == 0 => Self::Preempted,
+            0 => Self::Preempted,
+            state if state & 1 != 0 => Self::Waiting,
+            state if state & 2 != 0 => Self::WaitingUninterruptibly,
+            // EXIT_DEAD 16, EXIT_ZOMBIE 32, and TASK_DEAD 128 (64 before 4.14).
+            state if state & (16 | 32 | 64 | 128) != 0 => Self::Ended,
+            _ => Self::Other,
+        }
+    }
+
+    /// The word used in tables.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Preempted => "preempted",
+            Self::Waiting => "waiting",
+            Self::WaitingUninterruptibly => "waiting_uninterruptibly",
+            Self::Ended => "ended",
+            Self::Other => "other",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// When and where something happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct At {
+    /// When.
+    pub time: Nanos,
+    /// In which stream.
+    pub stream: StreamIndex,
+    /// On which processor, where the trace tells.
+    pub cpu: Option<u32>,
+    /// In which thread: as the event tells, else the one that runs on the processor. A
+    /// process that nobody has told of is given the number of the thread.
+    pub writer: Option<Writer>,
+}
+
+/// Whose state it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Owner {
+    /// Of a thread.
+    Thread(Writer),
+    /// Of a processor.
+    Cpu(u32),
+    /// Of whatever the stream stands for.
+    Stream(StreamIndex),
+}
+
+impl At {
+    /// Whose the states and levels of the event are: its thread's, where that is known,
+    /// else its processor's, else its stream's.
+    #[must_use]
+    pub fn owner(&self) -> Owner {
+        match (self.writer, self.cpu) {
+            (Some(writer), _) => Owner::Thread(writer),
+            (None, Some(cpu)) => Owner::Cpu(cpu),
+            (None, None) => Owner::Stream(self.stream),
+        }
+    }
+}
+
+/// One thing that an event says. Numbers are indices into [`Facts::kinds`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Fact {
+    /// A span begins.
+    Begin {
+        /// Its kind.
+        span: u32,
+        /// What tells it from others of its kind; `None`: its thread.
+        key: Option<u64>,
+    },
+    /// A span ends.
+    End {
+        /// Its kind.
+        span: u32,
+        /// What tells it from others.
+        key: Option<u64>,
+    },
+    /// A whole span, which begins now.
+    Whole {
+        /// Its kind.
+        span: u32,
+        /// How long it takes.
+        duration_ns: u64,
+    },
+    /// A message leaves.
+    Send {
+        /// Its channel.
+        channel: u32,
+        /// What tells it from others; `None`: their order.
+        key: Option<u64>,
+    },
+    /// A message arrives.
+    Receive {
+        /// Its channel.
+        channel: u32,
+        /// What tells it from others.
+        key: Option<u64>,
+    },
+    /// The owner's machine enters a state.
+    State {
+        /// The machine.
+        machine: u32,
+        /// Index into its states.
+        state: u32,
+    },
+    /// A level is told.
+    Level {
+        /// The counter.
+        counter: u32,
+        /// Its value; integers beyond 53 bits are rounded.
+        value: f64,
+    },
+    /// The processor goes from one thread to another; thread 0 is idleness.
+    Switch {
+        /// The thread that leaves.
+        from: u32,
+        /// What it goes into.
+        leaving: Leaving,
+        /// The thread that comes.
+        to: u32,
+    },
+    /// A thread is made ready to run, by the thread the event is in.
+    Wake {
+        /// The thread.
+        tid: u32,
+        /// The processor that it shall run on, where the trace tells.
+        cpu: Option<u32>,
+    },
+}
+
+/// Turns events into facts.
+#[derive(Debug)]
+pub struct Facts {
+    kinds: Kinds,
+    plans: Vec<Vec<Plan>>,
+    cpus: Vec<Option<u32>>,
+    threads: Threads,
+    has_meaning: bool,
+}
+
+impl Facts {
+    /// Of a trace whose classes carry their roles ([`Recording::annotated`]).
+    ///
+    /// [`Recording::annotated`]: crate::Recording::annotated
+    #[must_use]
+    pub fn new(trace: &Trace, streams: &[StreamSummary]) -> Self {
+        let mut kinds = Kinds::default();
+        let plans: Vec<Vec<Plan>> = trace
+            .stream_classes
+            .iter()
+            .map(|stream| {
+                let plan = |class| Plan::new(stream, class, &mut kinds);
+                stream.event_classes.iter().map(plan).collect()
+            })
+            .collect();
+        let has_meaning = plans.iter().flatten().any(|plan| !plan.steps.is_empty());
+        let cpus = streams.iter().map(|stream| stream.cpu.map(|cpu| cpu.0)).collect();
+        Self { kinds, plans, cpus, threads: Threads::default(), has_meaning }
+    }
+
+    /// The spans, channels, machines and counters there are. States and keys are added
+    /// as events tell them.
+    #[must_use]
+    pub fn kinds(&self) -> &Kinds {
+        &self.kinds
+    }
+
+    /// What the events so far have told of threads.
+    #[must_use]
+    pub fn threads(&self) -> &Threads {
+        &self.threads
+    }
+
+    /// Whether any class says anything; without, nobody needs to look at the events.
+    #[must_use]
+    pub fn has_meaning(&self) -> bool {
+        self.has_meaning
+    }
+
+    /// Whether events of this class say anything.
+    #[must_use]
+    pub fn means(&self, stream_class: u32, class: u32) -> bool {
+        let plan = self.plans.get(stream_class as usize).and_then(|of| of.get(class as usize));
+        plan.is_some_and(|plan| !plan.steps.is_empty())
+    }
+
+    /// When and where an event happened. Events in the order of time.
+    pub fn at(&mut self, event: &Event<'_>) -> At {
+        let plan = self
+            .plans
+            .get(event.stream_class_index as usize)
+            .and_then(|classes| classes.get(event.class_index as usize));
+        let cpu = event.packet.cpu.map(|cpu| cpu.0);
+        let cpu = cpu.or_else(|| self.cpus.get(event.stream.0 as usize).copied().flatten());
+        let cpu = cpu.or_else(|| {
+            let field = nth(event.common_context(), plan?.cpu?)?;
+            u32::try_from(field.as_u64()?).ok()
+        });
+        let told = || {
+            let plan = plan?;
+            let at = |place| {
+                let field = match place {
+                    Place::Common(index) => nth(event.common_context(), index),
+                    Place::Own(index) => nth(event.context(), index),
+                };
+                field.and_then(|field| field.as_u64()).map(|number| number as u32)
+            };
+            let tid = at(plan.tid?)?;
+            let pid = plan.pid.and_then(at);
+            Some(Writer { pid: pid.unwrap_or_else(|| self.threads.pid(tid)), tid })
+        };
+        let writer = event.writer.or_else(told).or_else(|| {
+            let tid = self.threads.running(cpu?)?;
+            Some(Writer { pid: self.threads.pid(tid), tid })
+        });
+        At { time: event.time, stream: event.stream, cpu, writer }
+    }
+
+    /// Shows what an event says, and gives when and where. Events in the order of time.
+    pub fn of(&mut self, event: &Event<'_>, mut see: impl FnMut(&At, Fact)) -> At {
+        let at = self.at(event);
+        let classes = self.plans.get(event.stream_class_index as usize);
+        let Some(plan) = classes.and_then(|classes| classes.get(event.class_index as usize)) else {
+            return at;
+        };
+        if let (Some(writer), Some(_)) = (at.writer, plan.tid) {
+            self.threads.belongs(writer);
+        }
+        for step in &plan.steps {
+            let fact = fact(step, event, &at, &mut self.kinds, &mut self.threads);
+            if let Some(fact) = fact {
+                see(&at, fact);
+            }
+        }
+        at
+    }
+}
+
+fn nth<'a>(fields: Option<Fields<'a>>, index: usize) -> Option<Field<'a>> {
+    fields?.into_iter().nth(index).map(|(_, field)| field)
+}
+
+fn fact(
+    step: &Step,
+    event: &Event<'_>,
+    at: &At,
+    kinds: &mut Kinds,
+    threads: &mut Threads,
+) -> Option<Fact> {
+    let field = |index: usize| nth(event.payload(), index);
+    let number = |index: usize| field(index).and_then(|field| field.as_u64());
+    let text = |index: Option<usize>| field(index?)?.as_text();
+    Some(match step {
+        Step::Begin { span, key } => {
+            let kind = &mut kinds.spans[*span as usize];
+            Fact::Begin { span: *span, key: kind.numbers.number(key, event, at.cpu) }
+        }
+        Step::End { span, key } => {
+            let kind = &mut kinds.spans[*span as usize];
+            Fact::End { span: *span, key: kind.numbers.number(key, event, at.cpu) }
+        }
+        Step::Whole { span, duration } => {
+            Fact::Whole { span: *span, duration_ns: number(*duration)? }
+        }
+        Step::Send { channel, key } => {
+            let kind = &mut kinds.channels[*channel as usize];
+            Fact::Send { channel: *channel, key: kind.numbers.number(key, event, at.cpu) }
+        }
+        Step::Receive { channel, key } => {
+            let kind = &mut kinds.channels[*channel as usize];
+            Fact::Receive { channel: *channel, key: kind.numbers.number(key, event, at.cpu) }
+        }
+        Step::State { machine, field: index } => {
+            let text = keys::field_text(field(*index)?);
+            Fact::State { machine: *machine, state: kinds.machines[*machine as usize].state(text) }
+        }
+        Step::Level { counter, field: index } => {
+            Fact::Level { counter: *counter, value: level(field(*index)?)? }
+        }
+        Step::Switch(switch) => {
+            let (from, to) = (number(switch.prev_tid)? as u32, number(switch.next_tid)? as u32);
+            for (tid, name) in [(from, switch.prev_comm), (to, switch.next_comm)] {
+                if let Some(name) = text(name) {
+                    threads.named(tid, &name);
+                }
+            }
+            if let Some(cpu) = at.cpu {
+                threads.switched(cpu, to);
+            }
+            let state = switch.prev_state.and_then(number);
+            Fact::Switch { from, to, leaving: state.map_or(Leaving::Unknown, Leaving::of_number) }
+        }
+        Step::Wake { tid, cpu } => Fact::Wake {
+            tid: number(*tid)? as u32,
+            cpu: cpu.and_then(number).and_then(|cpu| u32::try_from(cpu).ok()),
+        },
+        Step::Thread { tid, pid, name } => {
+            let tid = number(*tid)? as u32;
+            if let Some(pid) = pid.and_then(number) {
+                threads.belongs(Writer { pid: pid as u32, tid });
+            }
+            if let Some(name) = text(*name) {
+                threads.named(tid, &name);
+            }
+            return None;
+        }
+    })
+}
+
+fn level(field: Field<'_>) -> Option<f64> {
+    match field.value() {
+        Value::Bool(value) => Some(f64::from(u8::from(value))),
+        Value::Unsigned(value) | Value::Bits(value) => Some(value as f64),
+        Value::Signed(value) => Some(value as f64),
+        Value::Real(value) => Some(value),
+        Value::Optional(Some(inner)) | Value::Variant(_, inner) => level(inner),
+        _ => None,
+    }
+}

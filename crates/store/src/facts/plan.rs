@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What each class of events means, found once: steps that give facts of its events.
+
+use lateralis_model::role::{Keyed, Role};
+use lateralis_model::{EventClass, FieldClass, Member, StreamClass};
+
+use super::conventions::{self, CPU_KEY, Convention};
+use super::keys::{KeyPlan, Part};
+use super::kinds::Kinds;
+
+/// One thing that an event of a class says.
+#[derive(Debug)]
+pub enum Step {
+    Begin { span: u32, key: KeyPlan },
+    End { span: u32, key: KeyPlan },
+    Whole { span: u32, duration: usize },
+    Send { channel: u32, key: KeyPlan },
+    Receive { channel: u32, key: KeyPlan },
+    State { machine: u32, field: usize },
+    Level { counter: u32, field: usize },
+    Switch(Switch),
+    Wake { tid: usize, cpu: Option<usize> },
+    Thread { tid: usize, pid: Option<usize>, name: Option<usize> },
+}
+
+/// Fields of a context switch.
+#[derive(Debug)]
+pub struct Switch {
+    pub prev_tid: usize,
+    pub next_tid: usize,
+    pub prev_comm: Option<usize>,
+    pub next_comm: Option<usize>,
+    pub prev_state: Option<usize>,
+}
+
+/// Where the context of a class tells the thread: index among the fields of the common
+/// context, or of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    Common(usize),
+    Own(usize),
+}
+
+/// Everything about one class.
+#[derive(Debug, Default)]
+pub struct Plan {
+    pub steps: Vec<Step>,
+    pub tid: Option<Place>,
+    pub pid: Option<Place>,
+    /// Where the common context tells the processor.
+    pub cpu: Option<usize>,
+}
+
+const TID_FIELDS: [&str; 4] = ["tid", "vtid", "_tid", "_vtid"];
+const PID_FIELDS: [&str; 4] = ["pid", "vpid", "_pid", "_vpid"];
+const CPU_FIELDS: [&str; 2] = ["cpu_id", "_cpu_id"];
+
+impl Plan {
+    /// What events of `class` say; new spans, channels, … are added to `kinds`.
+    pub fn new(stream: &StreamClass, class: &EventClass, kinds: &mut Kinds) -> Self {
+        let members = members(&class.payload);
+        let common = members_of(stream.common_context.as_ref());
+        let own = members_of(class.context.as_ref());
+        let place = |names: &[&str]| {
+            let at = |members: &[Member], name: &str| position(members, name);
+            names.iter().find_map(|name| {
+                at(own, name).map(Place::Own).or_else(|| at(common, name).map(Place::Common))
+            })
+        };
+        let mut plan = Self {
+            steps: Vec::new(),
+            tid: place(&TID_FIELDS),
+            pid: place(&PID_FIELDS),
+            cpu: CPU_FIELDS.iter().find_map(|name| position(common, name)),
+        };
+        let conventions = conventions::of(&class.name);
+        let mut compiler = Compiler { members, class, kinds };
+        let from_conventions: Vec<Step> =
+            conventions.iter().filter_map(|convention| compiler.convention(convention)).collect();
+        // Importers say in the words of schemas what conventions say with more: whose
+        // processor, by which name.
+        plan.steps = if from_conventions.is_empty() {
+            Role::of(class).filter_map(|role| compiler.role(&role)).collect()
+        } else {
+            from_conventions
+        };
+        plan
+    }
+}
+
+struct Compiler<'a> {
+    members: &'a [Member],
+    class: &'a EventClass,
+    kinds: &'a mut Kinds,
+}
+
+impl Compiler<'_> {
+    fn convention(&mut self, convention: &Convention) -> Option<Step> {
+        match convention {
+            Convention::Role(role) => self.role(role),
+            Convention::Switch => Some(Step::Switch(Switch {
+                // LTTng's names, then those of the kernel, where a pid is a thread.
+                prev_tid: self.field("prev_tid").or_else(|| self.field("prev_pid"))?,
+                next_tid: self.field("next_tid").or_else(|| self.field("next_pid"))?,
+                prev_comm: self.field("prev_comm"),
+                next_comm: self.field("next_comm"),
+                prev_state: self.field("prev_state"),
+            })),
+            Convention::Wake => Some(Step::Wake {
+                tid: self.field("tid").or_else(|| self.field("pid"))?,
+                cpu: self.field("target_cpu"),
+            }),
+            Convention::Thread { tid, pid, name } => {
+                let thread = self.field(tid);
+                let process = self.field(pid).filter(|_| thread.is_some());
+                Some(Step::Thread {
+                    // Without a field for the thread the kernel means it by its pid.
+                    tid: thread.or_else(|| self.field(pid))?,
+                    pid: process,
+                    name: self.field(name),
+                })
+            }
+        }
+    }
+
+    fn role(&mut self, role: &Role) -> Option<Step> {
+        Some(match role {
+            Role::Begin(of) => Step::Begin { key: self.key(of)?, span: self.kinds.span(of) },
+            Role::End(of) => Step::End { key: self.key(of)?, span: self.kinds.span(of) },
+            Role::Span { name, duration } => {
+                let of = Keyed { name: name.clone(), keys: Vec::new() };
+                let duration = self.field(duration)?;
+                Step::Whole { duration, span: self.kinds.span(&of) }
+            }
+            Role::Send(of) => Step::Send { key: self.key(of)?, channel: self.kinds.channel(of) },
+            Role::Receive(of) => {
+                Step::Receive { key: self.key(of)?, channel: self.kinds.channel(of) }
+            }
+            Role::State { name, field } => {
+                Step::State { field: self.field(field)?, machine: self.kinds.machine(name) }
+            }
+            Role::Counter { field: name } => {
+                let field = self.field(name)?;
+                let counter = self.kinds.counter(&self.class.name, name);
+                Step::Level { field, counter }
+            }
+        })
+    }
+
+    fn field(&self, name: &str) -> Option<usize> {
+        // CTF 1.8 hides reserved words behind an underscore.
+        let hidden = |member: &Member| member.name.strip_prefix('_') == Some(name);
+        position(self.members, name).or_else(|| self.members.iter().position(hidden))
+    }
+
+    fn key(&self, keyed: &Keyed) -> Option<KeyPlan> {
+        let part = |name: &String| match name.as_str() {
+            CPU_KEY => Some(Part::Cpu),
+            name => self.field(name).map(Part::Field),
+        };
+        let parts: Option<Vec<Part>> = keyed.keys.iter().map(part).collect();
+        Some(KeyPlan::new(parts?, self.members))
+    }
+}
+
+fn members(payload: &Option<FieldClass>) -> &[Member] {
+    members_of(payload.as_ref())
+}
+
+fn members_of(class: Option<&FieldClass>) -> &[Member] {
+    class.map_or(&[], |class| class.members())
+}
+
+fn position(members: &[Member], name: &str) -> Option<usize> {
+    members.iter().position(|member| member.name == name)
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What events tell of threads: their processes, their names, and which runs where.
+
+use std::collections::HashMap;
+
+use lateralis_model::Writer;
+
+/// Threads that are remembered: a hostile trace may name four thousand million.
+const MAX_THREADS: usize = 1 << 20;
+/// Processors likewise.
+const MAX_CPUS: usize = 1 << 16;
+
+/// A thread.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Thread {
+    /// Its process, where somebody has told.
+    pub pid: Option<u32>,
+    /// Its name; the last one.
+    pub name: Option<String>,
+}
+
+/// All threads that events have told of.
+#[derive(Debug, Default)]
+pub struct Threads {
+    known: HashMap<u32, Thread>,
+    running: Vec<Option<u32>>,
+}
+
+impl Threads {
+    /// A thread by its number.
+    #[must_use]
+    pub fn get(&self, tid: u32) -> Option<&Thread> {
+        self.known.get(&tid)
+    }
+
+    /// All of them, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &Thread)> {
+        self.known.iter().map(|(tid, thread)| (*tid, thread))
+    }
+
+    /// Its process; the number of the thread itself where nobody has told, as is right for
+    /// the first thread of each process.
+    #[must_use]
+    pub fn pid(&self, tid: u32) -> u32 {
+        self.known.get(&tid).and_then(|thread| thread.pid).unwrap_or(tid)
+    }
+
+    /// The thread that runs on a processor, once a switch has told.
+    #[must_use]
+    pub fn running(&self, cpu: u32) -> Option<u32> {
+        self.running.get(cpu as usize).copied().flatten()
+    }
+
+    pub(super) fn belongs(&mut self, writer: Writer) {
+        if let Some(thread) = self.thread(writer.tid) {
+            thread.pid = Some(writer.pid);
+        }
+    }
+
+    /// Gives a name to a thread; it costs a comparison where it has that name already.
+    pub(super) fn named(&mut self, tid: u32, name: &str) {
+        // Every processor has an idle thread 0, each with a name of its own.
+        if tid == 0 || name.is_empty() {
+            return;
+        }
+        if let Some(thread) = self.thread(tid)
+            && thread.name.as_deref() != Some(name)
+        {
+            thread.name = Some(name.to_owned());
+        }
+    }
+
+    pub(super) fn switched(&mut self, cpu: u32, to: u32) {
+        let cpu = cpu as usize;
+        if cpu >= MAX_CPUS {
+            return;
+        }
+        if self.running.len() <= cpu {
+            self.running.resize(cpu + 1, None);
+        }
+        self.running[cpu] = Some(to);
+    }
+
+    fn thread(&mut self, tid: u32) -> Option<&mut Thread> {
+        if self.known.len() >= MAX_THREADS && !self.known.contains_key(&tid) {
+            return None;
+        }
+        Some(self.known.entry(tid).or_default())
+    }
+}
