@@ -1,19 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! How long things took.
 
-/// Durations in nanoseconds, kept one by one, so that all percentiles are exact.
+use crate::Histogram;
+
+/// Durations in nanoseconds, kept one by one, so that all percentiles are exact; above a
+/// limit only counted by size.
 ///
-/// Cost: eight bytes each; sorting once when asked.
-#[derive(Debug, Clone, Default)]
+/// Cost: eight bytes each up to the limit, then none; sorting once when asked.
+#[derive(Debug, Clone)]
 pub struct Durations {
     nanos: Vec<u64>,
     sum: u128,
+    limit: usize,
+    beyond: Option<Box<Beyond>>,
+}
+
+/// What is kept where there are too many to keep each.
+#[derive(Debug, Clone)]
+struct Beyond {
+    histogram: Histogram,
+    min: u64,
+    max: u64,
+    /// Running mean and sum of squared distances from it (Welford).
+    mean: f64,
+    squares: f64,
+}
+
+impl Default for Durations {
+    fn default() -> Self {
+        Self::with_limit(usize::MAX)
+    }
 }
 
 /// Summary of durations, all in nanoseconds.
 ///
 /// A percentile is a duration that really occurred: the smallest one that at
-/// least so many percent do not exceed (nearest rank).
+/// least so many percent do not exceed (nearest rank). Where there were too many to keep
+/// ([`Distribution::is_rough`]), it is the lower edge of the bucket that this one is in:
+/// never too large, and too small by less than [`Histogram::ERROR`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Distribution {
     /// How many.
@@ -22,6 +46,8 @@ pub struct Distribution {
     pub min: u64,
     /// Arithmetic mean, rounded down.
     pub mean: u64,
+    /// Standard deviation of all there are (not of a sample), rounded.
+    pub stddev: u64,
     /// 50 %.
     pub median: u64,
     /// 90 %.
@@ -34,57 +60,134 @@ pub struct Distribution {
     pub max: u64,
     /// All together, saturating.
     pub total: u64,
+    /// Whether the percentiles come from a histogram.
+    pub is_rough: bool,
 }
 
 impl Durations {
+    /// Keeps so many one by one.
+    #[must_use]
+    pub fn with_limit(limit: usize) -> Self {
+        Self { nanos: Vec::new(), sum: 0, limit, beyond: None }
+    }
+
     /// Adds one.
     pub fn push(&mut self, nanos: u64) {
-        self.nanos.push(nanos);
         self.sum += u128::from(nanos);
+        if let Some(beyond) = &mut self.beyond {
+            beyond.push(nanos);
+            return;
+        }
+        if self.nanos.len() >= self.limit {
+            let mut beyond = Beyond {
+                histogram: Histogram::default(),
+                min: u64::MAX,
+                max: 0,
+                mean: 0.0,
+                squares: 0.0,
+            };
+            std::mem::take(&mut self.nanos).into_iter().for_each(|nanos| beyond.push(nanos));
+            beyond.push(nanos);
+            self.beyond = Some(Box::new(beyond));
+            return;
+        }
+        self.nanos.push(nanos);
     }
 
     /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.nanos.len()
+        let beyond = self.beyond.as_ref().map_or(0, |beyond| beyond.histogram.count());
+        self.nanos.len() + beyond as usize
     }
 
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.nanos.is_empty()
+        self.len() == 0
+    }
+
+    /// All together, saturating.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        u64::try_from(self.sum).unwrap_or(u64::MAX)
+    }
+
+    /// How many of which size.
+    ///
+    /// Cost: a step for each that is kept.
+    #[must_use]
+    pub fn histogram(&self) -> Histogram {
+        if let Some(beyond) = &self.beyond {
+            return beyond.histogram.clone();
+        }
+        let mut histogram = Histogram::default();
+        self.nanos.iter().for_each(|&nanos| histogram.add(nanos));
+        histogram
     }
 
     /// The summary; `None` of nothing.
     ///
     /// Cost: sorts in place, O(n log n).
     pub fn distribution(&mut self) -> Option<Distribution> {
-        self.nanos.sort_unstable();
-        let (&min, &max) = (self.nanos.first()?, self.nanos.last()?);
-        let count = self.nanos.len() as u64;
-        Some(Distribution {
+        let count = self.len() as u64;
+        if count == 0 {
+            return None;
+        }
+        let mean = self.sum as f64 / count as f64;
+        let mut all = Distribution {
             count,
-            min,
             mean: (self.sum / u128::from(count)) as u64,
-            median: self.at_per_mille(500),
-            p90: self.at_per_mille(900),
-            p99: self.at_per_mille(990),
-            p999: self.at_per_mille(999),
-            max,
-            total: u64::try_from(self.sum).unwrap_or(u64::MAX),
-        })
+            total: self.total(),
+            ..Distribution::default()
+        };
+        let ranks = [
+            (500, &mut all.median),
+            (900, &mut all.p90),
+            (990, &mut all.p99),
+            (999, &mut all.p999),
+        ];
+        if let Some(beyond) = &self.beyond {
+            for (per_mille, place) in ranks {
+                let bucket = beyond.histogram.at_rank(rank(count, per_mille));
+                *place = bucket.map_or(0, |bucket| bucket.low.max(beyond.min));
+            }
+            (all.min, all.max, all.is_rough) = (beyond.min, beyond.max, true);
+            all.stddev = (beyond.squares / count as f64).sqrt().round() as u64;
+            return Some(all);
+        }
+        self.nanos.sort_unstable();
+        for (per_mille, place) in ranks {
+            *place = self.nanos[rank(count, per_mille) as usize - 1];
+        }
+        let square = |&nanos: &u64| (nanos as f64 - mean) * (nanos as f64 - mean);
+        let squares: f64 = self.nanos.iter().map(square).sum();
+        all.stddev = (squares / count as f64).sqrt().round() as u64;
+        (all.min, all.max) = (*self.nanos.first()?, *self.nanos.last()?);
+        Some(all)
     }
+}
 
-    /// Nearest rank in sorted, non-empty durations.
-    fn at_per_mille(&self, per_mille: u128) -> u64 {
-        let rank = (self.nanos.len() as u128 * per_mille).div_ceil(1000).max(1);
-        self.nanos[rank as usize - 1]
+impl Beyond {
+    fn push(&mut self, nanos: u64) {
+        self.histogram.add(nanos);
+        self.min = self.min.min(nanos);
+        self.max = self.max.max(nanos);
+        let from_mean = nanos as f64 - self.mean;
+        self.mean += from_mean / self.histogram.count() as f64;
+        self.squares += from_mean * (nanos as f64 - self.mean);
     }
+}
+
+/// Nearest rank among `count` > 0, counted from 1.
+fn rank(count: u64, per_mille: u128) -> u64 {
+    (u128::from(count) * per_mille).div_ceil(1000).max(1) as u64
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn of(nanos: impl IntoIterator<Item = u64>) -> Option<Distribution> {
         let mut durations = Durations::default();
@@ -102,19 +205,47 @@ mod tests {
         let one = of([7]).unwrap();
         let all = [one.min, one.mean, one.median, one.p90, one.p99, one.p999, one.max, one.total];
         assert_eq!(all, [7; 8]);
+        assert_eq!(one.stddev, 0);
     }
 
     #[test]
     fn percentiles_are_nearest_ranks() {
         let d = of((1..=1000).rev()).unwrap();
         assert_eq!((d.median, d.p90, d.p99, d.p999, d.max), (500, 900, 990, 999, 1000));
+        assert_eq!(d.stddev, 289, "sqrt((1000² - 1) / 12) = 288.67");
         let d = of([10, 20]).unwrap();
-        assert_eq!((d.median, d.p90, d.mean), (10, 20, 15));
+        assert_eq!((d.median, d.p90, d.mean, d.stddev), (10, 20, 15, 5));
     }
 
     #[test]
     fn sums_do_not_overflow() {
         let d = of([u64::MAX, u64::MAX]).unwrap();
-        assert_eq!((d.mean, d.total), (u64::MAX, u64::MAX));
+        assert_eq!((d.mean, d.total, d.stddev), (u64::MAX, u64::MAX, 0));
+    }
+
+    proptest! {
+        #[test]
+        fn above_the_limit_only_percentiles_are_rough(
+            nanos in prop::collection::vec(0u64..1 << 40, 1..300), limit in 0usize..300,
+        ) {
+            let exact = of(nanos.iter().copied()).unwrap();
+            let mut limited = Durations::with_limit(limit);
+            nanos.iter().for_each(|&nanos| limited.push(nanos));
+            prop_assert_eq!(limited.len(), nanos.len());
+            let rough = limited.distribution().unwrap();
+            prop_assert_eq!(rough.is_rough, nanos.len() > limit);
+            prop_assert_eq!(
+                (rough.count, rough.min, rough.max, rough.mean, rough.total),
+                (exact.count, exact.min, exact.max, exact.mean, exact.total)
+            );
+            prop_assert!(rough.stddev.abs_diff(exact.stddev) <= 1 + exact.stddev / 1_000_000);
+            for (rough, exact) in [
+                (rough.median, exact.median), (rough.p90, exact.p90),
+                (rough.p99, exact.p99), (rough.p999, exact.p999),
+            ] {
+                prop_assert!(rough <= exact);
+                prop_assert!((exact - rough) as f64 <= Histogram::ERROR * rough as f64 + 1.0);
+            }
+        }
     }
 }

@@ -60,7 +60,20 @@ impl Gaps {
         self.all.touch(begin, end)
     }
 
-    /// The same of one stream.
+    /// Whether events may be missing between two that were recorded at these times. A loss
+    /// that begins when the later one happened came after it, and one that ends with the
+    /// earlier one came before; only a loss of no length there leaves that open.
+    ///
+    /// Cost: some binary searches.
+    #[must_use]
+    pub fn between(&self, begin: Nanos, end: Nanos) -> bool {
+        let (after, before) = (begin.0.saturating_add(1), end.0.saturating_sub(1));
+        self.all.touch(Nanos(after), Nanos(before))
+            || self.all.is_point(begin.0)
+            || self.all.is_point(end.0)
+    }
+
+    /// As [`Gaps::touch`], of one stream.
     #[must_use]
     pub fn touch_stream(&self, stream: StreamIndex, begin: Nanos, end: Nanos) -> bool {
         let of = self.streams.get(stream.0 as usize);
@@ -118,6 +131,10 @@ impl Stretches {
         self.0 = merged;
     }
 
+    fn is_point(&self, time: i64) -> bool {
+        self.0.binary_search(&(time, time)).is_ok()
+    }
+
     fn touch(&self, begin: Nanos, end: Nanos) -> bool {
         let behind = self.0.partition_point(|stretch| stretch.1 < begin.0);
         self.0.get(behind).is_some_and(|stretch| stretch.0 <= end.0)
@@ -156,6 +173,25 @@ mod tests {
         assert!(gaps.touch_stream(StreamIndex(1), Nanos(15), Nanos(15)));
         assert!(!gaps.touch_stream(StreamIndex(0), Nanos(15), Nanos(15)));
         assert!(!gaps.touch_stream(StreamIndex(7), Nanos(15), Nanos(15)));
+    }
+
+    #[test]
+    fn what_is_recorded_at_the_end_of_a_loss_is_before_or_after_it() {
+        let losses = [loss(0, Some(10), Some(20)), loss(0, Some(30), Some(30))];
+        let gaps = Gaps::new(&losses, &[], |_| None);
+        for (begin, end, missing) in [
+            (0, 10, false),
+            (10, 10, false),
+            (10, 11, true),
+            (15, 15, true),
+            (5, 25, true),
+            (20, 29, false),
+            (20, 30, true),
+            (30, 40, true),
+            (31, 40, false),
+        ] {
+            assert_eq!(gaps.between(Nanos(begin), Nanos(end)), missing, "{begin}..{end}");
+        }
     }
 
     #[test]

@@ -14,7 +14,9 @@
 //! ```
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
+use foldhash::fast::RandomState;
 use lateralis_model::Writer;
 use lateralis_units::Nanos;
 
@@ -59,35 +61,99 @@ impl Span {
     }
 }
 
+/// Marks the end of a chain of slots.
+const NONE: u32 = u32::MAX;
+
+/// How many spans open under one key an end looks at to find one of its own thread.
+/// More than this at once is a trace that nobody meant; it must not cost its square.
+const SEARCH_MAX: usize = 1024;
+
+/// A beginning that waits for its end, in a chain of those with the same key.
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    edge: Edge,
+    /// The one begun before it under the same key; [`NONE`] for the first.
+    below: u32,
+}
+
 /// Pairs edges of one kind of span as they come.
-#[derive(Debug, Default)]
+///
+/// Memory: by spans open at the same time.
+#[derive(Debug)]
 pub struct Pairer {
-    open: HashMap<(Option<u64>, Option<Writer>), Vec<Edge>>,
-    /// Ends without a beginning.
+    /// Youngest open span by key.
+    keyed: HashMap<u64, u32, RandomState>,
+    /// The same by thread, for spans without key.
+    of_thread: HashMap<u64, u32, RandomState>,
+    slots: Vec<Slot>,
+    /// First of the chain of free slots.
+    free: u32,
+    open_count: u64,
     orphan_count: u64,
+}
+
+impl Default for Pairer {
+    fn default() -> Self {
+        Self {
+            keyed: HashMap::default(),
+            of_thread: HashMap::default(),
+            slots: Vec::new(),
+            free: NONE,
+            open_count: 0,
+            orphan_count: 0,
+        }
+    }
 }
 
 impl Pairer {
     /// Takes the next edge in the order of time; gives the span that it ends.
     ///
-    /// Cost: constant, but for the number of spans open with the same key.
+    /// Cost: one look-up, and a step for each span open with the same key that an
+    /// end passes over, 1024 at most: beyond that it takes the best of those.
     pub fn push(&mut self, edge: Edge) -> Option<Span> {
-        // Spans with a key are looked for under the key alone.
-        let place = (edge.key, if edge.key.is_some() { None } else { edge.writer });
-        match edge.side {
-            Side::Begin => {
-                self.open.entry(place).or_default().push(edge);
+        let entry = match edge.key {
+            Some(key) => self.keyed.entry(key),
+            None => self.of_thread.entry(thread(edge.writer)),
+        };
+        match (edge.side, entry) {
+            (Side::Begin, entry) => {
+                let below = match &entry {
+                    Entry::Occupied(top) => *top.get(),
+                    Entry::Vacant(_) => NONE,
+                };
+                let slot = Slot { edge, below };
+                let index = if self.free == NONE {
+                    // Four thousand million open spans do not fit any memory.
+                    let index = self.slots.len() as u32;
+                    self.slots.push(slot);
+                    index
+                } else {
+                    let index = self.free;
+                    self.free = self.slots[index as usize].below;
+                    self.slots[index as usize] = slot;
+                    index
+                };
+                *entry.or_insert(index) = index;
+                self.open_count += 1;
                 None
             }
-            Side::End => {
-                let Some(open) = self.open.get_mut(&place).filter(|open| !open.is_empty()) else {
-                    self.orphan_count += 1;
-                    return None;
-                };
-                let begin = open.remove(best(open, edge.writer));
-                if open.is_empty() {
-                    self.open.remove(&place);
+            (Side::End, Entry::Vacant(_)) => {
+                self.orphan_count += 1;
+                None
+            }
+            (Side::End, Entry::Occupied(mut top)) => {
+                let (above, found) = best(&self.slots, *top.get(), edge.writer);
+                let Slot { edge: begin, below } = self.slots[found as usize];
+                match above {
+                    Some(above) => self.slots[above as usize].below = below,
+                    None if below == NONE => {
+                        top.remove();
+                    }
+                    None => *top.get_mut() = below,
                 }
+                self.slots[found as usize].below = self.free;
+                self.free = found;
+                self.open_count -= 1;
                 Some(Span { begin, end: edge })
             }
         }
@@ -102,25 +168,50 @@ impl Pairer {
     /// Spans that have begun and not ended.
     #[must_use]
     pub fn unfinished_count(&self) -> u64 {
-        self.open.values().map(|open| open.len() as u64).sum()
+        self.open_count
     }
 
     /// The beginnings of those, earliest first.
     #[must_use]
     pub fn unfinished(&self) -> Vec<Edge> {
-        let mut edges: Vec<Edge> = self.open.values().flatten().copied().collect();
-        edges.sort_by_key(|edge| (edge.time, edge.key));
+        let mut edges = Vec::new();
+        for &top in self.keyed.values().chain(self.of_thread.values()) {
+            let mut at = top;
+            while let Some(slot) = self.slots.get(at as usize) {
+                edges.push(slot.edge);
+                at = slot.below;
+            }
+        }
+        edges.sort_by_key(|edge| (edge.time, edge.key, edge.writer));
         edges
     }
 }
 
-/// Index of the open span that an end by `writer` belongs to; `open` is not
-/// empty.
-fn best(open: &[Edge], writer: Option<Writer>) -> usize {
+/// A thread as one number.
+fn thread(writer: Option<Writer>) -> u64 {
+    writer.map_or(u64::MAX, |writer| u64::from(writer.pid) << 32 | u64::from(writer.tid))
+}
+
+/// The open span that an end by `writer` belongs to, of the chain from `top` down,
+/// and the one above it in the chain.
+fn best(slots: &[Slot], top: u32, writer: Option<Writer>) -> (Option<u32>, u32) {
     let pid = |writer: Option<Writer>| writer.map(|writer| writer.pid);
-    let of_thread = open.iter().rposition(|edge| edge.writer == writer);
-    let of_process = || open.iter().rposition(|edge| pid(edge.writer) == pid(writer));
-    of_thread.or_else(of_process).unwrap_or(open.len() - 1)
+    let mut of_process = None;
+    let (mut above, mut at) = (None, top);
+    for _ in 0..SEARCH_MAX {
+        let Some(slot) = slots.get(at as usize) else {
+            break;
+        };
+        if slot.edge.writer == writer {
+            return (above, at);
+        }
+        if of_process.is_none() && pid(slot.edge.writer) == pid(writer) {
+            of_process = Some((above, at));
+        }
+        above = Some(at);
+        at = slot.below;
+    }
+    of_process.unwrap_or((None, top))
 }
 
 /// What [`pair`] found.

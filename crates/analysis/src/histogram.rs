@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! How often which size: buckets whose width grows with the number.
+
+/// Each power of two is cut into this many equal buckets.
+const STEPS: u64 = 1 << STEP_BITS;
+const STEP_BITS: u32 = 7;
+
+/// Counts of numbers in log-linear buckets: numbers below 128 have one each, and
+/// beyond that no bucket is wider than 1/128 of the numbers in it.
+///
+/// Histograms of parts add up to the histogram of the whole.
+/// Memory: eight bytes per bucket up to the greatest number, 59 KiB at most.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Histogram {
+    counts: Vec<u64>,
+    total: u64,
+}
+
+/// Numbers of about one size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bucket {
+    /// Smallest number that belongs to it.
+    pub low: u64,
+    /// Greatest.
+    pub high: u64,
+    /// How many there were.
+    pub count: u64,
+}
+
+impl Histogram {
+    /// The widest a bucket is, as a part of its numbers.
+    pub const ERROR: f64 = 1.0 / STEPS as f64;
+
+    /// Adds a number. Cost: constant.
+    pub fn add(&mut self, number: u64) {
+        let index = index_of(number);
+        if index >= self.counts.len() {
+            self.counts.resize(index + 1, 0);
+        }
+        self.counts[index] += 1;
+        self.total += 1;
+    }
+
+    /// Adds the numbers of another.
+    pub fn merge(&mut self, other: &Self) {
+        if self.counts.len() < other.counts.len() {
+            self.counts.resize(other.counts.len(), 0);
+        }
+        for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
+            *mine += theirs;
+        }
+        self.total += other.total;
+    }
+
+    /// How many numbers there are.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.total
+    }
+
+    /// The bucket that the number of this rank is in, counted from 1 in the order of
+    /// size; `None` where there are not so many.
+    #[must_use]
+    pub fn at_rank(&self, rank: u64) -> Option<Bucket> {
+        let mut before = 0;
+        self.fine().find(|bucket| {
+            before += bucket.count;
+            rank >= 1 && rank <= before
+        })
+    }
+
+    /// Buckets that are not empty, in the order of size.
+    pub fn fine(&self) -> impl Iterator<Item = Bucket> + '_ {
+        let bucket = |(index, &count): (usize, &u64)| Bucket {
+            low: low_of(index),
+            high: low_of(index + 1).wrapping_sub(1),
+            count,
+        };
+        self.counts.iter().enumerate().map(bucket).filter(|bucket| bucket.count > 0)
+    }
+
+    /// The same with one bucket for each power of two, empty ones between full ones
+    /// included: few enough to draw.
+    #[must_use]
+    pub fn coarse(&self) -> Vec<Bucket> {
+        let mut all: Vec<Bucket> = Vec::new();
+        for fine in self.fine() {
+            let (low, high): (u64, u64) = match fine.low {
+                0 => (0, 0),
+                low => (1 << low.ilog2(), u64::MAX >> low.leading_zeros()),
+            };
+            while let Some(last) = all.last()
+                && last.high < low.saturating_sub(1)
+            {
+                let low = last.high + 1;
+                all.push(Bucket { low, high: low.saturating_mul(2) - 1, count: 0 });
+            }
+            match all.last_mut().filter(|last| last.low == low) {
+                Some(last) => last.count += fine.count,
+                None => all.push(Bucket { low, high, count: fine.count }),
+            }
+        }
+        all
+    }
+}
+
+fn index_of(number: u64) -> usize {
+    if number < STEPS {
+        return number as usize;
+    }
+    let shift = number.ilog2() - STEP_BITS;
+    // The leading bit counts as the first of the next row.
+    (u64::from(shift) * STEPS + (number >> shift)) as usize
+}
+
+/// Smallest number of a bucket; 0 for the one after the last, which wraps.
+fn low_of(index: usize) -> u64 {
+    let index = index as u64;
+    if index < 2 * STEPS {
+        return index;
+    }
+    let shift = index / STEPS - 1;
+    (u128::from(STEPS + index % STEPS) << shift) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn buckets_touch_and_cover_all_numbers() {
+        let last = index_of(u64::MAX);
+        for index in 0..last {
+            assert_eq!(index_of(low_of(index)), index);
+            assert_eq!(index_of(low_of(index + 1) - 1), index);
+        }
+        assert_eq!(low_of(last + 1), 0, "the one after the last wraps");
+    }
+
+    #[test]
+    fn coarse_buckets_are_powers_of_two_without_holes() {
+        let mut histogram = Histogram::default();
+        [0, 1, 5, 5, 300, u64::MAX].into_iter().for_each(|number| histogram.add(number));
+        let coarse = histogram.coarse();
+        assert_eq!(coarse.iter().map(|bucket| bucket.count).sum::<u64>(), 6);
+        for pair in coarse.windows(2) {
+            assert_eq!(pair[0].high + 1, pair[1].low, "{coarse:?}");
+        }
+        assert_eq!(coarse[3], Bucket { low: 4, high: 7, count: 2 });
+        assert_eq!(coarse.last().unwrap().high, u64::MAX);
+    }
+
+    proptest! {
+        #[test]
+        fn ranks_are_found_within_the_width_of_a_bucket(
+            mut numbers in prop::collection::vec(any::<u64>().prop_flat_map(
+                |n| (0u32..64).prop_map(move |shift| n >> shift)), 1..200),
+            cut in any::<prop::sample::Index>(),
+        ) {
+            let of = |numbers: &[u64]| {
+                let mut histogram = Histogram::default();
+                numbers.iter().for_each(|&number| histogram.add(number));
+                histogram
+            };
+            let (one, two) = numbers.split_at(cut.index(numbers.len()));
+            let mut merged = of(one);
+            merged.merge(&of(two));
+            let whole = of(&numbers);
+            prop_assert_eq!(&merged, &whole);
+            numbers.sort_unstable();
+            for (index, &number) in numbers.iter().enumerate() {
+                let bucket = whole.at_rank(index as u64 + 1).unwrap();
+                prop_assert!(bucket.low <= number && number <= bucket.high);
+                let width = (bucket.high - bucket.low) as f64;
+                prop_assert!(width <= Histogram::ERROR * bucket.low as f64);
+            }
+            prop_assert_eq!(whole.at_rank(0), None);
+            prop_assert_eq!(whole.at_rank(numbers.len() as u64 + 1), None);
+        }
+    }
+}

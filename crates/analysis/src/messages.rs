@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Which arrival belongs to which departure.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use foldhash::fast::RandomState;
+use lateralis_model::Writer;
+use lateralis_units::Nanos;
+
+const NONE: u32 = u32::MAX;
+
+/// A message leaves or arrives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct End {
+    /// When.
+    pub time: Nanos,
+    /// On which processor, where that is known.
+    pub cpu: Option<u32>,
+    /// In which thread, where that is known.
+    pub writer: Option<Writer>,
+}
+
+/// A message with both ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Message {
+    /// What tells it from others of its channel; `None`: their order.
+    pub key: Option<u64>,
+    /// Where it left.
+    pub send: End,
+    /// Where it arrived.
+    pub receive: End,
+}
+
+impl Message {
+    /// Nanoseconds on the way; 0 where two clocks disagree about the order.
+    #[must_use]
+    pub fn nanos(&self) -> u64 {
+        self.receive.time.since(self.send.time).max(0) as u64
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    end: End,
+    next: u32,
+}
+
+/// Joins the sends and receives of one channel: of equal key in the order in which they
+/// left.
+///
+/// Memory: by messages on their way.
+#[derive(Debug)]
+pub struct Matcher {
+    /// First and last on the way by key.
+    keyed: HashMap<Option<u64>, (u32, u32), RandomState>,
+    slots: Vec<Slot>,
+    free: u32,
+    on_the_way: u64,
+    unsent_count: u64,
+}
+
+impl Default for Matcher {
+    fn default() -> Self {
+        Self {
+            keyed: HashMap::default(),
+            slots: Vec::new(),
+            free: NONE,
+            on_the_way: 0,
+            unsent_count: 0,
+        }
+    }
+}
+
+impl Matcher {
+    /// A message leaves. Ends in the order of time. Cost: a look-up.
+    pub fn send(&mut self, key: Option<u64>, end: End) {
+        let slot = Slot { end, next: NONE };
+        let index = if self.free == NONE {
+            self.slots.push(slot);
+            self.slots.len() as u32 - 1
+        } else {
+            let index = self.free;
+            self.free = self.slots[index as usize].next;
+            self.slots[index as usize] = slot;
+            index
+        };
+        match self.keyed.entry(key) {
+            Entry::Vacant(entry) => {
+                entry.insert((index, index));
+            }
+            Entry::Occupied(mut entry) => {
+                let last = std::mem::replace(&mut entry.get_mut().1, index);
+                self.slots[last as usize].next = index;
+            }
+        }
+        self.on_the_way += 1;
+    }
+
+    /// A message arrives: the whole of it, or `None` if it never left. Cost: a look-up.
+    pub fn receive(&mut self, key: Option<u64>, end: End) -> Option<Message> {
+        let Entry::Occupied(mut entry) = self.keyed.entry(key) else {
+            self.unsent_count += 1;
+            return None;
+        };
+        let first = entry.get().0;
+        let Slot { end: send, next } = self.slots[first as usize];
+        if next == NONE {
+            entry.remove();
+        } else {
+            entry.get_mut().0 = next;
+        }
+        self.slots[first as usize].next = self.free;
+        self.free = first;
+        self.on_the_way -= 1;
+        Some(Message { key, send, receive: end })
+    }
+
+    /// Messages that left and have not arrived.
+    #[must_use]
+    pub fn on_the_way(&self) -> u64 {
+        self.on_the_way
+    }
+
+    /// Messages that arrived and never left.
+    #[must_use]
+    pub fn unsent_count(&self) -> u64 {
+        self.unsent_count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    fn end(time: i64) -> End {
+        End { time: Nanos(time), cpu: None, writer: None }
+    }
+
+    #[test]
+    fn messages_of_a_key_arrive_in_the_order_they_left() {
+        let mut matcher = Matcher::default();
+        assert_eq!(matcher.receive(None, end(0)), None);
+        matcher.send(None, end(1));
+        matcher.send(Some(1), end(2));
+        matcher.send(None, end(3));
+        let first = matcher.receive(None, end(10)).unwrap();
+        assert_eq!((first.send.time, first.nanos()), (Nanos(1), 9));
+        assert_eq!(matcher.receive(None, end(11)).unwrap().nanos(), 8);
+        assert_eq!(matcher.receive(Some(2), end(12)), None);
+        assert_eq!((matcher.on_the_way(), matcher.unsent_count()), (1, 2));
+        assert_eq!(matcher.receive(Some(1), end(1)).unwrap().nanos(), 0, "clocks disagree");
+    }
+
+    proptest! {
+        #[test]
+        fn the_chains_are_queues(
+            steps in prop::collection::vec((any::<bool>(), prop::option::of(0u64..3)), 0..200),
+        ) {
+            let mut matcher = Matcher::default();
+            let mut queues: HashMap<Option<u64>, VecDeque<i64>> = HashMap::new();
+            let (mut time, mut unsent) = (0, 0);
+            for (sends, key) in steps {
+                time += 1;
+                let queue = queues.entry(key).or_default();
+                if sends {
+                    queue.push_back(time);
+                    matcher.send(key, end(time));
+                    continue;
+                }
+                let expected = queue.pop_front();
+                unsent += u64::from(expected.is_none());
+                let found = matcher.receive(key, end(time)).map(|message| message.send.time.0);
+                prop_assert_eq!(found, expected);
+            }
+            let waiting: usize = queues.values().map(VecDeque::len).sum();
+            prop_assert_eq!(matcher.on_the_way(), waiting as u64);
+            prop_assert_eq!(matcher.unsent_count(), unsent);
+            prop_assert!(matcher.slots.len() <= 200);
+        }
+    }
+}

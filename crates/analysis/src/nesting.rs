@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Spans inside spans: how long each was the innermost of its thread.
+//!
+//! ```text
+//! thread     (a   (b  )b     (b )b  )a
+//! innermost   a    b    a     b   a        self time of a = a's stretches
+//! ```
+//!
+//! For spans that nest this is the duration less that of their children. It also holds
+//! where they overlap without nesting: the time of a thread is never counted twice.
+
+use lateralis_units::Nanos;
+
+/// How many open spans an end looks through for its own.
+const SEARCH_MAX: usize = 1024;
+
+/// One open span.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    kind: u32,
+    key: Option<u64>,
+    begin: Nanos,
+    own_nanos: u64,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Stack {
+    open: Vec<Open>,
+    /// Up to here the time of the thread is given to spans.
+    until: Nanos,
+}
+
+/// Gives the time of each thread to its innermost open span.
+///
+/// Threads are small numbers ([`crate::Numbering`]). Memory: by open spans and threads.
+#[derive(Debug, Clone, Default)]
+pub struct Nesting {
+    threads: Vec<Stack>,
+}
+
+impl Nesting {
+    fn stack(&mut self, thread: u32, time: Nanos) -> &mut Stack {
+        let index = thread as usize;
+        if index >= self.threads.len() {
+            self.threads.resize_with(index + 1, Stack::default);
+        }
+        let stack = &mut self.threads[index];
+        if let Some(top) = stack.open.last_mut() {
+            top.own_nanos += time.since(stack.until).max(0) as u64;
+            stack.until = stack.until.max(time);
+        } else {
+            stack.until = time;
+        }
+        stack
+    }
+
+    /// A span begins on a thread. Cost: constant.
+    pub fn begin(&mut self, thread: u32, kind: u32, key: Option<u64>, time: Nanos) {
+        let stack = self.stack(thread, time);
+        stack.open.push(Open { kind, key, begin: time, own_nanos: 0 });
+    }
+
+    /// It ends on the same thread: its self time in nanoseconds.
+    ///
+    /// `None` if it did not begin there at `begin`, or more than 1024 others have begun
+    /// since and not ended. Cost: a step for each of those.
+    pub fn end(
+        &mut self,
+        thread: u32,
+        kind: u32,
+        key: Option<u64>,
+        begin: Nanos,
+        time: Nanos,
+    ) -> Option<u64> {
+        let stack = self.stack(thread, time);
+        let index = stack.find(kind, key, begin)?;
+        Some(stack.open.remove(index).own_nanos)
+    }
+
+    /// It ends on another thread. What it had of the thread's time goes to the span below
+    /// it, because it was waiting, not working, there.
+    pub fn leave(&mut self, thread: u32, kind: u32, key: Option<u64>, begin: Nanos, time: Nanos) {
+        let stack = self.stack(thread, time);
+        let Some(index) = stack.find(kind, key, begin) else {
+            return;
+        };
+        let own_nanos = stack.open.remove(index).own_nanos;
+        if let Some(below) = index.checked_sub(1).and_then(|below| stack.open.get_mut(below)) {
+            below.own_nanos += own_nanos;
+        }
+    }
+
+    /// How many spans are open on a thread.
+    #[must_use]
+    pub fn depth(&self, thread: u32) -> usize {
+        self.threads.get(thread as usize).map_or(0, |stack| stack.open.len())
+    }
+}
+
+impl Stack {
+    fn find(&self, kind: u32, key: Option<u64>, begin: Nanos) -> Option<usize> {
+        let is_it = |open: &Open| (open.kind, open.key, open.begin) == (kind, key, begin);
+        let first = self.open.len().saturating_sub(SEARCH_MAX);
+        self.open[first..].iter().rposition(is_it).map(|index| first + index)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Self times in the order of the ends: `kind` is the letter, capitals end.
+    fn run(line: &str) -> Vec<(char, u64)> {
+        let mut nesting = Nesting::default();
+        let mut open: Vec<(char, Nanos)> = Vec::new();
+        let mut found = Vec::new();
+        for (column, letter) in line.chars().enumerate().filter(|(_, letter)| *letter != ' ') {
+            let time = Nanos(column as i64);
+            let kind = letter.to_ascii_lowercase();
+            if letter.is_lowercase() {
+                nesting.begin(0, kind as u32, None, time);
+                open.push((kind, time));
+            } else {
+                let index = open.iter().rposition(|open| open.0 == kind).unwrap();
+                let begin = open.remove(index).1;
+                found.push((kind, nesting.end(0, kind as u32, None, begin, time).unwrap()));
+            }
+        }
+        assert_eq!(nesting.depth(0), open.len());
+        found
+    }
+
+    #[test]
+    fn children_are_taken_off() {
+        assert_eq!(run("a b  B c C A"), [('b', 3), ('c', 2), ('a', 6)]);
+        assert_eq!(run("a a  A A"), [('a', 3), ('a', 4)]);
+    }
+
+    #[test]
+    fn overlapping_spans_share_no_time() {
+        assert_eq!(run("a b A B"), [('a', 2), ('b', 4)]);
+    }
+
+    #[test]
+    fn a_span_that_ends_elsewhere_gives_its_time_back() {
+        let mut nesting = Nesting::default();
+        nesting.begin(0, 0, None, Nanos(0));
+        nesting.begin(0, 1, Some(7), Nanos(10));
+        nesting.leave(0, 1, Some(7), Nanos(10), Nanos(30));
+        assert_eq!(nesting.end(0, 0, None, Nanos(0), Nanos(40)), Some(40));
+        assert_eq!(nesting.end(0, 0, None, Nanos(0), Nanos(50)), None);
+    }
+
+    proptest! {
+        #[test]
+        fn self_times_add_up_to_the_time_that_any_span_was_open(
+            steps in prop::collection::vec((any::<bool>(), 0u64..3, 0i64..10), 0..200),
+        ) {
+            let mut nesting = Nesting::default();
+            let mut open: Vec<(u64, Nanos)> = Vec::new();
+            let (mut time, mut covered, mut own) = (Nanos(0), 0, 0);
+            let mut step = |begins: bool, key: u64, open: &mut Vec<(u64, Nanos)>, time: Nanos| {
+                let known = open.iter().rposition(|open| open.0 == key);
+                match (begins, known) {
+                    (false, Some(index)) => {
+                        let begin = open.remove(index).1;
+                        nesting.end(0, 0, Some(key), begin, time).unwrap()
+                    }
+                    (false, None) => 0,
+                    (true, _) => {
+                        open.push((key, time));
+                        nesting.begin(0, 0, Some(key), time);
+                        0
+                    }
+                }
+            };
+            for (begins, key, later) in steps {
+                covered += if open.is_empty() { 0 } else { later as u64 };
+                time.0 += later;
+                own += step(begins, key, &mut open, time);
+            }
+            while let Some(&(key, _)) = open.last() {
+                own += step(false, key, &mut open, time);
+            }
+            prop_assert_eq!(own, covered);
+        }
+    }
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Small numbers for threads, processors, keys: whatever comes first is 0.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use foldhash::fast::RandomState;
+
+/// Gives each different thing the next number, so that everything else can be an index.
+#[derive(Debug, Clone)]
+pub struct Numbering<K> {
+    numbers: HashMap<K, u32, RandomState>,
+    things: Vec<K>,
+    last: u32,
+}
+
+impl<K> Default for Numbering<K> {
+    fn default() -> Self {
+        Self { numbers: HashMap::default(), things: Vec::new(), last: 0 }
+    }
+}
+
+impl<K: Copy + Eq + Hash> Numbering<K> {
+    /// The number of a thing, new or known.
+    ///
+    /// Cost: a comparison where it is the one asked for last, else a look-up.
+    pub fn number(&mut self, thing: K) -> u32 {
+        if self.things.get(self.last as usize) == Some(&thing) {
+            return self.last;
+        }
+        let next = self.things.len() as u32;
+        let number = *self.numbers.entry(thing).or_insert(next);
+        if number == next {
+            self.things.push(thing);
+        }
+        self.last = number;
+        number
+    }
+
+    /// The number of a thing, if it has one.
+    #[must_use]
+    pub fn known(&self, thing: &K) -> Option<u32> {
+        self.numbers.get(thing).copied()
+    }
+
+    /// The things in the order of their numbers.
+    #[must_use]
+    pub fn things(&self) -> &[K] {
+        &self.things
+    }
+
+    /// How many numbers are given.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.things.len()
+    }
+
+    /// Whether none is.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.things.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_given_in_order_and_stay() {
+        let mut numbering = Numbering::default();
+        let numbers = ["b", "a", "b", "c", "c", "a"].map(|thing| numbering.number(thing));
+        assert_eq!(numbers, [0, 1, 0, 2, 2, 1]);
+        assert_eq!(numbering.things(), ["b", "a", "c"]);
+        assert_eq!((numbering.known(&"c"), numbering.known(&"d")), (Some(2), None));
+        assert_eq!((numbering.len(), numbering.is_empty()), (3, false));
+    }
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! How often over time, and the longest silences.
+
+use lateralis_units::Nanos;
+
+use crate::series::Grid;
+
+/// Times in any order, counted in equal buckets of time, with the first and the last of
+/// each bucket. A silence that is as long as a bucket is wide crosses a border between
+/// two, so that all of these are known to the nanosecond without keeping the times.
+///
+/// Times before the beginning are counted and make no silences. Memory: 24 bytes a bucket.
+#[derive(Debug, Clone)]
+pub struct Rhythm {
+    grid: Grid,
+    buckets: Vec<Beat>,
+    early_count: u64,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Beat {
+    count: u64,
+    first: u64,
+    last: u64,
+}
+
+/// A time without events between two events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Silence {
+    /// The event before.
+    pub begin: Nanos,
+    /// The event after.
+    pub end: Nanos,
+}
+
+impl Silence {
+    /// How long, in nanoseconds.
+    #[must_use]
+    pub fn nanos(&self) -> u64 {
+        self.end.0.wrapping_sub(self.begin.0) as u64
+    }
+}
+
+impl Rhythm {
+    /// From `begin` on, in at most `buckets` (at least 2).
+    #[must_use]
+    pub fn new(begin: Nanos, buckets: usize) -> Self {
+        Self { grid: Grid::new(begin, buckets), buckets: Vec::new(), early_count: 0 }
+    }
+
+    /// Counts an event. Cost: constant.
+    #[inline]
+    pub fn add(&mut self, time: Nanos) {
+        if time < self.grid.begin {
+            self.early_count += 1;
+            return;
+        }
+        let offset = self.grid.offset(time);
+        let index = self.grid.index(offset);
+        if index >= self.buckets.len() {
+            self.reach(offset);
+        }
+        let index = self.grid.index(offset);
+        let beat = &mut self.buckets[index];
+        *beat = join(*beat, Beat { count: 1, first: offset, last: offset });
+    }
+
+    #[cold]
+    fn reach(&mut self, offset: u64) {
+        let buckets = &mut self.buckets;
+        self.grid.reach(offset, || {
+            let two = |two: &[Beat]| join(two[0], two.get(1).copied().unwrap_or_default());
+            *buckets = buckets.chunks(2).map(two).collect();
+        });
+        let index = self.grid.index(offset);
+        if index >= self.buckets.len() {
+            self.buckets.resize(index + 1, Beat::default());
+        }
+    }
+
+    /// Counts events.
+    pub fn add_all(&mut self, times: &[Nanos]) {
+        times.iter().for_each(|&time| self.add(time));
+    }
+
+    /// Width of a bucket in nanoseconds.
+    #[must_use]
+    pub fn width_nanos(&self) -> u64 {
+        self.grid.width()
+    }
+
+    /// Events before the beginning.
+    #[must_use]
+    pub fn early_count(&self) -> u64 {
+        self.early_count
+    }
+
+    /// Events in each bucket, from the beginning to the last that has any.
+    pub fn counts(&self) -> impl ExactSizeIterator<Item = u64> + '_ {
+        self.buckets.iter().map(|beat| beat.count)
+    }
+
+    /// Silences at least as long as a bucket is wide, longest first, the earlier of equal
+    /// ones first; at most `limit`.
+    #[must_use]
+    pub fn silences(&self, limit: usize) -> Vec<Silence> {
+        let at = |offset: u64| Nanos(self.grid.begin.0.wrapping_add(offset as i64));
+        let full: Vec<&Beat> = self.buckets.iter().filter(|beat| beat.count > 0).collect();
+        let mut all: Vec<Silence> = full
+            .windows(2)
+            .map(|two| Silence { begin: at(two[0].last), end: at(two[1].first) })
+            .filter(|silence| silence.nanos() >= self.width_nanos())
+            .collect();
+        all.sort_by_key(|silence| (std::cmp::Reverse(silence.nanos()), silence.begin));
+        all.truncate(limit);
+        all
+    }
+}
+
+fn join(a: Beat, b: Beat) -> Beat {
+    match (a.count, b.count) {
+        (0, _) => b,
+        (_, 0) => a,
+        _ => {
+            Beat { count: a.count + b.count, first: a.first.min(b.first), last: a.last.max(b.last) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_longest_silence_is_found_to_the_nanosecond() {
+        let mut rhythm = Rhythm::new(Nanos(1000), 4);
+        assert_eq!(rhythm.silences(9), []);
+        rhythm.add_all(&[1000, 1090, 1003, 1100, 1091].map(Nanos));
+        let longest = rhythm.silences(1)[0];
+        assert_eq!(longest, Silence { begin: Nanos(1003), end: Nanos(1090) });
+        assert_eq!(rhythm.counts().sum::<u64>(), 5);
+        rhythm.add(Nanos(7));
+        assert_eq!((rhythm.early_count(), rhythm.silences(1)[0]), (1, longest));
+    }
+
+    proptest! {
+        #[test]
+        fn all_silences_as_long_as_a_bucket_are_found(
+            mut times in prop::collection::vec(0i64..5000, 1..60),
+        ) {
+            let mut rhythm = Rhythm::new(Nanos(0), 16);
+            times.iter().for_each(|&time| rhythm.add(Nanos(time)));
+            times.sort_unstable();
+            let width = rhythm.width_nanos();
+            let mut expected: Vec<u64> = times.windows(2).map(|w| (w[1] - w[0]) as u64).collect();
+            expected.retain(|&nanos| nanos >= width);
+            expected.sort_unstable_by(|a, b| b.cmp(a));
+            let found: Vec<u64> = rhythm.silences(1000).iter().map(Silence::nanos).collect();
+            prop_assert_eq!(found, expected);
+            prop_assert_eq!(rhythm.counts().sum::<u64>(), times.len() as u64);
+            prop_assert!(rhythm.counts().len() <= 16);
+        }
+    }
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+
+use super::*;
+use lateralis_model::{Interval, Loss, LossCause, StreamIndex};
+use proptest::prelude::*;
+
+fn edge(time: i64, side: Side, key: Option<u64>, tid: u32) -> Edge {
+    Edge { time: Nanos(time), side, key, writer: Some(Writer { pid: tid / 10, tid }) }
+}
+
+fn gaps(stretches: &[(i64, i64)]) -> Gaps {
+    let loss = |&(begin, end): &(i64, i64)| Loss {
+        stream: StreamIndex(0),
+        cause: LossCause::Full,
+        count: Some(1),
+        interval: Interval { begin: Some(Nanos(begin)), end: Some(Nanos(end)) },
+    };
+    Gaps::new(&stretches.iter().map(loss).collect::<Vec<_>>(), &[], |_| None)
+}
+
+fn table(edges: &[(u32, Edge)], gaps: Gaps, limits: SpanLimits) -> SpanTable {
+    let mut table = SpanTable::new(Nanos(0), gaps, limits);
+    (0..3).for_each(|_| table.add_kind(true));
+    for &(kind, edge) in edges {
+        table.push(kind, edge);
+    }
+    table
+}
+
+#[test]
+fn equal_keys_of_two_processes_are_two_groups() {
+    let edges = [
+        (0, edge(0, Side::Begin, Some(7), 1)),
+        (0, edge(1, Side::Begin, Some(7), 11)),
+        (0, edge(5, Side::End, Some(7), 11)),
+        (0, edge(9, Side::End, Some(7), 1)),
+    ];
+    let table = table(&edges, Gaps::default(), SpanLimits::default());
+    let kind = &table.kinds()[0];
+    let groups: Vec<_> = kind.groups().map(|(key, group)| (key, group.total)).collect();
+    assert_eq!(groups, [((Some(1), Some(7)), 4), ((Some(0), Some(7)), 9)]);
+    assert_eq!(table.threads()[0], Some(Writer { pid: 0, tid: 1 }));
+    assert_eq!(kind.threads()[0], OfThread { count: 1, total: 9, max: 9 });
+}
+
+#[test]
+fn the_slowest_are_kept_earlier_ones_first() {
+    let mut edges = Vec::new();
+    for (index, nanos) in [3, 9, 1, 9, 5, 9, 7].into_iter().enumerate() {
+        let at = index as i64 * 100;
+        edges.push((0, edge(at, Side::Begin, None, 1)));
+        edges.push((0, edge(at + nanos, Side::End, None, 1)));
+    }
+    let limits = SpanLimits { slowest: 3, ..SpanLimits::default() };
+    let table = table(&edges, Gaps::default(), limits);
+    let slowest: Vec<_> =
+        table.kinds()[0].slowest().iter().map(|s| (s.nanos(), s.begin.time.0)).collect();
+    assert_eq!(slowest, [(9, 100), (9, 300), (9, 500)]);
+}
+
+#[test]
+fn limits_keep_sums_exact() {
+    let mut edges = Vec::new();
+    for index in 0..100 {
+        edges.push((0, edge(index * 100, Side::Begin, Some(index as u64 % 10), 1)));
+        edges.push((0, edge(index * 100 + index, Side::End, Some(index as u64 % 10), 1)));
+    }
+    let limits = SpanLimits { durations: 50, keys: 4, slowest: 1 };
+    let table = table(&edges, Gaps::default(), limits);
+    let kind = &table.kinds()[0];
+    let all = kind.distribution().unwrap();
+    assert_eq!((all.count, all.total, all.max, all.is_rough), (100, 4950, 99, true));
+    assert_eq!(kind.groups().len(), 4);
+    assert_eq!(kind.other_keys().count, 60);
+    let (_, first) = kind.groups().next().unwrap();
+    assert_eq!((first.count, first.total, first.distribution()), (10, 450, None));
+}
+
+/// What a table says of a kind, each number with its quality.
+fn numbers(table: &SpanTable, gaps: &Gaps, end: i64) -> Vec<(String, u128, Quality)> {
+    let quality = SpanQuality::new(gaps, Nanos(0), Nanos(end));
+    let mut all = Vec::new();
+    for (index, kind) in table.kinds().iter().enumerate() {
+        let d = kind.distribution().unwrap_or_default();
+        let mut say = |name: &str, number: u128, quality| {
+            all.push((format!("{index} {name}"), number, quality));
+        };
+        say("count", kind.paired_count().into(), quality.sum);
+        say("total", d.total.into(), quality.sum);
+        say("max", d.max.into(), quality.sum);
+        say("self", kind.own().0, quality.sum);
+        say("unfinished", kind.pairer().unfinished_count().into(), quality.value);
+        say("orphans", kind.pairer().orphan_count().into(), quality.value);
+        for (name, number) in [
+            ("min", d.min),
+            ("mean", d.mean),
+            ("stddev", d.stddev),
+            ("median", d.median),
+            ("p99", d.p99),
+        ] {
+            say(name, number.into(), quality.value);
+        }
+        for ((pid, key), group) in kind.groups() {
+            say(&format!("{pid:?} {key:?} total"), group.total, quality.sum);
+        }
+        for (thread, of) in table.threads().iter().zip(kind.threads()) {
+            say(&format!("{thread:?} total"), of.total, quality.sum);
+            say(&format!("{thread:?} max"), of.max.into(), quality.sum);
+        }
+    }
+    all
+}
+
+proptest! {
+    #[test]
+    fn what_is_put_back_changes_no_exact_number_and_lowers_no_bound(
+        raw in prop::collection::vec((any::<bool>(), 0u32..3, 0u64..4, 0u32..25), 0..120),
+        lost in prop::collection::vec((0usize..120, 0usize..30), 0..3),
+        window in (0usize..120, 0usize..120),
+    ) {
+        let edges: Vec<(u32, Edge)> = raw.iter().enumerate().map(|(at, &(begins, kind, key, tid))| {
+            let side = if begins { Side::Begin } else { Side::End };
+            (kind, edge(at as i64 + 1, side, key.checked_sub(1), tid))
+        }).collect();
+        // A loss begins and ends between two events.
+        let stretches: Vec<(i64, i64)> =
+            lost.iter().map(|&(at, long)| (at as i64 + 1, (at + long) as i64 + 1)).collect();
+        let is_lost = |edge: &Edge| stretches.iter().any(|&(b, e)| b <= edge.time.0 && edge.time.0 <= e);
+        let (from, to) = (window.0.min(window.1) as i64, window.0.max(window.1) as i64);
+        let in_window = |edge: &Edge| from <= edge.time.0 && edge.time.0 <= to;
+        let whole: Vec<_> = edges.iter().copied().filter(|(_, e)| in_window(e)).collect();
+        let part: Vec<_> = whole.iter().copied().filter(|(_, e)| !is_lost(e)).collect();
+        let missing = gaps(&stretches);
+        let mut seen = SpanTable::new(Nanos(from), missing.clone(), SpanLimits::default());
+        let mut truth = SpanTable::new(Nanos(from), Gaps::default(), SpanLimits::default());
+        for table in [&mut seen, &mut truth] {
+            (0..3).for_each(|_| table.add_kind(true));
+        }
+        part.iter().for_each(|&(kind, edge)| { seen.push(kind, edge); });
+        whole.iter().for_each(|&(kind, edge)| { truth.push(kind, edge); });
+        let quality = SpanQuality::new(&missing, Nanos(from), Nanos(to));
+        let truth: std::collections::HashMap<String, u128> =
+            numbers(&truth, &Gaps::default(), to).into_iter().map(|(n, v, _)| (n, v)).collect();
+        for (name, number, _) in numbers(&seen, &missing, to) {
+            let real = truth.get(&name).copied().unwrap_or(0);
+            let is_sum = ["count", "total", "max", "self"].iter().any(|end| name.ends_with(end));
+            match if is_sum { quality.sum } else { quality.value } {
+                Quality::Exact => prop_assert_eq!(number, real, "{}", name),
+                Quality::LowerBound => prop_assert!(number <= real, "{}: {} > {}", name, number, real),
+                Quality::Unknown => (),
+            }
+        }
+    }
+}

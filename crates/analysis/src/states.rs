@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! How long a machine is in which state.
+
+use lateralis_units::Nanos;
+
+/// Time in one state.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct InState {
+    /// Nanoseconds.
+    pub nanos: u64,
+    /// How often it was entered; being told again of the state it is in is no entry.
+    pub entry_count: u64,
+    /// The longest stay in nanoseconds.
+    pub longest_nanos: u64,
+}
+
+/// One machine from the first state that is told to the end.
+///
+/// States are small numbers. Cost: constant; memory by states.
+#[derive(Debug, Clone, Default)]
+pub struct States {
+    current: Option<(u32, Nanos)>,
+    first: Option<Nanos>,
+    states: Vec<InState>,
+    unknown_nanos: u64,
+    /// The state before a doubt.
+    doubted: Option<u32>,
+}
+
+impl States {
+    /// Events may be missing since the last state was told: how long it held is not
+    /// known, nor whether the next is entered or has been all along.
+    pub fn doubt(&mut self, time: Nanos) {
+        if let Some((state, since)) = self.current.take() {
+            self.unknown_nanos += time.since(since).max(0) as u64;
+            self.doubted = Some(state);
+        }
+    }
+
+    /// The machine is in a state from now on. Times in order.
+    pub fn enter(&mut self, time: Nanos, state: u32) {
+        if self.current.is_some_and(|(current, _)| current == state) {
+            return;
+        }
+        self.leave(time);
+        self.first.get_or_insert(time);
+        let index = state as usize;
+        if index >= self.states.len() {
+            self.states.resize_with(index + 1, InState::default);
+        }
+        let is_entry = self.doubted.take() != Some(state);
+        self.states[index].entry_count += u64::from(is_entry);
+        self.current = Some((state, time));
+    }
+
+    /// Nobody knows the state from now on, until the next is told; also at the end.
+    pub fn leave(&mut self, time: Nanos) {
+        if let Some((state, since)) = self.current.take() {
+            let nanos = time.since(since).max(0) as u64;
+            let of = &mut self.states[state as usize];
+            of.nanos += nanos;
+            of.longest_nanos = of.longest_nanos.max(nanos);
+        }
+    }
+
+    /// By state; it may be shorter than there are states.
+    #[must_use]
+    pub fn states(&self) -> &[InState] {
+        &self.states
+    }
+
+    /// The state it is in, and since when.
+    #[must_use]
+    pub fn current(&self) -> Option<(u32, Nanos)> {
+        self.current
+    }
+
+    /// Nanoseconds in which events may be missing.
+    #[must_use]
+    pub fn unknown_nanos(&self) -> u64 {
+        self.unknown_nanos
+    }
+
+    /// When a state was told first.
+    #[must_use]
+    pub fn first(&self) -> Option<Nanos> {
+        self.first
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stays_are_measured_and_repetitions_are_no_entries() {
+        let mut machine = States::default();
+        machine.leave(Nanos(1));
+        for (time, state) in [(10, 1), (12, 1), (15, 0), (16, 1), (30, 0)] {
+            machine.enter(Nanos(time), state);
+        }
+        machine.leave(Nanos(40));
+        machine.enter(Nanos(50), 0);
+        machine.leave(Nanos(53));
+        let [zero, one] = machine.states() else { panic!("two states") };
+        assert_eq!(*one, InState { nanos: 19, entry_count: 2, longest_nanos: 14 });
+        assert_eq!(*zero, InState { nanos: 14, entry_count: 3, longest_nanos: 10 });
+        assert_eq!((machine.first(), machine.current()), (Some(Nanos(10)), None));
+    }
+
+    #[test]
+    fn a_doubted_stay_is_nobodys_and_makes_no_entry_of_the_same_state() {
+        let mut machine = States::default();
+        machine.enter(Nanos(0), 0);
+        machine.doubt(Nanos(10));
+        machine.enter(Nanos(10), 0);
+        machine.doubt(Nanos(15));
+        machine.enter(Nanos(15), 1);
+        machine.leave(Nanos(18));
+        let [zero, one] = machine.states() else { panic!("two states") };
+        assert_eq!((zero.nanos, zero.entry_count), (0, 1));
+        assert_eq!((one.nanos, one.entry_count, machine.unknown_nanos()), (3, 1, 15));
+    }
+}

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Who had the processors, and for how long: from switches.
+
+use lateralis_model::StreamIndex;
+use lateralis_units::Nanos;
+
+use crate::{Gaps, Series};
+
+/// A processor turns from one thread to another.
+///
+/// Processors and threads are small numbers ([`crate::Numbering`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Switch {
+    /// When.
+    pub time: Nanos,
+    /// Which processor.
+    pub cpu: u32,
+    /// The stream that tells of it.
+    pub stream: StreamIndex,
+    /// Who ran until now, where the event tells; see [`Occupant`].
+    pub from: Option<Occupant>,
+    /// Who runs from now on; `None` where nobody knows.
+    pub to: Option<Occupant>,
+}
+
+/// What a processor does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Occupant {
+    /// Nothing.
+    Idle,
+    /// It runs this thread.
+    Thread(u32),
+}
+
+/// What a processor did.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CpuTime {
+    /// Nanoseconds with a thread on it.
+    pub busy_nanos: u64,
+    /// Nanoseconds with none.
+    pub idle_nanos: u64,
+    /// Nanoseconds of which switches contradict each other, or of which nobody knows.
+    pub unknown_nanos: u64,
+    /// Switches seen.
+    pub switch_count: u64,
+    /// Busy nanoseconds over time.
+    pub busy: Series,
+}
+
+/// What a thread had.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ThreadTime {
+    /// Nanoseconds on any processor.
+    pub running_nanos: u64,
+    /// How often it was put on one.
+    pub schedule_count: u64,
+    /// Times it came to another processor than it had last.
+    pub migration_count: u64,
+    last_cpu: Option<u32>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Lane {
+    occupant: Option<Occupant>,
+    stream: Option<StreamIndex>,
+    since: Nanos,
+    has_appeared: bool,
+    has_switched: bool,
+}
+
+/// Adds switches up, in the order of time on each processor.
+///
+/// A stretch in which switches may be missing is nobody's: what is given to threads and
+/// processors is certain, and with missing switches it could only be more.
+///
+/// Cost: constant for each switch and bucket that its stretch covers; memory by
+/// processors and threads.
+#[derive(Debug, Clone)]
+pub struct Utilisation {
+    begin: Nanos,
+    buckets: usize,
+    gaps: Gaps,
+    lanes: Vec<Lane>,
+    cpus: Vec<CpuTime>,
+    threads: Vec<ThreadTime>,
+}
+
+impl Utilisation {
+    /// From a moment on, with at most so many buckets of a time series (at least 2), and
+    /// where events are missing.
+    #[must_use]
+    pub fn new(begin: Nanos, buckets: usize, gaps: Gaps) -> Self {
+        Self { begin, buckets, gaps, lanes: Vec::new(), cpus: Vec::new(), threads: Vec::new() }
+    }
+
+    /// Something happened on a processor: if it is the first, nobody knows what the
+    /// processor did before. Cost: constant.
+    #[inline]
+    pub fn appear(&mut self, cpu: u32, time: Nanos) {
+        let count = cpu as usize + 1;
+        if self.lanes.len() < count {
+            let lane = Lane { since: self.begin, ..Lane::default() };
+            self.lanes.resize(count, lane);
+            let busy = Series::new(self.begin, self.buckets);
+            self.cpus.resize_with(count, || CpuTime { busy: busy.clone(), ..CpuTime::default() });
+        }
+        if !self.lanes[cpu as usize].has_appeared {
+            self.lanes[cpu as usize].has_appeared = true;
+            self.credit(cpu, None, time);
+        }
+    }
+
+    fn thread(&mut self, thread: u32) -> &mut ThreadTime {
+        let index = thread as usize;
+        if index >= self.threads.len() {
+            self.threads.resize_with(index + 1, ThreadTime::default);
+        }
+        &mut self.threads[index]
+    }
+
+    /// Gives the time of a processor since its last switch to `occupant`.
+    fn credit(&mut self, cpu: u32, occupant: Option<Occupant>, until: Nanos) {
+        let lane = &mut self.lanes[cpu as usize];
+        let from = lane.since;
+        lane.since = from.max(until);
+        let nanos = until.since(from).max(0) as u64;
+        let is_touched = nanos > 0
+            && match lane.stream {
+                Some(stream) => self.gaps.touch_stream(stream, from, until),
+                None => self.gaps.touch(from, until),
+            };
+        let occupant = occupant.filter(|_| !is_touched);
+        let time = &mut self.cpus[cpu as usize];
+        match occupant {
+            Some(Occupant::Idle) => time.idle_nanos += nanos,
+            None => time.unknown_nanos += nanos,
+            Some(Occupant::Thread(thread)) => {
+                time.busy_nanos += nanos;
+                time.busy.add_stretch(from, until);
+                self.thread(thread).running_nanos += nanos;
+            }
+        }
+    }
+
+    /// Takes the next switch of its processor.
+    ///
+    /// Who ran before the first switch has the time since the processor appeared. Where the thread
+    /// that leaves is not the one that came, switches are missing in between, and the
+    /// stretch is nobody's.
+    pub fn push(&mut self, switch: Switch) {
+        self.appear(switch.cpu, switch.time);
+        self.lanes[switch.cpu as usize].stream = Some(switch.stream);
+        let lane = self.lanes[switch.cpu as usize];
+        let occupant = match (lane.occupant, switch.from) {
+            (Some(known), Some(from)) if known == from => Some(known),
+            (Some(_), Some(_)) => None,
+            (Some(known), None) => Some(known),
+            // Before the first switch only it can tell; after a hole, nobody.
+            (None, from) => from.filter(|_| !lane.has_switched),
+        };
+        self.credit(switch.cpu, occupant, switch.time);
+        let lane = &mut self.lanes[switch.cpu as usize];
+        lane.occupant = switch.to;
+        lane.has_switched = true;
+        self.cpus[switch.cpu as usize].switch_count += 1;
+        if let Some(Occupant::Thread(thread)) = switch.to {
+            let time = self.thread(thread);
+            time.schedule_count += 1;
+            time.migration_count += u64::from(time.last_cpu.is_some_and(|cpu| cpu != switch.cpu));
+            time.last_cpu = Some(switch.cpu);
+        }
+    }
+
+    /// Gives everybody the time up to the end.
+    pub fn finish(&mut self, end: Nanos) {
+        for cpu in 0..self.lanes.len() as u32 {
+            self.credit(cpu, self.lanes[cpu as usize].occupant, end);
+        }
+    }
+
+    /// By processor.
+    #[must_use]
+    pub fn cpus(&self) -> &[CpuTime] {
+        &self.cpus
+    }
+
+    /// By thread.
+    #[must_use]
+    pub fn threads(&self) -> &[ThreadTime] {
+        &self.threads
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Occupant::{Idle, Thread};
+    use lateralis_model::{Interval, Loss, LossCause};
+    use proptest::prelude::*;
+
+    fn switch(time: i64, cpu: u32, from: Option<Occupant>, to: Option<Occupant>) -> Switch {
+        Switch { time: Nanos(time), cpu, stream: StreamIndex(cpu), from, to }
+    }
+
+    #[test]
+    fn the_time_before_the_first_and_after_the_last_switch_counts() {
+        let mut all = Utilisation::new(Nanos(100), 8, Gaps::default());
+        all.appear(0, Nanos(100));
+        all.appear(1, Nanos(130));
+        all.push(switch(110, 0, Some(Thread(3)), Some(Idle)));
+        all.push(switch(130, 0, Some(Idle), Some(Thread(1))));
+        all.push(switch(140, 0, None, Some(Thread(3))));
+        all.finish(Nanos(160));
+        let cpu = &all.cpus()[0];
+        assert_eq!((cpu.busy_nanos, cpu.idle_nanos, cpu.unknown_nanos), (40, 20, 0));
+        assert_eq!(all.threads()[3].running_nanos, 30);
+        assert_eq!((all.threads()[1].running_nanos, all.threads()[1].schedule_count), (10, 1));
+        assert_eq!(all.cpus()[1].unknown_nanos, 60, "no switch, nobody knows");
+    }
+
+    #[test]
+    fn contradictions_are_nobodys_time() {
+        let mut all = Utilisation::new(Nanos(0), 8, Gaps::default());
+        all.appear(0, Nanos(0));
+        all.push(switch(10, 0, Some(Thread(1)), Some(Thread(2))));
+        all.push(switch(20, 0, Some(Thread(3)), Some(Thread(1))));
+        all.push(switch(30, 0, Some(Thread(1)), None));
+        all.push(switch(40, 0, Some(Thread(1)), Some(Idle)));
+        all.finish(Nanos(40));
+        assert_eq!(all.cpus()[0].unknown_nanos, 20);
+        assert_eq!(all.threads()[1].running_nanos, 20);
+    }
+
+    #[test]
+    fn migrations_are_counted() {
+        let mut all = Utilisation::new(Nanos(0), 8, Gaps::default());
+        for (time, cpu) in [(1, 0), (2, 1), (3, 1), (4, 0)] {
+            all.push(switch(time, cpu, None, Some(Thread(0))));
+        }
+        assert_eq!(all.threads()[0].migration_count, 2);
+    }
+
+    proptest! {
+        #[test]
+        fn no_time_is_lost_or_counted_twice(
+            steps in prop::collection::vec((0i64..50, 0u32..3, 0u32..4, any::<bool>()), 0..100),
+        ) {
+            let who = |number: u32| if number == 0 { Idle } else { Thread(number) };
+            let mut all = Utilisation::new(Nanos(0), 16, Gaps::default());
+            let (mut time, mut running) = (0, [None; 3]);
+            let mut expected = [0u64; 4];
+            let mut since = [0i64; 3];
+            for cpu in 0..3 {
+                all.appear(cpu, Nanos(0));
+            }
+            for (later, cpu, to, tells) in steps {
+                time += later;
+                let slot = cpu as usize;
+                if let Some(Thread(thread)) = running[slot] {
+                    expected[thread as usize] += (time - since[slot]) as u64;
+                }
+                let from = running[slot].filter(|_| tells);
+                all.push(switch(time, cpu, from, Some(who(to))));
+                (running[slot], since[slot]) = (Some(who(to)), time);
+            }
+            for slot in 0..3 {
+                if let Some(Thread(thread)) = running[slot] {
+                    expected[thread as usize] += (time - since[slot]) as u64;
+                }
+            }
+            all.finish(Nanos(time));
+            for (thread, nanos) in expected.iter().enumerate() {
+                let found = all.threads().get(thread).map_or(0, |thread| thread.running_nanos);
+                prop_assert_eq!(found, *nanos);
+            }
+            for cpu in all.cpus() {
+                prop_assert_eq!(cpu.busy_nanos + cpu.idle_nanos + cpu.unknown_nanos, time as u64);
+                prop_assert_eq!(cpu.busy.values().iter().sum::<u64>(), cpu.busy_nanos);
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_put_back_takes_no_time_from_anybody(
+            steps in prop::collection::vec((1i64..50, 0u32..2, 0u32..4, any::<bool>()), 0..80),
+            lost in prop::collection::vec((0u32..2, 0i64..2000, 0i64..300), 0..4),
+        ) {
+            let who = |number: u32| if number == 0 { Idle } else { Thread(number) };
+            let loss = |&(stream, begin, long): &(u32, i64, i64)| Loss {
+                stream: StreamIndex(stream),
+                cause: LossCause::Full,
+                count: None,
+                interval: Interval { begin: Some(Nanos(begin)), end: Some(Nanos(begin + long)) },
+            };
+            let losses: Vec<Loss> = lost.iter().map(loss).collect();
+            let gaps = Gaps::new(&losses, &[], |_| None);
+            let mut seen = Utilisation::new(Nanos(0), 16, gaps.clone());
+            let mut truth = Utilisation::new(Nanos(0), 16, Gaps::default());
+            let (mut time, mut running) = (0, [Idle; 2]);
+            for all in [&mut seen, &mut truth] {
+                (0..2).for_each(|cpu| all.appear(cpu, Nanos(0)));
+            }
+            for (later, cpu, to, tells) in steps {
+                time += later;
+                let from = tells.then_some(running[cpu as usize]);
+                let next = switch(time, cpu, from, Some(who(to)));
+                running[cpu as usize] = who(to);
+                truth.push(next);
+                if !gaps.touch_stream(StreamIndex(cpu), Nanos(time), Nanos(time)) {
+                    seen.push(next);
+                }
+            }
+            seen.finish(Nanos(time));
+            truth.finish(Nanos(time));
+            for (seen, truth) in seen.threads().iter().zip(truth.threads()) {
+                prop_assert!(seen.running_nanos <= truth.running_nanos);
+                prop_assert!(seen.schedule_count <= truth.schedule_count);
+                prop_assert!(losses.is_empty() <= (seen == truth));
+            }
+            for (cpu, (seen, truth)) in seen.cpus().iter().zip(truth.cpus()).enumerate() {
+                let is_exact = !gaps.touch_stream(StreamIndex(cpu as u32), Nanos(0), Nanos(time));
+                prop_assert!(seen.busy_nanos <= truth.busy_nanos);
+                prop_assert!(seen.idle_nanos <= truth.idle_nanos);
+                prop_assert!(!is_exact || seen == truth);
+            }
+        }
+    }
+}
