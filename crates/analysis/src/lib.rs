@@ -6,6 +6,7 @@
 //! hands them over one by one or as slices. Only [`filter`] looks at events
 //! themselves. Nothing here knows formats or files. No I/O, no clock, no threads.
 
+pub mod diff;
 mod durations;
 pub mod filter;
 mod gaps;
@@ -15,6 +16,7 @@ mod losses;
 mod messages;
 mod nesting;
 mod numbering;
+pub mod path;
 mod rhythm;
 mod series;
 mod span_table;

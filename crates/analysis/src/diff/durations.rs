@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Whether something takes longer than it did.
+
+use lateralis_model::Quality;
+
+use super::run::{Estimate, Run, cliffs_delta};
+use super::shift::{Options, Shift, shift};
+
+/// Between runs of one program a quantile varies by this part of the distance, in logarithms,
+/// between the values a third and three times as far along (by odds: for the median, between the
+/// quartiles). Measured, see docs/reference/diff.md.
+const SPREAD_NOISE: f64 = 0.3;
+/// And the mean by this part of the distance between median and p99: a few that were interrupted
+/// move it.
+const MEAN_NOISE: f64 = 0.2;
+/// And p99 by this part of the distance as for quantiles.
+const TAIL_NOISE: f64 = 0.5;
+/// The level of the tail.
+const TAIL: f64 = 0.99;
+/// So many values a run has beyond its tail, at least: else the tail is a few accidents.
+const TAIL_VALUES: f64 = 5.0;
+/// Values that overlap as much as this (Cliff's delta) did not move, whatever their quartiles do.
+const LEAST_DELTA: f64 = 0.147;
+
+/// How durations of one kind moved.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DurationShift {
+    /// How many per run, before and after.
+    pub count: (f64, f64),
+    /// Total nanoseconds per run, before and after.
+    pub total_ns: (f64, f64),
+    /// The median.
+    pub median: Shift,
+    /// The whole body: the lower quartile or the median, whichever is less sure to have moved;
+    /// nothing if the quartiles moved in different directions or the values overlap nearly as
+    /// before.
+    pub body: Option<Shift>,
+    /// The mean.
+    pub mean: Shift,
+    /// p99, where there are enough values.
+    pub tail: Option<Shift>,
+    /// Cliff's delta, from -1 to 1: how much more often a duration of BAD is the longer one than
+    /// a duration of GOOD.
+    pub delta: f64,
+    /// Exact where no event is missing; else shifts are lower bounds of themselves.
+    pub quality: Quality,
+}
+
+impl DurationShift {
+    /// Nanoseconds of a run that a shift of the body stands for: negative if it is quicker now.
+    #[must_use]
+    pub fn body_ns(&self) -> f64 {
+        let moved = self.body.map_or(0.0, |_| self.median.after - self.median.before);
+        moved * self.count.1
+    }
+
+    /// Nanoseconds of a run that the shift of the mean stands for.
+    #[must_use]
+    pub fn mean_ns(&self) -> f64 {
+        (self.mean.after - self.mean.before) * self.count.1
+    }
+}
+
+/// Compares runs; `None` if a side has not a single duration.
+///
+/// Cost: linear, after the runs were made.
+#[must_use]
+pub fn compare_durations(good: &[Run], bad: &[Run], options: &Options) -> Option<DurationShift> {
+    let quality = if good.iter().chain(bad).all(|run| run.missing() == 0) {
+        Quality::Exact
+    } else {
+        Quality::LowerBound
+    };
+    let merged = |runs: &[Run]| {
+        let mut all: Vec<u64> = runs.iter().flat_map(|run| run.sorted()).copied().collect();
+        all.sort_unstable();
+        all
+    };
+    let (before, after) = (merged(good), merged(bad));
+    let delta = cliffs_delta(&before, &after);
+    let at = |level| quantile_shift(good, bad, level, options);
+    let median = at(0.5)?;
+    let quartiles = [at(0.25), Some(median), at(0.75)];
+    let noise = noise(good, bad, (0.5, TAIL), MEAN_NOISE, options);
+    let mut mean = shift(&means(good), &means(bad), noise, options)?;
+    if quality != Quality::Exact {
+        // One missing duration may be longer than all others together.
+        (mean.probability, mean.probability_within) = (1.0, 1.0);
+    }
+    let beyond = |run: &Run| run.len() as f64 * (1.0 - TAIL);
+    let has_tail = |runs: &[Run]| runs.iter().map(beyond).sum::<f64>() >= TAIL_VALUES;
+    let tail = (has_tail(good) && has_tail(bad)).then(|| at(TAIL)).flatten();
+    let per_run =
+        |runs: &[Run], of: fn(&Run) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
+    let both = |of| (per_run(good, of), per_run(bad, of));
+    Some(DurationShift {
+        count: both(|run| run.len() as f64),
+        total_ns: both(|run| run.total_ns() as f64),
+        median,
+        body: body(&quartiles, delta),
+        mean,
+        tail,
+        delta,
+        quality,
+    })
+}
+
+fn means(runs: &[Run]) -> Vec<Estimate> {
+    runs.iter().filter_map(Run::mean).collect()
+}
+
+/// The lower quartile or the median, whichever is less sure to have moved, if the upper quartile
+/// moved the same way. Above the median there is most of what other programs do to this one.
+fn body(quartiles: &[Option<Shift>; 3], delta: f64) -> Option<Shift> {
+    let [Some(lower), Some(median), Some(upper)] = *quartiles else {
+        return None;
+    };
+    let one_way = lower.is_up() == median.is_up() && upper.is_up() == median.is_up();
+    let less_sure = if lower.probability > median.probability { lower } else { median };
+    (one_way && delta.abs() >= LEAST_DELTA).then_some(less_sure)
+}
+
+/// What runs of one program are taken to vary by: all alike, and as part of what values within
+/// them vary by between two levels.
+fn noise(good: &[Run], bad: &[Run], (low, high): (f64, f64), part: f64, options: &Options) -> f64 {
+    let all = || good.iter().chain(bad).filter(|run| !run.is_empty());
+    let sum: f64 = all().map(|run| run.distance(low, high)).sum();
+    options.noise.hypot(part * sum / all().count().max(1) as f64)
+}
+
+/// The shift of a quantile. Where durations are missing: the smallest that could be.
+fn quantile_shift(good: &[Run], bad: &[Run], level: f64, options: &Options) -> Option<Shift> {
+    let part = if level < TAIL { SPREAD_NOISE } else { TAIL_NOISE };
+    let odds = |factor: f64| level * factor / (1.0 - level + level * factor);
+    let noise = noise(good, bad, (odds(1.0 / 3.0), odds(3.0)), part, options);
+    let plain = |runs: &[Run]| -> Vec<Estimate> {
+        runs.iter().filter_map(|run| run.quantile(level)).collect()
+    };
+    let seen = shift(&plain(good), &plain(bad), noise, options)?;
+    if good.iter().chain(bad).all(|run| run.missing() == 0) {
+        return Some(seen);
+    }
+    let worst = |runs: &[Run], up: bool| -> Option<Vec<Estimate>> {
+        let of = |run: &Run| run.quantile(run.worst_level(level, up)?);
+        runs.iter().filter(|run| !run.is_empty()).map(of).collect()
+    };
+    let up = seen.is_up();
+    let least = worst(good, up)
+        .zip(worst(bad, !up))
+        .and_then(|(good, bad)| shift(&good, &bad, noise, options))
+        .filter(|least| least.is_up() == up);
+    Some(match least {
+        Some(least) => {
+            let (probability, within) = (least.probability, least.probability_within);
+            Shift { probability, probability_within: within, ..seen }
+        }
+        None => Shift { probability: 1.0, probability_within: 1.0, ..seen },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Durations around 100 µs with slow phases, a heavy tail, and a run-wide factor.
+    fn run(seed: u64, factor: f64) -> Run {
+        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let speed = 1.0 + 0.02 * (random.share() - 0.5);
+        let mut phase = 1.0;
+        let values = (0..800).map(|_| {
+            if random.share() < 0.02 {
+                phase = 1.0 + 0.1 * random.share();
+            }
+            let tail = if random.share() < 0.02 { 30.0 * random.share() } else { 0.0 };
+            let spread = 0.9 + 0.2 * random.share();
+            (100_000.0 * speed * factor * phase * spread * (1.0 + tail)) as u64
+        });
+        Run::new(values.collect(), 0)
+    }
+
+    struct Random(u64);
+
+    impl Random {
+        fn share(&mut self) -> f64 {
+            self.0 ^= self.0 << 13;
+            self.0 ^= self.0 >> 7;
+            self.0 ^= self.0 << 17;
+            (self.0 >> 11) as f64 / (1_u64 << 53) as f64
+        }
+    }
+
+    fn is_different(shift: &DurationShift) -> bool {
+        let all = [shift.body, Some(shift.mean), shift.tail];
+        all.iter().flatten().any(|shift| shift.probability < 0.05 / 3.0)
+    }
+
+    #[test]
+    fn the_same_program_is_the_same_and_a_fifth_more_is_not() {
+        let options = Options::default();
+        let (mut false_claims, mut missed) = (0, 0);
+        for seed in 0..200 {
+            let good = run(2 * seed, 1.0);
+            let same =
+                compare_durations(std::slice::from_ref(&good), &[run(2 * seed + 1, 1.0)], &options);
+            false_claims += u32::from(is_different(&same.unwrap()));
+            let slower = compare_durations(&[good], &[run(2 * seed + 1, 1.2)], &options).unwrap();
+            missed += u32::from(!slower.body.is_some_and(|body| body.probability < 0.05 / 3.0));
+            assert!(slower.body_ns() > 8_000_000.0 && slower.body_ns() < 26_000_000.0);
+        }
+        // One in twenty may be wrong.
+        assert!(false_claims <= 10, "{false_claims} of 200");
+        assert!(missed <= 10, "{missed} of 200");
+    }
+
+    #[test]
+    fn a_new_slow_path_of_some_moves_the_mean_and_not_the_body() {
+        let options = Options::default();
+        let slow = |seed: u64| {
+            let plain = run(seed, 1.0);
+            let mix = |(i, nanos): (usize, &u64)| if i % 5 == 0 { nanos * 20 } else { *nanos };
+            Run::new(plain.in_time().iter().enumerate().map(mix).collect(), 0)
+        };
+        let good = [run(1, 1.0), run(3, 1.0), run(5, 1.0)];
+        let shift = compare_durations(&good, &[slow(2), slow(4), slow(6)], &options).unwrap();
+        assert!(shift.body.is_none_or(|body| body.probability > 0.05), "{shift:?}");
+        assert!(shift.mean.probability < 0.01, "{shift:?}");
+    }
+
+    #[test]
+    fn what_lost_events_could_undo_is_not_claimed() {
+        let options = Options::default();
+        let lossy = |seed, factor, missing| Run::new(run(seed, factor).in_time().to_vec(), missing);
+        let few = compare_durations(&[run(1, 1.0)], &[lossy(2, 1.4, 20)], &options).unwrap();
+        assert_eq!(few.quality, Quality::LowerBound);
+        assert!(few.body.unwrap().probability < 0.01, "{few:?}");
+        let many = compare_durations(&[run(1, 1.0)], &[lossy(2, 1.4, 800)], &options).unwrap();
+        assert_eq!(many.body.unwrap().probability, 1.0);
+        assert_eq!(many.mean.probability, 1.0);
+        let unknown = compare_durations(&[run(1, 1.0)], &[lossy(2, 9.0, u64::MAX)], &options);
+        assert_eq!(unknown.unwrap().body.unwrap().probability, 1.0);
+    }
+
+    #[test]
+    fn nothing_on_a_side_is_no_shift() {
+        assert_eq!(compare_durations(&[Run::default()], &[run(1, 1.0)], &Options::default()), None);
+    }
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! By which factor a number moved, and whether it did.
+
+use super::run::{Estimate, variance};
+use super::student;
+
+/// As many runs the assumed noise between runs counts as.
+pub const PRIOR_FREEDOM: f64 = 16.0;
+
+/// What counts as a difference.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Options {
+    /// Shifts by a smaller share than this are of no interest: 0.05 is 5 %.
+    pub threshold: f64,
+    /// How much even a thing that always takes the same time varies from run to run of the same
+    /// program: one standard deviation, as a share. What varies within a run is taken to vary
+    /// between runs, too.
+    pub noise: f64,
+    /// Tolerated share of wrong claims among all claims.
+    pub error: f64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { threshold: 0.05, noise: 0.02, error: 0.05 }
+    }
+}
+
+/// How far one number moved.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Shift {
+    /// In GOOD: the geometric mean over its runs.
+    pub before: f64,
+    /// In BAD.
+    pub after: f64,
+    /// Least and largest factor from `before` to `after`: 95 % confidence.
+    pub factor: (f64, f64),
+    /// Probability of seeing so large a shift, either way, if there were none; 1 if the shift is
+    /// within the threshold.
+    pub probability: f64,
+    /// The same if runs of one program did not differ from each other: small here and large
+    /// there means that more runs would tell.
+    pub probability_within: f64,
+}
+
+impl Shift {
+    /// From `before` to `after`; 1.2 is 20 % more.
+    #[must_use]
+    pub fn ratio(&self) -> f64 {
+        self.after / self.before
+    }
+
+    /// Whether the interval is on one side of no change.
+    #[must_use]
+    pub fn is_up(&self) -> bool {
+        self.after >= self.before
+    }
+}
+
+/// The shift between estimates of several runs each; `None` if a side has none. `noise` is the
+/// standard deviation between runs that is assumed.
+pub(super) fn shift(
+    before: &[Estimate],
+    after: &[Estimate],
+    noise: f64,
+    options: &Options,
+) -> Option<Shift> {
+    if before.is_empty() || after.is_empty() {
+        return None;
+    }
+    let logs = |side: &[Estimate]| side.iter().map(|e| e.value.ln()).collect::<Vec<f64>>();
+    let (x, y) = (logs(before), logs(after));
+    let (n, m) = (x.len() as f64, y.len() as f64);
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let all = || before.iter().chain(after);
+    // What one run of its kind varies by: in itself, and between runs.
+    let within = all().map(|estimate| estimate.error.powi(2)).sum::<f64>() / (n + m);
+    let freedom = n + m - 2.0;
+    let seen = if freedom > 0.0 {
+        ((n - 1.0) * variance(&x) + (m - 1.0) * variance(&y)) / freedom
+    } else {
+        0.0
+    };
+    let prior = noise * noise + within;
+    let one = (PRIOR_FREEDOM * prior + freedom * seen) / (PRIOR_FREEDOM + freedom);
+    let of = |variance: f64| (variance * (1.0 / n + 1.0 / m)).sqrt();
+    let difference = mean(&y) - mean(&x);
+    let tail = |error: f64, freedom: f64| {
+        if difference.abs() < options.threshold.ln_1p() {
+            return 1.0;
+        }
+        2.0 * student::upper_tail(difference.abs() / error.max(1e-9), freedom)
+    };
+    let freedom = PRIOR_FREEDOM + freedom;
+    let half = of(one) * student::quantile(0.025, freedom);
+    Some(Shift {
+        before: mean(&x).exp(),
+        after: mean(&y).exp(),
+        factor: ((difference - half).exp(), (difference + half).exp()),
+        probability: tail(of(one), freedom),
+        probability_within: tail(of(within), f64::INFINITY),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(before: &[f64], after: &[f64]) -> Shift {
+        let estimates = |values: &[f64]| {
+            values.iter().map(|&value| Estimate { value, error: 0.005 }).collect::<Vec<_>>()
+        };
+        let options = Options::default();
+        shift(&estimates(before), &estimates(after), options.noise, &options).unwrap()
+    }
+
+    #[test]
+    fn a_fifth_is_found_in_one_run_each_and_a_twentieth_is_not() {
+        let fifth = of(&[100.0], &[120.0]);
+        assert!(fifth.probability < 0.01, "{fifth:?}");
+        assert!(fifth.factor.0 > 1.05 && fifth.factor.1 < 1.4, "{fifth:?}");
+        let tenth = of(&[100.0], &[106.0]);
+        assert!(tenth.probability > 0.05 && tenth.probability_within < 1e-6, "{tenth:?}");
+    }
+
+    #[test]
+    fn quiet_runs_make_small_shifts_sure_and_noisy_ones_large_shifts_unsure() {
+        let before = [100.0, 100.4, 99.8, 100.1, 99.9, 100.2, 100.0, 99.7];
+        let after = before.map(|value| value * 1.1);
+        assert!(of(&before, &after).probability < 0.001);
+        assert_eq!(of(&before, &before.map(|value| value * 1.04)).probability, 1.0);
+        let noisy = [100.0, 130.0, 80.0, 115.0, 70.0, 125.0, 100.0, 60.0];
+        assert!(of(&noisy, &noisy.map(|value| value * 1.2)).probability > 0.05);
+    }
+
+    #[test]
+    fn faster_is_as_sure_as_slower() {
+        let (slower, faster) = (of(&[100.0], &[120.0]), of(&[120.0], &[100.0]));
+        assert!((slower.probability - faster.probability).abs() < 1e-12);
+        assert!(slower.is_up() && !faster.is_up());
+        assert!((slower.ratio() * faster.ratio() - 1.0).abs() < 1e-12);
+        assert_eq!(shift(&[], &[], 0.1, &Options::default()), None);
+    }
+}

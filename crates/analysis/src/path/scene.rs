@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! All that is known of a stretch of time, indexed to be walked through backwards.
+
+use lateralis_units::Nanos;
+
+use super::labels::Labels;
+use super::threads::{Change, states};
+use super::waits::Wait;
+
+/// What a thread that leaves its processor goes into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leaves {
+    /// It could run on.
+    Ready,
+    /// It waits for something.
+    Blocked,
+}
+
+/// A processor goes from one thread to another; `None` is idleness.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Switch {
+    /// When.
+    pub time: Nanos,
+    /// Which processor.
+    pub cpu: u32,
+    /// Who leaves.
+    pub from: Option<u32>,
+    /// Into what.
+    pub leaves: Leaves,
+    /// Who comes.
+    pub to: Option<u32>,
+}
+
+/// A thread is made ready to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wake {
+    /// When.
+    pub time: Nanos,
+    /// By which thread; `None` for an interrupt, which no thread is to blame for.
+    pub waker: Option<u32>,
+    /// Which thread.
+    pub wakee: u32,
+}
+
+/// A named stretch of what a thread does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Named {
+    /// Which thread.
+    pub thread: u32,
+    /// Since when.
+    pub begin: Nanos,
+    /// Until when.
+    pub end: Nanos,
+    /// Its name.
+    pub what: u32,
+}
+
+/// A processor is busy with an interrupt, whatever thread it has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Busy {
+    /// Which processor.
+    pub cpu: u32,
+    /// Since when.
+    pub begin: Nanos,
+    /// Until when.
+    pub end: Nanos,
+    /// Its name.
+    pub what: u32,
+}
+
+/// A message with both ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Message {
+    /// Who sent it.
+    pub sender: u32,
+    /// When.
+    pub sent: Nanos,
+    /// Who got it.
+    pub receiver: u32,
+    /// When.
+    pub received: Nanos,
+    /// What the receiver did last before: it may have waited since.
+    pub idle_since: Nanos,
+    /// Name of the channel.
+    pub what: u32,
+}
+
+impl Message {
+    /// The wait for it. `None` if it was there before the receiver could wait for it, or was
+    /// sent by the receiver itself.
+    #[must_use]
+    pub fn wait(&self) -> Option<Wait> {
+        let waited = self.sent > self.idle_since && self.sent <= self.received;
+        (waited && self.sender != self.receiver).then_some(Wait {
+            thread: self.receiver,
+            begin: self.idle_since,
+            end: self.received,
+            what: self.what,
+            cause_time: self.sent,
+            cause_thread: self.sender,
+            is_message: true,
+        })
+    }
+}
+
+/// What goes into a [`Scene`], in any order.
+#[derive(Debug, Clone, Default)]
+pub struct SceneBuilder {
+    /// Switches of processors.
+    pub switches: Vec<Switch>,
+    /// Wakes.
+    pub wakes: Vec<Wake>,
+    /// Named stretches of threads.
+    pub named: Vec<Named>,
+    /// Interrupts.
+    pub busy: Vec<Busy>,
+    /// Waits whose cause is known: see [`super::causes`] and [`Message::wait`].
+    pub waits: Vec<Wait>,
+}
+
+/// See the module.
+#[derive(Debug, Clone)]
+pub struct Scene {
+    pub(super) states: Vec<Vec<Change>>,
+    pub(super) labels: Vec<Labels>,
+    pub(super) busy: Vec<Labels>,
+    /// Of each thread, disjoint and ascending.
+    pub(super) waits: Vec<Vec<Wait>>,
+}
+
+impl SceneBuilder {
+    /// Indexes everything. What names a thread beyond `thread_count`, or a processor beyond
+    /// `cpu_count`, is left out.
+    ///
+    /// Cost: O(n log n).
+    #[must_use]
+    pub fn build(self, thread_count: usize, cpu_count: usize) -> Scene {
+        let mut named = vec![Vec::new(); thread_count];
+        for span in &self.named {
+            if let Some(of) = named.get_mut(span.thread as usize) {
+                of.push((span.begin, span.end, span.what));
+            }
+        }
+        let mut busy = vec![Vec::new(); cpu_count];
+        for span in &self.busy {
+            if let Some(of) = busy.get_mut(span.cpu as usize) {
+                of.push((span.begin, span.end, span.what));
+            }
+        }
+        let mut waits: Vec<Vec<Wait>> = vec![Vec::new(); thread_count];
+        for wait in self.waits {
+            if let Some(of) = waits.get_mut(wait.thread as usize).filter(|_| wait.begin < wait.end)
+            {
+                of.push(wait);
+            }
+        }
+        waits.iter_mut().for_each(disjoint);
+        Scene {
+            states: states(thread_count, &self.switches, &self.wakes),
+            labels: named.iter().map(|spans| Labels::new(spans)).collect(),
+            busy: busy.iter().map(|spans| Labels::new(spans)).collect(),
+            waits,
+        }
+    }
+}
+
+/// Of waits of one thread that overlap the one that ends first stays whole, since what follows
+/// it can only have begun then.
+fn disjoint(waits: &mut Vec<Wait>) {
+    waits.sort_by_key(|wait| (wait.end, wait.begin));
+    let mut free = Nanos(i64::MIN);
+    waits.retain_mut(|wait| {
+        wait.begin = wait.begin.max(free);
+        let stays = wait.begin < wait.end;
+        if stays {
+            free = wait.end;
+        }
+        stays
+    });
+}

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Back from the end of a span to its beginning.
+
+use std::collections::HashMap;
+
+use lateralis_units::Nanos;
+
+use super::scene::Scene;
+use super::threads::State;
+use super::waits::Wait;
+
+/// Waits for waits for waits: deeper than this nobody looks, and a circle ends here at last.
+const MAX_DEPTH: usize = 64;
+/// Segments of one path; the rest of the span is then one segment.
+const MAX_SEGMENTS: usize = 1 << 20;
+
+/// What a stretch of a path is spent on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Doing {
+    /// The thread runs.
+    Running,
+    /// Its processor serves an interrupt.
+    Interrupted,
+    /// The thread could run, and another does.
+    Ready,
+    /// It waits, and nobody is known whose doing the end of the wait was: a device, a timer, the
+    /// outside world.
+    Blocked,
+    /// Its wait is over, and it has not noticed yet.
+    Resuming,
+    /// A message is under way to it.
+    InFlight,
+    /// Whether it runs or waits is not known: there are no events of the scheduler.
+    Active,
+}
+
+impl Doing {
+    /// The word used in tables and JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Interrupted => "interrupted",
+            Self::Ready => "ready",
+            Self::Blocked => "blocked",
+            Self::Resuming => "resuming",
+            Self::InFlight => "in_flight",
+            Self::Active => "active",
+        }
+    }
+}
+
+/// A stretch of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Segment {
+    /// Whose it is.
+    pub thread: u32,
+    /// On which processor it runs.
+    pub cpu: Option<u32>,
+    /// What it does.
+    pub doing: Doing,
+    /// Name of the innermost span it is in, of the interrupt, or of the message.
+    pub what: Option<u32>,
+    /// Name of the wait, of the thread whose path it is or of one between, that this is a part
+    /// of; `None` where the span's own thread goes on.
+    pub waited: Option<u32>,
+    /// Since when.
+    pub begin: Nanos,
+    /// Until when.
+    pub end: Nanos,
+}
+
+impl Segment {
+    /// How long, in nanoseconds.
+    #[must_use]
+    pub fn nanos(&self) -> u64 {
+        self.end.0.abs_diff(self.begin.0)
+    }
+}
+
+/// A critical path.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Path {
+    /// Ascending, each begins where the one before ends.
+    pub segments: Vec<Segment>,
+    /// Whether it was too long to be taken apart to its beginning.
+    pub is_cut: bool,
+}
+
+/// A thread on the way, which is followed down to `floor`.
+struct Frame {
+    thread: u32,
+    floor: Nanos,
+    waited: Option<u32>,
+}
+
+struct Walk<'a> {
+    scene: &'a Scene,
+    at: Nanos,
+    frames: Vec<Frame>,
+    /// Last first.
+    segments: Vec<Segment>,
+}
+
+impl Scene {
+    /// The path of what `thread` did between two times.
+    ///
+    /// Cost: by the segments, times the logarithm of what there is of a thread.
+    #[must_use]
+    pub fn path(&self, thread: u32, begin: Nanos, end: Nanos) -> Path {
+        if begin >= end || thread as usize >= self.states.len() {
+            return Path::default();
+        }
+        let frames = vec![Frame { thread, floor: begin, waited: None }];
+        let mut walk = Walk { scene: self, at: end, frames, segments: Vec::new() };
+        let mut is_cut = false;
+        while walk.at > begin {
+            if walk.segments.len() >= MAX_SEGMENTS {
+                is_cut = true;
+                walk.frames.truncate(1);
+                walk.plain(begin, Doing::Active, None, None);
+                break;
+            }
+            walk.step();
+        }
+        walk.segments.reverse();
+        Path { segments: walk.segments, is_cut }
+    }
+}
+
+impl Walk<'_> {
+    /// One step back in time, or from a thread to another. Each thread entered is left only
+    /// after time has passed, and none is entered twice at once: so it ends.
+    fn step(&mut self) {
+        let (thread, floor) = match self.frames.last() {
+            Some(frame) if self.at > frame.floor => (frame.thread as usize, frame.floor),
+            // The lowest frame has the floor of the whole path, which is not reached.
+            _ => {
+                self.frames.pop();
+                return;
+            }
+        };
+        let scene = self.scene;
+        let states = &scene.states[thread];
+        if states.is_empty() {
+            let (since, wait) = self.wait_before(thread);
+            let floor = floor.max(since);
+            match wait {
+                Some(wait) => self.wait(floor, &wait),
+                None => self.emit(floor, Doing::Active, None),
+            }
+            return;
+        }
+        let index = states.partition_point(|change| change.time < self.at).saturating_sub(1);
+        let (change, next) = (states[index], states.get(index + 1));
+        let floor = floor.max(change.time);
+        match change.state {
+            State::Running(cpu) => self.emit(floor, Doing::Running, Some(cpu)),
+            State::Ready => self.emit(floor, Doing::Ready, None),
+            State::Blocked => {
+                let waker = next.and_then(|next| Some((next.time, next.waker?)));
+                let known = waker.filter(|(_, waker)| (*waker as usize) < scene.states.len());
+                let (since, wait) = self.wait_before(thread);
+                match (known, wait) {
+                    (Some((time, waker)), named) => {
+                        let what = named.map(|wait| wait.what).or(self.label(thread).1);
+                        self.follow(floor, waker, time, what, None, false);
+                    }
+                    (None, Some(wait)) => self.wait(floor.max(since), &wait),
+                    (None, None) => self.emit(floor.max(since), Doing::Blocked, None),
+                }
+            }
+        }
+    }
+
+    /// The wait of a thread just before now, and since when; or since when there is none.
+    fn wait_before(&self, thread: usize) -> (Nanos, Option<Wait>) {
+        let waits = &self.scene.waits[thread];
+        let behind = waits.partition_point(|wait| wait.begin < self.at);
+        match behind.checked_sub(1).map(|index| waits[index]) {
+            Some(wait) if wait.end >= self.at => (wait.begin, Some(wait)),
+            Some(wait) => (wait.end, None),
+            None => (Nanos(i64::MIN), None),
+        }
+    }
+
+    fn label(&self, thread: usize) -> (Nanos, Option<u32>) {
+        self.scene.labels[thread].before(self.at)
+    }
+
+    fn wait(&mut self, floor: Nanos, wait: &Wait) {
+        let (thread, time) = (wait.cause_thread, wait.cause_time);
+        self.follow(floor, thread, time, Some(wait.what), Some(wait.what), wait.is_message);
+    }
+
+    /// A wait since `floor`, which `cause` ended at `time`.
+    fn follow(
+        &mut self,
+        floor: Nanos,
+        cause: u32,
+        time: Nanos,
+        waited: Option<u32>,
+        what: Option<u32>,
+        is_message: bool,
+    ) {
+        let goes_round = self.frames.iter().any(|frame| frame.thread == cause);
+        let is_known = (cause as usize) < self.scene.states.len();
+        if goes_round || !is_known || self.frames.len() >= MAX_DEPTH {
+            self.emit_named(floor, Doing::Blocked, what);
+            return;
+        }
+        let time = time.clamp(floor, self.at);
+        if time < self.at {
+            let doing = if is_message { Doing::InFlight } else { Doing::Resuming };
+            self.emit_named(time, doing, what);
+        }
+        if floor < self.at {
+            self.frames.push(Frame { thread: cause, floor, waited });
+        }
+    }
+
+    /// Goes back to `floor` as `doing` and the given name, else by the names of the thread.
+    fn emit_named(&mut self, floor: Nanos, doing: Doing, what: Option<u32>) {
+        match what {
+            Some(_) => self.plain(floor, doing, None, what),
+            None => self.emit(floor, doing, None),
+        }
+    }
+
+    /// Goes back to `floor`, a segment for each name that the thread has on the way, and for
+    /// each interrupt of its processor.
+    fn emit(&mut self, floor: Nanos, doing: Doing, cpu: Option<u32>) {
+        let Some(thread) = self.frames.last().map(|frame| frame.thread as usize) else {
+            return;
+        };
+        while self.at > floor && self.segments.len() < MAX_SEGMENTS {
+            let (mut since, mut what) = self.label(thread);
+            let mut now = doing;
+            if let Some(busy) = cpu.and_then(|cpu| self.scene.busy.get(cpu as usize)) {
+                let (begin, interrupt) = busy.before(self.at);
+                since = since.max(begin);
+                if interrupt.is_some() {
+                    (now, what) = (Doing::Interrupted, interrupt);
+                    since = begin;
+                }
+            }
+            self.plain(since.max(floor), now, cpu, what);
+        }
+    }
+
+    /// One segment, joined with the one behind it if that says the same.
+    fn plain(&mut self, begin: Nanos, doing: Doing, cpu: Option<u32>, what: Option<u32>) {
+        let Some(&Frame { thread, waited, .. }) = self.frames.last() else {
+            return;
+        };
+        let end = std::mem::replace(&mut self.at, begin);
+        if begin >= end {
+            self.at = end;
+            return;
+        }
+        let segment = Segment { thread, cpu, doing, what, waited, begin, end };
+        match self.segments.last_mut() {
+            Some(last)
+                if (Segment { begin, end: last.end, ..segment })
+                    == (Segment { begin, ..*last }) =>
+            {
+                last.begin = begin;
+            }
+            _ => self.segments.push(segment),
+        }
+    }
+}
+
+/// How much of a path is alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share {
+    /// Whose.
+    pub thread: u32,
+    /// Doing what.
+    pub doing: Doing,
+    /// In what.
+    pub what: Option<u32>,
+    /// As a part of which wait.
+    pub waited: Option<u32>,
+    /// Nanoseconds in all.
+    pub nanos: u64,
+    /// In how many segments.
+    pub count: u64,
+}
+
+/// Where the time of a path went, most first; the processor does not tell shares apart.
+///
+/// Cost: one look-up per segment.
+#[must_use]
+pub fn shares(segments: &[Segment]) -> Vec<Share> {
+    let mut by_key = HashMap::new();
+    for segment in segments {
+        let key = (segment.thread, segment.doing, segment.what, segment.waited);
+        let (nanos, count): &mut (u64, u64) = by_key.entry(key).or_default();
+        *nanos += segment.nanos();
+        *count += 1;
+    }
+    let share = |((thread, doing, what, waited), (nanos, count))| Share {
+        thread,
+        doing,
+        what,
+        waited,
+        nanos,
+        count,
+    };
+    let mut shares: Vec<Share> = by_key.into_iter().map(share).collect();
+    shares.sort_by_key(|s| (std::cmp::Reverse(s.nanos), s.thread, s.doing, s.what, s.waited));
+    shares
+}
