@@ -23,6 +23,7 @@ mod span_table;
 mod spans;
 mod states;
 mod tally;
+pub mod tracepoints;
 mod utilisation;
 mod wakes;
 

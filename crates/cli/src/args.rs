@@ -2,7 +2,7 @@
 //! The table of commands. Each command's own options stand with the command.
 
 use crate::commands::{
-    completions, control, convert, demo, info, list, man, pleco, print, record, stats,
+    completions, control, convert, demo, info, list, man, pleco, print, record, stats, tracepoints,
 };
 use crate::error::CliError;
 use clap::{Parser, Subcommand};
@@ -53,6 +53,8 @@ pub enum Command {
     Print(print::PrintArgs),
     /// Count and time: rates, spans, budgets, losses
     Stats(stats::StatsArgs),
+    /// Cycles between two points of a program, and what looking costs itself
+    Tracepoints(Box<tracepoints::TracepointsArgs>),
     /// Write a trace in another format
     Convert(convert::ConvertArgs),
     /// Record a small program of several processes, and show what it did

@@ -14,6 +14,7 @@ pub mod print;
 pub mod record;
 mod recording_summary;
 pub mod stats;
+pub mod tracepoints;
 
 use crate::args::{Cli, Command};
 use crate::error::CliError;
@@ -35,6 +36,7 @@ pub fn run(cli: Cli) -> Result<ExitStatus, CliError> {
         Some(Command::Info(args)) => info::run(args),
         Some(Command::Print(args)) => print::run(args),
         Some(Command::Stats(args)) => stats::run(args),
+        Some(Command::Tracepoints(args)) => tracepoints::run(*args),
         Some(Command::Convert(args)) => convert::run(args),
         Some(Command::Demo(args)) => demo::run(args),
         Some(Command::Pleco(args)) => pleco::run(args),

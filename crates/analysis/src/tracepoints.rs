@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Cycles between a START and a STOP, and what looking at them costs itself.
+//!
+//! The rules are those of seL4's tracepoints. A START notes the time in its slot, again if it
+//! noted one before; a STOP logs what has passed, if there was a START since the last STOP.
+//! So tracepoints may nest and interleave, and a START or a STOP may stand in a branch that
+//! is not always taken:
+//!
+//! ```text
+//! START(0)  START(1)  STOP(0)  STOP(1)     two entries
+//! START(0)  START(0)  STOP(0)              one entry, from the second START
+//! STOP(0)                                  none, counted
+//! ```
+//!
+//! Own cost: of a pair with nothing in between, the cycles of the inner one are those that
+//! each measurement has too many (*effective* cost); the outer less the inner are those that
+//! a pair adds to the program (*total* cost).
+
+/// An entry of the log: a START and its STOP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry {
+    /// Which tracepoint, a row of the table.
+    pub row: u32,
+    /// Which thread or CPU: only entries of one lane nest in each other.
+    pub lane: u32,
+    /// How many other STARTs and STOPs of the lane lie in between, where that is known.
+    pub inside: Option<u32>,
+    /// Cycles from START to STOP; 0 where the clock ran backwards.
+    pub cycles: u64,
+}
+
+/// What did not become an entry, or not as it should.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Odd {
+    /// STOPs without a START since the last STOP: ignored.
+    pub stops: u64,
+    /// STARTs whose slot held one already: the later one counts.
+    pub restarts: u64,
+    /// STARTs that no STOP followed.
+    pub open: u64,
+    /// STOPs whose clock was behind that of their START: 0 cycles.
+    pub backwards: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Started {
+    cycles: u64,
+    /// Marks of its lane up to and including itself.
+    marks: u64,
+}
+
+/// Makes entries of STARTs and STOPs as they come.
+///
+/// Slots, rows and lanes are numbers from 0; a slot is one tracepoint in one lane, as the
+/// caller has it.
+#[derive(Debug, Default)]
+pub struct Tracepoints {
+    slots: Vec<Option<Started>>,
+    lanes: Vec<u64>,
+    entries: Vec<Entry>,
+    odd: Odd,
+}
+
+impl Tracepoints {
+    /// A START of `slot` in `lane` at `cycles`.
+    ///
+    /// Cost: constant; 24 bytes for each slot and 8 for each lane below the highest.
+    pub fn start(&mut self, slot: u32, lane: u32, cycles: u64) {
+        let marks = self.mark(lane);
+        let slot = self.slot(slot);
+        let restarted = slot.replace(Started { cycles, marks }).is_some();
+        self.odd.restarts += u64::from(restarted);
+    }
+
+    /// A STOP of `slot` in `lane` at `cycles`: an entry in `row`, if it was started.
+    ///
+    /// Cost: constant; 24 bytes for an entry.
+    pub fn stop(&mut self, slot: u32, row: u32, lane: u32, cycles: u64) -> Option<Entry> {
+        let marks = self.mark(lane);
+        let Some(started) = self.slot(slot).take() else {
+            self.odd.stops += 1;
+            return None;
+        };
+        self.odd.backwards += u64::from(cycles < started.cycles);
+        // One started in another lane has seen other marks.
+        let inside = marks.saturating_sub(started.marks).saturating_sub(1);
+        let entry = Entry {
+            row,
+            lane,
+            inside: Some(u32::try_from(inside).unwrap_or(u32::MAX)),
+            cycles: cycles.saturating_sub(started.cycles),
+        };
+        self.entries.push(entry);
+        Some(entry)
+    }
+
+    /// A whole entry, as logs without times have them.
+    pub fn whole(&mut self, row: u32, lane: u32, cycles: u64) {
+        self.entries.push(Entry { row, lane, inside: None, cycles });
+    }
+
+    /// The entries in the order of their STOPs, and what was odd.
+    #[must_use]
+    pub fn finish(mut self) -> (Vec<Entry>, Odd) {
+        self.odd.open = self.slots.iter().flatten().count() as u64;
+        (self.entries, self.odd)
+    }
+
+    fn mark(&mut self, lane: u32) -> u64 {
+        let lane = lane as usize;
+        if self.lanes.len() <= lane {
+            self.lanes.resize(lane + 1, 0);
+        }
+        self.lanes[lane] += 1;
+        self.lanes[lane]
+    }
+
+    fn slot(&mut self, slot: u32) -> &mut Option<Started> {
+        let slot = slot as usize;
+        if self.slots.len() <= slot {
+            self.slots.resize(slot + 1, None);
+        }
+        &mut self.slots[slot]
+    }
+}
+
+/// Statistics of a row, in cycles.
+///
+/// Variance is that of the samples themselves (divided by n), the standard deviation the
+/// estimate of what they are samples of (n - 1): so seL4's benchmarks have them.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Moments {
+    /// How many.
+    pub count: u64,
+    /// Least.
+    pub min: i64,
+    /// Greatest.
+    pub max: i64,
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Mean square of the distance from the mean, in cycles².
+    pub variance: f64,
+    /// Standard deviation; 0 of a single one.
+    pub stddev: f64,
+    /// The most frequent value, the least of several.
+    pub mode: i64,
+    /// 25 %, in between two values in proportion.
+    pub quartile_1: f64,
+    /// 50 %, likewise.
+    pub median: f64,
+    /// 75 %, likewise.
+    pub quartile_3: f64,
+}
+
+impl Moments {
+    /// Of these, which are sorted in place; `None` of nothing.
+    ///
+    /// Cost: O(n log n).
+    #[must_use]
+    pub fn of(samples: &mut [i64]) -> Option<Self> {
+        samples.sort_unstable();
+        let (&min, &max) = (samples.first()?, samples.last()?);
+        let n = samples.len() as f64;
+        let sum: i128 = samples.iter().map(|&sample| i128::from(sample)).sum();
+        let mean = sum as f64 / n;
+        let squares: f64 = samples.iter().map(|&sample| (sample as f64 - mean).powi(2)).sum();
+        let stddev = if samples.len() > 1 { (squares / (n - 1.0)).sqrt() } else { 0.0 };
+        Some(Self {
+            count: samples.len() as u64,
+            min,
+            max,
+            mean,
+            variance: squares / n,
+            stddev,
+            mode: mode(samples),
+            quartile_1: quantile(samples, 0.25),
+            median: quantile(samples, 0.5),
+            quartile_3: quantile(samples, 0.75),
+        })
+    }
+
+    /// The standard deviation in percent of the mean; `None` where the mean is 0.
+    #[must_use]
+    pub fn stddev_percent(&self) -> Option<f64> {
+        (self.mean != 0.0).then(|| self.stddev / self.mean.abs() * 100.0)
+    }
+}
+
+/// Of sorted, non-empty samples.
+fn mode(samples: &[i64]) -> i64 {
+    // The first of the longest: `max_by_key` gives the last.
+    samples.chunk_by(|a, b| a == b).rev().max_by_key(|run| run.len()).map_or(0, |run| run[0])
+}
+
+/// Of sorted, non-empty samples.
+fn quantile(samples: &[i64], part: f64) -> f64 {
+    let index = part * (samples.len() - 1) as f64;
+    let (low, rest) = (index as usize, index.fract());
+    let above = samples.get(low + 1).map_or(0.0, |&above| above as f64 * rest);
+    samples[low] as f64 * (1.0 - rest) + above
+}
+
+/// What a tracepoint costs, measured by nested empty ones.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct OwnCost {
+    /// Cycles that each measurement has too many: those of the inner tracepoint.
+    pub effective: Moments,
+    /// Cycles that a START and STOP add to the program: outer less inner.
+    pub total: Moments,
+    /// Outer ones without an inner one of their own, or with more inside: not counted.
+    pub unpaired: u64,
+}
+
+/// The own cost, from entries of row `outer` around those of row `inner_row`; `None` without
+/// one such pair.
+///
+/// Cost: one pass over the entries, and sorting.
+#[must_use]
+pub fn own_cost(entries: &[Entry], outer: u32, inner_row: u32) -> Option<OwnCost> {
+    let lanes = entries.iter().map(|entry| entry.lane as usize + 1).max().unwrap_or(0);
+    let mut previous: Vec<Option<&Entry>> = vec![None; lanes];
+    let (mut effective, mut total) = (Vec::new(), Vec::new());
+    let mut unpaired = 0;
+    for entry in entries {
+        // What stopped last in its lane: the inner one, if the two are empty.
+        let before = previous[entry.lane as usize].replace(entry);
+        if entry.row != outer {
+            continue;
+        }
+        let nested = |inner: &&Entry| {
+            inner.row == inner_row
+                && matches!((entry.inside, inner.inside), (Some(2), Some(0)) | (None, None))
+        };
+        match before.filter(nested) {
+            Some(inner) => {
+                effective.push(signed(inner.cycles));
+                total.push(signed(entry.cycles) - signed(inner.cycles));
+            }
+            None => unpaired += 1,
+        }
+    }
+    let (effective, total) = (Moments::of(&mut effective)?, Moments::of(&mut total)?);
+    Some(OwnCost { effective, total, unpaired })
+}
+
+impl OwnCost {
+    /// The cycles of an entry without those of the tracepoints themselves: less the effective
+    /// cost, and half the total cost for each START and STOP inside (medians). May be
+    /// negative, as the cost is not the same each time; of entries whose inside is not known, only
+    /// the effective cost is taken.
+    #[must_use]
+    pub fn less(&self, entry: &Entry) -> i64 {
+        let inside = self.total.median * f64::from(entry.inside.unwrap_or(0)) / 2.0;
+        signed(entry.cycles) - (self.effective.median + inside).round() as i64
+    }
+}
+
+/// Cycles as a signed number; those of more than a century do not count.
+#[must_use]
+pub fn signed(cycles: u64) -> i64 {
+    i64::try_from(cycles).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+#[path = "tracepoints/tests.rs"]
+mod tests;
