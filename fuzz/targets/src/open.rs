@@ -13,17 +13,17 @@ use std::sync::LazyLock;
 const FILES_MAX: usize = 12;
 
 /// In memory where that is possible, for thousands of small files a second.
-static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
+static BASE: LazyLock<PathBuf> = LazyLock::new(|| {
     let memory = Path::new("/dev/shm");
-    let base = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
-    base.join(format!("lateralis-fuzz-{}", std::process::id()))
+    if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() }
 });
 
 /// Each piece is a line with a path, and the content of that file. Besides not
 /// panicking: events of parts joined are those of the parts, in no fewer numbers.
 pub fn check(input: &[u8]) {
     // A thread of its own each, for the tests run several.
-    let folder = FOLDER.join(format!("{:?}", std::thread::current().id()));
+    let (process, thread) = (std::process::id(), std::thread::current().id());
+    let folder = BASE.join(format!("lateralis-fuzz-{process}-{thread:?}"));
     fs::create_dir_all(&folder).expect("temporary files can be made");
     let mut written = Vec::new();
     for piece in pieces::split(input).take(FILES_MAX) {
