@@ -343,6 +343,22 @@ impl SpanKind {
 }
 
 impl Group {
+    /// Adds the spans of another. Cost: copies what that keeps.
+    pub fn merge(&mut self, other: &Self) {
+        if self.count + self.touched_count == 0 {
+            self.clone_from(other);
+            return;
+        }
+        self.count += other.count;
+        self.total += other.total;
+        self.min = self.min.into_iter().chain(other.min).min();
+        let longer = |span: &Span| (span.nanos(), Reverse(span.begin.time));
+        self.longest = self.longest.into_iter().chain(other.longest).max_by_key(longer);
+        self.touched_count += other.touched_count;
+        self.kept.extend(&other.kept);
+        self.is_kept &= other.is_kept;
+    }
+
     /// Durations of the certain ones; `None` if there are none, or too many were to keep.
     #[must_use]
     pub fn distribution(&self) -> Option<Distribution> {

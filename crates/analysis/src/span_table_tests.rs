@@ -44,6 +44,24 @@ fn equal_keys_of_two_processes_are_two_groups() {
 }
 
 #[test]
+fn merged_groups_are_the_group_of_all() {
+    let mut edges = Vec::new();
+    for index in 0..40 {
+        let key = Some(index as u64 % 2);
+        edges.push((0, edge(index * 100, Side::Begin, key, 1)));
+        edges.push((0, edge(index * 100 + index * 7 % 13, Side::End, key, 1)));
+    }
+    let table = table(&edges, Gaps::default(), SpanLimits::default());
+    let kind = &table.kinds()[0];
+    let mut all = Group::default();
+    kind.groups().for_each(|(_, group)| all.merge(group));
+    let whole = kind.distribution().unwrap();
+    assert_eq!(all.distribution(), Some(whole));
+    assert_eq!((all.count, all.min), (whole.count, Some(whole.min)));
+    assert_eq!(all.longest, kind.slowest().first().copied());
+}
+
+#[test]
 fn the_slowest_are_kept_earlier_ones_first() {
     let mut edges = Vec::new();
     for (index, nanos) in [3, 9, 1, 9, 5, 9, 7].into_iter().enumerate() {

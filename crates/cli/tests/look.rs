@@ -179,7 +179,23 @@ fn stats_pairs_spans_and_checks_budgets() {
     assert_eq!((&held["unfinished"], &held["orphans"]), (&1.into(), &1.into()));
     assert_eq!(stats["budgets"][0]["kept"], true);
     assert_eq!(stats["losses"][0]["count"], 3);
+    // Three events are lost, but not inside the one that has both ends.
+    assert_eq!(held["touched_by_losses"], 0);
+    let expected = [("count", "lower_bound"), ("max_ns", "lower_bound"), ("p99_ns", "unknown")];
+    for (name, quality) in expected {
+        assert_eq!(held["not_exact"][name], quality, "{name}");
+    }
+    assert_eq!(stats["budgets"][0]["quality"], "unknown");
+    // Before the loss everything is certain.
+    let arguments = ["stats", "--json", "--until", "35ns"];
+    let before = lat(&arguments, &recording.directory).stdout;
+    let before: serde_json::Value = serde_json::from_slice(&before).unwrap();
+    assert_eq!(before["spans"][0]["not_exact"], serde_json::json!({}), "{before}");
+    assert_eq!(before["spans"][0]["unfinished"], 1);
+    assert_eq!(before["events"][0]["not_exact"]["count"], serde_json::Value::Null);
     let page = text(&lat(&["stats"], &recording.directory).stdout);
+    assert!(page.contains("≥ 1  ≥ 20 ns"), "{page}");
+    assert!(page.contains("20 ns ?") && page.contains("it could only be more"), "{page}");
     assert!(page.contains("held max < 25 ns"), "{page}");
     assert!(page.contains("their other halves may be among them"), "{page}");
 }

@@ -1,40 +1,69 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat stats`: how often, how long, and what is missing.
+//! `lat stats`: how often, how long, who ran, and what is missing.
 
 pub(super) mod gather;
-mod keys;
+mod levels;
+mod mark;
+mod messages;
 mod page;
+mod rates;
+mod running;
+mod spans;
+mod wakeups;
 
 use clap::Args;
+use lateralis_model::Source;
 
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::inputs::InputArgs;
 use crate::output;
-use lateralis_model::Source;
+use crate::selection::{SelectArgs, Selection};
 
 use gather::Statistics;
+use page::Section;
 
 /// Options of `lat stats`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  lat stats demo\n  lat stats demo --json | jq '.spans[]'\n\n\
+#[command(after_help = "Marks: `≥ 5` is at least 5, `5 ?` is of what was recorded only: events \
+    are missing.\n\n\
+    Examples:\n  \
+    lat stats demo\n  \
+    lat stats demo --section keys,slowest --top 5\n  \
+    lat stats demo --from 1.5s --until 2s --app warehouse\n  \
+    lat stats demo --json | jq '.spans[]'\n\n\
     Exit code 1: something in the trace is damaged, or a budget of a schema is exceeded.")]
 pub struct StatsArgs {
     #[command(flatten)]
     pub inputs: InputArgs,
-    /// Print JSON
+    /// Only these parts of the page
+    #[arg(long, value_enum, value_name = "NAME", value_delimiter = ',')]
+    pub section: Vec<Section>,
+    /// Rows of a list before it is cut short
+    #[arg(long, value_name = "COUNT", default_value_t = 20)]
+    pub top: usize,
+    #[command(flatten)]
+    pub select: SelectArgs,
+    /// Print JSON, with all that there is
     #[arg(long)]
     pub json: bool,
 }
 
-/// Prints counts, rates, losses and the durations of spans.
+/// Prints counts, rates, losses, durations of spans, utilisation, messages, states.
 pub fn run(args: StatsArgs) -> Result<ExitStatus, CliError> {
-    let recording = args.inputs.open()?;
-    let statistics = Statistics::of(&recording);
+    let mut recording = args.inputs.open()?;
+    // Threads tell their names when they begin, perhaps before what is chosen.
+    if args.select.needs_names() || args.select.from.is_some() {
+        recording.learn_names();
+    }
+    args.select.warn_of_unknown_fields(recording.source.trace());
+    let selection = Selection::new(&args.select, &recording, true)?;
+    let statistics = Statistics::of(&recording, &selection);
     if args.json {
         output::print_json(&statistics.to_json(&recording))?;
     } else {
-        output::print(&page::render(&recording, &statistics))?;
+        let page = page::render(&recording, &statistics, &args.section, args.top);
+        output::print(&page)?;
     }
     let exceeded = statistics.budgets.iter().any(|budget| budget.kept == Some(false));
     let damaged = !statistics.damage.is_empty() || !recording.source.faults().is_empty();

@@ -15,6 +15,7 @@ use crate::embedded::DEMO_CLIENT;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::output;
+use crate::selection::{SelectArgs, Selection};
 use crate::status_line::{self, StatusLine};
 use crate::table::{Align, Table};
 use crate::values;
@@ -51,7 +52,8 @@ pub fn run(args: DemoArgs) -> Result<ExitStatus, CliError> {
         recording_summary::print(&output, &summary.report, true, false)?;
     } else {
         let recording = Recording::open(&output)?;
-        let statistics = Statistics::of(&recording);
+        let selection = Selection::new(&SelectArgs::default(), &recording, true)?;
+        let statistics = Statistics::of(&recording, &selection);
         output::print(&page(&output, args.size, &summary, &statistics))?;
     }
     let well = summary.exit_status == Some(0) && summary.report.problems.is_empty();
@@ -116,10 +118,9 @@ fn spans(statistics: &Statistics) -> String {
         ("p99", Align::Right),
         ("longest", Align::Right),
     ]);
-    for span in &statistics.spans {
-        let Some(durations) = &span.durations else { continue };
+    for (name, durations) in statistics.spans.distributions(statistics.facts.kinds()) {
         table.row([
-            span.name.clone(),
+            name.to_owned(),
             values::count(durations.count),
             values::time(durations.median),
             values::time(durations.p99),
@@ -129,16 +130,24 @@ fn spans(statistics: &Statistics) -> String {
     table.render()
 }
 
-/// Sent and received, by the names that the schema gives the two sides.
+/// Sent and received, and how long between.
 fn messages(statistics: &Statistics) -> String {
-    let count = |class: &str| statistics.classes.get(class).map_or(0, |tally| tally.count);
-    let mut table =
-        Table::new(&[("message", Align::Left), ("sent", Align::Right), ("received", Align::Right)]);
-    for (name, sent, received) in [
-        ("order", "client:SEND", "warehouse:RECEIVE"),
-        ("answer", "warehouse:SEND", "client:RECEIVE"),
-    ] {
-        table.row([name.into(), values::count(count(sent)), values::count(count(received))]);
+    let mut table = Table::new(&[
+        ("message", Align::Left),
+        ("sent", Align::Right),
+        ("received", Align::Right),
+        ("median", Align::Right),
+        ("p99", Align::Right),
+    ]);
+    for channel in statistics.messages.counts(statistics.facts.kinds()) {
+        let time = |nanos: Option<u64>| nanos.map(values::time).unwrap_or_default();
+        table.row([
+            channel.name.to_owned(),
+            values::count(channel.sent),
+            values::count(channel.received),
+            time(channel.durations.map(|d| d.median)),
+            time(channel.durations.map(|d| d.p99)),
+        ]);
     }
     table.render()
 }

@@ -1,29 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What `lat stats` says, before it is said.
+//! What `lat stats` says, before it is said: one pass over the events.
 
-use std::collections::BTreeMap;
-
-use lateralis_analysis::{
-    Distribution, Durations, Edge, LossTotal, Pairer, Side, Tally, total_by_stream,
-};
-use lateralis_model::{Damage, Event, Seen, Source};
-use lateralis_pleco::schema::{Clause, Event as SchemaEvent, FieldType, Scalar, Statistic};
-use serde_json::{Value, json};
-
-use super::keys::{KeyFields, Keys};
+use lateralis_analysis::{Distribution, End, Gaps, LossTotal, Side, total_by_stream};
+use lateralis_model::{Damage, Interval, Quality, Seen, Source, StreamIndex};
+use lateralis_pleco::schema::Statistic;
 use lateralis_store::Recording;
+use lateralis_store::facts::{Fact, Facts};
+use lateralis_units::Nanos;
+use serde_json::{Value, json};
+use std::path::Path;
 
-/// One kind of span.
-pub struct SpanStatistics {
-    /// Its name.
-    pub name: String,
-    /// Of the spans that have both ends; `None` if there are none.
-    pub durations: Option<Distribution>,
-    /// Begun and not ended.
-    pub unfinished: u64,
-    /// Ended and not begun.
-    pub orphans: u64,
-}
+use super::levels::Levels;
+use super::mark::Trust;
+use super::messages::Messages;
+use super::page::Who;
+use super::rates::Rates;
+use super::running::Running;
+use super::spans::Spans;
+use crate::selection::Selection;
 
 /// One promise of a schema.
 pub struct BudgetCheck {
@@ -31,170 +25,177 @@ pub struct BudgetCheck {
     pub text: String,
     /// What was measured, in nanoseconds; `None` if nothing was.
     pub measured_ns: Option<u64>,
-    /// Whether it was kept; `None` if nothing was measured, or the limit is in
+    /// How far that can be trusted.
+    pub measured_quality: Quality,
+    /// Whether it was kept by what was measured; `None` if nothing was, or the limit is in
     /// cycles of a clock that the trace does not have.
     pub kept: Option<bool>,
+    /// How far this can be trusted.
+    pub quality: Quality,
 }
 
 /// Everything `lat stats` says.
-#[derive(Default)]
 pub struct Statistics {
-    /// All events.
-    pub total: Tally,
-    /// By name.
-    pub classes: BTreeMap<String, Tally>,
-    /// By name of the span.
-    pub spans: Vec<SpanStatistics>,
+    /// Counts and rates.
+    pub rates: Rates,
+    /// Durations of spans.
+    pub spans: Spans,
+    /// Who had the processors.
+    pub running: Running,
+    /// Messages.
+    pub messages: Messages,
+    /// States and counters.
+    pub levels: Levels,
+    /// What the events meant.
+    pub facts: Facts,
     /// Losses by stream and cause.
     pub losses: Vec<LossTotal>,
     /// Promises of the schemas.
     pub budgets: Vec<BudgetCheck>,
     /// What cannot be read.
     pub damage: Vec<Damage>,
-}
-
-/// A role of an event class in a kind of span.
-struct Role {
-    span: usize,
-    side: Side,
-    key: KeyFields,
-}
-
-#[derive(Default)]
-struct Gathering {
-    names: Vec<String>,
-    pairers: Vec<Pairer>,
-    keys: Vec<Keys>,
-    durations: Vec<Durations>,
-}
-
-impl Gathering {
-    fn span(&mut self, name: &str) -> usize {
-        if let Some(index) = self.names.iter().position(|known| known == name) {
-            return index;
-        }
-        self.names.push(name.to_owned());
-        self.pairers.push(Pairer::default());
-        self.keys.push(Keys::default());
-        self.durations.push(Durations::default());
-        self.names.len() - 1
-    }
-
-    fn roles(&mut self, event: &SchemaEvent) -> Vec<Role> {
-        let mut roles = Vec::new();
-        for clause in &event.clauses {
-            let (span, keys, side) = match clause {
-                Clause::Begin { span, keys } => (span, keys, Side::Begin),
-                Clause::End { span, keys } => (span, keys, Side::End),
-                _ => continue,
-            };
-            roles.push(Role { span: self.span(span), side, key: key_fields(event, keys) });
-        }
-        roles
-    }
-}
-
-impl Gathering {
-    /// An event begins or ends a span.
-    fn edge(&mut self, role: &Role, event: &Event<'_>) {
-        let key = self.keys[role.span].number(&role.key, event.payload());
-        let edge = Edge { time: event.time, side: role.side, key, writer: event.writer };
-        if let Some(span) = self.pairers[role.span].push(edge) {
-            self.durations[role.span].push(span.nanos());
-        }
-    }
-}
-
-fn key_fields(event: &SchemaEvent, keys: &[usize]) -> KeyFields {
-    let is_integer = |index: usize| {
-        matches!(
-            event.fields.get(index).map(|field| field.ty),
-            Some(FieldType::Scalar(Scalar::Integer(_) | Scalar::Bool | Scalar::Enum { .. }))
-        )
-    };
-    match *keys {
-        [] => KeyFields::None,
-        [index] if is_integer(index) => KeyFields::One(index),
-        _ => KeyFields::Many(keys.to_vec()),
-    }
+    /// Where events are missing.
+    pub gaps: Gaps,
+    /// How far numbers of the whole can be trusted.
+    pub trust: Trust,
 }
 
 impl Statistics {
-    /// Reads all events, in the order of time if there are spans.
+    /// Reads the chosen events, in the order of time if they mean anything.
     ///
-    /// Cost: one pass; memory by classes, open spans, and eight bytes per span.
-    pub fn of(recording: &Recording) -> Self {
-        let source = &recording.source;
-        let trace = source.trace();
-        let mut gathering = Gathering::default();
-        let mut roles: Vec<Vec<Vec<Role>>> = Vec::new();
-        let mut tallies: Vec<Vec<Tally>> = Vec::new();
-        for (stream, class) in trace.stream_classes.iter().enumerate() {
-            let of_event = |event| {
-                let meaning = recording.meanings.get(stream, event);
-                meaning.map_or_else(Vec::new, |meaning| gathering.roles(meaning))
-            };
-            roles.push((0..class.event_classes.len()).map(of_event).collect());
-            tallies.push(vec![Tally::default(); class.event_classes.len()]);
-        }
-        let inside = if gathering.names.is_empty() {
-            // Without spans the order of time says nothing, nor do fields.
-            source.survey(&|_, _| false, &mut |seen| match seen {
-                Seen::Event(event) => {
-                    tallies[event.stream_class_index as usize][event.class_index as usize]
-                        .add(event.time);
-                }
-                Seen::Times { stream_class, class, times, .. } => {
-                    tallies[stream_class as usize][class as usize].add_all(times);
-                }
-                Seen::Written { .. } => {}
-            })
+    /// Cost: one pass, and another where it finds damage that opening did not: only then
+    /// is it known which numbers to trust. Memory: by classes, threads and open spans, and
+    /// eight bytes for each span and message, as long as they are not too many to keep.
+    pub fn of(recording: &Recording, selection: &Selection<'_>) -> Self {
+        let known = gaps(recording, recording.source.damage());
+        let (mut statistics, inside) = Self::pass(recording, selection, known);
+        if !inside.is_empty() {
+            let all = recording.all_damage(inside);
+            statistics = Self::pass(recording, selection, gaps(recording, &all)).0;
+            statistics.damage = all;
         } else {
-            let mut events = source.events();
-            while let Some(event) = events.next_event() {
-                let (stream, class) =
-                    (event.stream_class_index as usize, event.class_index as usize);
-                tallies[stream][class].add(event.time);
-                for role in &roles[stream][class] {
-                    gathering.edge(role, &event);
-                }
-            }
-            events.damage()
-        };
-        let mut statistics = Self {
-            losses: total_by_stream(source.losses()),
-            damage: recording.all_damage(inside),
-            ..Self::default()
-        };
-        for (stream, of_stream) in trace.stream_classes.iter().zip(&tallies) {
-            for (class, tally) in stream.event_classes.iter().zip(of_stream) {
-                statistics.class(&class.name, tally);
-            }
+            statistics.damage = recording.all_damage(inside);
         }
-        let parts = gathering.names.into_iter().zip(gathering.pairers).zip(gathering.durations);
-        for ((name, pairer), mut durations) in parts {
-            statistics.spans.push(SpanStatistics {
-                name,
-                durations: durations.distribution(),
-                unfinished: pairer.unfinished_count(),
-                orphans: pairer.orphan_count(),
-            });
-        }
-        statistics
-            .spans
-            .retain(|span| span.durations.is_some() || span.unfinished > 0 || span.orphans > 0);
         statistics.check_budgets(recording);
         statistics
     }
 
-    fn class(&mut self, name: &str, tally: &Tally) {
-        if tally.count == 0 {
-            return;
+    fn pass(recording: &Recording, selection: &Selection<'_>, gaps: Gaps) -> (Self, Vec<Damage>) {
+        let source = &recording.source;
+        let trace = recording.annotated();
+        let facts = Facts::new(&trace, &recording.streams);
+        let chosen = selection.interval();
+        // Where the trace does not tell when it begins, its first event does.
+        let known = chosen.begin.or(source.interval().begin);
+        let is_whole = chosen == Interval::default() && selection.is_everything();
+        if let Some(begin) = known.filter(|_| is_whole && !facts.has_meaning()) {
+            let mut statistics = Self::new(recording, facts, gaps, chosen, begin);
+            let inside = statistics.survey(recording);
+            return (statistics, inside);
         }
-        for sum in [&mut self.total, self.classes.entry(name.to_owned()).or_default()] {
-            sum.count += tally.count;
-            sum.first = sum.first.into_iter().chain(tally.first).min();
-            sum.last = sum.last.max(tally.last);
+        let mut events = source.events_in(chosen);
+        let first = events.advance();
+        let begin = if first { events.time() } else { known.unwrap_or_default() };
+        let mut statistics = Self::new(recording, facts, gaps, chosen, begin);
+        let mut end = begin;
+        let mut more = first;
+        while more {
+            let event = events.event();
+            end = end.max(event.time);
+            statistics.event(&event, selection.contains(&event));
+            more = events.advance();
+        }
+        let end = chosen.end.map_or(end, |chosen| chosen.min(end));
+        statistics.running.finish(end);
+        statistics.levels.finish(end);
+        let inside = events.damage();
+        drop(events);
+        (statistics, inside)
+    }
+
+    fn new(
+        recording: &Recording,
+        facts: Facts,
+        gaps: Gaps,
+        chosen: Interval,
+        begin: Nanos,
+    ) -> Self {
+        let kinds = facts.kinds();
+        Self {
+            rates: Rates::new(recording.source.trace(), begin),
+            spans: Spans::new(kinds, &recording.meanings, begin, gaps.clone()),
+            running: Running::new(kinds, begin, &gaps),
+            messages: Messages::new(kinds, &gaps),
+            levels: Levels::new(begin, &gaps),
+            facts,
+            losses: total_by_stream(recording.source.losses()),
+            budgets: Vec::new(),
+            damage: Vec::new(),
+            trust: Trust::new(&gaps, chosen),
+            gaps,
+        }
+    }
+
+    /// Without meanings the order of time says nothing, nor do fields.
+    fn survey(&mut self, recording: &Recording) -> Vec<Damage> {
+        let rates = &mut self.rates;
+        let cpu =
+            |stream: StreamIndex| recording.streams.get(stream.0 as usize)?.cpu.map(|cpu| cpu.0);
+        recording.source.survey(&|_, _| false, &mut |seen| match seen {
+            Seen::Event(event) => {
+                let cpu = event.packet.cpu.map(|cpu| cpu.0).or_else(|| cpu(event.stream));
+                rates.add(event.stream_class_index, event.class_index, cpu, event.time);
+            }
+            Seen::Times { stream, stream_class, class, times } => {
+                rates.add_all(stream_class, class, cpu(stream), times);
+            }
+            Seen::Written { .. } => {}
+        })
+    }
+
+    /// Who runs is known from events that are not chosen, too.
+    fn event(&mut self, event: &lateralis_model::Event<'_>, is_chosen: bool) {
+        let Self { spans, running, messages, levels, facts, rates, .. } = self;
+        let mut counter_of_cpu = None;
+        let at = facts.of(event, |at, fact| {
+            if !is_chosen {
+                return;
+            }
+            let tid = at.writer.map(|writer| writer.tid);
+            let end = End { time: at.time, cpu: at.cpu, writer: at.writer };
+            match fact {
+                Fact::Begin { span, key } => {
+                    spans.edge(span, Side::Begin, key, at.time, at.writer);
+                    running.span(span, true, at.cpu, tid, at.time);
+                }
+                Fact::End { span, key } => {
+                    spans.edge(span, Side::End, key, at.time, at.writer);
+                    running.span(span, false, at.cpu, tid, at.time);
+                }
+                Fact::Whole { span, duration_ns } => {
+                    spans.whole(span, at.time, duration_ns, at.writer);
+                }
+                Fact::Send { channel, key } => messages.send(channel, key, end),
+                Fact::Receive { channel, key } => messages.receive(channel, key, end),
+                Fact::State { machine, state } => levels.state(at, machine, state),
+                Fact::Level { counter, value } => {
+                    let is_of_cpu = *counter_of_cpu
+                        .get_or_insert_with(|| event.class.name.ends_with("cpu_frequency"));
+                    levels.level(at, counter, value, is_of_cpu);
+                }
+                Fact::Switch { from, to, .. } => {
+                    if let Some(cpu) = at.cpu {
+                        running.switch(cpu, at.stream, at.time, from, to);
+                    }
+                }
+                Fact::Wake { tid: woken, .. } => running.wake(at.time, tid, woken),
+            }
+        });
+        if is_chosen {
+            rates.add(event.stream_class_index, event.class_index, at.cpu, at.time);
+            if let Some(cpu) = at.cpu {
+                running.appear(cpu, at.time);
+            }
         }
     }
 
@@ -202,9 +203,9 @@ impl Statistics {
         let hertz = recording.source.trace().clocks.first().map(|clock| clock.frequency());
         for schema in recording.meanings.schemas() {
             for budget in &schema.budgets {
-                let span = self.spans.iter().find(|span| span.name == budget.span);
-                let measured =
-                    span.and_then(|span| span.durations).map(|d| pick(&d, budget.statistic));
+                let durations = self.spans.distribution(self.facts.kinds(), &budget.span);
+                let measured = durations.map(|d| pick(&d, budget.statistic));
+                let rough = durations.is_some_and(|d| d.is_rough && is_rank(budget.statistic));
                 let cycles = || Some(budget.limit_cycles()? * 1e9 / hertz? as f64);
                 let limit = budget.limit_ns().or_else(cycles);
                 let kept = measured.zip(limit).map(|(measured, limit)| {
@@ -212,6 +213,18 @@ impl Statistics {
                     if budget.is_inclusive { measured <= limit } else { measured < limit }
                 });
                 let sign = if budget.is_inclusive { "<=" } else { "<" };
+                let trust = self.trust;
+                let rough = if rough { Quality::LowerBound } else { Quality::Exact };
+                let measured_quality = match budget.statistic {
+                    Statistic::Max => trust.sum,
+                    _ => trust.value.and(rough),
+                };
+                // What is too long already does not get shorter.
+                let quality = match measured_quality {
+                    Quality::LowerBound if kept == Some(false) => Quality::Exact,
+                    Quality::LowerBound => Quality::Unknown,
+                    other => other,
+                };
                 self.budgets.push(BudgetCheck {
                     text: format!(
                         "{} {} {sign} {} {}",
@@ -221,7 +234,9 @@ impl Statistics {
                         budget.unit.word()
                     ),
                     measured_ns: measured,
+                    measured_quality,
                     kept,
+                    quality,
                 });
             }
         }
@@ -229,77 +244,68 @@ impl Statistics {
 
     /// The same as JSON; times in nanoseconds.
     pub fn to_json(&self, recording: &Recording) -> Value {
-        let over = self.total.span_nanos();
-        let events: Vec<Value> = self
-            .classes
-            .iter()
-            .map(|(name, tally)| {
-                json!({ "name": name, "count": tally.count, "rate_per_s": tally.rate(over) })
-            })
-            .collect();
-        let spans: Vec<Value> = self.spans.iter().map(span_json).collect();
-        let losses: Vec<Value> = self
-            .losses
-            .iter()
-            .map(|total| {
-                let streams = &recording.streams;
-                let stream = total.stream.and_then(|index| streams.get(index.0 as usize));
-                json!({
-                    "stream": stream.map(|stream| stream.name.as_str()),
-                    "cause": total.cause.name(),
-                    "count": total.count,
-                    "is_lower_bound": total.is_lower_bound,
-                    "from_ns": total.interval.begin.map(|time| time.0),
-                    "to_ns": total.interval.end.map(|time| time.0),
-                })
-            })
-            .collect();
-        let budgets: Vec<Value> = self
-            .budgets
-            .iter()
-            .map(|budget| {
-                json!({
-                    "budget": budget.text,
-                    "measured_ns": budget.measured_ns,
-                    "kept": budget.kept,
-                })
-            })
-            .collect();
-        json!({
+        let Self { trust, gaps, .. } = self;
+        let (over, kinds) = (self.rates.span_nanos(), self.facts.kinds());
+        let who = Who { threads: self.facts.threads(), names: &recording.names };
+        let mut all = json!({
             "trace": recording.path.display().to_string(),
-            "events_total": self.total.count,
+            "events_total": self.rates.total.count,
+            "first_ns": self.rates.total.first.map(|time| time.0),
             "duration_ns": over,
-            "events": events,
-            "spans": spans,
-            "losses": losses,
-            "budgets": budgets,
+            "quality": { "sums": trust.sum.name(), "values": trust.value.name() },
+            "events": self.rates.json(*trust, gaps),
+            "events_by_cpu": self.rates.cpus_json(*trust, gaps),
+            "spans": self.spans.json(kinds, *trust, who),
+            "messages": self.messages.json(kinds, *trust, who),
+            "states": self.levels.states_json(kinds, *trust, who),
+            "counters": self.levels.counters_json(kinds, *trust, who),
+            "losses": self.losses.iter().map(|loss| loss_json(loss, recording)).collect::<Vec<_>>(),
+            "budgets": self.budgets.iter().map(budget_json).collect::<Vec<_>>(),
             "damage": self.damage.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        })
+        });
+        for (name, value) in self.running.json(*trust, who, over).into_iter().flatten() {
+            all[name] = value;
+        }
+        all
     }
 }
 
-fn span_json(span: &SpanStatistics) -> Value {
-    let mut value = json!({
-        "name": span.name,
-        "count": span.durations.map_or(0, |d| d.count),
-        "unfinished": span.unfinished,
-        "orphans": span.orphans,
-    });
-    if let (Some(d), Some(object)) = (span.durations, value.as_object_mut()) {
-        for (name, nanos) in [
-            ("min_ns", d.min),
-            ("mean_ns", d.mean),
-            ("median_ns", d.median),
-            ("p90_ns", d.p90),
-            ("p99_ns", d.p99),
-            ("p99_9_ns", d.p999),
-            ("max_ns", d.max),
-            ("total_ns", d.total),
-        ] {
-            object.insert(name.to_owned(), json!(nanos));
-        }
-    }
-    value
+/// Where events are missing, of streams where it is known of which.
+fn gaps(recording: &Recording, damage: &[Damage]) -> Gaps {
+    let stream_of = |file: &str| {
+        // Damage of a file that two streams could mean is in both.
+        let is_it = |name: &str| !name.is_empty() && Path::new(file).ends_with(name);
+        let mut of = recording.streams.iter().enumerate().filter(|(_, s)| is_it(&s.name));
+        let first = of.next().map(|(index, _)| StreamIndex(index as u32));
+        first.filter(|_| of.next().is_none())
+    };
+    Gaps::new(recording.source.losses(), damage, stream_of)
+}
+
+fn loss_json(total: &LossTotal, recording: &Recording) -> Value {
+    let stream = total.stream.and_then(|index| recording.streams.get(index.0 as usize));
+    json!({
+        "stream": stream.map(|stream| stream.name.as_str()),
+        "cause": total.cause.name(),
+        "count": total.count,
+        "is_lower_bound": total.is_lower_bound,
+        "from_ns": total.interval.begin.map(|time| time.0),
+        "to_ns": total.interval.end.map(|time| time.0),
+    })
+}
+
+fn budget_json(budget: &BudgetCheck) -> Value {
+    json!({
+        "budget": budget.text,
+        "measured_ns": budget.measured_ns,
+        "measured_quality": budget.measured_quality.name(),
+        "kept": budget.kept,
+        "quality": budget.quality.name(),
+    })
+}
+
+fn is_rank(statistic: Statistic) -> bool {
+    matches!(statistic, Statistic::P50 | Statistic::P90 | Statistic::P99 | Statistic::P999)
 }
 
 fn pick(durations: &Distribution, statistic: Statistic) -> u64 {

@@ -1,138 +1,197 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `lat stats` as a page for people.
 
-use std::cmp::Reverse;
-
-use lateralis_analysis::{LossTotal, Tally};
+use clap::ValueEnum;
+use lateralis_analysis::{Gaps, LossTotal};
+use lateralis_model::{Names, Quality, Writer};
+use lateralis_store::Recording;
+use lateralis_store::facts::Threads;
 
 use super::gather::Statistics;
+use super::mark::{LEGEND, Trust, mark};
 use crate::date;
 use crate::table::{Align, Table};
 use crate::values;
-use lateralis_store::Recording;
 
-/// Rows of a list before it is cut short; `--json` has all.
-const ROWS: usize = 60;
+/// Damages that are shown.
+const DAMAGES: usize = 10;
+
+/// A part of the page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Section {
+    /// Durations of spans by name
+    Spans,
+    /// The same by key: each lock, each request
+    Keys,
+    /// The longest spans, with their times
+    Slowest,
+    /// Promises of the schemas
+    Budgets,
+    /// What each processor did
+    Cpus,
+    /// What each thread had
+    Threads,
+    /// The same by process
+    Applications,
+    /// From being woken to running, and who woke whom
+    Wakeups,
+    /// Messages and how long they took
+    Messages,
+    /// Time in each state
+    States,
+    /// Levels: least, greatest, mean
+    Counters,
+    /// How many events, how often, and when none
+    Events,
+    /// What was lost
+    Losses,
+}
+
+/// A page in the making.
+pub struct Page<'a> {
+    /// The page so far.
+    pub text: String,
+    /// Rows of a list before it is cut short.
+    pub rows: usize,
+    /// How far sums and other numbers of the whole can be trusted.
+    pub trust: Trust,
+    /// Where events are missing.
+    pub gaps: &'a Gaps,
+    /// Which sections; all if empty.
+    pub wanted: &'a [Section],
+}
+
+impl Page<'_> {
+    /// Whether a section is asked for.
+    pub fn wants(&self, section: Section) -> bool {
+        self.wanted.is_empty() || self.wanted.contains(&section)
+    }
+
+    /// Adds a table of `total` rows, as many as there is room for, if it is asked for.
+    pub fn table(&mut self, section: Section, title: &str, table: &Table, total: usize) {
+        if table.is_empty() || !self.wants(section) {
+            return;
+        }
+        self.text.push_str(&format!("\n{title}\n{}", table.render()));
+        let hidden = total.saturating_sub(self.rows);
+        if hidden > 0 {
+            let hidden = values::count(hidden as u64);
+            self.text.push_str(&format!("  … {hidden} more, see --top and --json\n"));
+        }
+    }
+
+    /// Adds a line below a table.
+    pub fn remark(&mut self, section: Section, line: &str) {
+        if self.wants(section) {
+            self.text.push_str(&format!("  {line}\n"));
+        }
+    }
+}
+
+/// How threads are called.
+#[derive(Clone, Copy)]
+pub struct Who<'a> {
+    /// What events have told.
+    pub threads: &'a Threads,
+    /// What the trace tells.
+    pub names: &'a Names,
+}
+
+impl Who<'_> {
+    /// Name of a thread, else that of its process.
+    pub fn name(&self, tid: u32, pid: Option<u32>) -> Option<&str> {
+        let told = self.threads.get(tid).and_then(|thread| thread.name.as_ref());
+        let pid = pid.unwrap_or_else(|| self.threads.pid(tid));
+        told.or_else(|| self.names.threads.get(&tid))
+            .or_else(|| self.names.processes.get(&pid))
+            .map(String::as_str)
+    }
+
+    /// Name and number of a thread.
+    pub fn thread(&self, tid: u32, pid: Option<u32>) -> String {
+        if tid == 0 {
+            return "idle".to_owned();
+        }
+        match self.name(tid, pid) {
+            Some(name) => format!("{name} ({tid})"),
+            None => tid.to_string(),
+        }
+    }
+
+    /// The same of who wrote an event.
+    pub fn writer(&self, writer: Option<Writer>) -> String {
+        writer.map_or("?".to_owned(), |writer| self.thread(writer.tid, Some(writer.pid)))
+    }
+
+    /// Name and number of a process.
+    pub fn process(&self, pid: u32) -> String {
+        let first = || self.threads.get(pid).and_then(|thread| thread.name.as_ref());
+        match self.names.processes.get(&pid).or_else(first) {
+            Some(name) => format!("{name} ({pid})"),
+            None => pid.to_string(),
+        }
+    }
+}
 
 /// The whole page.
-pub fn render(recording: &Recording, statistics: &Statistics) -> String {
-    let over = statistics.total.span_nanos();
-    let rate = statistics
-        .total
-        .rate(over)
-        .map_or(String::new(), |rate| format!(", {}", values::rate(rate)));
-    let mut page = format!(
-        "{} in {}{rate}\n",
-        values::counted(statistics.total.count, "event"),
-        values::time(over.max(0) as u64),
-    );
-    spans(&mut page, statistics);
+pub fn render(
+    recording: &Recording,
+    statistics: &Statistics,
+    wanted: &[Section],
+    rows: usize,
+) -> String {
+    let Statistics { trust, gaps, .. } = statistics;
+    let mut page = Page { text: String::new(), rows, trust: *trust, gaps, wanted };
+    let who = Who { threads: statistics.facts.threads(), names: &recording.names };
+    let total = &statistics.rates.total;
+    let over = statistics.rates.span_nanos();
+    let rate = total.rate(over).map_or(String::new(), |rate| format!(", {}", values::rate(rate)));
+    let count = mark(values::counted(total.count, "event"), trust.sum);
+    page.text = format!("{count} in {}{rate}\n", values::time(over.max(0) as u64));
+    statistics.spans.page(&mut page, who, statistics.facts.kinds());
     budgets(&mut page, statistics);
-    events(&mut page, statistics);
+    statistics.running.page(&mut page, who, over);
+    statistics.messages.page(&mut page, who, statistics.facts.kinds());
+    statistics.levels.page(&mut page, who, statistics.facts.kinds());
+    statistics.rates.page(&mut page);
     losses(&mut page, recording, statistics);
-    if !statistics.damage.is_empty() {
-        page.push_str("\ndamage: the numbers above are of what could be read\n");
-        for damage in statistics.damage.iter().take(10) {
-            page.push_str(&format!("  {damage}\n"));
+    if !statistics.damage.is_empty() && page.wants(Section::Losses) {
+        page.text.push_str("\ndamage: the numbers above are of what could be read\n");
+        for damage in statistics.damage.iter().take(DAMAGES) {
+            page.text.push_str(&format!("  {damage}\n"));
         }
-        let more = statistics.damage.len().saturating_sub(10);
+        let more = statistics.damage.len().saturating_sub(DAMAGES);
         if more > 0 {
-            page.push_str(&format!("  … {more} more, see `lat info`\n"));
+            page.text.push_str(&format!("  … {more} more, see `lat info`\n"));
         }
     }
-    page
+    if trust.value != Quality::Exact {
+        page.text.push_str(LEGEND);
+    }
+    page.text
 }
 
-fn section(page: &mut String, title: &str, table: &Table, hidden: usize) {
-    if table.is_empty() {
-        return;
-    }
-    page.push_str(&format!("\n{title}\n{}", table.render()));
-    if hidden > 0 {
-        page.push_str(&format!("  … {} more, all with --json\n", values::count(hidden as u64)));
-    }
-}
-
-fn spans(page: &mut String, statistics: &Statistics) {
-    use Align::{Left, Right};
-    let mut table = Table::new(&[
-        ("span", Left),
-        ("count", Right),
-        ("min", Right),
-        ("mean", Right),
-        ("median", Right),
-        ("p90", Right),
-        ("p99", Right),
-        ("p99.9", Right),
-        ("max", Right),
-        ("unfinished", Right),
-        ("orphans", Right),
-    ]);
-    for span in statistics.spans.iter().take(ROWS) {
-        let mut row = vec![span.name.clone()];
-        match span.durations {
-            Some(d) => {
-                row.push(values::count(d.count));
-                let times = [d.min, d.mean, d.median, d.p90, d.p99, d.p999, d.max];
-                row.extend(times.map(values::time));
-            }
-            None => {
-                row.push("0".to_owned());
-                row.resize(9, String::new());
-            }
-        }
-        row.push(values::count(span.unfinished));
-        row.push(values::count(span.orphans));
-        table.row(row);
-    }
-    section(page, "spans", &table, statistics.spans.len().saturating_sub(ROWS));
-    let (unfinished, orphans) = statistics
-        .spans
-        .iter()
-        .fold((0, 0), |(u, o), span| (u + span.unfinished, o + span.orphans));
-    if unfinished + orphans > 0 {
-        page.push_str(
-            "  unfinished: begun and not ended in the trace; orphans: ended and not begun\n",
-        );
-    }
-    if unfinished + orphans > 0 && !statistics.losses.is_empty() {
-        page.push_str("  events were lost: their other halves may be among them\n");
-    }
-}
-
-fn budgets(page: &mut String, statistics: &Statistics) {
+fn budgets(page: &mut Page<'_>, statistics: &Statistics) {
     let mut table =
         Table::new(&[("budget", Align::Left), ("measured", Align::Right), ("", Align::Left)]);
     for budget in &statistics.budgets {
+        let kept = match budget.kept {
+            Some(true) => "kept",
+            Some(false) => "EXCEEDED",
+            None => "not measured",
+        };
         table.row([
             budget.text.clone(),
-            budget.measured_ns.map_or("nothing".to_owned(), values::time),
-            match budget.kept {
-                Some(true) => "kept",
-                Some(false) => "EXCEEDED",
-                None => "not measured",
-            }
-            .to_owned(),
+            budget.measured_ns.map_or("nothing".to_owned(), |nanos| {
+                mark(values::time(nanos), budget.measured_quality)
+            }),
+            mark(kept.to_owned(), budget.quality),
         ]);
     }
-    section(page, "budgets", &table, 0);
+    page.table(Section::Budgets, "budgets", &table, 0);
 }
 
-fn events(page: &mut String, statistics: &Statistics) {
-    let over = statistics.total.span_nanos();
-    let mut table =
-        Table::new(&[("event", Align::Left), ("count", Align::Right), ("rate", Align::Right)]);
-    let mut classes: Vec<(&String, &Tally)> = statistics.classes.iter().collect();
-    classes.sort_by_key(|(name, tally)| (Reverse(tally.count), name.as_str()));
-    for (name, tally) in classes.iter().take(ROWS) {
-        let name = if name.is_empty() { "(no name)" } else { name.as_str() };
-        let rate = tally.rate(over).map_or(String::new(), values::rate);
-        table.row([name.to_owned(), values::count(tally.count), rate]);
-    }
-    section(page, "events", &table, classes.len().saturating_sub(ROWS));
-}
-
-fn losses(page: &mut String, recording: &Recording, statistics: &Statistics) {
+fn losses(page: &mut Page<'_>, recording: &Recording, statistics: &Statistics) {
     use Align::{Left, Right};
     let mut table = Table::new(&[
         ("stream", Left),
@@ -146,7 +205,7 @@ fn losses(page: &mut String, recording: &Recording, statistics: &Statistics) {
         let stream = total.stream.and_then(|index| streams.get(index.0 as usize));
         stream.map_or(String::new(), |stream| stream.name.clone())
     };
-    for total in statistics.losses.iter().take(ROWS) {
+    for total in statistics.losses.iter().take(page.rows) {
         let least = if total.is_lower_bound { "≥ " } else { "" };
         table.row([
             name(total),
@@ -156,5 +215,5 @@ fn losses(page: &mut String, recording: &Recording, statistics: &Statistics) {
             total.interval.end.map_or("?".to_owned(), date::text),
         ]);
     }
-    section(page, "losses", &table, statistics.losses.len().saturating_sub(ROWS));
+    page.table(Section::Losses, "losses", &table, statistics.losses.len());
 }

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What machines were in which state, and which levels counters had.
+
+use std::collections::HashMap;
+
+use lateralis_analysis::{Gaps, InState, Level, States};
+use lateralis_model::{Quality, Writer};
+use lateralis_store::facts::{At, Kinds, Owner};
+use lateralis_units::Nanos;
+use serde_json::{Value, json};
+
+use super::mark::{Row, Trust, mark};
+use super::page::{Page, Section, Who};
+use crate::table::{Align, Table};
+use crate::values;
+
+/// Machines and counters that are told apart; more are left out, and that is said.
+const INSTANCES_MAX: usize = 1 << 16;
+/// Buckets of a chart, each with four points at most.
+const BUCKETS: usize = 256;
+
+/// Whose a level is: of a process, for several of its threads may tell it; of a processor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Whose {
+    Process(u32),
+    Cpu(u32),
+    Nobody,
+}
+
+/// All states and levels.
+pub struct Levels {
+    machines: HashMap<(u32, Owner), States>,
+    counters: HashMap<(u32, Whose), Level>,
+    left_out: u64,
+    begin: Nanos,
+    end: Nanos,
+    gaps: Gaps,
+}
+
+impl Levels {
+    /// From `begin` on.
+    pub fn new(begin: Nanos, gaps: &Gaps) -> Self {
+        let (machines, counters) = (HashMap::new(), HashMap::new());
+        Self { machines, counters, left_out: 0, begin, end: begin, gaps: gaps.clone() }
+    }
+
+    /// A machine is in a state.
+    pub fn state(&mut self, at: &At, machine: u32, state: u32) {
+        let key = (machine, at.owner());
+        if self.machines.len() >= INSTANCES_MAX && !self.machines.contains_key(&key) {
+            self.left_out += 1;
+            return;
+        }
+        let states = self.machines.entry(key).or_default();
+        doubt(states, at.time, &self.gaps);
+        states.enter(at.time, state);
+    }
+
+    /// A counter has a value.
+    pub fn level(&mut self, at: &At, counter: u32, value: f64, is_of_cpu: bool) {
+        let whose = match (at.writer, at.cpu) {
+            (_, Some(cpu)) if is_of_cpu => Whose::Cpu(cpu),
+            (Some(Writer { pid, .. }), _) => Whose::Process(pid),
+            (None, _) => Whose::Nobody,
+        };
+        let key = (counter, whose);
+        if self.counters.len() >= INSTANCES_MAX && !self.counters.contains_key(&key) {
+            self.left_out += 1;
+            return;
+        }
+        let begin = self.begin;
+        let level = self.counters.entry(key).or_insert_with(|| Level::new(begin, BUCKETS));
+        level.set(at.time, value);
+    }
+
+    /// Everything holds up to the end.
+    pub fn finish(&mut self, end: Nanos) {
+        self.end = end;
+        for states in self.machines.values_mut() {
+            doubt(states, end, &self.gaps);
+            states.leave(end);
+        }
+        self.counters.values_mut().for_each(|level| level.hold(end));
+    }
+
+    fn by_machine(&self) -> Vec<(u32, Owner, &States)> {
+        let mut all: Vec<_> =
+            self.machines.iter().map(|((machine, owner), s)| (*machine, *owner, s)).collect();
+        all.sort_by_key(|(machine, owner, _)| (*machine, *owner));
+        all
+    }
+
+    fn by_counter(&self) -> Vec<(u32, Whose, &Level)> {
+        let mut all: Vec<_> =
+            self.counters.iter().map(|((counter, whose), l)| (*counter, *whose, l)).collect();
+        all.sort_by_key(|(counter, whose, _)| (*counter, *whose));
+        all
+    }
+
+    /// All states.
+    pub fn states_json(&self, kinds: &Kinds, trust: Trust, who: Who<'_>) -> Vec<Value> {
+        self.by_machine()
+            .into_iter()
+            .map(|(number, owner, states)| {
+                let machine = &kinds.machines[number as usize];
+                let state = |(name, of): (&String, &InState)| {
+                    Row::default()
+                        .plain("state", name.as_str())
+                        .number("total_ns", of.nanos, trust.sum)
+                        .number("entries", of.entry_count, trust.sum)
+                        .number("longest_ns", of.longest_nanos, trust.sum)
+                        .value()
+                };
+                let of: Vec<Value> =
+                    machine.states.iter().zip(states.states()).map(state).collect();
+                let row = Row::default()
+                    .plain("machine", machine.name.as_str())
+                    .plain("of", self.owner(owner, who))
+                    .plain("unknown_ns", states.unknown_nanos())
+                    .plain("states", of);
+                match owner {
+                    Owner::Thread(writer) => row.plain("pid", writer.pid).plain("tid", writer.tid),
+                    Owner::Cpu(cpu) => row.plain("cpu", cpu),
+                    Owner::Stream(stream) => row.plain("stream", stream.0),
+                }
+                .value()
+            })
+            .collect()
+    }
+
+    /// All levels, with a chart each: time and value.
+    pub fn counters_json(&self, kinds: &Kinds, trust: Trust, who: Who<'_>) -> Vec<Value> {
+        self.by_counter()
+            .into_iter()
+            .map(|(number, whose, level)| {
+                let chart: Vec<Value> =
+                    level.chart().iter().map(|point| json!([point.time.0, point.value])).collect();
+                let row = Row::default()
+                    .plain("counter", kinds.counters[number as usize].name.as_str())
+                    .plain("of", self.whose(whose, who))
+                    .number("count", level.count(), trust.sum)
+                    .number("min", level.low().map(|point| point.value), trust.value)
+                    .number("max", level.high().map(|point| point.value), trust.sum)
+                    .number("max_at_ns", level.high().map(|point| point.time.0), trust.value)
+                    .number("last", level.last(), trust.value)
+                    .number("mean", level.mean(), trust.value)
+                    .number("chart", chart, trust.value);
+                match whose {
+                    Whose::Process(pid) => row.plain("pid", pid),
+                    Whose::Cpu(cpu) => row.plain("cpu", cpu),
+                    Whose::Nobody => row,
+                }
+                .value()
+            })
+            .collect()
+    }
+
+    fn owner(&self, owner: Owner, who: Who<'_>) -> String {
+        match owner {
+            Owner::Thread(writer) => who.writer(Some(writer)),
+            Owner::Cpu(cpu) => format!("cpu {cpu}"),
+            Owner::Stream(stream) => format!("stream {}", stream.0),
+        }
+    }
+
+    fn whose(&self, whose: Whose, who: Who<'_>) -> String {
+        match whose {
+            Whose::Process(pid) => who.process(pid),
+            Whose::Cpu(cpu) => format!("cpu {cpu}"),
+            Whose::Nobody => String::new(),
+        }
+    }
+
+    /// The tables.
+    pub fn page(&self, page: &mut Page<'_>, who: Who<'_>, kinds: &Kinds) {
+        use Align::{Left, Right};
+        let Trust { sum, value } = page.trust;
+        let mut table = Table::new(&[
+            ("machine", Left),
+            ("of", Left),
+            ("state", Left),
+            ("time", Right),
+            ("of its time", Right),
+            ("entered", Right),
+            ("longest", Right),
+        ]);
+        let mut rows = 0;
+        for (number, owner, states) in self.by_machine() {
+            let machine = &kinds.machines[number as usize];
+            let since = states.first().unwrap_or(self.end);
+            let whole = self.end.since(since).max(0) as f64;
+            for (name, of) in machine.states.iter().zip(states.states()) {
+                if of.entry_count == 0 && of.nanos == 0 {
+                    continue;
+                }
+                rows += 1;
+                if rows > page.rows {
+                    continue;
+                }
+                let share = of.nanos as f64 * 100.0 / whole;
+                table.row([
+                    machine.name.clone(),
+                    self.owner(owner, who),
+                    name.clone(),
+                    mark(values::time(of.nanos), sum),
+                    if whole > 0.0 { mark(format!("{share:.1} %"), sum) } else { String::new() },
+                    mark(values::count(of.entry_count), sum),
+                    mark(values::time(of.longest_nanos), sum),
+                ]);
+            }
+        }
+        page.table(Section::States, "states", &table, rows);
+        let counters = self.by_counter();
+        let mut table = Table::new(&[
+            ("counter", Left),
+            ("of", Left),
+            ("count", Right),
+            ("min", Right),
+            ("mean over time", Right),
+            ("max", Right),
+            ("last", Right),
+        ]);
+        for (number, whose, level) in counters.iter().take(page.rows) {
+            let cell = |number: Option<f64>, quality: Quality| {
+                number.map_or(String::new(), |number| mark(short(number), quality))
+            };
+            table.row([
+                kinds.counters[*number as usize].name.clone(),
+                self.whose(*whose, who),
+                mark(values::count(level.count()), sum),
+                cell(level.low().map(|point| point.value), value),
+                cell(level.mean(), value),
+                cell(level.high().map(|point| point.value), sum),
+                cell(level.last(), value),
+            ]);
+        }
+        page.table(Section::Counters, "counters", &table, counters.len());
+        if self.left_out > 0 {
+            let line = "machines and counters beyond the first 65 536 are left out";
+            page.remark(Section::Counters, line);
+        }
+    }
+}
+
+/// The last state is doubted where events may be missing since it was told.
+fn doubt(states: &mut States, time: Nanos, gaps: &Gaps) {
+    if states.current().is_some_and(|(_, since)| gaps.between(since, time)) {
+        states.doubt(time);
+    }
+}
+
+/// A whole number as it is, another with three decimals.
+fn short(number: f64) -> String {
+    if number.fract() == 0.0 && number.abs() < 1e15 {
+        return format!("{number:.0}");
+    }
+    format!("{number:.3}")
+}

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Messages: how long they took, by channel and by pair of processors.
+
+use std::collections::BTreeMap;
+
+use lateralis_analysis::{Distribution, Durations, End, Gaps, Matcher, Message};
+use lateralis_store::facts::{Kind, Kinds};
+use serde_json::{Value, json};
+
+use super::mark::{Row, Trust, mark};
+use super::page::{Page, Section, Who};
+use crate::date;
+use crate::table::{Align, Table};
+use crate::values;
+
+/// Durations of a channel kept one by one.
+const KEPT: usize = 1 << 24;
+/// Pairs of processors that are told apart; beyond, only the channel counts.
+const PAIRS_MAX: usize = 1 << 14;
+
+/// Two processors, where they are known.
+type Pair = (Option<u32>, Option<u32>);
+
+/// One channel.
+struct Channel {
+    matcher: Matcher,
+    durations: Durations,
+    pairs: BTreeMap<Pair, Durations>,
+    /// Those with events missing on the way.
+    touched: u64,
+    /// Those that seem to arrive before they left.
+    reversed: u64,
+    slowest: Option<Message>,
+}
+
+/// How many messages a channel has seen.
+pub struct Count<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Those that left.
+    pub sent: u64,
+    /// Those that arrived.
+    pub received: u64,
+    /// How long they took; `None` where none has both ends.
+    pub durations: Option<Distribution>,
+}
+
+/// All channels.
+pub struct Messages {
+    channels: Vec<Channel>,
+    gaps: Gaps,
+}
+
+impl Messages {
+    /// Of these channels.
+    pub fn new(kinds: &Kinds, gaps: &Gaps) -> Self {
+        let channel = |_: &Kind| Channel {
+            matcher: Matcher::default(),
+            durations: Durations::with_limit(KEPT),
+            pairs: BTreeMap::new(),
+            touched: 0,
+            reversed: 0,
+            slowest: None,
+        };
+        Self { channels: kinds.channels.iter().map(channel).collect(), gaps: gaps.clone() }
+    }
+
+    /// A message leaves.
+    pub fn send(&mut self, channel: u32, key: Option<u64>, end: End) {
+        if let Some(channel) = self.channels.get_mut(channel as usize) {
+            channel.matcher.send(key, end);
+        }
+    }
+
+    /// A message arrives.
+    pub fn receive(&mut self, channel: u32, key: Option<u64>, end: End) {
+        let Some(channel) = self.channels.get_mut(channel as usize) else {
+            return;
+        };
+        let Some(message) = channel.matcher.receive(key, end) else {
+            return;
+        };
+        if self.gaps.between(message.send.time, message.receive.time) {
+            channel.touched += 1;
+            return;
+        }
+        let nanos = message.nanos();
+        channel.reversed += u64::from(message.receive.time < message.send.time);
+        channel.durations.push(nanos);
+        let pair = (message.send.cpu, message.receive.cpu);
+        if channel.pairs.len() < PAIRS_MAX || channel.pairs.contains_key(&pair) {
+            let new = || Durations::with_limit(KEPT);
+            channel.pairs.entry(pair).or_insert_with(new).push(nanos);
+        }
+        if channel.slowest.is_none_or(|slowest| slowest.nanos() < nanos) {
+            channel.slowest = Some(message);
+        }
+    }
+
+    fn all<'a>(&'a self, kinds: &'a Kinds) -> impl Iterator<Item = (&'a Kind, &'a Channel)> {
+        kinds.channels.iter().zip(&self.channels).filter(|(_, channel)| channel.has_any())
+    }
+
+    /// How many by channel.
+    pub fn counts<'a>(&'a self, kinds: &'a Kinds) -> impl Iterator<Item = Count<'a>> {
+        self.all(kinds).map(|(kind, channel)| Count {
+            name: &kind.name,
+            sent: channel.matched() + channel.matcher.on_the_way(),
+            received: channel.matched() + channel.matcher.unsent_count(),
+            durations: channel.durations.clone().distribution(),
+        })
+    }
+
+    /// All numbers.
+    pub fn json(&self, kinds: &Kinds, trust: Trust, who: Who<'_>) -> Vec<Value> {
+        let end = |end: &End| {
+            json!({
+                "time_ns": end.time.0,
+                "cpu": end.cpu,
+                "tid": end.writer.map(|writer| writer.tid),
+                "thread": end.writer.and_then(|w| who.name(w.tid, Some(w.pid))),
+            })
+        };
+        let channel = |(kind, channel): (&Kind, &Channel)| {
+            let pairs: Vec<Value> = channel
+                .pairs
+                .iter()
+                .map(|((from, to), durations)| {
+                    let row = Row::default().plain("from_cpu", *from).plain("to_cpu", *to);
+                    distribution(row, durations, trust).value()
+                })
+                .collect();
+            let slowest = channel.slowest.map(|message| {
+                json!({
+                    "key": message.key.map(|key| kind.key_text(key)),
+                    "duration_ns": message.nanos(),
+                    "send": end(&message.send),
+                    "receive": end(&message.receive),
+                })
+            });
+            let row = Row::default()
+                .plain("channel", kind.name.as_str())
+                .plain("key_fields", json!(kind.keys))
+                .number("matched", channel.matched(), trust.sum)
+                .number("touched_by_losses", channel.touched, trust.value)
+                .number("never_received", channel.matcher.on_the_way(), trust.value)
+                .number("never_sent", channel.matcher.unsent_count(), trust.value)
+                .number("received_before_sent", channel.reversed, trust.value)
+                .number("slowest", slowest, trust.value)
+                .plain("by_cpus", pairs);
+            distribution(row, &channel.durations, trust).value()
+        };
+        self.all(kinds).map(channel).collect()
+    }
+
+    /// The tables.
+    pub fn page(&self, page: &mut Page<'_>, who: Who<'_>, kinds: &Kinds) {
+        use Align::{Left, Right};
+        let Trust { sum, value } = page.trust;
+        let mut table = Table::new(&[
+            ("channel", Left),
+            ("matched", Right),
+            ("mean", Right),
+            ("median", Right),
+            ("p90", Right),
+            ("p99", Right),
+            ("max", Right),
+            ("slowest from", Left),
+            ("to", Left),
+            ("sent at", Left),
+            ("never received", Right),
+            ("never sent", Right),
+        ]);
+        let mut pairs = Table::new(&[
+            ("channel", Left),
+            ("from cpu", Right),
+            ("to cpu", Right),
+            ("count", Right),
+            ("mean", Right),
+            ("median", Right),
+            ("p90", Right),
+            ("p99", Right),
+            ("max", Right),
+        ]);
+        let (mut shown, mut pair_count) = (0, 0);
+        for (kind, channel) in self.all(kinds) {
+            shown += 1;
+            for ((from, to), durations) in &channel.pairs {
+                pair_count += 1;
+                if pair_count > page.rows || (from.is_none() && to.is_none()) {
+                    continue;
+                }
+                let cpu = |cpu: &Option<u32>| cpu.map_or("?".to_owned(), |cpu| cpu.to_string());
+                let mut row = vec![kind.name.clone(), cpu(from), cpu(to)];
+                row.push(mark(values::count(durations.len() as u64), value));
+                row.extend(cells(durations, page.trust));
+                pairs.row(row);
+            }
+            if shown > page.rows {
+                continue;
+            }
+            let mut row = vec![kind.name.clone(), mark(values::count(channel.matched()), sum)];
+            row.extend(cells(&channel.durations, page.trust));
+            row.resize(7, String::new());
+            if let Some(message) = channel.slowest {
+                row.push(who.writer(message.send.writer));
+                row.push(who.writer(message.receive.writer));
+                row.push(date::text(message.send.time));
+            }
+            row.resize(10, String::new());
+            row.push(mark(values::count(channel.matcher.on_the_way()), value));
+            row.push(mark(values::count(channel.matcher.unsent_count()), value));
+            table.row(row);
+        }
+        page.table(Section::Messages, "messages", &table, shown);
+        let reversed: u64 = self.channels.iter().map(|channel| channel.reversed).sum();
+        if reversed > 0 {
+            let messages = values::counted(reversed, "message");
+            let line = format!("{messages} arrived before leaving, by the clocks: taken as 0 ns");
+            page.remark(Section::Messages, &line);
+        }
+        page.table(Section::Messages, "messages by processors", &pairs, pair_count);
+    }
+}
+
+impl Channel {
+    fn matched(&self) -> u64 {
+        self.durations.len() as u64 + self.touched
+    }
+
+    fn has_any(&self) -> bool {
+        self.matched() + self.matcher.on_the_way() + self.matcher.unsent_count() > 0
+    }
+}
+
+fn cells(durations: &Durations, trust: Trust) -> Vec<String> {
+    let Some(d) = durations.clone().distribution() else {
+        return Vec::new();
+    };
+    // A message that was lost may have been joined with another's arrival.
+    let cell = |nanos| mark(values::time(nanos), trust.value);
+    [d.mean, d.median, d.p90, d.p99, d.max].map(cell).to_vec()
+}
+
+fn distribution(row: Row, durations: &Durations, trust: Trust) -> Row {
+    let row = row.number("count", durations.len() as u64, trust.value);
+    let Some(d) = durations.clone().distribution() else {
+        return row;
+    };
+    let numbers = [
+        ("min_ns", d.min),
+        ("mean_ns", d.mean),
+        ("stddev_ns", d.stddev),
+        ("median_ns", d.median),
+        ("p90_ns", d.p90),
+        ("p99_ns", d.p99),
+        ("p99_9_ns", d.p999),
+        ("max_ns", d.max),
+    ];
+    numbers.into_iter().fold(row, |row, (name, nanos)| row.number(name, nanos, trust.value))
+}

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Who had the processors, and who waited for them: from switches and wake-ups.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use lateralis_analysis::{
+    CpuTime, Gaps, KernelTime, Numbering, Occupant, Switch, ThreadTime, Utilisation,
+};
+use lateralis_model::{Quality, StreamIndex};
+use lateralis_store::facts::Kinds;
+use lateralis_units::Nanos;
+use serde_json::{Value, json};
+
+use super::mark::{Row, Trust, mark};
+use super::page::{Page, Section, Who};
+use super::wakeups::Wakeups;
+use crate::table::{Align, Table};
+use crate::values;
+
+/// Buckets of the time series, at most; at least half as many where any time passes.
+const BUCKETS: usize = 64;
+/// Processors that are told apart; a damaged trace may name four thousand million.
+const CPUS_MAX: usize = 1 << 16;
+
+/// Spans of the kernel that a thread goes into by itself.
+const CALLS: [&str; 2] = ["syscall", "page_fault"];
+/// Spans that interrupt whoever runs.
+const INTERRUPTS: [&str; 4] = ["irq", "softirq", "timer", "hrtimer"];
+
+/// What a kind of span is to the processor.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum InKernel {
+    No,
+    Call,
+    Interrupt,
+}
+
+/// Everything about processors and threads.
+pub struct Running {
+    cpus: Numbering<u32>,
+    threads: Numbering<u32>,
+    streams: Vec<Option<StreamIndex>>,
+    utilisation: Utilisation,
+    kernel: KernelTime,
+    kernel_kinds: Vec<InKernel>,
+    wakeups: Wakeups,
+    has_switches: bool,
+    has_kernel: bool,
+    gaps: Gaps,
+    begin: Nanos,
+}
+
+impl Running {
+    /// From `begin` on, with these kinds of spans.
+    pub fn new(kinds: &Kinds, begin: Nanos, gaps: &Gaps) -> Self {
+        let in_kernel = |name: &str| {
+            if CALLS.contains(&name) || name.starts_with("syscall ") {
+                InKernel::Call
+            } else if INTERRUPTS.contains(&name) {
+                InKernel::Interrupt
+            } else {
+                InKernel::No
+            }
+        };
+        Self {
+            cpus: Numbering::default(),
+            threads: Numbering::default(),
+            streams: Vec::new(),
+            utilisation: Utilisation::new(begin, BUCKETS, gaps.clone()),
+            kernel: KernelTime::new(gaps.clone()),
+            kernel_kinds: kinds.spans.iter().map(|kind| in_kernel(&kind.name)).collect(),
+            wakeups: Wakeups::new(begin, gaps.clone()),
+            has_switches: false,
+            has_kernel: false,
+            gaps: gaps.clone(),
+            begin,
+        }
+    }
+
+    fn cpu(&mut self, cpu: u32) -> Option<u32> {
+        let has_room = self.cpus.len() < CPUS_MAX || self.cpus.known(&cpu).is_some();
+        has_room.then(|| self.cpus.number(cpu))
+    }
+
+    /// Something happened on a processor.
+    #[inline]
+    pub fn appear(&mut self, cpu: u32, time: Nanos) {
+        if let Some(cpu) = self.cpu(cpu) {
+            self.utilisation.appear(cpu, time);
+        }
+    }
+
+    /// A span begins or ends.
+    pub fn span(
+        &mut self,
+        kind: u32,
+        begins: bool,
+        cpu: Option<u32>,
+        tid: Option<u32>,
+        time: Nanos,
+    ) {
+        let in_kernel = self.kernel_kinds.get(kind as usize).copied().unwrap_or(InKernel::No);
+        let cpu = cpu.filter(|_| in_kernel != InKernel::No);
+        let Some(cpu) = cpu.and_then(|cpu| self.cpu(cpu)) else {
+            return;
+        };
+        self.has_kernel = true;
+        match (in_kernel, begins) {
+            (InKernel::Interrupt, true) => self.kernel.interrupt(cpu, time),
+            (InKernel::Interrupt, false) => self.kernel.return_from_interrupt(cpu, time),
+            // The idle thread makes no calls.
+            (InKernel::Call, begins) => {
+                let Some(tid) = tid.filter(|tid| *tid != 0) else {
+                    return;
+                };
+                let thread = self.threads.number(tid);
+                match begins {
+                    true => self.kernel.call(cpu, thread, time),
+                    false => self.kernel.return_from_call(cpu, thread, time),
+                }
+            }
+            (InKernel::No, _) => {}
+        }
+    }
+
+    /// A processor turns from one thread to another.
+    pub fn switch(&mut self, cpu: u32, stream: StreamIndex, time: Nanos, from: u32, to: u32) {
+        self.has_switches = true;
+        let Some(cpu) = self.cpu(cpu) else {
+            return;
+        };
+        let index = cpu as usize;
+        if index >= self.streams.len() {
+            self.streams.resize(index + 1, None);
+        }
+        self.streams[index] = Some(stream);
+        let mut number = |tid: u32| (tid != 0).then(|| self.threads.number(tid));
+        let (from, to) = (number(from), number(to));
+        let occupant = |thread: Option<u32>| thread.map_or(Occupant::Idle, Occupant::Thread);
+        let (leaves, comes) = (Some(occupant(from)), Some(occupant(to)));
+        self.utilisation.push(Switch { time, cpu, stream, from: leaves, to: comes });
+        self.kernel.switch(cpu, time, to);
+        self.wakeups.switch(time, from, to);
+    }
+
+    /// A thread is made ready to run.
+    pub fn wake(&mut self, time: Nanos, waker: Option<u32>, tid: u32) {
+        if tid == 0 {
+            return;
+        }
+        let waker = waker.filter(|waker| *waker != 0).map(|waker| self.threads.number(waker));
+        let thread = self.threads.number(tid);
+        self.wakeups.wake(time, waker, thread);
+    }
+
+    /// Gives everybody the time up to the end.
+    pub fn finish(&mut self, end: Nanos) {
+        self.utilisation.finish(end);
+        self.kernel.finish(end);
+    }
+
+    fn tid(&self, thread: u32) -> u32 {
+        self.threads.things().get(thread as usize).copied().unwrap_or(0)
+    }
+
+    fn by_cpu(&self) -> Vec<(u32, u32, &CpuTime)> {
+        let cpus = self.cpus.things().iter().copied();
+        let times = cpus.zip(self.utilisation.cpus()).enumerate();
+        let mut all: Vec<_> = times.map(|(n, (cpu, time))| (cpu, n as u32, time)).collect();
+        all.sort_by_key(|(cpu, ..)| *cpu);
+        all
+    }
+
+    /// Threads that ran, those that ran longest first.
+    fn by_thread(&self) -> Vec<(u32, u32, &ThreadTime)> {
+        let times = self.utilisation.threads().iter().enumerate();
+        let ran = times.filter(|(_, time)| time.running_nanos > 0 || time.schedule_count > 0);
+        let mut all: Vec<_> = ran.map(|(n, time)| (self.tid(n as u32), n as u32, time)).collect();
+        all.sort_by_key(|(tid, _, time)| (Reverse(time.running_nanos), *tid));
+        all
+    }
+
+    /// By process: running nanoseconds, kernel nanoseconds, schedules, threads.
+    fn by_process(&self, who: Who<'_>) -> Vec<(u32, [u64; 4])> {
+        let mut all: BTreeMap<u32, [u64; 4]> = BTreeMap::new();
+        for (tid, number, time) in self.by_thread() {
+            let sums = all.entry(who.threads.pid(tid)).or_default();
+            sums[0] += time.running_nanos;
+            sums[1] += self.kernel.of_thread(number);
+            sums[2] += time.schedule_count;
+            sums[3] += 1;
+        }
+        let mut all: Vec<_> = all.into_iter().collect();
+        all.sort_by_key(|(pid, sums)| (Reverse(sums[0]), *pid));
+        all
+    }
+
+    /// Quality of what a processor did: only its own stream tells of it.
+    fn cpu_quality(&self, number: u32, trust: Trust) -> Quality {
+        match self.streams.get(number as usize).copied().flatten() {
+            _ if trust.sum == Quality::Exact => Quality::Exact,
+            Some(stream) => {
+                let all = (Nanos(i64::MIN), Nanos(i64::MAX));
+                let touched = self.gaps.touch_stream(stream, all.0, all.1);
+                if touched { Quality::LowerBound } else { Quality::Exact }
+            }
+            None => trust.sum,
+        }
+    }
+
+    /// Members `cpus`, `threads`, `applications`, `wakeups` of the whole, where the trace
+    /// has switches.
+    pub fn json(
+        &self,
+        trust: Trust,
+        who: Who<'_>,
+        over: i64,
+    ) -> Option<[(&'static str, Value); 4]> {
+        if !self.has_switches {
+            return None;
+        }
+        let share = |nanos: u64| (over > 0).then(|| nanos as f64 / over as f64);
+        let cpus: Vec<Value> = self
+            .by_cpu()
+            .into_iter()
+            .map(|(cpu, number, time)| {
+                let quality = self.cpu_quality(number, trust);
+                let series = json!({
+                    "begin_ns": self.begin.0,
+                    "bucket_ns": time.busy.width_nanos(),
+                    "busy_ns": time.busy.values(),
+                });
+                let mut row = Row::default()
+                    .plain("cpu", cpu)
+                    .number("busy_ns", time.busy_nanos, quality)
+                    .number("idle_ns", time.idle_nanos, quality)
+                    .plain("unknown_ns", time.unknown_nanos)
+                    .number("utilisation", share(time.busy_nanos), quality)
+                    .number("switches", time.switch_count, quality)
+                    .number("series", series, quality);
+                if self.has_kernel {
+                    row = row.number("kernel_ns", self.kernel.of_cpu(number), trust.sum);
+                }
+                row.value()
+            })
+            .collect();
+        let threads: Vec<Value> = self
+            .by_thread()
+            .into_iter()
+            .map(|(tid, number, time)| {
+                let mut row = Row::default()
+                    .plain("tid", tid)
+                    .plain("pid", who.threads.get(tid).and_then(|thread| thread.pid))
+                    .plain("thread", who.name(tid, None))
+                    .number("running_ns", time.running_nanos, trust.sum)
+                    .number("utilisation", share(time.running_nanos), trust.sum)
+                    .number("schedules", time.schedule_count, trust.sum)
+                    .number("migrations", time.migration_count, trust.value);
+                if self.has_kernel {
+                    row = row.number("kernel_ns", self.kernel.of_thread(number), trust.sum);
+                }
+                row.value()
+            })
+            .collect();
+        let applications: Vec<Value> = self
+            .by_process(who)
+            .into_iter()
+            .map(|(pid, [running, kernel, schedules, threads])| {
+                let mut row = Row::default()
+                    .plain("pid", pid)
+                    .plain("application", who.process(pid))
+                    .number("running_ns", running, trust.sum)
+                    .number("utilisation", share(running), trust.sum)
+                    .number("schedules", schedules, trust.sum)
+                    .number("threads", threads, trust.sum);
+                if self.has_kernel {
+                    row = row.number("kernel_ns", kernel, trust.sum);
+                }
+                row.value()
+            })
+            .collect();
+        Some([
+            ("cpus", json!(cpus)),
+            ("threads", json!(threads)),
+            ("applications", json!(applications)),
+            ("wakeups", self.wakeups.json(self.threads.things(), trust, who)),
+        ])
+    }
+
+    /// The tables.
+    pub fn page(&self, page: &mut Page<'_>, who: Who<'_>, over: i64) {
+        use Align::{Left, Right};
+        if !self.has_switches {
+            return;
+        }
+        let share = |nanos: u64| percent(nanos, over);
+        let sum = page.trust.sum;
+        let kernel = |nanos: u64| match self.has_kernel {
+            true => mark(share(nanos), sum),
+            false => String::new(),
+        };
+        let mut table = Table::new(&[
+            ("cpu", Right),
+            ("busy", Right),
+            ("idle", Right),
+            ("unknown", Right),
+            ("in kernel", Right),
+            ("switches", Right),
+            ("busy over time", Left),
+        ]);
+        let cpus = self.by_cpu();
+        let buckets = cpus.iter().map(|(.., time)| time.busy.values().len()).max().unwrap_or(0);
+        for (cpu, number, time) in cpus.iter().take(page.rows) {
+            let quality = self.cpu_quality(*number, page.trust);
+            table.row([
+                cpu.to_string(),
+                mark(share(time.busy_nanos), quality),
+                mark(share(time.idle_nanos), quality),
+                share(time.unknown_nanos),
+                kernel(self.kernel.of_cpu(*number)),
+                mark(values::count(time.switch_count), quality),
+                spark(time.busy.values(), time.busy.width_nanos(), buckets),
+            ]);
+        }
+        page.table(Section::Cpus, "processors", &table, cpus.len());
+        let head = |first| {
+            Table::new(&[
+                (first, Left),
+                ("running", Right),
+                ("of the time", Right),
+                ("in kernel", Right),
+                ("schedules", Right),
+                ("migrations", Right),
+            ])
+        };
+        let mut table = head("thread");
+        let threads = self.by_thread();
+        for (tid, number, time) in threads.iter().take(page.rows) {
+            table.row([
+                who.thread(*tid, None),
+                mark(values::time(time.running_nanos), sum),
+                mark(share(time.running_nanos), sum),
+                kernel(self.kernel.of_thread(*number)),
+                mark(values::count(time.schedule_count), sum),
+                mark(values::count(time.migration_count), page.trust.value),
+            ]);
+        }
+        page.table(Section::Threads, "threads", &table, threads.len());
+        let applications = self.by_process(who);
+        let mut table = head("application");
+        for (pid, [running, in_kernel, schedules, _]) in applications.iter().take(page.rows) {
+            table.row([
+                who.process(*pid),
+                mark(values::time(*running), sum),
+                mark(share(*running), sum),
+                kernel(*in_kernel),
+                mark(values::count(*schedules), sum),
+            ]);
+        }
+        page.table(Section::Applications, "applications", &table, applications.len());
+        self.wakeups.page(self.threads.things(), page, who);
+    }
+}
+
+fn percent(nanos: u64, over: i64) -> String {
+    if over <= 0 {
+        return String::new();
+    }
+    format!("{:.1} %", nanos as f64 * 100.0 / over as f64)
+}
+
+/// How busy each bucket is, in eight steps; `·` for not at all.
+fn spark(busy: &[u64], width: u64, buckets: usize) -> String {
+    const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let step = |index: usize| match busy.get(index).copied().unwrap_or(0) {
+        0 => '·',
+        nanos => STEPS[(nanos as f64 / width as f64 * 7.99) as usize % 8],
+    };
+    (0..buckets).map(step).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_shows_how_busy_each_bucket_is() {
+        assert_eq!(spark(&[0, 1, 500, 1000], 1000, 5), "·▁▄█·");
+        assert_eq!(percent(1, 0), "");
+        assert_eq!(percent(125, 1000), "12.5 %");
+    }
+}

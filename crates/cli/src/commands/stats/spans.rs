@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Durations of spans: by name, by key, by thread, and those that stand out.
+
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use lateralis_analysis::{
+    Distribution, Edge, Gaps, Group, Side, Span, SpanKind, SpanLimits, SpanTable,
+};
+use lateralis_model::{Quality, Writer};
+use lateralis_pleco::schema::{Annotation, Clause, Schema};
+use lateralis_store::Meanings;
+use lateralis_store::facts::{Kind, Kinds};
+use lateralis_units::Nanos;
+use serde_json::{Value, json};
+
+use super::mark::{Row, Trust, mark};
+use super::page::{Page, Section, Who};
+use crate::date;
+use crate::table::{Align, Table};
+use crate::values;
+
+/// Keys that are told of each kind in JSON, those with most time; `keys` says how many there are.
+const KEYS_TOLD: usize = 1000;
+
+/// The kinds of spans of a trace with their numbers.
+pub struct Spans {
+    table: SpanTable,
+    /// By kind: which of its key fields are threads.
+    threads: Vec<Vec<bool>>,
+}
+
+/// What spans of one key are about: a lock, a request. Threads in a key only keep the
+/// spans of a lock apart, they do not make it another lock.
+struct Thing<'a> {
+    pid: Option<u32>,
+    key: Option<String>,
+    group: Cow<'a, Group>,
+}
+
+impl Spans {
+    /// Of these kinds, from `begin` on.
+    pub fn new(kinds: &Kinds, meanings: &Meanings, begin: Nanos, gaps: Gaps) -> Self {
+        let mut table = SpanTable::new(begin, gaps, SpanLimits::default());
+        // What a processor does is no matter of the process that it interrupts.
+        kinds.spans.iter().for_each(|kind| table.add_kind(!kind.keys.iter().any(|k| k == "$cpu")));
+        let is_thread = |kind: &Kind, key: &String| {
+            kind.keys.len() > 1 && meanings.schemas().iter().any(|schema| is_tid(schema, kind, key))
+        };
+        let of_kind = |kind: &Kind| kind.keys.iter().map(|key| is_thread(kind, key)).collect();
+        Self { table, threads: kinds.spans.iter().map(of_kind).collect() }
+    }
+
+    /// A span begins or ends.
+    pub fn edge(
+        &mut self,
+        kind: u32,
+        side: Side,
+        key: Option<u64>,
+        time: Nanos,
+        writer: Option<Writer>,
+    ) {
+        self.table.push(kind, Edge { time, side, key, writer });
+    }
+
+    /// A whole span.
+    pub fn whole(&mut self, kind: u32, begin: Nanos, nanos: u64, writer: Option<Writer>) {
+        let edge = |time, side| Edge { time, side, key: None, writer };
+        let end = Nanos(begin.0.saturating_add_unsigned(nanos));
+        let span = Span { begin: edge(begin, Side::Begin), end: edge(end, Side::End) };
+        self.table.push_whole(kind, span);
+    }
+
+    /// Durations of the spans of this name.
+    pub fn distribution(&self, kinds: &Kinds, name: &str) -> Option<Distribution> {
+        self.all(kinds).find(|(_, kind, _)| kind.name == name)?.2.distribution()
+    }
+
+    /// Durations by name, of those that have any.
+    pub fn distributions<'a>(
+        &'a self,
+        kinds: &'a Kinds,
+    ) -> impl Iterator<Item = (&'a str, Distribution)> {
+        self.all(kinds).filter_map(|(_, kind, of)| Some((kind.name.as_str(), of.distribution()?)))
+    }
+
+    /// Kinds that have anything.
+    fn all<'a>(
+        &'a self,
+        kinds: &'a Kinds,
+    ) -> impl Iterator<Item = (usize, &'a Kind, &'a SpanKind)> {
+        let has_any = |kind: &SpanKind| {
+            let pairer = kind.pairer();
+            kind.paired_count() + pairer.unfinished_count() + pairer.orphan_count() > 0
+        };
+        let all = kinds.spans.iter().zip(self.table.kinds()).enumerate();
+        all.map(|(index, (kind, of))| (index, kind, of)).filter(move |(.., of)| has_any(of))
+    }
+
+    /// The same, those with most time first.
+    fn most_time<'a>(&'a self, kinds: &'a Kinds) -> Vec<(usize, &'a Kind, &'a SpanKind)> {
+        let mut all: Vec<_> = self.all(kinds).collect();
+        let total = |of: &SpanKind| of.threads().iter().map(|thread| thread.total).sum::<u128>();
+        all.sort_by_cached_key(|(index, _, of)| (Reverse(total(of)), *index));
+        all
+    }
+
+    /// All numbers.
+    pub fn json(&self, kinds: &Kinds, trust: Trust, who: Who<'_>) -> Vec<Value> {
+        self.all(kinds)
+            .map(|(index, kind, of)| self.kind_json(index, kind, of, trust, who))
+            .collect()
+    }
+
+    fn kind_json(
+        &self,
+        index: usize,
+        kind: &Kind,
+        of: &SpanKind,
+        trust: Trust,
+        who: Who<'_>,
+    ) -> Value {
+        let pairer = of.pairer();
+        let mut row = Row::default()
+            .plain("name", kind.name.as_str())
+            .plain("key_fields", json!(self.key_fields(index, kind)))
+            .number("count", of.paired_count(), trust.sum)
+            .number("touched_by_losses", of.touched_count(), trust.value)
+            .number("unfinished", pairer.unfinished_count(), trust.value)
+            .number("orphans", pairer.orphan_count(), trust.value);
+        if let Some(d) = of.distribution() {
+            row = distribution(row, &d, trust);
+            let (own, count) = of.own();
+            row = row.nanos("self_ns", own, trust.sum).number("self_count", count, trust.sum);
+            let buckets = of.histogram().coarse();
+            let bucket = |b: &lateralis_analysis::Bucket| json!([b.low, b.high, b.count]);
+            let buckets: Vec<Value> = buckets.iter().map(bucket).collect();
+            row = row.number("histogram_ns", buckets, trust.value);
+        }
+        let slowest: Vec<Value> =
+            of.slowest().iter().map(|span| span_json(kind, span, who)).collect();
+        let things = self.things(index, kind, of);
+        let told = things.iter().take(KEYS_TOLD);
+        let keys: Vec<Value> = told.map(|thing| thing_json(kind, thing, trust, who)).collect();
+        let threads: Vec<Value> = threads(of, self.table.threads())
+            .iter()
+            .map(|(writer, thread)| {
+                who_row(Row::default(), *writer, who)
+                    .number("count", thread.count, trust.sum)
+                    .nanos("total_ns", thread.total, trust.sum)
+                    .number("max_ns", thread.max, trust.sum)
+                    .value()
+            })
+            .collect();
+        row = row.number("slowest", slowest, trust.value).plain("by_thread", threads);
+        if has_keys(of) {
+            row = row.plain("by_key", keys).number("keys", things.len(), trust.sum);
+            row = row.number("spans_of_other_keys", of.other_keys().count, trust.sum);
+        }
+        row.value()
+    }
+
+    /// The tables.
+    pub fn page(&self, page: &mut Page<'_>, who: Who<'_>, kinds: &Kinds) {
+        self.names(page, kinds);
+        self.keys(page, who, kinds);
+        self.slowest(page, who, kinds);
+    }
+
+    /// What the spans of a kind are about, those with most time first.
+    fn things<'a>(&'a self, index: usize, kind: &Kind, of: &'a SpanKind) -> Vec<Thing<'a>> {
+        let threads = self.threads.get(index).map_or(&[][..], Vec::as_slice);
+        let mut places: HashMap<(Option<u32>, Option<String>), usize> = HashMap::new();
+        let mut things: Vec<Thing<'a>> = Vec::new();
+        for ((pid, key), group) in of.groups() {
+            let key = key.map(|key| thing_name(kind.key_text(key), threads));
+            let place = (pid, key.clone());
+            match places.get(&place) {
+                Some(index) => things[*index].group.to_mut().merge(group),
+                None => {
+                    places.insert(place, things.len());
+                    things.push(Thing { pid, key, group: Cow::Borrowed(group) });
+                }
+            }
+        }
+        things.sort_by(|a, b| {
+            let rank = |thing: &Thing<'_>| (Reverse(thing.group.total), Reverse(thing.group.count));
+            rank(a).cmp(&rank(b)).then_with(|| (a.pid, &a.key).cmp(&(b.pid, &b.key)))
+        });
+        things
+    }
+
+    /// The fields of a key that tell things apart.
+    fn key_fields<'a>(&self, index: usize, kind: &'a Kind) -> Vec<&'a str> {
+        let is_thread = |at: usize| self.threads.get(index).and_then(|of| of.get(at)).copied();
+        let fields = kind.keys.iter().enumerate();
+        fields.filter(|(at, _)| is_thread(*at) != Some(true)).map(|(_, key)| key.as_str()).collect()
+    }
+
+    fn names(&self, page: &mut Page<'_>, kinds: &Kinds) {
+        use Align::{Left, Right};
+        let mut table = Table::new(&[
+            ("span", Left),
+            ("count", Right),
+            ("total", Right),
+            ("self", Right),
+            ("min", Right),
+            ("mean", Right),
+            ("median", Right),
+            ("stddev", Right),
+            ("p90", Right),
+            ("p99", Right),
+            ("p99.9", Right),
+            ("max", Right),
+            ("unfinished", Right),
+            ("orphans", Right),
+        ]);
+        let all = self.most_time(kinds);
+        let (mut unpaired, mut touched, mut rough) = (0, 0, false);
+        let Trust { sum, value } = page.trust;
+        for (_, kind, of) in all.iter().take(page.rows) {
+            let pairer = of.pairer();
+            let (unfinished, orphans) = (pairer.unfinished_count(), pairer.orphan_count());
+            unpaired += unfinished + orphans;
+            touched += of.touched_count();
+            let mut row = vec![kind.name.clone(), mark(values::count(of.paired_count()), sum)];
+            if let Some(d) = of.distribution() {
+                rough |= d.is_rough;
+                let percentile = if d.is_rough { value.and(Quality::LowerBound) } else { value };
+                let (own, count) = of.own();
+                row.push(mark(values::time(d.total), sum));
+                row.push(match count {
+                    0 => String::new(),
+                    _ => mark(values::time(nanos(own)), sum),
+                });
+                for (nanos, quality) in [
+                    (d.min, value),
+                    (d.mean, value),
+                    (d.median, percentile),
+                    (d.stddev, value),
+                    (d.p90, percentile),
+                    (d.p99, percentile),
+                    (d.p999, percentile),
+                    (d.max, sum),
+                ] {
+                    row.push(mark(values::time(nanos), quality));
+                }
+            }
+            row.resize(12, String::new());
+            row.push(mark(values::count(unfinished), value));
+            row.push(mark(values::count(orphans), value));
+            table.row(row);
+        }
+        page.table(Section::Spans, "spans", &table, all.len());
+        if unpaired > 0 {
+            let line = "unfinished: begun and not ended in the trace; orphans: ended and not begun";
+            page.remark(Section::Spans, line);
+        }
+        if unpaired > 0 && value != Quality::Exact {
+            let line = "events were lost: their other halves may be among them";
+            page.remark(Section::Spans, line);
+        }
+        if touched > 0 {
+            let touched = values::counted(touched, "span");
+            let line = format!("{touched} with events missing inside: counted, not timed");
+            page.remark(Section::Spans, &line);
+        }
+        if rough {
+            let line = "percentiles marked ≥ are from a histogram, within 0.8 %";
+            page.remark(Section::Spans, line);
+        }
+    }
+
+    fn keys(&self, page: &mut Page<'_>, who: Who<'_>, kinds: &Kinds) {
+        use Align::{Left, Right};
+        for (index, kind, of) in self.most_time(kinds) {
+            let things = if has_keys(of) { self.things(index, kind, of) } else { Vec::new() };
+            // Keys that come once are no things that something is done with.
+            if things.is_empty() || of.paired_count() < 2 * things.len() as u64 {
+                continue;
+            }
+            let mut table = Table::new(&[
+                ("key", Left),
+                ("process", Left),
+                ("count", Right),
+                ("total", Right),
+                ("mean", Right),
+                ("p99", Right),
+                ("max", Right),
+                ("longest by", Left),
+                ("at", Left),
+            ]);
+            let Trust { sum, value } = page.trust;
+            for Thing { pid, key, group } in things.iter().take(page.rows) {
+                let mut row = vec![key.clone().unwrap_or_default()];
+                row.push(pid.map_or(String::new(), |pid| who.process(pid)));
+                row.push(mark(values::count(group.count + group.touched_count), sum));
+                row.push(mark(values::time(nanos(group.total)), sum));
+                let mean = group.total.checked_div(u128::from(group.count));
+                row.push(mean.map_or(String::new(), |mean| mark(values::time(nanos(mean)), value)));
+                let p99 = group.distribution().map(|d| d.p99);
+                row.push(p99.map_or(String::new(), |p99| mark(values::time(p99), value)));
+                if let Some(span) = group.longest {
+                    row.push(mark(values::time(span.nanos()), sum));
+                    row.push(who.writer(span.begin.writer));
+                    row.push(date::text(span.begin.time));
+                }
+                table.row(row);
+            }
+            let title = format!("{} by {}", kind.name, self.key_fields(index, kind).join(", "));
+            page.table(Section::Keys, &title, &table, things.len());
+            if of.other_keys().count > 0 {
+                let line = "spans of keys beyond the first 262 144 are not told apart";
+                page.remark(Section::Keys, line);
+            }
+        }
+    }
+
+    fn slowest(&self, page: &mut Page<'_>, who: Who<'_>, kinds: &Kinds) {
+        use Align::{Left, Right};
+        let mut table = Table::new(&[
+            ("slowest", Left),
+            ("duration", Right),
+            ("key", Left),
+            ("by", Left),
+            ("at", Left),
+        ]);
+        let each = if page.wanted.contains(&Section::Slowest) { page.rows } else { 3 };
+        let all = self.most_time(kinds);
+        let spans = all.iter().flat_map(|(_, kind, of)| {
+            of.slowest().into_iter().take(each).map(move |span| (kind, span))
+        });
+        for (kind, span) in spans.take(page.rows) {
+            table.row([
+                kind.name.clone(),
+                mark(values::time(span.nanos()), page.trust.sum),
+                span.begin.key.map_or(String::new(), |key| kind.key_text(key)),
+                who.writer(span.begin.writer),
+                date::text(span.begin.time),
+            ]);
+        }
+        page.table(Section::Slowest, "slowest spans", &table, 0);
+    }
+}
+
+fn nanos(nanos: u128) -> u64 {
+    u64::try_from(nanos).unwrap_or(u64::MAX)
+}
+
+fn has_keys(of: &SpanKind) -> bool {
+    of.groups().any(|((_, key), _)| key.is_some())
+}
+
+/// Whether a schema says that this key field of a span is a thread.
+fn is_tid(schema: &Schema, kind: &Kind, key: &str) -> bool {
+    schema.events.iter().any(|event| {
+        event.clauses.iter().any(|clause| match clause {
+            Clause::Begin { span, keys } if *span == kind.name => keys.iter().any(|index| {
+                let field = event.fields.get(*index);
+                field.is_some_and(|field| field.name == key && field.has(Annotation::Tid))
+            }),
+            _ => false,
+        })
+    })
+}
+
+/// A key without its threads; the whole where its parts cannot be told.
+fn thing_name(text: String, threads: &[bool]) -> String {
+    let parts: Vec<&str> = text.split(' ').collect();
+    if parts.len() != threads.len() || !threads.contains(&true) {
+        return text;
+    }
+    let rest = parts.iter().zip(threads).filter(|(_, is_thread)| !**is_thread);
+    rest.map(|(part, _)| *part).collect::<Vec<_>>().join(" ")
+}
+
+/// Threads that began any, those with most time first.
+fn threads(
+    of: &SpanKind,
+    writers: &[Option<Writer>],
+) -> Vec<(Option<Writer>, lateralis_analysis::OfThread)> {
+    let threads = writers.iter().copied().zip(of.threads().iter().copied());
+    let mut threads: Vec<_> = threads.filter(|(_, thread)| thread.count > 0).collect();
+    threads.sort_by_key(|(writer, thread)| (Reverse(thread.total), *writer));
+    threads
+}
+
+fn who_row(row: Row, writer: Option<Writer>, who: Who<'_>) -> Row {
+    let name = writer.and_then(|writer| who.name(writer.tid, Some(writer.pid)));
+    row.plain("pid", writer.map(|writer| writer.pid))
+        .plain("tid", writer.map(|writer| writer.tid))
+        .plain("thread", name)
+}
+
+/// One span that is certain: losses put in doubt that no other is longer, not how long it is.
+fn span_json(kind: &Kind, span: &Span, who: Who<'_>) -> Value {
+    who_row(Row::default(), span.begin.writer, who)
+        .plain("key", span.begin.key.map(|key| kind.key_text(key)))
+        .plain("begin_ns", span.begin.time.0)
+        .plain("end_ns", span.end.time.0)
+        .plain("duration_ns", span.nanos())
+        .value()
+}
+
+fn thing_json(kind: &Kind, thing: &Thing<'_>, trust: Trust, who: Who<'_>) -> Value {
+    let Thing { pid, key, group } = thing;
+    let mut row = Row::default()
+        .plain("key", key.as_deref())
+        .plain("pid", *pid)
+        .plain("process", pid.map(|pid| who.process(pid)))
+        .number("count", group.count + group.touched_count, trust.sum)
+        .number("touched_by_losses", group.touched_count, trust.value);
+    match group.distribution() {
+        Some(d) => row = distribution(row, &d, trust),
+        None if group.count > 0 => {
+            row = row
+                .nanos("total_ns", group.total, trust.sum)
+                .number("min_ns", group.min, trust.value)
+                .number("max_ns", group.longest.map(|span| span.nanos()), trust.sum);
+        }
+        None => {}
+    }
+    if let Some(span) = group.longest {
+        row = row.number("longest", span_json(kind, &span, who), trust.value);
+    }
+    row.value()
+}
+
+fn distribution(row: Row, d: &Distribution, trust: Trust) -> Row {
+    let rough = if d.is_rough { Quality::LowerBound } else { Quality::Exact };
+    let percentile = trust.value.and(rough);
+    row.number("min_ns", d.min, trust.value)
+        .number("mean_ns", d.mean, trust.value)
+        .number("stddev_ns", d.stddev, trust.value)
+        .number("median_ns", d.median, percentile)
+        .number("p90_ns", d.p90, percentile)
+        .number("p99_ns", d.p99, percentile)
+        .number("p99_9_ns", d.p999, percentile)
+        .number("max_ns", d.max, trust.sum)
+        .number("total_ns", d.total, trust.sum)
+}

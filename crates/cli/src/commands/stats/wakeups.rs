@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! How long threads wait for a processor once they are woken, and who woke them.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+
+use lateralis_analysis::{Durations, Gaps, Wakes};
+use lateralis_units::Nanos;
+use serde_json::Value;
+
+use super::mark::{Row, Trust, mark};
+use super::page::{Page, Section, Who};
+use crate::table::{Align, Table};
+use crate::values;
+
+/// Pairs of threads of which one wakes the other, and threads whose wake-ups are timed:
+/// more are not told.
+const WOKEN_MAX: usize = 1 << 16;
+
+/// Threads that others woke.
+#[derive(Default)]
+struct Woken {
+    durations: Durations,
+    touched: u64,
+}
+
+/// All wake-ups.
+pub struct Wakeups {
+    wakes: Wakes,
+    woken: BTreeMap<u32, Woken>,
+    pairs: HashMap<(Option<u32>, u32), u64>,
+    begin: Nanos,
+    gaps: Gaps,
+}
+
+impl Wakeups {
+    /// From `begin` on.
+    pub fn new(begin: Nanos, gaps: Gaps) -> Self {
+        let (wakes, woken, pairs) = (Wakes::default(), BTreeMap::new(), HashMap::new());
+        Self { wakes, woken, pairs, begin, gaps }
+    }
+
+    /// A thread is made ready to run.
+    pub fn wake(&mut self, time: Nanos, waker: Option<u32>, thread: u32) {
+        self.wakes.wake(time, waker, thread);
+    }
+
+    /// A processor turns from one thread to another.
+    pub fn switch(&mut self, time: Nanos, from: Option<u32>, to: Option<u32>) {
+        let woken = self.wakes.switch(time, from, to);
+        let (Some(woken), Some(to)) = (woken, to) else {
+            return;
+        };
+        if self.woken.len() < WOKEN_MAX || self.woken.contains_key(&to) {
+            let of = self.woken.entry(to).or_default();
+            // Whether nobody woke it earlier is known since it fell asleep.
+            if self.gaps.touch(woken.asleep.unwrap_or(self.begin), time) {
+                of.touched += 1;
+            } else {
+                of.durations.push(woken.nanos());
+            }
+        }
+        let pair = (woken.waker, to);
+        if self.pairs.len() < WOKEN_MAX || self.pairs.contains_key(&pair) {
+            *self.pairs.entry(pair).or_default() += 1;
+        }
+    }
+
+    /// Latencies by thread, and who woke whom. Threads by their numbers.
+    pub fn json(&self, threads: &[u32], trust: Trust, who: Who<'_>) -> Value {
+        let tid = |thread: u32| threads.get(thread as usize).copied().unwrap_or(0);
+        let latencies: Vec<Value> = self
+            .woken
+            .iter()
+            .map(|(thread, of)| {
+                let tid = tid(*thread);
+                let mut row = Row::default()
+                    .plain("tid", tid)
+                    .plain("thread", who.name(tid, None))
+                    .number("count", of.durations.len() as u64, trust.sum)
+                    .number("touched_by_losses", of.touched, trust.value);
+                if let Some(d) = of.durations.clone().distribution() {
+                    row = row
+                        .number("min_ns", d.min, trust.value)
+                        .number("mean_ns", d.mean, trust.value)
+                        .number("median_ns", d.median, trust.value)
+                        .number("p99_ns", d.p99, trust.value)
+                        .number("max_ns", d.max, trust.sum);
+                }
+                row.value()
+            })
+            .collect();
+        let pairs: Vec<Value> = self
+            .pairs()
+            .into_iter()
+            .map(|((waker, woken), count)| {
+                let waker = waker.map(tid);
+                Row::default()
+                    .plain("waker_tid", waker)
+                    .plain("waker", waker.and_then(|tid| who.name(tid, None)))
+                    .plain("tid", tid(woken))
+                    .plain("thread", who.name(tid(woken), None))
+                    .number("count", count, trust.value)
+                    .value()
+            })
+            .collect();
+        Row::default()
+            .plain("latencies", latencies)
+            .plain("pairs", pairs)
+            .number("needless", self.wakes.needless_count(), trust.value)
+            .number("not_run_yet", self.wakes.waiting_count(), trust.value)
+            .value()
+    }
+
+    fn pairs(&self) -> Vec<((Option<u32>, u32), u64)> {
+        let mut pairs: Vec<_> = self.pairs.iter().map(|(pair, count)| (*pair, *count)).collect();
+        pairs.sort_by_key(|(pair, count)| (Reverse(*count), *pair));
+        pairs
+    }
+
+    /// The table.
+    pub fn page(&self, threads: &[u32], page: &mut Page<'_>, who: Who<'_>) {
+        let tid = |thread: u32| threads.get(thread as usize).copied().unwrap_or(0);
+        use Align::{Left, Right};
+        let Trust { sum, value } = page.trust;
+        let mut rows: Vec<_> = self.woken.iter().collect();
+        rows.sort_by_key(|(thread, of)| (Reverse(of.durations.total()), **thread));
+        let mut table = Table::new(&[
+            ("woken", Left),
+            ("count", Right),
+            ("median", Right),
+            ("p99", Right),
+            ("max", Right),
+            ("most often by", Left),
+        ]);
+        let pairs = self.pairs();
+        for (thread, of) in rows.iter().take(page.rows) {
+            let mut row = vec![who.thread(tid(**thread), None)];
+            row.push(mark(values::count(of.durations.len() as u64), sum));
+            if let Some(d) = of.durations.clone().distribution() {
+                let numbers = [(d.median, value), (d.p99, value), (d.max, sum)];
+                row.extend(numbers.map(|(nanos, quality)| mark(values::time(nanos), quality)));
+            }
+            row.resize(5, String::new());
+            let most = pairs.iter().find(|((_, woken), _)| woken == *thread);
+            row.push(most.map_or(String::new(), |((waker, _), count)| {
+                let waker = waker.map(|waker| who.thread(tid(waker), None));
+                let waker = waker.unwrap_or("nobody known".to_owned());
+                format!("{waker}, {}", mark(format!("{}×", values::count(*count)), value))
+            }));
+            table.row(row);
+        }
+        page.table(Section::Wakeups, "from being woken to running", &table, rows.len());
+    }
+}

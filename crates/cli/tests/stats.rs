@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Every figure of `lat stats` is computed again here, from the lines that `lat print` makes,
+//! the slow way: lists, no kernels.
+
+mod place;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use place::Place;
+use serde_json::{Value, json};
+
+/// Four threads that take turns at a lock, some working long with it.
+const PROGRAM: &str = "
+import threading
+lock = threading.Lock()
+def work(number):
+    for turn in range(200):
+        with lock:
+            sum(range(100 * number))
+threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+";
+
+fn lines(place: &Place, trace: &str, options: &[&str]) -> Vec<Value> {
+    let arguments = [&["print", trace, "--format", "json"], options].concat();
+    let output = place.lat(&arguments);
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
+}
+
+fn time(line: &Value) -> i64 {
+    line["time_ns"].as_i64().expect("a time")
+}
+
+/// The smallest that at least so many percent do not exceed.
+fn percentile(sorted: &[i64], percent: usize) -> i64 {
+    let enough = |at: &&i64| {
+        let not_above = sorted.iter().filter(|other| other <= at).count();
+        not_above * 100 >= percent * sorted.len()
+    };
+    *sorted.iter().find(enough).expect("there are some")
+}
+
+/// Checks count, sums, extremes, percentiles, and that all are exact.
+fn check(row: &Value, mut nanos: Vec<i64>, what: &str) {
+    nanos.sort_unstable();
+    let count = nanos.len() as i64;
+    let total: i64 = nanos.iter().sum();
+    let mean = total as f64 / count as f64;
+    let squares: f64 = nanos.iter().map(|&n| (n as f64 - mean).powi(2)).sum();
+    assert_eq!(row["count"], count, "{what}: count");
+    assert_eq!(row["min_ns"], nanos[0], "{what}: min");
+    assert_eq!(row["max_ns"], nanos[nanos.len() - 1], "{what}: max");
+    assert_eq!(row["mean_ns"], total / count, "{what}: mean");
+    for (name, percent) in [("median_ns", 50), ("p90_ns", 90), ("p99_ns", 99)] {
+        assert_eq!(row[name], percentile(&nanos, percent), "{what}: {name}");
+    }
+    let stddev = row["stddev_ns"].as_f64().expect("a number");
+    assert!((stddev - (squares / count as f64).sqrt()).abs() <= 1.0, "{what}: stddev {stddev}");
+    assert_eq!(row["not_exact"], json!({}), "{what}");
+}
+
+fn named<'a>(rows: &'a Value, member: &str, name: &str) -> &'a Value {
+    let mut rows = rows.as_array().into_iter().flatten();
+    rows.find(|row| row[member] == name).unwrap_or_else(|| panic!("no {name}"))
+}
+
+/// A held lock: from, to, who began it.
+struct Held {
+    begin: i64,
+    nanos: i64,
+    tid: i64,
+}
+
+#[test]
+fn locks_of_a_real_program_are_as_counted_by_hand() {
+    if !Command::new("python3").arg("--version").output().is_ok_and(|o| o.status.success()) {
+        println!("SKIPPED: no python3 here");
+        return;
+    }
+    let place = Place::new();
+    let command = ["--with", "mutex,thread", "--", "python3", "-c", PROGRAM];
+    let output = place.lat(&[&["record", "-o", "r", "--buffer", "16M"], &command[..]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let stats = place.json(&["stats", "r", "--json"]);
+
+    let mut open: Vec<(Value, Value, i64, i64)> = Vec::new();
+    let mut locks: BTreeMap<u64, Vec<Held>> = BTreeMap::new();
+    for line in lines(&place, "r", &["--event", "mutex:MUTEX_LOCK,mutex:MUTEX_UNLOCK"]) {
+        let fields = &line["fields"];
+        let (mutex, thread) = (&fields["mutex"], &fields["thread"]);
+        if line["name"] == "mutex:MUTEX_LOCK" {
+            let tid = line["tid"].as_i64().expect("a thread");
+            open.push((mutex.clone(), thread.clone(), time(&line), tid));
+            continue;
+        }
+        let innermost = open.iter().rposition(|of| of.0 == *mutex && of.1 == *thread);
+        let Some(index) = innermost else { continue };
+        let (_, _, begin, tid) = open.remove(index);
+        let held = Held { begin, nanos: time(&line) - begin, tid };
+        locks.entry(mutex.as_u64().expect("an address")).or_default().push(held);
+    }
+    let spans = named(&stats["spans"], "name", "mutex_held");
+    assert!(locks.len() >= 2, "the interpreter has some locks");
+    assert_eq!(spans["unfinished"], open.len());
+    assert_eq!(spans["keys"], locks.len());
+    assert_eq!(spans["key_fields"], json!(["mutex"]), "a thread makes no other lock");
+    for (mutex, held) in &locks {
+        let row = named(&spans["by_key"], "key", &format!("{mutex:#x}"));
+        check(row, held.iter().map(|held| held.nanos).collect(), &format!("{mutex:#x}"));
+        assert_eq!(row["total_ns"], held.iter().map(|held| held.nanos).sum::<i64>());
+        let longest = held.iter().map(|held| held.nanos).max().expect("one");
+        let by = held.iter().find(|held| held.nanos == longest).expect("one");
+        assert_eq!(row["longest"]["tid"], by.tid, "who held {mutex:#x} longest");
+        assert_eq!(row["longest"]["begin_ns"], by.begin);
+    }
+    let all: Vec<&Held> = locks.values().flatten().collect();
+    check(spans, all.iter().map(|held| held.nanos).collect(), "all locks");
+    let longest = all.iter().map(|held| held.nanos).max().expect("one");
+    assert_eq!(spans["slowest"][0]["duration_ns"], longest);
+    let mut threads: BTreeMap<i64, i64> = BTreeMap::new();
+    all.iter().for_each(|held| *threads.entry(held.tid).or_default() += held.nanos);
+    for row in spans["by_thread"].as_array().expect("threads") {
+        assert_eq!(row["total_ns"], threads[&row["tid"].as_i64().expect("a thread")]);
+    }
+    assert_eq!(spans["by_thread"].as_array().map(Vec::len), Some(threads.len()));
+
+    // The page says the same without a query.
+    let page = place.lat(&["stats", "r", "--section", "keys"]).stdout;
+    let page = String::from_utf8(page).expect("UTF-8");
+    let most = spans["by_key"][0]["key"].as_str().expect("a lock");
+    assert!(page.contains("mutex_held by mutex\n"), "{page}");
+    assert!(page.contains(most) && !page.contains("events by processor"), "{page}");
+}
+
+#[test]
+fn messages_states_and_levels_are_as_counted_by_hand() {
+    let place = Place::new();
+    place.lat(&["demo", "-o", "demo", "--orders", "100"]);
+    let stats = place.json(&["stats", "demo", "--json"]);
+    let all = lines(&place, "demo", &[]);
+
+    for (channel, sent, received) in [
+        ("order", "client:SEND", "warehouse:RECEIVE"),
+        ("answer", "warehouse:SEND", "client:RECEIVE"),
+    ] {
+        let of = |name: &'static str| all.iter().filter(move |line| line["name"] == name);
+        let mut nanos = Vec::new();
+        let mut pairs: BTreeMap<(u64, u64), Vec<i64>> = BTreeMap::new();
+        for receive in of(received) {
+            let id = &receive["fields"]["id"];
+            let send = of(sent).find(|send| send["fields"]["id"] == *id).expect("it was sent");
+            let took = (time(receive) - time(send)).max(0);
+            nanos.push(took);
+            let cpu = |line: &Value| line["cpu"].as_u64().expect("a processor");
+            pairs.entry((cpu(send), cpu(receive))).or_default().push(took);
+        }
+        let row = named(&stats["messages"], "channel", channel);
+        assert_eq!((&row["never_sent"], &row["never_received"]), (&json!(0), &json!(0)));
+        check(row, nanos, channel);
+        assert_eq!(row["by_cpus"].as_array().map(Vec::len), Some(pairs.len()));
+        for row in row["by_cpus"].as_array().expect("pairs") {
+            let cpu = |name: &str| row[name].as_u64().expect("a processor");
+            let pair = (cpu("from_cpu"), cpu("to_cpu"));
+            check(row, pairs.remove(&pair).expect("it is one"), &format!("{channel} {pair:?}"));
+        }
+    }
+
+    let end = all.iter().map(time).max().expect("events");
+    let mut tids: Vec<i64> = Vec::new();
+    for row in stats["states"].as_array().expect("states") {
+        let tid = row["tid"].as_i64().expect("a thread");
+        tids.push(tid);
+        let is_it = |line: &&Value| {
+            line["tid"] == tid && line["name"].as_str().is_some_and(|n| n.ends_with(":STATE"))
+        };
+        let told: Vec<&Value> = all.iter().filter(is_it).collect();
+        let mut sums: BTreeMap<&str, (i64, u64)> = BTreeMap::new();
+        for (index, line) in told.iter().enumerate() {
+            let label = |line: &'_ &'_ Value| line["fields"]["state.label"].clone();
+            let until = told.get(index + 1).map_or(end, |next| time(next));
+            let state = line["fields"]["state.label"].as_str().expect("a state");
+            let sum = sums.entry(state).or_default();
+            sum.0 += until - time(line);
+            sum.1 += u64::from(index == 0 || label(&told[index - 1]) != label(line));
+        }
+        for (state, (nanos, entries)) in sums {
+            let of = named(&row["states"], "state", state);
+            assert_eq!((&of["total_ns"], &of["entries"]), (&json!(nanos), &json!(entries)));
+        }
+    }
+    assert!(tids.len() >= 4, "workers and clients: {tids:?}");
+
+    let levels: Vec<(i64, i64)> = all
+        .iter()
+        .filter(|line| line["name"] == "warehouse:QUEUE")
+        .map(|line| (time(line), line["fields"]["waiting"].as_i64().expect("a level")))
+        .collect();
+    let counter = &stats["counters"][0];
+    assert_eq!(counter["counter"], "warehouse:QUEUE.waiting");
+    assert_eq!(counter["count"], levels.len());
+    let most = levels.iter().map(|level| level.1).max().expect("levels");
+    let least = levels.iter().map(|level| level.1).min().expect("levels");
+    assert_eq!((&counter["min"], &counter["max"]), (&json!(least as f64), &json!(most as f64)));
+    let untils = levels.iter().skip(1).map(|level| level.0).chain([end]);
+    let area: i64 =
+        levels.iter().zip(untils).map(|(level, until)| level.1 * (until - level.0)).sum();
+    let mean = area as f64 / (end - levels[0].0) as f64;
+    let told = counter["mean"].as_f64().expect("a mean");
+    assert!((mean - told).abs() <= 1e-9 * mean.max(1.0), "{mean} {told}");
+    let chart = counter["chart"].as_array().expect("a chart");
+    assert!(chart.len() <= 1024 && chart.iter().any(|point| point[1] == most as f64));
+}
+
+/// A trace of LTTng that is not part of the project.
+const KERNEL: &str = "../../../shared/data/traces/ctf1/lttng-ref/basic-kernel-analysis/kernel";
+
+#[test]
+fn utilisation_of_threads_is_as_counted_by_hand() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(KERNEL);
+    if !path.exists() {
+        println!("SKIPPED: no {}", path.display());
+        return;
+    }
+    let place = Place::new();
+    let trace = path.to_str().expect("UTF-8");
+    let stats = place.json(&["stats", trace, "--json"]);
+    let all = lines(&place, trace, &[]);
+    let end = all.iter().map(time).max().expect("events");
+    let begin = all.iter().map(time).min().expect("events");
+    let mut threads: BTreeMap<i64, (i64, u64)> = BTreeMap::new();
+    let mut cpus = 0;
+    for row in stats["cpus"].as_array().expect("processors") {
+        cpus += 1;
+        let of_cpu: Vec<&Value> = all.iter().filter(|line| line["cpu"] == row["cpu"]).collect();
+        let switches: Vec<_> =
+            of_cpu.iter().filter(|line| line["name"] == "sched_switch").collect();
+        let number = |line: &Value, name: &str| line["fields"][name].as_i64().expect("a thread");
+        let mut stretches = Vec::new();
+        let mut since = time(of_cpu[0]);
+        for switch in &switches {
+            stretches.push((number(switch, "prev_tid"), time(switch) - since));
+            since = time(switch);
+            threads.entry(number(switch, "next_tid")).or_default().1 += 1;
+        }
+        stretches.push((number(switches[switches.len() - 1], "next_tid"), end - since));
+        let busy: i64 = stretches.iter().filter(|(tid, _)| *tid != 0).map(|(_, n)| n).sum();
+        let idle: i64 = stretches.iter().filter(|(tid, _)| *tid == 0).map(|(_, n)| n).sum();
+        for (tid, nanos) in stretches {
+            threads.entry(tid).or_default().0 += nanos;
+        }
+        assert_eq!((&row["busy_ns"], &row["idle_ns"]), (&json!(busy), &json!(idle)));
+        assert_eq!(row["unknown_ns"], time(of_cpu[0]) - begin);
+        assert_eq!(row["switches"], switches.len());
+        let series = row["series"]["busy_ns"].as_array().expect("a series");
+        assert_eq!(series.iter().filter_map(Value::as_i64).sum::<i64>(), busy);
+        assert!(
+            row["kernel_ns"].as_i64() > Some(0) && row["kernel_ns"].as_i64() < Some(busy + idle)
+        );
+    }
+    assert_eq!(cpus, 2);
+    let rows = stats["threads"].as_array().expect("threads");
+    threads.remove(&0);
+    assert_eq!(rows.len(), threads.len());
+    for row in rows {
+        let (nanos, schedules) = threads[&row["tid"].as_i64().expect("a thread")];
+        assert_eq!(row["running_ns"], nanos, "{row}");
+        assert_eq!(row["schedules"], schedules, "{row}");
+        let share = nanos as f64 / (end - begin) as f64;
+        assert!((row["utilisation"].as_f64().expect("a share") - share).abs() < 1e-9);
+        assert_eq!(row["not_exact"], json!({}));
+    }
+
+    // Only what happened on one processor, in the second second.
+    let window = ["--cpu", "1", "--from", "1s", "--until", "2s"];
+    let stats = place.json(&[&["stats", trace, "--json"], &window[..]].concat());
+    let chosen = lines(&place, trace, &window);
+    assert_eq!(stats["events_total"], chosen.len());
+    assert_eq!(stats["cpus"].as_array().map(Vec::len), Some(1));
+    let silence = chosen.windows(2).map(|two| time(&two[1]) - time(&two[0])).max();
+    assert_eq!(stats["events_by_cpu"][0]["longest_silence_ns"], json!(silence));
+}
