@@ -3,6 +3,7 @@
 
 use crate::commands::{
     completions, control, convert, demo, info, list, man, pleco, print, record, stats, tracepoints,
+    xml,
 };
 use crate::error::CliError;
 use clap::{Parser, Subcommand};
@@ -55,6 +56,8 @@ pub enum Command {
     Stats(stats::StatsArgs),
     /// Cycles between two points of a program, and what looking costs itself
     Tracepoints(Box<tracepoints::TracepointsArgs>),
+    /// Run analyses written in XML for Trace Compass: states and latencies
+    Xml(Box<xml::XmlArgs>),
     /// Write a trace in another format
     Convert(convert::ConvertArgs),
     /// Record a small program of several processes, and show what it did

@@ -4,6 +4,7 @@
 mod place;
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use place::Place;
@@ -102,6 +103,86 @@ fn a_tree_of_genode_has_calls_and_checkpoints_of_its_components() {
         (time, process.to_owned(), event.to_owned(), name.to_owned())
     });
     assert_eq!(seen, expected);
+}
+
+/// Genode's analyses for Trace Compass, where they are.
+fn genode_analysis(name: &str) -> Option<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/genode");
+    let path = folder.join(name);
+    if !path.exists() {
+        println!("SKIPPED: no {}", path.display());
+        return None;
+    }
+    Some(path.display().to_string())
+}
+
+#[test]
+fn analyses_of_trace_compass_run_as_they_are() {
+    let place = Place::new();
+    genode_tree(&place, "run");
+    let Some(component) = genode_analysis("componentanalysis.xml") else { return };
+    let output = place.lat(&["xml", &component, "run", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["problems"][0]["is_error"], false, "the view is told");
+    let ids: Vec<_> = json["analyses"].as_array().unwrap().iter().map(|a| text(a, "id")).collect();
+    let expected = ["genode.componentstate", "genode.roundtrippattern", "genode.componentpattern"];
+    assert_eq!(ids, expected);
+    let found = |index: usize| json["analyses"][index]["found"].as_array().unwrap();
+    let states: Vec<_> = found(0)
+        .iter()
+        .map(|state| (text(state, "value"), number(state, "begin_ns"), number(state, "end_ns")))
+        .collect();
+    let expected = [
+        ("await_reply", 110, 150),
+        ("ready", 115, 145),
+        ("ready", 150, 260),
+        ("await_rpc", 145, 260),
+    ];
+    assert_eq!(states.len(), expected.len(), "{states:?}");
+    assert!(expected.iter().all(|state| states.contains(state)), "{states:?}");
+    let call = &found(1)[0];
+    assert_eq!((text(call, "name"), text(call, "quality")), ("alloc", "exact"));
+    assert_eq!((number(call, "begin_ns"), number(call, "end_ns")), (110, 150));
+    assert_eq!(call["fields"]["component"], "init -> runtime -> nic_router");
+    assert_eq!((found(1).len(), found(2).len()), (1, 1));
+
+    let checkpoints = genode_analysis("checkpointanalysis.xml").unwrap();
+    let output = place.lat(&["xml", &checkpoints, "run"]);
+    assert_eq!(output.status.code(), Some(0));
+    let page = String::from_utf8(output.stdout).unwrap();
+    let row = page.lines().find(|line| line.contains("handle")).unwrap_or_default();
+    let cells: Vec<_> = row.split_whitespace().collect();
+    assert_eq!(cells[..4], ["handle", "1", "100", "ns"], "{page}");
+}
+
+#[test]
+fn an_analysis_that_is_not_understood_is_told_and_not_run() {
+    let place = Place::new();
+    genode_tree(&place, "run");
+    let provider = |id: &str, value: &str| {
+        format!(
+            "<stateProvider id=\"{id}\" version=\"0\">\n<eventHandler eventName=\"Rpc_*\">\
+             <stateChange><stateAttribute type=\"constant\" value=\"last\"/>\n\
+             <stateValue type=\"{value}\" value=\"name\"/></stateChange></eventHandler>\
+             </stateProvider>\n"
+        )
+    };
+    let (good, bad) = (provider("good", "eventField"), provider("bad", "script"));
+    fs::write(place.0.join("two.xml"), format!("<tmfxml>\n{good}{bad}</tmfxml>")).unwrap();
+    let output = place.lat(&["xml", "two.xml", "run"]);
+    let page = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{page}");
+    assert!(page.contains("error: two.xml: line 7, column 1: scripts"), "{page}");
+    assert!(page.contains("last") && page.contains("alloc"), "{page}");
+    fs::write(place.0.join("bad.xml"), format!("<tmfxml>\n{bad}</tmfxml>")).unwrap();
+    let output = place.lat(&["xml", "bad.xml", "run"]);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(error.starts_with("error: no analysis can be run: bad.xml: line 4"), "{error}");
+    let output = place.lat(&["xml", "two.xml", "run", "--only", "other"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("it has good"));
+    assert_eq!(place.lat(&["xml", "nowhere.xml", "run"]).status.code(), Some(2));
 }
 
 /// Core 1 is 505 cycles ahead of core 0; Barrelfish prints its negative offset 2^63 too

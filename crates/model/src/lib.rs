@@ -26,6 +26,7 @@ mod dropped;
 mod event;
 mod loss;
 mod memory;
+pub mod original;
 mod quality;
 pub mod role;
 mod scalar;

@@ -18,7 +18,12 @@
 //! | `checkpoint:START`, `END` | begin, end `checkpoint` key `name` | |
 //! | `checkpoint:OBJ_NEW`, `OBJ_DEL` | begin, end `object` key `addr` | |
 //! | `checkpoint:OBJ_STATE`, `EXCEPTION`, `FAILURE` | – | |
-//! | `checkpoint` | counter `data` | |
+//! | `checkpoint NAME` | counter `data` | |
+//!
+//! Checkpoints without a type hold a level, of a queue for instance: each name is a class of
+//! its own, so that each is a counter of its own. Beyond 256 names they share `checkpoint`.
+//! Each class tells what the recorder called its events and where label and thread were, so
+//! that analyses written for the recorder's own names still apply.
 //!
 //! The states are those of Genode's own analysis for Trace Compass. [`annotate`]
 //! adds what can be said of whole classes to a single stream.
@@ -28,6 +33,7 @@
 
 use std::collections::BTreeMap;
 
+use lateralis_model::original::Original;
 use lateralis_model::role::ATTRIBUTE;
 use lateralis_model::{
     Attribute, Base, Builder, Clock, EnvValue, Event, EventClass, FieldClass, FieldKind, Fields,
@@ -196,6 +202,7 @@ pub fn gather(streams: &[(&str, &dyn Source)], limit_bytes: u64) -> MemoryTrace 
         stream_classes: Vec::new(),
         streams: BTreeMap::new(),
         labels: BTreeMap::new(),
+        checkpoints: BTreeMap::new(),
     };
     for (path, source) in streams {
         for remark in source.remarks() {
@@ -213,12 +220,16 @@ pub fn gather(streams: &[(&str, &dyn Source)], limit_bytes: u64) -> MemoryTrace 
 /// Frequency, offset in seconds and in ticks of a clock.
 type ClockKey = Option<(u64, i64, i64)>;
 
+/// Names of checkpoints with a class of their own.
+const NAMES: usize = 256;
+
 /// A packet may tell any name: more threads than this are hostile.
 const THREADS: usize = 1 << 16;
 
 #[derive(Debug, Clone, Copy)]
 struct Thread {
     stream: StreamIndex,
+    stream_class: u32,
     writer: Writer,
 }
 
@@ -229,6 +240,8 @@ struct Gathered {
     /// By class of stream.
     streams: BTreeMap<(u32, Place), Thread>,
     labels: BTreeMap<String, u32>,
+    /// Classes of checkpoints without a type, by class of stream and name.
+    checkpoints: BTreeMap<(u32, String), u32>,
 }
 
 impl Gathered {
@@ -278,23 +291,25 @@ impl Gathered {
             ..StreamClass::default()
         });
         for (name, role, payload) in CLASSES {
-            let mut roles: Vec<&str> = role.into_iter().collect();
-            if matches!(payload, Payload::Call | Payload::Receive) {
-                roles.push("state component state");
-            }
-            let attribute =
-                |role: &str| Attribute { name: ATTRIBUTE.to_owned(), value: role.to_owned() };
-            self.builder.event_class(
-                class,
-                EventClass {
-                    name: name.to_owned(),
-                    payload: Some(payload.class()),
-                    attributes: roles.into_iter().map(attribute).collect(),
-                    ..EventClass::default()
-                },
-            );
+            self.builder.event_class(class, event_class(name, role, payload));
         }
         self.stream_classes.push((key, class));
+        class
+    }
+
+    /// The class of a checkpoint without a type.
+    fn checkpoint(&mut self, stream_class: u32, name: String) -> u32 {
+        let key = (stream_class, name);
+        if let Some(class) = self.checkpoints.get(&key) {
+            return *class;
+        }
+        if key.1.is_empty() || self.checkpoints.len() >= NAMES {
+            return FIRST_CHECKPOINT;
+        }
+        let (_, role, payload) = CLASSES[FIRST_CHECKPOINT as usize];
+        let class = event_class(&format!("checkpoint {}", key.1), role, payload);
+        let class = self.builder.event_class(stream_class, class);
+        self.checkpoints.insert(key, class);
         class
     }
 
@@ -332,7 +347,7 @@ impl Gathered {
         let cpu = number(context, "xpos").map(|cpu| CpuId(cpu as u32));
         let name = format!("{} -> {}", place.label, place.thread);
         let stream = self.builder.stream(class, &name, cpu);
-        let thread = Thread { stream, writer: Writer { pid, tid } };
+        let thread = Thread { stream, stream_class: class, writer: Writer { pid, tid } };
         self.streams.insert(key, thread);
         Ok(thread)
     }
@@ -353,13 +368,17 @@ impl Gathered {
             }
             _ => (OTHER, ""),
         };
+        let (_, _, shape) = CLASSES[class as usize];
+        let class = match class {
+            FIRST_CHECKPOINT => self.checkpoint(thread.stream_class, text(payload, "name")),
+            class => class,
+        };
         let cpu = number(event.packet_context(), "xpos").unwrap_or(0);
         let Writer { pid, tid } = thread.writer;
         let ticks = event.ticks.map_or(0, |ticks| ticks.0);
         let pending = self.builder.event(thread.stream, class, ticks, Some(thread.writer));
         let pending = pending.u64(cpu).u64(pid.into()).u64(tid.into());
         let number = |name: &str| number(payload, name).unwrap_or(0);
-        let (_, _, shape) = CLASSES[class as usize];
         let pending = match shape {
             Payload::Call => pending.text(&text(payload, "name")).text(state),
             Payload::Submit => pending.u64(number("number")),
@@ -371,6 +390,37 @@ impl Gathered {
             Payload::Other => pending.text(&event.class.name),
         };
         pending.end()
+    }
+}
+
+/// A class with its roles, and what the recorder calls it.
+fn event_class(name: &str, role: Option<&str>, payload: Payload) -> EventClass {
+    let mut roles: Vec<&str> = role.into_iter().collect();
+    if matches!(payload, Payload::Call | Payload::Receive) {
+        roles.push("state component state");
+    }
+    let role = |role: &str| Attribute { name: ATTRIBUTE.to_owned(), value: role.to_owned() };
+    let mut attributes: Vec<Attribute> = roles.into_iter().map(role).collect();
+    let original = match name {
+        "rpc:call" => Some("Rpc_call"),
+        "rpc:returned" => Some("Rpc_returned"),
+        "rpc:dispatch" => Some("Rpc_dispatch"),
+        "rpc:reply" => Some("Rpc_reply"),
+        "signal:submit" => Some("Signal_submit"),
+        "signal:receive" => Some("Signal_receive"),
+        _ if payload == Payload::Checkpoint => Some("Checkpoint"),
+        _ => None,
+    };
+    let original = original.map(|name| Original::Event(name.to_owned()));
+    let process = Original::Process("context.session_label".to_owned());
+    let thread = Original::Thread("context.thread_name".to_owned());
+    let all = original.into_iter().chain([process, thread]);
+    attributes.extend(all.map(|original| original.attribute()));
+    EventClass {
+        name: name.to_owned(),
+        payload: Some(payload.class()),
+        attributes,
+        ..EventClass::default()
     }
 }
 

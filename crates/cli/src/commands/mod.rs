@@ -15,6 +15,7 @@ pub mod record;
 mod recording_summary;
 pub mod stats;
 pub mod tracepoints;
+pub mod xml;
 
 use crate::args::{Cli, Command};
 use crate::error::CliError;
@@ -37,6 +38,7 @@ pub fn run(cli: Cli) -> Result<ExitStatus, CliError> {
         Some(Command::Print(args)) => print::run(args),
         Some(Command::Stats(args)) => stats::run(args),
         Some(Command::Tracepoints(args)) => tracepoints::run(*args),
+        Some(Command::Xml(args)) => xml::run(*args),
         Some(Command::Convert(args)) => convert::run(args),
         Some(Command::Demo(args)) => demo::run(args),
         Some(Command::Pleco(args)) => pleco::run(args),

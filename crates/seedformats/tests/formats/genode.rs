@@ -109,7 +109,7 @@ fn check(metadata: &[u8]) {
         ),
         format!("300 {router} signal:receive {of_router} number=2 context=43981 state='ready'"),
         format!("410 {router} checkpoint:OBJ_NEW {of_router} data=1 {session}16 name='session'"),
-        format!("420 {router} checkpoint {of_router} data=99 addr=0 type=0 name='queue'"),
+        format!("420 {router} checkpoint queue {of_router} data=99 addr=0 type=0 name='queue'"),
         format!("500 {router} checkpoint:OBJ_DEL {of_router} data=1 {session}17 name='session'"),
     ];
     assert_eq!(listing(&trace), expected);
