@@ -180,5 +180,25 @@ mod tests {
             prop_assert_eq!(matcher.unsent_count(), unsent);
             prop_assert!(matcher.slots.len() <= 200);
         }
+
+        #[test]
+        fn what_is_put_back_makes_no_fewer_messages(
+            steps in prop::collection::vec((any::<bool>(), 0u64..3, any::<bool>()), 0..200),
+        ) {
+            let matched = |with_lost: bool| {
+                let mut matcher = Matcher::default();
+                let steps = steps.iter().enumerate().filter(|(_, step)| with_lost || !step.2);
+                let count = steps.filter(|(time, (sends, key, _))| {
+                    let end = end(*time as i64);
+                    if *sends {
+                        matcher.send(Some(*key), end);
+                        return false;
+                    }
+                    matcher.receive(Some(*key), end).is_some()
+                });
+                count.count()
+            };
+            prop_assert!(matched(false) <= matched(true));
+        }
     }
 }

@@ -91,6 +91,9 @@ impl States {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Gaps;
+    use lateralis_model::{Interval, Loss, LossCause, StreamIndex};
+    use proptest::prelude::*;
 
     #[test]
     fn stays_are_measured_and_repetitions_are_no_entries() {
@@ -120,5 +123,58 @@ mod tests {
         let [zero, one] = machine.states() else { panic!("two states") };
         assert_eq!((zero.nanos, zero.entry_count), (0, 1));
         assert_eq!((one.nanos, one.entry_count, machine.unknown_nanos()), (3, 1, 15));
+    }
+
+    /// As whoever reads a trace does it.
+    fn run(told: &[(i64, u32)], gaps: &Gaps, end: i64) -> States {
+        let mut machine = States::default();
+        let doubt = |machine: &mut States, time| {
+            if machine.current().is_some_and(|(_, since)| gaps.between(since, time)) {
+                machine.doubt(time);
+            }
+        };
+        for &(time, state) in told {
+            doubt(&mut machine, Nanos(time));
+            machine.enter(Nanos(time), state);
+        }
+        doubt(&mut machine, Nanos(end));
+        machine.leave(Nanos(end));
+        machine
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_put_back_takes_no_time_from_any_state(
+            steps in prop::collection::vec((1i64..20, 0u32..3), 1..60),
+            lost in prop::collection::vec((0i64..400, 0i64..60), 0..4),
+        ) {
+            let loss = |&(begin, long): &(i64, i64)| Loss {
+                stream: StreamIndex(0),
+                cause: LossCause::Full,
+                count: None,
+                interval: Interval { begin: Some(Nanos(begin)), end: Some(Nanos(begin + long)) },
+            };
+            let gaps = Gaps::new(&lost.iter().map(loss).collect::<Vec<_>>(), &[], |_| None);
+            let mut time = 0;
+            let mut all = Vec::new();
+            for (later, state) in steps {
+                time += later;
+                all.push((time, state));
+            }
+            let is_there = |&(time, _): &(i64, u32)| !gaps.touch(Nanos(time), Nanos(time));
+            let some: Vec<(i64, u32)> = all.iter().copied().filter(is_there).collect();
+            let truth = run(&all, &Gaps::default(), time);
+            let seen = run(&some, &gaps, time);
+            for (state, of) in seen.states().iter().enumerate() {
+                let truth = truth.states()[state];
+                prop_assert!(of.nanos <= truth.nanos);
+                prop_assert!(of.entry_count <= truth.entry_count);
+                prop_assert!(of.longest_nanos <= truth.longest_nanos);
+            }
+            if !gaps.touch(Nanos(0), Nanos(time)) {
+                prop_assert_eq!(seen.states(), truth.states());
+                prop_assert_eq!(seen.unknown_nanos(), 0);
+            }
+        }
     }
 }

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What `lat stats` says, before it is said: one pass over the events.
 
+use std::collections::HashMap;
+use std::path::Path;
+
 use lateralis_analysis::{Distribution, End, Gaps, LossTotal, Side, total_by_stream};
-use lateralis_model::{Damage, Interval, Quality, Seen, Source, StreamIndex};
+use lateralis_model::{Damage, Interval, Quality, Seen, Source, StreamIndex, Writer};
 use lateralis_pleco::schema::Statistic;
 use lateralis_store::Recording;
-use lateralis_store::facts::{Fact, Facts};
+use lateralis_store::facts::{At, Fact, Facts};
 use lateralis_units::Nanos;
 use serde_json::{Value, json};
-use std::path::Path;
 
 use super::levels::Levels;
 use super::mark::Trust;
@@ -18,6 +20,9 @@ use super::rates::Rates;
 use super::running::Running;
 use super::spans::Spans;
 use crate::selection::Selection;
+
+/// Processors whose last switch is remembered.
+const CPUS_MAX: usize = 1 << 16;
 
 /// One promise of a schema.
 pub struct BudgetCheck {
@@ -58,6 +63,10 @@ pub struct Statistics {
     pub gaps: Gaps,
     /// How far numbers of the whole can be trusted.
     pub trust: Trust,
+    /// When each processor changed threads last, where events are missing.
+    switched: HashMap<u32, Nanos>,
+    /// Ends of spans whose thread is in doubt.
+    doubted: u32,
 }
 
 impl Statistics {
@@ -133,6 +142,8 @@ impl Statistics {
             damage: Vec::new(),
             trust: Trust::new(&gaps, chosen),
             gaps,
+            switched: HashMap::new(),
+            doubted: 0,
         }
     }
 
@@ -156,7 +167,17 @@ impl Statistics {
     /// Who runs is known from events that are not chosen, too.
     fn event(&mut self, event: &lateralis_model::Event<'_>, is_chosen: bool) {
         let Self { spans, running, messages, levels, facts, rates, .. } = self;
+        let Self { gaps, switched, doubted, .. } = self;
         let mut counter_of_cpu = None;
+        // Where switches may be missing, the thread that came last may be gone: what the
+        // event does not tell itself nobody knows.
+        let is_doubted = |at: &At, switched: &HashMap<u32, Nanos>| {
+            event.writer.is_none()
+                && at
+                    .cpu
+                    .and_then(|cpu| switched.get(&cpu))
+                    .is_some_and(|since| gaps.between(*since, at.time))
+        };
         let at = facts.of(event, |at, fact| {
             if !is_chosen {
                 return;
@@ -164,12 +185,23 @@ impl Statistics {
             let tid = at.writer.map(|writer| writer.tid);
             let end = End { time: at.time, cpu: at.cpu, writer: at.writer };
             match fact {
+                // Without a key the thread is all that tells spans apart.
+                Fact::Begin { key: None, .. } | Fact::End { key: None, .. }
+                    if is_doubted(at, switched) => {}
                 Fact::Begin { span, key } => {
-                    spans.edge(span, Side::Begin, key, at.time, at.writer);
+                    let writer = at.writer.filter(|_| !is_doubted(at, switched));
+                    spans.edge(span, Side::Begin, key, at.time, writer);
                     running.span(span, true, at.cpu, tid, at.time);
                 }
                 Fact::End { span, key } => {
-                    spans.edge(span, Side::End, key, at.time, at.writer);
+                    let writer = if is_doubted(at, switched) {
+                        // One that began nothing, so that the span counts as uncertain.
+                        *doubted = doubted.wrapping_add(1);
+                        Some(Writer { pid: u32::MAX, tid: *doubted })
+                    } else {
+                        at.writer
+                    };
+                    spans.edge(span, Side::End, key, at.time, writer);
                     running.span(span, false, at.cpu, tid, at.time);
                 }
                 Fact::Whole { span, duration_ns } => {
@@ -185,6 +217,9 @@ impl Statistics {
                 }
                 Fact::Switch { from, to, .. } => {
                     if let Some(cpu) = at.cpu {
+                        if !gaps.is_empty() && switched.len() < CPUS_MAX {
+                            switched.insert(cpu, at.time);
+                        }
                         running.switch(cpu, at.stream, at.time, from, to);
                     }
                 }
