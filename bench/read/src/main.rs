@@ -13,7 +13,8 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::Instant;
 
-use lateralis_ctf::{Reader, Wanted, open};
+use lateralis_ctf::{Reader, open};
+use lateralis_model::Wanted;
 use lateralis_model::text::Babeltrace;
 
 /// CPU time of the calling thread, as the scheduler counts it.
@@ -111,17 +112,17 @@ fn columns(input: &mut Input, wanted: &Wanted) -> u64 {
 }
 
 fn count(input: &mut Input) -> u64 {
-    let wanted = Wanted::counts(&input.reader);
+    let wanted = Wanted::counts(input.reader.trace());
     columns(input, &wanted)
 }
 
 fn decode(input: &mut Input) -> u64 {
-    let wanted = Wanted::everything(&input.reader);
+    let wanted = Wanted::everything(input.reader.trace());
     columns(input, &wanted)
 }
 
 fn on_threads(input: &mut Input, threads: NonZeroUsize) -> u64 {
-    let wanted = Wanted::everything(&input.reader);
+    let wanted = Wanted::everything(input.reader.trace());
     let mut events = 0;
     let fold = |sum: &mut u64, batch: &lateralis_ctf::Batch<'_>| {
         *sum += black_box(batch).len() as u64;

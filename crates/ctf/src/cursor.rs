@@ -151,6 +151,11 @@ impl<'r> Cursor<'r> {
         decoded.map_err(|reason| self.give_up(reason)).is_ok()
     }
 
+    /// Number of the packet that is open, in its stream.
+    pub(crate) fn packet_number(&self) -> u64 {
+        self.next_packet.saturating_sub(1) as u64
+    }
+
     /// Reads nothing more.
     pub(crate) fn end_stream(&mut self) {
         self.next_packet = self.after_packets;

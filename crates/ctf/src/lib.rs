@@ -51,10 +51,7 @@ mod packets;
 mod plan;
 mod reader;
 
-pub use columns::{
-    BATCH_EVENTS, Batch, Batches, ClassColumns, Column, Lists, Parallel, Place, Spans, TooLong,
-    Want, Wanted,
-};
+pub use columns::{BATCH_EVENTS, Batch, Batches, ClassColumns, Parallel};
 pub use cursor::Cursor;
 pub use merge::Merge;
 pub use packets::Found;

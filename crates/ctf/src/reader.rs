@@ -3,15 +3,17 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::sync::OnceLock;
 
 use lateralis_model::{
-    Damage, DamageReason, Event, Events, Interval, Loss, Names, Seen, Source, StreamIndex,
-    StreamSummary, Trace,
+    ColumnBatch, ColumnRequest, Damage, DamageReason, Event, Events, Interval, Loss, Names, Packet,
+    PartSummary, Seen, Source, StreamIndex, StreamSummary, Trace, Wanted,
 };
 use lateralis_units::{Nanos, Ticks};
 
 use crate::chunks;
-use crate::columns::{Batches, Parallel, Wanted};
+use crate::columns::{self, Batches, Parallel, Unit};
 use crate::cursor::Cursor;
 use crate::losses;
 use crate::merge::Merge;
@@ -51,6 +53,8 @@ pub struct Reader {
     losses: Vec<Loss>,
     diagnostics: Vec<Diagnostic>,
     names: Names,
+    /// Pieces that can be read alone, once somebody asks for them.
+    units: OnceLock<Vec<Unit>>,
 }
 
 impl Reader {
@@ -100,8 +104,18 @@ impl Reader {
             (a.class, a.id, a.name.as_str()).cmp(&(b.class, b.id, b.name.as_str()))
         });
         let losses = Vec::new();
-        let mut reader =
-            Self { class, model, plan, files, streams, damage, losses, diagnostics, names };
+        let mut reader = Self {
+            class,
+            model,
+            plan,
+            files,
+            streams,
+            damage,
+            losses,
+            diagnostics,
+            names,
+            units: OnceLock::new(),
+        };
         reader.count_losses();
         reader
     }
@@ -228,6 +242,11 @@ impl Reader {
         Parallel::new(self, wanted, threads)
     }
 
+    /// The pieces that can be read alone, in the order of the streams.
+    pub(crate) fn units(&self) -> &[Unit] {
+        self.units.get_or_init(|| columns::units(self))
+    }
+
     pub(crate) fn plan(&self) -> &Plan {
         &self.plan
     }
@@ -288,6 +307,33 @@ impl Source for Reader {
         see: &mut dyn FnMut(Seen<'_>),
     ) -> Vec<Damage> {
         crate::columns::survey(self, whole, see)
+    }
+
+    fn parts(&self) -> Vec<PartSummary> {
+        columns::parts(self)
+    }
+
+    fn packets(
+        &self,
+        see: &mut dyn FnMut(StreamIndex, u64, &Packet, Interval) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        for (index, stream) in (0..).zip(&self.streams) {
+            let nanos = |ticks: Option<Ticks>| self.nanos(stream.class, ticks?);
+            for (number, found) in (0..).zip(&stream.packets) {
+                let packet = &found.packet;
+                let interval = Interval { begin: nanos(packet.begin), end: nanos(packet.end) };
+                see(StreamIndex(index), number, packet, interval)?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn columns(
+        &self,
+        request: &ColumnRequest<'_>,
+        see: &mut dyn FnMut(&dyn ColumnBatch) -> ControlFlow<()>,
+    ) -> Vec<Damage> {
+        columns::columns(self, request, see)
     }
 
     fn visit(&self, see: &mut dyn FnMut(&Event<'_>)) -> Vec<Damage> {

@@ -4,10 +4,14 @@
 
 use std::fs;
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use lateralis_ctf::{Batch, Place, Reader, StreamFile, Want, Wanted, open};
-use lateralis_model::{Damage, Slot, StreamIndex};
+use lateralis_ctf::{Batch, Reader, StreamFile, open};
+use lateralis_model::{
+    Column, ColumnBatch, ColumnRequest, Damage, Interval, Place, Slot, Source, StreamIndex, Want,
+    Wanted,
+};
 
 /// What is compared of an event: stream, class, time, slots. Numbers that are
 /// none differ from themselves, so reals are compared by their bits.
@@ -61,7 +65,7 @@ fn of_batch(batch: &Batch<'_>, out: &mut Vec<Seen>) -> usize {
     let classes: Vec<_> = batch.classes().collect();
     let mut next = vec![0; classes.len()];
     let mut rows = batch.rows();
-    for place in batch.order() {
+    for place in batch.order().iter() {
         out.push(match place {
             Place::Columns(class) => {
                 let index = classes.iter().position(|c| c.class_index() == class).unwrap();
@@ -88,13 +92,83 @@ fn of_batch(batch: &Batch<'_>, out: &mut Vec<Seen>) -> usize {
 }
 
 fn of_batches(reader: &Reader) -> (Vec<Seen>, Vec<Damage>, usize) {
-    let wanted = Wanted::everything(reader);
+    let wanted = Wanted::everything(reader.trace());
     let (mut seen, mut rows) = (Vec::new(), 0);
     let mut batches = reader.batches(&wanted);
     while let Some(batch) = batches.next_batch() {
         rows += of_batch(batch, &mut seen);
     }
     (seen, batches.damage().to_vec(), rows)
+}
+
+/// The same of some parts and an interval, as those see it who do not know the format.
+fn of_parts(reader: &Reader, parts: &[usize], interval: Interval) -> (Vec<Seen>, Vec<Damage>) {
+    let wanted = Wanted::everything(reader.trace());
+    let request = ColumnRequest { parts, interval, wanted: &wanted };
+    let mut seen = Vec::new();
+    let damage = reader.columns(&request, &mut |batch: &dyn ColumnBatch| {
+        let stream = batch.stream().0;
+        let mut next = vec![0; batch.class_count()];
+        let mut rows = 0;
+        for place in batch.order().iter() {
+            seen.push(match place {
+                Place::Columns(class) => {
+                    let mut classes = (0..next.len()).map(|index| batch.class(index));
+                    let index = classes.position(|found| found.class == class).unwrap();
+                    let (columns, event) = (batch.class(index), next[index]);
+                    next[index] += 1;
+                    let slots = (0..columns.columns)
+                        .map(|column| by_bits(batch.column(index, column).slot(event).unwrap()));
+                    (stream, class, columns.times[event].0, slots.collect())
+                }
+                Place::Row(class) => {
+                    let event = batch.row(rows);
+                    rows += 1;
+                    assert_eq!(event.class_index, class);
+                    let slots = event.slots.iter().copied().map(by_bits).collect();
+                    (stream, class, event.time.0, slots)
+                }
+            });
+        }
+        assert_eq!(rows, batch.row_count());
+        ControlFlow::Continue(())
+    });
+    (seen, damage)
+}
+
+/// Parts together are everything; of an interval nothing is missing that packets say is
+/// inside.
+fn compare_parts(name: &str, reader: &Reader, expected: &[Seen], expected_damage: &[Damage]) {
+    let summaries = reader.parts();
+    let all: Vec<usize> = (0..summaries.len()).collect();
+    let (seen, damage) = of_parts(reader, &all, Interval::default());
+    assert!(seen == expected && damage == expected_damage, "{name}: by parts");
+    let mut seen = Vec::new();
+    for part in 0..summaries.len() + 1 {
+        seen.extend(of_parts(reader, &[part], Interval::default()).0);
+    }
+    assert!(seen == expected, "{name}: part by part");
+    let lies = |seen: &Seen| {
+        let mut parts = summaries.iter().filter(|part| part.stream == Some(StreamIndex(seen.0)));
+        !parts.any(|part| {
+            part.interval.begin.is_none_or(|begin| begin.0 <= seen.2)
+                && part.interval.end.is_none_or(|end| end.0 >= seen.2)
+        })
+    };
+    if !damage.is_empty() || expected.iter().any(lies) {
+        return;
+    }
+    let mut times: Vec<i64> = expected.iter().map(|seen| seen.2).collect();
+    times.sort_unstable();
+    let at = |part: usize| times.get(times.len() * part / 3).copied().map(lateralis_units::Nanos);
+    let interval = Interval { begin: at(1), end: at(2) };
+    let inside = |seen: &&Seen| {
+        interval.begin.is_none_or(|begin| begin.0 <= seen.2)
+            && interval.end.is_none_or(|end| end.0 >= seen.2)
+    };
+    let (seen, _) = of_parts(reader, &all, interval);
+    let seen: Vec<&Seen> = seen.iter().filter(inside).collect();
+    assert!(seen == expected.iter().filter(inside).collect::<Vec<_>>(), "{name}: an interval");
 }
 
 /// Rows and columns, on one thread and on three, agree. Returns the number of
@@ -107,7 +181,7 @@ fn compare(name: &str, reader: &Reader) -> (usize, usize) {
         panic!("{name}: event {index}: {:?}, by rows {:?}", seen[index], expected[index]);
     }
     assert_eq!(damage, expected_damage, "{name}");
-    let (mut again, wanted) = (Vec::new(), Wanted::everything(reader));
+    let (mut again, wanted) = (Vec::new(), Wanted::everything(reader.trace()));
     let damage = reader.parallel(&wanted, NonZeroUsize::new(3).unwrap()).fold(
         |events: &mut Vec<Seen>, batch| {
             of_batch(batch, events);
@@ -115,7 +189,7 @@ fn compare(name: &str, reader: &Reader) -> (usize, usize) {
         |_, mut events| again.append(&mut events),
     );
     assert!(again == expected && damage == expected_damage, "{name}: on several threads");
-    let wanted = Wanted::counts(reader);
+    let wanted = Wanted::counts(reader.trace());
     let mut counted = 0;
     let mut batches = reader.batches(&wanted);
     while let Some(batch) = batches.next_batch() {
@@ -123,6 +197,7 @@ fn compare(name: &str, reader: &Reader) -> (usize, usize) {
         counted += batch.len();
     }
     assert_eq!(counted, expected.len(), "{name}: counting only");
+    compare_parts(name, reader, &expected, &expected_damage);
     (expected.len(), rows)
 }
 
@@ -245,24 +320,24 @@ fn only_what_is_wanted_is_decoded() {
     let file = StreamFile { name: "s".into(), bytes: Box::new(bytes) };
     let reader = Reader::new(metadata, vec![file]);
     assert_eq!(reader.diagnostics(), []);
-    let wanted = Wanted::counts(&reader).with(0, 1, Want::Columns(vec![false, true]));
+    let wanted = Wanted::counts(reader.trace()).with(0, 1, Want::Columns(vec![false, true]));
     let mut batches = reader.batches(&wanted);
     let batch = batches.next_batch().unwrap();
     assert_eq!(batch.counts().collect::<Vec<_>>(), [(0, 2), (1, 2)]);
-    assert_eq!(batch.order().collect::<Vec<_>>(), [Place::Columns(1); 2]);
+    assert_eq!(batch.order().iter().collect::<Vec<_>>(), [Place::Columns(1); 2]);
     let class = batch.classes().next().unwrap();
     assert_eq!((class.class_index(), class.columns()), (1, 2));
     assert_eq!(class.column(0).slot(0), None);
     assert_eq!(class.column(1).slot(1), Some(Slot::Unsigned(9)));
-    let wanted = Wanted::counts(&reader).with(0, 0, Want::All);
+    let wanted = Wanted::counts(reader.trace()).with(0, 0, Want::All);
     let mut batches = reader.batches(&wanted);
     let batch = batches.next_batch().unwrap();
     let class = batch.classes().next().unwrap();
-    let lateralis_ctf::Column::Spans(texts) = class.column(1) else { panic!("no text") };
+    let Column::Spans(texts) = class.column(1) else { panic!("no text") };
     assert_eq!(texts.iter().collect::<Vec<_>>(), [&b"hello"[..], b""]);
     let (mut offsets, mut data) = (Vec::new(), Vec::new());
     texts.append_to(&mut offsets, &mut data).unwrap();
     assert_eq!((offsets, data), (vec![0, 5, 5], b"hello".to_vec()));
-    let lateralis_ctf::Column::Lists(lists) = class.column(3) else { panic!("no list") };
+    let Column::Lists(lists) = class.column(3) else { panic!("no list") };
     assert_eq!((lists.counts(), lists.starts_bits()), (&[2, 0][..], &[72, 144][..]));
 }

@@ -4,7 +4,7 @@
 
 mod maker;
 
-use lateralis_ctf::Wanted;
+use lateralis_model::Wanted;
 use lateralis_model::{Field, Value};
 use maker::any_reader;
 
@@ -368,7 +368,7 @@ fn floats_of_16_80_128_and_more_bits_become_the_nearest_double() {
     // Columns say the same; these are events that come as rows of the batch.
     let text = [PREAMBLE, STREAM, &event(&members)].join("\n");
     let reader = any_reader(&text, &[&bytes]);
-    let wanted = Wanted::everything(&reader);
+    let wanted = Wanted::everything(reader.trace());
     let mut rows = Vec::new();
     let mut batches = reader.batches(&wanted);
     while let Some(batch) = batches.next_batch() {

@@ -3,8 +3,8 @@
 
 mod maker;
 
-use lateralis_ctf::Wanted;
 use lateralis_ctf::write::{Files, Options, Version, recover};
+use lateralis_model::Wanted;
 use maker::{any_reader, read};
 
 /// A packet without a single event that can be read: nothing tells the writer the
@@ -43,7 +43,7 @@ fn a_stream_without_events_has_the_context_of_its_class() {
 fn columns_of_events_without_a_bit_end() {
     let metadata = "/* CTF 1.8 */ trace { byte_order = le; }; event { name = nothing; };";
     let reader = any_reader(metadata, &[&[0; 8]]);
-    for wanted in [Wanted::everything(&reader), Wanted::counts(&reader)] {
+    for wanted in [Wanted::everything(reader.trace()), Wanted::counts(reader.trace())] {
         let mut batches = reader.batches(&wanted);
         assert!(batches.next_batch().is_none_or(|batch| batch.is_empty()));
         assert!(batches.next_batch().is_none());

@@ -22,6 +22,7 @@
 
 mod class;
 mod clock;
+mod columns;
 mod dropped;
 mod event;
 mod loss;
@@ -39,6 +40,10 @@ pub use class::{
     Member, Origin, Range, StreamClass, Trace, Uuid,
 };
 pub use clock::{Clock, Second};
+pub use columns::{
+    ClassBatch, Column, ColumnBatch, ColumnRequest, Leaf, Lists, PartSummary, Place, Places, Scope,
+    Spans, TooLong, Want, Wanted, leaves,
+};
 pub use dropped::Dropped;
 pub use event::{Event, Packet, StreamIndex, Writer};
 pub use loss::{Damage, DamageReason, Interval, Loss, LossCause};

@@ -22,12 +22,18 @@
 //! assert_eq!(event.payload().unwrap().get("path").unwrap().as_text().unwrap(), "/etc/hosts");
 //! ```
 
+use std::ops::ControlFlow;
+
 use lateralis_units::{CpuId, Nanos, Ticks};
 
+use crate::source::show_rows;
 use crate::{
-    Clock, Damage, Event, EventClass, Events, Interval, Loss, Names, Packet, Slot, Source,
-    StreamClass, StreamIndex, StreamSummary, Trace, Writer,
+    Clock, ColumnBatch, ColumnRequest, Damage, Event, EventClass, Events, Interval, Loss, Names,
+    Packet, PartSummary, Slot, Source, StreamClass, StreamIndex, StreamSummary, Trace, Writer,
 };
+
+/// Events of a part: enough that handing it out costs nothing beside it.
+const PART_EVENTS: usize = 1 << 16;
 
 /// The limit given to [`MemoryTrace::builder`] is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,6 +106,16 @@ impl MemoryTrace {
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
     }
+
+    /// The records of an interval among some of them.
+    fn within(records: &[Record], interval: Interval) -> &[Record] {
+        let begin =
+            interval.begin.map_or(0, |begin| records.partition_point(|record| record.time < begin));
+        let end = interval
+            .end
+            .map_or(records.len(), |end| records.partition_point(|record| record.time <= end));
+        &records[begin..end.max(begin)]
+    }
 }
 
 impl Source for MemoryTrace {
@@ -145,14 +161,36 @@ impl Source for MemoryTrace {
     }
 
     fn events_in(&self, interval: Interval) -> Box<dyn Events + '_> {
-        let begin = interval
-            .begin
-            .map_or(0, |begin| self.records.partition_point(|record| record.time < begin));
-        let end = interval.end.map_or(self.records.len(), |end| {
-            self.records.partition_point(|record| record.time <= end)
-        });
-        let records = self.records[begin..end.max(begin)].iter();
+        let records = Self::within(&self.records, interval).iter();
         Box::new(MemoryEvents { trace: self, records, current: None })
+    }
+
+    fn parts(&self) -> Vec<PartSummary> {
+        let summary = |records: &[Record]| PartSummary {
+            interval: Interval {
+                begin: records.first().map(|record| record.time),
+                end: records.last().map(|record| record.time),
+            },
+            events: Some(records.len() as u64),
+            ..PartSummary::default()
+        };
+        self.records.chunks(PART_EVENTS).map(summary).collect()
+    }
+
+    fn columns(
+        &self,
+        request: &ColumnRequest<'_>,
+        see: &mut dyn FnMut(&dyn ColumnBatch) -> ControlFlow<()>,
+    ) -> Vec<Damage> {
+        for &part in request.parts {
+            let Some(records) = self.records.chunks(PART_EVENTS).nth(part) else { continue };
+            let records = Self::within(records, request.interval).iter();
+            let mut events = MemoryEvents { trace: self, records, current: None };
+            if show_rows(&mut events, request, see).is_break() {
+                break;
+            }
+        }
+        Vec::new()
     }
 }
 

@@ -2,10 +2,15 @@
 //! An opened trace of any format, as analyses and writers see it.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use lateralis_units::{CpuId, Nanos};
 
-use crate::{Damage, Event, Interval, Loss, StreamIndex, Trace, Writer};
+use crate::columns::OneRow;
+use crate::{
+    ColumnBatch, ColumnRequest, Damage, Event, Interval, Loss, Packet, PartSummary, StreamIndex,
+    Trace, Writer,
+};
 
 /// A stream of an opened trace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -36,8 +41,8 @@ pub struct Names {
 ///
 /// Opening has found out what can happen and what is damaged as a whole; the
 /// events themselves may still lie in files and be decoded while they are
-/// iterated.
-pub trait Source {
+/// iterated. Several threads may read one at the same time.
+pub trait Source: Send + Sync {
     /// Name of the format: `CTF 1.8`, `perf.data`, `Chrome JSON`, …
     fn format(&self) -> &str;
 
@@ -101,6 +106,61 @@ pub trait Source {
         let _ = whole;
         self.visit(&mut |event| see(Seen::Event(event)))
     }
+
+    /// The pieces of the trace that can be read each on its own, on any thread; together
+    /// they are all of it. Of one stream they come in its order. One piece where a format
+    /// offers nothing better.
+    ///
+    /// Cost: proportional to the packets, not to the events.
+    fn parts(&self) -> Vec<PartSummary> {
+        vec![PartSummary { interval: self.interval(), ..PartSummary::default() }]
+    }
+
+    /// Shows every packet: its stream, its number there from 0, and when its events
+    /// happened as far as it tells. Streams in their order, packets in that of the stream;
+    /// none where the format has none. Ends early when `see` says so.
+    fn packets(
+        &self,
+        see: &mut dyn FnMut(StreamIndex, u64, &Packet, Interval) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let _ = see;
+        ControlFlow::Continue(())
+    }
+
+    /// Shows the events of some parts as columns, and as rows what has none; an event at
+    /// a time, and all of them rows, where a format has no columns. Ends early when `see`
+    /// says so. Returns the damage found on the way.
+    ///
+    /// Cost: that of the parts, as far as they are of the interval, and of the columns
+    /// wanted; memory of one batch.
+    fn columns(
+        &self,
+        request: &ColumnRequest<'_>,
+        see: &mut dyn FnMut(&dyn ColumnBatch) -> ControlFlow<()>,
+    ) -> Vec<Damage> {
+        let mut damage = Vec::new();
+        for _ in request.parts.iter().filter(|part| **part == 0) {
+            let mut events = self.events_in(request.interval);
+            let flow = show_rows(&mut *events, request, see);
+            damage.extend(events.damage());
+            if flow.is_break() {
+                break;
+            }
+        }
+        damage
+    }
+}
+
+/// Shows events as batches of one.
+pub(crate) fn show_rows(
+    events: &mut dyn Events,
+    request: &ColumnRequest<'_>,
+    see: &mut dyn FnMut(&dyn ColumnBatch) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    while let Some(event) = events.next_event() {
+        see(&OneRow::new(&event, request.wanted))?;
+    }
+    ControlFlow::Continue(())
 }
 
 /// What [`Source::survey`] shows.

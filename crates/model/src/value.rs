@@ -96,9 +96,10 @@ pub enum Value<'a> {
 }
 
 impl<'a> Field<'a> {
-    /// A value of `class` whose slots begin `slots`.
+    /// A value of `class` whose slots begin `slots`; spans point into `bytes`.
     #[inline]
-    pub(crate) fn new(class: &'a FieldClass, slots: &'a [Slot], bytes: &'a [u8]) -> Self {
+    #[must_use]
+    pub fn new(class: &'a FieldClass, slots: &'a [Slot], bytes: &'a [u8]) -> Self {
         Self { class, inline: None, slots, bytes }
     }
 

@@ -4,7 +4,7 @@
 //! it as a feature (trace-cmd.dat.v6(5), trace-cmd.dat.v7(5)).
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use lateralis_model::ByteOrder;
 
@@ -69,7 +69,7 @@ impl TracingData {
     /// Reads the formats of the events of ftrace itself.
     pub fn ftrace_events(&mut self, wire: &mut Wire<'_>) -> Option<()> {
         let count = wire.u32()?;
-        let system = Rc::from("ftrace");
+        let system = Arc::from("ftrace");
         self.formats(wire, count, &system)
     }
 
@@ -78,14 +78,14 @@ impl TracingData {
         let systems = wire.u32()?;
         for _ in 0..systems {
             let name = wire.until_nul();
-            let system = Rc::from(String::from_utf8_lossy(name));
+            let system = Arc::from(String::from_utf8_lossy(name));
             let count = wire.u32()?;
             self.formats(wire, count, &system)?;
         }
         Some(())
     }
 
-    fn formats(&mut self, wire: &mut Wire<'_>, count: u32, system: &Rc<str>) -> Option<()> {
+    fn formats(&mut self, wire: &mut Wire<'_>, count: u32, system: &Arc<str>) -> Option<()> {
         for _ in 0..count {
             let size = wire.u64()?;
             self.catalog.add(system, wire.take64(size)?);

@@ -3,13 +3,19 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::ControlFlow;
+use std::sync::OnceLock;
 
 use lateralis_model::{
-    Damage, Event, Events, Interval, Loss, Names, Origin, Seen, Source, StreamIndex, StreamSummary,
-    Trace,
+    ColumnBatch, ColumnRequest, Damage, Event, Events, Interval, Loss, Names, Origin, Packet,
+    PartSummary, Seen, Source, StreamIndex, StreamSummary, Trace,
 };
 use lateralis_seedformats::genode;
 use lateralis_units::Nanos;
+
+mod batch;
+
+use batch::Shifted;
 
 /// A trace and the place where it was found.
 pub type Placed = (String, Box<dyn Source>);
@@ -22,6 +28,8 @@ pub struct Part {
     pub source: Box<dyn Source>,
     first_stream: u32,
     first_stream_class: u32,
+    /// How many [`Source::parts`] it has, once somebody asks.
+    parts: OnceLock<usize>,
 }
 
 /// Traces on one time line. Streams, stream classes and clocks are numbered
@@ -80,7 +88,8 @@ impl Joined {
                 joined.format = format!("{}{separator}{}", joined.format, source.format());
             }
             let streams = source.streams().len() as u32;
-            joined.parts.push(Part { place, source, first_stream, first_stream_class });
+            let parts = OnceLock::new();
+            joined.parts.push(Part { place, source, first_stream, first_stream_class, parts });
             first_stream += streams;
         }
         if !several {
@@ -256,6 +265,82 @@ impl Source for Joined {
             damage.extend(found.into_iter().map(|damage| named(damage, place)));
         }
         damage
+    }
+
+    fn parts(&self) -> Vec<PartSummary> {
+        let of_part = |part: &Part| {
+            let (stream, class) = (part.first_stream, part.first_stream_class);
+            let shifted = move |mut summary: PartSummary| {
+                summary.stream = summary.stream.map(|index| StreamIndex(index.0 + stream));
+                summary.stream_class = summary.stream_class.map(|index| index + class);
+                summary
+            };
+            part.source.parts().into_iter().map(shifted).collect::<Vec<_>>()
+        };
+        self.parts.iter().flat_map(of_part).collect()
+    }
+
+    fn packets(
+        &self,
+        see: &mut dyn FnMut(StreamIndex, u64, &Packet, Interval) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        for part in &self.parts {
+            let first = part.first_stream;
+            part.source.packets(&mut |stream, number, packet, interval| {
+                see(StreamIndex(stream.0 + first), number, packet, interval)
+            })?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn columns(
+        &self,
+        request: &ColumnRequest<'_>,
+        see: &mut dyn FnMut(&dyn ColumnBatch) -> ControlFlow<()>,
+    ) -> Vec<Damage> {
+        if let ([part], false) = (self.parts.as_slice(), self.annotated) {
+            return part.source.columns(request, see);
+        }
+        let several = self.parts.len() > 1;
+        let (mut damage, mut stopped) = (Vec::new(), false);
+        let mut asked = request.parts;
+        while let (Some(&first), false) = (asked.first(), stopped) {
+            // Those of the same trace that follow each other are read at once.
+            let mut before = 0;
+            let found = self.parts.iter().find(|part| {
+                before += part.count();
+                first < before
+            });
+            let Some(part) = found else {
+                asked = &asked[1..];
+                continue;
+            };
+            let range = before - part.count()..before;
+            let run = asked.iter().take_while(|index| range.contains(index)).count();
+            let parts: Vec<usize> = asked[..run].iter().map(|index| index - range.start).collect();
+            asked = &asked[run..];
+            let classes = part.first_stream_class as usize;
+            let classes = classes..classes + part.source.trace().stream_classes.len();
+            let wanted = request.wanted.of_stream_classes(classes);
+            let request =
+                ColumnRequest { parts: &parts, interval: request.interval, wanted: &wanted };
+            let mut see = |batch: &dyn ColumnBatch| {
+                let flow = see(&Shifted { batch, part, trace: &self.trace });
+                stopped |= flow.is_break();
+                flow
+            };
+            let found = part.source.columns(&request, &mut see);
+            let place = several.then_some(&part.place);
+            damage.extend(found.into_iter().map(|damage| named(damage, place)));
+        }
+        damage
+    }
+}
+
+impl Part {
+    /// Number of its [`Source::parts`]: finding them walks over its packets.
+    fn count(&self) -> usize {
+        *self.parts.get_or_init(|| self.source.parts().len())
     }
 }
 

@@ -3,10 +3,13 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write as _};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use lateralis_model::{Damage, DamageReason, Event, Events, Interval, Loss, Names, Source};
-use lateralis_model::{StreamSummary, Trace};
+use lateralis_model::{
+    ColumnBatch, ColumnRequest, Damage, DamageReason, Event, Events, Interval, Loss, Names, Packet,
+    PartSummary, Source, StreamIndex, StreamSummary, Trace,
+};
 use lzma_rust2::{Action, Status, XzStream};
 
 use crate::formats::Bytes;
@@ -261,6 +264,25 @@ impl Source for Unpacked {
 
     fn visit(&self, see: &mut dyn FnMut(&Event<'_>)) -> Vec<Damage> {
         self.inner.visit(see)
+    }
+
+    fn parts(&self) -> Vec<PartSummary> {
+        self.inner.parts()
+    }
+
+    fn packets(
+        &self,
+        see: &mut dyn FnMut(StreamIndex, u64, &Packet, Interval) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        self.inner.packets(see)
+    }
+
+    fn columns(
+        &self,
+        request: &ColumnRequest<'_>,
+        see: &mut dyn FnMut(&dyn ColumnBatch) -> ControlFlow<()>,
+    ) -> Vec<Damage> {
+        self.inner.columns(request, see)
     }
 }
 

@@ -2,8 +2,8 @@
 //! Every way to read a CTF trace gives the same events: rows of each stream, columns
 //! on one thread and on several, and the merge by time.
 
-use lateralis_ctf::{Batch, Place, Reader, Wanted};
-use lateralis_model::{Damage, Slot, StreamIndex};
+use lateralis_ctf::{Batch, Reader};
+use lateralis_model::{Damage, Place, Slot, StreamIndex, Wanted};
 use std::num::NonZeroUsize;
 
 /// What is compared of an event: stream, class, time, slots.
@@ -30,7 +30,7 @@ pub fn compare(reader: &Reader) -> Option<usize> {
         }
         damage.extend_from_slice(cursor.damage());
     }
-    let wanted = Wanted::everything(reader);
+    let wanted = Wanted::everything(reader.trace());
     let mut batches = reader.batches(&wanted);
     let mut columns = Vec::new();
     while let Some(batch) = batches.next_batch() {
@@ -91,7 +91,7 @@ fn put_together(batch: &Batch<'_>, out: &mut Vec<Seen>) {
     let classes: Vec<_> = batch.classes().collect();
     let mut next = vec![0; classes.len()];
     let mut rows = batch.rows();
-    for place in batch.order() {
+    for place in batch.order().iter() {
         let (class, time, values) = match place {
             Place::Columns(class) => {
                 let index = classes.iter().position(|c| c.class_index() == class);

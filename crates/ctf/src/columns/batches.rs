@@ -3,11 +3,10 @@
 
 use std::ops::Range;
 
-use lateralis_model::{Damage, StreamIndex};
+use lateralis_model::{Damage, StreamIndex, Want, Wanted};
 
 use super::gather::Marks;
 use super::walk::Ways;
-use super::wanted::{Want, Wanted};
 use super::{Batch, NO_PART, Part};
 use crate::cursor::Cursor;
 use crate::reader::Reader;
@@ -28,7 +27,7 @@ pub struct Batches<'r, 'w> {
 
 /// Packets of one stream that can be read without those before.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Unit {
+pub(crate) struct Unit {
     pub stream: StreamIndex,
     pub packets: Range<usize>,
 }
@@ -89,8 +88,8 @@ impl<'r, 'w> Batches<'r, 'w> {
                 self.batch.walk::<false>(cursor, &self.ways);
             }
             if !self.batch.is_empty() {
-                let class = self.batch.stream_class as usize;
-                self.batch.finish(cursor, &self.wanted.classes[class]);
+                let class = self.batch.stream_class;
+                self.batch.finish(cursor, self.wanted.classes(class));
                 return Some(&self.batch);
             }
         }
@@ -100,6 +99,15 @@ impl<'r, 'w> Batches<'r, 'w> {
     #[must_use]
     pub fn damage(&self) -> &[Damage] {
         &self.damage
+    }
+
+    /// Reads no further; what was found of the stream so far counts.
+    pub(super) fn leave(&mut self) {
+        self.units = Vec::new().into_iter();
+        if let Some(cursor) = &mut self.cursor {
+            self.damage.append(&mut cursor.take_damage());
+        }
+        self.cursor = None;
     }
 
     pub(super) fn take_damage(&mut self) -> Vec<Damage> {
@@ -112,6 +120,7 @@ impl<'r> Batch<'r> {
         self.stream = cursor.index;
         self.stream_class = self.reader.streams()[cursor.index.0 as usize].class;
         self.packet = cursor.packet;
+        self.packet_number = cursor.packet_number();
         self.bytes = cursor.bytes;
         self.packet_slots.clear();
         self.packet_slots.extend_from_slice(&cursor.packet_slots);

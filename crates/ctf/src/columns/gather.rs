@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Reads fields from marks, a column at a time.
 
-use lateralis_model::Clock;
+use lateralis_model::{Clock, Column, Lists, Spans};
 use lateralis_units::Nanos;
 
-use super::{Column, Lists, Spans};
 use crate::plan::{Form, Leaf, Load, What, ZEROS_BLOCK, first_zero_of, text_length};
 
 /// Columns, all of one kind in one vector: memory is that of the values,
@@ -234,15 +233,15 @@ impl Gathered {
             Stored::Unsigned(first) => Column::Unsigned(&self.unsigned[first..first + count]),
             Stored::Signed(first) => Column::Signed(&self.signed[first..first + count]),
             Stored::Real(first) => Column::Real(&self.real[first..first + count]),
-            Stored::Spans(first, lengths) => Column::Spans(Spans {
-                starts: &self.unsigned[first..first + count],
-                lengths: &self.lengths[lengths..lengths + count],
+            Stored::Spans(first, lengths) => Column::Spans(Spans::new(
+                &self.unsigned[first..first + count],
+                &self.lengths[lengths..lengths + count],
                 bytes,
-            }),
-            Stored::Lists(first, lengths) => Column::Lists(Lists {
-                starts: &self.unsigned[first..first + count],
-                counts: &self.lengths[lengths..lengths + count],
-            }),
+            )),
+            Stored::Lists(first, lengths) => Column::Lists(Lists::new(
+                &self.unsigned[first..first + count],
+                &self.lengths[lengths..lengths + count],
+            )),
             Stored::Skipped => Column::Skipped,
         }
     }

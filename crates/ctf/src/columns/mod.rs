@@ -13,12 +13,14 @@
 //! event whose shape depends on its values (a variant, an optional field,
 //! elements of variable size) has no columns: it is among the batch's
 //! [rows](Batch::row), in its place in the [order](Batch::order). So nothing is
-//! left out, and memory is that of one batch.
+//! left out, and memory is that of one batch. What a batch says to others is said in
+//! [`lateralis_model`]: every format may have batches.
 //!
 //! ## Example
 //!
 //! ```
-//! use lateralis_ctf::{Column, Reader, StreamFile, Wanted};
+//! use lateralis_ctf::{Reader, StreamFile};
+//! use lateralis_model::{Column, Wanted};
 //!
 //! let metadata = b"/* CTF 1.8 */
 //!     trace { major = 1; minor = 8; byte_order = le; };
@@ -26,7 +28,7 @@
 //!     event { name = pair; fields := struct { u8 a; u8 b; }; };";
 //! let file = StreamFile { name: "stream".into(), bytes: Box::new(vec![1u8, 2, 3, 4]) };
 //! let reader = Reader::new(metadata, vec![file]);
-//! let wanted = Wanted::everything(&reader);
+//! let wanted = Wanted::everything(reader.trace());
 //! let mut batches = reader.batches(&wanted);
 //! let batch = batches.next_batch().unwrap();
 //! let pair = batch.classes().next().unwrap();
@@ -36,20 +38,22 @@
 
 mod batches;
 mod buckets;
+mod common;
 mod gather;
 mod parallel;
 mod survey;
 mod walk;
-mod wanted;
 
-use lateralis_model::{Event, Fields, Packet, Slot, StreamIndex, Writer};
+use lateralis_model::{Column, Event, Fields, Packet, Places, Slot, StreamIndex, Writer};
 use lateralis_units::{Nanos, Ticks};
 
 pub use batches::Batches;
+pub(crate) use batches::Unit;
 use buckets::{Bucket, Buckets};
+pub(crate) use common::{columns, parts};
 pub use parallel::Parallel;
+pub(crate) use parallel::units;
 pub(crate) use survey::survey;
-pub use wanted::{Want, Wanted};
 
 use crate::reader::Reader;
 
@@ -57,7 +61,7 @@ use crate::reader::Reader;
 pub const BATCH_EVENTS: usize = 4096;
 
 /// Marks an entry of [`Batch::order`] as an event that is a row.
-const IS_ROW: u32 = 1 << 31;
+const IS_ROW: u32 = Places::ROW;
 
 /// Some events of one packet. Its memory is used again for the next.
 pub struct Batch<'r> {
@@ -65,6 +69,7 @@ pub struct Batch<'r> {
     stream: StreamIndex,
     stream_class: u32,
     packet: &'r Packet,
+    packet_number: u64,
     packet_slots: Vec<Slot>,
     bytes: &'r [u8],
     /// Classes that happened, in the order of their first event.
@@ -100,15 +105,6 @@ struct Row {
     slots: u32,
 }
 
-/// Where an event of a batch is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    /// The next one in the columns of this class.
-    Columns(u32),
-    /// The next row, which is of this class.
-    Row(u32),
-}
-
 impl<'r> Batch<'r> {
     fn new(reader: &'r Reader) -> Self {
         static NO_PACKET: Packet = crate::cursor::NO_PACKET;
@@ -117,6 +113,7 @@ impl<'r> Batch<'r> {
             stream: StreamIndex(0),
             stream_class: 0,
             packet: &NO_PACKET,
+            packet_number: 0,
             packet_slots: Vec::new(),
             bytes: &[],
             seen: Vec::new(),
@@ -182,11 +179,8 @@ impl<'r> Batch<'r> {
     }
 
     /// Where each wanted event is, in the order of the stream.
-    pub fn order(&self) -> impl ExactSizeIterator<Item = Place> + '_ {
-        self.order[..self.ordered].iter().map(|&entry| match entry & IS_ROW {
-            0 => Place::Columns(entry),
-            _ => Place::Row(entry & !IS_ROW),
-        })
+    pub fn order(&self) -> Places<'_> {
+        Places::new(&self.order[..self.ordered])
     }
 
     /// Who wrote the events, in traces of Lateralis: from this place in the order
@@ -210,24 +204,26 @@ impl<'r> Batch<'r> {
     /// The events that have no columns, in their order. The writer of one is
     /// known if the packet has named it before.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = Event<'_>> {
-        self.rows.iter().map(|row| {
-            let class = &self.reader.trace().stream_classes[self.stream_class as usize];
-            let first = row.first_slot as usize;
-            Event {
-                stream: self.stream,
-                stream_class_index: self.stream_class,
-                stream_class: class,
-                class_index: row.class,
-                class: &class.event_classes[row.class as usize],
-                ticks: row.ticks,
-                time: row.time,
-                writer: row.writer,
-                packet: self.packet,
-                bytes: self.bytes,
-                packet_slots: &self.packet_slots,
-                slots: &self.row_slots[first..first + row.slots as usize],
-            }
-        })
+        self.rows.iter().map(|row| self.event_of(row))
+    }
+
+    fn event_of(&self, row: &Row) -> Event<'_> {
+        let class = &self.reader.trace().stream_classes[self.stream_class as usize];
+        let first = row.first_slot as usize;
+        Event {
+            stream: self.stream,
+            stream_class_index: self.stream_class,
+            stream_class: class,
+            class_index: row.class,
+            class: &class.event_classes[row.class as usize],
+            ticks: row.ticks,
+            time: row.time,
+            writer: row.writer,
+            packet: self.packet,
+            bytes: self.bytes,
+            packet_slots: &self.packet_slots,
+            slots: &self.row_slots[first..first + row.slots as usize],
+        }
     }
 }
 
@@ -290,123 +286,5 @@ impl<'b> ClassColumns<'b> {
         assert!(index < self.columns(), "columns:index: {index} of {}", self.columns());
         let index = self.part.first_column as usize + index;
         self.batch.gathered.column(index, self.len(), self.batch.bytes)
-    }
-}
-
-/// The values of one field, one per event. Names and classes of the fields are
-/// those of the model, in the same order.
-#[derive(Debug, Clone, Copy)]
-pub enum Column<'b> {
-    /// Integers ≥ 0, bits, and 0 or 1 of yes/no fields.
-    Unsigned(&'b [u64]),
-    /// Integers.
-    Signed(&'b [i64]),
-    /// Floating point numbers.
-    Real(&'b [f64]),
-    /// Texts without terminator, or blobs.
-    Spans(Spans<'b>),
-    /// Arrays of scalars.
-    Lists(Lists<'b>),
-    /// Nobody wanted it.
-    Skipped,
-}
-
-/// Pieces of the packet.
-#[derive(Debug, Clone, Copy)]
-pub struct Spans<'b> {
-    starts: &'b [u64],
-    lengths: &'b [u32],
-    bytes: &'b [u8],
-}
-
-impl<'b> Spans<'b> {
-    /// Number of events.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.starts.len()
-    }
-
-    /// Whether there is none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.starts.is_empty()
-    }
-
-    /// The bytes of each, in order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &'b [u8]> + use<'b> {
-        let bytes = self.bytes;
-        let places = self.starts.iter().zip(self.lengths);
-        places.map(move |(&start, &length)| {
-            let start = start as usize;
-            bytes.get(start..start + length as usize).unwrap_or(&[])
-        })
-    }
-
-    /// Appends the bytes of all to `data`, and to `offsets` where each ends:
-    /// as Arrow's variable-size binary layout has them. `offsets` begins with one
-    /// entry, the length of `data` so far.
-    ///
-    /// # Errors
-    /// [`TooLong`] if `data` would exceed 2 GiB; nothing is then appended.
-    pub fn append_to(&self, offsets: &mut Vec<i32>, data: &mut Vec<u8>) -> Result<(), TooLong> {
-        let total: u64 = self.lengths.iter().map(|&length| u64::from(length)).sum();
-        if total + data.len() as u64 > i32::MAX as u64 {
-            return Err(TooLong);
-        }
-        if offsets.is_empty() {
-            offsets.push(data.len() as i32);
-        }
-        for span in self.iter() {
-            data.extend_from_slice(span);
-            offsets.push(data.len() as i32);
-        }
-        Ok(())
-    }
-}
-
-/// More bytes than 32 bits can count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TooLong;
-
-/// Arrays of scalars, still in the packet.
-#[derive(Debug, Clone, Copy)]
-pub struct Lists<'b> {
-    starts: &'b [u64],
-    counts: &'b [u32],
-}
-
-impl Lists<'_> {
-    /// Number of elements of each.
-    #[must_use]
-    pub fn counts(&self) -> &[u32] {
-        self.counts
-    }
-
-    /// Bit of the packet at which each begins. The field's class says how the
-    /// elements lie ([`FieldKind::Array`](lateralis_model::FieldKind)'s
-    /// `packed`).
-    #[must_use]
-    pub fn starts_bits(&self) -> &[u64] {
-        self.starts
-    }
-}
-
-impl Column<'_> {
-    /// The value of one event as a row holds it; `None` in a skipped column and
-    /// behind the last event.
-    #[must_use]
-    pub fn slot(&self, event: usize) -> Option<Slot> {
-        Some(match self {
-            Self::Unsigned(values) => Slot::Unsigned(*values.get(event)?),
-            Self::Signed(values) => Slot::Signed(*values.get(event)?),
-            Self::Real(values) => Slot::Real(*values.get(event)?),
-            Self::Spans(spans) => {
-                Slot::Span { len: *spans.lengths.get(event)?, start: spans.starts[event] }
-            }
-            Self::Lists(lists) => {
-                Slot::Packed { count: *lists.counts.get(event)?, start_bits: lists.starts[event] }
-            }
-            Self::Skipped => return None,
-        })
     }
 }

@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::{Condvar, Mutex, PoisonError};
 
-use lateralis_model::{Damage, StreamIndex};
+use lateralis_model::{Damage, StreamIndex, Wanted};
 
+use super::Batch;
 use super::batches::{Batches, Unit};
-use super::{Batch, Wanted};
 use crate::reader::{Reader, Stream};
 
 /// Bytes of packets that are one piece of work: large enough that handing it out
@@ -25,13 +25,14 @@ const WINDOW: usize = 4;
 /// Reads a trace on several threads.
 ///
 /// ```
-/// # use lateralis_ctf::{Reader, StreamFile, Wanted};
+/// # use lateralis_ctf::{Reader, StreamFile};
+/// # use lateralis_model::Wanted;
 /// # let metadata = b"/* CTF 1.8 */
 /// #     trace { major = 1; minor = 8; byte_order = le; };
 /// #     event { name = greeting; fields := struct { string text; }; };";
 /// # let file = StreamFile { name: "stream".into(), bytes: Box::new(b"a\0b\0".to_vec()) };
 /// # let reader = Reader::new(metadata, vec![file]);
-/// let wanted = Wanted::counts(&reader);
+/// let wanted = Wanted::counts(reader.trace());
 /// let mut events = 0;
 /// let damage = reader.parallel(&wanted, 2.try_into().unwrap()).fold(
 ///     |sum: &mut usize, batch| *sum += batch.len(),
@@ -74,7 +75,7 @@ impl<'r, 'w> Parallel<'r, 'w> {
         fold: impl Fn(&mut T, &Batch<'r>) + Sync,
         mut pass: impl FnMut(StreamIndex, T),
     ) -> Vec<Damage> {
-        let units = units(self.reader);
+        let units = self.reader.units();
         let threads = self.threads.get().min(units.len()).max(1);
         let mut damage = Vec::new();
         if threads == 1 {
@@ -171,7 +172,7 @@ fn piece<'r, T: Default>(
 }
 
 /// The pieces of work of a trace, in the order of its streams.
-fn units(reader: &Reader) -> Vec<Unit> {
+pub(crate) fn units(reader: &Reader) -> Vec<Unit> {
     let mut units = Vec::new();
     for (index, stream) in reader.streams().iter().enumerate() {
         let has_clock = reader.trace().stream_classes[stream.class as usize].clock.is_some();

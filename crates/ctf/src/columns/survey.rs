@@ -2,9 +2,9 @@
 //! Counting through columns: when events happened and who wrote them, and only
 //! few of them whole.
 
-use lateralis_model::{Damage, Event, Seen, Slot, Writer};
+use lateralis_model::{Damage, Event, Place, Seen, Slot, Want, Wanted, Writer};
 
-use super::{Batch, Place, Want, Wanted};
+use super::Batch;
 use crate::reader::Reader;
 
 /// See [`lateralis_model::Source::survey`].
@@ -13,7 +13,7 @@ pub fn survey(
     whole: &dyn Fn(u32, u32) -> bool,
     see: &mut dyn FnMut(Seen<'_>),
 ) -> Vec<Damage> {
-    let mut wanted = Wanted::times(reader);
+    let mut wanted = Wanted::times(reader.trace());
     for (stream, class) in (0..).zip(&reader.trace().stream_classes) {
         for event in (0..class.event_classes.len() as u32).filter(|event| whole(stream, *event)) {
             wanted = wanted.with(stream, event, Want::All);
@@ -86,7 +86,7 @@ fn writers(
     };
     let mut entries = batch.writers.iter().peekable();
     let mut writer = None;
-    for (at, place) in (0..).zip(batch.order()) {
+    for (at, place) in (0..).zip(batch.order().iter()) {
         while let Some(&(_, next)) = entries.next_if(|(from, _)| *from <= at) {
             if writer != Some(next) {
                 report(writer, counts);

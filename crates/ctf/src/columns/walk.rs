@@ -6,7 +6,8 @@
 //! time from one place to the next: the header is loaded, from its id the length, and
 //! both are added. Whatever else is done for an event happens beside that.
 
-use super::wanted::{Want, Wanted};
+use lateralis_model::{Want, Wanted};
+
 use super::{BATCH_EVENTS, Batch, IS_ROW, Row};
 use crate::cursor::Cursor;
 use crate::plan::{EventPlan, Header, Straight, StreamPlan, Usual, fetch_ahead};
@@ -66,7 +67,7 @@ pub(super) struct Way<'r> {
 
 impl<'r> Ways<'r> {
     pub fn of(plan: &'r StreamPlan, stream_class: u32, wanted: &Wanted) -> Self {
-        let wants = &wanted.classes[stream_class as usize];
+        let wants = wanted.classes(stream_class);
         let keeps = wants.iter().any(|want| *want != Want::Count);
         // Events of no bytes would be as many as one likes.
         let has_bytes = plan.header.as_ref().is_some_and(Header::takes_bytes);

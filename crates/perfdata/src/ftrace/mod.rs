@@ -18,7 +18,6 @@ mod trace;
 mod version6;
 mod version7;
 
-use std::rc::Rc;
 use std::sync::Arc;
 
 use lateralis_model::{ByteOrder, DamageReason};
@@ -129,7 +128,7 @@ pub fn open_pages(
     let mut data = TracingData { version, order, page_bytes, layout, catalog, cmdlines };
     data.catalog.long_bytes = layout.commit_bytes as u32;
     for (system, text) in info.formats {
-        data.catalog.add(&Rc::from(*system), text.as_bytes());
+        data.catalog.add(&Arc::from(*system), text.as_bytes());
     }
     let mut names = (info.saved_cmdlines.len() as u64).to_le_bytes().to_vec();
     names.extend_from_slice(info.saved_cmdlines.as_bytes());

@@ -2,7 +2,7 @@
 //! Where the pages of a CPU lie: in a file as they are, or in compressed chunks that
 //! are decompressed when they are asked for, one at a time.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::inflate;
 
@@ -78,7 +78,7 @@ pub enum Page<'a> {
     /// In the file.
     Plain(&'a [u8]),
     /// In a decompressed chunk, from one byte to another.
-    Packed(Rc<Vec<u8>>, usize, usize),
+    Packed(Arc<Vec<u8>>, usize, usize),
 }
 
 impl Page<'_> {
@@ -98,7 +98,7 @@ pub struct Pages<'a> {
     file: &'a [u8],
     content: &'a Content,
     page_bytes: u64,
-    chunk: Option<(usize, Rc<Vec<u8>>)>,
+    chunk: Option<(usize, Arc<Vec<u8>>)>,
     /// Chunks that could not be decompressed; their pages are empty.
     pub damaged: Vec<Chunk>,
 }
@@ -137,11 +137,11 @@ impl<'a> Pages<'a> {
         }
     }
 
-    fn chunk(&mut self, compression: Compression, index: usize, chunk: Chunk) -> Rc<Vec<u8>> {
+    fn chunk(&mut self, compression: Compression, index: usize, chunk: Chunk) -> Arc<Vec<u8>> {
         if let Some((known, bytes)) = &self.chunk
             && *known == index
         {
-            return Rc::clone(bytes);
+            return Arc::clone(bytes);
         }
         // The memory of the old one is free before the new one takes its own.
         self.chunk = None;
@@ -160,8 +160,8 @@ impl<'a> Pages<'a> {
         }
         // What follows keeps its place; zeros are pages without records.
         out.resize(chunk.bytes, 0);
-        let out = Rc::new(out);
-        self.chunk = Some((index, Rc::clone(&out)));
+        let out = Arc::new(out);
+        self.chunk = Some((index, Arc::clone(&out)));
         out
     }
 }

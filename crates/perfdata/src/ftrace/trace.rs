@@ -6,7 +6,7 @@
 //! values are decoded while events are read.
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use lateralis_model::{
     Base, Clock, Damage, DamageReason, EnvValue, Events, FieldClass, Interval, Loss, LossCause,
@@ -67,7 +67,7 @@ pub(super) struct Group {
     /// [`UNKNOWN`] where nothing describes it.
     ids: Vec<u32>,
     /// Index and format of the event classes.
-    classes: Vec<(u32, Rc<Format>)>,
+    classes: Vec<(u32, Arc<Format>)>,
 }
 
 const UNSEEN: u32 = u32::MAX;
@@ -76,13 +76,13 @@ const UNKNOWN: u32 = u32::MAX - 1;
 impl Group {
     /// Class and format of the events of an id.
     #[inline]
-    pub fn event(&self, id: u16) -> Option<&(u32, Rc<Format>)> {
+    pub fn event(&self, id: u16) -> Option<&(u32, Arc<Format>)> {
         self.classes.get(*self.ids.get(usize::from(id))? as usize)
     }
 
     /// Whether something describes the events of an id; `describe` is asked once.
     #[inline]
-    fn learn(&mut self, id: u16, describe: impl FnOnce() -> Option<(u32, Rc<Format>)>) -> bool {
+    fn learn(&mut self, id: u16, describe: impl FnOnce() -> Option<(u32, Arc<Format>)>) -> bool {
         let at = usize::from(id);
         if self.ids.len() <= at {
             self.ids.resize(at + 1, UNSEEN);

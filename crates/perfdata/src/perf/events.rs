@@ -2,7 +2,7 @@
 //! Records decoded one after the other, in the order of time.
 
 use std::collections::HashMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use lateralis_model::{
     ByteOrder, Damage, DamageReason, Event, Events, Interval, StreamIndex, Writer,
@@ -32,21 +32,21 @@ pub struct Renamed {
     /// It.
     pub tid: u32,
     /// Its name.
-    pub name: Rc<str>,
+    pub name: Arc<str>,
 }
 
 /// Names of threads at a moment.
 pub struct Comms {
-    all: HashMap<u32, Rc<str>>,
+    all: HashMap<u32, Arc<str>>,
     /// Names of the last threads, by their last digits.
-    recent: [Option<(u32, Rc<str>)>; RECENT],
-    unnamed: Rc<str>,
+    recent: [Option<(u32, Arc<str>)>; RECENT],
+    unnamed: Arc<str>,
 }
 
 impl Default for Comms {
     fn default() -> Self {
-        let all = HashMap::from([(0, Rc::from(IDLE))]);
-        Self { all, recent: [const { None }; RECENT], unnamed: Rc::from("") }
+        let all = HashMap::from([(0, Arc::from(IDLE))]);
+        Self { all, recent: [const { None }; RECENT], unnamed: Arc::from("") }
     }
 }
 
@@ -57,7 +57,7 @@ impl Comms {
         let slot = &mut self.recent[tid as usize % RECENT];
         if !matches!(slot, Some((known, _)) if *known == tid) {
             let comm = self.all.get(&tid).unwrap_or(&self.unnamed);
-            *slot = Some((tid, Rc::clone(comm)));
+            *slot = Some((tid, Arc::clone(comm)));
         }
         slot.as_ref().map_or("", |(_, comm)| comm)
     }
@@ -67,15 +67,15 @@ impl Comms {
         let mut wire = Wire::new(record.body, order);
         let (pid, second) = (wire.u32()?, wire.u32()?);
         let (tid, name) = match record.kind {
-            records::COMM => (second, Rc::from(text(&record.body[8..]))),
+            records::COMM => (second, Arc::from(text(&record.body[8..]))),
             records::FORK => {
                 let (tid, parent) = (wire.u32()?, wire.u32()?);
-                (tid, Rc::clone(self.all.get(&parent)?))
+                (tid, Arc::clone(self.all.get(&parent)?))
             }
             _ => return None,
         };
         self.recent[tid as usize % RECENT] = None;
-        self.all.insert(tid, Rc::clone(&name));
+        self.all.insert(tid, Arc::clone(&name));
         Some(Renamed { pid, tid, name })
     }
 }

@@ -2,7 +2,7 @@
 //! A `perf.data` as a source of events.
 
 use std::collections::{BTreeMap, HashMap};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use lateralis_model::{
     Attribute, Base, Clock, Damage, EnvValue, EventClass, Events, FieldClass, Interval, Loss,
@@ -33,7 +33,7 @@ pub(super) struct SampleClass {
     /// Index in the stream class.
     pub class: u32,
     /// How their raw data is laid out, if they are tracepoints.
-    pub format: Option<Rc<Format>>,
+    pub format: Option<Arc<Format>>,
 }
 
 pub(super) struct Stream {
@@ -317,7 +317,7 @@ fn sample_event_class(
     attr: &Attr,
     features: &mut Features,
     notes: &mut Notes,
-) -> (EventClass, Option<Rc<Format>>) {
+) -> (EventClass, Option<Arc<Format>>) {
     let tracing = features.tracing.as_mut();
     let find = |id: u64| {
         let id = u16::try_from(id).ok()?;
