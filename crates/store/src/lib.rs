@@ -10,7 +10,11 @@
 pub mod facts;
 mod meanings;
 mod recording;
+mod tables;
 
 pub use facts::Facts;
 pub use meanings::{Meanings, is_length};
 pub use recording::Recording;
+pub use tables::{
+    BATCH_ROWS, ExportError, Exported, Partition, Scan, Session, StoreError, Table, TableFormat,
+};

@@ -27,4 +27,6 @@ pub use formats::{supported, words};
 pub use joined::{Joined, Part, Placed};
 /// One event as a line of JSON, as [`Target::JsonLines`] has it.
 pub use lateralis_interchange::jsonl::Lines as JsonLines;
+/// A table of flat columns as a file of Parquet, row by row.
+pub use lateralis_interchange::parquet::{Cell as TableCell, File as TableFile, Type as TableType};
 pub use open::{OpenOptions, open};

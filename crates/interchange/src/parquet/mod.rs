@@ -18,7 +18,7 @@ use lateralis_model::{Dropped, Event, Field, FieldKind, Member, Source, StreamSu
 
 use crate::json::{Enumerations, FieldWriter, field_label};
 use crate::meaning::{Meanings, Owner, cpu, fields};
-use file::{Cell, File, Type};
+pub use file::{Cell, File, Type};
 
 /// Tables of kinds of events that are written at once.
 const MAX_TABLES: usize = 512;

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Tables over opened traces, as columns of Arrow.
+//!
+//! ```text
+//! Recordings ─ Session ─┬─ one table per kind of event ──┐ Source::parts, pruned by time
+//!                       ├─ events, all of them           ┼─► and processor; Source::columns,
+//!                       │                                │ only the columns asked for
+//!                       ├─ packets, losses, damage, …    │ what opening has found
+//!                       └─ spans, messages, states, …    ┘ facts of events in order of time
+//! ```
+//!
+//! Nothing is decoded before a scan, and of that nothing kept: memory is that of a batch.
+//! Several threads may scan partitions of one session at the same time.
+//!
+//! ```no_run
+//! use std::ops::ControlFlow;
+//! use lateralis_store::{Recording, Scan, Session};
+//! let session = Session::new(vec![Recording::open("demo".as_ref())?]);
+//! let table = session.table("events").unwrap();
+//! let scan = Scan::default();
+//! for partition in session.partitions(table, &scan) {
+//!     session.scan(table, &partition, &scan, &mut |batch| {
+//!         println!("{} rows", batch.num_rows());
+//!         ControlFlow::Continue(())
+//!     })?;
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod build;
+mod derived;
+mod export;
+mod json;
+mod lanes;
+mod opened;
+mod owners;
+mod scan;
+mod shape;
+mod small;
+mod units;
+
+use std::fmt;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::{Schema, SchemaRef};
+use lateralis_model::{Damage, Interval};
+
+pub use export::{ExportError, Exported, TableFormat};
+
+use crate::Recording;
+use build::Holds;
+use opened::Opened;
+use shape::Variant;
+use small::Small;
+
+/// Rows of a batch at most.
+pub const BATCH_ROWS: usize = 8192;
+
+/// Bytes of a trace that are one partition at least.
+const PARTITION_BYTES: u64 = 4 << 20;
+
+/// Partitions of a table at most, about: more than any machine has processors.
+const PARTITIONS: u64 = 256;
+
+/// Recordings opened together, and the tables over them.
+///
+/// Times are those of the recordings: of clocks that know the time of day, events of
+/// several recordings are on one time line.
+pub struct Session {
+    recordings: Vec<Opened>,
+    tables: Vec<Table>,
+}
+
+/// A table.
+#[derive(Debug)]
+pub struct Table {
+    /// Its name: `events`, or that of a kind of event, `threads:MUTEX_LOCK`.
+    pub name: String,
+    /// What its rows are.
+    pub description: String,
+    /// Its columns; metadata of a field: `unit`, `description`.
+    pub schema: SchemaRef,
+    kind: Kind,
+    holds: Vec<Holds>,
+}
+
+/// Where the rows of a table come from.
+#[derive(Debug)]
+enum Kind {
+    /// Events of some classes.
+    Events { variants: Vec<Variant>, has_class: bool },
+    /// Few rows, made at once.
+    Small(Small),
+}
+
+/// What of a table is wanted.
+#[derive(Debug, Clone, Default)]
+pub struct Scan {
+    /// Columns by index, in this order; all if `None`.
+    pub columns: Option<Vec<usize>>,
+    /// Only rows of this time, both ends included: by `ts`, in tables that have it.
+    pub interval: Interval,
+    /// Only what happened on these processors, in tables of events.
+    pub cpus: Option<Vec<u32>>,
+    /// Rows of a partition at most.
+    pub limit: Option<usize>,
+}
+
+/// A piece of a table that can be read alone.
+#[derive(Debug, Clone)]
+pub struct Partition(Piece);
+
+#[derive(Debug, Clone)]
+enum Piece {
+    /// Parts of a recording, by index.
+    Parts { recording: usize, parts: Vec<usize> },
+    /// All of it.
+    Whole,
+}
+
+/// Why a table cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// A text, a blob or a list is too long for a column.
+    TooLong {
+        /// The table.
+        table: String,
+    },
+    /// Columns do not fit together.
+    Arrow {
+        /// The table.
+        table: String,
+        /// What Arrow says.
+        reason: String,
+    },
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooLong { table } => write!(
+                f,
+                "cannot read the table: {table}: a value has more than 256 MiB: leave out its column"
+            ),
+            Self::Arrow { table, reason } => write!(f, "cannot read the table: {table}: {reason}"),
+        }
+    }
+}
+
+impl std::error::Error for StoreError {}
+
+impl Session {
+    /// A session of recordings. Where two have the same path they are told apart by
+    /// their numbers.
+    ///
+    /// Cost: proportional to the classes, not to the events.
+    #[must_use]
+    pub fn new(recordings: Vec<Recording>) -> Self {
+        let mut tables: Vec<Table> = Vec::new();
+        let mut events = shape::common();
+        events.push(("class", Holds::Word, "", "its kind: the table with its fields"));
+        events.push(("fields", Holds::Text, "", "its fields as JSON"));
+        let names: Vec<&str> = Small::ALL.iter().map(|small| small.name()).collect();
+        let taken: Vec<&str> = names.iter().copied().chain(["events"]).collect();
+        let classes = shape::classes(&recordings, &taken);
+        let variants = classes.iter().flat_map(|class| class.variants.iter().cloned()).collect();
+        tables.push(described(
+            "events",
+            "all events",
+            events,
+            Kind::Events { variants, has_class: true },
+        ));
+        for small in Small::ALL {
+            let (name, text, columns) = (small.name(), small.description(), small.columns());
+            tables.push(described(name, text, columns, Kind::Small(small)));
+        }
+        tables.extend(classes.into_iter().map(|class| Table {
+            name: class.name,
+            description: class.description,
+            schema: class.schema,
+            holds: class.holds,
+            kind: Kind::Events { variants: class.variants, has_class: false },
+        }));
+        let several = recordings.len() > 1;
+        let mut labels: Vec<String> = Vec::new();
+        let opened = recordings.into_iter().map(|recording| {
+            let mut label = recording.path.display().to_string();
+            if several && labels.contains(&label) {
+                label = format!("{label}#{}", labels.len());
+            }
+            labels.push(label.clone());
+            Opened::new(recording, label)
+        });
+        Self { recordings: opened.collect(), tables }
+    }
+
+    /// The tables: `events`, those of what opening finds, those of kinds of events by name.
+    #[must_use]
+    pub fn tables(&self) -> &[Table] {
+        &self.tables
+    }
+
+    /// The table with this name.
+    #[must_use]
+    pub fn table(&self, name: &str) -> Option<&Table> {
+        self.tables.iter().find(|table| table.name == name)
+    }
+
+    /// The names of tables that are like one that there is not; at most five, the nearest
+    /// first.
+    #[must_use]
+    pub fn nearest(&self, name: &str) -> Vec<&str> {
+        let wrong = name.to_lowercase();
+        let likeness = |table: &str| {
+            let table = table.to_lowercase();
+            let last = table.rsplit(':').next().unwrap_or(&table).to_owned();
+            let part = if !wrong.is_empty() && table.contains(&wrong) { 0.9 } else { 0.0 };
+            [strsim::jaro_winkler(&wrong, &table), strsim::jaro_winkler(&wrong, &last), part]
+                .into_iter()
+                .fold(0.0, f64::max)
+        };
+        let mut near: Vec<(f64, &str)> = self
+            .tables
+            .iter()
+            .map(|table| (likeness(&table.name), table.name.as_str()))
+            .filter(|(likeness, _)| *likeness >= 0.8)
+            .collect();
+        near.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+        near.into_iter().take(5).map(|(_, name)| name).collect()
+    }
+
+    /// The pieces of a table that hold what is wanted: without those of another time, of
+    /// other processors, or of streams that have no such events. Of one stream they come
+    /// in its order.
+    ///
+    /// Cost: proportional to the packets of the trace; the first time they are walked over.
+    #[must_use]
+    pub fn partitions(&self, table: &Table, scan: &Scan) -> Vec<Partition> {
+        let Kind::Events { variants, .. } = &table.kind else {
+            return vec![Partition(Piece::Whole)];
+        };
+        let mut found = Vec::new();
+        for (recording, opened) in self.recordings.iter().enumerate() {
+            let mut of_class = Vec::new();
+            for variant in variants.iter().filter(|variant| variant.recording == recording) {
+                let class = variant.stream_class as usize;
+                if of_class.len() <= class {
+                    of_class.resize(class + 1, false);
+                }
+                of_class[class] = true;
+            }
+            if of_class.is_empty() {
+                continue;
+            }
+            let wanted = |part: &lateralis_model::PartSummary| {
+                let (begin, end) = (part.interval.begin, part.interval.end);
+                let late = begin.zip(scan.interval.end).is_some_and(|(begin, end)| begin > end);
+                let early = end.zip(scan.interval.begin).is_some_and(|(end, begin)| end < begin);
+                let class = part.stream_class.map(|class| class as usize);
+                let of_class =
+                    class.is_none_or(|class| of_class.get(class).copied().unwrap_or(false));
+                let on_cpu = match (&scan.cpus, part.cpu) {
+                    (Some(cpus), Some(cpu)) => cpus.contains(&cpu.0),
+                    _ => true,
+                };
+                !late && !early && of_class && on_cpu
+            };
+            gather(opened.parts(), recording, &wanted, &mut found);
+        }
+        found
+    }
+
+    /// Shows the rows of a partition, in batches of at most [`BATCH_ROWS`]; ends early
+    /// when `see` says so. Events come in the order of their stream, not of time. Returns
+    /// the damage found on the way.
+    ///
+    /// Cost: events of the partition are found by their headers, and only the columns
+    /// asked for are decoded. The first scan that asks for threads or names of a trace
+    /// that tells them by events reads those events.
+    ///
+    /// # Errors
+    /// [`StoreError::TooLong`] if a value is too long for a column.
+    pub fn scan(
+        &self,
+        table: &Table,
+        partition: &Partition,
+        scan: &Scan,
+        see: &mut dyn FnMut(RecordBatch) -> ControlFlow<()>,
+    ) -> Result<Vec<Damage>, StoreError> {
+        match (&table.kind, &partition.0) {
+            (Kind::Events { variants, has_class }, Piece::Parts { recording, parts }) => {
+                let Some(opened) = self.recordings.get(*recording) else {
+                    return Ok(Vec::new());
+                };
+                let variants = variants.iter().filter(|variant| variant.recording == *recording);
+                let columns = (&table.schema, table.holds.as_slice());
+                let scanner = scan::Scanner::new(
+                    &table.name,
+                    opened,
+                    columns,
+                    variants,
+                    *has_class,
+                    scan,
+                    see,
+                );
+                scanner.run(parts)
+            }
+            (Kind::Small(small), _) => {
+                small::scan(*small, &self.recordings, (table, &self.tables[0]), scan, see)
+            }
+            (Kind::Events { .. }, Piece::Whole) => Ok(Vec::new()),
+        }
+    }
+
+    /// The recordings.
+    pub fn recordings(&self) -> impl ExactSizeIterator<Item = &Recording> {
+        self.recordings.iter().map(|opened| &opened.recording)
+    }
+}
+
+fn described(name: &str, text: &str, columns: Vec<shape::Described>, kind: Kind) -> Table {
+    let fields: Vec<_> = columns
+        .iter()
+        .map(|(name, holds, unit, text)| shape::column(name, holds, unit, text))
+        .collect();
+    Table {
+        name: name.to_owned(),
+        description: text.to_owned(),
+        schema: Arc::new(Schema::new(fields)),
+        kind,
+        holds: columns.into_iter().map(|(_, holds, ..)| holds).collect(),
+    }
+}
+
+/// Parts that follow each other become one partition until it is worth a thread.
+fn gather(
+    parts: &[lateralis_model::PartSummary],
+    recording: usize,
+    wanted: &dyn Fn(&lateralis_model::PartSummary) -> bool,
+    found: &mut Vec<Partition>,
+) {
+    // Of formats that do not tell, an event takes about as much as in memory.
+    let size = |part: &lateralis_model::PartSummary| {
+        part.bytes.max(part.events.unwrap_or(0).saturating_mul(48))
+    };
+    let total: u64 = parts.iter().filter(|part| wanted(part)).map(size).sum();
+    let enough = PARTITION_BYTES.max(total / PARTITIONS);
+    let (mut bytes, mut piece) = (0, Vec::new());
+    for (index, part) in parts.iter().enumerate().filter(|(_, part)| wanted(part)) {
+        piece.push(index);
+        bytes += size(part);
+        if bytes >= enough {
+            let parts = std::mem::take(&mut piece);
+            found.push(Partition(Piece::Parts { recording, parts }));
+            bytes = 0;
+        }
+    }
+    if !piece.is_empty() {
+        found.push(Partition(Piece::Parts { recording, parts: piece }));
+    }
+}

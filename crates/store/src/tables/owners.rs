@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Whose events are: the thread that runs on a processor, processes of threads, names.
+//!
+//! Parts of a trace are read in any order, on any thread, so what events tell of threads
+//! is gathered before, in one pass over the few classes that tell it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::ControlFlow;
+
+use lateralis_model::{
+    ColumnBatch, ColumnRequest, Event, EventClass, Fields, Interval, Place, Slot, Source, Trace,
+    Want, Wanted, Writer,
+};
+use lateralis_units::Nanos;
+
+use crate::Recording;
+
+/// Threads and processes that are remembered: a hostile trace may name any number.
+const MAX_NAMES: usize = 1 << 20;
+
+/// Fields of a class that tell of threads, by what they are called.
+#[derive(Debug, Clone, Copy)]
+enum Tells {
+    /// A processor changes its thread.
+    Switch,
+    /// A thread: its number, its process, its name.
+    Thread { tid: &'static str, pid: &'static str, name: &'static str },
+    /// A process: its number, its name.
+    Process,
+}
+
+/// What tells, by the last part of the name of the event (see `crate::facts`).
+const TELLERS: [(&str, Tells); 7] = [
+    ("sched_switch", Tells::Switch),
+    (
+        "sched_process_fork",
+        Tells::Thread { tid: "child_tid", pid: "child_pid", name: "child_comm" },
+    ),
+    ("lttng_statedump_process_state", Tells::Thread { tid: "tid", pid: "pid", name: "name" }),
+    ("task_newtask", Tells::Thread { tid: "pid", pid: "", name: "comm" }),
+    ("task_rename", Tells::Thread { tid: "pid", pid: "", name: "newcomm" }),
+    ("THREAD_NAME", Tells::Thread { tid: "tid", pid: "", name: "name" }),
+    ("PROCESS", Tells::Process),
+];
+
+fn teller(class: &EventClass) -> Option<Tells> {
+    let last = class.name.rsplit(':').next().unwrap_or(&class.name);
+    TELLERS.iter().find(|(name, _)| *name == last).map(|(_, tells)| *tells)
+}
+
+/// What a recording tells of its threads.
+#[derive(Debug, Default)]
+pub struct Owners {
+    /// Of each processor, when it went to which thread, in the order of time.
+    switches: HashMap<u32, Vec<(Nanos, u32)>>,
+    pids: HashMap<u32, u32>,
+    /// Names, and when they were told.
+    threads: BTreeMap<u32, (Nanos, String)>,
+    processes: BTreeMap<u32, String>,
+}
+
+impl Owners {
+    /// Reads what a recording tells.
+    ///
+    /// Cost: a pass over the columns of the classes that tell, of traces that have some;
+    /// 16 bytes for each switch.
+    pub fn of(recording: &Recording) -> Self {
+        let mut owners = Self { processes: recording.names.processes.clone(), ..Self::default() };
+        for (tid, name) in &recording.names.threads {
+            owners.threads.insert(*tid, (Nanos(i64::MIN), name.clone()));
+        }
+        let source = &recording.source;
+        let trace = source.trace();
+        let (wanted, any) = wanted(trace);
+        if !any {
+            return owners;
+        }
+        let parts: Vec<usize> = (0..Source::parts(source).len()).collect();
+        let request =
+            ColumnRequest { parts: &parts, interval: Interval::default(), wanted: &wanted };
+        let cpus: Vec<Option<u32>> =
+            recording.streams.iter().map(|stream| stream.cpu.map(|cpu| cpu.0)).collect();
+        let mut slots = Vec::new();
+        // Damage is told by those who read the events for their own sake.
+        source.columns(&request, &mut |batch| {
+            each_event(batch, trace, &mut slots, &mut |event| {
+                if let Some(tells) = teller(event.class) {
+                    let of_stream = cpus.get(event.stream.0 as usize).copied().flatten();
+                    owners.take(event, tells, event.packet.cpu.map(|cpu| cpu.0).or(of_stream));
+                }
+            });
+            ControlFlow::Continue(())
+        });
+        owners.switches.values_mut().for_each(|of_cpu| of_cpu.sort_by_key(|(time, _)| *time));
+        owners
+    }
+
+    fn take(&mut self, event: &Event<'_>, tells: Tells, cpu: Option<u32>) {
+        let Some(fields) = event.payload() else { return };
+        match tells {
+            Tells::Switch => {
+                for (id, name) in [
+                    (["prev_tid", "prev_pid"], "prev_comm"),
+                    (["next_tid", "next_pid"], "next_comm"),
+                ] {
+                    if let Some(tid) = number(fields, &id) {
+                        self.named(tid, text(fields, name), event.time);
+                    }
+                }
+                let cpu = cpu.or_else(|| number(event.common_context()?, &["cpu_id"]));
+                if let (Some(cpu), Some(next)) = (cpu, number(fields, &["next_tid", "next_pid"])) {
+                    self.switches.entry(cpu).or_default().push((event.time, next));
+                }
+            }
+            Tells::Thread { tid, pid, name } => {
+                let thread = number(fields, &[tid]);
+                let process = number(fields, &[pid]).filter(|_| thread.is_some());
+                // Without a field for the thread the kernel means it by its pid.
+                let Some(thread) = thread.or_else(|| number(fields, &[pid])) else { return };
+                if let Some(process) = process
+                    && (self.pids.len() < MAX_NAMES || self.pids.contains_key(&thread))
+                {
+                    self.pids.insert(thread, process);
+                }
+                self.named(thread, text(fields, name), event.time);
+            }
+            Tells::Process => {
+                if let (Some(pid), Some(name)) = (number(fields, &["pid"]), text(fields, "name"))
+                    && self.processes.len() < MAX_NAMES
+                {
+                    // What the report says of a process is what the recorder saw last.
+                    self.processes.entry(pid).or_insert(name);
+                }
+            }
+        }
+    }
+
+    fn named(&mut self, tid: u32, name: Option<String>, time: Nanos) {
+        // Every processor has an idle thread 0, each with a name of its own.
+        let Some(name) = name.filter(|name| tid != 0 && !name.is_empty()) else { return };
+        let is_room = self.threads.len() < MAX_NAMES;
+        match self.threads.get_mut(&tid) {
+            Some((told, _)) if *told > time => {}
+            Some(known) => *known = (time, name),
+            None if is_room => {
+                self.threads.insert(tid, (time, name));
+            }
+            None => {}
+        }
+    }
+
+    /// The thread that runs on a processor when an event happens there; of a switch the
+    /// one that leaves.
+    ///
+    /// Cost: a binary search.
+    pub fn running(&self, cpu: u32, time: Nanos) -> Option<Writer> {
+        let of_cpu = self.switches.get(&cpu)?;
+        let after = of_cpu.partition_point(|(switched, _)| *switched < time);
+        let tid = of_cpu.get(after.checked_sub(1)?)?.1;
+        Some(Writer { pid: self.pid(tid), tid })
+    }
+
+    /// The process of a thread; the number of the thread itself where nobody has told.
+    pub fn pid(&self, tid: u32) -> u32 {
+        self.pids.get(&tid).copied().unwrap_or(tid)
+    }
+
+    /// The name of a process: its own, else that of its first thread.
+    pub fn process(&self, pid: u32) -> Option<&str> {
+        let own = self.processes.get(&pid).map(String::as_str);
+        own.or_else(|| self.thread(pid))
+    }
+
+    /// The name of a thread.
+    pub fn thread(&self, tid: u32) -> Option<&str> {
+        self.threads.get(&tid).map(|(_, name)| name.as_str())
+    }
+
+    /// Threads that were told of, though they may have written nothing.
+    pub fn known(&self) -> impl Iterator<Item = Writer> + '_ {
+        let switched = self.switches.values().flatten().map(|(_, tid)| *tid);
+        let told = self.threads.keys().copied().chain(self.pids.keys().copied());
+        let all: std::collections::BTreeSet<u32> = switched.chain(told).collect();
+        all.into_iter().map(|tid| Writer { pid: self.pid(tid), tid })
+    }
+}
+
+fn wanted(trace: &Trace) -> (Wanted, bool) {
+    let (mut wanted, mut any) = (Wanted::counts(trace), false);
+    for (stream, class) in (0..).zip(&trace.stream_classes) {
+        for (index, event) in (0..).zip(&class.event_classes) {
+            if teller(event).is_some() {
+                wanted = wanted.with(stream, index, Want::All);
+                any = true;
+            }
+        }
+    }
+    (wanted, any)
+}
+
+fn number(fields: Fields<'_>, names: &[&str]) -> Option<u32> {
+    names.iter().find_map(|name| Some(fields.get(name)?.as_u64()? as u32))
+}
+
+fn text(fields: Fields<'_>, name: &str) -> Option<String> {
+    fields.get(name)?.as_text().map(std::borrow::Cow::into_owned)
+}
+
+/// Shows the wanted events of a batch one by one, in their order. Of those that have
+/// columns the writer is that of the batch.
+pub fn each_event(
+    batch: &dyn ColumnBatch,
+    trace: &Trace,
+    slots: &mut Vec<Slot>,
+    see: &mut dyn FnMut(&Event<'_>),
+) {
+    let stream_class_index = batch.stream_class();
+    let Some(stream_class) = trace.stream_classes.get(stream_class_index as usize) else { return };
+    let mut next = vec![0; batch.class_count()];
+    let mut rows = 0;
+    let mut writers = Writers::new(batch);
+    for (at, place) in (0..).zip(batch.order().iter()) {
+        let writer = writers.at(at);
+        let class_index = match place {
+            Place::Row(_) => {
+                see(&batch.row(rows));
+                rows += 1;
+                continue;
+            }
+            Place::Columns(class) => class,
+        };
+        let found = (0..next.len()).find(|&index| batch.class(index).class == class_index);
+        let Some(index) = found else { continue };
+        let (class, event) = (batch.class(index), next[index]);
+        next[index] += 1;
+        slots.clear();
+        slots
+            .extend((0..class.columns).map(|column| {
+                batch.column(index, column).slot(event).unwrap_or(Slot::Unsigned(0))
+            }));
+        see(&Event {
+            stream: batch.stream(),
+            stream_class_index,
+            stream_class,
+            class_index,
+            class: &stream_class.event_classes[class_index as usize],
+            ticks: stream_class.clock.map(|_| lateralis_units::Ticks(class.ticks[event])),
+            time: class.times[event],
+            writer,
+            packet: batch.packet(),
+            bytes: batch.bytes(),
+            packet_slots: &[],
+            slots,
+        });
+    }
+}
+
+/// Who wrote which event of a batch; asked in order.
+pub struct Writers<'b> {
+    runs: std::iter::Peekable<std::slice::Iter<'b, (u32, Writer)>>,
+    current: Option<Writer>,
+}
+
+impl<'b> Writers<'b> {
+    pub fn new(batch: &'b dyn ColumnBatch) -> Self {
+        Self { runs: batch.writers().iter().peekable(), current: None }
+    }
+
+    /// The writer of the event at this place in the order.
+    #[inline]
+    pub fn at(&mut self, place: u32) -> Option<Writer> {
+        while let Some((_, writer)) = self.runs.next_if(|(from, _)| *from <= place) {
+            self.current = Some(*writer);
+        }
+        self.current
+    }
+}

@@ -1,0 +1,536 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Tables of what is known without the events, and of what there is.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, RecordBatchOptions};
+use lateralis_model::{ColumnRequest, Damage, Interval, Source, Wanted};
+use lateralis_units::Nanos;
+
+use super::build::{Builder, Holds, TooLong};
+use super::opened::Opened;
+use super::shape::Described;
+use super::{BATCH_ROWS, Scan, StoreError, Table, derived, lanes};
+
+/// A table that is made at once, row by row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Small {
+    Recordings,
+    Streams,
+    Classes,
+    Packets,
+    Losses,
+    Damage,
+    Threads,
+    Cpus,
+    Applications,
+    Spans,
+    Messages,
+    States,
+    Counters,
+}
+
+impl Small {
+    pub const ALL: [Self; 13] = [
+        Self::Recordings,
+        Self::Streams,
+        Self::Classes,
+        Self::Packets,
+        Self::Losses,
+        Self::Damage,
+        Self::Threads,
+        Self::Cpus,
+        Self::Applications,
+        Self::Spans,
+        Self::Messages,
+        Self::States,
+        Self::Counters,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Recordings => "recordings",
+            Self::Streams => "streams",
+            Self::Classes => "classes",
+            Self::Packets => "packets",
+            Self::Losses => "losses",
+            Self::Damage => "damage",
+            Self::Threads => "threads",
+            Self::Cpus => "cpus",
+            Self::Applications => "applications",
+            Self::Spans => "spans",
+            Self::Messages => "messages",
+            Self::States => "states",
+            Self::Counters => "counters",
+        }
+    }
+
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::Recordings => "the recordings of the session, and what they cover",
+            Self::Streams => "the streams that events are in",
+            Self::Classes => "the kinds of events, and how many there are of each",
+            Self::Packets => "the packets of the streams",
+            Self::Losses => "events that the producer counted and did not record",
+            Self::Damage => "bytes that cannot be read",
+            Self::Threads => "the threads that wrote events, or that events tell of",
+            Self::Cpus => "the processors, and how many events there are of each",
+            Self::Applications => "the programs and components that wrote events",
+            Self::Spans => "what begins and ends, by schema or convention, as it ends",
+            Self::Messages => "what is sent and received, as it arrives",
+            Self::States => "how long machines are in which state",
+            Self::Counters => "levels that events tell",
+        }
+    }
+
+    pub fn columns(self) -> Vec<Described> {
+        use Holds::{Bool, Int, Real, Text, Word};
+        let mut all: Vec<Described> = vec![("recording", Word, "", "which of the recordings")];
+        let rest: &[Described] = match self {
+            Self::Recordings => &[
+                ("format", Word, "", "format of the trace"),
+                ("begin", Int, "ns", "earliest time it tells of"),
+                ("end", Int, "ns", "latest time it tells of"),
+                ("streams", Int, "", "number of streams"),
+                ("is_damaged", Bool, "", "whether anything in it could not be read"),
+                ("loses_events", Bool, "", "whether the producer counted lost events"),
+            ],
+            Self::Streams => &[
+                ("stream", Int, "", "its number in the recording"),
+                ("name", Text, "", "its name: of a file, a processor, an interface"),
+                ("cpu", Int, "", "the processor all its events happened on"),
+                ("packets", Int, "", "number of packets; 0 where the format has none"),
+                ("bytes", Int, "B", "size in its files; 0 where streams share them"),
+            ],
+            Self::Classes => &[
+                ("class", Text, "", "name of the events, and of their table"),
+                ("id", Int, "", "number given by the producer"),
+                ("stream_class", Int, "", "the kind of stream they are in"),
+                ("count", Int, "", "events that can be read"),
+                ("first", Int, "ns", "time of the earliest"),
+                ("last", Int, "ns", "time of the latest"),
+                ("quality", Word, "", "of the count: `exact`, or `lower_bound` beside losses"),
+            ],
+            Self::Packets => &[
+                ("stream", Int, "", "its stream"),
+                ("packet", Int, "", "its number in the stream, from 0"),
+                ("begin", Int, "ns", "when its events begin, as it says"),
+                ("end", Int, "ns", "when they end"),
+                ("cpu", Int, "", "the processor that wrote it"),
+                ("offset", Int, "B", "where it begins in its file"),
+                ("bytes", Int, "B", "its size in the file"),
+                ("content", Int, "bit", "how much of that it uses"),
+                ("sequence", Int, "", "its number as the producer counts"),
+                ("discarded", Int, "", "events discarded in the stream up to its end"),
+            ],
+            Self::Losses => &[
+                ("stream", Int, "", "in which stream"),
+                ("cause", Word, "", "`full`, `too_big`, `contended`, `no_ring`, `packets`, …"),
+                ("count", Int, "", "events, packets if the cause says so; null: some"),
+                ("begin", Int, "ns", "not before"),
+                ("end", Int, "ns", "not after"),
+            ],
+            Self::Damage => &[
+                ("file", Text, "", "the file"),
+                ("begin_bytes", Int, "B", "first byte"),
+                ("end_bytes", Int, "B", "byte behind the last"),
+                ("reason", Text, "", "what is wrong"),
+                ("begin", Int, "ns", "its events happened not before, as far as others tell"),
+                ("end", Int, "ns", "not after"),
+            ],
+            Self::Threads => &[
+                ("tid", Int, "", "its number"),
+                ("pid", Int, "", "number of its process"),
+                ("thread", Text, "", "its name, where it is told"),
+                ("process", Text, "", "name of its process, where it is told"),
+                ("events", Int, "", "events it wrote"),
+                ("first", Int, "ns", "time of the earliest"),
+                ("last", Int, "ns", "time of the latest"),
+                ("quality", Word, "", "of the count: `exact`, or `lower_bound` beside losses"),
+            ],
+            Self::Cpus => &[
+                ("cpu", Int, "", "its number"),
+                ("events", Int, "", "events that happened there"),
+                ("first", Int, "ns", "time of the earliest"),
+                ("last", Int, "ns", "time of the latest"),
+                ("quality", Word, "", "of the count: `exact`, or `lower_bound` beside losses"),
+            ],
+            Self::Applications => &[
+                ("application", Text, "", "label of the component, else name of the process"),
+                ("pid", Int, "", "number of its process"),
+                ("threads", Int, "", "threads of it that wrote events"),
+                ("events", Int, "", "events it wrote"),
+                ("quality", Word, "", "of the count: `exact`, or `lower_bound` beside losses"),
+            ],
+            Self::Spans => &[
+                ("ts", Int, "ns", "when it begins; of an orphan when it ends"),
+                ("end", Int, "ns", "when it ends; null: unfinished"),
+                ("duration", Int, "ns", "how long it takes; null unless complete"),
+                ("span", Word, "", "its kind"),
+                ("key", Text, "", "what tells it from others of its kind; null: its thread"),
+                ("process", Word, "", "name of the process that begins it"),
+                ("pid", Int, "", "number of that process"),
+                ("thread", Word, "", "name of the thread that begins it"),
+                ("tid", Int, "", "number of that thread"),
+                ("end_pid", Int, "", "the process that ends it"),
+                ("end_tid", Int, "", "the thread that ends it"),
+                ("status", Word, "", "`complete`, `unfinished`, or `orphan`: an end alone"),
+                ("quality", Word, "", "of the duration: `exact`, or `unknown` beside losses"),
+            ],
+            Self::Messages => &[
+                ("ts", Int, "ns", "when it leaves; if it never did, when it arrives"),
+                ("end", Int, "ns", "when it arrives"),
+                ("latency", Int, "ns", "how long it is on the way; null unless complete"),
+                ("channel", Word, "", "its channel"),
+                ("key", Text, "", "what tells it from others; null: their order"),
+                ("cpu", Int, "", "the processor it leaves"),
+                ("pid", Int, "", "the process that sends it"),
+                ("tid", Int, "", "the thread that sends it"),
+                ("to_cpu", Int, "", "the processor it arrives at"),
+                ("to_pid", Int, "", "the process that receives it"),
+                ("to_tid", Int, "", "the thread that receives it"),
+                ("status", Word, "", "`complete`, `not_received`, `not_sent`"),
+                ("quality", Word, "", "of the latency: `exact`, or `unknown` beside losses"),
+            ],
+            Self::States => &[
+                ("ts", Int, "ns", "when it is entered"),
+                ("end", Int, "ns", "when it is left; of an unfinished one the last event"),
+                ("duration", Int, "ns", "how long it holds; of an unfinished one at least"),
+                ("machine", Word, "", "name of the machine"),
+                ("state", Word, "", "the state"),
+                ("owner", Word, "", "whose: of a `thread`, a `cpu`, a `stream`"),
+                ("cpu", Int, "", "the processor it is entered on"),
+                ("pid", Int, "", "the process of the thread"),
+                ("tid", Int, "", "the thread"),
+                ("stream", Int, "", "the stream that tells it"),
+                ("status", Word, "", "`complete` or `unfinished`"),
+                ("quality", Word, "", "of the duration: `exact`, `lower_bound`, `unknown`"),
+            ],
+            Self::Counters => &[
+                ("ts", Int, "ns", "when it is told"),
+                ("counter", Word, "", "event and field: `app:QUEUE.free`"),
+                ("value", Real, "", "the level"),
+                ("cpu", Int, "", "the processor"),
+                ("pid", Int, "", "the process that tells it"),
+                ("tid", Int, "", "the thread that tells it"),
+                ("quality", Word, "", "of the value: `exact`, for the event tells it itself"),
+            ],
+        };
+        all.extend(rest.iter().cloned());
+        all
+    }
+}
+
+/// Rows that are shown as they come.
+pub struct Rows<'s> {
+    table: &'s Table,
+    builders: Vec<Builder>,
+    columns: Vec<usize>,
+    rows: usize,
+    left: usize,
+    interval: Interval,
+    /// The column with the time of a row, where there is one.
+    time: Option<usize>,
+    see: &'s mut dyn FnMut(RecordBatch) -> ControlFlow<()>,
+    error: Option<StoreError>,
+}
+
+/// A value of a row.
+#[derive(Debug, Clone, Copy)]
+pub enum Cell<'a> {
+    Null,
+    Int(i64),
+    Real(f64),
+    Text(&'a str),
+}
+
+impl From<Option<Nanos>> for Cell<'_> {
+    fn from(time: Option<Nanos>) -> Self {
+        time.map_or(Cell::Null, |time| Cell::Int(time.0))
+    }
+}
+
+impl From<Option<u32>> for Cell<'_> {
+    fn from(number: Option<u32>) -> Self {
+        number.map_or(Cell::Null, |number| Cell::Int(number.into()))
+    }
+}
+
+impl From<Option<u64>> for Cell<'_> {
+    fn from(number: Option<u64>) -> Self {
+        number.map_or(Cell::Null, |number| Cell::Int(number as i64))
+    }
+}
+
+impl<'a> From<Option<&'a str>> for Cell<'a> {
+    fn from(text: Option<&'a str>) -> Self {
+        text.map_or(Cell::Null, Cell::Text)
+    }
+}
+
+impl<'s> Rows<'s> {
+    pub fn new(
+        table: &'s Table,
+        scan: &Scan,
+        see: &'s mut dyn FnMut(RecordBatch) -> ControlFlow<()>,
+    ) -> Self {
+        let count = table.holds.len();
+        let columns: Vec<usize> = match &scan.columns {
+            Some(columns) => columns.iter().copied().filter(|column| *column < count).collect(),
+            None => (0..count).collect(),
+        };
+        let builders = columns.iter().map(|&column| Builder::new(&table.holds[column])).collect();
+        let left = scan.limit.unwrap_or(usize::MAX);
+        let time = table.schema.index_of("ts").ok();
+        let interval = scan.interval;
+        Self { table, builders, columns, rows: 0, left, interval, time, see, error: None }
+    }
+
+    /// Adds a row: a value for each column of the table.
+    pub fn row(&mut self, cells: &[Cell<'_>]) -> ControlFlow<()> {
+        if self.left == 0 {
+            return ControlFlow::Break(());
+        }
+        if let Some(Cell::Int(time)) = self.time.and_then(|time| cells.get(time)) {
+            let (begin, end) = (self.interval.begin, self.interval.end);
+            if begin.is_some_and(|begin| *time < begin.0) || end.is_some_and(|end| *time > end.0) {
+                return ControlFlow::Continue(());
+            }
+        }
+        for (builder, column) in self.builders.iter_mut().zip(&self.columns) {
+            let done = match cells.get(*column).copied().unwrap_or(Cell::Null) {
+                Cell::Null => {
+                    builder.null();
+                    Ok(())
+                }
+                Cell::Int(value) => {
+                    builder.int(value);
+                    Ok(())
+                }
+                Cell::Real(value) => {
+                    builder.real(value);
+                    Ok(())
+                }
+                Cell::Text(text) => builder.text(text),
+            };
+            if done == Err(TooLong) {
+                self.error = Some(StoreError::TooLong { table: self.table.name.clone() });
+                return ControlFlow::Break(());
+            }
+        }
+        self.rows += 1;
+        self.left -= 1;
+        if self.rows >= BATCH_ROWS || self.left == 0 {
+            self.flush()?;
+        }
+        match self.left {
+            0 => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        }
+    }
+
+    fn flush(&mut self) -> ControlFlow<()> {
+        if self.rows == 0 {
+            return ControlFlow::Continue(());
+        }
+        let arrays = self.builders.iter_mut().map(Builder::finish).collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(self.rows));
+        self.rows = 0;
+        let schema = match self.table.schema.project(&self.columns) {
+            Ok(schema) => Arc::new(schema),
+            Err(_) => Arc::clone(&self.table.schema),
+        };
+        match RecordBatch::try_new_with_options(schema, arrays, &options) {
+            Ok(batch) => (self.see)(batch),
+            Err(error) => {
+                let (table, reason) = (self.table.name.clone(), error.to_string());
+                self.error = Some(StoreError::Arrow { table, reason });
+                ControlFlow::Break(())
+            }
+        }
+    }
+
+    /// Shows what is left.
+    pub fn end(mut self) -> Result<(), StoreError> {
+        if self.error.is_none() {
+            let _ = self.flush();
+        }
+        self.error.map_or(Ok(()), Err)
+    }
+}
+
+/// Shows the rows of a small table.
+pub fn scan(
+    small: Small,
+    recordings: &[Opened],
+    (table, events): (&Table, &Table),
+    scan: &Scan,
+    see: &mut dyn FnMut(RecordBatch) -> ControlFlow<()>,
+) -> Result<Vec<Damage>, StoreError> {
+    let mut rows = Rows::new(table, scan, see);
+    let mut damage = Vec::new();
+    for (index, opened) in recordings.iter().enumerate() {
+        let flow = match small {
+            Small::Spans | Small::Messages | Small::States | Small::Counters => {
+                derived::rows(small, opened, &mut rows, &mut damage)
+            }
+            Small::Recordings => recording_row(opened, &mut rows),
+            Small::Streams => stream_rows(opened, &mut rows),
+            Small::Packets => packet_rows(opened, &mut rows),
+            Small::Losses => loss_rows(opened, &mut rows),
+            Small::Damage => damage_rows(opened, &mut rows),
+            Small::Classes => class_rows(opened, &mut rows, &mut damage),
+            Small::Threads | Small::Cpus | Small::Applications => {
+                lanes::rows(small, events, (index, opened), &mut rows, &mut damage)?
+            }
+        };
+        if flow.is_break() {
+            break;
+        }
+    }
+    rows.end()?;
+    Ok(damage)
+}
+
+fn recording_row(opened: &Opened, rows: &mut Rows<'_>) -> ControlFlow<()> {
+    let source = &opened.recording.source;
+    let interval = source.interval();
+    let lost = source.losses().iter().any(|loss| loss.count != Some(0));
+    let damaged = !source.damage().is_empty() || !opened.inner_damage().is_empty();
+    rows.row(&[
+        Cell::Text(&opened.label),
+        Cell::Text(source.format()),
+        interval.begin.into(),
+        interval.end.into(),
+        Cell::Int(opened.recording.streams.len() as i64),
+        Cell::Int(damaged.into()),
+        Cell::Int(lost.into()),
+    ])
+}
+
+fn stream_rows(opened: &Opened, rows: &mut Rows<'_>) -> ControlFlow<()> {
+    for (index, stream) in opened.recording.streams.iter().enumerate() {
+        rows.row(&[
+            Cell::Text(&opened.label),
+            Cell::Int(index as i64),
+            Cell::Text(&stream.name),
+            stream.cpu.map(|cpu| cpu.0).into(),
+            Cell::Int(stream.packets as i64),
+            Cell::Int(stream.bytes as i64),
+        ])?;
+    }
+    ControlFlow::Continue(())
+}
+
+fn packet_rows(opened: &Opened, rows: &mut Rows<'_>) -> ControlFlow<()> {
+    opened.recording.source.packets(&mut |stream, number, packet, interval| {
+        rows.row(&[
+            Cell::Text(&opened.label),
+            Cell::Int(stream.0.into()),
+            Cell::Int(number as i64),
+            interval.begin.into(),
+            interval.end.into(),
+            packet.cpu.map(|cpu| cpu.0).into(),
+            Cell::Int(packet.offset_bytes as i64),
+            Cell::Int(packet.size_bytes as i64),
+            Cell::Int(packet.content_bits as i64),
+            packet.sequence.into(),
+            packet.discarded.into(),
+        ])
+    })
+}
+
+fn loss_rows(opened: &Opened, rows: &mut Rows<'_>) -> ControlFlow<()> {
+    for loss in opened.recording.source.losses() {
+        rows.row(&[
+            Cell::Text(&opened.label),
+            Cell::Int(loss.stream.0.into()),
+            Cell::Text(loss.cause.name()),
+            loss.count.into(),
+            loss.interval.begin.into(),
+            loss.interval.end.into(),
+        ])?;
+    }
+    ControlFlow::Continue(())
+}
+
+fn damage_rows(opened: &Opened, rows: &mut Rows<'_>) -> ControlFlow<()> {
+    for damage in opened.recording.all_damage(opened.inner_damage()) {
+        rows.row(&[
+            Cell::Text(&opened.label),
+            Cell::Text(&damage.file),
+            Cell::Int(damage.begin_bytes as i64),
+            Cell::Int(damage.end_bytes as i64),
+            Cell::Text(&damage.reason.to_string()),
+            damage.interval.begin.into(),
+            damage.interval.end.into(),
+        ])?;
+    }
+    ControlFlow::Continue(())
+}
+
+/// How many, first and last.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Tally {
+    pub count: u64,
+    pub first: Option<Nanos>,
+    pub last: Option<Nanos>,
+}
+
+impl Tally {
+    pub fn add(&mut self, time: Nanos) {
+        self.count += 1;
+        self.first = Some(self.first.map_or(time, |first| first.min(time)));
+        self.last = Some(self.last.map_or(time, |last| last.max(time)));
+    }
+}
+
+/// Events missing anywhere could be of any class, thread or processor.
+pub fn quality(opened: &Opened) -> Cell<'static> {
+    Cell::Text(opened.gaps().of_count(Nanos(i64::MIN), Nanos(i64::MAX)).name())
+}
+
+fn class_rows(opened: &Opened, rows: &mut Rows<'_>, damage: &mut Vec<Damage>) -> ControlFlow<()> {
+    let source = &opened.recording.source;
+    let trace = source.trace();
+    let mut tallies: Vec<Vec<Tally>> = trace
+        .stream_classes
+        .iter()
+        .map(|class| vec![Tally::default(); class.event_classes.len()])
+        .collect();
+    let parts: Vec<usize> = (0..opened.parts().len()).collect();
+    let wanted = Wanted::times(trace);
+    let request = ColumnRequest { parts: &parts, interval: Interval::default(), wanted: &wanted };
+    damage.extend(source.columns(&request, &mut |batch| {
+        let Some(of) = tallies.get_mut(batch.stream_class() as usize) else {
+            return ControlFlow::Continue(());
+        };
+        for index in 0..batch.class_count() {
+            let class = batch.class(index);
+            class.times.iter().for_each(|&time| of[class.class as usize].add(time));
+        }
+        for index in 0..batch.row_count() {
+            let event = batch.row(index);
+            of[event.class_index as usize].add(event.time);
+        }
+        ControlFlow::Continue(())
+    }));
+    let quality = quality(opened);
+    for (stream, class) in trace.stream_classes.iter().enumerate() {
+        for (index, event) in class.event_classes.iter().enumerate() {
+            let tally = tallies[stream][index];
+            rows.row(&[
+                Cell::Text(&opened.label),
+                Cell::Text(&event.name),
+                Cell::Int(event.id as i64),
+                Cell::Int(stream as i64),
+                Cell::Int(tally.count as i64),
+                tally.first.into(),
+                tally.last.into(),
+                quality,
+            ])?;
+        }
+    }
+    ControlFlow::Continue(())
+}

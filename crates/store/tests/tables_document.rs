@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `docs/reference/tables.md` says of every table what its schema says.
+
+use std::fs;
+use std::path::Path;
+
+use arrow_schema::DataType;
+use lateralis_store::Session;
+
+fn type_name(data_type: &DataType) -> &'static str {
+    match data_type {
+        DataType::Int64 | DataType::UInt64 => "integer",
+        DataType::Float64 => "number",
+        DataType::Boolean => "yes/no",
+        DataType::Utf8 | DataType::Dictionary(..) => "text",
+        other => panic!("no word for {other}"),
+    }
+}
+
+#[test]
+fn the_document_has_every_table_and_column() {
+    let session = Session::new(Vec::new());
+    let mut expected = String::new();
+    for table in session.tables() {
+        expected += &format!("### `{}`\n\nRows: {}.\n\n", table.name, table.description);
+        expected += "| column | type | unit | what |\n|---|---|---|---|\n";
+        for field in table.schema.fields() {
+            let about = |key: &str| field.metadata().get(key).map_or("", String::as_str);
+            let (unit, text) = (about("unit"), about("description"));
+            let (name, kind) = (field.name(), type_name(field.data_type()));
+            expected += &format!("| `{name}` | {kind} | {unit} | {text} |\n");
+        }
+        expected += "\n";
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/tables.md");
+    let document = fs::read_to_string(&path).unwrap();
+    let marker = "<!-- tables: checked against the schemas by crates/store/tests -->\n\n";
+    let (_, rest) = document.split_once(marker).expect("the marker");
+    let is_same = rest.trim_end() == expected.trim_end();
+    let wanted = Path::new(env!("CARGO_TARGET_TMPDIR")).join("tables.md");
+    if !is_same {
+        fs::write(&wanted, &expected).unwrap();
+    }
+    assert!(is_same, "behind its marker the document must be {}", wanted.display());
+}
