@@ -20,7 +20,7 @@ struct Product {
     command: &'static [&'static str],
 }
 
-const PRODUCTS: [Product; 4] = [
+const PRODUCTS: [Product; 6] = [
     Product { path: "docs/reference/cli.md", command: &["reference"] },
     Product {
         path: "tracer/preload/preload.h",
@@ -29,6 +29,14 @@ const PRODUCTS: [Product; 4] = [
     Product {
         path: "examples/demo/demo.h",
         command: &["pleco", "gen", "examples/demo/demo.pleco", "--c", "-"],
+    },
+    Product {
+        path: "examples/slowdown/slowdown.h",
+        command: &["pleco", "gen", "examples/slowdown/slowdown.pleco", "--c", "-"],
+    },
+    Product {
+        path: "examples/lockio/lockio.h",
+        command: &["pleco", "gen", "examples/lockio/lockio.pleco", "--c", "-"],
     },
     Product {
         path: "crates/cli/src/commands/demo/events.rs",

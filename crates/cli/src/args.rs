@@ -2,8 +2,8 @@
 //! The table of commands. Each command's own options stand with the command.
 
 use crate::commands::{
-    completions, control, convert, demo, info, list, man, pleco, print, record, stats, tracepoints,
-    xml,
+    completions, control, convert, demo, diff, info, list, man, path, pleco, print, record, stats,
+    tracepoints, xml,
 };
 use crate::error::CliError;
 use clap::{Parser, Subcommand};
@@ -58,6 +58,10 @@ pub enum Command {
     Tracepoints(Box<tracepoints::TracepointsArgs>),
     /// Run analyses written in XML for Trace Compass: states and latencies
     Xml(Box<xml::XmlArgs>),
+    /// Tell what changed between two recordings, or several of each
+    Diff(diff::DiffArgs),
+    /// Tell why a span took as long as it did
+    Path(path::PathArgs),
     /// Write a trace in another format
     Convert(convert::ConvertArgs),
     /// Record a small program of several processes, and show what it did

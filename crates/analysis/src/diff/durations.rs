@@ -31,9 +31,8 @@ pub struct DurationShift {
     pub total_ns: (f64, f64),
     /// The median.
     pub median: Shift,
-    /// The whole body: the lower quartile or the median, whichever is less sure to have moved;
-    /// nothing if the quartiles moved in different directions or the values overlap nearly as
-    /// before.
+    /// The whole body, as its lower quartile; nothing if the quartiles moved in different
+    /// directions, the median by less than the threshold, or the values overlap nearly as before.
     pub body: Option<Shift>,
     /// The mean.
     pub mean: Shift,
@@ -97,7 +96,7 @@ pub fn compare_durations(good: &[Run], bad: &[Run], options: &Options) -> Option
         count: both(|run| run.len() as f64),
         total_ns: both(|run| run.total_ns() as f64),
         median,
-        body: body(&quartiles, delta),
+        body: body(&quartiles, delta, options),
         mean,
         tail,
         delta,
@@ -109,15 +108,16 @@ fn means(runs: &[Run]) -> Vec<Estimate> {
     runs.iter().filter_map(Run::mean).collect()
 }
 
-/// The lower quartile or the median, whichever is less sure to have moved, if the upper quartile
-/// moved the same way. Above the median there is most of what other programs do to this one.
-fn body(quartiles: &[Option<Shift>; 3], delta: f64) -> Option<Shift> {
+/// The lower quartile, if median and upper quartile moved the same way. What other programs do
+/// to this one makes some of its spans longer and none shorter: the quicker ones tell most of
+/// the program itself.
+fn body(quartiles: &[Option<Shift>; 3], delta: f64, options: &Options) -> Option<Shift> {
     let [Some(lower), Some(median), Some(upper)] = *quartiles else {
         return None;
     };
     let one_way = lower.is_up() == median.is_up() && upper.is_up() == median.is_up();
-    let less_sure = if lower.probability > median.probability { lower } else { median };
-    (one_way && delta.abs() >= LEAST_DELTA).then_some(less_sure)
+    let is_far = median.ratio().ln().abs() >= options.threshold.ln_1p();
+    (one_way && is_far && delta.abs() >= LEAST_DELTA).then_some(lower)
 }
 
 /// What runs of one program are taken to vary by: all alike, and as part of what values within

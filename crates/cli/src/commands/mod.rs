@@ -5,10 +5,12 @@ pub mod completions;
 pub mod control;
 pub mod convert;
 pub mod demo;
+pub mod diff;
 pub mod info;
 pub mod list;
 pub mod man;
 mod overview;
+pub mod path;
 pub mod pleco;
 pub mod print;
 pub mod record;
@@ -39,6 +41,8 @@ pub fn run(cli: Cli) -> Result<ExitStatus, CliError> {
         Some(Command::Stats(args)) => stats::run(args),
         Some(Command::Tracepoints(args)) => tracepoints::run(*args),
         Some(Command::Xml(args)) => xml::run(*args),
+        Some(Command::Diff(args)) => diff::run(args),
+        Some(Command::Path(args)) => path::run(args),
         Some(Command::Convert(args)) => convert::run(args),
         Some(Command::Demo(args)) => demo::run(args),
         Some(Command::Pleco(args)) => pleco::run(args),

@@ -5,6 +5,8 @@
 // Each test file uses what it needs.
 #![allow(dead_code)]
 
+pub mod program;
+
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `lat diff`: what changed between two recordings, or between some and some others.
+
+mod buckets;
+mod compare;
+mod gather;
+mod page;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use lateralis_analysis::diff::Options;
+use lateralis_store::Recording;
+
+use crate::error::CliError;
+use crate::exit::ExitStatus;
+use crate::output;
+use compare::Comparison;
+use gather::Observed;
+
+/// Options of `lat diff`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  lat diff before after                   two recordings
+  lat diff --good a --good b --good c x y z
+                                          three of the good program, three of the other
+  lat diff before after --json | jq '.differences[0]'
+
+Runs of one program differ, too. A difference counts if it is larger than the threshold and than
+what runs of one program differ by: with one recording each that is taken from how much the
+recordings vary in themselves, with several it is seen. Ranked by the time of a run it explains.
+
+Exit code 0: no difference; 1: differences; 2: it could not be said.")]
+pub struct DiffArgs {
+    /// Recordings: the good one and the bad one; with --good, all bad ones
+    #[arg(value_name = "TRACE", required = true)]
+    pub traces: Vec<PathBuf>,
+    /// A recording of the good program; give several for a surer answer
+    #[arg(long, value_name = "TRACE")]
+    pub good: Vec<PathBuf>,
+    /// Shifts by fewer percent are no difference
+    #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = parse_percent)]
+    pub threshold: f64,
+    /// By how many percent even what always takes the same time varies from run to run
+    #[arg(long, value_name = "PERCENT", default_value = "2", value_parser = parse_percent)]
+    pub noise: f64,
+    /// Report only what is slower, longer or more often in the bad ones
+    #[arg(long)]
+    pub only_worse: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn parse_percent(text: &str) -> Result<f64, String> {
+    let number = text.trim_end_matches('%').trim().parse::<f64>();
+    let percent = number.ok().filter(|number| (0.0..=10_000.0).contains(number));
+    percent.map(|percent| percent / 100.0).ok_or_else(|| "expected percent, like 5".to_owned())
+}
+
+/// Compares and prints.
+pub fn run(args: DiffArgs) -> Result<ExitStatus, CliError> {
+    let (good, bad) = match (args.good.as_slice(), args.traces.as_slice()) {
+        ([], [good, bad @ ..]) if !bad.is_empty() => (std::slice::from_ref(good), bad),
+        ([], [only, ..]) => {
+            let advice = "give a good and a bad one, or more with --good";
+            return Err(CliError::new(
+                "nothing to compare with",
+                only.display().to_string(),
+                advice,
+            ));
+        }
+        (good, bad) => (good, bad),
+    };
+    let options = Options { threshold: args.threshold, noise: args.noise, ..Options::default() };
+    let observed = (observe(good)?, observe(bad)?);
+    let mut comparison = Comparison::of(&observed.0, &observed.1, &options);
+    if args.only_worse {
+        comparison.differences.retain(|difference| difference.is_worse());
+        comparison.perhaps.retain(|difference| difference.is_worse());
+    }
+    if comparison.compared == 0 {
+        let place = format!("{} and {}", good[0].display(), bad[0].display());
+        return Err(CliError::new("nothing to compare", place, "they have no events in common"));
+    }
+    let paths = (good, bad);
+    if args.json {
+        output::print_json(&page::json(paths, &comparison, &options))?;
+    } else {
+        output::print(&page::render(paths, &comparison, &options))?;
+    }
+    let is_same = comparison.differences.is_empty();
+    Ok(if is_same { ExitStatus::Fine } else { ExitStatus::Problems })
+}
+
+/// Reads one after the other, so that only numbers stay in memory.
+fn observe(paths: &[PathBuf]) -> Result<Vec<Observed>, CliError> {
+    paths.iter().map(|path| Ok(Observed::of(&Recording::open(path)?))).collect()
+}

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Numbers of the good and of the bad recordings, compared name by name and ranked.
+
+use std::collections::BTreeSet;
+
+use lateralis_analysis::diff::{
+    Counted, DurationShift, Options, Run, Shift, adjust, compare_counts, compare_durations,
+};
+use lateralis_model::Quality;
+
+use super::gather::{Observed, Of};
+
+/// Below this error within the runs, something is worth more runs though it is not sure.
+const PERHAPS_WITHIN: f64 = 1e-4;
+/// And below this one between them.
+const PERHAPS_BETWEEN: f64 = 0.2;
+
+/// Which number of a name moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    /// The median, and the quartiles with it.
+    Typical,
+    /// The mean.
+    Mean,
+    /// p99.
+    Tail,
+    /// How often.
+    Count,
+    /// How long all together.
+    Total,
+}
+
+impl What {
+    /// The word used in tables and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Typical => "median",
+            Self::Mean => "mean",
+            Self::Tail => "p99",
+            Self::Count => "count",
+            Self::Total => "total",
+        }
+    }
+}
+
+/// A number that moved.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Difference {
+    /// What is measured.
+    pub of: Of,
+    /// Of whom.
+    pub name: String,
+    /// Which number of it.
+    pub what: What,
+    /// How it moved; nanoseconds, or how often in a run.
+    pub shift: Shift,
+    /// Share of wrong ones among differences up to this one.
+    pub probability: f64,
+    /// Nanoseconds of a bad run that this stands for; 0 for counts of events.
+    pub explained_ns: f64,
+    /// How many per run, before and after.
+    pub count: (f64, f64),
+    /// Cliff's delta, of durations.
+    pub delta: Option<f64>,
+    /// How far the numbers can be trusted.
+    pub quality: Quality,
+}
+
+impl Difference {
+    /// Whether there is more of it.
+    pub fn is_worse(&self) -> bool {
+        self.shift.is_up()
+    }
+}
+
+/// Everything `lat diff` says.
+#[derive(Debug, Default)]
+pub struct Comparison {
+    /// Surely different, the one that explains most time first; counts behind.
+    pub differences: Vec<Difference>,
+    /// Perhaps different: more recordings would tell.
+    pub perhaps: Vec<Difference>,
+    /// Numbers compared.
+    pub compared: usize,
+    /// Whether events are missing on a side: good, bad.
+    pub is_lossy: (bool, bool),
+    /// Events per run: good, bad.
+    pub events: (f64, f64),
+    /// Seconds per run: good, bad.
+    pub seconds: (f64, f64),
+}
+
+impl Comparison {
+    /// Compares recordings of a good program with those of another.
+    pub fn of(good: &[Observed], bad: &[Observed], options: &Options) -> Self {
+        let lossy = |side: &[Observed]| side.iter().any(|one| one.lost > 0);
+        let mean = |side: &[Observed], of: fn(&Observed) -> f64| {
+            side.iter().map(of).sum::<f64>() / side.len().max(1) as f64
+        };
+        let both = |of| (mean(good, of), mean(bad, of));
+        let mut comparison = Self {
+            is_lossy: (lossy(good), lossy(bad)),
+            events: both(|one| one.events as f64),
+            seconds: both(|one| one.seconds),
+            ..Self::default()
+        };
+        // Each is a family of questions of its own.
+        let causes = durations(good, bad, |of| matches!(of, Of::Own | Of::Message), options);
+        let wholes = durations(good, bad, |of| of == Of::Whole, options);
+        let (counts, cpu) =
+            (counts(good, bad, Of::Count, options), counts(good, bad, Of::Cpu, options));
+        for family in [causes, wholes, counts, cpu] {
+            comparison.add(family, options);
+        }
+        let rank = |difference: &Difference| {
+            let place = match difference.of {
+                Of::Own | Of::Message => 0,
+                Of::Whole => 1,
+                Of::Cpu => 2,
+                Of::Count => 3,
+            };
+            (place, -difference.explained_ns.abs(), -(difference.shift.ratio().ln().abs()))
+        };
+        for list in [&mut comparison.differences, &mut comparison.perhaps] {
+            list.sort_by(|a, b| {
+                let ((p, t, r), (q, u, s)) = (rank(a), rank(b));
+                p.cmp(&q).then(t.total_cmp(&u)).then(r.total_cmp(&s)).then(a.name.cmp(&b.name))
+            });
+        }
+        comparison
+    }
+
+    /// One family: of each name the first of its numbers that surely moved.
+    fn add(&mut self, names: Vec<Vec<Difference>>, options: &Options) {
+        self.compared += names.len();
+        let mut all: Vec<f64> = names.iter().flatten().map(|d| d.shift.probability).collect();
+        adjust(&mut all);
+        let mut adjusted = all.into_iter();
+        for mut numbers in names {
+            for number in &mut numbers {
+                number.probability = adjusted.next().unwrap_or(1.0);
+            }
+            let is_sure = |d: &&Difference| d.probability <= options.error;
+            let is_likely = |d: &&Difference| {
+                let within = d.shift.probability_within <= PERHAPS_WITHIN;
+                within && d.shift.probability <= PERHAPS_BETWEEN
+            };
+            if let Some(sure) = numbers.iter().find(is_sure) {
+                self.differences.push(sure.clone());
+            } else if let Some(likely) = numbers.iter().find(is_likely) {
+                self.perhaps.push(likely.clone());
+            }
+        }
+    }
+}
+
+/// Everything that either side has of a kind.
+fn names<'a, T: 'a>(
+    good: &'a [Observed],
+    bad: &'a [Observed],
+    of: impl Fn(&'a Observed) -> &'a std::collections::BTreeMap<(Of, String), T>,
+    is_kind: impl Fn(Of) -> bool,
+) -> BTreeSet<&'a (Of, String)> {
+    good.iter().chain(bad).flat_map(|one| of(one).keys()).filter(|key| is_kind(key.0)).collect()
+}
+
+fn durations(
+    good: &[Observed],
+    bad: &[Observed],
+    is_kind: impl Fn(Of) -> bool,
+    options: &Options,
+) -> Vec<Vec<Difference>> {
+    let mut found = Vec::new();
+    for place in names(good, bad, |one| &one.durations, is_kind) {
+        let side = |side: &[Observed]| -> Vec<Run> {
+            side.iter().filter_map(|one| one.durations.get(place)).cloned().collect()
+        };
+        if let Some(shift) = compare_durations(&side(good), &side(bad), options) {
+            found.push(of_durations(place, &shift));
+        }
+    }
+    found
+}
+
+fn of_durations((of, name): &(Of, String), shift: &DurationShift) -> Vec<Difference> {
+    let difference = |what: What, of_what: Shift, explained_ns: f64| Difference {
+        of: *of,
+        name: name.clone(),
+        what,
+        shift: of_what,
+        probability: 1.0,
+        explained_ns,
+        count: shift.count,
+        delta: Some(shift.delta),
+        quality: shift.quality,
+    };
+    let mut numbers = Vec::new();
+    if let Some(body) = shift.body {
+        // Sure is what is sure of the quartiles; shown is the median.
+        let (probability, within) = (body.probability, body.probability_within);
+        let median = Shift { probability, probability_within: within, ..shift.median };
+        numbers.push(difference(What::Typical, median, shift.body_ns()));
+    }
+    numbers.push(difference(What::Mean, shift.mean, shift.mean_ns()));
+    if let Some(tail) = shift.tail {
+        let beyond = shift.count.1 * 0.01;
+        numbers.push(difference(What::Tail, tail, (tail.after - tail.before) * beyond));
+    }
+    numbers
+}
+
+fn counts(good: &[Observed], bad: &[Observed], of: Of, options: &Options) -> Vec<Vec<Difference>> {
+    let mut found = Vec::new();
+    for place in names(good, bad, |one| &one.counts, |kind| kind == of) {
+        let side = |side: &[Observed]| -> Vec<Counted> {
+            let none = |one: &Observed| Counted {
+                all: one.events,
+                seconds: one.seconds,
+                missing: one.lost,
+                ..Counted::default()
+            };
+            side.iter()
+                .map(|one| one.counts.get(place).cloned().unwrap_or_else(|| none(one)))
+                .collect()
+        };
+        let (good, bad) = (side(good), side(bad));
+        let Some((shift, quality)) = compare_counts(&good, &bad, options) else {
+            continue;
+        };
+        let mean = |side: &[Counted]| {
+            side.iter().map(|one| one.count as f64).sum::<f64>() / side.len().max(1) as f64
+        };
+        let count = (mean(&good), mean(&bad));
+        // Processor time is counted in microseconds.
+        let (what, unit) = if of == Of::Cpu { (What::Total, 1000.0) } else { (What::Count, 1.0) };
+        let explained_ns = if of == Of::Cpu { (count.1 - count.0) * unit } else { 0.0 };
+        let shift = Shift { before: count.0 * unit, after: count.1 * unit, ..shift };
+        found.push(vec![Difference {
+            of,
+            name: place.1.clone(),
+            what,
+            shift,
+            probability: 1.0,
+            explained_ns,
+            count,
+            delta: None,
+            quality,
+        }]);
+    }
+    found
+}

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What one recording gives to be compared: durations, latencies, counts, processor time, all by
+//! names that the next recording has, too.
+
+use std::collections::{BTreeMap, HashMap};
+
+use lateralis_analysis::diff::{Counted, Run};
+use lateralis_analysis::{Edge, End, Gaps, Matcher, Nesting, Numbering, Pairer, Side};
+use lateralis_model::{Event, LossCause, Source, Writer};
+use lateralis_store::Recording;
+use lateralis_store::facts::{At, Fact, Facts, Kind};
+use lateralis_units::Nanos;
+
+use super::buckets::Buckets;
+
+/// Kinds of keys of one span that are compared each for itself; what is beyond goes together.
+const MAX_KEY_CLASSES: usize = 64;
+
+/// What is measured of a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Of {
+    /// Time in a span and in no span inside of it; the whole of it where it has a key, since
+    /// such spans belong to a thing and not to a thread.
+    Own,
+    /// The whole of a span that has others inside.
+    Whole,
+    /// Time of messages on their way.
+    Message,
+    /// Events of a class.
+    Count,
+    /// Time that threads of this name ran.
+    Cpu,
+}
+
+impl Of {
+    /// The word used in tables and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Own => "span",
+            Self::Whole => "whole span",
+            Self::Message => "message",
+            Self::Count => "events",
+            Self::Cpu => "cpu time",
+        }
+    }
+}
+
+/// Durations or latencies of one name.
+#[derive(Debug, Default)]
+struct Times {
+    nanos: Vec<u64>,
+    /// Touched by losses or damage, and left out.
+    touched: u64,
+}
+
+/// One recording as numbers.
+#[derive(Debug, Default)]
+pub struct Observed {
+    /// Durations by what they are of.
+    pub durations: BTreeMap<(Of, String), Run>,
+    /// How often, by what.
+    pub counts: BTreeMap<(Of, String), Counted>,
+    /// Events lost: `u64::MAX` where nobody knows.
+    pub lost: u64,
+    /// Events seen.
+    pub events: u64,
+    /// From the first to the last event, in seconds.
+    pub seconds: f64,
+}
+
+struct Gathering {
+    gaps: Gaps,
+    pairers: Vec<Pairer>,
+    matchers: Vec<Matcher>,
+    nesting: Nesting,
+    threads: Numbering<Option<Writer>>,
+    times: HashMap<(Of, u32, u64), Times>,
+    key_classes: Vec<HashMap<u64, String>>,
+    /// Since when which thread runs, by processor.
+    running: HashMap<u32, (u32, Nanos)>,
+    ran: HashMap<u32, Buckets>,
+}
+
+impl Observed {
+    /// Reads a recording.
+    ///
+    /// Cost: one pass in the order of time; memory of eight bytes for each span and message.
+    pub fn of(recording: &Recording) -> Self {
+        let source = &recording.source;
+        let trace = recording.annotated();
+        let mut facts = Facts::new(&trace, &recording.streams);
+        // Damage found on the way is told only at the end; what opening found is known now.
+        let mut gathering = Gathering {
+            gaps: Gaps::new(source.losses(), source.damage(), |_| None),
+            pairers: Vec::new(),
+            matchers: Vec::new(),
+            nesting: Nesting::default(),
+            threads: Numbering::default(),
+            times: HashMap::new(),
+            key_classes: Vec::new(),
+            running: HashMap::new(),
+            ran: HashMap::new(),
+        };
+        let mut counts: Vec<Vec<Buckets>> = trace
+            .stream_classes
+            .iter()
+            .map(|class| vec![Buckets::default(); class.event_classes.len()])
+            .collect();
+        let (mut first, mut last, mut all) = (None, Nanos(i64::MIN), 0_u64);
+        let mut said = Vec::new();
+        let mut events = source.events();
+        while let Some(event) = events.next_event() {
+            let begin = *first.get_or_insert(event.time);
+            last = last.max(event.time);
+            all += 1;
+            count(&mut counts, &event, begin);
+            facts.of(&event, |at, fact| said.push((*at, fact)));
+            for (at, fact) in said.drain(..) {
+                gathering.fact(&at, fact, begin, &facts);
+            }
+        }
+        let damage = events.damage();
+        let begin = first.unwrap_or(Nanos(0));
+        let seconds = last.since(begin).max(0) as f64 / 1e9;
+        let lost = if damage.is_empty() && source.damage().is_empty() {
+            lost(recording)
+        } else {
+            u64::MAX
+        };
+        let mut observed = Self {
+            lost,
+            events: all,
+            seconds: if all > 0 { seconds } else { 0.0 },
+            ..Self::default()
+        };
+        observed.add_counts(&trace, counts);
+        observed.add_threads(gathering.ran, &facts);
+        observed.add_durations(gathering.times, &gathering.key_classes, &facts);
+        observed
+    }
+
+    fn add_counts(&mut self, trace: &lateralis_model::Trace, counts: Vec<Vec<Buckets>>) {
+        let mut by_name: BTreeMap<String, Buckets> = BTreeMap::new();
+        for (stream, counts) in trace.stream_classes.iter().zip(counts) {
+            for (class, count) in stream.event_classes.iter().zip(counts) {
+                // What the tracer says of itself depends on how threads took turns.
+                if !class.name.starts_with("lateralis:") && count.total() > 0 {
+                    by_name.entry(class.name.clone()).or_default().merge(count);
+                }
+            }
+        }
+        let all = by_name.values().map(Buckets::total).sum();
+        for (name, buckets) in by_name {
+            let counted = self.counted(&buckets, all);
+            self.counts.insert((Of::Count, name), counted);
+        }
+    }
+
+    fn add_threads(&mut self, ran: HashMap<u32, Buckets>, facts: &Facts) {
+        let mut by_name: BTreeMap<String, Buckets> = BTreeMap::new();
+        for (tid, buckets) in ran {
+            let name = facts.threads().get(tid).and_then(|thread| thread.name.clone());
+            by_name.entry(name.unwrap_or_else(|| "(no name)".into())).or_default().merge(buckets);
+        }
+        let all = by_name.values().map(Buckets::total).sum();
+        for (name, buckets) in by_name {
+            let counted = self.counted(&buckets, all);
+            self.counts.insert((Of::Cpu, name), counted);
+        }
+    }
+
+    fn counted(&self, buckets: &Buckets, all: u64) -> Counted {
+        let (count, seconds) = (buckets.total(), self.seconds);
+        Counted { count, all, seconds, stretches: buckets.stretches(seconds), missing: self.lost }
+    }
+
+    fn add_durations(
+        &mut self,
+        times: HashMap<(Of, u32, u64), Times>,
+        key_classes: &[HashMap<u64, String>],
+        facts: &Facts,
+    ) {
+        let mut named: BTreeMap<(Of, String), Times> = BTreeMap::new();
+        for ((of, kind, key), times) in times {
+            let kinds =
+                if of == Of::Message { &facts.kinds().channels } else { &facts.kinds().spans };
+            let mut name = kinds.get(kind as usize).map_or(String::new(), |kind| kind.name.clone());
+            let class = key_classes.get(kind as usize).and_then(|classes| classes.get(&key));
+            if let (Some(class), true) = (class, of != Of::Message) {
+                name = format!("{name} {class}");
+            }
+            named.insert((of, name), times);
+        }
+        for (place, times) in named {
+            let missing = self.lost.saturating_add(times.touched);
+            self.durations.insert(place, Run::new(times.nanos, missing));
+        }
+        // The whole says nothing more where nothing is inside.
+        let own: Vec<String> = self.durations.keys().map(|(_, name)| name.clone()).collect();
+        for name in own {
+            let (own, whole) = ((Of::Own, name.clone()), (Of::Whole, name));
+            if self.durations.get(&own) == self.durations.get(&whole) {
+                self.durations.remove(&whole);
+            }
+        }
+    }
+}
+
+fn count(counts: &mut [Vec<Buckets>], event: &Event<'_>, begin: Nanos) {
+    let class = counts
+        .get_mut(event.stream_class_index as usize)
+        .and_then(|classes| classes.get_mut(event.class_index as usize));
+    if let Some(buckets) = class {
+        buckets.add(event.time.since(begin), 1);
+    }
+}
+
+/// Events that the producers lost; `u64::MAX` where they do not know.
+fn lost(recording: &Recording) -> u64 {
+    let of = |loss: &lateralis_model::Loss| match (loss.cause, loss.count) {
+        (LossCause::Packets, Some(0)) => 0,
+        (LossCause::Packets, _) | (_, None) => u64::MAX,
+        (_, Some(count)) => count,
+    };
+    recording.source.losses().iter().map(of).fold(0, u64::saturating_add)
+}
+
+impl Gathering {
+    fn fact(&mut self, at: &At, fact: Fact, begin: Nanos, facts: &Facts) {
+        match fact {
+            Fact::Begin { span, key } => self.edge(at, span, key, Side::Begin, facts),
+            Fact::End { span, key } => self.edge(at, span, key, Side::End, facts),
+            Fact::Whole { span, duration_ns } => {
+                let end = Nanos(at.time.0.saturating_add_unsigned(duration_ns));
+                self.time((Of::Own, span, 0), at.time, end, duration_ns);
+            }
+            Fact::Send { channel, key } => self.matcher(channel).send(key, end(at)),
+            Fact::Receive { channel, key } => {
+                if let Some(message) = self.matcher(channel).receive(key, end(at)) {
+                    let (sent, received) = (message.send.time, message.receive.time);
+                    self.time((Of::Message, channel, 0), sent, received, message.nanos());
+                }
+            }
+            Fact::Switch { to, .. } => {
+                let Some(cpu) = at.cpu else {
+                    return;
+                };
+                let left = self.running.insert(cpu, (to, at.time));
+                if let Some((tid, since)) = left.filter(|(tid, _)| *tid != 0) {
+                    let micros = at.time.since(since).max(0) as u64 / 1000;
+                    self.ran.entry(tid).or_default().add(since.since(begin), micros);
+                }
+            }
+            Fact::State { .. } | Fact::Level { .. } | Fact::Wake { .. } => {}
+        }
+    }
+
+    fn matcher(&mut self, channel: u32) -> &mut Matcher {
+        let index = channel as usize;
+        if self.matchers.len() <= index {
+            self.matchers.resize_with(index + 1, Matcher::default);
+        }
+        &mut self.matchers[index]
+    }
+
+    fn edge(&mut self, at: &At, span: u32, key: Option<u64>, side: Side, facts: &Facts) {
+        let index = span as usize;
+        if self.pairers.len() <= index {
+            self.pairers.resize_with(index + 1, Pairer::default);
+            self.key_classes.resize_with(index + 1, HashMap::new);
+        }
+        let edge = Edge { time: at.time, side, key, writer: at.writer };
+        let thread = self.threads.number(at.writer);
+        if side == Side::Begin && key.is_none() {
+            self.nesting.begin(thread, span, None, at.time);
+        }
+        let Some(whole) = self.pairers[index].push(edge) else {
+            return;
+        };
+        let (begin, end) = (whole.begin.time, whole.end.time);
+        match key {
+            Some(key) => {
+                let class = self.key_class(index, key, facts);
+                self.time((Of::Own, span, class), begin, end, whole.nanos());
+            }
+            None => {
+                let own = self.nesting.end(thread, span, None, begin, end);
+                self.time((Of::Own, span, 0), begin, end, own.unwrap_or(whole.nanos()));
+                self.time((Of::Whole, span, 0), begin, end, whole.nanos());
+            }
+        }
+    }
+
+    /// Spans whose key is a word are of a kind of their own: the word means the same in the next
+    /// recording. Numbers and addresses mean nothing there.
+    fn key_class(&mut self, span: usize, key: u64, facts: &Facts) -> u64 {
+        let classes = &mut self.key_classes[span];
+        if classes.contains_key(&key) {
+            return key;
+        }
+        let text = facts.kinds().spans.get(span).map(|kind: &Kind| kind.key_text(key));
+        match text.filter(|text| classes.len() < MAX_KEY_CLASSES && is_words(text)) {
+            Some(text) => {
+                classes.insert(key, text);
+                key
+            }
+            // No number of a key that has a class: those are counted from 0.
+            None => u64::MAX,
+        }
+    }
+
+    fn time(&mut self, place: (Of, u32, u64), begin: Nanos, end: Nanos, nanos: u64) {
+        let touched = !self.gaps.is_empty() && self.gaps.touch(begin.min(end), end.max(begin));
+        let times = self.times.entry(place).or_default();
+        if touched {
+            times.touched += 1;
+        } else {
+            times.nanos.push(nanos);
+        }
+    }
+}
+
+fn end(at: &At) -> End {
+    End { time: at.time, cpu: at.cpu, writer: at.writer }
+}
+
+fn is_words(text: &str) -> bool {
+    let is_word = |part: &str| part.chars().next().is_some_and(char::is_alphabetic);
+    !text.is_empty() && text.split_whitespace().all(is_word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_words;
+
+    #[test]
+    fn words_mean_something_in_the_next_recording_and_numbers_do_not() {
+        for text in ["GET", "vda read", "größe"] {
+            assert!(is_words(text), "{text}");
+        }
+        for text in ["7", "0x7f00", "vda 2048", "", "-3"] {
+            assert!(!is_words(text), "{text}");
+        }
+    }
+}

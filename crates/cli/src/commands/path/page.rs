@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `lat path` as a page for people, and as JSON.
+
+use lateralis_analysis::path::Segment;
+use lateralis_model::Quality;
+use serde_json::{Value, json};
+
+use super::gather::Explained;
+use crate::date;
+use crate::table::{Align, Table};
+use crate::values;
+
+/// Rows of a list before it is cut short; `--json` has all.
+const ROWS: usize = 30;
+
+/// The whole page.
+pub fn render(span: &str, explained: &[Explained]) -> String {
+    let pages: Vec<String> = explained.iter().map(|one| one.page(span)).collect();
+    pages.join("\n")
+}
+
+/// The same as JSON; times in nanoseconds.
+pub fn json(span: &str, explained: &[Explained]) -> Value {
+    json!({
+        "span": span,
+        "spans": explained.iter().map(Explained::json).collect::<Vec<_>>(),
+    })
+}
+
+impl Explained {
+    fn thread(&self, thread: u32) -> String {
+        match self.threads.get(thread as usize) {
+            Some((tid, Some(name))) => format!("{name} {tid}"),
+            Some((tid, None)) => tid.to_string(),
+            None => String::new(),
+        }
+    }
+
+    fn name(&self, name: Option<u32>) -> &str {
+        name.and_then(|name| self.names.get(name as usize)).map_or("", String::as_str)
+    }
+
+    fn nanos(&self) -> u64 {
+        self.path.segments.iter().map(Segment::nanos).sum()
+    }
+
+    fn page(&self, span: &str) -> String {
+        use Align::{Left, Right};
+        let begin = self.found.span.begin.time;
+        let all = self.nanos();
+        let mut page = format!(
+            "{span}  {}  of {}  from {}\n",
+            values::time(all),
+            self.thread(0),
+            date::text(begin)
+        );
+        let mut table = Table::new(&[
+            ("time", Right),
+            ("share", Right),
+            ("thread", Left),
+            ("does", Left),
+            ("in", Left),
+            ("waited for by", Left),
+        ]);
+        for share in self.shares.iter().take(ROWS) {
+            table.row([
+                values::time(share.nanos),
+                format!("{:.1} %", share.nanos as f64 * 100.0 / all.max(1) as f64),
+                self.thread(share.thread),
+                share.doing.name().replace('_', " "),
+                self.name(share.what).to_owned(),
+                self.name(share.waited).to_owned(),
+            ]);
+        }
+        section(&mut page, "where the time went", &table, self.shares.len());
+        let mut table = Table::new(&[
+            ("from", Right),
+            ("time", Right),
+            ("thread", Left),
+            ("cpu", Right),
+            ("does", Left),
+            ("in", Left),
+            ("waited for by", Left),
+        ]);
+        for segment in self.path.segments.iter().take(ROWS) {
+            table.row([
+                format!("+{}", values::time(segment.begin.since(begin).max(0) as u64)),
+                values::time(segment.nanos()),
+                self.thread(segment.thread),
+                segment.cpu.map_or(String::new(), |cpu| cpu.to_string()),
+                segment.doing.name().replace('_', " "),
+                self.name(segment.what).to_owned(),
+                self.name(segment.waited).to_owned(),
+            ]);
+        }
+        section(&mut page, "step by step", &table, self.path.segments.len());
+        if self.path.is_cut {
+            page.push_str("\nthe path is too long: its beginning is told as one step\n");
+        }
+        if self.quality != Quality::Exact {
+            page.push_str(
+                "\nevents are missing inside of this span: parts of the path may be wrong\n",
+            );
+        }
+        page
+    }
+
+    fn json(&self) -> Value {
+        let text = |name: Option<u32>| match self.name(name) {
+            "" => Value::Null,
+            name => json!(name),
+        };
+        let who = |thread: u32| self.threads.get(thread as usize).cloned().unwrap_or_default();
+        let shares: Vec<Value> = self
+            .shares
+            .iter()
+            .map(|share| {
+                let (tid, thread) = who(share.thread);
+                json!({
+                    "tid": tid,
+                    "thread": thread,
+                    "does": share.doing.name(),
+                    "in": text(share.what),
+                    "waited_for_by": text(share.waited),
+                    "time_ns": share.nanos,
+                    "segments": share.count,
+                })
+            })
+            .collect();
+        let segments: Vec<Value> = self
+            .path
+            .segments
+            .iter()
+            .map(|segment| {
+                let (tid, thread) = who(segment.thread);
+                json!({
+                    "begin_ns": segment.begin.0,
+                    "end_ns": segment.end.0,
+                    "tid": tid,
+                    "thread": thread,
+                    "cpu": segment.cpu,
+                    "does": segment.doing.name(),
+                    "in": text(segment.what),
+                    "waited_for_by": text(segment.waited),
+                })
+            })
+            .collect();
+        let (tid, thread) = who(0);
+        json!({
+            "tid": tid,
+            "thread": thread,
+            "begin_ns": self.found.span.begin.time.0,
+            "end_ns": self.found.span.end.time.0,
+            "duration_ns": self.nanos(),
+            "quality": self.quality.name(),
+            "is_cut": self.path.is_cut,
+            "shares": shares,
+            "segments": segments,
+        })
+    }
+}
+
+fn section(page: &mut String, title: &str, table: &Table, count: usize) {
+    page.push_str(&format!("\n{title}\n{}", table.render()));
+    let hidden = count.saturating_sub(ROWS);
+    if hidden > 0 {
+        page.push_str(&format!("  … {} more, all with --json\n", values::count(hidden as u64)));
+    }
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `lat diff`: what was made slower is found, and nothing where nothing was.
+
+mod place;
+
+use place::Place;
+use serde_json::{Value, json};
+use std::fs;
+
+/// A random number generator that always gives the same (xorshift).
+struct Random(u64);
+
+impl Random {
+    fn share(&mut self) -> f64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+/// A trace of spans `outer` with `parse` and `price` inside, as Chrome's JSON.
+fn write(place: &Place, name: &str, seed: u64, price: f64, extra: u32) {
+    let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let mut events: Vec<Value> = Vec::new();
+    let mut edge = |name: &str, phase: &str, ts: f64| {
+        events.push(json!({ "name": name, "ph": phase, "ts": ts, "pid": 7, "tid": 8 }));
+    };
+    let mut at = 1000.0;
+    for round in 0..500 {
+        edge("outer", "B", at);
+        for (span, micros) in [("parse", 100.0), ("price", 200.0 * price)] {
+            edge(span, "B", at);
+            at += micros * (0.9 + 0.2 * random.share());
+            edge(span, "E", at);
+        }
+        if round < extra {
+            edge("retry", "B", at);
+            at += 1.0 + random.share();
+            edge("retry", "E", at);
+        }
+        at += 5.0 * random.share();
+        edge("outer", "E", at);
+        at += 1000.0 * random.share();
+    }
+    let text = json!({ "traceEvents": events }).to_string();
+    fs::write(place.0.join(name), text).expect("a trace");
+}
+
+fn names(diff: &Value) -> Vec<String> {
+    let all = diff["differences"].as_array().expect("differences");
+    let name =
+        |d: &Value| format!("{} {}", d["kind"].as_str().unwrap(), d["name"].as_str().unwrap());
+    all.iter().map(name).collect()
+}
+
+#[test]
+fn exit_status_says_whether_there_is_a_difference() {
+    let place = Place::new();
+    write(&place, "a.json", 1, 1.0, 0);
+    write(&place, "b.json", 2, 1.0, 0);
+    write(&place, "c.json", 3, 1.2, 0);
+    let status = |arguments: &[&str]| {
+        let output = place.lat(&[&["diff"], arguments].concat());
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    assert_eq!(status(&["a.json", "a.json"]), (Some(0), String::new()));
+    assert_eq!(status(&["a.json", "b.json"]), (Some(0), String::new()));
+    assert_eq!(status(&["a.json", "c.json"]), (Some(1), String::new()));
+    assert_eq!(status(&["a.json", "c.json", "--threshold", "30"]), (Some(0), String::new()));
+    // Quicker is a difference, too, if not a worse one.
+    assert_eq!(status(&["c.json", "a.json"]).0, Some(1));
+    assert_eq!(status(&["c.json", "a.json", "--only-worse"]).0, Some(0));
+    let (code, error) = status(&["a.json"]);
+    assert_eq!(code, Some(2));
+    assert!(error.starts_with("error: nothing to compare with: a.json: "), "{error}");
+    assert_eq!(status(&["a.json", "nosuch.json"]).0, Some(2));
+    assert_eq!(status(&["a.json", "c.json", "--threshold", "much"]).0, Some(2));
+}
+
+#[test]
+fn the_cause_comes_first_and_what_it_is_inside_of_behind() {
+    let place = Place::new();
+    write(&place, "a.json", 1, 1.0, 0);
+    write(&place, "c.json", 3, 1.2, 0);
+    let diff = place.json(&["diff", "a.json", "c.json", "--json"]);
+    assert_eq!(names(&diff), ["span price", "whole span outer"], "{diff}");
+    let price = &diff["differences"][0];
+    let number = |name: &str| price[name].as_f64().unwrap_or_else(|| panic!("{name}: {price}"));
+    assert!((number("before_ns") / 200e3 - 1.0).abs() < 0.05, "{price}");
+    assert!((number("ratio") - 1.2).abs() < 0.03, "{price}");
+    // The interval holds the truth, and no shift within the threshold.
+    assert!((1.05..1.2).contains(&number("ratio_least")), "{price}");
+    assert!((1.2..1.4).contains(&number("ratio_most")), "{price}");
+    // 500 times 40 µs.
+    assert!((number("explained_ns") / 20e6 - 1.0).abs() < 0.15, "{price}");
+    assert_eq!(price["quality"], "exact");
+    let page = String::from_utf8(place.lat(&["diff", "a.json", "c.json"]).stdout).unwrap();
+    assert!(page.contains("what takes another time"), "{page}");
+}
+
+#[test]
+fn what_is_new_and_what_is_more_often_is_told() {
+    let place = Place::new();
+    write(&place, "a.json", 1, 1.0, 0);
+    write(&place, "few.json", 4, 1.0, 50);
+    write(&place, "many.json", 5, 1.0, 400);
+    let new = place.json(&["diff", "a.json", "few.json", "--json"]);
+    assert!(names(&new).iter().any(|name| name.starts_with("events ")), "{new}");
+    let more = place.json(&["diff", "few.json", "many.json", "--json"]);
+    let counts: Vec<String> =
+        names(&more).into_iter().filter(|name| name.starts_with("events ")).collect();
+    assert_eq!(counts.len(), names(&more).len(), "{more}");
+    assert!(!counts.is_empty(), "{more}");
+}
+
+#[test]
+fn several_recordings_of_each_are_compared_as_sides() {
+    let place = Place::new();
+    for (name, seed, price) in [("a", 1, 1.0), ("b", 2, 1.0), ("c", 3, 1.07), ("d", 4, 1.07)] {
+        write(&place, &format!("{name}.json"), seed, price, 0);
+    }
+    let sides = ["diff", "--good", "a.json", "--good", "b.json", "c.json", "d.json", "--json"];
+    let diff = place.json(&[&sides[..], &["--noise", "1"]].concat());
+    assert_eq!(diff["good"].as_array().map(Vec::len), Some(2));
+    assert_eq!(diff["bad"].as_array().map(Vec::len), Some(2));
+}
+
+/// The real thing, on whatever machine this is: few trials, of which one may go wrong by the
+/// nature of the question. `examples/slowdown/trials` does many.
+#[test]
+fn a_slower_function_and_a_slower_path_of_messages_come_first() {
+    let place = Place::new();
+    let Some(program) = place.example("slowdown") else {
+        return;
+    };
+    for run in 1..=3 {
+        for (name, arguments) in
+            [("a", &[][..]), ("b", &[]), ("s", &["--price", "20", "--order", "1000"])]
+        {
+            place.record(&format!("{name}{run}"), &[], &program, arguments);
+        }
+    }
+    let sides = ["diff", "--json", "--good", "a1", "--good", "a2", "--good", "a3"];
+    let slower = place.json(&[&sides[..], &["s1", "s2", "s3"]].concat());
+    let mut first = names(&slower);
+    first.truncate(2);
+    first.sort();
+    assert_eq!(first, ["message order", "span price"], "{slower}");
+    let same = |good: &str, bad: &str| place.lat(&["diff", good, bad]).status.code() == Some(0);
+    let trials = [same("a1", "b1"), same("a2", "b2"), same("a3", "b3")];
+    assert!(trials.iter().filter(|same| **same).count() >= 2, "{trials:?}");
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `lat path`: where the time of a span went.
+
+mod place;
+
+use place::Place;
+use serde_json::Value;
+use std::path::Path;
+
+/// Segments cover the span, and shares are what segments add up to.
+fn check(span: &Value) {
+    let number =
+        |of: &Value, name: &str| of[name].as_i64().unwrap_or_else(|| panic!("{name}: {of}"));
+    let segments = span["segments"].as_array().expect("segments");
+    let mut at = number(span, "begin_ns");
+    for segment in segments {
+        assert_eq!(number(segment, "begin_ns"), at, "{segment}");
+        at = number(segment, "end_ns");
+    }
+    assert_eq!(at, number(span, "end_ns"));
+    let shares = span["shares"].as_array().expect("shares");
+    let sum: i64 = shares.iter().map(|share| number(share, "time_ns")).sum();
+    assert_eq!(sum, number(span, "duration_ns"));
+    assert_eq!(sum, number(span, "end_ns") - number(span, "begin_ns"));
+}
+
+#[test]
+fn a_lock_whose_holder_waits_for_a_pipe_is_named_and_so_is_the_reading() {
+    let place = Place::new();
+    let Some(program) = place.example("lockio") else {
+        return;
+    };
+    place.record("r", &["--with", "mutex,io"], &program, &["30"]);
+    let path = place.json(&["path", "r", "--span", "request", "--json"]);
+    let span = &path["spans"][0];
+    check(span);
+    assert_eq!(span["thread"], "server");
+    assert!(span["duration_ns"].as_u64() > Some(10_000_000), "{span}");
+    let first = &span["shares"][0];
+    assert_eq!(first["thread"], "logger", "{first}");
+    assert_eq!(first["in"], "io_read", "{first}");
+    assert_eq!(first["waited_for_by"], "mutex_wait", "{first}");
+    // More than half of the time, whatever else the machine does.
+    assert!(2 * first["time_ns"].as_u64().unwrap() > span["duration_ns"].as_u64().unwrap());
+    let page = String::from_utf8(place.lat(&["path", "r", "--span", "request"]).stdout).unwrap();
+    assert!(page.contains("io_read") && page.contains("mutex_wait"), "{page}");
+    // The slowest first; a time chooses the one that was open then.
+    let two = place.json(&["path", "r", "--span", "request", "--slowest", "5", "--json"]);
+    let spans = two["spans"].as_array().unwrap();
+    let times: Vec<u64> = spans.iter().map(|span| span["duration_ns"].as_u64().unwrap()).collect();
+    assert_eq!(times.len(), 5);
+    assert!(times.is_sorted_by(|a, b| a >= b), "{times:?}");
+    spans.iter().for_each(check);
+    let middle = span["begin_ns"].as_i64().unwrap() + 5_000_000;
+    let at = format!("@{}.{:09}", middle / 1_000_000_000, middle % 1_000_000_000);
+    let one = place.json(&["path", "r", "--span", "request", "--at", &at, "--json"]);
+    assert_eq!(one["spans"][0]["begin_ns"], span["begin_ns"]);
+    assert_eq!(one["spans"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn a_span_that_is_not_there_is_told_with_those_that_are() {
+    let place = Place::new();
+    place.lat(&["demo", "-o", "demo", "--orders", "20"]);
+    let output = place.lat(&["path", "demo", "--span", "requets"]);
+    assert_eq!(output.status.code(), Some(2));
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(error.starts_with("error: no such span: requets: there are request"), "{error}");
+    let never = ["path", "demo", "--span", "request", "--at", "1000000s"];
+    assert_eq!(place.lat(&never).status.code(), Some(2));
+    for span in
+        place.json(&["path", "demo", "--span", "request", "--slowest", "3", "--json"])["spans"]
+            .as_array()
+            .unwrap()
+    {
+        check(span);
+    }
+}
+
+/// A real machine: `make` reads from a pipe what the compilers it started write.
+#[test]
+fn switches_and_wakes_of_a_kernel_lead_from_process_to_process() {
+    let trace = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../../shared/data/traces/ctf1/lttng-ref/basic-kernel-analysis");
+    if !trace.exists() {
+        eprintln!("SKIPPED: {} is not there", trace.display());
+        return;
+    }
+    let place = Place::new();
+    let trace = trace.to_str().unwrap();
+    let path = place.json(&["path", trace, "--span", "syscall read", "--json"]);
+    let span = &path["spans"][0];
+    check(span);
+    assert_eq!(span["thread"], "make");
+    let first = &span["shares"][0];
+    assert_eq!((&first["thread"], &first["does"]), (&"cc1".into(), &"running".into()), "{first}");
+    for name in ["syscall newlstat", "syscall wait4", "syscall futex", "page_fault"] {
+        let output = place.lat(&["path", trace, "--span", name, "--slowest", "20", "--json"]);
+        if output.status.code() != Some(2) {
+            let path: Value = serde_json::from_slice(&output.stdout).unwrap();
+            path["spans"].as_array().unwrap().iter().for_each(check);
+        }
+    }
+}
