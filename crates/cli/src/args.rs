@@ -3,7 +3,7 @@
 
 use crate::commands::{
     completions, control, convert, demo, diff, info, list, man, path, pleco, print, record, stats,
-    tracepoints, xml,
+    table, tracepoints, xml,
 };
 use crate::error::CliError;
 use clap::{Parser, Subcommand};
@@ -64,6 +64,8 @@ pub enum Command {
     Path(path::PathArgs),
     /// Write a trace in another format
     Convert(convert::ConvertArgs),
+    /// Show the tables of a trace, or write one of them as Parquet, CSV or JSON lines
+    Table(table::TableArgs),
     /// Record a small program of several processes, and show what it did
     Demo(demo::DemoArgs),
     /// Compile, format or compare schemas

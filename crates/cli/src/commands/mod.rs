@@ -16,6 +16,7 @@ pub mod print;
 pub mod record;
 mod recording_summary;
 pub mod stats;
+pub mod table;
 pub mod tracepoints;
 pub mod xml;
 
@@ -44,6 +45,7 @@ pub fn run(cli: Cli) -> Result<ExitStatus, CliError> {
         Some(Command::Diff(args)) => diff::run(args),
         Some(Command::Path(args)) => path::run(args),
         Some(Command::Convert(args)) => convert::run(args),
+        Some(Command::Table(args)) => table::run(args),
         Some(Command::Demo(args)) => demo::run(args),
         Some(Command::Pleco(args)) => pleco::run(args),
         Some(Command::Man(args)) => man::run(args),

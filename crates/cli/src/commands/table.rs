@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `lat table`: what tables a trace has, and one of them as a file or on the screen.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use lateralis_model::{Interval, Source};
+use lateralis_store::{ExportError, Exported, Scan, Session, Table, TableFormat};
+use serde_json::json;
+
+use crate::error::CliError;
+use crate::exit::ExitStatus;
+use crate::inputs::InputArgs;
+use crate::moment::Moment;
+use crate::output;
+
+/// Options of `lat table`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    lat table demo                                    the tables there are, with their columns\n  \
+    lat table demo --name spans | head                a table as CSV\n  \
+    lat table demo --name spans --column ts,duration,span,key\n  \
+    lat table demo --name events --from 1s --until 2s -o events.parquet\n\n\
+    docs/reference/tables.md says what tables hold.\n\
+    Exit code 1: something in the trace is damaged; what is healthy was written.")]
+pub struct TableArgs {
+    #[command(flatten)]
+    pub inputs: InputArgs,
+    /// The table to write; without it the tables there are are listed
+    #[arg(long, value_name = "TABLE")]
+    pub name: Option<String>,
+    /// Only these columns, in this order
+    #[arg(long, value_name = "NAME", value_delimiter = ',', requires = "name")]
+    pub column: Vec<String>,
+    /// Where to write it; the ending tells the format: parquet, csv, jsonl
+    #[arg(short, long, value_name = "PATH", requires = "name")]
+    pub output: Option<PathBuf>,
+    /// The format, where the ending does not tell
+    #[arg(long, value_name = "FORMAT", requires = "name",
+        value_parser = PossibleValuesParser::new(FORMATS.iter().map(|(word, _)| *word)))]
+    pub to: Option<String>,
+    /// Only this many rows
+    #[arg(long, value_name = "NUMBER", requires = "name")]
+    pub limit: Option<usize>,
+    /// Only what happened on these processors, in tables of events
+    #[arg(long, value_name = "NUMBER", value_delimiter = ',', requires = "name")]
+    pub cpu: Vec<u32>,
+    /// Only from here on: 1.5s after the beginning, @SECONDS since 1970, or HH:MM:SS in UTC
+    #[arg(long, value_name = "TIME", requires = "name")]
+    pub from: Option<Moment>,
+    /// Only up to here
+    #[arg(long, value_name = "TIME", requires = "name")]
+    pub until: Option<Moment>,
+    /// Replace what is there
+    #[arg(long)]
+    pub force: bool,
+    /// Print JSON: of the list an object, of a table a line for each row
+    #[arg(long)]
+    pub json: bool,
+}
+
+const FORMATS: [(&str, TableFormat); 3] = [
+    ("parquet", TableFormat::Parquet),
+    ("csv", TableFormat::Csv),
+    ("jsonl", TableFormat::JsonLines),
+];
+
+/// Lists the tables, or writes one.
+pub fn run(args: TableArgs) -> Result<ExitStatus, CliError> {
+    let recording = args.inputs.open()?;
+    let beginning = recording.source.interval().begin;
+    let healthy = recording.source.damage().is_empty() && recording.source.faults().is_empty();
+    let session = Session::new(vec![recording]);
+    let Some(name) = &args.name else {
+        list(&session, args.json)?;
+        return Ok(if healthy { ExitStatus::Fine } else { ExitStatus::Problems });
+    };
+    let table = session.table(name).ok_or_else(|| unknown_table(&session, name))?;
+    let moment = |moment: &Option<Moment>| moment.map(|moment| moment.nanos(beginning));
+    let scan = Scan {
+        columns: columns(table, &args.column)?,
+        interval: Interval { begin: moment(&args.from), end: moment(&args.until) },
+        cpus: (!args.cpu.is_empty()).then(|| args.cpu.clone()),
+        limit: args.limit,
+    };
+    let format = format(&args)?;
+    let exported = match args.output.as_deref().filter(|path| path.as_os_str() != "-") {
+        Some(path) => to_file(&session, table, &scan, format, path, &args)?,
+        None => {
+            let mut out = BufWriter::new(io::stdout().lock());
+            let exported = session.export(table, &scan, format, &mut out);
+            let exported = exported.map_err(|error| explain(error, None))?;
+            out.flush()?;
+            exported
+        }
+    };
+    for damage in &exported.damage {
+        // Nobody is left to tell if standard error is closed.
+        let _ = writeln!(io::stderr(), "damage    {damage}");
+    }
+    let fine = healthy && exported.damage.is_empty();
+    Ok(if fine { ExitStatus::Fine } else { ExitStatus::Problems })
+}
+
+fn list(session: &Session, json: bool) -> Result<(), CliError> {
+    let about = |field: &arrow_schema::Field, key: &str| {
+        field.metadata().get(key).cloned().unwrap_or_default()
+    };
+    if json {
+        let column = |field: &std::sync::Arc<arrow_schema::Field>| {
+            json!({
+                "name": field.name(),
+                "type": field.data_type().to_string(),
+                "unit": about(field, "unit"),
+                "description": about(field, "description"),
+            })
+        };
+        let table = |table: &Table| {
+            let columns: Vec<_> = table.schema.fields().iter().map(column).collect();
+            json!({ "name": table.name, "description": table.description, "columns": columns })
+        };
+        let tables: Vec<_> = session.tables().iter().map(table).collect();
+        return output::print_json(&json!({ "tables": tables }));
+    }
+    let mut text = String::new();
+    for table in session.tables() {
+        text += &format!("{}\n    {}\n    ", table.name, table.description);
+        let column = |field: &std::sync::Arc<arrow_schema::Field>| match about(field, "unit") {
+            unit if unit.is_empty() => field.name().clone(),
+            unit => format!("{} ({unit})", field.name()),
+        };
+        let columns: Vec<String> = table.schema.fields().iter().map(column).collect();
+        text += &columns.join(", ");
+        text.push('\n');
+    }
+    text += "next      lat table TRACE --name TABLE\n";
+    output::print(&text)
+}
+
+fn unknown_table(session: &Session, name: &str) -> CliError {
+    let advice = match session.nearest(name).as_slice() {
+        [] => "lat table TRACE lists them".to_owned(),
+        near => format!("did you mean {}?", near.join(", ")),
+    };
+    CliError::new("no such table", name, advice)
+}
+
+fn columns(table: &Table, names: &[String]) -> Result<Option<Vec<usize>>, CliError> {
+    if names.is_empty() {
+        return Ok(None);
+    }
+    let known: Vec<&str> = table.schema.fields().iter().map(|f| f.name().as_str()).collect();
+    let index = |name: &String| {
+        known.iter().position(|known| known == name).ok_or_else(|| {
+            let place = format!("{}: {name}", table.name);
+            CliError::new("no such column", place, format!("it has {}", known.join(", ")))
+        })
+    };
+    names.iter().map(index).collect::<Result<Vec<usize>, CliError>>().map(Some)
+}
+
+fn format(args: &TableArgs) -> Result<TableFormat, CliError> {
+    let ending = args.output.as_deref().and_then(Path::extension).and_then(|e| e.to_str());
+    let is_file = args.output.as_deref().is_some_and(|path| path.as_os_str() != "-");
+    let word = match (&args.to, ending) {
+        (Some(word), _) => word.clone(),
+        (None, Some(ending)) => ending.to_ascii_lowercase(),
+        (None, None) if args.json => "jsonl".to_owned(),
+        (None, None) if !is_file => "csv".to_owned(),
+        (None, None) => String::new(),
+    };
+    let word = if word == "ndjson" { "jsonl" } else { word.as_str() };
+    let found = FORMATS.iter().find(|(known, _)| *known == word).map(|(_, format)| *format);
+    found.ok_or_else(|| {
+        let known: Vec<&str> = FORMATS.iter().map(|(known, _)| *known).collect();
+        let place = args.output.as_deref().unwrap_or(Path::new("-")).display().to_string();
+        let advice = format!("its ending tells no format: use --to with {}", known.join(", "));
+        CliError::new("cannot write the table", place, advice)
+    })
+}
+
+/// Writes under another name first: what is half done must not look whole.
+fn to_file(
+    session: &Session,
+    table: &Table,
+    scan: &Scan,
+    format: TableFormat,
+    path: &Path,
+    args: &TableArgs,
+) -> Result<Exported, CliError> {
+    let failed = |error: io::Error| CliError::at_path("cannot write", path, &error);
+    let is_there = fs::metadata(path);
+    let is_device = is_there.as_ref().is_ok_and(|about| !about.is_file() && !about.is_dir());
+    if is_there.is_ok_and(|about| about.is_dir()) || (path.exists() && !is_device && !args.force) {
+        let place = path.display().to_string();
+        return Err(CliError::new("cannot write", place, "it exists: remove it or use --force"));
+    }
+    let mut unfinished = path.as_os_str().to_owned();
+    unfinished.push(".unfinished");
+    let unfinished = if is_device { path.to_owned() } else { PathBuf::from(unfinished) };
+    let written = File::create(&unfinished).map_err(failed).and_then(|file| {
+        let mut out = BufWriter::new(file);
+        let exported = session.export(table, scan, format, &mut out);
+        let exported = exported.map_err(|error| explain(error, Some(path)))?;
+        out.flush().map_err(failed)?;
+        if !is_device {
+            fs::rename(&unfinished, path).map_err(failed)?;
+        }
+        Ok(exported)
+    });
+    if written.is_err() && !is_device {
+        // That it cannot be removed is less important than why it could not be done.
+        let _ = fs::remove_file(&unfinished);
+    }
+    let exported = written?;
+    let (place, rows) = (path.display().to_string(), exported.rows);
+    if args.json {
+        output::print_json(&json!({ "output": place, "table": table.name, "rows": rows }))?;
+    } else {
+        output::print(&format!("written   {place}: {} rows\n", crate::values::count(rows)))?;
+    }
+    Ok(exported)
+}
+
+fn explain(error: ExportError, path: Option<&Path>) -> CliError {
+    match (error, path) {
+        (ExportError::Io(cause), Some(path)) => CliError::at_path("cannot write", path, &cause),
+        // A closed pipe there is no failure.
+        (ExportError::Io(cause), None) => CliError::Output(cause),
+        (other, _) => CliError::new(other.to_string(), "", ""),
+    }
+}
