@@ -79,6 +79,15 @@ fn the_own_cost_is_told_and_taken_off() {
     assert_eq!(json["without_own_cost"][2]["min_cycles"], 95);
     assert_eq!(json["tracepoints"][2]["min_cycles"], 100);
     assert_eq!(json["tracepoints"][2]["min_ns"], Value::Null);
+    // Lines of the console are missing: a count is a lower bound, all else unknown.
+    fs::write(place.0.join("lossy"), LOG.replace("size 5", "size 9")).unwrap();
+    let lossy = place.json(&[&["tracepoints", "lossy", "--json"], &cost[..]].concat());
+    for (row, exact) in [(&json, "exact"), (&lossy, "unknown")] {
+        for row in [&row["tracepoints"][0], &row["own_cost"]["total"]] {
+            assert_eq!(row["quality"], exact);
+            assert_eq!(row["count_quality"], exact.replace("unknown", "lower_bound"));
+        }
+    }
     let wrong = place.lat(&["tracepoints", "log", "--cost", "tracepoint 7", "tracepoint 1"]);
     let error = String::from_utf8_lossy(&wrong.stderr).into_owned();
     assert_eq!(wrong.status.code(), Some(2));
