@@ -38,9 +38,9 @@
 
 mod batches;
 mod buckets;
-mod common;
 mod gather;
 mod parallel;
+mod parts;
 mod survey;
 mod walk;
 
@@ -50,9 +50,9 @@ use lateralis_units::{Nanos, Ticks};
 pub use batches::Batches;
 pub(crate) use batches::Unit;
 use buckets::{Bucket, Buckets};
-pub(crate) use common::{columns, parts};
 pub use parallel::Parallel;
 pub(crate) use parallel::units;
+pub(crate) use parts::{columns, parts};
 pub(crate) use survey::survey;
 
 use crate::reader::Reader;
