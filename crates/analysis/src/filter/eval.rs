@@ -46,6 +46,27 @@ pub(super) fn truth(expression: &Expression, event: &Event<'_>, context: &Contex
     }
 }
 
+/// A fact that every event may have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fact<'a> {
+    /// A number.
+    Integer(i128),
+    /// A text.
+    Text(Cow<'a, str>),
+}
+
+/// What is known of an event besides its fields; `None` where its trace does not tell.
+///
+/// Cost: a walk over its contexts where the tracer has no words of its own for it.
+#[must_use]
+pub fn fact<'a>(known: Known, event: &Event<'a>, context: &Context<'a>) -> Option<Fact<'a>> {
+    match find_known(known, event, context)? {
+        Found::Integer(value) | Found::Labelled(value, _) => Some(Fact::Integer(value)),
+        Found::Text(text) => Some(Fact::Text(text)),
+        Found::Real(_) | Found::Other => None,
+    }
+}
+
 fn compare(left: &Found<'_>, comparison: Comparison, right: &Found<'_>) -> bool {
     if let Comparison::Matches | Comparison::MatchesNot = comparison {
         let (Some(text), Some(pattern)) = (text(left), text(right)) else {
@@ -142,13 +163,17 @@ fn found(field: Field<'_>) -> Option<Found<'_>> {
         Value::Text(text) => Found::Text(text.to_str()),
         Value::Variant(_, inner) | Value::Optional(Some(inner)) => return found(inner),
         Value::Optional(None) => return None,
-        Value::Array(elements) => return text_of(elements),
+        Value::Array(elements) => {
+            return Some(text_of(elements).map_or(Found::Other, |text| Found::Text(text.into())));
+        }
         Value::Struct(_) | Value::Bytes(_) => Found::Other,
     })
 }
 
-/// An array of characters is text, as far as its first NUL [CTF 1.8.3 §4.2.5].
-fn text_of<'a>(elements: lateralis_model::Elements<'a>) -> Option<Found<'a>> {
+/// The text that an array of characters is, as far as its first NUL
+/// [CTF 1.8.3 §4.2.5]; `None` if it is another array.
+#[must_use]
+pub fn text_of(elements: lateralis_model::Elements<'_>) -> Option<String> {
     let mut text = Vec::new();
     for element in elements {
         match (element.value(), &element.class().kind) {
@@ -156,10 +181,10 @@ fn text_of<'a>(elements: lateralis_model::Elements<'a>) -> Option<Found<'a>> {
             (Value::Unsigned(byte), FieldKind::Unsigned(class)) if class.bits == 8 => {
                 text.push(byte as u8);
             }
-            _ => return Some(Found::Other),
+            _ => return None,
         }
     }
-    Some(Found::Text(Cow::Owned(String::from_utf8_lossy(&text).into_owned())))
+    Some(String::from_utf8_lossy(&text).into_owned())
 }
 
 fn find_known<'a>(known: Known, event: &Event<'a>, context: &Context<'a>) -> Option<Found<'a>> {

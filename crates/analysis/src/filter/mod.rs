@@ -27,7 +27,7 @@ mod eval;
 mod names;
 mod parse;
 
-pub use eval::Context;
+pub use eval::{Context, Fact, fact, text_of};
 pub use names::field_names;
 pub use parse::SyntaxError;
 
@@ -76,17 +76,26 @@ enum Step {
     Element(usize),
 }
 
-/// What every event has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Known {
+/// What every event has, besides fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Known {
+    /// Its full name.
     Event,
+    /// The part of the name before the colon.
     Subsystem,
+    /// The processor it happened on.
     Cpu,
+    /// Id of the process that wrote it.
     Pid,
+    /// Id of that thread.
     Tid,
+    /// Name of the process.
     Process,
+    /// Name of the thread.
     Thread,
+    /// Name of its stream.
     Stream,
+    /// When it happened, in nanoseconds on the time line.
     Time,
 }
 

@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! From events to activities.
+//!
+//! Whoever says what begins and ends, a declaration or a function of the script, the
+//! pairing is that of declared spans ([`lateralis_analysis::Pairer`]): by key, innermost
+//! first, the own thread before others.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use lateralis_analysis::filter::{Context, matches_pattern};
+use lateralis_analysis::{Edge, Pairer, Side};
+use lateralis_model::{Event, Writer};
+use lateralis_units::Nanos;
+use rquickjs::function::Opt;
+use rquickjs::{Ctx, Exception, Function, Object, Value};
+
+use crate::engine::Engine;
+use crate::error::ScriptError;
+use crate::expression::Expression;
+use crate::objects;
+use crate::scalar::Scalar;
+use crate::script::{Decode, KeyOf, Kind, Script, SideOf};
+
+/// What a function may say of one event.
+const SAID_MAX: usize = 10_000;
+/// Attributes of an activity.
+const ATTRIBUTES_MAX: usize = 64;
+/// Bytes of the name of one.
+const NAME_MAX: usize = 256;
+
+/// A sequence of events that belong together, with its duration.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Activity {
+    /// Index of its kind in [`Activities::kinds`].
+    pub kind: usize,
+    /// What tells it apart; empty where that is its thread.
+    pub key: Vec<Scalar>,
+    /// Its two ends.
+    pub begin: End,
+    /// The other.
+    pub end: End,
+    /// What the script says of it: of its beginning, then of its end.
+    pub attributes: Vec<(Arc<str>, Scalar)>,
+}
+
+/// An end of an activity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct End {
+    /// When.
+    pub time: Nanos,
+    /// The thread.
+    pub writer: Option<Writer>,
+    /// The processor.
+    pub cpu: Option<u32>,
+}
+
+impl Activity {
+    /// How long it took; 0 where clocks of two processors disagree about the order of its
+    /// ends.
+    #[must_use]
+    pub fn duration_ns(&self) -> u64 {
+        self.end.time.since(self.begin.time).max(0) as u64
+    }
+}
+
+type Attributes = Vec<(Arc<str>, Scalar)>;
+
+/// What a beginning carries until its end.
+#[derive(Debug)]
+struct Begun {
+    key: Vec<Scalar>,
+    cpu: Option<u32>,
+    attributes: Attributes,
+}
+
+/// Pairs activities of one kind.
+#[derive(Default)]
+struct Pairing {
+    /// Of keys that are one integer ≥ 0, and of none.
+    by_number: Pairer,
+    /// Of all other keys.
+    by_value: Pairer,
+    values: HashMap<Vec<Scalar>, u64>,
+    begun: HashMap<Place, Vec<Begun>>,
+    open: u64,
+}
+
+/// Whether the key is a number, the key, the thread and the time of a beginning.
+type Place = (bool, Option<u64>, Option<Writer>, Nanos);
+
+/// Bytes that keys, attributes and open activities take, about.
+#[derive(Default)]
+struct Held(u64);
+
+impl Held {
+    const MAX: u64 = 1 << 30;
+
+    fn of(key: &[Scalar], attributes: &Attributes) -> u64 {
+        let text = |value: &Scalar| if let Scalar::Text(text) = value { text.len() } else { 0 };
+        let keys: usize = key.iter().map(|value| 32 + text(value)).sum();
+        let named = attributes.iter().map(|(name, value)| 64 + name.len() + text(value));
+        (200 + keys + named.sum::<usize>()) as u64
+    }
+
+    fn add(&mut self, bytes: u64, engine: &Engine) -> Result<(), ScriptError> {
+        self.0 += bytes;
+        if self.0 > Self::MAX {
+            let message = format!(
+                "open activities and different keys take more than {} MiB: does the script \
+                 end what it begins?",
+                Self::MAX >> 20
+            );
+            return Err(engine.error(message));
+        }
+        Ok(())
+    }
+}
+
+/// Where functions leave what they say of an event.
+pub(crate) type SaidList = Rc<RefCell<Vec<Said>>>;
+
+/// What is said of an event.
+pub(crate) struct Said {
+    kind: usize,
+    what: What,
+    key: Vec<Scalar>,
+    attributes: Attributes,
+}
+
+enum What {
+    Side(Side),
+    Whole(Nanos, Nanos),
+}
+
+/// Gathers the activities of a script, event by event in the order of time.
+pub struct Activities {
+    pairings: Vec<Pairing>,
+    /// By stream class and class, for each kind that is declared: whether its patterns
+    /// allow that the class begins or ends it.
+    classes: HashMap<(u32, u32), Vec<(bool, bool)>>,
+    held: Held,
+}
+
+impl Activities {
+    /// Of a script.
+    #[must_use]
+    pub fn new(script: &Script) -> Self {
+        Self {
+            pairings: script.kinds.iter().map(|_| Pairing::default()).collect(),
+            classes: HashMap::new(),
+            held: Held::default(),
+        }
+    }
+
+    /// Takes the next event, in the order of time, which happened `at` a time, in a thread
+    /// and on a processor as far as these are known; `found` gets the activities it ends.
+    ///
+    /// # Errors
+    /// What the script throws, or that it takes too much; then it is not to be asked again.
+    ///
+    /// Cost: of declared activities a look-up, and of events that begin or end one a
+    /// walk over the fields that it names.
+    pub fn event(
+        &mut self,
+        script: &mut Script,
+        event: &Event<'_>,
+        at: End,
+        context: &Context<'_>,
+        found: &mut dyn FnMut(Activity),
+    ) -> Result<(), ScriptError> {
+        let engine = &script.engine;
+        engine.refill();
+        let class = (event.stream_class_index, event.class_index);
+        let allowed = self.classes.entry(class).or_insert_with(|| {
+            script.kinds.iter().map(|kind| sides(kind, &event.class.name)).collect()
+        });
+        for (index, kind) in script.kinds.iter().enumerate() {
+            match &kind.decode {
+                Decode::Declared { begin, end, key, attributes } => {
+                    // An event that does both ends the last and begins the next.
+                    for (of, side, is_allowed) in
+                        [(end, Side::End, allowed[index].1), (begin, Side::Begin, allowed[index].0)]
+                    {
+                        if !is_allowed || !holds(of, engine, event, context)? {
+                            continue;
+                        }
+                        let said = Said {
+                            kind: index,
+                            what: What::Side(side),
+                            key: key_of(&kind.name, key, engine, event, context)?,
+                            attributes: attributes_of(attributes, event, context),
+                        };
+                        let (pairing, held) = (&mut self.pairings[index], &mut self.held);
+                        pairing.take(said, at, held, engine, found)?;
+                    }
+                }
+                Decode::Function(function, handle) => {
+                    let result: Result<(), ScriptError> = engine.with(|ctx| {
+                        let object = objects::event(ctx, event, context)?;
+                        let handle = handle.clone().restore(ctx)?;
+                        Engine::call::<_, Value<'_>>(ctx, function, (object, handle)).map(drop)
+                    });
+                    let all = std::mem::take(&mut *script.said.borrow_mut());
+                    result?;
+                    for said in all {
+                        let (pairing, held) = (&mut self.pairings[said.kind], &mut self.held);
+                        pairing.take(said, at, held, engine, found)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// For each kind: activities that have begun and not ended, and ends without a
+    /// beginning.
+    pub fn left_over(&self) -> impl ExactSizeIterator<Item = (u64, u64)> + '_ {
+        self.pairings.iter().map(|pairing| {
+            let orphans = pairing.by_number.orphan_count() + pairing.by_value.orphan_count();
+            (pairing.open, orphans)
+        })
+    }
+}
+
+impl Script {
+    /// Names of the kinds of activities, in the order of the script.
+    pub fn activity_names(&self) -> impl ExactSizeIterator<Item = &str> + '_ {
+        self.kinds.iter().map(|kind| kind.name.as_str())
+    }
+}
+
+/// Whether the patterns of a kind allow that events of this name begin and end it.
+fn sides(kind: &Kind, name: &str) -> (bool, bool) {
+    let Decode::Declared { begin, end, .. } = &kind.decode else {
+        return (false, false);
+    };
+    let allows = |side: &SideOf| {
+        side.patterns.is_empty() || side.patterns.iter().any(|p| matches_pattern(p, name))
+    };
+    (allows(begin), allows(end))
+}
+
+fn holds(
+    side: &SideOf,
+    engine: &Engine,
+    event: &Event<'_>,
+    context: &Context<'_>,
+) -> Result<bool, ScriptError> {
+    side.test.as_ref().map_or(Ok(true), |test| test.holds(engine, event, context))
+}
+
+fn key_of(
+    name: &str,
+    key: &KeyOf,
+    engine: &Engine,
+    event: &Event<'_>,
+    context: &Context<'_>,
+) -> Result<Vec<Scalar>, ScriptError> {
+    let what = || format!("the key of the activity `{name}`");
+    match key {
+        KeyOf::Thread => Ok(Vec::new()),
+        KeyOf::Fields(fields) => fields
+            .iter()
+            .map(|field| {
+                let value = field.value_of(event, context).and_then(Scalar::of);
+                value.ok_or_else(|| engine.error(format!("{} is neither number nor text", what())))
+            })
+            .collect(),
+        KeyOf::Function(test) => {
+            let plan = test.plan.as_ref().ok();
+            let value = plan.and_then(|plan| plan.value_of(event, context)).and_then(Scalar::of);
+            match value {
+                Some(value) => Ok(vec![value]),
+                None => engine.with(|ctx| {
+                    let object = objects::event(ctx, event, context)?;
+                    let value: Value<'_> = Engine::call(ctx, &test.function, (object,))?;
+                    Ok(vec![objects::scalar(ctx, &what(), &value)?])
+                }),
+            }
+        }
+    }
+}
+
+fn attributes_of(
+    wanted: &[(String, Expression)],
+    event: &Event<'_>,
+    context: &Context<'_>,
+) -> Attributes {
+    let value = |(name, field): &(String, Expression)| {
+        let value = field.value_of(event, context).and_then(Scalar::of)?;
+        (value != Scalar::Nothing).then(|| (Arc::from(name.as_str()), value))
+    };
+    wanted.iter().filter_map(value).collect()
+}
+
+impl Pairing {
+    fn take(
+        &mut self,
+        said: Said,
+        at: End,
+        held: &mut Held,
+        engine: &Engine,
+        found: &mut dyn FnMut(Activity),
+    ) -> Result<(), ScriptError> {
+        let End { time, writer, cpu } = at;
+        let kind = said.kind;
+        let side = match said.what {
+            What::Side(side) => side,
+            What::Whole(begin, end) => {
+                let end_at = |time| End { time, writer, cpu };
+                let (begin, end) = (end_at(begin), end_at(end));
+                found(Activity { kind, key: said.key, begin, end, attributes: said.attributes });
+                return Ok(());
+            }
+        };
+        let (is_number, number) = match said.key.as_slice() {
+            [] => (true, None),
+            [Scalar::Integer(value)] if u64::try_from(*value).is_ok() => {
+                (true, Some(*value as u64))
+            }
+            _ => {
+                let next = self.values.len() as u64;
+                if !self.values.contains_key(&said.key) {
+                    held.add(Held::of(&said.key, &Attributes::new()), engine)?;
+                }
+                (false, Some(*self.values.entry(said.key.clone()).or_insert(next)))
+            }
+        };
+        let edge = Edge { time, side, key: number, writer };
+        let pairer = if is_number { &mut self.by_number } else { &mut self.by_value };
+        let span = pairer.push(edge);
+        if side == Side::Begin {
+            self.open += 1;
+            held.add(Held::of(&said.key, &said.attributes), engine)?;
+            let begun = Begun { key: said.key, cpu, attributes: said.attributes };
+            let place = (is_number, number, writer, time);
+            self.begun.entry(place).or_default().push(begun);
+            return Ok(());
+        }
+        let Some(span) = span else { return Ok(()) };
+        self.open -= 1;
+        let place = (is_number, span.begin.key, span.begin.writer, span.begin.time);
+        // Several that began at once with one key in one thread nest as well.
+        let Some(waiting) = self.begun.get_mut(&place) else { return Ok(()) };
+        let Some(begun) = waiting.pop() else { return Ok(()) };
+        if waiting.is_empty() {
+            self.begun.remove(&place);
+        }
+        held.0 = held.0.saturating_sub(Held::of(&begun.key, &begun.attributes));
+        let mut attributes = begun.attributes;
+        for (name, value) in said.attributes {
+            if !attributes.iter().any(|(known, _)| *known == name) {
+                attributes.push((name, value));
+            }
+        }
+        found(Activity {
+            kind,
+            key: begun.key,
+            begin: End { time: span.begin.time, writer: span.begin.writer, cpu: begun.cpu },
+            end: at,
+            attributes,
+        });
+        Ok(())
+    }
+}
+
+/// The object with which a function says what begins and ends.
+pub(crate) fn handle<'js>(
+    ctx: &Ctx<'js>,
+    kind: usize,
+    all: SaidList,
+) -> rquickjs::Result<Object<'js>> {
+    let object = Object::new_proto(ctx.clone(), None)?;
+    for (name, side) in [("begin", Side::Begin), ("end", Side::End)] {
+        let all = Rc::clone(&all);
+        let say = move |ctx: Ctx<'js>, key: Opt<Value<'js>>, attributes: Opt<Value<'js>>| {
+            say(&ctx, &all, kind, What::Side(side), key.0, attributes.0)
+        };
+        object.set(name, Function::new(ctx.clone(), say)?.with_name(name)?)?;
+    }
+    let whole = move |ctx: Ctx<'js>,
+                      begin: Value<'js>,
+                      end: Value<'js>,
+                      key: Opt<Value<'js>>,
+                      attributes: Opt<Value<'js>>| {
+        let what = What::Whole(time(&ctx, "begin", &begin)?, time(&ctx, "end", &end)?);
+        say(&ctx, &all, kind, what, key.0, attributes.0)
+    };
+    object.set("add", Function::new(ctx.clone(), whole)?.with_name("add")?)?;
+    Ok(object)
+}
+
+fn time<'js>(ctx: &Ctx<'js>, what: &str, value: &Value<'js>) -> rquickjs::Result<Nanos> {
+    match objects::scalar(ctx, what, value)? {
+        Scalar::Integer(time) if i64::try_from(time).is_ok() => Ok(Nanos(time as i64)),
+        _ => {
+            let message = format!("the {what} of an activity is a time in nanoseconds");
+            Err(Exception::throw_type(ctx, &message))
+        }
+    }
+}
+
+fn say<'js>(
+    ctx: &Ctx<'js>,
+    all: &RefCell<Vec<Said>>,
+    kind: usize,
+    what: What,
+    key: Option<Value<'js>>,
+    attributes: Option<Value<'js>>,
+) -> rquickjs::Result<()> {
+    let key = match key {
+        None => Vec::new(),
+        Some(key) => match objects::scalar(ctx, "the key", &key)? {
+            Scalar::Nothing => Vec::new(),
+            key => vec![key],
+        },
+    };
+    let mut said = Attributes::new();
+    if let Some(attributes) = attributes.filter(|a| !a.is_undefined() && !a.is_null()) {
+        let Some(object) = attributes.as_object() else {
+            return Err(Exception::throw_type(ctx, "attributes are an object: {bytes: 3}"));
+        };
+        for property in object.props::<String, Value<'js>>() {
+            let (name, value) = property?;
+            if said.len() == ATTRIBUTES_MAX {
+                let message = format!("an activity has at most {ATTRIBUTES_MAX} attributes");
+                return Err(Exception::throw_range(ctx, &message));
+            }
+            let value = objects::scalar(ctx, "an attribute", &value)?;
+            if name.len() > NAME_MAX {
+                let message = format!("the name of an attribute has at most {NAME_MAX} bytes");
+                return Err(Exception::throw_range(ctx, &message));
+            }
+            said.push((Arc::from(name), value));
+        }
+    }
+    // The script may call this again from a getter: no borrow is held until here.
+    let mut all = all.borrow_mut();
+    if all.len() == SAID_MAX {
+        let message = format!("more than {SAID_MAX} beginnings and ends for one event");
+        return Err(Exception::throw_range(ctx, &message));
+    }
+    all.push(Said { kind, what, key, attributes: said });
+    Ok(())
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Activities: the same pairs, whoever says what begins and ends.
+
+use crate::common::{Lock, activities, fails, load, locks};
+use lateralis_analysis::{Edge, Pairs, Side, pair};
+use lateralis_model::Writer;
+use lateralis_script::{Activity, How, Scalar};
+use lateralis_units::Nanos;
+use proptest::prelude::*;
+
+const DECLARED: &str =
+    "activity('Mutex').begin('threads:MUTEX_LOCK').end('threads:MUTEX_UNLOCK').key('mutex')";
+const PREDICATES: &str = "activity('Mutex')
+    .begin(e => e.name === 'threads:MUTEX_LOCK')
+    .end('threads:*', e => e.name.endsWith(':MUTEX_UNLOCK'))
+    .key(e => e.fields.mutex)";
+const FUNCTION: &str = "activity('Mutex', (event, activity) => {
+    if (event.name === 'threads:MUTEX_LOCK') activity.begin(event.fields.mutex);
+    if (event.name === 'threads:MUTEX_UNLOCK') activity.end(event.fields.mutex);
+});";
+
+/// What the kernel of declared spans makes of the same events.
+fn expected(all: &[Lock]) -> Pairs {
+    let edge = |&(time, tid, _, name, mutex): &Lock| {
+        let side = match name {
+            "MUTEX_LOCK" => Side::Begin,
+            "MUTEX_UNLOCK" => Side::End,
+            _ => return None,
+        };
+        let writer = Some(Writer { pid: 1, tid });
+        Some(Edge { time: Nanos(time as i64), side, key: Some(mutex), writer })
+    };
+    pair(&all.iter().filter_map(edge).collect::<Vec<_>>())
+}
+
+type Row = (i64, i64, Option<Writer>, Option<Writer>, Vec<Scalar>);
+
+fn rows(found: &[Activity]) -> Vec<Row> {
+    let row =
+        |a: &Activity| (a.begin.time.0, a.end.time.0, a.begin.writer, a.end.writer, a.key.clone());
+    found.iter().map(row).collect()
+}
+
+fn agree(all: &[Lock]) -> Result<(), TestCaseError> {
+    let trace = locks(all);
+    let pairs = expected(all);
+    let spans: Vec<Row> = pairs
+        .spans
+        .iter()
+        .map(|span| {
+            let key = vec![Scalar::Integer(span.begin.key.unwrap().into())];
+            (span.begin.time.0, span.end.time.0, span.begin.writer, span.end.writer, key)
+        })
+        .collect();
+    for source in [DECLARED, PREDICATES, FUNCTION] {
+        let (found, left_over) = activities(&mut load(source), &trace).unwrap();
+        prop_assert_eq!(&rows(&found), &spans, "{}", source);
+        let unfinished = pairs.unfinished.len() as u64;
+        prop_assert_eq!(left_over, vec![(unfinished, pairs.orphan_count)], "{}", source);
+    }
+    Ok(())
+}
+
+#[test]
+fn a_mutex_has_its_activities() {
+    let all: [Lock; 7] = [
+        (10, 1, 0, "MUTEX_LOCK", 0xaa),
+        (20, 2, 1, "MUTEX_LOCK", 0xbb),
+        (25, 2, 1, "COND_WAIT", 0xbb),
+        (30, 1, 2, "MUTEX_UNLOCK", 0xaa),
+        (40, 2, 1, "MUTEX_UNLOCK", 0xcc),
+        (50, 1, 2, "MUTEX_LOCK", u64::MAX),
+        (70, 1, 2, "MUTEX_UNLOCK", u64::MAX),
+    ];
+    agree(&all).unwrap();
+    let mut script = load(DECLARED);
+    assert_eq!(script.parts()[0].how, How::Compiled);
+    let (found, left_over) = activities(&mut script, &locks(&all)).unwrap();
+    assert_eq!(left_over, [(1, 1)]);
+    let durations: Vec<u64> = found.iter().map(Activity::duration_ns).collect();
+    assert_eq!(durations, [20, 20]);
+    assert_eq!((found[0].begin.cpu, found[0].end.cpu), (Some(0), Some(2)));
+    assert_eq!(found[1].key, [Scalar::Integer(u64::MAX.into())]);
+    assert_eq!(load(PREDICATES).parts()[0].how, How::Compiled);
+    assert!(matches!(load(FUNCTION).parts()[0].how, How::Interpreted(_)));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 64, ..Default::default() })]
+
+    #[test]
+    fn every_form_gives_what_declared_spans_give(
+        raw in prop::collection::vec((0u64..3, 1u32..4, 0usize..3, 0u64..3), 0..80),
+    ) {
+        let names = ["MUTEX_LOCK", "MUTEX_UNLOCK", "COND_WAIT"];
+        let mut time = 0;
+        let all: Vec<Lock> = raw.iter().map(|&(step, tid, name, mutex)| {
+            // Several events at one time as well.
+            time += step;
+            (time, tid, tid % 4, names[name], mutex)
+        }).collect();
+        agree(&all)?;
+    }
+}
+
+#[test]
+fn attributes_and_keys_of_every_kind() {
+    let all: [Lock; 4] = [
+        (10, 1, 0, "MUTEX_LOCK", 7),
+        (20, 1, 1, "MUTEX_LOCK", 8),
+        (30, 1, 2, "MUTEX_UNLOCK", 8),
+        (40, 1, 0, "MUTEX_UNLOCK", 7),
+    ];
+    let trace = locks(&all);
+    let of = |source: &str| activities(&mut load(source), &trace).unwrap().0;
+    let text = |text: &str| Scalar::Text(text.to_owned());
+
+    let found = of(&format!("{DECLARED}.attributes('mutex', 'none')"));
+    let attribute = &found[0].attributes;
+    assert_eq!((attribute.len(), &*attribute[0].0), (1, "mutex"));
+    assert_eq!(attribute[0].1, Scalar::Integer(8));
+
+    // Without a key an activity is of its thread; several fields are one key.
+    let found = of("activity('A').begin('*:MUTEX_LOCK').end('*:MUTEX_UNLOCK')");
+    assert_eq!(
+        rows(&found).iter().map(|row| (row.0, row.1)).collect::<Vec<_>>(),
+        [(20, 30), (10, 40)]
+    );
+    assert!(found[0].key.is_empty());
+    let found =
+        of("activity('A').begin('*:MUTEX_LOCK').end('*:MUTEX_UNLOCK').key('mutex', 'none')");
+    assert_eq!(found[0].key, [Scalar::Integer(8), Scalar::Nothing]);
+    let found = of("const k = 'm'; activity('A').begin('*:MUTEX_LOCK').end('*:MUTEX_UNLOCK')\
+        .key(e => k + e.fields.mutex)");
+    assert_eq!(found[1].key, [text("m7")]);
+
+    // What a function says; times that it computes itself.
+    let found = of("activity('A', (e, a) => {
+        if (e.name.endsWith('UNLOCK')) {
+            a.end('x', {cpu: 'end', late: true});
+            a.add(e.time - 5n, Number(e.time), 1.5, {half: 0.5, nothing: null});
+        } else a.begin('x', {cpu: e.cpu});
+    })");
+    assert_eq!(found.len(), 4);
+    assert_eq!(found[0].key, [text("x")]);
+    let values: Vec<_> = found[0].attributes.iter().map(|(n, v)| (&**n, v.clone())).collect();
+    assert_eq!(values, [("cpu", Scalar::Integer(1)), ("late", Scalar::Bool(true))]);
+    assert_eq!((found[1].begin.time, found[1].end.time), (Nanos(25), Nanos(30)));
+    assert_eq!(found[1].key, [Scalar::Real(1.5)]);
+
+    // An event that ends one and begins the next.
+    let found = of("activity('Step').begin('threads:*').end('threads:*')");
+    assert_eq!(found.iter().map(Activity::duration_ns).collect::<Vec<_>>(), [10, 10, 10]);
+
+    // Several in one script.
+    let both = format!("{DECLARED};\n{FUNCTION};");
+    let found = of(&both);
+    assert_eq!(found.iter().filter(|a| a.kind == 0).count(), 2);
+    assert_eq!(found.iter().filter(|a| a.kind == 1).count(), 2);
+}
+
+#[test]
+fn wrong_keys_and_attributes_are_told_with_their_line() {
+    let trace = locks(&[(10, 1, 0, "MUTEX_LOCK", 7)]);
+    for (said, message) in [
+        ("a.begin({})", "the key is neither a number nor a text"),
+        ("a.begin(Symbol())", "the key is neither a number nor a text"),
+        ("a.begin('x'.repeat(5000))", "the key is a text of more than 4096 bytes"),
+        ("a.begin(10n ** 40n)", "the key is a BigInt of more than 128 bits"),
+        ("a.begin('\\ud800')", "the key is a text with halves of characters"),
+        ("a.begin(1, 2)", "attributes are an object"),
+        ("a.begin(1, {x: []})", "an attribute is neither a number"),
+        ("a.begin(1, Object.fromEntries([...Array(70).keys()].map(k => [k, k])))", "at most 64"),
+        ("a.begin(1, {['x'.repeat(300)]: 1})", "at most 256 bytes"),
+        ("a.add(1, 'x')", "the end of an activity is a time"),
+        ("a.add(1, 2.5)", "the end of an activity is a time"),
+        ("for (;;) a.begin(1)", "more than 10000 beginnings"),
+    ] {
+        let source = format!("activity('A', (e, a) => {{\n  {said};\n}})");
+        let error = activities(&mut load(&source), &trace).unwrap_err();
+        assert!(error.message.contains(message), "{said}: {error}");
+        assert_eq!(error.line, Some(2), "{said}: {error}");
+    }
+    let error = fails("activity('A').begin('a').end('b').key('a..b')");
+    assert!(error.message.contains("no name of a field"), "{error}");
+}

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Scripts over traces made here.
+
+mod activities;
+mod common;
+mod filters;
+mod hostile;
