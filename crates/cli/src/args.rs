@@ -2,8 +2,8 @@
 //! The table of commands. Each command's own options stand with the command.
 
 use crate::commands::{
-    completions, control, convert, demo, diff, info, list, man, path, pleco, print, record, stats,
-    table, tracepoints, xml,
+    completions, control, convert, demo, diff, info, list, man, path, pleco, print, record,
+    run_script, stats, table, tracepoints, xml,
 };
 use crate::error::CliError;
 use clap::{Parser, Subcommand};
@@ -62,6 +62,8 @@ pub enum Command {
     Diff(diff::DiffArgs),
     /// Tell why a span took as long as it did
     Path(path::PathArgs),
+    /// Find activities by a script: who held which lock, how long each request took
+    RunScript(Box<run_script::RunScriptArgs>),
     /// Write a trace in another format
     Convert(convert::ConvertArgs),
     /// Show the tables of a trace, or write one of them as Parquet, CSV or JSON lines

@@ -23,6 +23,7 @@ mod inputs;
 mod moment;
 mod output;
 mod reference;
+mod script;
 mod selection;
 mod status_line;
 mod table;

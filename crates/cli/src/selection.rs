@@ -2,6 +2,7 @@
 //! Which events of a trace a command works on. The same options everywhere.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::io::{self, Write as _};
 
 use clap::Args;
@@ -10,6 +11,8 @@ use lateralis_model::{Damage, Event, Events, Interval, Loss, Names, Source, Stre
 
 use crate::error::CliError;
 use crate::moment::Moment;
+use crate::script;
+use lateralis_script::{Script, ScriptError};
 use lateralis_store::Recording;
 
 /// The record that names the writer of what follows; every line says the writer
@@ -37,6 +40,10 @@ pub struct SelectArgs {
     /// Only events for which this holds: `bytes > 4k && $process == "redis"`; `lat print --help`
     #[arg(long = "where", value_name = "EXPRESSION")]
     pub condition: Vec<String>,
+    /// Only events that a script keeps: a file of JavaScript with filters (NAME.js), or an
+    /// expression like `event.fields.bytes > 4096 && event.cpu === 2`
+    #[arg(long, value_name = "SCRIPT.js")]
+    pub filter: Vec<String>,
     /// Only from here on: 1.5s after the beginning, @SECONDS since 1970, or HH:MM:SS in UTC
     #[arg(long, value_name = "TIME")]
     pub from: Option<Moment>,
@@ -102,7 +109,11 @@ impl SelectArgs {
     /// Whether names are needed that only events tell.
     pub fn needs_names(&self) -> bool {
         let by_name = |text: &String| text.contains("$process") || text.contains("$thread");
-        !self.app.is_empty() || !self.thread.is_empty() || self.condition.iter().any(by_name)
+        !self.app.is_empty()
+            || !self.thread.is_empty()
+            // Scripts may ask for them in any way.
+            || !self.filter.is_empty()
+            || self.condition.iter().any(by_name)
     }
 }
 
@@ -140,11 +151,35 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
+/// Scripts that choose, and why one of them failed.
+#[derive(Default)]
+struct Scripts {
+    all: Vec<Script>,
+    failed: Option<ScriptError>,
+}
+
+impl Scripts {
+    /// Whether all keep an event; none once one has failed.
+    fn keep(&mut self, event: &Event<'_>, context: &Context<'_>) -> bool {
+        if self.failed.is_some() {
+            return false;
+        }
+        self.all.iter_mut().all(|script| match script.keeps(event, context) {
+            Ok(kept) => kept,
+            Err(error) => {
+                self.failed = Some(error);
+                false
+            }
+        })
+    }
+}
+
 /// Chosen events of a recording.
 pub struct Selection<'r> {
     /// One bit per event class, so that choosing by name costs an index.
     chosen: Vec<Vec<bool>>,
     filter: Option<Filter>,
+    scripts: RefCell<Scripts>,
     interval: Interval,
     names: &'r Names,
     streams: &'r [StreamSummary],
@@ -179,12 +214,15 @@ impl<'r> Selection<'r> {
         let class = |stream: &lateralis_model::StreamClass| {
             stream.event_classes.iter().map(|event| wanted(&event.name)).collect()
         };
+        let scripts: Result<Vec<Script>, CliError> =
+            args.filter.iter().map(|given| script::load_filter(given)).collect();
         let needs_beginning = args.from.or(args.until).is_some();
         let beginning = needs_beginning.then(|| recording.source.interval().begin).flatten();
         let moment = |moment: &Option<Moment>| moment.map(|moment| moment.nanos(beginning));
         Ok(Self {
             chosen: trace.stream_classes.iter().map(class).collect(),
             filter: args.filter()?,
+            scripts: RefCell::new(Scripts { all: scripts?, failed: None }),
             interval: Interval { begin: moment(&args.from), end: moment(&args.until) },
             names: &recording.names,
             streams: &recording.streams,
@@ -198,7 +236,9 @@ impl<'r> Selection<'r> {
 
     /// Whether it contains every event of its interval.
     pub fn is_everything(&self) -> bool {
-        self.filter.is_none() && self.chosen.iter().flatten().all(|chosen| *chosen)
+        self.filter.is_none()
+            && self.scripts.borrow().all.is_empty()
+            && self.chosen.iter().flatten().all(|chosen| *chosen)
     }
 
     /// Whether an event of that time is chosen.
@@ -209,6 +249,19 @@ impl<'r> Selection<'r> {
         let context = Context { names: self.names, streams: self.streams };
         class.unwrap_or(true)
             && self.filter.as_ref().is_none_or(|filter| filter.matches(event, &context))
+            && self.scripts.borrow_mut().keep(event, &context)
+    }
+
+    /// Whether a script has failed: nothing is chosen any more.
+    pub fn has_failed(&self) -> bool {
+        self.scripts.borrow().failed.is_some()
+    }
+
+    /// To be asked behind the last event.
+    ///
+    /// Errors: that of a script that failed.
+    pub fn finish(&self) -> Result<(), CliError> {
+        self.scripts.borrow_mut().failed.take().map_or(Ok(()), |error| Err(script::error(error)))
     }
 }
 
@@ -280,7 +333,7 @@ struct SelectedEvents<'a> {
 
 impl Events for SelectedEvents<'_> {
     fn advance(&mut self) -> bool {
-        while self.events.advance() {
+        while !self.selection.has_failed() && self.events.advance() {
             if self.selection.contains(&self.events.event()) {
                 return true;
             }

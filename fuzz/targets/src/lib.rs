@@ -17,6 +17,7 @@ pub mod open;
 pub mod perfdata;
 pub mod pieces;
 pub mod pleco;
+pub mod script;
 pub mod seeds;
 pub mod trace;
 mod words;
@@ -56,6 +57,7 @@ pub const TARGETS: &[Target] = &[
     target("export", export::check, export::good, words::CTF),
     target("open", open::check, open::good, words::OPEN),
     target("filter", filter::check, filter::good, words::FILTER),
+    target("script", script::check, script::good, words::SCRIPT),
     target("captures", captures::check, captures::good, &[]),
     target("seeds", seeds::check, seeds::good, words::SEEDS),
     target("interchange", interchange::check, interchange::good, words::INTERCHANGE),

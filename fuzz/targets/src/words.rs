@@ -167,6 +167,34 @@ pub const PLECO: &[&str] = &[
 /// Names of files that mean something.
 pub const OPEN: &[&str] = &["\n=8<=\n", "metadata\n", "a/b/", "index/", "/* CTF 1.8 */", "\x1e{"];
 
+/// Operators, known names and unusual literals.
+pub const SCRIPT: &[&str] = &[
+    "event.",
+    "fields.",
+    "labels.",
+    ".name",
+    ".time",
+    ".startsWith(",
+    "===",
+    "!==",
+    "&&",
+    "||",
+    "??",
+    "?.",
+    "=>",
+    "typeof ",
+    "undefined",
+    "NaN",
+    ">>>",
+    "0x",
+    "1n",
+    "function (e) { return ",
+    "\\u{",
+    "/*",
+    "*/",
+    "//",
+];
+
 /// Operators and known names.
 pub const FILTER: &[&str] = &[
     "$event",

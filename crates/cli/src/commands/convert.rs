@@ -127,6 +127,7 @@ fn write(
         false => convert(&selected, target, output, options),
     };
     let Converted { dropped, damage } = converted.map_err(explain)?;
+    selection.finish()?;
     let faults = recording.source.faults();
     let text = if json {
         let value = json!({

@@ -15,6 +15,7 @@ pub mod pleco;
 pub mod print;
 pub mod record;
 mod recording_summary;
+pub mod run_script;
 pub mod stats;
 pub mod table;
 pub mod tracepoints;
@@ -44,6 +45,7 @@ pub fn run(cli: Cli) -> Result<ExitStatus, CliError> {
         Some(Command::Xml(args)) => xml::run(*args),
         Some(Command::Diff(args)) => diff::run(args),
         Some(Command::Path(args)) => path::run(args),
+        Some(Command::RunScript(args)) => run_script::run(*args),
         Some(Command::Convert(args)) => convert::run(args),
         Some(Command::Table(args)) => table::run(args),
         Some(Command::Demo(args)) => demo::run(args),

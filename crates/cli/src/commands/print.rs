@@ -36,6 +36,7 @@ const BUFFER_BYTES: usize = 1 << 16;
     lat print demo\n  \
     lat print demo --event 'threads:*,!*:MUTEX_UNLOCK' --from 1.5s --until 1.6s\n  \
     lat print demo --app warehouse --where 'order > 3990 && $cpu == 1'\n  \
+    lat print demo --filter 'event.fields.id % 100 === 0'\n  \
     lat print -f demo                     what happens while it is recorded\n  \
     lat print perf.data --format json | jq .fields\n  \
     lat print demo --format babeltrace | diff - <(babeltrace2 --clock-seconds --clock-gmt \
@@ -137,7 +138,7 @@ fn print(
     let mut stdout = io::stdout().lock();
     let mut out = Vec::with_capacity(BUFFER_BYTES + 4096);
     let mut events = recording.source.events_in(interval);
-    while *left > 0 {
+    while *left > 0 && !selection.has_failed() {
         let Some(event) = events.next_event() else {
             break;
         };
@@ -153,6 +154,7 @@ fn print(
     }
     stdout.write_all(&out)?;
     stdout.flush()?;
+    selection.finish()?;
     Ok(recording.all_damage(events.damage()))
 }
 

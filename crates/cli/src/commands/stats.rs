@@ -59,6 +59,7 @@ pub fn run(args: StatsArgs) -> Result<ExitStatus, CliError> {
     args.select.warn_of_unknown_fields(recording.source.trace());
     let selection = Selection::new(&args.select, &recording, true)?;
     let statistics = Statistics::of(&recording, &selection);
+    selection.finish()?;
     if args.json {
         output::print_json(&statistics.to_json(&recording))?;
     } else {

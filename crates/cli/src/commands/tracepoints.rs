@@ -79,6 +79,7 @@ pub fn run(args: TracepointsArgs) -> Result<ExitStatus, CliError> {
     let selected = Selected { recording: &recording, selection: &selection, trace };
     args.select.warn_of_unknown_fields(&selected.trace);
     let gathered = gather::gather(&selected, args.inputs.frequency);
+    selection.finish()?;
     let cost = own_cost(&args.cost, &gathered)?;
     match (args.json, args.format) {
         (true, Format::Text) | (_, Format::Json) => {
