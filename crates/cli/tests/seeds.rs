@@ -185,6 +185,46 @@ fn an_analysis_that_is_not_understood_is_told_and_not_run() {
     assert_eq!(place.lat(&["xml", "nowhere.xml", "run"]).status.code(), Some(2));
 }
 
+#[test]
+fn what_sel4_counted_is_utilisation() {
+    let place = Place::new();
+    let thread = |name: &str, numbers: [u64; 4]| {
+        let [cycles, kernel, entries, schedules] = numbers;
+        serde_json::json!({
+            "NAME": name,
+            "UTILISATION": cycles,
+            "KERNEL_UTILISATION": kernel,
+            "NUMBER_KERNEL_ENTRIES": entries,
+            "NUMBER_SCHEDULES": schedules,
+        })
+    };
+    let dump = serde_json::json!({
+        "BENCHMARK_TOTAL_UTILISATION": 4000,
+        "BENCHMARK_TOTAL_KERNEL_UTILISATION": 500,
+        "BENCHMARK_TOTAL_NUMBER_KERNEL_ENTRIES": 50,
+        "BENCHMARK_TOTAL_NUMBER_SCHEDULES": 20,
+        "BENCHMARK_TCB_": [
+            thread("idle_thread", [1000, 0, 0, 4]),
+            thread("worker", [3000, 600, 45, 12]),
+        ],
+    });
+    fs::write(place.0.join("dump.json"), format!("All done\n{dump}\n")).unwrap();
+    let json = place.json(&["stats", "dump.json", "--json"]);
+    let (worker, total) = (&json["counted"]["threads"][1], &json["counted"]["total"]);
+    assert_eq!((text(worker, "thread"), &worker["utilisation"]), ("worker", &0.75.into()));
+    assert_eq!((&worker["kernel_share"], &total["kernel_share"]), (&0.2.into(), &0.125.into()));
+    assert_eq!((number(worker, "schedules"), &worker["cycles_per_schedule"]), (12, &250.0.into()));
+    let output = place.lat(&["stats", "dump.json", "--section", "counted"]);
+    let page = String::from_utf8(output.stdout).unwrap();
+    let line = page.lines().find(|line| line.contains("worker")).unwrap_or_default();
+    let cells: Vec<_> = line.split_whitespace().collect();
+    let expected = ["worker", "3", "000", "75.0", "%", "20.0", "%", "45", "12", "250"];
+    assert_eq!(cells, expected, "{page}");
+    // Other traces have none.
+    genode_tree(&place, "run");
+    assert!(place.json(&["stats", "run", "--json"])["counted"].is_null());
+}
+
 /// Core 1 is 505 cycles ahead of core 0; Barrelfish prints its negative offset 2^63 too
 /// large.
 const DUMP: &str = "\

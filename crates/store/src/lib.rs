@@ -7,11 +7,13 @@
 //! report.json ───────────────────►┘
 //! ```
 
+mod counted;
 pub mod facts;
 mod meanings;
 mod recording;
 mod tables;
 
+pub use counted::{Counted, Use};
 pub use facts::Facts;
 pub use meanings::{Meanings, is_length};
 pub use recording::Recording;

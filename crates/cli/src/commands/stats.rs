@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `lat stats`: how often, how long, who ran, and what is missing.
 
+mod counted;
 pub(super) mod gather;
 mod levels;
 mod mark;

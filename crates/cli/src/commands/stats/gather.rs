@@ -7,11 +7,12 @@ use std::path::Path;
 use lateralis_analysis::{Distribution, End, Gaps, LossTotal, Side, total_by_stream};
 use lateralis_model::{Damage, Interval, Quality, Seen, Source, StreamIndex, Writer};
 use lateralis_pleco::schema::Statistic;
-use lateralis_store::Recording;
 use lateralis_store::facts::{At, Fact, Facts};
+use lateralis_store::{Counted, Recording};
 use lateralis_units::Nanos;
 use serde_json::{Value, json};
 
+use super::counted;
 use super::levels::Levels;
 use super::mark::Trust;
 use super::messages::Messages;
@@ -51,6 +52,8 @@ pub struct Statistics {
     pub messages: Messages,
     /// States and counters.
     pub levels: Levels,
+    /// Utilisation that the system has counted itself.
+    pub counted: Option<Counted>,
     /// What the events meant.
     pub facts: Facts,
     /// Losses by stream and cause.
@@ -86,6 +89,7 @@ impl Statistics {
             statistics.damage = recording.all_damage(inside);
         }
         statistics.check_budgets(recording);
+        statistics.counted = Counted::of(&recording.source);
         statistics
     }
 
@@ -139,6 +143,7 @@ impl Statistics {
             facts,
             losses: total_by_stream(recording.source.losses()),
             budgets: Vec::new(),
+            counted: None,
             damage: Vec::new(),
             trust: Trust::new(&gaps, chosen),
             gaps,
@@ -293,6 +298,7 @@ impl Statistics {
             "spans": self.spans.json(kinds, *trust, who),
             "messages": self.messages.json(kinds, *trust, who),
             "states": self.levels.states_json(kinds, *trust, who),
+            "counted": counted::to_json(self.counted.as_ref()),
             "counters": self.levels.counters_json(kinds, *trust, who),
             "losses": self.losses.iter().map(|loss| loss_json(loss, recording)).collect::<Vec<_>>(),
             "budgets": self.budgets.iter().map(budget_json).collect::<Vec<_>>(),

@@ -7,6 +7,7 @@ use lateralis_model::{Names, Quality, Writer};
 use lateralis_store::Recording;
 use lateralis_store::facts::Threads;
 
+use super::counted;
 use super::gather::Statistics;
 use super::mark::{LEGEND, Trust, mark};
 use crate::date;
@@ -33,6 +34,8 @@ pub enum Section {
     Threads,
     /// The same by process
     Applications,
+    /// What the system counted itself: cycles of threads, kernel entries
+    Counted,
     /// From being woken to running, and who woke whom
     Wakeups,
     /// Messages and how long they took
@@ -151,6 +154,7 @@ pub fn render(
     statistics.spans.page(&mut page, who, statistics.facts.kinds());
     budgets(&mut page, statistics);
     statistics.running.page(&mut page, who, over);
+    counted::page(statistics.counted.as_ref(), &mut page);
     statistics.messages.page(&mut page, who, statistics.facts.kinds());
     statistics.levels.page(&mut page, who, statistics.facts.kinds());
     statistics.rates.page(&mut page);
