@@ -9,6 +9,8 @@ use clap::Args;
 use lateralis_analysis::filter::{Context, Filter, field_names, matches_pattern};
 use lateralis_model::{Damage, Event, Events, Interval, Loss, Names, Source, StreamSummary, Trace};
 
+use send_wrapper::SendWrapper;
+
 use crate::error::CliError;
 use crate::moment::Moment;
 use crate::script;
@@ -179,7 +181,9 @@ pub struct Selection<'r> {
     /// One bit per event class, so that choosing by name costs an index.
     chosen: Vec<Vec<bool>>,
     filter: Option<Filter>,
-    scripts: RefCell<Scripts>,
+    /// A script's engine belongs to one thread, and events are chosen in the one that reads
+    /// them: no other comes here.
+    scripts: SendWrapper<RefCell<Scripts>>,
     interval: Interval,
     names: &'r Names,
     streams: &'r [StreamSummary],
@@ -222,7 +226,7 @@ impl<'r> Selection<'r> {
         Ok(Self {
             chosen: trace.stream_classes.iter().map(class).collect(),
             filter: args.filter()?,
-            scripts: RefCell::new(Scripts { all: scripts?, failed: None }),
+            scripts: SendWrapper::new(RefCell::new(Scripts { all: scripts?, failed: None })),
             interval: Interval { begin: moment(&args.from), end: moment(&args.until) },
             names: &recording.names,
             streams: &recording.streams,

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use lateralis_analysis::filter::Context;
-use lateralis_analysis::{Distribution, Durations, Gaps};
+use lateralis_analysis::{Distribution, Durations};
 use lateralis_model::{Damage, Quality, Source};
 use lateralis_script::{Activities, Activity, End, Part, Script};
 use lateralis_store::{Facts, Recording};
@@ -107,8 +107,7 @@ fn gather(
     let selection = Selection::new(&args.select, recording, true)?;
     let source = &recording.source;
     let context = Context { names: &recording.names, streams: &recording.streams };
-    let gaps =
-        |damage: &[Damage]| Gaps::new(source.losses(), damage, |file| stream_of(recording, file));
+    let gaps = |damage: &[Damage]| recording.gaps(damage);
     // Damage inside of packets is found while reading: until then, what opening has found.
     let early = gaps(source.damage());
     let trace = recording.annotated();

@@ -2,7 +2,6 @@
 //! What `lat stats` says, before it is said: one pass over the events.
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use lateralis_analysis::{Distribution, End, Gaps, LossTotal, Side, total_by_stream};
 use lateralis_model::{Damage, Interval, Quality, Seen, Source, StreamIndex, Writer};
@@ -79,11 +78,11 @@ impl Statistics {
     /// is it known which numbers to trust. Memory: by classes, threads and open spans, and
     /// eight bytes for each span and message, as long as they are not too many to keep.
     pub fn of(recording: &Recording, selection: &Selection<'_>) -> Self {
-        let known = gaps(recording, recording.source.damage());
+        let known = recording.gaps(recording.source.damage());
         let (mut statistics, inside) = Self::pass(recording, selection, known);
         if !inside.is_empty() {
             let all = recording.all_damage(inside);
-            statistics = Self::pass(recording, selection, gaps(recording, &all)).0;
+            statistics = Self::pass(recording, selection, recording.gaps(&all)).0;
             statistics.damage = all;
         } else {
             statistics.damage = recording.all_damage(inside);
@@ -309,18 +308,6 @@ impl Statistics {
         }
         all
     }
-}
-
-/// Where events are missing, of streams where it is known of which.
-fn gaps(recording: &Recording, damage: &[Damage]) -> Gaps {
-    let stream_of = |file: &str| {
-        // Damage of a file that two streams could mean is in both.
-        let is_it = |name: &str| !name.is_empty() && Path::new(file).ends_with(name);
-        let mut of = recording.streams.iter().enumerate().filter(|(_, s)| is_it(&s.name));
-        let first = of.next().map(|(index, _)| StreamIndex(index as u32));
-        first.filter(|_| of.next().is_none())
-    };
-    Gaps::new(recording.source.losses(), damage, stream_of)
 }
 
 fn loss_json(total: &LossTotal, recording: &Recording) -> Value {
