@@ -109,7 +109,7 @@ fn value<'js>(ctx: &Ctx<'js>, field: Field<'_>) -> Result<Value<'js>> {
 }
 
 fn array<'js>(ctx: &Ctx<'js>, elements: Elements<'_>) -> Result<Value<'js>> {
-    if let Some(text) = text_of(elements.clone()) {
+    if let Some(text) = text_of(elements) {
         return Ok(Text::from_str(ctx.clone(), &text)?.into_value());
     }
     let array = Array::new(ctx.clone())?;

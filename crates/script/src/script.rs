@@ -142,6 +142,7 @@ pub(crate) enum KeyOf {
 }
 
 /// How activities of a kind come about.
+#[allow(clippy::large_enum_variant, reason = "a few of them, in a list that is made once")]
 pub(crate) enum Decode {
     /// The script says what begins and what ends.
     Declared { begin: SideOf, end: SideOf, key: KeyOf, attributes: Vec<(String, Expression)> },

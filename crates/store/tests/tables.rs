@@ -312,7 +312,7 @@ fn session(paths: &[PathBuf]) -> Session {
 fn compare_each(traces: &[(&str, u64)]) {
     for (path, least) in traces {
         let Some(path) = data(path) else { continue };
-        let events = compare(&session(&[path.clone()]));
+        let events = compare(&session(std::slice::from_ref(&path)));
         assert!(events >= *least, "{}: only {events} events", path.display());
     }
 }

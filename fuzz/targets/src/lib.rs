@@ -19,6 +19,7 @@ pub mod pieces;
 pub mod pleco;
 pub mod script;
 pub mod seeds;
+pub mod tmfxml;
 pub mod trace;
 mod words;
 pub mod write;
@@ -58,6 +59,7 @@ pub const TARGETS: &[Target] = &[
     target("open", open::check, open::good, words::OPEN),
     target("filter", filter::check, filter::good, words::FILTER),
     target("script", script::check, script::good, words::SCRIPT),
+    target("tmfxml", tmfxml::check, tmfxml::good, words::TMFXML),
     target("captures", captures::check, captures::good, &[]),
     target("seeds", seeds::check, seeds::good, words::SEEDS),
     target("interchange", interchange::check, interchange::good, words::INTERCHANGE),

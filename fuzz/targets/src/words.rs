@@ -195,6 +195,28 @@ pub const SCRIPT: &[&str] = &[
     "//",
 ];
 
+/// Of analyses in XML.
+pub const TMFXML: &[&str] = &[
+    "<stateAttribute type=\"constant\" value=\"a\"/>",
+    "<stateValue type=\"eventField\" value=\"number\"/>",
+    "<stateChange>",
+    "</stateChange>",
+    "<condition>",
+    "</condition>",
+    "<not>",
+    "</not>",
+    "<transition target=\"s\"/>",
+    " stack=\"pop\"",
+    " stack=\"popAll\"",
+    " stack=\"peek\"",
+    " update=\"true\"",
+    " increment=\"true\"",
+    " forcedType=\"double\"",
+    " type=\"query\"",
+    "#CurrentScenario",
+    "startTime",
+];
+
 /// Operators and known names.
 pub const FILTER: &[&str] = &[
     "$event",

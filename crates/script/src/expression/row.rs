@@ -152,7 +152,7 @@ fn follow<'a>(mut field: Option<Field<'a>>, steps: &[Step]) -> Option<Value<'a>>
             (ModelValue::Struct(fields), Key::Name(name)) => fields.get(name).and_then(plain),
             (ModelValue::Array(elements), Key::Index(at)) => {
                 // A text has characters.
-                if text_of(elements.clone()).is_some() {
+                if text_of(elements).is_some() {
                     return None;
                 }
                 elements.clone().nth(*at as usize).and_then(plain)

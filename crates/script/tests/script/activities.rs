@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Activities: the same pairs, whoever says what begins and ends.
 
-use crate::common::{Lock, activities, fails, load, locks};
+use crate::traces::{Lock, activities, fails, load, locks};
 use lateralis_analysis::{Edge, Pairs, Side, pair};
 use lateralis_model::Writer;
 use lateralis_script::{Activity, How, Scalar};

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use crate::common::{every_kind, fails, kept, load};
+use crate::traces::{every_kind, fails, kept, load};
 use lateralis_analysis::filter::Context;
 use lateralis_model::Source;
 use lateralis_script::expression::{Answer, Column, Columns, Expression, Value};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Whatever a script does, it ends, within its memory, with an error in its place.
 
-use crate::common::{activities, every_kind, kept, load, locks};
+use crate::traces::{activities, every_kind, kept, load, locks};
 use lateralis_script::{Limits, Script, ScriptError};
 
 /// Less than usual, so that the tests are quick.

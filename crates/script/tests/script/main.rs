@@ -2,6 +2,6 @@
 //! Scripts over traces made here.
 
 mod activities;
-mod common;
 mod filters;
 mod hostile;
+mod traces;

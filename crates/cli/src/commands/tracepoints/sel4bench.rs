@@ -39,8 +39,9 @@ fn benchmarks(gathered: &Gathered, samples: Vec<Vec<i64>>, unit: Unit, ending: &
             by_name.entry(&row.name).or_default().push(value);
         }
     }
-    let benchmark = |(name, results): (&str, Vec<Value>)| json!({ "Benchmark": format!("{name}{ending}"), "Results": results });
-    by_name.into_iter().map(benchmark).collect()
+    let title = |name: &str| format!("{name}{ending}");
+    let all = by_name.into_iter();
+    all.map(|(name, results)| json!({ "Benchmark": title(name), "Results": results })).collect()
 }
 
 /// Whole nanoseconds: samples of sel4bench are integers.

@@ -103,11 +103,14 @@ pub fn locks(all: &[Lock]) -> MemoryTrace {
     builder.finish()
 }
 
+/// Of each kind of activity: begun and not ended, ended and not begun.
+pub type Counts = Vec<(u64, u64)>;
+
 /// The activities that a script finds.
 pub fn activities(
     script: &mut Script,
     trace: &MemoryTrace,
-) -> Result<(Vec<Activity>, Vec<(u64, u64)>), ScriptError> {
+) -> Result<(Vec<Activity>, Counts), ScriptError> {
     let streams = trace.streams();
     let context = Context { names: trace.names(), streams: &streams };
     let mut activities = Activities::new(script);
