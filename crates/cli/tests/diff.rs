@@ -126,8 +126,8 @@ fn several_recordings_of_each_are_compared_as_sides() {
     assert_eq!(diff["bad"].as_array().map(Vec::len), Some(2));
 }
 
-/// The real thing, on whatever machine this is: few trials, of which one may go wrong by the
-/// nature of the question. `examples/slowdown/trials` does many.
+/// The real thing, on whatever machine this is, with several recordings a side: one against
+/// one is a matter of luck on a busy machine, and `examples/slowdown/trials` tells how often.
 #[test]
 fn a_slower_function_and_a_slower_path_of_messages_come_first() {
     let place = Place::new();
@@ -147,7 +147,6 @@ fn a_slower_function_and_a_slower_path_of_messages_come_first() {
     first.truncate(2);
     first.sort();
     assert_eq!(first, ["message order", "span price"], "{slower}");
-    let same = |good: &str, bad: &str| place.lat(&["diff", good, bad]).status.code() == Some(0);
-    let trials = [same("a1", "b1"), same("a2", "b2"), same("a3", "b3")];
-    assert!(trials.iter().filter(|same| **same).count() >= 2, "{trials:?}");
+    let again = place.lat(&[&sides[..], &["b1", "b2", "b3"]].concat());
+    assert_eq!(again.status.code(), Some(0), "{}", String::from_utf8_lossy(&again.stdout));
 }

@@ -45,6 +45,7 @@ smoke! {
     export 2000
     open 500
     filter 3000
+    script 3000
     tmfxml 2000
     captures 3000
     seeds 2000

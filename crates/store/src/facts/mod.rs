@@ -278,7 +278,9 @@ impl Facts {
         let Some(plan) = classes.and_then(|classes| classes.get(event.class_index as usize)) else {
             return at;
         };
-        if let (Some(writer), Some(_)) = (at.writer, plan.tid) {
+        // A thread whose process nobody tells has been given its own number: that is no news.
+        let is_told = plan.tid.is_some() && plan.pid.is_some();
+        if let Some(writer) = at.writer.filter(|_| is_told) {
             self.threads.belongs(writer);
         }
         for step in &plan.steps {

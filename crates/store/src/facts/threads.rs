@@ -3,12 +3,15 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
 use lateralis_model::Writer;
 
 /// Threads that are remembered: a hostile trace may name four thousand million.
 const MAX_THREADS: usize = 1 << 20;
 /// Processors likewise.
 const MAX_CPUS: usize = 1 << 16;
+/// Threads whose process need not be looked up again.
+const RECENT: usize = 256;
 
 /// A thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,7 +25,9 @@ pub struct Thread {
 /// All threads that events have told of.
 #[derive(Debug, Default)]
 pub struct Threads {
-    known: HashMap<u32, Thread>,
+    known: HashMap<u32, Thread, RandomState>,
+    /// Who was told of last, by the low bits of its number: a few threads tell most.
+    recent: Vec<Option<Writer>>,
     running: Vec<Option<u32>>,
 }
 
@@ -52,8 +57,16 @@ impl Threads {
     }
 
     pub(super) fn belongs(&mut self, writer: Writer) {
+        let place = writer.tid as usize % RECENT;
+        if self.recent.get(place) == Some(&Some(writer)) {
+            return;
+        }
         if let Some(thread) = self.thread(writer.tid) {
             thread.pid = Some(writer.pid);
+            if self.recent.is_empty() {
+                self.recent = vec![None; RECENT];
+            }
+            self.recent[place] = Some(writer);
         }
     }
 
