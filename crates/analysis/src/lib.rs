@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a trace says: counts and rates, spans and their durations, losses, and
-//! which of its events somebody asks for.
+//! What a trace says: counts and rates, spans and their durations, who ran, what waited for
+//! what, what is missing; what changed between traces; and which events somebody asks for.
 //!
 //! Kernels over plain numbers: who reads a trace extracts times and keys, and
 //! hands them over one by one or as slices. Only [`filter`] looks at events
