@@ -15,7 +15,13 @@ struct log_reader {
     char schema[64];
     const char *text;
     uint32_t text_bytes, base, count;
-    char lines[65536]; /* one a record */
+    /* One a record, in the order of time: a thread that was moved wrote into two rings. */
+    char lines[65536];
+    struct {
+        uint64_t time;
+        size_t at; /* where it begins */
+    } line[2048];
+    unsigned line_count;
     char names[4096];  /* names of the events, as they come */
 };
 
@@ -156,6 +162,26 @@ static inline size_t log_size(void *context, uint32_t id, const uint8_t *payload
     return log_print(line, payload, left, NULL, 0);
 }
 
+/* Puts a line in its place. What the tables have no room for is left out, and missed there. */
+static inline void log_insert(struct log_reader *log, uint64_t time, const char *text)
+{
+    const size_t length = strlen(text), used = strlen(log->lines);
+    unsigned place = log->line_count;
+    if (used + length >= sizeof log->lines || place == sizeof log->line / sizeof log->line[0])
+        return;
+    while (place > 0 && log->line[place - 1].time > time)
+        place--;
+    const size_t at = place == log->line_count ? used : log->line[place].at;
+    memmove(log->lines + at + length, log->lines + at, used - at + 1);
+    memcpy(log->lines + at, text, length);
+    for (unsigned i = log->line_count++; i > place; i--) {
+        log->line[i] = log->line[i - 1];
+        log->line[i].at += length;
+    }
+    log->line[place].time = time;
+    log->line[place].at = at;
+}
+
 /** A reader's `visit`. */
 static inline void log_visit(void *context, const struct record *record)
 {
@@ -164,9 +190,9 @@ static inline void log_visit(void *context, const struct record *record)
     if (record->id < LAT_INTERNAL_EVENT_COUNT ||
         !log_event(log, record->id - log->base, line, sizeof line))
         return;
-    log_print(line, record->payload, record->bytes, text, sizeof text);
-    strncat(log->lines, text, sizeof log->lines - strlen(log->lines) - 2);
-    strcat(log->lines, "\n");
+    log_print(line, record->payload, record->bytes, text, sizeof text - 1);
+    strcat(text, "\n");
+    log_insert(log, record->time, text);
     if (sscanf(line, "event %63s", name) == 1 &&
         strlen(log->names) + strlen(name) + 2 < sizeof log->names) {
         strcat(log->names, name);
