@@ -6,7 +6,7 @@ use crate::Histogram;
 /// Durations in nanoseconds, kept one by one, so that all percentiles are exact; above a
 /// limit only counted by size.
 ///
-/// Cost: eight bytes each up to the limit, then none; sorting once when asked.
+/// Cost: eight bytes each up to the limit, then none.
 #[derive(Debug, Clone)]
 pub struct Durations {
     nanos: Vec<u64>,
@@ -128,43 +128,96 @@ impl Durations {
 
     /// The summary; `None` of nothing.
     ///
-    /// Cost: sorts in place, O(n log n).
-    pub fn distribution(&mut self) -> Option<Distribution> {
-        let count = self.len() as u64;
-        if count == 0 {
-            return None;
-        }
-        let mean = self.sum as f64 / count as f64;
+    /// Cost: some steps for each that is kept.
+    #[must_use]
+    pub fn distribution(&self) -> Option<Distribution> {
+        let Some(beyond) = &self.beyond else {
+            return Distribution::of(&[&self.nanos]);
+        };
+        let count = beyond.histogram.count();
         let mut all = Distribution {
             count,
             mean: (self.sum / u128::from(count)) as u64,
             total: self.total(),
+            min: beyond.min,
+            max: beyond.max,
+            is_rough: true,
+            stddev: (beyond.squares / count as f64).sqrt().round() as u64,
             ..Distribution::default()
         };
-        let ranks = [
-            (500, &mut all.median),
-            (900, &mut all.p90),
-            (990, &mut all.p99),
-            (999, &mut all.p999),
-        ];
-        if let Some(beyond) = &self.beyond {
-            for (per_mille, place) in ranks {
-                let bucket = beyond.histogram.at_rank(rank(count, per_mille));
-                *place = bucket.map_or(0, |bucket| bucket.low.max(beyond.min));
-            }
-            (all.min, all.max, all.is_rough) = (beyond.min, beyond.max, true);
-            all.stddev = (beyond.squares / count as f64).sqrt().round() as u64;
-            return Some(all);
+        for (per_mille, place) in all.percentiles() {
+            let bucket = beyond.histogram.at_rank(rank(count, per_mille));
+            *place = bucket.map_or(0, |bucket| bucket.low.max(beyond.min));
         }
-        self.nanos.sort_unstable();
-        for (per_mille, place) in ranks {
-            *place = self.nanos[rank(count, per_mille) as usize - 1];
-        }
-        let square = |&nanos: &u64| (nanos as f64 - mean) * (nanos as f64 - mean);
-        let squares: f64 = self.nanos.iter().map(square).sum();
-        all.stddev = (squares / count as f64).sqrt().round() as u64;
-        (all.min, all.max) = (*self.nanos.first()?, *self.nanos.last()?);
         Some(all)
+    }
+}
+
+impl Distribution {
+    /// Of durations in nanoseconds, in any order and in any number of pieces; `None` of
+    /// nothing.
+    ///
+    /// Cost: three steps for each. The buckets that the percentiles are in are found by a
+    /// histogram, and only what is in those is sorted. Memory: those buckets.
+    #[must_use]
+    pub fn of(pieces: &[&[u64]]) -> Option<Self> {
+        let all = || pieces.iter().flat_map(|piece| piece.iter().copied());
+        let mut histogram = Histogram::default();
+        let mut sum = 0_u128;
+        let (mut min, mut max) = (u64::MAX, 0);
+        for piece in pieces {
+            for &nanos in *piece {
+                histogram.add(nanos);
+                sum += u128::from(nanos);
+                min = min.min(nanos);
+                max = max.max(nanos);
+            }
+        }
+        let count = histogram.count();
+        if count == 0 {
+            return None;
+        }
+        let mean = sum as f64 / count as f64;
+        let square = |nanos: u64| (nanos as f64 - mean) * (nanos as f64 - mean);
+        let squares: f64 = all().map(square).sum();
+        let mut summary = Self {
+            count,
+            mean: (sum / u128::from(count)) as u64,
+            stddev: (squares / count as f64).sqrt().round() as u64,
+            total: u64::try_from(sum).unwrap_or(u64::MAX),
+            min,
+            max,
+            ..Self::default()
+        };
+        let mut buckets = Vec::new();
+        for (per_mille, _) in summary.percentiles() {
+            let (bucket, before) = histogram.bucket_of_rank(rank(count, per_mille))?;
+            if buckets.last().is_none_or(|(last, ..): &(crate::Bucket, _, _)| *last != bucket) {
+                buckets.push((bucket, before, Vec::with_capacity(bucket.count as usize)));
+            }
+        }
+        // Buckets of ascending percentiles ascend.
+        for nanos in all() {
+            for (bucket, _, inside) in &mut buckets {
+                if bucket.low <= nanos && nanos <= bucket.high {
+                    inside.push(nanos);
+                }
+            }
+        }
+        buckets.iter_mut().for_each(|(_, _, inside)| inside.sort_unstable());
+        for (per_mille, place) in summary.percentiles() {
+            let rank = rank(count, per_mille);
+            let (_, before, inside) =
+                buckets.iter().rfind(|(_, before, _)| *before < rank).or(buckets.first())?;
+            *place = inside.get((rank - before) as usize - 1).copied().unwrap_or(0);
+        }
+        Some(summary)
+    }
+
+    /// Per mille of each percentile, and its place.
+    fn percentiles(&mut self) -> [(u128, &mut u64); 4] {
+        let Self { median, p90, p99, p999, .. } = self;
+        [(500, median), (900, p90), (990, p99), (999, p999)]
     }
 }
 
@@ -224,6 +277,25 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn percentiles_are_those_of_the_sorted_durations(
+            mut nanos in prop::collection::vec((0u64..1 << 40, 0u32..40), 1..3000),
+            cut in any::<prop::sample::Index>(),
+        ) {
+            let nanos: Vec<u64> = nanos.iter_mut().map(|(n, shift)| *n >> *shift).collect();
+            let (one, two) = nanos.split_at(cut.index(nanos.len()));
+            let found = Distribution::of(&[one, &[], two]).unwrap();
+            let mut sorted = nanos.clone();
+            sorted.sort_unstable();
+            let at = |per_mille| sorted[rank(sorted.len() as u64, per_mille) as usize - 1];
+            prop_assert_eq!(
+                (found.median, found.p90, found.p99, found.p999),
+                (at(500), at(900), at(990), at(999))
+            );
+            prop_assert_eq!((found.min, found.max), (sorted[0], sorted[sorted.len() - 1]));
+            prop_assert_eq!(found.total, nanos.iter().sum::<u64>());
+        }
+
         #[test]
         fn above_the_limit_only_percentiles_are_rough(
             nanos in prop::collection::vec(0u64..1 << 40, 1..300), limit in 0usize..300,

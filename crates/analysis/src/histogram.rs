@@ -32,6 +32,7 @@ impl Histogram {
     pub const ERROR: f64 = 1.0 / STEPS as f64;
 
     /// Adds a number. Cost: constant.
+    #[inline]
     pub fn add(&mut self, number: u64) {
         let index = index_of(number);
         if index >= self.counts.len() {
@@ -62,10 +63,17 @@ impl Histogram {
     /// size; `None` where there are not so many.
     #[must_use]
     pub fn at_rank(&self, rank: u64) -> Option<Bucket> {
+        self.bucket_of_rank(rank).map(|(bucket, _)| bucket)
+    }
+
+    /// The same with how many numbers are in the buckets before.
+    pub(crate) fn bucket_of_rank(&self, rank: u64) -> Option<(Bucket, u64)> {
         let mut before = 0;
-        self.fine().find(|bucket| {
+        let mut buckets = self.fine().filter(|_| rank >= 1);
+        buckets.find_map(|bucket| {
+            let first = before;
             before += bucket.count;
-            rank >= 1 && rank <= before
+            (rank <= before).then_some((bucket, first))
         })
     }
 

@@ -77,6 +77,26 @@ impl Nesting {
         Some(stack.open.remove(index).own_nanos)
     }
 
+    /// The youngest open span of this kind without a key ends: when it began, and its self
+    /// time in nanoseconds.
+    ///
+    /// `None` if there is none, or more than 1024 others have begun since and not ended.
+    /// Cost: a step for each of those.
+    #[inline]
+    pub fn end_youngest(&mut self, thread: u32, kind: u32, time: Nanos) -> Option<(Nanos, u64)> {
+        let stack = self.stack(thread, time);
+        let is_it = |open: &Open| open.kind == kind && open.key.is_none();
+        let index = match stack.open.last() {
+            Some(last) if is_it(last) => stack.open.len() - 1,
+            _ => {
+                let first = stack.open.len().saturating_sub(SEARCH_MAX);
+                first + stack.open[first..].iter().rposition(is_it)?
+            }
+        };
+        let open = stack.open.remove(index);
+        Some((open.begin, open.own_nanos))
+    }
+
     /// It ends on another thread. What it had of the thread's time goes to the span below
     /// it, because it was waiting, not working, there.
     pub fn leave(&mut self, thread: u32, kind: u32, key: Option<u64>, begin: Nanos, time: Nanos) {

@@ -78,9 +78,39 @@ impl Rhythm {
         }
     }
 
-    /// Counts events.
+    /// Counts events. Cost: less than one by one where many follow each other in a bucket.
     pub fn add_all(&mut self, times: &[Nanos]) {
-        times.iter().for_each(|&time| self.add(time));
+        // Reaches to the last, so that the width stays as it is from here on.
+        if let Some(last) = times.iter().copied().max().filter(|last| *last >= self.grid.begin) {
+            let offset = self.grid.offset(last);
+            if self.grid.index(offset) >= self.buckets.len() {
+                self.reach(offset);
+            }
+        }
+        let (mut index, mut beat) = (0, Beat::default());
+        for &time in times {
+            if time < self.grid.begin {
+                self.early_count += 1;
+                continue;
+            }
+            let offset = self.grid.offset(time);
+            let next = self.grid.index(offset);
+            if next != index {
+                self.buckets[index] = join(self.buckets[index], std::mem::take(&mut beat));
+                index = next;
+            }
+            beat = match beat.count {
+                0 => Beat { count: 1, first: offset, last: offset },
+                count => Beat {
+                    count: count + 1,
+                    first: beat.first.min(offset),
+                    last: beat.last.max(offset),
+                },
+            };
+        }
+        if let Some(last) = self.buckets.get_mut(index) {
+            *last = join(*last, beat);
+        }
     }
 
     /// Width of a bucket in nanoseconds.

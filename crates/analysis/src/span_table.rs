@@ -67,7 +67,10 @@ pub struct OfThread {
 /// Spans of one kind.
 #[derive(Debug)]
 pub struct SpanKind {
+    /// Of spans with keys; others are on the stacks of their threads.
     pairer: Pairer,
+    keyless_open_count: u64,
+    keyless_orphan_count: u64,
     keys: Numbering<GroupKey>,
     groups: Vec<Group>,
     other: Group,
@@ -94,17 +97,43 @@ pub struct SpanTable {
     kinds: Vec<SpanKind>,
     nesting: Nesting,
     threads: Numbering<Option<Writer>>,
+    /// Threads by the low bits of their numbers.
+    recent: Vec<(Option<Writer>, u32)>,
+    /// What the threads of kinds will be credited with.
+    credits: Vec<Credit>,
     gaps: Gaps,
     begin: Nanos,
     limits: SpanLimits,
 }
 
+/// Nanoseconds of a span that a thread began.
+#[derive(Debug, Clone, Copy)]
+struct Credit {
+    kind: u32,
+    thread: u32,
+    nanos: u64,
+}
+
+/// Credits that are given at once: thousands of threads of many kinds are no longer in a
+/// cache when their turn comes, but memory can be asked for many of them at a time.
+const CREDITS: usize = 256;
+/// Threads that are found without hashing.
+const RECENT: usize = 1 << 12;
+
 impl SpanTable {
     /// Of what happens from `begin` on, with these stretches of missing events.
     #[must_use]
     pub fn new(begin: Nanos, gaps: Gaps, limits: SpanLimits) -> Self {
-        let (kinds, nesting, threads) = (Vec::new(), Nesting::default(), Numbering::default());
-        Self { kinds, nesting, threads, gaps, begin, limits }
+        Self {
+            kinds: Vec::new(),
+            nesting: Nesting::default(),
+            threads: Numbering::default(),
+            recent: Vec::new(),
+            credits: Vec::new(),
+            gaps,
+            begin,
+            limits,
+        }
     }
 
     /// Makes kinds known: in the order of their numbers, each with whether equal keys of
@@ -120,9 +149,46 @@ impl SpanTable {
         &mut self.kinds[kind as usize]
     }
 
+    #[inline]
+    fn thread(&mut self, writer: Option<Writer>) -> u32 {
+        let place = writer.map_or(0, |writer| writer.tid as usize % RECENT);
+        if let Some((known, number)) = self.recent.get(place)
+            && *known == writer
+        {
+            return *number;
+        }
+        let number = self.threads.number(writer);
+        if self.recent.is_empty() {
+            // The first thread stands for all that is not known yet.
+            self.recent = vec![(writer, number); RECENT];
+        }
+        self.recent[place] = (writer, number);
+        number
+    }
+
+    /// Gives the threads what they have coming: once all edges are pushed.
+    pub fn finish(&mut self) {
+        for Credit { kind, thread, nanos } in self.credits.drain(..) {
+            let threads = &mut self.kinds[kind as usize].threads;
+            let index = thread as usize;
+            if index >= threads.len() {
+                threads.resize_with(index + 1, OfThread::default);
+            }
+            let of = &mut threads[index];
+            of.count += 1;
+            of.total += u128::from(nanos);
+            of.max = of.max.max(nanos);
+        }
+    }
+
     /// Takes the next edge in the order of time; gives the span that it ends.
+    ///
+    /// Cost: without a key, a step on the stack of its thread.
     pub fn push(&mut self, kind: u32, edge: Edge) -> Option<Span> {
-        let thread = self.threads.number(edge.writer);
+        let thread = self.thread(edge.writer);
+        if edge.key.is_none() {
+            return self.push_keyless(kind, thread, edge);
+        }
         if edge.side == Side::Begin {
             self.nesting.begin(thread, kind, edge.key, edge.time);
         }
@@ -131,31 +197,59 @@ impl SpanTable {
         let own = if writer == edge.writer {
             self.nesting.end(thread, kind, edge.key, begin, edge.time)
         } else {
-            let beginner = self.threads.number(writer);
+            let beginner = self.thread(writer);
             self.nesting.leave(beginner, kind, edge.key, begin, edge.time);
             None
         };
-        self.add(kind, span, own);
+        let beginner = if writer == edge.writer { thread } else { self.thread(writer) };
+        self.add(kind, span, beginner, own);
         Some(span)
+    }
+
+    /// Spans without a key are of their thread: the youngest open one of the kind ends.
+    fn push_keyless(&mut self, kind: u32, thread: u32, edge: Edge) -> Option<Span> {
+        match edge.side {
+            Side::Begin => {
+                self.nesting.begin(thread, kind, None, edge.time);
+                self.kind(kind).keyless_open_count += 1;
+                None
+            }
+            Side::End => {
+                let Some((begin, own)) = self.nesting.end_youngest(thread, kind, edge.time) else {
+                    self.kind(kind).keyless_orphan_count += 1;
+                    return None;
+                };
+                self.kind(kind).keyless_open_count -= 1;
+                let begin = Edge { time: begin, side: Side::Begin, ..edge };
+                let span = Span { begin, end: edge };
+                self.add(kind, span, thread, Some(own));
+                Some(span)
+            }
+        }
     }
 
     /// Takes a span that is told as a whole.
     pub fn push_whole(&mut self, kind: u32, span: Span) {
-        self.add(kind, span, None);
+        let thread = self.thread(span.begin.writer);
+        self.add(kind, span, thread, None);
     }
 
-    fn add(&mut self, kind: u32, span: Span, own: Option<u64>) {
+    fn add(&mut self, kind: u32, span: Span, thread: u32, own: Option<u64>) {
         let (begin, end) = (span.begin.time, span.end.time);
         // An end prefers a beginning of its own thread: with another's it may be that the
         // right one is missing, however long ago that was.
         let from = if span.begin.writer == span.end.writer { begin } else { self.begin };
-        let is_certain = !self.gaps.between(from.min(end), end);
-        let thread = self.threads.number(span.begin.writer);
-        let kind = self.kind(kind);
-        kind.add(span, is_certain, thread, own);
+        let is_certain = self.gaps.is_empty() || !self.gaps.between(from.min(end), end);
+        self.kind(kind).add(span, is_certain, own);
+        if is_certain {
+            self.credits.push(Credit { kind, thread, nanos: span.nanos() });
+            if self.credits.len() >= CREDITS {
+                self.finish();
+            }
+        }
     }
 
-    /// Kinds by number.
+    /// Kinds by number; what they tell of threads is whole once [`SpanTable::finish`]ed.
     #[must_use]
     pub fn kinds(&self) -> &[SpanKind] {
         &self.kinds
@@ -172,6 +266,8 @@ impl SpanKind {
     fn new(limits: SpanLimits, is_per_process: bool) -> Self {
         Self {
             pairer: Pairer::default(),
+            keyless_open_count: 0,
+            keyless_orphan_count: 0,
             keys: Numbering::default(),
             groups: Vec::new(),
             other: Group::default(),
@@ -200,7 +296,7 @@ impl SpanKind {
         &mut self.groups[index]
     }
 
-    fn add(&mut self, span: Span, is_certain: bool, thread: u32, own: Option<u64>) {
+    fn add(&mut self, span: Span, is_certain: bool, own: Option<u64>) {
         if !is_certain {
             self.touched_count += 1;
             self.group(&span).touched_count += 1;
@@ -227,14 +323,6 @@ impl SpanKind {
         if let Some(own) = own {
             self.own = (self.own.0 + u128::from(own), self.own.1 + 1);
         }
-        let index = thread as usize;
-        if index >= self.threads.len() {
-            self.threads.resize_with(index + 1, OfThread::default);
-        }
-        let of = &mut self.threads[index];
-        of.count += 1;
-        of.total += u128::from(nanos);
-        of.max = of.max.max(nanos);
         self.stand_out(span, nanos);
     }
 
@@ -279,34 +367,43 @@ impl SpanKind {
         self.touched_count
     }
 
-    /// What has begun and not ended, and what ended without a beginning.
+    /// Spans that have begun and not ended.
     #[must_use]
-    pub fn pairer(&self) -> &Pairer {
-        &self.pairer
+    pub fn unfinished_count(&self) -> u64 {
+        self.pairer.unfinished_count() + self.keyless_open_count
+    }
+
+    /// Ends that came without a beginning; without a key also those before whose beginning
+    /// more than 1024 others have begun and not ended.
+    #[must_use]
+    pub fn orphan_count(&self) -> u64 {
+        self.pairer.orphan_count() + self.keyless_orphan_count
     }
 
     /// Durations of all certain ones; `None` if there are none.
     ///
-    /// Cost: copies and sorts what is kept.
+    /// Cost: some steps for each that is kept.
     #[must_use]
     pub fn distribution(&self) -> Option<Distribution> {
-        self.durations().distribution()
+        match &self.beyond {
+            Some(beyond) => beyond.distribution(),
+            None => Distribution::of(&self.kept()),
+        }
     }
 
-    fn durations(&self) -> Durations {
-        if let Some(beyond) = &self.beyond {
-            return beyond.clone();
-        }
-        let mut all = Durations::default();
-        let groups = self.groups.iter().chain([&self.other]);
-        groups.flat_map(|group| &group.kept).for_each(|&nanos| all.push(nanos));
-        all
+    fn kept(&self) -> Vec<&[u64]> {
+        self.groups.iter().chain([&self.other]).map(|group| group.kept.as_slice()).collect()
     }
 
     /// How many of which duration.
     #[must_use]
     pub fn histogram(&self) -> Histogram {
-        self.durations().histogram()
+        if let Some(beyond) = &self.beyond {
+            return beyond.histogram();
+        }
+        let mut histogram = Histogram::default();
+        self.kept().into_iter().flatten().for_each(|&nanos| histogram.add(nanos));
+        histogram
     }
 
     /// Nanoseconds in which they were the innermost span of their thread, and of how many
@@ -362,9 +459,7 @@ impl Group {
     /// Durations of the certain ones; `None` if there are none, or too many were to keep.
     #[must_use]
     pub fn distribution(&self) -> Option<Distribution> {
-        let mut all = Durations::default();
-        self.kept.iter().for_each(|&nanos| all.push(nanos));
-        all.distribution().filter(|_| self.is_kept)
+        Distribution::of(&[&self.kept]).filter(|_| self.is_kept)
     }
 }
 

@@ -24,6 +24,7 @@ fn table(edges: &[(u32, Edge)], gaps: Gaps, limits: SpanLimits) -> SpanTable {
     for &(kind, edge) in edges {
         table.push(kind, edge);
     }
+    table.finish();
     table
 }
 
@@ -107,8 +108,8 @@ fn numbers(table: &SpanTable, gaps: &Gaps, end: i64) -> Vec<(String, u128, Quali
         say("total", d.total.into(), quality.sum);
         say("max", d.max.into(), quality.sum);
         say("self", kind.own().0, quality.sum);
-        say("unfinished", kind.pairer().unfinished_count().into(), quality.value);
-        say("orphans", kind.pairer().orphan_count().into(), quality.value);
+        say("unfinished", kind.unfinished_count().into(), quality.value);
+        say("orphans", kind.orphan_count().into(), quality.value);
         for (name, number) in [
             ("min", d.min),
             ("mean", d.mean),

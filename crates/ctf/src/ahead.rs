@@ -6,7 +6,7 @@
 //! comparison that gives it its turn; so a stream is read some events at a time, all of
 //! one packet.
 
-use lateralis_model::{Damage, Event, Interval, Slot, Writer};
+use lateralis_model::{Damage, ENDED, Event, Interval, Slot, Writer, turn_of};
 use lateralis_units::{Nanos, Ticks};
 
 use crate::cursor::Cursor;
@@ -22,7 +22,7 @@ const SLOTS: usize = 1 << 9;
 pub struct Ahead<'r> {
     cursor: Cursor<'r>,
     interval: Interval,
-    /// When each row has its turn: [`turn`] of its time, or of the latest before.
+    /// When each row has its turn: [`turn_of`] its time, or of the latest before.
     pub turns: Vec<u64>,
     rows: Vec<Row>,
     /// Of all rows.
@@ -40,15 +40,6 @@ struct Row {
     ticks: Ticks,
     class_index: u32,
     slots_end: u32,
-}
-
-/// The turn of a stream that has ended: behind all others, and one more still fits.
-pub const ENDED: u64 = u64::MAX - 1;
-
-/// A number that orders as times do.
-fn turn(time: Nanos) -> u64 {
-    // The sign turned over: times before the origin come first.
-    (time.0 as u64 ^ (1 << 63)).min(ENDED - 1)
 }
 
 impl<'r> Ahead<'r> {
@@ -88,7 +79,7 @@ impl<'r> Ahead<'r> {
                 break;
             }
             if self.interval.begin.is_none_or(|begin| time >= begin) {
-                latest = latest.max(turn(time));
+                latest = latest.max(turn_of(time));
                 self.turns.push(latest);
                 self.writer = cursor.writer;
                 let slots_end = self.slots.len() as u32;

@@ -309,6 +309,10 @@ impl Source for Reader {
         crate::columns::survey(self, whole, see)
     }
 
+    fn has_columns(&self) -> bool {
+        true
+    }
+
     fn parts(&self) -> Vec<PartSummary> {
         columns::parts(self)
     }

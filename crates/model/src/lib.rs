@@ -33,6 +33,7 @@ pub mod role;
 mod scalar;
 mod source;
 pub mod text;
+mod tournament;
 mod value;
 
 pub use class::{
@@ -51,4 +52,5 @@ pub use memory::{Builder, Full, MemoryTrace, Pending};
 pub use quality::Quality;
 pub use scalar::{ByteOrder, Scalar, ScalarKind, read_bits};
 pub use source::{Events, Names, Seen, Source, StreamSummary};
+pub use tournament::{ENDED, Tournament, Turn, turn_of};
 pub use value::{Elements, Field, Fields, NumberKind, Slot, Text, Value};

@@ -107,6 +107,12 @@ pub trait Source: Send + Sync {
         self.visit(&mut |event| see(Seen::Event(event)))
     }
 
+    /// Whether [`Source::columns`] costs less than rows, and events of the same time come in
+    /// the order of their streams.
+    fn has_columns(&self) -> bool {
+        false
+    }
+
     /// The pieces of the trace that can be read each on its own, on any thread; together
     /// they are all of it. Of one stream they come in its order. One piece where a format
     /// offers nothing better.

@@ -267,6 +267,11 @@ impl Source for Joined {
         damage
     }
 
+    fn has_columns(&self) -> bool {
+        // Of several traces those of the same time come in another order.
+        matches!(self.parts.as_slice(), [part] if part.source.has_columns())
+    }
+
     fn parts(&self) -> Vec<PartSummary> {
         let of_part = |part: &Part| {
             let (stream, class) = (part.first_stream, part.first_stream_class);

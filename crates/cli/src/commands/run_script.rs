@@ -148,7 +148,7 @@ fn gather(
     };
     let names = script.activity_names().map(str::to_owned);
     let statistics = names.zip(durations).zip(activities.left_over());
-    let statistics = statistics.map(|((name, mut durations), (unfinished, orphans))| {
+    let statistics = statistics.map(|((name, durations), (unfinished, orphans))| {
         let durations = durations.distribution();
         Statistics { name, durations, unfinished, orphans, quality }
     });

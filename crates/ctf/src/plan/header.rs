@@ -34,9 +34,10 @@ pub struct Header {
     pub usual: Option<Usual>,
 }
 
-/// The header as most tracers have it: one little-endian word of 8 bytes that begins
-/// with the id and tells some bits of the clock. Where the id can be the largest one
-/// and means that more follows, as in LTTng's traces, that is the long form.
+/// The header as most tracers have it: a little-endian word of 8 bytes that begins with
+/// the id, and that word or one soon behind tells some bits of the clock. Where the id can
+/// be the largest one and means that more follows, as in LTTng's traces, that is the long
+/// form.
 #[derive(Debug, Clone, Copy)]
 pub struct Usual {
     /// Alignment in bytes, less one.
@@ -45,8 +46,7 @@ pub struct Usual {
     id_mask: u64,
     /// The largest id of the short form.
     high: u64,
-    clock_shift: u8,
-    clock_mask: u64,
+    clock: Piece,
     bytes: usize,
     long: Option<Long>,
 }
@@ -115,8 +115,9 @@ impl Usual {
         let word = u64::from_le_bytes(word);
         let id = word & self.id_mask;
         if id <= self.high {
-            let value = word >> (self.clock_shift & 63);
-            return Some((id, told(clock, value, self.clock_mask), base + self.bytes));
+            // The mask is for `told`; here it would only take time.
+            let value = self.clock.word(head) >> (self.clock.shift & 63);
+            return Some((id, told(clock, value, self.clock.mask), base + self.bytes));
         }
         let long = self.long.as_ref().filter(|long| long.low <= id && id <= long.high)?;
         let clock = told(clock, long.clock.read::<false>(head), long.clock.mask);
@@ -162,12 +163,17 @@ impl Piece {
     }
 
     #[inline(always)]
-    fn read<const PLAIN: bool>(&self, head: &[u8; FORM_BYTES]) -> u64 {
+    fn word(&self, head: &[u8; FORM_BYTES]) -> u64 {
         // Of [`Piece::of`]; said again for the bounds below.
         let at = usize::from(self.at) % PIECES;
         let mut word = [0; 8];
         word.copy_from_slice(&head[at..at + 8]);
-        let word = u64::from_le_bytes(word);
+        u64::from_le_bytes(word)
+    }
+
+    #[inline(always)]
+    fn read<const PLAIN: bool>(&self, head: &[u8; FORM_BYTES]) -> u64 {
+        let word = self.word(head);
         if PLAIN {
             return word & self.mask;
         }
@@ -288,9 +294,7 @@ impl Header {
         let first = forms.first()?;
         let begins = |piece: Piece| (piece.at, piece.shift, piece.swap) == (0, 0, false);
         let selects = self.selector.is_none() || selector.mask == first.id.mask;
-        let clock_shift = u32::from(first.clock.at) * 8 + u32::from(first.clock.shift);
-        let in_word = clock_shift + first.clock.mask.count_ones() <= 64;
-        let found = begins(first.id) && begins(selector) && selects && in_word;
+        let found = begins(first.id) && begins(selector) && selects;
         let long = forms.get(1).filter(|form| form.id.mask != 0).map(|form| Long {
             low: form.low,
             high: form.low.saturating_add(form.range),
@@ -303,8 +307,7 @@ impl Header {
             mask: self.mask,
             id_mask: first.id.mask,
             high: first.range,
-            clock_shift: clock_shift as u8,
-            clock_mask: first.clock.mask,
+            clock: first.clock,
             bytes: first.bytes,
             long,
         })

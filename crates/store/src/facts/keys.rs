@@ -60,6 +60,13 @@ pub struct Keys {
 }
 
 impl Keys {
+    /// Keys are single integers, to be read so.
+    pub fn read_as(&mut self, base: Option<Base>) {
+        if base.is_some() {
+            self.base = base;
+        }
+    }
+
     /// The key of an event; `None` for spans without one.
     ///
     /// Cost: for a single integer the walk to its field; else one look-up.

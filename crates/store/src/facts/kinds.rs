@@ -54,6 +54,8 @@ impl Machine {
 pub struct Counter {
     /// Name of the event and of its field: `app:QUEUE.free`.
     pub name: String,
+    /// Whether it tells of a processor, not of who runs there: as Linux's `cpu_frequency`.
+    pub is_of_cpu: bool,
 }
 
 /// All of them; facts name them by index.
@@ -91,7 +93,7 @@ impl Kinds {
         if let Some(index) = self.counters.iter().position(|counter| counter.name == name) {
             return index as u32;
         }
-        self.counters.push(Counter { name });
+        self.counters.push(Counter { name, is_of_cpu: event.ends_with("cpu_frequency") });
         (self.counters.len() - 1) as u32
     }
 }

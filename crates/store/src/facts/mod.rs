@@ -17,6 +17,8 @@
 mod conventions;
 mod keys;
 mod kinds;
+mod marks;
+mod ordered;
 mod plan;
 #[cfg(test)]
 mod tests;
@@ -26,6 +28,7 @@ use lateralis_model::{Event, Field, Fields, StreamIndex, StreamSummary, Trace, V
 use lateralis_units::Nanos;
 
 pub use kinds::{Counter, Kind, Kinds, Machine};
+pub use ordered::Sink;
 use plan::{Place, Plan, Step};
 pub use threads::{Thread, Threads};
 
@@ -87,6 +90,9 @@ pub struct At {
     /// In which thread: as the event tells, else the one that runs on the processor. A
     /// process that nobody has told of is given the number of the thread.
     pub writer: Option<Writer>,
+    /// Whether the recorder tells that thread ([`Event::writer`]), so that nothing that is
+    /// missing before the event puts it in doubt.
+    pub is_recorded: bool,
 }
 
 /// Whose state it is.
@@ -184,7 +190,7 @@ pub enum Fact {
 }
 
 /// Turns events into facts.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Facts {
     kinds: Kinds,
     plans: Vec<Vec<Plan>>,
@@ -232,6 +238,13 @@ impl Facts {
         self.has_meaning
     }
 
+    /// Whether any class tells of switches.
+    #[must_use]
+    pub fn has_switches(&self) -> bool {
+        let mut steps = self.plans.iter().flatten().flat_map(|plan| &plan.steps);
+        steps.any(|step| matches!(step, Step::Switch(_)))
+    }
+
     /// Whether events of this class say anything.
     #[must_use]
     pub fn means(&self, stream_class: u32, class: u32) -> bool {
@@ -268,7 +281,8 @@ impl Facts {
             let tid = self.threads.running(cpu?)?;
             Some(Writer { pid: self.threads.pid(tid), tid })
         });
-        At { time: event.time, stream: event.stream, cpu, writer }
+        let is_recorded = event.writer.is_some();
+        At { time: event.time, stream: event.stream, cpu, writer, is_recorded }
     }
 
     /// Shows what an event says, and gives when and where. Events in the order of time.

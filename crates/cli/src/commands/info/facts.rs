@@ -89,8 +89,9 @@ impl Facts {
                 facts.thread(event);
             }
             Seen::Times { stream, stream_class, class, times } => {
-                facts.streams[stream.0 as usize].add_all(times);
-                classes[stream_class as usize][class as usize].add_all(times);
+                let tally = Tally::of(times);
+                facts.streams[stream.0 as usize].merge(&tally);
+                classes[stream_class as usize][class as usize].merge(&tally);
             }
             Seen::Written { stream_class, class, writer, count } => {
                 facts.written(name(stream_class, class), writer, count);
@@ -128,9 +129,7 @@ impl Facts {
             self.internal += tally.count;
         }
         for sum in [&mut self.total, self.classes.entry(name.to_owned()).or_default()] {
-            sum.count += tally.count;
-            sum.first = sum.first.into_iter().chain(tally.first).min();
-            sum.last = sum.last.max(tally.last);
+            sum.merge(tally);
         }
     }
 

@@ -2,11 +2,14 @@
 //! What `lat stats` says, before it is said: one pass over the events.
 
 use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
 
 use lateralis_analysis::{Distribution, End, Gaps, LossTotal, Side, total_by_stream};
-use lateralis_model::{Damage, Interval, Quality, Seen, Source, StreamIndex, Writer};
+use lateralis_model::{
+    ColumnBatch, Damage, Interval, Quality, Seen, Source, StreamIndex, Trace, Writer,
+};
 use lateralis_pleco::schema::Statistic;
-use lateralis_store::facts::{At, Fact, Facts};
+use lateralis_store::facts::{At, Fact, Facts, Sink};
 use lateralis_store::{Counted, Recording};
 use lateralis_units::Nanos;
 use serde_json::{Value, json};
@@ -69,6 +72,8 @@ pub struct Statistics {
     switched: HashMap<u32, Nanos>,
     /// Ends of spans whose thread is in doubt.
     doubted: u32,
+    /// When the first event happened.
+    begin: Nanos,
 }
 
 impl Statistics {
@@ -108,6 +113,12 @@ impl Statistics {
         let mut events = source.events_in(chosen);
         let first = events.advance();
         let begin = if first { events.time() } else { known.unwrap_or_default() };
+        if is_whole && facts.has_columns(source) {
+            drop(events);
+            let mut statistics = Self::new(recording, facts, gaps, chosen, begin);
+            let inside = statistics.by_columns(recording, &trace);
+            return (statistics, inside);
+        }
         let mut statistics = Self::new(recording, facts, gaps, chosen, begin);
         let mut end = begin;
         let mut more = first;
@@ -118,6 +129,7 @@ impl Statistics {
             more = events.advance();
         }
         let end = chosen.end.map_or(end, |chosen| chosen.min(end));
+        statistics.spans.finish();
         statistics.running.finish(end);
         statistics.levels.finish(end);
         let inside = events.damage();
@@ -136,9 +148,9 @@ impl Statistics {
         Self {
             rates: Rates::new(recording.source.trace(), begin),
             spans: Spans::new(kinds, &recording.meanings, begin, gaps.clone()),
-            running: Running::new(kinds, begin, &gaps),
+            running: Running::new(&facts, begin, &gaps),
             messages: Messages::new(kinds, &gaps),
-            levels: Levels::new(begin, &gaps),
+            levels: Levels::new(kinds, begin, &gaps),
             facts,
             losses: total_by_stream(recording.source.losses()),
             budgets: Vec::new(),
@@ -148,6 +160,7 @@ impl Statistics {
             gaps,
             switched: HashMap::new(),
             doubted: 0,
+            begin,
         }
     }
 
@@ -168,74 +181,55 @@ impl Statistics {
         })
     }
 
+    /// All events of a trace that has columns.
+    fn by_columns(&mut self, recording: &Recording, trace: &Trace) -> Vec<Damage> {
+        let begin = self.begin;
+        let rates = std::mem::replace(&mut self.rates, Rates::new(trace, begin));
+        let rates = Mutex::new(rates);
+        let see = |batch: &dyn ColumnBatch, cpu: Option<u32>| {
+            let mut rates = rates.lock().unwrap_or_else(PoisonError::into_inner);
+            for class in (0..batch.class_count()).map(|index| batch.class(index)) {
+                rates.add_all(batch.stream_class(), class.class, cpu, class.times);
+            }
+            for event in (0..batch.row_count()).map(|index| batch.row(index)) {
+                rates.add(event.stream_class_index, event.class_index, cpu, event.time);
+            }
+        };
+        let mut facts = std::mem::take(&mut self.facts);
+        let inside = facts.visit_columns(&recording.source, trace, &see, self);
+        self.facts = facts;
+        self.rates = rates.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let end = self.rates.total.last.map_or(begin, |last| last.max(begin));
+        self.spans.finish();
+        self.running.finish(end);
+        self.levels.finish(end);
+        inside
+    }
+
     /// Who runs is known from events that are not chosen, too.
     fn event(&mut self, event: &lateralis_model::Event<'_>, is_chosen: bool) {
-        let Self { spans, running, messages, levels, facts, rates, .. } = self;
-        let Self { gaps, switched, doubted, .. } = self;
-        let mut counter_of_cpu = None;
-        // Where switches may be missing, the thread that came last may be gone: what the
-        // event does not tell itself nobody knows.
-        let is_doubted = |at: &At, switched: &HashMap<u32, Nanos>| {
-            event.writer.is_none()
-                && at
-                    .cpu
-                    .and_then(|cpu| switched.get(&cpu))
-                    .is_some_and(|since| gaps.between(*since, at.time))
-        };
+        let mut facts = std::mem::take(&mut self.facts);
         let at = facts.of(event, |at, fact| {
-            if !is_chosen {
-                return;
-            }
-            let tid = at.writer.map(|writer| writer.tid);
-            let end = End { time: at.time, cpu: at.cpu, writer: at.writer };
-            match fact {
-                // Without a key the thread is all that tells spans apart.
-                Fact::Begin { key: None, .. } | Fact::End { key: None, .. }
-                    if is_doubted(at, switched) => {}
-                Fact::Begin { span, key } => {
-                    let writer = at.writer.filter(|_| !is_doubted(at, switched));
-                    spans.edge(span, Side::Begin, key, at.time, writer);
-                    running.span(span, true, at.cpu, tid, at.time);
-                }
-                Fact::End { span, key } => {
-                    let writer = if is_doubted(at, switched) {
-                        // One that began nothing, so that the span counts as uncertain.
-                        *doubted = doubted.wrapping_add(1);
-                        Some(Writer { pid: u32::MAX, tid: *doubted })
-                    } else {
-                        at.writer
-                    };
-                    spans.edge(span, Side::End, key, at.time, writer);
-                    running.span(span, false, at.cpu, tid, at.time);
-                }
-                Fact::Whole { span, duration_ns } => {
-                    spans.whole(span, at.time, duration_ns, at.writer);
-                }
-                Fact::Send { channel, key } => messages.send(channel, key, end),
-                Fact::Receive { channel, key } => messages.receive(channel, key, end),
-                Fact::State { machine, state } => levels.state(at, machine, state),
-                Fact::Level { counter, value } => {
-                    let is_of_cpu = *counter_of_cpu
-                        .get_or_insert_with(|| event.class.name.ends_with("cpu_frequency"));
-                    levels.level(at, counter, value, is_of_cpu);
-                }
-                Fact::Switch { from, to, .. } => {
-                    if let Some(cpu) = at.cpu {
-                        if !gaps.is_empty() && switched.len() < CPUS_MAX {
-                            switched.insert(cpu, at.time);
-                        }
-                        running.switch(cpu, at.stream, at.time, from, to);
-                    }
-                }
-                Fact::Wake { tid: woken, .. } => running.wake(at.time, tid, woken),
+            if is_chosen {
+                self.fact(at, fact);
             }
         });
+        self.facts = facts;
         if is_chosen {
-            rates.add(event.stream_class_index, event.class_index, at.cpu, at.time);
+            self.rates.add(event.stream_class_index, event.class_index, at.cpu, at.time);
             if let Some(cpu) = at.cpu {
-                running.appear(cpu, at.time);
+                self.appears(cpu, at.time);
             }
         }
+    }
+
+    /// Where switches may be missing, the thread that came last may be gone: what an event
+    /// does not tell itself nobody knows.
+    fn is_doubted(&self, at: &At) -> bool {
+        let since = || self.switched.get(&at.cpu?).copied();
+        !at.is_recorded
+            && !self.switched.is_empty()
+            && since().is_some_and(|since| self.gaps.between(since, at.time))
     }
 
     fn check_budgets(&mut self, recording: &Recording) {
@@ -307,6 +301,53 @@ impl Statistics {
             all[name] = value;
         }
         all
+    }
+}
+
+impl Sink for Statistics {
+    fn fact(&mut self, at: &At, fact: Fact) {
+        let tid = at.writer.map(|writer| writer.tid);
+        let end = End { time: at.time, cpu: at.cpu, writer: at.writer };
+        match fact {
+            // Without a key the thread is all that tells spans apart.
+            Fact::Begin { key: None, .. } | Fact::End { key: None, .. } if self.is_doubted(at) => {}
+            Fact::Begin { span, key } => {
+                let writer = at.writer.filter(|_| !self.is_doubted(at));
+                self.spans.edge(span, Side::Begin, key, at.time, writer);
+                self.running.span(span, true, at.cpu, tid, at.time);
+            }
+            Fact::End { span, key } => {
+                let writer = if self.is_doubted(at) {
+                    // One that began nothing, so that the span counts as uncertain.
+                    self.doubted = self.doubted.wrapping_add(1);
+                    Some(Writer { pid: u32::MAX, tid: self.doubted })
+                } else {
+                    at.writer
+                };
+                self.spans.edge(span, Side::End, key, at.time, writer);
+                self.running.span(span, false, at.cpu, tid, at.time);
+            }
+            Fact::Whole { span, duration_ns } => {
+                self.spans.whole(span, at.time, duration_ns, at.writer);
+            }
+            Fact::Send { channel, key } => self.messages.send(channel, key, end),
+            Fact::Receive { channel, key } => self.messages.receive(channel, key, end),
+            Fact::State { machine, state } => self.levels.state(at, machine, state),
+            Fact::Level { counter, value } => self.levels.level(at, counter, value),
+            Fact::Switch { from, to, .. } => {
+                if let Some(cpu) = at.cpu {
+                    if !self.gaps.is_empty() && self.switched.len() < CPUS_MAX {
+                        self.switched.insert(cpu, at.time);
+                    }
+                    self.running.switch(cpu, at.stream, at.time, from, to);
+                }
+            }
+            Fact::Wake { tid: woken, .. } => self.running.wake(at.time, tid, woken),
+        }
+    }
+
+    fn appears(&mut self, cpu: u32, time: Nanos) {
+        self.running.appear(cpu, time);
     }
 }
 

@@ -31,6 +31,8 @@ enum Whose {
 pub struct Levels {
     machines: HashMap<(u32, Owner), States>,
     counters: HashMap<(u32, Whose), Level>,
+    /// Of each counter whether its levels are of processors.
+    of_cpu: Vec<bool>,
     left_out: u64,
     begin: Nanos,
     end: Nanos,
@@ -38,10 +40,11 @@ pub struct Levels {
 }
 
 impl Levels {
-    /// From `begin` on.
-    pub fn new(begin: Nanos, gaps: &Gaps) -> Self {
+    /// Of these counters, from `begin` on.
+    pub fn new(kinds: &Kinds, begin: Nanos, gaps: &Gaps) -> Self {
         let (machines, counters) = (HashMap::new(), HashMap::new());
-        Self { machines, counters, left_out: 0, begin, end: begin, gaps: gaps.clone() }
+        let of_cpu = kinds.counters.iter().map(|counter| counter.is_of_cpu).collect();
+        Self { machines, counters, of_cpu, left_out: 0, begin, end: begin, gaps: gaps.clone() }
     }
 
     /// A machine is in a state.
@@ -57,7 +60,8 @@ impl Levels {
     }
 
     /// A counter has a value.
-    pub fn level(&mut self, at: &At, counter: u32, value: f64, is_of_cpu: bool) {
+    pub fn level(&mut self, at: &At, counter: u32, value: f64) {
+        let is_of_cpu = self.of_cpu.get(counter as usize) == Some(&true);
         let whose = match (at.writer, at.cpu) {
             (_, Some(cpu)) if is_of_cpu => Whose::Cpu(cpu),
             (Some(Writer { pid, .. }), _) => Whose::Process(pid),

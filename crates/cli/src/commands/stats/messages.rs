@@ -107,7 +107,7 @@ impl Messages {
             name: &kind.name,
             sent: channel.matched() + channel.matcher.on_the_way(),
             received: channel.matched() + channel.matcher.unsent_count(),
-            durations: channel.durations.clone().distribution(),
+            durations: channel.durations.distribution(),
         })
     }
 
@@ -234,7 +234,7 @@ impl Channel {
 }
 
 fn cells(durations: &Durations, trust: Trust) -> Vec<String> {
-    let Some(d) = durations.clone().distribution() else {
+    let Some(d) = durations.distribution() else {
         return Vec::new();
     };
     // A message that was lost may have been joined with another's arrival.
@@ -244,7 +244,7 @@ fn cells(durations: &Durations, trust: Trust) -> Vec<String> {
 
 fn distribution(row: Row, durations: &Durations, trust: Trust) -> Row {
     let row = row.number("count", durations.len() as u64, trust.value);
-    let Some(d) = durations.clone().distribution() else {
+    let Some(d) = durations.distribution() else {
         return row;
     };
     let numbers = [

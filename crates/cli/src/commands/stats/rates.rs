@@ -121,13 +121,14 @@ impl Rates {
         if times.is_empty() {
             return;
         }
-        self.total.add_all(times);
+        let tally = Tally::of(times);
+        self.total.merge(&tally);
         if let Some(beats) = cpu.and_then(|cpu| self.cpu(cpu)) {
-            beats.tally.add_all(times);
+            beats.tally.merge(&tally);
             beats.rhythm.add_all(times);
         }
         if let Some(beats) = self.class(stream_class, class) {
-            beats.tally.add_all(times);
+            beats.tally.merge(&tally);
             beats.rhythm.add_all(times);
         }
     }

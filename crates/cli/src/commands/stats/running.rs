@@ -8,7 +8,7 @@ use lateralis_analysis::{
     CpuTime, Gaps, KernelTime, Numbering, Occupant, Switch, ThreadTime, Utilisation,
 };
 use lateralis_model::{Quality, StreamIndex};
-use lateralis_store::facts::Kinds;
+use lateralis_store::facts::Facts;
 use lateralis_units::Nanos;
 use serde_json::{Value, json};
 
@@ -52,10 +52,14 @@ pub struct Running {
 }
 
 impl Running {
-    /// From `begin` on, with these kinds of spans.
-    pub fn new(kinds: &Kinds, begin: Nanos, gaps: &Gaps) -> Self {
+    /// From `begin` on, with the kinds of spans of these facts.
+    pub fn new(facts: &Facts, begin: Nanos, gaps: &Gaps) -> Self {
+        // Without switches nobody knows whose the time in the kernel is.
+        let is_told = facts.has_switches();
         let in_kernel = |name: &str| {
-            if CALLS.contains(&name) || name.starts_with("syscall ") {
+            if !is_told {
+                InKernel::No
+            } else if CALLS.contains(&name) || name.starts_with("syscall ") {
                 InKernel::Call
             } else if INTERRUPTS.contains(&name) {
                 InKernel::Interrupt
@@ -69,7 +73,7 @@ impl Running {
             streams: Vec::new(),
             utilisation: Utilisation::new(begin, BUCKETS, gaps.clone()),
             kernel: KernelTime::new(gaps.clone()),
-            kernel_kinds: kinds.spans.iter().map(|kind| in_kernel(&kind.name)).collect(),
+            kernel_kinds: facts.kinds().spans.iter().map(|kind| in_kernel(&kind.name)).collect(),
             wakeups: Wakeups::new(begin, gaps.clone()),
             has_switches: false,
             has_kernel: false,

@@ -23,6 +23,8 @@ use crate::values;
 
 /// Keys that are told of each kind in JSON, those with most time; `keys` says how many there are.
 const KEYS_TOLD: usize = 1000;
+/// Threads likewise; `threads` says how many.
+const THREADS_TOLD: usize = 100;
 
 /// The kinds of spans of a trace with their numbers.
 pub struct Spans {
@@ -72,6 +74,11 @@ impl Spans {
         self.table.push_whole(kind, span);
     }
 
+    /// All has been told.
+    pub fn finish(&mut self) {
+        self.table.finish();
+    }
+
     /// Durations of the spans of this name.
     pub fn distribution(&self, kinds: &Kinds, name: &str) -> Option<Distribution> {
         self.all(kinds).find(|(_, kind, _)| kind.name == name)?.2.distribution()
@@ -91,8 +98,7 @@ impl Spans {
         kinds: &'a Kinds,
     ) -> impl Iterator<Item = (usize, &'a Kind, &'a SpanKind)> {
         let has_any = |kind: &SpanKind| {
-            let pairer = kind.pairer();
-            kind.paired_count() + pairer.unfinished_count() + pairer.orphan_count() > 0
+            kind.paired_count() + kind.unfinished_count() + kind.orphan_count() > 0
         };
         let all = kinds.spans.iter().zip(self.table.kinds()).enumerate();
         all.map(|(index, (kind, of))| (index, kind, of)).filter(move |(.., of)| has_any(of))
@@ -121,14 +127,13 @@ impl Spans {
         trust: Trust,
         who: Who<'_>,
     ) -> Value {
-        let pairer = of.pairer();
         let mut row = Row::default()
             .plain("name", kind.name.as_str())
             .plain("key_fields", json!(self.key_fields(index, kind)))
             .number("count", of.paired_count(), trust.sum)
             .number("touched_by_losses", of.touched_count(), trust.value)
-            .number("unfinished", pairer.unfinished_count(), trust.value)
-            .number("orphans", pairer.orphan_count(), trust.value);
+            .number("unfinished", of.unfinished_count(), trust.value)
+            .number("orphans", of.orphan_count(), trust.value);
         if let Some(d) = of.distribution() {
             row = distribution(row, &d, trust);
             let (own, count) = of.own();
@@ -140,11 +145,10 @@ impl Spans {
         }
         let slowest: Vec<Value> =
             of.slowest().iter().map(|span| span_json(kind, span, who)).collect();
-        let things = self.things(index, kind, of);
-        let told = things.iter().take(KEYS_TOLD);
-        let keys: Vec<Value> = told.map(|thing| thing_json(kind, thing, trust, who)).collect();
-        let threads: Vec<Value> = threads(of, self.table.threads())
+        let all_threads = threads(of, self.table.threads());
+        let threads: Vec<Value> = all_threads
             .iter()
+            .take(THREADS_TOLD)
             .map(|(writer, thread)| {
                 who_row(Row::default(), *writer, who)
                     .number("count", thread.count, trust.sum)
@@ -154,7 +158,11 @@ impl Spans {
             })
             .collect();
         row = row.number("slowest", slowest, trust.value).plain("by_thread", threads);
+        row = row.number("threads", all_threads.len(), trust.sum);
         if has_keys(of) {
+            let things = self.things(index, kind, of);
+            let told = things.iter().take(KEYS_TOLD);
+            let keys: Vec<Value> = told.map(|thing| thing_json(kind, thing, trust, who)).collect();
             row = row.plain("by_key", keys).number("keys", things.len(), trust.sum);
             row = row.number("spans_of_other_keys", of.other_keys().count, trust.sum);
         }
@@ -220,8 +228,7 @@ impl Spans {
         let (mut unpaired, mut touched, mut rough) = (0, 0, false);
         let Trust { sum, value } = page.trust;
         for (_, kind, of) in all.iter().take(page.rows) {
-            let pairer = of.pairer();
-            let (unfinished, orphans) = (pairer.unfinished_count(), pairer.orphan_count());
+            let (unfinished, orphans) = (of.unfinished_count(), of.orphan_count());
             unpaired += unfinished + orphans;
             touched += of.touched_count();
             let mut row = vec![kind.name.clone(), mark(values::count(of.paired_count()), sum)];

@@ -79,7 +79,7 @@ impl Wakeups {
                     .plain("thread", who.name(tid, None))
                     .number("count", of.durations.len() as u64, trust.sum)
                     .number("touched_by_losses", of.touched, trust.value);
-                if let Some(d) = of.durations.clone().distribution() {
+                if let Some(d) = of.durations.distribution() {
                     row = row
                         .number("min_ns", d.min, trust.value)
                         .number("mean_ns", d.mean, trust.value)
@@ -137,7 +137,7 @@ impl Wakeups {
         for (thread, of) in rows.iter().take(page.rows) {
             let mut row = vec![who.thread(tid(**thread), None)];
             row.push(mark(values::count(of.durations.len() as u64), sum));
-            if let Some(d) = of.durations.clone().distribution() {
+            if let Some(d) = of.durations.distribution() {
                 let numbers = [(d.median, value), (d.p99, value), (d.max, sum)];
                 row.extend(numbers.map(|(nanos, quality)| mark(values::time(nanos), quality)));
             }

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Facts read by columns are those of a walk over the events: the same, in the same order,
+//! of every trace here, with meanings given to classes that have none.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use lateralis_model::role::{ATTRIBUTE, Keyed, Role};
+use lateralis_model::{Attribute, Damage, FieldKind, Source, Trace};
+use lateralis_store::Recording;
+use lateralis_store::facts::{At, Fact, Facts, Sink};
+use lateralis_units::Nanos;
+
+/// Traces with a file larger than this take too long here.
+const LARGEST_BYTES: u64 = 64 << 20;
+
+fn traces(folder: &Path, found: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    let mut entries: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    entries.sort();
+    let size = |path: &PathBuf| path.metadata().map_or(0, |data| data.len());
+    if entries.iter().any(|path| path.ends_with("metadata"))
+        && entries.iter().all(|path| size(path) < LARGEST_BYTES)
+    {
+        found.push(folder.to_owned());
+    }
+    entries.iter().filter(|path| path.is_dir()).for_each(|path| traces(path, found));
+}
+
+/// Says of classes in turn, by the kinds of their fields, all that can be said.
+fn give_meanings(trace: &mut Trace) {
+    for stream in &mut trace.stream_classes {
+        for (turn, class) in stream.event_classes.iter_mut().enumerate() {
+            let members = class.payload.as_ref().map_or(&[][..], |payload| payload.members());
+            let is_number = |kind: &FieldKind| {
+                matches!(kind, FieldKind::Unsigned(_) | FieldKind::Signed(_) | FieldKind::Bool)
+            };
+            let number = members.iter().find(|member| is_number(&member.class.kind));
+            let other = members.iter().find(|member| !is_number(&member.class.kind));
+            let keyed = |keys: Vec<String>| Keyed { name: format!("s{}", turn % 3), keys };
+            let key = |member: Option<&lateralis_model::Member>| {
+                member.map(|member| member.name.clone()).into_iter().collect::<Vec<_>>()
+            };
+            let mut roles = vec![match turn % 7 {
+                0 => Role::Begin(keyed(Vec::new())),
+                1 => Role::End(keyed(Vec::new())),
+                2 => Role::Begin(keyed(key(number))),
+                3 => Role::End(keyed(key(number))),
+                4 => Role::Send(keyed(key(number.or(other)))),
+                5 => Role::Receive(keyed(key(other.or(number)))),
+                _ => Role::Begin(keyed(key(other))),
+            }];
+            if let Some(member) = number.filter(|_| turn % 2 == 0) {
+                roles.push(Role::Counter { field: member.name.clone() });
+                let duration = member.name.clone();
+                roles.push(Role::Span { name: "whole".into(), duration });
+            }
+            if let Some(member) = other.or(number).filter(|_| turn % 5 == 0) {
+                let (name, field) = (member.name.clone(), member.name.clone());
+                roles.push(Role::State { name, field });
+            }
+            for role in roles {
+                let (name, value) = (ATTRIBUTE.to_owned(), role.to_string());
+                class.attributes.push(Attribute { name, value });
+            }
+        }
+    }
+}
+
+#[derive(Default)]
+struct Seen {
+    facts: Vec<(At, Fact)>,
+    /// By processor, when it appeared.
+    appeared: BTreeMap<u32, Nanos>,
+}
+
+impl Sink for Seen {
+    fn fact(&mut self, at: &At, fact: Fact) {
+        self.facts.push((*at, fact));
+    }
+
+    fn appears(&mut self, cpu: u32, time: Nanos) {
+        self.appeared.entry(cpu).or_insert(time);
+    }
+}
+
+type Counts = BTreeMap<(u32, u32), u64>;
+
+fn by_rows(recording: &Recording, trace: &Trace) -> (Seen, Facts, Counts, Vec<Damage>) {
+    let mut facts = Facts::new(trace, &recording.streams);
+    let (mut seen, mut counts) = (Seen::default(), Counts::new());
+    let mut events = recording.source.events();
+    while let Some(event) = events.next_event() {
+        let at = facts.of(&event, |at, fact| seen.fact(at, fact));
+        *counts.entry((event.stream_class_index, event.class_index)).or_default() += 1;
+        if let Some(cpu) = at.cpu {
+            seen.appears(cpu, at.time);
+        }
+    }
+    let damage = events.damage();
+    (seen, facts, counts, damage)
+}
+
+fn by_columns(recording: &Recording, trace: &Trace) -> (Seen, Facts, Counts, Vec<Damage>) {
+    let mut facts = Facts::new(trace, &recording.streams);
+    let (mut seen, counts) = (Seen::default(), Mutex::new(Counts::new()));
+    let see = |batch: &dyn lateralis_model::ColumnBatch, _: Option<u32>| {
+        let mut counts = counts.lock().unwrap();
+        let mut add = |class, count| {
+            *counts.entry((batch.stream_class(), class)).or_default() += count;
+        };
+        (0..batch.class_count()).for_each(|index| {
+            let class = batch.class(index);
+            add(class.class, class.times.len() as u64);
+        });
+        (0..batch.row_count()).for_each(|row| add(batch.row(row).class_index, 1));
+    };
+    let damage = facts.visit_columns(&recording.source, trace, &see, &mut seen);
+    (seen, facts, counts.into_inner().unwrap(), damage)
+}
+
+fn compare(path: &Path, trace: &Trace, recording: &Recording) -> usize {
+    let (rows, row_facts, row_counts, row_damage) = by_rows(recording, trace);
+    let (columns, column_facts, column_counts, column_damage) = by_columns(recording, trace);
+    let at = path.display();
+    for (index, (row, column)) in rows.facts.iter().zip(&columns.facts).enumerate() {
+        assert_eq!(row, column, "{at}: fact {index}");
+    }
+    assert_eq!(rows.facts.len(), columns.facts.len(), "{at}");
+    assert_eq!(rows.appeared, columns.appeared, "{at}");
+    assert_eq!(row_counts, column_counts, "{at}");
+    assert_eq!(row_damage.len(), column_damage.len(), "{at}");
+    let threads = |facts: &Facts| {
+        facts
+            .threads()
+            .iter()
+            .map(|(tid, thread)| (tid, thread.clone()))
+            .collect::<BTreeMap<_, _>>()
+    };
+    assert_eq!(threads(&row_facts), threads(&column_facts), "{at}");
+    let texts = |facts: &Facts| {
+        let machines = facts.kinds().machines.iter().map(|machine| machine.states.join("\n"));
+        let spans = facts.kinds().spans.iter();
+        machines.chain(spans.map(|kind| kind.key_text(1))).collect::<Vec<_>>()
+    };
+    assert_eq!(texts(&row_facts), texts(&column_facts), "{at}");
+    rows.facts.len()
+}
+
+#[test]
+fn facts_by_columns_are_those_by_rows() {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/traces");
+    let mut paths = Vec::new();
+    traces(&data, &mut paths);
+    if paths.is_empty() {
+        eprintln!("SKIPPED: no traces at {}", data.display());
+        return;
+    }
+    let (mut compared, mut facts) = (0, 0);
+    for path in &paths {
+        let Ok(recording) = Recording::open(path) else { continue };
+        let annotated = recording.annotated().into_owned();
+        let mut meant = annotated.clone();
+        give_meanings(&mut meant);
+        for trace in [&annotated, &meant] {
+            if Facts::new(trace, &recording.streams).has_columns(&recording.source) {
+                compared += 1;
+                facts += compare(path, trace, &recording);
+            }
+        }
+    }
+    assert!(compared > 100 && facts > 1_000_000, "{compared} traces, {facts} facts");
+}
