@@ -300,6 +300,24 @@ impl<'b> Spans<'b> {
         self.starts.is_empty()
     }
 
+    /// Where each begins in [`Spans::bytes`].
+    #[must_use]
+    pub fn starts(&self) -> &'b [u64] {
+        self.starts
+    }
+
+    /// How long each is; where that is beyond the bytes, it is empty.
+    #[must_use]
+    pub fn lengths(&self) -> &'b [u32] {
+        self.lengths
+    }
+
+    /// The bytes they are pieces of.
+    #[must_use]
+    pub fn bytes(&self) -> &'b [u8] {
+        self.bytes
+    }
+
     /// The bytes of one; none behind the last.
     #[must_use]
     pub fn get(&self, index: usize) -> &'b [u8] {

@@ -254,6 +254,12 @@ impl<'a> Fields<'a> {
         slots_of(self.class, self.slots)
     }
 
+    /// The slots of the struct, and whatever follows them.
+    #[must_use]
+    pub fn slots(&self) -> &'a [Slot] {
+        self.slots
+    }
+
     /// The field with this name.
     ///
     /// Cost: walks the fields before it.

@@ -17,7 +17,8 @@ pub struct Context<'a> {
     pub streams: &'a [StreamSummary],
 }
 
-enum Found<'a> {
+#[derive(Debug)]
+pub(super) enum Found<'a> {
     Integer(i128),
     Real(f64),
     Text(Cow<'a, str>),
@@ -32,17 +33,22 @@ pub(super) fn truth(expression: &Expression, event: &Event<'_>, context: &Contex
         Expression::And(a, b) => truth(a, event, context) && truth(b, event, context),
         Expression::Or(a, b) => truth(a, event, context) || truth(b, event, context),
         Expression::Not(inner) => !truth(inner, event, context),
-        Expression::Truth(operand) => match find(operand, event, context) {
-            None => false,
-            Some(Found::Integer(value) | Found::Labelled(value, _)) => value != 0,
-            Some(Found::Real(value)) => value != 0.0,
-            Some(Found::Text(text)) => !text.is_empty(),
-            Some(Found::Other) => true,
-        },
+        Expression::Truth(operand) => {
+            find(operand, event, context).is_some_and(|found| truth_of(&found))
+        }
         Expression::Compare(left, comparison, right) => {
             let (left, right) = (find(left, event, context), find(right, event, context));
             left.zip(right).is_some_and(|(left, right)| compare(&left, *comparison, &right))
         }
+    }
+}
+
+pub(super) fn truth_of(found: &Found<'_>) -> bool {
+    match found {
+        Found::Integer(value) | Found::Labelled(value, _) => *value != 0,
+        Found::Real(value) => *value != 0.0,
+        Found::Text(text) => !text.is_empty(),
+        Found::Other => true,
     }
 }
 
@@ -67,7 +73,7 @@ pub fn fact<'a>(known: Known, event: &Event<'a>, context: &Context<'a>) -> Optio
     }
 }
 
-fn compare(left: &Found<'_>, comparison: Comparison, right: &Found<'_>) -> bool {
+pub(super) fn compare(left: &Found<'_>, comparison: Comparison, right: &Found<'_>) -> bool {
     if let Comparison::Matches | Comparison::MatchesNot = comparison {
         let (Some(text), Some(pattern)) = (text(left), text(right)) else {
             return false;
@@ -96,7 +102,7 @@ fn text<'a>(found: &'a Found<'_>) -> Option<&'a str> {
 }
 
 /// None where the two cannot be compared.
-fn order(left: &Found<'_>, right: &Found<'_>) -> Option<Ordering> {
+pub(super) fn order(left: &Found<'_>, right: &Found<'_>) -> Option<Ordering> {
     if let (Some(left), Some(right)) = (text(left), text(right)) {
         return Some(left.cmp(right));
     }
@@ -225,9 +231,9 @@ fn find_known<'a>(known: Known, event: &Event<'a>, context: &Context<'a>) -> Opt
 
 /// Names that tracers give these fields: ours, LTTng's (with and without the
 /// underscore that CTF 1.8 hides), the kernel's.
-const PID_FIELDS: [&str; 4] = ["pid", "vpid", "_vpid", "_pid"];
-const TID_FIELDS: [&str; 4] = ["tid", "vtid", "_vtid", "_tid"];
-const COMMAND_FIELDS: [&str; 4] = ["comm", "procname", "_procname", "thread_name"];
+pub(super) const PID_FIELDS: [&str; 4] = ["pid", "vpid", "_vpid", "_pid"];
+pub(super) const TID_FIELDS: [&str; 4] = ["tid", "vtid", "_vtid", "_tid"];
+pub(super) const COMMAND_FIELDS: [&str; 4] = ["comm", "procname", "_procname", "thread_name"];
 
 fn common<'a>(event: &Event<'a>, name: &str) -> Option<Field<'a>> {
     let scopes = [event.context(), event.common_context(), event.packet_context()];

@@ -23,6 +23,7 @@
 //! A bare operand is true if it exists and is not 0, empty or false. An event
 //! without the field fails every comparison with it, also `!=`.
 
+pub mod columns;
 mod eval;
 mod names;
 mod parse;

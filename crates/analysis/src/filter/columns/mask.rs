@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! One bit per event.
+
+/// Which events of a part are chosen, and which only something else can decide.
+#[derive(Debug, Clone, Default)]
+pub struct Mask {
+    /// Bit `n % 64` of word `n / 64` is event `n`; those behind the last are 0.
+    words: Vec<u64>,
+    len: usize,
+    asked: Vec<u32>,
+}
+
+impl Mask {
+    /// All of so many events, or none of them.
+    pub fn fill(&mut self, len: usize, chosen: bool) {
+        self.asked.clear();
+        self.words.clear();
+        self.len = len;
+        self.words.resize(len.div_ceil(64), if chosen { u64::MAX } else { 0 });
+        if let (Some(last), 1..) = (self.words.last_mut(), len % 64) {
+            *last &= (1 << (len % 64)) - 1;
+        }
+    }
+
+    /// Number of events.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no events at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// How many are chosen.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.words.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// Whether this one is chosen.
+    #[must_use]
+    pub fn contains(&self, event: usize) -> bool {
+        self.words.get(event / 64).is_some_and(|word| word >> (event % 64) & 1 == 1)
+    }
+
+    /// The words, the lowest bit of the first being the first event.
+    #[must_use]
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// Events that nothing here can decide, in order; none of them is chosen so far.
+    #[must_use]
+    pub fn asked(&self) -> &[u32] {
+        &self.asked
+    }
+
+    /// Chooses an event.
+    pub fn insert(&mut self, event: usize) {
+        if event < self.len {
+            self.words[event / 64] |= 1 << (event % 64);
+        }
+    }
+
+    /// Leaves only events that the other chooses as well. What either asks about that the
+    /// other does not refuse is asked.
+    pub fn intersect(&mut self, other: &Self) {
+        let mut asked: Vec<u32> = Vec::new();
+        let open = |mask: &Self, event: u32| {
+            mask.contains(event as usize) || mask.asked.binary_search(&event).is_ok()
+        };
+        asked.extend(self.asked.iter().filter(|event| open(other, **event)));
+        asked.extend(other.asked.iter().filter(|event| open(self, **event)));
+        asked.sort_unstable();
+        asked.dedup();
+        for (word, other) in self.words.iter_mut().zip(&other.words) {
+            *word &= other;
+        }
+        self.asked = asked;
+    }
+
+    /// The chosen ones, in order.
+    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        self.words.iter().enumerate().flat_map(|(index, &word)| {
+            let mut left = word;
+            std::iter::from_fn(move || {
+                let bit = (left != 0).then(|| left.trailing_zeros() as usize)?;
+                left &= left - 1;
+                Some(index * 64 + bit)
+            })
+        })
+    }
+
+    /// How many of a range are chosen.
+    #[must_use]
+    pub fn count_in(&self, range: std::ops::Range<usize>) -> usize {
+        let below = |end: usize| {
+            let end = end.min(self.len);
+            let whole: usize =
+                self.words[..end / 64].iter().map(|word| word.count_ones() as usize).sum();
+            let rest = match end % 64 {
+                0 => 0,
+                bits => (self.words[end / 64] & ((1 << bits) - 1)).count_ones() as usize,
+            };
+            whole + rest
+        };
+        below(range.end).saturating_sub(below(range.start))
+    }
+
+    /// Replaces the content of `kept` by those values whose events are chosen.
+    pub fn keep<T: Copy>(&self, values: &[T], kept: &mut Vec<T>) {
+        kept.clear();
+        for (word, values) in self.words.iter().zip(values.chunks(64)) {
+            match *word {
+                u64::MAX => kept.extend_from_slice(values),
+                mut left => {
+                    while left != 0 {
+                        kept.extend(values.get(left.trailing_zeros() as usize));
+                        left &= left - 1;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Appends answers, as bytes: 0 no, 1 yes, 2 ask. Only the last call may be with a
+    /// number that 64 does not divide.
+    pub(super) fn append(&mut self, answers: &[u8]) {
+        for word in answers.chunks(64) {
+            let from = self.len;
+            let mut bits = 0;
+            let mut any_asked = false;
+            for (index, eight) in word.chunks(8).enumerate() {
+                let mut bytes = [0; 8];
+                bytes[..eight.len()].copy_from_slice(eight);
+                let bytes = u64::from_le_bytes(bytes);
+                any_asked |= bytes & 0x0202_0202_0202_0202 != 0;
+                // Each byte's lowest bit to a place of its own in the highest byte.
+                let yes = bytes & 0x0101_0101_0101_0101;
+                bits |= (yes.wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * index);
+            }
+            self.words.push(bits);
+            self.len += word.len();
+            if any_asked {
+                let asked = (from as u32..).zip(word).filter(|(_, answer)| **answer == 2);
+                self.asked.extend(asked.map(|(event, _)| event));
+            }
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.words.clear();
+        self.asked.clear();
+        self.len = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_are_those_of_the_answers() {
+        let answers: Vec<u8> = (0..200_u32).map(|n| (n * n % 7 % 3) as u8).collect();
+        let mut mask = Mask::default();
+        mask.append(&answers[..128]);
+        mask.append(&answers[128..]);
+        let of = |wanted: u8| (0..200).filter(|n| answers[*n] == wanted).collect::<Vec<usize>>();
+        assert_eq!(mask.iter().collect::<Vec<_>>(), of(1));
+        assert_eq!(mask.count(), of(1).len());
+        assert_eq!(mask.asked().iter().map(|n| *n as usize).collect::<Vec<_>>(), of(2));
+        assert_eq!(mask.count_in(3..131), of(1).iter().filter(|n| (3..131).contains(*n)).count());
+        let mut kept = Vec::new();
+        mask.keep(&(0..200).collect::<Vec<usize>>(), &mut kept);
+        assert_eq!(kept, of(1));
+        let mut all = Mask::default();
+        all.fill(200, true);
+        assert_eq!((all.count(), all.count_in(0..200)), (200, 200));
+        all.intersect(&mask);
+        assert_eq!(all.iter().collect::<Vec<_>>(), of(1));
+        assert_eq!(all.asked(), mask.asked());
+        all.fill(200, false);
+        all.intersect(&mask);
+        assert_eq!((all.count(), all.asked().len()), (0, 0));
+    }
+}
