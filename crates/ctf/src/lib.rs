@@ -55,4 +55,4 @@ pub use columns::{BATCH_EVENTS, Batch, Batches, ClassColumns, Parallel};
 pub use cursor::Cursor;
 pub use merge::Merge;
 pub use packets::Found;
-pub use reader::{Reader, Stream, StreamFile};
+pub use reader::{Bytes, Reader, Stream, StreamFile};

@@ -4,10 +4,11 @@
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use crate::metadata::{self, TraceClass};
-use crate::reader::{Reader, StreamFile};
+use crate::reader::{Bytes, Reader, StreamFile};
 
 /// Files below this size are read: mapping them costs more.
 const MAP_FROM_BYTES: u64 = 64 * 1024;
@@ -243,7 +244,28 @@ pub fn open(path: &Path) -> Result<Reader, Error> {
     }
 }
 
-fn content(path: &Path) -> io::Result<Box<dyn AsRef<[u8]> + Send + Sync>> {
+/// A file that is read as if it were memory.
+struct Mapped(memmap2::Mmap);
+
+impl AsRef<[u8]> for Mapped {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Bytes for Mapped {
+    fn release(&self, range: Range<usize>) {
+        let begin = range.start.min(self.0.len());
+        let length = range.end.min(self.0.len()).saturating_sub(begin);
+        // SAFETY: the map is of a file and read-only, so that no byte is lost: pages that are
+        // touched again are those of the file again. It is only advice, and may fail.
+        let _ = unsafe {
+            self.0.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, begin, length)
+        };
+    }
+}
+
+fn content(path: &Path) -> io::Result<Box<dyn Bytes>> {
     let file = File::open(path)?;
     let size = file.metadata()?.len();
     if size < MAP_FROM_BYTES {
@@ -256,5 +278,5 @@ fn content(path: &Path) -> io::Result<Box<dyn AsRef<[u8]> + Send + Sync>> {
     // cut while it is mapped ends the process with a signal, as it does in
     // every reader that maps.
     let map = unsafe { memmap2::Mmap::map(&file)? };
-    Ok(Box::new(map))
+    Ok(Box::new(Mapped(map)))
 }

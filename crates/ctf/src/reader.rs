@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::OnceLock;
 
 use lateralis_model::{
@@ -26,7 +26,25 @@ pub struct StreamFile {
     /// Name relative to the trace.
     pub name: String,
     /// Content.
-    pub bytes: Box<dyn AsRef<[u8]> + Send + Sync>,
+    pub bytes: Box<dyn Bytes>,
+}
+
+/// Content of a file.
+pub trait Bytes: AsRef<[u8]> + Send + Sync {
+    /// These have been read and may leave memory; reading them again brings them back.
+    fn release(&self, range: Range<usize>) {
+        let _ = range;
+    }
+}
+
+impl Bytes for Vec<u8> {}
+impl Bytes for &'static [u8] {}
+
+/// Traces up to this size stay in memory once read: who reads them again finds them there.
+const KEPT_BYTES: u64 = 1 << 30;
+
+fn is_large(files: &[StreamFile]) -> bool {
+    files.iter().map(|file| (*file.bytes).as_ref().len() as u64).sum::<u64>() > KEPT_BYTES
 }
 
 /// One stream: packets in the order of time, perhaps from several files.
@@ -55,6 +73,7 @@ pub struct Reader {
     names: Names,
     /// Pieces that can be read alone, once somebody asks for them.
     units: OnceLock<Vec<Unit>>,
+    is_large: bool,
 }
 
 impl Reader {
@@ -72,10 +91,15 @@ impl Reader {
         let mut damage = Vec::new();
         let mut groups: BTreeMap<(u32, Option<u64>, u32), Vec<Vec<Found>>> = BTreeMap::new();
         let mut scanner = Scanner::new(&class, &model, &plan);
+        let is_large = is_large(&files);
         for (index, file) in files.iter().enumerate() {
             let index = index as u32;
             let mut scan = scanner.scan(index, &file.name, (*file.bytes).as_ref());
             damage.append(&mut scan.damage);
+            if is_large {
+                // The kernel maps the pages around each packet's first along with it.
+                file.bytes.release(0..(*file.bytes).as_ref().len());
+            }
             if let (Some(found), Some(expected)) = (scan.foreign, class.uuid) {
                 let name = &file.name;
                 let message = format!("{name}: packets carry the UUID {found}, not {expected}");
@@ -115,6 +139,7 @@ impl Reader {
             diagnostics,
             names,
             units: OnceLock::new(),
+            is_large,
         };
         reader.count_losses();
         reader
@@ -240,6 +265,23 @@ impl Reader {
     #[must_use]
     pub fn parallel<'w>(&self, wanted: &'w Wanted, threads: NonZeroUsize) -> Parallel<'_, 'w> {
         Parallel::new(self, wanted, threads)
+    }
+
+    /// Some packets have been read. Of large traces, what is mapped would otherwise count as
+    /// memory of this process until the kernel needs it.
+    pub(crate) fn release(&self, unit: &Unit) {
+        let Some(stream) = self.streams.get(unit.stream.0 as usize) else { return };
+        let packets = stream.packets.get(unit.packets.clone()).unwrap_or(&[]);
+        if self.is_large {
+            // Packets of a unit lie behind each other, but for those of rotated files.
+            for run in packets.chunk_by(|a, b| a.packet.file == b.packet.file) {
+                let (first, last) = (&run[0].packet, &run[run.len() - 1].packet);
+                let range = first.offset_bytes..last.offset_bytes + last.size_bytes;
+                if let Some(file) = self.files.get(first.file as usize) {
+                    file.bytes.release(range.start as usize..range.end as usize);
+                }
+            }
+        }
     }
 
     /// The pieces that can be read alone, in the order of the streams.

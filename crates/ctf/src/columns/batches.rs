@@ -19,6 +19,8 @@ pub struct Batches<'r, 'w> {
     /// What is still to come.
     units: std::vec::IntoIter<Unit>,
     cursor: Option<Cursor<'r>>,
+    /// What the cursor reads.
+    unit: Option<Unit>,
     /// Of the cursor's stream class.
     ways: Ways<'r>,
     batch: Batch<'r>,
@@ -48,6 +50,7 @@ impl<'r, 'w> Batches<'r, 'w> {
             wanted,
             units: units.into_iter(),
             cursor: None,
+            unit: None,
             ways: Ways::default(),
             batch: Batch::new(reader),
             damage: Vec::new(),
@@ -73,12 +76,17 @@ impl<'r, 'w> Batches<'r, 'w> {
                     let plan = &self.reader.plan().streams[class as usize];
                     self.ways = Ways::of(plan, class, self.wanted);
                 }
-                self.cursor = Some(Cursor::of_packets(self.reader, unit.stream, unit.packets));
+                let packets = unit.packets.clone();
+                self.cursor = Some(Cursor::of_packets(self.reader, unit.stream, packets));
+                self.unit = Some(unit);
                 continue;
             };
             if cursor.position >= cursor.end && !cursor.open_packet() {
                 self.damage.append(&mut cursor.take_damage());
                 self.cursor = None;
+                if let Some(unit) = self.unit.take() {
+                    self.reader.release(&unit);
+                }
                 continue;
             }
             self.batch.begin(cursor, self.ways.classes.len());

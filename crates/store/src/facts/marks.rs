@@ -345,6 +345,16 @@ impl<'b> Numbers<'b> {
 }
 
 impl Chunk {
+    /// Forgets everything but its memory.
+    pub fn clear(&mut self) {
+        self.marks.clear();
+        self.kept.clear();
+        self.slots.clear();
+        self.packets.clear();
+        self.told.clear();
+        self.last_cpu = None;
+    }
+
     /// Adds what the events of a batch say.
     pub fn add(&mut self, batch: &dyn ColumnBatch, reading: &Reading) {
         (self.stream, self.stream_class) = (batch.stream().0, batch.stream_class());

@@ -74,8 +74,8 @@ impl Facts {
         let streams = source.streams();
         let reading = Reading::new(trace, &self.plans, &streams);
         let parts = source.parts();
-        let read = |part: usize| {
-            let mut chunk = Chunk::default();
+        let read = |part: usize, mut chunk: Chunk| {
+            chunk.clear();
             let request = ColumnRequest {
                 parts: &[part],
                 interval: lateralis_model::Interval::default(),
@@ -204,7 +204,7 @@ impl Order<'_> {
         facts: &mut Facts,
         trace: &Trace,
         emits: &[Emit],
-        read: &(impl Fn(usize) -> Read + Sync),
+        read: &(impl Fn(usize, Chunk) -> Read + Sync),
         sink: &mut impl Sink,
     ) {
         let streams = self.queue.lock().waiting.len();
@@ -230,7 +230,7 @@ impl Order<'_> {
     }
 
     /// Takes the next piece of a stream that says anything: the turn of its first mark.
-    fn fill(&mut self, stream: usize, read: &(impl Fn(usize) -> Read + Sync)) -> u64 {
+    fn fill(&mut self, stream: usize, read: &(impl Fn(usize, Chunk) -> Read + Sync)) -> u64 {
         while let Some((part, (chunk, damage))) = self.queue.take(stream, read) {
             if !damage.is_empty() {
                 self.damage.push((part, damage));
@@ -240,7 +240,8 @@ impl Order<'_> {
             };
             let lane = &mut self.lanes[stream];
             let latest = turn_of(first.time).max(lane.latest);
-            *lane = Lane { chunk, next: 0, latest };
+            let spent = std::mem::replace(lane, Lane { chunk, next: 0, latest });
+            self.queue.lock().spare.push(spent.chunk);
             return latest;
         }
         ENDED
@@ -261,6 +262,8 @@ struct State {
     /// By stream: pieces that have been given out, and those that have not.
     given: Vec<VecDeque<usize>>,
     waiting: Vec<VecDeque<usize>>,
+    /// Chunks that have been used; their memory is used again.
+    spare: Vec<Chunk>,
     is_over: bool,
 }
 
@@ -279,6 +282,7 @@ impl Queue {
                 done: HashMap::new(),
                 given: vec![VecDeque::new(); streams],
                 waiting,
+                spare: Vec::new(),
                 is_over: false,
             }),
             changed: Condvar::new(),
@@ -309,7 +313,7 @@ impl Queue {
     }
 
     /// Reads pieces until there is nothing more to read.
-    fn work(&self, read: &(impl Fn(usize) -> Read + Sync)) {
+    fn work(&self, read: &(impl Fn(usize, Chunk) -> Read + Sync)) {
         let _ends = Ends(self);
         let mut state = self.lock();
         while !state.is_over {
@@ -317,8 +321,9 @@ impl Queue {
                 state = self.wait(state);
                 continue;
             };
+            let spare = state.spare.pop().unwrap_or_default();
             drop(state);
-            let done = read(part);
+            let done = read(part, spare);
             state = self.lock();
             state.done.insert(part, done);
             self.changed.notify_all();
@@ -326,7 +331,11 @@ impl Queue {
     }
 
     /// The next piece of a stream; reads others itself as long as it is not there.
-    fn take(&self, stream: usize, read: &(impl Fn(usize) -> Read + Sync)) -> Option<(usize, Read)> {
+    fn take(
+        &self,
+        stream: usize,
+        read: &(impl Fn(usize, Chunk) -> Read + Sync),
+    ) -> Option<(usize, Read)> {
         let mut state = self.lock();
         let part = state.given[stream].pop_front()?;
         self.give(&mut state, stream);
@@ -343,8 +352,9 @@ impl Queue {
                 state = self.wait(state);
                 continue;
             };
+            let spare = state.spare.pop().unwrap_or_default();
             drop(state);
-            let done = read(next);
+            let done = read(next, spare);
             state = self.lock();
             state.done.insert(next, done);
         }
