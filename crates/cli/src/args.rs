@@ -66,7 +66,7 @@ pub enum Command {
     RunScript(Box<run_script::RunScriptArgs>),
     /// Write a trace in another format
     Convert(convert::ConvertArgs),
-    /// Show the tables of a trace, or write one of them as Parquet, CSV or JSON lines
+    /// Show the tables of a trace, or write one of them as Parquet, CSV, JSON lines or Arrow
     Table(table::TableArgs),
     /// Record a small program of several processes, and show what it did
     Demo(demo::DemoArgs),

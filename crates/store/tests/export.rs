@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Tables as files: the three formats say the same, and others can read them.
+//! Tables as files: all formats say the same, and others can read them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type};
 use lateralis_store::{Exported, Recording, Scan, Session, TableFormat};
 use serde_json::Value;
 
@@ -88,15 +90,111 @@ fn chosen_columns_come_in_the_order_asked_for() {
     assert_eq!(csv.lines().count(), 351);
 }
 
+/// A Python with pyarrow.
+fn pyarrow() -> Option<String> {
+    let python = std::env::var("LATERALIS_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let import = Command::new(&python).args(["-c", "import pyarrow.parquet"]).output();
+    if import.is_ok_and(|output| output.status.success()) {
+        return Some(python);
+    }
+    println!("SKIPPED: no {python} with pyarrow");
+    None
+}
+
+#[test]
+fn arrow_files_and_streams_are_read_by_pyarrow() {
+    let Some(session) = session("traces/generated/lttng-ust-20k") else { return };
+    let Some(python) = pyarrow() else { return };
+    let directory = tempfile::tempdir().unwrap();
+    // Every row as a line of JSON, and what the columns are.
+    let script = "import sys, json, pyarrow as pa, pyarrow.ipc as ipc\n\
+        f = pa.memory_map(sys.argv[1])\n\
+        r = ipc.open_file(f) if sys.argv[2] == 'file' else ipc.open_stream(f)\n\
+        t = r.read_all()\n\
+        u = lambda f: (f.metadata or {}).get(b'unit', b'').decode()\n\
+        d = lambda f: (f.metadata or {}).get(b'description', b'').decode()\n\
+        print(json.dumps([t.schema.metadata[b'table'].decode()] \
+            + [[f.name, str(f.type), u(f), d(f)] for f in t.schema]))\n\
+        [print(json.dumps(row)) for row in t.to_pylist()]";
+    let class = session.tables().iter().find(|table| table.name.contains(':')).unwrap();
+    for name in ["events", "packets", "threads", "counters", &class.name] {
+        let (json, expected) = write(&session, name, &Scan::default(), TableFormat::JsonLines);
+        let expected_rows = lines(&json);
+        for (kind, format) in [("file", TableFormat::Arrow), ("stream", TableFormat::ArrowStream)] {
+            let (bytes, exported) = write(&session, name, &Scan::default(), format);
+            assert_eq!(exported, expected, "{name} as {kind}");
+            let path = directory.path().join(kind);
+            std::fs::write(&path, bytes).unwrap();
+            let read = Command::new(&python).args(["-c", script]).arg(&path).arg(kind).output();
+            let read = read.unwrap();
+            let error = String::from_utf8_lossy(&read.stderr);
+            assert!(read.status.success(), "{name} as {kind}: {error}");
+            let rows = lines(&read.stdout);
+            assert_eq!(rows[0][0], name);
+            let table = session.table(name).unwrap();
+            for (field, told) in table.schema.fields().iter().zip(&rows[0].as_array().unwrap()[1..])
+            {
+                let about = |key: &str| field.metadata().get(key).cloned().unwrap_or_default();
+                assert_eq!(told[0], *field.name());
+                assert_eq!(
+                    (told[2].as_str(), told[3].as_str()),
+                    (Some(&*about("unit")), Some(&*about("description")))
+                );
+            }
+            assert!(rows[1..] == expected_rows[..], "{name} as {kind}");
+        }
+    }
+}
+
+#[test]
+fn words_of_an_arrow_file_are_those_of_all_its_batches() {
+    // Two recordings: names change from one batch to another.
+    let place =
+        |path: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data").join(path);
+    let paths = [place("traces/generated/lttng-ust-20k"), place("barrelfish/atrace.trc")];
+    if let Some(missing) = paths.iter().find(|path| !path.exists()) {
+        println!("SKIPPED: no trace at {}", missing.display());
+        return;
+    }
+    let open = |path: &PathBuf| Recording::open(path).unwrap();
+    let session = Session::new(paths.iter().map(open).collect());
+    let columns = Some(vec![0, 1, 10]);
+    let scan = Scan { columns, ..Scan::default() };
+    let (bytes, exported) = write(&session, "events", &scan, TableFormat::Arrow);
+    let (json, _) = write(&session, "events", &scan, TableFormat::JsonLines);
+    let reader = arrow_ipc::reader::FileReader::try_new(std::io::Cursor::new(bytes), None).unwrap();
+    let mut told = Vec::new();
+    for batch in reader {
+        let batch = batch.unwrap();
+        let texts = |column: usize| {
+            let words = batch.column(column).as_dictionary::<Int32Type>();
+            let texts = words.values().as_string::<i32>().clone();
+            words
+                .keys()
+                .iter()
+                .map(move |key| key.map(|key| texts.value(key as usize).to_owned()))
+                .collect::<Vec<_>>()
+        };
+        let times = batch.column(0).as_primitive::<Int64Type>().values().to_vec();
+        told.extend(times.into_iter().zip(texts(1)).zip(texts(2)));
+    }
+    let expected: Vec<_> = lines(&json)
+        .iter()
+        .map(|row| {
+            let text = |name: &str| row[name].as_str().map(str::to_owned);
+            ((row["ts"].as_i64().unwrap(), text("recording")), text("class"))
+        })
+        .collect();
+    assert_eq!(told.len() as u64, exported.rows);
+    assert!(told == expected);
+    let recordings: std::collections::BTreeSet<_> = told.iter().map(|((_, r), _)| r).collect();
+    assert_eq!(recordings.len(), 2);
+}
+
 #[test]
 fn parquet_is_read_by_pyarrow() {
     let Some(session) = session("traces/generated/lttng-ust-20k") else { return };
-    let python = std::env::var("LATERALIS_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
-    let import = Command::new(&python).args(["-c", "import pyarrow.parquet"]).output();
-    if !import.is_ok_and(|output| output.status.success()) {
-        println!("SKIPPED: no {python} with pyarrow");
-        return;
-    }
+    let Some(python) = pyarrow() else { return };
     let directory = tempfile::tempdir().unwrap();
     let file: PathBuf = directory.path().join("events.parquet");
     let (parquet, exported) = write(&session, "events", &Scan::default(), TableFormat::Parquet);

@@ -23,7 +23,8 @@ use crate::output;
     lat table demo                                    the tables there are, with their columns\n  \
     lat table demo --name spans | head                a table as CSV\n  \
     lat table demo --name spans --column ts,duration,span,key\n  \
-    lat table demo --name events --from 1s --until 2s -o events.parquet\n\n\
+    lat table demo --name events --from 1s --until 2s -o events.parquet\n  \
+    lat table demo --name spans -o spans.arrow        for pyarrow, pandas\n\n\
     docs/reference/tables.md says what tables hold.\n\
     Exit code 1: something in the trace is damaged; what is healthy was written.")]
 pub struct TableArgs {
@@ -35,7 +36,7 @@ pub struct TableArgs {
     /// Only these columns, in this order
     #[arg(long, value_name = "NAME", value_delimiter = ',', requires = "name")]
     pub column: Vec<String>,
-    /// Where to write it; the ending tells the format: parquet, csv, jsonl
+    /// Where to write it; the ending tells the format: parquet, csv, jsonl, arrow, arrows
     #[arg(short, long, value_name = "PATH", requires = "name")]
     pub output: Option<PathBuf>,
     /// The format, where the ending does not tell
@@ -62,10 +63,14 @@ pub struct TableArgs {
     pub json: bool,
 }
 
-const FORMATS: [(&str, TableFormat); 3] = [
+/// Words of the formats, which are also the endings of their files; those of Arrow are as
+/// Arrow recommends.
+const FORMATS: [(&str, TableFormat); 5] = [
     ("parquet", TableFormat::Parquet),
     ("csv", TableFormat::Csv),
     ("jsonl", TableFormat::JsonLines),
+    ("arrow", TableFormat::Arrow),
+    ("arrows", TableFormat::ArrowStream),
 ];
 
 /// Lists the tables, or writes one.

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Tables as files: Parquet, CSV (RFC 4180), JSON lines.
+//! Tables as files: Parquet, CSV (RFC 4180), JSON lines, Arrow.
 
 use std::fmt;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, Schema, SchemaRef};
 use lateralis_model::Damage;
 use lateralis_traces::{TableCell, TableFile, TableType};
 
+use super::ipc::Ipc;
 use super::{Scan, Session, StoreError, Table, json};
 
 /// Bytes of a row group of Parquet in memory.
@@ -26,6 +28,10 @@ pub enum TableFormat {
     Csv,
     /// One JSON object a line.
     JsonLines,
+    /// Arrow IPC file, with the types, units and descriptions of the columns.
+    Arrow,
+    /// Arrow IPC stream, the same batch by batch.
+    ArrowStream,
 }
 
 /// Why a table could not be written.
@@ -115,6 +121,12 @@ impl Session {
                 });
                 Writer::JsonLines(out, names.collect())
             }
+            TableFormat::Arrow | TableFormat::ArrowStream => {
+                let about = [("table".to_owned(), table.name.clone())];
+                let fields: Vec<_> = fields.into_iter().cloned().collect();
+                let schema = Schema::new_with_metadata(fields, about.into());
+                Writer::arrow(out, Arc::new(schema), format)?
+            }
         };
         let mut done = Exported::default();
         let mut failed: Option<io::Error> = None;
@@ -139,8 +151,10 @@ impl Session {
         if let Some(error) = failed {
             return Err(error.into());
         }
-        if let Writer::Parquet(file) = writer {
-            file.finish()?;
+        match writer {
+            Writer::Parquet(file) => drop(file.finish()?),
+            Writer::Arrow(ipc, _) => ipc.finish()?,
+            Writer::Csv(_) | Writer::JsonLines(..) => {}
         }
         Ok(done)
     }
@@ -150,6 +164,8 @@ enum Writer<'o> {
     Parquet(TableFile<&'o mut dyn Write>),
     Csv(&'o mut dyn Write),
     JsonLines(&'o mut dyn Write, Vec<String>),
+    /// With the schema that it tells.
+    Arrow(Ipc<&'o mut dyn Write>, SchemaRef),
 }
 
 fn kind(data_type: &DataType) -> TableType {
@@ -164,12 +180,24 @@ fn kind(data_type: &DataType) -> TableType {
     }
 }
 
-impl Writer<'_> {
+impl<'o> Writer<'o> {
+    fn arrow(out: &'o mut dyn Write, schema: SchemaRef, format: TableFormat) -> io::Result<Self> {
+        let ipc = match format {
+            TableFormat::ArrowStream => Ipc::stream(out, &schema)?,
+            _ => Ipc::file(out, &schema)?,
+        };
+        Ok(Self::Arrow(ipc, schema))
+    }
+
     fn batch(&mut self, batch: &RecordBatch) -> io::Result<()> {
         let columns: Vec<Values<'_>> =
             batch.columns().iter().map(|column| Values::of(&**column)).collect();
         let mut text = String::new();
         match self {
+            Self::Arrow(ipc, schema) => {
+                let batch = batch.clone().with_schema(Arc::clone(schema));
+                ipc.batch(&batch.map_err(io::Error::other)?)
+            }
             Self::Parquet(file) => {
                 for row in 0..batch.num_rows() {
                     for (index, column) in columns.iter().enumerate() {

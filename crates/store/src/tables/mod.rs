@@ -30,6 +30,7 @@
 mod build;
 mod derived;
 mod export;
+mod ipc;
 mod json;
 mod lanes;
 mod opened;
