@@ -21,7 +21,7 @@ use lateralis_model::Writer;
 use lateralis_units::Nanos;
 
 /// Which side of a span an event is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Side {
     /// It begins one.
     Begin,
@@ -30,7 +30,7 @@ pub enum Side {
 }
 
 /// An event that begins or ends a span.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Edge {
     /// When.
     pub time: Nanos,

@@ -7,8 +7,8 @@ use std::ops::{ControlFlow, Range};
 use std::sync::OnceLock;
 
 use lateralis_model::{
-    ColumnBatch, ColumnRequest, Damage, DamageReason, Event, Events, Interval, Loss, Names, Packet,
-    PartSummary, Seen, Source, StreamIndex, StreamSummary, Trace, Wanted,
+    Clock, ColumnBatch, ColumnRequest, Damage, DamageReason, Event, Events, Interval, Loss, Names,
+    Packet, PartSummary, Seen, Source, StreamIndex, StreamSummary, Trace, Wanted,
 };
 use lateralis_units::{Nanos, Ticks};
 
@@ -337,6 +337,22 @@ impl Source for Reader {
 
     fn names(&self) -> &Names {
         &self.names
+    }
+
+    fn set_clock(&mut self, index: usize, clock: &Clock) -> bool {
+        let Some(own) = self.model.clocks.get_mut(index) else { return false };
+        let before = std::mem::replace(own, clock.clone());
+        let retimed = |time: Nanos| clock.nanos(before.ticks(time));
+        // Which clock the time of a damaged place is by is known where there is only one.
+        if self.model.clocks.len() == 1 {
+            for damage in &mut self.damage {
+                let Interval { begin, end } = damage.interval;
+                damage.interval = Interval { begin: begin.map(retimed), end: end.map(retimed) };
+            }
+        }
+        self.units = OnceLock::new();
+        self.count_losses();
+        true
     }
 
     fn events_in(&self, interval: Interval) -> Box<dyn Events + '_> {

@@ -112,6 +112,27 @@ impl Clock {
         self.offset_ticks
     }
 
+    /// What `precision` says in nanoseconds, rounded up; `None` where nothing was said.
+    #[must_use]
+    pub fn precision_ns(&self) -> Option<u64> {
+        let nanos = (u128::from(self.precision) * NANOS).div_ceil(u128::from(self.frequency));
+        (self.precision > 0).then(|| u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+
+    /// Whether every reading is the same time by both.
+    #[must_use]
+    pub fn converts_like(&self, other: &Self) -> bool {
+        (self.frequency, self.base_nanos) == (other.frequency, other.base_nanos)
+    }
+
+    /// This clock with the frequency and the offset of another.
+    #[must_use]
+    pub fn converted_like(&self, other: &Self) -> Self {
+        let (name, uuid, unix_epoch) = (self.name.clone(), self.uuid, self.unix_epoch);
+        let (description, precision) = (self.description.clone(), self.precision);
+        Self { name, uuid, unix_epoch, description, precision, ..other.clone() }
+    }
+
     /// The reading as nanoseconds from the origin, rounded down; saturates at the
     /// ends of the type (±292 years).
     ///

@@ -8,8 +8,8 @@ use lateralis_units::{CpuId, Nanos};
 
 use crate::columns::OneRow;
 use crate::{
-    ColumnBatch, ColumnRequest, Damage, Event, Interval, Loss, Packet, PartSummary, StreamIndex,
-    Trace, Writer,
+    Clock, ColumnBatch, ColumnRequest, Damage, Event, Interval, Loss, Packet, PartSummary,
+    StreamIndex, Trace, Writer,
 };
 
 /// A stream of an opened trace.
@@ -75,6 +75,15 @@ pub trait Source: Send + Sync {
 
     /// Names of processes and threads.
     fn names(&self) -> &Names;
+
+    /// Has the trace convert ticks of one of its clocks, by index, as this clock does: it is
+    /// known better from another trace. Whether it could; else nothing has changed.
+    ///
+    /// Cost: proportional to packets, losses and damage.
+    fn set_clock(&mut self, index: usize, clock: &Clock) -> bool {
+        let _ = (index, clock);
+        false
+    }
 
     /// The events of an interval, both ends included, in the order of time.
     fn events_in(&self, interval: Interval) -> Box<dyn Events + '_>;

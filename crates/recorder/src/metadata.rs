@@ -20,7 +20,8 @@ pub fn clock_name(kind: ClockKind) -> &'static str {
     }
 }
 
-/// Writes the metadata of a trace.
+/// Writes the metadata of a trace. `clock_uuid` is that of the boot whose counter it is, as
+/// LTTng has it: with the name it tells whether two traces have one clock.
 /// Cost: proportional to the schemas' text.
 pub fn metadata(
     uuid: [u8; 16],
@@ -28,6 +29,7 @@ pub fn metadata(
     swapped: bool,
     classes: &ClassTable,
     clock: &ClockModel,
+    clock_uuid: Option<[u8; 16]>,
     environment: &[(String, String)],
 ) -> String {
     let little = cfg!(target_endian = "little") != swapped;
@@ -46,7 +48,7 @@ pub fn metadata(
             offset_seconds: clock.offset_s,
             offset_cycles: clock.offset_ticks,
             precision_cycles: clock.ticks(clock.error_ns).max(1),
-            uuid: None,
+            uuid: clock_uuid,
             absolute: true,
         },
         environment: environment

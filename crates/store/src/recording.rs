@@ -17,6 +17,8 @@ use crate::meanings::{Meanings, role};
 pub struct Recording {
     /// As given by the user.
     pub path: PathBuf,
+    /// All that was given.
+    pub paths: Vec<PathBuf>,
     /// The traces as one.
     pub source: Joined,
     /// Its streams.
@@ -56,7 +58,8 @@ impl Recording {
         }
         let path = paths.first().cloned().unwrap_or_default();
         let meanings = Meanings::of(source.trace());
-        Ok(Self { path, streams: source.streams(), source, names, meanings, report })
+        let paths = paths.to_vec();
+        Ok(Self { path, paths, streams: source.streams(), source, names, meanings, report })
     }
 
     /// Learns the names that only events tell: of threads and processes in

@@ -17,6 +17,8 @@ mod batch;
 
 use batch::Shifted;
 
+use crate::clocks::{self, Relation, Tie, TimeBase};
+
 /// A trace and the place where it was found.
 pub type Placed = (String, Box<dyn Source>);
 
@@ -46,6 +48,8 @@ pub struct Joined {
     damage: Vec<Damage>,
     names: Names,
     format: String,
+    /// Of each trace its clock.
+    bases: Vec<Option<TimeBase>>,
     /// The `report.json` of a recording that came out of an archive.
     pub report: Option<Vec<u8>>,
 }
@@ -64,21 +68,17 @@ impl Joined {
             damage: Vec::new(),
             names: Names::default(),
             format: String::new(),
+            bases: Vec::new(),
             report: None,
         };
+        let mut sources = sources;
+        joined.align(&mut sources);
         let mut first_stream = 0;
         for (place, source) in sources {
             let first_stream_class = joined.trace.stream_classes.len() as u32;
             // A single trace lends its own classes: of very many there is no copy.
             if several || genode::is_genode(source.trace()) {
                 joined.take_classes(source.trace(), &source.streams());
-            }
-            for loss in source.losses() {
-                let stream = StreamIndex(loss.stream.0 + first_stream);
-                joined.losses.push(Loss { stream, ..loss.clone() });
-            }
-            for damage in source.damage() {
-                joined.damage.push(named(damage.clone(), several.then_some(&place)));
             }
             let names = source.names();
             joined.names.processes.extend(names.processes.clone());
@@ -95,7 +95,85 @@ impl Joined {
         if !several {
             joined.trace.origins.clear();
         }
+        joined.gather_gaps();
         joined
+    }
+
+    /// Traces that read one counter convert it as the first of them does.
+    fn align(&mut self, sources: &mut [Placed]) {
+        for (_, source) in sources {
+            let mut own = TimeBase::of(source.as_ref());
+            if let Some(base) = &own {
+                // Without an identity there is nothing to look for among many traces.
+                let mut known = self.bases.iter().flatten().filter(|_| base.clock.uuid.is_some());
+                let first = known.find(|known| known.is_same(base));
+                if first.is_some_and(|first| clocks::take(source.as_mut(), base, first)) {
+                    own = TimeBase::of(source.as_ref());
+                }
+            }
+            self.bases.push(own);
+        }
+    }
+
+    /// Has traces that read a counter that one of `known` reads convert it like that.
+    ///
+    /// Cost: proportional to packets, losses and damage of those that change.
+    pub fn align_to(&mut self, known: &[TimeBase]) {
+        let mut changed = false;
+        for (part, base) in self.parts.iter_mut().zip(&mut self.bases) {
+            let Some(own) = base else { continue };
+            let Some(first) = known.iter().find(|known| known.is_same(own)) else { continue };
+            if clocks::take(part.source.as_mut(), own, first) {
+                *base = TimeBase::of(part.source.as_ref());
+                part.parts = OnceLock::new();
+                changed = true;
+            }
+        }
+        if changed {
+            let classes = !self.trace.stream_classes.is_empty();
+            let clocks = self.parts.iter().flat_map(|part| part.source.trace().clocks.clone());
+            self.trace.clocks = clocks.filter(|_| classes).collect();
+            self.gather_gaps();
+        }
+    }
+
+    fn gather_gaps(&mut self) {
+        let several = self.parts.len() > 1;
+        self.losses.clear();
+        self.damage.clear();
+        for part in &self.parts {
+            for loss in part.source.losses() {
+                let stream = StreamIndex(loss.stream.0 + part.first_stream);
+                self.losses.push(Loss { stream, ..loss.clone() });
+            }
+            for damage in part.source.damage() {
+                self.damage.push(named(damage.clone(), several.then_some(&part.place)));
+            }
+        }
+    }
+
+    /// The clock of each trace; `None` where it has none, or several.
+    #[must_use]
+    pub fn bases(&self) -> &[Option<TimeBase>] {
+        &self.bases
+    }
+
+    /// How times of the traces of two streams relate.
+    ///
+    /// Cost: two binary searches; of different traces some divisions.
+    #[must_use]
+    pub fn tie(&self, a: StreamIndex, b: StreamIndex) -> Tie {
+        let of = |stream: StreamIndex| {
+            self.parts.partition_point(|part| part.first_stream <= stream.0).saturating_sub(1)
+        };
+        let (a, b) = (of(a), of(b));
+        if a == b {
+            return Tie::SELF;
+        }
+        match (self.bases.get(a).and_then(Option::as_ref), self.bases.get(b)) {
+            (Some(a), Some(Some(b))) => a.tie(b),
+            _ => Tie { relation: Relation::Unrelated, error_ns: None },
+        }
     }
 
     fn take_classes(&mut self, trace: &Trace, streams: &[StreamSummary]) {

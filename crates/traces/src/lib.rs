@@ -13,6 +13,7 @@
 //! it knows them.
 
 mod archive;
+mod clocks;
 mod convert;
 mod error;
 mod formats;
@@ -21,6 +22,7 @@ mod open;
 mod packed;
 mod tracefs;
 
+pub use clocks::{Relation, Tie, TimeBase};
 pub use convert::{ConvertError, Converted, Options, TARGETS, Target, convert, convert_into};
 pub use error::Error;
 pub use formats::{supported, words};

@@ -7,8 +7,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use lateralis_model::{
-    ColumnBatch, ColumnRequest, Damage, DamageReason, Event, Events, Interval, Loss, Names, Packet,
-    PartSummary, Source, StreamIndex, StreamSummary, Trace,
+    Clock, ColumnBatch, ColumnRequest, Damage, DamageReason, Event, Events, Interval, Loss, Names,
+    Packet, PartSummary, Source, StreamIndex, StreamSummary, Trace,
 };
 use lzma_rust2::{Action, Status, XzStream};
 
@@ -252,6 +252,15 @@ impl Source for Unpacked {
 
     fn remarks(&self) -> Vec<String> {
         self.inner.remarks().into_iter().chain(self.remarks.iter().cloned()).collect()
+    }
+
+    fn set_clock(&mut self, index: usize, clock: &Clock) -> bool {
+        let done = self.inner.set_clock(index, clock);
+        // Its damage comes first.
+        for (known, now) in self.damage.iter_mut().zip(self.inner.damage()) {
+            known.clone_from(now);
+        }
+        done
     }
 
     fn names(&self) -> &Names {

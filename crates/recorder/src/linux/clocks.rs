@@ -26,6 +26,13 @@ fn clock_ns(id: ClockId) -> i64 {
     time.tv_sec.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec)
 }
 
+/// The identity of this boot, which is that of all its counters.
+pub(super) fn boot_uuid() -> Option<[u8; 16]> {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let digits = text.trim().replace('-', "");
+    u128::from_str_radix(&digits, 16).ok().filter(|_| digits.len() == 32).map(u128::to_be_bytes)
+}
+
 /// UTC now, nanoseconds since 1970.
 pub(super) fn utc_ns() -> i64 {
     clock_ns(ClockId::Realtime)

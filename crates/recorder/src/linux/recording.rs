@@ -60,6 +60,8 @@ pub(super) struct Recording {
     ctf_version: CtfVersion,
     metadata_version: Option<u64>,
     environment: Vec<(String, String)>,
+    /// Of this boot; what a crash left may be of another.
+    clock_uuid: Option<[u8; 16]>,
     compiled: HashMap<Vec<u8>, Option<Arc<Schema>>>,
     finished: Vec<Finish>,
     problems: Vec<String>,
@@ -83,6 +85,7 @@ impl Recording {
             ctf_version,
             metadata_version: None,
             environment: environment(),
+            clock_uuid: (origin != Origin::Recovered).then(clocks::boot_uuid).flatten(),
             compiled: HashMap::new(),
             finished: Vec::new(),
             problems: Vec::new(),
@@ -201,6 +204,7 @@ impl Recording {
             self.swapped,
             &self.classes,
             &clock,
+            self.clock_uuid,
             &self.environment,
         );
         self.output.write_metadata(&text)?;

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use lateralis_analysis::{Edge, Gaps, Pairer, Side, Span};
-use lateralis_model::{Damage, Quality, Source, Writer};
+use lateralis_model::{Damage, Quality, Source, StreamIndex, Writer};
 use lateralis_units::Nanos;
 
 use super::opened::Opened;
@@ -37,6 +37,7 @@ pub fn rows(
         pairers: HashMap::new(),
         channels: HashMap::new(),
         machines: HashMap::new(),
+        streams: (opened.recording.source.bases().len() > 1).then(HashMap::new),
         last: Nanos(0),
     };
     let mut events = opened.recording.source.events();
@@ -67,15 +68,21 @@ struct Deriving<'a, 'r> {
     channels: HashMap<(u32, Option<u64>), std::collections::VecDeque<At>>,
     /// State and since when.
     machines: HashMap<(u32, Owner), (u32, At)>,
+    /// Of several traces, in which stream spans that are open began.
+    streams: Option<HashMap<(u32, Edge), StreamIndex>>,
     last: Nanos,
 }
 
 /// The last of a row of a span.
 #[derive(Debug, Clone, Copy)]
 struct Ends {
+    /// Where it begins, else where it ends.
+    stream: StreamIndex,
     begin: Option<Edge>,
     end: Option<Edge>,
     duration_ns: Option<u64>,
+    /// What two clocks may be off by: [`Tie::error_ns`].
+    clock_error_ns: Option<u64>,
     status: &'static str,
     quality: Quality,
 }
@@ -91,9 +98,11 @@ impl Deriving<'_, '_> {
                 let edge = edge(at, None, Side::Begin);
                 let time = Nanos(at.time.0.saturating_add_unsigned(duration_ns));
                 let ends = Ends {
+                    stream: at.stream,
                     begin: Some(edge),
                     end: Some(Edge { time, side: Side::End, ..edge }),
                     duration_ns: Some(duration_ns),
+                    clock_error_ns: Some(0),
                     status: "complete",
                     // It was measured by who recorded it.
                     quality: Quality::Exact,
@@ -130,7 +139,7 @@ impl Deriving<'_, '_> {
                 let counter = facts.kinds().counters.get(counter as usize);
                 let [cpu, pid, tid] = lanes(at);
                 self.rows.row(&[
-                    Cell::Text(&self.opened.label),
+                    Cell::Text(self.opened.label_of(at.stream)),
                     Cell::Int(at.time.0),
                     counter.map(|counter| counter.name.as_str()).into(),
                     Cell::Real(value),
@@ -154,26 +163,35 @@ impl Deriving<'_, '_> {
         side: Side,
     ) -> ControlFlow<()> {
         let edge = edge(at, key, side);
+        if let (Some(streams), Side::Begin) = (&mut self.streams, side) {
+            streams.insert((span, edge), at.stream);
+        }
         let pairer = self.pairers.entry(span).or_default();
         match (pairer.push(edge), side) {
             (Some(found), _) => {
                 let quality = self.gaps.of_value(found.begin.time, found.end.time);
                 let Span { begin, end } = found;
+                let begun = self.streams.as_mut().and_then(|all| all.remove(&(span, begin)));
+                let clock_error_ns = self.clock_error(begun, at.stream);
                 let ends = Ends {
+                    stream: begun.unwrap_or(at.stream),
                     begin: Some(begin),
                     end: Some(end),
                     duration_ns: Some(found.nanos()),
+                    clock_error_ns,
                     status: "complete",
-                    quality,
+                    quality: told_by(clock_error_ns, found.nanos(), quality),
                 };
                 self.span(facts, span, ends)
             }
             (None, Side::Begin) => ControlFlow::Continue(()),
             (None, Side::End) => {
                 let ends = Ends {
+                    stream: at.stream,
                     begin: None,
                     end: Some(edge),
                     duration_ns: None,
+                    clock_error_ns: None,
                     status: "orphan",
                     quality: Quality::Unknown,
                 };
@@ -195,7 +213,7 @@ impl Deriving<'_, '_> {
         let process = writer.and_then(|writer| owners.process(writer.pid));
         let thread = writer.and_then(|writer| owners.thread(writer.tid));
         self.rows.row(&[
-            Cell::Text(&self.opened.label),
+            Cell::Text(self.opened.label_of(ends.stream)),
             one.map(|edge| edge.time).into(),
             ends.end.map(|edge| edge.time).into(),
             ends.duration_ns.into(),
@@ -208,6 +226,7 @@ impl Deriving<'_, '_> {
             end_pid,
             end_tid,
             Cell::Text(ends.status),
+            ends.clock_error_ns.into(),
             Cell::Text(ends.quality.name()),
         ])
     }
@@ -223,20 +242,23 @@ impl Deriving<'_, '_> {
             return ControlFlow::Continue(());
         };
         let key = key.map(|key| kind.key_text(key));
+        let both = sent.zip(received);
+        let latency = both.map(|(sent, received)| received.time.since(sent.time).max(0) as u64);
+        let error = both.and_then(|(from, to)| self.clock_error(Some(from.stream), to.stream));
         let (status, quality) = match (sent, received) {
             (Some(sent), Some(received)) => {
-                ("complete", self.gaps.of_value(sent.time, received.time))
+                let quality = self.gaps.of_value(sent.time, received.time);
+                ("complete", told_by(error, latency.unwrap_or(0), quality))
             }
             (Some(_), None) => ("not_received", Quality::Unknown),
             _ => ("not_sent", Quality::Unknown),
         };
-        let both = sent.zip(received);
-        let latency = both.map(|(sent, received)| received.time.since(sent.time).max(0) as u64);
+        let one = sent.or(received);
         let [cpu, pid, tid] = sent.as_ref().map_or([Cell::Null; 3], lanes);
         let [to_cpu, to_pid, to_tid] = received.as_ref().map_or([Cell::Null; 3], lanes);
         self.rows.row(&[
-            Cell::Text(&self.opened.label),
-            sent.or(received).map(|at| at.time).into(),
+            one.map(|at| self.opened.label_of(at.stream)).into(),
+            one.map(|at| at.time).into(),
             received.map(|at| at.time).into(),
             latency.into(),
             Cell::Text(&kind.name),
@@ -248,8 +270,16 @@ impl Deriving<'_, '_> {
             to_pid,
             to_tid,
             Cell::Text(status),
+            error.into(),
             Cell::Text(quality.name()),
         ])
+    }
+
+    /// How far the times of two streams may be off; of one that is not known, it is the
+    /// other.
+    fn clock_error(&self, from: Option<StreamIndex>, to: StreamIndex) -> Option<u64> {
+        let from = from.unwrap_or(to);
+        self.opened.recording.source.tie(from, to).error_ns
     }
 
     fn state(
@@ -275,7 +305,7 @@ impl Deriving<'_, '_> {
             Owner::Stream(_) => ("stream", Cell::Null, Cell::Null),
         };
         self.rows.row(&[
-            Cell::Text(&self.opened.label),
+            Cell::Text(self.opened.label_of(since.stream)),
             Cell::Int(since.time.0),
             Cell::Int(end.0),
             Cell::Int(end.since(since.time).max(0)),
@@ -298,10 +328,14 @@ impl Deriving<'_, '_> {
         pairers.sort_by_key(|(span, _)| *span);
         for (span, pairer) in pairers {
             for edge in pairer.unfinished() {
+                let begun = self.streams.as_mut().and_then(|all| all.remove(&(span, edge)));
+                let stream = begun.unwrap_or(StreamIndex(0));
                 let ends = Ends {
+                    stream,
                     begin: Some(edge),
                     end: None,
                     duration_ns: None,
+                    clock_error_ns: None,
                     status: "unfinished",
                     quality: Quality::Unknown,
                 };
@@ -321,6 +355,16 @@ impl Deriving<'_, '_> {
             self.state(facts, place, state, None)?;
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// The quality of a length of time that two clocks tell: one that is no longer than they may
+/// be off says nothing.
+fn told_by(clock_error_ns: Option<u64>, length_ns: u64, quality: Quality) -> Quality {
+    match clock_error_ns {
+        Some(0) => quality,
+        Some(error) if error < length_ns => quality,
+        _ => Quality::Unknown,
     }
 }
 

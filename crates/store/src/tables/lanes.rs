@@ -10,6 +10,7 @@ use arrow_array::types::{Int32Type, Int64Type};
 use lateralis_model::{Damage, Writer};
 use lateralis_units::Nanos;
 
+use super::clocks::Group;
 use super::opened::Opened;
 use super::shape::{COMMON, Common};
 use super::small::{Cell, Rows, Small, Tally, quality};
@@ -48,34 +49,40 @@ pub fn rows(
     let place = |common: &Common| COMMON.iter().position(|known| known == common).unwrap_or(0);
     let columns = Some(shown.iter().map(place).collect());
     let scan = Scan { columns, ..Scan::default() };
-    let mut lanes = Lanes::default();
     let Kind::Events { variants, .. } = &events.kind else {
         return Ok(ControlFlow::Continue(()));
     };
-    let mut see = |batch: RecordBatch| {
-        match small {
-            Small::Threads => lanes.thread(&batch),
-            Small::Cpus => lanes.cpu(&batch),
-            _ => lanes.application(&batch),
+    for group in &opened.groups {
+        let mut lanes = Lanes::default();
+        let mut see = |batch: RecordBatch| {
+            match small {
+                Small::Threads => lanes.thread(&batch),
+                Small::Cpus => lanes.cpu(&batch),
+                _ => lanes.application(&batch),
+            }
+            ControlFlow::Continue(())
+        };
+        let scanner = scan::Scanner::new(
+            &events.name,
+            opened,
+            (&events.schema, &events.holds),
+            variants.iter().filter(|variant| variant.recording == index),
+            true,
+            &scan,
+            &mut see,
+        );
+        let parts: Vec<usize> = opened.parts_of(group).collect();
+        damage.extend(scanner.run(&parts)?);
+        let flow = match small {
+            Small::Threads => lanes.thread_rows((opened, group), rows),
+            Small::Cpus => lanes.cpu_rows((opened, group), rows),
+            _ => lanes.application_rows((opened, group), rows),
+        };
+        if flow.is_break() {
+            return Ok(flow);
         }
-        ControlFlow::Continue(())
-    };
-    let scanner = scan::Scanner::new(
-        &events.name,
-        opened,
-        (&events.schema, &events.holds),
-        variants.iter().filter(|variant| variant.recording == index),
-        true,
-        &scan,
-        &mut see,
-    );
-    let parts: Vec<usize> = (0..opened.parts().len()).collect();
-    damage.extend(scanner.run(&parts)?);
-    Ok(match small {
-        Small::Threads => lanes.thread_rows(opened, rows),
-        Small::Cpus => lanes.cpu_rows(opened, rows),
-        _ => lanes.application_rows(opened, rows),
-    })
+    }
+    Ok(ControlFlow::Continue(()))
 }
 
 /// The integers of a column.
@@ -115,9 +122,15 @@ impl Lanes {
         }
     }
 
-    fn thread_rows(mut self, opened: &Opened, rows: &mut Rows<'_>) -> ControlFlow<()> {
+    fn thread_rows(
+        mut self,
+        (opened, group): (&Opened, &Group),
+        rows: &mut Rows<'_>,
+    ) -> ControlFlow<()> {
         let owners = opened.owners();
-        for Writer { pid, tid } in owners.known() {
+        // Of which of several recordings those are that wrote nothing, nobody tells.
+        let is_only = opened.groups.len() == 1;
+        for Writer { pid, tid } in owners.known().filter(|_| is_only) {
             self.threads.entry((Some(pid.into()), Some(tid.into()))).or_default();
         }
         let quality = quality(opened);
@@ -125,7 +138,7 @@ impl Lanes {
             let name = tid.and_then(|tid| owners.thread(tid as u32));
             let process = pid.and_then(|pid| owners.process(pid as u32));
             rows.row(&[
-                Cell::Text(&opened.label),
+                Cell::Text(&group.label),
                 tid.map_or(Cell::Null, Cell::Int),
                 pid.map_or(Cell::Null, Cell::Int),
                 name.into(),
@@ -139,15 +152,17 @@ impl Lanes {
         ControlFlow::Continue(())
     }
 
-    fn cpu_rows(self, opened: &Opened, rows: &mut Rows<'_>) -> ControlFlow<()> {
+    fn cpu_rows(self, (opened, group): (&Opened, &Group), rows: &mut Rows<'_>) -> ControlFlow<()> {
         let quality = quality(opened);
         let mut cpus = self.cpus;
-        for cpu in opened.cpus.iter().flatten() {
-            cpus.entry(i64::from(*cpu)).or_default();
+        for (_, stream) in group.summaries(&opened.recording.streams) {
+            if let Some(cpu) = stream.cpu {
+                cpus.entry(i64::from(cpu.0)).or_default();
+            }
         }
         for (cpu, tally) in cpus {
             rows.row(&[
-                Cell::Text(&opened.label),
+                Cell::Text(&group.label),
                 Cell::Int(cpu),
                 Cell::Int(tally.count as i64),
                 tally.first.into(),
@@ -158,11 +173,15 @@ impl Lanes {
         ControlFlow::Continue(())
     }
 
-    fn application_rows(self, opened: &Opened, rows: &mut Rows<'_>) -> ControlFlow<()> {
+    fn application_rows(
+        self,
+        (opened, group): (&Opened, &Group),
+        rows: &mut Rows<'_>,
+    ) -> ControlFlow<()> {
         let quality = quality(opened);
         for ((name, pid), Application { threads, count }) in self.applications {
             rows.row(&[
-                Cell::Text(&opened.label),
+                Cell::Text(&group.label),
                 name.as_deref().into(),
                 pid.map_or(Cell::Null, Cell::Int),
                 Cell::Int(threads.iter().flatten().count() as i64),

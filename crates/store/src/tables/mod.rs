@@ -28,6 +28,7 @@
 //! ```
 
 mod build;
+mod clocks;
 mod derived;
 mod export;
 mod ipc;
@@ -67,8 +68,9 @@ const PARTITIONS: u64 = 256;
 
 /// Recordings opened together, and the tables over them.
 ///
-/// Times are those of the recordings: of clocks that know the time of day, events of
-/// several recordings are on one time line.
+/// Recordings that read one counter are on one time line exactly: all convert it as the
+/// first of them does. How others relate, and how far their times may be off, is in the
+/// table `recordings`.
 pub struct Session {
     recordings: Vec<Opened>,
     tables: Vec<Table>,
@@ -159,7 +161,8 @@ impl Session {
     ///
     /// Cost: proportional to the classes, not to the events.
     #[must_use]
-    pub fn new(recordings: Vec<Recording>) -> Self {
+    pub fn new(mut recordings: Vec<Recording>) -> Self {
+        let groups = clocks::relate(&mut recordings);
         let mut tables: Vec<Table> = Vec::new();
         let mut events = shape::common();
         events.push(("class", Holds::Word, "", "its kind: the table with its fields"));
@@ -187,13 +190,13 @@ impl Session {
         }));
         let several = recordings.len() > 1;
         let mut labels: Vec<String> = Vec::new();
-        let opened = recordings.into_iter().map(|recording| {
+        let opened = recordings.into_iter().zip(groups).map(|(recording, groups)| {
             let mut label = recording.path.display().to_string();
             if several && labels.contains(&label) {
                 label = format!("{label}#{}", labels.len());
             }
             labels.push(label.clone());
-            Opened::new(recording, label)
+            Opened::new(recording, label, groups)
         });
         Self { recordings: opened.collect(), tables }
     }

@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A recording of a session, with what is found out about it only when somebody asks.
 
+use std::ops::Range;
+use std::path::Path;
 use std::sync::OnceLock;
 
 use lateralis_analysis::Gaps;
 use lateralis_model::{Interval, PartSummary, Source, StreamIndex, Trace};
 
+use super::clocks::Group;
 use super::owners::Owners;
 use crate::Recording;
 
 /// A recording of a session.
 pub struct Opened {
     pub recording: Recording,
-    /// What tables call it.
+    /// What tables call it as a whole.
     pub label: String,
+    /// Its traces by the path that they were opened from; one group at least.
+    pub groups: Vec<Group>,
     /// Processors of its streams.
     pub cpus: Vec<Option<u32>>,
     parts: OnceLock<Vec<PartSummary>>,
@@ -23,11 +28,15 @@ pub struct Opened {
 }
 
 impl Opened {
-    pub fn new(recording: Recording, label: String) -> Self {
+    pub fn new(recording: Recording, label: String, mut groups: Vec<Group>) -> Self {
+        if let [only] = groups.as_mut_slice() {
+            only.label.clone_from(&label);
+        }
         let cpus = recording.streams.iter().map(|stream| stream.cpu.map(|cpu| cpu.0)).collect();
         Self {
             recording,
             label,
+            groups,
             cpus,
             parts: OnceLock::new(),
             owners: OnceLock::new(),
@@ -36,9 +45,53 @@ impl Opened {
         }
     }
 
+    /// What tables call the recording of a stream.
+    pub fn label_of(&self, stream: StreamIndex) -> &str {
+        match self.groups.as_slice() {
+            [] | [_] => &self.label,
+            groups => {
+                let group = groups.partition_point(|group| group.streams.end <= stream.0);
+                groups.get(group).map_or(&self.label, |group| &group.label)
+            }
+        }
+    }
+
+    /// What tables call the recording of a kind of stream.
+    pub fn label_of_class(&self, class: u32) -> &str {
+        let of_class = self.recording.streams.iter().position(|stream| stream.class == class);
+        match of_class {
+            Some(stream) => self.label_of(StreamIndex(stream as u32)),
+            None => &self.label,
+        }
+    }
+
+    /// What tables call the recording of a file that is damaged.
+    pub fn label_of_file(&self, file: &str) -> &str {
+        let traces = self.recording.source.parts();
+        let has_it = |group: &&Group| {
+            let mut of_group = traces.get(group.traces.clone()).unwrap_or_default().iter();
+            of_group.any(|trace| Path::new(file).starts_with(&trace.place))
+        };
+        match self.groups.as_slice() {
+            [] | [_] => &self.label,
+            groups => groups.iter().find(has_it).map_or(&self.label, |group| &group.label),
+        }
+    }
+
     /// The pieces that can be read alone.
     pub fn parts(&self) -> &[PartSummary] {
         self.parts.get_or_init(|| Source::parts(&self.recording.source))
+    }
+
+    /// Those of some traces, by number.
+    pub fn parts_of(&self, group: &Group) -> Range<usize> {
+        if self.groups.len() < 2 {
+            return 0..self.parts().len();
+        }
+        let traces = self.recording.source.parts().iter();
+        let counts: Vec<usize> = traces.map(|trace| trace.source.parts().len()).collect();
+        let before = |trace: usize| counts.iter().take(trace).sum();
+        before(group.traces.start)..before(group.traces.end)
     }
 
     /// Threads and names.

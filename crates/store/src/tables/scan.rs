@@ -9,7 +9,7 @@ use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 use lateralis_model::{
     ClassBatch, Column, ColumnBatch, ColumnRequest, Event, Field, FieldKind, Fields, Leaf, Place,
-    Scope, Slot, Source, Value, Want, Wanted, Writer, leaves,
+    Scope, Slot, Source, StreamIndex, Value, Want, Wanted, Writer, leaves,
 };
 use lateralis_units::Nanos;
 
@@ -614,7 +614,9 @@ fn common_cell(
     let thread = || tid.and_then(|tid| opened.owners().thread(tid));
     match common {
         Common::Time => builder.int(about.time.0),
-        Common::Recording => return builder.text(opened.label.as_str()),
+        Common::Recording => {
+            return builder.text(opened.label_of(StreamIndex(about.stream)));
+        }
         Common::Stream => builder.int(i64::from(about.stream)),
         Common::Cpu => builder.int(about.cpu.map(i64::from)),
         Common::Pid => builder.int(about.writer.map(|writer| i64::from(writer.pid))),

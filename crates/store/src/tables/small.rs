@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
-use lateralis_model::{ColumnRequest, Damage, Interval, Source, Wanted};
+use lateralis_model::{ColumnRequest, Damage, Interval, Loss, Source, StreamIndex, Wanted};
 use lateralis_units::Nanos;
 
 use super::build::{Builder, Holds, TooLong};
@@ -95,6 +95,15 @@ impl Small {
                 ("streams", Int, "", "number of streams"),
                 ("is_damaged", Bool, "", "whether anything in it could not be read"),
                 ("loses_events", Bool, "", "whether the producer counted lost events"),
+                ("clock", Word, "", "name of its clock; null: it has none"),
+                (
+                    "clock_relation",
+                    Word,
+                    "",
+                    "to the first: `reference`, `same`, `epoch`, `unrelated`",
+                ),
+                ("clock_offset", Int, "ns", "zero of the clock since 1970; null: not known"),
+                ("clock_error", Int, "ns", "its times may be off the first's; null: by any"),
             ],
             Self::Streams => &[
                 ("stream", Int, "", "its number in the recording"),
@@ -176,6 +185,7 @@ impl Small {
                 ("end_pid", Int, "", "the process that ends it"),
                 ("end_tid", Int, "", "the thread that ends it"),
                 ("status", Word, "", "`complete`, `unfinished`, or `orphan`: an end alone"),
+                ("clock_error", Int, "ns", "the duration may be off by two clocks; null: by any"),
                 ("quality", Word, "", "of the duration: `exact`, or `unknown` beside losses"),
             ],
             Self::Messages => &[
@@ -191,6 +201,7 @@ impl Small {
                 ("to_pid", Int, "", "the process that receives it"),
                 ("to_tid", Int, "", "the thread that receives it"),
                 ("status", Word, "", "`complete`, `not_received`, `not_sent`"),
+                ("clock_error", Int, "ns", "the latency may be off by two clocks; null: by any"),
                 ("quality", Word, "", "of the latency: `exact`, or `unknown` beside losses"),
             ],
             Self::States => &[
@@ -375,7 +386,7 @@ pub fn scan(
             Small::Spans | Small::Messages | Small::States | Small::Counters => {
                 derived::rows(small, opened, &mut rows, &mut damage)
             }
-            Small::Recordings => recording_row(opened, &mut rows),
+            Small::Recordings => recording_rows(opened, &mut rows),
             Small::Streams => stream_rows(opened, &mut rows),
             Small::Packets => packet_rows(opened, &mut rows),
             Small::Losses => loss_rows(opened, &mut rows),
@@ -393,26 +404,39 @@ pub fn scan(
     Ok(damage)
 }
 
-fn recording_row(opened: &Opened, rows: &mut Rows<'_>) -> ControlFlow<()> {
+fn recording_rows(opened: &Opened, rows: &mut Rows<'_>) -> ControlFlow<()> {
     let source = &opened.recording.source;
-    let interval = source.interval();
-    let lost = source.losses().iter().any(|loss| loss.count != Some(0));
-    let damaged = !source.damage().is_empty() || !opened.inner_damage().is_empty();
-    rows.row(&[
-        Cell::Text(&opened.label),
-        Cell::Text(source.format()),
-        interval.begin.into(),
-        interval.end.into(),
-        Cell::Int(opened.recording.streams.len() as i64),
-        Cell::Int(damaged.into()),
-        Cell::Int(lost.into()),
-    ])
+    let inner = opened.inner_damage();
+    for group in &opened.groups {
+        let traces = source.parts().get(group.traces.clone()).unwrap_or_default();
+        let mut formats: Vec<&str> = traces.iter().map(|trace| trace.source.format()).collect();
+        formats.dedup();
+        let intervals = || traces.iter().map(|trace| trace.source.interval());
+        let lost = |loss: &Loss| group.streams.contains(&loss.stream.0) && loss.count != Some(0);
+        let all = source.damage().iter().chain(&inner);
+        let damaged = all.map(|damage| opened.label_of_file(&damage.file));
+        let clock = &group.clock;
+        rows.row(&[
+            Cell::Text(&group.label),
+            Cell::Text(&formats.join(", ")),
+            intervals().filter_map(|interval| interval.begin).min().into(),
+            intervals().filter_map(|interval| interval.end).max().into(),
+            Cell::Int(group.streams.len() as i64),
+            Cell::Int(damaged.into_iter().any(|label| label == group.label).into()),
+            Cell::Int(source.losses().iter().any(lost).into()),
+            clock.name.as_deref().into(),
+            clock.relation().into(),
+            clock.offset_ns.map_or(Cell::Null, Cell::Int),
+            clock.error_ns().into(),
+        ])?;
+    }
+    ControlFlow::Continue(())
 }
 
 fn stream_rows(opened: &Opened, rows: &mut Rows<'_>) -> ControlFlow<()> {
     for (index, stream) in opened.recording.streams.iter().enumerate() {
         rows.row(&[
-            Cell::Text(&opened.label),
+            Cell::Text(opened.label_of(StreamIndex(index as u32))),
             Cell::Int(index as i64),
             Cell::Text(&stream.name),
             stream.cpu.map(|cpu| cpu.0).into(),
@@ -426,7 +450,7 @@ fn stream_rows(opened: &Opened, rows: &mut Rows<'_>) -> ControlFlow<()> {
 fn packet_rows(opened: &Opened, rows: &mut Rows<'_>) -> ControlFlow<()> {
     opened.recording.source.packets(&mut |stream, number, packet, interval| {
         rows.row(&[
-            Cell::Text(&opened.label),
+            Cell::Text(opened.label_of(stream)),
             Cell::Int(stream.0.into()),
             Cell::Int(number as i64),
             interval.begin.into(),
@@ -444,7 +468,7 @@ fn packet_rows(opened: &Opened, rows: &mut Rows<'_>) -> ControlFlow<()> {
 fn loss_rows(opened: &Opened, rows: &mut Rows<'_>) -> ControlFlow<()> {
     for loss in opened.recording.source.losses() {
         rows.row(&[
-            Cell::Text(&opened.label),
+            Cell::Text(opened.label_of(loss.stream)),
             Cell::Int(loss.stream.0.into()),
             Cell::Text(loss.cause.name()),
             loss.count.into(),
@@ -458,7 +482,7 @@ fn loss_rows(opened: &Opened, rows: &mut Rows<'_>) -> ControlFlow<()> {
 fn damage_rows(opened: &Opened, rows: &mut Rows<'_>) -> ControlFlow<()> {
     for damage in opened.recording.all_damage(opened.inner_damage()) {
         rows.row(&[
-            Cell::Text(&opened.label),
+            Cell::Text(opened.label_of_file(&damage.file)),
             Cell::Text(&damage.file),
             Cell::Int(damage.begin_bytes as i64),
             Cell::Int(damage.end_bytes as i64),
@@ -521,7 +545,7 @@ fn class_rows(opened: &Opened, rows: &mut Rows<'_>, damage: &mut Vec<Damage>) ->
         for (index, event) in class.event_classes.iter().enumerate() {
             let tally = tallies[stream][index];
             rows.row(&[
-                Cell::Text(&opened.label),
+                Cell::Text(opened.label_of_class(stream as u32)),
                 Cell::Text(&event.name),
                 Cell::Int(event.id as i64),
                 Cell::Int(stream as i64),

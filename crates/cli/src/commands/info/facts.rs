@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use lateralis_analysis::{LossTotal, Tally, total_by_cause, total_by_stream};
 use lateralis_model::{Damage, Event, Seen, Source, Writer};
-use lateralis_traces::Part;
+use lateralis_traces::{Part, Tie};
 use lateralis_units::Nanos;
 use serde_json::{Value, json};
 
@@ -217,10 +217,12 @@ impl Facts {
                 })
             })
             .collect();
+        let parts = recording.source.parts().iter().zip(ties(recording));
+        let parts: Vec<Value> = parts.map(part).collect();
         json!({
             "trace": recording.path.display().to_string(),
             "format": recording.source.format(),
-            "traces": recording.source.parts().iter().map(part).collect::<Vec<_>>(),
+            "traces": parts,
             "uuid": trace.uuid.map(|uuid| uuid.to_string()),
             "environment": environment(recording),
             "clocks": clocks,
@@ -276,8 +278,24 @@ pub fn environment(recording: &Recording) -> BTreeMap<String, Value> {
         .collect()
 }
 
-fn part(part: &Part) -> Value {
-    json!({ "place": part.place, "format": part.source.format() })
+fn part((part, tie): (&Part, Option<Tie>)) -> Value {
+    json!({
+        "place": part.place,
+        "format": part.source.format(),
+        "clock_relation": tie.map(|tie| tie.relation.name()),
+        "clock_error_ns": tie.and_then(|tie| tie.error_ns),
+    })
+}
+
+/// How the clock of each trace relates to the first that there is; `None` for that one and
+/// where there is none.
+pub fn ties(recording: &Recording) -> impl Iterator<Item = Option<Tie>> + '_ {
+    let bases = recording.source.bases();
+    let first = bases.iter().position(Option::is_some);
+    bases.iter().enumerate().map(move |(index, base)| {
+        let first = first.filter(|&first| first != index)?;
+        Some(bases[first].as_ref()?.tie(base.as_ref()?))
+    })
 }
 
 fn loss(recording: &Recording, total: &LossTotal) -> Value {

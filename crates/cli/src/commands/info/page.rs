@@ -3,6 +3,7 @@
 
 use lateralis_analysis::{LossTotal, Tally};
 use lateralis_model::{EnvValue, LossCause, Source, Trace};
+use lateralis_traces::{Relation, Tie};
 use lateralis_units::Nanos;
 
 use super::facts::Facts;
@@ -39,8 +40,10 @@ fn head(recording: &Recording, facts: &Facts) -> String {
     line(&mut page, "format", &format!("{format}{writer}"));
     let parts = recording.source.parts();
     if parts.len() > 1 {
-        for part in parts.iter().take(ROWS) {
-            line(&mut page, "", &format!("{} ({})", part.place, part.source.format()));
+        let ties = super::facts::ties(recording);
+        for (part, tie) in parts.iter().zip(ties).take(ROWS) {
+            let (place, format) = (&part.place, part.source.format());
+            line(&mut page, "", &format!("{place} ({format}{})", tied(tie)));
         }
         if parts.len() > ROWS {
             line(&mut page, "", &format!("… {} more", parts.len() - ROWS));
@@ -83,6 +86,22 @@ fn head(recording: &Recording, facts: &Facts) -> String {
         },
     );
     page
+}
+
+/// How the clock of a trace relates to that of the first.
+fn tied(tie: Option<Tie>) -> String {
+    let by = match tie {
+        None => return String::new(),
+        Some(Tie { relation: Relation::Same, error_ns: Some(0) }) => "the clock of the first",
+        Some(Tie { relation: Relation::Same, .. }) => "the clock of the first, read otherwise",
+        Some(Tie { relation: Relation::Epoch, .. }) => "related to the first by the date",
+        Some(Tie { relation: Relation::Unrelated, .. }) => "its clock is not related to the first",
+    };
+    match tie.and_then(|tie| tie.error_ns) {
+        Some(0) => format!(", {by}"),
+        Some(error) => format!(", {by}: to within {}", values::time(error)),
+        None => format!(", {by}: nobody knows how far they are apart"),
+    }
 }
 
 /// The clocks; those that read alike, as traces joined into one have them, once.

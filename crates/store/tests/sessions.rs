@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Several recordings on one time line: how their clocks relate, and what that does to times
+//! that cross from one to another.
+
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use lateralis_model::Source;
+use lateralis_store::{Recording, Scan, Session, TableFormat};
+use lateralis_traces::OpenOptions;
+use lateralis_units::Ticks;
+use serde_json::Value;
+
+/// What differs between the traces of a test.
+struct Clock {
+    name: &'static str,
+    uuid: Option<&'static str>,
+    host: &'static str,
+    hz: u64,
+    offset_s: i64,
+    offset: i64,
+    precision: u64,
+    absolute: bool,
+}
+
+const HERE: Clock = Clock {
+    name: "tsc",
+    uuid: Some("12345678-1234-4321-8765-123456789abc"),
+    host: "here",
+    hz: 2_000_000_000,
+    offset_s: 1_700_000_000,
+    offset: 7,
+    precision: 100,
+    absolute: true,
+};
+
+const SCHEMA: &str = "subsystem net \"Network\" {\\n\
+    event SEND (id: u32) send wire key id,\\n\
+    event RECV (id: u32) recv wire key id,\\n\
+    event BEGIN (id: u32) begin work key id,\\n\
+    event END (id: u32) end work key id,\\n\
+    };";
+
+const CLASSES: [&str; 4] = ["SEND", "RECV", "BEGIN", "END"];
+
+/// A trace of CTF 1.8 with events `(class, ticks, id)`, as packets of 3 events.
+fn write(directory: &Path, clock: &Clock, events: &[(usize, u64, u32)]) {
+    fs::create_dir_all(directory).unwrap();
+    let mut text = String::from("/* CTF 1.8 */\n");
+    text += "typealias integer { size = 32; align = 8; } := u32;\n\
+        typealias integer { size = 64; align = 8; } := u64;\n";
+    text += "trace { major = 1; minor = 8; byte_order = le; packet.header := struct { u32 magic; }; };\n";
+    text += &format!(
+        "env {{ hostname = \"{}\"; lateralis_schema_net = \"{}\"; }};\n",
+        clock.host,
+        SCHEMA.replace('"', "\\\"")
+    );
+    text += &format!(
+        "clock {{ name = {}; freq = {}; precision = {}; offset_s = {}; offset = {}; absolute = {}; {} }};\n",
+        clock.name,
+        clock.hz,
+        clock.precision,
+        clock.offset_s,
+        clock.offset,
+        if clock.absolute { "TRUE" } else { "FALSE" },
+        clock.uuid.map_or(String::new(), |uuid| format!("uuid = \"{uuid}\";")),
+    );
+    text += &format!(
+        "typealias integer {{ size = 64; align = 8; map = clock.{}.value; }} := ticks;\n",
+        clock.name
+    );
+    text += "stream { packet.context := struct { ticks timestamp_begin; ticks timestamp_end; \
+        u64 content_size; u64 packet_size; }; \
+        event.header := struct { u32 id; ticks timestamp; }; };\n";
+    for (id, name) in CLASSES.iter().enumerate() {
+        text += &format!(
+            "event {{ name = \"net:{name}\"; id = {id}; fields := struct {{ u32 id; }}; }};\n"
+        );
+    }
+    fs::write(directory.join("metadata"), text).unwrap();
+    let mut stream = Vec::new();
+    for packet in events.chunks(3) {
+        let bits = (36 + 16 * packet.len() as u64) * 8;
+        stream.extend(0xc1fc_1fc1u32.to_le_bytes());
+        for word in [packet[0].1, packet[packet.len() - 1].1, bits, bits] {
+            stream.extend(word.to_le_bytes());
+        }
+        for (class, ticks, id) in packet {
+            stream.extend((*class as u32).to_le_bytes());
+            stream.extend(ticks.to_le_bytes());
+            stream.extend(id.to_le_bytes());
+        }
+    }
+    fs::write(directory.join("stream"), stream).unwrap();
+}
+
+fn rows(session: &Session, table: &str) -> Vec<Value> {
+    let mut out = Vec::new();
+    let table = session.table(table).unwrap();
+    session.export(table, &Scan::default(), TableFormat::JsonLines, &mut out).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+struct Pair {
+    _directory: tempfile::TempDir,
+    paths: [PathBuf; 2],
+}
+
+/// Two traces: what the first sends at ticks 1000, 2000, … the second receives 150 ticks later.
+fn pair(second: &Clock) -> Pair {
+    let directory = tempfile::tempdir().unwrap();
+    let paths = ["first", "second"].map(|name| directory.path().join(name));
+    let sends: Vec<_> = (1..50).map(|n: u32| (0, u64::from(n) * 1000, n)).collect();
+    let receives: Vec<_> = (1..50).map(|n: u32| (1, u64::from(n) * 1000 + 150, n)).collect();
+    // One span from the first to the second, and one inside of the first.
+    let more = [(2, 60_000, 1), (2, 61_000, 2), (3, 61_010, 2)];
+    write(&paths[0], &HERE, &[&sends[..], &more].concat());
+    write(&paths[1], second, &[&receives[..], &[(3, 60_080, 1)]].concat());
+    Pair { _directory: directory, paths }
+}
+
+impl Pair {
+    fn as_one(&self) -> Session {
+        let open = Recording::open_all(&self.paths, &OpenOptions::default());
+        Session::new(vec![open.unwrap()])
+    }
+
+    fn as_two(&self) -> Session {
+        Session::new(self.paths.iter().map(|path| Recording::open(path).unwrap()).collect())
+    }
+}
+
+#[test]
+fn one_counter_is_converted_alike_and_leaves_no_error() {
+    // The other recorder measured another frequency and another offset.
+    let pair = pair(&Clock { hz: 2_000_000_777, offset: 4_000_007, precision: 90, ..HERE });
+    for session in [pair.as_one(), pair.as_two()] {
+        let told = rows(&session, "recordings");
+        assert_eq!(told.len(), 2);
+        let of = |name: &str| told.iter().map(|row| row[name].clone()).collect::<Vec<_>>();
+        assert_eq!(of("clock_relation"), ["reference", "same"]);
+        assert_eq!(of("clock_error"), [0, 0]);
+        assert_eq!(of("clock"), ["tsc", "tsc"]);
+        let names = pair.paths.each_ref().map(|path| path.display().to_string());
+        assert_eq!(of("recording"), names);
+        for path in &names {
+            let of_path = |row: &&Value| row["recording"] == **path;
+            let count = |table: &str| rows(&session, table).iter().filter(of_path).count();
+            assert_eq!(count("events"), if *path == names[0] { 52 } else { 50 });
+            assert_eq!((count("streams"), count("packets") > 16, count("classes")), (1, true, 4));
+        }
+        for row in rows(&session, "events") {
+            let id: Value = serde_json::from_str(row["fields"].as_str().unwrap()).unwrap();
+            let ticks = match row["class"].as_str().unwrap() {
+                "net:SEND" => id["id"].as_u64().unwrap() * 1000,
+                "net:RECV" => id["id"].as_u64().unwrap() * 1000 + 150,
+                _ => continue,
+            };
+            let expected = lateralis_model::Clock::new("", HERE.hz, HERE.offset_s, HERE.offset);
+            assert_eq!(row["ts"], expected.nanos(Ticks(ticks)).0, "{row}");
+        }
+    }
+    let messages = rows(&pair.as_one(), "messages");
+    assert_eq!(messages.len(), 49);
+    for message in messages {
+        assert_eq!((&message["latency"], &message["clock_error"]), (&75.into(), &0.into()));
+        assert_eq!(message["quality"], "exact");
+    }
+}
+
+#[test]
+fn a_latency_within_the_error_of_two_clocks_says_nothing() {
+    // Another counter of the same machine, 50 ns late; each is known to within 50 ns.
+    let epoch = |precision, host| Clock { name: "other", offset: 107, precision, host, ..HERE };
+    for (precision, host, error, quality) in [
+        (100, "here", Value::from(100), "exact"),
+        (300, "here", Value::from(200), "unknown"),
+        (0, "here", Value::Null, "unknown"),
+        (100, "there", Value::Null, "unknown"),
+    ] {
+        let pair = pair(&epoch(precision, host));
+        let session = pair.as_one();
+        let told = rows(&session, "recordings");
+        assert_eq!(
+            (&told[1]["clock_relation"], &told[1]["clock_error"]),
+            (&"epoch".into(), &error)
+        );
+        assert_eq!(told[1]["clock_offset"], 1_700_000_000_000_000_053i64);
+        let messages = rows(&session, "messages");
+        assert_eq!(messages.len(), 49);
+        for message in &messages {
+            assert_eq!((&message["latency"], &message["clock_error"]), (&125.into(), &error));
+            assert_eq!(message["quality"], quality, "{message}");
+        }
+        let spans = rows(&session, "spans");
+        assert_eq!(spans.len(), 2);
+        for span in &spans {
+            let crosses = span["key"] == "1";
+            let expected = if crosses { (90, &error) } else { (5, &Value::from(0)) };
+            let told = (span["duration"].as_i64().unwrap(), &span["clock_error"]);
+            assert_eq!(told, expected, "{span}");
+            // 90 ns from one clock to another that may be 100 ns off.
+            assert_eq!(span["quality"], if crosses { "unknown" } else { "exact" }, "{span}");
+            assert_eq!(span["recording"], pair.paths[0].display().to_string());
+        }
+    }
+}
+
+#[test]
+fn clocks_without_a_date_are_unrelated() {
+    let pair = pair(&Clock { name: "other", absolute: false, ..HERE });
+    for session in [pair.as_one(), pair.as_two()] {
+        let told = rows(&session, "recordings");
+        assert_eq!(told[1]["clock_relation"], "unrelated");
+        assert_eq!(
+            (&told[1]["clock_error"], &told[1]["clock_offset"]),
+            (&Value::Null, &Value::Null)
+        );
+    }
+    assert!(rows(&pair.as_one(), "messages").iter().all(|row| row["quality"] == "unknown"));
+}
+
+#[test]
+fn what_is_lost_and_damaged_moves_with_its_clock() {
+    let pair = pair(&Clock { offset: 4_000_007, ..HERE });
+    let stream = pair.paths[1].join("stream");
+    let mut bytes = fs::read(&stream).unwrap();
+    // The magic number of the third packet, and its size.
+    let third = 2 * (36 + 3 * 16);
+    bytes[third..third + 36].fill(0xff);
+    fs::write(&stream, bytes).unwrap();
+    let alone = Recording::open(&pair.paths[1]).unwrap();
+    let both = Recording::open_all(&pair.paths, &OpenOptions::default()).unwrap();
+    let (alone, both) = (alone.source.damage(), both.source.damage());
+    assert!(!alone.is_empty() && alone.len() == both.len());
+    for (alone, both) in alone.iter().zip(both) {
+        // 4,000,000 ticks of 2 GHz.
+        let moved = |time: Option<lateralis_units::Nanos>| time.map(|time| time.0 - 2_000_000);
+        assert!(alone.interval.begin.is_some());
+        assert_eq!(moved(alone.interval.begin), both.interval.begin.map(|time| time.0));
+        assert_eq!(moved(alone.interval.end), both.interval.end.map(|time| time.0));
+    }
+    let session = pair.as_two();
+    let rows = rows(&session, "recordings");
+    assert_eq!((&rows[0]["is_damaged"], &rows[1]["is_damaged"]), (&false.into(), &true.into()));
+    let table = session.table("damage").unwrap();
+    let partitions = session.partitions(table, &Scan::default());
+    let mut count = 0;
+    for partition in partitions {
+        let see = &mut |batch: arrow_array::RecordBatch| {
+            count += batch.num_rows();
+            ControlFlow::Continue(())
+        };
+        session.scan(table, &partition, &Scan::default(), see).unwrap();
+    }
+    assert!(count > 0);
+}

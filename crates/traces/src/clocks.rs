@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! How the clocks of several traces relate, and how far their times may be apart.
+//!
+//! * The same counter of one boot of a machine, by UUID and name: [`Relation::Same`]. Where
+//!   one conversion to nanoseconds serves both, their times are not apart at all.
+//! * Both count from 1970, on one machine: [`Relation::Epoch`]. They may be apart by what
+//!   both state as their precision.
+//! * Both count from 1970, on two machines: the same, and nobody knows how far apart, for
+//!   how well the machines agree is in no trace.
+//! * Others: [`Relation::Unrelated`].
+//!
+//! A trace converts ticks as its own recorder measured the clock. Two recorders measure
+//! the same counter a little differently, so of traces with one clock all take the
+//! conversion of the first: what came first in ticks comes first on the time line.
+
+use lateralis_model::{Clock, Interval, Source};
+use lateralis_units::{Nanos, Ticks};
+
+/// How two clocks relate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Relation {
+    /// They are one counter.
+    Same,
+    /// Both count from 1970-01-01T00:00:00Z.
+    Epoch,
+    /// Their times cannot be compared.
+    Unrelated,
+}
+
+impl Relation {
+    /// `same`, `epoch`, `unrelated`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Same => "same",
+            Self::Epoch => "epoch",
+            Self::Unrelated => "unrelated",
+        }
+    }
+}
+
+/// How the times of two traces relate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tie {
+    /// By what.
+    pub relation: Relation,
+    /// Two times, one of each, may be wrong against each other by so many nanoseconds;
+    /// `None`: by any.
+    pub error_ns: Option<u64>,
+}
+
+impl Tie {
+    /// Of a clock to itself.
+    pub const SELF: Self = Self { relation: Relation::Same, error_ns: Some(0) };
+
+    /// The looser of both.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            relation: self.relation.max(other.relation),
+            error_ns: self.error_ns.zip(other.error_ns).map(|(a, b)| a.max(b)),
+        }
+    }
+}
+
+/// The clock of a trace, where all its streams that have one have the same.
+#[derive(Debug, Clone)]
+pub struct TimeBase {
+    /// The clock.
+    pub clock: Clock,
+    /// Its index in the trace.
+    index: usize,
+    /// The machine, where the trace tells.
+    host: Option<String>,
+    /// What the trace covers.
+    interval: Interval,
+}
+
+impl TimeBase {
+    /// That of a trace; `None` if it has no clock, or streams with several.
+    #[must_use]
+    pub fn of(source: &dyn Source) -> Option<Self> {
+        let trace = source.trace();
+        let mut used = trace.stream_classes.iter().filter_map(|class| class.clock);
+        // A recording to which nothing has been written yet has a clock all the same.
+        let index = used.next().unwrap_or(0);
+        if used.any(|other| other != index) {
+            return None;
+        }
+        let clock = trace.clocks.get(index)?.clone();
+        let host = ["hostname", "host"].iter().find_map(|name| trace.env(name)?.as_text());
+        let host = host.map(str::to_owned);
+        Some(Self { clock, index, host, interval: source.interval() })
+    }
+
+    /// Whether both read one counter. A frequency that is another by more than a
+    /// thousandth contradicts that, whatever the identities say.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        let (a, b) = (&self.clock, &other.clock);
+        a.uuid.is_some()
+            && a.uuid == b.uuid
+            && a.name == b.name
+            && a.frequency().abs_diff(b.frequency()) <= a.frequency() / 1000
+    }
+
+    /// How times of both relate.
+    #[must_use]
+    pub fn tie(&self, other: &Self) -> Tie {
+        if self.is_same(other) {
+            return Tie { relation: Relation::Same, error_ns: self.conversions_apart(other) };
+        }
+        if !self.clock.unix_epoch || !other.clock.unix_epoch {
+            return Tie { relation: Relation::Unrelated, error_ns: None };
+        }
+        let one_host = self.host.is_some() && self.host == other.host;
+        let stated = self.clock.precision_ns().zip(other.clock.precision_ns());
+        let error_ns = stated.filter(|_| one_host).map(|(a, b)| a.saturating_add(b));
+        Tie { relation: Relation::Epoch, error_ns }
+    }
+
+    /// How far two conversions of one counter are apart at most while any of both traces
+    /// lasts: the difference is a straight line, so at one of the ends.
+    fn conversions_apart(&self, other: &Self) -> Option<u64> {
+        let (a, b) = (&self.clock, &other.clock);
+        if a.converts_like(b) {
+            return Some(0);
+        }
+        let ends = |of: &Self| {
+            let ticks = |time: Nanos| of.clock.ticks(time);
+            Some([ticks(of.interval.begin?), ticks(of.interval.end?)])
+        };
+        let ends = ends(self)?.into_iter().chain(ends(other)?);
+        let apart = |ticks: Ticks| a.nanos(ticks).0.abs_diff(b.nanos(ticks).0);
+        // One more: both are rounded down.
+        ends.map(apart).max().map(|most| most.saturating_add(1))
+    }
+}
+
+/// Has a trace convert its ticks as another of the same clock does. Its own clock then
+/// states as precision what it did, and what the conversions differ by. Whether it could.
+pub fn take(source: &mut dyn Source, own: &TimeBase, from: &TimeBase) -> bool {
+    if own.clock.converts_like(&from.clock) {
+        return false;
+    }
+    let mut clock = own.clock.converted_like(&from.clock);
+    let apart = own.conversions_apart(from);
+    let nanos = own.clock.precision_ns().zip(apart).map(|(own, apart)| own.saturating_add(apart));
+    clock.precision = nanos.map_or(0, |nanos| {
+        let ticks = u128::from(nanos) * u128::from(clock.frequency());
+        u64::try_from(ticks.div_ceil(1_000_000_000)).unwrap_or(u64::MAX)
+    });
+    source.set_clock(own.index, &clock)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lateralis_model::Uuid;
+    use proptest::prelude::*;
+
+    fn base(clock: Clock, host: &str, begin: i64, end: i64) -> TimeBase {
+        let interval = Interval { begin: Some(Nanos(begin)), end: Some(Nanos(end)) };
+        TimeBase { clock, index: 0, host: Some(host.to_owned()), interval }
+    }
+
+    fn epoch(precision: u64, frequency: u64) -> Clock {
+        let mut clock = Clock::new("tsc", frequency, 1_700_000_000, 5);
+        clock.unix_epoch = true;
+        clock.precision = precision;
+        clock
+    }
+
+    #[test]
+    fn clocks_of_the_epoch_add_what_they_state() {
+        let a = base(epoch(80, 2_000_000_000), "here", 0, 1);
+        let b = base(epoch(301, 3_000_000_000), "here", 0, 1);
+        let tie = Tie { relation: Relation::Epoch, error_ns: Some(40 + 101) };
+        assert_eq!((a.tie(&b), b.tie(&a)), (tie, tie));
+        let unknown = Tie { relation: Relation::Epoch, error_ns: None };
+        assert_eq!(a.tie(&base(epoch(80, 2_000_000_000), "there", 0, 1)), unknown);
+        assert_eq!(a.tie(&base(epoch(0, 2_000_000_000), "here", 0, 1)), unknown);
+        let other = base(Clock::new("tsc", 2_000_000_000, 0, 0), "here", 0, 1);
+        assert_eq!(a.tie(&other), Tie { relation: Relation::Unrelated, error_ns: None });
+        assert_eq!(unknown.and(tie), unknown);
+        assert_eq!(Tie::SELF.and(tie), tie);
+    }
+
+    #[test]
+    fn one_identity_with_two_frequencies_is_not_believed() {
+        let mut clocks =
+            [epoch(1, 2_000_000_000), epoch(1, 2_000_000_000), epoch(1, 1_000_000_000)];
+        clocks.iter_mut().for_each(|clock| clock.uuid = Some(Uuid([7; 16])));
+        let [a, b, c] = clocks.map(|clock| base(clock, "here", 0, 1));
+        assert_eq!(a.tie(&b), Tie::SELF);
+        assert_eq!(a.tie(&c).relation, Relation::Epoch);
+    }
+
+    proptest! {
+        // What is said of two conversions of one counter holds at every tick of the traces.
+        #[test]
+        fn no_tick_is_further_apart_than_is_said(
+            hz in 1_000_000u64..4_000_000_000,
+            other in -900i64..900,
+            offsets in (0i64..4_000_000, 0i64..4_000_000),
+            begin in 0u64..1 << 50,
+            lengths in (0u64..1 << 40, 0u64..1 << 40),
+            at in 0.0f64..=1.0,
+        ) {
+            let other_hz = hz.saturating_add_signed(other * (hz / 1_000_000) as i64);
+            let identity = Some(Uuid([1; 16]));
+            let mut a = Clock::new("tsc", hz, 1_700_000_000, offsets.0);
+            let mut b = Clock::new("tsc", other_hz, 1_700_000_000, offsets.1);
+            (a.uuid, b.uuid) = (identity, identity);
+            let of = |clock: &Clock, length: u64| {
+                let ends = [begin, begin + length].map(|ticks| clock.nanos(Ticks(ticks)).0);
+                base(clock.clone(), "here", ends[0], ends[1])
+            };
+            let (first, second) = (of(&a, lengths.0), of(&b, lengths.1));
+            let tie = first.tie(&second);
+            prop_assert_eq!(tie.relation, Relation::Same);
+            let length = lengths.0.max(lengths.1);
+            let ticks = Ticks(begin + (length as f64 * at) as u64);
+            let apart = a.nanos(ticks).0.abs_diff(b.nanos(ticks).0);
+            // A time names its tick only to what a nanosecond has of them.
+            prop_assert!(apart <= tie.error_ns.unwrap() + 1, "{} {:?}", apart, tie);
+            let taken = b.converted_like(&a);
+            prop_assert_eq!(base(taken, "here", 0, 1).tie(&first), Tie::SELF);
+        }
+    }
+}
