@@ -19,6 +19,7 @@ mod date;
 mod embedded;
 mod error;
 mod exit;
+mod following;
 mod inputs;
 mod moment;
 mod output;

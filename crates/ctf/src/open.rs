@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Opens traces in the file system. The only place of this crate that does I/O.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -217,19 +218,40 @@ impl Place {
     /// If the metadata cannot be read. A stream file that cannot is an error
     /// too: half a trace is not a trace.
     pub fn open(&self) -> Result<Reader, Error> {
-        let io = |path: &Path| {
-            let path = path.to_owned();
-            move |source| Error::Io { path, source }
-        };
-        let metadata = content(&self.metadata).map_err(io(&self.metadata))?;
+        let io = |source| Error::Io { path: self.metadata.clone(), source };
+        let metadata = content(&self.metadata).map_err(io)?;
+        Ok(Reader::new((*metadata).as_ref(), self.stream_files()?))
+    }
+}
+
+impl Place {
+    /// Reads the packets of a trace that is being written which begin at or behind a byte of
+    /// their stream file, by the file's name below [`Place::root`]; of files that are not
+    /// named all. What a file ends with and is not whole yet is left out.
+    ///
+    /// Cost: linear in metadata and in the number of those packets.
+    ///
+    /// # Errors
+    /// As [`Place::open`].
+    pub fn open_behind(&self, marks: &BTreeMap<String, u64>) -> Result<Reader, Error> {
+        let files = self.stream_files()?;
+        // What a packet is stands in the metadata before it stands in the file, so what is
+        // in the files by now is described by what is read from here on.
+        let io = |source| Error::Io { path: self.metadata.clone(), source };
+        let metadata = content(&self.metadata).map_err(io)?;
+        Ok(Reader::behind((*metadata).as_ref(), files, marks))
+    }
+
+    fn stream_files(&self) -> Result<Vec<StreamFile>, Error> {
         let mut files = Vec::with_capacity(self.streams.len());
         for path in &self.streams {
             let name = path.strip_prefix(&self.root).unwrap_or(path);
             let name = name.to_string_lossy().into_owned();
-            let bytes = content(path).map_err(io(path))?;
+            let bytes =
+                content(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
             files.push(StreamFile { name, bytes });
         }
-        Ok(Reader::new((*metadata).as_ref(), files))
+        Ok(files)
     }
 }
 

@@ -50,6 +50,18 @@ pub struct Scan {
     pub foreign: Option<Uuid>,
 }
 
+impl Scan {
+    /// Leaves out what the file ends with and is not whole: somebody is still writing it.
+    pub fn leave_unfinished(&mut self, length: u64) {
+        let is_cut = |damage: &Damage| {
+            damage.end_bytes == length && matches!(damage.reason, DamageReason::Truncated { .. })
+        };
+        if let Some(last) = self.damage.pop_if(|last| is_cut(last)) {
+            self.packets.retain(|found| found.packet.offset_bytes < last.begin_bytes);
+        }
+    }
+}
+
 /// Reads the headers of all packets in one stream file.
 pub struct Scanner<'a> {
     trace: &'a TraceClass,
@@ -77,13 +89,14 @@ impl<'a> Scanner<'a> {
         Self { trace, model, plan, machine, lateralis, expected: trace.uuid }
     }
 
-    /// Finds the packets in `bytes`, the content of the file `name`.
+    /// Finds the packets in `bytes`, the content of the file `name`, from the byte `from` on,
+    /// where one begins.
     ///
     /// Cost: linear in the number of packets; in damaged stretches linear in
     /// their bytes. Lateralis packets are read whole for their checksum.
-    pub fn scan(&mut self, file: u32, name: &str, bytes: &[u8]) -> Scan {
+    pub fn scan(&mut self, file: u32, name: &str, bytes: &[u8], from: u64) -> Scan {
         let mut scan = Scan::default();
-        let mut offset = 0u64;
+        let mut offset = from;
         let length = bytes.len() as u64;
         self.expected = self.trace.uuid;
         if !self.lateralis {

@@ -84,6 +84,21 @@ impl Reader {
     /// Cost: linear in metadata and number of packets, not in events.
     #[must_use]
     pub fn new(metadata: &[u8], files: Vec<StreamFile>) -> Self {
+        Self::read(metadata, files, None)
+    }
+
+    /// The same of packets that begin at or behind a byte of their file, by its name, while
+    /// the files grow: what one ends with and is not whole is left out, and no damage.
+    #[must_use]
+    pub fn behind(metadata: &[u8], files: Vec<StreamFile>, marks: &BTreeMap<String, u64>) -> Self {
+        Self::read(metadata, files, Some(marks))
+    }
+
+    fn read(
+        metadata: &[u8],
+        files: Vec<StreamFile>,
+        marks: Option<&BTreeMap<String, u64>>,
+    ) -> Self {
         let (mut class, mut diagnostics) = metadata::parse(metadata);
         let plan = plan::compile(&class, &mut diagnostics);
         let mut model = metadata::describe(&mut class);
@@ -94,7 +109,12 @@ impl Reader {
         let is_large = is_large(&files);
         for (index, file) in files.iter().enumerate() {
             let index = index as u32;
-            let mut scan = scanner.scan(index, &file.name, (*file.bytes).as_ref());
+            let bytes = (*file.bytes).as_ref();
+            let from = marks.and_then(|marks| marks.get(&file.name)).copied().unwrap_or(0);
+            let mut scan = scanner.scan(index, &file.name, bytes, from);
+            if marks.is_some() {
+                scan.leave_unfinished(bytes.len() as u64);
+            }
             damage.append(&mut scan.damage);
             if is_large {
                 // The kernel maps the pages around each packet's first along with it.

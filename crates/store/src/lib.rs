@@ -12,11 +12,14 @@ pub mod facts;
 mod meanings;
 mod recording;
 mod tables;
+mod tail;
 
 pub use counted::{Counted, Use};
 pub use facts::Facts;
 pub use meanings::{Meanings, is_length};
 pub use recording::Recording;
 pub use tables::{
-    BATCH_ROWS, ExportError, Exported, Partition, Scan, Session, StoreError, Table, TableFormat,
+    BATCH_ROWS, ExportError, Exported, Feed, Partition, Scan, Session, StoreError, Table,
+    TableFormat, TableWriter,
 };
+pub use tail::{Progress, See, Tail};

@@ -2,6 +2,7 @@
 //! A trace opened for reading, with what its schemas say about its events.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -49,6 +50,10 @@ impl Recording {
             _ => None,
         };
         let report = report.or_else(|| serde_json::from_slice(source.report.as_ref()?).ok());
+        Ok(Self::of(paths, source, report))
+    }
+
+    fn of(paths: &[PathBuf], source: Joined, report: Option<Value>) -> Self {
         let mut names = source.names().clone();
         for process in report.iter().flat_map(|r| r["processes"].as_array()).flatten() {
             let pid = process["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok());
@@ -59,7 +64,16 @@ impl Recording {
         let path = paths.first().cloned().unwrap_or_default();
         let meanings = Meanings::of(source.trace());
         let paths = paths.to_vec();
-        Ok(Self { path, paths, streams: source.streams(), source, names, meanings, report })
+        Self { path, paths, streams: source.streams(), source, names, meanings, report }
+    }
+
+    /// Opens what stands behind some bytes of stream files of a recording that is being
+    /// written (see [`lateralis_traces::open_behind`]).
+    ///
+    /// Errors: as [`Recording::open`].
+    pub(crate) fn behind(path: &Path, marks: &BTreeMap<String, u64>) -> Result<Self, Error> {
+        let source = lateralis_traces::open_behind(path, marks)?;
+        Ok(Self::of(&[path.to_owned()], source, report(path)))
     }
 
     /// Learns the names that only events tell: of threads and processes in

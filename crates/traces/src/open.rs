@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! From paths to traces. The only place of this crate that touches files.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -74,6 +75,31 @@ pub fn open(paths: &[PathBuf], options: &OpenOptions) -> Result<Joined, Error> {
     let mut joined = Joined::new(sources);
     joined.report = report.filter(|_| paths.len() == 1);
     Ok(joined)
+}
+
+/// Opens of a recording that is being written the packets that begin at or behind a byte of
+/// their stream file, by its name; of files that are not named all. What is not whole yet is
+/// left out.
+///
+/// Cost: proportional to those packets, and to the metadata.
+///
+/// # Errors
+/// If there is no trace of CTF, or several: only one can be followed.
+pub fn open_behind(path: &Path, marks: &BTreeMap<String, u64>) -> Result<Joined, Error> {
+    let inner = path.join("ctf");
+    let path = if inner.join("metadata").is_file() { inner } else { path.to_owned() };
+    let no_trace = || Error::NoTrace { path: path.clone(), files: 0, archives: 0 };
+    let explain = |error| match error {
+        ctf::Error::Io { path, source } => Error::Io { path, source },
+        _ => no_trace(),
+    };
+    match ctf::find(&path).map_err(explain)?.as_slice() {
+        [place] => {
+            let reader = place.open_behind(marks).map_err(explain)?;
+            Ok(Joined::new(vec![(String::new(), Box::new(reader))]))
+        }
+        _ => Err(no_trace()),
+    }
 }
 
 /// Kind and content of a file that is an archive.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `lat table`: what tables a trace has, and one of them as a file or on the screen.
 
+mod follow;
+
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
@@ -24,6 +26,7 @@ use crate::output;
     lat table demo --name spans | head                a table as CSV\n  \
     lat table demo --name spans --column ts,duration,span,key\n  \
     lat table demo --name events --from 1s --until 2s -o events.parquet\n  \
+    lat table -f demo --name events --json            events while they are recorded\n  \
     lat table demo --name spans -o spans.arrow        for pyarrow, pandas\n\n\
     docs/reference/tables.md says what tables hold.\n\
     Exit code 1: something in the trace is damaged; what is healthy was written.")]
@@ -55,6 +58,9 @@ pub struct TableArgs {
     /// Only up to here
     #[arg(long, value_name = "TIME", requires = "name")]
     pub until: Option<Moment>,
+    /// Go on while the recording goes on: rows as they become certain, in the order of time
+    #[arg(long, short, requires = "name")]
+    pub follow: bool,
     /// Replace what is there
     #[arg(long)]
     pub force: bool,
@@ -75,6 +81,9 @@ const FORMATS: [(&str, TableFormat); 5] = [
 
 /// Lists the tables, or writes one.
 pub fn run(args: TableArgs) -> Result<ExitStatus, CliError> {
+    if let (true, Some(name)) = (args.follow, &args.name) {
+        return follow::run(&args, name);
+    }
     let recording = args.inputs.open()?;
     let beginning = recording.source.interval().begin;
     let healthy = recording.source.damage().is_empty() && recording.source.faults().is_empty();

@@ -35,6 +35,7 @@ mod trigger;
 
 pub use control::{Answer, Request, ask};
 pub use dirs::area_dir;
+pub use output::is_being_written;
 pub use recover::recover;
 pub use session::{Session, Summary};
 pub use snapshot::snapshot;

@@ -7,6 +7,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{FlockOperation, flock};
+
 use crate::error::Error;
 use crate::index::{ENTRY_BYTES, FILE_HEADER, IndexEntry};
 
@@ -48,6 +50,8 @@ pub(super) enum AppendError {
 #[derive(Debug)]
 pub(super) struct Output {
     root: PathBuf,
+    /// Locked as long as somebody writes: see [`is_being_written`].
+    _lock: Option<File>,
     streams: Vec<Stream>,
     open_count: usize,
     open_max: usize,
@@ -72,6 +76,14 @@ fn replace(path: &Path, text: &[u8]) -> Result<(), Error> {
     })
 }
 
+/// Whether a recorder writes to a recording, or that cannot be found out: where files cannot
+/// be locked. A recorder that is killed leaves no lock.
+#[must_use]
+pub fn is_being_written(root: &Path) -> bool {
+    let Ok(directory) = File::open(root) else { return false };
+    flock(&directory, FlockOperation::NonBlockingLockShared).is_err()
+}
+
 impl Output {
     /// Makes the directory. It must not exist, or be empty.
     pub(super) fn create(root: &Path, bytes_max: Option<u64>) -> Result<Output, Error> {
@@ -92,8 +104,12 @@ impl Output {
         // The working directory may change; the recording stays where it was asked for.
         let root =
             fs::canonicalize(root).map_err(|cause| Error::file("open directory", root, cause))?;
+        let lock = File::open(&root).ok();
+        let lock =
+            lock.filter(|lock| flock(lock, FlockOperation::NonBlockingLockExclusive).is_ok());
         Ok(Output {
             root,
+            _lock: lock,
             streams: Vec::new(),
             open_count: 0,
             open_max: 256,

@@ -91,12 +91,55 @@ impl Session {
         format: TableFormat,
         out: &mut dyn Write,
     ) -> Result<Exported, ExportError> {
-        let columns: Vec<usize> = match &scan.columns {
-            Some(columns) => columns.clone(),
+        let mut writer = TableWriter::new(table, scan.columns.as_deref(), format, out)?;
+        let mut done = Exported::default();
+        let mut failed: Option<io::Error> = None;
+        for partition in self.partitions(table, scan) {
+            let left = scan.limit.map(|limit| limit as u64 - done.rows);
+            if left == Some(0) || failed.is_some() {
+                break;
+            }
+            let scan = Scan { limit: left.map(|left| left as usize), ..scan.clone() };
+            let damage = self.scan(table, &partition, &scan, &mut |batch| {
+                done.rows += batch.num_rows() as u64;
+                match writer.batch(&batch) {
+                    Ok(()) => ControlFlow::Continue(()),
+                    Err(error) => {
+                        failed = Some(error);
+                        ControlFlow::Break(())
+                    }
+                }
+            });
+            done.damage.extend(damage.map_err(ExportError::Store)?);
+        }
+        if let Some(error) = failed {
+            return Err(error.into());
+        }
+        writer.finish()?;
+        Ok(done)
+    }
+}
+
+/// Rows of a table on their way into a file.
+pub struct TableWriter<'o>(Writer<'o>);
+
+impl<'o> TableWriter<'o> {
+    /// Begins a file of these columns, by index, or of all.
+    ///
+    /// # Errors
+    /// If `out` cannot be written.
+    pub fn new(
+        table: &Table,
+        columns: Option<&[usize]>,
+        format: TableFormat,
+        out: &'o mut dyn Write,
+    ) -> io::Result<Self> {
+        let columns: Vec<usize> = match columns {
+            Some(columns) => columns.to_vec(),
             None => (0..table.schema.fields().len()).collect(),
         };
         let fields: Vec<_> = columns.iter().filter_map(|c| table.schema.fields().get(*c)).collect();
-        let mut writer = match format {
+        let writer = match format {
             TableFormat::Parquet => {
                 let kinds: Vec<(String, TableType, bool)> =
                     fields.iter().map(|f| (f.name().clone(), kind(f.data_type()), true)).collect();
@@ -128,35 +171,40 @@ impl Session {
                 Writer::arrow(out, Arc::new(schema), format)?
             }
         };
-        let mut done = Exported::default();
-        let mut failed: Option<io::Error> = None;
-        for partition in self.partitions(table, scan) {
-            let left = scan.limit.map(|limit| limit as u64 - done.rows);
-            if left == Some(0) || failed.is_some() {
-                break;
-            }
-            let scan = Scan { limit: left.map(|left| left as usize), ..scan.clone() };
-            let damage = self.scan(table, &partition, &scan, &mut |batch| {
-                done.rows += batch.num_rows() as u64;
-                match writer.batch(&batch) {
-                    Ok(()) => ControlFlow::Continue(()),
-                    Err(error) => {
-                        failed = Some(error);
-                        ControlFlow::Break(())
-                    }
-                }
-            });
-            done.damage.extend(damage.map_err(ExportError::Store)?);
+        Ok(Self(writer))
+    }
+
+    /// Adds rows; they have the columns that the file began with.
+    ///
+    /// # Errors
+    /// If it cannot be written, or the columns are others where the format tells their types.
+    pub fn batch(&mut self, batch: &RecordBatch) -> io::Result<()> {
+        self.0.batch(batch)
+    }
+
+    /// Sends on its way what was written, so that a reader of CSV, JSON lines or a stream of
+    /// Arrow sees it.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn flush(&mut self) -> io::Result<()> {
+        match &mut self.0 {
+            Writer::Parquet(_) => Ok(()),
+            Writer::Csv(out) | Writer::JsonLines(out, _) => out.flush(),
+            Writer::Arrow(ipc, _) => ipc.flush(),
         }
-        if let Some(error) = failed {
-            return Err(error.into());
+    }
+
+    /// Ends the file.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn finish(self) -> io::Result<()> {
+        match self.0 {
+            Writer::Parquet(file) => file.finish().map(drop),
+            Writer::Arrow(ipc, _) => ipc.finish(),
+            Writer::Csv(_) | Writer::JsonLines(..) => Ok(()),
         }
-        match writer {
-            Writer::Parquet(file) => drop(file.finish()?),
-            Writer::Arrow(ipc, _) => ipc.finish()?,
-            Writer::Csv(_) | Writer::JsonLines(..) => {}
-        }
-        Ok(done)
     }
 }
 

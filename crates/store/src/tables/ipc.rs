@@ -75,6 +75,17 @@ impl<W: Write> Ipc<W> {
         }
     }
 
+    /// What was written so far goes on its way, so that a reader sees it.
+    ///
+    /// # Errors
+    /// If `out` cannot be written.
+    pub fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::File(writer, _) => writer.flush().map_err(failed),
+            Self::Stream(writer) => writer.flush().map_err(failed),
+        }
+    }
+
     /// Ends the file or stream.
     ///
     /// # Errors

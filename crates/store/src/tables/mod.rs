@@ -49,7 +49,8 @@ use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
 use lateralis_model::{Damage, Interval};
 
-pub use export::{ExportError, Exported, TableFormat};
+pub use export::{ExportError, Exported, TableFormat, TableWriter};
+pub use scan::Feed;
 
 use crate::Recording;
 use build::Holds;
@@ -154,6 +155,14 @@ impl fmt::Display for StoreError {
 }
 
 impl std::error::Error for StoreError {}
+
+impl Table {
+    /// Whether each of its rows is an event.
+    #[must_use]
+    pub fn is_of_events(&self) -> bool {
+        matches!(self.kind, Kind::Events { .. })
+    }
+}
 
 impl Session {
     /// A session of recordings. Where two have the same path they are told apart by
@@ -317,6 +326,37 @@ impl Session {
             }
             (Kind::Events { .. }, Piece::Whole) => Ok(Vec::new()),
         }
+    }
+
+    /// Makes rows of events that come from elsewhere than a scan, in their order: of a
+    /// [`crate::Tail`]. They must be of the only recording of this session. A table that is
+    /// not [of events](Table::is_of_events) has no rows of them.
+    ///
+    /// # Errors
+    /// As [`Session::scan`].
+    pub fn rows_of(
+        &self,
+        table: &Table,
+        scan: &Scan,
+        feed: &mut Feed<'_>,
+        see: &mut dyn FnMut(RecordBatch) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let (Kind::Events { variants, has_class }, [opened]) =
+            (&table.kind, self.recordings.as_slice())
+        else {
+            return Ok(());
+        };
+        let columns = (&table.schema, table.holds.as_slice());
+        let scanner = scan::Scanner::new(
+            &table.name,
+            opened,
+            columns,
+            variants.iter(),
+            *has_class,
+            scan,
+            see,
+        );
+        scanner.run_events(feed)
     }
 
     /// The recordings.

@@ -18,6 +18,7 @@ use super::opened::Opened;
 use super::owners::Writers;
 use super::shape::{COMMON, Common, Variant};
 use super::{BATCH_ROWS, Scan, StoreError, json};
+use crate::tail::See;
 
 /// Bytes of a batch, about, above which it is shown before it has all its rows.
 const BATCH_BYTES: usize = 16 << 20;
@@ -114,6 +115,9 @@ struct About<'a> {
 }
 
 type Shown = ControlFlow<()>;
+
+/// Shows events, until it is told that these are enough.
+pub type Feed<'f> = dyn FnMut(&mut See<'_>) + 'f;
 
 impl<'s> Scanner<'s> {
     /// Of the classes of a table; `schema` and `holds` are of all its columns.
@@ -214,6 +218,25 @@ impl<'s> Scanner<'s> {
             Some(error) => Err(error),
             None => Ok(damage),
         }
+    }
+
+    /// Reads events that are shown to it, each with the number of its packet.
+    pub fn run_events(mut self, feed: &mut Feed<'_>) -> Result<(), StoreError> {
+        if self.left == 0 {
+            return Ok(());
+        }
+        feed(&mut |event, packet| {
+            let of_stream = self.opened.cpus.get(event.stream.0 as usize).copied().flatten();
+            let cpu = event.packet.cpu.map(|cpu| cpu.0).or(of_stream);
+            self.event(event, Some(packet), cpu).unwrap_or_else(|TooLong| {
+                self.error = Some(StoreError::TooLong { table: self.table.to_owned() });
+                ControlFlow::Break(())
+            })
+        });
+        if self.error.is_none() && self.rows > 0 {
+            let _ = self.flush();
+        }
+        self.error.map_or(Ok(()), Err)
     }
 
     fn want(&self, reading: &Reading<'_>) -> Want {

@@ -9,27 +9,15 @@
 //! Rounds meet at a tick of the clock, not at a nanosecond: how ticks become
 //! nanoseconds is known better in each round, ticks stay what they are.
 
-use std::collections::BTreeSet;
-use std::thread::sleep;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::io::{self, Write as _};
 
 use lateralis_model::{Event, Interval, Source};
-use lateralis_recorder::linux::Request;
-use lateralis_recorder::linux::discovery::{self, Target};
-use lateralis_recorder::linux::targets::{self, Controlled};
 use lateralis_units::{Nanos, Ticks};
 
 use super::{PrintArgs, open, print, remarks};
 use crate::error::CliError;
 use crate::exit::ExitStatus;
-use lateralis_store::Recording;
-
-/// Time between two rounds.
-const ROUND: Duration = Duration::from_millis(200);
-
-/// The clock of a recording is known to less than this; see `error_ns` of its
-/// report.
-const MARGIN_NANOS: i64 = 1_000_000;
+use crate::following::{self, State};
 
 /// Packets are chosen by nanoseconds, with this much to spare: far more than the
 /// clock is corrected by.
@@ -40,26 +28,25 @@ pub fn run(args: &PrintArgs) -> Result<ExitStatus, CliError> {
     let mut left = args.limit.unwrap_or(u64::MAX);
     // The last tick printed, and about when that was.
     let mut printed: Option<(Ticks, Nanos)> = None;
+    let [path] = args.inputs.traces.as_slice() else {
+        let advice = "follow one recording at a time";
+        return Err(CliError::new("cannot follow", "several recordings", advice));
+    };
     loop {
-        let asked_at = now();
-        let recording = open(args)?;
-        let Some(complete) = is_complete(&recording) else {
-            return Err(CliError::new(
-                "cannot follow",
-                recording.path.display().to_string(),
-                "only a recording of `lat record` says when it ends: print it without --follow",
-            ));
+        let state = following::state(path)?;
+        let until = match state {
+            State::Busy => {
+                following::wait();
+                continue;
+            }
+            State::UpTo(time) => Some(time),
+            State::Complete | State::Interrupted => None,
         };
-        if !complete && !flush(&recording) {
-            sleep(ROUND);
-            continue;
-        }
-        let recording = if complete { recording } else { open(args)? };
-        let until = Nanos(asked_at.0 - MARGIN_NANOS);
+        let recording = open(args)?;
         let clock = recording.source.trace().clocks.first();
-        let end = clock.filter(|_| !complete).map(|clock| (clock.ticks(until), until));
-        if end.is_none() && !complete {
-            sleep(ROUND);
+        let end = until.and_then(|until| Some((clock?.ticks(until), until)));
+        if until.is_some() && end.is_none() {
+            following::wait();
             continue;
         }
         let interval = Interval {
@@ -71,44 +58,18 @@ pub fn run(args: &PrintArgs) -> Result<ExitStatus, CliError> {
             printed.is_none_or(|(last, _)| ticks > last) && end.is_none_or(|(to, _)| ticks <= to)
         };
         let damage = print(args, &recording, interval, &is_new, &mut left)?;
-        if complete || left == 0 {
+        if until.is_none() || left == 0 {
             remarks(&recording, &damage);
-            let fine = damage.is_empty() && recording.source.faults().is_empty();
+            if state == State::Interrupted {
+                // Nobody is left to tell if standard error is closed.
+                let _ = writeln!(io::stderr(), "{}", following::interrupted(path));
+            }
+            let fine = damage.is_empty()
+                && recording.source.faults().is_empty()
+                && state != State::Interrupted;
             return Ok(if fine { ExitStatus::Fine } else { ExitStatus::Problems });
         }
         printed = end;
-        sleep(ROUND);
+        following::wait();
     }
-}
-
-fn now() -> Nanos {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Nanos(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
-}
-
-/// `None` if it is no recording of ours.
-fn is_complete(recording: &Recording) -> Option<bool> {
-    recording.report.as_ref()?["complete"].as_bool()
-}
-
-/// Has the recorder of this recording write what the rings hold. Whether it did:
-/// one that does not answer is about to end, or has no program yet.
-fn flush(recording: &Recording) -> bool {
-    let here = recording.path.canonicalize().ok();
-    let mut asked = BTreeSet::new();
-    for program in discovery::list(None) {
-        if !program.recorder_pid.is_some_and(|pid| asked.insert(pid)) {
-            continue;
-        }
-        let target = Target::Pid(program.pid);
-        let recorders = targets::request(None, &target, Request::Status).unwrap_or_default();
-        let outputs = recorders.iter().filter_map(|recorder| match recorder {
-            Controlled::ByRecorder { answer, .. } => answer.output.as_ref(),
-            Controlled::FlightRecorder { .. } => None,
-        });
-        if outputs.filter_map(|output| output.canonicalize().ok()).any(|o| Some(o) == here) {
-            return targets::request(None, &target, Request::Flush).is_ok();
-        }
-    }
-    false
 }

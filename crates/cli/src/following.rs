@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A recording that is followed while it goes on: how far it is, and what its recorder is
+//! asked for.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use lateralis_recorder::linux::discovery::{self, Target};
+use lateralis_recorder::linux::targets::{self, Controlled};
+use lateralis_recorder::linux::{Request, is_being_written};
+use lateralis_units::Nanos;
+use serde_json::Value;
+
+use crate::error::CliError;
+
+/// Time between two rounds.
+const ROUND: Duration = Duration::from_millis(200);
+
+/// The clock of a recording is known to less than this; see `error_ns` of its report.
+const MARGIN_NANOS: i64 = 1_000_000;
+
+/// How far a recording is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// It goes on; everything up to this moment has been written.
+    UpTo(Nanos),
+    /// It goes on, and its recorder cannot be asked now: there is no program yet, or it is
+    /// about to end.
+    Busy,
+    /// Nothing will be added.
+    Complete,
+    /// Nobody writes to it any more, and it has not been ended.
+    Interrupted,
+}
+
+/// Asks how far a recording is, and has its recorder write what the rings hold.
+///
+/// Errors: it is no recording of `lat record`.
+pub fn state(path: &Path) -> Result<State, CliError> {
+    let inside = path.join("..");
+    let path = match path.join("report.json").exists() {
+        false if inside.join("report.json").exists() => inside.as_path(),
+        _ => path,
+    };
+    let asked_at = now();
+    // Before the report: one that ends in between has said so there.
+    let goes_on = is_being_written(path);
+    match is_complete(path) {
+        None => Err(CliError::new(
+            "cannot follow",
+            path.display().to_string(),
+            "only a recording of `lat record` says when it ends: read it without --follow",
+        )),
+        Some(true) => Ok(State::Complete),
+        Some(false) if !goes_on => Ok(State::Interrupted),
+        Some(false) if flush(path) => Ok(State::UpTo(Nanos(asked_at.0 - MARGIN_NANOS))),
+        Some(false) => Ok(State::Busy),
+    }
+}
+
+/// Waits for the next round.
+pub fn wait() {
+    sleep(ROUND);
+}
+
+/// What is said of a recording that was interrupted.
+pub fn interrupted(path: &Path) -> String {
+    let path = path.display();
+    format!(
+        "interrupted: its recorder is gone: what the rings hold is saved by `lat recover`: {path}"
+    )
+}
+
+fn now() -> Nanos {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Nanos(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
+}
+
+/// `None` if it is no recording of ours.
+fn is_complete(path: &Path) -> Option<bool> {
+    let report = fs::read(path.join("report.json")).ok()?;
+    serde_json::from_slice::<Value>(&report).ok()?["complete"].as_bool()
+}
+
+/// Has the recorder of this recording write what the rings hold. Whether it did.
+fn flush(path: &Path) -> bool {
+    let here = path.canonicalize().ok();
+    let mut asked = BTreeSet::new();
+    for program in discovery::list(None) {
+        if !program.recorder_pid.is_some_and(|pid| asked.insert(pid)) {
+            continue;
+        }
+        let target = Target::Pid(program.pid);
+        let recorders = targets::request(None, &target, Request::Status).unwrap_or_default();
+        let outputs = recorders.iter().filter_map(|recorder| match recorder {
+            Controlled::ByRecorder { answer, .. } => answer.output.as_ref(),
+            Controlled::FlightRecorder { .. } => None,
+        });
+        if outputs.filter_map(|output| output.canonicalize().ok()).any(|o| Some(o) == here) {
+            return targets::request(None, &target, Request::Flush).is_ok();
+        }
+    }
+    false
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A recording while it is written: each time what has come since.
+//!
+//! A stream file only grows, by whole packets, so what was shown of a stream is a place in
+//! it: a packet, and how many events of that. Places do not depend on what is known of the
+//! clock, which is measured better while a recording goes on, so no event is shown twice
+//! and none is left out where two rounds meet.
+//!
+//! A round shows all events up to a moment, in the order of time; what a stream has beyond
+//! that waits. Events of an earlier moment that were written late come with the next round,
+//! and are counted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use lateralis_model::{Damage, Event, Names, Source};
+use lateralis_traces::Error;
+use lateralis_units::{Nanos, Ticks};
+
+use crate::Recording;
+
+/// Shows an event, and the number of its packet in the stream.
+pub type See<'s> = dyn FnMut(&Event<'_>, u64) -> ControlFlow<()> + 's;
+
+/// How far a recording was shown.
+#[derive(Debug)]
+pub struct Tail {
+    path: PathBuf,
+    /// By the name of the stream's file.
+    places: BTreeMap<String, Place>,
+    names: Names,
+    begin: Option<Nanos>,
+    until: Option<Ticks>,
+    told: BTreeSet<(String, u64)>,
+}
+
+/// What of a stream was shown.
+#[derive(Debug, Clone, Copy, Default)]
+struct Place {
+    /// Where the first packet begins of which not all was shown.
+    offset_bytes: u64,
+    /// How many of its events were.
+    events: u64,
+    /// Packets before it.
+    packets: u64,
+}
+
+/// What came of a round.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Events that were shown.
+    pub events: u64,
+    /// Those of them that happened before the moment up to which the round before had shown
+    /// everything, as far as was known then.
+    pub late: u64,
+    /// What cannot be read, as far as no round before has said so.
+    pub damage: Vec<Damage>,
+}
+
+/// A stream in a round.
+#[derive(Debug, Default)]
+struct Walk {
+    from: Place,
+    /// Where its packets begin, and the last of them ends.
+    packets: Vec<u64>,
+    end: u64,
+    /// The packet of the last event looked at, and its events by then.
+    at: Option<(u64, u64)>,
+    /// Whether the last event looked at is one that waits.
+    waits: bool,
+}
+
+impl Tail {
+    /// Of a recording of `lat record`, from its beginning.
+    #[must_use]
+    pub fn new(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            places: BTreeMap::new(),
+            names: Names::default(),
+            begin: None,
+            until: None,
+            told: BTreeSet::new(),
+        }
+    }
+
+    /// The packets of which not all was shown, as a trace of its own: its packets are
+    /// numbered anew, and losses are none. Threads and processes have the names that they
+    /// had by now.
+    ///
+    /// Cost: proportional to those packets and the metadata.
+    ///
+    /// # Errors
+    /// If there is no trace, or a file cannot be read.
+    pub fn open(&mut self) -> Result<Recording, Error> {
+        let marks = self.places.iter().map(|(name, place)| (name.clone(), place.offset_bytes));
+        let mut recording = Recording::behind(&self.path, &marks.collect())?;
+        let names = &mut recording.names;
+        for (pid, name) in &self.names.processes {
+            names.processes.entry(*pid).or_insert_with(|| name.clone());
+        }
+        for (tid, name) in &self.names.threads {
+            names.threads.entry(*tid).or_insert_with(|| name.clone());
+        }
+        recording.learn_names();
+        self.names.clone_from(&recording.names);
+        if self.begin.is_none() {
+            self.begin = recording.source.interval().begin;
+        }
+        Ok(recording)
+    }
+
+    /// When the recording began, once there is any packet.
+    #[must_use]
+    pub fn begin(&self) -> Option<Nanos> {
+        self.begin
+    }
+
+    /// Shows the events of [`Tail::open`] that no round has shown, in the order of time: up
+    /// to a moment, or all. Where `see` says that it is enough, the others wait.
+    ///
+    /// By that moment everything must have been written that happened up to it.
+    ///
+    /// Cost: events that wait are read again in the next round.
+    pub fn read(
+        &mut self,
+        recording: &Recording,
+        until: Option<Nanos>,
+        see: &mut See<'_>,
+    ) -> Progress {
+        let source = &recording.source;
+        let clock = source.trace().clocks.first();
+        let until = until.and_then(|time| Some(clock?.ticks(time)));
+        let mut walks = self.walks(recording);
+        let mut progress = Progress::default();
+        let mut events = source.events();
+        let mut is_enough = false;
+        while let Some(event) = events.next_event() {
+            let Some(walk) = walks.get_mut(event.stream.0 as usize) else { continue };
+            if !walk.comes_to(&event) {
+                continue;
+            }
+            let ticks = event.ticks.unwrap_or_default();
+            if until.is_some_and(|until| ticks > until) {
+                walk.waits = true;
+                continue;
+            }
+            progress.events += 1;
+            progress.late += u64::from(self.until.is_some_and(|before| ticks <= before));
+            if see(&event, walk.number(event.packet.offset_bytes)).is_break() {
+                is_enough = true;
+                break;
+            }
+        }
+        for damage in recording.all_damage(events.damage()) {
+            if self.told.insert((damage.file.clone(), damage.begin_bytes)) {
+                progress.damage.push(damage);
+            }
+        }
+        for (stream, walk) in recording.streams.iter().zip(walks) {
+            self.places.insert(stream.name.clone(), walk.place(is_enough));
+        }
+        self.until = self.until.max(until);
+        progress
+    }
+
+    fn walks(&self, recording: &Recording) -> Vec<Walk> {
+        let place = |name: &String| self.places.get(name).copied().unwrap_or_default();
+        let walk = |name| Walk { from: place(name), ..Walk::default() };
+        let mut walks: Vec<Walk> =
+            recording.streams.iter().map(|stream| walk(&stream.name)).collect();
+        let _ = recording.source.packets(&mut |stream, _, packet, _| {
+            if let Some(walk) = walks.get_mut(stream.0 as usize) {
+                walk.packets.push(packet.offset_bytes);
+                walk.end = packet.offset_bytes + packet.size_bytes;
+            }
+            ControlFlow::Continue(())
+        });
+        walks
+    }
+}
+
+impl Walk {
+    /// Steps to an event; whether it is one to be shown.
+    fn comes_to(&mut self, event: &Event<'_>) -> bool {
+        if self.waits {
+            return false;
+        }
+        let packet = event.packet.offset_bytes;
+        let before = self.at.filter(|(at, _)| *at == packet).map_or(0, |(_, events)| events);
+        self.at = Some((packet, before + 1));
+        packet != self.from.offset_bytes || before >= self.from.events
+    }
+
+    /// The number of a packet in its stream.
+    fn number(&self, offset_bytes: u64) -> u64 {
+        self.from.packets + self.packets.partition_point(|packet| *packet < offset_bytes) as u64
+    }
+
+    /// Where the next round goes on.
+    fn place(&self, is_enough: bool) -> Place {
+        match self.at {
+            Some((packet, events)) if self.waits || is_enough => Place {
+                offset_bytes: packet,
+                events: events - u64::from(self.waits),
+                packets: self.number(packet),
+            },
+            None if is_enough => self.from,
+            _ => Place {
+                offset_bytes: self.end.max(self.from.offset_bytes),
+                events: 0,
+                packets: self.from.packets + self.packets.len() as u64,
+            },
+        }
+    }
+}
