@@ -6,6 +6,7 @@
 //! hands them over one by one or as slices. Only [`filter`] looks at events
 //! themselves. Nothing here knows formats or files. No I/O, no clock, no threads.
 
+mod certainty;
 pub mod diff;
 mod durations;
 pub mod filter;
@@ -27,7 +28,9 @@ mod tally;
 pub mod tracepoints;
 mod utilisation;
 mod wakes;
+mod wholes;
 
+pub use certainty::{Joined, SpanCertainty};
 pub use durations::{Distribution, Durations};
 pub use gaps::Gaps;
 pub use histogram::{Bucket, Histogram};
@@ -45,3 +48,4 @@ pub use states::{InState, States};
 pub use tally::Tally;
 pub use utilisation::{CpuTime, Occupant, Switch, ThreadTime, Utilisation};
 pub use wakes::{Wakes, Woken};
+pub use wholes::{Ended, Wholes};

@@ -11,7 +11,8 @@ use lateralis_model::{Quality, Writer};
 use lateralis_units::Nanos;
 
 use crate::{
-    Distribution, Durations, Edge, Gaps, Histogram, Nesting, Numbering, Pairer, Side, Span,
+    Distribution, Durations, Edge, Ended, Gaps, Histogram, Nesting, Numbering, Pairer, Side, Span,
+    SpanCertainty, Wholes,
 };
 
 /// How much a [`SpanTable`] keeps.
@@ -96,13 +97,13 @@ pub struct SpanKind {
 pub struct SpanTable {
     kinds: Vec<SpanKind>,
     nesting: Nesting,
+    wholes: Wholes,
     threads: Numbering<Option<Writer>>,
     /// Threads by the low bits of their numbers.
     recent: Vec<(Option<Writer>, u32)>,
     /// What the threads of kinds will be credited with.
     credits: Vec<Credit>,
-    gaps: Gaps,
-    begin: Nanos,
+    certainty: SpanCertainty,
     limits: SpanLimits,
 }
 
@@ -127,11 +128,11 @@ impl SpanTable {
         Self {
             kinds: Vec::new(),
             nesting: Nesting::default(),
+            wholes: Wholes::default(),
             threads: Numbering::default(),
             recent: Vec::new(),
             credits: Vec::new(),
-            gaps,
-            begin,
+            certainty: SpanCertainty::new(begin, gaps),
             limits,
         }
     }
@@ -166,8 +167,15 @@ impl SpanTable {
         number
     }
 
-    /// Gives the threads what they have coming: once all edges are pushed.
+    /// Once all edges are pushed: whole spans that are open end, and threads get what they have
+    /// coming.
     pub fn finish(&mut self) {
+        let Self { kinds, nesting, wholes, certainty, .. } = self;
+        wholes.finish(nesting, |ended| whole_ended(kinds, certainty, ended));
+        self.credit();
+    }
+
+    fn credit(&mut self) {
         for Credit { kind, thread, nanos } in self.credits.drain(..) {
             let threads = &mut self.kinds[kind as usize].threads;
             let index = thread as usize;
@@ -186,6 +194,7 @@ impl SpanTable {
     /// Cost: without a key, a step on the stack of its thread.
     pub fn push(&mut self, kind: u32, edge: Edge) -> Option<Span> {
         let thread = self.thread(edge.writer);
+        self.reach(thread, edge.time, true);
         if edge.key.is_none() {
             return self.push_keyless(kind, thread, edge);
         }
@@ -202,7 +211,9 @@ impl SpanTable {
             None
         };
         let beginner = if writer == edge.writer { thread } else { self.thread(writer) };
-        self.add(kind, span, beginner, own);
+        let is_certain = self.certainty.is_certain(kind, &span);
+        let own = own.filter(|_| self.certainty.is_own_certain(begin, edge.time));
+        self.add(kind, span, beginner, is_certain, own);
         Some(span)
     }
 
@@ -222,29 +233,48 @@ impl SpanTable {
                 self.kind(kind).keyless_open_count -= 1;
                 let begin = Edge { time: begin, side: Side::Begin, ..edge };
                 let span = Span { begin, end: edge };
-                self.add(kind, span, thread, Some(own));
+                let is_certain = self.certainty.is_certain(kind, &span);
+                let is_own = self.certainty.is_own_certain(begin.time, edge.time);
+                self.add(kind, span, thread, is_certain, is_own.then_some(own));
                 Some(span)
             }
         }
     }
 
-    /// Takes a span that is told as a whole.
-    pub fn push_whole(&mut self, kind: u32, span: Span) {
-        let thread = self.thread(span.begin.writer);
-        self.add(kind, span, thread, None);
+    /// An edge is left out, because nobody knows its thread.
+    pub fn doubt(&mut self, kind: u32, time: Nanos) {
+        self.certainty.doubt(kind, time);
     }
 
-    fn add(&mut self, kind: u32, span: Span, thread: u32, own: Option<u64>) {
-        let (begin, end) = (span.begin.time, span.end.time);
-        // An end prefers a beginning of its own thread: with another's it may be that the
-        // right one is missing, however long ago that was.
-        let from = if span.begin.writer == span.end.writer { begin } else { self.begin };
-        let is_certain = self.gaps.is_empty() || !self.gaps.between(from.min(end), end);
+    /// Takes a span that is told as a whole, in the order of beginnings. Its duration is certain,
+    /// for whoever recorded it has measured it.
+    pub fn push_whole(&mut self, kind: u32, span: Span) {
+        let thread = self.thread(span.begin.writer);
+        self.reach(thread, span.begin.time, false);
+        self.wholes.begin(thread, kind, span.begin.time, span.end.time);
+        self.add(kind, span, thread, true, None);
+    }
+
+    #[inline]
+    fn reach(&mut self, thread: u32, time: Nanos, is_edge: bool) {
+        let Self { kinds, nesting, wholes, certainty, .. } = self;
+        let ended = |ended| whole_ended(kinds, certainty, ended);
+        wholes.reach(nesting, thread, time, is_edge, ended);
+    }
+
+    fn add(
+        &mut self,
+        kind: u32,
+        span: Span,
+        thread: u32,
+        is_certain: bool,
+        own: Option<u64>,
+    ) {
         self.kind(kind).add(span, is_certain, own);
         if is_certain {
             self.credits.push(Credit { kind, thread, nanos: span.nanos() });
             if self.credits.len() >= CREDITS {
-                self.finish();
+                self.credit();
             }
         }
     }
@@ -259,6 +289,14 @@ impl SpanTable {
     #[must_use]
     pub fn threads(&self) -> &[Option<Writer>] {
         self.threads.things()
+    }
+}
+
+/// The time of its own, if nothing is missing that could be inside.
+fn whole_ended(kinds: &mut [SpanKind], certainty: &SpanCertainty, ended: Ended) {
+    let is_certain = certainty.is_own_certain(ended.begin, ended.end);
+    if let Some(kind) = kinds.get_mut(ended.kind as usize).filter(|_| is_certain) {
+        kind.own = (kind.own.0 + u128::from(ended.own_nanos), kind.own.1 + 1);
     }
 }
 

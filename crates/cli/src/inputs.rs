@@ -18,6 +18,13 @@ pub struct InputArgs {
     /// A recording, or a trace of any format; several are read as one
     #[arg(value_name = "TRACE", required = true)]
     pub traces: Vec<PathBuf>,
+    #[command(flatten)]
+    pub hints: HintArgs,
+}
+
+/// Options that tell what traces do not say themselves.
+#[derive(Debug, Clone, Args)]
+pub struct HintArgs {
     /// Read files as this format, whatever they begin with: barrelfish-buffers, sel4-entries:ABI, …
     #[arg(long = "as", value_name = "FORMAT")]
     pub as_format: Option<String>,
@@ -37,10 +44,15 @@ impl InputArgs {
     ///
     /// Errors: a file that cannot be read, or is no trace.
     pub fn open(&self) -> Result<Recording, CliError> {
-        Ok(Recording::open_all(&self.traces, &self.options()?)?)
+        Ok(Recording::open_all(&self.traces, &self.hints.options()?)?)
     }
+}
 
-    fn options(&self) -> Result<OpenOptions, CliError> {
+impl HintArgs {
+    /// As the readers want them.
+    ///
+    /// Errors: a format that nobody knows; definitions that cannot be read.
+    pub fn options(&self) -> Result<OpenOptions, CliError> {
         let mut options = OpenOptions {
             memory_bytes: self.memory,
             frequency_hz: self.frequency,

@@ -15,7 +15,7 @@ use crate::error::CliError;
 use crate::moment::Moment;
 use crate::script;
 use lateralis_script::{Script, ScriptError};
-use lateralis_store::Recording;
+use lateralis_store::{Chosen, Recording};
 
 /// The record that names the writer of what follows; every line says the writer
 /// already.
@@ -88,6 +88,27 @@ impl SelectArgs {
         filter.transpose().map_err(|error| {
             CliError::new("cannot select events", all.join(" && "), error.to_string())
         })
+    }
+
+    fn patterns(&self) -> Vec<&str> {
+        self.event.iter().flat_map(|list| list.split(',')).filter(|p| !p.is_empty()).collect()
+    }
+
+    /// Errors: a pattern that matches no event of any of the traces, with the names there are.
+    pub fn check_patterns(&self, traces: &[&Trace]) -> Result<(), CliError> {
+        let classes = || traces.iter().flat_map(|trace| &trace.stream_classes);
+        let names = || classes().flat_map(|stream| &stream.event_classes).map(|event| &event.name);
+        let patterns = self.patterns();
+        let unused = patterns.iter().find(|pattern| {
+            let pattern = pattern.trim_start_matches('!');
+            !names().any(|name| matches_pattern(pattern, name))
+        });
+        let Some(pattern) = unused else { return Ok(()) };
+        let some: Vec<&str> = names().take(12).map(String::as_str).collect();
+        let whose = if traces.len() == 1 { "the trace" } else { "the traces" };
+        let has = if traces.len() == 1 { "it has" } else { "they have" };
+        let advice = format!("no event of {whose} matches {pattern}: {has} {}", some.join(", "));
+        Err(CliError::new("cannot select events", self.event.join(","), advice))
     }
 
     /// Says on standard error which fields of the expressions no event of the trace has,
@@ -196,21 +217,20 @@ impl<'r> Selection<'r> {
     /// Errors: a pattern that matches no event of the trace, with the names there
     /// are; an expression that cannot be understood.
     pub fn new(args: &SelectArgs, recording: &'r Recording, all: bool) -> Result<Self, CliError> {
+        args.check_patterns(&[recording.source.trace()])?;
+        Self::of_patterns(args, recording, all)
+    }
+
+    /// As [`Selection::new`], of patterns that may match no event of this recording.
+    ///
+    /// Errors: an expression that cannot be understood.
+    pub fn of_patterns(
+        args: &SelectArgs,
+        recording: &'r Recording,
+        all: bool,
+    ) -> Result<Self, CliError> {
         let trace = recording.source.trace();
-        let given = &args.event;
-        let patterns: Vec<&str> =
-            given.iter().flat_map(|list| list.split(',')).filter(|p| !p.is_empty()).collect();
-        let names = || trace.stream_classes.iter().flat_map(|s| &s.event_classes).map(|e| &e.name);
-        let unused = patterns.iter().find(|pattern| {
-            let pattern = pattern.trim_start_matches('!');
-            !names().any(|name| matches_pattern(pattern, name))
-        });
-        if let Some(pattern) = unused {
-            let some: Vec<&str> = names().take(12).map(String::as_str).collect();
-            let advice =
-                format!("no event of the trace matches {pattern}: it has {}", some.join(", "));
-            return Err(CliError::new("cannot select events", given.join(","), advice));
-        }
+        let patterns = args.patterns();
         let wanted = |name: &str| match patterns.as_slice() {
             [] => all || name != WRITER,
             patterns => chosen(patterns, name),
@@ -236,6 +256,16 @@ impl<'r> Selection<'r> {
     /// The time that is chosen.
     pub fn interval(&self) -> Interval {
         self.interval
+    }
+
+    /// The events of the recording that it contains, for analyses; `contains` is
+    /// [`Selection::contains`].
+    pub fn chosen<'a>(
+        &self,
+        recording: &'a Recording,
+        contains: &'a dyn Fn(&Event<'_>) -> bool,
+    ) -> Chosen<'a> {
+        Chosen { interval: self.interval, contains, ..Chosen::all(recording) }
     }
 
     /// Whether it contains every event of its interval.

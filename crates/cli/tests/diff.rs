@@ -126,6 +126,82 @@ fn several_recordings_of_each_are_compared_as_sides() {
     assert_eq!(diff["bad"].as_array().map(Vec::len), Some(2));
 }
 
+/// Two threads that take turns at `work`; after half of its rounds the second takes longer.
+fn write_two(place: &Place, name: &str, seed: u64, late: f64) {
+    let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let mut events: Vec<Value> = Vec::new();
+    for round in 0..1000 {
+        for tid in [8, 9] {
+            let factor = if tid == 9 && round >= 500 { late } else { 1.0 };
+            let at = f64::from(round) * 2000.0 + f64::from(tid) * 10.0;
+            let micros = 100.0 * factor * (0.9 + 0.2 * random.share());
+            for (phase, ts) in [("B", at), ("E", at + micros)] {
+                events.push(json!({ "name": "work", "ph": phase, "ts": ts, "pid": 7, "tid": tid }));
+            }
+        }
+    }
+    let text = json!({ "traceEvents": events }).to_string();
+    fs::write(place.0.join(name), text).expect("a trace");
+}
+
+#[test]
+fn only_what_is_chosen_is_compared() {
+    let place = Place::new();
+    write_two(&place, "a.json", 1, 1.0);
+    write_two(&place, "b.json", 2, 1.5);
+    let found = |options: &[&str]| {
+        let output = place.lat(&[&["diff", "a.json", "b.json", "--json"], options].concat());
+        let diff: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        assert_eq!(output.status.code() == Some(1), !names(&diff).is_empty(), "{diff}");
+        names(&diff)
+    };
+    assert_eq!(found(&["--thread", "9"]), ["span work"]);
+    assert_eq!(found(&["--thread", "8"]), [""; 0]);
+    assert_eq!(found(&["--where", "$tid == 9", "--from", "1s"]), ["span work"]);
+    assert_eq!(found(&["--thread", "9", "--until", "0.99s"]), [""; 0]);
+    assert_eq!(found(&["--filter", "event.tid === 9"]), ["span work"]);
+    let diff = place.json(&["diff", "a.json", "b.json", "--json", "--thread", "9"]);
+    assert_eq!(diff["good_events_per_run"], 2000.0);
+
+    // A pattern must match events of some of them, not of all.
+    write(&place, "c.json", 3, 1.0, 0);
+    let status = |pattern: &str| {
+        let output = place.lat(&["diff", "a.json", "c.json", "--event", pattern]);
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    assert_ne!(status("work").0, Some(2));
+    let (code, error) = status("nosuch");
+    assert_eq!(code, Some(2));
+    assert!(error.starts_with("error: cannot select events: nosuch: no event of the "), "{error}");
+}
+
+/// Raw tracepoints of seL4 do not say what they are.
+#[test]
+fn a_format_can_be_told() {
+    let place = Place::new();
+    for (name, seed, factor) in [("a", 1, 1.0), ("b", 2, 1.0), ("c", 3, 1.3)] {
+        let mut random = Random(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(seed) | 1);
+        let cycles =
+            |random: &mut Random| (10_000.0 * factor * (0.9 + 0.2 * random.share())) as u64;
+        let record = |_| [3_u64.to_le_bytes(), cycles(&mut random).to_le_bytes()].concat();
+        let bytes: Vec<u8> = (0..600).flat_map(record).collect();
+        fs::write(place.0.join(name), bytes).expect("a log");
+    }
+    let format = ["--as", "sel4-tracepoints:aarch64", "--frequency", "1000000000"];
+    let status = |names: &[&str]| {
+        let output = place.lat(&[&["diff"], names, &format[..]].concat());
+        assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+        output.status.code()
+    };
+    assert_eq!(status(&["a", "b"]), Some(0));
+    assert_eq!(status(&["a", "c"]), Some(1));
+    assert_eq!(place.lat(&["diff", "a", "b"]).status.code(), Some(2));
+    let unknown = place.lat(&["diff", "a", "b", "--as", "nosuch"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    let error = String::from_utf8_lossy(&unknown.stderr);
+    assert!(error.starts_with("error: no such format: nosuch: known are "), "{error}");
+}
+
 /// The real thing, on whatever machine this is, with several recordings a side: one against
 /// one is a matter of luck on a busy machine, and `examples/slowdown/trials` tells how often.
 #[test]

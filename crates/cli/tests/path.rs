@@ -4,7 +4,8 @@
 mod place;
 
 use place::Place;
-use serde_json::Value;
+use serde_json::{Value, json};
+use std::fs;
 use std::path::Path;
 
 /// Segments cover the span, and shares are what segments add up to.
@@ -75,6 +76,50 @@ fn a_span_that_is_not_there_is_told_with_those_that_are() {
     {
         check(span);
     }
+}
+
+/// Spans of two threads, as pairs of events and as whole ones.
+#[test]
+fn only_chosen_spans_are_explained() {
+    let place = Place::new();
+    let edge = |phase: &str, ts: u64, tid: u64| json!({ "name": "work", "ph": phase, "ts": ts, "pid": 7, "tid": tid });
+    let events = [
+        edge("B", 1000, 8),
+        edge("E", 1900, 8),
+        json!({ "name": "whole", "ph": "X", "ts": 2000, "dur": 500, "pid": 7, "tid": 8 }),
+        json!({ "name": "inner", "ph": "X", "ts": 2100, "dur": 200, "pid": 7, "tid": 8 }),
+        edge("B", 3000, 9),
+        edge("E", 3300, 9),
+        edge("B", 4000, 8),
+        edge("E", 4400, 8),
+    ];
+    fs::write(place.0.join("a.json"), json!({ "traceEvents": events }).to_string()).unwrap();
+    let explained = |options: &[&str]| -> Vec<u64> {
+        let arguments = ["path", "a.json", "--span", "work", "--slowest", "9", "--json"];
+        let path = place.json(&[&arguments[..], options].concat());
+        assert_eq!(path["quality"], "exact");
+        let spans = path["spans"].as_array().expect("spans");
+        spans.iter().for_each(check);
+        spans.iter().filter_map(|span| span["duration_ns"].as_u64()).collect()
+    };
+    assert_eq!(explained(&[]), [900_000, 400_000, 300_000]);
+    assert_eq!(explained(&["--thread", "8"]), [900_000, 400_000]);
+    assert_eq!(explained(&["--where", "$tid == 9"]), [300_000]);
+    assert_eq!(explained(&["--from", "0.5ms"]), [400_000, 300_000]);
+    assert_eq!(explained(&["--until", "2.5ms", "--as", "chrome"]), [900_000, 300_000]);
+    let none = ["path", "a.json", "--span", "work", "--thread", "8", "--from", "3.1ms"];
+    assert_eq!(place.lat(&none).status.code(), Some(2));
+    // A whole span with one inside of it.
+    let whole = place.json(&["path", "a.json", "--span", "whole", "--json"]);
+    check(&whole["spans"][0]);
+    assert_eq!(whole["spans"][0]["duration_ns"], 500_000);
+    let times: Vec<(&str, u64)> = whole["spans"][0]["shares"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|share| (share["in"].as_str().unwrap(), share["time_ns"].as_u64().unwrap()))
+        .collect();
+    assert_eq!(times, [("whole", 300_000), ("inner", 200_000)]);
 }
 
 /// A real machine: `make` reads from a pipe what the compilers it started write.

@@ -5,15 +5,23 @@
 //! paths ─ traces::open ─► Source ─┐
 //! schemas in the trace ─ pleco ──►├─ Recording
 //! report.json ───────────────────►┘
+//!                                     │
+//!                      Chosen ◄───────┴─► Session ─► tables
+//!                      │    │
+//!               compared    explained
 //! ```
 
+mod chosen;
+pub mod compared;
 mod counted;
+pub mod explained;
 pub mod facts;
 mod meanings;
 mod recording;
 mod tables;
 mod tail;
 
+pub use chosen::Chosen;
 pub use counted::{Counted, Use};
 pub use facts::Facts;
 pub use meanings::{Meanings, is_length};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use lateralis_analysis::Gaps;
 use lateralis_model::role::ATTRIBUTE;
-use lateralis_model::{Attribute, Damage, Names, Source, StreamIndex, StreamSummary, Trace};
+use lateralis_model::{Attribute, Damage, Names, Source, StreamSummary, Trace};
 use lateralis_traces::{Error, Joined, OpenOptions};
 use serde_json::Value;
 
@@ -137,14 +137,7 @@ impl Recording {
     /// which.
     #[must_use]
     pub fn gaps(&self, damage: &[Damage]) -> Gaps {
-        let stream_of = |file: &str| {
-            // Damage of a file that two streams could mean is in both.
-            let is_it = |name: &str| !name.is_empty() && Path::new(file).ends_with(name);
-            let mut of = self.streams.iter().enumerate().filter(|(_, s)| is_it(&s.name));
-            let first = of.next().map(|(index, _)| StreamIndex(index as u32));
-            first.filter(|_| of.next().is_none())
-        };
-        Gaps::new(self.source.losses(), damage, stream_of)
+        crate::chosen::gaps(&self.source, &self.streams, damage)
     }
 
     /// Damage found on opening and, by then, while reading: in the order of

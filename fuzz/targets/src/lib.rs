@@ -5,12 +5,14 @@
 //!
 //! A function here panics exactly when it found a fault.
 
+pub mod analyses;
 pub mod area;
 pub mod captures;
 pub mod columns;
 pub mod ctf;
 pub mod export;
 pub mod filter;
+pub mod happenings;
 pub mod interchange;
 pub mod mutate;
 pub mod open;
@@ -59,6 +61,8 @@ pub const TARGETS: &[Target] = &[
     target("open", open::check, open::good, words::OPEN),
     target("filter", filter::check, filter::good, words::FILTER),
     target("script", script::check, script::good, words::SCRIPT),
+    target("compared", analyses::check_compared, happenings::good, &[]),
+    target("explained", analyses::check_explained, happenings::good, &[]),
     target("tmfxml", tmfxml::check, tmfxml::good, words::TMFXML),
     target("captures", captures::check, captures::good, &[]),
     target("seeds", seeds::check, seeds::good, words::SEEDS),

@@ -46,6 +46,8 @@ smoke! {
     open 500
     filter 3000
     script 3000
+    compared 2000
+    explained 500
     tmfxml 2000
     captures 3000
     seeds 2000

@@ -84,7 +84,7 @@ pub fn run(args: ConvertArgs) -> Result<ExitStatus, CliError> {
     })?;
     let mut recording = args.inputs.open()?;
     recording.learn_names();
-    let definitions = args.inputs.definitions()?;
+    let definitions = args.inputs.hints.definitions()?;
     let options = Options { definitions, header_and_text: args.header, replace: args.force };
     write(&recording, &args.select, target, &args.output, &options, args.json)
 }

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `lat diff`: what changed between two recordings, or between some and some others.
 
-mod buckets;
-mod compare;
-mod gather;
 mod page;
 
 use std::path::PathBuf;
 
 use clap::Args;
 use lateralis_analysis::diff::Options;
+use lateralis_model::{Source, Trace};
 use lateralis_store::Recording;
+use lateralis_store::compared::{Comparison, Observed};
 
 use crate::error::CliError;
 use crate::exit::ExitStatus;
+use crate::inputs::HintArgs;
 use crate::output;
-use compare::Comparison;
-use gather::Observed;
+use crate::selection::{SelectArgs, Selection};
 
 /// Options of `lat diff`.
 #[derive(Debug, Args)]
@@ -24,6 +23,7 @@ use gather::Observed;
   lat diff before after                   two recordings
   lat diff --good a --good b --good c x y z
                                           three of the good program, three of the other
+  lat diff before after --from 1s --app warehouse
   lat diff before after --json | jq '.differences[0]'
 
 Runs of one program differ, too. A difference counts if it is larger than the threshold and than
@@ -47,6 +47,10 @@ pub struct DiffArgs {
     /// Report only what is slower, longer or more often in the bad ones
     #[arg(long)]
     pub only_worse: bool,
+    #[command(flatten)]
+    pub select: SelectArgs,
+    #[command(flatten)]
+    pub hints: HintArgs,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -73,8 +77,11 @@ pub fn run(args: DiffArgs) -> Result<ExitStatus, CliError> {
         (good, bad) => (good, bad),
     };
     let options = Options { threshold: args.threshold, noise: args.noise, ..Options::default() };
-    let observed = (observe(good)?, observe(bad)?);
-    let mut comparison = Comparison::of(&observed.0, &observed.1, &options);
+    let (good_seen, good_traces) = observe(good, &args)?;
+    let (bad_seen, bad_traces) = observe(bad, &args)?;
+    let traces: Vec<&Trace> = good_traces.iter().chain(&bad_traces).collect();
+    args.select.check_patterns(&traces)?;
+    let mut comparison = Comparison::of(&good_seen, &bad_seen, &options);
     if args.only_worse {
         comparison.differences.retain(|difference| difference.is_worse());
         comparison.perhaps.retain(|difference| difference.is_worse());
@@ -93,7 +100,21 @@ pub fn run(args: DiffArgs) -> Result<ExitStatus, CliError> {
     Ok(if is_same { ExitStatus::Fine } else { ExitStatus::Problems })
 }
 
-/// Reads one after the other, so that only numbers stay in memory.
-fn observe(paths: &[PathBuf]) -> Result<Vec<Observed>, CliError> {
-    paths.iter().map(|path| Ok(Observed::of(&Recording::open(path)?))).collect()
+/// Reads one after the other, so that only numbers stay in memory, and what can happen.
+fn observe(paths: &[PathBuf], args: &DiffArgs) -> Result<(Vec<Observed>, Vec<Trace>), CliError> {
+    let options = args.hints.options()?;
+    let (mut seen, mut traces) = (Vec::new(), Vec::new());
+    for path in paths {
+        let mut recording = Recording::open_all(std::slice::from_ref(path), &options)?;
+        if args.select.needs_names() {
+            recording.learn_names();
+        }
+        args.select.warn_of_unknown_fields(recording.source.trace());
+        let selection = Selection::of_patterns(&args.select, &recording, true)?;
+        let contains = |event: &lateralis_model::Event<'_>| selection.contains(event);
+        seen.push(Observed::of(&selection.chosen(&recording, &contains)));
+        selection.finish()?;
+        traces.push(recording.source.trace().clone());
+    }
+    Ok((seen, traces))
 }

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `lat path`: why a span took as long as it did.
 
-mod find;
-mod gather;
-mod locks;
 mod page;
 
 use clap::Args;
-use lateralis_model::Quality;
+use lateralis_model::{Event, Quality, Source};
+use lateralis_store::explained::{Explained, Spans, Wanted, find};
+use lateralis_store::{Chosen, Recording};
+use lateralis_units::Nanos;
 
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::inputs::InputArgs;
 use crate::moment::Moment;
 use crate::output;
+use crate::selection::{SelectArgs, Selection};
 
 /// Options of `lat path`.
 #[derive(Debug, Args)]
@@ -21,13 +22,18 @@ use crate::output;
   lat path demo --span request            the slowest request, and where its time went
   lat path demo --span request --slowest 5 --json
   lat path demo --span request --at 0.5s  the one that was open half a second after the beginning
+  lat path demo --span request --thread client-2 --from 0.5s
 
 From the end of the span back to its beginning: time in which its thread waited for a lock, a
 message or to be woken is the time of whoever it waited for. Locks and I/O of programs that nobody
 instrumented are known with `lat record --with mutex,io,thread`; who ran and who was ready to run
 where the trace has events of the scheduler.
 
-Exit code 1: events are missing inside of the span, so that parts of the path may be wrong.")]
+Options that choose events choose spans, both of whose ends they keep; whom a chosen one waited for
+is found among all events of the time.
+
+Exit code 1: events are missing inside of a span, or before, so that parts of its path may be
+wrong.")]
 pub struct PathArgs {
     #[command(flatten)]
     pub inputs: InputArgs,
@@ -41,6 +47,8 @@ pub struct PathArgs {
     /// The one that was open then: 1.5s after the beginning, @SECONDS since 1970, or HH:MM:SS
     #[arg(long, value_name = "TIME")]
     pub at: Option<Moment>,
+    #[command(flatten)]
+    pub select: SelectArgs,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -50,14 +58,51 @@ pub struct PathArgs {
 pub fn run(args: PathArgs) -> Result<ExitStatus, CliError> {
     let mut recording = args.inputs.open()?;
     recording.learn_names();
-    let found = find::spans(&recording, &args)?;
-    let explained: Vec<gather::Explained> =
-        found.iter().map(|span| gather::explain(&recording, span)).collect();
+    args.select.warn_of_unknown_fields(recording.source.trace());
+    let selection = Selection::new(&args.select, &recording, true)?;
+    let contains = |event: &Event<'_>| selection.contains(event);
+    let chosen = selection.chosen(&recording, &contains);
+    let spans = spans(&args, &recording, &chosen)?;
+    selection.finish()?;
+    let explained: Vec<Explained> =
+        spans.found.iter().map(|span| Explained::of(&chosen, span)).collect();
     if args.json {
-        output::print_json(&page::json(&args.span, &explained))?;
+        output::print_json(&page::json(&args.span, &spans, &explained))?;
     } else {
-        output::print(&page::render(&args.span, &explained))?;
+        output::print(&page::render(&args.span, &spans, &explained))?;
     }
     let is_exact = explained.iter().all(|one| one.quality == Quality::Exact);
     Ok(if is_exact { ExitStatus::Fine } else { ExitStatus::Problems })
+}
+
+/// Errors: no span of the name; none that is wanted; none with a thread.
+fn spans(args: &PathArgs, recording: &Recording, chosen: &Chosen<'_>) -> Result<Spans, CliError> {
+    let begin = || {
+        let told = recording.source.interval().begin;
+        told.or_else(|| Some(recording.source.events().next_event()?.time))
+    };
+    let wanted = match args.at {
+        Some(moment) => Wanted::OpenAt(moment.nanos(begin())),
+        None => Wanted::Slowest(args.slowest as usize),
+    };
+    let spans = find(chosen, &args.span, wanted).map_err(|names| {
+        let advice = match names.as_slice() {
+            [] => "the trace has no spans at all".to_owned(),
+            names => format!("there are {}", names[..names.len().min(8)].join(", ")),
+        };
+        CliError::new("no such span", &args.span, advice)
+    })?;
+    if !spans.found.is_empty() {
+        return Ok(spans);
+    }
+    let (place, advice) = match wanted {
+        Wanted::OpenAt(Nanos(_)) => {
+            ("none is open at this time", "look at `lat print` for when it begins")
+        }
+        Wanted::Slowest(_) => (
+            "none that is chosen has both ends and a thread",
+            "see `lat stats` for unfinished ones",
+        ),
+    };
+    Err(CliError::new(format!("no span {}", args.span), place, advice))
 }

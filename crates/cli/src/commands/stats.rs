@@ -4,7 +4,7 @@
 mod counted;
 pub(super) mod gather;
 mod levels;
-mod mark;
+pub(super) mod mark;
 mod messages;
 mod page;
 mod rates;

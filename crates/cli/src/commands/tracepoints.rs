@@ -78,7 +78,7 @@ pub fn run(args: TracepointsArgs) -> Result<ExitStatus, CliError> {
     let trace = recording.annotated();
     let selected = Selected { recording: &recording, selection: &selection, trace };
     args.select.warn_of_unknown_fields(&selected.trace);
-    let gathered = gather::gather(&selected, args.inputs.frequency);
+    let gathered = gather::gather(&selected, args.inputs.hints.frequency);
     selection.finish()?;
     let cost = own_cost(&args.cost, &gathered)?;
     match (args.json, args.format) {

@@ -15,6 +15,7 @@
 //! threads, and keys that are no single integers.
 
 mod conventions;
+mod doubts;
 mod keys;
 mod kinds;
 mod marks;
@@ -27,6 +28,7 @@ mod threads;
 use lateralis_model::{Event, Field, Fields, StreamIndex, StreamSummary, Trace, Value, Writer};
 use lateralis_units::Nanos;
 
+pub use doubts::Doubts;
 pub use kinds::{Counter, Kind, Kinds, Machine};
 pub use ordered::Sink;
 use plan::{Place, Plan, Step};
@@ -90,9 +92,8 @@ pub struct At {
     /// In which thread: as the event tells, else the one that runs on the processor. A
     /// process that nobody has told of is given the number of the thread.
     pub writer: Option<Writer>,
-    /// Whether the recorder tells that thread ([`Event::writer`]), so that nothing that is
-    /// missing before the event puts it in doubt.
-    pub is_recorded: bool,
+    /// Whether the event tells its thread itself.
+    pub is_told: bool,
 }
 
 /// Whose state it is.
@@ -238,7 +239,7 @@ impl Facts {
         self.has_meaning
     }
 
-    /// Whether any class tells of switches.
+    /// Whether any class tells of switches, so that events need not tell their threads.
     #[must_use]
     pub fn has_switches(&self) -> bool {
         let mut steps = self.plans.iter().flatten().flat_map(|plan| &plan.steps);
@@ -277,12 +278,13 @@ impl Facts {
             let pid = plan.pid.and_then(at);
             Some(Writer { pid: pid.unwrap_or_else(|| self.threads.pid(tid)), tid })
         };
-        let writer = event.writer.or_else(told).or_else(|| {
+        let told = event.writer.or_else(told);
+        let writer = told.or_else(|| {
             let tid = self.threads.running(cpu?)?;
             Some(Writer { pid: self.threads.pid(tid), tid })
         });
-        let is_recorded = event.writer.is_some();
-        At { time: event.time, stream: event.stream, cpu, writer, is_recorded }
+        let is_told = told.is_some();
+        At { time: event.time, stream: event.stream, cpu, writer, is_told }
     }
 
     /// Shows what an event says, and gives when and where. Events in the order of time.

@@ -159,7 +159,8 @@ impl Facts {
         if let (Some(writer), (true, true)) = (writer, tells) {
             threads.belongs(writer);
         }
-        let at = At { time: mark.time, stream: StreamIndex(stream), cpu, writer, is_recorded };
+        let is_told = is_recorded || tells.0;
+        let at = At { time: mark.time, stream: StreamIndex(stream), cpu, writer, is_told };
         sink.fact(&at, fact);
     }
 }

@@ -7,13 +7,16 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-use lateralis_analysis::{Edge, Gaps, Pairer, Side, Span};
+use lateralis_analysis::{Edge, End, Gaps, Joined, Message, Pairer, Side, Span, SpanCertainty};
 use lateralis_model::{Damage, Quality, Source, StreamIndex, Writer};
 use lateralis_units::Nanos;
 
 use super::opened::Opened;
 use super::small::{Cell, Rows, Small};
-use crate::facts::{At, Fact, Facts, Owner};
+use crate::facts::{At, Doubts, Fact, Facts, Owner};
+
+/// Before everything.
+const BEGIN: Nanos = Nanos(i64::MIN);
 
 /// Adds the rows of one recording.
 ///
@@ -34,10 +37,13 @@ pub fn rows(
         opened,
         rows,
         gaps: opened.gaps(),
+        certainty: SpanCertainty::new(BEGIN, opened.gaps().clone()),
+        doubts: Doubts::new(&facts, BEGIN),
         pairers: HashMap::new(),
         channels: HashMap::new(),
         machines: HashMap::new(),
         streams: (opened.recording.source.bases().len() > 1).then(HashMap::new),
+        doubted: HashMap::new(),
         last: Nanos(0),
     };
     let mut events = opened.recording.source.events();
@@ -51,7 +57,11 @@ pub fn rows(
         told.clear();
         facts.of(&event, |at, fact| told.push((*at, fact)));
         for (at, fact) in told.drain(..) {
-            deriving.fact(&facts, &at, fact)?;
+            deriving.doubts.see(&at, &fact, deriving.gaps);
+            match deriving.doubts.fact(&at, fact, deriving.gaps) {
+                Some((at, fact)) => deriving.fact(&facts, &at, fact)?,
+                None => deriving.in_doubt(&facts, &at, fact)?,
+            }
         }
     }
     damage.extend(events.damage());
@@ -63,14 +73,28 @@ struct Deriving<'a, 'r> {
     opened: &'a Opened,
     rows: &'a mut Rows<'r>,
     gaps: &'a Gaps,
+    certainty: SpanCertainty,
+    doubts: Doubts,
     pairers: HashMap<u32, Pairer>,
     /// By channel and key, in the order in which they left.
     channels: HashMap<(u32, Option<u64>), std::collections::VecDeque<At>>,
-    /// State and since when.
-    machines: HashMap<(u32, Owner), (u32, At)>,
     /// Of several traces, in which stream spans that are open began.
     streams: Option<HashMap<(u32, Edge), StreamIndex>>,
+    machines: HashMap<(u32, Owner), InState>,
+    /// When each machine last told its state of a thread that nobody knows.
+    doubted: HashMap<u32, Nanos>,
     last: Nanos,
+}
+
+/// What is known of a machine.
+#[derive(Debug, Clone, Copy)]
+struct InState {
+    state: u32,
+    since: At,
+    /// When it was told last.
+    told: Nanos,
+    /// Whether it was entered then, and has held up to `told`.
+    is_certain: bool,
 }
 
 /// The last of a row of a span.
@@ -123,15 +147,20 @@ impl Deriving<'_, '_> {
             }
             (Small::States, Fact::State { machine, state }) => {
                 let place = (machine, at.owner());
-                match self.machines.insert(place, (state, *at)) {
-                    Some((before, since)) if before == state => {
-                        // Told again of the state it is in: it has been in it all along.
-                        self.machines.insert(place, (state, since));
-                        ControlFlow::Continue(())
+                let before = self.machines.get(&place).copied();
+                let told = before.map_or(BEGIN, |before| before.told);
+                let is_whole = self.is_told(machine, told, at.time);
+                let now = match before {
+                    // Told again of the state it is in: it has been in it all along.
+                    Some(before) if before.state == state => {
+                        let is_certain = before.is_certain && is_whole;
+                        InState { told: at.time, is_certain, ..before }
                     }
-                    Some((before, since)) => {
-                        self.state(facts, place, (before, since), Some(at.time))
-                    }
+                    _ => InState { state, since: *at, told: at.time, is_certain: is_whole },
+                };
+                self.machines.insert(place, now);
+                match before.filter(|before| before.state != state) {
+                    Some(before) => self.state(facts, place, before, Some(at.time)),
                     None => ControlFlow::Continue(()),
                 }
             }
@@ -154,6 +183,42 @@ impl Deriving<'_, '_> {
         }
     }
 
+    /// Whether a machine would have told of all its states between two times.
+    fn is_told(&self, machine: u32, from: Nanos, to: Nanos) -> bool {
+        let doubted = self.doubted.get(&machine);
+        !self.gaps.between(from.min(to), to) && doubted.is_none_or(|doubted| *doubted < from)
+    }
+
+    /// An event that says nothing without its thread, which nobody knows.
+    fn in_doubt(&mut self, facts: &Facts, at: &At, fact: Fact) -> ControlFlow<()> {
+        let ends = Ends {
+            stream: at.stream,
+            begin: None,
+            end: None,
+            duration_ns: None,
+            clock_error_ns: None,
+            status: "unfinished",
+            quality: Quality::Unknown,
+        };
+        match (self.small, fact) {
+            (Small::Spans, Fact::Begin { span, key }) => {
+                self.certainty.doubt(span, at.time);
+                let begin = Some(Edge { writer: None, ..edge(at, key, Side::Begin) });
+                self.span(facts, span, Ends { begin, ..ends })
+            }
+            (Small::Spans, Fact::End { span, key }) => {
+                self.certainty.doubt(span, at.time);
+                let end = Some(Edge { writer: None, ..edge(at, key, Side::End) });
+                self.span(facts, span, Ends { end, status: "orphan", ..ends })
+            }
+            (Small::States, Fact::State { machine, .. }) => {
+                self.doubted.insert(machine, at.time);
+                ControlFlow::Continue(())
+            }
+            _ => ControlFlow::Continue(()),
+        }
+    }
+
     fn edge(
         &mut self,
         facts: &Facts,
@@ -169,7 +234,7 @@ impl Deriving<'_, '_> {
         let pairer = self.pairers.entry(span).or_default();
         match (pairer.push(edge), side) {
             (Some(found), _) => {
-                let quality = self.gaps.of_value(found.begin.time, found.end.time);
+                let quality = certain(self.certainty.is_certain(span, &found));
                 let Span { begin, end } = found;
                 let begun = self.streams.as_mut().and_then(|all| all.remove(&(span, begin)));
                 let clock_error_ns = self.clock_error(begun, at.stream);
@@ -241,18 +306,20 @@ impl Deriving<'_, '_> {
         let Some(kind) = facts.kinds().channels.get(channel as usize) else {
             return ControlFlow::Continue(());
         };
-        let key = key.map(|key| kind.key_text(key));
         let both = sent.zip(received);
         let latency = both.map(|(sent, received)| received.time.since(sent.time).max(0) as u64);
         let error = both.and_then(|(from, to)| self.clock_error(Some(from.stream), to.stream));
         let (status, quality) = match (sent, received) {
             (Some(sent), Some(received)) => {
-                let quality = self.gaps.of_value(sent.time, received.time);
+                let (send, receive) = (end_of(&sent), end_of(&received));
+                let joined = Joined::of(&Message { key, send, receive }, self.gaps, BEGIN);
+                let quality = certain(joined == Joined::Certain);
                 ("complete", told_by(error, latency.unwrap_or(0), quality))
             }
             (Some(_), None) => ("not_received", Quality::Unknown),
             _ => ("not_sent", Quality::Unknown),
         };
+        let key = key.map(|key| kind.key_text(key));
         let one = sent.or(received);
         let [cpu, pid, tid] = sent.as_ref().map_or([Cell::Null; 3], lanes);
         let [to_cpu, to_pid, to_tid] = received.as_ref().map_or([Cell::Null; 3], lanes);
@@ -286,17 +353,19 @@ impl Deriving<'_, '_> {
         &mut self,
         facts: &Facts,
         (machine, owner): (u32, Owner),
-        (state, since): (u32, At),
+        in_state: InState,
         until: Option<Nanos>,
     ) -> ControlFlow<()> {
+        let InState { state, since, told, is_certain } = in_state;
         let Some(kind) = facts.kinds().machines.get(machine as usize) else {
             return ControlFlow::Continue(());
         };
         let end = until.unwrap_or(self.last);
         // How long the last state holds is known only from below.
+        let is_certain = is_certain && self.is_told(machine, told, end);
         let quality = match until {
-            Some(until) => self.gaps.of_value(since.time, until),
-            None => Quality::LowerBound.and(self.gaps.of_value(since.time, end)),
+            Some(_) => certain(is_certain),
+            None => Quality::LowerBound.and(certain(is_certain)),
         };
         let [cpu, pid, tid] = lanes(&since);
         let (of, pid, tid) = match owner {
@@ -368,11 +437,20 @@ fn told_by(clock_error_ns: Option<u64>, length_ns: u64, quality: Quality) -> Qua
     }
 }
 
+fn certain(is_certain: bool) -> Quality {
+    if is_certain { Quality::Exact } else { Quality::Unknown }
+}
+
+fn end_of(at: &At) -> End {
+    End { time: at.time, cpu: at.cpu, writer: at.writer }
+}
+
 fn edge(at: &At, key: Option<u64>, side: Side) -> Edge {
     Edge { time: at.time, side, key, writer: at.writer }
 }
 
 fn who(writer: Option<Writer>) -> [Cell<'static>; 2] {
+    let writer = writer.filter(|writer| writer.pid != Doubts::NOBODY);
     [writer.map(|writer| writer.pid).into(), writer.map(|writer| writer.tid).into()]
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use lateralis_analysis::Gaps;
-use lateralis_model::{Interval, PartSummary, Source, StreamIndex, Trace};
+use lateralis_model::{Interval, PartSummary, Source, Trace};
 
 use super::clocks::Group;
 use super::owners::Owners;
@@ -111,16 +111,8 @@ impl Opened {
     /// Where events are missing, as far as opening has found; damage inside of packets is
     /// found by a pass over the headers of all events.
     pub fn gaps(&self) -> &Gaps {
-        self.gaps.get_or_init(|| {
-            let source = &self.recording.source;
-            let damage = self.recording.all_damage(self.inner_damage());
-            let stream_of = |file: &str| {
-                let streams = &self.recording.streams;
-                let found = streams.iter().position(|stream| stream.name == file)?;
-                u32::try_from(found).ok().map(StreamIndex)
-            };
-            Gaps::new(source.losses(), &damage, stream_of)
-        })
+        self.gaps
+            .get_or_init(|| self.recording.gaps(&self.recording.all_damage(self.inner_damage())))
     }
 
     /// Damage inside of packets: events are counted, nothing of them is decoded.

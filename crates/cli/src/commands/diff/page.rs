@@ -7,8 +7,9 @@ use lateralis_analysis::diff::Options;
 use lateralis_model::Quality;
 use serde_json::{Value, json};
 
-use super::compare::{Comparison, Difference};
-use super::gather::Of;
+use lateralis_store::compared::{Comparison, Difference, Of};
+
+use crate::commands::stats::mark::{LEGEND, Row, mark};
 use crate::table::{Align, Table};
 use crate::values;
 
@@ -51,9 +52,12 @@ pub fn render(paths: Paths<'_>, comparison: &Comparison, options: &Options) -> S
         if is_lossy {
             page.push_str(&format!(
                 "\nevents of the {side} recordings are missing: only differences that the missing \
-                 ones could not undo are told, marked ≥\n"
+                 ones could not undo are told\n"
             ));
         }
+    }
+    if comparison.is_lossy.0 || comparison.is_lossy.1 {
+        page.push_str(LEGEND);
     }
     page
 }
@@ -76,13 +80,16 @@ fn durations(page: &mut String, title: &str, rows: &[&Difference], most: usize) 
         table.row([
             row.of.name().to_owned(),
             row.name.clone(),
-            if row.of == Of::Cpu { String::new() } else { values::count(row.count.1 as u64) },
+            match row.of {
+                Of::Cpu => String::new(),
+                _ => mark(values::count(row.count.1 as u64), row.quality),
+            },
             row.what.name().to_owned(),
-            values::time(row.shift.before as u64),
-            values::time(row.shift.after as u64),
+            mark(values::time(row.shift.before as u64), value(row)),
+            mark(values::time(row.shift.after as u64), value(row)),
             shift(row),
             interval(row),
-            signed_time(row.explained_ns),
+            mark(signed_time(row.explained_ns), value(row)),
             probability(row.probability),
         ]);
     }
@@ -102,8 +109,8 @@ fn counts(page: &mut String, rows: &[&Difference]) {
     for row in rows.iter().take(ROWS) {
         table.row([
             row.name.clone(),
-            values::count(row.count.0 as u64),
-            values::count(row.count.1 as u64),
+            mark(values::count(row.count.0 as u64), row.quality),
+            mark(values::count(row.count.1 as u64), row.quality),
             shift(row),
             interval(row),
             probability(row.probability),
@@ -129,6 +136,11 @@ fn percent(factor: f64) -> String {
     format!("{:+.0} %", (factor - 1.0) * 100.0)
 }
 
+/// How far numbers of what was recorded can be trusted.
+fn value(row: &Difference) -> Quality {
+    if row.quality == Quality::Exact { Quality::Exact } else { Quality::Unknown }
+}
+
 /// There is no factor from or to nothing.
 fn new_or_gone(row: &Difference) -> Option<&'static str> {
     match (row.shift.before > 0.0, row.shift.after > 0.0) {
@@ -139,11 +151,10 @@ fn new_or_gone(row: &Difference) -> Option<&'static str> {
 }
 
 fn shift(row: &Difference) -> String {
-    if let Some(word) = new_or_gone(row) {
-        return word.to_owned();
+    match new_or_gone(row) {
+        Some(word) => mark(word.to_owned(), value(row)),
+        None => mark(percent(row.shift.ratio()), value(row)),
     }
-    let least = if row.quality == Quality::Exact { "" } else { "≥ " };
-    format!("{least}{}", percent(row.shift.ratio()))
 }
 
 fn interval(row: &Difference) -> String {
@@ -168,49 +179,49 @@ pub fn json(paths: Paths<'_>, comparison: &Comparison, options: &Options) -> Val
         side.iter().map(|path| json!(path.display().to_string())).collect::<Vec<_>>()
     };
     let all = |list: &[Difference]| list.iter().map(difference).collect::<Vec<_>>();
-    json!({
-        "good": names(paths.0),
-        "bad": names(paths.1),
-        "threshold": options.threshold,
-        "noise": options.noise,
-        "error": options.error,
-        "compared": comparison.compared,
-        "good_is_lossy": comparison.is_lossy.0,
-        "bad_is_lossy": comparison.is_lossy.1,
-        "good_events_per_run": comparison.events.0,
-        "bad_events_per_run": comparison.events.1,
-        "good_seconds_per_run": comparison.seconds.0,
-        "bad_seconds_per_run": comparison.seconds.1,
-        "differences": all(&comparison.differences),
-        "perhaps": all(&comparison.perhaps),
-    })
+    let (good, bad) = comparison.is_lossy;
+    let of = |is_lossy: bool| if is_lossy { Quality::LowerBound } else { Quality::Exact };
+    Row::default()
+        .plain("good", names(paths.0))
+        .plain("bad", names(paths.1))
+        .plain("threshold", options.threshold)
+        .plain("noise", options.noise)
+        .plain("error", options.error)
+        .number("compared", comparison.compared, of(good || bad))
+        .plain("good_is_lossy", good)
+        .plain("bad_is_lossy", bad)
+        .number("good_events_per_run", comparison.events.0, of(good))
+        .number("bad_events_per_run", comparison.events.1, of(bad))
+        .number("good_seconds_per_run", comparison.seconds.0, of(good))
+        .number("bad_seconds_per_run", comparison.seconds.1, of(bad))
+        .plain("differences", all(&comparison.differences))
+        .plain("perhaps", all(&comparison.perhaps))
+        .value()
 }
 
 fn difference(row: &Difference) -> Value {
     let of = if row.of == Of::Count { "" } else { "_ns" };
-    let mut value = json!({
-        "kind": row.of.name(),
-        "name": row.name,
-        "what": row.what.name(),
-        "ratio": row.shift.ratio(),
-        "ratio_least": row.shift.factor.0,
-        "ratio_most": row.shift.factor.1,
-        "probability": row.probability,
-        "explained_ns": row.explained_ns,
-        "quality": row.quality.name(),
-    });
-    if let Some(object) = value.as_object_mut() {
-        object.insert(format!("before{of}"), json!(row.shift.before));
-        object.insert(format!("after{of}"), json!(row.shift.after));
-        if let Some(delta) = row.delta {
-            object.insert("delta".to_owned(), json!(delta));
-            object.insert("count_before".to_owned(), json!(row.count.0));
-            object.insert("count_after".to_owned(), json!(row.count.1));
-        }
-    }
+    let sum = if row.of == Of::Count || row.of == Of::Cpu { row.quality } else { value(row) };
     // There is no number that is infinitely many times nothing.
-    if let Some(ratio) = value.get_mut("ratio").filter(|_| row.shift.before == 0.0) {
-        *ratio = Value::Null;
+    let ratio = (row.shift.before != 0.0).then(|| row.shift.ratio());
+    let value = value(row);
+    let mut json = Row::default()
+        .plain("kind", row.of.name())
+        .plain("name", row.name.as_str())
+        .plain("what", row.what.name())
+        .number("ratio", ratio, value)
+        .number("ratio_least", row.shift.factor.0, value)
+        .number("ratio_most", row.shift.factor.1, value)
+        .number("probability", row.probability, value)
+        .number("explained_ns", row.explained_ns, value)
+        .plain("quality", value.name())
+        .number(&format!("before{of}"), row.shift.before, sum)
+        .number(&format!("after{of}"), row.shift.after, sum);
+    if let Some(delta) = row.delta {
+        json = json
+            .number("delta", delta, value)
+            .number("count_before", row.count.0, row.quality)
+            .number("count_after", row.count.1, row.quality);
     }
-    value
+    json.value()
 }

@@ -5,7 +5,9 @@ use lateralis_analysis::path::Segment;
 use lateralis_model::Quality;
 use serde_json::{Value, json};
 
-use super::gather::Explained;
+use lateralis_store::explained::{Explained, Spans};
+
+use crate::commands::stats::mark::mark;
 use crate::date;
 use crate::table::{Align, Table};
 use crate::values;
@@ -14,43 +16,54 @@ use crate::values;
 const ROWS: usize = 30;
 
 /// The whole page.
-pub fn render(span: &str, explained: &[Explained]) -> String {
-    let pages: Vec<String> = explained.iter().map(|one| one.page(span)).collect();
-    pages.join("\n")
+pub fn render(span: &str, spans: &Spans, explained: &[Explained]) -> String {
+    let pages: Vec<String> = explained.iter().map(|one| Page(one).text(span)).collect();
+    let mut page = pages.join("\n");
+    if spans.quality != Quality::Exact {
+        page.push_str("\nevents are missing: there may be slower ones, and others open then\n");
+    }
+    page
 }
 
 /// The same as JSON; times in nanoseconds.
-pub fn json(span: &str, explained: &[Explained]) -> Value {
+pub fn json(span: &str, spans: &Spans, explained: &[Explained]) -> Value {
     json!({
         "span": span,
-        "spans": explained.iter().map(Explained::json).collect::<Vec<_>>(),
+        "quality": spans.quality.name(),
+        "spans": explained.iter().map(|one| Page(one).json()).collect::<Vec<_>>(),
     })
 }
 
-impl Explained {
+struct Page<'a>(&'a Explained);
+
+impl Page<'_> {
     fn thread(&self, thread: u32) -> String {
-        match self.threads.get(thread as usize) {
+        match self.0.threads.get(thread as usize) {
             Some((tid, Some(name))) => format!("{name} {tid}"),
             Some((tid, None)) => tid.to_string(),
             None => String::new(),
         }
     }
 
+    fn mark(&self, text: String) -> String {
+        mark(text, self.0.quality)
+    }
+
     fn name(&self, name: Option<u32>) -> &str {
-        name.and_then(|name| self.names.get(name as usize)).map_or("", String::as_str)
+        name.and_then(|name| self.0.names.get(name as usize)).map_or("", String::as_str)
     }
 
     fn nanos(&self) -> u64 {
-        self.path.segments.iter().map(Segment::nanos).sum()
+        self.0.path.segments.iter().map(Segment::nanos).sum()
     }
 
-    fn page(&self, span: &str) -> String {
+    fn text(&self, span: &str) -> String {
         use Align::{Left, Right};
-        let begin = self.found.span.begin.time;
+        let begin = self.0.found.span.begin.time;
         let all = self.nanos();
         let mut page = format!(
             "{span}  {}  of {}  from {}\n",
-            values::time(all),
+            self.mark(values::time(all)),
             self.thread(0),
             date::text(begin)
         );
@@ -62,17 +75,17 @@ impl Explained {
             ("in", Left),
             ("waited for by", Left),
         ]);
-        for share in self.shares.iter().take(ROWS) {
+        for share in self.0.shares.iter().take(ROWS) {
             table.row([
-                values::time(share.nanos),
-                format!("{:.1} %", share.nanos as f64 * 100.0 / all.max(1) as f64),
+                self.mark(values::time(share.nanos)),
+                self.mark(format!("{:.1} %", share.nanos as f64 * 100.0 / all.max(1) as f64)),
                 self.thread(share.thread),
                 share.doing.name().replace('_', " "),
                 self.name(share.what).to_owned(),
                 self.name(share.waited).to_owned(),
             ]);
         }
-        section(&mut page, "where the time went", &table, self.shares.len());
+        section(&mut page, "where the time went", &table, self.0.shares.len());
         let mut table = Table::new(&[
             ("from", Right),
             ("time", Right),
@@ -82,10 +95,10 @@ impl Explained {
             ("in", Left),
             ("waited for by", Left),
         ]);
-        for segment in self.path.segments.iter().take(ROWS) {
+        for segment in self.0.path.segments.iter().take(ROWS) {
             table.row([
                 format!("+{}", values::time(segment.begin.since(begin).max(0) as u64)),
-                values::time(segment.nanos()),
+                self.mark(values::time(segment.nanos())),
                 self.thread(segment.thread),
                 segment.cpu.map_or(String::new(), |cpu| cpu.to_string()),
                 segment.doing.name().replace('_', " "),
@@ -93,14 +106,21 @@ impl Explained {
                 self.name(segment.waited).to_owned(),
             ]);
         }
-        section(&mut page, "step by step", &table, self.path.segments.len());
-        if self.path.is_cut {
+        section(&mut page, "step by step", &table, self.0.path.segments.len());
+        if self.0.path.is_cut {
             page.push_str("\nthe path is too long: its beginning is told as one step\n");
         }
-        if self.quality != Quality::Exact {
-            page.push_str(
-                "\nevents are missing inside of this span: parts of the path may be wrong\n",
-            );
+        if self.0.quality != Quality::Exact {
+            page.push_str(match self.0.is_missing_inside {
+                true => {
+                    "\nevents are missing inside of this span: parts of the path may be wrong\n"
+                }
+                false => {
+                    "\nevents are missing before this span: what was open, held or on its way \
+                     when it began may be wrong (--from a time after the losses tells only what is \
+                     known since)\n"
+                }
+            });
         }
         page
     }
@@ -110,8 +130,9 @@ impl Explained {
             "" => Value::Null,
             name => json!(name),
         };
-        let who = |thread: u32| self.threads.get(thread as usize).cloned().unwrap_or_default();
+        let who = |thread: u32| self.0.threads.get(thread as usize).cloned().unwrap_or_default();
         let shares: Vec<Value> = self
+            .0
             .shares
             .iter()
             .map(|share| {
@@ -128,6 +149,7 @@ impl Explained {
             })
             .collect();
         let segments: Vec<Value> = self
+            .0
             .path
             .segments
             .iter()
@@ -149,11 +171,12 @@ impl Explained {
         json!({
             "tid": tid,
             "thread": thread,
-            "begin_ns": self.found.span.begin.time.0,
-            "end_ns": self.found.span.end.time.0,
+            "begin_ns": self.0.found.span.begin.time.0,
+            "end_ns": self.0.found.span.end.time.0,
             "duration_ns": self.nanos(),
-            "quality": self.quality.name(),
-            "is_cut": self.path.is_cut,
+            "quality": self.0.quality.name(),
+            "is_missing_inside": self.0.is_missing_inside,
+            "is_cut": self.0.path.is_cut,
             "shares": shares,
             "segments": segments,
         })

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What `lat stats` says, before it is said: one pass over the events.
 
-use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use lateralis_analysis::{Distribution, End, Gaps, LossTotal, Side, total_by_stream};
-use lateralis_model::{
-    ColumnBatch, Damage, Interval, Quality, Seen, Source, StreamIndex, Trace, Writer,
-};
+use lateralis_model::{ColumnBatch, Damage, Interval, Quality, Seen, Source, StreamIndex, Trace};
 use lateralis_pleco::schema::Statistic;
-use lateralis_store::facts::{At, Fact, Facts, Sink};
+use lateralis_store::facts::{At, Doubts, Fact, Facts, Sink};
 use lateralis_store::{Counted, Recording};
 use lateralis_units::Nanos;
 use serde_json::{Value, json};
@@ -23,9 +20,6 @@ use super::rates::Rates;
 use super::running::Running;
 use super::spans::Spans;
 use crate::selection::Selection;
-
-/// Processors whose last switch is remembered.
-const CPUS_MAX: usize = 1 << 16;
 
 /// One promise of a schema.
 pub struct BudgetCheck {
@@ -68,10 +62,8 @@ pub struct Statistics {
     pub gaps: Gaps,
     /// How far numbers of the whole can be trusted.
     pub trust: Trust,
-    /// When each processor changed threads last, where events are missing.
-    switched: HashMap<u32, Nanos>,
-    /// Ends of spans whose thread is in doubt.
-    doubted: u32,
+    /// Whose events are, where switches may be missing.
+    doubts: Doubts,
     /// When the first event happened.
     begin: Nanos,
 }
@@ -144,12 +136,12 @@ impl Statistics {
         chosen: Interval,
         begin: Nanos,
     ) -> Self {
-        let kinds = facts.kinds();
+        let (kinds, doubts) = (facts.kinds(), Doubts::new(&facts, begin));
         Self {
             rates: Rates::new(recording.source.trace(), begin),
             spans: Spans::new(kinds, &recording.meanings, begin, gaps.clone()),
             running: Running::new(&facts, begin, &gaps),
-            messages: Messages::new(kinds, &gaps),
+            messages: Messages::new(kinds, begin, &gaps),
             levels: Levels::new(kinds, begin, &gaps),
             facts,
             losses: total_by_stream(recording.source.losses()),
@@ -158,8 +150,7 @@ impl Statistics {
             damage: Vec::new(),
             trust: Trust::new(&gaps, chosen),
             gaps,
-            switched: HashMap::new(),
-            doubted: 0,
+            doubts,
             begin,
         }
     }
@@ -212,6 +203,8 @@ impl Statistics {
         let at = facts.of(event, |at, fact| {
             if is_chosen {
                 self.fact(at, fact);
+            } else {
+                self.doubts.see(at, &fact, &self.gaps);
             }
         });
         self.facts = facts;
@@ -221,15 +214,6 @@ impl Statistics {
                 self.appears(cpu, at.time);
             }
         }
-    }
-
-    /// Where switches may be missing, the thread that came last may be gone: what an event
-    /// does not tell itself nobody knows.
-    fn is_doubted(&self, at: &At) -> bool {
-        let since = || self.switched.get(&at.cpu?).copied();
-        !at.is_recorded
-            && !self.switched.is_empty()
-            && since().is_some_and(|since| self.gaps.between(since, at.time))
     }
 
     fn check_budgets(&mut self, recording: &Recording) {
@@ -306,25 +290,31 @@ impl Statistics {
 
 impl Sink for Statistics {
     fn fact(&mut self, at: &At, fact: Fact) {
+        self.doubts.see(at, &fact, &self.gaps);
+        // Where switches may be missing, what an event does not tell itself nobody knows.
+        let begins = matches!(fact, Fact::Whole { .. } | Fact::Begin { .. });
+        if begins && self.doubts.is_in_doubt(at, &self.gaps) {
+            self.spans.doubt_own(at.time);
+        }
+        let Some((at, fact)) = self.doubts.fact(at, fact, &self.gaps) else {
+            match fact {
+                Fact::Begin { span, .. } | Fact::End { span, .. } => {
+                    self.spans.doubt(span, at.time);
+                }
+                Fact::State { machine, .. } => self.levels.doubt(machine, at.time),
+                _ => {}
+            }
+            return;
+        };
         let tid = at.writer.map(|writer| writer.tid);
         let end = End { time: at.time, cpu: at.cpu, writer: at.writer };
         match fact {
-            // Without a key the thread is all that tells spans apart.
-            Fact::Begin { key: None, .. } | Fact::End { key: None, .. } if self.is_doubted(at) => {}
             Fact::Begin { span, key } => {
-                let writer = at.writer.filter(|_| !self.is_doubted(at));
-                self.spans.edge(span, Side::Begin, key, at.time, writer);
+                self.spans.edge(span, Side::Begin, key, at.time, at.writer);
                 self.running.span(span, true, at.cpu, tid, at.time);
             }
             Fact::End { span, key } => {
-                let writer = if self.is_doubted(at) {
-                    // One that began nothing, so that the span counts as uncertain.
-                    self.doubted = self.doubted.wrapping_add(1);
-                    Some(Writer { pid: u32::MAX, tid: self.doubted })
-                } else {
-                    at.writer
-                };
-                self.spans.edge(span, Side::End, key, at.time, writer);
+                self.spans.edge(span, Side::End, key, at.time, at.writer);
                 self.running.span(span, false, at.cpu, tid, at.time);
             }
             Fact::Whole { span, duration_ns } => {
@@ -332,13 +322,10 @@ impl Sink for Statistics {
             }
             Fact::Send { channel, key } => self.messages.send(channel, key, end),
             Fact::Receive { channel, key } => self.messages.receive(channel, key, end),
-            Fact::State { machine, state } => self.levels.state(at, machine, state),
-            Fact::Level { counter, value } => self.levels.level(at, counter, value),
+            Fact::State { machine, state } => self.levels.state(&at, machine, state),
+            Fact::Level { counter, value } => self.levels.level(&at, counter, value),
             Fact::Switch { from, to, .. } => {
                 if let Some(cpu) = at.cpu {
-                    if !self.gaps.is_empty() && self.switched.len() < CPUS_MAX {
-                        self.switched.insert(cpu, at.time);
-                    }
                     self.running.switch(cpu, at.stream, at.time, from, to);
                 }
             }

@@ -30,6 +30,8 @@ enum Whose {
 /// All states and levels.
 pub struct Levels {
     machines: HashMap<(u32, Owner), States>,
+    /// When a machine last told its state of a thread that nobody knows.
+    doubted: HashMap<u32, Nanos>,
     counters: HashMap<(u32, Whose), Level>,
     /// Of each counter whether its levels are of processors.
     of_cpu: Vec<bool>,
@@ -43,8 +45,10 @@ impl Levels {
     /// Of these counters, from `begin` on.
     pub fn new(kinds: &Kinds, begin: Nanos, gaps: &Gaps) -> Self {
         let (machines, counters) = (HashMap::new(), HashMap::new());
+        let doubted = HashMap::new();
         let of_cpu = kinds.counters.iter().map(|counter| counter.is_of_cpu).collect();
-        Self { machines, counters, of_cpu, left_out: 0, begin, end: begin, gaps: gaps.clone() }
+        let gaps = gaps.clone();
+        Self { machines, doubted, counters, of_cpu, left_out: 0, begin, end: begin, gaps }
     }
 
     /// A machine is in a state.
@@ -55,8 +59,13 @@ impl Levels {
             return;
         }
         let states = self.machines.entry(key).or_default();
-        doubt(states, at.time, &self.gaps);
+        doubt(states, at.time, &self.gaps, self.doubted.get(&machine));
         states.enter(at.time, state);
+    }
+
+    /// Some thread's machine is in a state, and nobody knows which thread's.
+    pub fn doubt(&mut self, machine: u32, time: Nanos) {
+        self.doubted.insert(machine, time);
     }
 
     /// A counter has a value.
@@ -80,8 +89,8 @@ impl Levels {
     /// Everything holds up to the end.
     pub fn finish(&mut self, end: Nanos) {
         self.end = end;
-        for states in self.machines.values_mut() {
-            doubt(states, end, &self.gaps);
+        for ((machine, _), states) in &mut self.machines {
+            doubt(states, end, &self.gaps, self.doubted.get(machine));
             states.leave(end);
         }
         self.counters.values_mut().for_each(|level| level.hold(end));
@@ -246,9 +255,11 @@ impl Levels {
     }
 }
 
-/// The last state is doubted where events may be missing since it was told.
-fn doubt(states: &mut States, time: Nanos, gaps: &Gaps) {
-    if states.current().is_some_and(|(_, since)| gaps.between(since, time)) {
+/// The last state is doubted where events may be missing since it was told, or be of nobody.
+fn doubt(states: &mut States, time: Nanos, gaps: &Gaps, doubted: Option<&Nanos>) {
+    let is_doubted =
+        |since| gaps.between(since, time) || doubted.is_some_and(|doubted| *doubted >= since);
+    if states.current().is_some_and(|(_, since)| is_doubted(since)) {
         states.doubt(time);
     }
 }

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use lateralis_analysis::{Distribution, Durations, End, Gaps, Matcher, Message};
+use lateralis_analysis::{Distribution, Durations, End, Gaps, Joined, Matcher, Message};
 use lateralis_store::facts::{Kind, Kinds};
+use lateralis_units::Nanos;
 use serde_json::{Value, json};
 
 use super::mark::{Row, Trust, mark};
@@ -48,12 +49,13 @@ pub struct Count<'a> {
 /// All channels.
 pub struct Messages {
     channels: Vec<Channel>,
+    begin: Nanos,
     gaps: Gaps,
 }
 
 impl Messages {
-    /// Of these channels.
-    pub fn new(kinds: &Kinds, gaps: &Gaps) -> Self {
+    /// Of these channels, from `begin` on.
+    pub fn new(kinds: &Kinds, begin: Nanos, gaps: &Gaps) -> Self {
         let channel = |_: &Kind| Channel {
             matcher: Matcher::default(),
             durations: Durations::with_limit(KEPT),
@@ -62,7 +64,8 @@ impl Messages {
             reversed: 0,
             slowest: None,
         };
-        Self { channels: kinds.channels.iter().map(channel).collect(), gaps: gaps.clone() }
+        let channels = kinds.channels.iter().map(channel).collect();
+        Self { channels, begin, gaps: gaps.clone() }
     }
 
     /// A message leaves.
@@ -80,7 +83,7 @@ impl Messages {
         let Some(message) = channel.matcher.receive(key, end) else {
             return;
         };
-        if self.gaps.between(message.send.time, message.receive.time) {
+        if Joined::of(&message, &self.gaps, self.begin) == Joined::Doubtful {
             channel.touched += 1;
             return;
         }

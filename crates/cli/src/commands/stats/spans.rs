@@ -66,6 +66,11 @@ impl Spans {
         self.table.push(kind, Edge { time, side, key, writer });
     }
 
+    /// One does so on a thread that nobody knows.
+    pub fn doubt(&mut self, kind: u32, time: Nanos) {
+        self.table.doubt(kind, time);
+    }
+
     /// A whole span.
     pub fn whole(&mut self, kind: u32, begin: Nanos, nanos: u64, writer: Option<Writer>) {
         let edge = |time, side| Edge { time, side, key: None, writer };

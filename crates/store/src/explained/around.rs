@@ -7,19 +7,20 @@ use lateralis_analysis::path::{
     Busy, Hold, Leaves, Message, Named, Path, Scene, SceneBuilder, Share, Switch, Waiting, Wake,
     causes, shares,
 };
-use lateralis_analysis::{Edge, End, Gaps, Matcher, Numbering, Pairer, Side, Span};
-use lateralis_model::{Event, Interval, Quality, Source, Writer};
-use lateralis_store::Recording;
-use lateralis_store::facts::{At, Fact, Facts, Leaving};
+use lateralis_analysis::{Edge, End, Matcher, Numbering, Pairer, Side, Span};
+use lateralis_model::{Damage, Event, Interval, Quality, Writer};
 use lateralis_units::Nanos;
 
-use super::find::Found;
+use super::found::Found;
 use super::locks::{Locks, Part, object};
+use crate::chosen::Chosen;
+use crate::facts::{At, Fact, Facts, Kind, Leaving};
 
 /// Kinds whose key has this belong to processors, not to threads.
 const CPU_KEY: &str = "$cpu";
 
 /// A path with the names of everything in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explained {
     /// Whose it is.
     pub found: Found,
@@ -31,8 +32,11 @@ pub struct Explained {
     pub names: Vec<String>,
     /// Number and name of each thread.
     pub threads: Vec<(u32, Option<String>)>,
-    /// Unknown where events are missing inside of the span.
+    /// Unknown where events are missing inside of the span, or before: what was open when it
+    /// began, who held what and which messages were on their way is known from there.
     pub quality: Quality,
+    /// Whether they are missing inside.
+    pub is_missing_inside: bool,
 }
 
 struct Gathering<'a> {
@@ -58,66 +62,56 @@ struct Gathering<'a> {
     facts: &'a Facts,
 }
 
-/// Walks back through what happened around a span.
-///
-/// Cost: one pass over the events up to its end; memory by what happens inside of it.
-pub fn explain(recording: &Recording, found: &Found) -> Explained {
-    let (begin, end) = (found.span.begin.time, found.span.end.time);
-    let source = &recording.source;
-    let trace = recording.annotated();
-    let mut facts = Facts::new(&trace, &recording.streams);
-    // The kinds do not change while events are read; keys do.
-    let kinds = Facts::new(&trace, &recording.streams);
-    let mut gathering = Gathering {
-        begin,
-        locks: Locks::new(kinds.kinds()),
-        builder: SceneBuilder::default(),
-        waitings: Vec::new(),
-        holds: Vec::new(),
-        tids: Numbering::default(),
-        pairers: Vec::new(),
-        matchers: Vec::new(),
-        objects: HashMap::new(),
-        open: HashMap::new(),
-        things: HashSet::new(),
-        idle_since: HashMap::new(),
-        busy: HashMap::new(),
-        before: BTreeMap::new(),
-        facts: &kinds,
-    };
-    gathering.tids.number(found.tid);
-    let mut said = Vec::new();
-    let mut events = source.events_in(Interval { begin: None, end: Some(end) });
-    while let Some(event) = events.next_event() {
-        let at = facts.of(&event, |_, fact| said.push(fact));
-        gathering.event(&event, &at, &mut said);
-    }
-    let damage = events.damage();
-    gathering.finish(end);
-    let cpus = gathering.builder.switches.iter().map(|switch| switch.cpu as usize + 1).max();
-    let mut waits = known_causes(&gathering.waitings, &gathering.holds);
-    waits.append(&mut gathering.builder.waits);
-    gathering.builder.waits = waits;
-    let thread_count = gathering.tids.len();
-    let scene: Scene = gathering.builder.build(thread_count, cpus.unwrap_or(0).min(1 << 16));
-    let path = scene.path(0, begin, end);
-    let gaps = Gaps::new(source.losses(), &recording.all_damage(damage), |_| None);
-    let name = |tid: &u32| {
-        let told = facts.threads().get(*tid).and_then(|thread| thread.name.clone());
-        (*tid, told.or_else(|| recording.names.threads.get(tid).cloned()))
-    };
-    let of_kind = |kinds: &[lateralis_store::facts::Kind]| {
-        kinds.iter().map(|kind| kind.name.clone()).collect::<Vec<_>>()
-    };
-    let mut names = of_kind(&kinds.kinds().spans);
-    names.extend(of_kind(&kinds.kinds().channels));
-    Explained {
-        found: *found,
-        shares: shares(&path.segments),
-        path,
-        names,
-        threads: gathering.tids.things().iter().map(name).collect(),
-        quality: gaps.of_value(begin.min(end), end),
+impl Explained {
+    /// Walks back through what happened around a span. Of what is chosen only the time counts:
+    /// others than those chosen may have been waited for.
+    ///
+    /// Cost: one pass over the events up to its end; memory by what happens inside of it.
+    #[must_use]
+    pub fn of(chosen: &Chosen<'_>, found: &Found) -> Self {
+        let (begin, end) = (found.span.begin.time, found.span.end.time);
+        let mut facts = chosen.facts();
+        // The kinds do not change while events are read; keys do.
+        let kinds = chosen.facts();
+        let mut gathering = Gathering::new(begin, &kinds);
+        gathering.tids.number(found.tid);
+        let mut said = Vec::new();
+        let interval = Interval { begin: chosen.interval.begin, end: Some(end) };
+        let mut events = chosen.source.events_in(interval);
+        while let Some(event) = events.next_event() {
+            let at = facts.of(&event, |_, fact| said.push(fact));
+            gathering.event(&event, &at, &mut said);
+        }
+        let inside = events.damage();
+        let damage: Vec<Damage> = chosen.source.damage().iter().cloned().chain(inside).collect();
+        gathering.finish(end);
+        let cpus = gathering.builder.switches.iter().map(|switch| switch.cpu as usize + 1).max();
+        let mut waits = known_causes(&gathering.waitings, &gathering.holds);
+        waits.append(&mut gathering.builder.waits);
+        gathering.builder.waits = waits;
+        let thread_count = gathering.tids.len();
+        let scene: Scene = gathering.builder.build(thread_count, cpus.unwrap_or(0).min(1 << 16));
+        let path = scene.path(0, begin, end);
+        let gaps = chosen.gaps(&damage);
+        let since = chosen.ends().0.min(begin);
+        let is_exact = found.is_certain && !gaps.between(since, end);
+        let name = |tid: &u32| {
+            let told = facts.threads().get(*tid).and_then(|thread| thread.name.clone());
+            (*tid, told.or_else(|| chosen.names.threads.get(tid).cloned()))
+        };
+        let of_kind =
+            |kinds: &[Kind]| kinds.iter().map(|kind| kind.name.clone()).collect::<Vec<_>>();
+        let mut names = of_kind(&kinds.kinds().spans);
+        names.extend(of_kind(&kinds.kinds().channels));
+        Self {
+            found: *found,
+            shares: shares(&path.segments),
+            path,
+            names,
+            threads: gathering.tids.things().iter().map(name).collect(),
+            quality: if is_exact { Quality::Exact } else { Quality::Unknown },
+            is_missing_inside: gaps.between(begin.min(end), end),
+        }
     }
 }
 
@@ -144,7 +138,27 @@ fn known_causes(waitings: &[Waiting], holds: &[Hold]) -> Vec<lateralis_analysis:
     causes(&waitings, &holds)
 }
 
-impl Gathering<'_> {
+impl<'a> Gathering<'a> {
+    fn new(begin: Nanos, facts: &'a Facts) -> Self {
+        Self {
+            begin,
+            locks: Locks::new(facts.kinds()),
+            builder: SceneBuilder::default(),
+            waitings: Vec::new(),
+            holds: Vec::new(),
+            tids: Numbering::default(),
+            pairers: Vec::new(),
+            matchers: Vec::new(),
+            objects: HashMap::new(),
+            open: HashMap::new(),
+            things: HashSet::new(),
+            idle_since: HashMap::new(),
+            busy: HashMap::new(),
+            before: BTreeMap::new(),
+            facts,
+        }
+    }
+
     fn event(&mut self, event: &Event<'_>, at: &At, said: &mut Vec<Fact>) {
         let tid = at.writer.map(|writer| writer.tid);
         let mut idle_since = at.time;

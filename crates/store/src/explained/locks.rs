@@ -3,7 +3,8 @@
 //! waits of the C library (tracer/preload) for events of another name.
 
 use lateralis_model::Event;
-use lateralis_store::facts::Kinds;
+
+use crate::facts::Kinds;
 
 /// Fields that tell whose a lock is, not which.
 const WHOSE: [&str; 8] = ["thread", "process", "tid", "pid", "vtid", "vpid", "owner", "holder"];

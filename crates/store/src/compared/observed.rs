@@ -5,13 +5,15 @@
 use std::collections::{BTreeMap, HashMap};
 
 use lateralis_analysis::diff::{Counted, Run};
-use lateralis_analysis::{Edge, End, Gaps, Matcher, Nesting, Numbering, Pairer, Side};
-use lateralis_model::{Event, LossCause, Source, Writer};
-use lateralis_store::Recording;
-use lateralis_store::facts::{At, Fact, Facts, Kind};
+use lateralis_analysis::{
+    Edge, End, Ended, Joined, Matcher, Nesting, Numbering, Pairer, Side, SpanCertainty, Wholes,
+};
+use lateralis_model::{Damage, Event, Writer};
 use lateralis_units::Nanos;
 
 use super::buckets::Buckets;
+use crate::chosen::Chosen;
+use crate::facts::{At, Doubts, Fact, Facts, Kind};
 
 /// Kinds of keys of one span that are compared each for itself; what is beyond goes together.
 const MAX_KEY_CLASSES: usize = 64;
@@ -54,7 +56,7 @@ struct Times {
 }
 
 /// One recording as numbers.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq)]
 pub struct Observed {
     /// Durations by what they are of.
     pub durations: BTreeMap<(Of, String), Run>,
@@ -69,10 +71,13 @@ pub struct Observed {
 }
 
 struct Gathering {
-    gaps: Gaps,
+    certainty: SpanCertainty,
+    doubts: Doubts,
+    begin: Nanos,
     pairers: Vec<Pairer>,
     matchers: Vec<Matcher>,
     nesting: Nesting,
+    wholes: Wholes,
     threads: Numbering<Option<Writer>>,
     times: HashMap<(Of, u32, u64), Times>,
     key_classes: Vec<HashMap<u64, String>>,
@@ -82,50 +87,72 @@ struct Gathering {
 }
 
 impl Observed {
-    /// Reads a recording.
+    /// Reads what is chosen of a recording.
     ///
-    /// Cost: one pass in the order of time; memory of eight bytes for each span and message.
-    pub fn of(recording: &Recording) -> Self {
-        let source = &recording.source;
-        let trace = recording.annotated();
-        let mut facts = Facts::new(&trace, &recording.streams);
-        // Damage found on the way is told only at the end; what opening found is known now.
+    /// Cost: one pass in the order of time, and another where it finds damage that opening did
+    /// not: only then is it known what to trust. Memory of eight bytes for each span and message.
+    #[must_use]
+    pub fn of(chosen: &Chosen<'_>) -> Self {
+        let known = chosen.source.damage().to_vec();
+        let (observed, inside) = Self::pass(chosen, &known);
+        if inside.is_empty() {
+            return observed;
+        }
+        let all: Vec<Damage> = known.into_iter().chain(inside).collect();
+        Self::pass(chosen, &all).0
+    }
+
+    fn pass(chosen: &Chosen<'_>, damage: &[Damage]) -> (Self, Vec<Damage>) {
+        let mut facts = chosen.facts();
+        let gaps = chosen.gaps(damage);
+        let (begin, end) = chosen.ends();
+        let is_lossy = gaps.touch(begin, end);
         let mut gathering = Gathering {
-            gaps: Gaps::new(source.losses(), source.damage(), |_| None),
+            certainty: SpanCertainty::new(begin, gaps),
+            doubts: Doubts::new(&facts, begin),
+            begin,
             pairers: Vec::new(),
             matchers: Vec::new(),
             nesting: Nesting::default(),
+            wholes: Wholes::default(),
             threads: Numbering::default(),
             times: HashMap::new(),
             key_classes: Vec::new(),
             running: HashMap::new(),
             ran: HashMap::new(),
         };
-        let mut counts: Vec<Vec<Buckets>> = trace
+        let mut counts: Vec<Vec<Buckets>> = chosen
+            .trace
             .stream_classes
             .iter()
             .map(|class| vec![Buckets::default(); class.event_classes.len()])
             .collect();
         let (mut first, mut last, mut all) = (None, Nanos(i64::MIN), 0_u64);
         let mut said = Vec::new();
-        let mut events = source.events();
+        let mut events = chosen.source.events_in(chosen.interval);
         while let Some(event) = events.next_event() {
-            let begin = *first.get_or_insert(event.time);
-            last = last.max(event.time);
-            all += 1;
-            count(&mut counts, &event, begin);
+            let is_chosen = (chosen.contains)(&event);
             facts.of(&event, |at, fact| said.push((*at, fact)));
             for (at, fact) in said.drain(..) {
-                gathering.fact(&at, fact, begin, &facts);
+                gathering.doubts.see(&at, &fact, gathering.certainty.gaps());
+                if is_chosen {
+                    gathering.fact(&at, fact, *first.get_or_insert(event.time), &facts);
+                }
+            }
+            if is_chosen {
+                count(&mut counts, &event, *first.get_or_insert(event.time));
+                last = last.max(event.time);
+                all += 1;
             }
         }
-        let damage = events.damage();
+        gathering.finish();
+        let inside = events.damage();
         let begin = first.unwrap_or(Nanos(0));
         let seconds = last.since(begin).max(0) as f64 / 1e9;
-        let lost = if damage.is_empty() && source.damage().is_empty() {
-            lost(recording)
-        } else {
-            u64::MAX
+        let lost = match (is_lossy, damage.is_empty()) {
+            (false, _) => 0,
+            (true, true) => chosen.lost_count(),
+            (true, false) => u64::MAX,
         };
         let mut observed = Self {
             lost,
@@ -133,10 +160,10 @@ impl Observed {
             seconds: if all > 0 { seconds } else { 0.0 },
             ..Self::default()
         };
-        observed.add_counts(&trace, counts);
+        observed.add_counts(&chosen.trace, counts);
         observed.add_threads(gathering.ran, &facts);
         observed.add_durations(gathering.times, &gathering.key_classes, &facts);
-        observed
+        (observed, inside)
     }
 
     fn add_counts(&mut self, trace: &lateralis_model::Trace, counts: Vec<Vec<Buckets>>) {
@@ -164,7 +191,9 @@ impl Observed {
         }
         let all = by_name.values().map(Buckets::total).sum();
         for (name, buckets) in by_name {
-            let counted = self.counted(&buckets, all);
+            // Nobody knows how much longer they ran in what is missing.
+            let missing = if self.lost > 0 { u64::MAX } else { 0 };
+            let counted = Counted { missing, ..self.counted(&buckets, all) };
             self.counts.insert((Of::Cpu, name), counted);
         }
     }
@@ -215,43 +244,36 @@ fn count(counts: &mut [Vec<Buckets>], event: &Event<'_>, begin: Nanos) {
     }
 }
 
-/// Events that the producers lost; `u64::MAX` where they do not know.
-fn lost(recording: &Recording) -> u64 {
-    let of = |loss: &lateralis_model::Loss| match (loss.cause, loss.count) {
-        (LossCause::Packets, Some(0)) => 0,
-        (LossCause::Packets, _) | (_, None) => u64::MAX,
-        (_, Some(count)) => count,
-    };
-    recording.source.losses().iter().map(of).fold(0, u64::saturating_add)
-}
-
 impl Gathering {
     fn fact(&mut self, at: &At, fact: Fact, begin: Nanos, facts: &Facts) {
-        match fact {
-            Fact::Begin { span, key } => self.edge(at, span, key, Side::Begin, facts),
-            Fact::End { span, key } => self.edge(at, span, key, Side::End, facts),
-            Fact::Whole { span, duration_ns } => {
-                let end = Nanos(at.time.0.saturating_add_unsigned(duration_ns));
-                self.time((Of::Own, span, 0), at.time, end, duration_ns);
-            }
-            Fact::Send { channel, key } => self.matcher(channel).send(key, end(at)),
-            Fact::Receive { channel, key } => {
-                if let Some(message) = self.matcher(channel).receive(key, end(at)) {
-                    let (sent, received) = (message.send.time, message.receive.time);
-                    self.time((Of::Message, channel, 0), sent, received, message.nanos());
+        match self.doubts.fact(at, fact, self.certainty.gaps()) {
+            Some((at, Fact::Begin { span, key })) => self.edge(&at, span, key, Side::Begin, facts),
+            Some((at, Fact::End { span, key })) => self.edge(&at, span, key, Side::End, facts),
+            Some((at, Fact::Whole { span, duration_ns })) => self.whole(&at, span, duration_ns),
+            Some((at, Fact::Send { channel, key })) => self.matcher(channel).send(key, end(&at)),
+            Some((at, Fact::Receive { channel, key })) => {
+                if let Some(message) = self.matcher(channel).receive(key, end(&at)) {
+                    let joined = Joined::of(&message, self.certainty.gaps(), self.begin);
+                    let is_timed = joined != Joined::Doubtful;
+                    self.time((Of::Message, channel, 0), is_timed, message.nanos());
                 }
             }
-            Fact::Switch { to, .. } => {
+            Some((at, Fact::Switch { to, .. })) => {
                 let Some(cpu) = at.cpu else {
                     return;
                 };
                 let left = self.running.insert(cpu, (to, at.time));
-                if let Some((tid, since)) = left.filter(|(tid, _)| *tid != 0) {
+                let is_known =
+                    |since: Nanos| !self.certainty.gaps().between(since.min(at.time), at.time);
+                if let Some((tid, since)) =
+                    left.filter(|(tid, since)| *tid != 0 && is_known(*since))
+                {
                     let micros = at.time.since(since).max(0) as u64 / 1000;
                     self.ran.entry(tid).or_default().add(since.since(begin), micros);
                 }
             }
-            Fact::State { .. } | Fact::Level { .. } | Fact::Wake { .. } => {}
+            Some((_, Fact::State { .. } | Fact::Level { .. } | Fact::Wake { .. })) => {}
+            None => self.skip(at, fact),
         }
     }
 
@@ -271,24 +293,46 @@ impl Gathering {
         }
         let edge = Edge { time: at.time, side, key, writer: at.writer };
         let thread = self.threads.number(at.writer);
+        self.reach(thread, at.time, true);
         if side == Side::Begin && key.is_none() {
             self.nesting.begin(thread, span, None, at.time);
         }
         let Some(whole) = self.pairers[index].push(edge) else {
             return;
         };
+        let is_certain = self.certainty.is_certain(span, &whole);
         let (begin, end) = (whole.begin.time, whole.end.time);
         match key {
             Some(key) => {
                 let class = self.key_class(index, key, facts);
-                self.time((Of::Own, span, class), begin, end, whole.nanos());
+                self.time((Of::Own, span, class), is_certain, whole.nanos());
             }
             None => {
                 let own = self.nesting.end(thread, span, None, begin, end);
-                self.time((Of::Own, span, 0), begin, end, own.unwrap_or(whole.nanos()));
-                self.time((Of::Whole, span, 0), begin, end, whole.nanos());
+                let is_own = is_certain && self.certainty.is_own_certain(begin, end);
+                self.time((Of::Own, span, 0), is_own, own.unwrap_or(whole.nanos()));
+                self.time((Of::Whole, span, 0), is_certain, whole.nanos());
             }
         }
+    }
+
+    /// What whoever recorded it has measured itself is certain; not what is inside of it.
+    fn whole(&mut self, at: &At, span: u32, duration_ns: u64) {
+        let end = Nanos(at.time.0.saturating_add_unsigned(duration_ns));
+        let thread = self.threads.number(at.writer);
+        self.reach(thread, at.time, false);
+        self.wholes.begin(thread, span, at.time, end);
+        self.time((Of::Whole, span, 0), true, duration_ns);
+    }
+
+    fn reach(&mut self, thread: u32, time: Nanos, is_edge: bool) {
+        let Self { nesting, wholes, times, certainty, .. } = self;
+        wholes.reach(nesting, thread, time, is_edge, |ended| own_time(times, certainty, ended));
+    }
+
+    fn finish(&mut self) {
+        let Self { nesting, wholes, times, certainty, .. } = self;
+        wholes.finish(nesting, |ended| own_time(times, certainty, ended));
     }
 
     /// Spans whose key is a word are of a kind of their own: the word means the same in the next
@@ -309,15 +353,38 @@ impl Gathering {
         }
     }
 
-    fn time(&mut self, place: (Of, u32, u64), begin: Nanos, end: Nanos, nanos: u64) {
-        let touched = !self.gaps.is_empty() && self.gaps.touch(begin.min(end), end.max(begin));
-        let times = self.times.entry(place).or_default();
-        if touched {
-            times.touched += 1;
-        } else {
-            times.nanos.push(nanos);
+    /// An edge whose thread is in doubt: a span fewer is seen.
+    fn skip(&mut self, at: &At, fact: Fact) {
+        if let Fact::Begin { span, .. } | Fact::End { span, .. } = fact {
+            self.certainty.doubt(span, at.time);
+            for of in [Of::Own, Of::Whole] {
+                self.time((of, span, 0), false, 0);
+            }
         }
     }
+
+    fn time(&mut self, place: (Of, u32, u64), is_certain: bool, nanos: u64) {
+        add_time(&mut self.times, place, is_certain, nanos);
+    }
+}
+
+fn add_time(
+    times: &mut HashMap<(Of, u32, u64), Times>,
+    place: (Of, u32, u64),
+    is_certain: bool,
+    nanos: u64,
+) {
+    let times = times.entry(place).or_default();
+    if is_certain {
+        times.nanos.push(nanos);
+    } else {
+        times.touched += 1;
+    }
+}
+
+fn own_time(times: &mut HashMap<(Of, u32, u64), Times>, certainty: &SpanCertainty, ended: Ended) {
+    let is_certain = certainty.is_own_certain(ended.begin, ended.end);
+    add_time(times, (Of::Own, ended.kind, 0), is_certain, ended.own_nanos);
 }
 
 fn end(at: &At) -> End {

@@ -8,7 +8,7 @@ use lateralis_analysis::diff::{
 };
 use lateralis_model::Quality;
 
-use super::gather::{Observed, Of};
+use super::observed::{Observed, Of};
 
 /// Below this error within the runs, something is worth more runs though it is not sure.
 const PERHAPS_WITHIN: f64 = 1e-4;

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Which pairs would be the same if the missing events were put back.
+//!
+//! Losses of every stream count: any of them can have carried the other half of a pair.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use lateralis_units::Nanos;
+
+use crate::{Gaps, Message, Span};
+
+/// Keys whose doubts are remembered one by one; those of more are one doubt of their kind.
+const KEYS_MAX: usize = 1 << 16;
+
+/// Tells certain spans from others, as a [`crate::Pairer`] finds them.
+///
+/// A span is certain if nothing is missing in it, if it ended on the thread that began it (else
+/// a beginning of the own thread may be missing, however long ago), and if no end that is in
+/// doubt itself came in between with the same key: that may have ended this one.
+///
+/// Cost: a search in the gaps and a look-up; nothing where no events are missing. Memory: by
+/// keys in doubt, 65 536 of them.
+#[derive(Debug, Clone, Default)]
+pub struct SpanCertainty {
+    gaps: Gaps,
+    begin: Nanos,
+    /// When each key was doubted last.
+    doubted: HashMap<(u32, u64), Nanos, RandomState>,
+    /// The same of all spans of a kind.
+    doubted_kinds: HashMap<u32, Nanos, RandomState>,
+    /// The same of any kind.
+    doubted_any: Option<Nanos>,
+}
+
+impl SpanCertainty {
+    /// Of events from `begin` on, with these stretches of missing ones.
+    #[must_use]
+    pub fn new(begin: Nanos, gaps: Gaps) -> Self {
+        Self { gaps, begin, ..Self::default() }
+    }
+
+    /// Where events are missing.
+    #[must_use]
+    pub fn gaps(&self) -> &Gaps {
+        &self.gaps
+    }
+
+    /// Whether a span is certain; asked once of each span of a kind, in the order of their ends.
+    pub fn is_certain(&mut self, kind: u32, span: &Span) -> bool {
+        if self.gaps.is_empty() {
+            return true;
+        }
+        let (begin, end) = (span.begin.time, span.end.time);
+        let from = if span.begin.writer == span.end.writer { begin } else { self.begin };
+        let is_whole = !self.gaps.between(from.min(end), end);
+        let key = span.begin.key.map(|key| (kind, key));
+        // Without a key only its own thread ends a span.
+        let of_key = key.and_then(|key| self.doubted.get(&key));
+        let doubts = of_key.into_iter().chain(self.doubted_kinds.get(&kind));
+        let is_certain = is_whole && doubts.max().is_none_or(|doubted| *doubted < begin);
+        if !is_certain {
+            self.doubted_any = self.doubted_any.max(Some(end));
+            match key {
+                Some(key) if self.doubted.len() < KEYS_MAX || self.doubted.contains_key(&key) => {
+                    self.doubted.insert(key, end);
+                }
+                Some(_) => {
+                    self.doubted_kinds.insert(kind, end);
+                }
+                None => {}
+            }
+        }
+        is_certain
+    }
+
+    /// An event of a kind is left out, because nobody knows its thread: it may have begun or
+    /// ended something inside of all that are open.
+    pub fn doubt(&mut self, kind: u32, time: Nanos) {
+        self.doubted_kinds.insert(kind, time);
+        self.doubted_any = self.doubted_any.max(Some(time));
+    }
+
+    /// Whether the time is certain in which a span was the innermost of its thread: nothing is
+    /// missing in it, and no end in doubt came that may have been of one inside of it.
+    #[must_use]
+    pub fn is_own_certain(&self, begin: Nanos, end: Nanos) -> bool {
+        self.gaps.is_empty()
+            || (self.doubted_any.is_none_or(|doubted| doubted < begin)
+                && !self.gaps.between(begin.min(end), end))
+    }
+}
+
+/// How sure it is that two ends are of one message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Joined {
+    /// They are.
+    Certain,
+    /// They are, unless a message with the same key was on its way at the same time and its
+    /// departure or arrival is missing.
+    Likely,
+    /// Events are missing between them; or the order alone joins them, and somewhere before one
+    /// is missing, so that each departure may belong to another arrival.
+    Doubtful,
+}
+
+impl Joined {
+    /// Of a message among those from `begin` on.
+    ///
+    /// Cost: two searches in the gaps.
+    #[must_use]
+    pub fn of(message: &Message, gaps: &Gaps, begin: Nanos) -> Self {
+        let (sent, received) = (message.send.time, message.receive.time);
+        if !gaps.between(begin.min(sent).min(received), received.max(sent)) {
+            Self::Certain
+        } else if message.key.is_some() && !gaps.between(sent.min(received), received.max(sent)) {
+            Self::Likely
+        } else {
+            Self::Doubtful
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Edge, End, Matcher, Pairer, Side};
+    use lateralis_model::{Interval, Loss, LossCause, StreamIndex, Writer};
+    use proptest::prelude::*;
+
+    fn gaps(stretches: &[(i64, i64)]) -> Gaps {
+        let loss = |(stream, &(begin, end)): (usize, &(i64, i64))| Loss {
+            stream: StreamIndex(stream as u32),
+            cause: LossCause::Full,
+            count: Some(1),
+            interval: Interval { begin: Some(Nanos(begin)), end: Some(Nanos(end)) },
+        };
+        Gaps::new(&stretches.iter().enumerate().map(loss).collect::<Vec<_>>(), &[], |_| None)
+    }
+
+    fn edge(time: i64, side: Side, tid: u32) -> Edge {
+        let writer = Some(Writer { pid: tid / 4, tid });
+        Edge { time: Nanos(time), side, key: Some(7), writer }
+    }
+
+    #[test]
+    fn an_end_that_took_anothers_beginning_puts_the_next_in_doubt() {
+        // Thread 2 began at 1, which is missing; its end at 12 takes 11, and 13 is left with 10.
+        let edges = [
+            edge(10, Side::Begin, 1),
+            edge(11, Side::Begin, 1),
+            edge(12, Side::End, 2),
+            edge(13, Side::End, 1),
+            edge(20, Side::Begin, 1),
+            edge(21, Side::End, 1),
+        ];
+        let (mut pairer, mut sure) =
+            (Pairer::default(), SpanCertainty::new(Nanos(0), gaps(&[(1, 2)])));
+        let spans: Vec<Span> = edges.iter().filter_map(|edge| pairer.push(*edge)).collect();
+        let certain: Vec<bool> = spans.iter().map(|span| sure.is_certain(0, span)).collect();
+        assert_eq!(certain, [false, false, true]);
+    }
+
+    #[test]
+    fn after_a_loss_the_order_alone_joins_no_messages() {
+        let end = |time| End { time: Nanos(time), cpu: None, writer: None };
+        let message =
+            |key, sent, received| Message { key, send: end(sent), receive: end(received) };
+        let gaps = gaps(&[(10, 12)]);
+        let of = |message: &Message| Joined::of(message, &gaps, Nanos(0));
+        assert_eq!(of(&message(None, 3, 9)), Joined::Certain);
+        assert_eq!(of(&message(None, 20, 21)), Joined::Doubtful);
+        assert_eq!(of(&message(Some(5), 20, 21)), Joined::Likely);
+        assert_eq!(of(&message(Some(5), 9, 21)), Joined::Doubtful);
+        assert_eq!(Joined::of(&message(None, 20, 21), &gaps, Nanos(15)), Joined::Certain);
+    }
+
+    /// Times from 1 on, without those that are lost.
+    fn is_lost(stretches: &[(i64, i64)], time: i64) -> bool {
+        stretches.iter().any(|&(begin, end)| begin <= time && time <= end)
+    }
+
+    proptest! {
+        #[test]
+        fn certain_spans_are_there_when_lost_events_are_put_back(
+            raw in prop::collection::vec((any::<bool>(), 0u64..3, 0u32..6), 0..120),
+            lost in prop::collection::vec((0i64..120, 0i64..20), 0..3),
+        ) {
+            let edges: Vec<Edge> = raw.iter().enumerate().map(|(at, &(begins, key, tid))| Edge {
+                key: key.checked_sub(1),
+                ..edge(at as i64 + 1, if begins { Side::Begin } else { Side::End }, tid)
+            }).collect();
+            let stretches: Vec<(i64, i64)> = lost.iter().map(|&(at, long)| (at, at + long)).collect();
+            let spans = |with_lost: bool| -> Vec<Span> {
+                let mut pairer = Pairer::default();
+                let all = edges.iter().filter(|e| with_lost || !is_lost(&stretches, e.time.0));
+                all.filter_map(|edge| pairer.push(*edge)).collect()
+            };
+            let truth = spans(true);
+            let mut sure = SpanCertainty::new(Nanos(0), gaps(&stretches));
+            for span in spans(false) {
+                let is_certain = sure.is_certain(0, &span);
+                prop_assert!(!is_certain || truth.contains(&span), "{:?}", span);
+                prop_assert!(is_certain || !stretches.is_empty());
+            }
+        }
+
+        #[test]
+        fn certain_messages_are_there_when_lost_ends_are_put_back(
+            raw in prop::collection::vec((any::<bool>(), 0u64..3), 0..120),
+            lost in prop::collection::vec((0i64..120, 0i64..20), 0..3),
+        ) {
+            let stretches: Vec<(i64, i64)> = lost.iter().map(|&(at, long)| (at, at + long)).collect();
+            let messages = |with_lost: bool| -> Vec<Message> {
+                let mut matcher = Matcher::default();
+                let mut found = Vec::new();
+                for (at, &(sends, key)) in raw.iter().enumerate() {
+                    let time = at as i64 + 1;
+                    if !with_lost && is_lost(&stretches, time) {
+                        continue;
+                    }
+                    let end = End { time: Nanos(time), cpu: None, writer: None };
+                    if sends {
+                        matcher.send(key.checked_sub(1), end);
+                    } else {
+                        found.extend(matcher.receive(key.checked_sub(1), end));
+                    }
+                }
+                found
+            };
+            let truth = messages(true);
+            let gaps = gaps(&stretches);
+            for message in messages(false) {
+                let joined = Joined::of(&message, &gaps, Nanos(0));
+                prop_assert!(joined != Joined::Certain || truth.contains(&message), "{:?}", message);
+                prop_assert!(joined == Joined::Certain || !stretches.is_empty());
+            }
+        }
+    }
+}

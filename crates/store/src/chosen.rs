@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What an analysis is about: the events of a trace, or some of them.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use lateralis_analysis::Gaps;
+use lateralis_model::{
+    Damage, Event, Interval, Loss, LossCause, Names, Source, StreamIndex, StreamSummary, Trace,
+};
+use lateralis_units::Nanos;
+
+use crate::Recording;
+use crate::facts::Facts;
+
+/// Events of a trace, with what its classes mean.
+pub struct Chosen<'a> {
+    /// The trace.
+    pub source: &'a dyn Source,
+    /// Its classes with their roles, as [`Recording::annotated`] gives them.
+    pub trace: Cow<'a, Trace>,
+    /// Its streams.
+    pub streams: Cow<'a, [StreamSummary]>,
+    /// Names of processes and threads.
+    pub names: &'a Names,
+    /// Only what happened then, both ends included.
+    pub interval: Interval,
+    /// Only these events of that time. Who runs on which processor is known from the others,
+    /// too.
+    pub contains: &'a dyn Fn(&Event<'_>) -> bool,
+}
+
+impl<'a> Chosen<'a> {
+    /// All events of a trace whose classes carry their roles themselves.
+    #[must_use]
+    pub fn all_of(source: &'a dyn Source) -> Self {
+        Self {
+            source,
+            trace: Cow::Borrowed(source.trace()),
+            streams: Cow::Owned(source.streams()),
+            names: source.names(),
+            interval: Interval::default(),
+            contains: &|_| true,
+        }
+    }
+
+    /// All events of a recording.
+    #[must_use]
+    pub fn all(recording: &'a Recording) -> Self {
+        Self {
+            source: &recording.source,
+            trace: recording.annotated(),
+            streams: Cow::Borrowed(&recording.streams),
+            names: &recording.names,
+            interval: Interval::default(),
+            contains: &|_| true,
+        }
+    }
+
+    /// What the events say, from the first on.
+    #[must_use]
+    pub fn facts(&self) -> Facts {
+        Facts::new(&self.trace, &self.streams)
+    }
+
+    /// Where events are missing: by losses and this damage.
+    #[must_use]
+    pub fn gaps(&self, damage: &[Damage]) -> Gaps {
+        gaps(self.source, &self.streams, damage)
+    }
+
+    /// The ends of what is chosen; what is open is the end of time.
+    #[must_use]
+    pub fn ends(&self) -> (Nanos, Nanos) {
+        let (begin, end) = (self.interval.begin, self.interval.end);
+        (begin.unwrap_or(Nanos(i64::MIN)), end.unwrap_or(Nanos(i64::MAX)))
+    }
+
+    /// How many of the chosen events the producers have lost at most; `u64::MAX` where they
+    /// do not know.
+    #[must_use]
+    pub fn lost_count(&self) -> u64 {
+        let (begin, end) = self.ends();
+        let is_inside = |loss: &&Loss| {
+            // Events without a ring may be missing anywhere before they are told of.
+            let since = loss.interval.begin.filter(|_| loss.cause != LossCause::NoRing);
+            since.is_none_or(|since| since <= end)
+                && loss.interval.end.is_none_or(|until| until >= begin)
+        };
+        let of = |loss: &Loss| match (loss.cause, loss.count) {
+            (LossCause::Packets, Some(0)) => 0,
+            (LossCause::Packets, _) | (_, None) => u64::MAX,
+            (_, Some(count)) => count,
+        };
+        self.source.losses().iter().filter(is_inside).map(of).fold(0, u64::saturating_add)
+    }
+}
+
+/// Where events of a trace with these streams are missing: by its losses and this damage, of
+/// streams where it is known of which.
+pub fn gaps(source: &dyn Source, streams: &[StreamSummary], damage: &[Damage]) -> Gaps {
+    let stream_of = |file: &str| {
+        // Damage of a file that two streams could mean is in both.
+        let is_it = |name: &str| !name.is_empty() && Path::new(file).ends_with(name);
+        let mut of = streams.iter().enumerate().filter(|(_, stream)| is_it(&stream.name));
+        let first = of.next().map(|(index, _)| StreamIndex(index as u32));
+        first.filter(|_| of.next().is_none())
+    };
+    Gaps::new(source.losses(), damage, stream_of)
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Why a span of a recording took as long as it did.
+//!
+//! ```text
+//! recording ─ slowest, open_at ─► Found ─ Explained::of ─► segments and shares with their names
+//! ```
+
+mod around;
+mod found;
+mod locks;
+
+pub use around::Explained;
+pub use found::{Found, Spans, Wanted, find};

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What `lat diff` and `lat path` compute, out of any sequence of events: what is called exact
+//! stays as it is when the lost events are put back.
+
+use crate::happenings::{self, Happenings};
+use lateralis_analysis::diff::Options;
+use lateralis_model::{Interval, MemoryTrace, Quality};
+use lateralis_store::Chosen;
+use lateralis_store::compared::{Comparison, Observed, Of};
+use lateralis_store::explained::{Explained, Found, Wanted, find};
+use lateralis_units::Nanos;
+use std::sync::LazyLock;
+
+/// Spans of a name that are explained.
+const EXPLAINED_MAX: usize = 4;
+/// Names of spans that are asked about.
+const NAMES: [&str; 5] = ["a", "k", "w", "lock_wait", "lock_held"];
+
+/// What is compared with.
+static OTHER: LazyLock<Observed> = LazyLock::new(|| {
+    let happenings = happenings::read(&happenings::good()[3]);
+    Observed::of(&Chosen::all_of(&happenings.all))
+});
+
+fn within(trace: &MemoryTrace, interval: Interval) -> Chosen<'_> {
+    Chosen { interval, ..Chosen::all_of(trace) }
+}
+
+/// Besides not panicking: without losses in the window everything is as it is with all events;
+/// with losses there is no exact difference, nothing seen that was not there, and no more
+/// missing than is told.
+pub fn check_compared(input: &[u8]) {
+    let Happenings { all, seen, window } = happenings::read(input);
+    let truth = Observed::of(&within(&all, window));
+    let observed = Observed::of(&within(&seen, window));
+    assert_eq!(truth.lost, 0, "nothing is lost of all");
+    let comparison = Comparison::of(
+        std::slice::from_ref(&OTHER),
+        std::slice::from_ref(&observed),
+        &Options::default(),
+    );
+    assert_eq!(comparison.is_lossy, (false, observed.lost > 0));
+    for row in comparison.differences.iter().chain(&comparison.perhaps) {
+        assert_eq!(row.quality == Quality::Exact, observed.lost == 0, "{row:?}");
+    }
+    if observed.lost == 0 {
+        assert_eq!(observed, truth);
+        return;
+    }
+    assert!(observed.events <= truth.events && observed.seconds <= truth.seconds);
+    for (place, counted) in &observed.counts {
+        let real = truth.counts.get(place).map_or(0, |counted| counted.count);
+        assert!(counted.count <= real, "{place:?}: {} of {real}", counted.count);
+        let most = counted.count.saturating_add(counted.missing);
+        assert!(place.0 == Of::Cpu || real <= most, "{place:?}: {real} of at most {most}");
+    }
+    for (place, run) in &observed.durations {
+        // A whole that is its own is told once.
+        let own = (Of::Own, place.1.clone());
+        let real = truth.durations.get(place).or_else(|| truth.durations.get(&own));
+        let real = real.map_or(&[][..], |run| run.sorted());
+        let most = (run.len() as u64).saturating_add(run.missing());
+        assert!(real.len() as u64 <= most, "{place:?}: {} of at most {most}", real.len());
+        // Of messages only the order and the key tell which belong together.
+        if place.0 != Of::Message {
+            assert!(is_part(run.sorted(), real), "{place:?}: {run:?} of {real:?}");
+        }
+    }
+}
+
+/// Whether all of some sorted numbers are among others.
+fn is_part(some: &[u64], all: &[u64]) -> bool {
+    let mut all = all.iter();
+    some.iter().all(|one| all.any(|other| other == one))
+}
+
+/// Besides not panicking: paths cover their spans, and an exact path is that of all events.
+pub fn check_explained(input: &[u8]) {
+    let Happenings { all, seen, window } = happenings::read(input);
+    let (all, seen) = (within(&all, window), within(&seen, window));
+    for name in NAMES {
+        for wanted in [Wanted::Slowest(EXPLAINED_MAX), Wanted::OpenAt(Nanos(500))] {
+            let found = find(&seen, name, wanted).expect("a kind of span");
+            let real = find(&all, name, wanted).expect("a kind of span");
+            if found.quality == Quality::Exact {
+                assert_eq!(found.found, real.found, "{name}");
+            }
+            found.found.iter().take(EXPLAINED_MAX).for_each(|one| explain(&seen, &all, name, one));
+        }
+    }
+    let names = find(&seen, "lock", Wanted::Slowest(1)).expect_err("no such span");
+    assert!(names[0].starts_with("lock_"), "{names:?}");
+}
+
+fn explain(seen: &Chosen<'_>, all: &Chosen<'_>, name: &str, found: &Found) {
+    let explained = Explained::of(seen, found);
+    let mut at = found.span.begin.time;
+    for segment in &explained.path.segments {
+        assert_eq!(segment.begin, at, "{segment:?}");
+        at = segment.end;
+    }
+    assert!(explained.path.segments.is_empty() || at == found.span.end.time);
+    let sum: u128 = explained.shares.iter().map(|share| u128::from(share.nanos)).sum();
+    let nanos = explained.path.segments.iter().map(|segment| u128::from(segment.nanos()));
+    assert_eq!(sum, nanos.sum::<u128>());
+    if explained.quality == Quality::Exact || found.is_certain {
+        let real = find(all, name, Wanted::Slowest(1 << 16)).expect("a kind of span").found;
+        assert!(real.contains(found), "{found:?}");
+    }
+    if explained.quality == Quality::Exact {
+        assert_eq!(explained, Explained::of(all, found));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Else the checks above would say nothing.
+    #[test]
+    fn there_are_exact_and_other_numbers_in_good_inputs() {
+        let (mut lossy, mut exact) = (0, 0);
+        for input in happenings::good() {
+            let Happenings { seen, window, .. } = happenings::read(&input);
+            let chosen = within(&seen, window);
+            let observed = Observed::of(&chosen);
+            let timed = observed.durations.values().map(|run| run.len()).sum::<usize>();
+            assert!(timed > 3, "{timed} durations");
+            lossy += usize::from(observed.lost > 0);
+            for name in NAMES {
+                let found = find(&chosen, name, Wanted::Slowest(EXPLAINED_MAX)).unwrap().found;
+                let all = found.iter().map(|one| Explained::of(&chosen, one).quality);
+                exact += all.filter(|quality| *quality == Quality::Exact).count();
+            }
+        }
+        assert!(lossy >= 3 && exact >= 5, "{lossy} with losses, {exact} exact paths");
+    }
+}
