@@ -78,6 +78,11 @@ impl SpanCertainty {
     /// ended something inside of all that are open.
     pub fn doubt(&mut self, kind: u32, time: Nanos) {
         self.doubted_kinds.insert(kind, time);
+        self.doubt_own(time);
+    }
+
+    /// One whose thread nobody knows begins: it may be inside of any that are open.
+    pub fn doubt_own(&mut self, time: Nanos) {
         self.doubted_any = self.doubted_any.max(Some(time));
     }
 

@@ -11,8 +11,8 @@ use lateralis_model::{Quality, Writer};
 use lateralis_units::Nanos;
 
 use crate::{
-    Distribution, Durations, Edge, Ended, Gaps, Histogram, Nesting, Numbering, Pairer, Side, Span,
-    SpanCertainty, Wholes,
+    Distribution, Durations, Edge, Ended, Gaps, Histogram, InFlight, Nesting, Numbering, Pairer,
+    Side, Span, SpanCertainty, Wholes,
 };
 
 /// How much a [`SpanTable`] keeps.
@@ -82,6 +82,7 @@ pub struct SpanKind {
     /// Nanoseconds in which certain spans were the innermost of their thread, and of how
     /// many spans that is known.
     own: (u128, u64),
+    in_flight: InFlight,
     slowest: BinaryHeap<Reverse<(u64, Reverse<Nanos>, u64)>>,
     slowest_spans: Vec<Span>,
     is_per_process: bool,
@@ -213,6 +214,9 @@ impl SpanTable {
         let beginner = if writer == edge.writer { thread } else { self.thread(writer) };
         let is_certain = self.certainty.is_certain(kind, &span);
         let own = own.filter(|_| self.certainty.is_own_certain(begin, edge.time));
+        if is_certain {
+            self.kind(kind).under_way(span.nanos());
+        }
         self.add(kind, span, beginner, is_certain, own);
         Some(span)
     }
@@ -235,6 +239,9 @@ impl SpanTable {
                 let span = Span { begin, end: edge };
                 let is_certain = self.certainty.is_certain(kind, &span);
                 let is_own = self.certainty.is_own_certain(begin.time, edge.time);
+                if is_certain {
+                    self.kind(kind).under_way(span.nanos());
+                }
                 self.add(kind, span, thread, is_certain, is_own.then_some(own));
                 Some(span)
             }
@@ -244,6 +251,11 @@ impl SpanTable {
     /// An edge is left out, because nobody knows its thread.
     pub fn doubt(&mut self, kind: u32, time: Nanos) {
         self.certainty.doubt(kind, time);
+    }
+
+    /// A span begins, and nobody knows its thread.
+    pub fn doubt_own(&mut self, time: Nanos) {
+        self.certainty.doubt_own(time);
     }
 
     /// Takes a span that is told as a whole, in the order of beginnings. Its duration is certain,
@@ -262,14 +274,7 @@ impl SpanTable {
         wholes.reach(nesting, thread, time, is_edge, ended);
     }
 
-    fn add(
-        &mut self,
-        kind: u32,
-        span: Span,
-        thread: u32,
-        is_certain: bool,
-        own: Option<u64>,
-    ) {
+    fn add(&mut self, kind: u32, span: Span, thread: u32, is_certain: bool, own: Option<u64>) {
         self.kind(kind).add(span, is_certain, own);
         if is_certain {
             self.credits.push(Credit { kind, thread, nanos: span.nanos() });
@@ -313,6 +318,7 @@ impl SpanKind {
             beyond: None,
             kept: 0,
             own: (0, 0),
+            in_flight: InFlight::default(),
             slowest: BinaryHeap::new(),
             slowest_spans: Vec::new(),
             is_per_process,
@@ -362,6 +368,12 @@ impl SpanKind {
             self.own = (self.own.0 + u128::from(own), self.own.1 + 1);
         }
         self.stand_out(span, nanos);
+    }
+
+    /// One of those that are open has just ended.
+    fn under_way(&mut self, nanos: u64) {
+        let open_count = self.pairer.unfinished_count() + self.keyless_open_count;
+        self.in_flight.push(open_count + 1, nanos);
     }
 
     fn keep_no_longer(&mut self) {
@@ -449,6 +461,13 @@ impl SpanKind {
     #[must_use]
     pub fn own(&self) -> (u128, u64) {
         self.own
+    }
+
+    /// Certain ones by how many of the kind were open when they ended; not those that are told
+    /// as a whole.
+    #[must_use]
+    pub fn in_flight(&self) -> &InFlight {
+        &self.in_flight
     }
 
     /// By key, in the order in which they came.

@@ -3,6 +3,11 @@
 
 use lateralis_units::Nanos;
 
+use crate::Durations;
+
+/// Stays in one state of one machine that are kept one by one; above, percentiles are rough.
+const STAYS_KEPT: usize = 1 << 12;
+
 /// Time in one state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct InState {
@@ -22,6 +27,8 @@ pub struct States {
     current: Option<(u32, Nanos)>,
     first: Option<Nanos>,
     states: Vec<InState>,
+    /// Of each state, the stays whose end was told.
+    stays: Vec<Durations>,
     unknown_nanos: u64,
     /// The state before a doubt.
     doubted: Option<u32>,
@@ -42,6 +49,7 @@ impl States {
         if self.current.is_some_and(|(current, _)| current == state) {
             return;
         }
+        self.stay(time);
         self.leave(time);
         self.first.get_or_insert(time);
         let index = state as usize;
@@ -51,6 +59,17 @@ impl States {
         let is_entry = self.doubted.take() != Some(state);
         self.states[index].entry_count += u64::from(is_entry);
         self.current = Some((state, time));
+    }
+
+    /// The current state ends by another that is told.
+    fn stay(&mut self, time: Nanos) {
+        if let Some((state, since)) = self.current {
+            let index = state as usize;
+            if index >= self.stays.len() {
+                self.stays.resize_with(index + 1, || Durations::with_limit(STAYS_KEPT));
+            }
+            self.stays[index].push(time.since(since).max(0) as u64);
+        }
     }
 
     /// Nobody knows the state from now on, until the next is told; also at the end.
@@ -67,6 +86,13 @@ impl States {
     #[must_use]
     pub fn states(&self) -> &[InState] {
         &self.states
+    }
+
+    /// By state, how long each stay was whose end was told by the next state; of doubted ones
+    /// nobody knows. It may be shorter than there are states.
+    #[must_use]
+    pub fn stays(&self) -> &[Durations] {
+        &self.stays
     }
 
     /// The state it is in, and since when.
@@ -109,6 +135,12 @@ mod tests {
         assert_eq!(*one, InState { nanos: 19, entry_count: 2, longest_nanos: 14 });
         assert_eq!(*zero, InState { nanos: 14, entry_count: 3, longest_nanos: 10 });
         assert_eq!((machine.first(), machine.current()), (Some(Nanos(10)), None));
+        // The last two were not ended by another state.
+        let stays = |state: usize| {
+            let d = machine.stays()[state].clone().distribution().unwrap_or_default();
+            (d.count, d.min, d.max, d.total)
+        };
+        assert_eq!((stays(0), stays(1)), ((1, 1, 1, 1), (2, 5, 14, 19)));
     }
 
     #[test]
@@ -170,6 +202,9 @@ mod tests {
                 prop_assert!(of.nanos <= truth.nanos);
                 prop_assert!(of.entry_count <= truth.entry_count);
                 prop_assert!(of.longest_nanos <= truth.longest_nanos);
+            }
+            for (seen, truth) in seen.stays().iter().zip(truth.stays()) {
+                prop_assert!(seen.len() <= truth.len() && seen.total() <= truth.total());
             }
             if !gaps.touch(Nanos(0), Nanos(time)) {
                 prop_assert_eq!(seen.states(), truth.states());

@@ -15,8 +15,8 @@ pub struct Switch {
     pub time: Nanos,
     /// Which processor.
     pub cpu: u32,
-    /// The stream that tells of it.
-    pub stream: StreamIndex,
+    /// The stream that tells of it, if no other can tell of switches of this processor.
+    pub stream: Option<StreamIndex>,
     /// Who ran until now, where the event tells; see [`Occupant`].
     pub from: Option<Occupant>,
     /// Who runs from now on; `None` where nobody knows.
@@ -149,7 +149,7 @@ impl Utilisation {
     /// stretch is nobody's.
     pub fn push(&mut self, switch: Switch) {
         self.appear(switch.cpu, switch.time);
-        self.lanes[switch.cpu as usize].stream = Some(switch.stream);
+        self.lanes[switch.cpu as usize].stream = switch.stream;
         let lane = self.lanes[switch.cpu as usize];
         let occupant = match (lane.occupant, switch.from) {
             (Some(known), Some(from)) if known == from => Some(known),
@@ -199,7 +199,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn switch(time: i64, cpu: u32, from: Option<Occupant>, to: Option<Occupant>) -> Switch {
-        Switch { time: Nanos(time), cpu, stream: StreamIndex(cpu), from, to }
+        Switch { time: Nanos(time), cpu, stream: Some(StreamIndex(cpu)), from, to }
     }
 
     #[test]

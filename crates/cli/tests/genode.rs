@@ -48,7 +48,6 @@ fn work(lane: u64, lanes: u64) -> Vec<Vec<u8>> {
         }
         for _ in 0..random.below(4) {
             events.push(event(1, next(&mut random), b"call\0"));
-            // A signal that comes while it waits makes it no readier.
             events.push(event(2, next(&mut random), b"call\0"));
         }
         if is_server && round < 59 {
@@ -105,10 +104,10 @@ fn pairs(lines: &[Value], begin: &str, end: &str, by_name: bool) -> Vec<(i64, i6
         let place = (line["tid"].as_i64().expect("a thread"), told);
         if line["name"] == begin {
             open.entry(place).or_default().push(time(line));
-        } else if line["name"] == end {
-            if let Some(since) = open.get_mut(&place).and_then(Vec::pop) {
-                found.push((since, time(line), name));
-            }
+        } else if line["name"] == end
+            && let Some(since) = open.get_mut(&place).and_then(Vec::pop)
+        {
+            found.push((since, time(line), name));
         }
     }
     found

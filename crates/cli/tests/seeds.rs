@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 use place::Place;
+use place::genode::{checkpoint, event};
 use serde_json::Value;
 
 /// The events of a trace, each as `lat convert` writes it in a line of JSON.
@@ -28,54 +29,22 @@ fn text<'e>(event: &'e Value, name: &str) -> &'e str {
     event[name].as_str().unwrap_or("")
 }
 
-/// An event of Genode's recorder.
-fn genode_event(id: u8, time: u64, payload: &[u8]) -> Vec<u8> {
-    [&[id][..], &time.to_le_bytes(), payload].concat()
-}
-
-/// A packet of Genode's recorder: what one thread did in one period.
-fn genode_packet(label: &str, thread: &str, times: (u64, u64), events: &[Vec<u8>]) -> Vec<u8> {
-    let names = format!("{label}\0{thread}\0");
-    let header_bytes = 33 + names.len();
-    let events = events.concat();
-    let mut bytes = 0xc1fc_1fc1u32.to_le_bytes().to_vec();
-    bytes.extend_from_slice(&0u32.to_le_bytes());
-    bytes.extend_from_slice(&times.0.to_le_bytes());
-    bytes.extend_from_slice(&times.1.to_le_bytes());
-    bytes.extend_from_slice(&(((header_bytes + events.len()) * 8) as u32).to_le_bytes());
-    bytes.extend_from_slice(&((header_bytes * 8) as u16).to_le_bytes());
-    bytes.extend_from_slice(&[0x00, 0x11, 128]);
-    bytes.extend_from_slice(names.as_bytes());
-    assert_eq!(bytes.len(), header_bytes);
-    bytes.extend_from_slice(&events);
-    bytes
-}
-
-/// The directory of a run: one copy of the metadata at its root, streams in the
-/// directories of their components. Nothing is copied by hand.
+/// Two components, one of which calls the other.
 fn genode_tree(place: &Place, run: &str) {
-    let checkpoint = |time, kind: u8| {
-        let payload = [&7u32.to_le_bytes()[..], &0u64.to_le_bytes(), &[kind], b"handle\0"].concat();
-        genode_event(7, time, &payload)
-    };
     let router = [
-        genode_event(1, 110, b"alloc\0"),
-        genode_event(2, 150, b"alloc\0"),
-        checkpoint(160, 1),
-        checkpoint(260, 2),
+        event(1, 110, b"alloc\0"),
+        event(2, 150, b"alloc\0"),
+        checkpoint(160, 7, 1, "handle"),
+        checkpoint(260, 7, 2, "handle"),
     ];
-    let rom = [genode_event(3, 115, b"alloc\0"), genode_event(4, 145, b"alloc\0")];
-    let streams = [
-        ("init/runtime/nic_router", "init -> runtime -> nic_router", (100, 300), &router[..]),
-        ("init/rom", "init -> rom", (115, 145), &rom[..]),
-    ];
-    for (directory, label, times, events) in streams {
-        let directory = place.0.join(run).join(directory);
-        fs::create_dir_all(&directory).unwrap();
-        fs::write(directory.join("ep"), genode_packet(label, "ep", times, events)).unwrap();
-    }
-    let metadata = include_str!("../../seedformats/tests/formats/genode-metadata.txt");
-    fs::write(place.0.join(run).join("metadata"), metadata).unwrap();
+    let rom = [event(3, 115, b"alloc\0"), event(4, 145, b"alloc\0")];
+    place.genode(
+        run,
+        &[
+            ("init -> runtime -> nic_router", "ep", (100, 300), &router[..]),
+            ("init -> rom", "ep", (115, 145), &rom[..]),
+        ],
+    );
 }
 
 #[test]

@@ -8,7 +8,7 @@
 
 use lateralis_model::role::ATTRIBUTE;
 use lateralis_model::{
-    Attribute, Builder, EventClass, FieldClass, Interval, Loss, LossCause, MemoryTrace,
+    Attribute, Builder, Clock, EventClass, FieldClass, Interval, Loss, LossCause, MemoryTrace,
     StreamClass, StreamIndex, Writer,
 };
 use lateralis_units::{CpuId, Nanos};
@@ -115,7 +115,8 @@ pub fn read(input: &[u8]) -> Happenings {
 
 fn builder() -> Builder {
     let mut builder = MemoryTrace::builder("fuzz", u64::MAX);
-    let stream = builder.stream_class(StreamClass::default());
+    let clock = builder.clock(Clock::new("nanoseconds", 1_000_000_000, 0, 0));
+    let stream = builder.stream_class(StreamClass { clock: Some(clock), ..StreamClass::default() });
     for (name, roles, fields) in CLASSES {
         let role = |role: &&str| Attribute { name: ATTRIBUTE.into(), value: (*role).into() };
         let fields = fields.iter().map(|field| (*field, FieldClass::u64()));
@@ -150,7 +151,7 @@ fn add(builder: &mut Builder, step: &Step, running: &mut [u64; CPUS]) {
     let value = number(step.value);
     let event = match CLASSES[step.class as usize].2.len() {
         0 => event,
-        1 if CLASSES[step.class as usize].2 == ["ns"] => event.u64(value * 40),
+        1 if CLASSES[step.class as usize].2 == ["ns"] => event.u64(value.saturating_mul(40)),
         1 => event.u64(value),
         _ => event.u64(running[step.cpu]).u64(value).u64(u64::from(step.value >> 6)),
     };

@@ -3,12 +3,14 @@
 
 mod counted;
 pub(super) mod gather;
+mod latency;
 mod levels;
 pub(super) mod mark;
 mod messages;
 mod page;
 mod rates;
 mod running;
+mod sections;
 mod spans;
 mod wakeups;
 
@@ -37,7 +39,7 @@ use page::Section;
 pub struct StatsArgs {
     #[command(flatten)]
     pub inputs: InputArgs,
-    /// Only these parts of the page
+    /// Only these parts of the page, or of the JSON
     #[arg(long, value_enum, value_name = "NAME", value_delimiter = ',')]
     pub section: Vec<Section>,
     /// Rows of a list before it is cut short
@@ -45,7 +47,7 @@ pub struct StatsArgs {
     pub top: usize,
     #[command(flatten)]
     pub select: SelectArgs,
-    /// Print JSON, with all that there is
+    /// Print JSON, with all rows that there are
     #[arg(long)]
     pub json: bool,
 }
@@ -62,7 +64,9 @@ pub fn run(args: StatsArgs) -> Result<ExitStatus, CliError> {
     let statistics = Statistics::of(&recording, &selection);
     selection.finish()?;
     if args.json {
-        output::print_json(&statistics.to_json(&recording))?;
+        let mut json = statistics.to_json(&recording);
+        sections::keep(&mut json, &args.section);
+        output::print_json(&json)?;
     } else {
         let page = page::render(&recording, &statistics, &args.section, args.top);
         output::print(&page)?;

@@ -5,6 +5,7 @@
 // Each test file uses what it needs.
 #![allow(dead_code)]
 
+pub mod genode;
 pub mod program;
 
 use serde_json::Value;

@@ -246,6 +246,11 @@ fn count(counts: &mut [Vec<Buckets>], event: &Event<'_>, begin: Nanos) {
 
 impl Gathering {
     fn fact(&mut self, at: &At, fact: Fact, begin: Nanos, facts: &Facts) {
+        if matches!(fact, Fact::Whole { .. } | Fact::Begin { .. })
+            && self.doubts.is_in_doubt(at, self.certainty.gaps())
+        {
+            self.certainty.doubt_own(at.time);
+        }
         match self.doubts.fact(at, fact, self.certainty.gaps()) {
             Some((at, Fact::Begin { span, key })) => self.edge(&at, span, key, Side::Begin, facts),
             Some((at, Fact::End { span, key })) => self.edge(&at, span, key, Side::End, facts),

@@ -71,9 +71,7 @@ impl Keys {
     ///
     /// Cost: for a single integer the walk to its field; else one look-up.
     pub fn number(&mut self, plan: &KeyPlan, event: &Event<'_>, cpu: Option<u32>) -> Option<u64> {
-        let field = |index: usize| {
-            event.payload().and_then(|fields| fields.into_iter().nth(index)).map(|(_, f)| f)
-        };
+        let field = |index: usize| super::plan::field(event, index);
         match plan {
             KeyPlan::None => None,
             KeyPlan::Integer { field: index, base } => {

@@ -242,7 +242,14 @@ impl Facts {
     /// Whether any class tells of switches, so that events need not tell their threads.
     #[must_use]
     pub fn has_switches(&self) -> bool {
-        let mut steps = self.plans.iter().flatten().flat_map(|plan| &plan.steps);
+        (0..self.plans.len() as u32).any(|stream_class| self.tells_switches(stream_class))
+    }
+
+    /// Whether streams of this class can tell of switches.
+    #[must_use]
+    pub fn tells_switches(&self, stream_class: u32) -> bool {
+        let plans = self.plans.get(stream_class as usize);
+        let mut steps = plans.into_iter().flatten().flat_map(|plan| &plan.steps);
         steps.any(|step| matches!(step, Step::Switch(_)))
     }
 
@@ -320,7 +327,7 @@ fn fact(
     kinds: &mut Kinds,
     threads: &mut Threads,
 ) -> Option<Fact> {
-    let field = |index: usize| nth(event.payload(), index);
+    let field = |index: usize| plan::field(event, index);
     let number = |index: usize| field(index).and_then(|field| field.as_u64());
     let text = |index: Option<usize>| field(index?)?.as_text();
     Some(match step {

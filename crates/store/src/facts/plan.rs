@@ -2,7 +2,7 @@
 //! What each class of events means, found once: steps that give facts of its events.
 
 use lateralis_model::role::{Keyed, Role};
-use lateralis_model::{EventClass, FieldClass, Member, StreamClass};
+use lateralis_model::{Event, EventClass, Field, FieldClass, Member, StreamClass};
 
 use super::conventions::{self, CPU_KEY, Convention};
 use super::keys::{KeyPlan, Part};
@@ -41,6 +41,22 @@ pub enum Place {
     Own(usize),
 }
 
+/// The first field of the own context among the fields of an event; those of the payload have
+/// the numbers below.
+const OWN: usize = 1 << 24;
+/// The first field of the common context.
+const COMMON: usize = 2 << 24;
+
+/// A field by the number that its plan has for it.
+pub fn field<'a>(event: &Event<'a>, index: usize) -> Option<Field<'a>> {
+    let (fields, index) = match index {
+        0..OWN => (event.payload(), index),
+        OWN..COMMON => (event.context(), index - OWN),
+        _ => (event.common_context(), index - COMMON),
+    };
+    fields?.into_iter().nth(index).map(|(_, field)| field)
+}
+
 /// Everything about one class.
 #[derive(Debug, Default)]
 pub struct Plan {
@@ -74,7 +90,7 @@ impl Plan {
             cpu: CPU_FIELDS.iter().find_map(|name| position(common, name)),
         };
         let conventions = conventions::of(&class.name);
-        let mut compiler = Compiler { members, class, kinds };
+        let mut compiler = Compiler { members, common, class, kinds };
         let from_conventions: Vec<Step> =
             conventions.iter().filter_map(|convention| compiler.convention(convention)).collect();
         // Importers say in the words of schemas what conventions say with more: whose
@@ -90,6 +106,7 @@ impl Plan {
 
 struct Compiler<'a> {
     members: &'a [Member],
+    common: &'a [Member],
     class: &'a EventClass,
     kinds: &'a mut Kinds,
 }
@@ -147,10 +164,17 @@ impl Compiler<'_> {
         })
     }
 
+    /// Of the payload, else of the contexts: importers put there what their format keeps apart
+    /// from what the program said, as Chrome's durations and ids.
     fn field(&self, name: &str) -> Option<usize> {
         // CTF 1.8 hides reserved words behind an underscore.
         let hidden = |member: &Member| member.name.strip_prefix('_') == Some(name);
-        position(self.members, name).or_else(|| self.members.iter().position(hidden))
+        let place = |members: &[Member]| {
+            position(members, name).or_else(|| members.iter().position(hidden))
+        };
+        let own = || Some(OWN + place(members_of(self.class.context.as_ref()))?);
+        let common = || Some(COMMON + place(self.common)?);
+        place(self.members).or_else(own).or_else(common)
     }
 
     fn key(&self, keyed: &Keyed) -> Option<KeyPlan> {

@@ -17,7 +17,7 @@ use super::mark::Trust;
 use super::messages::Messages;
 use super::page::Who;
 use super::rates::Rates;
-use super::running::Running;
+use super::running::{self, Running};
 use super::spans::Spans;
 use crate::selection::Selection;
 
@@ -137,10 +137,11 @@ impl Statistics {
         begin: Nanos,
     ) -> Self {
         let (kinds, doubts) = (facts.kinds(), Doubts::new(&facts, begin));
+        let alone = running::alone(&facts, &recording.streams);
         Self {
             rates: Rates::new(recording.source.trace(), begin),
             spans: Spans::new(kinds, &recording.meanings, begin, gaps.clone()),
-            running: Running::new(&facts, begin, &gaps),
+            running: Running::new(&facts, begin, &gaps, alone),
             messages: Messages::new(kinds, begin, &gaps),
             levels: Levels::new(kinds, begin, &gaps),
             facts,

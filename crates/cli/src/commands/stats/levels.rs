@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use lateralis_analysis::{Gaps, InState, Level, States};
+use lateralis_analysis::{Distribution, Gaps, InState, Level, Point, States};
 use lateralis_model::{Quality, Writer};
 use lateralis_store::facts::{At, Kinds, Owner};
 use lateralis_units::Nanos;
@@ -116,20 +116,20 @@ impl Levels {
             .into_iter()
             .map(|(number, owner, states)| {
                 let machine = &kinds.machines[number as usize];
-                let state = |(name, of): (&String, &InState)| {
-                    Row::default()
+                let state = |(index, (name, of)): (usize, (&String, &InState))| {
+                    let row = Row::default()
                         .plain("state", name.as_str())
                         .number("total_ns", of.nanos, trust.sum)
                         .number("entries", of.entry_count, trust.sum)
-                        .number("longest_ns", of.longest_nanos, trust.sum)
-                        .value()
+                        .number("longest_ns", of.longest_nanos, trust.sum);
+                    stays_json(row, stays(states, index), trust).value()
                 };
-                let of: Vec<Value> =
-                    machine.states.iter().zip(states.states()).map(state).collect();
+                let named = machine.states.iter().zip(states.states());
+                let of: Vec<Value> = named.enumerate().map(state).collect();
                 let row = Row::default()
                     .plain("machine", machine.name.as_str())
                     .plain("of", self.owner(owner, who))
-                    .plain("unknown_ns", states.unknown_nanos())
+                    .number("unknown_ns", states.unknown_nanos(), trust.value)
                     .plain("states", of);
                 match owner {
                     Owner::Thread(writer) => row.plain("pid", writer.pid).plain("tid", writer.tid),
@@ -195,6 +195,9 @@ impl Levels {
             ("time", Right),
             ("of its time", Right),
             ("entered", Right),
+            ("mean stay", Right),
+            ("median", Right),
+            ("p99", Right),
             ("longest", Right),
         ]);
         let mut rows = 0;
@@ -202,7 +205,7 @@ impl Levels {
             let machine = &kinds.machines[number as usize];
             let since = states.first().unwrap_or(self.end);
             let whole = self.end.since(since).max(0) as f64;
-            for (name, of) in machine.states.iter().zip(states.states()) {
+            for (index, (name, of)) in machine.states.iter().zip(states.states()).enumerate() {
                 if of.entry_count == 0 && of.nanos == 0 {
                     continue;
                 }
@@ -211,6 +214,11 @@ impl Levels {
                     continue;
                 }
                 let share = of.nanos as f64 * 100.0 / whole;
+                let stays = stays(states, index);
+                let [mean, median, p99] = match stays {
+                    Some(d) => [d.mean, d.median, d.p99].map(|n| mark(values::time(n), value)),
+                    None => Default::default(),
+                };
                 table.row([
                     machine.name.clone(),
                     self.owner(owner, who),
@@ -218,6 +226,9 @@ impl Levels {
                     mark(values::time(of.nanos), sum),
                     if whole > 0.0 { mark(format!("{share:.1} %"), sum) } else { String::new() },
                     mark(values::count(of.entry_count), sum),
+                    mean,
+                    median,
+                    p99,
                     mark(values::time(of.longest_nanos), sum),
                 ]);
             }
@@ -232,6 +243,7 @@ impl Levels {
             ("mean over time", Right),
             ("max", Right),
             ("last", Right),
+            ("over time", Left),
         ]);
         for (number, whose, level) in counters.iter().take(page.rows) {
             let cell = |number: Option<f64>, quality: Quality| {
@@ -245,6 +257,7 @@ impl Levels {
                 cell(level.mean(), value),
                 cell(level.high().map(|point| point.value), sum),
                 cell(level.last(), value),
+                spark(&level.chart(), (self.begin, self.end)),
             ]);
         }
         page.table(Section::Counters, "counters", &table, counters.len());
@@ -264,10 +277,79 @@ fn doubt(states: &mut States, time: Nanos, gaps: &Gaps, doubted: Option<&Nanos>)
     }
 }
 
+/// Stays in a state of a machine, where any has ended.
+fn stays(states: &States, index: usize) -> Option<Distribution> {
+    states.stays().get(index)?.clone().distribution()
+}
+
+fn stays_json(row: Row, stays: Option<Distribution>, trust: Trust) -> Row {
+    let Some(d) = stays else {
+        return row.number("stays", 0, trust.sum);
+    };
+    let rough = if d.is_rough { Quality::LowerBound } else { Quality::Exact };
+    let percentile = trust.value.and(rough);
+    row.number("stays", d.count, trust.sum)
+        .number("min_ns", d.min, trust.value)
+        .number("mean_ns", d.mean, trust.value)
+        .number("stddev_ns", d.stddev, trust.value)
+        .number("median_ns", d.median, percentile)
+        .number("p90_ns", d.p90, percentile)
+        .number("p99_ns", d.p99, percentile)
+        .number("max_ns", d.max, trust.sum)
+}
+
+/// The greatest level in each of some equal stretches of time, in eight steps from the least
+/// to the greatest of all; blank before the first is known.
+fn spark(chart: &[Point], (begin, end): (Nanos, Nanos)) -> String {
+    const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    const WIDTH: usize = 32;
+    let values = || chart.iter().map(|point| point.value);
+    let (low, high) = (values().fold(f64::MAX, f64::min), values().fold(f64::MIN, f64::max));
+    let over = end.since(begin).max(1) as i128;
+    let place = |point: &Point| {
+        let at = i128::from(point.time.since(begin).max(0)) * WIDTH as i128 / over;
+        (at as usize).min(WIDTH - 1)
+    };
+    let mut held: Option<f64> = None;
+    let mut points = chart.iter().peekable();
+    let mut line = String::new();
+    for slot in 0..WIDTH {
+        let mut most = held;
+        while let Some(point) = points.next_if(|point| place(point) <= slot) {
+            most = Some(most.map_or(point.value, |most| most.max(point.value)));
+            held = Some(point.value);
+        }
+        line.push(match most {
+            Some(value) if high > low => STEPS[((value - low) / (high - low) * 7.0) as usize % 8],
+            Some(_) => STEPS[0],
+            None => ' ',
+        });
+    }
+    line.trim_end().to_owned()
+}
+
 /// A whole number as it is, another with three decimals.
 fn short(number: f64) -> String {
     if number.fract() == 0.0 && number.abs() < 1e15 {
         return format!("{number:.0}");
     }
     format!("{number:.3}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_shows_the_greatest_level_of_each_stretch() {
+        let point = |time, value| Point { time: Nanos(time), value };
+        let chart = [point(64, 0.0), point(100, 7.0), point(101, 2.0), point(300, 1.0)];
+        let line = spark(&chart, (Nanos(0), Nanos(320)));
+        let steps: Vec<char> = line.chars().collect();
+        assert_eq!((steps.len(), steps[5], steps[6], steps[9]), (32, ' ', '▁', '▁'));
+        assert_eq!((steps[10], steps[11], steps[29], steps[30]), ('█', '▃', '▃', '▃'));
+        assert_eq!(steps[31], '▂');
+        assert_eq!(spark(&[point(5, 3.0)], (Nanos(5), Nanos(5))).trim(), "▁".repeat(32));
+        assert_eq!(spark(&[], (Nanos(0), Nanos(9))), "");
+    }
 }

@@ -26,6 +26,8 @@ pub enum Section {
     Keys,
     /// The longest spans, with their times
     Slowest,
+    /// How many spans of which duration, and how long they took by how many were open
+    Latency,
     /// Promises of the schemas
     Budgets,
     /// What each processor did
@@ -148,9 +150,11 @@ pub fn render(
     let who = Who { threads: statistics.facts.threads(), names: &recording.names };
     let total = &statistics.rates.total;
     let over = statistics.rates.span_nanos();
-    let rate = total.rate(over).map_or(String::new(), |rate| format!(", {}", values::rate(rate)));
+    let rate = |rate| format!(", {}", mark(values::rate(rate), trust.value));
+    let rate = total.rate(over).map_or(String::new(), rate);
     let count = mark(values::counted(total.count, "event"), trust.sum);
-    page.text = format!("{count} in {}{rate}\n", values::time(over.max(0) as u64));
+    let over_text = mark(values::time(over.max(0) as u64), trust.sum);
+    page.text = format!("{count} in {over_text}{rate}\n");
     statistics.spans.page(&mut page, who, statistics.facts.kinds());
     budgets(&mut page, statistics);
     statistics.running.page(&mut page, who, over);

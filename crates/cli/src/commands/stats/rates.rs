@@ -158,9 +158,9 @@ impl Rates {
     fn row(&self, row: Row, beats: &Beats, trust: Trust, gaps: &Gaps) -> Value {
         let (tally, over) = (&beats.tally, self.span_nanos());
         let silence = beats.silence();
-        let quality = silence.map_or(trust.value, |silence| quality(&silence, gaps));
+        let quality = silence.map_or(trust.value, |silence| quality(&silence, tally, gaps));
         row.number("count", tally.count, trust.sum)
-            .number("rate_per_s", tally.rate(over), trust.sum)
+            .number("rate_per_s", tally.rate(over), trust.value)
             .number("first_ns", tally.first.map(|time| time.0), trust.value)
             .number("last_ns", tally.last.map(|time| time.0), trust.value)
             .number("longest_silence_ns", silence.map(|silence| silence.nanos()), quality)
@@ -218,9 +218,9 @@ impl Rates {
         let tally = &beats.tally;
         let mut cells = vec![name, mark(values::count(tally.count), page.trust.sum)];
         let rate = tally.rate(self.span_nanos()).map(values::rate);
-        cells.push(rate.map_or(String::new(), |rate| mark(rate, page.trust.sum)));
+        cells.push(rate.map_or(String::new(), |rate| mark(rate, page.trust.value)));
         if let Some(silence) = beats.silence() {
-            let quality = quality(&silence, page.gaps);
+            let quality = quality(&silence, tally, page.gaps);
             cells.push(mark(values::time(silence.nanos()), quality));
             cells.push(date::text(silence.begin));
         }
@@ -228,7 +228,15 @@ impl Rates {
     }
 }
 
-/// Whether it was as silent as it looks.
-fn quality(silence: &Silence, gaps: &Gaps) -> Quality {
-    if gaps.between(silence.begin, silence.end) { Quality::Unknown } else { Quality::Exact }
+/// Whether it was as silent as it looks. Missing events make silences shorter, but before the
+/// first and behind the last event they make new ones.
+fn quality(silence: &Silence, tally: &Tally, gaps: &Gaps) -> Quality {
+    let (first, last) = (tally.first.unwrap_or_default(), tally.last.unwrap_or_default());
+    if gaps.between(silence.begin, silence.end) {
+        Quality::Unknown
+    } else if gaps.between(Nanos(i64::MIN), first) || gaps.between(last, Nanos(i64::MAX)) {
+        Quality::LowerBound
+    } else {
+        Quality::Exact
+    }
 }

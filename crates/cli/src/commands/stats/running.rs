@@ -2,14 +2,14 @@
 //! Who had the processors, and who waited for them: from switches and wake-ups.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use lateralis_analysis::{
     CpuTime, Gaps, KernelTime, Numbering, Occupant, Switch, ThreadTime, Utilisation,
 };
-use lateralis_model::{Quality, StreamIndex};
+use lateralis_model::{Quality, StreamIndex, StreamSummary};
 use lateralis_store::facts::Facts;
-use lateralis_units::Nanos;
+use lateralis_units::{CpuId, Nanos};
 use serde_json::{Value, json};
 
 use super::mark::{Row, Trust, mark};
@@ -40,7 +40,10 @@ enum InKernel {
 pub struct Running {
     cpus: Numbering<u32>,
     threads: Numbering<u32>,
+    /// By processor: the stream that alone tells of its switches.
     streams: Vec<Option<StreamIndex>>,
+    /// Streams that tell alone of the switches of their processor.
+    alone: Vec<bool>,
     utilisation: Utilisation,
     kernel: KernelTime,
     kernel_kinds: Vec<InKernel>,
@@ -49,11 +52,29 @@ pub struct Running {
     has_kernel: bool,
     gaps: Gaps,
     begin: Nanos,
+    end: Nanos,
+}
+
+/// Which streams tell alone of the switches of their processor: losses of others do not matter
+/// to it.
+pub fn alone(facts: &Facts, streams: &[StreamSummary]) -> Vec<bool> {
+    let tells = |stream: &&StreamSummary| facts.tells_switches(stream.class);
+    // One without a processor can tell of any.
+    let anywhere = streams.iter().filter(tells).filter(|stream| stream.cpu.is_none()).count();
+    let mut counts: HashMap<CpuId, usize> = HashMap::new();
+    for cpu in streams.iter().filter(tells).filter_map(|stream| stream.cpu) {
+        *counts.entry(cpu).or_default() += 1;
+    }
+    let is_alone = |stream: &StreamSummary| {
+        let count = stream.cpu.and_then(|cpu| counts.get(&cpu));
+        anywhere == 0 && count == Some(&1) && facts.tells_switches(stream.class)
+    };
+    streams.iter().map(is_alone).collect()
 }
 
 impl Running {
-    /// From `begin` on, with the kinds of spans of these facts.
-    pub fn new(facts: &Facts, begin: Nanos, gaps: &Gaps) -> Self {
+    /// From `begin` on, with the kinds of spans of these facts; for `alone` see the function.
+    pub fn new(facts: &Facts, begin: Nanos, gaps: &Gaps, alone: Vec<bool>) -> Self {
         // Without switches nobody knows whose the time in the kernel is.
         let is_told = facts.has_switches();
         let in_kernel = |name: &str| {
@@ -71,6 +92,7 @@ impl Running {
             cpus: Numbering::default(),
             threads: Numbering::default(),
             streams: Vec::new(),
+            alone,
             utilisation: Utilisation::new(begin, BUCKETS, gaps.clone()),
             kernel: KernelTime::new(gaps.clone()),
             kernel_kinds: facts.kinds().spans.iter().map(|kind| in_kernel(&kind.name)).collect(),
@@ -79,6 +101,7 @@ impl Running {
             has_kernel: false,
             gaps: gaps.clone(),
             begin,
+            end: begin,
         }
     }
 
@@ -138,7 +161,8 @@ impl Running {
         if index >= self.streams.len() {
             self.streams.resize(index + 1, None);
         }
-        self.streams[index] = Some(stream);
+        let stream = Some(stream).filter(|s| self.alone.get(s.0 as usize) == Some(&true));
+        self.streams[index] = stream;
         let mut number = |tid: u32| (tid != 0).then(|| self.threads.number(tid));
         let (from, to) = (number(from), number(to));
         let occupant = |thread: Option<u32>| thread.map_or(Occupant::Idle, Occupant::Thread);
@@ -160,6 +184,7 @@ impl Running {
 
     /// Gives everybody the time up to the end.
     pub fn finish(&mut self, end: Nanos) {
+        self.end = end;
         self.utilisation.finish(end);
         self.kernel.finish(end);
     }
@@ -200,10 +225,16 @@ impl Running {
         all
     }
 
-    /// Quality of what a processor did: only its own stream tells of it.
+    /// Quality of what a processor did: only its own stream tells of it, but those of others
+    /// may tell that the trace began earlier or ended later.
     fn cpu_quality(&self, number: u32, trust: Trust) -> Quality {
+        let outside = || {
+            self.gaps.between(Nanos(i64::MIN), self.begin)
+                || self.gaps.between(self.end, Nanos(i64::MAX))
+        };
         match self.streams.get(number as usize).copied().flatten() {
             _ if trust.sum == Quality::Exact => Quality::Exact,
+            _ if outside() => trust.sum,
             Some(stream) => {
                 let all = (Nanos(i64::MIN), Nanos(i64::MAX));
                 let touched = self.gaps.touch_stream(stream, all.0, all.1);
@@ -230,6 +261,7 @@ impl Running {
             .into_iter()
             .map(|(cpu, number, time)| {
                 let quality = self.cpu_quality(number, trust);
+                let value = if quality == Quality::Exact { quality } else { trust.value };
                 let series = json!({
                     "begin_ns": self.begin.0,
                     "bucket_ns": time.busy.width_nanos(),
@@ -239,10 +271,11 @@ impl Running {
                     .plain("cpu", cpu)
                     .number("busy_ns", time.busy_nanos, quality)
                     .number("idle_ns", time.idle_nanos, quality)
-                    .plain("unknown_ns", time.unknown_nanos)
-                    .number("utilisation", share(time.busy_nanos), quality)
+                    .number("unknown_ns", time.unknown_nanos, value)
+                    // The whole may be longer, too.
+                    .number("utilisation", share(time.busy_nanos), value)
                     .number("switches", time.switch_count, quality)
-                    .number("series", series, quality);
+                    .number("series", series, value);
                 if self.has_kernel {
                     row = row.number("kernel_ns", self.kernel.of_cpu(number), trust.sum);
                 }
@@ -258,7 +291,7 @@ impl Running {
                     .plain("pid", who.threads.get(tid).and_then(|thread| thread.pid))
                     .plain("thread", who.name(tid, None))
                     .number("running_ns", time.running_nanos, trust.sum)
-                    .number("utilisation", share(time.running_nanos), trust.sum)
+                    .number("utilisation", share(time.running_nanos), trust.value)
                     .number("schedules", time.schedule_count, trust.sum)
                     .number("migrations", time.migration_count, trust.value);
                 if self.has_kernel {
@@ -275,7 +308,7 @@ impl Running {
                     .plain("pid", pid)
                     .plain("application", who.process(pid))
                     .number("running_ns", running, trust.sum)
-                    .number("utilisation", share(running), trust.sum)
+                    .number("utilisation", share(running), trust.value)
                     .number("schedules", schedules, trust.sum)
                     .number("threads", threads, trust.sum);
                 if self.has_kernel {
@@ -299,9 +332,9 @@ impl Running {
             return;
         }
         let share = |nanos: u64| percent(nanos, over);
-        let sum = page.trust.sum;
+        let Trust { sum, value } = page.trust;
         let kernel = |nanos: u64| match self.has_kernel {
-            true => mark(share(nanos), sum),
+            true => mark(share(nanos), value),
             false => String::new(),
         };
         let mut table = Table::new(&[
@@ -317,11 +350,12 @@ impl Running {
         let buckets = cpus.iter().map(|(.., time)| time.busy.values().len()).max().unwrap_or(0);
         for (cpu, number, time) in cpus.iter().take(page.rows) {
             let quality = self.cpu_quality(*number, page.trust);
+            let value = if quality == Quality::Exact { quality } else { value };
             table.row([
                 cpu.to_string(),
-                mark(share(time.busy_nanos), quality),
-                mark(share(time.idle_nanos), quality),
-                share(time.unknown_nanos),
+                mark(share(time.busy_nanos), value),
+                mark(share(time.idle_nanos), value),
+                mark(share(time.unknown_nanos), value),
                 kernel(self.kernel.of_cpu(*number)),
                 mark(values::count(time.switch_count), quality),
                 spark(time.busy.values(), time.busy.width_nanos(), buckets),
@@ -344,10 +378,10 @@ impl Running {
             table.row([
                 who.thread(*tid, None),
                 mark(values::time(time.running_nanos), sum),
-                mark(share(time.running_nanos), sum),
+                mark(share(time.running_nanos), value),
                 kernel(self.kernel.of_thread(*number)),
                 mark(values::count(time.schedule_count), sum),
-                mark(values::count(time.migration_count), page.trust.value),
+                mark(values::count(time.migration_count), value),
             ]);
         }
         page.table(Section::Threads, "threads", &table, threads.len());
@@ -357,7 +391,7 @@ impl Running {
             table.row([
                 who.process(*pid),
                 mark(values::time(*running), sum),
-                mark(share(*running), sum),
+                mark(share(*running), value),
                 kernel(*in_kernel),
                 mark(values::count(*schedules), sum),
             ]);

@@ -15,6 +15,7 @@ use lateralis_store::facts::{Kind, Kinds};
 use lateralis_units::Nanos;
 use serde_json::{Value, json};
 
+use super::latency;
 use super::mark::{Row, Trust, mark};
 use super::page::{Page, Section, Who};
 use crate::date;
@@ -69,6 +70,11 @@ impl Spans {
     /// One does so on a thread that nobody knows.
     pub fn doubt(&mut self, kind: u32, time: Nanos) {
         self.table.doubt(kind, time);
+    }
+
+    /// One begins on a thread that nobody knows.
+    pub fn doubt_own(&mut self, time: Nanos) {
+        self.table.doubt_own(time);
     }
 
     /// A whole span.
@@ -147,6 +153,7 @@ impl Spans {
             let bucket = |b: &lateralis_analysis::Bucket| json!([b.low, b.high, b.count]);
             let buckets: Vec<Value> = buckets.iter().map(bucket).collect();
             row = row.number("histogram_ns", buckets, trust.value);
+            row = row.plain("by_in_flight", latency::json(of, trust));
         }
         let slowest: Vec<Value> =
             of.slowest().iter().map(|span| span_json(kind, span, who)).collect();
@@ -179,6 +186,10 @@ impl Spans {
         self.names(page, kinds);
         self.keys(page, who, kinds);
         self.slowest(page, who, kinds);
+        // Long, and not what is asked first.
+        if page.wanted.contains(&Section::Latency) {
+            latency::page(&self.most_time(kinds), page);
+        }
     }
 
     /// What the spans of a kind are about, those with most time first.

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `--section` in JSON: which members belong to which part of the page.
+
+use serde_json::{Map, Value};
+
+use super::page::Section;
+
+/// Members of the whole that are parts; all others are always told.
+const MEMBERS: [(&str, &[Section]); 14] = [
+    ("events", &[Section::Events]),
+    ("events_by_cpu", &[Section::Events]),
+    ("spans", &[Section::Spans, Section::Keys, Section::Slowest, Section::Latency]),
+    ("messages", &[Section::Messages]),
+    ("states", &[Section::States]),
+    ("counted", &[Section::Counted]),
+    ("counters", &[Section::Counters]),
+    ("losses", &[Section::Losses]),
+    ("damage", &[Section::Losses]),
+    ("budgets", &[Section::Budgets]),
+    ("cpus", &[Section::Cpus]),
+    ("threads", &[Section::Threads]),
+    ("applications", &[Section::Applications]),
+    ("wakeups", &[Section::Wakeups]),
+];
+
+/// Members of a kind of span; all others but its name belong to the table of spans.
+const OF_SPAN: [(&str, Section); 6] = [
+    ("by_key", Section::Keys),
+    ("keys", Section::Keys),
+    ("spans_of_other_keys", Section::Keys),
+    ("slowest", Section::Slowest),
+    ("histogram_ns", Section::Latency),
+    ("by_in_flight", Section::Latency),
+];
+
+/// Leaves out what belongs to no wanted section; none wanted are all.
+pub fn keep(all: &mut Value, wanted: &[Section]) {
+    let Some(members) = all.as_object_mut().filter(|_| !wanted.is_empty()) else {
+        return;
+    };
+    members.retain(|name, _| {
+        let of = MEMBERS.iter().find(|(member, _)| member == name);
+        of.is_none_or(|(_, sections)| sections.iter().any(|section| wanted.contains(section)))
+    });
+    let spans = members.get_mut("spans").and_then(Value::as_array_mut);
+    for span in spans.into_iter().flatten().filter_map(Value::as_object_mut) {
+        keep_of_span(span, wanted);
+    }
+}
+
+fn keep_of_span(span: &mut Map<String, Value>, wanted: &[Section]) {
+    let is_kept = |name: &str| match OF_SPAN.iter().find(|(member, _)| *member == name) {
+        // The histogram is drawn apart, and is of the durations.
+        Some(("histogram_ns", _)) if wanted.contains(&Section::Spans) => true,
+        Some((_, section)) => wanted.contains(section),
+        None => wanted.contains(&Section::Spans) || ["name", "key_fields"].contains(&name),
+    };
+    let not_exact = span.remove("not_exact");
+    span.retain(|name, _| is_kept(name));
+    if let Some(Value::Object(mut marks)) = not_exact {
+        marks.retain(|name, _| is_kept(name));
+        span.insert("not_exact".to_owned(), Value::Object(marks));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn only_what_is_wanted_stays() {
+        let all = json!({
+            "trace": "t",
+            "events": [1],
+            "messages": [],
+            "spans": [{
+                "name": "a", "key_fields": [], "count": 3, "by_key": [], "keys": 2,
+                "histogram_ns": [], "not_exact": { "count": "lower_bound", "keys": "unknown" },
+            }],
+        });
+        let kept = |wanted: &[Section]| {
+            let mut all = all.clone();
+            keep(&mut all, wanted);
+            all
+        };
+        assert_eq!(kept(&[]), all);
+        assert_eq!(kept(&[Section::Events]), json!({ "trace": "t", "events": [1] }));
+        let keys = json!({
+            "name": "a", "key_fields": [], "by_key": [], "keys": 2,
+            "not_exact": { "keys": "unknown" },
+        });
+        assert_eq!(kept(&[Section::Keys]), json!({ "trace": "t", "spans": [keys] }));
+        let spans = kept(&[Section::Spans, Section::Messages]);
+        assert_eq!(spans["spans"][0]["count"], 3);
+        assert_eq!(spans["spans"][0]["histogram_ns"], json!([]));
+        assert_eq!(spans["spans"][0]["not_exact"], json!({ "count": "lower_bound" }));
+        assert_eq!((spans.get("events"), &spans["messages"]), (None, &json!([])));
+    }
+}
