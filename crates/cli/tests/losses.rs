@@ -117,6 +117,14 @@ fn plain_cells(title: &str) -> usize {
     }
 }
 
+/// The rows of a table.
+fn rows(place: &Place, recording: &str, table: &str) -> Vec<Value> {
+    let name = format!("{recording}-{table}.jsonl");
+    place.json(&["table", recording, "--name", table, "-o", &name, "--json"]);
+    let text = std::fs::read_to_string(place.0.join(&name)).expect("rows");
+    text.lines().map(|line| serde_json::from_str(line).expect("a row")).collect()
+}
+
 /// Everything about one lossy recording.
 fn check(place: &Place, recording: &str) {
     let stats = place.json(&["stats", recording, "--json"]);
@@ -153,14 +161,12 @@ fn check(place: &Place, recording: &str) {
     }
 
     // A row that says exact has no loss before its end, or none inside.
-    let since = |loss: &Value| loss["from_ns"].as_i64().unwrap_or(i64::MIN);
-    let until = |loss: &Value| loss["to_ns"].as_i64().unwrap_or(i64::MAX);
+    let losses = rows(place, recording, "losses");
+    assert!(!losses.is_empty(), "nothing was lost");
+    let since = |loss: &Value| loss["begin"].as_i64().unwrap_or(i64::MIN);
+    let until = |loss: &Value| loss["end"].as_i64().unwrap_or(i64::MAX);
     for table in ["spans", "messages", "states"] {
-        let name = format!("{recording}-{table}.jsonl");
-        place.json(&["table", recording, "--name", table, "-o", &name, "--json"]);
-        let text = std::fs::read_to_string(place.0.join(&name)).expect("rows");
-        for line in text.lines() {
-            let row: Value = serde_json::from_str(line).expect("a row");
+        for row in rows(place, recording, table) {
             let ends = (row["ts"].as_i64(), row["end"].as_i64());
             let (Some(begin), Some(end)) = ends else {
                 assert_ne!(row["quality"], "exact", "{row}");

@@ -82,7 +82,9 @@ fn a_span_that_is_not_there_is_told_with_those_that_are() {
 #[test]
 fn only_chosen_spans_are_explained() {
     let place = Place::new();
-    let edge = |phase: &str, ts: u64, tid: u64| json!({ "name": "work", "ph": phase, "ts": ts, "pid": 7, "tid": tid });
+    let edge = |phase: &str, ts: u64, tid: u64| -> Value {
+        json!({ "name": "work", "ph": phase, "ts": ts, "pid": 7, "tid": tid })
+    };
     let events = [
         edge("B", 1000, 8),
         edge("E", 1900, 8),

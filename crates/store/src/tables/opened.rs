@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use lateralis_analysis::Gaps;
-use lateralis_model::{Interval, PartSummary, Source, Trace};
+use lateralis_model::{Interval, PartSummary, Source, StreamIndex, Trace};
 
 use super::clocks::Group;
 use super::owners::Owners;
