@@ -5,13 +5,14 @@ use std::fmt;
 use std::rc::Rc;
 
 use lateralis_analysis::filter::Context;
-use lateralis_model::Event;
+use lateralis_analysis::filter::columns::{Node, Plan};
+use lateralis_model::{Event, EventClass, StreamClass};
 use rquickjs::{Coerced, Ctx, Exception, Function, Object, Persistent, Value};
 
 use crate::activities::{SaidList, handle};
 use crate::engine::{Callback, Engine, Limits};
 use crate::error::ScriptError;
-use crate::expression::{Answer, Expression};
+use crate::expression::{Answer, Expression, Piece};
 use crate::objects;
 
 /// Bytes of a script.
@@ -299,6 +300,13 @@ impl Script {
         !self.filters.is_empty()
     }
 
+    /// Whether all its filters run without the engine, so that it does not matter in which
+    /// order they see events.
+    #[must_use]
+    pub fn is_compiled(&self) -> bool {
+        self.filters.iter().all(|filter| filter.test.is_compiled())
+    }
+
     /// Whether it has activities.
     #[must_use]
     pub fn has_activities(&self) -> bool {
@@ -310,6 +318,19 @@ impl Script {
     pub fn needs_names(&self) -> bool {
         let source = self.engine.source();
         source.contains("process") || source.contains("thread") || source.contains('[')
+    }
+
+    /// What all filters say together of the events of one class: those that it asks about
+    /// are for [`Script::keeps`].
+    ///
+    /// Cost: a walk over the class for each thing that compiled filters look at.
+    #[must_use]
+    pub fn plan(&self, stream_class: &StreamClass, class: &EventClass) -> Plan<Piece> {
+        let of = |filter: &Filter| match &filter.test.plan {
+            Ok(expression) => expression.node(stream_class, class),
+            Err(_) => Node::Constant(Answer::Ask),
+        };
+        Plan::new(Node::all(self.filters.iter().map(of)))
     }
 
     /// Whether all filters keep an event.

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! text of the function ─ lex ─► tokens ─ parse ─► Expression ─┬─ row      event by event
-//!                                                             └─ columns  slices at once
+//!                                                             └─ classes  columns at once
 //! ```
 //!
 //! What is understood is a subset of JavaScript: literals, what an event has, `! - + ~ typeof`,
@@ -13,7 +13,7 @@
 //! leads out of the subset (a text is to be read as a number, an exception is thrown) the
 //! answer is [`Answer::Ask`], and the engine runs the function for that event.
 
-mod columns;
+mod classes;
 mod lex;
 mod parse;
 mod row;
@@ -23,7 +23,8 @@ use std::fmt;
 
 use lateralis_analysis::filter::Known;
 
-pub use columns::{Column, Columns};
+pub use classes::Piece;
+pub use lateralis_analysis::filter::columns::Answer;
 pub use row::{Row, label, scopes};
 pub use value::{Binary, SAFE_MAX, Value};
 
@@ -54,28 +55,6 @@ pub struct Expression {
     root: Node,
     paths: Vec<Path>,
     names_globals: bool,
-}
-
-/// What an expression says of an event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Answer {
-    /// No.
-    No = 0,
-    /// Yes.
-    Yes = 1,
-    /// The function itself must be run.
-    Ask = 2,
-}
-
-impl Answer {
-    fn of(value: Option<bool>) -> Self {
-        match value {
-            Some(false) => Self::No,
-            Some(true) => Self::Yes,
-            None => Self::Ask,
-        }
-    }
 }
 
 #[derive(Debug, Clone, PartialEq)]

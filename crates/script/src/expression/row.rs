@@ -136,7 +136,7 @@ fn plain(field: Field<'_>) -> Option<Field<'_>> {
 }
 
 /// What the rest of a path leads to from nothing: nothing behind `?.`, else an exception.
-fn absent(rest: &[Step]) -> Option<Value<'static>> {
+pub(super) fn absent(rest: &[Step]) -> Option<Value<'static>> {
     match rest.first() {
         Some(step) if !step.is_optional => None,
         _ => Some(Value::Undefined),

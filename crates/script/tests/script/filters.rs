@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Filters: what they keep, compiled and interpreted, event by event and in columns.
 
-use std::borrow::Cow;
-
+use crate::drawn::{drawn, names};
 use crate::traces::{every_kind, fails, kept, load};
 use lateralis_analysis::filter::Context;
-use lateralis_model::Source;
-use lateralis_script::expression::{Answer, Column, Columns, Expression, Value};
+use lateralis_analysis::filter::columns::{Asking, Mask, Parts};
+use lateralis_model::{Source, StreamSummary};
+use lateralis_script::expression::{Answer, Expression};
 use lateralis_script::{How, Script};
 use proptest::prelude::*;
 
@@ -245,45 +245,30 @@ proptest! {
     /// Columns say what single events say.
     #[test]
     fn columns_are_what_rows_say(
-        text in column_expression(),
-        rows in prop::collection::vec((any::<u64>(), any::<i64>(), any::<f64>(), 0usize..3), 0..40),
-        near in prop::collection::vec(prop::sample::select(vec![
-            0u64, 1, 5, 6, 4095, 4096, (1 << 53) - 1, 1 << 53, (1 << 53) + 1, u64::MAX,
-        ]), 40),
+        texts in prop::collection::vec(column_expression(), 8),
+        batch in drawn(),
     ) {
-        let texts = ["", "hello", "\u{1f600}"];
-        let u: Vec<u64> = rows.iter().zip(&near).map(|(row, near)| {
-            if row.3 == 0 { row.0 } else { *near }
-        }).collect();
-        let i: Vec<i64> = u.iter().zip(&rows).map(|(u, row)| {
-            if row.3 == 1 { row.1 } else { -((*u >> 1) as i64) }
-        }).collect();
-        let times = i.clone();
-        let real: Vec<f64> = rows.iter().map(|row| if row.3 == 2 { 5.0 } else { row.2 }).collect();
-        let text_column: Vec<Cow<'_, str>> =
-            rows.iter().map(|row| Cow::Borrowed(texts[row.3])).collect();
-        let plan = Expression::parse(&text).expect("in the subset");
-        let name = Value::Text("io:READ".into());
-        let of = |path: &lateralis_script::expression::Path| {
-            let path = format!("{path:?}");
-            let is = |name: &str| path.contains(&format!("\"{name}\""));
-            match () {
-                () if is("u") => Column::Unsigned(&u),
-                () if is("i") => Column::Signed(&i),
-                () if is("real") => Column::Real(&real),
-                () if is("text") => Column::Text(&text_column),
-                () if path.contains("Time") => Column::Big(&times),
-                () if path.contains("Event") => Column::Constant(&name),
-                () => Column::Unknown,
-            }
-        };
-        let columns: Vec<Column<'_>> = plan.paths().iter().map(of).collect();
-        let columns = Columns { columns: &columns, len: rows.len() };
-        let mut answers = Vec::new();
-        plan.select(&columns, &mut answers);
-        prop_assert_eq!(answers.len(), rows.len());
-        for (row, answer) in answers.iter().enumerate() {
-            prop_assert_eq!(*answer, plan.test(&columns.row(&plan, row)), "{} at {}", text, row);
+        let streams = [StreamSummary { name: "cpu0".into(), ..StreamSummary::default() }];
+        let names = names();
+        let context = Context { names: &names, streams: &streams };
+        let mut asking = Asking::new(&context);
+        let mut mask = Mask::default();
+        let parts = Parts::new(&batch, &batch.stream_class, true);
+        for (text, index) in texts.iter().flat_map(|text| (0..parts.len()).map(move |i| (text, i))) {
+            let (expression, part) = (Expression::parse(text).expect("in the subset"), parts.part(index));
+            let number = part.class().class;
+            let class = &batch.stream_class.event_classes[number as usize];
+            let plan = expression.plan(&batch.stream_class, class);
+            plan.select(&part, &mut asking, &mut mask);
+            let rows = (0..batch.rows.len()).filter(|at| batch.rows[*at].class == number);
+            let expected: Vec<Answer> =
+                rows.map(|at| expression.holds(&batch.event(at), &context)).collect();
+            let answer = |at: usize| match mask.asked().binary_search(&(at as u32)) {
+                Ok(_) => Answer::Ask,
+                Err(_) => Answer::of(Some(mask.contains(at))),
+            };
+            let found: Vec<Answer> = (0..mask.len()).map(answer).collect();
+            prop_assert_eq!(found, expected, "{} of class {}", text, number);
         }
     }
 }
@@ -293,9 +278,28 @@ fn column_expression() -> impl Strategy<Value = String> {
         "event.fields.u",
         "event.fields.i",
         "event.fields.real",
-        "event.fields.text",
+        "event.fields.flag",
+        "event.fields.state",
+        "event.fields.bits",
+        "event.fields.at.text",
+        "event.fields.at.none",
+        "event.fields.at.none.more",
+        "event.fields.at",
+        "event.fields.blob",
+        "event.fields.list",
+        "event.fields.list[1]",
+        "event.fields.u.more",
+        "event.fields.seq",
+        "event.fields.procname",
+        "event.labels.state",
+        "event.labels.level",
+        "event.labels.u",
+        "event.labels.none",
         "event.time",
         "event.name",
+        "event.cpu",
+        "event.pid",
+        "event.process",
         "event.fields.unknown",
     ]);
     let constant = prop::sample::select(vec![
@@ -316,20 +320,36 @@ fn column_expression() -> impl Strategy<Value = String> {
         "Infinity",
         "-Infinity",
         "'hello'",
+        "'RUNNING'",
         "'io:READ'",
         "true",
         "undefined",
         "null",
     ]);
     let operators = vec!["===", "!==", "==", "!=", "<", "<=", ">", ">="];
-    let comparison = (value, prop::sample::select(operators), constant, any::<bool>());
+    let value = || value.clone();
+    let pair = (value(), prop::sample::select(operators.clone()), value())
+        .prop_map(|(left, operator, right)| format!("{left} {operator} {right}"));
+    let sum = (value(), prop::sample::select(vec!["+ 1 >", "% 2 ==", "& 3 ===", "- 5n <"]), 0..3)
+        .prop_map(|(left, operator, right)| format!("{left} {operator} {right}"));
+    let test = (
+        value(),
+        prop::sample::select(vec!["startsWith", "endsWith", "includes"]),
+        prop::sample::select(vec!["'hello'", "''", "'o'", "'\\u{fffd}'"]),
+    )
+        .prop_map(|(value, test, text)| format!("{value}.{test}({text})"));
+    let alone = value().prop_map(str::to_owned);
+    let comparison = (value(), prop::sample::select(operators), constant, any::<bool>());
     let leaf = comparison.prop_map(|(value, operator, constant, turned)| match turned {
         true => format!("{constant} {operator} {value}"),
         false => format!("{value} {operator} {constant}"),
     });
+    let leaf = prop_oneof![6 => leaf, 2 => pair, 1 => sum, 1 => test, 1 => alone];
     leaf.prop_recursive(3, 8, 2, |inner| {
         let pair = (inner.clone(), inner.clone());
+        let choice = (inner.clone(), inner.clone(), inner.clone());
         prop_oneof![
+            choice.prop_map(|(a, b, c)| format!("({a} ? {b} : {c})")),
             pair.clone().prop_map(|(a, b)| format!("({a}) && ({b})")),
             pair.prop_map(|(a, b)| format!("({a}) || ({b})")),
             inner.prop_map(|a| format!("!({a})")),

@@ -2,6 +2,8 @@
 //! Scripts over traces made here.
 
 mod activities;
+#[path = "../../../analysis/src/filter/columns/tests/drawn.rs"]
+mod drawn;
 mod filters;
 mod hostile;
 mod traces;

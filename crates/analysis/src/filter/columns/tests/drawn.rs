@@ -295,7 +295,9 @@ fn row() -> impl Strategy<Value = Row> {
 pub fn drawn() -> impl Strategy<Value = Drawn> {
     let writers = prop::collection::btree_map(0..40_u32, (6..9_u32, 1..4_u32), 0..4);
     let covers = any::<bool>();
-    let rows = prop_oneof![3 => prop::collection::vec(row(), 0..40), 1 => prop::collection::vec(row(), 1100..1200)];
+    let some = prop::collection::vec(row(), 0..40);
+    let many = prop::collection::vec(row(), 1100..1200);
+    let rows = prop_oneof![3 => some, 1 => many];
     (rows, prop::option::of(0..4_u32), writers, covers, 0..3_u64).prop_map(
         |(rows, cpu, writers, covers, seq)| {
             let mut writers: BTreeMap<u32, (u32, u32)> = writers;

@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What an expression means for the events of one class: the form that filters have as well
+//! ([`lateralis_analysis::filter::columns`]), asked of many events at once.
+//!
+//! A comparison of a column of integers with a constant is a test whether the integer lies
+//! in a range, whatever JavaScript's types say: Numbers and BigInts compare as mathematical
+//! values. What is no such test, arithmetic for instance, is asked of each event.
+
+use lateralis_analysis::filter::columns::{
+    Answer, Depends, Integers, Leaf, Located, Node as Columns, Number, Pair, Plan, Ranges, Reals,
+    Relation, Scopes, TextTest, Texts, Way, Whole, locate,
+};
+use lateralis_analysis::filter::{Context, Known};
+use lateralis_model::{Encoding, Event, EventClass, FieldKind, Label, StreamClass};
+
+use super::row::{EventRow, absent, evaluate};
+use super::value::{Binary, SAFE_MAX, Value};
+use super::{Expression, Key, Node, Path, TextTest as Test};
+
+/// Part of an expression.
+#[derive(Debug, Clone)]
+pub struct Piece {
+    node: Node,
+    paths: Vec<Path>,
+}
+
+impl Leaf for Piece {
+    const MAY_ASK: bool = true;
+
+    fn answer(&self, event: &Event<'_>, context: &Context<'_>) -> Answer {
+        let row = EventRow { event, context };
+        let value = evaluate(&self.node, &self.paths, &row);
+        Answer::of(value.map(|value| value.is_true()))
+    }
+}
+
+impl Expression {
+    /// What it means for the events of one class.
+    ///
+    /// Cost: a walk over the class for each path.
+    #[must_use]
+    pub fn plan(&self, stream_class: &StreamClass, class: &EventClass) -> Plan<Piece> {
+        Plan::new(self.node(stream_class, class))
+    }
+
+    /// The same, to be put together with others.
+    #[must_use]
+    pub fn node(&self, stream_class: &StreamClass, class: &EventClass) -> Columns<Piece> {
+        let of_class = OfClass { expression: self, scopes: Scopes { stream_class, class } };
+        of_class.lower(&self.root)
+    }
+}
+
+struct OfClass<'e, 't> {
+    expression: &'e Expression,
+    scopes: Scopes<'t>,
+}
+
+/// What a class tells of a value.
+enum Bound<'e, 't> {
+    Constant(Value<'e>),
+    Whole(Whole, Kind),
+    Real(usize),
+    Text(usize),
+    /// The name of the integer of a column, if it has one.
+    Label(usize, bool, &'t [Label]),
+    Asked,
+}
+
+/// How the integers of a column are seen by a script.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Yes or no.
+    Bool,
+    /// Numbers ≥ 0, and BigInts where a Number is not exact.
+    Unsigned,
+    /// The same, below 0 as well.
+    Signed,
+    /// BigInts.
+    Big,
+}
+
+impl Kind {
+    fn is_signed(self) -> bool {
+        matches!(self, Self::Signed | Self::Big)
+    }
+}
+
+impl<'e, 't: 'e> OfClass<'e, 't> {
+    fn lower(&self, node: &'e Node) -> Columns<Piece> {
+        match node {
+            Node::Constant(value) => Columns::truth(value.is_true()),
+            Node::Not(inner) => self.lower(inner).negated(),
+            Node::And(left, right) => Columns::all([self.lower(left), self.lower(right)]),
+            Node::Or(left, right) => Columns::any([self.lower(left), self.lower(right)]),
+            Node::Path(_) => self.truth(node).unwrap_or_else(|| self.ask(node)),
+            Node::Binary(operator, left, right) if operator.compares() => {
+                self.compare(*operator, left, right).unwrap_or_else(|| self.ask(node))
+            }
+            Node::Text(test, value, text, _) => {
+                self.text(*test, value, text).unwrap_or_else(|| self.ask(node))
+            }
+            _ => self.ask(node),
+        }
+    }
+
+    fn ask(&self, node: &Node) -> Columns<Piece> {
+        let (mut depends, mut columns) = (Depends::PACKET, Vec::new());
+        self.depends(node, &mut depends, &mut columns);
+        let leaf = Piece { node: node.clone(), paths: self.expression.paths.clone() };
+        Columns::Ask { leaf, depends, columns }
+    }
+
+    fn depends(&self, node: &Node, depends: &mut Depends, columns: &mut Vec<usize>) {
+        let mut on = |node: &Node| self.depends(node, depends, columns);
+        match node {
+            Node::Constant(_) => {}
+            Node::Path(index) => match &self.expression.paths[*index] {
+                Path::Known(known) => {
+                    let (of_known, more) = self.scopes.known_depends(*known);
+                    *depends = depends.and(of_known);
+                    columns.extend(more);
+                }
+                path => match self.locate(path) {
+                    Located::Missing(_) | Located::Astray | Located::Struct => {}
+                    Located::Packet => {}
+                    Located::Column(column, _) => {
+                        *depends = depends.and(Depends::FIELDS);
+                        columns.push(column);
+                    }
+                    Located::Inside(more) => {
+                        *depends = depends.and(Depends::FIELDS);
+                        columns.extend(more);
+                    }
+                },
+            },
+            Node::Not(inner) | Node::Unary(_, inner) | Node::Text(_, inner, ..) => on(inner),
+            Node::And(left, right)
+            | Node::Or(left, right)
+            | Node::Nullish(left, right)
+            | Node::Binary(_, left, right) => {
+                on(left);
+                on(right);
+            }
+            Node::Choose(condition, yes, no) => {
+                on(condition);
+                on(yes);
+                on(no);
+            }
+        }
+    }
+
+    fn locate(&self, path: &Path) -> Located<'t> {
+        match path {
+            Path::Known(_) => Located::Astray,
+            Path::Label(name) => locate(&self.scopes, false, &[Way::Name(name)]),
+            Path::Field(steps) => {
+                let way = |step: &'_ super::Step| match &step.key {
+                    Key::Name(name) => Some(name.clone()),
+                    Key::Index(_) => None,
+                };
+                let names: Vec<Option<String>> = steps.iter().map(way).collect();
+                let ways: Vec<Way<'_>> = names
+                    .iter()
+                    .map(|name| name.as_deref().map_or(Way::Index, Way::Name))
+                    .collect();
+                locate(&self.scopes, false, &ways)
+            }
+        }
+    }
+
+    fn bind(&self, node: &'e Node) -> Bound<'e, 't> {
+        let path = match node {
+            Node::Constant(value) => return Bound::Constant(value.borrowed()),
+            Node::Path(index) => &self.expression.paths[*index],
+            _ => return Bound::Asked,
+        };
+        match path {
+            Path::Known(Known::Event) => {
+                Bound::Constant(Value::Text(self.scopes.class.name.as_str().into()))
+            }
+            Path::Known(Known::Subsystem) => {
+                let name = self.scopes.class.name.as_str();
+                let subsystem = name.split_once(':').map_or("", |(subsystem, _)| subsystem);
+                Bound::Constant(Value::Text(subsystem.into()))
+            }
+            Path::Known(Known::Time) => Bound::Whole(Whole::Time, Kind::Big),
+            Path::Known(_) => Bound::Asked,
+            Path::Label(_) => match self.locate(path) {
+                Located::Missing(_) | Located::Struct => Bound::Constant(Value::Undefined),
+                Located::Column(column, class) => match &class.kind {
+                    FieldKind::Unsigned(class) => Bound::Label(column, false, &class.labels),
+                    FieldKind::Signed(class) => Bound::Label(column, true, &class.labels),
+                    FieldKind::Variant(_) | FieldKind::Optional(_) => Bound::Asked,
+                    _ => Bound::Constant(Value::Undefined),
+                },
+                Located::Astray | Located::Inside(_) | Located::Packet => Bound::Asked,
+            },
+            Path::Field(steps) => match self.locate(path) {
+                Located::Missing(at) => match absent(steps.get(at + 1..).unwrap_or(&[])) {
+                    Some(value) => Bound::Constant(value),
+                    None => Bound::Asked,
+                },
+                Located::Column(column, class) => match &class.kind {
+                    FieldKind::Bool => Bound::Whole(Whole::Column(column), Kind::Bool),
+                    FieldKind::Unsigned(_) | FieldKind::Bits { .. } => {
+                        Bound::Whole(Whole::Column(column), Kind::Unsigned)
+                    }
+                    FieldKind::Signed(_) => Bound::Whole(Whole::Column(column), Kind::Signed),
+                    FieldKind::Real(_) => Bound::Real(column),
+                    FieldKind::Text(Encoding::Utf8) => Bound::Text(column),
+                    _ => Bound::Asked,
+                },
+                Located::Struct | Located::Astray | Located::Inside(_) | Located::Packet => {
+                    Bound::Asked
+                }
+            },
+        }
+    }
+
+    /// Whether a value counts as true; `None` where events must be asked.
+    fn truth(&self, node: &'e Node) -> Option<Columns<Piece>> {
+        Some(match self.bind(node) {
+            Bound::Constant(value) => Columns::truth(value.is_true()),
+            Bound::Whole(whole, kind) => {
+                integers(whole, &Ranges::of(kind.is_signed(), [(0, 0)]).complement())
+            }
+            // NaN is not true.
+            Bound::Real(column) => {
+                Columns::Reals(column, Reals { relation: Relation::Unlike, constant: 0.0 })
+            }
+            Bound::Text(column) => Columns::Text(column, Texts::of(TextTest::IsSome)?),
+            Bound::Label(column, is_signed, labels) => {
+                let is_true = |label: Option<&str>| Some(label.is_some_and(|l| !l.is_empty()));
+                integers(Whole::Column(column), &Ranges::by_label(is_signed, labels, is_true)?)
+            }
+            Bound::Asked => return None,
+        })
+    }
+
+    fn compare(&self, operator: Binary, left: &'e Node, right: &'e Node) -> Option<Columns<Piece>> {
+        let (left, right) = (self.bind(left), self.bind(right));
+        match (left, right) {
+            (Bound::Constant(left), Bound::Constant(right)) => {
+                Some(Columns::truth(operator.apply(&left, &right)?.is_true()))
+            }
+            (Bound::Constant(constant), other) => with(turned(operator), &other, &constant),
+            (other, Bound::Constant(constant)) => with(operator, &other, &constant),
+            (Bound::Real(left), Bound::Real(right)) => Some(Columns::Pair(Pair {
+                left: Number::Column(left),
+                relation: relation(operator)?,
+                right: Number::Column(right),
+            })),
+            (Bound::Whole(left, a), Bound::Whole(right, b)) => {
+                let has_bool = a == Kind::Bool || b == Kind::Bool;
+                // The same integer of two kinds may be a BigInt here and a Number there.
+                let is_strict = matches!(operator, Binary::Same | Binary::NotSame);
+                let differ = (a == Kind::Big) != (b == Kind::Big);
+                if has_bool || is_strict && differ {
+                    return None;
+                }
+                let (left, relation, right) = (left.into(), relation(operator)?, right.into());
+                Some(Columns::Pair(Pair { left, relation, right }))
+            }
+            _ => None,
+        }
+    }
+
+    fn text(&self, test: Test, value: &'e Node, text: &str) -> Option<Columns<Piece>> {
+        match self.bind(value) {
+            Bound::Text(column) => {
+                let text = text.to_owned();
+                let texts = Texts::of(match test {
+                    Test::StartsWith => TextTest::Begins(text),
+                    Test::EndsWith => TextTest::Ends(text),
+                    Test::Includes => TextTest::Has(text),
+                })?;
+                Some(Columns::Text(column, texts))
+            }
+            Bound::Constant(Value::Text(value)) => Some(Columns::truth(match test {
+                Test::StartsWith => value.starts_with(text),
+                Test::EndsWith => value.ends_with(text),
+                Test::Includes => value.contains(text),
+            })),
+            _ => None,
+        }
+    }
+}
+
+fn integers(whole: Whole, set: &Ranges) -> Columns<Piece> {
+    match set.constant() {
+        Some(all) => Columns::truth(all),
+        None => Columns::Integers(whole, Integers::of(set)),
+    }
+}
+
+/// Compares what is in columns with a constant; `None` where events must be asked.
+fn with(operator: Binary, bound: &Bound<'_, '_>, constant: &Value<'_>) -> Option<Columns<Piece>> {
+    match bound {
+        Bound::Constant(_) | Bound::Asked => None,
+        Bound::Label(column, is_signed, labels) => {
+            let holds = |label: Option<&str>| {
+                let own = label.map_or(Value::Undefined, |label| Value::Text(label.into()));
+                Some(operator.apply(&own, constant)?.is_true())
+            };
+            Some(integers(Whole::Column(*column), &Ranges::by_label(*is_signed, labels, holds)?))
+        }
+        Bound::Whole(whole, Kind::Bool) => {
+            let holds = |own| Some(operator.apply(&Value::Bool(own), constant)?.is_true());
+            let zero = holds(false)?.then_some((0, 0));
+            // Whatever is not 0 is yes.
+            let others = holds(true)?.then_some((1, i128::from(u64::MAX)));
+            Some(integers(*whole, &Ranges::of(false, zero.into_iter().chain(others))))
+        }
+        Bound::Text(column) => {
+            let is_other = matches!(operator, Binary::NotEqual | Binary::NotSame);
+            match (operator, constant) {
+                (
+                    Binary::Equal | Binary::Same | Binary::NotEqual | Binary::NotSame,
+                    Value::Text(text),
+                ) => {
+                    let texts = Texts::of(TextTest::Is(text.clone().into_owned()))?;
+                    let node = Columns::Text(*column, texts);
+                    Some(if is_other { node.negated() } else { node })
+                }
+                _ => unlike(operator, &Value::Text("".into()), constant),
+            }
+        }
+        Bound::Real(column) => {
+            let Value::Number(constant) = comparable(operator, constant) else {
+                return unlike(operator, &Value::Number(0.5), constant);
+            };
+            let reals = Reals { relation: relation(operator)?, constant };
+            Some(Columns::Reals(*column, reals))
+        }
+        Bound::Whole(whole, kind) => {
+            let constant = &comparable(operator, constant);
+            if !matches!(constant, Value::Number(_) | Value::Big(_)) {
+                let own = if *kind == Kind::Big { Value::Big(1) } else { Value::Number(1.0) };
+                return unlike(operator, &own, constant);
+            }
+            Some(integers(*whole, &range(operator, constant, *kind)?))
+        }
+    }
+}
+
+/// What counts as a number in a comparison, as that number.
+fn comparable<'v>(operator: Binary, constant: &'v Value<'v>) -> Value<'v> {
+    let is_order =
+        !matches!(operator, Binary::Equal | Binary::NotEqual | Binary::Same | Binary::NotSame);
+    let is_loose = matches!(operator, Binary::Equal | Binary::NotEqual);
+    match constant {
+        Value::Bool(value) if is_order || is_loose => Value::Number(f64::from(u8::from(*value))),
+        Value::Null if is_order => Value::Number(0.0),
+        Value::Undefined if is_order => Value::Number(f64::NAN),
+        other => other.borrowed(),
+    }
+}
+
+/// Whether a comparison of two types that are never equal holds: for all values of the type
+/// of `own` alike. `None` where it depends on the value.
+fn unlike(operator: Binary, own: &Value<'_>, constant: &Value<'_>) -> Option<Columns<Piece>> {
+    let nothing = matches!(constant, Value::Undefined | Value::Null);
+    let is_strict = matches!(operator, Binary::Same | Binary::NotSame);
+    let is_loose = matches!(operator, Binary::Equal | Binary::NotEqual);
+    let same_type = own.type_name() == constant.type_name();
+    // Integers are Numbers or BigInts as large as they are.
+    let both_numbers = |value: &Value<'_>| matches!(value, Value::Number(_) | Value::Big(_));
+    let differ = !(same_type || both_numbers(own) && both_numbers(constant));
+    match (is_strict && differ) || (is_loose && nothing) {
+        true => Some(Columns::truth(operator.apply(own, constant)?.is_true())),
+        false => None,
+    }
+}
+
+/// The operator with its sides exchanged.
+fn turned(operator: Binary) -> Binary {
+    match operator {
+        Binary::Less => Binary::Greater,
+        Binary::LessOrEqual => Binary::GreaterOrEqual,
+        Binary::Greater => Binary::Less,
+        Binary::GreaterOrEqual => Binary::LessOrEqual,
+        other => other,
+    }
+}
+
+fn relation(operator: Binary) -> Option<Relation> {
+    Some(match operator {
+        Binary::Less => Relation::Less,
+        Binary::LessOrEqual => Relation::LessOrEqual,
+        Binary::Greater => Relation::Greater,
+        Binary::GreaterOrEqual => Relation::GreaterOrEqual,
+        Binary::Equal | Binary::Same => Relation::Equal,
+        Binary::NotEqual | Binary::NotSame => Relation::NotEqual,
+        _ => return None,
+    })
+}
+
+/// The integers for which `value operator constant` holds.
+fn range(operator: Binary, constant: &Value<'_>, kind: Kind) -> Option<Ranges> {
+    let between = |low: i128, high: i128| Ranges::of(kind.is_signed(), [(low, high)]);
+    let none = || Ranges::none(kind.is_signed());
+    let (least, most) = (i128::MIN, i128::MAX);
+    // Largest integer ≤ and smallest ≥ the constant; NaN is neither.
+    let (floor, ceiling) = match constant {
+        Value::Number(value) if value.is_nan() => {
+            let all = matches!(operator, Binary::NotEqual | Binary::NotSame);
+            return Some(if all { none().complement() } else { none() });
+        }
+        // The conversion saturates, beyond any integer of a column.
+        Value::Number(value) => (value.floor() as i128, value.ceil() as i128),
+        Value::Big(value) => (*value, *value),
+        _ => return None,
+    };
+    let equal = || if floor == ceiling { between(floor, floor) } else { none() };
+    // Those of the constant's own type.
+    let same = || {
+        let safe = |value: i128| (-SAFE_MAX..=SAFE_MAX).contains(&value);
+        let of_type = match (constant, kind) {
+            (Value::Number(_), Kind::Big) => false,
+            (Value::Number(_), _) => safe(floor),
+            (_, Kind::Big) => true,
+            (_, _) => !safe(floor),
+        };
+        if of_type { equal() } else { none() }
+    };
+    Some(match operator {
+        Binary::Less => ceiling.checked_sub(1).map_or_else(none, |high| between(least, high)),
+        Binary::LessOrEqual => between(least, floor),
+        Binary::Greater => floor.checked_add(1).map_or_else(none, |low| between(low, most)),
+        Binary::GreaterOrEqual => between(ceiling, most),
+        Binary::Equal => equal(),
+        Binary::NotEqual => equal().complement(),
+        Binary::Same => same(),
+        Binary::NotSame => same().complement(),
+        _ => return None,
+    })
+}
