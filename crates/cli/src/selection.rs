@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Which events of a trace a command works on. The same options everywhere.
 
+mod by_columns;
+
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::io::{self, Write as _};
 
 use clap::Args;
+use lateralis_analysis::filter::columns::Answer;
 use lateralis_analysis::filter::{Context, Filter, field_names, matches_pattern};
-use lateralis_model::{Damage, Event, Events, Interval, Loss, Names, Source, StreamSummary, Trace};
+use lateralis_model::{
+    Damage, Event, EventClass, Events, Interval, Loss, Names, Source, StreamClass, StreamSummary,
+    Trace,
+};
 
 use send_wrapper::SendWrapper;
 
@@ -235,8 +241,15 @@ impl<'r> Selection<'r> {
             [] => all || name != WRITER,
             patterns => chosen(patterns, name),
         };
-        let class = |stream: &lateralis_model::StreamClass| {
-            stream.event_classes.iter().map(|event| wanted(&event.name)).collect()
+        let filter = args.filter()?;
+        // What a class does not have cannot be chosen by it.
+        let never = |stream: &StreamClass, event: &EventClass| {
+            let plan = filter.as_ref().map(|filter| filter.plan(stream, event));
+            plan.is_some_and(|plan| plan.constant() == Some(Answer::No))
+        };
+        let class = |stream: &StreamClass| {
+            let chosen = |event: &EventClass| wanted(&event.name) && !never(stream, event);
+            stream.event_classes.iter().map(chosen).collect()
         };
         let scripts: Result<Vec<Script>, CliError> =
             args.filter.iter().map(|given| script::load_filter(given)).collect();
@@ -245,7 +258,7 @@ impl<'r> Selection<'r> {
         let moment = |moment: &Option<Moment>| moment.map(|moment| moment.nanos(beginning));
         Ok(Self {
             chosen: trace.stream_classes.iter().map(class).collect(),
-            filter: args.filter()?,
+            filter,
             scripts: SendWrapper::new(RefCell::new(Scripts { all: scripts?, failed: None })),
             interval: Interval { begin: moment(&args.from), end: moment(&args.until) },
             names: &recording.names,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Expressions that choose events.
 
-use crate::trace;
+use crate::{choice, trace};
+use lateralis_analysis::filter::columns::Answer;
 use lateralis_analysis::filter::{Context, Filter, matches_pattern};
 use lateralis_ctf::Reader;
 use lateralis_model::Source;
@@ -13,8 +14,8 @@ const EVENTS_MAX: usize = 50;
 static READERS: LazyLock<Vec<Reader>> =
     LazyLock::new(|| trace::good().iter().take(4).map(|input| trace::reader(input)).collect());
 
-/// Besides not panicking: a fault is inside of the text, and the opposite of an
-/// expression chooses the other events.
+/// Besides not panicking: a fault is inside of the text, the opposite of an expression
+/// chooses the other events, and columns choose what events do.
 pub fn check(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let filter = match Filter::parse(text) {
@@ -28,6 +29,13 @@ pub fn check(bytes: &[u8]) {
     for reader in READERS.iter() {
         let streams = Source::streams(reader);
         let context = Context { names: Source::names(reader), streams: &streams };
+        choice::compare(
+            reader,
+            &context,
+            text,
+            &|stream, class| filter.plan(stream, class),
+            &|event| Answer::of(Some(filter.matches(event, &context))),
+        );
         let mut merge = reader.events();
         for _ in 0..EVENTS_MAX {
             let Some(event) = merge.next_event() else { break };

@@ -8,6 +8,7 @@
 pub mod analyses;
 pub mod area;
 pub mod captures;
+pub mod choice;
 pub mod columns;
 pub mod ctf;
 pub mod export;

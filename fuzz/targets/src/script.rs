@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use crate::trace;
+use crate::{choice, trace};
 use lateralis_analysis::filter::Context;
 use lateralis_ctf::Reader;
 use lateralis_model::Source;
@@ -16,7 +16,8 @@ static READERS: LazyLock<Vec<Reader>> =
     LazyLock::new(|| trace::good().iter().take(4).map(|input| trace::reader(input)).collect());
 
 /// Besides not panicking: a fault is inside of the text, a function is what its
-/// expression is, and the opposite of an expression keeps the other events.
+/// expression is, the opposite of an expression keeps the other events, and columns keep
+/// what events do.
 pub fn check(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let _ = Expression::of_function(text);
@@ -33,6 +34,13 @@ pub fn check(bytes: &[u8]) {
     for reader in READERS.iter() {
         let streams = Source::streams(reader);
         let context = Context { names: Source::names(reader), streams: &streams };
+        choice::compare(
+            reader,
+            &context,
+            text,
+            &|stream, class| expression.plan(stream, class),
+            &|event| expression.holds(event, &context),
+        );
         let mut events = reader.events();
         for _ in 0..EVENTS_MAX {
             let Some(event) = events.next_event() else { break };

@@ -10,6 +10,7 @@ use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::inputs::InputArgs;
 use crate::output;
+use crate::selection::{SelectArgs, Selection};
 use lateralis_model::Source;
 
 use facts::Facts;
@@ -17,11 +18,14 @@ use facts::Facts;
 /// Options of `lat info`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  lat info demo\n  lat info demo --json | jq .losses\n  \
+    lat info demo --where 'bytes > 4k'                how many, when, and by whom\n  \
     lat info lttng-traces/auto-20261121/kernel\n\n\
     Exit code 1: something in the trace is damaged. Losses are printed, but are no damage.")]
 pub struct InfoArgs {
     #[command(flatten)]
     pub inputs: InputArgs,
+    #[command(flatten)]
+    pub select: SelectArgs,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -30,8 +34,14 @@ pub struct InfoArgs {
 /// Prints what a trace holds: streams, events, clocks, processes, losses,
 /// damage. Reads all events once.
 pub fn run(args: InfoArgs) -> Result<ExitStatus, CliError> {
-    let recording = args.inputs.open()?;
-    let facts = Facts::of(&recording);
+    let mut recording = args.inputs.open()?;
+    args.select.warn_of_unknown_fields(recording.source.trace());
+    if args.select.needs_names() {
+        recording.learn_names();
+    }
+    let selection = Selection::new(&args.select, &recording, true)?;
+    let facts = Facts::of(&recording, &selection);
+    selection.finish()?;
     if args.json {
         output::print_json(&facts.to_json(&recording))?;
     } else {

@@ -9,6 +9,7 @@ use lateralis_traces::{Part, Tie};
 use lateralis_units::Nanos;
 use serde_json::{Value, json};
 
+use crate::selection::Selection;
 use lateralis_store::Recording;
 
 /// Events of the tracer about itself.
@@ -58,10 +59,10 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Reads all events.
+    /// Reads the chosen events.
     ///
     /// Cost: one pass; memory by classes, streams and threads, not by events.
-    pub fn of(recording: &Recording) -> Self {
+    pub fn of(recording: &Recording, selection: &Selection<'_>) -> Self {
         let source = &recording.source;
         let trace = source.trace();
         let mut facts = Self {
@@ -81,7 +82,7 @@ impl Facts {
         let tells_names =
             |stream, class| matches!(name(stream, class), PROCESS_EVENT | THREAD_NAME_EVENT);
         // Counts need no order of time, and few events tell more than when they were.
-        let inside = source.survey(&tells_names, &mut |seen| match seen {
+        let inside = selection.survey(source, &tells_names, &mut |seen| match seen {
             Seen::Event(event) => {
                 facts.streams[event.stream.0 as usize].add(event.time);
                 let class = event.class_index as usize;

@@ -96,10 +96,11 @@ impl Statistics {
         let chosen = selection.interval();
         // Where the trace does not tell when it begins, its first event does.
         let known = chosen.begin.or(source.interval().begin);
-        let is_whole = chosen == Interval::default() && selection.is_everything();
-        if let Some(begin) = known.filter(|_| is_whole && !facts.has_meaning()) {
+        let all_times = chosen == Interval::default();
+        let is_whole = all_times && selection.is_everything();
+        if let Some(begin) = known.filter(|_| all_times && !facts.has_meaning()) {
             let mut statistics = Self::new(recording, facts, gaps, chosen, begin);
-            let inside = statistics.survey(recording);
+            let inside = statistics.survey(recording, selection);
             return (statistics, inside);
         }
         let mut events = source.events_in(chosen);
@@ -157,11 +158,11 @@ impl Statistics {
     }
 
     /// Without meanings the order of time says nothing, nor do fields.
-    fn survey(&mut self, recording: &Recording) -> Vec<Damage> {
+    fn survey(&mut self, recording: &Recording, selection: &Selection<'_>) -> Vec<Damage> {
         let rates = &mut self.rates;
         let cpu =
             |stream: StreamIndex| recording.streams.get(stream.0 as usize)?.cpu.map(|cpu| cpu.0);
-        recording.source.survey(&|_, _| false, &mut |seen| match seen {
+        selection.survey(&recording.source, &|_, _| false, &mut |seen| match seen {
             Seen::Event(event) => {
                 let cpu = event.packet.cpu.map(|cpu| cpu.0).or_else(|| cpu(event.stream));
                 rates.add(event.stream_class_index, event.class_index, cpu, event.time);
