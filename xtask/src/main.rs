@@ -28,6 +28,7 @@ Usage: cargo xtask TASK
   gen [--check]     write generated files, or check that they are current
   clippy            no warnings
   test              Rust unit, property and end-to-end tests
+  sql               lat-sql: formatting and tests (its first build takes some 25 minutes)
   c-test            the C tracer: gcc and clang, C and C++, sanitizers, stress, models
   codegen [--bless] machine code and instruction counts of the record paths
   preload           the preload library on small programs
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
         ["gen", "--check"] => vec![generate::CHECK],
         ["clippy"] => vec![rust::CLIPPY],
         ["test"] => vec![rust::TEST],
+        ["sql"] => vec![rust::SQL],
         ["c-test"] => vec![suites::C],
         ["codegen"] => vec![suites::CODEGEN],
         ["codegen", "--bless"] => vec![suites::CODEGEN_BLESS],
@@ -80,6 +82,7 @@ fn all() -> Vec<Step> {
         rust::CLIPPY,
         generate::CHECK,
         rust::TEST,
+        rust::SQL,
         suites::C,
         suites::CODEGEN,
         suites::PRELOAD,

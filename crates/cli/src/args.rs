@@ -3,7 +3,7 @@
 
 use crate::commands::{
     completions, control, convert, demo, diff, info, list, man, path, pleco, print, record,
-    run_script, stats, table, tracepoints, xml,
+    run_script, sql, stats, table, tracepoints, xml,
 };
 use crate::error::CliError;
 use clap::{Parser, Subcommand};
@@ -64,6 +64,8 @@ pub enum Command {
     Path(path::PathArgs),
     /// Find activities by a script: who held which lock, how long each request took
     RunScript(Box<run_script::RunScriptArgs>),
+    /// Ask traces in SQL; starts lat-sql
+    Sql(sql::SqlArgs),
     /// Write a trace in another format
     Convert(convert::ConvertArgs),
     /// Show the tables of a trace, or write one of them as Parquet, CSV, JSON lines or Arrow

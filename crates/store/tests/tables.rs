@@ -304,6 +304,32 @@ fn halves(session: &Session, events: &Table, all: &Sums) {
     }
 }
 
+#[test]
+fn only_events_of_the_kinds_asked_for_are_read() {
+    let Some(path) = data("traces/generated/lttng-ust-20k") else { return };
+    let session = session(&[path]);
+    let events = session.table("events").unwrap();
+    let rows = |classes: Option<Vec<String>>| -> usize {
+        let scan = Scan { classes, columns: Some(vec![0]), ..Scan::default() };
+        read(&session, events, &scan).iter().map(RecordBatch::num_rows).sum()
+    };
+    let all = rows(None);
+    let mut sum = 0;
+    let kinds: Vec<&str> =
+        session.tables().iter().map(|t| t.name.as_str()).filter(|n| n.contains(':')).collect();
+    assert!(kinds.len() > 2);
+    for kind in kinds {
+        let table = session.table(kind).unwrap();
+        let scan = Scan { columns: Some(vec![0]), ..Scan::default() };
+        let own: usize = read(&session, table, &scan).iter().map(RecordBatch::num_rows).sum();
+        assert_eq!(rows(Some(vec![kind.to_owned()])), own, "{kind}");
+        sum += own;
+    }
+    assert_eq!(sum, all);
+    let none = Scan { classes: Some(vec!["no such".to_owned()]), ..Scan::default() };
+    assert!(session.partitions(events, &none).is_empty());
+}
+
 fn session(paths: &[PathBuf]) -> Session {
     Session::new(paths.iter().map(|path| Recording::open(path).unwrap()).collect())
 }

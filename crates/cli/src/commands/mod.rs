@@ -16,6 +16,7 @@ pub mod print;
 pub mod record;
 mod recording_summary;
 pub mod run_script;
+pub mod sql;
 pub mod stats;
 pub mod table;
 pub mod tracepoints;
@@ -46,6 +47,7 @@ pub fn run(cli: Cli) -> Result<ExitStatus, CliError> {
         Some(Command::Diff(args)) => diff::run(args),
         Some(Command::Path(args)) => path::run(args),
         Some(Command::RunScript(args)) => run_script::run(*args),
+        Some(Command::Sql(args)) => sql::run(args),
         Some(Command::Convert(args)) => convert::run(args),
         Some(Command::Table(args)) => table::run(args),
         Some(Command::Demo(args)) => demo::run(args),

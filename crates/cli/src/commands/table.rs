@@ -98,6 +98,7 @@ pub fn run(args: TableArgs) -> Result<ExitStatus, CliError> {
         columns: columns(table, &args.column)?,
         interval: Interval { begin: moment(&args.from), end: moment(&args.until) },
         cpus: (!args.cpu.is_empty()).then(|| args.cpu.clone()),
+        classes: None,
         limit: args.limit,
     };
     let format = format(&args)?;

@@ -47,7 +47,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
-use lateralis_model::{Damage, Interval};
+use lateralis_model::{Damage, Interval, Source};
 
 pub use export::{ExportError, Exported, TableFormat, TableWriter};
 pub use scan::Feed;
@@ -108,13 +108,38 @@ pub struct Scan {
     pub interval: Interval,
     /// Only what happened on these processors, in tables of events.
     pub cpus: Option<Vec<u32>>,
+    /// Only events of these kinds, in `events`.
+    pub classes: Option<Vec<String>>,
     /// Rows of a partition at most.
     pub limit: Option<usize>,
+}
+
+impl Scan {
+    /// Whether events of a class may be wanted.
+    fn wants(&self, recording: &Recording, variant: &Variant) -> bool {
+        let Some(classes) = &self.classes else { return true };
+        let trace = recording.source.trace();
+        let stream = trace.stream_classes.get(variant.stream_class as usize);
+        let class = stream.and_then(|stream| stream.event_classes.get(variant.class as usize));
+        class.is_some_and(|class| classes.contains(&class.name))
+    }
 }
 
 /// A piece of a table that can be read alone.
 #[derive(Debug, Clone)]
 pub struct Partition(Piece);
+
+impl Partition {
+    /// How many runs of packets are read for it, each some hundred KiB of one stream; 0 of
+    /// what is known without them.
+    #[must_use]
+    pub fn part_count(&self) -> usize {
+        match &self.0 {
+            Piece::Parts { parts, .. } => parts.len(),
+            Piece::Whole => 0,
+        }
+    }
+}
 
 #[derive(Debug, Clone)]
 enum Piece {
@@ -258,7 +283,9 @@ impl Session {
         let mut found = Vec::new();
         for (recording, opened) in self.recordings.iter().enumerate() {
             let mut of_class = Vec::new();
-            for variant in variants.iter().filter(|variant| variant.recording == recording) {
+            let of_recording = |variant: &&Variant| variant.recording == recording;
+            let wanted = |variant: &&Variant| scan.wants(&opened.recording, variant);
+            for variant in variants.iter().filter(of_recording).filter(wanted) {
                 let class = variant.stream_class as usize;
                 if of_class.len() <= class {
                     of_class.resize(class + 1, false);
@@ -308,7 +335,10 @@ impl Session {
                 let Some(opened) = self.recordings.get(*recording) else {
                     return Ok(Vec::new());
                 };
-                let variants = variants.iter().filter(|variant| variant.recording == *recording);
+                let wanted = |variant: &&Variant| {
+                    variant.recording == *recording && scan.wants(&opened.recording, variant)
+                };
+                let variants = variants.iter().filter(wanted);
                 let columns = (&table.schema, table.holds.as_slice());
                 let scanner = scan::Scanner::new(
                     &table.name,
@@ -357,6 +387,11 @@ impl Session {
             see,
         );
         scanner.run_events(feed)
+    }
+
+    /// What tables call the recordings, in their order.
+    pub fn labels(&self) -> impl Iterator<Item = &str> {
+        self.recordings.iter().map(|opened| opened.label.as_str())
     }
 
     /// The recordings.

@@ -90,8 +90,8 @@ impl Small {
         let rest: &[Described] = match self {
             Self::Recordings => &[
                 ("format", Word, "", "format of the trace"),
-                ("begin", Int, "ns", "earliest time it tells of"),
-                ("end", Int, "ns", "latest time it tells of"),
+                ("begin_ts", Int, "ns", "earliest time it tells of"),
+                ("end_ts", Int, "ns", "latest time it tells of"),
                 ("streams", Int, "", "number of streams"),
                 ("is_damaged", Bool, "", "whether anything in it could not be read"),
                 ("loses_events", Bool, "", "whether the producer counted lost events"),
@@ -124,8 +124,8 @@ impl Small {
             Self::Packets => &[
                 ("stream", Int, "", "its stream"),
                 ("packet", Int, "", "its number in the stream, from 0"),
-                ("begin", Int, "ns", "when its events begin, as it says"),
-                ("end", Int, "ns", "when they end"),
+                ("begin_ts", Int, "ns", "when its events begin, as it says"),
+                ("end_ts", Int, "ns", "when they end"),
                 ("cpu", Int, "", "the processor that wrote it"),
                 ("offset", Int, "B", "where it begins in its file"),
                 ("bytes", Int, "B", "its size in the file"),
@@ -137,16 +137,16 @@ impl Small {
                 ("stream", Int, "", "in which stream"),
                 ("cause", Word, "", "`full`, `too_big`, `contended`, `no_ring`, `packets`, …"),
                 ("count", Int, "", "events, packets if the cause says so; null: some"),
-                ("begin", Int, "ns", "not before"),
-                ("end", Int, "ns", "not after"),
+                ("begin_ts", Int, "ns", "not before"),
+                ("end_ts", Int, "ns", "not after"),
             ],
             Self::Damage => &[
                 ("file", Text, "", "the file"),
                 ("begin_bytes", Int, "B", "first byte"),
                 ("end_bytes", Int, "B", "byte behind the last"),
                 ("reason", Text, "", "what is wrong"),
-                ("begin", Int, "ns", "its events happened not before, as far as others tell"),
-                ("end", Int, "ns", "not after"),
+                ("begin_ts", Int, "ns", "its events happened not before, as far as others tell"),
+                ("end_ts", Int, "ns", "not after"),
             ],
             Self::Threads => &[
                 ("tid", Int, "", "its number"),
@@ -174,7 +174,7 @@ impl Small {
             ],
             Self::Spans => &[
                 ("ts", Int, "ns", "when it begins; of an orphan when it ends"),
-                ("end", Int, "ns", "when it ends; null: unfinished"),
+                ("end_ts", Int, "ns", "when it ends; null: unfinished"),
                 ("duration", Int, "ns", "how long it takes; null unless complete"),
                 ("span", Word, "", "its kind"),
                 ("key", Text, "", "what tells it from others of its kind; null: its thread"),
@@ -190,7 +190,7 @@ impl Small {
             ],
             Self::Messages => &[
                 ("ts", Int, "ns", "when it leaves; if it never did, when it arrives"),
-                ("end", Int, "ns", "when it arrives"),
+                ("end_ts", Int, "ns", "when it arrives"),
                 ("latency", Int, "ns", "how long it is on the way; null unless complete"),
                 ("channel", Word, "", "its channel"),
                 ("key", Text, "", "what tells it from others; null: their order"),
@@ -206,7 +206,7 @@ impl Small {
             ],
             Self::States => &[
                 ("ts", Int, "ns", "when it is entered"),
-                ("end", Int, "ns", "when it is left; of an unfinished one the last event"),
+                ("end_ts", Int, "ns", "when it is left; of an unfinished one the last event"),
                 ("duration", Int, "ns", "how long it holds; of an unfinished one at least"),
                 ("machine", Word, "", "name of the machine"),
                 ("state", Word, "", "the state"),

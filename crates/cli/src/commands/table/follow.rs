@@ -96,6 +96,7 @@ impl Following<'_> {
             columns: columns(table, &self.args.column)?,
             interval: Interval { begin: moment(&self.args.from), end: moment(&self.args.until) },
             cpus: (!self.args.cpu.is_empty()).then(|| self.args.cpu.clone()),
+            classes: None,
             limit: Some(self.left),
         };
         if let Some(out) = out.take() {

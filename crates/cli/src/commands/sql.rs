@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `lat sql`: starts `lat-sql`. The engine behind it is larger than everything else
+//! together, so it is a command and a package of its own.
+
+use std::env;
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use clap::{Args, CommandFactory};
+
+use crate::args::Cli;
+use crate::error::CliError;
+use crate::exit::ExitStatus;
+
+/// The command that is started.
+const PROGRAM: &str = "lat-sql";
+
+/// Tells it which `lat` has started it.
+const LAT: &str = "LATERALIS_LAT";
+
+/// Options of `lat sql`, all of which belong to `lat-sql`.
+#[derive(Debug, Args)]
+#[command(
+    disable_help_flag = true,
+    after_help = "Options are those of lat-sql: `lat sql --help` shows them where it is installed, and \
+    says how to get it where it is not.\n\n\
+    Examples:\n  \
+    lat sql demo                                                 the shell\n  \
+    lat sql demo -c 'SELECT class, count(*) FROM events GROUP BY class'\n  \
+    lat sql demo -f report.sql --format csv -o report.csv\n\n\
+    Exit code 1: something in the traces is damaged."
+)]
+pub struct SqlArgs {
+    /// Traces, then options: -c SQL, -f FILE, --format FORMAT, -o FILE, --memory SIZE, …
+    #[arg(value_name = "TRACE", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub arguments: Vec<OsString>,
+}
+
+/// Becomes `lat-sql`; returns only if there is none.
+pub fn run(args: SqlArgs) -> Result<ExitStatus, CliError> {
+    let beside = env::current_exe().ok().and_then(|lat| Some(lat.parent()?.join(PROGRAM)));
+    let program = beside.into_iter().chain(on_path()).find(|path| is_program(path));
+    let Some(program) = program else {
+        if args.arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
+            return help();
+        }
+        return Err(CliError::new(
+            "lat-sql is not installed",
+            "neither beside lat nor on the PATH",
+            "build it with ./x build sql in the sources of Lateralis (some 25 minutes once), or \
+             with cargo install --path crates/sql",
+        ));
+    };
+    let mut command = Command::new(&program);
+    // It asks this `lat` for what `stats`, `path` and `diff` say.
+    command.args(&args.arguments).envs(env::current_exe().ok().map(|lat| (LAT, lat)));
+    let cause: io::Error = command.exec();
+    Err(CliError::at_path("cannot start", &program, &cause))
+}
+
+/// What is known of the command where it is not installed.
+fn help() -> Result<ExitStatus, CliError> {
+    let mut table = Cli::command();
+    table.build();
+    if let Some(command) = table.find_subcommand_mut("sql") {
+        crate::output::print(&command.render_long_help().to_string())?;
+    }
+    Ok(ExitStatus::Fine)
+}
+
+fn on_path() -> Vec<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path).map(|folder| folder.join(PROGRAM)).collect()
+}
+
+fn is_program(path: &Path) -> bool {
+    path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! SQL over traces: the engine DataFusion on the tables of `lateralis-store`.
+//!
+//! ```text
+//! store::Session ─ provider ─► engine ─► output
+//!                  pushdown      │  ▲
+//!                  functions, table_functions
+//! ```
+//!
+//! * [`engine`] plans and runs statements within limits of memory, depth and rights;
+//! * [`tables`] and [`provider`] hand columns, times, processors and limits down to the
+//!   store;
+//! * [`functions`] and [`table_functions`] are what SQL lacks for time lines;
+//! * [`answers`] are those of `lat stats`, `lat path` and `lat diff`, as tables;
+//! * [`fault`] says what is wrong with a statement, and where;
+//! * [`output`] writes results; [`shell`] is where people type.
+//!
+//! The engine is large; nothing else of Lateralis depends on this crate.
+
+pub mod answers;
+pub mod bounds;
+#[cfg(test)]
+mod chance;
+pub mod complete;
+pub mod damages;
+pub mod engine;
+pub mod fault;
+pub mod functions;
+pub mod output;
+pub mod provider;
+pub mod pushdown;
+pub mod reads;
+pub mod session;
+pub mod shell;
+pub mod table_functions;
+pub mod tables;
