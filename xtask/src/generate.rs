@@ -44,7 +44,21 @@ const PRODUCTS: [Product; 6] = [
     },
 ];
 
+/// `lat` is copied to machines that are looked at. Beyond this see [profile] in Cargo.toml
+/// and crates/cli/build.rs.
+const LAT_BYTES_MAX: u64 = 30_000_000;
+
 fn check() -> Outcome {
+    let mut outcome = are_current();
+    let lat = workspace::target().join("debug").join("lat");
+    outcome.add(match fs::metadata(&lat).map_or(0, |lat| lat.len()) {
+        1..=LAT_BYTES_MAX => Outcome::pass(),
+        bytes => Outcome::fail(format!("lat has {bytes} bytes, at most {LAT_BYTES_MAX}")),
+    });
+    outcome
+}
+
+fn are_current() -> Outcome {
     each(|path, current, text| {
         if current == text {
             Outcome::pass()

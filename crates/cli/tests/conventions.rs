@@ -84,11 +84,3 @@ fn version_is_that_of_the_package() {
     let expected = format!("lat {}\n", env!("CARGO_PKG_VERSION"));
     assert_eq!(stdout(&lat(&["--version"])), expected);
 }
-
-#[test]
-fn the_program_is_small_enough_to_be_copied_around() {
-    // Under test it carries checks of arithmetic too: what is installed is smaller.
-    let bytes = std::fs::metadata(env!("CARGO_BIN_EXE_lat")).expect("lat").len();
-    println!("lat: {bytes} bytes");
-    assert!(bytes <= 30_000_000, "lat has {bytes} bytes: see Cargo.toml and crates/cli/build.rs");
-}

@@ -163,11 +163,11 @@ fn check(place: &Place, recording: &str) {
     // A row that says exact has no loss before its end, or none inside.
     let losses = rows(place, recording, "losses");
     assert!(!losses.is_empty(), "nothing was lost");
-    let since = |loss: &Value| loss["begin"].as_i64().unwrap_or(i64::MIN);
-    let until = |loss: &Value| loss["end"].as_i64().unwrap_or(i64::MAX);
+    let since = |loss: &Value| loss["begin_ts"].as_i64().unwrap_or(i64::MIN);
+    let until = |loss: &Value| loss["end_ts"].as_i64().unwrap_or(i64::MAX);
     for table in ["spans", "messages", "states"] {
         for row in rows(place, recording, table) {
-            let ends = (row["ts"].as_i64(), row["end"].as_i64());
+            let ends = (row["ts"].as_i64(), row["end_ts"].as_i64());
             let (Some(begin), Some(end)) = ends else {
                 assert_ne!(row["quality"], "exact", "{row}");
                 continue;

@@ -308,5 +308,5 @@ fn the_guide_does_what_it_says() {
             }
         }
     }
-    assert_eq!((scripts, commands), (3, 7));
+    assert_eq!((scripts, commands), (3, 9));
 }
