@@ -47,10 +47,12 @@ impl SpanCertainty {
     }
 
     /// Whether a span is certain; asked once of each span of a kind, in the order of their ends.
+    #[inline]
     pub fn is_certain(&mut self, kind: u32, span: &Span) -> bool {
-        if self.gaps.is_empty() {
-            return true;
-        }
+        self.gaps.is_empty() || self.is_certain_among_gaps(kind, span)
+    }
+
+    fn is_certain_among_gaps(&mut self, kind: u32, span: &Span) -> bool {
         let (begin, end) = (span.begin.time, span.end.time);
         let from = if span.begin.writer == span.end.writer { begin } else { self.begin };
         let is_whole = !self.gaps.between(from.min(end), end);

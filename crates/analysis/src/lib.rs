@@ -7,6 +7,7 @@
 //! themselves. Nothing here knows formats or files. No I/O, no clock, no threads.
 
 mod certainty;
+mod credits;
 pub mod diff;
 mod durations;
 pub mod filter;
@@ -22,6 +23,7 @@ mod numbering;
 pub mod path;
 mod rhythm;
 mod series;
+mod span_kind;
 mod span_table;
 mod spans;
 mod states;
@@ -44,7 +46,8 @@ pub use nesting::Nesting;
 pub use numbering::Numbering;
 pub use rhythm::{Rhythm, Silence};
 pub use series::Series;
-pub use span_table::{Group, GroupKey, OfThread, SpanKind, SpanLimits, SpanQuality, SpanTable};
+pub use span_kind::{Group, GroupKey, OfThread, SpanKind, SpanLimits};
+pub use span_table::{SpanQuality, SpanTable, ThreadEdge};
 pub use spans::{Edge, Pairer, Pairs, Side, Span, pair};
 pub use states::{InState, States};
 pub use tally::Tally;

@@ -23,8 +23,9 @@ struct Open {
     own_nanos: u64,
 }
 
+/// Open spans of one thread.
 #[derive(Debug, Clone, Default)]
-struct Stack {
+pub(crate) struct Stack {
     open: Vec<Open>,
     /// Up to here the time of the thread is given to spans.
     until: Nanos,
@@ -39,25 +40,18 @@ pub struct Nesting {
 }
 
 impl Nesting {
-    fn stack(&mut self, thread: u32, time: Nanos) -> &mut Stack {
+    #[inline]
+    pub(crate) fn stack(&mut self, thread: u32) -> &mut Stack {
         let index = thread as usize;
         if index >= self.threads.len() {
             self.threads.resize_with(index + 1, Stack::default);
         }
-        let stack = &mut self.threads[index];
-        if let Some(top) = stack.open.last_mut() {
-            top.own_nanos += time.since(stack.until).max(0) as u64;
-            stack.until = stack.until.max(time);
-        } else {
-            stack.until = time;
-        }
-        stack
+        &mut self.threads[index]
     }
 
     /// A span begins on a thread. Cost: constant.
     pub fn begin(&mut self, thread: u32, kind: u32, key: Option<u64>, time: Nanos) {
-        let stack = self.stack(thread, time);
-        stack.open.push(Open { kind, key, begin: time, own_nanos: 0 });
+        self.stack(thread).begin(kind, key, time);
     }
 
     /// It ends on the same thread: its self time in nanoseconds.
@@ -72,35 +66,17 @@ impl Nesting {
         begin: Nanos,
         time: Nanos,
     ) -> Option<u64> {
-        let stack = self.stack(thread, time);
+        let stack = self.stack(thread);
+        stack.reach(time);
         let index = stack.find(kind, key, begin)?;
         Some(stack.open.remove(index).own_nanos)
-    }
-
-    /// The youngest open span of this kind without a key ends: when it began, and its self
-    /// time in nanoseconds.
-    ///
-    /// `None` if there is none, or more than 1024 others have begun since and not ended.
-    /// Cost: a step for each of those.
-    #[inline]
-    pub fn end_youngest(&mut self, thread: u32, kind: u32, time: Nanos) -> Option<(Nanos, u64)> {
-        let stack = self.stack(thread, time);
-        let is_it = |open: &Open| open.kind == kind && open.key.is_none();
-        let index = match stack.open.last() {
-            Some(last) if is_it(last) => stack.open.len() - 1,
-            _ => {
-                let first = stack.open.len().saturating_sub(SEARCH_MAX);
-                first + stack.open[first..].iter().rposition(is_it)?
-            }
-        };
-        let open = stack.open.remove(index);
-        Some((open.begin, open.own_nanos))
     }
 
     /// It ends on another thread. What it had of the thread's time goes to the span below
     /// it, because it was waiting, not working, there.
     pub fn leave(&mut self, thread: u32, kind: u32, key: Option<u64>, begin: Nanos, time: Nanos) {
-        let stack = self.stack(thread, time);
+        let stack = self.stack(thread);
+        stack.reach(time);
         let Some(index) = stack.find(kind, key, begin) else {
             return;
         };
@@ -108,6 +84,12 @@ impl Nesting {
         if let Some(below) = index.checked_sub(1).and_then(|below| stack.open.get_mut(below)) {
             below.own_nanos += own_nanos;
         }
+    }
+
+    /// Up to when something is known of a thread.
+    #[must_use]
+    pub fn until(&self, thread: u32) -> Nanos {
+        self.threads.get(thread as usize).map_or(Nanos(i64::MIN), |stack| stack.until)
     }
 
     /// How many spans are open on a thread.
@@ -118,6 +100,42 @@ impl Nesting {
 }
 
 impl Stack {
+    /// Gives the time up to here to the innermost span.
+    #[inline]
+    fn reach(&mut self, time: Nanos) {
+        if let Some(top) = self.open.last_mut() {
+            top.own_nanos += time.since(self.until).max(0) as u64;
+            self.until = self.until.max(time);
+        } else {
+            self.until = time;
+        }
+    }
+
+    /// A span begins.
+    #[inline]
+    pub(crate) fn begin(&mut self, kind: u32, key: Option<u64>, time: Nanos) {
+        self.reach(time);
+        self.open.push(Open { kind, key, begin: time, own_nanos: 0 });
+    }
+
+    /// The youngest open span of this kind without a key ends: when it began, and its self
+    /// time in nanoseconds.
+    ///
+    /// `None` if there is none, or more than 1024 others have begun since and not ended.
+    /// Cost: a step for each of those.
+    #[inline]
+    pub(crate) fn end_youngest(&mut self, kind: u32, time: Nanos) -> Option<(Nanos, u64)> {
+        self.reach(time);
+        let is_it = |open: &Open| open.kind == kind && open.key.is_none();
+        if let Some(open) = self.open.pop_if(|open| is_it(open)) {
+            return Some((open.begin, open.own_nanos));
+        }
+        let first = self.open.len().saturating_sub(SEARCH_MAX);
+        let index = first + self.open[first..].iter().rposition(is_it)?;
+        let open = self.open.remove(index);
+        Some((open.begin, open.own_nanos))
+    }
+
     fn find(&self, kind: u32, key: Option<u64>, begin: Nanos) -> Option<usize> {
         let is_it = |open: &Open| (open.kind, open.key, open.begin) == (kind, key, begin);
         let first = self.open.len().saturating_sub(SEARCH_MAX);

@@ -4,90 +4,24 @@
 //! Spans that may be wrong because events are missing inside them are counted apart and
 //! leave all durations alone: what is told about durations is of spans that are certain.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use lateralis_model::{Quality, Writer};
 use lateralis_units::Nanos;
 
+use crate::credits::{Credits, CreditsOf};
+use crate::nesting::Stack;
 use crate::{
-    Distribution, Durations, Edge, Ended, Gaps, Histogram, InFlight, Nesting, Numbering, Pairer,
-    Side, Span, SpanCertainty, Wholes,
+    Edge, Ended, Gaps, Nesting, Numbering, Side, Span, SpanCertainty, SpanKind, SpanLimits, Wholes,
 };
 
-/// How much a [`SpanTable`] keeps.
+/// An edge of a span without a key, where it is known whose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SpanLimits {
-    /// Durations of one kind kept one by one, eight bytes each; above, percentiles come
-    /// from a histogram and those of single keys are not known.
-    pub durations: usize,
-    /// Keys of one kind that have numbers of their own, some 200 bytes each.
-    pub keys: usize,
-    /// Outliers of one kind that are kept.
-    pub slowest: usize,
-}
-
-impl Default for SpanLimits {
-    fn default() -> Self {
-        Self { durations: 1 << 24, keys: 1 << 18, slowest: 10 }
-    }
-}
-
-/// What tells groups of a kind apart: the key, and the process where equal keys of two
-/// processes are two things, as addresses are.
-pub type GroupKey = (Option<u32>, Option<u64>);
-
-/// Spans of one kind with the same key.
-#[derive(Debug, Clone, Default)]
-pub struct Group {
-    /// Certain ones.
-    pub count: u64,
-    /// Their nanoseconds.
-    pub total: u128,
-    /// The shortest.
-    pub min: Option<u64>,
-    /// The longest, the earliest of several.
-    pub longest: Option<Span>,
-    /// Those that events may be missing in.
-    pub touched_count: u64,
-    kept: Vec<u64>,
-    is_kept: bool,
-}
-
-/// What one thread began of a kind.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct OfThread {
-    /// Certain ones.
-    pub count: u64,
-    /// Their nanoseconds.
-    pub total: u128,
-    /// The longest of them in nanoseconds.
-    pub max: u64,
-}
-
-/// Spans of one kind.
-#[derive(Debug)]
-pub struct SpanKind {
-    /// Of spans with keys; others are on the stacks of their threads.
-    pairer: Pairer,
-    keyless_open_count: u64,
-    keyless_orphan_count: u64,
-    keys: Numbering<GroupKey>,
-    groups: Vec<Group>,
-    other: Group,
-    threads: Vec<OfThread>,
-    /// All of them once there are too many to keep.
-    beyond: Option<Durations>,
-    kept: usize,
-    /// Nanoseconds in which certain spans were the innermost of their thread, and of how
-    /// many spans that is known.
-    own: (u128, u64),
-    in_flight: InFlight,
-    slowest: BinaryHeap<Reverse<(u64, Reverse<Nanos>, u64)>>,
-    slowest_spans: Vec<Span>,
-    is_per_process: bool,
-    limits: SpanLimits,
-    touched_count: u64,
+pub struct ThreadEdge {
+    /// When.
+    pub time: Nanos,
+    /// Of which kind.
+    pub kind: u32,
+    /// Which side.
+    pub side: Side,
 }
 
 /// Pairs the edges of many kinds of spans as they come and adds them up.
@@ -102,23 +36,13 @@ pub struct SpanTable {
     threads: Numbering<Option<Writer>>,
     /// Threads by the low bits of their numbers.
     recent: Vec<(Option<Writer>, u32)>,
-    /// What the threads of kinds will be credited with.
-    credits: Vec<Credit>,
+    credits: Credits,
     certainty: SpanCertainty,
     limits: SpanLimits,
+    has_runs: bool,
+    is_disordered: bool,
 }
 
-/// Nanoseconds of a span that a thread began.
-#[derive(Debug, Clone, Copy)]
-struct Credit {
-    kind: u32,
-    thread: u32,
-    nanos: u64,
-}
-
-/// Credits that are given at once: thousands of threads of many kinds are no longer in a
-/// cache when their turn comes, but memory can be asked for many of them at a time.
-const CREDITS: usize = 256;
 /// Threads that are found without hashing.
 const RECENT: usize = 1 << 12;
 
@@ -132,9 +56,11 @@ impl SpanTable {
             wholes: Wholes::default(),
             threads: Numbering::default(),
             recent: Vec::new(),
-            credits: Vec::new(),
+            credits: Credits::default(),
             certainty: SpanCertainty::new(begin, gaps),
             limits,
+            has_runs: false,
+            is_disordered: false,
         }
     }
 
@@ -144,11 +70,17 @@ impl SpanTable {
         self.kinds.push(SpanKind::new(self.limits, is_per_process));
     }
 
+    #[inline]
     fn kind(&mut self, kind: u32) -> &mut SpanKind {
+        self.know(kind);
+        &mut self.kinds[kind as usize]
+    }
+
+    #[inline]
+    fn know(&mut self, kind: u32) {
         while self.kinds.len() <= kind as usize {
             self.add_kind(true);
         }
-        &mut self.kinds[kind as usize]
     }
 
     #[inline]
@@ -168,26 +100,21 @@ impl SpanTable {
         number
     }
 
-    /// Once all edges are pushed: whole spans that are open end, and threads get what they have
-    /// coming.
+    /// Once all edges are pushed: whole spans that are open end, and kinds learn of their
+    /// threads.
     pub fn finish(&mut self) {
         let Self { kinds, nesting, wholes, certainty, .. } = self;
         wholes.finish(nesting, |ended| whole_ended(kinds, certainty, ended));
-        self.credit();
+        for (thread, kind, of) in self.credits.take() {
+            self.kinds[kind as usize].credit(thread, of);
+        }
     }
 
-    fn credit(&mut self) {
-        for Credit { kind, thread, nanos } in self.credits.drain(..) {
-            let threads = &mut self.kinds[kind as usize].threads;
-            let index = thread as usize;
-            if index >= threads.len() {
-                threads.resize_with(index + 1, OfThread::default);
-            }
-            let of = &mut threads[index];
-            of.count += 1;
-            of.total += u128::from(nanos);
-            of.max = of.max.max(nanos);
-        }
+    /// Whether a run has been pushed out of its turn: then numbers may be wrong, and all must
+    /// be told again, edge by edge.
+    #[must_use]
+    pub fn is_disordered(&self) -> bool {
+        self.is_disordered
     }
 
     /// Takes the next edge in the order of time; gives the span that it ends.
@@ -197,7 +124,9 @@ impl SpanTable {
         let thread = self.thread(edge.writer);
         self.reach(thread, edge.time, true);
         if edge.key.is_none() {
-            return self.push_keyless(kind, thread, edge);
+            let edge_of = ThreadEdge { time: edge.time, kind, side: edge.side };
+            self.know(kind);
+            return self.lane(thread).push(edge.writer, edge_of);
         }
         if edge.side == Side::Begin {
             self.nesting.begin(thread, kind, edge.key, edge.time);
@@ -208,6 +137,8 @@ impl SpanTable {
             self.nesting.end(thread, kind, edge.key, begin, edge.time)
         } else {
             let beginner = self.thread(writer);
+            // The thread may be told further than this already.
+            self.is_disordered |= self.has_runs && self.nesting.until(beginner) >= edge.time;
             self.nesting.leave(beginner, kind, edge.key, begin, edge.time);
             None
         };
@@ -221,31 +152,33 @@ impl SpanTable {
         Some(span)
     }
 
-    /// Spans without a key are of their thread: the youngest open one of the kind ends.
-    fn push_keyless(&mut self, kind: u32, thread: u32, edge: Edge) -> Option<Span> {
-        match edge.side {
-            Side::Begin => {
-                self.nesting.begin(thread, kind, None, edge.time);
-                self.kind(kind).keyless_open_count += 1;
-                None
+    /// Takes edges without keys that follow each other on one thread, when it is the turn of the
+    /// first: what other threads do meanwhile may come later. Gives the same as
+    /// [`SpanTable::push`] for each of them, but for [`SpanKind::in_flight`], if until the last of
+    /// them the thread does nothing else; and if no events are missing.
+    ///
+    /// Cost: a look-up, and a step on the stack of the thread for each.
+    pub fn push_run(&mut self, writer: Option<Writer>, edges: &[ThreadEdge]) {
+        self.has_runs = true;
+        edges.iter().map(|edge| edge.kind).max().into_iter().for_each(|kind| self.know(kind));
+        let thread = self.thread(writer);
+        if self.wholes.is_empty() {
+            let mut lane = self.lane(thread);
+            for &edge in edges {
+                lane.push(writer, edge);
             }
-            Side::End => {
-                let Some((begin, own)) = self.nesting.end_youngest(thread, kind, edge.time) else {
-                    self.kind(kind).keyless_orphan_count += 1;
-                    return None;
-                };
-                self.kind(kind).keyless_open_count -= 1;
-                let begin = Edge { time: begin, side: Side::Begin, ..edge };
-                let span = Span { begin, end: edge };
-                let is_certain = self.certainty.is_certain(kind, &span);
-                let is_own = self.certainty.is_own_certain(begin.time, edge.time);
-                if is_certain {
-                    self.kind(kind).under_way(span.nanos());
-                }
-                self.add(kind, span, thread, is_certain, is_own.then_some(own));
-                Some(span)
-            }
+            return;
         }
+        for &ThreadEdge { time, kind, side } in edges {
+            self.push(kind, Edge { time, side, key: None, writer });
+        }
+    }
+
+    #[inline]
+    fn lane(&mut self, thread: u32) -> Lane<'_> {
+        let Self { kinds, nesting, credits, certainty, .. } = self;
+        let (stack, credits) = (nesting.stack(thread), credits.of(thread));
+        Lane { kinds, stack, credits, certainty }
     }
 
     /// An edge is left out, because nobody knows its thread.
@@ -277,10 +210,7 @@ impl SpanTable {
     fn add(&mut self, kind: u32, span: Span, thread: u32, is_certain: bool, own: Option<u64>) {
         self.kind(kind).add(span, is_certain, own);
         if is_certain {
-            self.credits.push(Credit { kind, thread, nanos: span.nanos() });
-            if self.credits.len() >= CREDITS {
-                self.credit();
-            }
+            self.credits.of(thread).add(kind, span.nanos());
         }
     }
 
@@ -297,226 +227,49 @@ impl SpanTable {
     }
 }
 
+/// What a thread does, and where it is counted.
+struct Lane<'t> {
+    kinds: &'t mut [SpanKind],
+    stack: &'t mut Stack,
+    credits: CreditsOf<'t>,
+    certainty: &'t mut SpanCertainty,
+}
+
+impl Lane<'_> {
+    /// Spans without a key are of their thread: the youngest open one of the kind ends. The kind
+    /// is known.
+    #[inline]
+    fn push(&mut self, writer: Option<Writer>, edge: ThreadEdge) -> Option<Span> {
+        let ThreadEdge { time, kind, side } = edge;
+        let of = &mut self.kinds[kind as usize];
+        if side == Side::Begin {
+            self.stack.begin(kind, None, time);
+            of.keyless_open_count += 1;
+            return None;
+        }
+        let Some((begin, own)) = self.stack.end_youngest(kind, time) else {
+            of.keyless_orphan_count += 1;
+            return None;
+        };
+        of.keyless_open_count -= 1;
+        let edge = |time, side| Edge { time, side, key: None, writer };
+        let span = Span { begin: edge(begin, Side::Begin), end: edge(time, Side::End) };
+        let is_certain = self.certainty.is_certain(kind, &span);
+        let is_own = self.certainty.is_own_certain(begin, time);
+        if is_certain {
+            of.under_way(span.nanos());
+            self.credits.add(kind, span.nanos());
+        }
+        of.add(span, is_certain, is_own.then_some(own));
+        Some(span)
+    }
+}
+
 /// The time of its own, if nothing is missing that could be inside.
 fn whole_ended(kinds: &mut [SpanKind], certainty: &SpanCertainty, ended: Ended) {
     let is_certain = certainty.is_own_certain(ended.begin, ended.end);
     if let Some(kind) = kinds.get_mut(ended.kind as usize).filter(|_| is_certain) {
-        kind.own = (kind.own.0 + u128::from(ended.own_nanos), kind.own.1 + 1);
-    }
-}
-
-impl SpanKind {
-    fn new(limits: SpanLimits, is_per_process: bool) -> Self {
-        Self {
-            pairer: Pairer::default(),
-            keyless_open_count: 0,
-            keyless_orphan_count: 0,
-            keys: Numbering::default(),
-            groups: Vec::new(),
-            other: Group::default(),
-            threads: Vec::new(),
-            beyond: None,
-            kept: 0,
-            own: (0, 0),
-            in_flight: InFlight::default(),
-            slowest: BinaryHeap::new(),
-            slowest_spans: Vec::new(),
-            is_per_process,
-            limits,
-            touched_count: 0,
-        }
-    }
-
-    fn group(&mut self, span: &Span) -> &mut Group {
-        let pid = span.begin.writer.filter(|_| self.is_per_process && span.begin.key.is_some());
-        let key = (pid.map(|writer| writer.pid), span.begin.key);
-        if self.keys.len() >= self.limits.keys && self.keys.known(&key).is_none() {
-            return &mut self.other;
-        }
-        let index = self.keys.number(key) as usize;
-        if index == self.groups.len() {
-            self.groups.push(Group { is_kept: self.beyond.is_none(), ..Group::default() });
-        }
-        &mut self.groups[index]
-    }
-
-    fn add(&mut self, span: Span, is_certain: bool, own: Option<u64>) {
-        if !is_certain {
-            self.touched_count += 1;
-            self.group(&span).touched_count += 1;
-            return;
-        }
-        let nanos = span.nanos();
-        let keeps = self.beyond.is_none();
-        let group = self.group(&span);
-        group.count += 1;
-        group.total += u128::from(nanos);
-        group.min = Some(group.min.map_or(nanos, |min| min.min(nanos)));
-        if group.longest.is_none_or(|longest| longest.nanos() < nanos) {
-            group.longest = Some(span);
-        }
-        if keeps {
-            group.kept.push(nanos);
-            self.kept += 1;
-        }
-        if self.kept > self.limits.durations {
-            self.keep_no_longer();
-        } else if let Some(beyond) = &mut self.beyond {
-            beyond.push(nanos);
-        }
-        if let Some(own) = own {
-            self.own = (self.own.0 + u128::from(own), self.own.1 + 1);
-        }
-        self.stand_out(span, nanos);
-    }
-
-    /// One of those that are open has just ended.
-    fn under_way(&mut self, nanos: u64) {
-        let open_count = self.pairer.unfinished_count() + self.keyless_open_count;
-        self.in_flight.push(open_count + 1, nanos);
-    }
-
-    fn keep_no_longer(&mut self) {
-        let mut beyond = Durations::with_limit(0);
-        for group in self.groups.iter_mut().chain([&mut self.other]) {
-            std::mem::take(&mut group.kept).into_iter().for_each(|nanos| beyond.push(nanos));
-            group.is_kept = false;
-        }
-        self.kept = 0;
-        self.beyond = Some(beyond);
-    }
-
-    /// Keeps the span if it is among the slowest; of equal ones the earlier.
-    fn stand_out(&mut self, span: Span, nanos: u64) {
-        let is_full = self.slowest.len() >= self.limits.slowest;
-        let entry = (nanos, Reverse(span.begin.time));
-        if is_full && self.slowest.peek().is_none_or(|least| (least.0.0, least.0.1) >= entry) {
-            return;
-        }
-        let index = if is_full {
-            let index = self.slowest.pop().map_or(0, |least| least.0.2);
-            self.slowest_spans[index as usize] = span;
-            index
-        } else {
-            self.slowest_spans.push(span);
-            self.slowest_spans.len() as u64 - 1
-        };
-        self.slowest.push(Reverse((entry.0, entry.1, index)));
-    }
-
-    /// Spans with both ends, whatever is missing in them: never more than there were.
-    #[must_use]
-    pub fn paired_count(&self) -> u64 {
-        let groups = self.groups.iter().chain([&self.other]);
-        groups.map(|group| group.count).sum::<u64>() + self.touched_count
-    }
-
-    /// Those of them that events may be missing in; their durations count nowhere.
-    #[must_use]
-    pub fn touched_count(&self) -> u64 {
-        self.touched_count
-    }
-
-    /// Spans that have begun and not ended.
-    #[must_use]
-    pub fn unfinished_count(&self) -> u64 {
-        self.pairer.unfinished_count() + self.keyless_open_count
-    }
-
-    /// Ends that came without a beginning; without a key also those before whose beginning
-    /// more than 1024 others have begun and not ended.
-    #[must_use]
-    pub fn orphan_count(&self) -> u64 {
-        self.pairer.orphan_count() + self.keyless_orphan_count
-    }
-
-    /// Durations of all certain ones; `None` if there are none.
-    ///
-    /// Cost: some steps for each that is kept.
-    #[must_use]
-    pub fn distribution(&self) -> Option<Distribution> {
-        match &self.beyond {
-            Some(beyond) => beyond.distribution(),
-            None => Distribution::of(&self.kept()),
-        }
-    }
-
-    fn kept(&self) -> Vec<&[u64]> {
-        self.groups.iter().chain([&self.other]).map(|group| group.kept.as_slice()).collect()
-    }
-
-    /// How many of which duration.
-    #[must_use]
-    pub fn histogram(&self) -> Histogram {
-        if let Some(beyond) = &self.beyond {
-            return beyond.histogram();
-        }
-        let mut histogram = Histogram::default();
-        self.kept().into_iter().flatten().for_each(|&nanos| histogram.add(nanos));
-        histogram
-    }
-
-    /// Nanoseconds in which they were the innermost span of their thread, and of how many
-    /// that is known: of those that begin and end on one thread.
-    #[must_use]
-    pub fn own(&self) -> (u128, u64) {
-        self.own
-    }
-
-    /// Certain ones by how many of the kind were open when they ended; not those that are told
-    /// as a whole.
-    #[must_use]
-    pub fn in_flight(&self) -> &InFlight {
-        &self.in_flight
-    }
-
-    /// By key, in the order in which they came.
-    pub fn groups(&self) -> impl ExactSizeIterator<Item = (GroupKey, &Group)> {
-        self.keys.things().iter().copied().zip(&self.groups)
-    }
-
-    /// What belongs to keys beyond the limit.
-    #[must_use]
-    pub fn other_keys(&self) -> &Group {
-        &self.other
-    }
-
-    /// By the thread that began them; see [`SpanTable::threads`]. It may be shorter.
-    #[must_use]
-    pub fn threads(&self) -> &[OfThread] {
-        &self.threads
-    }
-
-    /// The slowest, slowest first; of equal ones the earlier first.
-    #[must_use]
-    pub fn slowest(&self) -> Vec<Span> {
-        let mut spans = self.slowest_spans.clone();
-        spans.sort_by_key(|span| (Reverse(span.nanos()), span.begin.time));
-        spans
-    }
-}
-
-impl Group {
-    /// Adds the spans of another. Cost: copies what that keeps.
-    pub fn merge(&mut self, other: &Self) {
-        if self.count + self.touched_count == 0 {
-            self.clone_from(other);
-            return;
-        }
-        self.count += other.count;
-        self.total += other.total;
-        self.min = self.min.into_iter().chain(other.min).min();
-        let longer = |span: &Span| (span.nanos(), Reverse(span.begin.time));
-        self.longest = self.longest.into_iter().chain(other.longest).max_by_key(longer);
-        self.touched_count += other.touched_count;
-        self.kept.extend(&other.kept);
-        self.is_kept &= other.is_kept;
-    }
-
-    /// Durations of the certain ones; `None` if there are none, or too many were to keep.
-    #[must_use]
-    pub fn distribution(&self) -> Option<Distribution> {
-        Distribution::of(&[&self.kept]).filter(|_| self.is_kept)
+        kind.own_for(ended.own_nanos);
     }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 
 use super::*;
+use crate::{Group, OfThread};
 use lateralis_model::{Interval, Loss, LossCause, StreamIndex};
 use proptest::prelude::*;
 
@@ -41,7 +42,7 @@ fn equal_keys_of_two_processes_are_two_groups() {
     let groups: Vec<_> = kind.groups().map(|(key, group)| (key, group.total)).collect();
     assert_eq!(groups, [((Some(1), Some(7)), 4), ((Some(0), Some(7)), 9)]);
     assert_eq!(table.threads()[0], Some(Writer { pid: 0, tid: 1 }));
-    assert_eq!(kind.threads()[0], OfThread { count: 1, total: 9, max: 9 });
+    assert_eq!(kind.threads()[0], (0, OfThread { count: 1, total: 9, max: 9 }));
 }
 
 #[test]
@@ -84,7 +85,7 @@ fn limits_keep_sums_exact() {
         edges.push((0, edge(index * 100, Side::Begin, Some(index as u64 % 10), 1)));
         edges.push((0, edge(index * 100 + index, Side::End, Some(index as u64 % 10), 1)));
     }
-    let limits = SpanLimits { durations: 50, keys: 4, slowest: 1 };
+    let limits = SpanLimits { durations: 50, keys: 4, slowest: 1, in_flight: true };
     let table = table(&edges, Gaps::default(), limits);
     let kind = &table.kinds()[0];
     let all = kind.distribution().unwrap();
@@ -122,7 +123,8 @@ fn numbers(table: &SpanTable, gaps: &Gaps, end: i64) -> Vec<(String, u128, Quali
         for ((pid, key), group) in kind.groups() {
             say(&format!("{pid:?} {key:?} total"), group.total, quality.sum);
         }
-        for (thread, of) in table.threads().iter().zip(kind.threads()) {
+        for (thread, of) in kind.threads() {
+            let thread = table.threads()[*thread as usize];
             say(&format!("{thread:?} total"), of.total, quality.sum);
             say(&format!("{thread:?} max"), of.max.into(), quality.sum);
         }
@@ -157,6 +159,8 @@ proptest! {
         }
         part.iter().for_each(|&(kind, edge)| { seen.push(kind, edge); });
         whole.iter().for_each(|&(kind, edge)| { truth.push(kind, edge); });
+        seen.finish();
+        truth.finish();
         let quality = SpanQuality::new(&missing, Nanos(from), Nanos(to));
         let truth: std::collections::HashMap<String, u128> =
             numbers(&truth, &Gaps::default(), to).into_iter().map(|(n, v, _)| (n, v)).collect();
@@ -167,6 +171,54 @@ proptest! {
                 Quality::Exact => prop_assert_eq!(number, real, "{}", name),
                 Quality::LowerBound => prop_assert!(number <= real, "{}: {} > {}", name, number, real),
                 Quality::Unknown => (),
+            }
+        }
+    }
+
+    #[test]
+    fn runs_say_what_their_edges_say(
+        raw in prop::collection::vec((any::<bool>(), 0u32..3, 0u64..9, 0u32..4), 0..200),
+        longest in 1usize..30,
+    ) {
+        let edges: Vec<(u32, Edge)> = raw.iter().enumerate().map(|(at, &(begins, kind, key, tid))| {
+            let side = if begins { Side::Begin } else { Side::End };
+            // One of nine has a key.
+            (kind, edge(at as i64 + 1, side, (key > 7).then_some(key), tid))
+        }).collect();
+        let limits = SpanLimits { in_flight: false, ..SpanLimits::default() };
+        let mut by_runs = SpanTable::new(Nanos(0), Gaps::default(), limits);
+        (0..3).for_each(|_| by_runs.add_kind(true));
+        // Edges that have been told with one before them.
+        let mut told = vec![false; edges.len()];
+        for (at, &(kind, first)) in edges.iter().enumerate() {
+            if told[at] {
+                continue;
+            }
+            if first.key.is_some() {
+                by_runs.push(kind, first);
+                continue;
+            }
+            let same = edges.iter().enumerate().skip(at).filter(|(_, (_, e))| e.writer == first.writer);
+            let run = same.take_while(|(_, (_, e))| e.key.is_none()).take(longest);
+            let of = |(index, &(kind, edge)): (usize, &(u32, Edge))| {
+                told[index] = true;
+                ThreadEdge { time: edge.time, kind, side: edge.side }
+            };
+            let run: Vec<ThreadEdge> = run.map(of).collect();
+            by_runs.push_run(first.writer, &run);
+        }
+        by_runs.finish();
+        let by_edges = table(&edges, Gaps::default(), limits);
+        if !by_runs.is_disordered() {
+            let end = edges.len() as i64;
+            let sorted = |table: &SpanTable| {
+                let mut all = numbers(table, &Gaps::default(), end);
+                all.sort_by(|a, b| a.0.cmp(&b.0));
+                all
+            };
+            prop_assert_eq!(sorted(&by_runs), sorted(&by_edges));
+            for (a, b) in by_runs.kinds().iter().zip(by_edges.kinds()) {
+                prop_assert_eq!(a.slowest(), b.slowest());
             }
         }
     }

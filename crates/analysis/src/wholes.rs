@@ -48,6 +48,12 @@ pub struct Wholes {
 }
 
 impl Wholes {
+    /// Whether no span has been told.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.threads.is_empty()
+    }
+
     /// A span is told. Of one thread in the order of beginnings, after [`Wholes::reach`] for it.
     pub fn begin(&mut self, thread: u32, kind: u32, begin: Nanos, end: Nanos) {
         let index = thread as usize;

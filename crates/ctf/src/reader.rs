@@ -7,8 +7,8 @@ use std::ops::{ControlFlow, Range};
 use std::sync::OnceLock;
 
 use lateralis_model::{
-    Clock, ColumnBatch, ColumnRequest, Damage, DamageReason, Event, Events, Interval, Loss, Names,
-    Packet, PartSummary, Seen, Source, StreamIndex, StreamSummary, Trace, Wanted,
+    Clock, ColumnBatch, ColumnRequest, Damage, DamageReason, Event, Events, Interval, Look, Loss,
+    Names, Packet, PartSummary, Seen, Source, StreamIndex, StreamSummary, Trace, Wanted,
 };
 use lateralis_units::{Nanos, Ticks};
 
@@ -381,10 +381,10 @@ impl Source for Reader {
 
     fn survey(
         &self,
-        whole: &dyn Fn(u32, u32) -> bool,
+        look: &dyn Fn(u32, u32) -> Look,
         see: &mut dyn FnMut(Seen<'_>),
     ) -> Vec<Damage> {
-        crate::columns::survey(self, whole, see)
+        crate::columns::survey(self, look, see)
     }
 
     fn has_columns(&self) -> bool {

@@ -2,6 +2,7 @@
 //! Columns hold what rows hold: every value of every event of every trace that
 //! is here, and of damaged ones.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -9,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use lateralis_ctf::{Batch, Reader, StreamFile, open};
 use lateralis_model::{
-    Column, ColumnBatch, ColumnRequest, Damage, Interval, Place, Slot, Source, StreamIndex, Want,
-    Wanted,
+    Column, ColumnBatch, ColumnRequest, Damage, Interval, Look, Place, Slot, Source, StreamIndex,
+    Want, Wanted,
 };
 
 /// What is compared of an event: stream, class, time, slots. Numbers that are
@@ -197,8 +198,47 @@ fn compare(name: &str, reader: &Reader) -> (usize, usize) {
         counted += batch.len();
     }
     assert_eq!(counted, expected.len(), "{name}: counting only");
+    compare_ends(name, reader, &expected, &expected_damage);
     compare_parts(name, reader, &expected, &expected_damage);
     (expected.len(), rows)
+}
+
+/// A survey for the ends counts the events of each class, and has the earliest and the latest.
+fn compare_ends(name: &str, reader: &Reader, events: &[Seen], expected_damage: &[Damage]) {
+    let mut expected: Ends = BTreeMap::new();
+    let mut found: Ends = BTreeMap::new();
+    for (stream, class, time, _) in events {
+        add(&mut expected, (*stream, *class), (1, *time, *time));
+    }
+    let mut counted = 0;
+    let damage = reader.survey(&|_, _| Look::Ends, &mut |seen| match seen {
+        lateralis_model::Seen::Event(event) => {
+            let time = event.time.0;
+            add(&mut found, (event.stream.0, event.class_index), (1, time, time));
+        }
+        lateralis_model::Seen::Times { stream, class, times, .. } => {
+            times.iter().for_each(|time| add(&mut found, (stream.0, class), (1, time.0, time.0)));
+        }
+        lateralis_model::Seen::Ends { stream, class, count, first, last, .. } => {
+            counted += count;
+            add(&mut found, (stream.0, class), (count, first.0, last.0));
+        }
+        lateralis_model::Seen::Written { .. } => {}
+    });
+    assert!(found == expected && damage == expected_damage, "{name}: ends");
+    let names_writers =
+        reader.trace().stream_classes.iter().any(|stream| {
+            stream.event_classes.iter().any(|class| class.name == "lateralis:WRITER")
+        });
+    assert!(names_writers || counted as usize == events.len(), "{name}: times were decoded");
+}
+
+/// By stream and class: how many, the earliest, the latest.
+type Ends = BTreeMap<(u32, u32), (u64, i64, i64)>;
+
+fn add(ends: &mut Ends, key: (u32, u32), (count, first, last): (u64, i64, i64)) {
+    let of = ends.entry(key).or_insert((0, i64::MAX, i64::MIN));
+    *of = (of.0 + count, of.1.min(first), of.2.max(last));
 }
 
 #[test]

@@ -51,6 +51,6 @@ pub use loss::{Damage, DamageReason, Interval, Loss, LossCause};
 pub use memory::{Builder, Full, MemoryTrace, Pending};
 pub use quality::Quality;
 pub use scalar::{ByteOrder, Scalar, ScalarKind, read_bits};
-pub use source::{Events, Names, Seen, Source, StreamSummary};
+pub use source::{Events, Look, Names, Seen, Source, StreamSummary};
 pub use tournament::{ENDED, Tournament, Turn, turn_of};
 pub use value::{Elements, Field, Fields, NumberKind, Slot, Text, Value};

@@ -104,15 +104,15 @@ pub trait Source: Send + Sync {
     }
 
     /// Shows every event once, as [`Source::visit`] does, but only those classes whole
-    /// (stream class and class, by index) for which `whole` says yes. Of others it may show
-    /// only when they happened and who wrote them, many at a time, which is several times
-    /// cheaper where the format has columns. Returns the damage found on the way.
+    /// (stream class and class, by index) for which `look` says so. Of others it may show only
+    /// what is asked, and who wrote them, many at a time, which is several times cheaper
+    /// where the format has columns. Returns the damage found on the way.
     fn survey(
         &self,
-        whole: &dyn Fn(u32, u32) -> bool,
+        look: &dyn Fn(u32, u32) -> Look,
         see: &mut dyn FnMut(Seen<'_>),
     ) -> Vec<Damage> {
-        let _ = whole;
+        let _ = look;
         self.visit(&mut |event| see(Seen::Event(event)))
     }
 
@@ -178,6 +178,17 @@ pub(crate) fn show_rows(
     ControlFlow::Continue(())
 }
 
+/// How closely [`Source::survey`] shall look at events of a class; it may look closer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    /// How many there are, when the first and when the last happened.
+    Ends,
+    /// When each happened.
+    Times,
+    /// The whole event.
+    Whole,
+}
+
 /// What [`Source::survey`] shows.
 pub enum Seen<'a> {
     /// One event whole.
@@ -192,6 +203,21 @@ pub enum Seen<'a> {
         class: u32,
         /// When each happened; 0 in a stream without time.
         times: &'a [Nanos],
+    },
+    /// The same of which only the ends are asked.
+    Ends {
+        /// The stream.
+        stream: StreamIndex,
+        /// Index of its class in the trace.
+        stream_class: u32,
+        /// Index of the events' class in that.
+        class: u32,
+        /// How many, at least one.
+        count: u64,
+        /// The earliest; 0 in a stream without time.
+        first: Nanos,
+        /// The latest.
+        last: Nanos,
     },
     /// Who wrote some of the events whose times were shown.
     Written {

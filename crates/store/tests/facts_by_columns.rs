@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use lateralis_model::role::{ATTRIBUTE, Keyed, Role};
 use lateralis_model::{Attribute, Damage, FieldKind, Source, Trace};
 use lateralis_store::Recording;
-use lateralis_store::facts::{At, Fact, Facts, Sink};
+use lateralis_store::facts::{At, Fact, Facts, Sink, Visited};
 use lateralis_units::Nanos;
 
 /// Traces with a file larger than this take too long here.
@@ -68,6 +68,25 @@ fn give_meanings(trace: &mut Trace) {
     }
 }
 
+/// Says of most classes that they begin and end spans of their threads.
+fn give_edges(trace: &mut Trace) {
+    for stream in &mut trace.stream_classes {
+        for (turn, class) in stream.event_classes.iter_mut().enumerate() {
+            let members = class.payload.as_ref().map_or(&[][..], |payload| payload.members());
+            let first = members.first().map(|member| member.name.clone());
+            let keyed = |keys: Vec<String>| Keyed { name: format!("s{}", turn / 2 % 3), keys };
+            let role = match (turn % 6, first) {
+                (4, Some(field)) => Role::Begin(keyed(vec![field])),
+                (5, Some(field)) => Role::Counter { field },
+                (0 | 2 | 4, _) => Role::Begin(keyed(Vec::new())),
+                _ => Role::End(keyed(Vec::new())),
+            };
+            let (name, value) = (ATTRIBUTE.to_owned(), role.to_string());
+            class.attributes.push(Attribute { name, value });
+        }
+    }
+}
+
 #[derive(Default)]
 struct Seen {
     facts: Vec<(At, Fact)>,
@@ -102,7 +121,12 @@ fn by_rows(recording: &Recording, trace: &Trace) -> (Seen, Facts, Counts, Vec<Da
     (seen, facts, counts, damage)
 }
 
-fn by_columns(recording: &Recording, trace: &Trace) -> (Seen, Facts, Counts, Vec<Damage>) {
+/// `None` where it does not work with runs.
+fn by_columns(
+    recording: &Recording,
+    trace: &Trace,
+    has_runs: bool,
+) -> Option<(Seen, Facts, Counts, Vec<Damage>)> {
     let mut facts = Facts::new(trace, &recording.streams);
     let (mut seen, counts) = (Seen::default(), Mutex::new(Counts::new()));
     let see = |batch: &dyn lateralis_model::ColumnBatch, _: Option<u32>| {
@@ -116,13 +140,49 @@ fn by_columns(recording: &Recording, trace: &Trace) -> (Seen, Facts, Counts, Vec
         });
         (0..batch.row_count()).for_each(|row| add(batch.row(row).class_index, 1));
     };
-    let damage = facts.visit_columns(&recording.source, trace, &see, &mut seen);
-    (seen, facts, counts.into_inner().unwrap(), damage)
+    match facts.visit_columns(&recording.source, trace, &see, &mut seen, has_runs) {
+        Visited::Whole(damage) => Some((seen, facts, counts.into_inner().unwrap(), damage)),
+        Visited::Disordered => None,
+    }
+}
+
+/// Edges that come in runs are out of their turn among those of other threads and streams, but
+/// nowhere else.
+fn compare_runs(path: &Path, trace: &Trace, recording: &Recording) -> Option<()> {
+    let (rows, row_facts, row_counts, _) = by_rows(recording, trace);
+    let (runs, run_facts, run_counts, _) = by_columns(recording, trace, true)?;
+    let at = path.display();
+    let by = |seen: &Seen, key: &dyn Fn(&At) -> (u32, u32)| {
+        let mut facts = seen.facts.clone();
+        facts.sort_by_key(|(at, _)| key(at));
+        facts
+    };
+    let thread = |at: &At| at.writer.map_or((u32::MAX, 0), |writer| (writer.pid, writer.tid));
+    assert!(by(&rows, &thread) == by(&runs, &thread), "{at}: facts of a thread");
+    let stream = |at: &At| (at.stream.0, 0);
+    assert!(by(&rows, &stream) == by(&runs, &stream), "{at}: facts of a stream");
+    let others = |seen: &Seen| -> Vec<(At, Fact)> {
+        let is_of_run = |at: &At, fact: &Fact| {
+            let is_edge =
+                matches!(fact, Fact::Begin { key: None, .. } | Fact::End { key: None, .. });
+            is_edge && at.writer.is_some()
+        };
+        seen.facts.iter().copied().filter(|(at, fact)| !is_of_run(at, fact)).collect()
+    };
+    assert!(others(&rows) == others(&runs), "{at}: other facts");
+    assert_eq!((row_counts, rows.appeared), (run_counts, runs.appeared), "{at}");
+    assert_eq!(threads(&row_facts), threads(&run_facts), "{at}");
+    Some(())
+}
+
+fn threads(facts: &Facts) -> BTreeMap<u32, lateralis_store::facts::Thread> {
+    facts.threads().iter().map(|(tid, thread)| (tid, thread.clone())).collect()
 }
 
 fn compare(path: &Path, trace: &Trace, recording: &Recording) -> usize {
     let (rows, row_facts, row_counts, row_damage) = by_rows(recording, trace);
-    let (columns, column_facts, column_counts, column_damage) = by_columns(recording, trace);
+    let (columns, column_facts, column_counts, column_damage) =
+        by_columns(recording, trace, false).unwrap();
     let at = path.display();
     for (index, (row, column)) in rows.facts.iter().zip(&columns.facts).enumerate() {
         assert_eq!(row, column, "{at}: fact {index}");
@@ -131,13 +191,6 @@ fn compare(path: &Path, trace: &Trace, recording: &Recording) -> usize {
     assert_eq!(rows.appeared, columns.appeared, "{at}");
     assert_eq!(row_counts, column_counts, "{at}");
     assert_eq!(row_damage.len(), column_damage.len(), "{at}");
-    let threads = |facts: &Facts| {
-        facts
-            .threads()
-            .iter()
-            .map(|(tid, thread)| (tid, thread.clone()))
-            .collect::<BTreeMap<_, _>>()
-    };
     assert_eq!(threads(&row_facts), threads(&column_facts), "{at}");
     let texts = |facts: &Facts| {
         let machines = facts.kinds().machines.iter().map(|machine| machine.states.join("\n"));
@@ -158,17 +211,26 @@ fn facts_by_columns_are_those_by_rows() {
         return;
     }
     let (mut compared, mut facts) = (0, 0);
+    let (mut with_runs, mut disordered) = (0, 0);
     for path in &paths {
         let Ok(recording) = Recording::open(path) else { continue };
         let annotated = recording.annotated().into_owned();
         let mut meant = annotated.clone();
         give_meanings(&mut meant);
-        for trace in [&annotated, &meant] {
-            if Facts::new(trace, &recording.streams).has_columns(&recording.source) {
+        let mut edges = annotated.clone();
+        give_edges(&mut edges);
+        for trace in [&annotated, &meant, &edges] {
+            let of = Facts::new(trace, &recording.streams);
+            if of.has_columns(&recording.source) {
                 compared += 1;
                 facts += compare(path, trace, &recording);
+                if of.has_runs() {
+                    with_runs += 1;
+                    disordered += usize::from(compare_runs(path, trace, &recording).is_none());
+                }
             }
         }
     }
     assert!(compared > 100 && facts > 1_000_000, "{compared} traces, {facts} facts");
+    assert!(with_runs > 100 && disordered * 20 < with_runs, "{with_runs} with runs, {disordered} disordered");
 }

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::sync::OnceLock;
 
 use lateralis_model::{
-    ColumnBatch, ColumnRequest, Damage, Event, Events, Interval, Loss, Names, Origin, Packet,
+    ColumnBatch, ColumnRequest, Damage, Event, Events, Interval, Look, Loss, Names, Origin, Packet,
     PartSummary, Seen, Source, StreamIndex, StreamSummary, Trace,
 };
 use lateralis_seedformats::genode;
@@ -316,14 +316,14 @@ impl Source for Joined {
 
     fn survey(
         &self,
-        whole: &dyn Fn(u32, u32) -> bool,
+        look: &dyn Fn(u32, u32) -> Look,
         see: &mut dyn FnMut(Seen<'_>),
     ) -> Vec<Damage> {
         let mut damage = Vec::new();
         let several = self.parts.len() > 1;
         for part in &self.parts {
             let first = part.first_stream_class;
-            let whole = |stream_class, class| whole(stream_class + first, class);
+            let look = |stream_class, class| look(stream_class + first, class);
             let mut see = |seen: Seen<'_>| match seen {
                 Seen::Event(event) if several || self.annotated => {
                     see(Seen::Event(&shifted(*event, part, &self.trace)));
@@ -333,12 +333,17 @@ impl Source for Joined {
                     let stream = StreamIndex(stream.0 + part.first_stream);
                     see(Seen::Times { stream, stream_class: stream_class + first, class, times });
                 }
+                Seen::Ends { stream, stream_class, class, count, first: begin, last } => {
+                    let stream = StreamIndex(stream.0 + part.first_stream);
+                    let stream_class = stream_class + first;
+                    see(Seen::Ends { stream, stream_class, class, count, first: begin, last });
+                }
                 Seen::Written { stream_class, class, writer, count } => {
                     let stream_class = stream_class + first;
                     see(Seen::Written { stream_class, class, writer, count });
                 }
             };
-            let found = part.source.survey(&whole, &mut see);
+            let found = part.source.survey(&look, &mut see);
             let place = several.then_some(&part.place);
             damage.extend(found.into_iter().map(|damage| named(damage, place)));
         }

@@ -3,7 +3,8 @@
 //! on one thread and on several, and the merge by time.
 
 use lateralis_ctf::{Batch, Reader};
-use lateralis_model::{Damage, Place, Slot, StreamIndex, Wanted};
+use lateralis_model::{Damage, Look, Place, Slot, Source, StreamIndex, Wanted};
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
 /// What is compared of an event: stream, class, time, slots.
@@ -48,7 +49,35 @@ pub fn compare(reader: &Reader) -> Option<usize> {
     same("several threads", &rows, &parallel);
     assert_eq!(damage_again, damage, "damage of several threads");
     merged(reader, &rows, &damage);
+    ends(reader, &rows, &damage);
     Some(rows.len())
+}
+
+/// A survey that asks for no more has the number of events of each class, the earliest and the
+/// latest.
+fn ends(reader: &Reader, rows: &[Seen], damage: &[Damage]) {
+    type Ends = BTreeMap<(u32, u32), (u64, i64, i64)>;
+    let add = |ends: &mut Ends, key, count, first: i64, last: i64| {
+        let of = ends.entry(key).or_insert((0, i64::MAX, i64::MIN));
+        *of = (of.0 + count, of.1.min(first), of.2.max(last));
+    };
+    let (mut expected, mut found) = (Ends::new(), Ends::new());
+    rows.iter().for_each(|row| add(&mut expected, (row.0, row.1), 1, row.2, row.2));
+    let damage_again = reader.survey(&|_, _| Look::Ends, &mut |seen| match seen {
+        lateralis_model::Seen::Event(event) => {
+            let (key, time) = ((event.stream.0, event.class_index), event.time.0);
+            add(&mut found, key, 1, time, time);
+        }
+        lateralis_model::Seen::Times { stream, class, times, .. } => {
+            times.iter().for_each(|time| add(&mut found, (stream.0, class), 1, time.0, time.0));
+        }
+        lateralis_model::Seen::Ends { stream, class, count, first, last, .. } => {
+            add(&mut found, (stream.0, class), count, first.0, last.0);
+        }
+        lateralis_model::Seen::Written { .. } => {}
+    });
+    assert_eq!(found, expected, "ends");
+    assert_eq!(damage_again, damage, "damage of the ends");
 }
 
 /// The merge has the events of each stream in its order, and all damage.

@@ -10,7 +10,7 @@ mod messages;
 mod page;
 mod rates;
 mod running;
-mod sections;
+pub(super) mod sections;
 mod spans;
 mod wakeups;
 
@@ -61,7 +61,8 @@ pub fn run(args: StatsArgs) -> Result<ExitStatus, CliError> {
     }
     args.select.warn_of_unknown_fields(recording.source.trace());
     let selection = Selection::new(&args.select, &recording, true)?;
-    let statistics = Statistics::of(&recording, &selection);
+    let statistics =
+        Statistics::of(&recording, &selection, sections::Asked::of(&args.section, args.json));
     selection.finish()?;
     if args.json {
         let mut json = statistics.to_json(&recording);

@@ -8,8 +8,8 @@ use lateralis_analysis::filter::columns::{
     Answer, Asking, Integers, Mask, Node, Part, Parts, Plan, Question, Ranges, Whole,
 };
 use lateralis_model::{
-    ColumnBatch, ColumnRequest, Damage, EventClass, Interval, Seen, Slot, Source, StreamClass,
-    Want, Wanted,
+    ColumnBatch, ColumnRequest, Damage, EventClass, Interval, Look, Seen, Slot, Source,
+    StreamClass, Want, Wanted,
 };
 use lateralis_script::expression::Piece;
 use lateralis_units::Nanos;
@@ -55,11 +55,11 @@ impl Selection<'_> {
     pub fn survey(
         &self,
         source: &dyn Source,
-        whole: &dyn Fn(u32, u32) -> bool,
+        look: &dyn Fn(u32, u32) -> Look,
         see: &mut dyn FnMut(Seen<'_>),
     ) -> Vec<Damage> {
         if self.is_everything() && self.interval == Interval::default() {
-            return source.survey(whole, see);
+            return source.survey(look, see);
         }
         if self.scripts.borrow().all.iter().any(|script| !script.is_compiled()) {
             return self.survey_in_order(source, see);
@@ -71,8 +71,8 @@ impl Selection<'_> {
             let mut of_stream = Vec::new();
             for (index, class) in (0..).zip(&stream.event_classes) {
                 let chooser = self.chooser(stream_index, index, stream, class);
-                let chooser =
-                    chooser.map(|c| Chooser { is_whole: whole(stream_index, index), ..c });
+                let is_whole = look(stream_index, index) == Look::Whole;
+                let chooser = chooser.map(|c| Chooser { is_whole, ..c });
                 if let Some(chooser) = &chooser {
                     wanted = wanted.with(stream_index, index, chooser.want());
                 }

@@ -89,7 +89,7 @@ impl<'r, 'w> Batches<'r, 'w> {
                 }
                 continue;
             }
-            self.batch.begin(cursor, self.ways.classes.len());
+            self.batch.begin(cursor, &self.ways);
             if self.ways.keeps {
                 self.batch.walk::<true>(cursor, &self.ways);
             } else {
@@ -124,16 +124,18 @@ impl<'r, 'w> Batches<'r, 'w> {
 }
 
 impl<'r> Batch<'r> {
-    fn begin(&mut self, cursor: &Cursor<'r>, classes: usize) {
+    fn begin(&mut self, cursor: &Cursor<'r>, ways: &Ways<'r>) {
         self.stream = cursor.index;
         self.stream_class = self.reader.streams()[cursor.index.0 as usize].class;
         self.packet = cursor.packet;
         self.packet_number = cursor.packet_number();
         self.bytes = cursor.bytes;
+        self.clock = cursor.clock;
+        self.is_counted = !ways.keeps;
         self.packet_slots.clear();
         self.packet_slots.extend_from_slice(&cursor.packet_slots);
         self.ordered = 0;
-        self.buckets.begin(&self.seen, classes);
+        self.buckets.begin(&self.seen, ways.classes.len());
         self.seen.clear();
         self.rows.clear();
         self.row_slots.clear();

@@ -29,6 +29,9 @@ pub(super) struct Bucket {
     marks: Vec<u32>,
     /// Events that have no columns: rows, or only counted.
     pub others: u64,
+    /// Of those that are only counted: the least and the greatest reading of the clock.
+    first: u64,
+    last: u64,
     /// How much of the buckets' room is this one's.
     room: usize,
 }
@@ -69,6 +72,27 @@ impl Bucket {
     /// Where events begin that are a run; worthless if they are none.
     pub fn starts(&self) -> &[u32] {
         &self.starts[..self.len]
+    }
+
+    /// Counts an event that has no columns, the first or any.
+    pub fn count_other(&mut self, ticks: u64) {
+        if self.others == 0 {
+            (self.first, self.last) = (ticks, ticks);
+        }
+        self.first = self.first.min(ticks);
+        self.count_next(ticks);
+    }
+
+    /// Counts one that is not the first, nor earlier than that.
+    #[inline(always)]
+    pub fn count_next(&mut self, ticks: u64) {
+        self.last = self.last.max(ticks);
+        self.others += 1;
+    }
+
+    /// The least and the greatest reading of the clock of those.
+    pub fn ends(&self) -> [u64; 2] {
+        [self.first, self.last]
     }
 
     /// Whether [`Bucket::push_open`] may follow.

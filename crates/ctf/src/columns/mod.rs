@@ -44,7 +44,7 @@ mod parts;
 mod survey;
 mod walk;
 
-use lateralis_model::{Column, Event, Fields, Packet, Places, Slot, StreamIndex, Writer};
+use lateralis_model::{Clock, Column, Event, Fields, Packet, Places, Slot, StreamIndex, Writer};
 use lateralis_units::{Nanos, Ticks};
 
 pub use batches::Batches;
@@ -72,6 +72,9 @@ pub struct Batch<'r> {
     packet_number: u64,
     packet_slots: Vec<Slot>,
     bytes: &'r [u8],
+    clock: Option<&'r Clock>,
+    /// Whether only the numbers of events are wanted.
+    is_counted: bool,
     /// Classes that happened, in the order of their first event.
     seen: Vec<u32>,
     /// As long as the longest batch; the first `ordered` are set.
@@ -83,6 +86,14 @@ pub struct Batch<'r> {
     writers: Vec<(u32, Writer)>,
     parts: Vec<Part>,
     gathered: gather::Gathered,
+}
+
+/// The events of one class in a batch, where nothing else is wanted of them.
+pub(crate) struct Counted {
+    pub count: u64,
+    /// When the earliest happened, and the latest.
+    pub first: Nanos,
+    pub last: Nanos,
 }
 
 /// The events of one class in a batch.
@@ -116,6 +127,8 @@ impl<'r> Batch<'r> {
             packet_number: 0,
             packet_slots: Vec::new(),
             bytes: &[],
+            clock: None,
+            is_counted: false,
             seen: Vec::new(),
             order: vec![0; BATCH_EVENTS],
             ordered: 0,
@@ -164,6 +177,16 @@ impl<'r> Batch<'r> {
     /// class index and number, classes in the order of their first event.
     pub fn counts(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         self.seen.iter().map(|&class| (class, self.buckets.classes[class as usize].count()))
+    }
+
+    /// The classes, where nothing but the numbers of events is wanted of the stream.
+    pub(crate) fn counted(&self) -> impl Iterator<Item = (u32, Counted)> + '_ {
+        let nanos = |ticks| self.clock.map_or(Nanos(0), |clock| clock.nanos(Ticks(ticks)));
+        self.seen.iter().filter(|_| self.is_counted).map(move |&class| {
+            let bucket = &self.buckets.classes[class as usize];
+            let [first, last] = bucket.ends().map(nanos);
+            (class, Counted { count: bucket.count(), first, last })
+        })
     }
 
     /// Number of events, whatever was wanted of them.

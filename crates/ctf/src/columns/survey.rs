@@ -2,21 +2,32 @@
 //! Counting through columns: when events happened and who wrote them, and only
 //! few of them whole.
 
-use lateralis_model::{Damage, Event, Place, Seen, Slot, Want, Wanted, Writer};
+use lateralis_model::{Damage, Event, Look, Place, Seen, Slot, Want, Wanted, Writer};
 
-use super::Batch;
+use super::{Batch, Counted};
 use crate::reader::Reader;
 
 /// See [`lateralis_model::Source::survey`].
 pub fn survey(
     reader: &Reader,
-    whole: &dyn Fn(u32, u32) -> bool,
+    look: &dyn Fn(u32, u32) -> Look,
     see: &mut dyn FnMut(Seen<'_>),
 ) -> Vec<Damage> {
+    let whole = |stream, event| look(stream, event) == Look::Whole;
     let mut wanted = Wanted::times(reader.trace());
     for (stream, class) in (0..).zip(&reader.trace().stream_classes) {
-        for event in (0..class.event_classes.len() as u32).filter(|event| whole(stream, *event)) {
-            wanted = wanted.with(stream, event, Want::All);
+        let events = 0..class.event_classes.len() as u32;
+        // Where a closer look is taken at some, or events tell who wrote those behind them, their
+        // order is needed.
+        let plans = &reader.plan().streams[stream as usize].events;
+        let names_writers = plans.iter().flatten().any(|plan| plan.names_writer);
+        let only_ends = events.clone().all(|event| look(stream, event) == Look::Ends);
+        for event in events {
+            if only_ends && !names_writers {
+                wanted = wanted.with(stream, event, Want::Count);
+            } else if whole(stream, event) {
+                wanted = wanted.with(stream, event, Want::All);
+            }
         }
     }
     let (mut slots, mut written) = (Vec::new(), Vec::new());
@@ -24,6 +35,10 @@ pub fn survey(
     while let Some(batch) = batches.next_batch() {
         let is_whole = |class| whole(batch.stream_class, class);
         times(batch, &is_whole, &mut slots, see);
+        let (stream, stream_class) = (batch.stream, batch.stream_class);
+        batch.counted().for_each(|(class, Counted { count, first, last })| {
+            see(Seen::Ends { stream, stream_class, class, count, first, last });
+        });
         batch.rows().for_each(|event| see(Seen::Event(&event)));
         if !batch.writers.is_empty() {
             writers(batch, &is_whole, &mut written, see);

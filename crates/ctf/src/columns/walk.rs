@@ -229,7 +229,7 @@ impl<'r> Batch<'r> {
                     self.order[self.ordered] = stride.class;
                     self.ordered += 1;
                 } else {
-                    bucket.others += 1;
+                    bucket.count_next(now);
                 }
                 (at, clock) = (after, now);
                 continue;
@@ -315,7 +315,7 @@ impl<'r> Batch<'r> {
             self.order[self.ordered] = way.class;
             self.ordered += 1;
         } else {
-            bucket.others += 1;
+            bucket.count_other(now);
         }
         Some(after)
     }
@@ -349,7 +349,7 @@ impl<'r> Batch<'r> {
         if bucket.count() == 0 {
             self.seen.push(event.class_index);
         }
-        bucket.others += 1;
+        bucket.count_other(event.ticks.map_or(0, |ticks| ticks.0));
         let way = &ways.classes[event.class_index as usize];
         if way.names_writer {
             self.note_writer(cursor);

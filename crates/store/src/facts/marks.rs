@@ -5,14 +5,13 @@
 //! A class whose facts need nothing but numbers gives marks; an event of any other class is
 //! kept whole until its turn. What says nothing is not looked at.
 
+use lateralis_analysis::{Side, ThreadEdge};
 use lateralis_model::{
-    Base, Column, ColumnBatch, Event, FieldKind, Packet, Place as Where, Scope, Slot,
-    StreamSummary, Trace, Want, Wanted, Writer, leaves,
+    Base, Column, ColumnBatch, Event, Packet, Place as Where, Slot, Trace, Writer,
 };
 use lateralis_units::{Nanos, Ticks};
 
-use super::keys::KeyPlan;
-use super::plan::{Place, Plan, Step};
+use super::reading::{APPEARS, Class, KEPT, Reading};
 
 /// What a mark says.
 #[derive(Debug, Clone, Copy)]
@@ -35,6 +34,9 @@ pub enum Says {
     Appears,
     /// An event that is kept whole; the value is its number.
     Kept,
+    /// Edges without keys that follow each other on one thread: the value is the index of the
+    /// first, and above 32 bits how many they are.
+    Run,
 }
 
 /// What marks of one step of one class have in common.
@@ -65,204 +67,11 @@ impl Mark {
     pub const NO_CPU: u32 = u32::MAX;
 }
 
-/// How to read all classes of a trace.
-pub struct Reading {
-    pub emits: Vec<Emit>,
-    pub wanted: Wanted,
-    classes: Vec<Vec<Class>>,
-    cpus: Vec<Option<u32>>,
-}
-
-const APPEARS: u32 = 0;
-const KEPT: u32 = 1;
-
-/// How to read the events of one class.
-#[derive(Debug, Default)]
-struct Class {
-    /// Index of the emit, column of its value, whether that is to be a floating point number.
-    emits: Vec<(u32, Option<usize>)>,
-    tid: Option<usize>,
-    pid: Option<usize>,
-    is_kept: bool,
-    /// Index of the emit that only tells the thread.
-    writer: Option<u32>,
-}
-
-impl Class {
-    fn is_quiet(&self) -> bool {
-        self.emits.is_empty() && !self.is_kept && self.writer.is_none()
-    }
-}
-
-impl Reading {
-    /// By the plans of the classes of a trace.
-    pub fn new(trace: &Trace, plans: &[Vec<Plan>], streams: &[StreamSummary]) -> Self {
-        let cpus = streams.iter().map(|stream| stream.cpu.map(|cpu| cpu.0)).collect();
-        let says = |says| Emit { says, tells: (false, false) };
-        let mut reading = Self {
-            emits: vec![says(Says::Appears), says(Says::Kept)],
-            wanted: Wanted::times(trace),
-            classes: Vec::new(),
-            cpus,
-        };
-        let mut wanted = Wanted::times(trace);
-        for (index, (stream_class, plans)) in (0..).zip(trace.stream_classes.iter().zip(plans)) {
-            let mut classes = Vec::with_capacity(plans.len());
-            for (number, (class, plan)) in (0..).zip(stream_class.event_classes.iter().zip(plans)) {
-                let columns = Columns::new(stream_class, class);
-                let read = reading.class(plan, &columns);
-                let read = read.unwrap_or(Class { is_kept: true, ..Class::default() });
-                let want = if read.is_kept { Want::All } else { read.want(columns.count) };
-                wanted = wanted.with(index, number, want);
-                classes.push(read);
-            }
-            reading.classes.push(classes);
-        }
-        reading.wanted = wanted;
-        reading
-    }
-
-    /// The processor of a batch, where its packet or stream tells.
-    pub fn cpu_of(&self, batch: &dyn ColumnBatch) -> Option<u32> {
-        let of_packet = batch.packet().cpu.map(|cpu| cpu.0);
-        of_packet.or_else(|| self.cpus.get(batch.stream().0 as usize).copied().flatten())
-    }
-
-    /// `None` where events of the class must be read whole.
-    fn class(&mut self, plan: &Plan, columns: &Columns) -> Option<Class> {
-        let place = |place: Option<Place>| match place {
-            None => Some(None),
-            Some(Place::Common(field)) => columns.integer(Scope::Common, field).map(Some),
-            Some(Place::Own(field)) => columns.integer(Scope::Own, field).map(Some),
-        };
-        let mut class = Class { tid: place(plan.tid)?, pid: place(plan.pid)?, ..Class::default() };
-        // A process without a thread tells nothing.
-        class.pid = class.pid.filter(|_| class.tid.is_some());
-        let tells = (class.tid.is_some(), class.pid.is_some());
-        let key = |plan: &KeyPlan| match plan {
-            KeyPlan::None => Some((None, None)),
-            KeyPlan::Integer { field, base } => {
-                Some((Some(*base), Some(columns.integer(Scope::Payload, *field)?)))
-            }
-            KeyPlan::Parts(_) => None,
-        };
-        for step in &plan.steps {
-            let (says, value) = match step {
-                Step::Begin { span, key: plan } => {
-                    let (key, value) = key(plan)?;
-                    (Says::Begin { span: *span, key }, value)
-                }
-                Step::End { span, key: plan } => {
-                    let (key, value) = key(plan)?;
-                    (Says::End { span: *span, key }, value)
-                }
-                Step::Send { channel, key: plan } => {
-                    let (key, value) = key(plan)?;
-                    (Says::Send { channel: *channel, key }, value)
-                }
-                Step::Receive { channel, key: plan } => {
-                    let (key, value) = key(plan)?;
-                    (Says::Receive { channel: *channel, key }, value)
-                }
-                Step::Whole { span, duration } => {
-                    let value = columns.integer(Scope::Payload, *duration)?;
-                    (Says::Whole { span: *span }, Some(value))
-                }
-                Step::Level { counter, field } => {
-                    let value = columns.number(Scope::Payload, *field)?;
-                    (Says::Level { counter: *counter }, Some(value))
-                }
-                Step::State { .. } | Step::Switch(_) | Step::Wake { .. } | Step::Thread { .. } => {
-                    return None;
-                }
-            };
-            class.emits.push((self.emits.len() as u32, value));
-            self.emits.push(Emit { says, tells });
-        }
-        if class.emits.is_empty() && tells.1 {
-            class.writer = Some(self.emits.len() as u32);
-            self.emits.push(Emit { says: Says::Writer, tells });
-        }
-        Some(class)
-    }
-}
-
-impl Class {
-    fn want(&self, columns: usize) -> Want {
-        let mut wanted = vec![false; columns];
-        let values = self.emits.iter().filter_map(|(_, column)| *column);
-        // Without facts the thread is told only where its process is.
-        let who = [self.tid, self.pid].into_iter().flatten().filter(|_| !self.is_quiet());
-        values.chain(who).for_each(|column| wanted[column] = true);
-        if wanted.contains(&true) { Want::Columns(wanted) } else { Want::Times }
-    }
-}
-
-/// Where the fields of a class are among its columns.
-struct Columns {
-    /// By scope: of each member its column, if it is one, and what that holds.
-    members: [Vec<Option<(usize, Holds)>>; 3],
-    count: usize,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Holds {
-    Integers,
-    Numbers,
-    Other,
-}
-
-impl Columns {
-    fn new(stream: &lateralis_model::StreamClass, class: &lateralis_model::EventClass) -> Self {
-        let scopes = [&stream.common_context, &class.context, &class.payload];
-        let mut next = 0;
-        let members = scopes.map(|scope| {
-            let members = scope.as_ref().map_or(&[][..], |scope| scope.members());
-            let column = |member: &lateralis_model::Member| match &member.class.kind {
-                FieldKind::Struct(_) => {
-                    let inside = lateralis_model::EventClass {
-                        payload: Some(member.class.clone()),
-                        ..Default::default()
-                    };
-                    next += leaves(&Default::default(), &inside).len();
-                    None
-                }
-                kind => {
-                    next += 1;
-                    let holds = match kind {
-                        FieldKind::Unsigned(_)
-                        | FieldKind::Signed(_)
-                        | FieldKind::Bool
-                        | FieldKind::Bits { .. } => Holds::Integers,
-                        FieldKind::Real(_) => Holds::Numbers,
-                        _ => Holds::Other,
-                    };
-                    Some((next - 1, holds))
-                }
-            };
-            members.iter().map(column).collect()
-        });
-        Self { members, count: next }
-    }
-
-    fn integer(&self, scope: Scope, member: usize) -> Option<usize> {
-        self.find(scope, member, &[Holds::Integers])
-    }
-
-    fn number(&self, scope: Scope, member: usize) -> Option<usize> {
-        self.find(scope, member, &[Holds::Integers, Holds::Numbers])
-    }
-
-    fn find(&self, scope: Scope, member: usize, of: &[Holds]) -> Option<usize> {
-        let (column, holds) = (*self.members[scope as usize].get(member)?)?;
-        of.contains(&holds).then_some(column)
-    }
-}
-
 /// What a piece of a stream says.
 #[derive(Default)]
 pub struct Chunk {
     pub marks: Vec<Mark>,
+    edges: Vec<ThreadEdge>,
     kept: Vec<Kept>,
     slots: Vec<Slot>,
     packets: Vec<KeptPacket>,
@@ -344,10 +153,25 @@ impl<'b> Numbers<'b> {
     }
 }
 
+impl Cursor<'_> {
+    /// Whose an event is: of the recorder's thread, or as its fields tell.
+    #[inline]
+    fn who(&self, at: usize, recorded: Option<Writer>) -> (u32, Writer) {
+        match recorded {
+            Some(writer) => (Mark::RECORDED, writer),
+            None => {
+                let (pid, tid) = (self.pid.get(at) as u32, self.tid.get(at) as u32);
+                (0, Writer { pid, tid })
+            }
+        }
+    }
+}
+
 impl Chunk {
     /// Forgets everything but its memory.
     pub fn clear(&mut self) {
         self.marks.clear();
+        self.edges.clear();
         self.kept.clear();
         self.slots.clear();
         self.packets.clear();
@@ -370,6 +194,7 @@ impl Chunk {
         let mut writers = batch.writers().iter().peekable();
         let mut writer = None;
         let cpu_number = cpu.unwrap_or(Mark::NO_CPU);
+        let is_at_home = reading.is_at_home(batch);
         for (at, place) in (0..).zip(batch.order().iter()) {
             while let Some((_, next)) = writers.next_if(|(from, _)| *from <= at) {
                 writer = Some(*next);
@@ -384,6 +209,11 @@ impl Chunk {
                     cursor.next += 1;
                     if cursor.class.is_kept {
                         self.keep_columns(batch, cursor, class, at, writer, cpu_number);
+                    } else if let Some(edge) = cursor.class.edge
+                        && (cursor.class.is_known || writer.is_some())
+                        && is_at_home
+                    {
+                        self.run(cursor, at, writer, cpu_number, edge);
                     } else {
                         self.mark(cursor, at, writer, cpu_number, &reading.emits);
                     }
@@ -454,13 +284,7 @@ impl Chunk {
         emits: &[Emit],
     ) {
         let time = cursor.times.get(at).copied().unwrap_or_default();
-        let (recorded, who) = match writer {
-            Some(writer) => (Mark::RECORDED, writer),
-            None => {
-                let (pid, tid) = (cursor.pid.get(at) as u32, cursor.tid.get(at) as u32);
-                (0, Writer { pid, tid })
-            }
-        };
+        let (recorded, who) = cursor.who(at, writer);
         let Writer { pid, tid } = who;
         for &(emit, values) in &cursor.values {
             let value = match emits[emit as usize].says {
@@ -477,6 +301,37 @@ impl Chunk {
                 self.marks.push(Mark { time, value: 0, emit, cpu, pid, tid });
             }
         }
+    }
+
+    /// Adds an edge to the run before, if it is of the same thread.
+    #[inline]
+    fn run(
+        &mut self,
+        cursor: &Cursor<'_>,
+        at: usize,
+        writer: Option<Writer>,
+        cpu: u32,
+        (kind, side, emit): (u32, Side, u32),
+    ) {
+        let time = cursor.times.get(at).copied().unwrap_or_default();
+        let (recorded, Writer { pid, tid }) = cursor.who(at, writer);
+        let emit = emit | recorded;
+        match self.marks.last_mut() {
+            Some(last) if (last.emit, last.cpu, last.pid, last.tid) == (emit, cpu, pid, tid) => {
+                last.value += 1 << 32;
+            }
+            _ => {
+                let value = self.edges.len() as u64 | 1 << 32;
+                self.marks.push(Mark { time, value, emit, cpu, pid, tid });
+            }
+        }
+        self.edges.push(ThreadEdge { time, kind, side });
+    }
+
+    /// The edges of a run.
+    pub fn edges(&self, mark: &Mark) -> &[ThreadEdge] {
+        let (first, count) = (mark.value as u32 as usize, (mark.value >> 32) as usize);
+        self.edges.get(first..first + count).unwrap_or_default()
     }
 
     fn keep_columns(

@@ -20,7 +20,10 @@ mod keys;
 mod kinds;
 mod marks;
 mod ordered;
+mod places;
 mod plan;
+mod queue;
+mod reading;
 #[cfg(test)]
 mod tests;
 mod threads;
@@ -30,7 +33,7 @@ use lateralis_units::Nanos;
 
 pub use doubts::Doubts;
 pub use kinds::{Counter, Kind, Kinds, Machine};
-pub use ordered::Sink;
+pub use ordered::{Sink, Visited};
 use plan::{Place, Plan, Step};
 pub use threads::{Thread, Threads};
 

@@ -7,24 +7,22 @@
 //!
 //! Of every stream some pieces are read ahead, those that begin first before others.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::num::NonZeroUsize;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use lateralis_analysis::{Side, ThreadEdge};
 use lateralis_model::{
     ColumnBatch, ColumnRequest, Damage, ENDED, PartSummary, Source, StreamIndex, Tournament, Trace,
     Turn, Writer, turn_of,
 };
 use lateralis_units::Nanos;
 
-use super::marks::{Chunk, Emit, Mark, Reading, Says};
+use super::marks::{Chunk, Emit, Mark, Says};
+use super::places::Places;
+use super::plan::Step;
+use super::queue::{Ends, Queue, Read};
+use super::reading::Reading;
 use super::{At, Fact, Facts};
 
-/// Pieces of one stream that are read ahead.
-const AHEAD: usize = 2;
-/// Streams of which that many are: a piece is some 600 KB of marks.
-const STREAMS_AHEAD: usize = 64;
 /// Streams at most: each needs a piece in memory.
 const STREAMS_MAX: usize = 1024;
 /// Cores that read for the one that puts in order: it has half of the work.
@@ -37,6 +35,25 @@ pub trait Sink {
     /// The first event of some on a processor; in the order of time, as soon as the
     /// processor has events, and perhaps again.
     fn appears(&mut self, cpu: u32, time: Nanos);
+
+    /// Edges of spans without keys that follow each other on one thread and in one stream, when
+    /// it is the turn of the first; what happens elsewhere meanwhile comes later. `at` is of the
+    /// first. Only for whoever allows runs in [`Facts::visit_columns`].
+    fn run(&mut self, at: &At, edges: &[ThreadEdge]) {
+        for edge in edges {
+            self.fact(&At { time: edge.time, ..*at }, edge_fact(edge));
+        }
+    }
+}
+
+/// What reading a trace by columns came to.
+#[derive(Debug)]
+pub enum Visited {
+    /// All has been told; the damage found on the way.
+    Whole(Vec<Damage>),
+    /// A thread did something elsewhere in the midst of a run, or too many threads had any: what
+    /// has been told so far is worth nothing. Without runs it works.
+    Disordered,
 }
 
 impl Facts {
@@ -55,11 +72,25 @@ impl Facts {
             && source.parts().iter().all(is_known)
     }
 
+    /// Whether runs can be told apart: each processor has a stream of its own, if switches tell
+    /// who runs there, and no span is told as a whole, which ends by the time of its thread.
+    #[must_use]
+    pub fn has_runs(&self) -> bool {
+        let steps = self.plans.iter().flatten().flat_map(|plan| &plan.steps);
+        let has_wholes = steps.into_iter().any(|step| matches!(step, Step::Whole { .. }));
+        let mut cpus: Vec<Option<u32>> = self.cpus.clone();
+        cpus.sort_unstable();
+        cpus.dedup();
+        let are_cpus_apart = cpus.len() == self.cpus.len() && !cpus.contains(&None);
+        !has_wholes && (are_cpus_apart || !self.has_switches())
+    }
+
     /// Shows all facts of a trace in the order of time, as [`Facts::of`] does event by
     /// event, and every event once in a batch: streams in any order, on any thread, with the
-    /// processor where it is known. Returns the damage found on the way.
+    /// processor where it is known.
     ///
-    /// `trace` is that with the roles, as [`Facts::new`] was given it.
+    /// `trace` is that with the roles, as [`Facts::new`] was given it. With `has_runs` edges come
+    /// in runs ([`Sink::run`]); only where [`Facts::has_runs`].
     ///
     /// Cost: classes whose facts are numbers cost some nanoseconds an event, others are kept
     /// until their turn and cost some hundred; those that say nothing are only counted.
@@ -70,9 +101,11 @@ impl Facts {
         trace: &Trace,
         see: &(dyn Fn(&dyn ColumnBatch, Option<u32>) + Sync),
         sink: &mut impl Sink,
-    ) -> Vec<Damage> {
+        has_runs: bool,
+    ) -> Visited {
         let streams = source.streams();
-        let reading = Reading::new(trace, &self.plans, &streams);
+        let has_runs = has_runs && self.has_runs();
+        let reading = Reading::new(trace, &self.plans, &streams, has_runs);
         let parts = source.parts();
         let read = |part: usize, mut chunk: Chunk| {
             chunk.clear();
@@ -95,28 +128,37 @@ impl Facts {
             for _ in 1..cores.min(READERS + 1) {
                 scope.spawn(|| queue.work(&read));
             }
-            let mut order = Order { lanes: Vec::new(), queue: &queue, damage: Vec::new() };
+            let places = has_runs.then(Places::default);
+            if has_runs {
+                self.threads.remember_changes();
+            }
+            let mut order = Order { lanes: Vec::new(), queue: &queue, damage: Vec::new(), places };
             order.run(self, trace, &reading.emits, &read, sink);
+            if order.places.is_some_and(|places| places.is_disordered()) {
+                return Visited::Disordered;
+            }
             order.damage.sort_by_key(|(part, _)| *part);
-            order.damage.into_iter().flat_map(|(_, damage)| damage).collect()
+            Visited::Whole(order.damage.into_iter().flat_map(|(_, damage)| damage).collect())
         })
     }
 
-    /// Says what a mark says.
+    /// Says what a mark says, of a run what comes behind the edges that have been told: how many
+    /// have been told then, if that is not all.
     #[inline]
     fn say(
         &mut self,
         mark: &Mark,
-        emits: &[Emit],
-        stream: u32,
-        chunk: &Chunk,
-        trace: &Trace,
+        told: usize,
+        from: &From<'_>,
+        places: &mut Option<Places>,
         sink: &mut impl Sink,
-    ) {
+    ) -> Option<usize> {
+        let From { stream, chunk, emits, trace } = *from;
         let Emit { says, tells } = emits[(mark.emit & !Mark::RECORDED) as usize];
         let cpu = (mark.cpu != Mark::NO_CPU).then_some(mark.cpu);
         let key = |key: Option<_>| key.map(|_| mark.value);
         let kinds = &mut self.kinds;
+        let mut run: &[ThreadEdge] = &[];
         let fact = match says {
             Says::Begin { span, key: base } => {
                 kinds.spans[span as usize].numbers.read_as(base);
@@ -136,15 +178,26 @@ impl Facts {
             }
             Says::Whole { span } => Fact::Whole { span, duration_ns: mark.value },
             Says::Level { counter } => Fact::Level { counter, value: f64::from_bits(mark.value) },
-            Says::Writer => {
-                return self.threads.belongs(Writer { pid: mark.pid, tid: mark.tid });
+            Says::Run => {
+                run = &chunk.edges(mark)[told..];
+                edge_fact(run.first()?)
             }
-            Says::Appears => return sink.appears(mark.cpu, mark.time),
+            Says::Writer => {
+                self.threads.belongs(Writer { pid: mark.pid, tid: mark.tid });
+                self.check(places, Some(mark.tid), stream, mark.time, mark.time);
+                return None;
+            }
+            Says::Appears => {
+                sink.appears(mark.cpu, mark.time);
+                return None;
+            }
             Says::Kept => {
                 if let Some(event) = chunk.event(mark, trace) {
-                    self.of(&event, |at, fact| sink.fact(at, fact));
+                    let at = self.of(&event, |at, fact| sink.fact(at, fact));
+                    let tid = at.writer.map(|writer| writer.tid);
+                    self.check(places, tid, stream, mark.time, mark.time);
                 }
-                return;
+                return None;
             }
         };
         let is_recorded = mark.emit & Mark::RECORDED != 0;
@@ -160,9 +213,57 @@ impl Facts {
             threads.belongs(writer);
         }
         let is_told = is_recorded || tells.0;
-        let at = At { time: mark.time, stream: StreamIndex(stream), cpu, writer, is_told };
-        sink.fact(&at, fact);
+        let mut at = At { time: mark.time, stream: StreamIndex(stream), cpu, writer, is_told };
+        let Some(first) = run.first() else {
+            self.check(places, writer.map(|writer| writer.tid), stream, mark.time, mark.time);
+            sink.fact(&at, fact);
+            return None;
+        };
+        at.time = first.time;
+        if writer.is_none() {
+            // What nobody is known to have done has no thread to follow each other on.
+            sink.fact(&at, fact);
+            return (run.len() > 1).then_some(told + 1);
+        }
+        let until = run.iter().map(|edge| edge.time).max().unwrap_or(first.time);
+        self.check(places, writer.map(|writer| writer.tid), stream, first.time, until);
+        sink.run(&at, run);
+        None
     }
+
+    /// Whether whoever does something is nowhere else meanwhile, nor anybody of whom it tells.
+    #[inline]
+    fn check(
+        &mut self,
+        places: &mut Option<Places>,
+        tid: Option<u32>,
+        stream: u32,
+        from: Nanos,
+        until: Nanos,
+    ) {
+        if let Some(places) = places {
+            tid.into_iter().for_each(|tid| places.see(tid, stream, from, until));
+            self.threads.changes().for_each(|tid| places.see(tid, stream, from, until));
+        }
+    }
+}
+
+/// What an edge of a run says.
+fn edge_fact(edge: &ThreadEdge) -> Fact {
+    let (span, key) = (edge.kind, None);
+    match edge.side {
+        Side::Begin => Fact::Begin { span, key },
+        Side::End => Fact::End { span, key },
+    }
+}
+
+/// Where a mark is from, and how to read it.
+#[derive(Clone, Copy)]
+struct From<'a> {
+    stream: u32,
+    chunk: &'a Chunk,
+    emits: &'a [Emit],
+    trace: &'a Trace,
 }
 
 /// How many marks ahead memory is asked for the next of a stream. The marks of a piece lie
@@ -182,20 +283,21 @@ fn fetch_ahead(marks: &[Mark], index: usize) {
     let _ = (marks, index);
 }
 
-/// What a piece says, and the damage in it.
-type Read = (Chunk, Vec<Damage>);
-
 /// Streams on their way into one order.
 struct Order<'q> {
     lanes: Vec<Lane>,
     queue: &'q Queue,
     damage: Vec<(usize, Vec<Damage>)>,
+    /// Where edges come in runs.
+    places: Option<Places>,
 }
 
 #[derive(Default)]
 struct Lane {
     chunk: Chunk,
     next: usize,
+    /// Edges of the next mark that have been told.
+    told: usize,
     latest: u64,
 }
 
@@ -208,24 +310,36 @@ impl Order<'_> {
         read: &(impl Fn(usize, Chunk) -> Read + Sync),
         sink: &mut impl Sink,
     ) {
-        let streams = self.queue.lock().waiting.len();
+        let streams = self.queue.streams();
         self.lanes.resize_with(streams, Lane::default);
         let turns: Vec<u64> = (0..streams).map(|stream| self.fill(stream, read)).collect();
         let (mut tournament, mut winner) = Tournament::start(&turns);
         while winner.turn != ENDED {
             let stream = winner.stream as usize;
-            let Lane { chunk, next, latest } = &mut self.lanes[stream];
+            let Lane { chunk, next, told, latest } = &mut self.lanes[stream];
             let mark = chunk.marks[*next];
-            *next += 1;
-            fetch_ahead(&chunk.marks, *next + FAR);
-            facts.say(&mark, emits, stream as u32, chunk, trace, sink);
-            let turn = match chunk.marks.get(*next) {
-                Some(mark) => {
-                    *latest = turn_of(mark.time).max(*latest);
+            fetch_ahead(&chunk.marks, *next + 1 + FAR);
+            let from = From { stream: stream as u32, chunk, emits, trace };
+            let time = match facts.say(&mark, *told, &from, &mut self.places, sink) {
+                Some(more) => {
+                    *told = more;
+                    chunk.edges(&mark).get(more).map(|edge| edge.time)
+                }
+                None => {
+                    (*next, *told) = (*next + 1, 0);
+                    chunk.marks.get(*next).map(|mark| mark.time)
+                }
+            };
+            let turn = match time {
+                Some(time) => {
+                    *latest = turn_of(time).max(*latest);
                     *latest
                 }
                 None => self.fill(stream, read),
             };
+            if self.places.as_ref().is_some_and(Places::is_disordered) {
+                return;
+            }
             winner = tournament.play(Turn { turn, ..winner });
         }
     }
@@ -241,133 +355,10 @@ impl Order<'_> {
             };
             let lane = &mut self.lanes[stream];
             let latest = turn_of(first.time).max(lane.latest);
-            let spent = std::mem::replace(lane, Lane { chunk, next: 0, latest });
-            self.queue.lock().spare.push(spent.chunk);
+            let spent = std::mem::replace(lane, Lane { chunk, next: 0, told: 0, latest });
+            self.queue.reuse(spent.chunk);
             return latest;
         }
         ENDED
-    }
-}
-
-/// Pieces that are to be read, and those that have been.
-struct Queue {
-    state: Mutex<State>,
-    changed: Condvar,
-    begins: Vec<Option<Nanos>>,
-}
-
-struct State {
-    /// To be read, those that begin first before others.
-    jobs: BinaryHeap<Reverse<(Option<Nanos>, usize)>>,
-    done: HashMap<usize, Read>,
-    /// By stream: pieces that have been given out, and those that have not.
-    given: Vec<VecDeque<usize>>,
-    waiting: Vec<VecDeque<usize>>,
-    /// Chunks that have been used; their memory is used again.
-    spare: Vec<Chunk>,
-    is_over: bool,
-}
-
-impl Queue {
-    fn new(parts: &[PartSummary], streams: usize) -> Self {
-        let mut waiting = vec![VecDeque::new(); streams];
-        for (index, part) in parts.iter().enumerate() {
-            let of = part.stream.and_then(|stream| waiting.get_mut(stream.0 as usize));
-            if let Some(of) = of {
-                of.push_back(index);
-            }
-        }
-        let queue = Self {
-            state: Mutex::new(State {
-                jobs: BinaryHeap::new(),
-                done: HashMap::new(),
-                given: vec![VecDeque::new(); streams],
-                waiting,
-                spare: Vec::new(),
-                is_over: false,
-            }),
-            changed: Condvar::new(),
-            begins: parts.iter().map(|part| part.interval.begin).collect(),
-        };
-        let ahead = if streams > STREAMS_AHEAD { 1 } else { AHEAD };
-        let mut state = queue.lock();
-        for stream in (0..streams).cycle().take(streams * ahead) {
-            queue.give(&mut state, stream);
-        }
-        drop(state);
-        queue
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn wait<'q>(&self, state: MutexGuard<'q, State>) -> MutexGuard<'q, State> {
-        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn give(&self, state: &mut State, stream: usize) {
-        if let Some(part) = state.waiting[stream].pop_front() {
-            state.given[stream].push_back(part);
-            state.jobs.push(Reverse((self.begins[part], part)));
-        }
-    }
-
-    /// Reads pieces until there is nothing more to read.
-    fn work(&self, read: &(impl Fn(usize, Chunk) -> Read + Sync)) {
-        let _ends = Ends(self);
-        let mut state = self.lock();
-        while !state.is_over {
-            let Some(Reverse((_, part))) = state.jobs.pop() else {
-                state = self.wait(state);
-                continue;
-            };
-            let spare = state.spare.pop().unwrap_or_default();
-            drop(state);
-            let done = read(part, spare);
-            state = self.lock();
-            state.done.insert(part, done);
-            self.changed.notify_all();
-        }
-    }
-
-    /// The next piece of a stream; reads others itself as long as it is not there.
-    fn take(
-        &self,
-        stream: usize,
-        read: &(impl Fn(usize, Chunk) -> Read + Sync),
-    ) -> Option<(usize, Read)> {
-        let mut state = self.lock();
-        let part = state.given[stream].pop_front()?;
-        self.give(&mut state, stream);
-        self.changed.notify_all();
-        loop {
-            if let Some(done) = state.done.remove(&part) {
-                return Some((part, done));
-            }
-            if state.is_over {
-                // A reader has panicked; the scope passes that on.
-                return None;
-            }
-            let Some(Reverse((_, next))) = state.jobs.pop() else {
-                state = self.wait(state);
-                continue;
-            };
-            let spare = state.spare.pop().unwrap_or_default();
-            drop(state);
-            let done = read(next, spare);
-            state = self.lock();
-            state.done.insert(next, done);
-        }
-    }
-}
-
-/// Lets nobody wait for one who has panicked, nor readers when all is read.
-struct Ends<'q>(&'q Queue);
-
-impl Drop for Ends<'_> {
-    fn drop(&mut self) {
-        self.0.lock().is_over = true;
-        self.0.changed.notify_all();
     }
 }

@@ -29,6 +29,8 @@ pub struct Threads {
     /// Who was told of last, by the low bits of its number: a few threads tell most.
     recent: Vec<Option<Writer>>,
     running: Vec<Option<u32>>,
+    /// Whose process turned out to be another than it was taken for, where anybody asks.
+    changed: Option<Vec<u32>>,
 }
 
 impl Threads {
@@ -62,12 +64,25 @@ impl Threads {
             return;
         }
         if let Some(thread) = self.thread(writer.tid) {
-            thread.pid = Some(writer.pid);
+            let before = thread.pid.replace(writer.pid).unwrap_or(writer.tid);
+            if let Some(changed) = self.changed.as_mut().filter(|_| before != writer.pid) {
+                changed.push(writer.tid);
+            }
             if self.recent.is_empty() {
                 self.recent = vec![None; RECENT];
             }
             self.recent[place] = Some(writer);
         }
+    }
+
+    /// From now on it is remembered whose process changes.
+    pub(super) fn remember_changes(&mut self) {
+        self.changed = Some(Vec::new());
+    }
+
+    /// Whose process has changed since this was asked last.
+    pub(super) fn changes(&mut self) -> impl Iterator<Item = u32> {
+        self.changed.as_mut().into_iter().flat_map(|changed| changed.drain(..))
     }
 
     /// Gives a name to a thread; it costs a comparison where it has that name already.

@@ -11,6 +11,7 @@ pub mod warehouse;
 use crate::commands::record::free_name;
 use crate::commands::recording_summary;
 use crate::commands::stats::gather::Statistics;
+use crate::commands::stats::sections::Asked;
 use crate::embedded::DEMO_CLIENT;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
@@ -53,7 +54,7 @@ pub fn run(args: DemoArgs) -> Result<ExitStatus, CliError> {
     } else {
         let recording = Recording::open(&output)?;
         let selection = Selection::new(&SelectArgs::default(), &recording, true)?;
-        let statistics = Statistics::of(&recording, &selection);
+        let statistics = Statistics::of(&recording, &selection, Asked::of(&[], false));
         output::print(&page(&output, args.size, &summary, &statistics))?;
     }
     let well = summary.exit_status == Some(0) && summary.report.problems.is_empty();

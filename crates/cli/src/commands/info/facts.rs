@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use lateralis_analysis::{LossTotal, Tally, total_by_cause, total_by_stream};
-use lateralis_model::{Damage, Event, Seen, Source, Writer};
+use lateralis_model::{Damage, Event, Look, Seen, Source, StreamIndex, Writer};
 use lateralis_traces::{Part, Tie};
 use lateralis_units::Nanos;
 use serde_json::{Value, json};
@@ -79,10 +79,18 @@ impl Facts {
         let name = |stream: u32, class: u32| {
             trace.stream_classes[stream as usize].event_classes[class as usize].name.as_str()
         };
-        let tells_names =
-            |stream, class| matches!(name(stream, class), PROCESS_EVENT | THREAD_NAME_EVENT);
+        let look = |stream, class| match name(stream, class) {
+            PROCESS_EVENT | THREAD_NAME_EVENT => Look::Whole,
+            _ => Look::Ends,
+        };
         // Counts need no order of time, and few events tell more than when they were.
-        let inside = selection.survey(source, &tells_names, &mut |seen| match seen {
+        let add =
+            |facts: &mut Self, classes: &mut [Vec<Tally>], at: (StreamIndex, u32, u32), tally| {
+                let (stream, stream_class, class) = at;
+                facts.streams[stream.0 as usize].merge(&tally);
+                classes[stream_class as usize][class as usize].merge(&tally);
+            };
+        let inside = selection.survey(source, &look, &mut |seen| match seen {
             Seen::Event(event) => {
                 facts.streams[event.stream.0 as usize].add(event.time);
                 let class = event.class_index as usize;
@@ -90,9 +98,12 @@ impl Facts {
                 facts.thread(event);
             }
             Seen::Times { stream, stream_class, class, times } => {
-                let tally = Tally::of(times);
-                facts.streams[stream.0 as usize].merge(&tally);
-                classes[stream_class as usize][class as usize].merge(&tally);
+                let at = (stream, stream_class, class);
+                add(&mut facts, &mut classes, at, Tally::of(times));
+            }
+            Seen::Ends { stream, stream_class, class, count, first, last } => {
+                let tally = Tally { count, first: Some(first), last: Some(last) };
+                add(&mut facts, &mut classes, (stream, stream_class, class), tally);
             }
             Seen::Written { stream_class, class, writer, count } => {
                 facts.written(name(stream_class, class), writer, count);

@@ -3,10 +3,14 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use lateralis_analysis::{Distribution, End, Gaps, LossTotal, Side, total_by_stream};
-use lateralis_model::{ColumnBatch, Damage, Interval, Quality, Seen, Source, StreamIndex, Trace};
+use lateralis_analysis::{
+    Distribution, End, Gaps, LossTotal, Side, Tally, ThreadEdge, total_by_stream,
+};
+use lateralis_model::{
+    ColumnBatch, Damage, Interval, Look, Quality, Seen, Source, StreamIndex, Trace,
+};
 use lateralis_pleco::schema::Statistic;
-use lateralis_store::facts::{At, Doubts, Fact, Facts, Sink};
+use lateralis_store::facts::{At, Doubts, Fact, Facts, Sink, Visited};
 use lateralis_store::{Counted, Recording};
 use lateralis_units::Nanos;
 use serde_json::{Value, json};
@@ -18,6 +22,7 @@ use super::messages::Messages;
 use super::page::Who;
 use super::rates::Rates;
 use super::running::{self, Running};
+use super::sections::Asked;
 use super::spans::Spans;
 use crate::selection::Selection;
 
@@ -66,20 +71,22 @@ pub struct Statistics {
     doubts: Doubts,
     /// When the first event happened.
     begin: Nanos,
+    asked: Asked,
 }
 
 impl Statistics {
-    /// Reads the chosen events, in the order of time if they mean anything.
+    /// Reads the chosen events, in the order of time if they mean anything, and computes what is
+    /// asked.
     ///
     /// Cost: one pass, and another where it finds damage that opening did not: only then
     /// is it known which numbers to trust. Memory: by classes, threads and open spans, and
     /// eight bytes for each span and message, as long as they are not too many to keep.
-    pub fn of(recording: &Recording, selection: &Selection<'_>) -> Self {
+    pub fn of(recording: &Recording, selection: &Selection<'_>, asked: Asked) -> Self {
         let known = recording.gaps(recording.source.damage());
-        let (mut statistics, inside) = Self::pass(recording, selection, known);
+        let (mut statistics, inside) = Self::pass(recording, selection, known, asked);
         if !inside.is_empty() {
             let all = recording.all_damage(inside);
-            statistics = Self::pass(recording, selection, recording.gaps(&all)).0;
+            statistics = Self::pass(recording, selection, recording.gaps(&all), asked).0;
             statistics.damage = all;
         } else {
             statistics.damage = recording.all_damage(inside);
@@ -89,7 +96,12 @@ impl Statistics {
         statistics
     }
 
-    fn pass(recording: &Recording, selection: &Selection<'_>, gaps: Gaps) -> (Self, Vec<Damage>) {
+    fn pass(
+        recording: &Recording,
+        selection: &Selection<'_>,
+        gaps: Gaps,
+        asked: Asked,
+    ) -> (Self, Vec<Damage>) {
         let source = &recording.source;
         let trace = recording.annotated();
         let facts = Facts::new(&trace, &recording.streams);
@@ -99,7 +111,7 @@ impl Statistics {
         let all_times = chosen == Interval::default();
         let is_whole = all_times && selection.is_everything();
         if let Some(begin) = known.filter(|_| all_times && !facts.has_meaning()) {
-            let mut statistics = Self::new(recording, facts, gaps, chosen, begin);
+            let mut statistics = Self::new(recording, facts, gaps, chosen, begin, asked);
             let inside = statistics.survey(recording, selection);
             return (statistics, inside);
         }
@@ -108,11 +120,9 @@ impl Statistics {
         let begin = if first { events.time() } else { known.unwrap_or_default() };
         if is_whole && facts.has_columns(source) {
             drop(events);
-            let mut statistics = Self::new(recording, facts, gaps, chosen, begin);
-            let inside = statistics.by_columns(recording, &trace);
-            return (statistics, inside);
+            return Self::by_columns(recording, &trace, facts, gaps, begin, asked);
         }
-        let mut statistics = Self::new(recording, facts, gaps, chosen, begin);
+        let mut statistics = Self::new(recording, facts, gaps, chosen, begin, asked);
         let mut end = begin;
         let mut more = first;
         while more {
@@ -136,12 +146,13 @@ impl Statistics {
         gaps: Gaps,
         chosen: Interval,
         begin: Nanos,
+        asked: Asked,
     ) -> Self {
         let (kinds, doubts) = (facts.kinds(), Doubts::new(&facts, begin));
         let alone = running::alone(&facts, &recording.streams);
         Self {
             rates: Rates::new(recording.source.trace(), begin),
-            spans: Spans::new(kinds, &recording.meanings, begin, gaps.clone()),
+            spans: Spans::new(kinds, &recording.meanings, begin, gaps.clone(), asked.in_flight),
             running: Running::new(&facts, begin, &gaps, alone),
             messages: Messages::new(kinds, begin, &gaps),
             levels: Levels::new(kinds, begin, &gaps),
@@ -154,6 +165,7 @@ impl Statistics {
             gaps,
             doubts,
             begin,
+            asked,
         }
     }
 
@@ -162,7 +174,8 @@ impl Statistics {
         let rates = &mut self.rates;
         let cpu =
             |stream: StreamIndex| recording.streams.get(stream.0 as usize)?.cpu.map(|cpu| cpu.0);
-        selection.survey(&recording.source, &|_, _| false, &mut |seen| match seen {
+        let look = if self.asked.events { Look::Times } else { Look::Ends };
+        selection.survey(&recording.source, &|_, _| look, &mut |seen| match seen {
             Seen::Event(event) => {
                 let cpu = event.packet.cpu.map(|cpu| cpu.0).or_else(|| cpu(event.stream));
                 rates.add(event.stream_class_index, event.class_index, cpu, event.time);
@@ -170,33 +183,69 @@ impl Statistics {
             Seen::Times { stream, stream_class, class, times } => {
                 rates.add_all(stream_class, class, cpu(stream), times);
             }
+            Seen::Ends { count, first, last, .. } => {
+                rates.total.merge(&Tally { count, first: Some(first), last: Some(last) });
+            }
             Seen::Written { .. } => {}
         })
     }
 
-    /// All events of a trace that has columns.
-    fn by_columns(&mut self, recording: &Recording, trace: &Trace) -> Vec<Damage> {
-        let begin = self.begin;
+    /// All events of a trace that has columns. Runs say nothing of how many spans are open, and
+    /// are no help where events are missing.
+    fn by_columns(
+        recording: &Recording,
+        trace: &Trace,
+        facts: Facts,
+        gaps: Gaps,
+        begin: Nanos,
+        asked: Asked,
+    ) -> (Self, Vec<Damage>) {
+        let has_runs = !asked.in_flight && gaps.is_empty() && facts.has_runs();
+        let new =
+            |facts| Self::new(recording, facts, gaps.clone(), Interval::default(), begin, asked);
+        let mut statistics = new(facts);
+        if let Some(inside) = statistics.visit(recording, trace, has_runs) {
+            return (statistics, inside);
+        }
+        let mut statistics = new(Facts::new(trace, &recording.streams));
+        let inside = statistics.visit(recording, trace, false).unwrap_or_default();
+        (statistics, inside)
+    }
+
+    /// `None` if that does not work with runs.
+    fn visit(
+        &mut self,
+        recording: &Recording,
+        trace: &Trace,
+        has_runs: bool,
+    ) -> Option<Vec<Damage>> {
+        let (begin, asked) = (self.begin, self.asked);
         let rates = std::mem::replace(&mut self.rates, Rates::new(trace, begin));
         let rates = Mutex::new(rates);
         let see = |batch: &dyn ColumnBatch, cpu: Option<u32>| {
             let mut rates = rates.lock().unwrap_or_else(PoisonError::into_inner);
             for class in (0..batch.class_count()).map(|index| batch.class(index)) {
-                rates.add_all(batch.stream_class(), class.class, cpu, class.times);
+                match asked.events {
+                    true => rates.add_all(batch.stream_class(), class.class, cpu, class.times),
+                    false => rates.count_all(class.times),
+                }
             }
             for event in (0..batch.row_count()).map(|index| batch.row(index)) {
                 rates.add(event.stream_class_index, event.class_index, cpu, event.time);
             }
         };
         let mut facts = std::mem::take(&mut self.facts);
-        let inside = facts.visit_columns(&recording.source, trace, &see, self);
+        let visited = facts.visit_columns(&recording.source, trace, &see, self, has_runs);
         self.facts = facts;
         self.rates = rates.into_inner().unwrap_or_else(PoisonError::into_inner);
         let end = self.rates.total.last.map_or(begin, |last| last.max(begin));
         self.spans.finish();
         self.running.finish(end);
         self.levels.finish(end);
-        inside
+        match visited {
+            Visited::Whole(inside) if !self.spans.is_disordered() => Some(inside),
+            Visited::Whole(_) | Visited::Disordered => None,
+        }
     }
 
     /// Who runs is known from events that are not chosen, too.
@@ -309,19 +358,27 @@ impl Sink for Statistics {
             return;
         };
         let tid = at.writer.map(|writer| writer.tid);
+        let asked = self.asked;
         let end = End { time: at.time, cpu: at.cpu, writer: at.writer };
         match fact {
             Fact::Begin { span, key } => {
                 self.spans.edge(span, Side::Begin, key, at.time, at.writer);
-                self.running.span(span, true, at.cpu, tid, at.time);
+                if asked.running {
+                    self.running.span(span, true, at.cpu, tid, at.time);
+                }
             }
             Fact::End { span, key } => {
                 self.spans.edge(span, Side::End, key, at.time, at.writer);
-                self.running.span(span, false, at.cpu, tid, at.time);
+                if asked.running {
+                    self.running.span(span, false, at.cpu, tid, at.time);
+                }
             }
             Fact::Whole { span, duration_ns } => {
                 self.spans.whole(span, at.time, duration_ns, at.writer);
             }
+            Fact::Send { .. } | Fact::Receive { .. } if !asked.messages => {}
+            Fact::State { .. } | Fact::Level { .. } if !asked.levels => {}
+            Fact::Switch { .. } | Fact::Wake { .. } if !asked.running => {}
             Fact::Send { channel, key } => self.messages.send(channel, key, end),
             Fact::Receive { channel, key } => self.messages.receive(channel, key, end),
             Fact::State { machine, state } => self.levels.state(&at, machine, state),
@@ -337,6 +394,17 @@ impl Sink for Statistics {
 
     fn appears(&mut self, cpu: u32, time: Nanos) {
         self.running.appear(cpu, time);
+    }
+
+    /// Comes only where nothing is missing, so that nobody is in doubt.
+    fn run(&mut self, at: &At, edges: &[ThreadEdge]) {
+        self.spans.run(edges, at.writer);
+        if self.asked.running {
+            let tid = at.writer.map(|writer| writer.tid);
+            for &ThreadEdge { time, kind, side } in edges {
+                self.running.span(kind, side == Side::Begin, at.cpu, tid, time);
+            }
+        }
     }
 }
 

@@ -116,6 +116,11 @@ impl Rates {
         }
     }
 
+    /// Counts events of which only the total is asked.
+    pub fn count_all(&mut self, times: &[Nanos]) {
+        self.total.add_all(times);
+    }
+
     /// Counts events of one class on one processor.
     pub fn add_all(&mut self, stream_class: u32, class: u32, cpu: Option<u32>, times: &[Nanos]) {
         if times.is_empty() {

@@ -1,9 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `--section` in JSON: which members belong to which part of the page.
+//! `--section`: what must be computed for it, and which members of the JSON belong to it.
 
 use serde_json::{Map, Value};
 
 use super::page::Section;
+
+/// What must be computed; all else is cheap, or needed for everything.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked {
+    /// Classes and processors, how many events and how often.
+    pub events: bool,
+    /// Durations of spans by how many were open.
+    pub in_flight: bool,
+    /// Who had the processors, and who woke whom.
+    pub running: bool,
+    /// Messages.
+    pub messages: bool,
+    /// States and counters.
+    pub levels: bool,
+}
+
+impl Asked {
+    /// For these sections of the page, or of the JSON; none are all that are told without.
+    pub fn of(sections: &[Section], is_json: bool) -> Self {
+        let asks = |any: &[Section]| {
+            sections.is_empty() || any.iter().any(|section| sections.contains(section))
+        };
+        let running = [Section::Cpus, Section::Threads, Section::Applications, Section::Wakeups];
+        Self {
+            events: asks(&[Section::Events]),
+            // The page tells it only when asked.
+            in_flight: asks(&[Section::Latency]) && (is_json || !sections.is_empty()),
+            running: asks(&running),
+            messages: asks(&[Section::Messages]),
+            levels: asks(&[Section::States, Section::Counters]),
+        }
+    }
+}
 
 /// Members of the whole that are parts; all others are always told.
 const MEMBERS: [(&str, &[Section]); 14] = [

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use lateralis_analysis::{
-    Distribution, Edge, Gaps, Group, Side, Span, SpanKind, SpanLimits, SpanTable,
+    Distribution, Edge, Gaps, Group, Side, Span, SpanKind, SpanLimits, SpanTable, ThreadEdge,
 };
 use lateralis_model::{Quality, Writer};
 use lateralis_pleco::schema::{Annotation, Clause, Schema};
@@ -43,9 +43,16 @@ struct Thing<'a> {
 }
 
 impl Spans {
-    /// Of these kinds, from `begin` on.
-    pub fn new(kinds: &Kinds, meanings: &Meanings, begin: Nanos, gaps: Gaps) -> Self {
-        let mut table = SpanTable::new(begin, gaps, SpanLimits::default());
+    /// Of these kinds, from `begin` on; by how many are open, if that is asked.
+    pub fn new(
+        kinds: &Kinds,
+        meanings: &Meanings,
+        begin: Nanos,
+        gaps: Gaps,
+        in_flight: bool,
+    ) -> Self {
+        let limits = SpanLimits { in_flight, ..SpanLimits::default() };
+        let mut table = SpanTable::new(begin, gaps, limits);
         // What a processor does is no matter of the process that it interrupts.
         kinds.spans.iter().for_each(|kind| table.add_kind(!kind.keys.iter().any(|k| k == "$cpu")));
         let is_thread = |kind: &Kind, key: &String| {
@@ -65,6 +72,16 @@ impl Spans {
         writer: Option<Writer>,
     ) {
         self.table.push(kind, Edge { time, side, key, writer });
+    }
+
+    /// Some without keys do so one after the other on one thread.
+    pub fn run(&mut self, edges: &[ThreadEdge], writer: Option<Writer>) {
+        self.table.push_run(writer, edges);
+    }
+
+    /// Whether edges came in an order in which spans cannot be told.
+    pub fn is_disordered(&self) -> bool {
+        self.table.is_disordered()
     }
 
     /// One does so on a thread that nobody knows.
@@ -118,7 +135,8 @@ impl Spans {
     /// The same, those with most time first.
     fn most_time<'a>(&'a self, kinds: &'a Kinds) -> Vec<(usize, &'a Kind, &'a SpanKind)> {
         let mut all: Vec<_> = self.all(kinds).collect();
-        let total = |of: &SpanKind| of.threads().iter().map(|thread| thread.total).sum::<u128>();
+        let total =
+            |of: &SpanKind| of.threads().iter().map(|(_, thread)| thread.total).sum::<u128>();
         all.sort_by_cached_key(|(index, _, of)| (Reverse(total(of)), *index));
         all
     }
@@ -403,8 +421,9 @@ fn threads(
     of: &SpanKind,
     writers: &[Option<Writer>],
 ) -> Vec<(Option<Writer>, lateralis_analysis::OfThread)> {
-    let threads = writers.iter().copied().zip(of.threads().iter().copied());
-    let mut threads: Vec<_> = threads.filter(|(_, thread)| thread.count > 0).collect();
+    let writer = |thread: u32| writers.get(thread as usize).copied().flatten();
+    let threads = of.threads().iter().map(|&(thread, of)| (writer(thread), of));
+    let mut threads: Vec<_> = threads.collect();
     threads.sort_by_key(|(writer, thread)| (Reverse(thread.total), *writer));
     threads
 }

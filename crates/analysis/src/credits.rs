@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What each thread did of each kind of span.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+
+use crate::OfThread;
+
+/// Threads and kinds below these numbers have a place of their own: 96 MiB if all are there.
+const THREADS: usize = 1 << 14;
+const KINDS: usize = 128;
+/// Durations of a thread that are added up at once. What thousands of threads have done of many
+/// kinds is in no cache when a thread's turn comes, but the end of a list is one line.
+const LOG: usize = 128;
+
+/// Durations by thread and kind, both small numbers ([`crate::Numbering`]).
+///
+/// Cost: constant. Memory: by threads and kinds up to some, else by the pairs that there are.
+#[derive(Debug, Default)]
+pub struct Credits {
+    near: Vec<Near>,
+    far: HashMap<(u32, u32), OfThread, RandomState>,
+}
+
+#[derive(Debug, Default)]
+struct Near {
+    /// Kinds and nanoseconds that are not yet added up.
+    log: Vec<(u32, u64)>,
+    kinds: Vec<OfThread>,
+}
+
+impl Near {
+    #[cold]
+    fn add_up(&mut self) {
+        for (kind, nanos) in self.log.drain(..) {
+            let index = kind as usize;
+            if index >= self.kinds.len() {
+                self.kinds.resize(index + 1, OfThread::default());
+            }
+            self.kinds[index].add(nanos);
+        }
+    }
+}
+
+impl OfThread {
+    fn add(&mut self, nanos: u64) {
+        self.count += 1;
+        self.total += u128::from(nanos);
+        self.max = self.max.max(nanos);
+    }
+}
+
+impl Credits {
+    /// Those of a thread.
+    #[inline]
+    pub fn of(&mut self, thread: u32) -> CreditsOf<'_> {
+        let index = thread as usize;
+        if index < THREADS && index >= self.near.len() {
+            self.near.resize_with(index + 1, Near::default);
+        }
+        CreditsOf { thread, near: self.near.get_mut(index), far: &mut self.far }
+    }
+
+    /// All that there are as (thread, kind, what), in the order of threads, then of kinds.
+    pub fn take(&mut self) -> Vec<(u32, u32, OfThread)> {
+        let (near, far) = (std::mem::take(&mut self.near), std::mem::take(&mut self.far));
+        let rows = (0..).zip(near).flat_map(|(thread, mut near)| {
+            near.add_up();
+            (0..).zip(near.kinds).map(move |(kind, of)| (thread, kind, of))
+        });
+        let far = far.into_iter().map(|((thread, kind), of)| (thread, kind, of));
+        let mut all: Vec<_> = rows.chain(far).filter(|(.., of)| of.count > 0).collect();
+        all.sort_unstable_by_key(|(thread, kind, _)| (*thread, *kind));
+        all
+    }
+}
+
+/// Durations of one thread by kind.
+pub struct CreditsOf<'c> {
+    thread: u32,
+    near: Option<&'c mut Near>,
+    far: &'c mut HashMap<(u32, u32), OfThread, RandomState>,
+}
+
+impl CreditsOf<'_> {
+    /// One more.
+    #[inline]
+    pub fn add(&mut self, kind: u32, nanos: u64) {
+        match self.near.as_mut().filter(|_| (kind as usize) < KINDS) {
+            Some(near) => {
+                near.log.push((kind, nanos));
+                if near.log.len() >= LOG {
+                    near.add_up();
+                }
+            }
+            None => self.far.entry((self.thread, kind)).or_default().add(nanos),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_and_far_are_counted_alike() {
+        let mut credits = Credits::default();
+        let threads = [0, 5, THREADS as u32 - 1, THREADS as u32, u32::MAX];
+        let kinds = [0, 3, KINDS as u32 - 1, KINDS as u32, u32::MAX];
+        for nanos in [7, 2, 9] {
+            for thread in threads {
+                kinds.iter().for_each(|&kind| credits.of(thread).add(kind, nanos));
+            }
+        }
+        let of = OfThread { count: 3, total: 18, max: 9 };
+        let pairs = threads.iter().flat_map(|t| kinds.iter().map(move |k| (*t, *k, of)));
+        assert_eq!(credits.take(), pairs.collect::<Vec<_>>());
+        assert_eq!(credits.take(), []);
+    }
+}

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Spans of one kind: how many, how long, by key and by thread, and which stand out.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use lateralis_units::Nanos;
+
+use crate::{Distribution, Durations, Histogram, InFlight, Numbering, Pairer, Span};
+
+/// How much a [`SpanTable`](crate::SpanTable) keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SpanLimits {
+    /// Durations of one kind kept one by one, eight bytes each; above, percentiles come
+    /// from a histogram and those of single keys are not known.
+    pub durations: usize,
+    /// Keys of one kind that have numbers of their own, some 200 bytes each.
+    pub keys: usize,
+    /// Outliers of one kind that are kept.
+    pub slowest: usize,
+    /// Whether [`SpanKind::in_flight`] is wanted.
+    pub in_flight: bool,
+}
+
+impl Default for SpanLimits {
+    fn default() -> Self {
+        Self { durations: 1 << 24, keys: 1 << 18, slowest: 10, in_flight: true }
+    }
+}
+
+/// What tells groups of a kind apart: the key, and the process where equal keys of two
+/// processes are two things, as addresses are.
+pub type GroupKey = (Option<u32>, Option<u64>);
+
+/// Spans of one kind with the same key.
+#[derive(Debug, Clone, Default)]
+pub struct Group {
+    /// Certain ones.
+    pub count: u64,
+    /// Their nanoseconds.
+    pub total: u128,
+    /// The shortest.
+    pub min: Option<u64>,
+    /// The longest, the earliest of several.
+    pub longest: Option<Span>,
+    /// Those that events may be missing in.
+    pub touched_count: u64,
+    kept: Vec<u64>,
+    is_kept: bool,
+}
+
+/// What one thread began of a kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OfThread {
+    /// Certain ones.
+    pub count: u64,
+    /// Their nanoseconds.
+    pub total: u128,
+    /// The longest of them in nanoseconds.
+    pub max: u64,
+}
+
+/// Spans of one kind.
+#[derive(Debug)]
+pub struct SpanKind {
+    /// Of spans with keys; others are on the stacks of their threads.
+    pub(crate) pairer: Pairer,
+    pub(crate) keyless_open_count: u64,
+    pub(crate) keyless_orphan_count: u64,
+    /// Which of the groups is that of those.
+    keyless: Option<u32>,
+    keys: Numbering<GroupKey>,
+    groups: Vec<Group>,
+    other: Group,
+    threads: Vec<(u32, OfThread)>,
+    /// All of them once there are too many to keep.
+    beyond: Option<Durations>,
+    kept: usize,
+    /// Nanoseconds in which certain spans were the innermost of their thread, and of how
+    /// many spans that is known.
+    own: (u128, u64),
+    in_flight: InFlight,
+    slowest: BinaryHeap<Reverse<(u64, Reverse<Nanos>, u64)>>,
+    slowest_spans: Vec<Span>,
+    is_per_process: bool,
+    limits: SpanLimits,
+    touched_count: u64,
+}
+
+impl SpanKind {
+    pub(crate) fn new(limits: SpanLimits, is_per_process: bool) -> Self {
+        Self {
+            pairer: Pairer::default(),
+            keyless_open_count: 0,
+            keyless_orphan_count: 0,
+            keyless: None,
+            keys: Numbering::default(),
+            groups: Vec::new(),
+            other: Group::default(),
+            threads: Vec::new(),
+            beyond: None,
+            kept: 0,
+            own: (0, 0),
+            in_flight: InFlight::default(),
+            slowest: BinaryHeap::new(),
+            slowest_spans: Vec::new(),
+            is_per_process,
+            limits,
+            touched_count: 0,
+        }
+    }
+
+    #[inline]
+    fn group(&mut self, span: &Span) -> &mut Group {
+        match self.keyless.filter(|_| span.begin.key.is_none()) {
+            Some(index) => &mut self.groups[index as usize],
+            None => self.look_up_group(span),
+        }
+    }
+
+    fn look_up_group(&mut self, span: &Span) -> &mut Group {
+        let pid = span.begin.writer.filter(|_| self.is_per_process && span.begin.key.is_some());
+        let key = (pid.map(|writer| writer.pid), span.begin.key);
+        if self.keys.len() >= self.limits.keys && self.keys.known(&key).is_none() {
+            return &mut self.other;
+        }
+        let index = self.keys.number(key) as usize;
+        if index == self.groups.len() {
+            self.groups.push(Group { is_kept: self.beyond.is_none(), ..Group::default() });
+        }
+        if span.begin.key.is_none() {
+            self.keyless = Some(index as u32);
+        }
+        &mut self.groups[index]
+    }
+
+    pub(crate) fn add(&mut self, span: Span, is_certain: bool, own: Option<u64>) {
+        if !is_certain {
+            self.touched_count += 1;
+            self.group(&span).touched_count += 1;
+            return;
+        }
+        let nanos = span.nanos();
+        let keeps = self.beyond.is_none();
+        let group = self.group(&span);
+        group.count += 1;
+        group.total += u128::from(nanos);
+        group.min = Some(group.min.map_or(nanos, |min| min.min(nanos)));
+        if group.longest.is_none_or(|longest| longest.nanos() < nanos) {
+            group.longest = Some(span);
+        }
+        if keeps {
+            group.kept.push(nanos);
+            self.kept += 1;
+        }
+        if self.kept > self.limits.durations {
+            self.keep_no_longer();
+        } else if let Some(beyond) = &mut self.beyond {
+            beyond.push(nanos);
+        }
+        if let Some(own) = own {
+            self.own_for(own);
+        }
+        self.stand_out(span, nanos);
+    }
+
+    /// One was the innermost of its thread for so long.
+    pub(crate) fn own_for(&mut self, nanos: u64) {
+        self.own = (self.own.0 + u128::from(nanos), self.own.1 + 1);
+    }
+
+    /// What a thread did of it; threads in ascending order.
+    pub(crate) fn credit(&mut self, thread: u32, of: OfThread) {
+        self.threads.push((thread, of));
+    }
+
+    /// One of those that are open has just ended.
+    #[inline]
+    pub(crate) fn under_way(&mut self, nanos: u64) {
+        if !self.limits.in_flight {
+            return;
+        }
+        let open_count = self.pairer.unfinished_count() + self.keyless_open_count;
+        self.in_flight.push(open_count + 1, nanos);
+    }
+
+    fn keep_no_longer(&mut self) {
+        let mut beyond = Durations::with_limit(0);
+        for group in self.groups.iter_mut().chain([&mut self.other]) {
+            std::mem::take(&mut group.kept).into_iter().for_each(|nanos| beyond.push(nanos));
+            group.is_kept = false;
+        }
+        self.kept = 0;
+        self.beyond = Some(beyond);
+    }
+
+    /// Keeps the span if it is among the slowest; of equal ones the earlier.
+    fn stand_out(&mut self, span: Span, nanos: u64) {
+        let is_full = self.slowest.len() >= self.limits.slowest;
+        let entry = (nanos, Reverse(span.begin.time));
+        if is_full && self.slowest.peek().is_none_or(|least| (least.0.0, least.0.1) >= entry) {
+            return;
+        }
+        let index = if is_full {
+            let index = self.slowest.pop().map_or(0, |least| least.0.2);
+            self.slowest_spans[index as usize] = span;
+            index
+        } else {
+            self.slowest_spans.push(span);
+            self.slowest_spans.len() as u64 - 1
+        };
+        self.slowest.push(Reverse((entry.0, entry.1, index)));
+    }
+
+    /// Spans with both ends, whatever is missing in them: never more than there were.
+    #[must_use]
+    pub fn paired_count(&self) -> u64 {
+        let groups = self.groups.iter().chain([&self.other]);
+        groups.map(|group| group.count).sum::<u64>() + self.touched_count
+    }
+
+    /// Those of them that events may be missing in; their durations count nowhere.
+    #[must_use]
+    pub fn touched_count(&self) -> u64 {
+        self.touched_count
+    }
+
+    /// Spans that have begun and not ended.
+    #[must_use]
+    pub fn unfinished_count(&self) -> u64 {
+        self.pairer.unfinished_count() + self.keyless_open_count
+    }
+
+    /// Ends that came without a beginning; without a key also those before whose beginning
+    /// more than 1024 others have begun and not ended.
+    #[must_use]
+    pub fn orphan_count(&self) -> u64 {
+        self.pairer.orphan_count() + self.keyless_orphan_count
+    }
+
+    /// Durations of all certain ones; `None` if there are none.
+    ///
+    /// Cost: some steps for each that is kept.
+    #[must_use]
+    pub fn distribution(&self) -> Option<Distribution> {
+        match &self.beyond {
+            Some(beyond) => beyond.distribution(),
+            None => Distribution::of(&self.kept()),
+        }
+    }
+
+    fn kept(&self) -> Vec<&[u64]> {
+        self.groups.iter().chain([&self.other]).map(|group| group.kept.as_slice()).collect()
+    }
+
+    /// How many of which duration.
+    #[must_use]
+    pub fn histogram(&self) -> Histogram {
+        if let Some(beyond) = &self.beyond {
+            return beyond.histogram();
+        }
+        let mut histogram = Histogram::default();
+        self.kept().into_iter().flatten().for_each(|&nanos| histogram.add(nanos));
+        histogram
+    }
+
+    /// Nanoseconds in which they were the innermost span of their thread, and of how many
+    /// that is known: of those that begin and end on one thread.
+    #[must_use]
+    pub fn own(&self) -> (u128, u64) {
+        self.own
+    }
+
+    /// Certain ones by how many of the kind were open when they ended; not those that are told
+    /// as a whole. Empty if [`SpanLimits::in_flight`] is not wanted.
+    #[must_use]
+    pub fn in_flight(&self) -> &InFlight {
+        &self.in_flight
+    }
+
+    /// By key, in the order in which they came.
+    pub fn groups(&self) -> impl ExactSizeIterator<Item = (GroupKey, &Group)> {
+        self.keys.things().iter().copied().zip(&self.groups)
+    }
+
+    /// What belongs to keys beyond the limit.
+    #[must_use]
+    pub fn other_keys(&self) -> &Group {
+        &self.other
+    }
+
+    /// By the thread that began them, an index into [`SpanTable::threads`]; ascending.
+    ///
+    /// [`SpanTable::threads`]: crate::SpanTable::threads
+    #[must_use]
+    pub fn threads(&self) -> &[(u32, OfThread)] {
+        &self.threads
+    }
+
+    /// The slowest, slowest first; of equal ones the earlier first.
+    #[must_use]
+    pub fn slowest(&self) -> Vec<Span> {
+        let mut spans = self.slowest_spans.clone();
+        spans.sort_by_key(|span| (Reverse(span.nanos()), span.begin.time));
+        spans
+    }
+}
+
+impl Group {
+    /// Adds the spans of another. Cost: copies what that keeps.
+    pub fn merge(&mut self, other: &Self) {
+        if self.count + self.touched_count == 0 {
+            self.clone_from(other);
+            return;
+        }
+        self.count += other.count;
+        self.total += other.total;
+        self.min = self.min.into_iter().chain(other.min).min();
+        let longer = |span: &Span| (span.nanos(), Reverse(span.begin.time));
+        self.longest = self.longest.into_iter().chain(other.longest).max_by_key(longer);
+        self.touched_count += other.touched_count;
+        self.kept.extend(&other.kept);
+        self.is_kept &= other.is_kept;
+    }
+
+    /// Durations of the certain ones; `None` if there are none, or too many were to keep.
+    #[must_use]
+    pub fn distribution(&self) -> Option<Distribution> {
+        Distribution::of(&[&self.kept]).filter(|_| self.is_kept)
+    }
+}

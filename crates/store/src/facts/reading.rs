@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! How the events of each class are read by columns: which columns, and what they say.
+
+use lateralis_analysis::Side;
+use lateralis_model::{ColumnBatch, FieldKind, Scope, StreamSummary, Trace, Want, Wanted, leaves};
+
+use super::keys::KeyPlan;
+use super::marks::{Emit, Says};
+use super::plan::{Place, Plan, Step};
+
+/// How to read all classes of a trace.
+pub struct Reading {
+    pub emits: Vec<Emit>,
+    pub wanted: Wanted,
+    pub classes: Vec<Vec<Class>>,
+    cpus: Vec<Option<u32>>,
+    has_runs: bool,
+    has_switches: bool,
+}
+
+/// Index of the emit of a processor's first event.
+pub const APPEARS: u32 = 0;
+/// Index of the emit of events that are kept.
+pub const KEPT: u32 = 1;
+/// The first of four, by what the fields of an event tell: the thread (1), the process (2).
+const RUN: u32 = 2;
+
+/// How to read the events of one class.
+#[derive(Debug, Default)]
+pub struct Class {
+    /// Index of the emit, and column of its value.
+    pub emits: Vec<(u32, Option<usize>)>,
+    /// Columns of the thread and its process.
+    pub tid: Option<usize>,
+    pub pid: Option<usize>,
+    /// Whether events of the class must be read whole.
+    pub is_kept: bool,
+    /// Index of the emit that only tells the thread.
+    pub writer: Option<u32>,
+    /// The one thing it says, if that can be part of a run, and the emit of the run.
+    pub edge: Option<(u32, Side, u32)>,
+    /// Whether it is known whose events of the class are, though no recorder tells.
+    pub is_known: bool,
+}
+
+impl Class {
+    /// Whether it says nothing.
+    pub fn is_quiet(&self) -> bool {
+        self.emits.is_empty() && !self.is_kept && self.writer.is_none()
+    }
+}
+
+impl Reading {
+    /// By the plans of the classes of a trace; `has_runs` if edges may come in runs.
+    pub fn new(
+        trace: &Trace,
+        plans: &[Vec<Plan>],
+        streams: &[StreamSummary],
+        has_runs: bool,
+    ) -> Self {
+        let cpus = streams.iter().map(|stream| stream.cpu.map(|cpu| cpu.0)).collect();
+        let says = |says| Emit { says, tells: (false, false) };
+        let run = |bits: u32| Emit { says: Says::Run, tells: (bits & 1 != 0, bits & 2 != 0) };
+        let steps = |plan: &Plan| plan.steps.iter().any(|step| matches!(step, Step::Switch(_)));
+        let has_switches = plans.iter().flatten().any(steps);
+        let mut emits = vec![says(Says::Appears), says(Says::Kept)];
+        emits.extend((0..4).map(run));
+        let mut reading = Self {
+            emits,
+            wanted: Wanted::times(trace),
+            classes: Vec::new(),
+            cpus,
+            has_runs,
+            has_switches,
+        };
+        let mut wanted = Wanted::times(trace);
+        for (index, (stream_class, plans)) in (0..).zip(trace.stream_classes.iter().zip(plans)) {
+            let mut classes = Vec::with_capacity(plans.len());
+            for (number, (class, plan)) in (0..).zip(stream_class.event_classes.iter().zip(plans)) {
+                let columns = Columns::new(stream_class, class);
+                let read = reading.class(plan, &columns);
+                let read = read.unwrap_or(Class { is_kept: true, ..Class::default() });
+                let want = if read.is_kept { Want::All } else { read.want(columns.count) };
+                wanted = wanted.with(index, number, want);
+                classes.push(read);
+            }
+            reading.classes.push(classes);
+        }
+        reading.wanted = wanted;
+        reading
+    }
+
+    /// The processor of a batch, where its packet or stream tells.
+    pub fn cpu_of(&self, batch: &dyn ColumnBatch) -> Option<u32> {
+        let of_packet = batch.packet().cpu.map(|cpu| cpu.0);
+        of_packet.or_else(|| self.cpus.get(batch.stream().0 as usize).copied().flatten())
+    }
+
+    /// Whether a batch is of the processor that its stream is of.
+    pub fn is_at_home(&self, batch: &dyn ColumnBatch) -> bool {
+        let of_stream = self.cpus.get(batch.stream().0 as usize).copied().flatten();
+        batch.packet().cpu.is_none_or(|cpu| Some(cpu.0) == of_stream)
+    }
+
+    /// `None` where events of the class must be read whole.
+    fn class(&mut self, plan: &Plan, columns: &Columns) -> Option<Class> {
+        let place = |place: Option<Place>| match place {
+            None => Some(None),
+            Some(Place::Common(field)) => columns.integer(Scope::Common, field).map(Some),
+            Some(Place::Own(field)) => columns.integer(Scope::Own, field).map(Some),
+        };
+        let mut class = Class { tid: place(plan.tid)?, pid: place(plan.pid)?, ..Class::default() };
+        class.is_known = class.tid.is_some() || self.has_switches;
+        // A process without a thread tells nothing.
+        class.pid = class.pid.filter(|_| class.tid.is_some());
+        let tells = (class.tid.is_some(), class.pid.is_some());
+        let key = |plan: &KeyPlan| match plan {
+            KeyPlan::None => Some((None, None)),
+            KeyPlan::Integer { field, base } => {
+                Some((Some(*base), Some(columns.integer(Scope::Payload, *field)?)))
+            }
+            KeyPlan::Parts(_) => None,
+        };
+        for step in &plan.steps {
+            let (says, value) = match step {
+                Step::Begin { span, key: plan } => {
+                    let (key, value) = key(plan)?;
+                    (Says::Begin { span: *span, key }, value)
+                }
+                Step::End { span, key: plan } => {
+                    let (key, value) = key(plan)?;
+                    (Says::End { span: *span, key }, value)
+                }
+                Step::Send { channel, key: plan } => {
+                    let (key, value) = key(plan)?;
+                    (Says::Send { channel: *channel, key }, value)
+                }
+                Step::Receive { channel, key: plan } => {
+                    let (key, value) = key(plan)?;
+                    (Says::Receive { channel: *channel, key }, value)
+                }
+                Step::Whole { span, duration } => {
+                    let value = columns.integer(Scope::Payload, *duration)?;
+                    (Says::Whole { span: *span }, Some(value))
+                }
+                Step::Level { counter, field } => {
+                    let value = columns.number(Scope::Payload, *field)?;
+                    (Says::Level { counter: *counter }, Some(value))
+                }
+                Step::State { .. } | Step::Switch(_) | Step::Wake { .. } | Step::Thread { .. } => {
+                    return None;
+                }
+            };
+            class.emits.push((self.emits.len() as u32, value));
+            self.emits.push(Emit { says, tells });
+        }
+        if let (&[(emit, None)], true) = (class.emits.as_slice(), self.has_runs) {
+            let run = RUN + u32::from(tells.0) + 2 * u32::from(tells.1);
+            class.edge = match self.emits[emit as usize].says {
+                Says::Begin { span, .. } => Some((span, Side::Begin, run)),
+                Says::End { span, .. } => Some((span, Side::End, run)),
+                _ => None,
+            };
+        }
+        if class.emits.is_empty() && tells.1 {
+            class.writer = Some(self.emits.len() as u32);
+            self.emits.push(Emit { says: Says::Writer, tells });
+        }
+        Some(class)
+    }
+}
+
+impl Class {
+    fn want(&self, columns: usize) -> Want {
+        let mut wanted = vec![false; columns];
+        let values = self.emits.iter().filter_map(|(_, column)| *column);
+        // Without facts the thread is told only where its process is.
+        let who = [self.tid, self.pid].into_iter().flatten().filter(|_| !self.is_quiet());
+        values.chain(who).for_each(|column| wanted[column] = true);
+        if wanted.contains(&true) { Want::Columns(wanted) } else { Want::Times }
+    }
+}
+
+/// Where the fields of a class are among its columns.
+struct Columns {
+    /// By scope: of each member its column, if it is one, and what that holds.
+    members: [Vec<Option<(usize, Holds)>>; 3],
+    count: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Holds {
+    Integers,
+    Numbers,
+    Other,
+}
+
+impl Columns {
+    fn new(stream: &lateralis_model::StreamClass, class: &lateralis_model::EventClass) -> Self {
+        let scopes = [&stream.common_context, &class.context, &class.payload];
+        let mut next = 0;
+        let members = scopes.map(|scope| {
+            let members = scope.as_ref().map_or(&[][..], |scope| scope.members());
+            let column = |member: &lateralis_model::Member| match &member.class.kind {
+                FieldKind::Struct(_) => {
+                    let inside = lateralis_model::EventClass {
+                        payload: Some(member.class.clone()),
+                        ..Default::default()
+                    };
+                    next += leaves(&Default::default(), &inside).len();
+                    None
+                }
+                kind => {
+                    next += 1;
+                    let holds = match kind {
+                        FieldKind::Unsigned(_)
+                        | FieldKind::Signed(_)
+                        | FieldKind::Bool
+                        | FieldKind::Bits { .. } => Holds::Integers,
+                        FieldKind::Real(_) => Holds::Numbers,
+                        _ => Holds::Other,
+                    };
+                    Some((next - 1, holds))
+                }
+            };
+            members.iter().map(column).collect()
+        });
+        Self { members, count: next }
+    }
+
+    fn integer(&self, scope: Scope, member: usize) -> Option<usize> {
+        self.find(scope, member, &[Holds::Integers])
+    }
+
+    fn number(&self, scope: Scope, member: usize) -> Option<usize> {
+        self.find(scope, member, &[Holds::Integers, Holds::Numbers])
+    }
+
+    fn find(&self, scope: Scope, member: usize, of: &[Holds]) -> Option<usize> {
+        let (column, holds) = (*self.members[scope as usize].get(member)?)?;
+        of.contains(&holds).then_some(column)
+    }
+}
