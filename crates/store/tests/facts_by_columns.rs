@@ -232,5 +232,8 @@ fn facts_by_columns_are_those_by_rows() {
         }
     }
     assert!(compared > 100 && facts > 1_000_000, "{compared} traces, {facts} facts");
-    assert!(with_runs > 100 && disordered * 20 < with_runs, "{with_runs} with runs, {disordered} disordered");
+    assert!(
+        with_runs > 100 && disordered * 20 < with_runs,
+        "{with_runs} with runs, {disordered} disordered"
+    );
 }

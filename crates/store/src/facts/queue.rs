@@ -111,7 +111,8 @@ impl Queue {
         }
     }
 
-    /// The next piece of a stream, and what it says; `None` behind the last. Reads others itself as long as it is not there.
+    /// The next piece of a stream, and what it says; `None` behind the last. Reads others itself
+    /// as long as it is not there.
     pub fn take(
         &self,
         stream: usize,
