@@ -134,20 +134,20 @@ impl SpanKind {
         &mut self.groups[index]
     }
 
-    pub(crate) fn add(&mut self, span: Span, is_certain: bool, own: Option<u64>) {
+    pub(crate) fn add(&mut self, span: &Span, is_certain: bool, own: Option<u64>) {
         if !is_certain {
             self.touched_count += 1;
-            self.group(&span).touched_count += 1;
+            self.group(span).touched_count += 1;
             return;
         }
         let nanos = span.nanos();
         let keeps = self.beyond.is_none();
-        let group = self.group(&span);
+        let group = self.group(span);
         group.count += 1;
         group.total += u128::from(nanos);
         group.min = Some(group.min.map_or(nanos, |min| min.min(nanos)));
         if group.longest.is_none_or(|longest| longest.nanos() < nanos) {
-            group.longest = Some(span);
+            group.longest = Some(*span);
         }
         if keeps {
             group.kept.push(nanos);
@@ -195,7 +195,8 @@ impl SpanKind {
     }
 
     /// Keeps the span if it is among the slowest; of equal ones the earlier.
-    fn stand_out(&mut self, span: Span, nanos: u64) {
+    #[inline]
+    fn stand_out(&mut self, span: &Span, nanos: u64) {
         let is_full = self.slowest.len() >= self.limits.slowest;
         let entry = (nanos, Reverse(span.begin.time));
         if is_full && self.slowest.peek().is_none_or(|least| (least.0.0, least.0.1) >= entry) {
@@ -203,10 +204,10 @@ impl SpanKind {
         }
         let index = if is_full {
             let index = self.slowest.pop().map_or(0, |least| least.0.2);
-            self.slowest_spans[index as usize] = span;
+            self.slowest_spans[index as usize] = *span;
             index
         } else {
-            self.slowest_spans.push(span);
+            self.slowest_spans.push(*span);
             self.slowest_spans.len() as u64 - 1
         };
         self.slowest.push(Reverse((entry.0, entry.1, index)));

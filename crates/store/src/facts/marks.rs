@@ -106,6 +106,8 @@ struct KeptPacket {
 /// The columns of a class in a batch, and which of its events is next.
 struct Cursor<'b> {
     next: usize,
+    /// What the class says, if its events become parts of runs.
+    edge: Option<(u32, Side, u32)>,
     class: &'b Class,
     index: usize,
     times: &'b [Nanos],
@@ -189,12 +191,11 @@ impl Chunk {
         if let Some(cpu) = cpu.filter(|cpu| self.last_cpu != Some(*cpu)) {
             self.appear(batch, cpu);
         }
-        let mut cursors = self.cursors(batch, classes);
+        let mut cursors = self.cursors(batch, reading, classes);
         let mut row = 0;
         let mut writers = batch.writers().iter().peekable();
         let mut writer = None;
         let cpu_number = cpu.unwrap_or(Mark::NO_CPU);
-        let is_at_home = reading.is_at_home(batch);
         for (at, place) in (0..).zip(batch.order().iter()) {
             while let Some((_, next)) = writers.next_if(|(from, _)| *from <= at) {
                 writer = Some(*next);
@@ -207,13 +208,10 @@ impl Chunk {
                     };
                     let at = cursor.next;
                     cursor.next += 1;
-                    if cursor.class.is_kept {
-                        self.keep_columns(batch, cursor, class, at, writer, cpu_number);
-                    } else if let Some(edge) = cursor.class.edge
-                        && (cursor.class.is_known || writer.is_some())
-                        && is_at_home
-                    {
+                    if let Some(edge) = cursor.edge {
                         self.run(cursor, at, writer, cpu_number, edge);
+                    } else if cursor.class.is_kept {
+                        self.keep_columns(batch, cursor, class, at, writer, cpu_number);
                     } else {
                         self.mark(cursor, at, writer, cpu_number, &reading.emits);
                     }
@@ -249,7 +247,15 @@ impl Chunk {
     }
 
     /// Of the classes of a batch that say something.
-    fn cursors<'b>(&mut self, batch: &'b dyn ColumnBatch, classes: &'b [Class]) -> Vec<Cursor<'b>> {
+    fn cursors<'b>(
+        &mut self,
+        batch: &'b dyn ColumnBatch,
+        reading: &Reading,
+        classes: &'b [Class],
+    ) -> Vec<Cursor<'b>> {
+        // Whoever writes after the first writer is known is known, too.
+        let is_recorded = batch.writers().first().is_some_and(|(from, _)| *from == 0);
+        let is_at_home = reading.is_at_home(batch);
         self.places.resize(classes.len(), 0);
         let mut cursors = Vec::new();
         for index in 0..batch.class_count() {
@@ -259,13 +265,17 @@ impl Chunk {
                 continue;
             };
             let numbers = |column| Numbers::of(batch, index, column);
+            let is_known = is_at_home && (class.is_known || is_recorded);
+            let edge = class.edge.filter(|_| is_known);
+            let emits = if edge.is_some() { &[][..] } else { class.emits.as_slice() };
             cursors.push(Cursor {
                 next: 0,
+                edge,
                 class,
                 index,
                 times: part.times,
                 ticks: part.ticks,
-                values: class.emits.iter().map(|&(emit, of)| (emit, numbers(of))).collect(),
+                values: emits.iter().map(|&(emit, of)| (emit, numbers(of))).collect(),
                 tid: numbers(class.tid),
                 pid: numbers(class.pid),
             });
