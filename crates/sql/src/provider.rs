@@ -109,6 +109,8 @@ impl TableProvider for TraceTable {
             cpus: bounds.cpus,
             classes: bounds.classes.filter(|_| self.has_classes()),
             limit,
+            // The first rows of a table are what comes first in it; all of them are a set.
+            any_order: limit.is_none(),
         };
         let schema = match projection {
             Some(columns) => Arc::new(self.table().schema.project(columns)?),

@@ -100,6 +100,7 @@ pub fn run(args: TableArgs) -> Result<ExitStatus, CliError> {
         cpus: (!args.cpu.is_empty()).then(|| args.cpu.clone()),
         classes: None,
         limit: args.limit,
+        any_order: false,
     };
     let format = format(&args)?;
     let exported = match args.output.as_deref().filter(|path| path.as_os_str() != "-") {

@@ -27,6 +27,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod alike;
 mod build;
 mod clocks;
 mod derived;
@@ -112,6 +113,9 @@ pub struct Scan {
     pub classes: Option<Vec<String>>,
     /// Rows of a partition at most.
     pub limit: Option<usize>,
+    /// Whether the order of events does not matter: where columns tell nothing else than
+    /// packet and class, events are then counted and not decoded.
+    pub any_order: bool,
 }
 
 impl Scan {

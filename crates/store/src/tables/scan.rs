@@ -25,7 +25,7 @@ const BATCH_BYTES: usize = 16 << 20;
 
 /// What a projected column shows.
 #[derive(Debug, Clone, Copy)]
-enum Shows {
+pub(super) enum Shows {
     Common(Common),
     /// The column with this number behind the common ones.
     Field(usize),
@@ -33,10 +33,10 @@ enum Shows {
 
 /// Where a class tells the thread, the process, the processor and a name: leaves.
 #[derive(Debug, Default)]
-struct Told {
+pub(super) struct Told {
     tid: Option<usize>,
     pid: Option<usize>,
-    cpu: Option<usize>,
+    pub(super) cpu: Option<usize>,
     command: Option<usize>,
 }
 
@@ -67,9 +67,9 @@ impl Told {
 }
 
 /// A class that is read.
-struct Reading<'s> {
+pub(super) struct Reading<'s> {
     leaves: Vec<Leaf<'s>>,
-    told: Told,
+    pub(super) told: Told,
     name: &'s str,
     /// Of each leaf the projected columns that show it.
     shown: Vec<Vec<usize>>,
@@ -81,15 +81,17 @@ struct Reading<'s> {
 
 /// Reads some parts of one recording.
 pub struct Scanner<'s> {
-    opened: &'s Opened,
+    pub(super) opened: &'s Opened,
     schema: SchemaRef,
-    shows: Vec<Shows>,
-    builders: Vec<Builder>,
+    pub(super) shows: Vec<Shows>,
+    pub(super) builders: Vec<Builder>,
     /// By stream class and class.
-    readings: Vec<Vec<Option<Reading<'s>>>>,
-    scan: &'s Scan,
-    rows: usize,
-    left: usize,
+    pub(super) readings: Vec<Vec<Option<Reading<'s>>>>,
+    pub(super) scan: &'s Scan,
+    pub(super) rows: usize,
+    pub(super) left: usize,
+    /// Whether events need only be counted.
+    counts: bool,
     needs_writer: bool,
     needs_names: bool,
     needs_json: bool,
@@ -105,16 +107,16 @@ pub struct Scanner<'s> {
 
 /// Of a row what is no field.
 #[derive(Clone, Copy)]
-struct About<'a> {
-    time: Nanos,
-    stream: u32,
-    cpu: Option<u32>,
-    writer: Option<Writer>,
-    packet: Option<u64>,
-    command: Option<Field<'a>>,
+pub(super) struct About<'a> {
+    pub(super) time: Nanos,
+    pub(super) stream: u32,
+    pub(super) cpu: Option<u32>,
+    pub(super) writer: Option<Writer>,
+    pub(super) packet: Option<u64>,
+    pub(super) command: Option<Field<'a>>,
 }
 
-type Shown = ControlFlow<()>;
+pub(super) type Shown = ControlFlow<()>;
 
 /// Shows events, until it is told that these are enough.
 pub type Feed<'f> = dyn FnMut(&mut See<'_>) + 'f;
@@ -179,6 +181,7 @@ impl<'s> Scanner<'s> {
             builders: columns.iter().map(|&column| Builder::new(&holds[column])).collect(),
             readings,
             rows: 0,
+            counts: false,
             left: scan.limit.unwrap_or(usize::MAX),
             needs_writer: has(Common::needs_writer),
             needs_names: has(Common::needs_names),
@@ -202,9 +205,10 @@ impl<'s> Scanner<'s> {
         }
         let source = &self.opened.recording.source;
         let mut wanted = Wanted::counts(source.trace());
+        self.counts = self.has_rows_alike();
         for (stream, classes) in (0..).zip(&self.readings) {
             for (index, reading) in (0..).zip(classes) {
-                if let Some(reading) = reading {
+                if let (Some(reading), false) = (reading, self.counts) {
                     wanted = wanted.with(stream, index, self.want(reading));
                 }
             }
@@ -259,6 +263,7 @@ impl<'s> Scanner<'s> {
 
     fn batch(&mut self, batch: &dyn ColumnBatch) -> Shown {
         let flow = match (batch.class_count(), batch.row_count()) {
+            _ if self.counts => self.by_count(batch),
             (0, 0) => return ControlFlow::Continue(()),
             (1, 0) => self.by_column(batch),
             _ => self.by_event(batch),
@@ -272,7 +277,7 @@ impl<'s> Scanner<'s> {
         }
     }
 
-    fn stream_cpu(&self, batch: &dyn ColumnBatch) -> Option<u32> {
+    pub(super) fn stream_cpu(&self, batch: &dyn ColumnBatch) -> Option<u32> {
         let packet = batch.packet().cpu.map(|cpu| cpu.0);
         packet.or_else(|| self.opened.cpus.get(batch.stream().0 as usize).copied().flatten())
     }
@@ -550,7 +555,7 @@ impl<'s> Scanner<'s> {
     }
 
     /// So many rows were added.
-    fn grown(&mut self, rows: usize) -> Shown {
+    pub(super) fn grown(&mut self, rows: usize) -> Shown {
         self.rows += rows;
         self.left -= rows;
         let bytes = || self.builders.iter().map(Builder::bytes).sum::<usize>();
@@ -592,7 +597,7 @@ fn is_small(batch: &dyn ColumnBatch, class: ClassBatch<'_>) -> bool {
     (0..class.columns).map(bytes).sum::<u64>() <= BATCH_BYTES as u64
 }
 
-fn reading<'r, 's>(
+pub(super) fn reading<'r, 's>(
     readings: &'r [Vec<Option<Reading<'s>>>],
     stream_class: u32,
     class: u32,
@@ -622,7 +627,7 @@ fn told_writer(
 }
 
 /// Adds what a row says besides its fields.
-fn common_cell(
+pub(super) fn common_cell(
     builder: &mut Builder,
     common: Common,
     opened: &Opened,

@@ -98,6 +98,7 @@ impl Following<'_> {
             cpus: (!self.args.cpu.is_empty()).then(|| self.args.cpu.clone()),
             classes: None,
             limit: Some(self.left),
+            any_order: false,
         };
         if let Some(out) = out.take() {
             let format = format(self.args)?;

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Events that are only counted are as many, in the same packets and of the same classes, as
+//! those that are decoded.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type};
+use lateralis_store::{Recording, Scan, Session};
+
+fn data(path: &str) -> Option<PathBuf> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data").join(path);
+    if path.exists() {
+        return Some(path);
+    }
+    println!("SKIPPED: no trace at {}", path.display());
+    None
+}
+
+/// What is counted of each row: stream, processor, packet, class.
+type Kind = (i64, Option<i64>, Option<i64>, String);
+
+fn kinds(batch: &RecordBatch) -> Vec<Kind> {
+    let number = |name: &str| {
+        let column = batch.column_by_name(name).unwrap().as_primitive::<Int64Type>();
+        column.iter().collect::<Vec<_>>()
+    };
+    let words = batch.column_by_name("class").unwrap().as_dictionary::<Int32Type>();
+    let texts = words.values().as_string::<i32>();
+    let classes = words.keys().iter().map(|key| texts.value(key.unwrap() as usize).to_owned());
+    let (streams, cpus, packets) = (number("stream"), number("cpu"), number("packet"));
+    let rows = classes.enumerate();
+    rows.map(|(row, class)| (streams[row].unwrap(), cpus[row], packets[row], class)).collect()
+}
+
+/// Rows by kind, damage, and rows where no column is asked for.
+fn count(session: &Session, also: &[&str], any_order: bool) -> (BTreeMap<Kind, u64>, usize) {
+    let events = session.table("events").unwrap();
+    let names = ["stream", "cpu", "packet", "class"];
+    let at = |name: &&str| events.schema.index_of(name).unwrap();
+    let columns = Some(names.iter().chain(also).map(at).collect());
+    let scan = Scan { columns, any_order, ..Scan::default() };
+    let (mut found, mut damages) = (BTreeMap::new(), 0);
+    for partition in session.partitions(events, &scan) {
+        let damage = session.scan(events, &partition, &scan, &mut |batch| {
+            assert!(batch.num_rows() <= lateralis_store::BATCH_ROWS);
+            for kind in kinds(&batch) {
+                *found.entry(kind).or_default() += 1;
+            }
+            ControlFlow::Continue(())
+        });
+        damages += damage.unwrap().len();
+    }
+    (found, damages)
+}
+
+fn compare(path: &Path) -> u64 {
+    let session = Session::new(vec![Recording::open(path).unwrap()]);
+    // Nobody can tell the time of an event that was only counted.
+    let (decoded, damages) = count(&session, &["ts"], true);
+    let counted = count(&session, &[], true);
+    assert_eq!(counted, (decoded.clone(), damages), "{}", path.display());
+    assert_eq!(count(&session, &[], false).0, decoded, "{}", path.display());
+    let all = decoded.values().sum();
+    for limit in [None, Some(3)] {
+        let scan = Scan { columns: Some(Vec::new()), limit, ..Scan::default() };
+        let events = session.table("events").unwrap();
+        let (mut rows, mut least) = (0, 0);
+        for partition in session.partitions(events, &scan) {
+            let before = rows;
+            let mut see = |batch: RecordBatch| {
+                rows += batch.num_rows() as u64;
+                ControlFlow::Continue(())
+            };
+            session.scan(events, &partition, &scan, &mut see).unwrap();
+            assert!(limit.is_none_or(|limit| rows - before <= limit as u64));
+            least += 1;
+        }
+        assert!(if limit.is_none() { rows == all } else { rows >= least.min(all) });
+    }
+    all
+}
+
+#[test]
+fn events_that_are_counted_are_those_that_are_decoded() {
+    let traces = [
+        "traces/generated/lttng-ust-20k",
+        "traces/generated/perf-sched-1s",
+        "traces/ctf1/tracecompass-EPL2/ros2",
+        "traces/ctf1/lttng-ref/basic-kernel-analysis/kernel",
+        "barrelfish/atrace.trc",
+    ];
+    let found: Vec<PathBuf> = traces.iter().filter_map(|path| data(path)).collect();
+    for path in &found {
+        assert!(compare(path) > 0, "{}", path.display());
+    }
+}
+
+#[test]
+fn of_a_damaged_trace_what_can_be_read_is_counted() {
+    let Some(from) = data("traces/ctf1/lttng-ref/basic-kernel-analysis/kernel") else { return };
+    let to = tempfile::tempdir().unwrap();
+    let whole = compare(&from);
+    for entry in fs::read_dir(&from).unwrap().map(Result::unwrap) {
+        if entry.path().is_dir() {
+            continue;
+        }
+        let mut bytes = fs::read(entry.path()).unwrap();
+        if entry.file_name() != "metadata" {
+            let step = bytes.len() / 7 + 1;
+            (step..bytes.len()).step_by(step).for_each(|at| bytes[at] ^= 0x55);
+            bytes.truncate(bytes.len() - bytes.len() / 5);
+        }
+        fs::write(to.path().join(entry.file_name()), bytes).unwrap();
+    }
+    let rest = compare(to.path());
+    assert!(0 < rest && rest < whole, "{rest} of {whole}");
+}
