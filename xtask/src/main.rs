@@ -10,6 +10,7 @@ mod generate;
 mod layers;
 mod process;
 mod rust;
+mod sql;
 mod steps;
 mod suites;
 mod tidy;
@@ -52,7 +53,7 @@ fn main() -> ExitCode {
         ["gen", "--check"] => vec![generate::CHECK],
         ["clippy"] => vec![rust::CLIPPY],
         ["test"] => vec![rust::TEST],
-        ["sql"] => vec![rust::SQL],
+        ["sql"] => vec![sql::ALL],
         ["c-test"] => vec![suites::C],
         ["codegen"] => vec![suites::CODEGEN],
         ["codegen", "--bless"] => vec![suites::CODEGEN_BLESS],
@@ -82,7 +83,7 @@ fn all() -> Vec<Step> {
         rust::CLIPPY,
         generate::CHECK,
         rust::TEST,
-        rust::SQL,
+        sql::IF_BUILT,
         suites::C,
         suites::CODEGEN,
         suites::PRELOAD,
