@@ -237,7 +237,7 @@ fn every_function_is_compared_and_documented() {
     let page = std::fs::read_to_string(page).unwrap();
     for spec in specs() {
         let columns: Vec<String> =
-            spec.columns.iter().map(|column| format!("`{}`", column.name)).collect();
+            spec.columns().map(|column| format!("`{}`", column.name)).collect();
         let line = format!(
             "| `{}({})` | {} | {} |\n",
             spec.name,

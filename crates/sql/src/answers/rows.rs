@@ -24,8 +24,7 @@ pub fn schema(spec: &Spec) -> SchemaRef {
     };
     let own =
         (spec.command != Command::Diff).then(|| Field::new("recording", DataType::Utf8, true));
-    let columns =
-        spec.columns.iter().map(|column| Field::new(column.name, kind(column.kind), true));
+    let columns = spec.columns().map(|column| Field::new(column.name, kind(column.kind), true));
     Arc::new(Schema::new(own.into_iter().chain(columns).collect::<Vec<_>>()))
 }
 
@@ -50,7 +49,7 @@ pub fn batches(spec: &Spec, answer: &Answer) -> Result<Vec<RecordBatch>, ArrowEr
             Arc::new(rows.iter().map(|row| Some(row.label)).collect::<StringArray>())
         };
         let own = (spec.command != Command::Diff).then(label);
-        let columns = spec.columns.iter().map(|of| column(of, rows));
+        let columns = spec.columns().map(|of| column(of, rows));
         RecordBatch::try_new(Arc::clone(&schema), own.into_iter().chain(columns).collect())
     };
     rows.chunks(ROWS).map(batch).collect()
@@ -205,7 +204,7 @@ mod tests {
     fn names_of_functions_and_of_their_columns_are_told_apart() {
         for (index, spec) in specs().enumerate() {
             assert!(specs().take(index).all(|other| other.name != spec.name), "{}", spec.name);
-            let columns: Vec<&str> = spec.columns.iter().map(|column| column.name).collect();
+            let columns: Vec<&str> = spec.columns().map(|column| column.name).collect();
             for (at, name) in columns.iter().enumerate() {
                 assert!(!columns[..at].contains(name) && *name != "recording", "{name}");
             }

@@ -16,15 +16,15 @@ use datafusion::common::{DataFusionError, plan_err};
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
-use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::stream::RecordBatchReceiverStream;
-use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
+use datafusion::physical_plan::streaming::PartitionStream;
 use datafusion::physical_plan::{ExecutionPlan, SendableRecordBatchStream};
 use lateralis_analysis::{Edge, Pairer, Side};
 use lateralis_model::Writer;
 use lateralis_units::Nanos;
 use tokio::sync::mpsc::Sender;
 
+use super::computed::{Computed, ComputedTable};
 use super::inputs::{Input, number, numbers, read_all};
 use crate::pushdown::TIME;
 use crate::tables::Tables;
@@ -67,7 +67,7 @@ pub fn make(tables: &Tables, arguments: &[String]) -> Result<Arc<dyn TableProvid
         fields.push(Field::new(key, kept, true));
     }
     let schema = Arc::new(Schema::new(fields));
-    Ok(Arc::new(Activities { begin, end, schema }))
+    Ok(Arc::new(ComputedTable(Activities { begin, end, schema })))
 }
 
 /// One kind of event.
@@ -120,28 +120,18 @@ impl fmt::Debug for Activities {
 }
 
 #[async_trait::async_trait]
-impl TableProvider for Activities {
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
+impl Computed for Activities {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
     }
 
-    fn table_type(&self) -> TableType {
-        TableType::Temporary
-    }
-
-    async fn scan(
+    async fn stream(
         &self,
         state: &dyn Session,
-        projection: Option<&Vec<usize>>,
-        _: &[Expr],
-        limit: Option<usize>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
+        _: Option<&[usize]>,
+    ) -> Result<Arc<dyn PartitionStream>> {
         let plans = (self.begin.input.plan(state).await?, self.end.input.plan(state).await?);
-        let schema = Arc::clone(&self.schema);
-        let pairing: Arc<dyn PartitionStream> = Arc::new(Pairing { of: self.clone(), plans });
-        let plan =
-            StreamingTableExec::try_new(schema, vec![pairing], projection, [], false, limit)?;
-        Ok(Arc::new(plan))
+        Ok(Arc::new(Pairing { of: self.clone(), plans }))
     }
 }
 

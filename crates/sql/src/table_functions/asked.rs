@@ -10,11 +10,12 @@ use datafusion::catalog::{Session, TableFunctionArgs, TableFunctionImpl, TablePr
 use datafusion::common::{DataFusionError, ScalarValue, plan_err};
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
-use datafusion::logical_expr::{Expr, TableType};
+use datafusion::logical_expr::Expr;
+use datafusion::physical_plan::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchReceiverStream;
-use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
-use datafusion::physical_plan::{ExecutionPlan, SendableRecordBatchStream};
+use datafusion::physical_plan::streaming::PartitionStream;
 
+use super::computed::{Computed, ComputedTable};
 use crate::answers::specs::{Command, Spec};
 use crate::answers::{Answers, Question, batches, schema};
 use crate::damages::Damages;
@@ -125,13 +126,13 @@ impl TableFunctionImpl for Asking {
     fn call_with_args(&self, args: TableFunctionArgs) -> Result<Arc<dyn TableProvider>> {
         let arguments = args.exprs().iter().map(|expr| self.argument(expr));
         let question = self.question(&arguments.collect::<Result<Vec<_>>>()?)?;
-        Ok(Arc::new(Asked {
+        Ok(Arc::new(ComputedTable(Asked {
             spec: self.spec,
             schema: schema(self.spec),
             answers: Arc::clone(&self.answers),
             damages: Arc::clone(&self.damages),
             question,
-        }))
+        })))
     }
 }
 
@@ -152,32 +153,17 @@ impl fmt::Debug for Asked {
 }
 
 #[async_trait::async_trait]
-impl TableProvider for Asked {
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
+impl Computed for Asked {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
     }
 
-    fn table_type(&self) -> TableType {
-        TableType::Temporary
-    }
-
-    async fn scan(
+    async fn stream(
         &self,
         _: &dyn Session,
-        projection: Option<&Vec<usize>>,
-        _: &[Expr],
-        limit: Option<usize>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let stream: Arc<dyn PartitionStream> = Arc::new(self.clone());
-        let schema = Arc::clone(&self.schema);
-        Ok(Arc::new(StreamingTableExec::try_new(
-            schema,
-            vec![stream],
-            projection,
-            [],
-            false,
-            limit,
-        )?))
+        _: Option<&[usize]>,
+    ) -> Result<Arc<dyn PartitionStream>> {
+        Ok(Arc::new(self.clone()))
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod activities;
 mod asked;
+mod computed;
 mod inputs;
 mod span_join;
 mod spans;

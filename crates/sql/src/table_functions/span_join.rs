@@ -17,13 +17,13 @@ use datafusion::common::{DataFusionError, plan_err};
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
-use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::stream::RecordBatchReceiverStream;
-use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
+use datafusion::physical_plan::streaming::PartitionStream;
 use datafusion::physical_plan::{ExecutionPlan, SendableRecordBatchStream};
 use std::collections::HashMap;
 use tokio::sync::mpsc::Sender;
 
+use super::computed::{Computed, ComputedTable};
 use super::inputs::{Input, number, numbers, read_all};
 use crate::functions::interval::half_open;
 use crate::tables::{BEGIN, DURATION, END, Tables};
@@ -44,7 +44,7 @@ pub fn make(tables: &Tables, arguments: &[String]) -> Result<Arc<dyn TableProvid
     };
     let left = Side::new(Input::new(tables, left)?, keys)?;
     let right = Side::new(Input::new(tables, right)?, keys)?;
-    Ok(Arc::new(Join::new(left, right)))
+    Ok(Arc::new(ComputedTable(Join::new(left, right))))
 }
 
 /// One side of the join.
@@ -166,35 +166,32 @@ impl Join {
 }
 
 #[async_trait::async_trait]
-impl TableProvider for Join {
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
+impl Computed for Join {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
     }
 
-    fn table_type(&self) -> TableType {
-        TableType::Temporary
-    }
-
-    async fn scan(
+    async fn stream(
         &self,
         state: &dyn Session,
-        projection: Option<&Vec<usize>>,
-        _: &[Expr],
-        limit: Option<usize>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
+        chosen: Option<&[usize]>,
+    ) -> Result<Arc<dyn PartitionStream>> {
         let (mut left, mut right) = (self.left.clone(), self.right.clone());
-        let chosen = projection.cloned().unwrap_or_else(|| (0..self.columns.len()).collect());
+        let all: Vec<usize> = (0..self.columns.len()).collect();
+        let chosen = chosen.unwrap_or(&all);
         let columns = chosen.iter().map(|column| match self.columns[*column] {
             From::Left(column) => From::Left(left.input.ask(column)),
             From::Right(column) => From::Right(right.input.ask(column)),
             other => other,
         });
         let columns = columns.collect();
-        let schema = Arc::new(self.schema.project(&chosen)?);
+        let schema = Arc::new(self.schema.project(chosen)?);
         let plans = (left.input.plan(state).await?, right.input.plan(state).await?);
-        let sweep: Arc<dyn PartitionStream> =
-            Arc::new(Sweep { left, right, plans, columns, schema: Arc::clone(&schema) });
-        Ok(Arc::new(StreamingTableExec::try_new(schema, vec![sweep], None, [], false, limit)?))
+        Ok(Arc::new(Sweep { left, right, plans, columns, schema }))
+    }
+
+    fn chooses(&self) -> bool {
+        true
     }
 }
 

@@ -79,8 +79,16 @@ pub struct Spec {
     pub command: Command,
     /// Lists of rows: pointers (RFC 6901) of at most two levels.
     pub rows: &'static [&'static [&'static str]],
-    /// Its columns, behind `recording` where the command is asked of each.
-    pub columns: &'static [Column],
+    /// Its columns in groups that several have, behind `recording` where the command is asked
+    /// of each.
+    pub columns: &'static [&'static [Column]],
+}
+
+impl Spec {
+    /// All columns but `recording`.
+    pub fn columns(&self) -> impl Iterator<Item = &'static Column> + use<> {
+        self.columns.iter().copied().flatten()
+    }
 }
 
 pub(super) const fn int(name: &'static str, at: &'static str) -> Column {

@@ -11,7 +11,7 @@ pub const SPECS: &[Spec] = &[
         gives: "where the time of the slowest spans of a name went, most first",
         command: Command::Path,
         rows: &[&["/spans", "/shares"]],
-        columns: &[
+        columns: &[&[
             Column { name: "path", kind: Kind::Int, at: At::OuterNumber },
             outer_int("span_begin_ns", "/begin_ns"),
             outer_int("span_ns", "/duration_ns"),
@@ -23,7 +23,7 @@ pub const SPECS: &[Spec] = &[
             int("time_ns", "/time_ns"),
             int("segments", "/segments"),
             outer_text("quality", "/quality"),
-        ],
+        ]],
     },
     Spec {
         name: "path_steps",
@@ -31,7 +31,7 @@ pub const SPECS: &[Spec] = &[
         gives: "the critical path of the slowest spans of a name, step by step",
         command: Command::Path,
         rows: &[&["/spans", "/segments"]],
-        columns: &[
+        columns: &[&[
             Column { name: "path", kind: Kind::Int, at: At::OuterNumber },
             Column { name: "step", kind: Kind::Int, at: At::Number },
             int("begin_ns", "/begin_ns"),
@@ -43,7 +43,7 @@ pub const SPECS: &[Spec] = &[
             text("inside", "/in"),
             text("waited_for_by", "/waited_for_by"),
             outer_text("quality", "/quality"),
-        ],
+        ]],
     },
     Spec {
         name: "diff_shifts",
@@ -51,7 +51,7 @@ pub const SPECS: &[Spec] = &[
         gives: "what changed between two recordings, surely or perhaps, most time first",
         command: Command::Diff,
         rows: &[&["/differences"], &["/perhaps"]],
-        columns: &[
+        columns: &[&[
             Column { name: "is_sure", kind: Kind::Bool, at: At::IsFirst },
             text("kind", "/kind"),
             text("name", "/name"),
@@ -69,6 +69,6 @@ pub const SPECS: &[Spec] = &[
             real("count_after", "/count_after"),
             real("delta", "/delta"),
             text("quality", "/quality"),
-        ],
+        ]],
     },
 ];
