@@ -4,8 +4,8 @@
 use crate::fault::quoted;
 
 /// Commands of the shell.
-pub const DOT_COMMANDS: [&str; 6] =
-    [".format", ".functions", ".help", ".quit", ".schema", ".tables"];
+pub const DOT_COMMANDS: [&str; 7] =
+    [".describe", ".format", ".functions", ".help", ".quit", ".schema", ".tables"];
 
 /// Most candidates shown.
 const MOST: usize = 200;
@@ -84,7 +84,7 @@ pub fn complete(words: &dyn Words, line: &str, position: usize) -> (usize, Vec<S
     let word = &before[start..];
     let bare = word.trim_start_matches('"');
     let mut found = Vec::new();
-    if let Some(command) = before.strip_prefix('.') {
+    if let Some(command) = before.strip_prefix(['.', '\\']) {
         if !command.contains(char::is_whitespace) {
             let commands = DOT_COMMANDS.iter().filter(|name| name.starts_with(before));
             return (0, commands.map(|name| (*name).to_owned()).collect());
@@ -106,7 +106,7 @@ pub fn complete(words: &dyn Words, line: &str, position: usize) -> (usize, Vec<S
     found.sort();
     found.dedup();
     let mut found: Vec<String> = found.iter().map(|name| quoted(name)).collect();
-    if !word.starts_with('"') && !word.is_empty() && !before.starts_with('.') {
+    if !word.starts_with('"') && !word.is_empty() && !before.starts_with(['.', '\\']) {
         let functions = words.functions().into_iter().filter(|name| starts(name, word));
         found.extend(functions.map(|name| format!("{name}(")));
         let keywords = KEYWORDS.iter().filter(|keyword| starts(keyword, word));
@@ -149,7 +149,7 @@ fn mentions(line: &str, name: &str) -> bool {
 /// Whether a text is a whole statement: it ends with a semicolon that stands neither in
 /// a text nor in a comment; commands with a dot are one line.
 pub fn is_complete(text: &str) -> bool {
-    if text.trim_start().starts_with('.') || text.trim().is_empty() {
+    if text.trim_start().starts_with(['.', '\\']) || text.trim().is_empty() {
         return true;
     }
     let mut ended = false;
@@ -234,6 +234,7 @@ mod tests {
     fn commands_with_a_dot_are_completed() {
         assert_eq!(at_end(".sch"), (0, vec![".schema".into()]));
         assert_eq!(at_end(".schema sp"), (8, vec!["spans".into()]));
+        assert_eq!(at_end("\\d sp"), (3, vec!["spans".into()]));
     }
 
     #[test]
@@ -243,7 +244,9 @@ mod tests {
 
     #[test]
     fn a_statement_ends_with_a_semicolon_of_its_own() {
-        for whole in ["select 1;", "select ';';", ".tables", "", "select 1; -- done", "a;/*b*/ "] {
+        for whole in
+            ["select 1;", "select ';';", ".tables", "\\d", "", "select 1; -- done", "a;/*b*/ "]
+        {
             assert!(is_complete(whole), "{whole}");
         }
         for part in ["select 1", "select ';", "select 1 -- ;", "a /* ;", "select \";", "a; b"] {

@@ -9,10 +9,10 @@ use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider, SchemaProvider
 use datafusion::common::config::ConfigNonZeroUsize;
 use datafusion::common::{DataFusionError, plan_err};
 use datafusion::error::Result;
-use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::disk_manager::DiskManagerBuilder;
 use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
 use datafusion::logical_expr::{DdlStatement, LogicalPlan};
 use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext};
 use datafusion::sql::parser::{DFParserBuilder, Statement};
@@ -24,6 +24,7 @@ use crate::answers::{Answers, Lat, Subject};
 use crate::bounds::{self, Views, check_words};
 use crate::damages::Damages;
 use crate::functions;
+use crate::nested_loops::InMemory;
 use crate::reads::Reads;
 use crate::table_functions;
 use crate::tables::{Described, Tables};
@@ -87,7 +88,13 @@ impl Engine {
                 DiskManagerBuilder::default().with_max_temp_directory_size(spill),
             )
             .build_arc()?;
-        let context = SessionContext::new_with_config_rt(config, runtime);
+        let state = SessionStateBuilder::new()
+            .with_config(config)
+            .with_runtime_env(Arc::clone(&runtime))
+            .with_default_features()
+            .with_physical_optimizer_rule(Arc::new(InMemory::new(runtime)?))
+            .build();
+        let context = SessionContext::new_with_state(state);
         let damages = Arc::new(Damages::default());
         let reads = Arc::new(Reads::default());
         let tables = Arc::new(Tables::new(&traces, &damages, &reads));

@@ -5,8 +5,10 @@ use std::fmt;
 
 use datafusion::common::{DataFusionError, SchemaError};
 use datafusion::sql::sqlparser::parser::ParserError;
+use tokio::task::JoinError;
 
 use crate::engine::Engine;
+use crate::panics;
 
 /// Suggestions shown.
 const NEAREST: usize = 3;
@@ -47,8 +49,13 @@ impl Fault {
             DataFusionError::Plan(words) => Self { place, ..of_plan(words, engine) },
             DataFusionError::ResourcesExhausted(words) => Self::new(format!(
                 "out of memory for this query: {}: ask for less, or give more with --memory",
-                first_line(words)
+                consumer(words)
             )),
+            DataFusionError::ExecutionJoin(cause) if cause.is_panic() => Self::new(panics::take()),
+            DataFusionError::External(cause) if is_panic(cause.as_ref()) => {
+                Self::new(panics::take())
+            }
+            DataFusionError::Internal(words) => Self::new(panics::failed(first_line(words))),
             other => Self { place, message: plain(other) },
         }
     }
@@ -168,6 +175,11 @@ fn of_plan(words: &str, engine: &Engine) -> Fault {
     Fault::new(words.trim_end())
 }
 
+/// Whether an error is a task that panicked.
+fn is_panic(cause: &(dyn std::error::Error + 'static)) -> bool {
+    cause.downcast_ref::<JoinError>().is_some_and(JoinError::is_panic)
+}
+
 /// What an error says, without the engine's prefixes and stack traces.
 fn plain(error: &(impl fmt::Display + ?Sized)) -> String {
     let text = error.to_string();
@@ -179,6 +191,26 @@ fn plain(error: &(impl fmt::Display + ?Sized)) -> String {
         text = rest;
     }
     text.to_owned()
+}
+
+/// What needed the memory, as statements say it.
+fn consumer(words: &str) -> &str {
+    let known = [
+        ("NestedLoopJoin", "a join without equal columns"),
+        ("CrossJoin", "a join of all rows with all"),
+        ("HashJoin", "a join"),
+        ("SortMergeJoin", "a join"),
+        ("RecursiveQuery", "a recursion"),
+        ("Sort", "sorting"),
+        ("TopK", "sorting"),
+        ("GroupedHash", "grouping"),
+        ("Aggregate", "grouping"),
+        ("Window", "a window"),
+    ];
+    let words = first_line(words);
+    let name = words.split("allocation failed for ").nth(1).unwrap_or_default();
+    let known = known.iter().find(|(part, _)| name.contains(part));
+    known.map_or(words, |(_, told)| told)
 }
 
 fn first_line(text: &str) -> &str {
@@ -250,6 +282,14 @@ mod tests {
         let wide = Fault { message: "no".into(), place: Some((1, 500, usize::MAX)) };
         assert!(wide.show(&"x".repeat(600)).len() < 300);
         assert!(wide.show("x").len() < 600);
+    }
+
+    #[test]
+    fn what_needs_memory_is_told_as_statements_say_it() {
+        let words = "Additional allocation failed for NestedLoopJoinLoad[0] with top memory \
+                     consumers (across reservations) as:\n  ExternalSorter[0]: 3";
+        assert_eq!(consumer(words), "a join without equal columns");
+        assert_eq!(consumer("no disk left:\nfor Sort"), "no disk left");
     }
 
     #[test]

@@ -12,8 +12,11 @@
 //!   store;
 //! * [`functions`] and [`table_functions`] are what SQL lacks for time lines;
 //! * [`answers`] are those of `lat stats`, `lat path` and `lat diff`, as tables;
-//! * [`fault`] says what is wrong with a statement, and where;
-//! * [`output`] writes results; [`shell`] is where people type.
+//! * [`fault`] says what is wrong with a statement, and where; [`panics`] does where the
+//!   engine is;
+//! * [`memory`] bounds what nobody else counts; [`nested_loops`] keeps some joins from disk;
+//! * [`output`] writes results; [`describe`] says what can be named; [`shell`] is where people
+//!   type.
 //!
 //! The engine is large; nothing else of Lateralis depends on this crate.
 
@@ -23,10 +26,14 @@ pub mod bounds;
 mod chance;
 pub mod complete;
 pub mod damages;
+pub mod describe;
 pub mod engine;
 pub mod fault;
 pub mod functions;
+pub mod memory;
+pub mod nested_loops;
 pub mod output;
+pub mod panics;
 pub mod provider;
 pub mod pushdown;
 pub mod reads;

@@ -17,11 +17,15 @@ use lateralis_sql::answers::Lat;
 use lateralis_sql::engine::{Engine, Limits};
 use lateralis_sql::output::Format;
 use lateralis_sql::session::{Place, Session, Stop};
-use lateralis_sql::shell;
+use lateralis_sql::{describe, memory, panics, shell};
 use lateralis_store::Recording;
 use lateralis_traces::OpenOptions;
 
 use crate::target::Target;
+
+/// All memory is counted: what a statement makes of values is bounded by nothing else.
+#[global_allocator]
+static MEMORY: memory::Counted = memory::Counted;
 
 /// Stack of the thread that plans: deep statements are refused long before it ends.
 const STACK_BYTES: usize = 256 << 20;
@@ -46,6 +50,7 @@ const MOST_SQL_BYTES: u64 = 4 << 20;
         FROM stats_spans(), FROM stats_cpus(), …, FROM path_steps('span'), FROM diff_shifts()\n\n\
         Examples:\n  \
         lat sql demo                                    the shell\n  \
+        lat sql demo --describe                         tables, columns and functions\n  \
         lat sql demo -c 'SHOW TABLES'\n  \
         lat sql demo -c 'SELECT class, count(*) FROM events GROUP BY class ORDER BY 2 DESC'\n  \
         lat sql demo -f report.sql --format csv -o report.csv\n  \
@@ -62,6 +67,9 @@ struct Arguments {
     /// A file of statements to run; - is standard input
     #[arg(short, long, value_name = "FILE")]
     file: Option<PathBuf>,
+    /// Only say what there is: tables, columns with their units, functions
+    #[arg(long, conflicts_with_all = ["command", "file", "format", "output"])]
+    describe: bool,
     /// How to write results [default: table, or by the ending of the output]
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
@@ -90,11 +98,12 @@ struct Arguments {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let work = thread::Builder::new().stack_size(STACK_BYTES).spawn(move || run(arguments));
+    panics::install();
+    let work = thread::Builder::new().name(panics::THREADS.to_owned()).stack_size(STACK_BYTES);
+    let work = work.spawn(move || run(arguments));
     let outcome = match work.map(thread::JoinHandle::join) {
         Ok(Ok(outcome)) => outcome,
-        // A panic has said on standard error what it is about.
-        Ok(Err(_)) => return ExitCode::from(2),
+        Ok(Err(_)) => Err(panics::take()),
         Err(error) => Err(format!("cannot start a thread: {error}")),
     };
     outcome.unwrap_or_else(|message| {
@@ -114,7 +123,7 @@ fn run(arguments: Arguments) -> Result<ExitCode, String> {
     if format.is_binary() && target.is_terminal() {
         return Err("no text: a terminal cannot show it: write it to a file with -o FILE".into());
     }
-    let text = statements(&arguments)?;
+    let text = if arguments.describe { None } else { statements(&arguments)? };
     let options = options(&arguments)?;
     let mut recordings = Vec::new();
     let mut is_damaged = false;
@@ -144,9 +153,24 @@ fn run(arguments: Arguments) -> Result<ExitCode, String> {
     let engine = engine.map_err(|error| format!("cannot begin: {error}"))?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(cores.get())
+        .thread_name(panics::THREADS)
         .thread_stack_size(WORKER_STACK_BYTES)
         .build()
         .map_err(|error| format!("cannot start threads: {error}"))?;
+    if arguments.describe {
+        let text = match arguments.json {
+            true => format!("{:#}\n", describe::json(&engine)),
+            false => describe::text(&engine),
+        };
+        let written = io::stdout().lock().write_all(text.as_bytes());
+        return match written {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                Err(format!("cannot write: {error}"))
+            }
+            _ => Ok(ExitCode::from(u8::from(is_damaged))),
+        };
+    }
+    memory::limit(memory_bytes);
     let session = Session::new(engine, runtime);
     let cancel = Arc::clone(&session.cancel);
     let handler = move || {

@@ -2,55 +2,127 @@
 //! Running texts of statements: one after the other, each bounded and cancellable, with
 //! their results on a target.
 
+use std::future::Future;
 use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
 use datafusion::common::DataFusionError;
+use datafusion::physical_plan::SendableRecordBatchStream;
 use datafusion::sql::parser::Statement;
 use futures::StreamExt;
 use tokio::runtime::Runtime;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc};
+use tokio::task::AbortHandle;
 
 use crate::engine::{Answer, Engine};
 use crate::fault::Fault;
 use crate::output::{Format, Sink, is_broken_pipe};
+use crate::{memory, panics};
 
 /// How long a session waits for its threads when it ends.
 const END_WAIT: Duration = Duration::from_millis(500);
 
-/// Somebody who may want a query to end: Ctrl-C.
+/// Batches of a result that wait to be written.
+const WAITING: usize = 1;
+/// How often memory is looked at while a query runs.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Somebody who may want a query to end: Ctrl-C, or whoever looks at memory.
 #[derive(Debug, Default)]
 pub struct Cancel {
-    asked: AtomicBool,
+    /// [`NOBODY`], [`MEMORY`] or [`USER`].
+    asked: AtomicU8,
     wake: Notify,
 }
+
+const NOBODY: u8 = 0;
+const MEMORY: u8 = 1;
+const USER: u8 = 2;
 
 impl Cancel {
     /// Asks for the end of what runs; true if that had been asked for already.
     pub fn ask(&self) -> bool {
-        let before = self.asked.swap(true, Ordering::SeqCst);
-        self.wake.notify_waiters();
-        self.wake.notify_one();
-        before
+        let before = self.asked.swap(USER, Ordering::SeqCst);
+        self.wake();
+        before == USER
+    }
+
+    /// Asks for the end because there is no more memory; whoever asked before is heard.
+    fn refuse(&self) {
+        let _ = self.asked.compare_exchange(NOBODY, MEMORY, Ordering::SeqCst, Ordering::SeqCst);
+        self.wake();
     }
 
     /// Forgets that it was asked for.
     pub fn reset(&self) {
-        self.asked.store(false, Ordering::SeqCst);
+        self.asked.store(NOBODY, Ordering::SeqCst);
     }
 
-    /// Whether it was asked for.
-    pub fn is_asked(&self) -> bool {
-        self.asked.load(Ordering::SeqCst)
+    fn wake(&self) {
+        self.wake.notify_waiters();
+        self.wake.notify_one();
     }
 
-    async fn asked(&self) {
-        while !self.is_asked() {
-            self.wake.notified().await;
+    async fn asked(&self) -> Stop {
+        loop {
+            match self.asked.load(Ordering::SeqCst) {
+                NOBODY => self.wake.notified().await,
+                MEMORY => return Fault::new(TOO_LARGE).into(),
+                _ => return Stop::Cancelled,
+            }
         }
+    }
+}
+
+const TOO_LARGE: &str = "out of memory for this query: its texts, lists and results need too \
+                         much: ask for less, or give more with --memory";
+
+/// Looks at memory until it is dropped.
+struct Watch {
+    is_over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watch {
+    fn begin(cancel: &Arc<Cancel>) -> Self {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (ended, cancel) = (Arc::clone(&is_over), Arc::clone(cancel));
+        let look = move || {
+            while !ended.load(Ordering::SeqCst) {
+                if memory::is_over() {
+                    return cancel.refuse();
+                }
+                thread::park_timeout(LOOK);
+            }
+        };
+        // Without this thread the allocator still ends what is beyond its second mark.
+        let thread = thread::Builder::new().name("lat-sql memory".to_owned()).spawn(look).ok();
+        Self { is_over, thread }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::SeqCst);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Ends a task when nobody waits for it any more.
+struct Task(AbortHandle);
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }
 
@@ -135,37 +207,68 @@ impl Session {
     }
 
     fn one(&self, statement: Statement, place: &mut Place<'_>) -> Result<u64, Stop> {
-        let fault = |error: DataFusionError| Stop::Fault(Fault::of(&error, &self.engine));
         let Some(runtime) = &self.runtime else {
             return Err(Stop::Cancelled);
         };
-        let (work, cancelled) = (self.engine.run(statement), self.cancel.asked());
-        let answer = runtime.block_on(async {
-            tokio::select! {
-                biased;
-                () = cancelled => Err(Stop::Cancelled),
-                answer = work => answer.map_err(fault),
-            }
-        })?;
-        let mut stream = match answer {
-            Answer::Done => return Ok(0),
-            Answer::Rows(stream) => stream,
-        };
+        let _watch = Watch::begin(&self.cancel);
+        let fault = |error: DataFusionError| Stop::Fault(Fault::of(&error, &self.engine));
+        let answer = self.wait(runtime, self.engine.run(statement))?.map_err(fault)?;
+        match answer {
+            Answer::Done => Ok(0),
+            Answer::Rows(stream) => self.write(runtime, stream, place),
+        }
+    }
+
+    /// Writes the rows of a statement; how many there are.
+    fn write(
+        &self,
+        runtime: &Runtime,
+        stream: SendableRecordBatchStream,
+        place: &mut Place<'_>,
+    ) -> Result<u64, Stop> {
+        let fault = |error: DataFusionError| Stop::Fault(Fault::of(&error, &self.engine));
         let target = (place.open)().map_err(ArrowError::from)?;
         let schema = stream.schema();
         let mut sink = Sink::new(place.format, target, &schema, place.columns, place.is_file)?;
-        loop {
-            let batch = runtime.block_on(async {
-                tokio::select! {
-                    biased;
-                    () = self.cancel.asked() => Err(Stop::Cancelled),
-                    batch = stream.next() => Ok(batch),
-                }
-            })?;
-            match batch {
-                Some(batch) => sink.write(&batch.map_err(fault)?)?,
-                None => return Ok(sink.finish()?),
+        // A task of its own: one that does not pause does not keep anybody from leaving it.
+        let (sender, mut receiver) = mpsc::channel(WAITING);
+        let task = runtime.spawn(send(stream, sender));
+        let _task = Task(task.abort_handle());
+        while let Some(batch) = self.wait(runtime, receiver.recv())? {
+            sink.write(&batch.map_err(fault)?)?;
+        }
+        match self.wait(runtime, task)? {
+            Ok(()) => Ok(sink.finish()?),
+            Err(why) if why.is_panic() => Err(Fault::new(panics::take()).into()),
+            Err(_) => Err(Stop::Cancelled),
+        }
+    }
+
+    /// Waits for work of the engine, unless somebody asks for its end.
+    ///
+    /// Errors: somebody did; the engine panicked.
+    fn wait<T>(&self, runtime: &Runtime, work: impl Future<Output = T>) -> Result<T, Stop> {
+        let work = async {
+            tokio::select! {
+                biased;
+                why = self.cancel.asked() => Err(why),
+                done = work => Ok(done),
             }
+        };
+        // Whatever the engine leaves half done, it made for this statement only.
+        let ran = catch_unwind(AssertUnwindSafe(|| runtime.block_on(work)));
+        ran.unwrap_or_else(|_| Err(Fault::new(panics::take()).into()))
+    }
+}
+
+async fn send(
+    mut stream: SendableRecordBatchStream,
+    sender: mpsc::Sender<Result<RecordBatch, DataFusionError>>,
+) {
+    while let Some(batch) = stream.next().await {
+        let is_last = batch.is_err();
+        if sender.send(batch).await.is_err() || is_last {
+            break;
         }
     }
 }
@@ -185,4 +288,97 @@ fn gives_rows(statement: &Statement) -> bool {
         return true;
     };
     !matches!(statement.as_ref(), ast::Statement::CreateView { .. } | ast::Statement::Drop { .. })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::num::NonZeroUsize;
+
+    use arrow::array::{ArrayRef, Int64Array};
+    use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+    use futures::{FutureExt, stream};
+    use lateralis_store::Session as Traces;
+
+    use super::*;
+    use crate::answers::Lat;
+    use crate::engine::Limits;
+
+    fn session() -> Session {
+        panics::install();
+        let limits = Limits { memory_bytes: 64 << 20, cores: NonZeroUsize::MIN };
+        let engine = Engine::new(Arc::new(Traces::new(Vec::new())), Lat::default(), limits);
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name(panics::THREADS)
+            .build();
+        Session::new(engine.unwrap(), runtime.unwrap())
+    }
+
+    /// Words of a fault.
+    fn said(outcome: Result<u64, Stop>) -> String {
+        match outcome {
+            Err(Stop::Fault(fault)) => fault.message,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Runs something where panics are told as errors.
+    fn in_a_thread_of_the_engine(run: impl FnOnce() + Send + 'static) {
+        let thread = thread::Builder::new().name(panics::THREADS.to_owned()).spawn(run);
+        thread.unwrap().join().unwrap();
+    }
+
+    fn ask(session: &Session, sql: &str) -> Result<u64, Stop> {
+        let mut open = || Ok(Box::new(io::sink()) as Box<dyn Write + Send>);
+        let (format, columns) = (Format::Csv, None);
+        session.run(sql, &mut Place { format, columns, is_file: false, open: &mut open })
+    }
+
+    #[test]
+    fn a_panic_ends_its_statement_and_not_the_session() {
+        in_a_thread_of_the_engine(|| {
+            let session = session();
+            let runtime = session.runtime.as_ref().unwrap();
+            // While it is planned.
+            let planning = async { panic!("never {} planned", "so") };
+            let planned: Result<u64, Stop> = session.wait(runtime, planning);
+            let words = said(planned);
+            assert!(
+                words.starts_with("the engine failed: never so planned (src/session.rs:"),
+                "{words}"
+            );
+            assert!(words.contains("please report"), "{words}");
+            // While it runs, behind its first rows.
+            let rows: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3]));
+            let rows = RecordBatch::try_from_iter([("n", rows)]).unwrap();
+            let schema = rows.schema();
+            let ends = async { panic!("in the middle\nof a line") }.into_stream();
+            let all = stream::iter([Ok(rows)]).chain(ends);
+            let all = Box::pin(RecordBatchStreamAdapter::new(schema, all));
+            let mut open = || Ok(Box::new(io::sink()) as Box<dyn Write + Send>);
+            let (format, columns) = (Format::Csv, None);
+            let mut place = Place { format, columns, is_file: false, open: &mut open };
+            let words = said(session.write(runtime, all, &mut place));
+            assert!(words.starts_with("the engine failed: in the middle (src/"), "{words}");
+            assert_eq!(ask(&session, "SELECT 6 * 7").unwrap(), 1);
+        });
+    }
+
+    #[test]
+    fn whoever_asks_first_for_the_end_is_heard() {
+        in_a_thread_of_the_engine(|| {
+            let session = session();
+            session.cancel.refuse();
+            let words = said(ask(&session, "SELECT 1"));
+            assert!(words.starts_with("out of memory for this query"), "{words}");
+            session.cancel.reset();
+            assert!(!session.cancel.ask());
+            session.cancel.refuse();
+            assert!(matches!(ask(&session, "SELECT 1"), Err(Stop::Cancelled)));
+            assert!(session.cancel.ask(), "asked twice");
+            session.cancel.reset();
+            assert_eq!(ask(&session, "SELECT 1").unwrap(), 1);
+        });
+    }
 }

@@ -16,13 +16,11 @@ use rustyline::history::DefaultHistory;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{CompletionType, Config, Context, Editor, Helper};
 
-use crate::answers::specs::specs;
 use crate::complete::{DOT_COMMANDS, Words, complete, is_complete};
+use crate::describe;
 use crate::fault::{nearest, quoted};
-use crate::functions::DESCRIBED;
 use crate::output::Format;
 use crate::session::{Place, Session, Stop};
-use crate::tables::Described;
 
 const HELP: &str = "\
 Statements end with ; and may take several lines. Tab completes, the arrows walk the history,
@@ -31,9 +29,12 @@ Ctrl-C ends a query, Ctrl-D the shell.
   .tables [WORD]   the tables whose name holds the word
   .schema TABLE    columns of a table, with their types and units
   .functions       functions for time lines
+  .describe        all tables with their columns, and functions
   .format FORMAT   table, json, jsonl or csv
   .help            this
   .quit            ends the shell
+
+Who knows psql may write \\d, \\d TABLE, \\df, \\? and \\q.
 ";
 
 /// What a line asked for.
@@ -113,29 +114,25 @@ fn dot(
     format: &mut Format,
     out: &mut dyn Write,
 ) -> io::Result<Option<Next>> {
-    let Some(command) = line.strip_prefix('.') else {
+    let Some(command) = line.strip_prefix(['.', '\\']) else {
         return Ok(None);
     };
     let (command, argument) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
+    let command = command.trim_end_matches(';');
     let argument = argument.trim().trim_end_matches(';').trim_matches('"');
-    match command.trim_end_matches(';') {
+    let command = if line.starts_with('.') { command } else { of_psql(command, argument) };
+    match command {
         "tables" => {
             let wanted = argument.to_lowercase();
             for table in session.engine.described() {
                 if table.name.to_lowercase().contains(&wanted) {
-                    writeln!(out, "{}", named(&table))?;
+                    writeln!(out, "{}", describe::heading(&table))?;
                 }
             }
         }
         "schema" => schema(session, argument, out)?,
-        "functions" => {
-            for function in &DESCRIBED {
-                writeln!(out, "{}\n    {}", function.call, function.gives)?;
-            }
-            for spec in specs() {
-                writeln!(out, "FROM {}({})\n    {}", spec.name, spec.arguments, spec.gives)?;
-            }
-        }
+        "functions" => out.write_all(describe::functions().as_bytes())?,
+        "describe" => out.write_all(describe::text(&session.engine).as_bytes())?,
         "format" => match Format::from_str(argument, true) {
             Ok(chosen) if !chosen.is_binary() => *format = chosen,
             _ => writeln!(out, "error: no format for a terminal: table, json, jsonl or csv")?,
@@ -154,9 +151,16 @@ fn dot(
     Ok(Some(Next::Go))
 }
 
-fn named(table: &Described) -> String {
-    let name = quoted(&table.name);
-    if table.description.is_empty() { name } else { format!("{name:<24} {}", table.description) }
+/// The command that one of psql means.
+fn of_psql<'a>(command: &'a str, argument: &str) -> &'a str {
+    match command.trim_end_matches('+') {
+        "d" if !argument.is_empty() => "schema",
+        "d" | "dt" | "dv" => "tables",
+        "df" => "functions",
+        "?" | "h" => "help",
+        "q" => "quit",
+        other => other,
+    }
 }
 
 fn schema(session: &Session, name: &str, out: &mut dyn Write) -> io::Result<()> {
@@ -170,17 +174,7 @@ fn schema(session: &Session, name: &str, out: &mut dyn Write) -> io::Result<()> 
         };
         return writeln!(out, "error: no such table: {name}: {advice}");
     };
-    let fields = schema.fields();
-    let width = fields.iter().map(|field| quoted(field.name()).chars().count()).max().unwrap_or(0);
-    for field in fields {
-        let about = |key: &str| field.metadata().get(key).map_or("", String::as_str);
-        let kind = field.data_type().to_string();
-        let name = quoted(field.name());
-        let line =
-            format!("{name:<width$}  {kind:<10} {:<4} {}", about("unit"), about("description"));
-        writeln!(out, "{}", line.trim_end())?;
-    }
-    Ok(())
+    out.write_all(describe::columns(&schema, "").as_bytes())
 }
 
 /// `$XDG_STATE_HOME/lateralis/sql-history`, else under `~/.local/state`.

@@ -21,6 +21,10 @@ const TRACE: &str = "traces/generated/lttng-ust-20k";
 const SQL: &str = "SELECT class, count(*) AS n, min(ts) AS first FROM events GROUP BY class \
                    ORDER BY n DESC, class";
 
+/// Joins without an end, and needs little memory for it.
+const ENDLESS: &str = "SELECT count(*) FROM events a JOIN generate_series(1, 1000000000000) b \
+                       ON a.ts > b.value";
+
 /// Class, count and first time, as the JSON tells them.
 fn expected(trace: &Path) -> Vec<(String, i64, i64)> {
     let row = |row: &serde_json::Value| {
@@ -208,7 +212,7 @@ fn until_busy(pid: u32) {
 #[test]
 fn ctrl_c_ends_a_query() {
     let Some(trace) = data(TRACE) else { return };
-    let sql = "SELECT count(*) FROM events a, events b, events c WHERE a.ts + b.ts > c.ts";
+    let sql = ENDLESS;
     let child = command(&trace, &["-c", sql])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -219,6 +223,64 @@ fn ctrl_c_ends_a_query() {
     assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
     let output = child.wait_with_output().unwrap();
     assert_eq!(outcome(&output), (Some(130), "cancelled\n".to_owned()));
+}
+
+#[test]
+fn a_recursion_without_end_ends_by_ctrl_c() {
+    let Some(trace) = data(TRACE) else { return };
+    let end = "SELECT count(*) FROM r";
+    for (name, step) in [("counting", "SELECT x + 1 FROM r"), ("the same", "SELECT x FROM r")] {
+        let sql = format!("WITH RECURSIVE r AS (SELECT 1 AS x UNION ALL {step}) {end}");
+        let child = command(&trace, &["-c", &sql])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        until_busy(child.id());
+        let pid = child.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(outcome(&output), (Some(130), "cancelled\n".to_owned()), "{name}");
+    }
+}
+
+#[test]
+fn tables_columns_and_functions_are_described() {
+    let Some(trace) = data(TRACE) else { return };
+    let output = run(&trace, &["--describe", "--json"]);
+    assert_eq!(outcome(&output), (Some(0), String::new()));
+    let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let calls = told["functions"].as_array().unwrap().iter().map(|f| f["call"].as_str().unwrap());
+    let calls: Vec<&str> = calls.collect();
+    assert!(calls.contains(&"ns('50us')") && calls.contains(&"FROM stats_cpus([from [, until]])"));
+    assert!(told["all_functions"].as_array().unwrap().iter().any(|name| name == "percentile"));
+    // The same in words: each table once, each column with its unit.
+    let text = run(&trace, &["--describe"]);
+    assert_eq!(outcome(&text), (Some(0), String::new()));
+    let text = String::from_utf8(text.stdout).unwrap();
+    let mut columns = 0;
+    for table in told["tables"].as_array().unwrap() {
+        for column in table["columns"].as_array().unwrap() {
+            let name = lateralis_sql::fault::quoted(column["name"].as_str().unwrap());
+            let unit = column["unit"].as_str().unwrap();
+            let is_it = |line: &str| {
+                let mut words = line.split_whitespace();
+                line.starts_with("    ")
+                    && words.next() == Some(&name)
+                    && (unit.is_empty() || words.nth(1) == Some(unit))
+            };
+            assert!(text.lines().any(is_it), "{name} {unit}");
+            columns += 1;
+        }
+    }
+    assert!(columns > 100, "{columns}");
+    let (code, said) = outcome(&run(&trace, &["--describe", "-c", "SELECT 1"]));
+    assert_eq!(code, Some(2), "{said}");
+    // As `lat table` has it.
+    if let Some(lat) = place::lat() {
+        let trace = trace.to_str().unwrap();
+        assert_eq!(told["tables"], place::lat_json(&lat, &["table", trace, "--json"])["tables"]);
+    }
 }
 
 #[test]
@@ -248,6 +310,17 @@ fn hostile_statements_are_refused_in_words() {
     for step in 1..60 {
         bomb += &format!(", a{step} AS (SELECT p.x FROM a{0} p, a{0} q)", step - 1);
     }
+    let long = "(SELECT string_agg(class, ',') AS x FROM events)";
+    statements.extend([
+        ("long texts", format!("SELECT max(a.x || b.ts::text) FROM {long} a, events b")),
+        ("long lists", "SELECT cardinality(array_agg(a.ts)) FROM events a, events b".to_owned()),
+        (
+            "texts that double",
+            "WITH RECURSIVE r AS (SELECT 'xx' AS x UNION ALL SELECT x || x FROM r) \
+             SELECT max(length(x)) FROM r"
+                .to_owned(),
+        ),
+    ]);
     statements.push(("with", bomb + " SELECT * FROM a59"));
     let mut views = "CREATE VIEW v0 AS SELECT ts FROM events;".to_owned();
     for step in 1..60 {
@@ -335,11 +408,14 @@ fn the_shell_completes_remembers_cancels_and_goes_on() {
         "type .schema spans\\n",
         "see duration",
         "see lat> ",
+        "type \\\\d spans\\n",
+        "see duration",
+        "see lat> ",
         "type .tabels\\n",
         "see did you mean .tables?",
         "see lat> ",
         // Ctrl-C ends the query and not the shell.
-        "type SELECT count(*) FROM events a, events b, events c WHERE a.ts + b.ts > c.ts;\\n",
+        &format!("type {ENDLESS};\\n"),
         "pause 2",
         "type \\x03",
         "see cancelled",

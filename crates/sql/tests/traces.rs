@@ -210,6 +210,40 @@ fn a_query_that_needs_more_memory_than_it_may_is_refused_in_words() {
 }
 
 #[test]
+fn a_join_without_equal_columns_is_right_or_refused_and_never_panics() {
+    let Some(path) = data("traces/generated/lttng-ust-20k") else { return };
+    // The left side is distributed over cores, and is more than there is memory for.
+    let session = session(&path, 4 * MIB);
+    let sql = "SELECT count(*) FROM events a, events b, events c WHERE a.ts + b.ts > c.ts";
+    for _ in 0..3 {
+        let error = ask(&session, sql).unwrap_err();
+        assert!(error.starts_with("out of memory for this query"), "{error}");
+    }
+    // Each row of the left finds nothing, on every core.
+    for (memory, is_enough) in [(64 * MIB, true), (MIB / 8, false)] {
+        let session = self::session(&path, memory);
+        for (join, rows) in [("LEFT", 20_000), ("LEFT ANTI", 20_000), ("LEFT SEMI", 0)] {
+            let sql = format!(
+                "SELECT count(*) AS n FROM (SELECT a.ts FROM events a {join} JOIN \
+                 (SELECT ts FROM events WHERE ts % 16 = 0) b ON a.ts + b.ts < a.packet)"
+            );
+            match ask(&session, &sql) {
+                Ok(found) => assert_eq!((found[0]["n"].as_u64(), is_enough), (Some(rows), true)),
+                Err(error) => {
+                    assert!(!is_enough, "{join}: {error}");
+                    assert!(error.starts_with("out of memory for this query"), "{error}");
+                }
+            }
+        }
+    }
+    // What is below such a join, and above it, may use the disk as ever.
+    let small = self::session(&path, MIB);
+    let sql = "SELECT count(*) AS n FROM (SELECT a.ts FROM events a JOIN (SELECT 5 AS x) b \
+               ON a.ts > b.x ORDER BY a.ts, a.fields)";
+    assert_eq!(ask(&small, sql).unwrap()[0]["n"], 20_000);
+}
+
+#[test]
 fn wrong_names_get_the_nearest_and_a_mark() {
     let Some(path) = data("traces/generated/lttng-ust-20k") else { return };
     let session = session(&path, 64 * MIB);
