@@ -90,6 +90,7 @@ fn all() -> Vec<Step> {
         suites::REAL,
         suites::FUZZ,
         suites::BENCH,
+        suites::BENCH_DIFF,
         docs::STEP,
     ]
 }

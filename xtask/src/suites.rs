@@ -25,6 +25,9 @@ pub const REAL: Step = Step { name: "real", run: || suite("tests/real-programs/r
 pub const FUZZ: Step = Step { name: "fuzz", run: || suite("fuzz/run", &["--smoke"]) };
 /// The measurements, with few rounds: they run and their counts are right.
 pub const BENCH: Step = Step { name: "bench", run: || suite("bench/run", &["--smoke"]) };
+/// `lat diff` on a program with places that can be slowed: it runs and answers.
+pub const BENCH_DIFF: Step =
+    Step { name: "bench-diff", run: || suite("bench/diff/run", &["--smoke"]) };
 
 fn suite(program: &str, arguments: &[&str]) -> Outcome {
     let name = if program == "make" { arguments.join("-") } else { program.to_string() };

@@ -21,6 +21,11 @@ impl Random {
 
 /// A trace of spans `outer` with `parse` and `price` inside, as Chrome's JSON.
 fn write(place: &Place, name: &str, seed: u64, price: f64, extra: u32) {
+    write_paced(place, name, seed, price, extra, 1.0);
+}
+
+/// The same of a machine on which all takes `pace` times as long.
+fn write_paced(place: &Place, name: &str, seed: u64, price: f64, extra: u32, pace: f64) {
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let mut events: Vec<Value> = Vec::new();
     let mut edge = |name: &str, phase: &str, ts: f64| {
@@ -31,7 +36,7 @@ fn write(place: &Place, name: &str, seed: u64, price: f64, extra: u32) {
         edge("outer", "B", at);
         for (span, micros) in [("parse", 100.0), ("price", 200.0 * price)] {
             edge(span, "B", at);
-            at += micros * (0.9 + 0.2 * random.share());
+            at += micros * pace * (0.9 + 0.2 * random.share());
             edge(span, "E", at);
         }
         if round < extra {
@@ -97,6 +102,29 @@ fn the_cause_comes_first_and_what_it_is_inside_of_behind() {
     assert_eq!(price["quality"], "exact");
     let page = String::from_utf8(place.lat(&["diff", "a.json", "c.json"]).stdout).unwrap();
     assert!(page.contains("what takes another time"), "{page}");
+}
+
+#[test]
+fn a_slower_machine_is_told_from_a_slower_program() {
+    let place = Place::new();
+    write(&place, "a.json", 1, 1.0, 0);
+    write_paced(&place, "slow.json", 2, 1.0, 0, 1.12);
+    write_paced(&place, "both.json", 3, 1.3, 0, 1.12);
+    let diff = place.json(&["diff", "a.json", "slow.json", "--json"]);
+    assert!(names(&diff).is_empty(), "{diff}");
+    let pace = |diff: &Value| diff["pace"].as_f64().expect("a pace");
+    assert!((pace(&diff) / 1.12 - 1.0).abs() < 0.03, "{diff}");
+    assert_eq!(diff["pace_is_program"], false);
+    let page = String::from_utf8(place.lat(&["diff", "a.json", "slow.json"]).stdout).unwrap();
+    assert!(page.contains("everything together takes +1"), "{page}");
+
+    let diff = place.json(&["diff", "a.json", "both.json", "--json"]);
+    assert_eq!(names(&diff).first().map(String::as_str), Some("span price"), "{diff}");
+    assert!(!names(&diff).contains(&"span parse".to_owned()), "{diff}");
+    let price = &diff["differences"][0];
+    assert!((price["ratio"].as_f64().unwrap() / 1.3 - 1.0).abs() < 0.05, "{price}");
+    // What was recorded is told as it was.
+    assert!((price["after_ns"].as_f64().unwrap() / (200e3 * 1.3 * 1.12) - 1.0).abs() < 0.05);
 }
 
 #[test]
@@ -203,7 +231,7 @@ fn a_format_can_be_told() {
 }
 
 /// The real thing, on whatever machine this is, with several recordings a side: one against
-/// one is a matter of luck on a busy machine, and `examples/slowdown/trials` tells how often.
+/// one is a matter of luck on a busy machine, and `bench/diff/run` tells how often.
 #[test]
 fn a_slower_function_and_a_slower_path_of_messages_come_first() {
     let place = Place::new();

@@ -3,6 +3,7 @@
 
 use lateralis_model::Quality;
 
+use super::pace::Pace;
 use super::run::{Estimate, variance};
 use super::shift::{Options, Shift, shift};
 
@@ -48,16 +49,18 @@ pub fn compare_counts(
 ) -> Option<(Shift, Quality)> {
     let ways: [fn(&Counted) -> f64; 3] = [|_| 1.0, |run| run.seconds, |run| run.all as f64];
     let mut shifts = Vec::new();
+    // A slower machine does not make anything more often.
+    let pace = Pace::steady();
     for way in ways {
         let side = |runs: &[Counted], missing: bool| -> Vec<Estimate> {
             let extra = |run: &Counted| if missing { run.missing as f64 } else { 0.0 };
             runs.iter().map(|run| run.estimate(way(run), extra(run))).collect()
         };
         let noise = COUNT_NOISE * options.noise;
-        let seen = shift(&side(good, false), &side(bad, false), noise, options)?;
+        let seen = shift(&side(good, false), &side(bad, false), noise, &pace, options)?;
         // The missing ones are where they speak against the shift.
         let up = seen.is_up();
-        let least = shift(&side(good, up), &side(bad, !up), noise, options)?;
+        let least = shift(&side(good, up), &side(bad, !up), noise, &pace, options)?;
         shifts.push(if least.is_up() == up {
             let (probability, within) = (least.probability, least.probability_within);
             Shift { probability, probability_within: within, ..seen }

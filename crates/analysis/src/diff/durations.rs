@@ -3,17 +3,22 @@
 
 use lateralis_model::Quality;
 
+use super::pace::{Pace, Sides};
 use super::run::{Estimate, Run, cliffs_delta};
 use super::shift::{Options, Shift, shift};
 
 /// Between runs of one program a quantile varies by this part of the distance, in logarithms,
 /// between the values a third and three times as far along (by odds: for the median, between the
-/// quartiles). Measured, see docs/reference/diff.md.
-const SPREAD_NOISE: f64 = 0.3;
-/// And the mean by this part of the distance between median and p99: a few that were interrupted
-/// move it.
+/// quartiles); by half as much again for each e-fold of it, since what varies so much waits for
+/// others. Measured, see docs/reference/diff.md.
+const SPREAD_NOISE: f64 = 0.25;
+/// The level of the lower quartile.
+const LOWER: f64 = 0.25;
+/// And the mean by this part of the largest distance that a run has between median and p99: a few
+/// that were interrupted move it.
 const MEAN_NOISE: f64 = 0.2;
-/// And p99 by this part of the distance as for quantiles.
+/// And p99 by this part of the largest distance that a run has between the values a tenth and ten
+/// times as far along: a few more that were interrupted, and it is one of them.
 const TAIL_NOISE: f64 = 0.5;
 /// The level of the tail.
 const TAIL: f64 = 0.99;
@@ -21,6 +26,9 @@ const TAIL: f64 = 0.99;
 const TAIL_VALUES: f64 = 5.0;
 /// Values that overlap as much as this (Cliff's delta) did not move, whatever their quartiles do.
 const LEAST_DELTA: f64 = 0.147;
+
+/// Below this probability of chance a quartile has moved the other way.
+const AGAINST: f64 = 0.2;
 
 /// How durations of one kind moved.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,6 +42,9 @@ pub struct DurationShift {
     /// The whole body, as its lower quartile; nothing if the quartiles moved in different
     /// directions, the median by less than the threshold, or the values overlap nearly as before.
     pub body: Option<Shift>,
+    /// Where it did not move as a whole: the lower quartile, if neither of the others surely moved
+    /// the other way. The rest may be hidden by what other programs do.
+    pub lower: Option<Shift>,
     /// The mean.
     pub mean: Shift,
     /// p99, where there are enough values.
@@ -49,22 +60,58 @@ impl DurationShift {
     /// Nanoseconds of a run that a shift of the body stands for: negative if it is quicker now.
     #[must_use]
     pub fn body_ns(&self) -> f64 {
-        let moved = self.body.map_or(0.0, |_| self.median.after - self.median.before);
-        moved * self.count.1
+        self.body.map_or(0.0, |_| beside(&self.median)) * self.count.1
+    }
+
+    /// Nanoseconds of a run that the shift of the lower quartile stands for: of one half of them.
+    #[must_use]
+    pub fn lower_ns(&self) -> f64 {
+        self.lower.as_ref().map_or(0.0, beside) * self.count.1 / 2.0
     }
 
     /// Nanoseconds of a run that the shift of the mean stands for.
     #[must_use]
     pub fn mean_ns(&self) -> f64 {
-        (self.mean.after - self.mean.before) * self.count.1
+        beside(&self.mean) * self.count.1
+    }
+
+    /// Nanoseconds of a run that the shift of the tail stands for.
+    #[must_use]
+    pub fn tail_ns(&self) -> f64 {
+        self.tail.as_ref().map_or(0.0, beside) * self.count.1 * (1.0 - TAIL)
     }
 }
 
-/// Compares runs; `None` if a side has not a single duration.
+/// From what was to be expected to what was seen.
+fn beside(shift: &Shift) -> f64 {
+    shift.after - shift.before * shift.pace
+}
+
+/// What tells the pace of a name: the lower quartile of its durations, which what other programs
+/// do to this one moves least. Of each recording its durations; `None` where there are none.
+///
+/// Cost: linear.
+#[must_use]
+pub fn paced_by(good: &[Option<&Run>], bad: &[Option<&Run>], options: &Options) -> Sides {
+    let of = |side: &[Option<&Run>]| -> Vec<Option<Estimate>> {
+        // What is missing may have been the quickest.
+        let whole = |run: &&Run| run.missing() == 0;
+        side.iter().map(|run| run.filter(whole).and_then(|run| run.quantile(LOWER))).collect()
+    };
+    let all = || good.iter().chain(bad).flatten().copied();
+    Sides { good: of(good), bad: of(bad), noise: level_noise(all(), LOWER, options) }
+}
+
+/// Compares runs beside a pace; `None` if a side has not a single duration.
 ///
 /// Cost: linear, after the runs were made.
 #[must_use]
-pub fn compare_durations(good: &[Run], bad: &[Run], options: &Options) -> Option<DurationShift> {
+pub fn compare_durations(
+    good: &[Run],
+    bad: &[Run],
+    pace: &Pace,
+    options: &Options,
+) -> Option<DurationShift> {
     let quality = if good.iter().chain(bad).all(|run| run.missing() == 0) {
         Quality::Exact
     } else {
@@ -75,13 +122,14 @@ pub fn compare_durations(good: &[Run], bad: &[Run], options: &Options) -> Option
         all.sort_unstable();
         all
     };
-    let (before, after) = (merged(good), merged(bad));
+    let (mut before, after) = (merged(good), merged(bad));
+    before.iter_mut().for_each(|nanos| *nanos = (*nanos as f64 * pace.factor()).round() as u64);
     let delta = cliffs_delta(&before, &after);
-    let at = |level| quantile_shift(good, bad, level, options);
+    let at = |level| quantile_shift(good, bad, level, pace, options);
     let median = at(0.5)?;
-    let quartiles = [at(0.25), Some(median), at(0.75)];
-    let noise = noise(good, bad, (0.5, TAIL), MEAN_NOISE, options);
-    let mut mean = shift(&means(good), &means(bad), noise, options)?;
+    let quartiles = [at(LOWER), Some(median), at(0.75)];
+    let noise = mean_noise(good.iter().chain(bad), options);
+    let mut mean = shift(&means(good), &means(bad), noise, pace, options)?;
     if quality != Quality::Exact {
         // One missing duration may be longer than all others together.
         (mean.probability, mean.probability_within) = (1.0, 1.0);
@@ -92,11 +140,13 @@ pub fn compare_durations(good: &[Run], bad: &[Run], options: &Options) -> Option
     let per_run =
         |runs: &[Run], of: fn(&Run) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
     let both = |of| (per_run(good, of), per_run(bad, of));
+    let body = body(&quartiles, delta, options);
     Some(DurationShift {
         count: both(|run| run.len() as f64),
         total_ns: both(|run| run.total_ns() as f64),
         median,
-        body: body(&quartiles, delta, options),
+        body,
+        lower: if body.is_none() { lower(&quartiles, delta) } else { None },
         mean,
         tail,
         delta,
@@ -120,23 +170,52 @@ fn body(quartiles: &[Option<Shift>; 3], delta: f64, options: &Options) -> Option
     (one_way && is_far && delta.abs() >= LEAST_DELTA).then_some(lower)
 }
 
-/// What runs of one program are taken to vary by: all alike, and as part of what values within
-/// them vary by between two levels.
-fn noise(good: &[Run], bad: &[Run], (low, high): (f64, f64), part: f64, options: &Options) -> f64 {
-    let all = || good.iter().chain(bad).filter(|run| !run.is_empty());
-    let sum: f64 = all().map(|run| run.distance(low, high)).sum();
-    options.noise.hypot(part * sum / all().count().max(1) as f64)
+/// The lower quartile, if nothing speaks against it.
+fn lower(quartiles: &[Option<Shift>; 3], delta: f64) -> Option<Shift> {
+    let [Some(lower), Some(median), Some(upper)] = *quartiles else {
+        return None;
+    };
+    let is_against = |other: &Shift| other.is_up() != lower.is_up() && other.probability < AGAINST;
+    let agrees = delta.abs() >= LEAST_DELTA && (delta > 0.0) == lower.is_up();
+    (agrees && !is_against(&median) && !is_against(&upper)).then_some(lower)
+}
+
+/// What runs of one program are taken to vary by at a level: all alike, and as part of what values
+/// within them vary by around it.
+fn level_noise<'a>(runs: impl Iterator<Item = &'a Run>, level: f64, options: &Options) -> f64 {
+    let is_tail = level >= TAIL;
+    let odds = if is_tail { 10.0 } else { 3.0 };
+    let at = |factor: f64| level * factor / (1.0 - level + level * factor);
+    let (low, high) = (at(1.0 / odds), at(odds));
+    let distances = runs.filter(|run| !run.is_empty()).map(|run| run.distance(low, high));
+    let (mut sum, mut count, mut most) = (0.0, 0.0, 0.0);
+    for distance in distances {
+        (sum, count, most) = (sum + distance, count + 1.0, f64::max(most, distance));
+    }
+    let mean = sum / f64::max(count, 1.0);
+    let spread = SPREAD_NOISE * mean * (1.0 + mean / 2.0);
+    options.noise.hypot(if is_tail { TAIL_NOISE * most } else { spread })
+}
+
+/// The same of the mean.
+fn mean_noise<'a>(runs: impl Iterator<Item = &'a Run>, options: &Options) -> f64 {
+    let distances = runs.filter(|run| !run.is_empty()).map(|run| run.distance(0.5, TAIL));
+    options.noise.hypot(MEAN_NOISE * distances.fold(0.0, f64::max))
 }
 
 /// The shift of a quantile. Where durations are missing: the smallest that could be.
-fn quantile_shift(good: &[Run], bad: &[Run], level: f64, options: &Options) -> Option<Shift> {
-    let part = if level < TAIL { SPREAD_NOISE } else { TAIL_NOISE };
-    let odds = |factor: f64| level * factor / (1.0 - level + level * factor);
-    let noise = noise(good, bad, (odds(1.0 / 3.0), odds(3.0)), part, options);
+fn quantile_shift(
+    good: &[Run],
+    bad: &[Run],
+    level: f64,
+    pace: &Pace,
+    options: &Options,
+) -> Option<Shift> {
+    let noise = level_noise(good.iter().chain(bad), level, options);
     let plain = |runs: &[Run]| -> Vec<Estimate> {
         runs.iter().filter_map(|run| run.quantile(level)).collect()
     };
-    let seen = shift(&plain(good), &plain(bad), noise, options)?;
+    let seen = shift(&plain(good), &plain(bad), noise, pace, options)?;
     if good.iter().chain(bad).all(|run| run.missing() == 0) {
         return Some(seen);
     }
@@ -147,7 +226,7 @@ fn quantile_shift(good: &[Run], bad: &[Run], level: f64, options: &Options) -> O
     let up = seen.is_up();
     let least = worst(good, up)
         .zip(worst(bad, !up))
-        .and_then(|(good, bad)| shift(&good, &bad, noise, options))
+        .and_then(|(good, bad)| shift(&good, &bad, noise, pace, options))
         .filter(|least| least.is_up() == up);
     Some(match least {
         Some(least) => {
@@ -196,14 +275,19 @@ mod tests {
 
     #[test]
     fn the_same_program_is_the_same_and_a_fifth_more_is_not() {
-        let options = Options::default();
+        let (options, still) = (Options::default(), Pace::steady());
         let (mut false_claims, mut missed) = (0, 0);
         for seed in 0..200 {
             let good = run(2 * seed, 1.0);
-            let same =
-                compare_durations(std::slice::from_ref(&good), &[run(2 * seed + 1, 1.0)], &options);
+            let same = compare_durations(
+                std::slice::from_ref(&good),
+                &[run(2 * seed + 1, 1.0)],
+                &still,
+                &options,
+            );
             false_claims += u32::from(is_different(&same.unwrap()));
-            let slower = compare_durations(&[good], &[run(2 * seed + 1, 1.2)], &options).unwrap();
+            let slower =
+                compare_durations(&[good], &[run(2 * seed + 1, 1.2)], &still, &options).unwrap();
             missed += u32::from(!slower.body.is_some_and(|body| body.probability < 0.05 / 3.0));
             assert!(slower.body_ns() > 8_000_000.0 && slower.body_ns() < 26_000_000.0);
         }
@@ -221,7 +305,9 @@ mod tests {
             Run::new(plain.in_time().iter().enumerate().map(mix).collect(), 0)
         };
         let good = [run(1, 1.0), run(3, 1.0), run(5, 1.0)];
-        let shift = compare_durations(&good, &[slow(2), slow(4), slow(6)], &options).unwrap();
+        let shift =
+            compare_durations(&good, &[slow(2), slow(4), slow(6)], &Pace::steady(), &options)
+                .unwrap();
         assert!(shift.body.is_none_or(|body| body.probability > 0.05), "{shift:?}");
         assert!(shift.mean.probability < 0.01, "{shift:?}");
     }
@@ -230,18 +316,35 @@ mod tests {
     fn what_lost_events_could_undo_is_not_claimed() {
         let options = Options::default();
         let lossy = |seed, factor, missing| Run::new(run(seed, factor).in_time().to_vec(), missing);
-        let few = compare_durations(&[run(1, 1.0)], &[lossy(2, 1.4, 20)], &options).unwrap();
+        let few =
+            compare_durations(&[run(1, 1.0)], &[lossy(2, 1.4, 20)], &Pace::steady(), &options)
+                .unwrap();
         assert_eq!(few.quality, Quality::LowerBound);
         assert!(few.body.unwrap().probability < 0.01, "{few:?}");
-        let many = compare_durations(&[run(1, 1.0)], &[lossy(2, 1.4, 800)], &options).unwrap();
+        let many =
+            compare_durations(&[run(1, 1.0)], &[lossy(2, 1.4, 800)], &Pace::steady(), &options)
+                .unwrap();
         assert_eq!(many.body.unwrap().probability, 1.0);
         assert_eq!(many.mean.probability, 1.0);
-        let unknown = compare_durations(&[run(1, 1.0)], &[lossy(2, 9.0, u64::MAX)], &options);
+        let unknown = compare_durations(
+            &[run(1, 1.0)],
+            &[lossy(2, 9.0, u64::MAX)],
+            &Pace::steady(),
+            &options,
+        );
         assert_eq!(unknown.unwrap().body.unwrap().probability, 1.0);
     }
 
     #[test]
     fn nothing_on_a_side_is_no_shift() {
-        assert_eq!(compare_durations(&[Run::default()], &[run(1, 1.0)], &Options::default()), None);
+        assert_eq!(
+            compare_durations(
+                &[Run::default()],
+                &[run(1, 1.0)],
+                &Pace::steady(),
+                &Options::default()
+            ),
+            None
+        );
     }
 }

@@ -26,12 +26,14 @@
 
 mod counts;
 mod durations;
+mod pace;
 mod run;
 mod shift;
 mod student;
 
 pub use counts::{Counted, compare_counts};
-pub use durations::{DurationShift, compare_durations};
+pub use durations::{DurationShift, compare_durations, paced_by};
+pub use pace::{Pace, Paces, Sides, paces};
 pub use run::{Estimate, Run, cliffs_delta};
 pub use shift::{Options, PRIOR_FREEDOM, Shift};
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! By which factor a number moved, and whether it did.
 
+use super::pace::Pace;
 use super::run::{Estimate, variance};
-use super::student;
+use super::student::{self, Student};
 
 /// As many runs the assumed noise between runs counts as.
 pub const PRIOR_FREEDOM: f64 = 16.0;
@@ -33,7 +34,9 @@ pub struct Shift {
     pub before: f64,
     /// In BAD.
     pub after: f64,
-    /// Least and largest factor from `before` to `after`: 95 % confidence.
+    /// By which factor everything else moved, which is taken for the machine.
+    pub pace: f64,
+    /// Least and largest factor from `before` to `after`, beside the pace: 95 % confidence.
     pub factor: (f64, f64),
     /// Probability of seeing so large a shift, either way, if there were none; 1 if the shift is
     /// within the threshold.
@@ -44,27 +47,41 @@ pub struct Shift {
 }
 
 impl Shift {
-    /// From `before` to `after`; 1.2 is 20 % more.
+    /// From `before` to `after`, beside the pace; 1.2 is 20 % more.
     #[must_use]
     pub fn ratio(&self) -> f64 {
-        self.after / self.before
+        self.after / (self.before * self.pace)
     }
 
-    /// Whether the interval is on one side of no change.
+    /// Whether it went up.
     #[must_use]
     pub fn is_up(&self) -> bool {
-        self.after >= self.before
+        self.after >= self.before * self.pace
     }
 }
 
-/// The shift between estimates of several runs each; `None` if a side has none. `noise` is the
-/// standard deviation between runs that is assumed.
-pub(super) fn shift(
+/// The difference of the means of two sides, and what it may be wrong by; all of logarithms.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Difference {
+    /// The mean of GOOD.
+    pub before: f64,
+    /// From there to the mean of BAD.
+    pub difference: f64,
+    /// Standard error of the difference.
+    pub error: f64,
+    /// The same if runs of one program did not differ from each other.
+    pub error_within: f64,
+    /// Degrees of freedom of the error.
+    pub freedom: f64,
+}
+
+/// The difference between estimates of several runs each; `None` if a side has none. `noise` is
+/// the standard deviation between runs that is assumed.
+pub(super) fn difference(
     before: &[Estimate],
     after: &[Estimate],
     noise: f64,
-    options: &Options,
-) -> Option<Shift> {
+) -> Option<Difference> {
     if before.is_empty() || after.is_empty() {
         return None;
     }
@@ -84,21 +101,43 @@ pub(super) fn shift(
     let prior = noise * noise + within;
     let one = (PRIOR_FREEDOM * prior + freedom * seen) / (PRIOR_FREEDOM + freedom);
     let of = |variance: f64| (variance * (1.0 / n + 1.0 / m)).sqrt();
-    let difference = mean(&y) - mean(&x);
-    let tail = |error: f64, freedom: f64| {
-        if difference.abs() < options.threshold.ln_1p() {
+    Some(Difference {
+        before: mean(&x),
+        difference: mean(&y) - mean(&x),
+        error: of(one),
+        error_within: of(within),
+        freedom: PRIOR_FREEDOM + freedom,
+    })
+}
+
+/// The shift between estimates of several runs each, beside the pace; `None` if a side has none.
+pub(super) fn shift(
+    before: &[Estimate],
+    after: &[Estimate],
+    noise: f64,
+    pace: &Pace,
+    options: &Options,
+) -> Option<Shift> {
+    let found = difference(before, after, noise)?;
+    let tail = |away: f64, error: f64, student: &Student| {
+        if away.abs() < options.threshold.ln_1p() {
             return 1.0;
         }
-        2.0 * student::upper_tail(difference.abs() / error.max(1e-9), freedom)
+        2.0 * student.upper_tail(away.abs() / error.max(1e-9))
     };
-    let freedom = PRIOR_FREEDOM + freedom;
-    let half = of(one) * student::quantile(0.025, freedom);
+    let Difference { difference, error, error_within, freedom, .. } = found;
+    let of_runs = Student::new(freedom);
+    let beside = difference - pace.centre();
+    let half = error.hypot(pace.error()) * student::quantile(0.025, freedom);
+    let is_far = beside.abs() >= options.threshold.ln_1p();
+    let probability = pace.mean(|at| tail(difference - at, error, &of_runs));
     Some(Shift {
-        before: mean(&x).exp(),
-        after: mean(&y).exp(),
-        factor: ((difference - half).exp(), (difference + half).exp()),
-        probability: tail(of(one), freedom),
-        probability_within: tail(of(within), f64::INFINITY),
+        before: found.before.exp(),
+        after: (found.before + difference).exp(),
+        pace: pace.factor(),
+        factor: ((beside - half).exp(), (beside + half).exp()),
+        probability: if is_far { probability.min(1.0) } else { 1.0 },
+        probability_within: tail(beside, error_within, &Student::new(f64::INFINITY)),
     })
 }
 
@@ -111,7 +150,8 @@ mod tests {
             values.iter().map(|&value| Estimate { value, error: 0.005 }).collect::<Vec<_>>()
         };
         let options = Options::default();
-        shift(&estimates(before), &estimates(after), options.noise, &options).unwrap()
+        let (before, after) = (estimates(before), estimates(after));
+        shift(&before, &after, options.noise, &Pace::steady(), &options).unwrap()
     }
 
     #[test]
@@ -139,6 +179,6 @@ mod tests {
         assert!((slower.probability - faster.probability).abs() < 1e-12);
         assert!(slower.is_up() && !faster.is_up());
         assert!((slower.ratio() * faster.ratio() - 1.0).abs() < 1e-12);
-        assert_eq!(shift(&[], &[], 0.1, &Options::default()), None);
+        assert_eq!(shift(&[], &[], 0.1, &Pace::steady(), &Options::default()), None);
     }
 }

@@ -1,36 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Student's t distribution: how likely is so large a shift, if there is none?
 
+/// The distribution with so many degrees of freedom; infinitely many: the normal one.
+#[derive(Debug, Clone, Copy)]
+pub struct Student {
+    freedom: f64,
+    /// ln B(freedom / 2, 1 / 2).
+    ln_beta: f64,
+}
+
+impl Student {
+    /// Cost: some dozen logarithms.
+    pub fn new(freedom: f64) -> Self {
+        // Beyond this the two distributions differ less than the method errs.
+        let freedom = freedom.min(1e7);
+        let (a, b) = (freedom / 2.0, 0.5);
+        let known = freedom > 0.0;
+        let ln_beta = if known { ln_gamma(a) + ln_gamma(b) - ln_gamma(a + b) } else { 0.0 };
+        Self { freedom, ln_beta }
+    }
+
+    /// Probability that t is exceeded. A `t` that is no number says nothing: 1.
+    pub fn upper_tail(&self, t: f64) -> f64 {
+        let Self { freedom, ln_beta } = *self;
+        if t.is_nan() || freedom.is_nan() || freedom <= 0.0 {
+            return 1.0;
+        }
+        if t < 0.0 {
+            return 1.0 - self.upper_tail(-t);
+        }
+        0.5 * incomplete_beta(freedom / (freedom + t * t), freedom / 2.0, 0.5, ln_beta)
+    }
+}
+
 /// Probability that t with `freedom` degrees of freedom exceeds `t`.
-///
-/// Infinite freedom is the normal distribution. A `t` that is no number says nothing: 1.
 pub fn upper_tail(t: f64, freedom: f64) -> f64 {
-    if t.is_nan() || freedom.is_nan() || freedom <= 0.0 {
-        return 1.0;
-    }
-    if t < 0.0 {
-        return 1.0 - upper_tail(-t, freedom);
-    }
-    // Beyond this the two distributions differ less than the method errs.
-    let freedom = freedom.min(1e7);
-    0.5 * incomplete_beta(freedom / (freedom + t * t), freedom / 2.0, 0.5)
+    Student::new(freedom).upper_tail(t)
 }
 
 /// The t that is exceeded with probability `tail` (0 < tail < 0.5).
 pub fn quantile(tail: f64, freedom: f64) -> f64 {
+    let student = Student::new(freedom);
     let (mut low, mut high) = (0.0, 1.0);
-    while upper_tail(high, freedom) > tail && high < 1e9 {
+    while student.upper_tail(high) > tail && high < 1e9 {
         high *= 2.0;
     }
     for _ in 0..60 {
         let middle = (low + high) / 2.0;
-        if upper_tail(middle, freedom) > tail { low = middle } else { high = middle }
+        if student.upper_tail(middle) > tail { low = middle } else { high = middle }
     }
     (low + high) / 2.0
 }
 
 /// I_x(a, b), by its continued fraction (Abramowitz and Stegun 26.5.8).
-fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
+fn incomplete_beta(x: f64, a: f64, b: f64, ln_beta: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
     }
@@ -39,9 +62,9 @@ fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     }
     // The fraction is quick on this side only; the other follows by symmetry.
     if x > (a + 1.0) / (a + b + 2.0) {
-        return 1.0 - incomplete_beta(1.0 - x, b, a);
+        return 1.0 - incomplete_beta(1.0 - x, b, a, ln_beta);
     }
-    let front = ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) + a * x.ln() + b * (1.0 - x).ln();
+    let front = a * x.ln() + b * (1.0 - x).ln() - ln_beta;
     (front.exp() * fraction(x, a, b) / a).clamp(0.0, 1.0)
 }
 

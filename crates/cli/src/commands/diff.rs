@@ -28,7 +28,8 @@ use crate::selection::{SelectArgs, Selection};
 
 Runs of one program differ, too. A difference counts if it is larger than the threshold and than
 what runs of one program differ by: with one recording each that is taken from how much the
-recordings vary in themselves, with several it is seen. Ranked by the time of a run it explains.
+recordings vary in themselves, with several it is seen. What makes all spans longer alike is taken
+for the machine, unless it is more than machines do. Ranked by the time of a run it explains.
 
 Exit code 0: no difference; 1: differences; 2: it could not be said.")]
 pub struct DiffArgs {

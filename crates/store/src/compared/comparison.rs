@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 
 use lateralis_analysis::diff::{
-    Counted, DurationShift, Options, Run, Shift, adjust, compare_counts, compare_durations,
+    self, Counted, DurationShift, Options, Pace, Paces, Run, Shift, Sides, adjust, compare_counts,
+    compare_durations, paced_by,
 };
 use lateralis_model::Quality;
 
@@ -14,12 +15,17 @@ use super::observed::{Observed, Of};
 const PERHAPS_WITHIN: f64 = 1e-4;
 /// And below this one between them.
 const PERHAPS_BETWEEN: f64 = 0.2;
+/// Of the tolerated error so much is for medians, and the rest for means and tails, which tell
+/// more of accidents.
+const TYPICAL_SHARE: f64 = 0.7;
 
 /// Which number of a name moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
     /// The median, and the quartiles with it.
     Typical,
+    /// The lower quartile alone.
+    Lower,
     /// The mean.
     Mean,
     /// p99.
@@ -35,6 +41,7 @@ impl What {
     pub fn name(self) -> &'static str {
         match self {
             Self::Typical => "median",
+            Self::Lower => "p25",
             Self::Mean => "mean",
             Self::Tail => "p99",
             Self::Count => "count",
@@ -88,6 +95,22 @@ pub struct Comparison {
     pub events: (f64, f64),
     /// Seconds per run: good, bad.
     pub seconds: (f64, f64),
+    /// By which factor everything is longer, where several names tell.
+    pub pace: Option<Together>,
+}
+
+/// By which factor all durations together are longer.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Together {
+    /// The factor.
+    pub factor: f64,
+    /// Least and largest: 95 % confidence.
+    pub interval: (f64, f64),
+    /// Probability that machines alone are so far apart.
+    pub probability: f64,
+    /// Whether it is the program: shifts are told with it. Else it is taken for the machine, and
+    /// they are told beside it.
+    pub is_program: bool,
 }
 
 impl Comparison {
@@ -105,11 +128,29 @@ impl Comparison {
             ..Self::default()
         };
         // Each is a family of questions of its own.
-        let causes = durations(good, bad, |of| matches!(of, Of::Own | Of::Message), options);
-        let wholes = durations(good, bad, |of| of == Of::Whole, options);
+        let telling = names(good, bad, |one| &one.durations, is_cause);
+        let telling: Vec<&(Of, String)> = telling.into_iter().collect();
+        let sides: Vec<Sides> =
+            telling.iter().map(|place| paced(good, bad, place, options)).collect();
+        let paces = diff::paces(&sides, options);
+        let own = |place: &(Of, String)| match telling.binary_search(&place) {
+            Ok(index) => paces.each[index].clone(),
+            Err(_) => paces.others.clone(),
+        };
+        comparison.add(durations(good, bad, is_cause, own, options), options);
+        // Of the rest is what they are inside of judged: what surely moved tells no pace.
+        let moved = |place: &(Of, String)| {
+            let is_it = |found: &Difference| found.of == place.0 && found.name == place.1;
+            comparison.differences.iter().any(is_it)
+        };
+        let rest = telling.iter().zip(&sides).filter(|(place, _)| !moved(place));
+        let rest: Vec<Sides> = rest.map(|(_, sides)| sides.clone()).collect();
+        let paces = if paces.is_program { paces } else { diff::paces(&rest, options) };
+        comparison.pace = together(&sides, &paces);
+        let wholes = durations(good, bad, |of| of == Of::Whole, |_| paces.others.clone(), options);
         let (counts, cpu) =
             (counts(good, bad, Of::Count, options), counts(good, bad, Of::Cpu, options));
-        for family in [causes, wholes, counts, cpu] {
+        for family in [wholes, counts, cpu] {
             comparison.add(family, options);
         }
         let rank = |difference: &Difference| {
@@ -133,13 +174,22 @@ impl Comparison {
     /// One family: of each name the first of its numbers that surely moved.
     fn add(&mut self, names: Vec<Vec<Difference>>, options: &Options) {
         self.compared += names.len();
-        let mut all: Vec<f64> = names.iter().flatten().map(|d| d.shift.probability).collect();
-        adjust(&mut all);
-        let mut adjusted = all.into_iter();
-        for mut numbers in names {
-            for number in &mut numbers {
-                number.probability = adjusted.next().unwrap_or(1.0);
+        let mut names = names;
+        let is_tail = |d: &Difference| matches!(d.what, What::Mean | What::Tail);
+        let has_tails = names.iter().flatten().any(is_tail);
+        for (tails, share) in [(false, TYPICAL_SHARE), (true, 1.0 - TYPICAL_SHARE)] {
+            let of = |d: &&mut Difference| is_tail(d) == tails;
+            let part: Vec<&mut Difference> = names.iter_mut().flatten().filter(of).collect();
+            let mut all: Vec<f64> = part.iter().map(|d| d.shift.probability).collect();
+            adjust(&mut all);
+            for (number, adjusted) in part.into_iter().zip(all) {
+                // What a cause moved with it is no question of its own.
+                let is_whole = number.of == Of::Whole && !tails;
+                let share = if has_tails && !is_whole { share } else { 1.0 };
+                number.probability = (adjusted / share).min(1.0);
             }
+        }
+        for numbers in names {
             let is_sure = |d: &&Difference| d.probability <= options.error;
             let is_likely = |d: &&Difference| {
                 let within = d.shift.probability_within <= PERHAPS_WITHIN;
@@ -164,10 +214,36 @@ fn names<'a, T: 'a>(
     good.iter().chain(bad).flat_map(|one| of(one).keys()).filter(|key| is_kind(key.0)).collect()
 }
 
+/// What takes time by itself, and so tells how fast the machine was.
+fn is_cause(of: Of) -> bool {
+    matches!(of, Of::Own | Of::Message)
+}
+
+fn paced(good: &[Observed], bad: &[Observed], place: &(Of, String), options: &Options) -> Sides {
+    fn of<'a>(side: &'a [Observed], place: &(Of, String)) -> Vec<Option<&'a Run>> {
+        side.iter().map(|one| one.durations.get(place)).collect()
+    }
+    paced_by(&of(good, place), &of(bad, place), options)
+}
+
+/// Of one name alone nothing is common.
+fn together(sides: &[Sides], paces: &Paces) -> Option<Together> {
+    let is_on_both = |sides: &&Sides| {
+        sides.good.iter().any(Option::is_some) && sides.bad.iter().any(Option::is_some)
+    };
+    (sides.iter().filter(is_on_both).count() >= 2).then(|| Together {
+        factor: paces.seen.factor(),
+        interval: paces.seen.interval(),
+        probability: paces.probability,
+        is_program: paces.is_program,
+    })
+}
+
 fn durations(
     good: &[Observed],
     bad: &[Observed],
     is_kind: impl Fn(Of) -> bool,
+    pace: impl Fn(&(Of, String)) -> Pace,
     options: &Options,
 ) -> Vec<Vec<Difference>> {
     let mut found = Vec::new();
@@ -175,7 +251,7 @@ fn durations(
         let side = |side: &[Observed]| -> Vec<Run> {
             side.iter().filter_map(|one| one.durations.get(place)).cloned().collect()
         };
-        if let Some(shift) = compare_durations(&side(good), &side(bad), options) {
+        if let Some(shift) = compare_durations(&side(good), &side(bad), &pace(place), options) {
             found.push(of_durations(place, &shift));
         }
     }
@@ -201,10 +277,12 @@ fn of_durations((of, name): &(Of, String), shift: &DurationShift) -> Vec<Differe
         let median = Shift { probability, probability_within: within, ..shift.median };
         numbers.push(difference(What::Typical, median, shift.body_ns()));
     }
+    if let Some(lower) = shift.lower {
+        numbers.push(difference(What::Lower, lower, shift.lower_ns()));
+    }
     numbers.push(difference(What::Mean, shift.mean, shift.mean_ns()));
     if let Some(tail) = shift.tail {
-        let beyond = shift.count.1 * 0.01;
-        numbers.push(difference(What::Tail, tail, (tail.after - tail.before) * beyond));
+        numbers.push(difference(What::Tail, tail, shift.tail_ns()));
     }
     numbers
 }

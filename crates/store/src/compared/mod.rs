@@ -10,5 +10,5 @@ mod buckets;
 mod comparison;
 mod observed;
 
-pub use comparison::{Comparison, Difference, What};
+pub use comparison::{Comparison, Difference, Together, What};
 pub use observed::{Observed, Of};

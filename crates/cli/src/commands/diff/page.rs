@@ -32,6 +32,7 @@ pub fn render(paths: Paths<'_>, comparison: &Comparison, options: &Options) -> S
     if comparison.differences.is_empty() {
         page.push_str(&format!("\nno difference above {percent} %: {compared} compared\n"));
     }
+    page.push_str(&pace(comparison, options));
     let part = |kinds: &[Of]| -> Vec<&Difference> {
         comparison.differences.iter().filter(|d| kinds.contains(&d.of)).collect()
     };
@@ -129,6 +130,28 @@ fn section(page: &mut String, title: &str, table: &Table, hidden: usize) {
     }
 }
 
+/// What all durations have in common, where that is as much as a difference would be.
+fn pace(comparison: &Comparison, options: &Options) -> String {
+    let Some(pace) = comparison.pace else {
+        return String::new();
+    };
+    if pace.factor.ln().abs() < options.threshold.ln_1p() {
+        return String::new();
+    }
+    let (all, least) = (percent(pace.factor), percent(pace.interval.0));
+    let most = percent(pace.interval.1);
+    if pace.is_program {
+        return format!(
+            "\neverything together takes {all} ({least} … {most}): more than machines differ by between\n\
+             recordings, so it is taken for the program\n"
+        );
+    }
+    format!(
+        "\neverything together takes {all} ({least} … {most}): taken for the machine, and shifts are told\n\
+         beside it; record several of both in turn to know whether it is the program\n"
+    )
+}
+
 fn percent(factor: f64) -> String {
     if factor >= 10.0 {
         return format!("×{factor:.0}");
@@ -194,6 +217,11 @@ pub fn json(paths: Paths<'_>, comparison: &Comparison, options: &Options) -> Val
         .number("bad_events_per_run", comparison.events.1, of(bad))
         .number("good_seconds_per_run", comparison.seconds.0, of(good))
         .number("bad_seconds_per_run", comparison.seconds.1, of(bad))
+        .plain("pace", comparison.pace.map(|pace| pace.factor))
+        .plain("pace_least", comparison.pace.map(|pace| pace.interval.0))
+        .plain("pace_most", comparison.pace.map(|pace| pace.interval.1))
+        .plain("pace_probability", comparison.pace.map(|pace| pace.probability))
+        .plain("pace_is_program", comparison.pace.map(|pace| pace.is_program))
         .plain("differences", all(&comparison.differences))
         .plain("perhaps", all(&comparison.perhaps))
         .value()
@@ -214,6 +242,7 @@ fn difference(row: &Difference) -> Value {
         .number("ratio_most", row.shift.factor.1, value)
         .number("probability", row.probability, value)
         .number("explained_ns", row.explained_ns, value)
+        .plain("pace", row.shift.pace)
         .plain("quality", value.name())
         .number(&format!("before{of}"), row.shift.before, sum)
         .number(&format!("after{of}"), row.shift.after, sum);
