@@ -3,6 +3,7 @@
 //! options everywhere.
 
 use std::fs;
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -40,11 +41,16 @@ pub struct HintArgs {
 }
 
 impl InputArgs {
-    /// Opens the traces.
+    /// Opens the traces, and says on standard error where their clocks do not relate.
     ///
     /// Errors: a file that cannot be read, or is no trace.
     pub fn open(&self) -> Result<Recording, CliError> {
-        Ok(Recording::open_all(&self.traces, &self.hints.options()?)?)
+        let recording = Recording::open_all(&self.traces, &self.hints.options()?)?;
+        for sentence in &recording.clocks {
+            // Nobody is left to tell if standard error is closed.
+            let _ = writeln!(io::stderr(), "warning: {sentence}");
+        }
+        Ok(recording)
     }
 }
 

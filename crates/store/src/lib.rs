@@ -20,6 +20,7 @@ mod meanings;
 mod recording;
 mod tables;
 mod tail;
+mod time_lines;
 
 pub use chosen::Chosen;
 pub use counted::{Counted, Use};

@@ -42,30 +42,57 @@ pub struct Meanings {
 
 impl Meanings {
     /// Compiles the schemas in the environment of a trace.
-    pub fn of(trace: &Trace) -> Self {
+    ///
+    /// `apart` says of each of its origins ([`Trace::origins`]) to which time line it belongs; where it is
+    /// not the first, spans and channels of the origin carry its name, and so are others.
+    pub fn of(trace: &Trace, apart: &[Option<String>]) -> Self {
         let mut schemas = Vec::new();
+        let mut lines: Vec<Option<&str>> = Vec::new();
         let mut unreadable = Vec::new();
-        for (name, value) in &trace.environment {
-            let (Some(_), EnvValue::Text(text)) = (name.strip_prefix(SCHEMA_PREFIX), value) else {
-                continue;
-            };
-            match lateralis_pleco::compile(name, text.as_bytes()).schema {
-                Some(schema) => schemas.push(schema),
-                None => unreadable.push(name.clone()),
+        let line_of = |origin: usize| apart.get(origin).and_then(Option::as_deref);
+        let environments: Vec<_> = if apart.iter().all(Option::is_none) {
+            vec![(None, &trace.environment)]
+        } else {
+            let origins = trace.origins.iter().enumerate();
+            origins.map(|(index, origin)| (line_of(index), &origin.environment)).collect()
+        };
+        for (line, environment) in environments {
+            for (name, value) in environment {
+                let (Some(_), EnvValue::Text(text)) = (name.strip_prefix(SCHEMA_PREFIX), value)
+                else {
+                    continue;
+                };
+                match lateralis_pleco::compile(name, text.as_bytes()).schema {
+                    Some(mut schema) => {
+                        line.into_iter().for_each(|line| carry(&mut schema, line));
+                        schemas.push(schema);
+                        lines.push(line);
+                    }
+                    None => unreadable.push(name.clone()),
+                }
             }
         }
-        let find = |class: &EventClass| {
-            schemas.iter().enumerate().find_map(|(index, schema)| {
-                let is_it = |event: &SchemaEvent| {
-                    schema.full_name(event) == class.name && same_fields(event, class)
-                };
-                Some((index, schema.events.iter().position(is_it)?))
-            })
+        let find = |line: Option<&str>, class: &EventClass| {
+            schemas.iter().enumerate().filter(|(index, _)| lines[*index] == line).find_map(
+                |(index, schema)| {
+                    let is_it = |event: &SchemaEvent| {
+                        schema.full_name(event) == class.name && same_fields(event, class)
+                    };
+                    Some((index, schema.events.iter().position(is_it)?))
+                },
+            )
         };
         let classes = trace
             .stream_classes
             .iter()
-            .map(|stream| stream.event_classes.iter().map(find).collect())
+            .enumerate()
+            .map(|(index, stream)| {
+                let is_before =
+                    |origin: &lateralis_model::Origin| origin.first_stream_class as usize <= index;
+                let line =
+                    trace.origins.partition_point(is_before).checked_sub(1).and_then(line_of);
+                stream.event_classes.iter().map(|class| find(line, class)).collect()
+            })
             .collect();
         Self { schemas, classes, unreadable }
     }
@@ -79,6 +106,20 @@ impl Meanings {
     /// The schemas of the trace.
     pub fn schemas(&self) -> &[Schema] {
         &self.schemas
+    }
+}
+
+/// Has spans and channels of a schema carry the name of a time line.
+fn carry(schema: &mut Schema, line: &str) {
+    let clauses = schema.events.iter_mut().flat_map(|event| &mut event.clauses);
+    let of_clauses = clauses.filter_map(|clause| match clause {
+        Clause::Begin { span, .. } | Clause::End { span, .. } => Some(span),
+        Clause::Send { channel, .. } | Clause::Recv { channel, .. } => Some(channel),
+        Clause::Counter { .. } | Clause::State { .. } => None,
+    });
+    let of_budgets = schema.budgets.iter_mut().map(|budget| &mut budget.span);
+    for name in of_clauses.chain(of_budgets) {
+        name.push_str(&format!(" ({line})"));
     }
 }
 

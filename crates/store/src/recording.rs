@@ -13,6 +13,7 @@ use lateralis_traces::{Error, Joined, OpenOptions};
 use serde_json::Value;
 
 use crate::meanings::{Meanings, role};
+use crate::time_lines::TimeLines;
 
 /// A recording of `lat record`, or traces of any format.
 pub struct Recording {
@@ -30,6 +31,8 @@ pub struct Recording {
     pub meanings: Meanings,
     /// `report.json`, where there is one.
     pub report: Option<Value>,
+    /// What is to be known of how the clocks of several recordings relate: a sentence each.
+    pub clocks: Vec<String>,
 }
 
 impl Recording {
@@ -62,9 +65,10 @@ impl Recording {
             }
         }
         let path = paths.first().cloned().unwrap_or_default();
-        let meanings = Meanings::of(source.trace());
-        let paths = paths.to_vec();
-        Self { path, paths, streams: source.streams(), source, names, meanings, report }
+        let lines = TimeLines::of(&source, paths);
+        let meanings = Meanings::of(source.trace(), &lines.of_parts);
+        let (paths, clocks) = (paths.to_vec(), lines.told);
+        Self { path, paths, streams: source.streams(), source, names, meanings, report, clocks }
     }
 
     /// Opens what stands behind some bytes of stream files of a recording that is being

@@ -9,6 +9,12 @@ use std::process::Command;
 impl Place {
     /// Compiles `examples/NAME/NAME.c`; `None`, said aloud, where there is no compiler.
     pub fn example(&self, name: &str) -> Option<PathBuf> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        self.compile(name, &root.join("examples").join(name).join(format!("{name}.c")), name)
+    }
+
+    /// Compiles a program that uses the schema of an example.
+    pub fn compile(&self, name: &str, source: &Path, schema: &str) -> Option<PathBuf> {
         if Command::new("cc").arg("--version").output().is_err() {
             eprintln!("SKIPPED: no C compiler here");
             return None;
@@ -26,7 +32,9 @@ impl Place {
         let output = Command::new("cc")
             .args(["-std=c11", "-O2", "-pthread"])
             .args(["-I".into(), tracer.join("include"), "-I".into(), tracer.join("src")])
-            .arg(root.join("examples").join(name).join(format!("{name}.c")))
+            .arg("-I")
+            .arg(root.join("examples").join(schema))
+            .arg(source)
             .args(&sources)
             .arg("-o")
             .arg(&binary)

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Which recordings lie on one time line, and what is to be known of those that do not.
+
+use std::path::{Path, PathBuf};
+
+use lateralis_traces::{Joined, Relation, Tie, TimeBase};
+
+/// The time lines of traces that are read as one.
+///
+/// Recordings under different paths whose clocks are unrelated (see
+/// [`lateralis_traces::Relation`]) are of different time lines: nothing that begins in one ends in
+/// the other. Traces under one path belong together, whatever their clocks say.
+#[derive(Debug, Default)]
+pub struct TimeLines {
+    /// Of each trace the name of its time line; `None`: the first.
+    pub of_parts: Vec<Option<String>>,
+    /// What is to be told, a sentence each.
+    pub told: Vec<String>,
+}
+
+impl TimeLines {
+    /// Of traces that were opened by these paths.
+    ///
+    /// Cost: each path against each.
+    pub fn of(source: &Joined, paths: &[PathBuf]) -> Self {
+        let parts = source.parts();
+        if paths.len() < 2 || parts.len() < 2 {
+            return Self { of_parts: vec![None; parts.len()], told: Vec::new() };
+        }
+        let path_of = |place: &str| {
+            paths.iter().position(|path| Path::new(place).starts_with(path)).unwrap_or(0)
+        };
+        let of_parts: Vec<usize> = parts.iter().map(|part| path_of(&part.place)).collect();
+        // The clock of a path is that of its first trace that has one.
+        let base = |path: usize| -> Option<&TimeBase> {
+            let mut own = of_parts.iter().zip(source.bases()).filter(|(of, _)| **of == path);
+            own.find_map(|(_, base)| base.as_ref())
+        };
+        let tie = |a: usize, b: usize| Some(base(a)?.tie(base(b)?));
+        let name = |path: usize| paths[path].display().to_string();
+        // Of each path the first one that it is related to.
+        let mut first: Vec<usize> = Vec::with_capacity(paths.len());
+        let mut told = Vec::new();
+        for path in 0..paths.len() {
+            let related = |other: &usize| {
+                first[*other] == *other
+                    && tie(*other, path).is_none_or(|tie| tie.relation != Relation::Unrelated)
+            };
+            let found = (0..path).find(related);
+            told.extend(match found {
+                Some(other) => loose(&name(path), &name(other), tie(other, path)),
+                None if path > 0 => Some(format!(
+                    "{}: its clock is not related to that of {}: nothing is joined between them, and \
+                     its spans and channels carry its name",
+                    name(path),
+                    name(0)
+                )),
+                None => None,
+            });
+            first.push(found.unwrap_or(path));
+        }
+        let line = |path: &usize| (first[*path] > 0).then(|| name(first[*path]));
+        Self { of_parts: of_parts.iter().map(line).collect(), told }
+    }
+}
+
+/// What is to be told of recordings that only the date relates. How far apart two clocks may be at
+/// most is in the tables, of each span and message.
+fn loose(path: &str, other: &str, tie: Option<Tie>) -> Option<String> {
+    let is_loose = |tie: &Tie| tie.relation == Relation::Epoch && tie.error_ns.is_none();
+    tie.filter(is_loose).map(|_| {
+        format!(
+            "{path}: only the date relates its clock to that of {other}, and nobody knows how far \
+             apart they are: what is joined between them has no certain length"
+        )
+    })
+}
