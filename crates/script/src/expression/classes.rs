@@ -4,17 +4,20 @@
 //!
 //! A comparison of a column of integers with a constant is a test whether the integer lies
 //! in a range, whatever JavaScript's types say: Numbers and BigInts compare as mathematical
-//! values. What is no such test, arithmetic for instance, is asked of each event.
+//! values. Arithmetic is done with Numbers; an event with an integer that is none is asked, as
+//! is what no column tells.
 
 use lateralis_analysis::filter::columns::{
-    Answer, Depends, Integers, Leaf, Located, Node as Columns, Number, Pair, Plan, Ranges, Reals,
-    Relation, Scopes, TextTest, Texts, Way, Whole, locate,
+    Answer, Computed, Depends, Element, ElementTest, Formula, Integers, Leaf, Located,
+    Node as Columns, Number, Pair, Plan, Ranges, Reals, Relation, Scopes, TextTest, Texts, Way,
+    Whole, locate,
 };
 use lateralis_analysis::filter::{Context, Known};
-use lateralis_model::{Encoding, Event, EventClass, FieldKind, Label, StreamClass};
+use lateralis_model::{Encoding, Event, EventClass, FieldClass, FieldKind, Label, StreamClass};
 
+use super::constants::{relation, turned, with};
 use super::row::{EventRow, absent, evaluate};
-use super::value::{Binary, SAFE_MAX, Value};
+use super::value::{Binary, Value};
 use super::{Expression, Key, Node, Path, TextTest as Test};
 
 /// Part of an expression.
@@ -51,17 +54,19 @@ impl Expression {
     }
 }
 
-struct OfClass<'e, 't> {
+pub(super) struct OfClass<'e, 't> {
     expression: &'e Expression,
     scopes: Scopes<'t>,
 }
 
 /// What a class tells of a value.
-enum Bound<'e, 't> {
+pub(super) enum Bound<'e, 't> {
     Constant(Value<'e>),
     Whole(Whole, Kind),
     Real(usize),
     Text(usize),
+    /// An integer in an array of those that are no text.
+    Element(Element, Kind),
     /// The name of the integer of a column, if it has one.
     Label(usize, bool, &'t [Label]),
     Asked,
@@ -69,7 +74,7 @@ enum Bound<'e, 't> {
 
 /// How the integers of a column are seen by a script.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     /// Yes or no.
     Bool,
     /// Numbers ≥ 0, and BigInts where a Number is not exact.
@@ -81,7 +86,7 @@ enum Kind {
 }
 
 impl Kind {
-    fn is_signed(self) -> bool {
+    pub(super) fn is_signed(self) -> bool {
         matches!(self, Self::Signed | Self::Big)
     }
 }
@@ -93,22 +98,32 @@ impl<'e, 't: 'e> OfClass<'e, 't> {
             Node::Not(inner) => self.lower(inner).negated(),
             Node::And(left, right) => Columns::all([self.lower(left), self.lower(right)]),
             Node::Or(left, right) => Columns::any([self.lower(left), self.lower(right)]),
-            Node::Path(_) => self.truth(node).unwrap_or_else(|| self.ask(node)),
+            Node::Path(_) => self.truth(node).unwrap_or_else(|| self.ask(node, None)),
             Node::Binary(operator, left, right) if operator.compares() => {
-                self.compare(*operator, left, right).unwrap_or_else(|| self.ask(node))
+                let by_columns = self.compare(*operator, left, right);
+                let computed = || self.computed(*operator, left, right);
+                by_columns.unwrap_or_else(|| self.ask(node, computed()))
             }
             Node::Text(test, value, text, _) => {
-                self.text(*test, value, text).unwrap_or_else(|| self.ask(node))
+                self.text(*test, value, text).unwrap_or_else(|| self.ask(node, None))
             }
-            _ => self.ask(node),
+            // 0 and NaN are not true.
+            _ => self.ask(
+                node,
+                self.formula(node).map(|left| Computed {
+                    left,
+                    relation: Relation::Unlike,
+                    right: Formula::Constant(0.0),
+                }),
+            ),
         }
     }
 
-    fn ask(&self, node: &Node) -> Columns<Piece> {
+    fn ask(&self, node: &Node, computed: Option<Computed>) -> Columns<Piece> {
         let (mut depends, mut columns) = (Depends::PACKET, Vec::new());
         self.depends(node, &mut depends, &mut columns);
         let leaf = Piece { node: node.clone(), paths: self.expression.paths.clone() };
-        Columns::Ask { leaf, depends, columns }
+        Columns::Ask { leaf, depends, columns, computed }
     }
 
     fn depends(&self, node: &Node, depends: &mut Depends, columns: &mut Vec<usize>) {
@@ -125,6 +140,10 @@ impl<'e, 't: 'e> OfClass<'e, 't> {
                     Located::Missing(_) | Located::Astray | Located::Struct => {}
                     Located::Packet => {}
                     Located::Column(column, _) => {
+                        *depends = depends.and(Depends::FIELDS);
+                        columns.push(column);
+                    }
+                    Located::Element(column, _) => {
                         *depends = depends.and(Depends::FIELDS);
                         columns.push(column);
                     }
@@ -169,7 +188,7 @@ impl<'e, 't: 'e> OfClass<'e, 't> {
         }
     }
 
-    fn bind(&self, node: &'e Node) -> Bound<'e, 't> {
+    pub(super) fn bind(&self, node: &'e Node) -> Bound<'e, 't> {
         let path = match node {
             Node::Constant(value) => return Bound::Constant(value.borrowed()),
             Node::Path(index) => &self.expression.paths[*index],
@@ -194,7 +213,9 @@ impl<'e, 't: 'e> OfClass<'e, 't> {
                     FieldKind::Variant(_) | FieldKind::Optional(_) => Bound::Asked,
                     _ => Bound::Constant(Value::Undefined),
                 },
-                Located::Astray | Located::Inside(_) | Located::Packet => Bound::Asked,
+                Located::Astray | Located::Element(..) | Located::Inside(_) | Located::Packet => {
+                    Bound::Asked
+                }
             },
             Path::Field(steps) => match self.locate(path) {
                 Located::Missing(at) => match absent(steps.get(at + 1..).unwrap_or(&[])) {
@@ -209,6 +230,10 @@ impl<'e, 't: 'e> OfClass<'e, 't> {
                     FieldKind::Signed(_) => Bound::Whole(Whole::Column(column), Kind::Signed),
                     FieldKind::Real(_) => Bound::Real(column),
                     FieldKind::Text(Encoding::Utf8) => Bound::Text(column),
+                    _ => Bound::Asked,
+                },
+                Located::Element(column, class) => match steps.last().map(|step| &step.key) {
+                    Some(Key::Index(index)) => element(column, class, *index as usize),
                     _ => Bound::Asked,
                 },
                 Located::Struct | Located::Astray | Located::Inside(_) | Located::Packet => {
@@ -234,6 +259,12 @@ impl<'e, 't: 'e> OfClass<'e, 't> {
                 let is_true = |label: Option<&str>| Some(label.is_some_and(|l| !l.is_empty()));
                 integers(Whole::Column(column), &Ranges::by_label(is_signed, labels, is_true)?)
             }
+            Bound::Element(element, kind) => Columns::Element(ElementTest {
+                element,
+                set: Integers::of(&Ranges::of(kind.is_signed(), [(0, 0)]).complement()),
+                absent: Answer::No,
+                empty: Answer::Ask,
+            }),
             Bound::Asked => return None,
         })
     }
@@ -287,152 +318,24 @@ impl<'e, 't: 'e> OfClass<'e, 't> {
     }
 }
 
-fn integers(whole: Whole, set: &Ranges) -> Columns<Piece> {
+fn element<'e, 't>(column: usize, array: &'t FieldClass, index: usize) -> Bound<'e, 't> {
+    let of = match &array.kind {
+        FieldKind::Array { element, .. } => match &element.kind {
+            // Characters.
+            FieldKind::Unsigned(class) if class.bits == 8 => None,
+            FieldKind::Unsigned(_) => Some(Kind::Unsigned),
+            FieldKind::Signed(_) => Some(Kind::Signed),
+            _ => None,
+        },
+        _ => None,
+    };
+    let element = Element::of(column, array, index);
+    of.zip(element).map_or(Bound::Asked, |(kind, element)| Bound::Element(element, kind))
+}
+
+pub(super) fn integers(whole: Whole, set: &Ranges) -> Columns<Piece> {
     match set.constant() {
         Some(all) => Columns::truth(all),
         None => Columns::Integers(whole, Integers::of(set)),
     }
-}
-
-/// Compares what is in columns with a constant; `None` where events must be asked.
-fn with(operator: Binary, bound: &Bound<'_, '_>, constant: &Value<'_>) -> Option<Columns<Piece>> {
-    match bound {
-        Bound::Constant(_) | Bound::Asked => None,
-        Bound::Label(column, is_signed, labels) => {
-            let holds = |label: Option<&str>| {
-                let own = label.map_or(Value::Undefined, |label| Value::Text(label.into()));
-                Some(operator.apply(&own, constant)?.is_true())
-            };
-            Some(integers(Whole::Column(*column), &Ranges::by_label(*is_signed, labels, holds)?))
-        }
-        Bound::Whole(whole, Kind::Bool) => {
-            let holds = |own| Some(operator.apply(&Value::Bool(own), constant)?.is_true());
-            let zero = holds(false)?.then_some((0, 0));
-            // Whatever is not 0 is yes.
-            let others = holds(true)?.then_some((1, i128::from(u64::MAX)));
-            Some(integers(*whole, &Ranges::of(false, zero.into_iter().chain(others))))
-        }
-        Bound::Text(column) => {
-            let is_other = matches!(operator, Binary::NotEqual | Binary::NotSame);
-            match (operator, constant) {
-                (
-                    Binary::Equal | Binary::Same | Binary::NotEqual | Binary::NotSame,
-                    Value::Text(text),
-                ) => {
-                    let texts = Texts::of(TextTest::Is(text.clone().into_owned()))?;
-                    let node = Columns::Text(*column, texts);
-                    Some(if is_other { node.negated() } else { node })
-                }
-                _ => unlike(operator, &Value::Text("".into()), constant),
-            }
-        }
-        Bound::Real(column) => {
-            let Value::Number(constant) = comparable(operator, constant) else {
-                return unlike(operator, &Value::Number(0.5), constant);
-            };
-            let reals = Reals { relation: relation(operator)?, constant };
-            Some(Columns::Reals(*column, reals))
-        }
-        Bound::Whole(whole, kind) => {
-            let constant = &comparable(operator, constant);
-            if !matches!(constant, Value::Number(_) | Value::Big(_)) {
-                let own = if *kind == Kind::Big { Value::Big(1) } else { Value::Number(1.0) };
-                return unlike(operator, &own, constant);
-            }
-            Some(integers(*whole, &range(operator, constant, *kind)?))
-        }
-    }
-}
-
-/// What counts as a number in a comparison, as that number.
-fn comparable<'v>(operator: Binary, constant: &'v Value<'v>) -> Value<'v> {
-    let is_order =
-        !matches!(operator, Binary::Equal | Binary::NotEqual | Binary::Same | Binary::NotSame);
-    let is_loose = matches!(operator, Binary::Equal | Binary::NotEqual);
-    match constant {
-        Value::Bool(value) if is_order || is_loose => Value::Number(f64::from(u8::from(*value))),
-        Value::Null if is_order => Value::Number(0.0),
-        Value::Undefined if is_order => Value::Number(f64::NAN),
-        other => other.borrowed(),
-    }
-}
-
-/// Whether a comparison of two types that are never equal holds: for all values of the type
-/// of `own` alike. `None` where it depends on the value.
-fn unlike(operator: Binary, own: &Value<'_>, constant: &Value<'_>) -> Option<Columns<Piece>> {
-    let nothing = matches!(constant, Value::Undefined | Value::Null);
-    let is_strict = matches!(operator, Binary::Same | Binary::NotSame);
-    let is_loose = matches!(operator, Binary::Equal | Binary::NotEqual);
-    let same_type = own.type_name() == constant.type_name();
-    // Integers are Numbers or BigInts as large as they are.
-    let both_numbers = |value: &Value<'_>| matches!(value, Value::Number(_) | Value::Big(_));
-    let differ = !(same_type || both_numbers(own) && both_numbers(constant));
-    match (is_strict && differ) || (is_loose && nothing) {
-        true => Some(Columns::truth(operator.apply(own, constant)?.is_true())),
-        false => None,
-    }
-}
-
-/// The operator with its sides exchanged.
-fn turned(operator: Binary) -> Binary {
-    match operator {
-        Binary::Less => Binary::Greater,
-        Binary::LessOrEqual => Binary::GreaterOrEqual,
-        Binary::Greater => Binary::Less,
-        Binary::GreaterOrEqual => Binary::LessOrEqual,
-        other => other,
-    }
-}
-
-fn relation(operator: Binary) -> Option<Relation> {
-    Some(match operator {
-        Binary::Less => Relation::Less,
-        Binary::LessOrEqual => Relation::LessOrEqual,
-        Binary::Greater => Relation::Greater,
-        Binary::GreaterOrEqual => Relation::GreaterOrEqual,
-        Binary::Equal | Binary::Same => Relation::Equal,
-        Binary::NotEqual | Binary::NotSame => Relation::NotEqual,
-        _ => return None,
-    })
-}
-
-/// The integers for which `value operator constant` holds.
-fn range(operator: Binary, constant: &Value<'_>, kind: Kind) -> Option<Ranges> {
-    let between = |low: i128, high: i128| Ranges::of(kind.is_signed(), [(low, high)]);
-    let none = || Ranges::none(kind.is_signed());
-    let (least, most) = (i128::MIN, i128::MAX);
-    // Largest integer ≤ and smallest ≥ the constant; NaN is neither.
-    let (floor, ceiling) = match constant {
-        Value::Number(value) if value.is_nan() => {
-            let all = matches!(operator, Binary::NotEqual | Binary::NotSame);
-            return Some(if all { none().complement() } else { none() });
-        }
-        // The conversion saturates, beyond any integer of a column.
-        Value::Number(value) => (value.floor() as i128, value.ceil() as i128),
-        Value::Big(value) => (*value, *value),
-        _ => return None,
-    };
-    let equal = || if floor == ceiling { between(floor, floor) } else { none() };
-    // Those of the constant's own type.
-    let same = || {
-        let safe = |value: i128| (-SAFE_MAX..=SAFE_MAX).contains(&value);
-        let of_type = match (constant, kind) {
-            (Value::Number(_), Kind::Big) => false,
-            (Value::Number(_), _) => safe(floor),
-            (_, Kind::Big) => true,
-            (_, _) => !safe(floor),
-        };
-        if of_type { equal() } else { none() }
-    };
-    Some(match operator {
-        Binary::Less => ceiling.checked_sub(1).map_or_else(none, |high| between(least, high)),
-        Binary::LessOrEqual => between(least, floor),
-        Binary::Greater => floor.checked_add(1).map_or_else(none, |low| between(low, most)),
-        Binary::GreaterOrEqual => between(ceiling, most),
-        Binary::Equal => equal(),
-        Binary::NotEqual => equal().complement(),
-        Binary::Same => same(),
-        Binary::NotSame => same().complement(),
-        _ => return None,
-    })
 }

@@ -13,7 +13,9 @@
 //! leads out of the subset (a text is to be read as a number, an exception is thrown) the
 //! answer is [`Answer::Ask`], and the engine runs the function for that event.
 
+mod arithmetic;
 mod classes;
+mod constants;
 mod lex;
 mod parse;
 mod row;

@@ -8,8 +8,10 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
+use lateralis_analysis::filter::columns::{Arithmetic, to_int32};
+
 /// Largest integer that is a Number in a script; larger ones are BigInts.
-pub const SAFE_MAX: i128 = (1 << 53) - 1;
+pub const SAFE_MAX: i128 = lateralis_analysis::filter::columns::SAFE_MAX as i128;
 
 /// A value.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,6 +67,16 @@ impl<'a> Value<'a> {
             Self::Number(_) => "number",
             Self::Big(_) => "bigint",
             Self::Text(_) => "string",
+        }
+    }
+
+    /// It as a Number, as operators see it; `None` for BigInts, and where a text would
+    /// have to be read, or an object asked.
+    #[must_use]
+    pub fn as_double(&self) -> Option<f64> {
+        match self.number()? {
+            Number::Double(value) => Some(value),
+            Number::Big(_) => None,
         }
     }
 
@@ -179,21 +191,26 @@ impl Binary {
     }
 
     fn doubles(self, left: f64, right: f64) -> f64 {
-        use Binary::*;
-        match self {
-            Add => left + right,
-            Subtract => left - right,
-            Multiply => left * right,
-            Divide => left / right,
-            Remainder => left % right,
-            And => f64::from(to_int32(left) & to_int32(right)),
-            Or => f64::from(to_int32(left) | to_int32(right)),
-            Xor => f64::from(to_int32(left) ^ to_int32(right)),
-            ShiftLeft => f64::from(to_int32(left) << (to_int32(right) & 31)),
-            ShiftRight => f64::from(to_int32(left) >> (to_int32(right) & 31)),
-            ShiftRightUnsigned => f64::from(to_int32(left) as u32 >> (to_int32(right) & 31)),
-            _ => f64::NAN,
-        }
+        self.arithmetic().map_or(f64::NAN, |operator| operator.apply(left, right))
+    }
+
+    /// What it does with two Numbers, if it does not compare them.
+    #[must_use]
+    pub fn arithmetic(self) -> Option<Arithmetic> {
+        Some(match self {
+            Self::Add => Arithmetic::Add,
+            Self::Subtract => Arithmetic::Subtract,
+            Self::Multiply => Arithmetic::Multiply,
+            Self::Divide => Arithmetic::Divide,
+            Self::Remainder => Arithmetic::Remainder,
+            Self::And => Arithmetic::And,
+            Self::Or => Arithmetic::Or,
+            Self::Xor => Arithmetic::Xor,
+            Self::ShiftLeft => Arithmetic::ShiftLeft,
+            Self::ShiftRight => Arithmetic::ShiftRight,
+            Self::ShiftRightUnsigned => Arithmetic::ShiftRightUnsigned,
+            _ => return None,
+        })
     }
 
     fn bigs(self, left: i128, right: i128) -> Option<i128> {
@@ -237,15 +254,6 @@ pub fn inverted(value: &Value<'_>) -> Option<Value<'static>> {
         Number::Double(value) => Value::Number(f64::from(!to_int32(value))),
         Number::Big(value) => Value::Big(!value),
     })
-}
-
-/// ToInt32 of ECMAScript: modulo 2^32.
-fn to_int32(value: f64) -> i32 {
-    if !value.is_finite() {
-        return 0;
-    }
-    let whole = value.trunc() % 4_294_967_296.0;
-    whole as i64 as i32
 }
 
 /// `===`

@@ -288,6 +288,8 @@ fn column_expression() -> impl Strategy<Value = String> {
         "event.fields.blob",
         "event.fields.list",
         "event.fields.list[1]",
+        "event.fields.numbers[0]",
+        "event.fields.numbers[2]",
         "event.fields.u.more",
         "event.fields.seq",
         "event.fields.procname",
@@ -330,8 +332,21 @@ fn column_expression() -> impl Strategy<Value = String> {
     let value = || value.clone();
     let pair = (value(), prop::sample::select(operators.clone()), value())
         .prop_map(|(left, operator, right)| format!("{left} {operator} {right}"));
-    let sum = (value(), prop::sample::select(vec!["+ 1 >", "% 2 ==", "& 3 ===", "- 5n <"]), 0..3)
-        .prop_map(|(left, operator, right)| format!("{left} {operator} {right}"));
+    let arithmetic =
+        vec!["+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>", ">>>", "+ 5n *", "- -", "* ~"];
+    let operand = prop_oneof![3 => value(), 2 => constant.clone()];
+    let number = (operand.clone(), prop::sample::select(arithmetic), operand.clone());
+    let number = number.prop_map(|(l, operator, r)| format!("({l} {operator} {r})"));
+    let number = prop_oneof![
+        4 => number.clone(),
+        1 => (number.clone(), number.clone()).prop_map(|(a, b)| format!("({a} - {b})")),
+        1 => number.prop_map(|inner| format!("+(-{inner})")),
+    ];
+    let sum = (number, prop::option::of((prop::sample::select(operators.clone()), operand)))
+        .prop_map(|(left, compared)| match compared {
+            Some((operator, right)) => format!("{left} {operator} {right}"),
+            None => left,
+        });
     let test = (
         value(),
         prop::sample::select(vec!["startsWith", "endsWith", "includes"]),
@@ -344,7 +359,7 @@ fn column_expression() -> impl Strategy<Value = String> {
         true => format!("{constant} {operator} {value}"),
         false => format!("{value} {operator} {constant}"),
     });
-    let leaf = prop_oneof![6 => leaf, 2 => pair, 1 => sum, 1 => test, 1 => alone];
+    let leaf = prop_oneof![6 => leaf, 2 => pair, 3 => sum, 1 => test, 1 => alone];
     leaf.prop_recursive(3, 8, 2, |inner| {
         let pair = (inner.clone(), inner.clone());
         let choice = (inner.clone(), inner.clone(), inner.clone());

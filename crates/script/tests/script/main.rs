@@ -2,8 +2,11 @@
 //! Scripts over traces made here.
 
 mod activities;
+#[path = "../../../analysis/tests/instructions/counted.rs"]
+mod counted;
 #[path = "../../../analysis/src/filter/columns/tests/drawn.rs"]
 mod drawn;
 mod filters;
 mod hostile;
+mod instructions;
 mod traces;

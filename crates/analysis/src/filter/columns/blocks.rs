@@ -1,117 +1,153 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Asks a plan about the events of a part, a block at a time: answers are bytes that stay in
-//! the cache, and become bits at the end.
+//! Asks a plan about the events of a part, a block at a time. Answers are bits; what is
+//! decided for sixty-four events in a row costs nothing more.
 
 use lateralis_model::{Column, Slot, Spans};
 
+use super::formula::Room;
+use super::locate::Whole;
 use super::numbers::{Numbers, compare};
-use super::of_filter::Whole;
+use super::words::{BLOCK, NONE, Words, each, first, is_none};
 use super::{Answer, Depends, Leaf, Mask, Node, Number, Part, Plan};
 use crate::filter::Context;
-
-/// Events of a block; 64 divides it.
-const BLOCK: usize = 1024;
 
 /// What asking needs: what events do not carry themselves, and room.
 pub struct Asking<'a> {
     context: &'a Context<'a>,
     slots: Vec<Slot>,
-    spare: Vec<Vec<u8>>,
+    room: Room,
+    /// Elements of a block.
+    values: Vec<u64>,
 }
 
 impl<'a> Asking<'a> {
     /// Ready to ask.
     #[must_use]
     pub fn new(context: &'a Context<'a>) -> Self {
-        Self { context, slots: Vec::new(), spare: Vec::new() }
+        Self { context, slots: Vec::new(), room: Room::default(), values: Vec::new() }
     }
-}
-
-/// Events whose answer matters: those that have this one so far.
-type Care<'c> = Option<(&'c [u8], Answer)>;
-
-fn cares(care: Care<'_>, at: usize) -> bool {
-    care.is_none_or(|(so_far, goes_on)| so_far[at] == goes_on as u8)
 }
 
 impl<L: Leaf> Plan<L> {
     /// Which events of a part are chosen: replaces the content of `mask`. The part has at
     /// least the columns that [`Plan::want`] wants, of the class that the plan is of.
     ///
-    /// Cost: a few instructions an event for each test of a column; what [`Node::Ask`] asks
-    /// costs as much as of single events, once per packet or run of a thread's events if it
-    /// depends on no more. Memory: a byte for each event of a block, and a bit for each
-    /// event.
+    /// Cost: one or two instructions an event for each test of a column of numbers, and none
+    /// for sixty-four events in a row that are decided before; of texts also some for
+    /// each that is as long as what is looked for. What [`Node::Ask`] asks costs as much as of
+    /// single events, once per packet or run of a thread's events if it depends on no
+    /// more. Memory: a bit for each event.
     pub fn select(&self, part: &Part<'_>, asking: &mut Asking<'_>, mask: &mut Mask) {
         mask.clear();
         let len = part.len();
-        let mut out = asking.spare.pop().unwrap_or_default();
+        let mut said = Said::default();
         for from in (0..len).step_by(BLOCK) {
-            out.clear();
-            out.resize(BLOCK.min(len - from), 0);
-            fill(&self.root, &Block { part, from }, asking, None, &mut out);
-            mask.append(&out);
+            let block = Block { part, from, len: BLOCK.min(len - from) };
+            fill(&self.root, &block, asking, &first(block.len), &mut said);
+            mask.append(block.len, &said.yes, &said.ask);
         }
-        asking.spare.push(out);
     }
 }
 
 struct Block<'p, 'b> {
     part: &'p Part<'b>,
     from: usize,
+    len: usize,
 }
 
+/// Answers for those events of a block that matter; no others are in it.
+#[derive(Default)]
+struct Said {
+    yes: Words,
+    /// In none of which `yes` is.
+    ask: Words,
+}
+
+impl Said {
+    fn all(&mut self, care: &Words, answer: Answer) {
+        self.yes = if answer == Answer::Yes { *care } else { NONE };
+        self.ask = if answer == Answer::Ask { *care } else { NONE };
+    }
+
+    /// Those of which nothing was said but no.
+    fn no(&self, care: &Words) -> Words {
+        std::array::from_fn(|word| care[word] & !(self.yes[word] | self.ask[word]))
+    }
+}
+
+/// Replaces what was said of a block. Events outside of `care` do not matter.
 fn fill<L: Leaf>(
     node: &Node<L>,
     block: &Block<'_, '_>,
     asking: &mut Asking<'_>,
-    care: Care<'_>,
-    out: &mut [u8],
+    care: &Words,
+    said: &mut Said,
 ) {
-    let range = block.from..block.from + out.len();
+    let range = block.from..block.from + block.len;
+    let part = block.part;
     match node {
-        Node::Constant(answer) => out.fill(*answer as u8),
+        Node::Constant(answer) => return said.all(care, *answer),
         Node::Not(inner) => {
-            fill(inner, block, asking, care, out);
-            // 0 and 1 are exchanged, 2 stays.
-            out.iter_mut().for_each(|answer| *answer ^= (*answer >> 1) ^ 1);
+            fill(inner, block, asking, care, said);
+            said.yes = said.no(care);
+            return;
         }
-        Node::And(nodes) => chain(nodes, Answer::Yes, block, asking, care, out),
-        Node::Or(nodes) => chain(nodes, Answer::No, block, asking, care, out),
-        Node::Integers(Whole::Time, set) => set.test(&block.part.class().times[range], out),
-        Node::Integers(Whole::Column(column), set) => match block.part.column(*column) {
-            Column::Unsigned(values) if values.len() >= range.end => {
-                set.test(&values[range], out);
-            }
-            Column::Signed(values) if values.len() >= range.end => set.test(&values[range], out),
-            _ => out.fill(Answer::Ask as u8),
+        Node::And(nodes) => return chain(nodes, Answer::Yes, block, asking, care, said),
+        Node::Or(nodes) => return chain(nodes, Answer::No, block, asking, care, said),
+        Node::Ask { leaf, depends, computed, .. } => {
+            said.all(care, Answer::No);
+            let Asking { room, .. } = asking;
+            let rest = computed
+                .as_ref()
+                .and_then(|computed| computed.test(part, &range, care, room, &mut said.yes));
+            return ask(leaf, *depends, block, asking, &rest.unwrap_or(*care), said);
+        }
+        _ => {}
+    }
+    if let Node::Element(test) = node
+        && let Column::Lists(lists) = part.column(test.element.column)
+        && lists.counts().len() >= range.end
+    {
+        let Asking { values, .. } = asking;
+        let said = (&mut said.yes, &mut said.ask);
+        return test.test((&lists, part.bytes()), block.from, care, values, said);
+    }
+    // What columns answer, they answer with yes or no.
+    said.ask = NONE;
+    let yes = &mut said.yes;
+    let is_there = match node {
+        Node::Integers(Whole::Time, set) => {
+            part.class().times.get(range).map(|values| set.test(values, care, yes))
+        }
+        Node::Integers(Whole::Column(column), set) => match part.column(*column) {
+            Column::Unsigned(values) => values.get(range).map(|values| set.test(values, care, yes)),
+            Column::Signed(values) => values.get(range).map(|values| set.test(values, care, yes)),
+            _ => None,
         },
-        Node::Reals(column, test) => match block.part.column(*column) {
-            Column::Real(values) if values.len() >= range.end => test.test(&values[range], out),
-            _ => out.fill(Answer::Ask as u8),
+        Node::Reals(column, reals) => match part.column(*column) {
+            Column::Real(values) => values.get(range).map(|values| reals.test(values, care, yes)),
+            _ => None,
         },
-        Node::Text(column, test) => match block.part.column(*column) {
+        Node::Text(column, test) => match part.column(*column) {
             Column::Spans(spans) if spans.len() >= range.end => {
                 let (starts, lengths) = (&spans.starts()[range.clone()], &spans.lengths()[range]);
-                let spans = Spans::new(starts, lengths, spans.bytes());
-                match care {
-                    None => test.test(&spans, |_| true, out),
-                    Some(_) => test.test(&spans, |at| cares(care, at), out),
-                }
+                test.test(&Spans::new(starts, lengths, spans.bytes()), care, yes);
+                Some(())
             }
-            _ => out.fill(Answer::Ask as u8),
+            _ => None,
         },
         Node::Pair(pair) => {
             let numbers = |number| match number {
-                Number::Time => Some(Numbers::Times(&block.part.class().times[range.clone()])),
-                Number::Column(column) => Numbers::of(&block.part.column(column), range.clone()),
+                Number::Time => part.class().times.get(range.clone()).map(Numbers::Times),
+                Number::Column(column) => Numbers::of(&part.column(column), range.clone()),
             };
-            match (numbers(pair.left), numbers(pair.right)) {
-                (Some(left), Some(right)) => compare(left, pair.relation, right, out),
-                _ => out.fill(Answer::Ask as u8),
-            }
+            let both = numbers(pair.left).zip(numbers(pair.right));
+            both.map(|(left, right)| compare(left, pair.relation, right, care, yes))
         }
-        Node::Ask { leaf, depends, .. } => ask(leaf, *depends, block, asking, care, out),
+        _ => None,
+    };
+    if is_there.is_none() {
+        said.all(care, Answer::Ask);
     }
 }
 
@@ -121,37 +157,34 @@ fn chain<L: Leaf>(
     goes_on: Answer,
     block: &Block<'_, '_>,
     asking: &mut Asking<'_>,
-    care: Care<'_>,
-    out: &mut [u8],
+    care: &Words,
+    said: &mut Said,
 ) {
-    let Some((first, rest)) = nodes.split_first() else {
-        return out.fill(goes_on as u8);
-    };
-    fill(first, block, asking, care, out);
-    let going = goes_on as u8;
-    let mut other = asking.spare.pop().unwrap_or_default();
-    for node in rest {
-        if !out.iter().fold(false, |any, answer| any | (*answer == going)) {
+    said.all(care, goes_on);
+    let mut next = Said::default();
+    for (index, node) in nodes.iter().enumerate() {
+        let is_all = goes_on == Answer::Yes;
+        let going = if is_all { said.yes } else { said.no(care) };
+        if index > 0 && is_none(&going) {
             break;
         }
-        other.clear();
-        other.resize(out.len(), 0);
-        fill(node, block, asking, Some((out, goes_on)), &mut other);
-        for (answer, other) in out.iter_mut().zip(&other) {
-            *answer = if *answer == going { *other } else { *answer };
+        fill(node, block, asking, &going, &mut next);
+        for (said, next) in said.yes.iter_mut().zip(next.yes) {
+            *said = if is_all { next } else { *said | next };
         }
+        said.ask.iter_mut().zip(next.ask).for_each(|(said, next)| *said |= next);
     }
-    asking.spare.push(other);
 }
 
-/// Asks events: all that matter, or one of each thread or packet if those are alike.
+/// Asks events: all that matter, or one of each thread or packet if those are alike. Adds to
+/// what was said.
 fn ask<L: Leaf>(
     leaf: &L,
     depends: Depends,
     block: &Block<'_, '_>,
     asking: &mut Asking<'_>,
-    care: Care<'_>,
-    out: &mut [u8],
+    care: &Words,
+    said: &mut Said,
 ) {
     let part = block.part;
     let of_event = depends.on_fields
@@ -159,23 +192,34 @@ fn ask<L: Leaf>(
         || depends.on_own_writer && !part.knows_writers();
     let mut answer = |at: usize| {
         let event = part.event(block.from + at, &mut asking.slots);
-        leaf.answer(&event, asking.context) as u8
+        leaf.answer(&event, asking.context)
     };
     if of_event {
-        for (at, out) in out.iter_mut().enumerate() {
-            *out = if cares(care, at) { answer(at) } else { 0 };
+        for at in each(care) {
+            let bit = 1 << (at % 64);
+            match answer(at) {
+                Answer::No => {}
+                Answer::Yes => said.yes[at / 64] |= bit,
+                Answer::Ask => said.ask[at / 64] |= bit,
+            }
         }
         return;
     }
     let runs = if depends.on_writer { part.runs() } else { &[] };
-    let mut from = 0;
-    while from < out.len() {
-        let here = block.from + from;
-        let next = runs.partition_point(|(begin, _)| *begin as usize <= here);
-        let end = runs.get(next).map_or(usize::MAX, |(begin, _)| *begin as usize - block.from);
-        let end = end.min(out.len());
-        let answer = answer(from);
-        out[from..end].fill(answer);
-        from = end;
+    let mut left = *care;
+    loop {
+        let Some(at) = each(&left).next() else { break };
+        let next = runs.partition_point(|(begin, _)| *begin as usize <= block.from + at);
+        let end = runs.get(next).map_or(usize::MAX, |(begin, _)| *begin as usize);
+        let (alike, answer) = (first(end - block.from), answer(at));
+        for (word, left) in left.iter_mut().enumerate() {
+            let these = *left & alike[word];
+            match answer {
+                Answer::No => {}
+                Answer::Yes => said.yes[word] |= these,
+                Answer::Ask => said.ask[word] |= these,
+            }
+            *left ^= these;
+        }
     }
 }

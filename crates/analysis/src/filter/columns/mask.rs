@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! One bit per event.
 
+use super::words::{Words, each, is_none};
+
 /// Which events of a part are chosen, and which only something else can decide.
 #[derive(Debug, Clone, Default)]
 pub struct Mask {
@@ -126,28 +128,15 @@ impl Mask {
         }
     }
 
-    /// Appends answers, as bytes: 0 no, 1 yes, 2 ask. Only the last call may be with a
+    /// Appends events: those of `yes` are chosen, those of `ask` nothing here can decide;
+    /// nothing behind the last event may be in either. Only the last call may be with a
     /// number that 64 does not divide.
-    pub(super) fn append(&mut self, answers: &[u8]) {
-        for word in answers.chunks(64) {
-            let from = self.len;
-            let mut bits = 0;
-            let mut any_asked = false;
-            for (index, eight) in word.chunks(8).enumerate() {
-                let mut bytes = [0; 8];
-                bytes[..eight.len()].copy_from_slice(eight);
-                let bytes = u64::from_le_bytes(bytes);
-                any_asked |= bytes & 0x0202_0202_0202_0202 != 0;
-                // Each byte's lowest bit to a place of its own in the highest byte.
-                let yes = bytes & 0x0101_0101_0101_0101;
-                bits |= (yes.wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * index);
-            }
-            self.words.push(bits);
-            self.len += word.len();
-            if any_asked {
-                let asked = (from as u32..).zip(word).filter(|(_, answer)| **answer == 2);
-                self.asked.extend(asked.map(|(event, _)| event));
-            }
+    pub(super) fn append(&mut self, len: usize, yes: &Words, ask: &Words) {
+        let from = self.len as u32;
+        self.words.extend(yes.iter().take(len.div_ceil(64)));
+        self.len += len;
+        if !is_none(ask) {
+            self.asked.extend(each(ask).map(|event| from + event as u32));
         }
     }
 
@@ -166,8 +155,15 @@ mod tests {
     fn bits_are_those_of_the_answers() {
         let answers: Vec<u8> = (0..200_u32).map(|n| (n * n % 7 % 3) as u8).collect();
         let mut mask = Mask::default();
-        mask.append(&answers[..128]);
-        mask.append(&answers[128..]);
+        let bits = |range: std::ops::Range<usize>, wanted: u8| {
+            let mut words = crate::filter::columns::words::NONE;
+            for (at, answer) in answers[range].iter().enumerate() {
+                words[at / 64] |= u64::from(*answer == wanted) << (at % 64);
+            }
+            words
+        };
+        mask.append(128, &bits(0..128, 1), &bits(0..128, 2));
+        mask.append(72, &bits(128..200, 1), &bits(128..200, 2));
         let of = |wanted: u8| (0..200).filter(|n| answers[*n] == wanted).collect::<Vec<usize>>();
         assert_eq!(mask.iter().collect::<Vec<_>>(), of(1));
         assert_eq!(mask.count(), of(1).len());

@@ -15,37 +15,48 @@
 //! The answers are those of the events one by one: [`Filter::matches`](super::Filter::matches).
 
 mod blocks;
+mod elements;
+mod formula;
 mod integers;
+mod locate;
 mod mask;
 mod numbers;
 mod of_filter;
 mod part;
+mod ranges;
+mod sides;
 mod slices;
 mod texts;
+mod words;
+
+use std::collections::HashMap;
 
 use lateralis_model::{Event, Want};
 
 use super::Context;
 
 pub use blocks::Asking;
-pub use integers::{Integers, Ranges};
+pub use elements::{Element, ElementTest, element_labels};
+pub use formula::{Arithmetic, Computed, Formula, SAFE_MAX, to_int32};
+pub use integers::Integers;
+pub use locate::{Located, Scopes, Way, Whole, locate};
 pub use mask::Mask;
 pub use numbers::{Number, Pair, Reals, Relation};
-pub use of_filter::{Located, Question, Scopes, Way, Whole, locate};
+pub use of_filter::Question;
 pub use part::{Part, Parts};
+pub use ranges::Ranges;
 pub use slices::Slices;
 pub use texts::{TextTest, Texts};
 
 /// What an expression says of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
 pub enum Answer {
     /// No.
-    No = 0,
+    No,
     /// Yes.
-    Yes = 1,
+    Yes,
     /// Only something else can tell: the engine of a script.
-    Ask = 2,
+    Ask,
 }
 
 impl Answer {
@@ -129,6 +140,8 @@ pub enum Node<L> {
     Reals(usize, Reals),
     /// Whether a text is as told.
     Text(usize, Texts),
+    /// Whether an element of an array is as told.
+    Element(ElementTest),
     /// Whether two numbers of an event are related as told.
     Pair(Pair),
     /// What only an event can answer, and which columns that needs.
@@ -139,6 +152,8 @@ pub enum Node<L> {
         depends: Depends,
         /// Columns it looks at.
         columns: Vec<usize>,
+        /// What answers for most events without asking them.
+        computed: Option<Computed>,
     },
 }
 
@@ -155,6 +170,9 @@ impl<L: Leaf> Node<L> {
         match self {
             Self::Constant(answer) => Self::Constant(answer.opposite()),
             Self::Not(inner) => *inner,
+            Self::Integers(whole, set) => {
+                Self::Integers(whole, Integers::of(&set.set().complement()))
+            }
             other => Self::Not(Box::new(other)),
         }
     }
@@ -197,6 +215,11 @@ impl<L: Leaf> Node<L> {
         }
         if !kept.iter().any(Self::may_ask) {
             // Nobody sees in which order they are asked: the cheap ones decide first.
+            kept = Self::merged(kept, goes_on);
+            let constant = kept.iter().position(|node| matches!(node, Self::Constant(_)));
+            if let Some(place) = constant {
+                return kept.swap_remove(place);
+            }
             kept.sort_by_key(Self::rank);
         }
         match kept.len() {
@@ -206,12 +229,48 @@ impl<L: Leaf> Node<L> {
         }
     }
 
+    /// Tests of the same integer are one: `5 < u && u < 9` asks for one range.
+    fn merged(nodes: Vec<Self>, goes_on: Answer) -> Vec<Self> {
+        let mut sets: Vec<(Whole, Vec<Integers>)> = Vec::new();
+        let mut places: HashMap<Whole, usize> = HashMap::new();
+        let mut kept = Vec::new();
+        for node in nodes {
+            let Self::Integers(whole, set) = node else {
+                kept.push(node);
+                continue;
+            };
+            let place = *places.entry(whole).or_insert(sets.len());
+            match sets.get_mut(place) {
+                Some((_, sets)) => sets.push(set),
+                None => sets.push((whole, vec![set])),
+            }
+        }
+        for (whole, sets) in sets {
+            let each = || sets.iter().map(Integers::set);
+            let all = match (goes_on, sets.as_slice()) {
+                (_, [_] | []) => None,
+                (Answer::Yes, _) => Ranges::all_of(each()),
+                _ => Ranges::any_of(each()),
+            };
+            match all.as_ref().and_then(Ranges::constant).map(|all| Answer::of(Some(all))) {
+                Some(answer) if answer == goes_on => {}
+                Some(answer) => kept.push(Self::Constant(answer)),
+                None => match all {
+                    Some(all) => kept.push(Self::Integers(whole, Integers::of(&all))),
+                    None => kept.extend(sets.into_iter().map(|set| Self::Integers(whole, set))),
+                },
+            }
+        }
+        kept
+    }
+
     fn may_ask(&self) -> bool {
         match self {
             Self::Constant(answer) => *answer == Answer::Ask,
             Self::Not(inner) => inner.may_ask(),
             Self::And(nodes) | Self::Or(nodes) => nodes.iter().any(Self::may_ask),
             Self::Ask { .. } => L::MAY_ASK,
+            Self::Element(test) => test.absent == Answer::Ask || test.empty == Answer::Ask,
             Self::Integers(..) | Self::Reals(..) | Self::Text(..) | Self::Pair(..) => false,
         }
     }
@@ -222,8 +281,9 @@ impl<L: Leaf> Node<L> {
             Self::Constant(_) => 0,
             Self::Integers(..) | Self::Reals(..) => 2,
             Self::Pair(..) => 3,
-            Self::Text(..) => 4,
+            Self::Text(..) | Self::Element(_) => 4,
             Self::Ask { depends, .. } if *depends == Depends::PACKET => 0,
+            Self::Ask { computed: Some(_), .. } => 4,
             Self::Ask { depends, .. } if depends.on_fields => 6,
             Self::Ask { .. } => 5,
             Self::Not(inner) => inner.rank(),
@@ -240,6 +300,7 @@ impl<L: Leaf> Node<L> {
             | Self::Reals(column, _)
             | Self::Text(column, _) => see(*column),
             Self::Integers(Whole::Time, _) => {}
+            Self::Element(test) => see(test.element.column),
             Self::Pair(pair) => pair.each_column(see),
             Self::Ask { columns, .. } => columns.iter().copied().for_each(see),
         }

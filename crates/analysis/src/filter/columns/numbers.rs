@@ -6,8 +6,8 @@ use std::cmp::Ordering;
 use lateralis_model::Column;
 use lateralis_units::Nanos;
 
-use super::integers::each;
-use super::of_filter::Whole;
+use super::locate::Whole;
+use super::words::{Words, test, test_pairs};
 
 /// How two numbers are related. Where one of them is NaN there is no order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,16 +67,19 @@ pub struct Reals {
 }
 
 impl Reals {
-    pub(super) fn test(&self, values: &[f64], out: &mut [u8]) {
+    /// Replaces `yes` by those events of `care` whose numbers are as told.
+    pub(super) fn test(&self, values: &[f64], care: &Words, yes: &mut Words) {
         let constant = self.constant;
         match self.relation {
-            Relation::Less => each(values, out, |value| value < constant),
-            Relation::LessOrEqual => each(values, out, |value| value <= constant),
-            Relation::Greater => each(values, out, |value| value > constant),
-            Relation::GreaterOrEqual => each(values, out, |value| value >= constant),
-            Relation::Equal => each(values, out, |value| value == constant),
-            Relation::NotEqual => each(values, out, |value| value != constant),
-            Relation::Unlike => each(values, out, |value| (value < constant) | (value > constant)),
+            Relation::Less => test(values, care, yes, |value| value < constant),
+            Relation::LessOrEqual => test(values, care, yes, |value| value <= constant),
+            Relation::Greater => test(values, care, yes, |value| value > constant),
+            Relation::GreaterOrEqual => test(values, care, yes, |value| value >= constant),
+            Relation::Equal => test(values, care, yes, |value| value == constant),
+            Relation::NotEqual => test(values, care, yes, |value| value != constant),
+            Relation::Unlike => {
+                test(values, care, yes, |value| (value < constant) | (value > constant));
+            }
         }
     }
 }
@@ -142,57 +145,89 @@ impl<'b> Numbers<'b> {
     }
 }
 
-/// Whether the numbers are related, event by event; all of them are as many as `out`.
-pub(super) fn compare(left: Numbers<'_>, relation: Relation, right: Numbers<'_>, out: &mut [u8]) {
+/// Replaces `yes` by those events of `care` whose numbers are related; both are as many.
+///
+/// Cost: a pass without branches; of numbers of different kinds a copy before it.
+pub(super) fn compare(
+    left: Numbers<'_>,
+    relation: Relation,
+    right: Numbers<'_>,
+    care: &Words,
+    yes: &mut Words,
+) {
     use Numbers::{Real, Signed, Times, Unsigned};
     match (left, right) {
-        (Unsigned(left), Unsigned(right)) => ordered(left, right, relation, out, |v| v),
-        (Signed(left), Signed(right)) => ordered(left, right, relation, out, |v| v),
-        (Real(left), Real(right)) => ordered(left, right, relation, out, |v| v),
-        (Times(left), Times(right)) => ordered(left, right, relation, out, |v| v.0),
-        _ => {
-            for (at, answer) in out.iter_mut().enumerate() {
-                let order = match (value(left, at), value(right, at)) {
-                    ((Some(left), _), (Some(right), _)) => Some(left.cmp(&right)),
-                    ((_, left), (_, right)) => left.partial_cmp(&right),
-                };
-                *answer = u8::from(relation.holds(order));
-            }
+        (Unsigned(left), Unsigned(right)) => ordered(left, relation, right, care, yes),
+        (Signed(left), Signed(right)) => ordered(left, relation, right, care, yes),
+        (Real(left), Real(right)) => ordered(left, relation, right, care, yes),
+        (Times(times), other) => {
+            let left: Vec<i64> = times.iter().map(|time| time.0).collect();
+            compare(Signed(&left), relation, other, care, yes);
+        }
+        (other, Times(_)) => compare(right, relation.turned(), other, care, yes),
+        (Unsigned(left), Signed(right)) => unlike_signs(left, relation, right, care, yes),
+        (Signed(_), Unsigned(_)) | (Real(_), Unsigned(_) | Signed(_)) => {
+            compare(right, relation.turned(), left, care, yes);
+        }
+        (Unsigned(left), Real(_)) => {
+            let left: Vec<f64> = left.iter().map(|value| *value as f64).collect();
+            compare(Real(&left), relation, right, care, yes);
+        }
+        (Signed(left), Real(_)) => {
+            let left: Vec<f64> = left.iter().map(|value| *value as f64).collect();
+            compare(Real(&left), relation, right, care, yes);
         }
     }
 }
 
-/// An integer as it is, and as a double.
-fn value(of: Numbers<'_>, at: usize) -> (Option<i128>, f64) {
-    let whole = |value: i128| (Some(value), value as f64);
-    match of {
-        Numbers::Unsigned(values) => whole(values[at].into()),
-        Numbers::Signed(values) => whole(values[at].into()),
-        Numbers::Times(values) => whole(values[at].0.into()),
-        Numbers::Real(values) => (None, values[at]),
-    }
-}
-
-#[inline(always)]
-fn ordered<T: Copy, V: PartialOrd>(
+fn ordered<T: Copy + PartialOrd>(
     left: &[T],
-    right: &[T],
     relation: Relation,
-    out: &mut [u8],
-    of: impl Fn(T) -> V + Copy,
+    right: &[T],
+    care: &Words,
+    yes: &mut Words,
 ) {
-    let pass = |out: &mut [u8], holds: fn(&V, &V) -> bool| {
-        for ((answer, left), right) in out.iter_mut().zip(left).zip(right) {
-            *answer = u8::from(holds(&of(*left), &of(*right)));
-        }
-    };
     match relation {
-        Relation::Less => pass(out, |a, b| a < b),
-        Relation::LessOrEqual => pass(out, |a, b| a <= b),
-        Relation::Greater => pass(out, |a, b| a > b),
-        Relation::GreaterOrEqual => pass(out, |a, b| a >= b),
-        Relation::Equal => pass(out, |a, b| a == b),
-        Relation::NotEqual => pass(out, |a, b| a != b),
-        Relation::Unlike => pass(out, |a, b| (a < b) | (a > b)),
+        Relation::Less => test_pairs((left, right), care, yes, |a, b| a < b),
+        Relation::LessOrEqual => test_pairs((left, right), care, yes, |a, b| a <= b),
+        Relation::Equal => test_pairs((left, right), care, yes, |a, b| a == b),
+        Relation::Unlike => test_pairs((left, right), care, yes, |a, b| (a < b) | (a > b)),
+        Relation::NotEqual => {
+            ordered(left, Relation::Equal, right, care, yes);
+            others(care, yes);
+        }
+        Relation::Greater | Relation::GreaterOrEqual => {
+            ordered(right, relation.turned(), left, care, yes);
+        }
+    }
+}
+
+/// Those of `care` that are not in `yes`.
+fn others(care: &Words, yes: &mut Words) {
+    yes.iter_mut().zip(care).for_each(|(yes, care)| *yes ^= care);
+}
+
+/// Compares integers ≥ 0 with others. One below 0 is less; else the bits have the same order.
+fn unlike_signs(left: &[u64], relation: Relation, right: &[i64], care: &Words, yes: &mut Words) {
+    match relation {
+        Relation::Less => {
+            test_pairs((left, right), care, yes, |a, b| (b >= 0) & (a < b as u64));
+        }
+        Relation::LessOrEqual => {
+            test_pairs((left, right), care, yes, |a, b| (b >= 0) & (a <= b as u64));
+        }
+        Relation::Equal => {
+            test_pairs((left, right), care, yes, |a, b| (b >= 0) & (a == b as u64));
+        }
+        // There always is an order.
+        Relation::Greater | Relation::GreaterOrEqual | Relation::NotEqual | Relation::Unlike => {
+            let opposite = match relation {
+                Relation::Greater => Relation::LessOrEqual,
+                Relation::GreaterOrEqual => Relation::Less,
+                _ => Relation::Equal,
+            };
+            unlike_signs(left, opposite, right, care, yes);
+            others(care, yes);
+        }
     }
 }

@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What an expression of a filter means for the events of one class.
 
-use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use lateralis_model::{
-    Encoding, Event, EventClass, FieldClass, FieldKind, IntegerClass, Label, StreamClass,
-};
+use lateralis_model::{Event, EventClass, StreamClass};
 
+use super::locate::{Scopes, Whole};
+use super::sides::{Bound, Kind, asked, number};
 use super::{
-    Answer, Depends, Integers, Leaf, Node, Number, Pair, Plan, Ranges, Reals, Relation, TextTest,
-    Texts,
+    Answer, Depends, Element, ElementTest, Integers, Leaf, Node, Pair, Plan, Ranges, Reals,
+    Relation, TextTest, Texts,
 };
-use crate::filter::eval::{
-    COMMAND_FIELDS, Context, Found, PID_FIELDS, TID_FIELDS, compare, order, truth, truth_of,
-};
-use crate::filter::{Comparison, Expression, Filter, Known, Operand, Step};
+use crate::filter::eval::{Context, Found, compare, order, truth, truth_of};
+use crate::filter::{Comparison, Expression, Filter, Operand};
 
 /// Part of an expression.
 #[derive(Debug, Clone)]
@@ -37,119 +34,6 @@ impl Filter {
     pub fn plan(&self, stream_class: &StreamClass, class: &EventClass) -> Plan<Question> {
         Plan::new(Scopes { stream_class, class }.lower(&self.root))
     }
-}
-
-/// An integer of an event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Whole {
-    /// When it happened.
-    Time,
-    /// A column.
-    Column(usize),
-}
-
-/// A step into a field.
-#[derive(Debug, Clone, Copy)]
-pub enum Way<'s> {
-    /// To a field.
-    Name(&'s str),
-    /// To an element.
-    Index,
-}
-
-/// Where steps into the fields of a class lead.
-#[derive(Debug, Clone)]
-pub enum Located<'t> {
-    /// No event of the class has it: this step leads to a name that is not there.
-    Missing(usize),
-    /// A step leads into something that has no parts of that kind.
-    Astray,
-    /// To this column.
-    Column(usize, &'t FieldClass),
-    /// To fields.
-    Struct,
-    /// It takes an event to know; these columns tell it.
-    Inside(Vec<usize>),
-    /// Into the packet.
-    Packet,
-}
-
-/// Where the fields of a class are looked for.
-#[derive(Debug, Clone, Copy)]
-pub struct Scopes<'t> {
-    /// The class of the stream.
-    pub stream_class: &'t StreamClass,
-    /// The class.
-    pub class: &'t EventClass,
-}
-
-/// Follows steps into the fields of a class: of the payload, else its context, else the
-/// common context; else the packet, if `with_packet`.
-#[must_use]
-pub fn locate<'t>(of: &Scopes<'t>, with_packet: bool, steps: &[Way<'_>]) -> Located<'t> {
-    let Some((Way::Name(first), _)) = steps.split_first() else { return Located::Astray };
-    let common = of.stream_class.common_context.as_ref();
-    let (own, payload) = (of.class.context.as_ref(), of.class.payload.as_ref());
-    let after_common = common.map_or(0, leaf_count);
-    let after_own = after_common + own.map_or(0, leaf_count);
-    for (scope, base) in [(payload, after_own), (own, after_common), (common, 0)] {
-        let Some(scope) = scope else { continue };
-        if scope.members().iter().any(|member| member.name == *first) {
-            return follow(scope, base, steps, 0);
-        }
-    }
-    let packet = of.stream_class.packet_context.as_ref().filter(|_| with_packet);
-    match packet.is_some_and(|packet| packet.members().iter().any(|m| m.name == *first)) {
-        true => Located::Packet,
-        false => Located::Missing(0),
-    }
-}
-
-fn leaf_count(class: &FieldClass) -> usize {
-    match &class.kind {
-        FieldKind::Struct(members) => members.iter().map(|m| leaf_count(&m.class)).sum(),
-        _ => 1,
-    }
-}
-
-fn follow<'t>(class: &'t FieldClass, base: usize, steps: &[Way<'_>], done: usize) -> Located<'t> {
-    match (&class.kind, steps.get(done)) {
-        (FieldKind::Struct(_), None) => Located::Struct,
-        (FieldKind::Struct(members), Some(Way::Name(name))) => {
-            let mut base = base;
-            for member in members {
-                if member.name == *name {
-                    return follow(&member.class, base, steps, done + 1);
-                }
-                base += leaf_count(&member.class);
-            }
-            Located::Missing(done)
-        }
-        (FieldKind::Optional(_) | FieldKind::Variant(_), _)
-        | (FieldKind::Array { .. }, Some(Way::Index)) => Located::Inside(vec![base]),
-        (_, None) => Located::Column(base, class),
-        (_, Some(_)) => Located::Astray,
-    }
-}
-
-/// One side of a comparison, as far as the class tells.
-enum Bound<'e, 't> {
-    Missing,
-    Literal(Found<'e>),
-    Whole(Whole, Kind<'t>),
-    Real(usize),
-    Text(usize),
-    /// There, but neither number nor text.
-    Other,
-    Asked(Depends, Vec<usize>),
-}
-
-#[derive(Clone, Copy)]
-struct Kind<'t> {
-    is_signed: bool,
-    /// Any number but 0 counts as 1.
-    is_bool: bool,
-    labels: &'t [Label],
 }
 
 impl<'t> Scopes<'t> {
@@ -196,6 +80,9 @@ impl<'t> Scopes<'t> {
                 Some(texts) => Node::Text(column, texts),
                 None => return Err((Depends::FIELDS, vec![column])),
             },
+            Bound::Element(of, kind) => {
+                element(of, &Ranges::of(kind.is_signed, [(0, 0)]).complement())
+            }
             Bound::Other => Node::truth(true),
             Bound::Asked(depends, columns) => return Err((depends, columns)),
         })
@@ -208,7 +95,7 @@ impl<'t> Scopes<'t> {
         comparison: Comparison,
         right: &Operand,
     ) -> Result<Node<Question>, (Depends, Vec<usize>)> {
-        use Bound::{Asked, Literal, Missing, Other, Real, Text, Whole};
+        use Bound::{Asked, Element, Literal, Missing, Other, Real, Text, Whole};
         let is_pattern = matches!(comparison, Comparison::Matches | Comparison::MatchesNot);
         let relation = relation(comparison);
         Ok(match (self.bind(left), self.bind(right)) {
@@ -236,6 +123,24 @@ impl<'t> Scopes<'t> {
                 set(kind, &literal, relation, &holds)
                     .map(|set| integers(whole, &set))
                     .ok_or_else(|| asked(&Whole(whole, kind)))?
+            }
+            (Element(of, kind), Literal(literal)) => {
+                let holds = |label: &Found<'_>| compare(label, comparison, &literal);
+                set(kind, &literal, relation, &holds)
+                    .map(|set| element(of, &set))
+                    .ok_or_else(|| asked(&Element(of, kind)))?
+            }
+            (Literal(literal), Element(of, kind)) => {
+                let holds = |label: &Found<'_>| compare(&literal, comparison, label);
+                let relation = relation.map(Relation::turned);
+                set(kind, &literal, relation, &holds)
+                    .map(|set| element(of, &set))
+                    .ok_or_else(|| asked(&Element(of, kind)))?
+            }
+            (left @ Element(..), right) | (left, right @ Element(..)) => {
+                let ((depends, mut columns), (_, more)) = (asked(&left), asked(&right));
+                columns.extend(more);
+                return Err((depends.and(Depends::FIELDS), columns));
             }
             (Real(column), Literal(literal)) => real(column, relation, &literal),
             (Literal(literal), Real(column)) => {
@@ -297,97 +202,6 @@ impl<'t> Scopes<'t> {
             },
         })
     }
-
-    fn bind<'e>(&self, operand: &'e Operand) -> Bound<'e, 't>
-    where
-        't: 'e,
-    {
-        match operand {
-            Operand::Integer(value) => Bound::Literal(Found::Integer(*value)),
-            Operand::Real(value) => Bound::Literal(Found::Real(*value)),
-            Operand::Text(text) => Bound::Literal(Found::Text(Cow::Borrowed(text))),
-            Operand::Known(known) => self.known(*known),
-            Operand::Field(steps) => {
-                let ways: Vec<Way<'_>> = steps
-                    .iter()
-                    .map(|step| match step {
-                        Step::Member(name) => Way::Name(name),
-                        Step::Element(_) => Way::Index,
-                    })
-                    .collect();
-                match locate(self, true, &ways) {
-                    Located::Missing(_) | Located::Astray => Bound::Missing,
-                    Located::Struct => Bound::Other,
-                    Located::Packet => Bound::Asked(Depends::PACKET, Vec::new()),
-                    Located::Inside(columns) => Bound::Asked(Depends::FIELDS, columns),
-                    Located::Column(column, class) => of_class(column, class),
-                }
-            }
-        }
-    }
-
-    fn known<'e>(&self, known: Known) -> Bound<'e, 't>
-    where
-        't: 'e,
-    {
-        let name = self.class.name.as_str();
-        match known {
-            Known::Event => Bound::Literal(Found::Text(Cow::Borrowed(name))),
-            Known::Subsystem => {
-                let subsystem = name.split_once(':').map_or("", |(subsystem, _)| subsystem);
-                Bound::Literal(Found::Text(Cow::Borrowed(subsystem)))
-            }
-            Known::Time => {
-                Bound::Whole(Whole::Time, Kind { is_signed: true, is_bool: false, labels: &[] })
-            }
-            other => {
-                let (depends, columns) = self.known_depends(other);
-                Bound::Asked(depends, columns)
-            }
-        }
-    }
-
-    /// On what it depends what an event is told to be, and which columns may tell it.
-    #[must_use]
-    pub fn known_depends(&self, known: Known) -> (Depends, Vec<usize>) {
-        let mut columns = Vec::new();
-        let mut told = |names: &[&str]| {
-            let before = columns.len();
-            names.iter().for_each(|name| self.context_columns(name, &mut columns));
-            columns.len() > before
-        };
-        let depends = match known {
-            Known::Event | Known::Subsystem | Known::Stream => Depends::PACKET,
-            Known::Time => Depends::FIELDS,
-            Known::Cpu => Depends { on_own_cpu: told(&["cpu_id"]), ..Depends::PACKET },
-            Known::Pid | Known::Tid => {
-                let names = if known == Known::Pid { &PID_FIELDS } else { &TID_FIELDS };
-                let on_own_writer = told(names);
-                Depends { on_writer: true, on_own_writer, ..Depends::PACKET }
-            }
-            Known::Process | Known::Thread => {
-                let names = if known == Known::Process { &PID_FIELDS } else { &TID_FIELDS };
-                let on_own_writer = told(names);
-                // Where the thread has no name, the event's own word for it counts.
-                let on_fields = told(&COMMAND_FIELDS);
-                Depends { on_writer: true, on_own_writer, on_fields, ..Depends::PACKET }
-            }
-        };
-        (depends, columns)
-    }
-
-    /// Columns below a field of the contexts.
-    fn context_columns(&self, name: &str, columns: &mut Vec<usize>) {
-        let mut next = 0;
-        let scopes = [&self.stream_class.common_context, &self.class.context];
-        for member in scopes.into_iter().flatten().flat_map(FieldClass::members) {
-            let count = leaf_count(&member.class);
-            if member.name == name {
-                columns.extend(next..next + count);
-            }
-            next += count;
-        }
-    }
 }
 
 /// The parts of a chain of one operator. Long ones lean to the left, deep as they are long.
@@ -406,46 +220,7 @@ fn chain(
 }
 
 fn question(expression: &Expression, depends: Depends, columns: Vec<usize>) -> Node<Question> {
-    Node::Ask { leaf: Question(expression.clone()), depends, columns }
-}
-
-fn of_class<'e, 't: 'e>(column: usize, class: &'t FieldClass) -> Bound<'e, 't> {
-    let whole = |is_signed, is_bool, labels| {
-        Bound::Whole(Whole::Column(column), Kind { is_signed, is_bool, labels })
-    };
-    match &class.kind {
-        FieldKind::Bool => whole(false, true, &[]),
-        FieldKind::Unsigned(IntegerClass { labels, .. }) => whole(false, false, labels),
-        FieldKind::Signed(IntegerClass { labels, .. }) => whole(true, false, labels),
-        FieldKind::Bits { .. } => whole(false, false, &[]),
-        FieldKind::Real(_) => Bound::Real(column),
-        FieldKind::Text(Encoding::Utf8) => Bound::Text(column),
-        FieldKind::Bytes(_) | FieldKind::Struct(_) => Bound::Other,
-        FieldKind::Text(_)
-        | FieldKind::Array { .. }
-        | FieldKind::Variant(_)
-        | FieldKind::Optional(_) => Bound::Asked(Depends::FIELDS, vec![column]),
-    }
-}
-
-/// What an event is needed for to know this side.
-fn asked(bound: &Bound<'_, '_>) -> (Depends, Vec<usize>) {
-    match bound {
-        Bound::Missing | Bound::Literal(_) | Bound::Other => (Depends::PACKET, Vec::new()),
-        Bound::Whole(Whole::Time, _) => (Depends::FIELDS, Vec::new()),
-        Bound::Whole(Whole::Column(column), _) | Bound::Real(column) | Bound::Text(column) => {
-            (Depends::FIELDS, vec![*column])
-        }
-        Bound::Asked(depends, columns) => (*depends, columns.clone()),
-    }
-}
-
-fn number(bound: &Bound<'_, '_>) -> Option<Number> {
-    match bound {
-        Bound::Whole(whole, _) => Some((*whole).into()),
-        Bound::Real(column) => Some(Number::Column(*column)),
-        _ => None,
-    }
+    Node::Ask { leaf: Question(expression.clone()), depends, columns, computed: None }
 }
 
 fn integers(whole: Whole, set: &Ranges) -> Node<Question> {
@@ -453,6 +228,12 @@ fn integers(whole: Whole, set: &Ranges) -> Node<Question> {
         Some(all) => Node::truth(all),
         None => Node::Integers(whole, Integers::of(set)),
     }
+}
+
+/// An array without the element fails every test of it.
+fn element(element: Element, set: &Ranges) -> Node<Question> {
+    let set = Integers::of(set);
+    Node::Element(ElementTest { element, set, absent: Answer::No, empty: Answer::No })
 }
 
 /// `None` for patterns.

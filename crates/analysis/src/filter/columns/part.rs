@@ -132,6 +132,10 @@ impl<'b> Part<'b> {
         }
     }
 
+    pub(super) fn bytes(&self) -> &'b [u8] {
+        self.batch.bytes()
+    }
+
     /// From which event on who wrote them; nothing if that was not wanted.
     #[must_use]
     pub fn runs(&self) -> &'b [(u32, Option<Writer>)] {

@@ -10,7 +10,7 @@ use super::{Answer, Asking, Mask, Parts};
 use crate::filter::{Context, Filter};
 use drawn::{Drawn, classes, drawn, names};
 
-const OPERANDS: [&str; 46] = [
+const OPERANDS: [&str; 49] = [
     "u",
     "i",
     "real",
@@ -25,6 +25,9 @@ const OPERANDS: [&str; 46] = [
     "blob",
     "list",
     "list[1]",
+    "numbers",
+    "numbers[0]",
+    "numbers[2]",
     "u[1]",
     "seq",
     "none",

@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use lateralis_model::Spans;
 use memchr::memmem::Finder;
 
+use super::words::{NONE, Words, retain, test};
 use crate::filter::matches_pattern;
 
 /// What a text shall be.
@@ -71,86 +72,104 @@ impl Texts {
         Some(Self { test, finder })
     }
 
-    /// For each text 1 if it is as told, else 0. Only those are looked at for which `care`
-    /// says so; the others get 0.
+    /// Replaces `yes` by those events of `care` whose texts are as told.
     ///
-    /// Cost: of equality and of beginnings a comparison of lengths, and of eight bytes or
-    /// more where those fit; of the others the length of the texts.
-    pub(super) fn test(&self, spans: &Spans<'_>, care: impl Fn(usize) -> bool, out: &mut [u8]) {
+    /// Cost: of equality and of beginnings a comparison of lengths, and of two words where
+    /// those fit; of the others the length of the texts that matter.
+    pub(super) fn test(&self, spans: &Spans<'_>, care: &Words, yes: &mut Words) {
+        let mut each = |holds: &mut dyn FnMut(usize) -> bool| {
+            *yes = *care;
+            retain(yes, holds);
+        };
         match &self.test {
             // What is too long to be in the packet is read as empty, too.
-            TextTest::Is(text) if text.is_empty() => {
-                some(out, care, |at| spans.get(at).is_empty());
-            }
-            TextTest::Is(text) => {
-                let text = text.as_bytes();
-                let length = text.len() as u64;
-                for (answer, &own) in out.iter_mut().zip(spans.lengths()) {
-                    *answer = u8::from(u64::from(own) == length);
+            TextTest::Is(text) if text.is_empty() => each(&mut |at| spans.get(at).is_empty()),
+            TextTest::Is(text) => match u32::try_from(text.len()) {
+                Ok(length) => {
+                    test(spans.lengths(), care, yes, |own| own == length);
+                    narrow(spans, text.as_bytes(), yes);
                 }
-                narrow(spans, text, care, out);
-            }
-            TextTest::Begins(text) => {
-                let text = text.as_bytes();
-                let length = text.len() as u64;
-                for (answer, &own) in out.iter_mut().zip(spans.lengths()) {
-                    *answer = u8::from(u64::from(own) >= length);
+                Err(_) => *yes = NONE,
+            },
+            TextTest::Begins(text) if text.is_empty() => *yes = *care,
+            TextTest::Begins(text) => match u32::try_from(text.len()) {
+                Ok(length) => {
+                    test(spans.lengths(), care, yes, |own| own >= length);
+                    narrow(spans, text.as_bytes(), yes);
                 }
-                if text.is_empty() {
-                    return;
+                Err(_) => *yes = NONE,
+            },
+            TextTest::Ends(text) => each(&mut |at| spans.get(at).ends_with(text.as_bytes())),
+            TextTest::Has(_) => match &self.finder {
+                Some(finder) => {
+                    let first = FirstBytes::of(finder.needle());
+                    each(&mut |at| match first.is_in(spans, at) {
+                        Some(answer) => answer,
+                        None => finder.find(spans.get(at)).is_some(),
+                    });
                 }
-                narrow(spans, text, care, out);
-            }
-            TextTest::Ends(text) => {
-                some(out, care, |at| spans.get(at).ends_with(text.as_bytes()));
-            }
-            TextTest::Has(_) => {
-                let Some(finder) = &self.finder else { return out.fill(0) };
-                some(out, care, |at| finder.find(spans.get(at)).is_some());
-            }
-            TextTest::Matches(pattern) => some(out, care, |at| {
+                None => *yes = NONE,
+            },
+            TextTest::Matches(pattern) => each(&mut |at| {
                 let text: Cow<'_, str> = String::from_utf8_lossy(spans.get(at));
                 matches_pattern(pattern, &text)
             }),
-            TextTest::IsSome => some(out, care, |at| !spans.get(at).is_empty()),
+            TextTest::IsSome => each(&mut |at| !spans.get(at).is_empty()),
         }
     }
 }
 
-fn some(out: &mut [u8], care: impl Fn(usize) -> bool, holds: impl Fn(usize) -> bool) {
-    for (at, answer) in out.iter_mut().enumerate() {
-        *answer = u8::from(care(at) && holds(at));
+/// The first eight bytes of something, as a word; those behind its end do not count.
+#[derive(Clone, Copy)]
+struct FirstBytes {
+    length: usize,
+    word: u64,
+    seen: u64,
+}
+
+impl FirstBytes {
+    /// Of at least one byte.
+    fn of(bytes: &[u8]) -> Self {
+        let mut first = [0; 8];
+        let short = bytes.len().clamp(1, 8);
+        first.iter_mut().zip(bytes).for_each(|(first, byte)| *first = *byte);
+        let (word, seen) = (u64::from_le_bytes(first), u64::MAX >> (64 - 8 * short));
+        Self { length: bytes.len(), word, seen }
+    }
+
+    fn are(self, eight: &[u8; 8]) -> bool {
+        (u64::from_le_bytes(*eight) ^ self.word) & self.seen == 0
+    }
+
+    /// Whether they are somewhere in a text; `None` where that takes more than some steps, or
+    /// there are more of them.
+    fn is_in(self, spans: &Spans<'_>, at: usize) -> Option<bool> {
+        let (start, length) = (spans.starts()[at] as usize, spans.lengths()[at] as usize);
+        if self.length == 0 || self.length > 8 || length > 48 {
+            return None;
+        }
+        let Some(more) = length.checked_sub(self.length) else { return Some(false) };
+        let bytes = spans.bytes().get(start..start.checked_add(length + 7)?)?;
+        let mut places = bytes.windows(8).take(more + 1);
+        Some(places.any(|place| place.first_chunk::<8>().is_some_and(|eight| self.are(eight))))
     }
 }
 
-/// Leaves the ones of those texts that begin with some bytes, at least one.
-#[inline(always)]
-fn narrow(spans: &Spans<'_>, bytes: &[u8], care: impl Fn(usize) -> bool, out: &mut [u8]) {
+/// Leaves those texts that begin with some bytes, at least one; all are as long at least.
+fn narrow(spans: &Spans<'_>, bytes: &[u8], yes: &mut Words) {
     let all = spans.bytes();
-    let word = |at: usize| {
-        let eight = all.get(at..at.checked_add(8)?)?;
-        Some(u64::from_le_bytes(eight.try_into().ok()?))
-    };
-    // The first eight bytes at once, those behind the text not looked at.
-    let mut first = [0; 8];
-    let short = bytes.len().min(8);
-    first[..short].copy_from_slice(&bytes[..short]);
-    let first = u64::from_le_bytes(first);
-    let seen = u64::MAX >> (64 - 8 * short);
-    let places = spans.starts().iter().zip(spans.lengths());
-    for (at, (answer, (&start, &length))) in out.iter_mut().zip(places).enumerate() {
-        if *answer == 0 {
-            continue;
+    let eight = |at: usize| all.get(at..at.checked_add(8)?)?.first_chunk::<8>();
+    let first = FirstBytes::of(bytes);
+    // Then the last eight of a text of sixteen at most.
+    let last = bytes.last_chunk::<8>().filter(|_| bytes.len() <= 16);
+    retain(yes, |at| {
+        let (start, length) = (spans.starts()[at] as usize, spans.lengths()[at] as usize);
+        let is_inside = || start.checked_add(length).is_some_and(|end| end <= all.len());
+        match (eight(start), last) {
+            (Some(found), _) if !first.are(found) => false,
+            (Some(_), _) if bytes.len() <= 8 => is_inside(),
+            (Some(_), Some(_)) => eight(start + bytes.len() - 8) == last && is_inside(),
+            _ => spans.get(at).starts_with(bytes),
         }
-        let start = start as usize;
-        let is_it = care(at)
-            && match word(start) {
-                Some(found) if (found ^ first) & seen != 0 => false,
-                Some(_) if bytes.len() <= 8 => {
-                    start.checked_add(length as usize).is_some_and(|end| end <= all.len())
-                }
-                _ => spans.get(at).starts_with(bytes),
-            };
-        *answer = u8::from(is_it);
-    }
+    });
 }

@@ -39,6 +39,16 @@ pub fn classes() -> StreamClass {
     };
     let element = FieldClass::unsigned(8, Base::Decimal);
     let list = FieldKind::Array { element: Box::new(element), length: None, packed: Some(scalar) };
+    let scalar = Scalar {
+        bits: 12,
+        align_bits: 1,
+        order: ByteOrder::Big,
+        kind: ScalarKind::Signed,
+        ..scalar
+    };
+    let element = IntegerClass { bits: 12, labels: labels(), ..Default::default() };
+    let element = Box::new(FieldClass::new(FieldKind::Signed(element)));
+    let numbers = FieldKind::Array { element, length: None, packed: Some(scalar) };
     let payload = FieldClass::structure([
         ("u", FieldClass::u64()),
         ("i", FieldClass::i64()),
@@ -50,6 +60,7 @@ pub fn classes() -> StreamClass {
         ("at", FieldClass::structure([("text", FieldClass::text()), ("port", FieldClass::u64())])),
         ("blob", FieldClass::blob()),
         ("list", FieldClass::new(list)),
+        ("numbers", FieldClass::new(numbers)),
     ]);
     let common = FieldClass::structure([
         ("cpu_id", FieldClass::u64()),
@@ -270,6 +281,7 @@ fn row() -> impl Strategy<Value = Row> {
         move |(mut slots, class, time, n, t)| {
             let class = u32::from(class == 2);
             let list = Slot::Packed { count: t.3.1, start_bits: t.3.0 * 8 };
+            let numbers = Slot::Packed { count: t.3.1, start_bits: t.3.0 * 8 + t.1 % 8 };
             match class {
                 0 => slots.extend([
                     u(n.0),
@@ -283,6 +295,7 @@ fn row() -> impl Strategy<Value = Row> {
                     u(t.1),
                     t.2,
                     list,
+                    numbers,
                 ]),
                 _ => slots.push(Slot::Signed(n.1 as i64)),
             }
