@@ -4,11 +4,14 @@
 //! ```text
 //! bench-analyse make DIR EVENTS     a CTF 1.8 trace of 32 processors
 //! bench-analyse floor DIR EVENTS    memcpy of its bytes; a scan of two columns; one line each
+//! bench-analyse filters DIR EVENTS  filters over columns in memory, written to DIR as well
 //! ```
 //!
 //! The trace is that of threads which make system calls, two deep at most, with other events
 //! between: 60 kinds of calls, 12 of others, 4,000 threads, each on a processor of its own.
 //! A record is 22 bytes: `u16 id; u64 timestamp; u32 tid; u64 arg`, nothing between.
+
+mod filters;
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -26,7 +29,7 @@ const RECORDS: usize = (65_536 - HEADER_BYTES) / RECORD_BYTES;
 
 fn main() -> io::Result<()> {
     let arguments: Vec<String> = std::env::args().collect();
-    let usage = || io::Error::other("usage: bench-analyse make|floor DIR EVENTS");
+    let usage = || io::Error::other("usage: bench-analyse make|floor|filters DIR EVENTS");
     let [_, verb, directory, events] = arguments.as_slice() else {
         return Err(usage());
     };
@@ -34,6 +37,7 @@ fn main() -> io::Result<()> {
     match verb.as_str() {
         "make" => make(Path::new(directory), events),
         "floor" => floor(Path::new(directory), events),
+        "filters" => filters::filters(Path::new(directory), events),
         _ => Err(usage()),
     }
 }
