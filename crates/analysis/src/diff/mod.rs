@@ -3,12 +3,14 @@
 //!
 //! Two runs of the same program are never equal: other programs run, memory lies elsewhere.
 //! So "different" is not asked, but "different by more than a threshold, and by more than runs
-//! of the same program differ". Three sources of error are told apart:
+//! of the same program differ". Four sources of error are told apart:
 //!
 //! * within a run: from stretches of the run ([`Run`]), since what follows each other is alike;
 //! * between runs: a prior ([`Options::noise`]), and as many runs as there are: their variance is
 //!   drawn towards the prior with the weight of [`PRIOR_FREEDOM`] runs (the moderated t of
 //!   Smyth 2004), so that one run each already gives an answer and many give a better one;
+//! * between machines, or one machine at two times: what everything of a recording has in common
+//!   ([`Pace`]) is taken off;
 //! * between many comparisons: Benjamini and Hochberg's adjustment ([`adjust`]).
 //!
 //! All work is on logarithms: a shift is a factor, noise is a share.
