@@ -106,7 +106,8 @@ def report(rows, out):
     print(f"\n## Filters over columns in memory\n\nMillion events a second on one core, {int(scan['events']):,} "
           "events, best of five; how many are chosen is counted.\nCopying a column of eight bytes does "
           f"{speed('memcpy', 'lat')} of them, adding it up {speed('scan', 'lat')}.\n", file=out)
-    print("| filter | lat | DuckDB | Polars | time / time of adding up |\n|---|---|---|---|---|", file=out)
+    print("| filter | lat | DuckDB | Polars | time / time of adding up |", file=out)
+    print("|---|---|---|---|---|", file=out)
     for question, text in QUESTIONS.items():
         found = row(question, "lat")
         if not found:
