@@ -103,8 +103,9 @@ def report(rows, out):
     scan = row("scan", "lat")
     if not scan:
         return
-    print(f"\n## Filters over columns in memory\n\nMillion events a second on one core, {int(scan['events']):,} "
-          "events, best of five; how many are chosen is counted.\nCopying a column of eight bytes does "
+    print("\n## Filters over columns in memory\n", file=out)
+    print(f"Million events a second on one core, {int(scan['events']):,} events, best of five; how many are "
+          "chosen is counted.\nCopying a column of eight bytes does "
           f"{speed('memcpy', 'lat')} of them, adding it up {speed('scan', 'lat')}.\n", file=out)
     print("| filter | lat | DuckDB | Polars | time / time of adding up |", file=out)
     print("|---|---|---|---|---|", file=out)
