@@ -438,7 +438,9 @@ impl<'r> Cursor<'r> {
         let end_bytes = packet.offset_bytes + self.position.div_ceil(8);
         if let Some(last) = self.damage.last_mut()
             && last.reason == DamageReason::BadTime
-            && (last.file == *file && last.begin_bytes >= packet.offset_bytes)
+            && last.file == *file
+            // The packet before in time may lie behind this one in the file.
+            && (packet.offset_bytes..end_bytes).contains(&last.begin_bytes)
         {
             last.end_bytes = end_bytes;
             last.interval.begin = last.interval.begin.min(interval.begin);

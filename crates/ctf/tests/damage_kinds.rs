@@ -10,7 +10,7 @@ use std::path::Path;
 
 use lateralis_ctf::{Reader, StreamFile};
 use lateralis_model::text::Babeltrace;
-use lateralis_model::{Damage, DamageReason, Packet};
+use lateralis_model::{Damage, DamageReason, Packet, Source};
 use lateralis_units::Nanos;
 use maker::{METADATA, PacketMaker};
 
@@ -194,6 +194,25 @@ fn time_that_runs_backwards_costs_nothing_and_is_told_once_a_packet() {
     assert_eq!((first.interval.begin, first.interval.end), (Some(Nanos(7)), Some(Nanos(40))));
     let later = (bad.len() + good.len()) as u64;
     assert_eq!(second.begin_bytes, later + first.begin_bytes);
+}
+
+/// Chunks that overlap are sorted by time: of two packets of a file that are read one after
+/// the other, the first may lie behind the second.
+#[test]
+fn damage_of_packets_that_lie_in_the_order_of_time_in_no_file_is_not_joined() {
+    let metadata = PLAIN.replace("stream_id; }", "stream_instance_id; }");
+    let late = plain(&[(3, 60), (3, 55)]);
+    let early = plain(&[(3, 30), (3, 25)]);
+    let other = [plain(&[(3, 40)]), plain(&[(3, 70)])].concat();
+    let reader = maker::any_reader(&metadata, &[&[&late[..], &early].concat(), &other]);
+    let [stream] = reader.streams() else { panic!("{} streams", reader.streams().len()) };
+    let begins: Vec<u64> = stream.packets.iter().map(|found| found.packet.offset_bytes).collect();
+    let [length, next] = [late.len(), other.len() / 2].map(|length| length as u64);
+    assert_eq!(begins, [length, 0, 0, next], "by time, not by place");
+    let damage = reader.visit(&mut |_| {});
+    let places: Vec<_> = damage.iter().map(|d| (d.begin_bytes, d.end_bytes)).collect();
+    let first = (PLAIN_HEADER + PLAIN_EVENT) as u64;
+    assert_eq!(places, [(length + first, 2 * length), (first, length)], "{damage:?}");
 }
 
 #[test]
