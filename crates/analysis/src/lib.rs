@@ -15,6 +15,7 @@ mod gaps;
 mod histogram;
 mod in_flight;
 mod kernel_time;
+mod keyless;
 mod levels;
 mod losses;
 mod messages;

@@ -4,9 +4,12 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use lateralis_model::Writer;
 use lateralis_units::Nanos;
 
-use crate::{Distribution, Durations, Histogram, InFlight, Numbering, Pairer, Span};
+use crate::durations::sum;
+use crate::keyless::Keyless;
+use crate::{Distribution, Durations, Edge, Histogram, InFlight, Numbering, Pairer, Side, Span};
 
 /// How much a [`SpanTable`](crate::SpanTable) keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,11 +23,13 @@ pub struct SpanLimits {
     pub slowest: usize,
     /// Whether [`SpanKind::in_flight`] is wanted.
     pub in_flight: bool,
+    /// Whether [`SpanKind::threads`] are wanted.
+    pub threads: bool,
 }
 
 impl Default for SpanLimits {
     fn default() -> Self {
-        Self { durations: 1 << 24, keys: 1 << 18, slowest: 10, in_flight: true }
+        Self { durations: 1 << 24, keys: 1 << 18, slowest: 10, in_flight: true, threads: true }
     }
 }
 
@@ -65,10 +70,10 @@ pub struct OfThread {
 pub struct SpanKind {
     /// Of spans with keys; others are on the stacks of their threads.
     pub(crate) pairer: Pairer,
-    pub(crate) keyless_open_count: u64,
+    pub(crate) keyless: Keyless,
     pub(crate) keyless_orphan_count: u64,
     /// Which of the groups is that of those.
-    keyless: Option<u32>,
+    keyless_group: Option<u32>,
     keys: Numbering<GroupKey>,
     groups: Vec<Group>,
     other: Group,
@@ -91,9 +96,9 @@ impl SpanKind {
     pub(crate) fn new(limits: SpanLimits, is_per_process: bool) -> Self {
         Self {
             pairer: Pairer::default(),
-            keyless_open_count: 0,
+            keyless: Keyless::new(),
             keyless_orphan_count: 0,
-            keyless: None,
+            keyless_group: None,
             keys: Numbering::default(),
             groups: Vec::new(),
             other: Group::default(),
@@ -112,7 +117,7 @@ impl SpanKind {
 
     #[inline]
     fn group(&mut self, span: &Span) -> &mut Group {
-        match self.keyless.filter(|_| span.begin.key.is_none()) {
+        match self.keyless_group.filter(|_| span.begin.key.is_none()) {
             Some(index) => &mut self.groups[index as usize],
             None => self.look_up_group(span),
         }
@@ -129,7 +134,7 @@ impl SpanKind {
             self.groups.push(Group { is_kept: self.beyond.is_none(), ..Group::default() });
         }
         if span.begin.key.is_none() {
-            self.keyless = Some(index as u32);
+            self.keyless_group = Some(index as u32);
         }
         &mut self.groups[index]
     }
@@ -141,27 +146,111 @@ impl SpanKind {
             return;
         }
         let nanos = span.nanos();
+        if let Some(own) = own {
+            self.own_for(own);
+        }
+        if span.begin.key.is_none() {
+            self.keyless_ended(span.begin.time, span.end.time, span.begin.writer);
+            return;
+        }
         let keeps = self.beyond.is_none();
         let group = self.group(span);
         group.count += 1;
         group.total += u128::from(nanos);
         group.min = Some(group.min.map_or(nanos, |min| min.min(nanos)));
-        if group.longest.is_none_or(|longest| longest.nanos() < nanos) {
-            group.longest = Some(*span);
-        }
+        group.lengthen(span);
         if keeps {
             group.kept.push(nanos);
             self.kept += 1;
-        }
-        if self.kept > self.limits.durations {
-            self.keep_no_longer();
         } else if let Some(beyond) = &mut self.beyond {
             beyond.push(nanos);
         }
-        if let Some(own) = own {
-            self.own_for(own);
+        if keeps && self.kept + self.keyless.len() > self.limits.durations {
+            self.keep_no_longer();
         }
-        self.stand_out(span, nanos);
+        self.stand_out(span);
+    }
+
+    /// A certain one without a key has ended, which was the innermost of its thread for so long.
+    #[inline]
+    pub(crate) fn keyless_ended_on_its_thread(
+        &mut self,
+        (begin, end): (Nanos, Nanos),
+        writer: Option<Writer>,
+        own: u64,
+    ) {
+        let (sum, count) = self.keyless.own;
+        let Some(sum) = sum.checked_add(own) else {
+            self.settle();
+            self.keyless.own = (own, 1);
+            return self.keyless_ended(begin, end, writer);
+        };
+        self.keyless.own = (sum, count + 1);
+        self.keyless_ended(begin, end, writer);
+    }
+
+    /// A certain one without a key has ended.
+    #[inline]
+    fn keyless_ended(&mut self, begin: Nanos, end: Nanos, writer: Option<Writer>) {
+        if self.keyless.is_full() {
+            self.make_place();
+        }
+        let nanos = end.since(begin).max(0) as u64;
+        self.keyless.push(nanos);
+        if nanos >= self.keyless.floor {
+            let edge = |time, side| Edge { time, side, key: None, writer };
+            self.is_long(&Span { begin: edge(begin, Side::Begin), end: edge(end, Side::End) });
+        }
+    }
+
+    /// For one more without a key.
+    #[cold]
+    fn make_place(&mut self) {
+        if self.beyond.is_none() {
+            let kept = self.kept + self.keyless.len();
+            if kept < self.limits.durations {
+                return self.keyless.grow(self.limits.durations - kept);
+            }
+            self.keep_no_longer();
+        }
+        self.settle();
+        if self.keyless.is_full() {
+            self.keyless.grow(usize::MAX);
+        }
+    }
+
+    /// Puts those without keys into all numbers.
+    pub(crate) fn settle(&mut self) {
+        let group = match self.keyless_group {
+            Some(index) => &mut self.groups[index as usize],
+            None => &mut self.other,
+        };
+        let (own, count) = std::mem::take(&mut self.keyless.own);
+        self.own = (self.own.0 + u128::from(own), self.own.1 + count);
+        self.kept += if self.beyond.is_none() { self.keyless.len() } else { 0 };
+        let durations = self.keyless.durations();
+        group.count += durations.len() as u64;
+        group.total += sum(durations);
+        group.min = group.min.into_iter().chain(durations.iter().copied().min()).min();
+        match &mut self.beyond {
+            Some(beyond) => durations.iter().for_each(|&nanos| beyond.push(nanos)),
+            None if group.kept.is_empty() => std::mem::swap(&mut group.kept, durations),
+            None => group.kept.extend_from_slice(durations),
+        }
+        durations.clear();
+    }
+
+    /// Perhaps one without a key is the longest of them, or stands out.
+    #[cold]
+    fn is_long(&mut self, span: &Span) {
+        let longest = self.group(span).lengthen(span);
+        self.stand_out(span);
+        let least = match self.slowest.peek() {
+            _ if self.limits.slowest == 0 => u64::MAX,
+            Some(least) if self.slowest.len() >= self.limits.slowest => least.0.0,
+            _ => 0,
+        };
+        self.keyless.floor = least.min(longest.saturating_add(1));
     }
 
     /// One was the innermost of its thread for so long.
@@ -180,11 +269,11 @@ impl SpanKind {
         if !self.limits.in_flight {
             return;
         }
-        let open_count = self.pairer.unfinished_count() + self.keyless_open_count;
-        self.in_flight.push(open_count + 1, nanos);
+        self.in_flight.push(self.unfinished_count() + 1, nanos);
     }
 
     fn keep_no_longer(&mut self) {
+        self.settle();
         let mut beyond = Durations::with_limit(0);
         for group in self.groups.iter_mut().chain([&mut self.other]) {
             std::mem::take(&mut group.kept).into_iter().for_each(|nanos| beyond.push(nanos));
@@ -196,9 +285,9 @@ impl SpanKind {
 
     /// Keeps the span if it is among the slowest; of equal ones the earlier.
     #[inline]
-    fn stand_out(&mut self, span: &Span, nanos: u64) {
+    fn stand_out(&mut self, span: &Span) {
         let is_full = self.slowest.len() >= self.limits.slowest;
-        let entry = (nanos, Reverse(span.begin.time));
+        let entry = (span.nanos(), Reverse(span.begin.time));
         if is_full && self.slowest.peek().is_none_or(|least| (least.0.0, least.0.1) >= entry) {
             return;
         }
@@ -229,7 +318,7 @@ impl SpanKind {
     /// Spans that have begun and not ended.
     #[must_use]
     pub fn unfinished_count(&self) -> u64 {
-        self.pairer.unfinished_count() + self.keyless_open_count
+        self.pairer.unfinished_count() + self.keyless.open_count
     }
 
     /// Ends that came without a beginning; without a key also those before whose beginning
@@ -254,6 +343,12 @@ impl SpanKind {
         self.groups.iter().chain([&self.other]).map(|group| group.kept.as_slice()).collect()
     }
 
+    /// Nanoseconds of all certain ones.
+    #[must_use]
+    pub fn total_nanos(&self) -> u128 {
+        self.groups.iter().chain([&self.other]).map(|group| group.total).sum()
+    }
+
     /// How many of which duration.
     #[must_use]
     pub fn histogram(&self) -> Histogram {
@@ -261,8 +356,17 @@ impl SpanKind {
             return beyond.histogram();
         }
         let mut histogram = Histogram::default();
-        self.kept().into_iter().flatten().for_each(|&nanos| histogram.add(nanos));
+        self.kept().into_iter().for_each(|piece| histogram.add_all(piece));
         histogram
+    }
+
+    /// The distribution and the histogram, for the cost of one.
+    #[must_use]
+    pub fn summary(&self) -> (Option<Distribution>, Histogram) {
+        match &self.beyond {
+            Some(beyond) => (beyond.distribution(), beyond.histogram()),
+            None => Distribution::with_histogram(&self.kept()),
+        }
     }
 
     /// Nanoseconds in which they were the innermost span of their thread, and of how many
@@ -290,7 +394,8 @@ impl SpanKind {
         &self.other
     }
 
-    /// By the thread that began them, an index into [`SpanTable::threads`]; ascending.
+    /// By the thread that began them, an index into [`SpanTable::threads`]; ascending. Empty if
+    /// [`SpanLimits::threads`] are not wanted.
     ///
     /// [`SpanTable::threads`]: crate::SpanTable::threads
     #[must_use]
@@ -308,6 +413,14 @@ impl SpanKind {
 }
 
 impl Group {
+    /// Of equal ones the earlier is the longest. Gives how long that takes.
+    fn lengthen(&mut self, span: &Span) -> u64 {
+        if self.longest.is_none_or(|longest| longest.nanos() < span.nanos()) {
+            self.longest = Some(*span);
+        }
+        self.longest.map_or(0, |longest| longest.nanos())
+    }
+
     /// Adds the spans of another. Cost: copies what that keeps.
     pub fn merge(&mut self, other: &Self) {
         if self.count + self.touched_count == 0 {

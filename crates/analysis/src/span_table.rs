@@ -108,6 +108,7 @@ impl SpanTable {
         for (thread, kind, of) in self.credits.take() {
             self.kinds[kind as usize].credit(thread, of);
         }
+        self.kinds.iter_mut().for_each(SpanKind::settle);
     }
 
     /// Whether a run has been pushed out of its turn: then numbers may be wrong, and all must
@@ -162,10 +163,12 @@ impl SpanTable {
         self.has_runs = true;
         edges.iter().map(|edge| edge.kind).max().into_iter().for_each(|kind| self.know(kind));
         let thread = self.thread(writer);
+        let is_certain = self.certainty.gaps().is_empty() && !self.limits.in_flight;
         if self.wholes.is_empty() {
             let mut lane = self.lane(thread);
-            for &edge in edges {
-                lane.push(writer, edge);
+            match is_certain {
+                true => edges.iter().for_each(|edge| lane.push_certain(writer, *edge)),
+                false => edges.iter().for_each(|edge| _ = lane.push(writer, *edge)),
             }
             return;
         }
@@ -176,8 +179,9 @@ impl SpanTable {
 
     #[inline]
     fn lane(&mut self, thread: u32) -> Lane<'_> {
-        let Self { kinds, nesting, credits, certainty, .. } = self;
-        let (stack, credits) = (nesting.stack(thread), credits.of(thread));
+        let Self { kinds, nesting, credits, certainty, limits, .. } = self;
+        let stack = nesting.stack(thread);
+        let credits = limits.threads.then(|| credits.of(thread));
         Lane { kinds, stack, credits, certainty }
     }
 
@@ -209,7 +213,7 @@ impl SpanTable {
 
     fn add(&mut self, kind: u32, span: Span, thread: u32, is_certain: bool, own: Option<u64>) {
         self.kind(kind).add(&span, is_certain, own);
-        if is_certain {
+        if is_certain && self.limits.threads {
             self.credits.of(thread).add(kind, span.nanos());
         }
     }
@@ -231,37 +235,58 @@ impl SpanTable {
 struct Lane<'t> {
     kinds: &'t mut [SpanKind],
     stack: &'t mut Stack,
-    credits: CreditsOf<'t>,
+    /// Where they are wanted.
+    credits: Option<CreditsOf<'t>>,
     certainty: &'t mut SpanCertainty,
 }
 
 impl Lane<'_> {
+    /// The same as [`Lane::push`], where nothing is missing and nobody wants to know how many are
+    /// open.
+    #[inline]
+    fn push_certain(&mut self, writer: Option<Writer>, edge: ThreadEdge) {
+        let ThreadEdge { time, kind, side } = edge;
+        let of = &mut self.kinds[kind as usize];
+        if side == Side::Begin {
+            self.stack.begin(kind, None, time);
+            of.keyless.open_count += 1;
+            return;
+        }
+        let Some((begin, own)) = self.stack.end_youngest(kind, time) else {
+            of.keyless_orphan_count += 1;
+            return;
+        };
+        of.keyless.open_count -= 1;
+        of.keyless_ended_on_its_thread((begin, time), writer, own);
+        if let Some(credits) = &mut self.credits {
+            credits.add(kind, time.since(begin).max(0) as u64);
+        }
+    }
+
     /// Spans without a key are of their thread: the youngest open one of the kind ends. The kind
     /// is known.
-    ///
-    /// Always inlined: in a run nobody wants the span, and to put its 96 bytes together costs more
-    /// than all else.
-    #[inline(always)]
     fn push(&mut self, writer: Option<Writer>, edge: ThreadEdge) -> Option<Span> {
         let ThreadEdge { time, kind, side } = edge;
         let of = &mut self.kinds[kind as usize];
         if side == Side::Begin {
             self.stack.begin(kind, None, time);
-            of.keyless_open_count += 1;
+            of.keyless.open_count += 1;
             return None;
         }
         let Some((begin, own)) = self.stack.end_youngest(kind, time) else {
             of.keyless_orphan_count += 1;
             return None;
         };
-        of.keyless_open_count -= 1;
+        of.keyless.open_count -= 1;
         let edge = |time, side| Edge { time, side, key: None, writer };
         let span = Span { begin: edge(begin, Side::Begin), end: edge(time, Side::End) };
         let is_certain = self.certainty.is_certain(kind, &span);
         let is_own = self.certainty.is_own_certain(begin, time);
         if is_certain {
             of.under_way(span.nanos());
-            self.credits.add(kind, span.nanos());
+            if let Some(credits) = &mut self.credits {
+                credits.add(kind, span.nanos());
+            }
         }
         of.add(&span, is_certain, is_own.then_some(own));
         Some(span)

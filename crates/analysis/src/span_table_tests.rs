@@ -85,7 +85,7 @@ fn limits_keep_sums_exact() {
         edges.push((0, edge(index * 100, Side::Begin, Some(index as u64 % 10), 1)));
         edges.push((0, edge(index * 100 + index, Side::End, Some(index as u64 % 10), 1)));
     }
-    let limits = SpanLimits { durations: 50, keys: 4, slowest: 1, in_flight: true };
+    let limits = SpanLimits { durations: 50, keys: 4, slowest: 1, ..SpanLimits::default() };
     let table = table(&edges, Gaps::default(), limits);
     let kind = &table.kinds()[0];
     let all = kind.distribution().unwrap();

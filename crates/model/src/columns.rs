@@ -67,6 +67,8 @@ pub enum Want {
 #[derive(Debug, Clone)]
 pub struct Wanted {
     classes: Vec<Vec<Want>>,
+    /// By stream class.
+    in_order: Vec<Option<Vec<usize>>>,
 }
 
 impl Wanted {
@@ -74,7 +76,7 @@ impl Wanted {
         let of_stream = |stream: &crate::StreamClass| {
             stream.event_classes.iter().map(|_| want.clone()).collect()
         };
-        Self { classes: trace.stream_classes.iter().map(of_stream).collect() }
+        Self { classes: trace.stream_classes.iter().map(of_stream).collect(), in_order: Vec::new() }
     }
 
     /// Every field of every event.
@@ -106,18 +108,38 @@ impl Wanted {
         self
     }
 
+    /// Allows batches [in the order of the stream](ColumnBatch::times_in_order), with these
+    /// columns, that are alike in all classes: so are those of the common context. All that is
+    /// wanted of any class must be among them, for such batches have no others.
+    #[must_use]
+    pub fn in_order(mut self, stream_class: u32, columns: Vec<usize>) -> Self {
+        let index = stream_class as usize;
+        if index < self.classes.len() {
+            self.in_order.resize(self.in_order.len().max(index + 1), None);
+            self.in_order[index] = Some(columns);
+        }
+        self
+    }
+
+    /// The columns that batches of a stream class may have in its order, if they may.
+    #[must_use]
+    pub fn columns_in_order(&self, stream_class: u32) -> Option<&[usize]> {
+        self.in_order.get(stream_class as usize)?.as_deref()
+    }
+
     /// What is wanted of the classes of a stream class; empty if there is none.
     #[must_use]
     pub fn classes(&self, stream_class: u32) -> &[Want] {
         self.classes.get(stream_class as usize).map_or(&[], Vec::as_slice)
     }
 
-    /// What is wanted of some of the stream classes, counted from the first of them.
+    /// What is wanted of some of the stream classes, counted from the first of them; not in
+    /// order.
     #[must_use]
     pub fn of_stream_classes(&self, stream_classes: Range<usize>) -> Self {
         let end = stream_classes.end.min(self.classes.len());
         let classes = self.classes.get(stream_classes.start.min(end)..end);
-        Self { classes: classes.unwrap_or(&[]).to_vec() }
+        Self { classes: classes.unwrap_or(&[]).to_vec(), in_order: Vec::new() }
     }
 }
 
@@ -190,6 +212,19 @@ pub trait ColumnBatch {
 
     /// Where each wanted event is: those of which more than the number is wanted.
     fn order(&self) -> Places<'_>;
+
+    /// The times of all events in [`ColumnBatch::order`], if that is all there is with
+    /// [`ColumnBatch::column_in_order`]: then the batch has no classes with columns, and no rows.
+    /// `None` unless [`Wanted::in_order`] allows it, and wherever else that is not possible.
+    fn times_in_order(&self) -> Option<&[Nanos]> {
+        None
+    }
+
+    /// One of the columns that [`Wanted::in_order`] told, an entry for each event in the order;
+    /// skipped unless there are [`ColumnBatch::times_in_order`].
+    fn column_in_order(&self, _index: usize) -> Column<'_> {
+        Column::Skipped
+    }
 
     /// Who wrote the events that have columns, where the stream tells it: from this
     /// place in the order on, this thread, up to the next entry.

@@ -5,11 +5,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use lateralis_model::role::{ATTRIBUTE, Keyed, Role};
-use lateralis_model::{Attribute, Damage, FieldKind, Source, Trace};
+use lateralis_model::{Attribute, Damage, FieldKind, Place, Source, Trace};
 use lateralis_store::Recording;
-use lateralis_store::facts::{At, Fact, Facts, Sink, Visited};
+use lateralis_store::facts::{At, Edges, Fact, Facts, Sink, Visited};
 use lateralis_units::Nanos;
 
 /// Traces with a file larger than this take too long here.
@@ -87,6 +88,23 @@ fn give_edges(trace: &mut Trace) {
     }
 }
 
+/// Says of some classes that they begin and end spans of their threads, and nothing else.
+fn give_only_edges(trace: &mut Trace) {
+    for stream in &mut trace.stream_classes {
+        for (turn, class) in stream.event_classes.iter_mut().enumerate() {
+            let keyed = Keyed { name: format!("s{}", turn / 3 % 3), keys: Vec::new() };
+            let role = match turn % 3 {
+                0 => Role::Begin(keyed),
+                1 => Role::End(keyed),
+                _ => continue,
+            };
+            let (name, value) = (ATTRIBUTE.to_owned(), role.to_string());
+            class.attributes.retain(|attribute| attribute.name != ATTRIBUTE);
+            class.attributes.push(Attribute { name, value });
+        }
+    }
+}
+
 #[derive(Default)]
 struct Seen {
     facts: Vec<(At, Fact)>,
@@ -125,32 +143,43 @@ fn by_rows(recording: &Recording, trace: &Trace) -> (Seen, Facts, Counts, Vec<Da
 fn by_columns(
     recording: &Recording,
     trace: &Trace,
-    has_runs: bool,
-) -> Option<(Seen, Facts, Counts, Vec<Damage>)> {
+    edges: Edges,
+) -> Option<(Seen, Facts, Counts, Vec<Damage>, u64)> {
     let mut facts = Facts::new(trace, &recording.streams);
     let (mut seen, counts) = (Seen::default(), Mutex::new(Counts::new()));
+    let in_order = AtomicU64::new(0);
     let see = |batch: &dyn lateralis_model::ColumnBatch, _: Option<u32>| {
         let mut counts = counts.lock().unwrap();
         let mut add = |class, count| {
             *counts.entry((batch.stream_class(), class)).or_default() += count;
         };
+        if batch.times_in_order().is_some() {
+            assert_eq!((edges, batch.class_count(), batch.row_count()), (Edges::InOrder, 0, 0));
+            in_order.fetch_add(batch.order().len() as u64, Ordering::Relaxed);
+            for place in batch.order().iter() {
+                let (Place::Columns(class) | Place::Row(class)) = place;
+                add(class, 1);
+            }
+        }
         (0..batch.class_count()).for_each(|index| {
             let class = batch.class(index);
             add(class.class, class.times.len() as u64);
         });
         (0..batch.row_count()).for_each(|row| add(batch.row(row).class_index, 1));
     };
-    match facts.visit_columns(&recording.source, trace, &see, &mut seen, has_runs) {
-        Visited::Whole(damage) => Some((seen, facts, counts.into_inner().unwrap(), damage)),
+    match facts.visit_columns(&recording.source, trace, &see, &mut seen, edges) {
+        Visited::Whole(damage) => {
+            Some((seen, facts, counts.into_inner().unwrap(), damage, in_order.into_inner()))
+        }
         Visited::Disordered => None,
     }
 }
 
 /// Edges that come in runs are out of their turn among those of other threads and streams, but
 /// nowhere else.
-fn compare_runs(path: &Path, trace: &Trace, recording: &Recording) -> Option<()> {
+fn compare_runs(path: &Path, trace: &Trace, recording: &Recording, edges: Edges) -> Option<u64> {
     let (rows, row_facts, row_counts, _) = by_rows(recording, trace);
-    let (runs, run_facts, run_counts, _) = by_columns(recording, trace, true)?;
+    let (runs, run_facts, run_counts, _, in_order) = by_columns(recording, trace, edges)?;
     let at = path.display();
     let by = |seen: &Seen, key: &dyn Fn(&At) -> (u32, u32)| {
         let mut facts = seen.facts.clone();
@@ -172,7 +201,7 @@ fn compare_runs(path: &Path, trace: &Trace, recording: &Recording) -> Option<()>
     assert!(others(&rows) == others(&runs), "{at}: other facts");
     assert_eq!((row_counts, rows.appeared), (run_counts, runs.appeared), "{at}");
     assert_eq!(threads(&row_facts), threads(&run_facts), "{at}");
-    Some(())
+    Some(in_order)
 }
 
 fn threads(facts: &Facts) -> BTreeMap<u32, lateralis_store::facts::Thread> {
@@ -181,8 +210,8 @@ fn threads(facts: &Facts) -> BTreeMap<u32, lateralis_store::facts::Thread> {
 
 fn compare(path: &Path, trace: &Trace, recording: &Recording) -> usize {
     let (rows, row_facts, row_counts, row_damage) = by_rows(recording, trace);
-    let (columns, column_facts, column_counts, column_damage) =
-        by_columns(recording, trace, false).unwrap();
+    let (columns, column_facts, column_counts, column_damage, _) =
+        by_columns(recording, trace, Edges::Each).unwrap();
     let at = path.display();
     for (index, (row, column)) in rows.facts.iter().zip(&columns.facts).enumerate() {
         assert_eq!(row, column, "{at}: fact {index}");
@@ -212,6 +241,7 @@ fn facts_by_columns_are_those_by_rows() {
     }
     let (mut compared, mut facts) = (0, 0);
     let (mut with_runs, mut disordered) = (0, 0);
+    let (mut with_order, mut in_order) = (0, 0);
     for path in &paths {
         let Ok(recording) = Recording::open(path) else { continue };
         let annotated = recording.annotated().into_owned();
@@ -219,14 +249,21 @@ fn facts_by_columns_are_those_by_rows() {
         give_meanings(&mut meant);
         let mut edges = annotated.clone();
         give_edges(&mut edges);
-        for trace in [&annotated, &meant, &edges] {
+        let mut only_edges = annotated.clone();
+        give_only_edges(&mut only_edges);
+        for trace in [&annotated, &meant, &edges, &only_edges] {
             let of = Facts::new(trace, &recording.streams);
             if of.has_columns(&recording.source) {
                 compared += 1;
                 facts += compare(path, trace, &recording);
                 if of.has_runs() {
                     with_runs += 1;
-                    disordered += usize::from(compare_runs(path, trace, &recording).is_none());
+                    let runs = compare_runs(path, trace, &recording, Edges::InRuns);
+                    disordered += usize::from(runs.is_none());
+                    let ordered = compare_runs(path, trace, &recording, Edges::InOrder);
+                    assert_eq!(ordered.is_none(), runs.is_none(), "{}", path.display());
+                    in_order += ordered.unwrap_or(0);
+                    with_order += u64::from(ordered.unwrap_or(0) > 0);
                 }
             }
         }
@@ -235,5 +272,9 @@ fn facts_by_columns_are_those_by_rows() {
     assert!(
         with_runs > 100 && disordered * 20 < with_runs,
         "{with_runs} with runs, {disordered} disordered"
+    );
+    assert!(
+        with_order > 20 && in_order > 10_000,
+        "{with_order} of them with batches in order, {in_order} events"
     );
 }

@@ -6,9 +6,10 @@ use std::ops::Range;
 use lateralis_model::{Damage, StreamIndex, Want, Wanted};
 
 use super::gather::Marks;
-use super::walk::Ways;
+use super::walk::{COUNT, KEEP, Ways};
 use super::{Batch, NO_PART, Part};
 use crate::cursor::Cursor;
+use crate::plan::Leaf;
 use crate::reader::Reader;
 
 /// Makes batches of streams, one packet after the other, in the order of the
@@ -24,6 +25,8 @@ pub struct Batches<'r, 'w> {
     /// Of the cursor's stream class.
     ways: Ways<'r>,
     batch: Batch<'r>,
+    /// Whether an event of the stream could not be told in order: then others can not, either.
+    is_disordered: bool,
     damage: Vec<Damage>,
 }
 
@@ -53,6 +56,7 @@ impl<'r, 'w> Batches<'r, 'w> {
             unit: None,
             ways: Ways::default(),
             batch: Batch::new(reader),
+            is_disordered: false,
             damage: Vec::new(),
         }
     }
@@ -90,10 +94,19 @@ impl<'r, 'w> Batches<'r, 'w> {
                 continue;
             }
             self.batch.begin(cursor, &self.ways);
+            let in_order = self.ways.in_order.as_deref().filter(|_| !self.is_disordered);
+            if let Some(leaves) = in_order {
+                self.is_disordered = !self.batch.walk_in_order(cursor, &self.ways);
+                if !self.batch.is_empty() {
+                    self.batch.finish_in_order(cursor, leaves);
+                    return Some(&self.batch);
+                }
+                self.batch.begin(cursor, &self.ways);
+            }
             if self.ways.keeps {
-                self.batch.walk::<true>(cursor, &self.ways);
+                self.batch.walk::<KEEP>(cursor, &self.ways);
             } else {
-                self.batch.walk::<false>(cursor, &self.ways);
+                self.batch.walk::<COUNT>(cursor, &self.ways);
             }
             if !self.batch.is_empty() {
                 let class = self.batch.stream_class;
@@ -132,6 +145,7 @@ impl<'r> Batch<'r> {
         self.bytes = cursor.bytes;
         self.clock = cursor.clock;
         self.is_counted = !ways.keeps;
+        self.is_in_order = false;
         self.packet_slots.clear();
         self.packet_slots.extend_from_slice(&cursor.packet_slots);
         self.ordered = 0;
@@ -143,6 +157,14 @@ impl<'r> Batch<'r> {
         self.writers.extend(cursor.writer.map(|writer| (0, writer)));
         self.parts.clear();
         self.gathered.clear();
+    }
+
+    /// Reads the wanted columns of all events at once.
+    fn finish_in_order(&mut self, cursor: &Cursor<'r>, leaves: &[&Leaf]) {
+        (self.is_in_order, self.columns_in_order) = (true, leaves.len());
+        self.gathered.times(&self.order_ticks[..self.ordered], cursor.clock);
+        let mut marks = Marks::new(&self.order_starts[..self.ordered], 1, self.bytes);
+        leaves.iter().for_each(|leaf| self.gathered.leaf(leaf, &mut marks));
     }
 
     /// Reads the wanted columns, class by class.

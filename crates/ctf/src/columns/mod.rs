@@ -75,11 +75,17 @@ pub struct Batch<'r> {
     clock: Option<&'r Clock>,
     /// Whether only the numbers of events are wanted.
     is_counted: bool,
+    /// Whether events are told in their order only, and which columns there are then.
+    is_in_order: bool,
+    columns_in_order: usize,
     /// Classes that happened, in the order of their first event.
     seen: Vec<u32>,
     /// As long as the longest batch; the first `ordered` are set.
     order: Vec<u32>,
     ordered: usize,
+    /// As long as that, of batches in order: readings of the clock, and where events begin.
+    order_ticks: Vec<u64>,
+    order_starts: Vec<u32>,
     buckets: Buckets,
     rows: Vec<Row>,
     row_slots: Vec<Slot>,
@@ -129,9 +135,13 @@ impl<'r> Batch<'r> {
             bytes: &[],
             clock: None,
             is_counted: false,
+            is_in_order: false,
+            columns_in_order: 0,
             seen: Vec::new(),
             order: vec![0; BATCH_EVENTS],
             ordered: 0,
+            order_ticks: Vec::new(),
+            order_starts: Vec::new(),
             buckets: Buckets::default(),
             rows: Vec::new(),
             row_slots: Vec::new(),
@@ -204,6 +214,21 @@ impl<'r> Batch<'r> {
     /// Where each wanted event is, in the order of the stream.
     pub fn order(&self) -> Places<'_> {
         Places::new(&self.order[..self.ordered])
+    }
+
+    /// The times of all events in that order, if the batch was allowed to have nothing else.
+    #[must_use]
+    pub fn times_in_order(&self) -> Option<&[Nanos]> {
+        self.is_in_order.then_some(self.gathered.times.as_slice())
+    }
+
+    /// A column of all events in that order, of those that were wanted so.
+    #[must_use]
+    pub fn column_in_order(&self, index: usize) -> Column<'_> {
+        match self.is_in_order && index < self.columns_in_order {
+            true => self.gathered.column(index, self.ordered, self.bytes),
+            false => Column::Skipped,
+        }
     }
 
     /// Who wrote the events, in traces of Lateralis: from this place in the order

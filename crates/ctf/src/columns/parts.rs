@@ -46,6 +46,14 @@ impl ColumnBatch for Batch<'_> {
         Batch::order(self)
     }
 
+    fn times_in_order(&self) -> Option<&[lateralis_units::Nanos]> {
+        Batch::times_in_order(self)
+    }
+
+    fn column_in_order(&self, index: usize) -> Column<'_> {
+        Batch::column_in_order(self, index)
+    }
+
     fn writers(&self) -> &[(u32, Writer)] {
         &self.writers
     }

@@ -10,7 +10,7 @@ use lateralis_model::{Want, Wanted};
 
 use super::{BATCH_EVENTS, Batch, IS_ROW, Row};
 use crate::cursor::Cursor;
-use crate::plan::{EventPlan, Header, Straight, StreamPlan, Usual, fetch_ahead};
+use crate::plan::{EventPlan, Header, Leaf, Straight, StreamPlan, Usual, fetch_ahead};
 
 /// Values that the columns of a batch may hold, about: 8 MiB. Events of classes
 /// with very many fields come in smaller batches.
@@ -33,7 +33,15 @@ pub(super) struct Ways<'r> {
     limit: usize,
     /// Whether anything but numbers of events is wanted.
     pub keeps: bool,
+    /// Columns that are wanted of all events in their order, if they may be told so: then they
+    /// lie at the same place in all that are runs.
+    pub in_order: Option<Vec<&'r Leaf>>,
 }
+
+/// How events are walked: only counted; kept class by class; kept in their order.
+pub(super) const COUNT: u8 = 0;
+pub(super) const KEEP: u8 = 1;
+const IN_ORDER: u8 = 2;
 
 /// What follows a header.
 #[derive(Debug, Clone, Copy)]
@@ -112,7 +120,12 @@ impl<'r> Ways<'r> {
         };
         let straight = classes.iter().filter_map(|way| way.straight);
         let widest = straight.map(|straight| straight.leaves.len()).max().unwrap_or(0);
+        let in_order = wanted.columns_in_order(stream_class).filter(|_| usual.is_some());
+        let in_order = in_order.and_then(|columns| {
+            columns.iter().map(|&column| leaf_of_all(&classes, column)).collect()
+        });
         Self {
+            in_order,
             stream_class: Some(stream_class),
             keeps,
             strides: ids.iter().map(stride).collect(),
@@ -133,11 +146,29 @@ impl<'r> Ways<'r> {
     }
 }
 
+/// The leaf of this index, if it is the same in all classes whose events may be told in order.
+fn leaf_of_all<'r>(classes: &[Way<'r>], index: usize) -> Option<&'r Leaf> {
+    let kept = classes.iter().filter(|way| way.keep).filter_map(|way| way.straight);
+    let runs = kept.filter(|straight| straight.fixed.is_some());
+    let mut leaves = runs.map(|straight| straight.leaves.get(index));
+    let first = leaves.next()??;
+    (first.mark == 0 && leaves.all(|leaf| leaf == Some(first))).then_some(first)
+}
+
 impl<'r> Batch<'r> {
+    /// Reads events that are runs, in their order, up to the end of the packet, until the batch
+    /// is full, or up to the first that is none: gives whether there is none.
+    pub(super) fn walk_in_order(&mut self, cursor: &mut Cursor<'r>, ways: &Ways<'r>) -> bool {
+        self.order_ticks.resize(BATCH_EVENTS, 0);
+        self.order_starts.resize(BATCH_EVENTS, 0);
+        self.walk_straight::<IN_ORDER>(cursor, ways);
+        cursor.position >= cursor.end || self.ordered >= ways.limit
+    }
+
     /// Reads events up to the end of the packet or until the batch is full.
-    pub(super) fn walk<const KEEP: bool>(&mut self, cursor: &mut Cursor<'r>, ways: &Ways<'r>) {
+    pub(super) fn walk<const HOW: u8>(&mut self, cursor: &mut Cursor<'r>, ways: &Ways<'r>) {
         loop {
-            self.walk_straight::<KEEP>(cursor, ways);
+            self.walk_straight::<HOW>(cursor, ways);
             let full = self.ordered >= ways.limit || self.row_slots.len() >= BATCH_VALUES / 4;
             if cursor.position >= cursor.end || full {
                 return;
@@ -152,20 +183,20 @@ impl<'r> Batch<'r> {
 
     /// Walks events whose header is constant and whose body is straight, up to the
     /// first that is not.
-    fn walk_straight<const KEEP: bool>(&mut self, cursor: &mut Cursor<'r>, ways: &Ways<'r>) {
+    fn walk_straight<const HOW: u8>(&mut self, cursor: &mut Cursor<'r>, ways: &Ways<'r>) {
         let plan = cursor.plan;
         let Some(header) = &plan.header else { return };
         let content = cursor.end.div_ceil(8) as usize;
         let begin = cursor.position.div_ceil(8) as usize;
         let (mut at, mut clock) = (begin, cursor.machine.clock);
-        while at < content && (!KEEP || self.ordered < ways.limit) {
+        while at < content && (HOW == COUNT || self.ordered < ways.limit) {
             if let Some(usual) = &header.usual {
                 let stop = content.min(usual.inside(cursor.bytes));
                 (at, clock) = match ways.packed {
-                    true => self.walk_usual::<KEEP, true>(cursor, ways, usual, stop, (at, clock)),
-                    false => self.walk_usual::<KEEP, false>(cursor, ways, usual, stop, (at, clock)),
+                    true => self.walk_usual::<HOW, true>(cursor, ways, usual, stop, (at, clock)),
+                    false => self.walk_usual::<HOW, false>(cursor, ways, usual, stop, (at, clock)),
                 };
-                if at >= content || KEEP && self.ordered >= ways.limit {
+                if at >= content || HOW != COUNT && self.ordered >= ways.limit {
                     break;
                 }
             }
@@ -177,7 +208,7 @@ impl<'r> Batch<'r> {
             };
             let Some((id, now, behind)) = read else { break };
             let Some(way) = ways.by_id(plan, id) else { break };
-            match self.walk_event::<KEEP>(cursor, ways, way, (at, clock), behind, now) {
+            match self.walk_event::<HOW>(cursor, ways, way, (at, clock), behind, now) {
                 Some(after) => (at, clock) = (after, now),
                 None => break,
             }
@@ -191,7 +222,7 @@ impl<'r> Batch<'r> {
     /// The same of usual headers that begin before byte `stop`. Returns where it
     /// ended, and the clock there. `PACKED` only where [`Ways::packed`].
     #[inline(never)]
-    fn walk_usual<const KEEP: bool, const PACKED: bool>(
+    fn walk_usual<const HOW: u8, const PACKED: bool>(
         &mut self,
         cursor: &mut Cursor<'r>,
         ways: &Ways<'r>,
@@ -210,7 +241,7 @@ impl<'r> Batch<'r> {
             first if first < stop => at = first,
             _ => return (at, clock),
         }
-        while at < stop && (!KEEP || self.ordered < ways.limit) {
+        while at < stop && (HOW == COUNT || self.ordered < ways.limit) {
             fetch_ahead(bytes, at);
             // SAFETY: `stop` is at most what `inside` said.
             let read = unsafe { usual.read_inside::<PACKED>(bytes, at, clock) };
@@ -221,9 +252,9 @@ impl<'r> Batch<'r> {
             let start = (behind + mask) & !mask;
             let after = start + stride.bytes as usize;
             let Some(bucket) = self.buckets.classes.get_mut(stride.class as usize) else { break };
-            let ready = if KEEP { bucket.is_open() } else { bucket.others > 0 };
+            let ready = if HOW == KEEP { bucket.is_open() } else { bucket.others > 0 };
             if ready && now >= clock && after <= end {
-                if KEEP {
+                if HOW == KEEP {
                     // SAFETY: it is open.
                     unsafe { bucket.push_open(now, start as u32) };
                     self.order[self.ordered] = stride.class;
@@ -231,11 +262,14 @@ impl<'r> Batch<'r> {
                 } else {
                     bucket.count_next(now);
                 }
+                if HOW == IN_ORDER {
+                    self.push_in_order(stride.class, now, start);
+                }
                 (at, clock) = (after, now);
                 continue;
             }
             let Some(way) = ways.classes.get(stride.class as usize) else { break };
-            if KEEP && ready && now >= clock && way.steps > 0 {
+            if HOW == KEEP && ready && now >= clock && way.steps > 0 {
                 let (registers, marks) =
                     (&mut cursor.machine.registers, bucket.next_marks(way.steps as usize));
                 let straight = way.straight;
@@ -252,7 +286,7 @@ impl<'r> Batch<'r> {
                 }
                 continue;
             }
-            match self.walk_event::<KEEP>(cursor, ways, way, (at, clock), behind, now) {
+            match self.walk_event::<HOW>(cursor, ways, way, (at, clock), behind, now) {
                 Some(after) if header(after) < stop => (at, clock) = (header(after), now),
                 Some(after) => return (after, now),
                 None => break,
@@ -265,7 +299,7 @@ impl<'r> Batch<'r> {
     /// its body is behind byte `at`. Returns where it ends; `None` if it is none that
     /// can be walked.
     #[inline(never)]
-    fn walk_event<const KEEP: bool>(
+    fn walk_event<const HOW: u8>(
         &mut self,
         cursor: &mut Cursor<'r>,
         ways: &Ways<'r>,
@@ -278,7 +312,10 @@ impl<'r> Batch<'r> {
         if now < clock {
             return None;
         }
-        let (straight, keep) = (way.straight?, KEEP && way.keep);
+        let (straight, keep) = (way.straight?, HOW == KEEP && way.keep);
+        if HOW == IN_ORDER && (straight.fixed.is_none() || !way.keep) {
+            return None;
+        }
         let (bytes, end) = (cursor.bytes, cursor.end_bytes);
         let registers = cursor.machine.registers.as_mut_slice();
         let bucket = self.buckets.classes.get_mut(way.class as usize)?;
@@ -317,7 +354,20 @@ impl<'r> Batch<'r> {
         } else {
             bucket.count_other(now);
         }
+        if HOW == IN_ORDER {
+            self.push_in_order(way.class, now, start);
+        }
         Some(after)
+    }
+
+    /// Adds an event to a batch in order that is not full.
+    #[inline(always)]
+    fn push_in_order(&mut self, class: u32, now: u64, start: usize) {
+        let at = self.ordered;
+        self.order[at] = class;
+        self.order_ticks[at] = now;
+        self.order_starts[at] = start as u32;
+        self.ordered = at + 1;
     }
 
     /// Takes the writer from the event whose body begins at byte `at`.

@@ -19,7 +19,7 @@ pub enum Form {
 /// How to read one number. The word of 8 bytes that begins at its first byte
 /// is put in order and shifted left, then right: that is all for any width up
 /// to 57 bits at any bit, and for 64 bits at a byte.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Load {
     /// First byte, from the base of the run.
     pub at: u32,

@@ -74,7 +74,7 @@ enum Step {
 }
 
 /// A leaf of an event: from which mark on to read what.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Leaf {
     /// Index of its (first) mark.
     pub mark: u32,
@@ -83,7 +83,7 @@ pub struct Leaf {
 }
 
 /// What a leaf is.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum What {
     /// A number in a run.
     Number(Load),

@@ -5,13 +5,14 @@
 //! A class whose facts need nothing but numbers gives marks; an event of any other class is
 //! kept whole until its turn. What says nothing is not looked at.
 
-use lateralis_analysis::{Side, ThreadEdge};
+use lateralis_analysis::ThreadEdge;
 use lateralis_model::{
-    Base, Column, ColumnBatch, Event, Packet, Place as Where, Slot, Trace, Writer,
+    Base, ColumnBatch, Event, Packet, Place as Where, Slot, Trace, Writer,
 };
 use lateralis_units::{Nanos, Ticks};
 
-use super::reading::{APPEARS, Class, KEPT, Reading};
+use super::cursors::{Cursor, Lane, Numbers, One, Who};
+use super::reading::{APPEARS, Class, InOrder, KEPT, Reading, Saying};
 
 /// What a mark says.
 #[derive(Debug, Clone, Copy)]
@@ -103,70 +104,11 @@ struct KeptPacket {
     bytes: Vec<u8>,
 }
 
-/// The columns of a class in a batch, and which of its events is next.
-struct Cursor<'b> {
-    next: usize,
-    /// What the class says, if its events become parts of runs.
-    edge: Option<(u32, Side, u32)>,
-    class: &'b Class,
-    index: usize,
-    times: &'b [Nanos],
-    ticks: &'b [u64],
-    values: Vec<(u32, Numbers<'b>)>,
-    tid: Numbers<'b>,
-    pid: Numbers<'b>,
-}
-
-#[derive(Clone, Copy)]
-enum Numbers<'b> {
-    None,
-    Unsigned(&'b [u64]),
-    Signed(&'b [i64]),
-    Real(&'b [f64]),
-}
-
-impl<'b> Numbers<'b> {
-    fn of(batch: &'b dyn ColumnBatch, class: usize, column: Option<usize>) -> Self {
-        match column.map(|column| batch.column(class, column)) {
-            Some(Column::Unsigned(values)) => Self::Unsigned(values),
-            Some(Column::Signed(values)) => Self::Signed(values),
-            Some(Column::Real(values)) => Self::Real(values),
-            _ => Self::None,
-        }
-    }
-
-    /// As an integer; 0 where there is none.
-    #[inline]
-    fn get(self, at: usize) -> u64 {
-        match self {
-            Self::Unsigned(values) => values.get(at).copied().unwrap_or(0),
-            Self::Signed(values) => values.get(at).copied().unwrap_or(0) as u64,
-            Self::Real(_) | Self::None => 0,
-        }
-    }
-
-    fn real(self, at: usize) -> f64 {
-        match self {
-            Self::Unsigned(values) => values.get(at).copied().unwrap_or(0) as f64,
-            Self::Signed(values) => values.get(at).copied().unwrap_or(0) as f64,
-            Self::Real(values) => values.get(at).copied().unwrap_or(0.0),
-            Self::None => 0.0,
-        }
-    }
-}
-
-impl Cursor<'_> {
-    /// Whose an event is: of the recorder's thread, or as its fields tell.
-    #[inline]
-    fn who(&self, at: usize, recorded: Option<Writer>) -> (u32, Writer) {
-        match recorded {
-            Some(writer) => (Mark::RECORDED, writer),
-            None => {
-                let (pid, tid) = (self.pid.get(at) as u32, self.tid.get(at) as u32);
-                (0, Writer { pid, tid })
-            }
-        }
-    }
+/// Edges of one thread that follow each other, at the end of what a chunk has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Run {
+    emit: u32,
+    who: Writer,
 }
 
 impl Chunk {
@@ -191,49 +133,173 @@ impl Chunk {
         if let Some(cpu) = cpu.filter(|cpu| self.last_cpu != Some(*cpu)) {
             self.appear(batch, cpu);
         }
-        let mut cursors = self.cursors(batch, reading, classes);
+        if let Some(times) = batch.times_in_order() {
+            if let Some(Some(in_order)) = reading.in_order.get(self.stream_class as usize) {
+                self.add_in_order(batch, times, in_order, (cpu, reading.is_at_home(batch)));
+            }
+            return;
+        }
+        let (mut lanes, mut cursors) = self.cursors(batch, reading, classes);
         let mut row = 0;
         let mut writers = batch.writers().iter().peekable();
         let mut writer = None;
         let cpu_number = cpu.unwrap_or(Mark::NO_CPU);
+        let (mut run, mut first) = (None, self.edges.len());
         for (at, place) in (0..).zip(batch.order().iter()) {
             while let Some((_, next)) = writers.next_if(|(from, _)| *from <= at) {
                 writer = Some(*next);
             }
-            match place {
-                Where::Columns(class) => {
-                    let place = self.places.get(class as usize).copied().unwrap_or(0);
-                    let Some(cursor) = cursors.get_mut((place as usize).wrapping_sub(1)) else {
-                        continue;
-                    };
-                    let at = cursor.next;
-                    cursor.next += 1;
-                    if let Some(edge) = cursor.edge {
-                        self.run(cursor, at, writer, cpu_number, edge);
-                    } else if cursor.class.is_kept {
-                        self.keep_columns(batch, cursor, class, at, writer, cpu_number);
-                    } else {
-                        self.mark(cursor, at, writer, cpu_number, &reading.emits);
-                    }
-                }
+            let class = match place {
+                Where::Columns(class) => class,
                 Where::Row(class) => {
                     let is_quiet = classes.get(class as usize).is_none_or(Class::is_quiet);
                     if !is_quiet {
+                        self.end(&mut run, first, cpu_number);
                         self.keep_row(batch, row, cpu_number);
                     }
                     row += 1;
+                    continue;
                 }
+            };
+            let place = self.places.get(class as usize).copied().unwrap_or(0);
+            let Some(lane) = lanes.get_mut((place as usize).wrapping_sub(1)) else {
+                continue;
+            };
+            let at = lane.next;
+            lane.next += 1;
+            let time = lane.times.get(at).copied().unwrap_or_default();
+            let (recorded, who) = lane.who.of(at, writer);
+            if let Some((kind, side, emit)) = lane.edge {
+                let next = Some(Run { emit: emit | recorded, who });
+                if run != next {
+                    self.end(&mut run, first, cpu_number);
+                    (run, first) = (next, self.edges.len());
+                }
+                self.edges.push(ThreadEdge { time, kind, side });
+                continue;
+            }
+            self.end(&mut run, first, cpu_number);
+            let cursor = &mut cursors[place as usize - 1];
+            let event = One { at, time, recorded, who, cpu: cpu_number };
+            if cursor.class.is_kept {
+                self.keep_columns(batch, cursor, class, &event, writer);
+            } else {
+                self.mark(cursor, &event, &reading.emits);
             }
         }
+        self.end(&mut run, first, cpu_number);
         for class in cursors.iter().map(|cursor| batch.class(cursor.index).class) {
             self.places[class as usize] = 0;
         }
     }
 
+    /// The same of a batch in order: all is read from one end to the other.
+    fn add_in_order(
+        &mut self,
+        batch: &dyn ColumnBatch,
+        times: &[Nanos],
+        in_order: &InOrder,
+        (cpu, is_at_home): (Option<u32>, bool),
+    ) {
+        let numbers = |column: Option<usize>| {
+            column.map_or(Numbers::None, |index| Numbers::in_column(batch.column_in_order(index)))
+        };
+        let fields = Who { tid: numbers(in_order.tid), pid: numbers(in_order.pid) };
+        // The usual columns have loops of their own, which do not ask every time what they hold.
+        match fields {
+            Who { tid: Numbers::Unsigned(tids), pid: Numbers::None } if tids.len() >= times.len() => {
+                let who = |at: usize| Writer { pid: 0, tid: tids[at] as u32 };
+                self.add_edges(batch, times, in_order, (cpu, is_at_home), who);
+            }
+            fields => {
+                let who = |at: usize| fields.of(at, None).1;
+                self.add_edges(batch, times, in_order, (cpu, is_at_home), who);
+            }
+        }
+    }
+
+    fn add_edges(
+        &mut self,
+        batch: &dyn ColumnBatch,
+        times: &[Nanos],
+        in_order: &InOrder,
+        (cpu, is_at_home): (Option<u32>, bool),
+        fields: impl Fn(usize) -> Writer,
+    ) {
+        let who = |at: usize, writer: Option<Writer>| match writer {
+            Some(writer) => (Mark::RECORDED, writer),
+            None => (0, fields(at)),
+        };
+        let is_recorded = batch.writers().first().is_some_and(|(from, _)| *from == 0);
+        let mut writers = batch.writers().iter().peekable();
+        let mut writer = None;
+        let cpu = cpu.unwrap_or(Mark::NO_CPU);
+        let (mut run, mut first) = (None, self.edges.len());
+        for (at, (place, &time)) in batch.order().iter().zip(times).enumerate() {
+            while let Some((_, next)) = writers.next_if(|(from, _)| *from as usize <= at) {
+                writer = Some(*next);
+            }
+            let (Where::Columns(class) | Where::Row(class)) = place;
+            match in_order.classes.get(class as usize) {
+                Some(&Saying::Edge { kind, side, alone, run: emit, is_known }) => {
+                    let (recorded, who) = who(at, writer);
+                    if is_at_home && (is_known || is_recorded) {
+                        let next = Some(Run { emit: emit | recorded, who });
+                        if run != next {
+                            self.end(&mut run, first, cpu);
+                            (run, first) = (next, self.edges.len());
+                        }
+                        self.edges.push(ThreadEdge { time, kind, side });
+                        continue;
+                    }
+                    self.end(&mut run, first, cpu);
+                    let (emit, Writer { pid, tid }) = (alone | recorded, who);
+                    self.marks.push(Mark { time, value: 0, emit, cpu, pid, tid });
+                }
+                Some(&Saying::Writer(emit)) => {
+                    let (recorded, who) = who(at, writer);
+                    if recorded == 0 && self.is_news(who) {
+                        self.end(&mut run, first, cpu);
+                        let Writer { pid, tid } = who;
+                        self.marks.push(Mark { time, value: 0, emit, cpu, pid, tid });
+                    }
+                }
+                Some(Saying::Nothing) | None => {}
+            }
+        }
+        self.end(&mut run, first, cpu);
+    }
+
+    /// Whether the process of a thread has not been told lately.
+    fn is_news(&mut self, who: Writer) -> bool {
+        self.told.resize(TOLD, None);
+        let told = &mut self.told[who.tid as usize % TOLD];
+        *told != Some(who) && {
+            *told = Some(who);
+            true
+        }
+    }
+
+    /// A run ends, if there is one: its edges are those from `first` on.
+    #[inline]
+    fn end(&mut self, run: &mut Option<Run>, first: usize, cpu: u32) {
+        if let Some(run) = run.take() {
+            self.end_run(run, first, cpu);
+        }
+    }
+
+    fn end_run(&mut self, Run { emit, who: Writer { pid, tid } }: Run, first: usize, cpu: u32) {
+        let time = self.edges.get(first).map_or(Nanos::default(), |edge| edge.time);
+        let value = first as u64 | ((self.edges.len() - first) as u64) << 32;
+        self.marks.push(Mark { time, value, emit, cpu, pid, tid });
+    }
+
     /// A processor appears with the first event of its batch, whatever that says.
     fn appear(&mut self, batch: &dyn ColumnBatch, cpu: u32) {
         let class_of = |class| (0..batch.class_count()).find(|i| batch.class(*i).class == class);
+        let first_in_order = batch.times_in_order().and_then(|times| times.first().copied());
         let time = match batch.order().iter().next() {
+            _ if first_in_order.is_some() => first_in_order,
             Some(Where::Columns(class)) => {
                 class_of(class).and_then(|index| batch.class(index).times.first().copied())
             }
@@ -246,18 +312,18 @@ impl Chunk {
         }
     }
 
-    /// Of the classes of a batch that say something.
+    /// Of the classes of a batch that say something; of each both.
     fn cursors<'b>(
         &mut self,
         batch: &'b dyn ColumnBatch,
         reading: &Reading,
         classes: &'b [Class],
-    ) -> Vec<Cursor<'b>> {
+    ) -> (Vec<Lane<'b>>, Vec<Cursor<'b>>) {
         // Whoever writes after the first writer is known is known, too.
         let is_recorded = batch.writers().first().is_some_and(|(from, _)| *from == 0);
         let is_at_home = reading.is_at_home(batch);
         self.places.resize(classes.len(), 0);
-        let mut cursors = Vec::new();
+        let (mut lanes, mut cursors) = (Vec::new(), Vec::new());
         for index in 0..batch.class_count() {
             let part = batch.class(index);
             let Some(class) = classes.get(part.class as usize).filter(|class| !class.is_quiet())
@@ -267,34 +333,22 @@ impl Chunk {
             let numbers = |column| Numbers::of(batch, index, column);
             let is_known = is_at_home && (class.is_known || is_recorded);
             let edge = class.edge.filter(|_| is_known);
-            let emits = if edge.is_some() { &[][..] } else { class.emits.as_slice() };
-            cursors.push(Cursor {
+            lanes.push(Lane {
                 next: 0,
-                edge,
-                class,
-                index,
                 times: part.times,
-                ticks: part.ticks,
-                values: emits.iter().map(|&(emit, of)| (emit, numbers(of))).collect(),
-                tid: numbers(class.tid),
-                pid: numbers(class.pid),
+                edge,
+                who: Who { tid: numbers(class.tid), pid: numbers(class.pid) },
             });
+            let emits = if edge.is_some() { &[][..] } else { class.emits.as_slice() };
+            let values = emits.iter().map(|&(emit, of)| (emit, numbers(of))).collect();
+            cursors.push(Cursor { class, index, ticks: part.ticks, values });
             self.places[part.class as usize] = cursors.len() as u32;
         }
-        cursors
+        (lanes, cursors)
     }
 
-    #[inline]
-    fn mark(
-        &mut self,
-        cursor: &Cursor<'_>,
-        at: usize,
-        writer: Option<Writer>,
-        cpu: u32,
-        emits: &[Emit],
-    ) {
-        let time = cursor.times.get(at).copied().unwrap_or_default();
-        let (recorded, who) = cursor.who(at, writer);
+    fn mark(&mut self, cursor: &Cursor<'_>, event: &One, emits: &[Emit]) {
+        let One { at, time, recorded, who, cpu } = *event;
         let Writer { pid, tid } = who;
         for &(emit, values) in &cursor.values {
             let value = match emits[emit as usize].says {
@@ -303,39 +357,11 @@ impl Chunk {
             };
             self.marks.push(Mark { time, value, emit: emit | recorded, cpu, pid, tid });
         }
-        if let (Some(emit), 0) = (cursor.class.writer, recorded) {
-            self.told.resize(TOLD, None);
-            let told = &mut self.told[tid as usize % TOLD];
-            if *told != Some(who) {
-                *told = Some(who);
-                self.marks.push(Mark { time, value: 0, emit, cpu, pid, tid });
-            }
+        if let (Some(emit), 0) = (cursor.class.writer, recorded)
+            && self.is_news(who)
+        {
+            self.marks.push(Mark { time, value: 0, emit, cpu, pid, tid });
         }
-    }
-
-    /// Adds an edge to the run before, if it is of the same thread.
-    #[inline]
-    fn run(
-        &mut self,
-        cursor: &Cursor<'_>,
-        at: usize,
-        writer: Option<Writer>,
-        cpu: u32,
-        (kind, side, emit): (u32, Side, u32),
-    ) {
-        let time = cursor.times.get(at).copied().unwrap_or_default();
-        let (recorded, Writer { pid, tid }) = cursor.who(at, writer);
-        let emit = emit | recorded;
-        match self.marks.last_mut() {
-            Some(last) if (last.emit, last.cpu, last.pid, last.tid) == (emit, cpu, pid, tid) => {
-                last.value += 1 << 32;
-            }
-            _ => {
-                let value = self.edges.len() as u64 | 1 << 32;
-                self.marks.push(Mark { time, value, emit, cpu, pid, tid });
-            }
-        }
-        self.edges.push(ThreadEdge { time, kind, side });
     }
 
     /// The edges of a run.
@@ -349,17 +375,15 @@ impl Chunk {
         batch: &dyn ColumnBatch,
         cursor: &Cursor<'_>,
         class: u32,
-        at: usize,
+        event: &One,
         writer: Option<Writer>,
-        cpu: u32,
     ) {
         let first_slot = self.slots.len();
         let columns = 0..batch.class(cursor.index).columns;
-        let slot = |column| batch.column(cursor.index, column).slot(at);
+        let slot = |column| batch.column(cursor.index, column).slot(event.at);
         self.slots.extend(columns.filter_map(slot));
-        let ticks = cursor.ticks.get(at).map(|&ticks| Ticks(ticks));
-        let time = cursor.times.get(at).copied().unwrap_or_default();
-        self.keep(batch, class, (ticks, time), writer, first_slot, cpu);
+        let ticks = cursor.ticks.get(event.at).map(|&ticks| Ticks(ticks));
+        self.keep(batch, class, (ticks, event.time), writer, first_slot, event.cpu);
     }
 
     fn keep_row(&mut self, batch: &dyn ColumnBatch, row: usize, cpu: u32) {

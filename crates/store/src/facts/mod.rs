@@ -15,6 +15,7 @@
 //! threads, and keys that are no single integers.
 
 mod conventions;
+mod cursors;
 mod doubts;
 mod keys;
 mod kinds;
@@ -33,7 +34,7 @@ use lateralis_units::Nanos;
 
 pub use doubts::Doubts;
 pub use kinds::{Counter, Kind, Kinds, Machine};
-pub use ordered::{Sink, Visited};
+pub use ordered::{Edges, Sink, Visited};
 use plan::{Place, Plan, Step};
 pub use threads::{Thread, Threads};
 

@@ -46,6 +46,18 @@ pub trait Sink {
     }
 }
 
+/// How edges of spans without keys may come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Edges {
+    /// Each in the order of time, as all facts.
+    Each,
+    /// In runs of one thread: see [`Sink::run`].
+    InRuns,
+    /// The same; and whoever sees batches needs no classes of them: they may have
+    /// [their events in order](ColumnBatch::times_in_order).
+    InOrder,
+}
+
 /// What reading a trace by columns came to.
 #[derive(Debug)]
 pub enum Visited {
@@ -89,8 +101,8 @@ impl Facts {
     /// event, and every event once in a batch: streams in any order, on any thread, with the
     /// processor where it is known.
     ///
-    /// `trace` is that with the roles, as [`Facts::new`] was given it. With `has_runs` edges come
-    /// in runs ([`Sink::run`]); only where [`Facts::has_runs`].
+    /// `trace` is that with the roles, as [`Facts::new`] was given it. Edges come in runs only
+    /// where [`Facts::has_runs`].
     ///
     /// Cost: classes whose facts are numbers cost some nanoseconds an event, others are kept
     /// until their turn and cost some hundred; those that say nothing are only counted.
@@ -101,11 +113,12 @@ impl Facts {
         trace: &Trace,
         see: &(dyn Fn(&dyn ColumnBatch, Option<u32>) + Sync),
         sink: &mut impl Sink,
-        has_runs: bool,
+        edges: Edges,
     ) -> Visited {
         let streams = source.streams();
-        let has_runs = has_runs && self.has_runs();
-        let reading = Reading::new(trace, &self.plans, &streams, has_runs);
+        let edges = if self.has_runs() { edges } else { Edges::Each };
+        let has_runs = edges != Edges::Each;
+        let reading = Reading::new(trace, &self.plans, &streams, edges);
         let parts = source.parts();
         let read = |part: usize, mut chunk: Chunk| {
             chunk.clear();

@@ -6,6 +6,7 @@ use lateralis_model::{ColumnBatch, FieldKind, Scope, StreamSummary, Trace, Want,
 
 use super::keys::KeyPlan;
 use super::marks::{Emit, Says};
+use super::ordered::Edges;
 use super::plan::{Place, Plan, Step};
 
 /// How to read all classes of a trace.
@@ -13,8 +14,10 @@ pub struct Reading {
     pub emits: Vec<Emit>,
     pub wanted: Wanted,
     pub classes: Vec<Vec<Class>>,
+    /// By stream class, where its batches may come in order: of each class what it says.
+    pub in_order: Vec<Option<InOrder>>,
     cpus: Vec<Option<u32>>,
-    has_runs: bool,
+    edges: Edges,
     has_switches: bool,
 }
 
@@ -43,6 +46,24 @@ pub struct Class {
     pub is_known: bool,
 }
 
+/// How batches in order are read.
+pub struct InOrder {
+    /// Which of [`ColumnBatch::column_in_order`] are the thread, and its process.
+    pub tid: Option<usize>,
+    pub pid: Option<usize>,
+    pub classes: Vec<Saying>,
+}
+
+/// What the events of a class in order say.
+#[derive(Debug, Clone, Copy)]
+pub enum Saying {
+    Nothing,
+    /// An edge: which, and the emits of it alone and of its run.
+    Edge { kind: u32, side: Side, alone: u32, run: u32, is_known: bool },
+    /// Only which process the thread is of.
+    Writer(u32),
+}
+
 impl Class {
     /// Whether it says nothing.
     pub fn is_quiet(&self) -> bool {
@@ -51,12 +72,12 @@ impl Class {
 }
 
 impl Reading {
-    /// By the plans of the classes of a trace; `has_runs` if edges may come in runs.
+    /// By the plans of the classes of a trace.
     pub fn new(
         trace: &Trace,
         plans: &[Vec<Plan>],
         streams: &[StreamSummary],
-        has_runs: bool,
+        edges: Edges,
     ) -> Self {
         let cpus = streams.iter().map(|stream| stream.cpu.map(|cpu| cpu.0)).collect();
         let says = |says| Emit { says, tells: (false, false) };
@@ -69,8 +90,9 @@ impl Reading {
             emits,
             wanted: Wanted::times(trace),
             classes: Vec::new(),
+            in_order: Vec::new(),
             cpus,
-            has_runs,
+            edges,
             has_switches,
         };
         let mut wanted = Wanted::times(trace);
@@ -84,6 +106,11 @@ impl Reading {
                 wanted = wanted.with(index, number, want);
                 classes.push(read);
             }
+            let in_order = InOrder::new(&classes).filter(|_| edges == Edges::InOrder);
+            if let Some((columns, _)) = &in_order {
+                wanted = wanted.in_order(index, columns.clone());
+            }
+            reading.in_order.push(in_order.map(|(_, in_order)| in_order));
             reading.classes.push(classes);
         }
         reading.wanted = wanted;
@@ -154,7 +181,7 @@ impl Reading {
             class.emits.push((self.emits.len() as u32, value));
             self.emits.push(Emit { says, tells });
         }
-        if let (&[(emit, None)], true) = (class.emits.as_slice(), self.has_runs) {
+        if let (&[(emit, None)], true) = (class.emits.as_slice(), self.edges != Edges::Each) {
             let run = RUN + u32::from(tells.0) + 2 * u32::from(tells.1);
             class.edge = match self.emits[emit as usize].says {
                 Says::Begin { span, .. } => Some((span, Side::Begin, run)),
@@ -167,6 +194,38 @@ impl Reading {
             self.emits.push(Emit { says: Says::Writer, tells });
         }
         Some(class)
+    }
+}
+
+impl InOrder {
+    /// And the columns that must be wanted; `None` if a class says anything else, or events of
+    /// two classes tell their threads otherwise.
+    fn new(classes: &[Class]) -> Option<(Vec<usize>, Self)> {
+        let mut who = None;
+        let mut saying = Vec::with_capacity(classes.len());
+        for class in classes {
+            let says = match (class.edge, class.emits.as_slice(), class.writer) {
+                _ if class.is_quiet() => {
+                    saying.push(Saying::Nothing);
+                    continue;
+                }
+                _ if class.is_kept => return None,
+                (Some((kind, side, run)), &[(alone, None)], None) => {
+                    Saying::Edge { kind, side, alone, run, is_known: class.is_known }
+                }
+                (None, [], Some(writer)) => Saying::Writer(writer),
+                _ => return None,
+            };
+            if who.is_some_and(|who| who != (class.tid, class.pid)) {
+                return None;
+            }
+            who = Some((class.tid, class.pid));
+            saying.push(says);
+        }
+        let (tid, pid) = who?;
+        let columns: Vec<usize> = [tid, pid].into_iter().flatten().collect();
+        let (tid, pid) = (tid.map(|_| 0), pid.map(|_| 1));
+        Some((columns, Self { tid, pid, classes: saying }))
     }
 }
 

@@ -10,7 +10,7 @@ use lateralis_model::{
     ColumnBatch, Damage, Interval, Look, Quality, Seen, Source, StreamIndex, Trace,
 };
 use lateralis_pleco::schema::Statistic;
-use lateralis_store::facts::{At, Doubts, Fact, Facts, Sink, Visited};
+use lateralis_store::facts::{At, Doubts, Edges, Fact, Facts, Sink, Visited};
 use lateralis_store::{Counted, Recording};
 use lateralis_units::Nanos;
 use serde_json::{Value, json};
@@ -152,7 +152,7 @@ impl Statistics {
         let alone = running::alone(&facts, &recording.streams);
         Self {
             rates: Rates::new(recording.source.trace(), begin),
-            spans: Spans::new(kinds, &recording.meanings, begin, gaps.clone(), asked.in_flight),
+            spans: Spans::new(kinds, &recording.meanings, begin, gaps.clone(), asked),
             running: Running::new(&facts, begin, &gaps, alone),
             messages: Messages::new(kinds, begin, &gaps),
             levels: Levels::new(kinds, begin, &gaps),
@@ -201,14 +201,19 @@ impl Statistics {
         asked: Asked,
     ) -> (Self, Vec<Damage>) {
         let has_runs = !asked.in_flight && gaps.is_empty() && facts.has_runs();
+        let edges = match (has_runs, asked.events) {
+            (false, _) => Edges::Each,
+            (true, true) => Edges::InRuns,
+            (true, false) => Edges::InOrder,
+        };
         let new =
             |facts| Self::new(recording, facts, gaps.clone(), Interval::default(), begin, asked);
         let mut statistics = new(facts);
-        if let Some(inside) = statistics.visit(recording, trace, has_runs) {
+        if let Some(inside) = statistics.visit(recording, trace, edges) {
             return (statistics, inside);
         }
         let mut statistics = new(Facts::new(trace, &recording.streams));
-        let inside = statistics.visit(recording, trace, false).unwrap_or_default();
+        let inside = statistics.visit(recording, trace, Edges::Each).unwrap_or_default();
         (statistics, inside)
     }
 
@@ -217,13 +222,16 @@ impl Statistics {
         &mut self,
         recording: &Recording,
         trace: &Trace,
-        has_runs: bool,
+        edges: Edges,
     ) -> Option<Vec<Damage>> {
         let (begin, asked) = (self.begin, self.asked);
         let rates = std::mem::replace(&mut self.rates, Rates::new(trace, begin));
         let rates = Mutex::new(rates);
         let see = |batch: &dyn ColumnBatch, cpu: Option<u32>| {
             let mut rates = rates.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(times) = batch.times_in_order() {
+                return rates.count_all(times);
+            }
             for class in (0..batch.class_count()).map(|index| batch.class(index)) {
                 match asked.events {
                     true => rates.add_all(batch.stream_class(), class.class, cpu, class.times),
@@ -235,7 +243,7 @@ impl Statistics {
             }
         };
         let mut facts = std::mem::take(&mut self.facts);
-        let visited = facts.visit_columns(&recording.source, trace, &see, self, has_runs);
+        let visited = facts.visit_columns(&recording.source, trace, &see, self, edges);
         self.facts = facts;
         self.rates = rates.into_inner().unwrap_or_else(PoisonError::into_inner);
         let end = self.rates.total.last.map_or(begin, |last| last.max(begin));

@@ -12,6 +12,8 @@ pub struct Asked {
     pub events: bool,
     /// Durations of spans by how many were open.
     pub in_flight: bool,
+    /// What each thread did of each kind of span.
+    pub span_threads: bool,
     /// Who had the processors, and who woke whom.
     pub running: bool,
     /// Messages.
@@ -31,6 +33,8 @@ impl Asked {
             events: asks(&[Section::Events]),
             // The page tells it only when asked.
             in_flight: asks(&[Section::Latency]) && (is_json || !sections.is_empty()),
+            // The page does not tell it.
+            span_threads: asks(&[Section::Threads]) && is_json,
             running: asks(&running),
             messages: asks(&[Section::Messages]),
             levels: asks(&[Section::States, Section::Counters]),
@@ -42,7 +46,7 @@ impl Asked {
 const MEMBERS: [(&str, &[Section]); 14] = [
     ("events", &[Section::Events]),
     ("events_by_cpu", &[Section::Events]),
-    ("spans", &[Section::Spans, Section::Keys, Section::Slowest, Section::Latency]),
+    ("spans", &OF_SPANS),
     ("messages", &[Section::Messages]),
     ("states", &[Section::States]),
     ("counted", &[Section::Counted]),
@@ -56,12 +60,17 @@ const MEMBERS: [(&str, &[Section]); 14] = [
     ("wakeups", &[Section::Wakeups]),
 ];
 
+const OF_SPANS: [Section; 5] =
+    [Section::Spans, Section::Keys, Section::Slowest, Section::Latency, Section::Threads];
+
 /// Members of a kind of span; all others but its name belong to the table of spans.
-const OF_SPAN: [(&str, Section); 6] = [
+const OF_SPAN: [(&str, Section); 8] = [
     ("by_key", Section::Keys),
     ("keys", Section::Keys),
     ("spans_of_other_keys", Section::Keys),
     ("slowest", Section::Slowest),
+    ("by_thread", Section::Threads),
+    ("threads", Section::Threads),
     ("histogram_ns", Section::Latency),
     ("by_in_flight", Section::Latency),
 ];

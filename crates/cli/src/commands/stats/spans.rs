@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use super::latency;
 use super::mark::{Row, Trust, mark};
 use super::page::{Page, Section, Who};
+use super::sections::Asked;
 use crate::date;
 use crate::table::{Align, Table};
 use crate::values;
@@ -43,15 +44,16 @@ struct Thing<'a> {
 }
 
 impl Spans {
-    /// Of these kinds, from `begin` on; by how many are open, if that is asked.
+    /// Of these kinds, from `begin` on.
     pub fn new(
         kinds: &Kinds,
         meanings: &Meanings,
         begin: Nanos,
         gaps: Gaps,
-        in_flight: bool,
+        asked: Asked,
     ) -> Self {
-        let limits = SpanLimits { in_flight, ..SpanLimits::default() };
+        let Asked { in_flight, span_threads: threads, .. } = asked;
+        let limits = SpanLimits { in_flight, threads, ..SpanLimits::default() };
         let mut table = SpanTable::new(begin, gaps, limits);
         // What a processor does is no matter of the process that it interrupts.
         kinds.spans.iter().for_each(|kind| table.add_kind(!kind.keys.iter().any(|k| k == "$cpu")));
@@ -135,9 +137,7 @@ impl Spans {
     /// The same, those with most time first.
     fn most_time<'a>(&'a self, kinds: &'a Kinds) -> Vec<(usize, &'a Kind, &'a SpanKind)> {
         let mut all: Vec<_> = self.all(kinds).collect();
-        let total =
-            |of: &SpanKind| of.threads().iter().map(|(_, thread)| thread.total).sum::<u128>();
-        all.sort_by_cached_key(|(index, _, of)| (Reverse(total(of)), *index));
+        all.sort_by_cached_key(|(index, _, of)| (Reverse(of.total_nanos()), *index));
         all
     }
 
@@ -163,11 +163,12 @@ impl Spans {
             .number("touched_by_losses", of.touched_count(), trust.value)
             .number("unfinished", of.unfinished_count(), trust.value)
             .number("orphans", of.orphan_count(), trust.value);
-        if let Some(d) = of.distribution() {
+        let (summary, histogram) = of.summary();
+        if let Some(d) = summary {
             row = distribution(row, &d, trust);
             let (own, count) = of.own();
             row = row.nanos("self_ns", own, trust.sum).number("self_count", count, trust.sum);
-            let buckets = of.histogram().coarse();
+            let buckets = histogram.coarse();
             let bucket = |b: &lateralis_analysis::Bucket| json!([b.low, b.high, b.count]);
             let buckets: Vec<Value> = buckets.iter().map(bucket).collect();
             row = row.number("histogram_ns", buckets, trust.value);
