@@ -8,7 +8,7 @@ const CASES: [Case; 6] = [
     ("event.fields.bytes > 5000 && event.fields.delta < 3", 6.0),
     ("event.fields.bytes < 900 || event.fields.delta > 40 || event.fields.ratio >= 0.9", 8.0),
     ("event.labels.state === 'RUNNING'", 4.0),
-    ("event.fields.bytes + 2 * event.fields.delta > 5000", 40.0),
+    ("event.fields.bytes + 2 * event.fields.delta > 5000", 16.0),
     ("(event.fields.bytes & 6) === 6", 60.0),
     ("event.fields.name.startsWith('redis') && event.time < 9000n", 26.0),
 ];

@@ -157,19 +157,28 @@ impl FirstBytes {
 
 /// Leaves those texts that begin with some bytes, at least one; all are as long at least.
 fn narrow(spans: &Spans<'_>, bytes: &[u8], yes: &mut Words) {
-    let all = spans.bytes();
-    let eight = |at: usize| all.get(at..at.checked_add(8)?)?.first_chunk::<8>();
+    let (all, starts, lengths) = (spans.bytes(), spans.starts(), spans.lengths());
     let first = FirstBytes::of(bytes);
-    // Then the last eight of a text of sixteen at most.
-    let last = bytes.last_chunk::<8>().filter(|_| bytes.len() <= 16);
+    let slow = |at: usize| spans.get(at).starts_with(bytes);
+    // Where the last eight bytes begin.
+    let Some(latest) = all.len().checked_sub(8) else { return retain(yes, slow) };
     retain(yes, |at| {
-        let (start, length) = (spans.starts()[at] as usize, spans.lengths()[at] as usize);
-        let is_inside = || start.checked_add(length).is_some_and(|end| end <= all.len());
-        match (eight(start), last) {
-            (Some(found), _) if !first.are(found) => false,
-            (Some(_), _) if bytes.len() <= 8 => is_inside(),
-            (Some(_), Some(_)) => eight(start + bytes.len() - 8) == last && is_inside(),
-            _ => spans.get(at).starts_with(bytes),
+        let (start, length) = (starts[at] as usize, lengths[at] as usize);
+        match all.get(start..).and_then(|rest| rest.first_chunk::<8>()) {
+            // One answer of two, without a branch between them.
+            Some(found) => first.are(found) & (length <= latest + 8 - start),
+            None => slow(at),
         }
     });
+    if bytes.len() <= 8 {
+        return;
+    }
+    // Then the last eight of a text of sixteen at most.
+    match bytes.last_chunk::<8>().filter(|_| bytes.len() <= 16) {
+        Some(last) => retain(yes, |at| {
+            let from = starts[at] as usize + bytes.len() - 8;
+            all.get(from..).and_then(|rest| rest.first_chunk::<8>()) == Some(last)
+        }),
+        None => retain(yes, slow),
+    }
 }

@@ -40,17 +40,18 @@ pub(super) fn each(words: &Words) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Leaves those events for which something holds.
+/// Leaves those events for which something holds. What comes of it does not decide where the
+/// processor goes on: it could not guess that.
+#[inline(always)]
 pub(super) fn retain(words: &mut Words, mut holds: impl FnMut(usize) -> bool) {
     for (base, word) in (0..).step_by(64).zip(words) {
-        let mut left = *word;
+        let (mut left, mut kept) = (*word, 0);
         while left != 0 {
-            let bit = left & left.wrapping_neg();
-            if !holds(base + left.trailing_zeros() as usize) {
-                *word ^= bit;
-            }
-            left ^= bit;
+            let at = left.trailing_zeros();
+            left &= left - 1;
+            kept |= u64::from(holds(base + at as usize)) << at;
         }
+        *word = kept;
     }
 }
 
@@ -137,6 +138,72 @@ fn test_pairs_any<T: Copy, U: Copy>(
     if let (Some(yes), Some(care)) = (yes.get_mut(lefts.len()), care.get(lefts.len())) {
         *yes = short(left.iter().zip(right).map(|(left, right)| holds(*left, *right))) & care;
     }
+}
+
+/// Replaces each value by what is made of it.
+#[inline(always)]
+pub(super) fn change(values: &mut [f64], of: impl Fn(f64) -> f64) {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has the instructions: it was asked.
+        return unsafe { change_wide(values, of) };
+    }
+    change_any(values, of);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn change_wide(values: &mut [f64], of: impl Fn(f64) -> f64) {
+    change_any(values, of);
+}
+
+#[inline(always)]
+fn change_any(values: &mut [f64], of: impl Fn(f64) -> f64) {
+    values.iter_mut().for_each(|value| *value = of(*value));
+}
+
+/// Replaces each value by what is made of it and another one.
+#[inline(always)]
+pub(super) fn change_both(values: &mut [f64], others: &[f64], of: impl Fn(f64, f64) -> f64) {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has the instructions: it was asked.
+        return unsafe { change_both_wide(values, others, of) };
+    }
+    change_both_any(values, others, of);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn change_both_wide(values: &mut [f64], others: &[f64], of: impl Fn(f64, f64) -> f64) {
+    change_both_any(values, others, of);
+}
+
+#[inline(always)]
+fn change_both_any(values: &mut [f64], others: &[f64], of: impl Fn(f64, f64) -> f64) {
+    values.iter_mut().zip(others).for_each(|(value, other)| *value = of(*value, *other));
+}
+
+/// Writes what is made of each value.
+#[inline(always)]
+pub(super) fn copy<T: Copy>(values: &[T], to: &mut [f64], of: impl Fn(T) -> f64) {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has the instructions: it was asked.
+        return unsafe { copy_wide(values, to, of) };
+    }
+    copy_any(values, to, of);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn copy_wide<T: Copy>(values: &[T], to: &mut [f64], of: impl Fn(T) -> f64) {
+    copy_any(values, to, of);
+}
+
+#[inline(always)]
+fn copy_any<T: Copy>(values: &[T], to: &mut [f64], of: impl Fn(T) -> f64) {
+    to.iter_mut().zip(values).for_each(|(to, value)| *to = of(*value));
 }
 
 /// Bit by bit, so that vectors of answers are combined with vectors of bits.
