@@ -178,6 +178,11 @@ impl<'a> Places<'a> {
         self.0.is_empty()
     }
 
+    /// The classes of some of them, one after the other.
+    pub fn part(&self, range: Range<usize>) -> impl ExactSizeIterator<Item = u32> + use<'a> {
+        self.0.get(range).unwrap_or_default().iter().map(|&entry| entry & !Self::ROW)
+    }
+
     /// One after the other.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Place> + use<'a> {
         self.0.iter().map(|&entry| match entry & Self::ROW {

@@ -18,6 +18,7 @@ pub struct Lane<'b> {
 }
 
 /// Columns of the thread, and its process.
+#[derive(Clone, Copy)]
 pub struct Who<'b> {
     pub tid: Numbers<'b>,
     pub pid: Numbers<'b>,

@@ -6,13 +6,11 @@
 //! kept whole until its turn. What says nothing is not looked at.
 
 use lateralis_analysis::ThreadEdge;
-use lateralis_model::{
-    Base, ColumnBatch, Event, Packet, Place as Where, Slot, Trace, Writer,
-};
+use lateralis_model::{Base, ColumnBatch, Event, Packet, Place as Where, Slot, Trace, Writer};
 use lateralis_units::{Nanos, Ticks};
 
 use super::cursors::{Cursor, Lane, Numbers, One, Who};
-use super::reading::{APPEARS, Class, InOrder, KEPT, Reading, Saying};
+use super::reading::{APPEARS, Class, KEPT, Reading};
 
 /// What a mark says.
 #[derive(Debug, Clone, Copy)]
@@ -72,7 +70,9 @@ impl Mark {
 #[derive(Default)]
 pub struct Chunk {
     pub marks: Vec<Mark>,
-    edges: Vec<ThreadEdge>,
+    /// The first so many of these are of runs.
+    pub(super) edges: Vec<ThreadEdge>,
+    pub(super) edge_count: usize,
     kept: Vec<Kept>,
     slots: Vec<Slot>,
     packets: Vec<KeptPacket>,
@@ -106,16 +106,16 @@ struct KeptPacket {
 
 /// Edges of one thread that follow each other, at the end of what a chunk has.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Run {
-    emit: u32,
-    who: Writer,
+pub struct Run {
+    pub emit: u32,
+    pub who: Writer,
 }
 
 impl Chunk {
     /// Forgets everything but its memory.
     pub fn clear(&mut self) {
         self.marks.clear();
-        self.edges.clear();
+        self.edge_count = 0;
         self.kept.clear();
         self.slots.clear();
         self.packets.clear();
@@ -144,7 +144,7 @@ impl Chunk {
         let mut writers = batch.writers().iter().peekable();
         let mut writer = None;
         let cpu_number = cpu.unwrap_or(Mark::NO_CPU);
-        let (mut run, mut first) = (None, self.edges.len());
+        let (mut run, mut first) = (None, self.edge_count);
         for (at, place) in (0..).zip(batch.order().iter()) {
             while let Some((_, next)) = writers.next_if(|(from, _)| *from <= at) {
                 writer = Some(*next);
@@ -173,9 +173,9 @@ impl Chunk {
                 let next = Some(Run { emit: emit | recorded, who });
                 if run != next {
                     self.end(&mut run, first, cpu_number);
-                    (run, first) = (next, self.edges.len());
+                    (run, first) = (next, self.edge_count);
                 }
-                self.edges.push(ThreadEdge { time, kind, side });
+                self.push_edge(ThreadEdge { time, kind, side });
                 continue;
             }
             self.end(&mut run, first, cpu_number);
@@ -193,91 +193,23 @@ impl Chunk {
         }
     }
 
-    /// The same of a batch in order: all is read from one end to the other.
-    fn add_in_order(
-        &mut self,
-        batch: &dyn ColumnBatch,
-        times: &[Nanos],
-        in_order: &InOrder,
-        (cpu, is_at_home): (Option<u32>, bool),
-    ) {
-        let numbers = |column: Option<usize>| {
-            column.map_or(Numbers::None, |index| Numbers::in_column(batch.column_in_order(index)))
-        };
-        let fields = Who { tid: numbers(in_order.tid), pid: numbers(in_order.pid) };
-        // The usual columns have loops of their own, which do not ask every time what they hold.
-        match fields {
-            Who { tid: Numbers::Unsigned(tids), pid: Numbers::None } if tids.len() >= times.len() => {
-                let who = |at: usize| Writer { pid: 0, tid: tids[at] as u32 };
-                self.add_edges(batch, times, in_order, (cpu, is_at_home), who);
-            }
-            fields => {
-                let who = |at: usize| fields.of(at, None).1;
-                self.add_edges(batch, times, in_order, (cpu, is_at_home), who);
-            }
-        }
-    }
-
-    fn add_edges(
-        &mut self,
-        batch: &dyn ColumnBatch,
-        times: &[Nanos],
-        in_order: &InOrder,
-        (cpu, is_at_home): (Option<u32>, bool),
-        fields: impl Fn(usize) -> Writer,
-    ) {
-        let who = |at: usize, writer: Option<Writer>| match writer {
-            Some(writer) => (Mark::RECORDED, writer),
-            None => (0, fields(at)),
-        };
-        let is_recorded = batch.writers().first().is_some_and(|(from, _)| *from == 0);
-        let mut writers = batch.writers().iter().peekable();
-        let mut writer = None;
-        let cpu = cpu.unwrap_or(Mark::NO_CPU);
-        let (mut run, mut first) = (None, self.edges.len());
-        for (at, (place, &time)) in batch.order().iter().zip(times).enumerate() {
-            while let Some((_, next)) = writers.next_if(|(from, _)| *from as usize <= at) {
-                writer = Some(*next);
-            }
-            let (Where::Columns(class) | Where::Row(class)) = place;
-            match in_order.classes.get(class as usize) {
-                Some(&Saying::Edge { kind, side, alone, run: emit, is_known }) => {
-                    let (recorded, who) = who(at, writer);
-                    if is_at_home && (is_known || is_recorded) {
-                        let next = Some(Run { emit: emit | recorded, who });
-                        if run != next {
-                            self.end(&mut run, first, cpu);
-                            (run, first) = (next, self.edges.len());
-                        }
-                        self.edges.push(ThreadEdge { time, kind, side });
-                        continue;
-                    }
-                    self.end(&mut run, first, cpu);
-                    let (emit, Writer { pid, tid }) = (alone | recorded, who);
-                    self.marks.push(Mark { time, value: 0, emit, cpu, pid, tid });
-                }
-                Some(&Saying::Writer(emit)) => {
-                    let (recorded, who) = who(at, writer);
-                    if recorded == 0 && self.is_news(who) {
-                        self.end(&mut run, first, cpu);
-                        let Writer { pid, tid } = who;
-                        self.marks.push(Mark { time, value: 0, emit, cpu, pid, tid });
-                    }
-                }
-                Some(Saying::Nothing) | None => {}
-            }
-        }
-        self.end(&mut run, first, cpu);
-    }
-
     /// Whether the process of a thread has not been told lately.
-    fn is_news(&mut self, who: Writer) -> bool {
+    pub(super) fn is_news(&mut self, who: Writer) -> bool {
         self.told.resize(TOLD, None);
         let told = &mut self.told[who.tid as usize % TOLD];
         *told != Some(who) && {
             *told = Some(who);
             true
         }
+    }
+
+    #[inline]
+    fn push_edge(&mut self, edge: ThreadEdge) {
+        match self.edges.get_mut(self.edge_count) {
+            Some(place) => *place = edge,
+            None => self.edges.push(edge),
+        }
+        self.edge_count += 1;
     }
 
     /// A run ends, if there is one: its edges are those from `first` on.
@@ -288,9 +220,14 @@ impl Chunk {
         }
     }
 
-    fn end_run(&mut self, Run { emit, who: Writer { pid, tid } }: Run, first: usize, cpu: u32) {
+    pub(super) fn end_run(
+        &mut self,
+        Run { emit, who: Writer { pid, tid } }: Run,
+        first: usize,
+        cpu: u32,
+    ) {
         let time = self.edges.get(first).map_or(Nanos::default(), |edge| edge.time);
-        let value = first as u64 | ((self.edges.len() - first) as u64) << 32;
+        let value = first as u64 | ((self.edge_count - first) as u64) << 32;
         self.marks.push(Mark { time, value, emit, cpu, pid, tid });
     }
 

@@ -17,6 +17,7 @@
 mod conventions;
 mod cursors;
 mod doubts;
+mod in_order;
 mod keys;
 mod kinds;
 mod marks;

@@ -51,17 +51,23 @@ pub struct InOrder {
     /// Which of [`ColumnBatch::column_in_order`] are the thread, and its process.
     pub tid: Option<usize>,
     pub pid: Option<usize>,
+    /// The emit of runs.
+    pub run: u32,
+    /// Whether it is known whose events are, though no recorder tells.
+    pub is_known: bool,
+    /// Whether any class says only who writes.
+    pub has_writers: bool,
     pub classes: Vec<Saying>,
 }
 
-/// What the events of a class in order say.
+/// What the events of a class in order say: an edge, or who writes, or nothing.
 #[derive(Debug, Clone, Copy)]
-pub enum Saying {
-    Nothing,
-    /// An edge: which, and the emits of it alone and of its run.
-    Edge { kind: u32, side: Side, alone: u32, run: u32, is_known: bool },
-    /// Only which process the thread is of.
-    Writer(u32),
+pub struct Saying {
+    pub kind: u32,
+    pub side: Side,
+    pub is_edge: bool,
+    /// The emit of one alone.
+    pub alone: Option<u32>,
 }
 
 impl Class {
@@ -201,31 +207,32 @@ impl InOrder {
     /// And the columns that must be wanted; `None` if a class says anything else, or events of
     /// two classes tell their threads otherwise.
     fn new(classes: &[Class]) -> Option<(Vec<usize>, Self)> {
-        let mut who = None;
-        let mut saying = Vec::with_capacity(classes.len());
-        for class in classes {
-            let says = match (class.edge, class.emits.as_slice(), class.writer) {
-                _ if class.is_quiet() => {
-                    saying.push(Saying::Nothing);
-                    continue;
-                }
+        let nothing = Saying { kind: 0, side: Side::Begin, is_edge: false, alone: None };
+        let (mut alike, mut run, mut has_writers) = (None, None, false);
+        let mut saying = vec![nothing; classes.len()];
+        for (class, saying) in classes.iter().zip(&mut saying).filter(|(of, _)| !of.is_quiet()) {
+            *saying = match (class.edge, class.emits.as_slice(), class.writer) {
                 _ if class.is_kept => return None,
-                (Some((kind, side, run)), &[(alone, None)], None) => {
-                    Saying::Edge { kind, side, alone, run, is_known: class.is_known }
+                (Some((kind, side, emit)), &[(alone, None)], None) => {
+                    run = Some(emit);
+                    Saying { kind, side, is_edge: true, alone: Some(alone) }
                 }
-                (None, [], Some(writer)) => Saying::Writer(writer),
+                (None, [], Some(writer)) => {
+                    has_writers = true;
+                    Saying { alone: Some(writer), ..nothing }
+                }
                 _ => return None,
             };
-            if who.is_some_and(|who| who != (class.tid, class.pid)) {
+            // Then the emits of their runs are alike, too.
+            let who = (class.tid, class.pid, class.is_known);
+            if *alike.get_or_insert(who) != who {
                 return None;
             }
-            who = Some((class.tid, class.pid));
-            saying.push(says);
         }
-        let (tid, pid) = who?;
+        let ((tid, pid, is_known), run) = alike.zip(run)?;
         let columns: Vec<usize> = [tid, pid].into_iter().flatten().collect();
         let (tid, pid) = (tid.map(|_| 0), pid.map(|_| 1));
-        Some((columns, Self { tid, pid, classes: saying }))
+        Some((columns, Self { tid, pid, run, is_known, has_writers, classes: saying }))
     }
 }
 

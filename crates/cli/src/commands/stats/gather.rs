@@ -218,12 +218,7 @@ impl Statistics {
     }
 
     /// `None` if that does not work with runs.
-    fn visit(
-        &mut self,
-        recording: &Recording,
-        trace: &Trace,
-        edges: Edges,
-    ) -> Option<Vec<Damage>> {
+    fn visit(&mut self, recording: &Recording, trace: &Trace, edges: Edges) -> Option<Vec<Damage>> {
         let (begin, asked) = (self.begin, self.asked);
         let rates = std::mem::replace(&mut self.rates, Rates::new(trace, begin));
         let rates = Mutex::new(rates);

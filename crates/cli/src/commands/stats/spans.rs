@@ -45,13 +45,7 @@ struct Thing<'a> {
 
 impl Spans {
     /// Of these kinds, from `begin` on.
-    pub fn new(
-        kinds: &Kinds,
-        meanings: &Meanings,
-        begin: Nanos,
-        gaps: Gaps,
-        asked: Asked,
-    ) -> Self {
+    pub fn new(kinds: &Kinds, meanings: &Meanings, begin: Nanos, gaps: Gaps, asked: Asked) -> Self {
         let Asked { in_flight, span_threads: threads, .. } = asked;
         let limits = SpanLimits { in_flight, threads, ..SpanLimits::default() };
         let mut table = SpanTable::new(begin, gaps, limits);
