@@ -3,7 +3,9 @@
 //! on one thread and on several, and the merge by time.
 
 use lateralis_ctf::{Batch, Reader};
-use lateralis_model::{Damage, Look, Place, Slot, Source, StreamIndex, Wanted};
+use lateralis_model::{
+    Damage, EventClass, Look, Place, Slot, Source, StreamClass, StreamIndex, Wanted, leaves,
+};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
@@ -50,7 +52,66 @@ pub fn compare(reader: &Reader) -> Option<usize> {
     assert_eq!(damage_again, damage, "damage of several threads");
     merged(reader, &rows, &damage);
     ends(reader, &rows, &damage);
+    for columns in [false, true] {
+        in_order(reader, columns, &rows, &damage);
+    }
     Some(rows.len())
+}
+
+/// Batches that may tell their events in order, with the columns of the common context or without,
+/// have those events, whether they do or not.
+fn in_order(reader: &Reader, has_columns: bool, rows: &[Seen], damage: &[Damage]) {
+    let classes = &reader.trace().stream_classes;
+    let columns = |class: &StreamClass| match has_columns {
+        true => leaves(class, &EventClass::default()).len(),
+        false => 0,
+    };
+    let mut wanted = Wanted::times(reader.trace());
+    for (index, class) in (0..).zip(classes) {
+        wanted = wanted.in_order(index, (0..columns(class)).collect());
+    }
+    let (mut batches, mut at) = (reader.batches(&wanted), 0);
+    while let Some(batch) = batches.next_batch() {
+        let stream = batch.stream().0;
+        let Some(times) = batch.times_in_order() else {
+            for (class, time) in times_by_class(batch) {
+                let row = rows.get(at).expect("no more events than rows");
+                assert_eq!((stream, class, time), (row.0, row.1, row.2), "event {at} by class");
+                at += 1;
+            }
+            continue;
+        };
+        assert_eq!((batch.classes().len(), batch.row_count()), (0, 0), "nothing but the order");
+        assert_eq!(times.len(), batch.order().len());
+        let columns = columns(&classes[batch.stream_class() as usize]);
+        for (event, (place, time)) in batch.order().iter().zip(times).enumerate() {
+            let Place::Columns(class) = place else { panic!("a row in order") };
+            let row = rows.get(at).expect("no more events than rows");
+            assert_eq!((stream, class, time.0), (row.0, row.1, row.2), "event {at}");
+            for column in 0..columns {
+                let slot = batch.column_in_order(column).slot(event).expect("as many as events");
+                assert_eq!(by_bits(slot), row.3[column], "event {at}, column {column}");
+            }
+            at += 1;
+        }
+    }
+    assert_eq!(at, rows.len(), "events in order");
+    assert_eq!(batches.damage(), damage, "damage in order");
+}
+
+/// Class and time of each event of a batch that is not in order.
+fn times_by_class(batch: &Batch<'_>) -> Vec<(u32, i64)> {
+    let mut of_class: BTreeMap<u32, _> =
+        batch.classes().map(|class| (class.class_index(), class.times().iter())).collect();
+    let mut rows = batch.rows();
+    let each = batch.order().iter().map(|place| match place {
+        Place::Columns(class) => {
+            let times = of_class.get_mut(&class).and_then(Iterator::next);
+            (class, times.expect("a time for every place").0)
+        }
+        Place::Row(class) => (class, rows.next().expect("a row for every place of one").time.0),
+    });
+    each.collect()
 }
 
 /// A survey that asks for no more has the number of events of each class, the earliest and the
