@@ -176,6 +176,56 @@ proptest! {
     }
 
     #[test]
+    fn spans_without_keys_are_those_of_simple_stacks_whatever_is_kept(
+        raw in prop::collection::vec((any::<bool>(), 0u32..3, 0u32..3, 0i64..5), 0..300),
+        (durations, slowest, is_run) in (0usize..60, 0usize..4, any::<bool>()),
+    ) {
+        let limits =
+            SpanLimits { durations, slowest, in_flight: false, threads: !is_run, ..SpanLimits::default() };
+        let mut table = SpanTable::new(Nanos(0), Gaps::default(), limits);
+        (0..3).for_each(|_| table.add_kind(true));
+        let mut open: [Vec<(u32, i64)>; 3] = Default::default();
+        let mut spans: [Vec<(u64, i64)>; 3] = Default::default();
+        let mut time = 0;
+        for (begins, kind, thread, later) in raw {
+            time += later;
+            let side = if begins { Side::Begin } else { Side::End };
+            let of = edge(time, side, None, thread);
+            match is_run {
+                true => table.push_run(of.writer, &[ThreadEdge { time: Nanos(time), kind, side }]),
+                false => _ = table.push(kind, of),
+            }
+            let open = &mut open[thread as usize];
+            if begins {
+                open.push((kind, time));
+            } else if let Some(index) = open.iter().rposition(|open| open.0 == kind) {
+                let begin = open.remove(index).1;
+                spans[kind as usize].push(((time - begin) as u64, begin));
+            }
+        }
+        table.finish();
+        for (kind, spans) in table.kinds().iter().zip(&mut spans) {
+            let (count, total) = (spans.len() as u64, spans.iter().map(|span| span.0).sum::<u64>());
+            prop_assert_eq!((kind.paired_count(), kind.total_nanos()), (count, total.into()));
+            let d = kind.distribution().unwrap_or_default();
+            let (min, max) = (spans.iter().min(), spans.iter().max());
+            let ends = [min, max].map(|span| span.map_or(0, |span| span.0));
+            prop_assert_eq!((d.count, d.total, [d.min, d.max]), (count, total, ends));
+            prop_assert_eq!(d.is_rough, spans.len() > durations);
+            prop_assert_eq!(kind.histogram().count(), count);
+            prop_assert_eq!(kind.own().1, count);
+            let group = kind.groups().next().map(|(_, group)| (group.count, group.total, group.min));
+            let all = (count > 0).then(|| (count, total.into(), min.map(|span| span.0)));
+            prop_assert_eq!(group, all);
+            let of_threads: u128 = kind.threads().iter().map(|(_, of)| of.total).sum();
+            prop_assert_eq!(of_threads, if is_run { 0 } else { total.into() });
+            spans.sort_by_key(|&(nanos, begin)| (std::cmp::Reverse(nanos), begin));
+            let kept: Vec<_> = kind.slowest().iter().map(|s| (s.nanos(), s.begin.time.0)).collect();
+            prop_assert_eq!(&kept[..], &spans[..slowest.min(spans.len())]);
+        }
+    }
+
+    #[test]
     fn runs_say_what_their_edges_say(
         raw in prop::collection::vec((any::<bool>(), 0u32..3, 0u64..9, 0u32..4), 0..200),
         longest in 1usize..30,
