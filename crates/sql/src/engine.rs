@@ -22,6 +22,7 @@ use lateralis_store::{Recording, Session as Traces};
 
 use crate::answers::{Answers, Lat, Subject};
 use crate::bounds::{self, Views, check_words};
+use crate::counting::Counting;
 use crate::damages::Damages;
 use crate::functions;
 use crate::nested_loops::InMemory;
@@ -92,6 +93,7 @@ impl Engine {
             .with_config(config)
             .with_runtime_env(Arc::clone(&runtime))
             .with_default_features()
+            .with_optimizer_rule(Arc::new(Counting))
             .with_physical_optimizer_rule(Arc::new(InMemory::new(runtime)?))
             .build();
         let context = SessionContext::new_with_state(state);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Why a statement could not be run, in words a person can act on, with its place.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use datafusion::common::{DataFusionError, SchemaError};
@@ -8,7 +9,7 @@ use datafusion::sql::sqlparser::parser::ParserError;
 use tokio::task::JoinError;
 
 use crate::engine::Engine;
-use crate::panics;
+use crate::{mistakes, panics};
 
 /// Suggestions shown.
 const NEAREST: usize = 3;
@@ -30,8 +31,8 @@ impl Fault {
         Self { message: message.into(), place: None }
     }
 
-    /// What the engine says of a statement in `text`, in our words.
-    pub fn of(error: &DataFusionError, engine: &Engine) -> Self {
+    /// What the engine says of the statement `sql`, in our words.
+    pub fn of(error: &DataFusionError, engine: &Engine, sql: &str) -> Self {
         let error = match error {
             DataFusionError::Collection(all) => all.first().unwrap_or(error),
             other => other,
@@ -45,8 +46,8 @@ impl Fault {
         });
         match error.find_root() {
             DataFusionError::SQL(cause, _) => Self::of_parser(cause),
-            DataFusionError::SchemaError(cause, _) => Self { place, ..of_schema(cause) },
-            DataFusionError::Plan(words) => Self { place, ..of_plan(words, engine) },
+            DataFusionError::SchemaError(cause, _) => Self { place, ..of_schema(cause, sql) },
+            DataFusionError::Plan(words) => Self { place, ..of_plan(words, engine, sql) },
             DataFusionError::ResourcesExhausted(words) => Self::new(format!(
                 "out of memory for this query: {}: ask for less, or give more with --memory",
                 consumer(words)
@@ -55,8 +56,15 @@ impl Fault {
             DataFusionError::External(cause) if is_panic(cause.as_ref()) => {
                 Self::new(panics::take())
             }
-            DataFusionError::Internal(words) => Self::new(panics::failed(first_line(words))),
-            other => Self { place, message: plain(other) },
+            DataFusionError::Internal(words) => match mistakes::of_union(words, sql) {
+                Some(told) => Self::new(told),
+                None => Self::new(panics::failed(first_line(words))),
+            },
+            other => {
+                let words = plain(other);
+                let message = mistakes::told(&words, sql, engine).unwrap_or(words);
+                Self { place, message }
+            }
         }
     }
 
@@ -119,15 +127,20 @@ impl fmt::Display for Fault {
     }
 }
 
-fn of_schema(cause: &SchemaError) -> Fault {
+fn of_schema(cause: &SchemaError, sql: &str) -> Fault {
     match cause {
         SchemaError::FieldNotFound { field, valid_fields } => {
             let known = valid_fields.iter().map(|column| column.name.as_str());
+            let is_quoted = sql.contains(&format!("\"{}\"", field.name));
             let advice = match nearest(&field.name, known) {
+                near if near.is_empty() && is_quoted => {
+                    format!("a text stands in single quotes: '{}'", field.name)
+                }
                 near if near.is_empty() => {
                     let names = valid_fields.iter().map(|column| quoted(&column.name));
                     let mut names: Vec<String> = names.collect();
-                    names.dedup();
+                    let mut seen = HashSet::new();
+                    names.retain(|name| seen.insert(name.clone()));
                     let more = names.len().saturating_sub(12);
                     names.truncate(12);
                     let tail = if more > 0 { format!(" and {more} more") } else { String::new() };
@@ -145,7 +158,10 @@ fn of_schema(cause: &SchemaError) -> Fault {
     }
 }
 
-fn of_plan(words: &str, engine: &Engine) -> Fault {
+fn of_plan(words: &str, engine: &Engine, sql: &str) -> Fault {
+    if let Some(told) = mistakes::told(words, sql, engine) {
+        return Fault::new(told);
+    }
     let between = |before: &str, after: &str| {
         let rest = words.split_once(before)?.1;
         Some(rest.split_once(after)?.0.to_owned())

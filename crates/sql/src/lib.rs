@@ -10,9 +10,12 @@
 //! * [`engine`] plans and runs statements within limits of memory, depth and rights;
 //! * [`tables`] and [`provider`] hand columns, times, processors and limits down to the
 //!   store;
+//! * [`counting`] lets statements that only count see events by packet, kind and step of time,
+//!   which [`steps`] finds;
 //! * [`functions`] and [`table_functions`] are what SQL lacks for time lines;
 //! * [`answers`] are those of `lat stats`, `lat path` and `lat diff`, as tables;
-//! * [`fault`] says what is wrong with a statement, and where; [`panics`] does where the
+//! * [`fault`] says what is wrong with a statement, and where, [`mistakes`] what to write instead;
+//!   [`panics`] does where the
 //!   engine is;
 //! * [`memory`] bounds what nobody else counts; [`nested_loops`] keeps some joins from disk;
 //! * [`output`] writes results; [`describe`] says what can be named; [`shell`] is where people
@@ -25,12 +28,14 @@ pub mod bounds;
 #[cfg(test)]
 mod chance;
 pub mod complete;
+pub mod counting;
 pub mod damages;
 pub mod describe;
 pub mod engine;
 pub mod fault;
 pub mod functions;
 pub mod memory;
+pub mod mistakes;
 pub mod nested_loops;
 pub mod output;
 pub mod panics;
@@ -39,5 +44,6 @@ pub mod pushdown;
 pub mod reads;
 pub mod session;
 pub mod shell;
+pub mod steps;
 pub mod table_functions;
 pub mod tables;

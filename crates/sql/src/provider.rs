@@ -8,7 +8,8 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use arrow::datatypes::SchemaRef;
+use arrow::array::{AsArray, RecordBatch};
+use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::DataFusionError;
 use datafusion::error::Result;
@@ -17,7 +18,7 @@ use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::stream::RecordBatchReceiverStream;
 use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
 use datafusion::physical_plan::{ExecutionPlan, SendableRecordBatchStream};
-use lateralis_store::{Partition, Scan, Session as Traces, Table};
+use lateralis_store::{Partition, Scan, Session as Traces, Step, Table, WEIGHT};
 
 use crate::damages::Damages;
 use crate::pushdown::{Bounds, CLASS, CPU, TIME};
@@ -27,12 +28,18 @@ use crate::reads::Reads;
 const WAITING: usize = 2;
 
 /// One table of the opened traces.
+#[derive(Clone)]
 pub struct TraceTable {
     traces: Arc<Traces>,
     /// Its place in [`Traces::tables`].
     index: usize,
     damages: Arc<Damages>,
     reads: Arc<Reads>,
+    schema: SchemaRef,
+    /// Whether the order of its rows does not matter.
+    any_order: bool,
+    /// Whether its rows may stand for several events: see [`Scan::weighs`].
+    weighs: Option<Step>,
 }
 
 impl TraceTable {
@@ -44,7 +51,25 @@ impl TraceTable {
         damages: Arc<Damages>,
         reads: Arc<Reads>,
     ) -> Self {
-        Self { traces, index, damages, reads }
+        let schema = Arc::clone(&traces.tables()[index].schema);
+        Self { traces, index, damages, reads, schema, any_order: false, weighs: None }
+    }
+
+    /// Whether [`TraceTable::unordered`] makes a difference.
+    pub fn can_change(&self) -> bool {
+        self.table().is_of_events() && !self.any_order
+    }
+
+    /// The same table, its rows in any order; with weights, one column more tells for how many
+    /// events a row stands ([`lateralis_store::WEIGHT`]).
+    pub fn unordered(&self, weighs: Option<Step>) -> Self {
+        let mut schema = Arc::clone(&self.schema);
+        if weighs.is_some() {
+            let weight = Arc::new(Field::new(WEIGHT, DataType::Int64, false));
+            let fields = schema.fields().iter().cloned().chain([weight]);
+            schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        }
+        Self { any_order: true, weighs, schema, ..self.clone() }
     }
 
     /// Whether rows are events of several kinds.
@@ -66,7 +91,7 @@ impl fmt::Debug for TraceTable {
 #[async_trait::async_trait]
 impl TableProvider for TraceTable {
     fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.table().schema)
+        Arc::clone(&self.schema)
     }
 
     fn table_type(&self) -> TableType {
@@ -103,19 +128,32 @@ impl TableProvider for TraceTable {
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let bounds = Bounds::of(filters);
+        let own = self.table().schema.fields().len();
+        let all: Vec<usize> = (0..self.schema.fields().len()).collect();
+        let asked = projection.unwrap_or(&all);
+        let columns: Vec<usize> = asked.iter().copied().filter(|column| *column < own).collect();
+        // Weights come last, whether they are asked for or not.
+        let mut place = 0;
+        let place = |&column: &usize| match column < own {
+            true => {
+                place += 1;
+                place - 1
+            }
+            false => columns.len(),
+        };
+        let places: Vec<usize> = asked.iter().map(place).collect();
+        let count = columns.len() + usize::from(self.weighs.is_some());
+        let places = (!places.iter().copied().eq(0..count)).then_some(places);
         let scan = Scan {
-            columns: projection.cloned(),
+            columns: Some(columns),
             interval: bounds.interval,
             cpus: bounds.cpus,
             classes: bounds.classes.filter(|_| self.has_classes()),
             limit,
-            // The first rows of a table are what comes first in it; all of them are a set.
-            any_order: limit.is_none(),
+            any_order: self.any_order && limit.is_none(),
+            weighs: self.weighs,
         };
-        let schema = match projection {
-            Some(columns) => Arc::new(self.table().schema.project(columns)?),
-            None => Arc::clone(&self.table().schema),
-        };
+        let schema = Arc::new(self.schema.project(asked)?);
         let parts = self.traces.partitions(self.table(), &scan);
         let cores = state.config().target_partitions().clamp(1, parts.len().max(1));
         // Neighbours in time stay together, and no core waits for more than one run of them.
@@ -133,10 +171,20 @@ impl TableProvider for TraceTable {
                 reads: Arc::clone(&self.reads),
                 schema: Arc::clone(&schema),
                 scan: scan.clone(),
+                places: places.clone(),
                 parts,
             }));
         }
         Ok(Arc::new(StreamingTableExec::try_new(schema, streams, None, [], false, limit)?))
+    }
+}
+
+/// How many events the rows of a batch are.
+fn events(batch: &RecordBatch, scan: &Scan) -> usize {
+    let weights = batch.columns().last().filter(|_| scan.weighs.is_some());
+    match weights.and_then(|weights| weights.as_primitive_opt::<Int64Type>()) {
+        Some(weights) => weights.values().iter().sum::<i64>() as usize,
+        None => batch.num_rows(),
     }
 }
 
@@ -148,6 +196,8 @@ struct Run {
     reads: Arc<Reads>,
     schema: SchemaRef,
     scan: Scan,
+    /// Which columns of the store are shown, if not all as they come.
+    places: Option<Vec<usize>>,
     parts: Vec<Partition>,
 }
 
@@ -170,6 +220,7 @@ impl PartitionStream for Run {
         let (damages, mut scan) = (Arc::clone(&self.damages), self.scan.clone());
         let parts = self.parts.clone();
         let reads = Arc::clone(&self.reads);
+        let places = self.places.clone();
         // Decoding computes; it must not hold up the threads that drive the query.
         builder.spawn_blocking(move || {
             let table = &traces.tables()[index];
@@ -179,9 +230,13 @@ impl PartitionStream for Run {
                 let mut rows = 0;
                 let found = traces.scan(table, part, &scan, &mut |batch| {
                     rows += batch.num_rows();
-                    reads.add(0, batch.num_rows());
+                    reads.add(0, events(&batch, &scan));
+                    let batch = match &places {
+                        Some(places) => batch.project(places).map_err(DataFusionError::from),
+                        None => Ok(batch),
+                    };
                     // Nobody receives any more after a limit or a cancelled query.
-                    if sender.blocking_send(Ok(batch)).is_err() {
+                    if sender.blocking_send(batch).is_err() {
                         is_over = true;
                         return ControlFlow::Break(());
                     }

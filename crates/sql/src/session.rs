@@ -189,7 +189,7 @@ impl Session {
     /// Runs the statements of a text and writes their results. Returns how many rows
     /// the last one had.
     pub fn run(&self, text: &str, place: &mut Place<'_>) -> Result<u64, Stop> {
-        let fault = |error: DataFusionError| Stop::Fault(Fault::of(&error, &self.engine));
+        let fault = |error: DataFusionError| Stop::Fault(Fault::of(&error, &self.engine, text));
         let statements = self.engine.parse(text).map_err(fault)?;
         if statements.is_empty() {
             return Err(Fault::new("nothing to run: no statement").into());
@@ -211,11 +211,12 @@ impl Session {
             return Err(Stop::Cancelled);
         };
         let _watch = Watch::begin(&self.cancel);
-        let fault = |error: DataFusionError| Stop::Fault(Fault::of(&error, &self.engine));
+        let sql = statement.to_string();
+        let fault = |error: DataFusionError| Stop::Fault(Fault::of(&error, &self.engine, &sql));
         let answer = self.wait(runtime, self.engine.run(statement))?.map_err(fault)?;
         match answer {
             Answer::Done => Ok(0),
-            Answer::Rows(stream) => self.write(runtime, stream, place),
+            Answer::Rows(stream) => self.write(runtime, (stream, &sql), place),
         }
     }
 
@@ -223,10 +224,10 @@ impl Session {
     fn write(
         &self,
         runtime: &Runtime,
-        stream: SendableRecordBatchStream,
+        (stream, sql): (SendableRecordBatchStream, &str),
         place: &mut Place<'_>,
     ) -> Result<u64, Stop> {
-        let fault = |error: DataFusionError| Stop::Fault(Fault::of(&error, &self.engine));
+        let fault = |error: DataFusionError| Stop::Fault(Fault::of(&error, &self.engine, sql));
         let target = (place.open)().map_err(ArrowError::from)?;
         let schema = stream.schema();
         let mut sink = Sink::new(place.format, target, &schema, place.columns, place.is_file)?;
@@ -359,7 +360,7 @@ mod tests {
             let mut open = || Ok(Box::new(io::sink()) as Box<dyn Write + Send>);
             let (format, columns) = (Format::Csv, None);
             let mut place = Place { format, columns, is_file: false, open: &mut open };
-            let words = said(session.write(runtime, all, &mut place));
+            let words = said(session.write(runtime, (all, ""), &mut place));
             assert!(words.starts_with("the engine failed: in the middle (src/"), "{words}");
             assert_eq!(ask(&session, "SELECT 6 * 7").unwrap(), 1);
         });

@@ -28,7 +28,7 @@ pub use facts::Facts;
 pub use meanings::{Meanings, is_length};
 pub use recording::Recording;
 pub use tables::{
-    BATCH_ROWS, ExportError, Exported, Feed, Partition, Scan, Session, StoreError, Table,
-    TableFormat, TableWriter,
+    BATCH_ROWS, ExportError, Exported, Feed, Partition, Scan, Session, Step, StoreError, Table,
+    TableFormat, TableWriter, WEIGHT,
 };
 pub use tail::{Progress, See, Tail};

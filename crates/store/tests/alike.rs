@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
-use lateralis_store::{Recording, Scan, Session};
+use lateralis_model::Interval;
+use lateralis_store::{Recording, Scan, Session, Step, WEIGHT};
+use lateralis_units::Nanos;
 
 fn data(path: &str) -> Option<PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data").join(path);
@@ -58,6 +60,103 @@ fn count(session: &Session, also: &[&str], any_order: bool) -> (BTreeMap<Kind, u
     (found, damages)
 }
 
+/// Numbers of a column.
+fn numbers(batch: &RecordBatch, name: &str) -> Vec<Option<i64>> {
+    batch.column_by_name(name).unwrap().as_primitive::<Int64Type>().iter().collect()
+}
+
+/// Events by kind and step of time, as rows tell it that may stand for several; how many rows.
+fn weighed(
+    session: &Session,
+    (names, step): (&[&str], Step),
+    (interval, weighs): (Interval, bool),
+) -> (BTreeMap<String, i64>, usize) {
+    let events = session.table("events").unwrap();
+    let columns = names.iter().map(|name| events.schema.index_of(name).unwrap()).collect();
+    let weighs = weighs.then_some(step);
+    let (columns, any_order) = (Some(columns), weighs.is_some());
+    let scan = Scan { columns, interval, any_order, weighs, ..Scan::default() };
+    let (mut found, mut rows) = (BTreeMap::new(), 0);
+    for partition in session.partitions(events, &scan) {
+        let mut see = |batch: RecordBatch| {
+            assert_eq!(batch.num_columns(), names.len() + usize::from(weighs.is_some()));
+            let weights = weighs.map(|_| numbers(&batch, WEIGHT));
+            let mut texts = vec![String::new(); batch.num_rows()];
+            for name in names {
+                let column: Vec<String> = match *name {
+                    "class" => {
+                        let words = batch.column_by_name(name).unwrap();
+                        let words = words.as_dictionary::<Int32Type>();
+                        let values = words.values().as_string::<i32>();
+                        let word =
+                            |key: Option<i32>| values.value(key.unwrap() as usize).to_owned();
+                        words.keys().iter().map(word).collect()
+                    }
+                    "ts" => {
+                        let begin = i128::from(step.begin_ns);
+                        let of = |ts: Option<i64>| {
+                            (i128::from(ts.unwrap()) - begin).div_euclid(step.length_ns.into())
+                        };
+                        numbers(&batch, name).into_iter().map(|ts| of(ts).to_string()).collect()
+                    }
+                    _ => numbers(&batch, name).iter().map(|n| format!("{n:?}")).collect(),
+                };
+                texts.iter_mut().zip(column).for_each(|(text, cell)| *text += &format!("{cell} "));
+            }
+            for (row, text) in texts.into_iter().enumerate() {
+                let weight = weights.as_ref().map_or(1, |weights| weights[row].unwrap());
+                assert!(weight > 0);
+                *found.entry(text).or_default() += weight;
+            }
+            rows += batch.num_rows();
+            ControlFlow::Continue(())
+        };
+        session.scan(events, &partition, &scan, &mut see).unwrap();
+    }
+    (found, rows)
+}
+
+/// Rows that stand for several events are as many events as there are.
+fn compare_weighed(path: &Path) -> bool {
+    let session = Session::new(vec![Recording::open(path).unwrap()]);
+    let events = session.table("events").unwrap();
+    let (mut first, mut last) = (i64::MAX, i64::MIN);
+    let scan = Scan { columns: Some(vec![0]), ..Scan::default() };
+    for partition in session.partitions(events, &scan) {
+        let mut see = |batch: RecordBatch| {
+            for ts in numbers(&batch, "ts").into_iter().flatten() {
+                (first, last) = (first.min(ts), last.max(ts));
+            }
+            ControlFlow::Continue(())
+        };
+        session.scan(events, &partition, &scan, &mut see).unwrap();
+    }
+    let span = (last - first).max(1);
+    let at = |part: i64| Some(Nanos(first + span / 7 * part));
+    let mut is_fewer = false;
+    for names in [
+        &["class"][..],
+        &["ts"],
+        &["class", "ts", "cpu"],
+        &["stream", "packet", "ts"],
+        &[],
+        // Each thread and each event by itself: nothing is put together.
+        &["tid", "class"],
+    ] {
+        for (length_ns, begin_ns) in [(1, 0), (span / 3 + 1, first + 5), (i64::MAX, i64::MIN)] {
+            let asked = (names, Step { length_ns, begin_ns });
+            for (begin, end) in [(None, None), (at(2), at(5)), (at(8), None)] {
+                let interval = Interval { begin, end };
+                let (counts, rows) = weighed(&session, asked, (interval, true));
+                let (wanted, all) = weighed(&session, asked, (interval, false));
+                assert_eq!(counts, wanted, "{names:?} {asked:?} {interval:?}, {}", path.display());
+                is_fewer |= rows < all;
+            }
+        }
+    }
+    is_fewer
+}
+
 fn compare(path: &Path) -> u64 {
     let session = Session::new(vec![Recording::open(path).unwrap()]);
     // Nobody can tell the time of an event that was only counted.
@@ -101,6 +200,19 @@ fn events_that_are_counted_are_those_that_are_decoded() {
 }
 
 #[test]
+fn rows_that_stand_for_several_events_are_as_many() {
+    let traces = [
+        "traces/generated/lttng-ust-20k",
+        "traces/generated/perf-sched-1s",
+        "traces/ctf1/tracecompass-EPL2/ros2",
+        "barrelfish/atrace.trc",
+    ];
+    let found: Vec<PathBuf> = traces.iter().filter_map(|path| data(path)).collect();
+    let fewer = found.iter().filter(|path| compare_weighed(path)).count();
+    assert!(found.is_empty() || fewer > 1, "{fewer}");
+}
+
+#[test]
 fn of_a_damaged_trace_what_can_be_read_is_counted() {
     let Some(from) = data("traces/ctf1/lttng-ref/basic-kernel-analysis/kernel") else { return };
     let to = tempfile::tempdir().unwrap();
@@ -118,5 +230,6 @@ fn of_a_damaged_trace_what_can_be_read_is_counted() {
         fs::write(to.path().join(entry.file_name()), bytes).unwrap();
     }
     let rest = compare(to.path());
+    compare_weighed(to.path());
     assert!(0 < rest && rest < whole, "{rest} of {whole}");
 }

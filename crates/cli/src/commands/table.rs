@@ -101,6 +101,7 @@ pub fn run(args: TableArgs) -> Result<ExitStatus, CliError> {
         classes: None,
         limit: args.limit,
         any_order: false,
+        weighs: None,
     };
     let format = format(&args)?;
     let exported = match args.output.as_deref().filter(|path| path.as_os_str() != "-") {

@@ -11,6 +11,7 @@ use datafusion::common::utils::SingleRowListArrayBuilder;
 use datafusion::common::{ScalarValue, exec_err, plan_err};
 use datafusion::error::Result;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion::logical_expr::utils::AggregateOrderSensitivity;
 use datafusion::logical_expr::{
     Accumulator, AggregateUDFImpl, ColumnarValue, Signature, Volatility,
 };
@@ -68,6 +69,10 @@ impl AggregateUDFImpl for Histogram {
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
         Ok(list_type())
+    }
+
+    fn order_sensitivity(&self) -> AggregateOrderSensitivity {
+        AggregateOrderSensitivity::Insensitive
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {

@@ -15,6 +15,7 @@ use datafusion::common::utils::SingleRowListArrayBuilder;
 use datafusion::common::{ScalarValue, exec_err, plan_err};
 use datafusion::error::Result;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion::logical_expr::utils::AggregateOrderSensitivity;
 use datafusion::logical_expr::{
     Accumulator, AggregateUDFImpl, ColumnarValue, Signature, Volatility,
 };
@@ -67,6 +68,10 @@ impl AggregateUDFImpl for Percentile {
 
     fn return_type(&self, given: &[DataType]) -> Result<DataType> {
         Ok(given[0].clone())
+    }
+
+    fn order_sensitivity(&self) -> AggregateOrderSensitivity {
+        AggregateOrderSensitivity::Insensitive
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {

@@ -22,7 +22,7 @@ impl Scanner<'_> {
         let is_alike = |show: &Shows| match show {
             Shows::Common(Common::Recording | Common::Stream | Common::Packet) => true,
             Shows::Common(Common::Cpu) => !tells_cpu,
-            Shows::Common(Common::Class) => self.scan.any_order,
+            Shows::Common(Common::Class) => self.scan.any_order || self.scan.weighs.is_some(),
             _ => false,
         };
         self.scan.interval == Interval::default()

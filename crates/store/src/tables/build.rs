@@ -182,6 +182,55 @@ impl Builder {
         self.there();
     }
 
+    /// Adds integers.
+    pub fn ints(&mut self, numbers: impl ExactSizeIterator<Item = i64>) {
+        match &mut self.values {
+            Values::Int(values) => {
+                let count = numbers.len();
+                values.extend(numbers);
+                self.bytes += 8 * count;
+                self.nulls.append_n_non_nulls(count);
+            }
+            _ => numbers.for_each(|number| self.int(number)),
+        }
+    }
+
+    /// Adds the last row again, so many times; nothing where there is no row. Of lists, which
+    /// nothing that events have in common is, nulls are added.
+    ///
+    /// Errors: texts are too long together.
+    pub fn repeat_last(&mut self, count: usize) -> Result<(), TooLong> {
+        let Some(last) = self.len().checked_sub(1) else { return Ok(()) };
+        if !self.nulls.is_valid(last) || matches!(self.values, Values::List { .. }) {
+            (0..count).for_each(|_| self.null());
+            return Ok(());
+        }
+        fn again<T: Copy>(values: &mut Vec<T>, count: usize) {
+            if let Some(&last) = values.last() {
+                values.resize(values.len() + count, last);
+            }
+        }
+        match &mut self.values {
+            Values::Int(values) => again(values, count),
+            Values::Unsigned(values) => again(values, count),
+            Values::Real(values) => again(values, count),
+            Values::Bool(values) => again(values, count),
+            Values::Word { keys, .. } => again(keys, count),
+            Values::Text(texts) | Values::Bytes(texts) => {
+                let begin = last.checked_sub(1).map_or(0, |before| texts.ends[before] as usize);
+                let text = texts.data[begin..].to_vec();
+                for _ in 0..count {
+                    texts.push(&text)?;
+                }
+                self.bytes += text.len() * count;
+            }
+            Values::List { .. } => {}
+        }
+        self.bytes += 8 * count;
+        self.nulls.append_n_non_nulls(count);
+        Ok(())
+    }
+
     /// Adds a floating point number, perhaps none.
     pub fn real(&mut self, value: impl Into<Option<f64>>) {
         match (&mut self.values, value.into()) {
@@ -455,6 +504,22 @@ impl Chosen<'_> {
         match self {
             Self::Range(range) => range.len(),
             Self::These(these) => these.len(),
+        }
+    }
+
+    /// The first of them.
+    pub fn first(&self) -> Option<usize> {
+        match self {
+            Self::Range(range) => (!range.is_empty()).then_some(range.start),
+            Self::These(these) => these.first().map(|&event| event as usize),
+        }
+    }
+
+    /// Adds an integer for each.
+    pub fn ints(&self, builder: &mut Builder, number: impl Fn(usize) -> i64) {
+        match self {
+            Self::Range(range) => builder.ints(range.clone().map(number)),
+            Self::These(these) => builder.ints(these.iter().map(|&event| number(event as usize))),
         }
     }
 

@@ -41,6 +41,7 @@ mod scan;
 mod shape;
 mod small;
 mod units;
+mod weighed;
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -52,6 +53,7 @@ use lateralis_model::{Damage, Interval, Source};
 
 pub use export::{ExportError, Exported, TableFormat, TableWriter};
 pub use scan::Feed;
+pub use weighed::{Step, WEIGHT};
 
 use crate::Recording;
 use build::Holds;
@@ -113,9 +115,14 @@ pub struct Scan {
     pub classes: Option<Vec<String>>,
     /// Rows of a partition at most.
     pub limit: Option<usize>,
-    /// Whether the order of events does not matter: where columns tell nothing else than
-    /// packet and class, events are then counted and not decoded.
+    /// Whether the order of events does not matter: they then come class after class, which is
+    /// several times as fast, and where columns tell nothing else than packet and class, events
+    /// are counted and not decoded.
     pub any_order: bool,
+    /// Rows may stand for several events: one more column, the last, tells for how many
+    /// ([`WEIGHT`]). Rows are then alike that differ only in times of one [`Step`]; a time of
+    /// this step stands for all.
+    pub weighs: Option<Step>,
 }
 
 impl Scan {

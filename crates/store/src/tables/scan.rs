@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 use lateralis_model::{
-    ClassBatch, Column, ColumnBatch, ColumnRequest, Event, Field, FieldKind, Fields, Leaf, Place,
+    Column, ColumnBatch, ColumnRequest, Event, Field, FieldKind, Fields, Interval, Leaf, Place,
     Scope, Slot, Source, StreamIndex, Value, Want, Wanted, Writer, leaves,
 };
 use lateralis_units::Nanos;
@@ -17,6 +17,7 @@ use super::build::{Builder, Chosen, Holds, TooLong};
 use super::opened::Opened;
 use super::owners::Writers;
 use super::shape::{COMMON, Common, Variant};
+use super::weighed::{self, Alike};
 use super::{BATCH_ROWS, Scan, StoreError, json};
 use crate::tail::See;
 
@@ -76,7 +77,7 @@ pub(super) struct Reading<'s> {
     /// Of the component that its stream stands for.
     label: Option<&'s str>,
     /// Its number among those that are read.
-    number: u64,
+    pub(super) number: u64,
 }
 
 /// Reads some parts of one recording.
@@ -92,6 +93,10 @@ pub struct Scanner<'s> {
     pub(super) left: usize,
     /// Whether events need only be counted.
     counts: bool,
+    /// Rows that are alike, put together, where that is asked for and can be.
+    pub(super) alike: Option<Alike>,
+    /// How many events each row of the batch stands for, where that is asked for.
+    pub(super) weights: Option<Vec<i64>>,
     needs_writer: bool,
     needs_names: bool,
     needs_json: bool,
@@ -171,6 +176,7 @@ impl<'s> Scanner<'s> {
                 Some(Reading { leaves, told, name: &class.name, shown, label, number });
         }
         let schema = match schema.project(&columns) {
+            Ok(schema) if scan.weighs.is_some() => Arc::new(weighed::schema(&schema)),
             Ok(schema) => Arc::new(schema),
             // Every column is one of the schema.
             Err(_) => Arc::clone(schema),
@@ -182,6 +188,8 @@ impl<'s> Scanner<'s> {
             readings,
             rows: 0,
             counts: false,
+            alike: None,
+            weights: scan.weighs.is_some().then(Vec::new),
             left: scan.limit.unwrap_or(usize::MAX),
             needs_writer: has(Common::needs_writer),
             needs_names: has(Common::needs_names),
@@ -206,6 +214,10 @@ impl<'s> Scanner<'s> {
         let source = &self.opened.recording.source;
         let mut wanted = Wanted::counts(source.trace());
         self.counts = self.has_rows_alike();
+        self.alike = self.puts_together().then(|| {
+            let step = self.scan.weighs.unwrap_or_default();
+            Alike::new(&self.shows, step)
+        });
         for (stream, classes) in (0..).zip(&self.readings) {
             for (index, reading) in (0..).zip(classes) {
                 if let (Some(reading), false) = (reading, self.counts) {
@@ -215,6 +227,10 @@ impl<'s> Scanner<'s> {
         }
         let request = ColumnRequest { parts, interval: self.scan.interval, wanted: &wanted };
         let damage = source.columns(&request, &mut |batch| self.batch(batch));
+        if self.error.is_none() && self.left > 0 {
+            let flow = self.show_alike();
+            let _ = self.ended(flow);
+        }
         if self.error.is_none() && self.rows > 0 {
             let _ = self.flush();
         }
@@ -232,10 +248,8 @@ impl<'s> Scanner<'s> {
         feed(&mut |event, packet| {
             let of_stream = self.opened.cpus.get(event.stream.0 as usize).copied().flatten();
             let cpu = event.packet.cpu.map(|cpu| cpu.0).or(of_stream);
-            self.event(event, Some(packet), cpu).unwrap_or_else(|TooLong| {
-                self.error = Some(StoreError::TooLong { table: self.table.to_owned() });
-                ControlFlow::Break(())
-            })
+            let flow = self.event(event, Some(packet), cpu);
+            self.ended(flow)
         });
         if self.error.is_none() && self.rows > 0 {
             let _ = self.flush();
@@ -263,18 +277,23 @@ impl<'s> Scanner<'s> {
 
     fn batch(&mut self, batch: &dyn ColumnBatch) -> Shown {
         let flow = match (batch.class_count(), batch.row_count()) {
+            _ if self.counts && self.alike.is_some() => self.by_counts(batch),
             _ if self.counts => self.by_count(batch),
             (0, 0) => return ControlFlow::Continue(()),
-            (1, 0) => self.by_column(batch),
+            (_, 0) if self.alike.is_some() => self.by_step(batch),
+            (1, 0) if self.has_small_columns(batch) => self.by_column(batch),
+            (_, 0) if self.scan.any_order && self.has_small_columns(batch) => self.by_column(batch),
             _ => self.by_event(batch),
         };
-        match flow {
-            Ok(flow) => flow,
-            Err(TooLong) => {
-                self.error = Some(StoreError::TooLong { table: self.table.to_owned() });
-                ControlFlow::Break(())
-            }
-        }
+        self.ended(flow)
+    }
+
+    /// Keeps why it must end.
+    fn ended(&mut self, flow: Result<Shown, TooLong>) -> Shown {
+        flow.unwrap_or_else(|TooLong| {
+            self.error = Some(StoreError::TooLong { table: self.table.to_owned() });
+            ControlFlow::Break(())
+        })
     }
 
     pub(super) fn stream_cpu(&self, batch: &dyn ColumnBatch) -> Option<u32> {
@@ -282,27 +301,53 @@ impl<'s> Scanner<'s> {
         packet.or_else(|| self.opened.cpus.get(batch.stream().0 as usize).copied().flatten())
     }
 
-    fn passes(&self, time: Nanos, cpu: Option<u32>) -> bool {
-        let interval = self.scan.interval;
-        interval.begin.is_none_or(|begin| begin <= time)
-            && interval.end.is_none_or(|end| time <= end)
+    pub(super) fn passes(&self, time: Nanos, cpu: Option<u32>) -> bool {
+        is_inside(self.scan.interval, time)
             && self.scan.cpus.as_ref().is_none_or(|cpus| cpu.is_some_and(|cpu| cpus.contains(&cpu)))
     }
 
-    /// A batch in which all events are of one class and have columns.
-    fn by_column(&mut self, batch: &dyn ColumnBatch) -> Result<Shown, TooLong> {
-        let class = batch.class(0);
-        let Some(reading) = reading(&self.readings, batch.stream_class(), class.class) else {
-            return Ok(ControlFlow::Continue(()));
+    /// Whether the events of a batch can be added by whole columns, class after class.
+    fn has_small_columns(&self, batch: &dyn ColumnBatch) -> bool {
+        let is_told_cpu = self.stream_cpu(batch).is_none();
+        let can = |index: usize| {
+            let class = batch.class(index);
+            let reading = reading(&self.readings, batch.stream_class(), class.class);
+            let tells = reading.is_some_and(|reading| reading.told.cpu.is_some());
+            !(is_told_cpu && tells) && is_small(batch, index, class.columns)
         };
-        let told_cpu = reading.told.cpu.map(|leaf| batch.column(0, leaf));
-        let fixed = self.stream_cpu(batch);
-        if (fixed.is_none() && told_cpu.is_some()) || self.needs_json || !is_small(batch, class) {
-            return self.by_event(batch);
+        !self.needs_json && (0..batch.class_count()).all(can)
+    }
+
+    /// A batch in which all events have columns, class after class.
+    fn by_column(&mut self, batch: &dyn ColumnBatch) -> Result<Shown, TooLong> {
+        let places = match batch.class_count() {
+            2.. if self.needs_writer && !batch.writers().is_empty() => places_of(batch),
+            _ => Vec::new(),
+        };
+        for index in 0..batch.class_count() {
+            let flow = self.class(batch, index, places.get(index).map(Vec::as_slice))?;
+            if flow.is_break() {
+                return Ok(flow);
+            }
         }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// The events of one class of a batch; `places` are theirs in the order of the batch, if it
+    /// is not of this class alone.
+    fn class(
+        &mut self,
+        batch: &dyn ColumnBatch,
+        index: usize,
+        places: Option<&[u32]>,
+    ) -> Result<Shown, TooLong> {
+        let class = batch.class(index);
+        if reading(&self.readings, batch.stream_class(), class.class).is_none() {
+            return Ok(ControlFlow::Continue(()));
+        }
+        let fixed = self.stream_cpu(batch);
         let count = class.times.len();
-        let everything =
-            self.scan.interval == lateralis_model::Interval::default() && self.scan.cpus.is_none();
+        let everything = self.scan.interval == Interval::default() && self.scan.cpus.is_none();
         let mut chosen = std::mem::take(&mut self.chosen);
         chosen.clear();
         if !everything {
@@ -310,8 +355,8 @@ impl<'s> Scanner<'s> {
             chosen.extend(passing.map(|event| event as u32));
         }
         let total = if everything { count } else { chosen.len() };
-        if self.needs_writer {
-            self.find_writers(batch, class, fixed);
+        if self.needs_writer && total > 0 {
+            self.find_writers(batch, index, places, fixed);
         }
         let mut from = 0;
         let mut flow = ControlFlow::Continue(());
@@ -321,7 +366,7 @@ impl<'s> Scanner<'s> {
                 true => Chosen::Range(from..from + room),
                 false => Chosen::These(&chosen[from..from + room]),
             };
-            self.append(batch, class, fixed, &piece)?;
+            self.append(batch, index, fixed, &piece)?;
             from += room;
             flow = self.grown(room);
         }
@@ -329,20 +374,27 @@ impl<'s> Scanner<'s> {
         Ok(flow)
     }
 
-    /// Who wrote each event of the only class of a batch.
-    fn find_writers(&mut self, batch: &dyn ColumnBatch, class: ClassBatch<'_>, cpu: Option<u32>) {
+    /// Who wrote each event of a class of a batch.
+    fn find_writers(
+        &mut self,
+        batch: &dyn ColumnBatch,
+        index: usize,
+        places: Option<&[u32]>,
+        cpu: Option<u32>,
+    ) {
+        let class = batch.class(index);
         let Some(reading) = reading(&self.readings, batch.stream_class(), class.class) else {
             return;
         };
         self.who.clear();
         let mut writers = Writers::new(batch);
         let number = |leaf: Option<usize>, event: usize| {
-            leaf.and_then(|leaf| slot_number(batch.column(0, leaf).slot(event)?))
+            leaf.and_then(|leaf| slot_number(batch.column(index, leaf).slot(event)?))
         };
         let opened = self.opened;
         self.who.extend((0..class.times.len()).map(|event| {
-            // Only this class is wanted, so the order is that of its events.
-            writers.at(event as u32).or_else(|| {
+            let place = places.and_then(|places| places.get(event).copied());
+            writers.at(place.unwrap_or(event as u32)).or_else(|| {
                 told_writer(
                     opened,
                     number(reading.told.tid, event),
@@ -353,44 +405,62 @@ impl<'s> Scanner<'s> {
         }));
     }
 
+    /// Adds some events of one class of a batch.
     fn append(
         &mut self,
         batch: &dyn ColumnBatch,
-        class: ClassBatch<'_>,
+        index: usize,
         cpu: Option<u32>,
         piece: &Chosen<'_>,
     ) -> Result<(), TooLong> {
+        let class = batch.class(index);
         let Some(reading) = reading(&self.readings, batch.stream_class(), class.class) else {
             return Ok(());
         };
         let command = reading.told.command.filter(|_| self.needs_names);
+        let about = |event: usize| About {
+            time: class.times[event],
+            stream: batch.stream().0,
+            cpu,
+            writer: self.who.get(event).copied().flatten(),
+            packet: batch.packet_number(),
+            command: None,
+        };
         for (show, builder) in self.shows.iter().zip(&mut self.builders) {
             let Shows::Common(common) = *show else { continue };
-            let mut result = Ok(());
-            let (opened, who) = (self.opened, &self.who);
-            piece.each(|event| {
-                if result.is_ok() {
-                    let slot = command.and_then(|leaf| batch.column(0, leaf).slot(event));
-                    let slot = slot.as_slice();
-                    let about = About {
-                        time: class.times[event],
-                        stream: batch.stream().0,
-                        cpu,
-                        writer: who.get(event).copied().flatten(),
-                        packet: batch.packet_number(),
-                        command: command.filter(|_| !slot.is_empty()).map(|leaf| {
-                            Field::new(reading.leaves[leaf].class, slot, batch.bytes())
-                        }),
-                    };
-                    result = common_cell(builder, common, opened, reading, &about);
+            let Some(first) = piece.first() else { continue };
+            match common {
+                Common::Time => piece.ints(builder, |event| class.times[event].0),
+                Common::Tid if !self.who.is_empty() => {
+                    piece.each(|event| builder.int(about(event).writer.map(|w| i64::from(w.tid))));
                 }
-            });
-            result?;
+                _ if !common.needs_writer() => {
+                    // Of all events of one class in one packet it is the same.
+                    common_cell(builder, common, self.opened, reading, &about(first))?;
+                    builder.repeat_last(piece.len() - 1)?;
+                }
+                _ => {
+                    let mut result = Ok(());
+                    piece.each(|event| {
+                        if result.is_ok() {
+                            let slot =
+                                command.and_then(|leaf| batch.column(index, leaf).slot(event));
+                            let slot = slot.as_slice();
+                            let command = command.filter(|_| !slot.is_empty()).map(|leaf| {
+                                Field::new(reading.leaves[leaf].class, slot, batch.bytes())
+                            });
+                            let about = About { command, ..about(event) };
+                            result = common_cell(builder, common, self.opened, reading, &about);
+                        }
+                    });
+                    result?;
+                }
+            }
         }
         let mut done = vec![false; self.builders.len()];
         for (leaf, shown) in reading.shown.iter().enumerate() {
             for &place in shown {
-                let (class, column) = (reading.leaves[leaf].class, batch.column(0, leaf));
+                let (class, column) = (reading.leaves[leaf].class, batch.column(index, leaf));
                 self.builders[place].column(class, &column, piece, batch.bytes())?;
                 done[place] = true;
             }
@@ -418,6 +488,11 @@ impl<'s> Scanner<'s> {
         for index in 0..next.len() {
             places[batch.class(index).class as usize] = index;
         }
+        let looks = |index: usize| {
+            let reading = reading(&self.readings, stream_class, batch.class(index).class);
+            reading.is_some_and(|reading| self.needs_json || self.looks_into(reading, fixed))
+        };
+        let looks: Vec<bool> = (0..next.len()).map(looks).collect();
         let mut slots = std::mem::take(&mut self.slots);
         for (at, place) in (0..).zip(batch.order().iter()) {
             let of_run = writers.at(at);
@@ -435,9 +510,11 @@ impl<'s> Scanner<'s> {
                         continue;
                     }
                     slots.clear();
-                    slots.extend((0..class.columns).map(|column| {
-                        batch.column(index, column).slot(event).unwrap_or(Slot::Unsigned(0))
-                    }));
+                    if looks[index] {
+                        slots.extend((0..class.columns).map(|column| {
+                            batch.column(index, column).slot(event).unwrap_or(Slot::Unsigned(0))
+                        }));
+                    }
                     let event = Event {
                         stream: batch.stream(),
                         stream_class_index: stream_class,
@@ -468,12 +545,17 @@ impl<'s> Scanner<'s> {
     fn passes_early(&self, time: Nanos, cpu: Option<u32>) -> bool {
         match cpu {
             Some(_) => self.passes(time, cpu),
-            None => {
-                let interval = self.scan.interval;
-                interval.begin.is_none_or(|begin| begin <= time)
-                    && interval.end.is_none_or(|end| time <= end)
-            }
+            None => is_inside(self.scan.interval, time),
         }
+    }
+
+    /// Whether fields of the events of a class must be looked at; `cpu` is that of its stream.
+    fn looks_into(&self, reading: &Reading<'_>, cpu: Option<u32>) -> bool {
+        let told = &reading.told;
+        reading.shown.iter().any(|shown| !shown.is_empty())
+            || (told.cpu.is_some() && cpu.is_none())
+            || (self.needs_writer && (told.tid.is_some() || told.pid.is_some()))
+            || (self.needs_names && told.command.is_some())
     }
 
     /// Adds one event.
@@ -487,8 +569,7 @@ impl<'s> Scanner<'s> {
         let Some(reading) = found else { return Ok(ControlFlow::Continue(())) };
         let told = &reading.told;
         let mut fields: Vec<Option<Field<'_>>> = Vec::new();
-        let any = reading.shown.iter().any(|shown| !shown.is_empty());
-        if any || told.tid.is_some() || told.cpu.is_some() || told.command.is_some() {
+        if self.looks_into(reading, cpu) {
             fields.resize(reading.leaves.len(), None);
             each_leaf(event, &mut |leaf, field| {
                 if let Some(place) = fields.get_mut(leaf) {
@@ -558,6 +639,10 @@ impl<'s> Scanner<'s> {
     pub(super) fn grown(&mut self, rows: usize) -> Shown {
         self.rows += rows;
         self.left -= rows;
+        if let Some(weights) = &mut self.weights {
+            // Those that came one by one stand for themselves.
+            weights.resize(self.rows, 1);
+        }
         let bytes = || self.builders.iter().map(Builder::bytes).sum::<usize>();
         if self.rows >= BATCH_ROWS || self.left == 0 || bytes() > BATCH_BYTES {
             self.flush()?;
@@ -572,7 +657,10 @@ impl<'s> Scanner<'s> {
         if self.rows == 0 {
             return ControlFlow::Continue(());
         }
-        let arrays = self.builders.iter_mut().map(Builder::finish).collect();
+        let mut arrays: Vec<ArrayRef> = self.builders.iter_mut().map(Builder::finish).collect();
+        if let Some(weights) = &mut self.weights {
+            arrays.push(Arc::new(Int64Array::from(std::mem::take(weights))));
+        }
         let options = RecordBatchOptions::new().with_row_count(Some(self.rows));
         self.rows = 0;
         let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options);
@@ -587,14 +675,35 @@ impl<'s> Scanner<'s> {
     }
 }
 
-/// Whether texts and lists of a batch are few bytes, so that whole columns can be added.
-fn is_small(batch: &dyn ColumnBatch, class: ClassBatch<'_>) -> bool {
-    let bytes = |column| match batch.column(0, column) {
+/// Whether texts and lists of a class of a batch are few bytes, so that whole columns can be
+/// added.
+fn is_small(batch: &dyn ColumnBatch, index: usize, columns: usize) -> bool {
+    let bytes = |column| match batch.column(index, column) {
         Column::Spans(spans) => spans.iter().map(|span| span.len() as u64).sum(),
         Column::Lists(lists) => lists.counts().iter().map(|&count| u64::from(count) * 8).sum(),
         _ => 0u64,
     };
-    (0..class.columns).map(bytes).sum::<u64>() <= BATCH_BYTES as u64
+    (0..columns).map(bytes).sum::<u64>() <= BATCH_BYTES as u64
+}
+
+fn is_inside(interval: Interval, time: Nanos) -> bool {
+    interval.begin.is_none_or(|begin| begin <= time) && interval.end.is_none_or(|end| time <= end)
+}
+
+/// Of each class of a batch the places of its events in the order of the stream.
+fn places_of(batch: &dyn ColumnBatch) -> Vec<Vec<u32>> {
+    let classes: Vec<u32> =
+        (0..batch.class_count()).map(|index| batch.class(index).class).collect();
+    let mut places = vec![Vec::new(); classes.len()];
+    for (at, place) in (0..).zip(batch.order().iter()) {
+        // By ascending class.
+        if let Place::Columns(class) = place
+            && let Ok(index) = classes.binary_search(&class)
+        {
+            places[index].push(at);
+        }
+    }
+    places
 }
 
 pub(super) fn reading<'r, 's>(

@@ -99,6 +99,7 @@ impl Following<'_> {
             classes: None,
             limit: Some(self.left),
             any_order: false,
+            weighs: None,
         };
         if let Some(out) = out.take() {
             let format = format(self.args)?;

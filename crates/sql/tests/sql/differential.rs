@@ -2,8 +2,6 @@
 //! Another engine over the same tables gives the same rows: DuckDB over what `lat table`
 //! writes as Parquet.
 
-mod place;
-
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +9,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use place::{data, demo, folder, lat, outcome, run};
+use crate::place::{data, demo, folder, lat, outcome, run};
 
 const OF_EVENTS: &str = include_str!("statements/events.sql");
 
@@ -82,7 +80,7 @@ fn compare(trace: &Path, name: &str, text: &str) -> usize {
     }
     let list = place.join("statements");
     fs::write(&list, statements.join("\n")).unwrap();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/duckdb.py");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sql/duckdb.py");
     let output = Command::new(python).arg(script).arg(&place).arg(&list).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", outcome(&output).1);
     let theirs = String::from_utf8(output.stdout).unwrap();

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `lat-sql` as people and programs use it: formats, exit codes, pipes, signals, the shell.
 
-mod place;
-
 use std::fs;
 use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
@@ -15,7 +13,7 @@ use arrow::datatypes::Int64Type;
 use arrow::ipc::reader::{FileReader, StreamReader};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
-use place::{command, data, folder, outcome, rows, run};
+use crate::place::{self, command, data, folder, outcome, rows, run};
 
 const TRACE: &str = "traces/generated/lttng-ust-20k";
 const SQL: &str = "SELECT class, count(*) AS n, min(ts) AS first FROM events GROUP BY class \

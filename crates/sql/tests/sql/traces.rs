@@ -16,18 +16,11 @@ use lateralis_store::{Recording, Scan, Session as Traces};
 use lateralis_units::Nanos;
 use serde_json::Value;
 
-const MIB: usize = 1 << 20;
+use crate::place::data;
+
+pub const MIB: usize = 1 << 20;
 /// Packets end behind their last event, but not so long.
 const HOUR: i64 = 3_600_000_000_000;
-
-fn data(path: &str) -> Option<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data").join(path);
-    if path.exists() {
-        return Some(path);
-    }
-    println!("SKIPPED: no trace at {}", path.display());
-    None
-}
 
 /// Bytes written by several results.
 #[derive(Clone, Default)]
@@ -44,7 +37,7 @@ impl Write for Kept {
     }
 }
 
-fn session(path: &Path, memory_bytes: usize) -> Session {
+pub fn session(path: &Path, memory_bytes: usize) -> Session {
     let traces = Arc::new(Traces::new(vec![Recording::open(path).unwrap()]));
     let cores = NonZeroUsize::new(2).unwrap();
     let engine = Engine::new(traces, Lat::default(), Limits { memory_bytes, cores }).unwrap();
@@ -52,7 +45,7 @@ fn session(path: &Path, memory_bytes: usize) -> Session {
     Session::new(engine, runtime)
 }
 
-fn ask(session: &Session, sql: &str) -> Result<Vec<Value>, String> {
+pub fn ask(session: &Session, sql: &str) -> Result<Vec<Value>, String> {
     let kept = Kept::default();
     let target = kept.clone();
     let mut open = move || Ok(Box::new(target.clone()) as Box<dyn Write + Send>);

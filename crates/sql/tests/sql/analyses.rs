@@ -2,15 +2,13 @@
 //! Functions that stand for commands say what the commands say; functions of our own say it too
 //! where both can.
 
-mod place;
-
 use std::path::Path;
 use std::process::Command;
 
 use lateralis_sql::answers::specs::specs;
 use serde_json::Value;
 
-use place::{data, demo, lat, lat_json, outcome, rows, run};
+use crate::place::{self, data, demo, lat, lat_json, outcome, rows, run};
 
 /// Which lists of `lat stats --json` are whose rows.
 const LISTS: [(&str, &str, &str); 20] = [

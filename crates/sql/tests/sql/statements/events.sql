@@ -41,3 +41,7 @@ WITH e AS (SELECT class, ts FROM events), f AS (SELECT class, min(ts) AS first F
     e.class;
 SELECT class, avg(ts - (SELECT min(ts) FROM events)), sum(ts - (SELECT min(ts) FROM events)) FROM
     events GROUP BY class;
+SELECT ts - ts % 1000000, count(*) FROM events GROUP BY ts - ts % 1000000;
+SELECT ts - ts % 5000000, class, cpu, count(*) FROM events WHERE ts > 1000 AND class LIKE '%e%' GROUP
+    BY ts - ts % 5000000, class, cpu;
+SELECT class, count(*) FILTER (WHERE cpu > 0), max(cpu), count(cpu) FROM events GROUP BY class;
