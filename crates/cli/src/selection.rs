@@ -15,6 +15,7 @@ use lateralis_model::{
     Trace,
 };
 
+use lateralis_units::Nanos;
 use send_wrapper::SendWrapper;
 
 use crate::error::CliError;
@@ -235,6 +236,20 @@ impl<'r> Selection<'r> {
         recording: &'r Recording,
         all: bool,
     ) -> Result<Self, CliError> {
+        let needs_beginning = args.from.or(args.until).is_some();
+        let beginning = needs_beginning.then(|| recording.source.interval().begin).flatten();
+        Self::since(args, recording, all, beginning)
+    }
+
+    /// As [`Selection::of_patterns`], of a recording of which a part is there: it began then.
+    ///
+    /// Errors: an expression that cannot be understood.
+    pub fn since(
+        args: &SelectArgs,
+        recording: &'r Recording,
+        all: bool,
+        beginning: Option<Nanos>,
+    ) -> Result<Self, CliError> {
         let trace = recording.source.trace();
         let patterns = args.patterns();
         let wanted = |name: &str| match patterns.as_slice() {
@@ -253,8 +268,6 @@ impl<'r> Selection<'r> {
         };
         let scripts: Result<Vec<Script>, CliError> =
             args.filter.iter().map(|given| script::load_filter(given)).collect();
-        let needs_beginning = args.from.or(args.until).is_some();
-        let beginning = needs_beginning.then(|| recording.source.interval().begin).flatten();
         let moment = |moment: &Option<Moment>| moment.map(|moment| moment.nanos(beginning));
         Ok(Self {
             chosen: trace.stream_classes.iter().map(class).collect(),
@@ -269,6 +282,11 @@ impl<'r> Selection<'r> {
     /// The time that is chosen.
     pub fn interval(&self) -> Interval {
         self.interval
+    }
+
+    /// Whether a moment is in the time that is chosen.
+    pub fn is_within(&self, time: Nanos) -> bool {
+        by_columns::contains(self.interval, time)
     }
 
     /// The events of the recording that it contains, for analyses; `contains` is

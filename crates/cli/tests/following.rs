@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat table --follow`: rows while they are recorded are those of the finished recording.
+//! `lat table --follow`, `lat print --follow`: rows and lines while they are recorded are those
+//! of the finished recording.
 
 mod place;
 
@@ -49,7 +50,11 @@ fn row(line: &str) -> Value {
 
 /// Starts a program that answers requests until it is ended, its recorder, and one who
 /// follows; reads rows of both threads and both desks while all three run.
-fn follow(place: &Place, program: &Path) -> (Running, BufReader<impl std::io::Read>, Vec<Value>) {
+fn follow(
+    place: &Place,
+    program: &Path,
+    how: &[&str],
+) -> (Running, BufReader<impl std::io::Read>, Vec<Value>) {
     let program = program.to_str().expect("a path of letters");
     let record = ["record", "--quiet", "-o", "live", "--", program, "--requests", "100000000"];
     let recorder = start(place, &record);
@@ -58,7 +63,7 @@ fn follow(place: &Place, program: &Path) -> (Running, BufReader<impl std::io::Re
         assert!(running.0[0].try_wait().expect("its status").is_none(), "the recorder ended");
         sleep(Duration::from_millis(5));
     }
-    let mut follower = start(place, &["table", "-f", "live", "--name", "events", "--json"]);
+    let mut follower = start(place, &[how, &["-f"]].concat());
     let mut lines = BufReader::new(follower.stdout.take().expect("its output"));
     running.0.push(follower);
     let mut rows: Vec<Value> = Vec::new();
@@ -74,18 +79,22 @@ fn follow(place: &Place, program: &Path) -> (Running, BufReader<impl std::io::Re
     (running, lines, rows)
 }
 
+const TABLE: [&str; 5] = ["table", "live", "--name", "events", "--json"];
+const LINES: [&str; 4] = ["print", "live", "--format", "json"];
+
 /// What rows say but for what is known better later: the clock, names, numbers of streams.
 fn by_processor(rows: &[Value]) -> BTreeMap<u64, Vec<String>> {
     let mut all: BTreeMap<u64, Vec<String>> = BTreeMap::new();
     for row in rows {
-        let words = ["class", "fields", "pid", "tid", "packet"].map(|name| row[name].to_string());
+        let words =
+            ["class", "name", "fields", "pid", "tid", "packet"].map(|name| row[name].to_string());
         all.entry(row["cpu"].as_u64().expect("a processor")).or_default().push(words.join(" "));
     }
     all
 }
 
-fn finished(place: &Place, code: i32) -> Vec<Value> {
-    let output = place.lat(&["table", "live", "--name", "events", "--json"]);
+fn finished(place: &Place, how: &[&str], code: i32) -> Vec<Value> {
+    let output = place.lat(how);
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(code), "{error}");
     String::from_utf8_lossy(&output.stdout).lines().map(row).collect()
@@ -115,7 +124,7 @@ fn assert_same(live: &[Value], whole: &[Value]) {
 fn rows_that_are_followed_are_those_of_the_finished_recording() {
     let place = Place::new();
     let Some(program) = place.example("slowdown") else { return };
-    let (mut running, lines, mut rows) = follow(&place, &program);
+    let (mut running, lines, mut rows) = follow(&place, &program, &TABLE);
     let pid = rows.iter().find(|row| row["class"] == "shop:REQUEST").expect("a request")["pid"]
         .as_u64()
         .expect("a number");
@@ -124,14 +133,41 @@ fn rows_that_are_followed_are_those_of_the_finished_recording() {
     let (more, error, code) = rest(&mut running, lines);
     rows.extend(more);
     assert_eq!((error.as_str(), code), ("", Some(0)));
-    assert_same(&rows, &finished(&place, 0));
+    assert_same(&rows, &finished(&place, &TABLE, 0));
+}
+
+#[test]
+fn lines_that_are_followed_are_those_of_the_finished_recording() {
+    let place = Place::new();
+    let Some(program) = place.example("slowdown") else { return };
+    let (mut running, lines, mut rows) = follow(&place, &program, &LINES);
+    let pid = rows.iter().find(|row| row["name"] == "shop:REQUEST").expect("a request")["pid"]
+        .as_u64()
+        .expect("a number");
+    kill(pid as u32, "-TERM");
+    running.0[0].wait().expect("the recorder ends");
+    let (more, error, code) = rest(&mut running, lines);
+    rows.extend(more);
+    assert_eq!((error.as_str(), code), ("", Some(0)));
+    let whole = finished(&place, &LINES, 0);
+    assert_same(&rows, &whole);
+    // Moments of options count from the beginning of the whole recording.
+    let begin = whole[0]["time_ns"].as_i64().expect("a time");
+    for (option, is_chosen) in [("--from", false), ("--until", true)] {
+        let how = [&LINES[..], &[option, "10ms"]].concat();
+        let chosen = finished(&place, &how, 0);
+        assert_eq!(chosen[0]["time_ns"].as_i64().expect("a time") == begin, is_chosen);
+        assert_eq!(finished(&place, &[&how[..], &["-f"]].concat(), 0), chosen);
+    }
+    let some = [&LINES[..], &["-f", "--limit", "3"]].concat();
+    assert_eq!(finished(&place, &some, 0).len(), 3);
 }
 
 #[test]
 fn a_recorder_that_is_killed_ends_what_follows_it() {
     let place = Place::new();
     let Some(program) = place.example("slowdown") else { return };
-    let (mut running, lines, mut rows) = follow(&place, &program);
+    let (mut running, lines, mut rows) = follow(&place, &program, &TABLE);
     running.0[0].kill().expect("the recorder is killed");
     running.0[0].wait().expect("its status");
     let pid = rows.iter().find(|row| row["class"] == "shop:REQUEST").expect("a request")["pid"]
@@ -143,8 +179,8 @@ fn a_recorder_that_is_killed_ends_what_follows_it() {
     assert_eq!(code, Some(1), "{error}");
     assert!(error.contains("interrupted: its recorder is gone"), "{error}");
     // It may have been killed within a packet: then that is damage.
-    let damaged = place.lat(&["table", "live", "--name", "events", "--json"]).status.code();
-    assert_same(&rows, &finished(&place, damaged.expect("a code")));
+    let damaged = place.lat(&TABLE).status.code();
+    assert_same(&rows, &finished(&place, &TABLE, damaged.expect("a code")));
 }
 
 #[test]

@@ -30,6 +30,7 @@ pub struct Tail {
     /// By the name of the stream's file.
     places: BTreeMap<String, Place>,
     names: Names,
+    learns_names: bool,
     begin: Option<Nanos>,
     until: Option<Ticks>,
     told: BTreeSet<(String, u64)>,
@@ -51,6 +52,9 @@ struct Place {
 pub struct Progress {
     /// Events that were shown.
     pub events: u64,
+    /// Events that were read: those that were shown, those that wait, and in packets of which
+    /// a round before has shown the beginning, that.
+    pub read: u64,
     /// Those of them that happened before the moment up to which the round before had shown
     /// everything, as far as was known then.
     pub late: u64,
@@ -79,10 +83,17 @@ impl Tail {
             path: path.to_owned(),
             places: BTreeMap::new(),
             names: Names::default(),
+            learns_names: true,
             begin: None,
             until: None,
             told: BTreeSet::new(),
         }
+    }
+
+    /// Without the names that only events tell; that costs a pass over them.
+    #[must_use]
+    pub fn without_names(self) -> Self {
+        Self { learns_names: false, ..self }
     }
 
     /// The packets of which not all was shown, as a trace of its own: its packets are
@@ -96,15 +107,17 @@ impl Tail {
     pub fn open(&mut self) -> Result<Recording, Error> {
         let marks = self.places.iter().map(|(name, place)| (name.clone(), place.offset_bytes));
         let mut recording = Recording::behind(&self.path, &marks.collect())?;
-        let names = &mut recording.names;
-        for (pid, name) in &self.names.processes {
-            names.processes.entry(*pid).or_insert_with(|| name.clone());
+        if self.learns_names {
+            let names = &mut recording.names;
+            for (pid, name) in &self.names.processes {
+                names.processes.entry(*pid).or_insert_with(|| name.clone());
+            }
+            for (tid, name) in &self.names.threads {
+                names.threads.entry(*tid).or_insert_with(|| name.clone());
+            }
+            recording.learn_names();
+            self.names.clone_from(&recording.names);
         }
-        for (tid, name) in &self.names.threads {
-            names.threads.entry(*tid).or_insert_with(|| name.clone());
-        }
-        recording.learn_names();
-        self.names.clone_from(&recording.names);
         if self.begin.is_none() {
             self.begin = recording.source.interval().begin;
         }
@@ -137,6 +150,7 @@ impl Tail {
         let mut events = source.events();
         let mut is_enough = false;
         while let Some(event) = events.next_event() {
+            progress.read += 1;
             let Some(walk) = walks.get_mut(event.stream.0 as usize) else { continue };
             if !walk.comes_to(&event) {
                 continue;

@@ -293,3 +293,32 @@ fn rows_of_rounds_are_those_of_a_scan() {
         assert_eq!(String::from_utf8(out).unwrap(), String::from_utf8(whole).unwrap());
     }
 }
+
+#[test]
+fn a_round_reads_what_no_round_has_shown_however_long_the_recording_is() {
+    const PACKETS: u64 = 400;
+    const EVENTS: u64 = 5;
+    const NEW: u64 = 20;
+    let event = |packet: u64, event: u64| {
+        (1000 + packet * 100 + event * 10, (packet * EVENTS + event) as u32)
+    };
+    let packet = |number: u64| (0..EVENTS).map(|at| event(number, at)).collect::<Vec<_>>();
+    let packets: Vec<_> = (0..PACKETS).map(packet).collect();
+    let directory = tempfile::tempdir().unwrap();
+    let (mut tail, mut seen, clock) = (Tail::new(directory.path()), BTreeMap::new(), clock(0, 0));
+    let mut waiting = 0;
+    for written in (NEW..=PACKETS).step_by(NEW as usize) {
+        let file = stream(0, &packets[..written as usize]);
+        write(directory.path(), 0, 0, &[&file]);
+        // In the middle of the last packet but one.
+        let until = (written < PACKETS).then(|| event(written - 2, EVENTS / 2).0);
+        let (progress, _) = round(&mut tail, until, &clock, &mut seen);
+        // The beginning of a packet that was shown is read again: how long the others are is
+        // known only so.
+        let again = if waiting > 0 { EVENTS / 2 + 1 } else { 0 };
+        assert_eq!(progress.read, NEW * EVENTS + waiting + again, "of {written} packets");
+        waiting = NEW * EVENTS + waiting - progress.events;
+        assert_eq!(waiting, if until.is_some() { EVENTS - EVENTS / 2 - 1 + EVENTS } else { 0 });
+    }
+    assert_eq!(seen["stream0"].len() as u64, PACKETS * EVENTS);
+}

@@ -7,7 +7,7 @@ mod text;
 
 use clap::{Args, ValueEnum};
 use lateralis_model::text::Babeltrace;
-use lateralis_model::{Damage, Event, Interval, Source};
+use lateralis_model::{Damage, Event, Source};
 use lateralis_traces::JsonLines;
 use std::io::{self, Write};
 
@@ -104,8 +104,7 @@ pub fn run(args: PrintArgs) -> Result<ExitStatus, CliError> {
     }
     let recording = open(&args)?;
     args.select.warn_of_unknown_fields(recording.source.trace());
-    let mut left = args.limit.unwrap_or(u64::MAX);
-    let damage = print(&args, &recording, Interval::default(), &|_| true, &mut left)?;
+    let damage = print(&args, &recording)?;
     remarks(&recording, &damage);
     let fine = damage.is_empty() && recording.source.faults().is_empty();
     Ok(if fine { ExitStatus::Fine } else { ExitStatus::Problems })
@@ -119,43 +118,74 @@ fn open(args: &PrintArgs) -> Result<Recording, CliError> {
     Ok(recording)
 }
 
-/// Prints the chosen events of an interval that are wanted, `left` of them at most.
-/// Returns all damage known by then.
-fn print(
-    args: &PrintArgs,
-    recording: &Recording,
-    within: Interval,
-    is_wanted: &dyn Fn(&Event<'_>) -> bool,
-    left: &mut u64,
-) -> Result<Vec<Damage>, CliError> {
-    let selection = Selection::new(&args.select, recording, args.format == Format::Babeltrace)?;
-    let chosen = selection.interval();
-    let interval = Interval {
-        begin: chosen.begin.max(within.begin),
-        end: chosen.end.into_iter().chain(within.end).min(),
-    };
-    let mut printer = printer(recording, args.format);
-    let mut stdout = io::stdout().lock();
-    let mut out = Vec::with_capacity(BUFFER_BYTES + 4096);
-    let mut events = recording.source.events_in(interval);
-    while *left > 0 && !selection.has_failed() {
-        let Some(event) = events.next_event() else {
-            break;
-        };
-        if !is_wanted(&event) || !selection.contains(&event) {
-            continue;
-        }
-        *left -= 1;
-        printer(&mut out, &event);
-        if out.len() >= BUFFER_BYTES {
-            stdout.write_all(&out)?;
-            out.clear();
-        }
+/// Prints the chosen events. Returns all damage known by then.
+fn print(args: &PrintArgs, recording: &Recording) -> Result<Vec<Damage>, CliError> {
+    let selection = Selection::new(&args.select, recording, has_all(args))?;
+    let mut lines = Lines::new(args, recording, selection, args.limit.unwrap_or(u64::MAX));
+    let mut events = recording.source.events_in(lines.selection.interval());
+    while lines.wants_more()
+        && let Some(event) = events.next_event()
+    {
+        lines.event(&event)?;
     }
-    stdout.write_all(&out)?;
-    stdout.flush()?;
-    selection.finish()?;
+    lines.finish()?;
     Ok(recording.all_damage(events.damage()))
+}
+
+/// Whether bookkeeping records are events like others.
+fn has_all(args: &PrintArgs) -> bool {
+    args.format == Format::Babeltrace
+}
+
+/// Lines of the chosen events on standard output.
+struct Lines<'r> {
+    selection: Selection<'r>,
+    printer: Printer<'r>,
+    left: u64,
+    out: Vec<u8>,
+    stdout: io::StdoutLock<'static>,
+}
+
+impl<'r> Lines<'r> {
+    /// Of so many events at most.
+    fn new(
+        args: &PrintArgs,
+        recording: &'r Recording,
+        selection: Selection<'r>,
+        left: u64,
+    ) -> Self {
+        let out = Vec::with_capacity(BUFFER_BYTES + 4096);
+        let printer = printer(recording, args.format);
+        Self { selection, printer, left, out, stdout: io::stdout().lock() }
+    }
+
+    fn wants_more(&self) -> bool {
+        self.left > 0 && !self.selection.has_failed()
+    }
+
+    /// Prints an event of the chosen time if it is chosen.
+    fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
+        if !self.selection.contains(event) {
+            return Ok(());
+        }
+        self.left -= 1;
+        (self.printer)(&mut self.out, event);
+        if self.out.len() >= BUFFER_BYTES {
+            self.stdout.write_all(&self.out)?;
+            self.out.clear();
+        }
+        Ok(())
+    }
+
+    /// Writes what is left. Gives how many more events there may be.
+    ///
+    /// Errors: that of a script that failed, too.
+    fn finish(mut self) -> Result<u64, CliError> {
+        self.stdout.write_all(&self.out)?;
+        self.stdout.flush()?;
+        self.selection.finish()?;
+        Ok(self.left)
+    }
 }
 
 /// What is missing, on standard error: events alone would look complete.

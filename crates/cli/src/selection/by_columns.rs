@@ -166,7 +166,7 @@ impl Selection<'_> {
     }
 }
 
-fn contains(interval: Interval, time: Nanos) -> bool {
+pub(super) fn contains(interval: Interval, time: Nanos) -> bool {
     interval.begin.is_none_or(|begin| begin <= time) && interval.end.is_none_or(|end| time <= end)
 }
 

@@ -6,70 +6,107 @@
 //! complete up to that moment, so that lines come in the order of time. A round
 //! that the recorder does not answer prints nothing.
 //!
-//! Rounds meet at a tick of the clock, not at a nanosecond: how ticks become
-//! nanoseconds is known better in each round, ticks stay what they are.
+//! A round reads what no round has printed, however long the recording is by then.
 
 use std::io::{self, Write as _};
+use std::ops::ControlFlow;
 
-use lateralis_model::{Event, Interval, Source};
-use lateralis_units::{Nanos, Ticks};
+use lateralis_model::{Damage, Source};
+use lateralis_store::{Recording, Tail};
+use lateralis_units::Nanos;
 
-use super::{PrintArgs, open, print, remarks};
+use super::{Lines, PrintArgs, has_all, remarks};
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::following::{self, State};
+use crate::selection::Selection;
+use crate::values;
 
-/// Packets are chosen by nanoseconds, with this much to spare: far more than the
-/// clock is corrected by.
-const SPARE_NANOS: i64 = 1_000_000_000;
+/// What was printed, and what was found on the way.
+struct Following<'a> {
+    args: &'a PrintArgs,
+    tail: Tail,
+    left: u64,
+    late: u64,
+    damage: Vec<Damage>,
+}
 
 /// Prints until the recording is complete.
 pub fn run(args: &PrintArgs) -> Result<ExitStatus, CliError> {
-    let mut left = args.limit.unwrap_or(u64::MAX);
-    // The last tick printed, and about when that was.
-    let mut printed: Option<(Ticks, Nanos)> = None;
     let [path] = args.inputs.traces.as_slice() else {
         let advice = "follow one recording at a time";
         return Err(CliError::new("cannot follow", "several recordings", advice));
     };
+    let tail = Tail::new(path);
+    let tail = if args.select.needs_names() { tail } else { tail.without_names() };
+    let left = args.limit.unwrap_or(u64::MAX);
+    let mut following = Following { args, tail, left, late: 0, damage: Vec::new() };
     loop {
         let state = following::state(path)?;
-        let until = match state {
-            State::Busy => {
-                following::wait();
-                continue;
+        let goes_on = matches!(state, State::UpTo(_) | State::Busy);
+        if state != State::Busy {
+            let until = match state {
+                State::UpTo(time) => Some(time),
+                _ => None,
+            };
+            match following.tail.open() {
+                Ok(recording) => following.round(&recording, until)?,
+                // Before the first program there is no trace yet.
+                Err(_) if goes_on => {}
+                Err(error) => return Err(error.into()),
             }
-            State::UpTo(time) => Some(time),
-            State::Complete | State::Interrupted => None,
-        };
-        let recording = open(args)?;
-        let clock = recording.source.trace().clocks.first();
-        let end = until.and_then(|until| Some((clock?.ticks(until), until)));
-        if until.is_some() && end.is_none() {
-            following::wait();
-            continue;
         }
-        let interval = Interval {
-            begin: printed.map(|(_, time)| Nanos(time.0 - SPARE_NANOS)),
-            end: end.map(|(_, time)| Nanos(time.0 + SPARE_NANOS)),
-        };
-        let is_new = |event: &Event<'_>| {
-            let ticks = event.ticks.unwrap_or_default();
-            printed.is_none_or(|(last, _)| ticks > last) && end.is_none_or(|(to, _)| ticks <= to)
-        };
-        let damage = print(args, &recording, interval, &is_new, &mut left)?;
-        if until.is_none() || left == 0 {
-            remarks(&recording, &damage);
-            if state == State::Interrupted {
-                // Nobody is left to tell if standard error is closed.
-                let _ = writeln!(io::stderr(), "{}", following::interrupted(path));
-            }
-            let fine = damage.is_empty()
-                && recording.source.faults().is_empty()
-                && state != State::Interrupted;
-            return Ok(if fine { ExitStatus::Fine } else { ExitStatus::Problems });
+        if !goes_on || following.left == 0 {
+            return following.end(state);
         }
-        printed = end;
         following::wait();
+    }
+}
+
+impl Following<'_> {
+    /// Prints what has come.
+    fn round(&mut self, recording: &Recording, until: Option<Nanos>) -> Result<(), CliError> {
+        let select = &self.args.select;
+        select.check_patterns(&[recording.source.trace()])?;
+        let selection = Selection::since(select, recording, has_all(self.args), self.tail.begin())?;
+        let mut lines = Lines::new(self.args, recording, selection, self.left);
+        let mut written = Ok(());
+        let progress = self.tail.read(recording, until, &mut |event, _| {
+            if lines.selection.is_within(event.time) {
+                written = lines.event(event);
+            }
+            match written.is_ok() && lines.wants_more() {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            }
+        });
+        written?;
+        self.left = lines.finish()?;
+        self.late += progress.late;
+        self.damage.extend(progress.damage);
+        Ok(())
+    }
+
+    /// What lines alone do not tell: of the whole recording.
+    fn end(self, state: State) -> Result<ExitStatus, CliError> {
+        let recording = self.args.inputs.open()?;
+        let mut damage = recording.all_damage(self.damage);
+        damage.dedup_by(|a, b| (&a.file, a.begin_bytes) == (&b.file, b.begin_bytes));
+        remarks(&recording, &damage);
+        let say = |line: &str| {
+            // Nobody is left to tell if standard error is closed.
+            let _ = writeln!(io::stderr(), "{line}");
+        };
+        if self.late > 0 {
+            let events = values::counted(self.late, "event");
+            say(&format!("late: {events} came after others of a later time"));
+        }
+        if state == State::Interrupted {
+            say(&following::interrupted(&self.args.inputs.traces[0]));
+        }
+        let fine = damage.is_empty()
+            && recording.source.faults().is_empty()
+            && state != State::Interrupted;
+        Ok(if fine { ExitStatus::Fine } else { ExitStatus::Problems })
     }
 }
