@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn after_a_loss_the_order_alone_joins_no_messages() {
-        let end = |time| End { time: Nanos(time), cpu: None, writer: None };
+        let end = |time| End { time: Nanos(time), stream: StreamIndex(0), cpu: None, writer: None };
         let message =
             |key, sent, received| Message { key, send: end(sent), receive: end(received) };
         let gaps = gaps(&[(10, 12)]);
@@ -226,7 +226,7 @@ mod tests {
                     if !with_lost && is_lost(&stretches, time) {
                         continue;
                     }
-                    let end = End { time: Nanos(time), cpu: None, writer: None };
+                    let end = End { time: Nanos(time), stream: StreamIndex(0), cpu: None, writer: None };
                     if sends {
                         matcher.send(key.checked_sub(1), end);
                     } else {

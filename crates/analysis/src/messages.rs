@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use foldhash::fast::RandomState;
-use lateralis_model::Writer;
+use lateralis_model::{StreamIndex, Writer};
 use lateralis_units::Nanos;
 
 const NONE: u32 = u32::MAX;
@@ -15,6 +15,8 @@ const NONE: u32 = u32::MAX;
 pub struct End {
     /// When.
     pub time: Nanos,
+    /// In which stream, and so by which clock.
+    pub stream: StreamIndex,
     /// On which processor, where that is known.
     pub cpu: Option<u32>,
     /// In which thread, where that is known.
@@ -122,6 +124,23 @@ impl Matcher {
         self.on_the_way
     }
 
+    /// Those messages: by key, and of equal key in the order in which they left.
+    #[must_use]
+    pub fn departures(&self) -> Vec<(Option<u64>, End)> {
+        let mut keys: Vec<(Option<u64>, u32)> =
+            self.keyed.iter().map(|(key, (first, _))| (*key, *first)).collect();
+        keys.sort_unstable();
+        let mut all = Vec::new();
+        for (key, first) in keys {
+            let mut at = first;
+            while let Some(slot) = self.slots.get(at as usize) {
+                all.push((key, slot.end));
+                at = slot.next;
+            }
+        }
+        all
+    }
+
     /// Messages that arrived and never left.
     #[must_use]
     pub fn unsent_count(&self) -> u64 {
@@ -136,7 +155,7 @@ mod tests {
     use std::collections::VecDeque;
 
     fn end(time: i64) -> End {
-        End { time: Nanos(time), cpu: None, writer: None }
+        End { time: Nanos(time), stream: StreamIndex(0), cpu: None, writer: None }
     }
 
     #[test]

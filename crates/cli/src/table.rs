@@ -47,6 +47,10 @@ impl Table {
         for row in std::iter::once(&head).chain(&self.rows) {
             let start = out.len();
             for (column, (_, align)) in self.head.iter().enumerate() {
+                // A column of which nobody says anything has no place.
+                if widths[column] == 0 {
+                    continue;
+                }
                 let cell = row.get(column).map_or("", String::as_str);
                 let blanks = " ".repeat(widths[column] - width(cell));
                 out.push_str("  ");

@@ -92,6 +92,48 @@ fn what_is_sent_in_one_recording_arrives_in_the_other() {
 }
 
 #[test]
+fn a_latency_between_two_clocks_has_their_error() {
+    let place = Place::new();
+    if !record(&place) {
+        return;
+    }
+    let one = order(&place, &["shop", "desk"]);
+    assert_eq!((&one["clock_error_ns"], &one["not_exact"]), (&0.into(), &serde_json::json!({})));
+    let page = place.lat(&["stats", "shop", "desk", "--section", "messages"]);
+    assert!(!String::from_utf8(page.stdout).expect("UTF-8").contains('±'));
+
+    // Another counter of the same machine; both say how well they know the date.
+    let uuid = "    uuid = \"01234567-89ab-4def-8123-456789abcdef\";";
+    change_clock(&place, "desk", "uuid = ", uuid);
+    for (recording, ticks) in [("shop", 1), ("desk", 1)] {
+        change_clock(&place, recording, "precision = ", &format!("    precision = {ticks};"));
+    }
+    let near = order(&place, &["shop", "desk"]);
+    let error = near["clock_error_ns"].as_u64().expect("a bound");
+    assert!((1..=4).contains(&error), "{near}");
+    // What is longer than the error is as it is recorded, with the error beside it.
+    assert_eq!(near["not_exact"], serde_json::json!({}), "{near}");
+    assert_eq!(near["slowest"]["clock_error_ns"], error);
+    let page = place.lat(&["stats", "shop", "desk", "--section", "messages"]);
+    let page = String::from_utf8(page.stdout).expect("UTF-8");
+    assert!(page.contains(&format!("± {error} ns")), "{page}");
+
+    change_clock(&place, "desk", "precision = ", "    precision = 1000000000000000;");
+    let far = order(&place, &["shop", "desk"]);
+    assert!(far["clock_error_ns"].as_u64().is_some_and(|error| error > 1 << 40), "{far}");
+    for number in ["min_ns", "mean_ns", "median_ns", "p99_ns", "max_ns", "slowest"] {
+        assert_eq!(far["not_exact"][number], "unknown", "{number}: {far}");
+    }
+    assert_eq!((&far["matched"], &far["not_exact"]["count"]), (&COUNT.into(), &Value::Null));
+    for row in messages(&place, &["shop", "desk"]) {
+        assert_eq!(
+            (&row["clock_error"], &row["quality"]),
+            (&far["clock_error_ns"], &"unknown".into())
+        );
+    }
+}
+
+#[test]
 fn recordings_that_nothing_relates_are_kept_apart_and_that_is_said() {
     let place = Place::new();
     if !record(&place) {
@@ -110,6 +152,13 @@ fn recordings_that_nothing_relates_are_kept_apart_and_that_is_said() {
     for row in messages(&place, &["shop", "desk"]) {
         assert_eq!((&row["quality"], &row["clock_error"]), (&"unknown".into(), &Value::Null));
     }
+    let any = order(&place, &["shop", "desk"]);
+    assert_eq!(
+        (&any["clock_error_ns"], &any["not_exact"]["median_ns"]),
+        (&Value::Null, &"unknown".into())
+    );
+    let page = place.lat(&["stats", "shop", "desk", "--section", "messages"]);
+    assert!(String::from_utf8_lossy(&page.stdout).contains("± any"));
     let said = stderr(&["shop", "desk"]);
     assert!(said.starts_with("warning: desk: only the date relates"), "{said}");
 

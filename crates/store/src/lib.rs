@@ -12,6 +12,7 @@
 //! ```
 
 mod chosen;
+mod clock_errors;
 pub mod compared;
 mod counted;
 pub mod explained;
@@ -23,6 +24,7 @@ mod tail;
 mod time_lines;
 
 pub use chosen::Chosen;
+pub use clock_errors::ClockErrors;
 pub use counted::{Counted, Use};
 pub use facts::Facts;
 pub use meanings::{Meanings, is_length};

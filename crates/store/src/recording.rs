@@ -12,6 +12,7 @@ use lateralis_model::{Attribute, Damage, Names, Source, StreamSummary, Trace};
 use lateralis_traces::{Error, Joined, OpenOptions};
 use serde_json::Value;
 
+use crate::clock_errors::ClockErrors;
 use crate::meanings::{Meanings, role};
 use crate::time_lines::TimeLines;
 
@@ -142,6 +143,12 @@ impl Recording {
     #[must_use]
     pub fn gaps(&self, damage: &[Damage]) -> Gaps {
         crate::chosen::gaps(&self.source, &self.streams, damage)
+    }
+
+    /// How far times of two of its streams may be off.
+    #[must_use]
+    pub fn clock_errors(&self) -> ClockErrors {
+        ClockErrors::of(&self.source)
     }
 
     /// Damage found on opening and, by then, while reading: in the order of

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use lateralis_analysis::diff::{Counted, Run};
 use lateralis_analysis::{
-    Edge, End, Ended, Joined, Matcher, Nesting, Numbering, Pairer, Side, SpanCertainty, Wholes,
+    Edge, Ended, Joined, Matcher, Nesting, Numbering, Pairer, Side, SpanCertainty, Wholes,
 };
 use lateralis_model::{Damage, Event, Writer};
 use lateralis_units::Nanos;
@@ -255,9 +255,9 @@ impl Gathering {
             Some((at, Fact::Begin { span, key })) => self.edge(&at, span, key, Side::Begin, facts),
             Some((at, Fact::End { span, key })) => self.edge(&at, span, key, Side::End, facts),
             Some((at, Fact::Whole { span, duration_ns })) => self.whole(&at, span, duration_ns),
-            Some((at, Fact::Send { channel, key })) => self.matcher(channel).send(key, end(&at)),
+            Some((at, Fact::Send { channel, key })) => self.matcher(channel).send(key, at.end()),
             Some((at, Fact::Receive { channel, key })) => {
-                if let Some(message) = self.matcher(channel).receive(key, end(&at)) {
+                if let Some(message) = self.matcher(channel).receive(key, at.end()) {
                     let joined = Joined::of(&message, self.certainty.gaps(), self.begin);
                     let is_timed = joined != Joined::Doubtful;
                     self.time((Of::Message, channel, 0), is_timed, message.nanos());
@@ -390,10 +390,6 @@ fn add_time(
 fn own_time(times: &mut HashMap<(Of, u32, u64), Times>, certainty: &SpanCertainty, ended: Ended) {
     let is_certain = certainty.is_own_certain(ended.begin, ended.end);
     add_time(times, (Of::Own, ended.kind, 0), is_certain, ended.own_nanos);
-}
-
-fn end(at: &At) -> End {
-    End { time: at.time, cpu: at.cpu, writer: at.writer }
 }
 
 fn is_words(text: &str) -> bool {

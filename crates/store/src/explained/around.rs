@@ -7,7 +7,7 @@ use lateralis_analysis::path::{
     Busy, Hold, Leaves, Message, Named, Path, Scene, SceneBuilder, Share, Switch, Waiting, Wake,
     causes, shares,
 };
-use lateralis_analysis::{Edge, End, Matcher, Numbering, Pairer, Side, Span};
+use lateralis_analysis::{Edge, Matcher, Numbering, Pairer, Side, Span};
 use lateralis_model::{Damage, Event, Interval, Quality, Writer};
 use lateralis_units::Nanos;
 
@@ -179,7 +179,7 @@ impl<'a> Gathering<'a> {
                         self.named(tid, at.time, end, span);
                     }
                 }
-                Fact::Send { channel, key } => self.matcher(channel).send(key, end_of(at)),
+                Fact::Send { channel, key } => self.matcher(channel).send(key, at.end()),
                 Fact::Receive { channel, key } => self.receive(at, channel, key),
                 Fact::Switch { from, leaving, to } => self.switch(at, from, leaving, to),
                 Fact::Wake { tid: wakee, .. } => self.wake(at, tid, wakee),
@@ -287,7 +287,7 @@ impl<'a> Gathering<'a> {
     }
 
     fn receive(&mut self, at: &At, channel: u32, key: Option<u64>) {
-        let message = self.matcher(channel).receive(key, end_of(at));
+        let message = self.matcher(channel).receive(key, at.end());
         let Some(message) = message.filter(|_| at.time >= self.begin) else {
             return;
         };
@@ -361,8 +361,4 @@ impl<'a> Gathering<'a> {
         let first = self.builder.switches.first().map_or(begin, |switch| switch.time.min(begin));
         self.builder.wakes.retain(|wake| wake.time >= first);
     }
-}
-
-fn end_of(at: &At) -> End {
-    End { time: at.time, cpu: at.cpu, writer: at.writer }
 }

@@ -30,6 +30,7 @@ mod reading;
 mod tests;
 mod threads;
 
+use lateralis_analysis::End;
 use lateralis_model::{Event, Field, Fields, StreamIndex, StreamSummary, Trace, Value, Writer};
 use lateralis_units::Nanos;
 
@@ -123,6 +124,12 @@ impl At {
             (None, None) => Owner::Stream(self.stream),
         }
     }
+
+    /// The same as an end of a message.
+    #[must_use]
+    pub fn end(&self) -> End {
+        End { time: self.time, stream: self.stream, cpu: self.cpu, writer: self.writer }
+    }
 }
 
 /// One thing that an event says. Numbers are indices into [`Facts::kinds`].
@@ -195,6 +202,31 @@ pub enum Fact {
     },
 }
 
+/// What facts are about, for whoever does not want all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum About {
+    /// Spans: beginnings, ends, whole ones.
+    Spans,
+    /// Messages.
+    Messages,
+    /// States of machines.
+    States,
+    /// Levels of counters.
+    Levels,
+}
+
+impl About {
+    fn wants(self, step: &Step) -> bool {
+        match step {
+            Step::Begin { .. } | Step::End { .. } | Step::Whole { .. } => self == Self::Spans,
+            Step::Send { .. } | Step::Receive { .. } => self == Self::Messages,
+            Step::State { .. } => self == Self::States,
+            Step::Level { .. } => self == Self::Levels,
+            Step::Switch(_) | Step::Wake { .. } | Step::Thread { .. } => false,
+        }
+    }
+}
+
 /// Turns events into facts.
 #[derive(Debug, Default)]
 pub struct Facts {
@@ -236,6 +268,20 @@ impl Facts {
     #[must_use]
     pub fn threads(&self) -> &Threads {
         &self.threads
+    }
+
+    /// Forgets what events say of other things than these; who runs where stays known. Whether
+    /// any event says something of them.
+    pub fn only(&mut self, about: About) -> bool {
+        let mut has_any = false;
+        for plan in self.plans.iter_mut().flatten() {
+            plan.steps.retain(|step| {
+                let is_wanted = about.wants(step);
+                has_any |= is_wanted;
+                is_wanted || matches!(step, Step::Switch(_) | Step::Thread { .. })
+            });
+        }
+        has_any
     }
 
     /// Whether any class says anything; without, nobody needs to look at the events.
@@ -301,6 +347,11 @@ impl Facts {
 
     /// Shows what an event says, and gives when and where. Events in the order of time.
     pub fn of(&mut self, event: &Event<'_>, mut see: impl FnMut(&At, Fact)) -> At {
+        self.tell(event, |_, at, fact| see(at, fact))
+    }
+
+    /// The same, with the kinds there are by then.
+    pub fn tell(&mut self, event: &Event<'_>, mut see: impl FnMut(&Kinds, &At, Fact)) -> At {
         let at = self.at(event);
         let classes = self.plans.get(event.stream_class_index as usize);
         let Some(plan) = classes.and_then(|classes| classes.get(event.class_index as usize)) else {
@@ -314,7 +365,7 @@ impl Facts {
         for step in &plan.steps {
             let fact = fact(step, event, &at, &mut self.kinds, &mut self.threads);
             if let Some(fact) = fact {
-                see(&at, fact);
+                see(&self.kinds, &at, fact);
             }
         }
         at

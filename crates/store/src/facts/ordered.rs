@@ -21,7 +21,7 @@ use super::places::Places;
 use super::plan::Step;
 use super::queue::{Ends, Queue, Read};
 use super::reading::Reading;
-use super::{At, Fact, Facts};
+use super::{At, Fact, Facts, Kinds};
 
 /// Streams at most: each needs a piece in memory.
 const STREAMS_MAX: usize = 1024;
@@ -31,7 +31,20 @@ const READERS: usize = 3;
 /// Whoever wants the facts of a trace.
 pub trait Sink {
     /// One fact, in the order of time.
-    fn fact(&mut self, at: &At, fact: Fact);
+    fn fact(&mut self, _at: &At, _fact: Fact) {}
+
+    /// The same, for whoever needs the kinds there are by then.
+    #[inline]
+    fn fact_of(&mut self, _kinds: &Kinds, at: &At, fact: Fact) {
+        self.fact(at, fact);
+    }
+
+    /// Whether nothing more is wanted.
+    #[inline]
+    fn is_enough(&self) -> bool {
+        false
+    }
+
     /// The first event of some on a processor; in the order of time, as soon as the
     /// processor has events, and perhaps again.
     fn appears(&mut self, cpu: u32, time: Nanos);
@@ -61,7 +74,7 @@ pub enum Edges {
 /// What reading a trace by columns came to.
 #[derive(Debug)]
 pub enum Visited {
-    /// All has been told; the damage found on the way.
+    /// All has been told, or as much as the sink wanted; the damage found on the way.
     Whole(Vec<Damage>),
     /// A thread did something elsewhere in the midst of a run, or too many threads had any: what
     /// has been told so far is worth nothing. Without runs it works.
@@ -206,7 +219,7 @@ impl Facts {
             }
             Says::Kept => {
                 if let Some(event) = chunk.event(mark, trace) {
-                    let at = self.of(&event, |at, fact| sink.fact(at, fact));
+                    let at = self.tell(&event, |kinds, at, fact| sink.fact_of(kinds, at, fact));
                     let tid = at.writer.map(|writer| writer.tid);
                     self.check(places, tid, stream, mark.time, mark.time);
                 }
@@ -229,13 +242,13 @@ impl Facts {
         let mut at = At { time: mark.time, stream: StreamIndex(stream), cpu, writer, is_told };
         let Some(first) = run.first() else {
             self.check(places, writer.map(|writer| writer.tid), stream, mark.time, mark.time);
-            sink.fact(&at, fact);
+            sink.fact_of(&self.kinds, &at, fact);
             return None;
         };
         at.time = first.time;
         if writer.is_none() {
             // What nobody is known to have done has no thread to follow each other on.
-            sink.fact(&at, fact);
+            sink.fact_of(&self.kinds, &at, fact);
             return (run.len() > 1).then_some(told + 1);
         }
         let until = run.iter().map(|edge| edge.time).max().unwrap_or(first.time);
@@ -350,7 +363,7 @@ impl Order<'_> {
                 }
                 None => self.fill(stream, read),
             };
-            if self.places.as_ref().is_some_and(Places::is_disordered) {
+            if self.places.as_ref().is_some_and(Places::is_disordered) || sink.is_enough() {
                 return;
             }
             winner = tournament.play(Turn { turn, ..winner });

@@ -254,6 +254,9 @@ pub enum Cell<'a> {
     Int(i64),
     Real(f64),
     Text(&'a str),
+    /// A word by a number that stands for it and no other in this column, so that it need not be
+    /// looked up each time.
+    Word(u64, Option<&'a str>),
 }
 
 impl From<Option<Nanos>> for Cell<'_> {
@@ -298,6 +301,11 @@ impl<'s> Rows<'s> {
         Self { table, builders, columns, rows: 0, left, interval, time, see, error: None }
     }
 
+    /// Whether a column is wanted.
+    pub fn wants(&self, column: &str) -> bool {
+        self.columns.iter().any(|index| self.table.schema.field(*index).name() == column)
+    }
+
     /// Adds a row: a value for each column of the table.
     pub fn row(&mut self, cells: &[Cell<'_>]) -> ControlFlow<()> {
         if self.left == 0 {
@@ -324,6 +332,9 @@ impl<'s> Rows<'s> {
                     Ok(())
                 }
                 Cell::Text(text) => builder.text(text),
+                Cell::Word(number, text) => {
+                    builder.word_of(number, || text.map(std::borrow::Cow::Borrowed))
+                }
             };
             if done == Err(TooLong) {
                 self.error = Some(StoreError::TooLong { table: self.table.name.clone() });
@@ -373,6 +384,21 @@ impl<'s> Rows<'s> {
 
 /// Shows the rows of a small table.
 pub fn scan(
+    small: Small,
+    recordings: &[Opened],
+    tables: (&Table, &Table),
+    scan: &Scan,
+    see: &mut dyn FnMut(RecordBatch) -> ControlFlow<()>,
+) -> Result<Vec<Damage>, StoreError> {
+    match small {
+        Small::Spans | Small::Messages | Small::States | Small::Counters => {
+            derived::beside(see, |see| scan_here(small, recordings, tables, scan, see))
+        }
+        _ => scan_here(small, recordings, tables, scan, see),
+    }
+}
+
+fn scan_here(
     small: Small,
     recordings: &[Opened],
     (table, events): (&Table, &Table),

@@ -3,9 +3,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use lateralis_analysis::{
-    Distribution, End, Gaps, LossTotal, Side, Tally, ThreadEdge, total_by_stream,
-};
+use lateralis_analysis::{Distribution, Gaps, LossTotal, Side, Tally, ThreadEdge, total_by_stream};
 use lateralis_model::{
     ColumnBatch, Damage, Interval, Look, Quality, Seen, Source, StreamIndex, Trace,
 };
@@ -154,7 +152,7 @@ impl Statistics {
             rates: Rates::new(recording.source.trace(), begin),
             spans: Spans::new(kinds, &recording.meanings, begin, gaps.clone(), asked),
             running: Running::new(&facts, begin, &gaps, alone),
-            messages: Messages::new(kinds, begin, &gaps),
+            messages: Messages::new(kinds, begin, &gaps, recording.clock_errors()),
             levels: Levels::new(kinds, begin, &gaps),
             facts,
             losses: total_by_stream(recording.source.losses()),
@@ -362,7 +360,6 @@ impl Sink for Statistics {
         };
         let tid = at.writer.map(|writer| writer.tid);
         let asked = self.asked;
-        let end = End { time: at.time, cpu: at.cpu, writer: at.writer };
         match fact {
             Fact::Begin { span, key } => {
                 self.spans.edge(span, Side::Begin, key, at.time, at.writer);
@@ -382,8 +379,8 @@ impl Sink for Statistics {
             Fact::Send { .. } | Fact::Receive { .. } if !asked.messages => {}
             Fact::State { .. } | Fact::Level { .. } if !asked.levels => {}
             Fact::Switch { .. } | Fact::Wake { .. } if !asked.running => {}
-            Fact::Send { channel, key } => self.messages.send(channel, key, end),
-            Fact::Receive { channel, key } => self.messages.receive(channel, key, end),
+            Fact::Send { channel, key } => self.messages.send(channel, key, at.end()),
+            Fact::Receive { channel, key } => self.messages.receive(channel, key, at.end()),
             Fact::State { machine, state } => self.levels.state(&at, machine, state),
             Fact::Level { counter, value } => self.levels.level(&at, counter, value),
             Fact::Switch { from, to, .. } => {

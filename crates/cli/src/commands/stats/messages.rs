@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 
 use lateralis_analysis::{Distribution, Durations, End, Gaps, Joined, Matcher, Message};
+use lateralis_model::Quality;
+use lateralis_store::ClockErrors;
 use lateralis_store::facts::{Kind, Kinds};
 use lateralis_units::Nanos;
 use serde_json::{Value, json};
@@ -22,16 +24,40 @@ const PAIRS_MAX: usize = 1 << 14;
 /// Two processors, where they are known.
 type Pair = (Option<u32>, Option<u32>);
 
+/// How long messages took.
+struct Latencies {
+    durations: Durations,
+    /// By how much any of them may be off, for two clocks tell it; `None`: by any. No number of
+    /// them, mean or percentile, is off by more.
+    clock_error_ns: Option<u64>,
+}
+
+impl Latencies {
+    fn new() -> Self {
+        Self { durations: Durations::with_limit(KEPT), clock_error_ns: Some(0) }
+    }
+
+    fn push(&mut self, nanos: u64, clock_error_ns: Option<u64>) {
+        self.durations.push(nanos);
+        let errors = self.clock_error_ns.zip(clock_error_ns);
+        self.clock_error_ns = errors.map(|(one, other)| one.max(other));
+    }
+
+    fn quality(&self, nanos: u64, trust: Trust) -> Quality {
+        ClockErrors::quality(self.clock_error_ns, nanos, trust.value)
+    }
+}
+
 /// One channel.
 struct Channel {
     matcher: Matcher,
-    durations: Durations,
-    pairs: BTreeMap<Pair, Durations>,
+    latencies: Latencies,
+    pairs: BTreeMap<Pair, Latencies>,
     /// Those with events missing on the way.
     touched: u64,
     /// Those that seem to arrive before they left.
     reversed: u64,
-    slowest: Option<Message>,
+    slowest: Option<(Message, Option<u64>)>,
 }
 
 /// How many messages a channel has seen.
@@ -51,21 +77,22 @@ pub struct Messages {
     channels: Vec<Channel>,
     begin: Nanos,
     gaps: Gaps,
+    clock_errors: ClockErrors,
 }
 
 impl Messages {
     /// Of these channels, from `begin` on.
-    pub fn new(kinds: &Kinds, begin: Nanos, gaps: &Gaps) -> Self {
+    pub fn new(kinds: &Kinds, begin: Nanos, gaps: &Gaps, clock_errors: ClockErrors) -> Self {
         let channel = |_: &Kind| Channel {
             matcher: Matcher::default(),
-            durations: Durations::with_limit(KEPT),
+            latencies: Latencies::new(),
             pairs: BTreeMap::new(),
             touched: 0,
             reversed: 0,
             slowest: None,
         };
         let channels = kinds.channels.iter().map(channel).collect();
-        Self { channels, begin, gaps: gaps.clone() }
+        Self { channels, begin, gaps: gaps.clone(), clock_errors }
     }
 
     /// A message leaves.
@@ -89,14 +116,14 @@ impl Messages {
         }
         let nanos = message.nanos();
         channel.reversed += u64::from(message.receive.time < message.send.time);
-        channel.durations.push(nanos);
+        let error = self.clock_errors.between(message.send.stream, message.receive.stream);
+        channel.latencies.push(nanos, error);
         let pair = (message.send.cpu, message.receive.cpu);
         if channel.pairs.len() < PAIRS_MAX || channel.pairs.contains_key(&pair) {
-            let new = || Durations::with_limit(KEPT);
-            channel.pairs.entry(pair).or_insert_with(new).push(nanos);
+            channel.pairs.entry(pair).or_insert_with(Latencies::new).push(nanos, error);
         }
-        if channel.slowest.is_none_or(|slowest| slowest.nanos() < nanos) {
-            channel.slowest = Some(message);
+        if channel.slowest.is_none_or(|(slowest, _)| slowest.nanos() < nanos) {
+            channel.slowest = Some((message, error));
         }
     }
 
@@ -110,7 +137,7 @@ impl Messages {
             name: &kind.name,
             sent: channel.matched() + channel.matcher.on_the_way(),
             received: channel.matched() + channel.matcher.unsent_count(),
-            durations: channel.durations.distribution(),
+            durations: channel.latencies.durations.distribution(),
         })
     }
 
@@ -128,15 +155,19 @@ impl Messages {
             let pairs: Vec<Value> = channel
                 .pairs
                 .iter()
-                .map(|((from, to), durations)| {
+                .map(|((from, to), latencies)| {
                     let row = Row::default().plain("from_cpu", *from).plain("to_cpu", *to);
-                    distribution(row, durations, trust).value()
+                    distribution(row, latencies, trust).value()
                 })
                 .collect();
-            let slowest = channel.slowest.map(|message| {
+            let of_slowest = channel.slowest.map_or(trust.value, |(message, error)| {
+                ClockErrors::quality(error, message.nanos(), trust.value)
+            });
+            let slowest = channel.slowest.map(|(message, error)| {
                 json!({
                     "key": message.key.map(|key| kind.key_text(key)),
                     "duration_ns": message.nanos(),
+                    "clock_error_ns": error,
                     "send": end(&message.send),
                     "receive": end(&message.receive),
                 })
@@ -149,9 +180,9 @@ impl Messages {
                 .number("never_received", channel.matcher.on_the_way(), trust.value)
                 .number("never_sent", channel.matcher.unsent_count(), trust.value)
                 .number("received_before_sent", channel.reversed, trust.value)
-                .number("slowest", slowest, trust.value)
+                .number("slowest", slowest, of_slowest)
                 .plain("by_cpus", pairs);
-            distribution(row, &channel.durations, trust).value()
+            distribution(row, &channel.latencies, trust).value()
         };
         self.all(kinds).map(channel).collect()
     }
@@ -160,6 +191,10 @@ impl Messages {
     pub fn page(&self, page: &mut Page<'_>, who: Who<'_>, kinds: &Kinds) {
         use Align::{Left, Right};
         let Trust { sum, value } = page.trust;
+        // Only between recordings are there two clocks.
+        let has_errors =
+            self.all(kinds).any(|(_, channel)| channel.latencies.clock_error_ns != Some(0));
+        let error = if has_errors { "clocks ±" } else { "" };
         let mut table = Table::new(&[
             ("channel", Left),
             ("matched", Right),
@@ -168,6 +203,7 @@ impl Messages {
             ("p90", Right),
             ("p99", Right),
             ("max", Right),
+            (error, Right),
             ("slowest from", Left),
             ("to", Left),
             ("sent at", Left),
@@ -184,33 +220,34 @@ impl Messages {
             ("p90", Right),
             ("p99", Right),
             ("max", Right),
+            (error, Right),
         ]);
         let (mut shown, mut pair_count) = (0, 0);
         for (kind, channel) in self.all(kinds) {
             shown += 1;
-            for ((from, to), durations) in &channel.pairs {
+            for ((from, to), latencies) in &channel.pairs {
                 pair_count += 1;
                 if pair_count > page.rows || (from.is_none() && to.is_none()) {
                     continue;
                 }
                 let cpu = |cpu: &Option<u32>| cpu.map_or("?".to_owned(), |cpu| cpu.to_string());
                 let mut row = vec![kind.name.clone(), cpu(from), cpu(to)];
-                row.push(mark(values::count(durations.len() as u64), value));
-                row.extend(cells(durations, page.trust));
+                row.push(mark(values::count(latencies.durations.len() as u64), value));
+                row.extend(cells(latencies, page.trust));
                 pairs.row(row);
             }
             if shown > page.rows {
                 continue;
             }
             let mut row = vec![kind.name.clone(), mark(values::count(channel.matched()), sum)];
-            row.extend(cells(&channel.durations, page.trust));
-            row.resize(7, String::new());
-            if let Some(message) = channel.slowest {
+            row.extend(cells(&channel.latencies, page.trust));
+            row.resize(8, String::new());
+            if let Some((message, _)) = channel.slowest {
                 row.push(who.writer(message.send.writer));
                 row.push(who.writer(message.receive.writer));
                 row.push(date::text(message.send.time));
             }
-            row.resize(10, String::new());
+            row.resize(11, String::new());
             row.push(mark(values::count(channel.matcher.on_the_way()), value));
             row.push(mark(values::count(channel.matcher.unsent_count()), value));
             table.row(row);
@@ -222,13 +259,18 @@ impl Messages {
             let line = format!("{messages} arrived before leaving, by the clocks: taken as 0 ns");
             page.remark(Section::Messages, &line);
         }
+        if has_errors {
+            let line = "± what the clocks of two recordings may be off by: a time that is no longer \
+                is marked ?";
+            page.remark(Section::Messages, line);
+        }
         page.table(Section::Messages, "messages by processors", &pairs, pair_count);
     }
 }
 
 impl Channel {
     fn matched(&self) -> u64 {
-        self.durations.len() as u64 + self.touched
+        self.latencies.durations.len() as u64 + self.touched
     }
 
     fn has_any(&self) -> bool {
@@ -236,18 +278,26 @@ impl Channel {
     }
 }
 
-fn cells(durations: &Durations, trust: Trust) -> Vec<String> {
-    let Some(d) = durations.distribution() else {
+fn cells(latencies: &Latencies, trust: Trust) -> Vec<String> {
+    let Some(d) = latencies.durations.distribution() else {
         return Vec::new();
     };
     // A message that was lost may have been joined with another's arrival.
-    let cell = |nanos| mark(values::time(nanos), trust.value);
-    [d.mean, d.median, d.p90, d.p99, d.max].map(cell).to_vec()
+    let cell = |nanos| mark(values::time(nanos), latencies.quality(nanos, trust));
+    let mut cells = [d.mean, d.median, d.p90, d.p99, d.max].map(cell).to_vec();
+    cells.push(match latencies.clock_error_ns {
+        Some(0) => String::new(),
+        Some(error) => format!("± {}", values::time(error)),
+        None => "± any".to_owned(),
+    });
+    cells
 }
 
-fn distribution(row: Row, durations: &Durations, trust: Trust) -> Row {
-    let row = row.number("count", durations.len() as u64, trust.value);
-    let Some(d) = durations.distribution() else {
+fn distribution(row: Row, latencies: &Latencies, trust: Trust) -> Row {
+    let row = row
+        .number("count", latencies.durations.len() as u64, trust.value)
+        .plain("clock_error_ns", latencies.clock_error_ns);
+    let Some(d) = latencies.durations.distribution() else {
         return row;
     };
     let numbers = [
@@ -260,5 +310,7 @@ fn distribution(row: Row, durations: &Durations, trust: Trust) -> Row {
         ("p99_9_ns", d.p999),
         ("max_ns", d.max),
     ];
-    numbers.into_iter().fold(row, |row, (name, nanos)| row.number(name, nanos, trust.value))
+    numbers
+        .into_iter()
+        .fold(row, |row, (name, nanos)| row.number(name, nanos, latencies.quality(nanos, trust)))
 }

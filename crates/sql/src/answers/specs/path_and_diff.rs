@@ -60,6 +60,7 @@ pub const SPECS: &[Spec] = &[
             real("after", "/after"),
             real("before_ns", "/before_ns"),
             real("after_ns", "/after_ns"),
+            real("pace", "/pace"),
             real("ratio", "/ratio"),
             real("ratio_least", "/ratio_least"),
             real("ratio_most", "/ratio_most"),

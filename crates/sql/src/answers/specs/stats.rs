@@ -289,6 +289,7 @@ pub const SPECS: &[Spec] = &[
             &[text("channel", "/channel"), int("matched", "/matched"), int("count", "/count")],
             DISTRIBUTION,
             &[
+                int("clock_error_ns", "/clock_error_ns"),
                 int("never_received", "/never_received"),
                 int("never_sent", "/never_sent"),
                 int("received_before_sent", "/received_before_sent"),
@@ -311,6 +312,7 @@ pub const SPECS: &[Spec] = &[
                 int("count", "/count"),
             ],
             DISTRIBUTION,
+            &[int("clock_error_ns", "/clock_error_ns")],
             TRUST,
         ],
     },

@@ -1,89 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Spans, messages, states and counters: facts of events in the order of time.
-//!
-//! A row is shown as soon as it is known, so memory is that of what is open at once: spans
-//! begun, messages on their way, machines.
+//! From facts in the order of time to rows.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-use lateralis_analysis::{Edge, End, Gaps, Joined, Message, Pairer, Side, Span, SpanCertainty};
-use lateralis_model::{Damage, Quality, Source, StreamIndex, Writer};
+use foldhash::fast::RandomState;
+use lateralis_analysis::{
+    Edge, End, Gaps, Joined, Matcher, Message, Pairer, Side, Span, SpanCertainty,
+};
+use lateralis_model::{Quality, StreamIndex, Writer};
 use lateralis_units::Nanos;
 
-use super::opened::Opened;
-use super::small::{Cell, Rows, Small};
-use crate::facts::{At, Doubts, Fact, Facts, Owner};
+use super::super::opened::Opened;
+use super::super::small::{Cell, Rows, Small};
+use crate::ClockErrors;
+use crate::facts::{At, Doubts, Fact, Facts, Kinds, Owner, Sink};
 
 /// Before everything.
 const BEGIN: Nanos = Nanos(i64::MIN);
 
-/// Adds the rows of one recording.
-///
-/// Cost: a pass over all events in the order of time, of traces in which any event says
-/// anything.
-pub fn rows(
-    small: Small,
-    opened: &Opened,
-    rows: &mut Rows<'_>,
-    damage: &mut Vec<Damage>,
-) -> ControlFlow<()> {
-    let mut facts = Facts::new(opened.annotated(), &opened.recording.streams);
-    if !facts.has_meaning() {
-        return ControlFlow::Continue(());
-    }
-    let mut deriving = Deriving {
-        small,
-        opened,
-        rows,
-        gaps: opened.gaps(),
-        certainty: SpanCertainty::new(BEGIN, opened.gaps().clone()),
-        doubts: Doubts::new(&facts, BEGIN),
-        pairers: HashMap::new(),
-        channels: HashMap::new(),
-        machines: HashMap::new(),
-        streams: (opened.recording.source.bases().len() > 1).then(HashMap::new),
-        doubted: HashMap::new(),
-        last: Nanos(0),
-    };
-    let mut events = opened.recording.source.events();
-    let mut told = Vec::new();
-    while let Some(event) = events.next_event() {
-        deriving.last = event.time;
-        if !facts.means(event.stream_class_index, event.class_index) {
-            facts.at(&event);
-            continue;
-        }
-        told.clear();
-        facts.of(&event, |at, fact| told.push((*at, fact)));
-        for (at, fact) in told.drain(..) {
-            deriving.doubts.see(&at, &fact, deriving.gaps);
-            match deriving.doubts.fact(&at, fact, deriving.gaps) {
-                Some((at, fact)) => deriving.fact(&facts, &at, fact)?,
-                None => deriving.in_doubt(&facts, &at, fact)?,
-            }
-        }
-    }
-    damage.extend(events.damage());
-    deriving.end(&facts)
-}
-
-struct Deriving<'a, 'r> {
+/// What is open, and where the rows go.
+pub struct Deriving<'a, 'r> {
     small: Small,
     opened: &'a Opened,
     rows: &'a mut Rows<'r>,
+    /// Whether anybody wants to know keys: a text each.
+    has_keys: bool,
+    /// The same of names, for which events may have to be read.
+    has_names: bool,
     gaps: &'a Gaps,
     certainty: SpanCertainty,
     doubts: Doubts,
-    pairers: HashMap<u32, Pairer>,
-    /// By channel and key, in the order in which they left.
-    channels: HashMap<(u32, Option<u64>), std::collections::VecDeque<At>>,
+    clock_errors: ClockErrors,
+    /// By kind.
+    pairers: Vec<Pairer>,
+    /// By channel.
+    matchers: Vec<Matcher>,
     /// Of several traces, in which stream spans that are open began.
-    streams: Option<HashMap<(u32, Edge), StreamIndex>>,
-    machines: HashMap<(u32, Owner), InState>,
+    streams: Option<HashMap<(u32, Edge), StreamIndex, RandomState>>,
+    machines: HashMap<(u32, Owner), InState, RandomState>,
     /// When each machine last told its state of a thread that nobody knows.
     doubted: HashMap<u32, Nanos>,
-    last: Nanos,
+    /// When the last event happened.
+    pub last: Option<Nanos>,
+    /// Whether more rows are wanted.
+    pub flow: ControlFlow<()>,
+}
+
+impl Sink for Deriving<'_, '_> {
+    fn fact_of(&mut self, kinds: &Kinds, at: &At, fact: Fact) {
+        self.see(kinds, at, fact);
+    }
+
+    fn appears(&mut self, _: u32, _: Nanos) {}
+
+    fn is_enough(&self) -> bool {
+        self.flow.is_break()
+    }
 }
 
 /// What is known of a machine.
@@ -105,19 +78,53 @@ struct Ends {
     begin: Option<Edge>,
     end: Option<Edge>,
     duration_ns: Option<u64>,
-    /// What two clocks may be off by: [`Tie::error_ns`].
+    /// What two clocks may be off by: [`ClockErrors`].
     clock_error_ns: Option<u64>,
     status: &'static str,
     quality: Quality,
 }
 
-impl Deriving<'_, '_> {
-    fn fact(&mut self, facts: &Facts, at: &At, fact: Fact) -> ControlFlow<()> {
+impl<'a, 'r> Deriving<'a, 'r> {
+    /// Of a recording whose facts are these.
+    pub fn new(small: Small, opened: &'a Opened, facts: &Facts, rows: &'a mut Rows<'r>) -> Self {
+        Self {
+            small,
+            opened,
+            has_keys: rows.wants("key"),
+            has_names: rows.wants("process") || rows.wants("thread"),
+            rows,
+            gaps: opened.gaps(),
+            certainty: SpanCertainty::new(BEGIN, opened.gaps().clone()),
+            doubts: Doubts::new(facts, BEGIN),
+            clock_errors: opened.recording.clock_errors(),
+            pairers: Vec::new(),
+            matchers: Vec::new(),
+            machines: HashMap::default(),
+            streams: (opened.recording.source.bases().len() > 1).then(HashMap::default),
+            doubted: HashMap::new(),
+            last: None,
+            flow: ControlFlow::Continue(()),
+        }
+    }
+
+    /// Adds the rows that are known by a fact, unless [`Deriving::flow`] is over.
+    pub fn see(&mut self, kinds: &Kinds, at: &At, fact: Fact) {
+        if self.flow.is_break() {
+            return;
+        }
+        self.doubts.see(at, &fact, self.gaps);
+        self.flow = match self.doubts.fact(at, fact, self.gaps) {
+            Some((at, fact)) => self.fact(kinds, &at, fact),
+            None => self.in_doubt(kinds, at, fact),
+        };
+    }
+
+    fn fact(&mut self, kinds: &Kinds, at: &At, fact: Fact) -> ControlFlow<()> {
         match (self.small, fact) {
             (Small::Spans, Fact::Begin { span, key }) => {
-                self.edge(facts, span, at, key, Side::Begin)
+                self.edge(kinds, span, at, key, Side::Begin)
             }
-            (Small::Spans, Fact::End { span, key }) => self.edge(facts, span, at, key, Side::End),
+            (Small::Spans, Fact::End { span, key }) => self.edge(kinds, span, at, key, Side::End),
             (Small::Spans, Fact::Whole { span, duration_ns }) => {
                 let edge = edge(at, None, Side::Begin);
                 let time = Nanos(at.time.0.saturating_add_unsigned(duration_ns));
@@ -131,19 +138,16 @@ impl Deriving<'_, '_> {
                     // It was measured by who recorded it.
                     quality: Quality::Exact,
                 };
-                self.span(facts, span, ends)
+                self.span(kinds, span, ends)
             }
             (Small::Messages, Fact::Send { channel, key }) => {
-                self.channels.entry((channel, key)).or_default().push_back(*at);
+                at_index(&mut self.matchers, channel).send(key, at.end());
                 ControlFlow::Continue(())
             }
             (Small::Messages, Fact::Receive { channel, key }) => {
-                let place = (channel, key);
-                let sent = self.channels.get_mut(&place).and_then(|queue| queue.pop_front());
-                if self.channels.get(&place).is_some_and(|queue| queue.is_empty()) {
-                    self.channels.remove(&place);
-                }
-                self.message(facts, place, sent, Some(*at))
+                let end = at.end();
+                let sent = at_index(&mut self.matchers, channel).receive(key, end);
+                self.message(kinds, (channel, key), sent.map(|sent| sent.send), Some(end))
             }
             (Small::States, Fact::State { machine, state }) => {
                 let place = (machine, at.owner());
@@ -160,23 +164,23 @@ impl Deriving<'_, '_> {
                 };
                 self.machines.insert(place, now);
                 match before.filter(|before| before.state != state) {
-                    Some(before) => self.state(facts, place, before, Some(at.time)),
+                    Some(before) => self.state(kinds, place, before, Some(at.time)),
                     None => ControlFlow::Continue(()),
                 }
             }
-            (Small::Counters, Fact::Level { counter, value }) => {
-                let counter = facts.kinds().counters.get(counter as usize);
-                let [cpu, pid, tid] = lanes(at);
+            (Small::Counters, Fact::Level { counter: number, value }) => {
+                let counter = kinds.counters.get(number as usize);
+                let [cpu, pid, tid] = lanes(at.cpu, at.writer);
                 self.rows.row(&[
-                    Cell::Text(self.opened.label_of(at.stream)),
+                    self.recording(at.stream),
                     Cell::Int(at.time.0),
-                    counter.map(|counter| counter.name.as_str()).into(),
+                    Cell::Word(number.into(), counter.map(|counter| counter.name.as_str())),
                     Cell::Real(value),
                     cpu,
                     pid,
                     tid,
                     // The event tells it itself, whatever is missing beside it.
-                    Cell::Text(Quality::Exact.name()),
+                    fixed(Quality::Exact.name()),
                 ])
             }
             _ => ControlFlow::Continue(()),
@@ -190,7 +194,7 @@ impl Deriving<'_, '_> {
     }
 
     /// An event that says nothing without its thread, which nobody knows.
-    fn in_doubt(&mut self, facts: &Facts, at: &At, fact: Fact) -> ControlFlow<()> {
+    fn in_doubt(&mut self, kinds: &Kinds, at: &At, fact: Fact) -> ControlFlow<()> {
         let ends = Ends {
             stream: at.stream,
             begin: None,
@@ -204,12 +208,12 @@ impl Deriving<'_, '_> {
             (Small::Spans, Fact::Begin { span, key }) => {
                 self.certainty.doubt(span, at.time);
                 let begin = Some(Edge { writer: None, ..edge(at, key, Side::Begin) });
-                self.span(facts, span, Ends { begin, ..ends })
+                self.span(kinds, span, Ends { begin, ..ends })
             }
             (Small::Spans, Fact::End { span, key }) => {
                 self.certainty.doubt(span, at.time);
                 let end = Some(Edge { writer: None, ..edge(at, key, Side::End) });
-                self.span(facts, span, Ends { end, status: "orphan", ..ends })
+                self.span(kinds, span, Ends { end, status: "orphan", ..ends })
             }
             (Small::States, Fact::State { machine, .. }) => {
                 self.doubted.insert(machine, at.time);
@@ -221,7 +225,7 @@ impl Deriving<'_, '_> {
 
     fn edge(
         &mut self,
-        facts: &Facts,
+        kinds: &Kinds,
         span: u32,
         at: &At,
         key: Option<u64>,
@@ -231,8 +235,7 @@ impl Deriving<'_, '_> {
         if let (Some(streams), Side::Begin) = (&mut self.streams, side) {
             streams.insert((span, edge), at.stream);
         }
-        let pairer = self.pairers.entry(span).or_default();
-        match (pairer.push(edge), side) {
+        match (at_index(&mut self.pairers, span).push(edge), side) {
             (Some(found), _) => {
                 let quality = certain(self.certainty.is_certain(span, &found));
                 let Span { begin, end } = found;
@@ -245,9 +248,9 @@ impl Deriving<'_, '_> {
                     duration_ns: Some(found.nanos()),
                     clock_error_ns,
                     status: "complete",
-                    quality: told_by(clock_error_ns, found.nanos(), quality),
+                    quality: ClockErrors::quality(clock_error_ns, found.nanos(), quality),
                 };
-                self.span(facts, span, ends)
+                self.span(kinds, span, ends)
             }
             (None, Side::Begin) => ControlFlow::Continue(()),
             (None, Side::End) => {
@@ -260,50 +263,57 @@ impl Deriving<'_, '_> {
                     status: "orphan",
                     quality: Quality::Unknown,
                 };
-                self.span(facts, span, ends)
+                self.span(kinds, span, ends)
             }
         }
     }
 
-    fn span(&mut self, facts: &Facts, span: u32, ends: Ends) -> ControlFlow<()> {
-        let Some(kind) = facts.kinds().spans.get(span as usize) else {
+    /// What tables call the recording of a stream.
+    fn recording(&self, stream: StreamIndex) -> Cell<'a> {
+        let label = self.opened.label_of(stream);
+        Cell::Word(label.as_ptr() as u64, Some(label))
+    }
+
+    fn span(&mut self, kinds: &Kinds, span: u32, ends: Ends) -> ControlFlow<()> {
+        let Some(kind) = kinds.spans.get(span as usize) else {
             return ControlFlow::Continue(());
         };
         let one = ends.begin.or(ends.end);
-        let key = one.and_then(|edge| edge.key).map(|key| kind.key_text(key));
-        let owners = self.opened.owners();
+        let key = one.and_then(|edge| edge.key).filter(|_| self.has_keys);
+        let key = key.map(|key| kind.key_text(key));
         let [pid, tid] = who(one.and_then(|edge| edge.writer));
         let [end_pid, end_tid] = who(ends.end.and_then(|edge| edge.writer));
         let writer = one.and_then(|edge| edge.writer);
-        let process = writer.and_then(|writer| owners.process(writer.pid));
-        let thread = writer.and_then(|writer| owners.thread(writer.tid));
+        let named = writer.filter(|_| self.has_names).map(|writer| (writer, self.opened.owners()));
+        let process = named.and_then(|(writer, owners)| owners.process(writer.pid));
+        let thread = named.and_then(|(writer, owners)| owners.thread(writer.tid));
         self.rows.row(&[
-            Cell::Text(self.opened.label_of(ends.stream)),
+            self.recording(ends.stream),
             one.map(|edge| edge.time).into(),
             ends.end.map(|edge| edge.time).into(),
             ends.duration_ns.into(),
-            Cell::Text(&kind.name),
+            Cell::Word(span.into(), Some(&kind.name)),
             key.as_deref().into(),
-            process.into(),
+            Cell::Word(writer.map_or(u64::MAX, |writer| writer.pid.into()), process),
             pid,
-            thread.into(),
+            Cell::Word(writer.map_or(u64::MAX, |writer| writer.tid.into()), thread),
             tid,
             end_pid,
             end_tid,
-            Cell::Text(ends.status),
+            fixed(ends.status),
             ends.clock_error_ns.into(),
-            Cell::Text(ends.quality.name()),
+            fixed(ends.quality.name()),
         ])
     }
 
     fn message(
         &mut self,
-        facts: &Facts,
+        kinds: &Kinds,
         (channel, key): (u32, Option<u64>),
-        sent: Option<At>,
-        received: Option<At>,
+        sent: Option<End>,
+        received: Option<End>,
     ) -> ControlFlow<()> {
-        let Some(kind) = facts.kinds().channels.get(channel as usize) else {
+        let Some(kind) = kinds.channels.get(channel as usize) else {
             return ControlFlow::Continue(());
         };
         let both = sent.zip(received);
@@ -311,24 +321,25 @@ impl Deriving<'_, '_> {
         let error = both.and_then(|(from, to)| self.clock_error(Some(from.stream), to.stream));
         let (status, quality) = match (sent, received) {
             (Some(sent), Some(received)) => {
-                let (send, receive) = (end_of(&sent), end_of(&received));
-                let joined = Joined::of(&Message { key, send, receive }, self.gaps, BEGIN);
+                let message = Message { key, send: sent, receive: received };
+                let joined = Joined::of(&message, self.gaps, BEGIN);
                 let quality = certain(joined == Joined::Certain);
-                ("complete", told_by(error, latency.unwrap_or(0), quality))
+                ("complete", ClockErrors::quality(error, latency.unwrap_or(0), quality))
             }
             (Some(_), None) => ("not_received", Quality::Unknown),
             _ => ("not_sent", Quality::Unknown),
         };
-        let key = key.map(|key| kind.key_text(key));
+        let key = key.filter(|_| self.has_keys).map(|key| kind.key_text(key));
         let one = sent.or(received);
-        let [cpu, pid, tid] = sent.as_ref().map_or([Cell::Null; 3], lanes);
-        let [to_cpu, to_pid, to_tid] = received.as_ref().map_or([Cell::Null; 3], lanes);
+        let [cpu, pid, tid] = sent.map_or([Cell::Null; 3], |end| lanes(end.cpu, end.writer));
+        let [to_cpu, to_pid, to_tid] =
+            received.map_or([Cell::Null; 3], |end| lanes(end.cpu, end.writer));
         self.rows.row(&[
-            one.map(|at| self.opened.label_of(at.stream)).into(),
+            one.map_or(Cell::Null, |at| self.recording(at.stream)),
             one.map(|at| at.time).into(),
             received.map(|at| at.time).into(),
             latency.into(),
-            Cell::Text(&kind.name),
+            Cell::Word(channel.into(), Some(&kind.name)),
             key.as_deref().into(),
             cpu,
             pid,
@@ -336,66 +347,63 @@ impl Deriving<'_, '_> {
             to_cpu,
             to_pid,
             to_tid,
-            Cell::Text(status),
+            fixed(status),
             error.into(),
-            Cell::Text(quality.name()),
+            fixed(quality.name()),
         ])
     }
 
     /// How far the times of two streams may be off; of one that is not known, it is the
     /// other.
-    fn clock_error(&self, from: Option<StreamIndex>, to: StreamIndex) -> Option<u64> {
-        let from = from.unwrap_or(to);
-        self.opened.recording.source.tie(from, to).error_ns
+    fn clock_error(&mut self, from: Option<StreamIndex>, to: StreamIndex) -> Option<u64> {
+        self.clock_errors.between(from.unwrap_or(to), to)
     }
 
     fn state(
         &mut self,
-        facts: &Facts,
+        kinds: &Kinds,
         (machine, owner): (u32, Owner),
         in_state: InState,
         until: Option<Nanos>,
     ) -> ControlFlow<()> {
         let InState { state, since, told, is_certain } = in_state;
-        let Some(kind) = facts.kinds().machines.get(machine as usize) else {
+        let Some(kind) = kinds.machines.get(machine as usize) else {
             return ControlFlow::Continue(());
         };
-        let end = until.unwrap_or(self.last);
+        let end = until.or(self.last).unwrap_or(since.time);
         // How long the last state holds is known only from below.
         let is_certain = is_certain && self.is_told(machine, told, end);
         let quality = match until {
             Some(_) => certain(is_certain),
             None => Quality::LowerBound.and(certain(is_certain)),
         };
-        let [cpu, pid, tid] = lanes(&since);
+        let [cpu, pid, tid] = lanes(since.cpu, since.writer);
         let (of, pid, tid) = match owner {
             Owner::Thread(_) => ("thread", pid, tid),
             Owner::Cpu(_) => ("cpu", Cell::Null, Cell::Null),
             Owner::Stream(_) => ("stream", Cell::Null, Cell::Null),
         };
         self.rows.row(&[
-            Cell::Text(self.opened.label_of(since.stream)),
+            self.recording(since.stream),
             Cell::Int(since.time.0),
             Cell::Int(end.0),
             Cell::Int(end.since(since.time).max(0)),
-            Cell::Text(&kind.name),
+            Cell::Word(machine.into(), Some(&kind.name)),
             kind.states.get(state as usize).map(String::as_str).into(),
-            Cell::Text(of),
+            fixed(of),
             cpu,
             pid,
             tid,
             Cell::Int(since.stream.0.into()),
-            Cell::Text(if until.is_some() { "complete" } else { "unfinished" }),
-            Cell::Text(quality.name()),
+            fixed(if until.is_some() { "complete" } else { "unfinished" }),
+            fixed(quality.name()),
         ])
     }
 
     /// What is open at the end.
-    fn end(&mut self, facts: &Facts) -> ControlFlow<()> {
-        let mut pairers: Vec<(u32, Pairer)> =
-            std::mem::take(&mut self.pairers).into_iter().collect();
-        pairers.sort_by_key(|(span, _)| *span);
-        for (span, pairer) in pairers {
+    pub fn end(&mut self, kinds: &Kinds) -> ControlFlow<()> {
+        self.flow?;
+        for (span, pairer) in (0..).zip(std::mem::take(&mut self.pairers)) {
             for edge in pairer.unfinished() {
                 let begun = self.streams.as_mut().and_then(|all| all.remove(&(span, edge)));
                 let stream = begun.unwrap_or(StreamIndex(0));
@@ -408,41 +416,39 @@ impl Deriving<'_, '_> {
                     status: "unfinished",
                     quality: Quality::Unknown,
                 };
-                self.span(facts, span, ends)?;
+                self.span(kinds, span, ends)?;
             }
         }
-        let mut channels: Vec<_> = std::mem::take(&mut self.channels).into_iter().collect();
-        channels.sort_by_key(|((channel, key), _)| (*channel, *key));
-        for (place, queue) in channels {
-            for sent in queue {
-                self.message(facts, place, Some(sent), None)?;
+        for (channel, matcher) in (0..).zip(std::mem::take(&mut self.matchers)) {
+            for (key, sent) in matcher.departures() {
+                self.message(kinds, (channel, key), Some(sent), None)?;
             }
         }
         let mut machines: Vec<_> = std::mem::take(&mut self.machines).into_iter().collect();
         machines.sort_by_key(|((machine, owner), _)| (*machine, *owner));
         for (place, state) in machines {
-            self.state(facts, place, state, None)?;
+            self.state(kinds, place, state, None)?;
         }
         ControlFlow::Continue(())
     }
 }
 
-/// The quality of a length of time that two clocks tell: one that is no longer than they may
-/// be off says nothing.
-fn told_by(clock_error_ns: Option<u64>, length_ns: u64, quality: Quality) -> Quality {
-    match clock_error_ns {
-        Some(0) => quality,
-        Some(error) if error < length_ns => quality,
-        _ => Quality::Unknown,
+/// What stands at a place of a list that grows as needed; kinds are few.
+fn at_index<T: Default>(list: &mut Vec<T>, index: u32) -> &mut T {
+    let index = index as usize;
+    if list.len() <= index {
+        list.resize_with(index + 1, T::default);
     }
+    &mut list[index]
+}
+
+/// A word of the program: it has its place as number.
+fn fixed(word: &'static str) -> Cell<'static> {
+    Cell::Word(word.as_ptr() as u64, Some(word))
 }
 
 fn certain(is_certain: bool) -> Quality {
     if is_certain { Quality::Exact } else { Quality::Unknown }
-}
-
-fn end_of(at: &At) -> End {
-    End { time: at.time, cpu: at.cpu, writer: at.writer }
 }
 
 fn edge(at: &At, key: Option<u64>, side: Side) -> Edge {
@@ -454,7 +460,7 @@ fn who(writer: Option<Writer>) -> [Cell<'static>; 2] {
     [writer.map(|writer| writer.pid).into(), writer.map(|writer| writer.tid).into()]
 }
 
-fn lanes(at: &At) -> [Cell<'static>; 3] {
-    let [pid, tid] = who(at.writer);
-    [at.cpu.into(), pid, tid]
+fn lanes(cpu: Option<u32>, writer: Option<Writer>) -> [Cell<'static>; 3] {
+    let [pid, tid] = who(writer);
+    [cpu.into(), pid, tid]
 }

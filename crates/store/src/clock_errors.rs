@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! How far a length of time may be off that begins in one recording and ends in another.
+
+use std::collections::HashMap;
+
+use lateralis_model::{Quality, StreamIndex};
+use lateralis_traces::{Joined, TimeBase};
+
+/// Pairs of traces whose error is remembered.
+const KNOWN_MAX: usize = 1 << 16;
+
+/// What the clocks of two streams may be off by, nanoseconds; see [`lateralis_traces::Tie`].
+///
+/// Cost: nothing where there is one trace, else two binary searches and a look-up. Memory: by
+/// traces, and by pairs of traces that were asked for, 65 536 of them.
+#[derive(Debug, Clone, Default)]
+pub struct ClockErrors {
+    /// Of each trace its first stream.
+    first_streams: Vec<u32>,
+    bases: Vec<Option<TimeBase>>,
+    known: HashMap<(usize, usize), Option<u64>>,
+}
+
+impl ClockErrors {
+    pub(crate) fn of(source: &Joined) -> Self {
+        let bases = source.bases().to_vec();
+        let mut next = 0;
+        let first = |part: &lateralis_traces::Part| {
+            next += part.source.streams().len() as u32;
+            next
+        };
+        let ends: Vec<u32> = source.parts().iter().map(first).collect();
+        let first_streams = std::iter::once(0).chain(ends).take(bases.len()).collect();
+        Self { first_streams, bases, known: HashMap::new() }
+    }
+
+    /// How far two times may be off, one of each stream: 0 of one clock, `None`: by any.
+    #[inline]
+    pub fn between(&mut self, a: StreamIndex, b: StreamIndex) -> Option<u64> {
+        if self.bases.len() < 2 || a == b { Some(0) } else { self.of_traces(a, b) }
+    }
+
+    /// Quality of a length of time that two clocks tell: one that is no longer than they may be off
+    /// says nothing.
+    #[must_use]
+    pub fn quality(error_ns: Option<u64>, length_ns: u64, quality: Quality) -> Quality {
+        match error_ns {
+            Some(0) => quality,
+            Some(error) if error < length_ns => quality,
+            _ => Quality::Unknown,
+        }
+    }
+
+    fn of_traces(&mut self, a: StreamIndex, b: StreamIndex) -> Option<u64> {
+        let of = |stream: StreamIndex| {
+            self.first_streams.partition_point(|first| *first <= stream.0).saturating_sub(1)
+        };
+        let (a, b) = (of(a), of(b));
+        if a == b {
+            return Some(0);
+        }
+        if let Some(known) = self.known.get(&(a, b)) {
+            return *known;
+        }
+        let error = match (self.bases.get(a), self.bases.get(b)) {
+            (Some(Some(a)), Some(Some(b))) => a.tie(b).error_ns,
+            _ => None,
+        };
+        if self.known.len() < KNOWN_MAX {
+            self.known.insert((a, b), error);
+        }
+        error
+    }
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Spans, messages, states and counters: facts of events in the order of time.
+//!
+//! ```text
+//! pieces of streams ─ any core ─► facts in order ─ one core ─► rows ─ another ─► whoever asked
+//! ```
+//!
+//! A row is shown as soon as it is known, so memory is that of some pieces of each stream, of
+//! what is open at once (spans begun, messages on their way, machines) and of a few batches.
+
+mod deriving;
+#[cfg(test)]
+mod tests;
+
+use std::ops::ControlFlow;
+use std::sync::Mutex;
+use std::sync::mpsc::sync_channel;
+
+use arrow_array::RecordBatch;
+use lateralis_model::{ColumnBatch, Damage, Source, Trace};
+use lateralis_units::Nanos;
+
+use super::StoreError;
+use super::opened::Opened;
+use super::small::{Rows, Small};
+use crate::facts::{About, Edges, Facts, Visited};
+use deriving::Deriving;
+
+/// Batches that wait for whoever takes them.
+const BATCHES: usize = 2;
+
+/// Makes batches on a thread of their own and shows them on this one, which may be busy with
+/// writing them. Nothing is made beyond a few batches that nobody takes.
+pub fn beside(
+    see: &mut dyn FnMut(RecordBatch) -> ControlFlow<()>,
+    make: impl FnOnce(&mut dyn FnMut(RecordBatch) -> ControlFlow<()>) -> Result<Vec<Damage>, StoreError>
+    + Send,
+) -> Result<Vec<Damage>, StoreError> {
+    std::thread::scope(|scope| {
+        let (give, taken) = sync_channel(BATCHES);
+        let made = scope.spawn(move || {
+            make(&mut |batch| match give.send(batch) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            })
+        });
+        for batch in &taken {
+            if see(batch).is_break() {
+                break;
+            }
+        }
+        drop(taken);
+        made.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// Adds the rows of one recording.
+///
+/// Cost: a pass over all events in the order of time, of traces in which any event says
+/// anything of what is asked; else one over their headers.
+pub fn rows(
+    small: Small,
+    opened: &Opened,
+    rows: &mut Rows<'_>,
+    damage: &mut Vec<Damage>,
+) -> ControlFlow<()> {
+    rows_by(true, small, opened, opened.annotated(), rows, damage)
+}
+
+/// `by_columns`: where the trace has them; else event by event.
+fn rows_by(
+    by_columns: bool,
+    small: Small,
+    opened: &Opened,
+    trace: &Trace,
+    rows: &mut Rows<'_>,
+    damage: &mut Vec<Damage>,
+) -> ControlFlow<()> {
+    let mut facts = Facts::new(trace, &opened.recording.streams);
+    if !facts.has_meaning() {
+        return ControlFlow::Continue(());
+    }
+    let about = match small {
+        Small::Messages => About::Messages,
+        Small::States => About::States,
+        Small::Counters => About::Levels,
+        _ => About::Spans,
+    };
+    if !facts.only(about) {
+        damage.extend(opened.inner_damage());
+        return ControlFlow::Continue(());
+    }
+    let mut deriving = Deriving::new(small, opened, &facts, rows);
+    let source = &opened.recording.source;
+    if by_columns && facts.has_columns(source) {
+        let last = Mutex::new(None);
+        let see = |batch: &dyn ColumnBatch, _: Option<u32>| {
+            if let Some(latest) = latest(batch).filter(|_| small == Small::States) {
+                let mut last = last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                *last = (*last).max(Some(latest));
+            }
+        };
+        if let Visited::Whole(inside) =
+            facts.visit_columns(source, trace, &see, &mut deriving, Edges::Each)
+        {
+            deriving.flow?;
+            damage.extend(inside);
+        }
+        deriving.last = last.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    } else {
+        let mut events = source.events();
+        while let Some(event) = events.next_event() {
+            deriving.last = deriving.last.max(Some(event.time));
+            facts.tell(&event, |kinds, at, fact| deriving.see(kinds, at, fact));
+            deriving.flow?;
+        }
+        damage.extend(events.damage());
+    }
+    deriving.end(facts.kinds())
+}
+
+/// When the last event of a batch happened.
+fn latest(batch: &dyn ColumnBatch) -> Option<Nanos> {
+    let classes = (0..batch.class_count()).map(|index| batch.class(index));
+    let of_columns = classes.filter_map(|class| class.times.iter().copied().max()).max();
+    let of_rows = (0..batch.row_count()).map(|index| batch.row(index).time).max();
+    of_columns.max(of_rows)
+}
