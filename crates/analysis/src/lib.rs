@@ -10,6 +10,7 @@ mod certainty;
 mod credits;
 pub mod diff;
 mod durations;
+mod early;
 pub mod filter;
 mod gaps;
 mod histogram;
@@ -36,6 +37,7 @@ mod wholes;
 
 pub use certainty::{Joined, SpanCertainty};
 pub use durations::{Distribution, Durations};
+pub use early::{Arrival, Early};
 pub use gaps::Gaps;
 pub use histogram::{Bucket, Histogram};
 pub use in_flight::{InFlight, Level as InFlightLevel};

@@ -118,13 +118,25 @@ impl Matcher {
         Some(Message { key, send, receive: end })
     }
 
+    /// One leaves that has arrived already (see [`crate::Early`]).
+    pub fn has_left(&mut self) {
+        self.unsent_count = self.unsent_count.saturating_sub(1);
+    }
+
+    /// What is on its way now never arrives.
+    pub fn forget(&mut self) {
+        self.keyed.clear();
+        self.slots.clear();
+        self.free = NONE;
+    }
+
     /// Messages that left and have not arrived.
     #[must_use]
     pub fn on_the_way(&self) -> u64 {
         self.on_the_way
     }
 
-    /// Those messages: by key, and of equal key in the order in which they left.
+    /// Those of them that may arrive yet: by key, and of equal key in the order in which they left.
     #[must_use]
     pub fn departures(&self) -> Vec<(Option<u64>, End)> {
         let mut keys: Vec<(Option<u64>, u32)> =

@@ -6,6 +6,8 @@ use std::collections::HashMap;
 use lateralis_model::{Quality, StreamIndex};
 use lateralis_traces::{Joined, TimeBase};
 
+/// Clocks that are compared each with each.
+const CLOCKS_MAX: usize = 256;
 /// Pairs of traces whose error is remembered.
 const KNOWN_MAX: usize = 1 << 16;
 
@@ -49,6 +51,38 @@ impl ClockErrors {
             Some(error) if error < length_ns => quality,
             _ => Quality::Unknown,
         }
+    }
+
+    /// The most that any two clocks are known to be off by, and whether of any two it is not known
+    /// how far.
+    ///
+    /// Cost: each clock against each; of more than 256 it is not known.
+    #[must_use]
+    pub fn most(&self) -> (u64, bool) {
+        let mut is_unknown = false;
+        let mut clocks: Vec<&TimeBase> = Vec::new();
+        for base in self.bases.iter().filter(|_| self.bases.len() > 1) {
+            let Some(base) = base else {
+                is_unknown = true;
+                continue;
+            };
+            let is_it = |known: &&TimeBase| known.tie(base).error_ns == Some(0);
+            if clocks.iter().any(is_it) {
+                continue;
+            }
+            if clocks.len() >= CLOCKS_MAX {
+                is_unknown = true;
+                break;
+            }
+            clocks.push(base);
+        }
+        let pairs = clocks.iter().enumerate();
+        let errors = pairs
+            .flat_map(|(at, one)| clocks[at + 1..].iter().map(|other| one.tie(other).error_ns));
+        errors.fold((0, is_unknown), |(most, is_unknown), error| match error {
+            Some(error) => (error.max(most), is_unknown),
+            None => (most, true),
+        })
     }
 
     fn of_traces(&mut self, a: StreamIndex, b: StreamIndex) -> Option<u64> {

@@ -19,6 +19,7 @@ pub mod explained;
 pub mod facts;
 mod meanings;
 mod recording;
+mod successions;
 mod tables;
 mod tail;
 mod time_lines;
@@ -29,6 +30,7 @@ pub use counted::{Counted, Use};
 pub use facts::Facts;
 pub use meanings::{Meanings, is_length};
 pub use recording::Recording;
+pub use successions::Successions;
 pub use tables::{
     BATCH_ROWS, ExportError, Exported, Feed, Partition, Scan, Session, Step, StoreError, Table,
     TableFormat, TableWriter, WEIGHT,

@@ -9,11 +9,13 @@ use std::path::{Path, PathBuf};
 use lateralis_analysis::Gaps;
 use lateralis_model::role::ATTRIBUTE;
 use lateralis_model::{Attribute, Damage, Names, Source, StreamSummary, Trace};
-use lateralis_traces::{Error, Joined, OpenOptions};
+use lateralis_traces::{Error, Joined, OpenOptions, Part};
+use lateralis_units::{Nanos, Ticks};
 use serde_json::Value;
 
 use crate::clock_errors::ClockErrors;
 use crate::meanings::{Meanings, role};
+use crate::successions::Successions;
 use crate::time_lines::TimeLines;
 
 /// A recording of `lat record`, or traces of any format.
@@ -149,6 +151,39 @@ impl Recording {
     #[must_use]
     pub fn clock_errors(&self) -> ClockErrors {
         ClockErrors::of(&self.source)
+    }
+
+    /// When recordings begin before which all others have ended.
+    #[must_use]
+    pub fn successions(&self) -> Successions {
+        if self.paths.len() < 2 {
+            return Successions::default();
+        }
+        let lengths = self.paths.iter().map(|path| self.length_of(path)).collect();
+        Successions::of(lengths, self.clock_errors().most())
+    }
+
+    /// From when to when a recorder was at work for the recording under a path, as it has said, and
+    /// all that it recorded.
+    fn length_of(&self, path: &Path) -> Option<(Nanos, Nanos)> {
+        let report = report(path)?;
+        let ticks = |end: &str| report["clock"][end]["ticks"].as_u64().map(Ticks);
+        let (start, end) = (ticks("start")?, ticks("end")?);
+        let is_under = |part: &Part| Path::new(&part.place).starts_with(path);
+        let mut length: Option<(Nanos, Nanos)> = None;
+        for (part, base) in self.source.parts().iter().zip(self.source.bases()) {
+            if !is_under(part) {
+                continue;
+            }
+            let clock = &base.as_ref()?.clock;
+            let interval = part.source.interval();
+            let (start, end) = (clock.nanos(start), clock.nanos(end));
+            let start = interval.begin.map_or(start, |begin| begin.min(start));
+            let end = interval.end.map_or(end, |last| last.max(end));
+            let before = length.unwrap_or((start, end));
+            length = Some((before.0.min(start), before.1.max(end)));
+        }
+        length.filter(|_| report["complete"] == true)
     }
 
     /// Damage found on opening and, by then, while reading: in the order of

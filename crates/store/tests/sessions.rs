@@ -2,6 +2,7 @@
 //! Several recordings on one time line: how their clocks relate, and what that does to times
 //! that cross from one to another.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -10,6 +11,7 @@ use lateralis_model::Source;
 use lateralis_store::{Recording, Scan, Session, TableFormat};
 use lateralis_traces::OpenOptions;
 use lateralis_units::Ticks;
+use proptest::prelude::*;
 use serde_json::Value;
 
 /// What differs between the traces of a test.
@@ -256,4 +258,124 @@ fn what_is_lost_and_damaged_moves_with_its_clock() {
         session.scan(table, &partition, &Scan::default(), see).unwrap();
     }
     assert!(count > 0);
+}
+
+/// Says from when to when the recorder of a trace was at work, in ticks.
+fn report(directory: &Path, start: u64, end: u64) {
+    let text = format!(
+        "{{\"complete\": true, \"clock\": {{\"start\": {{\"ticks\": {start}}}, \
+         \"end\": {{\"ticks\": {end}}}}}}}"
+    );
+    fs::write(directory.join("report.json"), text).unwrap();
+}
+
+/// How many rows of a table there are of each status.
+fn by_status(session: &Session, table: &str) -> BTreeMap<String, usize> {
+    let mut found = BTreeMap::new();
+    for row in rows(session, table) {
+        *found.entry(row["status"].as_str().unwrap().to_owned()).or_default() += 1;
+    }
+    found
+}
+
+fn counts(of: &[(&str, usize)]) -> BTreeMap<String, usize> {
+    let some = of.iter().filter(|(_, count)| *count > 0);
+    some.map(|(status, count)| ((*status).to_owned(), *count)).collect()
+}
+
+#[test]
+fn what_arrives_before_it_left_by_two_clocks_is_a_message() {
+    // The second clock is 200 ns slow: all arrives 125 ns before it left.
+    let slow = |precision| Clock { name: "other", offset: -393, precision, ..HERE };
+    for (precision, complete) in [(300, 49), (100, 0), (0, 0)] {
+        let pair = pair(&slow(precision));
+        let session = pair.as_one();
+        let apart = 49 - complete;
+        let expected =
+            counts(&[("complete", complete), ("not_received", apart), ("not_sent", apart)]);
+        assert_eq!(by_status(&session, "messages"), expected, "{precision}");
+        for row in rows(&session, "messages").iter().filter(|row| row["status"] == "complete") {
+            let begin = row["ts"].as_i64().unwrap();
+            assert_eq!((&row["end_ts"], &row["latency"]), (&(begin - 125).into(), &0.into()));
+            assert_eq!((&row["clock_error"], &row["quality"]), (&200.into(), &"unknown".into()));
+        }
+    }
+}
+
+#[test]
+fn what_one_recording_leaves_open_does_not_end_in_the_next() {
+    let directory = tempfile::tempdir().unwrap();
+    let paths = ["first", "second"].map(|name| directory.path().join(name));
+    let sends: Vec<_> = (1..=10).map(|id: u32| (0, 1000 + 10 * u64::from(id), id)).collect();
+    write(&paths[0], &HERE, &[&sends[..], &[(2, 2000, 3)]].concat());
+    let receives: Vec<_> = (1..=5).map(|id: u32| (1, 5000 + 10 * u64::from(id), id)).collect();
+    let more = [(0, 6000, 6), (1, 6010, 6), (3, 6020, 3), (2, 6030, 3), (3, 6040, 3)];
+    write(&paths[1], &HERE, &[&receives[..], &more].concat());
+    let session = Session::new(vec![Recording::open_all(&paths, &OpenOptions::default()).unwrap()]);
+    let messages = counts(&[("complete", 1), ("not_received", 10), ("not_sent", 5)]);
+    assert_eq!(by_status(&session, "messages"), messages);
+    let spans = counts(&[("complete", 1), ("unfinished", 1), ("orphan", 1)]);
+    assert_eq!(by_status(&session, "spans"), spans);
+    let spans = rows(&session, "spans");
+    assert_eq!(spans.iter().find(|row| row["status"] == "complete").unwrap()["duration"], 5);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    // As whoever follows each key through each stretch of time that recordings cover.
+    #[test]
+    fn messages_and_spans_of_small_recordings_are_those_that_a_search_finds(
+        raw in prop::collection::vec(
+            (0u64..400, prop::collection::vec((0usize..4, 0u32..3, 1u64..40), 1..20), 0u64..300), 2..4),
+    ) {
+        let directory = tempfile::tempdir().unwrap();
+        let mut paths = Vec::new();
+        let mut all: Vec<(u64, usize, u32)> = Vec::new();
+        let mut lengths: Vec<(u64, u64)> = Vec::new();
+        for (number, (begin, events, longer)) in raw.iter().enumerate() {
+            // No two have one time: 2 ticks a nanosecond.
+            let mut at = begin * 20 + 2 * number as u64;
+            let mut own = Vec::new();
+            for &(class, id, later) in events {
+                at += later * 20;
+                own.push((class, at, id));
+            }
+            // Nothing need be recorded as long as the recorder is at work.
+            lengths.push((own[0].1, at + longer * 20));
+            all.extend(own.iter().map(|&(class, at, id)| (at, class, id)));
+            paths.push(directory.path().join(number.to_string()));
+            write(&paths[number], &HERE, &own);
+            report(&paths[number], own[0].1, at + longer * 20);
+        }
+        all.sort_unstable();
+        let is_open = |at: u64| lengths.iter().any(|&(begin, end)| begin < at && at <= end);
+        let mut open: BTreeMap<(usize, u32), usize> = BTreeMap::new();
+        let (mut messages, mut spans) = ([0; 3], [0; 3]);
+        for &(at, class, id) in &all {
+            if !is_open(at) {
+                open.clear();
+            }
+            let found = if class < 2 { &mut messages } else { &mut spans };
+            let waiting = open.entry((class / 2, id)).or_default();
+            if class % 2 == 0 {
+                *waiting += 1;
+                found[1] += 1;
+            } else if *waiting > 0 {
+                *waiting -= 1;
+                found[1] -= 1;
+                found[0] += 1;
+            } else {
+                found[2] += 1;
+            }
+        }
+        let session =
+            Session::new(vec![Recording::open_all(&paths, &OpenOptions::default()).unwrap()]);
+        let names = ["complete", "not_received", "not_sent"];
+        let expected: Vec<(&str, usize)> = names.into_iter().zip(messages).collect();
+        prop_assert_eq!(by_status(&session, "messages"), counts(&expected));
+        let names = ["complete", "unfinished", "orphan"];
+        let expected: Vec<(&str, usize)> = names.into_iter().zip(spans).collect();
+        prop_assert_eq!(by_status(&session, "spans"), counts(&expected));
+    }
 }

@@ -152,7 +152,7 @@ impl Statistics {
             rates: Rates::new(recording.source.trace(), begin),
             spans: Spans::new(kinds, &recording.meanings, begin, gaps.clone(), asked),
             running: Running::new(&facts, begin, &gaps, alone),
-            messages: Messages::new(kinds, begin, &gaps, recording.clock_errors()),
+            messages: Messages::new(kinds, begin, &gaps, recording),
             levels: Levels::new(kinds, begin, &gaps),
             facts,
             losses: total_by_stream(recording.source.losses()),

@@ -3,10 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use lateralis_analysis::{Distribution, Durations, End, Gaps, Joined, Matcher, Message};
+use lateralis_analysis::{
+    Arrival, Distribution, Durations, Early, End, Gaps, Joined, Matcher, Message,
+};
 use lateralis_model::Quality;
-use lateralis_store::ClockErrors;
 use lateralis_store::facts::{Kind, Kinds};
+use lateralis_store::{ClockErrors, Recording, Successions};
 use lateralis_units::Nanos;
 use serde_json::{Value, json};
 
@@ -78,11 +80,13 @@ pub struct Messages {
     begin: Nanos,
     gaps: Gaps,
     clock_errors: ClockErrors,
+    early: Early,
+    successions: Successions,
 }
 
 impl Messages {
     /// Of these channels, from `begin` on.
-    pub fn new(kinds: &Kinds, begin: Nanos, gaps: &Gaps, clock_errors: ClockErrors) -> Self {
+    pub fn new(kinds: &Kinds, begin: Nanos, gaps: &Gaps, recording: &Recording) -> Self {
         let channel = |_: &Kind| Channel {
             matcher: Matcher::default(),
             latencies: Latencies::new(),
@@ -92,22 +96,49 @@ impl Messages {
             slowest: None,
         };
         let channels = kinds.channels.iter().map(channel).collect();
-        Self { channels, begin, gaps: gaps.clone(), clock_errors }
+        let (clock_errors, successions) = (recording.clock_errors(), recording.successions());
+        let early = Early::new(clock_errors.most().0);
+        Self { channels, begin, gaps: gaps.clone(), clock_errors, early, successions }
     }
 
     /// A message leaves.
-    pub fn send(&mut self, channel: u32, key: Option<u64>, end: End) {
-        if let Some(channel) = self.channels.get_mut(channel as usize) {
-            channel.matcher.send(key, end);
+    pub fn send(&mut self, number: u32, key: Option<u64>, end: End) {
+        self.come_to(end.time);
+        let Some(channel) = self.channels.get_mut(number as usize) else {
+            return;
+        };
+        let errors = &mut self.clock_errors;
+        match self.early.take(number, key, &end, |one, other| errors.between(one, other)) {
+            Some(receive) => {
+                channel.matcher.has_left();
+                self.joined(number, Message { key, send: end, receive });
+            }
+            None => channel.matcher.send(key, end),
         }
     }
 
     /// A message arrives.
-    pub fn receive(&mut self, channel: u32, key: Option<u64>, end: End) {
-        let Some(channel) = self.channels.get_mut(channel as usize) else {
+    pub fn receive(&mut self, number: u32, key: Option<u64>, end: End) {
+        self.come_to(end.time);
+        let Some(channel) = self.channels.get_mut(number as usize) else {
             return;
         };
-        let Some(message) = channel.matcher.receive(key, end) else {
+        match channel.matcher.receive(key, end) {
+            Some(message) => self.joined(number, message),
+            None => self.early.arrive(Arrival { channel: number, key, end }),
+        }
+    }
+
+    fn come_to(&mut self, time: Nanos) {
+        let is_succession = self.successions.comes(time).is_some();
+        while self.early.give_up(Some(time).filter(|_| !is_succession)).is_some() {}
+        if is_succession {
+            self.channels.iter_mut().for_each(|channel| channel.matcher.forget());
+        }
+    }
+
+    fn joined(&mut self, number: u32, message: Message) {
+        let Some(channel) = self.channels.get_mut(number as usize) else {
             return;
         };
         if Joined::of(&message, &self.gaps, self.begin) == Joined::Doubtful {

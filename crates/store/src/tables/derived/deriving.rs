@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! From facts in the order of time to rows.
 
+mod shown;
+
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use foldhash::fast::RandomState;
-use lateralis_analysis::{
-    Edge, End, Gaps, Joined, Matcher, Message, Pairer, Side, Span, SpanCertainty,
-};
-use lateralis_model::{Quality, StreamIndex, Writer};
+use lateralis_analysis::{Arrival, Early, Edge, Gaps, Matcher, Pairer, Side, Span, SpanCertainty};
+use lateralis_model::{Quality, StreamIndex};
 use lateralis_units::Nanos;
+
+use shown::{Ends, Until, certain, fixed, lanes};
 
 use super::super::opened::Opened;
 use super::super::small::{Cell, Rows, Small};
-use crate::ClockErrors;
 use crate::facts::{At, Doubts, Fact, Facts, Kinds, Owner, Sink};
+use crate::{ClockErrors, Successions};
 
 /// Before everything.
 const BEGIN: Nanos = Nanos(i64::MIN);
@@ -32,10 +34,13 @@ pub struct Deriving<'a, 'r> {
     certainty: SpanCertainty,
     doubts: Doubts,
     clock_errors: ClockErrors,
+    successions: Successions,
     /// By kind.
     pairers: Vec<Pairer>,
     /// By channel.
     matchers: Vec<Matcher>,
+    /// Messages that arrived before they left, perhaps.
+    early: Early,
     /// Of several traces, in which stream spans that are open began.
     streams: Option<HashMap<(u32, Edge), StreamIndex, RandomState>>,
     machines: HashMap<(u32, Owner), InState, RandomState>,
@@ -70,23 +75,10 @@ struct InState {
     is_certain: bool,
 }
 
-/// The last of a row of a span.
-#[derive(Debug, Clone, Copy)]
-struct Ends {
-    /// Where it begins, else where it ends.
-    stream: StreamIndex,
-    begin: Option<Edge>,
-    end: Option<Edge>,
-    duration_ns: Option<u64>,
-    /// What two clocks may be off by: [`ClockErrors`].
-    clock_error_ns: Option<u64>,
-    status: &'static str,
-    quality: Quality,
-}
-
 impl<'a, 'r> Deriving<'a, 'r> {
     /// Of a recording whose facts are these.
     pub fn new(small: Small, opened: &'a Opened, facts: &Facts, rows: &'a mut Rows<'r>) -> Self {
+        let clock_errors = opened.recording.clock_errors();
         Self {
             small,
             opened,
@@ -96,7 +88,9 @@ impl<'a, 'r> Deriving<'a, 'r> {
             gaps: opened.gaps(),
             certainty: SpanCertainty::new(BEGIN, opened.gaps().clone()),
             doubts: Doubts::new(facts, BEGIN),
-            clock_errors: opened.recording.clock_errors(),
+            early: Early::new(clock_errors.most().0),
+            clock_errors,
+            successions: opened.recording.successions(),
             pairers: Vec::new(),
             matchers: Vec::new(),
             machines: HashMap::default(),
@@ -111,6 +105,12 @@ impl<'a, 'r> Deriving<'a, 'r> {
     pub fn see(&mut self, kinds: &Kinds, at: &At, fact: Fact) {
         if self.flow.is_break() {
             return;
+        }
+        if let Some(ended) = self.successions.comes(at.time) {
+            self.flow = self.close(kinds, Some(ended));
+            if self.flow.is_break() {
+                return;
+            }
         }
         self.doubts.see(at, &fact, self.gaps);
         self.flow = match self.doubts.fact(at, fact, self.gaps) {
@@ -141,13 +141,26 @@ impl<'a, 'r> Deriving<'a, 'r> {
                 self.span(kinds, span, ends)
             }
             (Small::Messages, Fact::Send { channel, key }) => {
-                at_index(&mut self.matchers, channel).send(key, at.end());
-                ControlFlow::Continue(())
+                self.give_up(kinds, Some(at.time))?;
+                let (sent, errors) = (at.end(), &mut self.clock_errors);
+                let received =
+                    self.early.take(channel, key, &sent, |one, other| errors.between(one, other));
+                let matcher = at_index(&mut self.matchers, channel);
+                if received.is_none() {
+                    matcher.send(key, sent);
+                    return ControlFlow::Continue(());
+                }
+                matcher.has_left();
+                self.message(kinds, (channel, key), Some(sent), received)
             }
             (Small::Messages, Fact::Receive { channel, key }) => {
+                self.give_up(kinds, Some(at.time))?;
                 let end = at.end();
-                let sent = at_index(&mut self.matchers, channel).receive(key, end);
-                self.message(kinds, (channel, key), sent.map(|sent| sent.send), Some(end))
+                let Some(message) = at_index(&mut self.matchers, channel).receive(key, end) else {
+                    self.early.arrive(Arrival { channel, key, end });
+                    return ControlFlow::Continue(());
+                };
+                self.message(kinds, (channel, key), Some(message.send), Some(end))
             }
             (Small::States, Fact::State { machine, state }) => {
                 let place = (machine, at.owner());
@@ -164,7 +177,7 @@ impl<'a, 'r> Deriving<'a, 'r> {
                 };
                 self.machines.insert(place, now);
                 match before.filter(|before| before.state != state) {
-                    Some(before) => self.state(kinds, place, before, Some(at.time)),
+                    Some(before) => self.state(kinds, place, before, Until::Left(at.time)),
                     None => ControlFlow::Continue(()),
                 }
             }
@@ -268,89 +281,12 @@ impl<'a, 'r> Deriving<'a, 'r> {
         }
     }
 
-    /// What tables call the recording of a stream.
-    fn recording(&self, stream: StreamIndex) -> Cell<'a> {
-        let label = self.opened.label_of(stream);
-        Cell::Word(label.as_ptr() as u64, Some(label))
-    }
-
-    fn span(&mut self, kinds: &Kinds, span: u32, ends: Ends) -> ControlFlow<()> {
-        let Some(kind) = kinds.spans.get(span as usize) else {
-            return ControlFlow::Continue(());
-        };
-        let one = ends.begin.or(ends.end);
-        let key = one.and_then(|edge| edge.key).filter(|_| self.has_keys);
-        let key = key.map(|key| kind.key_text(key));
-        let [pid, tid] = who(one.and_then(|edge| edge.writer));
-        let [end_pid, end_tid] = who(ends.end.and_then(|edge| edge.writer));
-        let writer = one.and_then(|edge| edge.writer);
-        let named = writer.filter(|_| self.has_names).map(|writer| (writer, self.opened.owners()));
-        let process = named.and_then(|(writer, owners)| owners.process(writer.pid));
-        let thread = named.and_then(|(writer, owners)| owners.thread(writer.tid));
-        self.rows.row(&[
-            self.recording(ends.stream),
-            one.map(|edge| edge.time).into(),
-            ends.end.map(|edge| edge.time).into(),
-            ends.duration_ns.into(),
-            Cell::Word(span.into(), Some(&kind.name)),
-            key.as_deref().into(),
-            Cell::Word(writer.map_or(u64::MAX, |writer| writer.pid.into()), process),
-            pid,
-            Cell::Word(writer.map_or(u64::MAX, |writer| writer.tid.into()), thread),
-            tid,
-            end_pid,
-            end_tid,
-            fixed(ends.status),
-            ends.clock_error_ns.into(),
-            fixed(ends.quality.name()),
-        ])
-    }
-
-    fn message(
-        &mut self,
-        kinds: &Kinds,
-        (channel, key): (u32, Option<u64>),
-        sent: Option<End>,
-        received: Option<End>,
-    ) -> ControlFlow<()> {
-        let Some(kind) = kinds.channels.get(channel as usize) else {
-            return ControlFlow::Continue(());
-        };
-        let both = sent.zip(received);
-        let latency = both.map(|(sent, received)| received.time.since(sent.time).max(0) as u64);
-        let error = both.and_then(|(from, to)| self.clock_error(Some(from.stream), to.stream));
-        let (status, quality) = match (sent, received) {
-            (Some(sent), Some(received)) => {
-                let message = Message { key, send: sent, receive: received };
-                let joined = Joined::of(&message, self.gaps, BEGIN);
-                let quality = certain(joined == Joined::Certain);
-                ("complete", ClockErrors::quality(error, latency.unwrap_or(0), quality))
-            }
-            (Some(_), None) => ("not_received", Quality::Unknown),
-            _ => ("not_sent", Quality::Unknown),
-        };
-        let key = key.filter(|_| self.has_keys).map(|key| kind.key_text(key));
-        let one = sent.or(received);
-        let [cpu, pid, tid] = sent.map_or([Cell::Null; 3], |end| lanes(end.cpu, end.writer));
-        let [to_cpu, to_pid, to_tid] =
-            received.map_or([Cell::Null; 3], |end| lanes(end.cpu, end.writer));
-        self.rows.row(&[
-            one.map_or(Cell::Null, |at| self.recording(at.stream)),
-            one.map(|at| at.time).into(),
-            received.map(|at| at.time).into(),
-            latency.into(),
-            Cell::Word(channel.into(), Some(&kind.name)),
-            key.as_deref().into(),
-            cpu,
-            pid,
-            tid,
-            to_cpu,
-            to_pid,
-            to_tid,
-            fixed(status),
-            error.into(),
-            fixed(quality.name()),
-        ])
+    /// Adds the rows of messages whose departures cannot come any more.
+    fn give_up(&mut self, kinds: &Kinds, now: Option<Nanos>) -> ControlFlow<()> {
+        while let Some(Arrival { channel, key, end }) = self.early.give_up(now) {
+            self.message(kinds, (channel, key), None, Some(end))?;
+        }
+        ControlFlow::Continue(())
     }
 
     /// How far the times of two streams may be off; of one that is not known, it is the
@@ -359,50 +295,14 @@ impl<'a, 'r> Deriving<'a, 'r> {
         self.clock_errors.between(from.unwrap_or(to), to)
     }
 
-    fn state(
-        &mut self,
-        kinds: &Kinds,
-        (machine, owner): (u32, Owner),
-        in_state: InState,
-        until: Option<Nanos>,
-    ) -> ControlFlow<()> {
-        let InState { state, since, told, is_certain } = in_state;
-        let Some(kind) = kinds.machines.get(machine as usize) else {
-            return ControlFlow::Continue(());
-        };
-        let end = until.or(self.last).unwrap_or(since.time);
-        // How long the last state holds is known only from below.
-        let is_certain = is_certain && self.is_told(machine, told, end);
-        let quality = match until {
-            Some(_) => certain(is_certain),
-            None => Quality::LowerBound.and(certain(is_certain)),
-        };
-        let [cpu, pid, tid] = lanes(since.cpu, since.writer);
-        let (of, pid, tid) = match owner {
-            Owner::Thread(_) => ("thread", pid, tid),
-            Owner::Cpu(_) => ("cpu", Cell::Null, Cell::Null),
-            Owner::Stream(_) => ("stream", Cell::Null, Cell::Null),
-        };
-        self.rows.row(&[
-            self.recording(since.stream),
-            Cell::Int(since.time.0),
-            Cell::Int(end.0),
-            Cell::Int(end.since(since.time).max(0)),
-            Cell::Word(machine.into(), Some(&kind.name)),
-            kind.states.get(state as usize).map(String::as_str).into(),
-            fixed(of),
-            cpu,
-            pid,
-            tid,
-            Cell::Int(since.stream.0.into()),
-            fixed(if until.is_some() { "complete" } else { "unfinished" }),
-            fixed(quality.name()),
-        ])
-    }
-
     /// What is open at the end.
     pub fn end(&mut self, kinds: &Kinds) -> ControlFlow<()> {
         self.flow?;
+        self.close(kinds, self.last)
+    }
+
+    /// What is open when the recordings so far have ended.
+    fn close(&mut self, kinds: &Kinds, ended: Option<Nanos>) -> ControlFlow<()> {
         for (span, pairer) in (0..).zip(std::mem::take(&mut self.pairers)) {
             for edge in pairer.unfinished() {
                 let begun = self.streams.as_mut().and_then(|all| all.remove(&(span, edge)));
@@ -419,6 +319,7 @@ impl<'a, 'r> Deriving<'a, 'r> {
                 self.span(kinds, span, ends)?;
             }
         }
+        self.give_up(kinds, None)?;
         for (channel, matcher) in (0..).zip(std::mem::take(&mut self.matchers)) {
             for (key, sent) in matcher.departures() {
                 self.message(kinds, (channel, key), Some(sent), None)?;
@@ -427,7 +328,7 @@ impl<'a, 'r> Deriving<'a, 'r> {
         let mut machines: Vec<_> = std::mem::take(&mut self.machines).into_iter().collect();
         machines.sort_by_key(|((machine, owner), _)| (*machine, *owner));
         for (place, state) in machines {
-            self.state(kinds, place, state, None)?;
+            self.state(kinds, place, state, Until::Ended(ended))?;
         }
         ControlFlow::Continue(())
     }
@@ -442,25 +343,6 @@ fn at_index<T: Default>(list: &mut Vec<T>, index: u32) -> &mut T {
     &mut list[index]
 }
 
-/// A word of the program: it has its place as number.
-fn fixed(word: &'static str) -> Cell<'static> {
-    Cell::Word(word.as_ptr() as u64, Some(word))
-}
-
-fn certain(is_certain: bool) -> Quality {
-    if is_certain { Quality::Exact } else { Quality::Unknown }
-}
-
 fn edge(at: &At, key: Option<u64>, side: Side) -> Edge {
     Edge { time: at.time, side, key, writer: at.writer }
-}
-
-fn who(writer: Option<Writer>) -> [Cell<'static>; 2] {
-    let writer = writer.filter(|writer| writer.pid != Doubts::NOBODY);
-    [writer.map(|writer| writer.pid).into(), writer.map(|writer| writer.tid).into()]
-}
-
-fn lanes(cpu: Option<u32>, writer: Option<Writer>) -> [Cell<'static>; 3] {
-    let [pid, tid] = who(writer);
-    [cpu.into(), pid, tid]
 }

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Messages that arrive before they leave: by two clocks that are not exactly alike, or by the
+//! order of two streams in which both ends have one time.
+//!
+//! ```text
+//! first clock        (send 7)
+//! second clock   [recv 7]          a little slow, and known to be off by as much
+//! order           recv 7, send 7   one message all the same
+//! ```
+
+use std::collections::{HashMap, VecDeque};
+
+use foldhash::fast::RandomState;
+use lateralis_model::StreamIndex;
+use lateralis_units::Nanos;
+
+use crate::End;
+
+/// Arrivals that wait; beyond, the first is given up.
+const WAITING_MAX: usize = 1 << 16;
+/// How many arrivals of one key a departure looks at.
+const SEARCH_MAX: usize = 1024;
+
+/// An arrival that no departure was seen of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrival {
+    /// Number of its channel.
+    pub channel: u32,
+    /// What tells the message from others; `None`: their order.
+    pub key: Option<u64>,
+    /// When and where.
+    pub end: End,
+}
+
+/// Arrivals whose departures may come yet. Only those with a key: where the order alone tells
+/// messages apart, one that is ahead of its departure is not to be known from one whose departure
+/// is missing.
+///
+/// Memory: by arrivals within the error of the clocks, 65 536 of them.
+#[derive(Debug, Default)]
+pub struct Early {
+    /// The most that two clocks are known to be off by.
+    reach_ns: u64,
+    /// In the order in which they came; `None` where the departure has come.
+    waiting: VecDeque<Option<Arrival>>,
+    /// How many have gone from the front of them.
+    gone: u64,
+    /// Their numbers, by channel and key.
+    of_key: HashMap<(u32, u64), VecDeque<u64>, RandomState>,
+}
+
+impl Early {
+    /// Of clocks that are known to be off by this at most, any two of them; 0 of one clock.
+    #[must_use]
+    pub fn new(reach_ns: u64) -> Self {
+        Self { reach_ns, ..Self::default() }
+    }
+
+    /// One arrives that has not left. In the order of time. Cost: a look-up.
+    pub fn arrive(&mut self, arrival: Arrival) {
+        if let Some(key) = arrival.key {
+            let number = self.gone + self.waiting.len() as u64;
+            self.of_key.entry((arrival.channel, key)).or_default().push_back(number);
+        }
+        self.waiting.push_back(Some(arrival));
+    }
+
+    /// One leaves: the first arrival that can be its own, if there is any. `apart` tells how far
+    /// times of two streams may be off; `None`: nobody knows, and then they are not joined. Of one
+    /// stream the order is certain.
+    ///
+    /// Cost: nothing where none waits; else a look-up and a step for each of the same key, 1024
+    /// at most.
+    pub fn take(
+        &mut self,
+        channel: u32,
+        key: Option<u64>,
+        sent: &End,
+        mut apart: impl FnMut(StreamIndex, StreamIndex) -> Option<u64>,
+    ) -> Option<End> {
+        if self.waiting.is_empty() {
+            return None;
+        }
+        let place = (channel, key?);
+        let numbers = self.of_key.get_mut(&place)?;
+        let (waiting, gone) = (&mut self.waiting, self.gone);
+        let can_be = |number: &u64| {
+            let arrival = waiting.get((number - gone) as usize).copied().flatten();
+            arrival.is_some_and(|arrival| {
+                let ahead = sent.time.since(arrival.end.time).max(0) as u64;
+                arrival.end.stream != sent.stream
+                    && apart(sent.stream, arrival.end.stream).is_some_and(|apart| ahead <= apart)
+            })
+        };
+        let found = numbers.iter().take(SEARCH_MAX).position(can_be)?;
+        let number = numbers.remove(found)?;
+        if numbers.is_empty() {
+            self.of_key.remove(&place);
+        }
+        let arrival = self.waiting.get_mut((number - self.gone) as usize)?.take();
+        arrival.map(|arrival| arrival.end)
+    }
+
+    /// The next arrival that no departure from `now` on can belong to, in the order in which they
+    /// came; of all that are left if `now` is `None`. To be asked until there is none.
+    pub fn give_up(&mut self, now: Option<Nanos>) -> Option<Arrival> {
+        loop {
+            let first = self.waiting.front()?;
+            if let (Some(arrival), Some(now)) = (first, now) {
+                let ahead = now.since(arrival.end.time).max(0) as u64;
+                if ahead <= self.reach_ns && self.waiting.len() <= WAITING_MAX {
+                    return None;
+                }
+            }
+            let first = self.waiting.pop_front().flatten();
+            self.gone += 1;
+            let Some(arrival) = first else { continue };
+            if let Some(key) = arrival.key {
+                let place = (arrival.channel, key);
+                // Its number is the first of its key.
+                if let Some(numbers) = self.of_key.get_mut(&place) {
+                    numbers.pop_front();
+                    if numbers.is_empty() {
+                        self.of_key.remove(&place);
+                    }
+                }
+            }
+            return Some(arrival);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Matcher;
+    use proptest::prelude::*;
+
+    fn end(time: i64, stream: u32) -> End {
+        End { time: Nanos(time), stream: StreamIndex(stream), cpu: None, writer: None }
+    }
+
+    fn arrival(channel: u32, key: Option<u64>, end: End) -> Arrival {
+        Arrival { channel, key, end }
+    }
+
+    /// Streams 0 and 1 have one clock, stream 2 another.
+    fn apart(error: Option<u64>) -> impl Fn(StreamIndex, StreamIndex) -> Option<u64> {
+        move |a, b| if (a.0 < 2) == (b.0 < 2) { Some(0) } else { error }
+    }
+
+    #[test]
+    fn an_arrival_waits_as_long_as_the_clocks_may_be_off() {
+        let mut early = Early::new(10);
+        early.arrive(arrival(0, Some(7), end(100, 2)));
+        early.arrive(arrival(0, None, end(101, 2)));
+        assert_eq!(early.give_up(Some(Nanos(110))), None);
+        let apart = apart(Some(10));
+        assert_eq!(early.take(0, Some(7), &end(111, 0), &apart), None, "too late");
+        assert_eq!(early.take(0, Some(7), &end(105, 2), &apart), None, "its own stream");
+        assert_eq!(early.take(1, Some(7), &end(105, 0), &apart), None, "another channel");
+        assert_eq!(early.take(0, None, &end(105, 0), &apart), None, "no key");
+        assert_eq!(early.take(0, Some(7), &end(110, 0), &apart), Some(end(100, 2)));
+        assert_eq!(early.take(0, Some(7), &end(110, 0), &apart), None, "it is taken");
+        assert_eq!(early.give_up(Some(Nanos(112))), Some(arrival(0, None, end(101, 2))));
+        assert_eq!(early.give_up(None), None);
+        assert!(early.of_key.is_empty());
+    }
+
+    #[test]
+    fn no_more_wait_than_there_is_room() {
+        let mut early = Early::new(u64::MAX);
+        for n in 0..=WAITING_MAX as u64 {
+            early.arrive(arrival(0, Some(n), end(0, 2)));
+        }
+        assert_eq!(early.give_up(Some(Nanos(1 << 60))), Some(arrival(0, Some(0), end(0, 2))));
+        assert_eq!(early.give_up(Some(Nanos(1 << 60))), None);
+    }
+
+    proptest! {
+        // As whoever looks at every arrival each time.
+        #[test]
+        fn taken_are_those_that_a_search_finds(
+            steps in prop::collection::vec((0u8..2, 0i64..4, 0u32..3, prop::option::of(0u64..3)), 0..150),
+            error in prop::option::of(0u64..9),
+        ) {
+            let reach = error.unwrap_or(0);
+            let mut early = Early::new(reach);
+            let mut all: Vec<Arrival> = Vec::new();
+            let (mut time, mut given_up, mut expected) = (0, Vec::new(), Vec::new());
+            for (kind, later, stream, key) in steps {
+                time += later;
+                while let Some(arrival) = early.give_up(Some(Nanos(time))) {
+                    given_up.push(arrival);
+                }
+                let is_over = |a: &Arrival| (time - a.end.time.0) as u64 > reach;
+                expected.extend(all.iter().copied().filter(is_over));
+                all.retain(|a| !is_over(a));
+                let end = end(time, stream);
+                if kind == 0 {
+                    early.arrive(arrival(0, key, end));
+                    all.push(arrival(0, key, end));
+                    continue;
+                }
+                let fits = |a: &Arrival| {
+                    key.is_some() && a.key == key && a.end.stream.0 != stream
+                        && apart(error)(end.stream, a.end.stream)
+                            .is_some_and(|apart| (time - a.end.time.0) as u64 <= apart)
+                };
+                let found = all.iter().position(fits).map(|at| all.remove(at).end);
+                prop_assert_eq!(early.take(0, key, &end, apart(error)), found);
+            }
+            while let Some(arrival) = early.give_up(None) {
+                given_up.push(arrival);
+            }
+            expected.extend(all);
+            prop_assert_eq!(given_up, expected);
+            prop_assert!(early.of_key.is_empty());
+        }
+
+        // However a second clock is off, within what is known of it, all messages are whole.
+        #[test]
+        fn messages_with_keys_of_their_own_are_found_within_the_error(
+            sent in prop::collection::vec((0i64..50, 0i64..30, any::<bool>()), 1..60),
+            off in -20i64..=20,
+        ) {
+            let mut events = Vec::new();
+            let mut time = 0;
+            for (key, &(later, long, there)) in (0u64..).zip(&sent) {
+                time += later;
+                let (from, to) = if there { (0, 2) } else { (2, 0) };
+                let by_clock = |time: i64, stream: u32| time + if stream == 2 { off } else { 0 };
+                events.push((by_clock(time, from), from, true, key));
+                events.push((by_clock(time + long, to), to, false, key));
+            }
+            events.sort_by_key(|event| event.0);
+            let (mut matcher, mut early) = (Matcher::default(), Early::new(20));
+            let mut found = 0;
+            for (time, stream, sends, key) in events {
+                while early.give_up(Some(Nanos(time))).is_some() {}
+                let end = end(time, stream);
+                if !sends {
+                    match matcher.receive(Some(key), end) {
+                        Some(_) => found += 1,
+                        None => early.arrive(arrival(0, Some(key), end)),
+                    }
+                } else if early.take(0, Some(key), &end, apart(Some(20))).is_some() {
+                    matcher.has_left();
+                    found += 1;
+                } else {
+                    matcher.send(Some(key), end);
+                }
+            }
+            prop_assert_eq!(found, sent.len());
+            prop_assert_eq!((matcher.on_the_way(), matcher.unsent_count()), (0, 0));
+        }
+    }
+}
