@@ -95,11 +95,15 @@ fn rows_by(
     if by_columns && facts.has_columns(source) {
         let last = Mutex::new(None);
         let see = |batch: &dyn ColumnBatch, _: Option<u32>| {
-            if let Some(latest) = latest(batch).filter(|_| small == Small::States) {
+            // Only the last state lasts until then.
+            if small == Small::States
+                && let Some(latest) = latest(batch)
+            {
                 let mut last = last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                 *last = (*last).max(Some(latest));
             }
         };
+        // Only runs can be disordered.
         if let Visited::Whole(inside) =
             facts.visit_columns(source, trace, &see, &mut deriving, Edges::Each)
         {
