@@ -9,10 +9,9 @@
 //! ```
 //!
 //! Numbers of threads, processes and requests begin again in the next recording, and whatever
-//! happened in between nobody saw. How long a recording lasted its recorder has said; its events tell
-//! less: one that sends early and one that receives late may have been there together. Recordings
-//! that overlap, by all that their clocks may be off,
-//! share what has a key.
+//! happened in between nobody saw. How long a recording lasted its recorder has said; its events
+//! tell less: one that sends early and one that receives late may have been there together.
+//! Recordings that overlap, by all that their clocks may be off, share what has a key.
 
 use lateralis_units::Nanos;
 

@@ -260,6 +260,17 @@ fn what_is_lost_and_damaged_moves_with_its_clock() {
     assert!(count > 0);
 }
 
+#[test]
+fn kinds_of_two_recordings_have_their_own_names() {
+    let pair = pair(&HERE);
+    let metadata = pair.paths[1].join("metadata");
+    let text = fs::read_to_string(&metadata).unwrap().replace(" work ", " rest ");
+    fs::write(&metadata, text).unwrap();
+    let names: Vec<Value> =
+        rows(&pair.as_two(), "spans").iter().map(|row| row["span"].clone()).collect();
+    assert_eq!(names, ["work", "work", "rest"]);
+}
+
 /// Says from when to when the recorder of a trace was at work, in ticks.
 fn report(directory: &Path, start: u64, end: u64) {
     let text = format!(

@@ -254,8 +254,8 @@ pub enum Cell<'a> {
     Int(i64),
     Real(f64),
     Text(&'a str),
-    /// A word by a number that stands for it and no other in this column, so that it need not be
-    /// looked up each time.
+    /// A word by a number that stands for it and no other in this column until [`Rows::flush`], so
+    /// that it need not be looked up each time.
     Word(u64, Option<&'a str>),
 }
 
@@ -352,7 +352,8 @@ impl<'s> Rows<'s> {
         }
     }
 
-    fn flush(&mut self) -> ControlFlow<()> {
+    /// Shows the rows so far. Words are then known by other numbers.
+    pub fn flush(&mut self) -> ControlFlow<()> {
         if self.rows == 0 {
             return ControlFlow::Continue(());
         }

@@ -120,7 +120,9 @@ fn rows_by(
         }
         damage.extend(events.damage());
     }
-    deriving.end(facts.kinds())
+    deriving.end(facts.kinds())?;
+    // The next recording numbers its kinds anew.
+    rows.flush()
 }
 
 /// When the last event of a batch happened.
