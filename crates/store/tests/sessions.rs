@@ -322,6 +322,8 @@ fn what_one_recording_leaves_open_does_not_end_in_the_next() {
     let receives: Vec<_> = (1..=5).map(|id: u32| (1, 5000 + 10 * u64::from(id), id)).collect();
     let more = [(0, 6000, 6), (1, 6010, 6), (3, 6020, 3), (2, 6030, 3), (3, 6040, 3)];
     write(&paths[1], &HERE, &[&receives[..], &more].concat());
+    report(&paths[0], 900, 2500);
+    report(&paths[1], 4500, 6100);
     let session = Session::new(vec![Recording::open_all(&paths, &OpenOptions::default()).unwrap()]);
     let messages = counts(&[("complete", 1), ("not_received", 10), ("not_sent", 5)]);
     assert_eq!(by_status(&session, "messages"), messages);
