@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Which thread an event tells itself.
+
+use lateralis_model::{Leaf, Scope, Slot, Writer};
+use lateralis_units::Nanos;
+
+use crate::tables::opened::Opened;
+
+/// Where a class tells the thread, the process, the processor and a name: leaves.
+#[derive(Debug, Default)]
+pub struct Told {
+    pub tid: Option<usize>,
+    pub pid: Option<usize>,
+    pub cpu: Option<usize>,
+    pub command: Option<usize>,
+}
+
+const TID_FIELDS: [&str; 4] = ["tid", "vtid", "_tid", "_vtid"];
+const PID_FIELDS: [&str; 4] = ["pid", "vpid", "_pid", "_vpid"];
+const CPU_FIELDS: [&str; 2] = ["cpu_id", "_cpu_id"];
+const COMMAND_FIELDS: [&str; 4] = ["comm", "procname", "_procname", "thread_name"];
+
+impl Told {
+    /// By the names of the fields of contexts.
+    pub fn of(leaves: &[Leaf<'_>]) -> Self {
+        let at = |scope: Scope, names: &[&str]| {
+            names.iter().find_map(|name| {
+                leaves.iter().position(|leaf| leaf.scope == scope && leaf.name == *name)
+            })
+        };
+        let context = |names: &[&str]| {
+            names
+                .iter()
+                .find_map(|name| at(Scope::Own, &[name]).or_else(|| at(Scope::Common, &[name])))
+        };
+        Self {
+            tid: context(&TID_FIELDS),
+            pid: context(&PID_FIELDS),
+            cpu: at(Scope::Common, &CPU_FIELDS),
+            command: context(&COMMAND_FIELDS),
+        }
+    }
+}
+
+/// A number that is a thread, or a process.
+pub fn slot_number(slot: Slot) -> Option<u32> {
+    match slot {
+        Slot::Unsigned(value) => Some(value as u32),
+        Slot::Signed(value) => Some(value as u32),
+        _ => None,
+    }
+}
+
+/// The thread as contexts tell it, else the one that runs on the processor.
+pub fn told_writer(
+    opened: &Opened,
+    tid: Option<u32>,
+    pid: Option<u32>,
+    (cpu, time): (Option<u32>, Nanos),
+) -> Option<Writer> {
+    match tid {
+        Some(tid) => Some(Writer { pid: pid.unwrap_or_else(|| opened.owners().pid(tid)), tid }),
+        None => opened.owners().running(cpu?, time),
+    }
+}
