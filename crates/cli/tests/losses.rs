@@ -22,7 +22,7 @@ for thread in threads: thread.join()
 ";
 
 /// Numbers that tell which or where, not how much or how long; and what was asked for.
-const PLAIN: [&str; 23] = [
+const PLAIN: [&str; 24] = [
     "pid",
     "tid",
     "waker_tid",
@@ -39,6 +39,8 @@ const PLAIN: [&str; 23] = [
     "bucket_ns",
     // Of a span that is certain, whatever is missing beside it.
     "duration_ns",
+    // Of the clocks, not of what happened by them.
+    "clock_error_ns",
     // Certain where nothing is missing around it.
     "longest_silence_ns",
     // What is missing is known by the losses themselves.
