@@ -11,6 +11,11 @@ use lateralis_units::{CpuId, Ticks};
 
 use crate::metadata::{Role, TraceClass};
 use crate::plan::{Fault, Machine, Plan};
+use crate::reader::StreamFile;
+
+/// Bytes in which a packet's header and context are looked for first: two lines of the cache, of
+/// which those of LTTng take 84 bytes.
+const HEAD_BYTES: usize = 128;
 
 /// Magic number of a packet [CTF 1.8.3 §5].
 pub const MAGIC: u32 = 0xc1fc_1fc1;
@@ -89,13 +94,15 @@ impl<'a> Scanner<'a> {
         Self { trace, model, plan, machine, lateralis, expected: trace.uuid }
     }
 
-    /// Finds the packets in `bytes`, the content of the file `name`, from the byte `from` on,
-    /// where one begins.
+    /// Finds the packets in a file, the one of that number, from the byte `from` on, where
+    /// one begins.
     ///
     /// Cost: linear in the number of packets; in damaged stretches linear in
     /// their bytes. Lateralis packets are read whole for their checksum.
-    pub fn scan(&mut self, file: u32, name: &str, bytes: &[u8], from: u64) -> Scan {
+    pub fn scan(&mut self, file: u32, content: &StreamFile, from: u64) -> Scan {
         let mut scan = Scan::default();
+        let bytes = (*content.bytes).as_ref();
+        let mut head = [0; HEAD_BYTES];
         let mut offset = from;
         let length = bytes.len() as u64;
         self.expected = self.trace.uuid;
@@ -103,8 +110,18 @@ impl<'a> Scanner<'a> {
             scan.foreign = self.adopt(bytes);
         }
         while offset < length {
+            if !self.lateralis {
+                let filled = content.bytes.copy_from(offset, &mut head).min(HEAD_BYTES);
+                let head = (filled > 0).then_some(&head[..filled]);
+                let whole = head.map(|head| self.packet(file, offset, head, length - offset));
+                if let Some(Ok((found, None))) = whole {
+                    offset += found.packet.size_bytes;
+                    scan.packets.push(found);
+                    continue;
+                }
+            }
             let rest = &bytes[offset as usize..];
-            match self.packet(file, offset, rest) {
+            match self.packet(file, offset, rest, rest.len() as u64) {
                 Ok((found, damage)) => {
                     let begin = offset;
                     offset += found.packet.size_bytes;
@@ -112,7 +129,7 @@ impl<'a> Scanner<'a> {
                     if let Some(reason) = damage {
                         let interval = self.interval(&found);
                         scan.damage.push(Damage {
-                            file: name.to_owned(),
+                            file: content.name.clone(),
                             begin_bytes: begin,
                             end_bytes: offset,
                             reason,
@@ -135,7 +152,7 @@ impl<'a> Scanner<'a> {
                             last.end_bytes = next;
                         }
                         _ => scan.damage.push(Damage {
-                            file: name.to_owned(),
+                            file: content.name.clone(),
                             begin_bytes: offset,
                             end_bytes: next,
                             reason,
@@ -185,12 +202,14 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Header and context of the packet at the start of `rest`.
+    /// Header and context of the packet at the start of `rest`, behind which there may be more:
+    /// `length` bytes in all. What takes more than `rest` to tell is told as damage.
     fn packet(
         &mut self,
         file: u32,
         offset: u64,
         rest: &[u8],
+        length: u64,
     ) -> Result<(Found, Option<DamageReason>), NoPacket> {
         let end = rest.len() as u64 * 8;
         self.machine.clear();
@@ -223,15 +242,15 @@ impl<'a> Scanner<'a> {
             lost: None,
             header_slots,
         };
-        let damage = self.context(&mut found, rest).map_err(|no| match &bad_magic {
+        let damage = self.context(&mut found, rest, length).map_err(|no| match &bad_magic {
             Some(reason) => NoPacket { reason: reason.clone(), skip: None },
             None => no,
         })?;
         if let Some(reason) = bad_magic {
             // One wrong bit in the magic number is not worth a packet, if all
             // else says that there is one.
-            let size = found.packet.size_bytes as usize;
-            let followed = rest.len() == size || self.begins_packet(&rest[size..]);
+            let next = rest.get(found.packet.size_bytes as usize..);
+            let followed = next.is_some_and(|next| next.is_empty() || self.begins_packet(next));
             let sure = uuid.is_some() && !foreign || uuid.is_none() && followed;
             return match damage {
                 None if sure => Ok((found, Some(reason))),
@@ -249,8 +268,9 @@ impl<'a> Scanner<'a> {
         &mut self,
         found: &mut Found,
         rest: &[u8],
+        length: u64,
     ) -> Result<Option<DamageReason>, NoPacket> {
-        let end = rest.len() as u64 * 8;
+        let (end, length_bits) = (rest.len() as u64 * 8, length * 8);
         let class = found.class as usize;
         self.machine.clear();
         self.machine.clock = 0;
@@ -265,7 +285,7 @@ impl<'a> Scanner<'a> {
         // Without sizes the file is one packet [CTF 1.8.3 §5.2].
         let (content, size) =
             (self.machine.role(Role::ContentSize), self.machine.role(Role::PacketSize));
-        let packet_bits = size.or(content).unwrap_or(end);
+        let packet_bits = size.or(content).unwrap_or(length_bits);
         let content_bits = content.unwrap_or(packet_bits);
         let impossible = packet_bits % 8 != 0
             || packet_bits == 0
@@ -277,7 +297,7 @@ impl<'a> Scanner<'a> {
         }
         let role = |role| self.machine.role(role);
         let packet = &mut found.packet;
-        packet.size_bytes = (packet_bits / 8).min(rest.len() as u64);
+        packet.size_bytes = (packet_bits / 8).min(length);
         packet.content_bits = content_bits;
         packet.events_offset_bits = events_offset;
         packet.begin = role(Role::Clock).map(|_| Ticks(self.machine.clock));
@@ -285,7 +305,7 @@ impl<'a> Scanner<'a> {
         packet.sequence = role(Role::Sequence);
         packet.discarded = role(Role::Discarded);
         self.described(found, rest);
-        if packet_bits > end {
+        if packet_bits > length_bits {
             // Resynchronise: the size itself may be the damage. A packet that
             // begins inside the claimed size shows where this one ends.
             // Magic alone could be anything, so it takes a UUID to be believed.
@@ -298,10 +318,11 @@ impl<'a> Scanner<'a> {
                 let checksum = self.checksum(&rest[..next as usize]);
                 return Ok(Some(checksum.unwrap_or(reason)));
             }
-            let missing = (packet_bits - end).div_ceil(8);
+            let missing = (packet_bits - length_bits).div_ceil(8);
             return Ok(Some(DamageReason::Truncated { missing_bytes: Some(missing) }));
         }
-        let damage = self.checksum(&rest[..found.packet.size_bytes as usize]);
+        let whole = &rest[..rest.len().min(found.packet.size_bytes as usize)];
+        let damage = self.checksum(whole);
         if damage.is_some() {
             // The wrong bit may be in the size, so it says nothing about where
             // the next packet begins.

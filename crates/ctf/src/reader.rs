@@ -35,6 +35,13 @@ pub trait Bytes: AsRef<[u8]> + Send + Sync {
     fn release(&self, range: Range<usize>) {
         let _ = range;
     }
+
+    /// Copies what stands from `offset` on, where that is cheaper than to look at it in place;
+    /// how many bytes of `into` are filled. 0: look at it in place.
+    fn copy_from(&self, offset: u64, into: &mut [u8]) -> usize {
+        let _ = (offset, into);
+        0
+    }
 }
 
 impl Bytes for Vec<u8> {}
@@ -111,7 +118,7 @@ impl Reader {
             let index = index as u32;
             let bytes = (*file.bytes).as_ref();
             let from = marks.and_then(|marks| marks.get(&file.name)).copied().unwrap_or(0);
-            let mut scan = scanner.scan(index, &file.name, bytes, from);
+            let mut scan = scanner.scan(index, file, from);
             if marks.is_some() {
                 scan.leave_unfinished(bytes.len() as u64);
             }

@@ -8,7 +8,7 @@ mod maker;
 use std::fs;
 use std::path::Path;
 
-use lateralis_ctf::{Reader, StreamFile};
+use lateralis_ctf::{Bytes, Reader, StreamFile};
 use lateralis_model::text::Babeltrace;
 use lateralis_model::{Damage, DamageReason, Packet, Source};
 use lateralis_units::Nanos;
@@ -46,9 +46,35 @@ fn plain(events: &[(u8, u64)]) -> Vec<u8> {
     bytes
 }
 
-/// All events as text, and all damage.
+/// A file of which so many bytes at most are copied at once to find its packets.
+struct Copied(Vec<u8>, usize);
+
+impl AsRef<[u8]> for Copied {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Bytes for Copied {
+    fn copy_from(&self, offset: u64, into: &mut [u8]) -> usize {
+        let rest = &self.0[offset as usize..];
+        let count = rest.len().min(into.len()).min(self.1);
+        into[..count].copy_from_slice(&rest[..count]);
+        count
+    }
+}
+
+/// All events as text, and all damage; the same where headers are copied, whole or not.
 fn read(metadata: &[u8], bytes: &[u8]) -> (Vec<String>, Vec<Damage>) {
-    let file = StreamFile { name: "s".into(), bytes: Box::new(bytes.to_vec()) };
+    let found = read_from(metadata, Box::new(bytes.to_vec()));
+    for most in [20, PLAIN_HEADER, usize::MAX] {
+        assert_eq!(read_from(metadata, Box::new(Copied(bytes.to_vec(), most))), found);
+    }
+    found
+}
+
+fn read_from(metadata: &[u8], bytes: Box<dyn Bytes>) -> (Vec<String>, Vec<Damage>) {
+    let file = StreamFile { name: "s".into(), bytes };
     let reader = Reader::new(metadata, vec![file]);
     let printer = Babeltrace::new(reader.trace());
     let (mut lines, mut merge) = (Vec::new(), reader.events());
