@@ -4,13 +4,14 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use lateralis_recorder::linux::discovery::{self, Target};
 use lateralis_recorder::linux::targets::{self, Controlled};
 use lateralis_recorder::linux::{Request, is_being_written};
+use lateralis_store::{Recording, Tail};
 use lateralis_units::Nanos;
 use serde_json::Value;
 
@@ -39,7 +40,7 @@ pub enum State {
 /// Asks how far a recording is, and has its recorder write what the rings hold.
 ///
 /// Errors: it is no recording of `lat record`.
-pub fn state(path: &Path) -> Result<State, CliError> {
+fn state(path: &Path) -> Result<State, CliError> {
     let inside = path.join("..");
     let path = match path.join("report.json").exists() {
         false if inside.join("report.json").exists() => inside.as_path(),
@@ -61,9 +62,53 @@ pub fn state(path: &Path) -> Result<State, CliError> {
     }
 }
 
-/// Waits for the next round.
-pub fn wait() {
-    sleep(ROUND);
+/// What is done with a recording while it goes on, round by round.
+pub trait Follower {
+    /// What of the recording has been read.
+    fn tail(&mut self) -> &mut Tail;
+
+    /// Reads on: up to a moment, or all there is.
+    fn round(&mut self, recording: Recording, until: Option<Nanos>) -> Result<(), CliError>;
+
+    /// Whether another round is wanted.
+    fn wants_more(&self) -> bool;
+}
+
+/// Follows a recording until nothing will be added or no more is wanted.
+///
+/// Errors: it is no recording of `lat record`; those of the rounds.
+pub fn follow(path: &Path, follower: &mut impl Follower) -> Result<State, CliError> {
+    loop {
+        let state = state(path)?;
+        let goes_on = matches!(state, State::UpTo(_) | State::Busy);
+        if state != State::Busy {
+            let until = match state {
+                State::UpTo(time) => Some(time),
+                _ => None,
+            };
+            match follower.tail().open() {
+                Ok(recording) => follower.round(recording, until)?,
+                // Before the first program there is no trace yet.
+                Err(_) if goes_on => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if !goes_on || !follower.wants_more() {
+            return Ok(state);
+        }
+        sleep(ROUND);
+    }
+}
+
+/// The one recording to follow.
+///
+/// Errors: there are several.
+pub fn only_one(paths: &[PathBuf]) -> Result<&Path, CliError> {
+    let [path] = paths else {
+        let advice = "follow one recording at a time";
+        return Err(CliError::new("cannot follow", "several recordings", advice));
+    };
+    Ok(path)
 }
 
 /// What is said of a recording that was interrupted.

@@ -12,6 +12,15 @@ use super::cursors::{Numbers, Who};
 use super::marks::{Chunk, Mark, Run};
 use super::reading::{InOrder, Saying};
 
+/// A batch in order, and what is the same of all its events.
+#[derive(Clone, Copy)]
+struct Events<'b> {
+    batch: &'b dyn ColumnBatch,
+    times: &'b [Nanos],
+    in_order: &'b InOrder,
+    cpu: u32,
+}
+
 impl Chunk {
     /// Adds what the events of a batch in order say: all is read from one end to the other.
     pub(super) fn add_in_order(
@@ -26,6 +35,7 @@ impl Chunk {
         };
         let fields = Who { tid: numbers(in_order.tid), pid: numbers(in_order.pid) };
         let cpu = cpu.unwrap_or(Mark::NO_CPU);
+        let of = Events { batch, times, in_order, cpu };
         let is_recorded = batch.writers().first().is_some_and(|(from, _)| *from == 0);
         let are_runs = is_at_home && (in_order.is_known || is_recorded) && !in_order.has_writers;
         let count = times.len();
@@ -39,21 +49,21 @@ impl Chunk {
             let events = from..until;
             match (are_runs, writer, fields) {
                 (true, Some(who), _) => {
-                    self.add_run(batch, times, in_order, events, (cpu, Mark::RECORDED, who));
+                    self.add_run(of, events, Mark::RECORDED, who);
                 }
                 // The usual columns have a loop of their own.
                 (true, None, Who { tid: Numbers::Unsigned(tids), pid: Numbers::None }) => {
                     let who =
                         |at: usize| Writer { pid: 0, tid: tids.get(at).map_or(0, |t| *t as u32) };
-                    self.add_runs(batch, times, in_order, events, cpu, who);
+                    self.add_runs(of, events, who);
                 }
                 (true, None, _) => {
                     let who = |at: usize| fields.of(at, None).1;
-                    self.add_runs(batch, times, in_order, events, cpu, who);
+                    self.add_runs(of, events, who);
                 }
                 (false, ..) => {
                     let who = |at: usize| fields.of(at, writer);
-                    self.add_alone(batch, times, in_order, events, cpu, who);
+                    self.add_alone(of, events, who);
                 }
             }
             from = until;
@@ -61,34 +71,20 @@ impl Chunk {
     }
 
     /// Edges of any threads.
-    fn add_runs(
-        &mut self,
-        batch: &dyn ColumnBatch,
-        times: &[Nanos],
-        in_order: &InOrder,
-        events: Range<usize>,
-        cpu: u32,
-        who: impl Fn(usize) -> Writer,
-    ) {
+    fn add_runs(&mut self, of: Events<'_>, events: Range<usize>, who: impl Fn(usize) -> Writer) {
         let mut from = events.start;
         while from < events.end {
             let thread = who(from);
             let others = (from + 1..events.end).find(|&at| who(at) != thread);
             let until = others.unwrap_or(events.end);
-            self.add_run(batch, times, in_order, from..until, (cpu, 0, thread));
+            self.add_run(of, from..until, 0, thread);
             from = until;
         }
     }
 
     /// Edges of one thread.
-    fn add_run(
-        &mut self,
-        batch: &dyn ColumnBatch,
-        times: &[Nanos],
-        in_order: &InOrder,
-        events: Range<usize>,
-        (cpu, recorded, who): (u32, u32, Writer),
-    ) {
+    fn add_run(&mut self, of: Events<'_>, events: Range<usize>, recorded: u32, who: Writer) {
+        let Events { batch, times, in_order, cpu } = of;
         let first = self.edge_count;
         if self.edges.len() < first + events.len() {
             let none = ThreadEdge { time: Nanos(0), kind: 0, side: Side::Begin };
@@ -114,13 +110,11 @@ impl Chunk {
     /// Edges that are part of no run, and events that only tell who writes.
     fn add_alone(
         &mut self,
-        batch: &dyn ColumnBatch,
-        times: &[Nanos],
-        in_order: &InOrder,
+        of: Events<'_>,
         events: Range<usize>,
-        cpu: u32,
         who: impl Fn(usize) -> (u32, Writer),
     ) {
+        let Events { batch, times, in_order, cpu } = of;
         for (at, class) in events.clone().zip(batch.order().part(events)) {
             let Some(saying) = in_order.classes.get(class as usize) else { continue };
             let (Some(emit), (recorded, who)) = (saying.alone, who(at)) else { continue };

@@ -18,7 +18,7 @@ use lateralis_units::Nanos;
 use super::{Lines, PrintArgs, has_all, remarks};
 use crate::error::CliError;
 use crate::exit::ExitStatus;
-use crate::following::{self, State};
+use crate::following::{self, Follower, State};
 use crate::selection::Selection;
 use crate::values;
 
@@ -33,45 +33,32 @@ struct Following<'a> {
 
 /// Prints until the recording is complete.
 pub fn run(args: &PrintArgs) -> Result<ExitStatus, CliError> {
-    let [path] = args.inputs.traces.as_slice() else {
-        let advice = "follow one recording at a time";
-        return Err(CliError::new("cannot follow", "several recordings", advice));
-    };
+    let path = following::only_one(&args.inputs.traces)?;
     let tail = Tail::new(path);
     let tail = if args.select.needs_names() { tail } else { tail.without_names() };
     let left = args.limit.unwrap_or(u64::MAX);
     let mut following = Following { args, tail, left, late: 0, damage: Vec::new() };
-    loop {
-        let state = following::state(path)?;
-        let goes_on = matches!(state, State::UpTo(_) | State::Busy);
-        if state != State::Busy {
-            let until = match state {
-                State::UpTo(time) => Some(time),
-                _ => None,
-            };
-            match following.tail.open() {
-                Ok(recording) => following.round(&recording, until)?,
-                // Before the first program there is no trace yet.
-                Err(_) if goes_on => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        if !goes_on || following.left == 0 {
-            return following.end(state);
-        }
-        following::wait();
-    }
+    let state = following::follow(path, &mut following)?;
+    following.end(state)
 }
 
-impl Following<'_> {
-    /// Prints what has come.
-    fn round(&mut self, recording: &Recording, until: Option<Nanos>) -> Result<(), CliError> {
+impl Follower for Following<'_> {
+    fn tail(&mut self) -> &mut Tail {
+        &mut self.tail
+    }
+
+    fn wants_more(&self) -> bool {
+        self.left > 0
+    }
+
+    fn round(&mut self, recording: Recording, until: Option<Nanos>) -> Result<(), CliError> {
         let select = &self.args.select;
         select.check_patterns(&[recording.source.trace()])?;
-        let selection = Selection::since(select, recording, has_all(self.args), self.tail.begin())?;
-        let mut lines = Lines::new(self.args, recording, selection, self.left);
+        let selection =
+            Selection::since(select, &recording, has_all(self.args), self.tail.begin())?;
+        let mut lines = Lines::new(self.args, &recording, selection, self.left);
         let mut written = Ok(());
-        let progress = self.tail.read(recording, until, &mut |event, _| {
+        let progress = self.tail.read(&recording, until, &mut |event, _| {
             if lines.selection.is_within(event.time) {
                 written = lines.event(event);
             }
@@ -86,7 +73,9 @@ impl Following<'_> {
         self.damage.extend(progress.damage);
         Ok(())
     }
+}
 
+impl Following<'_> {
     /// What lines alone do not tell: of the whole recording.
     fn end(self, state: State) -> Result<ExitStatus, CliError> {
         let recording = self.args.inputs.open()?;

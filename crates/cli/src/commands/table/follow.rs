@@ -15,7 +15,7 @@ use lateralis_units::Nanos;
 use super::{TableArgs, columns, explain, format, unknown_table};
 use crate::error::CliError;
 use crate::exit::ExitStatus;
-use crate::following::{self, State};
+use crate::following::{self, Follower, State};
 use crate::moment::Moment;
 
 /// What was written, and what was found on the way.
@@ -23,6 +23,9 @@ struct Following<'a> {
     args: &'a TableArgs,
     name: &'a str,
     tail: Tail,
+    /// Taken by the writer, once the first table tells its columns.
+    out: Option<&'a mut dyn io::Write>,
+    writer: Option<TableWriter<'a>>,
     left: usize,
     late: u64,
     is_fine: bool,
@@ -30,10 +33,7 @@ struct Following<'a> {
 
 /// Writes rows until the recording is complete.
 pub fn run(args: &TableArgs, name: &str) -> Result<ExitStatus, CliError> {
-    let [path] = args.inputs.traces.as_slice() else {
-        let advice = "follow one recording at a time";
-        return Err(CliError::new("cannot follow", "several recordings", advice));
-    };
+    let path = following::only_one(&args.inputs.traces)?;
     let format = format(args)?;
     let is_file = args.output.as_deref().is_some_and(|path| path.as_os_str() != "-");
     if is_file || matches!(format, TableFormat::Parquet | TableFormat::Arrow) {
@@ -41,45 +41,34 @@ pub fn run(args: &TableArgs, name: &str) -> Result<ExitStatus, CliError> {
         return Err(CliError::new("cannot follow into a file", name, advice));
     }
     let left = args.limit.unwrap_or(usize::MAX);
-    let tail = Tail::new(path);
-    let mut following = Following { args, name, tail, left, late: 0, is_fine: true };
     let mut stdout = io::stdout().lock();
-    let out: &mut dyn io::Write = &mut stdout;
-    let mut out = Some(out);
-    let mut writer = None;
-    loop {
-        let state = following::state(path)?;
-        let goes_on = matches!(state, State::UpTo(_) | State::Busy);
-        if state != State::Busy {
-            let until = match state {
-                State::UpTo(time) => Some(time),
-                _ => None,
-            };
-            match following.tail.open() {
-                Ok(recording) => following.round(recording, until, (&mut out, &mut writer))?,
-                // Before the first program there is no trace yet.
-                Err(_) if goes_on => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        if !goes_on || following.left == 0 {
-            if let Some(writer) = writer.take() {
-                writer.finish()?;
-            }
-            return Ok(following.end(state));
-        }
-        following::wait();
+    let mut following = Following {
+        args,
+        name,
+        tail: Tail::new(path),
+        out: Some(&mut stdout),
+        writer: None,
+        left,
+        late: 0,
+        is_fine: true,
+    };
+    let state = following::follow(path, &mut following)?;
+    if let Some(writer) = following.writer.take() {
+        writer.finish()?;
     }
+    Ok(following.end(state))
 }
 
-impl Following<'_> {
-    /// Writes what has come.
-    fn round<'o>(
-        &mut self,
-        recording: Recording,
-        until: Option<Nanos>,
-        (out, writer): (&mut Option<&'o mut dyn io::Write>, &mut Option<TableWriter<'o>>),
-    ) -> Result<(), CliError> {
+impl Follower for Following<'_> {
+    fn tail(&mut self) -> &mut Tail {
+        &mut self.tail
+    }
+
+    fn wants_more(&self) -> bool {
+        self.left > 0
+    }
+
+    fn round(&mut self, recording: Recording, until: Option<Nanos>) -> Result<(), CliError> {
         let session = Session::new(vec![recording]);
         let Some(table) = session.table(self.name) else {
             // Its first event may come yet.
@@ -101,11 +90,12 @@ impl Following<'_> {
             any_order: false,
             weighs: None,
         };
-        if let Some(out) = out.take() {
+        if let Some(out) = self.out.take() {
             let format = format(self.args)?;
-            *writer = Some(TableWriter::new(table, scan.columns.as_deref(), format, out)?);
+            self.writer = Some(TableWriter::new(table, scan.columns.as_deref(), format, out)?);
         }
-        let (Some(writer), Some(recording)) = (writer, session.recordings().next()) else {
+        let (Some(writer), Some(recording)) = (&mut self.writer, session.recordings().next())
+        else {
             return Ok(());
         };
         let (tail, mut progress) = (&mut self.tail, None);
@@ -132,7 +122,9 @@ impl Following<'_> {
         }
         Ok(())
     }
+}
 
+impl Following<'_> {
     /// What rows alone do not tell.
     fn end(&self, state: State) -> ExitStatus {
         let say = |line: &str| {
