@@ -5,6 +5,8 @@
 //! ```text
 //! pattern  which events        walk     record to record     classes  ids ↔ stream classes
 //! stream   chunks → packets    clock    ticks → UTC          metadata, index, report: the files
+//! kernel   events of the Linux kernel: its descriptions and pages → schemas and records
+//! source   where events come from besides programs
 //! linux    everything that touches the system: areas, processes, files, clocks, signals
 //! ```
 //!
@@ -18,12 +20,16 @@ pub mod classes;
 pub mod clock;
 mod error;
 pub mod index;
+#[cfg(unix)]
+pub mod kernel;
 #[cfg(target_os = "linux")]
 pub mod linux;
 pub mod metadata;
 pub mod options;
 pub mod pattern;
 pub mod report;
+#[cfg(unix)]
+pub mod source;
 pub mod stream;
 pub mod walk;
 

@@ -35,6 +35,9 @@ pub struct Report {
     pub streams: Vec<Stream>,
     /// Losses where there was no ring, and other things about an area as a whole.
     pub areas: Vec<Area>,
+    /// Where events came from besides programs: the kernel, an interface.
+    #[serde(default)]
+    pub sources: Vec<Source>,
     /// Sums.
     pub totals: Totals,
     /// Events by `subsystem:EVENT`, over all streams.
@@ -252,6 +255,22 @@ pub struct Area {
     pub lost_schemas: u64,
     /// Names of its schemas.
     pub schemas: Vec<String>,
+}
+
+/// Where events came from besides traced programs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Source {
+    /// `kernel`, or the kind of another source.
+    pub name: String,
+    /// `area_id` of its streams, hexadecimal.
+    pub area_id: String,
+    /// Names of its schemas.
+    pub schemas: Vec<String>,
+    /// Facts about it, by name.
+    pub details: BTreeMap<String, String>,
+    /// Events that were lost, by the words that the source has for the causes. They are in
+    /// the losses of its streams as well.
+    pub lost: BTreeMap<String, u64>,
 }
 
 /// Sums over the recording.

@@ -69,6 +69,13 @@ fn full_report() -> Report {
             lost_schemas: 0,
             schemas: vec![],
         }],
+        sources: vec![Source {
+            name: text(),
+            area_id: text(),
+            schemas: vec![],
+            details: BTreeMap::new(),
+            lost: BTreeMap::new(),
+        }],
         totals: Totals::default(),
         events: BTreeMap::new(),
         problems: vec![],

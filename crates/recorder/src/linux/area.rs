@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! One area while it is recorded: its mapping, schemas and rings.
 
-use std::collections::BTreeMap;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -13,8 +12,8 @@ use lateralis_ring::{
 
 use super::enable;
 use super::mapping::Mapping;
-use super::output::{AppendError, Folder, StreamFile};
-use super::recording::Recording;
+use super::output::Folder;
+use super::recording::{Recording, StreamTarget};
 use super::sites;
 use super::traced::TracedProcesses;
 use crate::classes::RegisteredSchema;
@@ -27,8 +26,7 @@ use crate::walk::RecordPlan;
 pub(super) struct Ring {
     pub(super) reader: RingReader,
     pub(super) stream: RingStream,
-    file: Option<StreamFile>,
-    pub(super) paths: Vec<String>,
+    pub(super) target: StreamTarget,
     damage_noted: bool,
 }
 
@@ -99,7 +97,8 @@ impl LiveArea {
                 ReadPolicy::Observe if mode == RingMode::Overwrite => reader.sequence(),
                 _ => 0,
             });
-            rings.push(Ring { reader, stream, file: None, paths: Vec::new(), damage_noted: false });
+            let target = StreamTarget::new(stream_name(&header, geometry.kind(), ring));
+            rings.push(Ring { reader, stream, target, damage_noted: false });
         }
         let plan = RecordPlan::new(header.swapped);
         let class_id = recording.classes.assign(geometry.kind(), &[], None);
@@ -135,15 +134,6 @@ impl LiveArea {
     /// Kind of its clock.
     pub(super) fn clock_kind(header: &AreaHeader) -> Option<ClockKind> {
         ClockKind::from_word(header.clock_kind)
-    }
-
-    /// Name of the stream file of a ring.
-    fn stream_name(&self, ring: u32) -> String {
-        let (pid, id) = (self.header.creator_pid, self.header.area_id);
-        match self.geometry.kind() {
-            RingKind::PerCpu => format!("{pid}_{id:016x}_cpu{ring}"),
-            RingKind::PerThread => format!("{pid}_{id:016x}_ring{ring}"),
-        }
     }
 
     fn mode(&self) -> RingMode {
@@ -216,16 +206,15 @@ impl LiveArea {
         if !self.unreadable {
             self.unreadable = true;
             self.rotate_files(recording);
+            for ring in &mut self.rings {
+                ring.target.folder = Folder::Unreadable;
+            }
         }
     }
 
     fn rotate_files(&mut self, recording: &mut Recording) {
         for ring in &mut self.rings {
-            if let Some(file) = ring.file.take()
-                && let Err(error) = recording.output.close(file)
-            {
-                recording.problem(error.to_string());
-            }
+            recording.close_stream(&mut ring.target);
         }
     }
 
@@ -368,45 +357,12 @@ impl LiveArea {
         sealed: &Sealed,
         buffer: &[u8],
     ) {
-        let mut written = !recording.output_ended;
-        if written && let Err(error) = recording.write_metadata_if_due() {
-            recording.problem(error.to_string());
-            written = false;
-        }
-        if written {
-            let file = match self.rings[index].file {
-                Some(file) => file,
-                None => {
-                    let folder = if self.unreadable { Folder::Unreadable } else { Folder::Ctf };
-                    let name = self.stream_name(index as u32);
-                    let file = recording.output.add_stream(folder, &name);
-                    let ring = &mut self.rings[index];
-                    ring.file = Some(file);
-                    ring.paths.push(recording.output.stream_path(file));
-                    file
-                }
-            };
-            let packet = &buffer[sealed.bytes.clone()];
-            match recording.output.append(file, packet, sealed.index) {
-                Ok(()) => {}
-                Err(AppendError::Cap) => {
-                    written = false;
-                    recording.problem(
-                        "Cannot record further: the cap on disk space is reached".to_owned(),
-                    );
-                }
-                Err(AppendError::Write(cause)) => {
-                    written = false;
-                    let path = recording.output.stream_path(file);
-                    recording.problem(format!("Cannot write: path={path}, cause={cause}"));
-                }
-            }
-        }
-        if !written {
-            recording.output_ended = true;
+        let packet = &buffer[sealed.bytes.clone()];
+        let ring = &mut self.rings[index];
+        if !recording.write_packet(&mut ring.target, packet, sealed.index) {
             let plan = (!self.unreadable).then_some(&self.plan);
             let context = context(recording, (&self.header, self.class_id, plan), mode, 0);
-            self.rings[index].stream.not_written(&context, sealed, buffer);
+            ring.stream.not_written(&context, sealed, buffer);
         }
     }
 
@@ -450,20 +406,14 @@ impl LiveArea {
         }
         self.rotate_files(recording);
     }
+}
 
-    /// Names of events by id, with the internal ones.
-    pub(super) fn event_names(&self) -> BTreeMap<u32, String> {
-        let mut names = BTreeMap::new();
-        let internal = lateralis_pleco::internal_schema();
-        for event in &internal.events {
-            names.insert(event.index, internal.full_name(event));
-        }
-        for entry in &self.registered {
-            for event in &entry.schema.events {
-                names.insert(entry.base_id + event.index, entry.schema.full_name(event));
-            }
-        }
-        names
+/// Name of the stream file of a ring.
+fn stream_name(header: &AreaHeader, kind: RingKind, ring: u32) -> String {
+    let (pid, id) = (header.creator_pid, header.area_id);
+    match kind {
+        RingKind::PerCpu => format!("{pid}_{id:016x}_cpu{ring}"),
+        RingKind::PerThread => format!("{pid}_{id:016x}_ring{ring}"),
     }
 }
 

@@ -6,6 +6,7 @@ use lateralis_ring::{Load, RingKind, RingMode, abi, schemas};
 
 use super::area::LiveArea;
 use super::recording::{FinishedArea, Recording};
+use super::stream_report::{count_events, stream_report};
 use crate::report;
 
 impl LiveArea {
@@ -35,7 +36,7 @@ impl LiveArea {
 
     /// Hands the area's sums to the recording and unmaps it.
     pub(super) fn finish(self, recording: &mut Recording) {
-        let names = self.event_names();
+        let names = count_events::names(&self.registered);
         let view = self.view();
         let word = |offset| view.load_u32(offset, Load::Relaxed).unwrap_or(0);
         let mode = RingMode::from_word(word(header::RING_MODE));
@@ -69,56 +70,12 @@ impl LiveArea {
                 ..FinishedArea::default()
             };
             for (index, ring) in rings.into_iter().enumerate() {
-                let (totals, stream) = (*ring.stream.totals(), &ring.stream);
-                let silent = totals.packets == 0
-                    && totals.not_written == 0
-                    && totals.lost_packets == 0
-                    && totals.damaged_packets == 0
-                    && stream.losses().total() == 0;
-                if silent {
-                    continue;
-                }
-                for (id, count) in stream.counts().iter().enumerate() {
-                    if *count != 0
-                        && let Some(name) = names.get(&(id as u32))
-                    {
-                        *finished.events.entry(name.clone()).or_insert(0) += count;
-                    }
-                }
-                finished.streams.push(report::Stream {
-                    files: ring.paths,
-                    area_id: area_id.clone(),
-                    ring: index as u32,
-                    cpu: per_cpu.then_some(index as u32),
-                    packets: totals.packets,
-                    bytes: totals.bytes,
-                    events: totals.events,
-                    internal_events: totals.internal_events,
-                    lost: stream.losses().into(),
-                    intervals: stream
-                        .intervals()
-                        .iter()
-                        .map(|interval| report::LossInterval {
-                            from_ns: clock.utc_ns(interval.from),
-                            to_ns: clock.utc_ns(interval.to),
-                            lost: interval.lost.into(),
-                        })
-                        .collect(),
-                    lost_packets: totals.lost_packets,
-                    not_written: totals.not_written,
-                    damaged_packets: totals.damaged_packets,
-                    damages: stream
-                        .damages()
-                        .iter()
-                        .map(|damage| report::Damage {
-                            packet_sequence: damage.sequence,
-                            dropped_bytes: damage.dropped_bytes,
-                            reason: damage.reason.clone(),
-                        })
-                        .collect(),
-                    backward_steps: totals.backward_steps,
-                    unreadable,
-                });
+                let place = (area_id.as_str(), index as u32);
+                let cpu = per_cpu.then_some(index as u32);
+                let Some(one) = stream_report(clock, &ring.stream, place, cpu) else { continue };
+                count_events::add(&mut finished.events, ring.stream.counts(), &names);
+                let files = ring.target.paths;
+                finished.streams.push(report::Stream { files, unreadable, ..one });
             }
             finished
         }));

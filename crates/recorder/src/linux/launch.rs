@@ -2,6 +2,7 @@
 //! Starting the program to be recorded.
 
 use std::ffi::{OsStr, OsString};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
@@ -47,13 +48,50 @@ pub(super) fn raise_file_limit() -> Option<Rlimit> {
     Some(before)
 }
 
+/// What the new process does before it becomes the command.
+pub(super) struct BeforeExec {
+    /// The limit of open files to give it back.
+    pub(super) file_limit: Option<Rlimit>,
+    /// Where it writes its number.
+    pub(super) adoptions: Vec<OwnedFd>,
+}
+
+impl BeforeExec {
+    /// Context: between fork and exec: only system calls.
+    fn act(&self) -> std::io::Result<()> {
+        if let Some(limit) = self.file_limit {
+            setrlimit(Resource::Nofile, limit)?;
+        }
+        let mut digits = [0; 12];
+        for file in &self.adoptions {
+            let text = decimal(std::process::id(), &mut digits);
+            // Not being looked at by a source does not keep a program from running.
+            let _ = rustix::io::write(file, text);
+        }
+        Ok(())
+    }
+}
+
+/// A number as text, without memory of its own.
+fn decimal(mut number: u32, digits: &mut [u8; 12]) -> &[u8] {
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            return &digits[at..];
+        }
+    }
+}
+
 /// Starts the command with its terminal, files and signals as they are here.
 pub(super) fn spawn(
     command: &[OsString],
     area_dir: &Path,
     request: &str,
     environment: &[(OsString, OsString)],
-    file_limit: Option<Rlimit>,
+    before: BeforeExec,
 ) -> Result<Child, Error> {
     let (program, arguments) = command.split_first().ok_or(Error::NoCommand)?;
     let mut child = Command::new(program);
@@ -71,10 +109,10 @@ pub(super) fn spawn(
             child.env(name, value);
         }
     }
-    if let Some(limit) = file_limit {
-        // SAFETY: setrlimit is one system call; nothing else runs between fork and exec.
+    if before.file_limit.is_some() || !before.adoptions.is_empty() {
+        // SAFETY: `act` makes system calls only; nothing else runs between fork and exec.
         unsafe {
-            child.pre_exec(move || Ok(setrlimit(Resource::Nofile, limit)?));
+            child.pre_exec(move || before.act());
         }
     }
     child
@@ -90,5 +128,17 @@ pub(super) fn command_report(command: &[OsString], status: Option<ExitStatus>) -
         exit_status: status
             .and_then(|status| status.code().or_else(|| signal.map(|number| 128 + number))),
         signal,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_become_text() {
+        for number in [0, 9, 10, 4_194_304, u32::MAX] {
+            assert_eq!(decimal(number, &mut [0; 12]), number.to_string().as_bytes());
+        }
     }
 }

@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! session ─ launch, control, signals       one recording from start to end
-//!    └ area ─ mapping, rings, trigger      one area: schemas, rings
+//!    ├ area ─ mapping, rings, trigger      one area: schemas, rings
+//!    └ sources                             where events come from besides programs
 //!         └ recording ─ output             the directory
 //! discovery                                what can be traced, what is enabled
 //! ```
@@ -29,6 +30,8 @@ mod sigbus;
 mod signals;
 mod sites;
 mod snapshot;
+mod sources;
+mod stream_report;
 pub mod targets;
 mod traced;
 mod trigger;

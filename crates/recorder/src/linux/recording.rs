@@ -10,10 +10,11 @@ use lateralis_pleco::Schema;
 use lateralis_ring::{ClockKind, RingKind};
 
 use super::clocks;
-use super::output::Output;
+use super::output::{AppendError, Folder, Output, StreamFile};
 use crate::classes::{ClassTable, StreamClassEntry};
 use crate::clock::{ClockModel, ClockSample, FrequencySource, counted_hz};
 use crate::error::Error;
+use crate::index::IndexEntry;
 use crate::metadata::{clock_name, metadata, uuid_text};
 use crate::options::CtfVersion;
 use crate::report::{self, Origin, REPORT_VERSION, Report};
@@ -39,13 +40,31 @@ pub(super) struct RecordingClock {
 /// Facts about a stream or area, turned into a report at the end because times need the final clock.
 pub(super) type Finish = Box<dyn FnOnce(&ClockModel) -> FinishedArea + Send>;
 
-/// What an area leaves in the report.
+/// What an area or a source leaves in the report.
 #[derive(Debug, Default)]
 pub(super) struct FinishedArea {
     pub(super) area: Option<report::Area>,
+    pub(super) source: Option<report::Source>,
     pub(super) processes: Vec<report::Process>,
     pub(super) streams: Vec<report::Stream>,
     pub(super) events: BTreeMap<String, u64>,
+}
+
+/// The file that a stream's packets go to, made with the first of them.
+#[derive(Debug)]
+pub(super) struct StreamTarget {
+    name: String,
+    pub(super) folder: Folder,
+    file: Option<StreamFile>,
+    /// Paths under the directory of all files so far.
+    pub(super) paths: Vec<String>,
+}
+
+impl StreamTarget {
+    /// Part of the trace, by this name.
+    pub(super) fn new(name: String) -> StreamTarget {
+        StreamTarget { name, folder: Folder::Ctf, file: None, paths: Vec::new() }
+    }
 }
 
 /// See the module's description.
@@ -212,6 +231,50 @@ impl Recording {
         Ok(())
     }
 
+    /// Writes a packet, and before it the metadata that describes it. False, and nothing more is
+    /// ever written, if it could not be.
+    pub(super) fn write_packet(
+        &mut self,
+        target: &mut StreamTarget,
+        packet: &[u8],
+        index: IndexEntry,
+    ) -> bool {
+        if self.output_ended {
+            return false;
+        }
+        if let Err(error) = self.write_metadata_if_due() {
+            self.problem(error.to_string());
+            self.output_ended = true;
+            return false;
+        }
+        let file = *target.file.get_or_insert_with(|| {
+            let file = self.output.add_stream(target.folder, &target.name);
+            target.paths.push(self.output.stream_path(file));
+            file
+        });
+        match self.output.append(file, packet, index) {
+            Ok(()) => return true,
+            Err(AppendError::Cap) => {
+                self.problem("Cannot record further: the cap on disk space is reached".to_owned());
+            }
+            Err(AppendError::Write(cause)) => {
+                let path = self.output.stream_path(file);
+                self.problem(format!("Cannot write: path={path}, cause={cause}"));
+            }
+        }
+        self.output_ended = true;
+        false
+    }
+
+    /// Closes the file of a stream; a later packet goes to a new one.
+    pub(super) fn close_stream(&mut self, target: &mut StreamTarget) {
+        if let Some(file) = target.file.take()
+            && let Err(error) = self.output.close(file)
+        {
+            self.problem(error.to_string());
+        }
+    }
+
     /// Takes what an area leaves behind.
     pub(super) fn finish_area(&mut self, finish: Finish) {
         self.finished.push(finish);
@@ -249,6 +312,7 @@ impl Recording {
             clock,
             streams: Vec::new(),
             areas: Vec::new(),
+            sources: Vec::new(),
             totals: report::Totals::default(),
             events: BTreeMap::new(),
             problems,
@@ -291,6 +355,7 @@ impl Recording {
             for finish in finished {
                 let area = finish(&model);
                 report.areas.extend(area.area);
+                report.sources.extend(area.source);
                 report.processes.extend(area.processes);
                 report.streams.extend(area.streams);
                 for (name, count) in area.events {

@@ -59,6 +59,10 @@ pub(super) fn recover_recording(
         let one = FinishedArea { area: Some(area), ..FinishedArea::default() };
         recording.finish_area(Box::new(move |_| one));
     }
+    for source in old.sources {
+        let one = FinishedArea { source: Some(source), ..FinishedArea::default() };
+        recording.finish_area(Box::new(move |_| one));
+    }
     recording.finish_area(Box::new(move |_| finished));
     let report = recording.end()?;
     Ok(Summary { output: root, report, exit_status: None })

@@ -24,10 +24,12 @@ use super::processes;
 use super::recording::{Recording, random_uuid};
 use super::rings::{RingWish, ensure_rings};
 use super::signals;
+use super::sources::LiveSource;
 use super::trigger::AreaTrigger;
 use crate::error::Error;
 use crate::options::{Progress, RecordOptions};
 use crate::report::{Origin, Report};
+use crate::source::Source;
 
 /// Time between two looks at which processes are left.
 const PROCESS_PERIOD: Duration = Duration::from_millis(20);
@@ -68,6 +70,9 @@ pub struct Session {
     recording: Recording,
     id: u64,
     areas: Vec<Recorded>,
+    sources: Vec<LiveSource>,
+    /// A descriptor of a source is readable.
+    sources_ready: bool,
     paths_seen: HashSet<PathBuf>,
     /// Areas that looked unusable: when to look again, and how often that was done.
     retries: HashMap<PathBuf, u32>,
@@ -117,6 +122,8 @@ impl Session {
             recording,
             id,
             areas: Vec::new(),
+            sources: Vec::new(),
+            sources_ready: false,
             paths_seen: HashSet::new(),
             retries: HashMap::new(),
             attached: Vec::new(),
@@ -140,6 +147,25 @@ impl Session {
         self.recording.output.root()
     }
 
+    /// Records a source besides programs. Context: before [`Session::launch`] and
+    /// [`Session::attach`], so that it sees them from their beginning.
+    ///
+    /// Errors: a sentence that says what is missing. It is noted in the report, and the rest can
+    /// be recorded all the same.
+    pub fn add_source(&mut self, source: Box<dyn Source>) -> Result<(), String> {
+        let (packet, overwrite) =
+            (self.options.packet_bytes, self.options.mode == RingMode::Overwrite);
+        let live = LiveSource::begin(&mut self.recording, source, packet, overwrite)
+            .inspect_err(|problem| self.recording.problem(problem.clone()))?;
+        self.sources.push(live);
+        Ok(())
+    }
+
+    /// Notes for the report what could not be recorded.
+    pub fn note_problem(&mut self, problem: String) {
+        self.recording.problem(problem);
+    }
+
     /// Starts a command and records it and its children. `environment` is added to the
     /// command's; an `LD_PRELOAD` in it is put in front of the one that is there.
     pub fn launch(
@@ -155,8 +181,12 @@ impl Session {
             environment.push(("LATERALIS_AREA".into(), path.clone().into_os_string()));
             self.shared = Some(path);
         }
-        let child =
-            launch::spawn(command, &self.area_dir, &request, &environment, self.file_limit)?;
+        let adoptions = self.sources.iter().filter_map(|live| live.ask().adoption());
+        let adoptions = adoptions.map(|fd| fd.try_clone_to_owned()).collect::<Result<_, _>>();
+        let adoptions =
+            adoptions.map_err(|cause| Error::System { action: "hand on a descriptor", cause })?;
+        let before = launch::BeforeExec { file_limit: self.file_limit, adoptions };
+        let child = launch::spawn(command, &self.area_dir, &request, &environment, before)?;
         let pid = child.id();
         self.child_fd = i32::try_from(pid)
             .ok()
@@ -180,6 +210,12 @@ impl Session {
             if belongs && processes::exists(pid) {
                 self.take(&path, false)?;
                 found = true;
+            }
+        }
+        for live in &mut self.sources {
+            match live.source().adopt(pid) {
+                Ok(()) => found = true,
+                Err(problem) => self.recording.problem(problem),
             }
         }
         if !found {
@@ -282,6 +318,15 @@ impl Session {
             drained.bytes += one.bytes;
             drained.fill = drained.fill.max(one.fill);
         }
+        let is_ready = std::mem::take(&mut self.sources_ready) || open_part;
+        for live in &mut self.sources {
+            if self.options.mode != RingMode::Overwrite {
+                drained.fill = drained.fill.max(live.drain(&mut self.recording, is_ready));
+                if open_part {
+                    live.close_packets(&mut self.recording);
+                }
+            }
+        }
         drained
     }
 
@@ -363,6 +408,11 @@ impl Session {
             lost = lost.saturating_add(recorded.area.live_losses());
             seen += recorded.area.processes.count();
         }
+        for live in &self.sources {
+            let (more_events, more_lost) = live.sums();
+            events += more_events;
+            lost = lost.saturating_add(more_lost);
+        }
         let seconds = (elapsed - before.elapsed).as_secs_f64();
         Progress {
             elapsed,
@@ -390,7 +440,7 @@ impl Session {
         let mut next_scan = Instant::now();
         let mut sleep = self.options.drain_period;
         loop {
-            let noticed = self.wait(sleep);
+            let noticed = self.wait(self.longest_wait(sleep));
             let now = Instant::now();
             if noticed || now >= next_scan {
                 self.discover();
@@ -427,6 +477,16 @@ impl Session {
         self.end(progress, &last_progress)
     }
 
+    /// With nothing but sources to look at, their periods count: to wake up is an event itself.
+    fn longest_wait(&self, rings: Duration) -> Duration {
+        let sources = self.sources.iter().map(LiveSource::wait).min();
+        match sources {
+            Some(due) if self.areas.is_empty() => due.min(SCAN_PERIOD),
+            Some(due) => due.min(rings),
+            None => rings,
+        }
+    }
+
     /// Sleeps until something happens or `time` is over; whether the directory changed.
     fn wait(&mut self, time: Duration) -> bool {
         let mut fds = Vec::with_capacity(3);
@@ -441,8 +501,15 @@ impl Session {
             tv_nsec: i64::from(time.subsec_nanos()),
         };
         // A signal ends the wait early, which is as good.
+        let own = fds.len();
+        // In overwrite mode sources are read at the end, and stay readable until then.
+        let of_sources = self.sources.iter().filter(|_| self.options.mode != RingMode::Overwrite);
+        let descriptors: Vec<_> = of_sources.flat_map(|live| live.ask().descriptors()).collect();
+        fds.extend(descriptors.iter().map(|fd| PollFd::new(fd, PollFlags::IN)));
         let _ = poll(&mut fds, Some(&timeout));
+        let ready = fds[own..].iter().any(|fd| fd.revents().contains(PollFlags::IN));
         drop(fds);
+        self.sources_ready |= ready;
         let Some(notices) = &self.notices else { return false };
         let mut buffer = [std::mem::MaybeUninit::uninit(); 4096];
         let mut noticed = false;
@@ -482,7 +549,15 @@ impl Session {
             let left = self.options.follow && self.session_lives();
             return ended && !left || interrupts >= 2;
         }
-        interrupts > 0 || terminated || self.areas.is_empty()
+        let nothing_left = self.areas.is_empty() && self.sources_alone_are_over();
+        interrupts > 0 || terminated || nothing_left
+    }
+
+    /// Sources have no end of their own: without a program to wait for they go on until
+    /// somebody ends them.
+    fn sources_alone_are_over(&self) -> bool {
+        let attached_live = self.attached.iter().any(|pid| processes::exists(*pid));
+        self.sources.is_empty() || !self.attached.is_empty() && !attached_live
     }
 
     fn session_lives(&mut self) -> bool {
@@ -530,12 +605,14 @@ impl Session {
         for recorded in &mut self.areas {
             recorded.area.pause(&mut self.recording);
         }
+        self.sources.iter_mut().for_each(|live| live.source().pause(true));
         self.paused = true;
         Ok(())
     }
 
     fn resume(&mut self) -> Result<(), Error> {
         self.paused = false;
+        self.sources.iter_mut().for_each(|live| live.source().pause(false));
         for recorded in &mut self.areas {
             recorded.area.resume(&mut self.recording)?;
         }
@@ -555,6 +632,11 @@ impl Session {
         }
         for recorded in std::mem::take(&mut self.areas) {
             self.finish_area(recorded, false);
+        }
+        for live in std::mem::take(&mut self.sources) {
+            let (events, lost) = live.finish(&mut self.recording);
+            self.gone_events += events;
+            self.gone_lost = self.gone_lost.saturating_add(lost);
         }
         let last = self.progress(last_progress);
         progress(&last);

@@ -9,6 +9,7 @@ use lateralis_ring::{Trigger, event_ids_in_use, set_enable_byte, set_wanted_byte
 
 use super::area::LiveArea;
 use super::recording::Recording;
+use super::stream_report::count_events;
 use crate::options::{EventMatch, TriggerOptions};
 use crate::pattern::Patterns;
 
@@ -77,7 +78,7 @@ impl AreaTrigger {
         // `None`: the event is not known yet.
         let find = |wanted: &Option<EventMatch>| -> Option<Condition> {
             let Some(wanted) = wanted else { return Some((0, 0, 0, 0)) };
-            let names = area.event_names();
+            let names = count_events::names(&area.registered);
             let id = names.iter().find(|(_, name)| **name == wanted.event).map(|(id, _)| *id)?;
             Some(match wanted.value {
                 Some((value, mask)) => {

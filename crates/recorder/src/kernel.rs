@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Events of the Linux kernel as records of ours: what tracefs says and gives is text and pages,
+//! what comes out are schemas and records. Nothing here touches the system.
+//!
+//! ```text
+//! events/*/*/format ──▶ format ─▶ layout: schema, and how to copy each record into it
+//! per_cpu/cpuN/trace_pipe_raw ──▶ pages ──▶ transcode ──▶ records, losses
+//! who belongs to which process ──▶ tasks
+//! ```
+//!
+//! Names are the kernel's, so that what is known of its events holds here too: subsystem `sched`,
+//! event `sched_switch`, its fields. Left out are the number of the system call, which the name of
+//! the event says, and fields behind the sixteenth.
+
+pub mod choice;
+pub mod clock;
+pub mod layout;
+pub mod stats;
+pub mod tasks;
+pub mod transcode;
+
+#[cfg(test)]
+pub(crate) mod samples;
+
+pub use choice::{Choice, ChoiceError, GROUPS};
+pub use clock::ClockRelation;
+pub use layout::{KernelEvents, KernelFormat};
+pub use stats::CpuStats;
+pub use transcode::Transcoder;

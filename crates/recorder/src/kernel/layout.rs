@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! From the kernel's descriptions of its events to schemas, and to the copies that make a record
+//! of ours out of one of the kernel's.
+
+mod names;
+mod plan;
+mod types;
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use lateralis_perfdata::tracepoint::Format;
+use lateralis_pleco::Schema;
+use lateralis_pleco::schema::{EVENTS_MAX, FIELDS_MAX};
+
+use self::names::Names;
+pub use self::plan::EventPlan;
+use super::tasks::NewTaskPlan;
+use crate::classes::RegisteredSchema;
+use crate::source::register;
+
+/// An event's description: its system and the text of `events/SYSTEM/NAME/format`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KernelFormat {
+    /// `sched`.
+    pub system: String,
+    /// The file.
+    pub text: String,
+}
+
+/// What is known of the events of a recording.
+#[derive(Debug, Default)]
+pub struct KernelEvents {
+    /// One schema for each system, with ids.
+    pub schemas: Vec<RegisteredSchema>,
+    /// By the kernel's number.
+    pub plans: Vec<Option<Box<EventPlan>>>,
+    /// How new tasks are told.
+    pub new_task: Option<NewTaskPlan>,
+    /// What could not be described, a sentence each.
+    pub problems: Vec<String>,
+}
+
+/// An event as it will stand in a schema.
+struct Described {
+    format: Format,
+    name: String,
+    definition: String,
+    steps: Vec<plan::Step>,
+}
+
+impl KernelEvents {
+    /// Describes events.
+    ///
+    /// Errors: an event that has no description that can be read is left out, with a problem.
+    /// Cost: some microseconds an event.
+    pub fn new(formats: &[KernelFormat]) -> KernelEvents {
+        let mut events = KernelEvents::default();
+        let mut systems: BTreeMap<&str, Vec<Described>> = BTreeMap::new();
+        let mut names: BTreeMap<&str, Names> = BTreeMap::new();
+        let mut cut = Vec::new();
+        for KernelFormat { system, text } in formats {
+            let long_bytes = size_of::<usize>() as u32;
+            let Some(format) = Format::parse(system, text, long_bytes) else {
+                events
+                    .problems
+                    .push(format!("Cannot read the description of an event of {system}"));
+                continue;
+            };
+            let types = types::of(&format, text);
+            if types.len() > FIELDS_MAX {
+                cut.push(format.full_name());
+            }
+            let name = names.entry(system).or_default().unique(&format.name);
+            let described = describe(format, name, &types[..types.len().min(FIELDS_MAX)]);
+            systems.entry(system).or_default().push(described);
+        }
+        if !cut.is_empty() {
+            events.problems.push(format!(
+                "Cannot keep all fields of some events, only the first {FIELDS_MAX}: {}",
+                cut.join(", ")
+            ));
+        }
+        let mut subsystems = Names::default();
+        let mut schemas = Vec::new();
+        let mut of_schemas = Vec::new();
+        for (system, list) in systems {
+            let subsystem = subsystems.unique(system);
+            let (schema, kept) = events.compile(&subsystem, list);
+            if let Some(schema) = schema {
+                schemas.push(schema);
+                of_schemas.push(kept);
+            }
+        }
+        events.schemas = register(schemas);
+        if events.schemas.len() < of_schemas.len() {
+            events.problems.push(format!("Cannot number all events: more than {EVENTS_MAX}"));
+        }
+        for (registered, list) in events.schemas.iter().zip(of_schemas) {
+            for (event, described) in registered.schema.events.iter().zip(list) {
+                let kernel_id = usize::from(described.format.id);
+                let Ok(id) = u16::try_from(registered.base_id + event.index) else { continue };
+                events.new_task = events.new_task.or(NewTaskPlan::new(&described.format));
+                if events.plans.len() <= kernel_id {
+                    events.plans.resize_with(kernel_id + 1, || None);
+                }
+                let plan = EventPlan::new(id, &described.format, &described.steps);
+                events.plans[kernel_id] = Some(Box::new(plan));
+            }
+        }
+        events
+    }
+
+    /// A schema with those of the events that can stand in one.
+    fn compile(
+        &mut self,
+        subsystem: &str,
+        list: Vec<Described>,
+    ) -> (Option<Schema>, Vec<Described>) {
+        if let Some(schema) = schema(subsystem, list.iter().map(|one| one.definition.as_str())) {
+            return (Some(schema), list);
+        }
+        // One of them cannot: which?
+        let (good, bad): (Vec<_>, Vec<_>) = list
+            .into_iter()
+            .partition(|one| schema(subsystem, [one.definition.as_str()]).is_some());
+        let bad: Vec<_> = bad.iter().map(|one| one.name.as_str()).collect();
+        self.problems.push(format!("Cannot describe events of {subsystem}: {}", bad.join(", ")));
+        let schema = schema(subsystem, good.iter().map(|one| one.definition.as_str()));
+        (schema, good)
+    }
+}
+
+fn schema<'a>(subsystem: &str, events: impl IntoIterator<Item = &'a str>) -> Option<Schema> {
+    let events: Vec<&str> = events.into_iter().collect();
+    let text = format!(
+        "schema kernel_{subsystem};\nsubsystem {subsystem} {{\n{}\n}};\n",
+        events.join(",\n")
+    );
+    lateralis_pleco::compile("kernel.pleco", text.as_bytes()).schema
+}
+
+fn describe(format: Format, name: String, types: &[types::Typed]) -> Described {
+    let mut names = Names::default();
+    let mut definition = format!("event {name} (");
+    for (index, typed) in types.iter().enumerate() {
+        let comma = if index == 0 { "" } else { ", " };
+        // Writing to a string cannot fail.
+        let _ = write!(definition, "{comma}{}: {}", names.unique(&typed.name), typed.text);
+    }
+    definition.push(')');
+    let steps = types.iter().map(|typed| typed.step).collect();
+    Described { format, name, definition, steps }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::samples;
+
+    #[test]
+    fn descriptions_become_schemas() {
+        let events = KernelEvents::new(&samples::formats());
+        assert_eq!(events.problems, [""; 0]);
+        let texts: Vec<String> =
+            events.schemas.iter().map(|entry| entry.schema.canonical_text()).collect();
+        let all = texts.concat();
+        for line in [
+            "schema kernel_sched;",
+            "event sched_switch (prev_comm: string, prev_pid: i32, prev_prio: i32, \
+             prev_state: i64 @hex, next_comm: string, next_pid: i32, next_prio: i32)",
+            // The number of the call is in the name, registers have the width of their types.
+            "event sys_enter_openat (dfd: i32, filename: u64 @hex, flags: i32, mode: u32)",
+            "event sys_exit_openat (ret: i64)",
+            "event softirq_entry (vec: enum : u32 { HI = 0, TIMER = 1, NET_TX = 2, NET_RX = 3, \
+             BLOCK = 4, IRQ_POLL = 5, TASKLET = 6, SCHED = 7, HRTIMER = 8, RCU = 9 })",
+            "event odd (event_: u8, list: [u16; 3], file: string, data: bytes, rest: [u32])",
+        ] {
+            assert!(all.contains(line), "{line}\n{all}");
+        }
+        let ids: Vec<u32> = events.schemas.iter().map(|entry| entry.base_id).collect();
+        assert_eq!(ids[0], 16);
+        assert_eq!(events.new_task.map(|plan| plan.id), Some(205));
+    }
+
+    #[test]
+    fn an_event_that_cannot_be_described_costs_itself() {
+        let mut formats = samples::formats();
+        formats.push(KernelFormat { system: "sched".to_owned(), text: "nonsense".to_owned() });
+        let many: String = (0..20)
+            .map(|n| format!("\tfield:int f{n};\toffset:{};\tsize:4;\tsigned:1;\n", 8 + 4 * n))
+            .collect();
+        let text = format!("name: wide\nID: 900\nformat:\n{many}");
+        formats.push(KernelFormat { system: "sched".to_owned(), text });
+        let events = KernelEvents::new(&formats);
+        assert_eq!(events.problems.len(), 2);
+        assert!(events.problems[1].contains("sched:wide"), "{:?}", events.problems);
+        assert!(events.plans[900].is_some() && events.plans[372].is_some());
+    }
+}
