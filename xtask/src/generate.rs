@@ -20,11 +20,19 @@ struct Product {
     command: &'static [&'static str],
 }
 
-const PRODUCTS: [Product; 6] = [
+const PRODUCTS: [Product; 8] = [
     Product { path: "docs/reference/cli.md", command: &["reference"] },
     Product {
         path: "tracer/preload/preload.h",
         command: &["pleco", "gen", "tracer/preload/preload.pleco", "--c", "-"],
+    },
+    Product {
+        path: "tracer/c/include/lat/packet_events.h",
+        command: &["pleco", "gen", "spec/packets.pleco", "--c", "-"],
+    },
+    Product {
+        path: "tracer/rust/src/packet_events.rs",
+        command: &["pleco", "gen", "spec/packets.pleco", "--rust-by-hand", "-"],
     },
     Product {
         path: "examples/demo/demo.h",

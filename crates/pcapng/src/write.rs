@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Writing pcapng: one section, so that every number names one interface.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Write};
 
 use lateralis_model::{
-    Dropped, EnvValue, Event, EventClass, FieldKind, LossCause, Source, StreamIndex, Trace, Value,
+    Dropped, EnvValue, Event, EventClass, FieldKind, Loss, LossCause, Names, Source, StreamIndex,
+    Trace, Value, Writer,
 };
 use lateralis_units::Nanos;
 
@@ -33,7 +35,8 @@ const DEFAULT_LINK_TYPE: u16 = 1;
 /// Writes the events `packet` (of any subsystem) of a source that have a field
 /// `data`, with the fields of [`FIELDS`](crate::FIELDS) as far as they have them.
 /// Times are nanoseconds; an interface is defined before its first packet; losses
-/// stand at the packet behind them, and in the statistics at the end.
+/// of streams that hold nothing but packets stand at the packet behind them, and in
+/// the statistics at the end. In other streams nobody knows whether packets were lost.
 ///
 /// Returns what could not be kept. Cost: memory for the interfaces, the pending
 /// losses and one packet.
@@ -41,27 +44,34 @@ const DEFAULT_LINK_TYPE: u16 = 1;
 /// # Errors
 /// Those of `out`.
 pub fn write(source: &dyn Source, out: &mut dyn Write, options: &Options) -> io::Result<Dropped> {
-    let mut writer = Writer {
+    let mut writer = Capture {
         trace: source.trace(),
+        names: source.names(),
         out,
         block: Vec::new(),
         data: Vec::new(),
         interfaces: Vec::new(),
         by_name: HashMap::new(),
         of_stream: HashMap::new(),
-        pending: pending_losses(source),
+        pending: HashMap::new(),
         last_time: 0,
         dropped: Dropped::default(),
     };
+    let streams = source.streams();
+    let only_packets: Vec<bool> =
+        streams.iter().map(|stream| holds_only_packets(source.trace(), stream.class)).collect();
+    let is_of_packets = |loss: &&Loss| only_packets.get(loss.stream.0 as usize) == Some(&true);
+    writer.pending = pending_losses(source.losses().iter().filter(is_of_packets));
     for loss in source.losses() {
-        if loss.count.is_none() {
+        if !is_of_packets(&loss) {
+            writer.dropped.note("losses of streams that hold other events, too");
+        } else if loss.count.is_none() {
             writer.dropped.note("losses without a count");
         } else if loss.cause != LossCause::Discarded {
             writer.dropped.note("causes of losses");
         }
     }
     writer.section(options)?;
-    let streams = source.streams();
     let mut events = source.events();
     while let Some(event) = events.next_event() {
         let name = streams.get(event.stream.0 as usize).map_or("", |stream| &stream.name);
@@ -74,10 +84,21 @@ pub fn write(source: &dyn Source, out: &mut dyn Write, options: &Options) -> io:
     Ok(writer.dropped)
 }
 
+/// Whether what a stream of this class lost were packets. Records of the tracer itself, a few for
+/// each thread, may be among them.
+fn holds_only_packets(trace: &Trace, class: u32) -> bool {
+    trace.stream_classes.get(class as usize).is_some_and(|class| {
+        let others = |class: &&EventClass| !class.name.starts_with("lateralis:");
+        class.event_classes.iter().filter(others).all(is_packet)
+    })
+}
+
 /// Losses by stream, by their end.
-fn pending_losses(source: &dyn Source) -> HashMap<StreamIndex, VecDeque<(Option<Nanos>, u64)>> {
+fn pending_losses<'a>(
+    losses: impl Iterator<Item = &'a Loss>,
+) -> HashMap<StreamIndex, VecDeque<(Option<Nanos>, u64)>> {
     let mut pending: HashMap<StreamIndex, VecDeque<(Option<Nanos>, u64)>> = HashMap::new();
-    for loss in source.losses() {
+    for loss in losses {
         if let Some(count) = loss.count {
             pending.entry(loss.stream).or_default().push_back((loss.interval.end, count));
         }
@@ -95,8 +116,9 @@ struct Interface {
     drops: u64,
 }
 
-struct Writer<'a> {
+struct Capture<'a> {
     trace: &'a Trace,
+    names: &'a Names,
     out: &'a mut dyn Write,
     /// The block that is being made, without its frame.
     block: Vec<u8>,
@@ -121,7 +143,7 @@ fn is_packet(class: &EventClass) -> bool {
         })
 }
 
-impl Writer<'_> {
+impl Capture<'_> {
     fn section(&mut self, options: &Options) -> io::Result<()> {
         self.block.extend_from_slice(&blocks::BYTE_ORDER_MAGIC.to_le_bytes());
         self.block.extend_from_slice(&[1, 0, 0, 0]);
@@ -207,7 +229,8 @@ impl Writer<'_> {
                 ("data", Value::Array(elements)) => {
                     spilled.extend(elements.map(|element| element.as_u64().unwrap_or(0) as u8));
                 }
-                ("captured_bytes" | "comment", _) => {}
+                // CTF 1.8 has the length of a sequence as a field of its own.
+                ("captured_bytes" | "comment" | "_data_length", _) => {}
                 (other, _) => self.dropped.note(&format!("fields {other}")),
             }
         }
@@ -219,6 +242,7 @@ impl Writer<'_> {
         let number = self.interface(name.as_deref().unwrap_or(stream_name), link_type)?;
         self.of_stream.insert(event.stream, number);
         self.note_context(event);
+        let comment = comment.or_else(|| self.thread_of(event).map(Cow::Owned));
         let original = original.unwrap_or(data.len() as u32);
         if event.ticks.is_none() && self.simple(number, data, original, flags, comment.is_some())? {
             self.data = spilled;
@@ -232,7 +256,7 @@ impl Writer<'_> {
         self.block.extend_from_slice(data);
         pad(&mut self.block);
         let options_at = self.block.len();
-        if let Some(comment) = comment {
+        if let Some(comment) = comment.as_deref() {
             option(&mut self.block, 1, comment.as_bytes(), &mut self.dropped);
         }
         if flags != 0 {
@@ -313,9 +337,15 @@ impl Writer<'_> {
         if common || event.context().is_some_and(|fields| fields.slot_count() > 0) {
             self.dropped.note("contexts of events");
         }
-        if event.writer.is_some() {
-            self.dropped.note("threads of packets");
-        }
+    }
+
+    /// Which thread recorded a packet, as its comment.
+    fn thread_of(&self, event: &Event<'_>) -> Option<String> {
+        let Writer { pid, tid } = event.writer?;
+        let process = self.names.processes.get(&pid).map_or("", String::as_str);
+        let thread = self.names.threads.get(&tid).map_or("", String::as_str);
+        let named = |name: &str| if name.is_empty() { String::new() } else { format!(" ({name})") };
+        Some(format!("process {pid}{}, thread {tid}{}", named(process), named(thread)))
     }
 
     /// Totals of the interfaces that lost something.

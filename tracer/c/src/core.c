@@ -468,6 +468,11 @@ void lat_i_emit_words(uint32_t id, uint32_t payload_bytes, const uint64_t *words
     lat_i_emit_pieces(id, &piece, payload_bytes != 0, payload_bytes);
 }
 
+size_t lat_i_payload_most(void)
+{
+    return lat_i_rings_usable() ? (size_t)payload_bytes_max() : 0;
+}
+
 int lat_recording(void)
 {
     const struct lat_area_header *header = lat_i_area.header;

@@ -53,6 +53,7 @@ mod linux {
             payload_bytes: usize,
         );
         pub(crate) fn lat_i_watch(id: u32, on: u32, first_word: u64) -> i32;
+        pub(crate) safe fn lat_i_payload_most() -> usize;
         pub(crate) safe fn lat_recording() -> i32;
     }
 
@@ -80,6 +81,9 @@ mod absent {
     ) {
     }
     pub(crate) unsafe fn lat_i_watch(_id: u32, _on: u32, _first_word: u64) -> i32 {
+        0
+    }
+    pub(crate) fn lat_i_payload_most() -> usize {
         0
     }
     pub(crate) fn lat_recording() -> i32 {

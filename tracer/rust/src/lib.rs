@@ -20,7 +20,7 @@
 //!
 //! Nothing is recorded until somebody asks: `lat record -- PROGRAM`, or `lat record --attach PID` while
 //! it runs. Until then a site costs two loads and a branch. Without a schema there are
-//! [`log!`], [`span!`] and [`mark!`].
+//! [`log!`], [`span!`] and [`mark!`], and for packets of a network [`packet`].
 //!
 //! # How it works
 //!
@@ -38,16 +38,24 @@
 //! * No `std`, no allocator, no dependencies. libc is needed by the C core.
 #![no_std]
 
+// The generated module names this crate as programs do.
+extern crate self as lateralis;
+
 mod c_core;
 mod emit;
 pub mod log;
 mod mark;
+mod packet;
+#[rustfmt::skip]
+mod packet_events;
 mod record;
 mod schema;
 
 #[doc(hidden)]
 pub use c_core::{CORE_CONSTANTS, CORE_LAYOUT};
 pub use mark::{is_recording, mark, mark_arguments};
+pub use packet::{Direction, Interface, packet, packet_part};
+pub use packet_events::SCHEMA as PACKETS;
 pub use record::Record;
 #[doc(hidden)]
 pub use schema::SCHEMA_LAYOUT;

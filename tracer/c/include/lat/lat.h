@@ -231,6 +231,9 @@ void lat_i_emit_pieces(uint32_t id, const struct lat_i_piece *pieces, uint32_t c
                        size_t payload_bytes);
 /** A record whose payload is already packed. */
 void lat_i_emit_words(uint32_t id, uint32_t payload_bytes, const uint64_t *words);
+/** Longest payload of a record in the rings of this program, in bytes; 0 while it has none.
+ * Async-signal-safe. */
+size_t lat_i_payload_most(void);
 /** Shows an event to the triggers. @return whether to record it. */
 int lat_i_watch(uint32_t id, unsigned on, uint64_t first_word);
 

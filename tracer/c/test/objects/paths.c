@@ -4,6 +4,7 @@
 #include "../support/tests.h"
 
 #include <lat/log.h>
+#include <lat/packet.h>
 
 void all_paths(const uint64_t *v, const char *text, float f, double d, bool b);
 
@@ -30,4 +31,7 @@ void all_paths(const uint64_t *v, const char *text, float f, double d, bool b)
         lat_mark(text);
     LAT_TRACE(t, one, v[1]);
     LAT_LOG("%s %f %f %d", text, (double)f, d, b);
+    const struct lat_interface wire = {text, LAT_LINK_ETHERNET, (uint32_t)v[0]};
+    lat_record_packet(&wire, LAT_PACKET_OUTBOUND, v, (size_t)v[1]);
+    lat_record_packet_part(&wire, LAT_PACKET_UNKNOWN, v, (size_t)v[1], (size_t)v[2]);
 }
