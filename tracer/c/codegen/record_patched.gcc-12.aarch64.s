@@ -469,7 +469,7 @@
 			R_AARCH64_ADR_GOT_PAGE	__start_lat_sites
 	ldr	x2, [x2]
 			R_AARCH64_LD64_GOT_LO12_NC	__start_lat_sites
-	adrp	x0, <lat_register_tests>
+	adrp	x0, <lat_patch_tests>
 			R_AARCH64_ADR_PREL_PG_HI21	lat_i_patch_table_of_object
 	adrp	x1, <__stop_lat_sites>
 			R_AARCH64_ADR_GOT_PAGE	__stop_lat_sites
@@ -482,7 +482,7 @@
 			R_AARCH64_JUMP26	lat_i_register_sites
 
 <lat_forget_tests>:
-	adrp	x0, <lat_forget_tests>
+	adrp	x0, <lat_patch_tests>
 			R_AARCH64_ADR_PREL_PG_HI21	lat_i_patch_table_of_object
 	add	x0, x0, #0x0
 			R_AARCH64_ADD_ABS_LO12_NC	lat_i_patch_table_of_object

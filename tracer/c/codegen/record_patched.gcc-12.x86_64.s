@@ -437,7 +437,7 @@
 			R_X86_64_PC32	.LC0-0x4
 	movups %xmm0,0x0(%rip)        # <lat_patch_tests+0x1d>
 			R_X86_64_PC32	lat_i_patch_table_of_object+0x4
-	jmp    <lat_zeros_tests+0x1a>
+	jmp    <lat_patch_tests+0x22>
 			R_X86_64_PLT32	lat_i_register_sites-0x4
 
 <lat_forget_tests>:
@@ -460,5 +460,5 @@
 	jmp    <__rseq_failure+0x30>
 			R_X86_64_PC32	.text+0x3bc
 	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a9a>
-	jmp    <lat_zeros_tests+0x24>
+	jmp    <lat_patch_tests+0x2c>
 			R_X86_64_PC32	.text+0x564

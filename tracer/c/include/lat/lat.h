@@ -93,10 +93,11 @@ void lat_i_forget_sites(struct lat_i_patch_table *table);
     __attribute__((weak, visibility("hidden"))) struct lat_schema lat_schema_##ident = {      \
         lat_zeros_##ident, 0, (count), (hash_), (name_), (text_), (bytes_), 0};
 #ifdef LAT_PATCHABLE
+/* Once for all schemas of a file: C++ has no tentative definitions. */
+__attribute__((weak, visibility("hidden"))) struct lat_i_patch_table lat_i_patch_table_of_object;
 #define LAT_I_SCHEMA_SITES(ident)                                                              \
     extern const struct lat_i_site __start_lat_sites[] __attribute__((weak, visibility("hidden"))); \
     extern const struct lat_i_site __stop_lat_sites[] __attribute__((weak, visibility("hidden")));  \
-    __attribute__((weak, visibility("hidden"))) struct lat_i_patch_table lat_i_patch_table_of_object; \
     static __attribute__((constructor(201), used)) void lat_patch_##ident(void)               \
     {                                                                                          \
         lat_i_patch_table_of_object.begin = __start_lat_sites;                                 \
