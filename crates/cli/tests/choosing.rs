@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What is chosen by columns is what is chosen event by event.
 
-mod place;
+use crate::place;
 
 use std::collections::BTreeMap;
 use std::path::Path;

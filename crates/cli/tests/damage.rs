@@ -2,7 +2,7 @@
 //! A damaged trace as its user sees it: `lat info` says where, what and when, and exits
 //! with 1; `lat recover` makes a clean trace of the rest, which babeltrace2 reads too.
 
-mod place;
+use crate::place;
 
 use place::Place;
 use serde_json::Value;

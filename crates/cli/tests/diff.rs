@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `lat diff`: what was made slower is found, and nothing where nothing was.
 
-mod place;
+use crate::place;
 
 use place::Place;
 use serde_json::{Value, json};

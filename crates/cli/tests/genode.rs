@@ -2,7 +2,7 @@
 //! What `lat stats` says of a run of Genode: calls, activities of threads, queues, checkpoints,
 //! each number counted again here from the lines of `lat print`, the slow way.
 
-mod place;
+use crate::place;
 
 use std::collections::BTreeMap;
 

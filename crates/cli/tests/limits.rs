@@ -2,7 +2,7 @@
 //! What reading may take: memory however large a trace is, and open files however many
 //! streams it has.
 
-mod place;
+use crate::place;
 
 use place::Place;
 use std::fs::{self, File};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Recordings with forced losses: every number that they touch is marked, on pages and in JSON.
 
-mod place;
+use crate::place;
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `lat path`: where the time of a span went.
 
-mod place;
+use crate::place;
 
 use place::Place;
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Choosing, following and converting what was recorded.
 
-mod place;
+use crate::place;
 
 use place::Place;
 use serde_json::Value;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `lat demo` and `lat record` from end to end.
 
-mod place;
+use crate::place;
 
 use place::Place;
 use serde_json::Value;

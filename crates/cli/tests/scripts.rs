@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Scripts: activities of recordings and dumps, filters of every command, the guide.
 
-mod place;
+use crate::place;
 
 use std::collections::BTreeMap;
 use std::fs;

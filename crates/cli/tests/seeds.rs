@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What Genode, Barrelfish and pcapng of several sections look like to a user of `lat`.
 
-mod place;
+use crate::place;
 
 use std::fs;
 use std::path::Path;

@@ -2,7 +2,7 @@
 //! Processes recorded apart and read together: what one sends and the other receives is one
 //! message, if their clocks are one, and is not, if nothing relates them.
 
-mod place;
+use crate::place;
 
 use place::Place;
 use serde_json::Value;

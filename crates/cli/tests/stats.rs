@@ -2,7 +2,7 @@
 //! Every figure of `lat stats` is computed again here, from the lines that `lat print` makes,
 //! the slow way: lists, no kernels.
 
-mod place;
+use crate::place;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `lat table` as people use it.
 
-mod place;
+use crate::place;
 
 use std::fs;
 use std::path::Path;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `lat tracepoints`: the table, its JSON, and the example that measures the own cost.
 
-mod place;
+use crate::place;
 
 use std::collections::BTreeMap;
 use std::fs;

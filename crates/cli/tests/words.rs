@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What `lat` answers to options that say the wrong thing, and where output goes.
 
-mod place;
+use crate::place;
 
 use place::Place;
 use std::fs::{self, File, OpenOptions};

@@ -2,7 +2,7 @@
 //! Rules of CTF 2 that the suites of others do not cover, and fields of unusual width;
 //! docs/reference/formats/ctf-rules.md has the list.
 
-mod maker;
+use crate::maker;
 
 use lateralis_model::Wanted;
 use lateralis_model::{Field, Value};

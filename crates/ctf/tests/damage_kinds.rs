@@ -2,8 +2,8 @@
 //! Small traces, and exactly what is left of them after each kind of damage: cut at
 //! every byte, an unknown event, time that runs backwards, each byte changed.
 
-mod genode;
-mod maker;
+use crate::genode;
+use crate::maker;
 
 use std::fs;
 use std::path::Path;

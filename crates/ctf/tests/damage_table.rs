@@ -4,7 +4,7 @@
 //! packet, and the damage is told with its place. Of Genode no real trace is at hand:
 //! its tree is made by the rules of its recorder.
 
-mod genode;
+use crate::genode;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What fuzzing found, one case each, reduced.
 
-mod maker;
+use crate::maker;
 
 use lateralis_ctf::write::{Files, Options, Version, recover};
 use lateralis_model::Wanted;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Bytes that nobody meant: no panic, no endless loop, no unbounded memory.
 
-mod maker;
+use crate::maker;
 
 use maker::{METADATA, PacketMaker, any_reader, read, reader};
 use proptest::prelude::*;

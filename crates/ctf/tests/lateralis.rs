@@ -2,7 +2,7 @@
 //! Traces in the layout that Lateralis writes [spec/trace-layout.md]: writers,
 //! losses, checksums, and what is left of them when bytes are damaged.
 
-mod maker;
+use crate::maker;
 
 use lateralis_model::{DamageReason, Interval, LossCause};
 use lateralis_units::{CpuId, Nanos};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Metadata made to take time or memory: each is refused, or read, with little of both.
 
-mod maker;
+use crate::maker;
 
 use std::env;
 use std::fmt::Write as _;
@@ -46,8 +46,12 @@ fn each_of_them_within_256_mebibytes_and_20_seconds() {
     let list = Command::new(&own).arg("--list").output().unwrap();
     let list = String::from_utf8(list.stdout).unwrap();
     let names = list.lines().filter_map(|line| line.strip_suffix(": test"));
+    let others = names.filter(|name| {
+        let own = name.strip_prefix("metadata_limits::");
+        own.is_some_and(|own| !own.starts_with("each_of_them"))
+    });
     let mut tried = 0;
-    for name in names.filter(|name| !name.starts_with("each_of_them")) {
+    for name in others {
         let output = Command::new("sh")
             .args(["-c", "ulimit -d 262144 && ulimit -t 20 && exec \"$0\" --exact \"$1\""])
             .arg(&own)

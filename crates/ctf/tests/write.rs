@@ -2,7 +2,7 @@
 //! What is written reads as what was written: random classes and values, losses,
 //! and single cases worth a name.
 
-mod written;
+use crate::written;
 
 use lateralis_ctf::write::{self, Files, Options, Version};
 use lateralis_model::{

@@ -3,7 +3,7 @@
 //! babeltrace2 without a warning and with the right values: every field type, both byte
 //! orders, packet context, times wider than the 48 bits of a record.
 
-mod every_type;
+use crate::every_type;
 
 use every_type::{event, payload, records, schema, shown};
 use lateralis_pleco::ctf::{

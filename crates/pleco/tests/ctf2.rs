@@ -5,7 +5,7 @@
 //!
 //! Where babeltrace2 2.1 or newer is installed, tests/babeltrace.rs also reads streams with it.
 
-mod every_type;
+use crate::every_type;
 
 use lateralis_pleco::ctf::{ByteOrder, RingKind, StreamClass, TraceDescription, ctf1, ctf2};
 use lateralis_pleco::internal_schema;

@@ -3,7 +3,7 @@
 //! compiler that is installed, run, and the bytes of every record compared with
 //! those of the tests' own encoder.
 
-mod every_type;
+use crate::every_type;
 
 use every_type::{Value, event, payload, records, schema};
 use lateralis_pleco::generate::{c_header, rust_module};

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What `lat` does, run as people run it.
+//!
+//! One program of all files here: making one of each took longer than running them.
+
+mod choosing;
+mod conventions;
+mod damage;
+mod diff;
+mod following;
+mod genode;
+mod limits;
+mod look;
+mod losses;
+mod path;
+mod place;
+mod reading;
+mod recording;
+mod scripts;
+mod seeds;
+mod sessions;
+mod sql;
+mod stats;
+mod tables;
+mod tracepoints;
+mod words;

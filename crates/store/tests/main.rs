@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Recordings, their facts and tables.
+//!
+//! One program of all files here: making one of each took longer than running them.
+
+mod alike;
+mod compared;
+mod export;
+mod facts_by_columns;
+mod kernel_facts;
+mod sessions;
+mod tables;
+mod tables_document;
+mod tail;
