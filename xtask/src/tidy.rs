@@ -32,6 +32,7 @@ fn run() -> Outcome {
         Err(error) => return Outcome::fail(error),
     };
     let mut complaints: Vec<Vec<String>> = RULES.iter().map(|_| Vec::new()).collect();
+    // Complaints about several files at once.
     let mut links = Vec::new();
     for path in &files {
         let Ok(bytes) = std::fs::read(workspace::root().join(path)) else {
@@ -49,6 +50,9 @@ fn run() -> Outcome {
         }
         if name.ends_with(".md") {
             links.extend(broken_links(path, &text));
+        }
+        if path.ends_with("tests/main.rs") {
+            links.extend(lost_tests(path, &text, &files));
         }
     }
     let mut outcome = Outcome::default();
@@ -124,8 +128,8 @@ fn characters(name: &str, text: &str) -> Vec<usize> {
     if is_golden(name) {
         return Vec::new();
     }
-    // In scripts for tables with tabs, a tab stands for itself.
-    let tabs_mean_something = ends_with_any(name, &["Makefile", ".mk", ".tsv", "/run"]);
+    // In scripts for tables with tabs, and in what the kernel says, a tab stands for itself.
+    let tabs_mean_something = ends_with_any(name, &["Makefile", ".mk", ".tsv", ".format", "/run"]);
     let mut wrong = lines_where(text, |line| {
         line.chars().any(|c| c.is_control() && !(c == '\t' && tabs_mean_something))
     });
@@ -215,6 +219,20 @@ fn normalise(path: &Path) -> Option<PathBuf> {
     Some(parts.iter().collect())
 }
 
+/// Files beside a test program of several files that are not in it: nobody would run them.
+fn lost_tests(main: &Path, text: &str, files: &[PathBuf]) -> Vec<String> {
+    let is_beside = |path: &&PathBuf| {
+        path.parent() == main.parent() && path.extension().is_some_and(|is| is == "rs")
+    };
+    let is_lost = |path: &&PathBuf| {
+        let module = path.file_stem().unwrap_or_default().to_string_lossy();
+        path.as_path() != main && !text.lines().any(|line| line == format!("mod {module};"))
+    };
+    let complain =
+        |path: &PathBuf| format!("{}: not a module of {}", path.display(), main.display());
+    files.iter().filter(is_beside).filter(is_lost).map(complain).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -244,5 +262,15 @@ mod tests {
         assert_eq!(broken_links(page, "see [it](no-such-page.md)").len(), 1);
         assert_eq!(broken_links(page, "see [it](../../outside)").len(), 1);
         assert!(broken_links(page, "```\n[it](no-such-page.md)\n```").is_empty());
+    }
+
+    #[test]
+    fn a_test_that_no_program_has_is_found() {
+        let files =
+            ["a/tests/main.rs", "a/tests/one.rs", "a/tests/two.rs", "a/tests/x.c", "b/two.rs"];
+        let files: Vec<PathBuf> = files.iter().map(PathBuf::from).collect();
+        let lost = |text| lost_tests(&files[0], text, &files);
+        assert_eq!(lost("mod one;\nmod two;\n"), [""; 0]);
+        assert_eq!(lost("mod one;\n"), ["a/tests/two.rs: not a module of a/tests/main.rs"]);
     }
 }

@@ -2,8 +2,6 @@
 //! `lat table --follow`, `lat print --follow`: rows and lines while they are recorded are those
 //! of the finished recording.
 
-mod place;
-
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
@@ -11,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use place::Place;
+use crate::place::Place;
 use serde_json::Value;
 
 /// Processes that a test has started; what is left of them at its end is killed.

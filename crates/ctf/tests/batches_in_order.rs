@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Batches that have their events in order, as long as all are alike.
 
-mod maker;
+use crate::maker;
 
 use lateralis_model::{Column, Place, Wanted};
 

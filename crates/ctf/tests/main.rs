@@ -5,6 +5,7 @@
 
 mod actf_texts;
 mod barectf;
+mod batches_in_order;
 mod chunks;
 mod columns;
 mod ctf2_rules;

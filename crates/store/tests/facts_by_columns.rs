@@ -2,14 +2,12 @@
 //! Facts read by columns are those of a walk over the events: the same, in the same order,
 //! of every trace here, with meanings given to classes that have none.
 
-mod given;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use given::{give_edges, give_meanings, give_only_edges, traces};
+use crate::given::{give_edges, give_meanings, give_only_edges, traces};
 use lateralis_model::{Damage, Place, Source, Trace};
 use lateralis_store::Recording;
 use lateralis_store::facts::{At, Edges, Fact, Facts, Sink, Visited};

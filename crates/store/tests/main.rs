@@ -7,6 +7,7 @@ mod alike;
 mod compared;
 mod export;
 mod facts_by_columns;
+mod given;
 mod kernel_facts;
 mod sessions;
 mod tables;
