@@ -135,6 +135,11 @@ pub trait Source: Send {
         None
     }
 
+    /// A process was started that wrote to [`Source::adoption`].
+    fn started(&mut self, pid: u32) {
+        let _ = pid;
+    }
+
     /// Looks at a running process, too, if it looks at chosen ones.
     ///
     /// Errors: a sentence for people.

@@ -93,6 +93,19 @@ pub(super) fn sample(kind: ClockKind) -> ClockSample {
     best
 }
 
+/// `CLOCK_MONOTONIC` in nanoseconds and the tick clock at one moment, as close as ten tries can
+/// get. Cost: some microseconds.
+pub(super) fn monotonic_and_ticks(kind: ClockKind) -> (u64, u64) {
+    let once = || {
+        let before = now_ticks(kind);
+        let ns = clock_ns(ClockId::Monotonic);
+        let window = now_ticks(kind).saturating_sub(before);
+        (window, (ns as u64, before + window / 2))
+    };
+    let tries = std::iter::repeat_with(once).take(10);
+    tries.min_by_key(|(window, _)| *window).map_or((0, 0), |(_, both)| both)
+}
+
 /// Ticks per second, and where that is known from.
 /// Cost: microseconds; 20 ms if it has to be counted.
 pub(super) fn frequency(kind: ClockKind) -> (u64, FrequencySource) {

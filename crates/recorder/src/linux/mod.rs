@@ -6,6 +6,7 @@
 //!    ├ area ─ mapping, rings, trigger      one area: schemas, rings
 //!    └ sources                             where events come from besides programs
 //!         └ recording ─ output             the directory
+//! kernel                                   events of the kernel as a source
 //! discovery                                what can be traced, what is enabled
 //! ```
 
@@ -17,6 +18,7 @@ mod control;
 mod dirs;
 pub mod discovery;
 mod enable;
+pub mod kernel;
 mod launch;
 mod mapping;
 mod output;

@@ -188,6 +188,7 @@ impl Session {
         let before = launch::BeforeExec { file_limit: self.file_limit, adoptions };
         let child = launch::spawn(command, &self.area_dir, &request, &environment, before)?;
         let pid = child.id();
+        self.sources.iter_mut().for_each(|live| live.source().started(pid));
         self.child_fd = i32::try_from(pid)
             .ok()
             .and_then(Pid::from_raw)

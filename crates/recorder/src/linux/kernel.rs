@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The kernel as a source of a recording: its events through tracefs, without a module.
+//!
+//! ```text
+//! instance  an own set of buffers, set up and taken away again
+//! threads   who is there, from /proc
+//! ```
+//!
+//! Sources: Documentation/trace/ftrace.rst and events.rst of Linux.
+
+mod instance;
+mod threads;
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+use std::time::Duration;
+
+use lateralis_ring::{ClockKind, LossCounts, abi};
+
+use self::instance::Instance;
+use super::clocks;
+use crate::classes::RegisteredSchema;
+use crate::kernel::choice::TASK_EVENTS;
+use crate::kernel::{Choice, ChoiceError, ClockRelation, CpuStats, KernelEvents, Transcoder};
+use crate::source::{Payload, Sink, Source, SourceReport, StreamPlan};
+
+/// Reading wakes up a CPU: seldom is better, as long as nothing is lost. The kernel says when a
+/// buffer is half full.
+const PERIOD: Duration = Duration::from_millis(100);
+
+/// What to record of the kernel.
+#[derive(Debug, Clone)]
+pub struct KernelOptions {
+    /// Groups ([`crate::kernel::GROUPS`]), `SUBSYSTEM:EVENT` with `*` and `?`, or an event's name.
+    pub events: Vec<String>,
+    /// What all processes cause; else only what the recorded programs and those they start do.
+    pub whole_machine: bool,
+    /// Bytes of each CPU's buffer.
+    pub buffer_bytes: u64,
+    /// Where tracefs is; `None`: where it usually is.
+    pub tracefs: Option<std::path::PathBuf>,
+    /// Do not ask for the clock of the recording, but relate the kernel's monotonic clock to it, as
+    /// where the kernel has no better one.
+    pub relate_clocks: bool,
+}
+
+/// Why nothing of the kernel can be recorded.
+#[derive(Debug)]
+pub enum KernelError {
+    /// An event was named that there is not.
+    Choice(ChoiceError),
+    /// A right or a file system is missing: a sentence that says which, and what to do.
+    Unavailable(String),
+}
+
+impl std::fmt::Display for KernelError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            KernelError::Choice(error) => error.fmt(f),
+            KernelError::Unavailable(sentence) => f.write_str(sentence),
+        }
+    }
+}
+
+impl std::error::Error for KernelError {}
+
+/// See the module's description.
+#[derive(Debug)]
+pub struct KernelSource {
+    instance: Instance,
+    events: KernelEvents,
+    transcoder: Transcoder,
+    choice: Choice,
+    whole_machine: bool,
+    relate_clocks: bool,
+    clock: &'static str,
+    relation: ClockRelation,
+    kind: ClockKind,
+    hz: u64,
+    page: Vec<u8>,
+    pages_max: usize,
+    /// Losses that were told already, by CPU.
+    told: Vec<LossCounts>,
+}
+
+impl KernelSource {
+    /// Makes buffers of its own in the kernel, and reads how it describes the events. Nothing is
+    /// recorded before [`Source::begin`]. Buffers that a killed recorder left are taken away.
+    ///
+    /// Errors: see [`KernelError`]; then nothing was changed.
+    /// Cost: a file for each event; some ten milliseconds for all system calls.
+    pub fn open(options: &KernelOptions) -> Result<KernelSource, KernelError> {
+        let tracefs =
+            instance::find(options.tracefs.as_deref()).map_err(KernelError::Unavailable)?;
+        let read = |name: &str| instance::read(&tracefs, name).map_err(KernelError::Unavailable);
+        let available = read("available_events")?;
+        let words: Vec<&str> = options.events.iter().map(String::as_str).collect();
+        let mut choice = Choice::new(&words, &available).map_err(KernelError::Choice)?;
+        choice.add(&TASK_EVENTS, &available);
+        let mut instance = Instance::make(&tracefs).map_err(KernelError::Unavailable)?;
+        instance::remove_abandoned(&tracefs);
+        let formats = instance.formats(&choice);
+        let mut events = KernelEvents::new(&formats);
+        let page_bytes =
+            instance.prepare(options.buffer_bytes).map_err(KernelError::Unavailable)?;
+        let header_page = read("events/header_page").unwrap_or_default();
+        let cpus = instance.cpus().len();
+        let transcoder = Transcoder::new(&mut events, &header_page, page_bytes, cpus);
+        Ok(KernelSource {
+            transcoder,
+            events,
+            choice,
+            whole_machine: options.whole_machine,
+            relate_clocks: options.relate_clocks,
+            clock: "",
+            relation: ClockRelation::Same,
+            kind: clocks::native_kind(),
+            hz: 0,
+            page: vec![0; page_bytes],
+            pages_max: (options.buffer_bytes as usize / page_bytes).max(2) + 16,
+            told: vec![LossCounts::default(); cpus],
+            instance,
+        })
+    }
+
+    /// What could not be described.
+    pub fn problems(&self) -> &[String] {
+        &self.events.problems
+    }
+
+    /// Sets the clock of the buffers: the recording's own if the kernel has it.
+    fn set_clock(&mut self, kind: ClockKind) -> Result<(), String> {
+        self.kind = kind;
+        let same = match kind {
+            ClockKind::X86Tsc => Some("x86-tsc"),
+            ClockKind::MonotonicNs => Some("mono"),
+            ClockKind::Aarch64Cntvct => None,
+        };
+        let same = same.filter(|name| !self.relate_clocks && self.instance.offers_clock(name));
+        self.clock = same.unwrap_or("mono");
+        self.instance.write("trace_clock", self.clock)?;
+        if same.is_none() {
+            self.hz = clocks::frequency(kind).0;
+            self.relate();
+        }
+        Ok(())
+    }
+
+    /// Measures how the clocks hang together.
+    fn relate(&mut self) {
+        if self.hz != 0 {
+            let (ns, ticks) = clocks::monotonic_and_ticks(self.kind);
+            self.relation = ClockRelation::Monotonic { ns, ticks, hz: self.hz };
+        }
+    }
+
+    /// Reads all pages there are; the greatest part of a buffer that they were.
+    fn read_pages(&mut self) -> f64 {
+        let mut most = 0;
+        for cpu in 0..self.instance.cpus().len() {
+            let mut pages = 0;
+            // A writer that is faster gets its turn next time.
+            while pages < self.pages_max && self.instance.read_page(cpu, &mut self.page) {
+                self.transcoder.add(cpu, &self.page);
+                pages += 1;
+            }
+            most = most.max(pages);
+        }
+        most as f64 / self.pages_max as f64
+    }
+
+    fn turn(&mut self, sink: &mut dyn Sink) {
+        self.relate();
+        self.transcoder.turn(&self.relation, sink, &mut threads::process_of);
+    }
+
+    /// Losses that no page told.
+    fn tell_losses(&mut self, cpu: usize, stats: &CpuStats, sink: &mut dyn Sink) {
+        let by_pages = self.transcoder.sums(cpu).missed;
+        self.told[cpu].full = self.told[cpu].full.max(by_pages);
+        let rest = stats.losses().since(&self.told[cpu]);
+        if rest.total() > 0 {
+            let until = sink.now();
+            sink.lose(cpu, rest, until);
+            self.told[cpu] = self.told[cpu].plus(&rest);
+        }
+    }
+
+    fn report(&self, sums: &[(CpuStats, crate::kernel::transcode::CpuSums)]) -> SourceReport {
+        let total = |of: &dyn Fn(&CpuStats) -> u64| sums.iter().map(|(stats, _)| of(stats)).sum();
+        let causes: [(&str, u64); 3] = [
+            ("overrun", total(&|stats| stats.overrun)),
+            ("commit overrun", total(&|stats| stats.commit_overrun)),
+            ("dropped events", total(&|stats| stats.dropped)),
+        ];
+        let scope = if self.whole_machine { "machine" } else { "recorded programs" };
+        let guessed: u64 = sums.iter().map(|(_, sums)| sums.guessed).sum();
+        let unreadable: u64 = sums.iter().map(|(_, sums)| sums.unreadable).sum();
+        let details = [
+            ("trace_clock", self.clock.to_owned()),
+            ("scope", scope.to_owned()),
+            ("event_classes", self.choice.events.len().to_string()),
+            ("buffer_bytes_per_cpu", self.instance.buffer_bytes().to_string()),
+            ("events_read", total(&|stats| stats.read).to_string()),
+            ("events_unreadable", unreadable.to_string()),
+            ("threads_of_unknown_process", guessed.to_string()),
+        ];
+        SourceReport {
+            details: details.map(|(name, value)| (name.to_owned(), value)).into(),
+            lost: causes.map(|(name, count)| (name.to_owned(), count)).into(),
+        }
+    }
+}
+
+/// Says who is there: records of the internal schema at `time`.
+fn tell_threads(list: &[threads::Process], time: u64, sink: &mut dyn Sink) {
+    let name_of = |name: &[u8], payload: &mut Payload<'_>| payload.text(name);
+    for process in list {
+        sink.record(0, (time, None), abi::ID_PROCESS, &mut |payload| {
+            payload.put(4, &process.pid.to_ne_bytes());
+            payload.put(4, &process.parent_pid.to_ne_bytes());
+            name_of(&process.name, payload);
+        });
+        for (tid, name) in &process.threads {
+            sink.record(0, (time, None), abi::ID_THREAD_NAME, &mut |payload| {
+                payload.put(4, &process.pid.to_ne_bytes());
+                payload.put(4, &tid.to_ne_bytes());
+                name_of(name, payload);
+            });
+        }
+    }
+}
+
+impl Source for KernelSource {
+    fn name(&self) -> &str {
+        "kernel"
+    }
+
+    fn schemas(&self) -> Vec<RegisteredSchema> {
+        self.events.schemas.clone()
+    }
+
+    fn streams(&self) -> Vec<StreamPlan> {
+        let stream =
+            |cpu: &u32| StreamPlan { name: format!("kernel_cpu{cpu}"), number: *cpu, is_cpu: true };
+        self.instance.cpus().iter().map(stream).collect()
+    }
+
+    fn begin(&mut self, sink: &mut dyn Sink) -> Result<(), String> {
+        self.set_clock(sink.clock())?;
+        if !self.whole_machine {
+            self.instance.choose_processes()?;
+        }
+        let began = sink.now();
+        for problem in self.instance.enable(&self.choice)? {
+            sink.problem(problem);
+        }
+        self.instance.write("tracing_on", "1")?;
+        // Whoever comes from here on is told by an event.
+        let list = threads::all();
+        tell_threads(&list, began, sink);
+        for process in &list {
+            for (tid, _) in &process.threads {
+                self.transcoder.tasks().learn(*tid, process.pid);
+            }
+        }
+        for problem in &self.events.problems {
+            sink.problem(problem.clone());
+        }
+        Ok(())
+    }
+
+    fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        self.instance.descriptors()
+    }
+
+    fn period(&self) -> Duration {
+        PERIOD
+    }
+
+    fn drain(&mut self, sink: &mut dyn Sink) -> f64 {
+        let fill = self.read_pages();
+        self.turn(sink);
+        fill
+    }
+
+    fn adoption(&self) -> Option<BorrowedFd<'_>> {
+        self.instance.chosen_processes().map(AsFd::as_fd)
+    }
+
+    fn started(&mut self, pid: u32) {
+        // It was made before it was chosen, so no event tells.
+        self.transcoder.tasks().learn(pid, pid);
+    }
+
+    fn adopt(&mut self, pid: u32) -> Result<(), String> {
+        if self.whole_machine {
+            return Ok(());
+        }
+        threads::of(pid).into_iter().try_for_each(|tid| self.instance.choose_thread(tid)).map_err(
+            |cause| format!("Cannot trace the kernel for a process: pid={pid}, cause={cause}"),
+        )
+    }
+
+    fn pause(&mut self, paused: bool) {
+        // A recording that goes on would only have more than was asked for.
+        let _ = self.instance.write("tracing_on", if paused { "0" } else { "1" });
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) -> SourceReport {
+        if let Err(problem) = self.instance.write("tracing_on", "0") {
+            sink.problem(problem);
+        }
+        // Nothing is added any more, so this ends.
+        while self.read_pages() > 0.0 {
+            self.turn(sink);
+        }
+        self.turn(sink);
+        let mut sums = Vec::new();
+        for cpu in 0..self.instance.cpus().len() {
+            let stats = self.instance.stats(cpu);
+            self.tell_losses(cpu, &stats, sink);
+            let found = self.transcoder.sums(cpu);
+            if stats.read != found.events + found.unreadable {
+                sink.problem(format!(
+                    "Cannot account for all events of the kernel: cpu={}, given={}, found={}",
+                    self.instance.cpus()[cpu],
+                    stats.read,
+                    found.events + found.unreadable
+                ));
+            }
+            if found.unreadable > 0 {
+                let reason = format!("{} records that no description explains", found.unreadable);
+                sink.damage(cpu, reason);
+            }
+            sums.push((stats, found));
+        }
+        self.report(&sums)
+    }
+}
+
+/// Where tracefs is on this machine, if it can be used: for tests and messages.
+///
+/// Errors: the sentence for people.
+pub fn tracefs() -> Result<std::path::PathBuf, String> {
+    instance::find(None::<&Path>)
+}
