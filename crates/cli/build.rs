@@ -17,8 +17,8 @@ fn main() {
     for folder in [&tracer, &preload, &demo] {
         println!("cargo::rerun-if-changed={}", folder.display());
     }
-    // Line numbers for backtraces, at a third of their size.
-    println!("cargo::rustc-link-arg-bins=-Wl,--compress-debug-sections=zlib");
+    // Line numbers for backtraces, at a third of their size; -O2 has them packed well, not fast.
+    println!("cargo::rustc-link-arg-bins=-Wl,-O2,--compress-debug-sections=zlib");
     let core = c_files(&tracer.join("src"));
     let includes = [tracer.join("include"), tracer.join("src")];
 
