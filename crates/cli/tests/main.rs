@@ -12,6 +12,7 @@ mod genode;
 mod limits;
 mod look;
 mod losses;
+mod packets;
 mod path;
 mod place;
 mod reading;

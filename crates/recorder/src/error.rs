@@ -102,6 +102,13 @@ pub enum Error {
     NoSuchEvent(String),
     /// Nothing that could be recovered is in the file.
     NothingToRecover(PathBuf),
+    /// There is no network interface of that name.
+    NoSuchInterface {
+        /// As asked for.
+        name: String,
+        /// Those there are.
+        known: Vec<String>,
+    },
     /// A program's clock cannot be joined with the others'.
     Clock {
         /// Which area.
@@ -160,6 +167,9 @@ impl Error {
                 "areas are looked for by their magic words; the rings' pages must be in the file"
                     .to_owned()
             }
+            Error::NoSuchInterface { known, .. } => {
+                format!("there are: {}; `any` means all", known.join(" "))
+            }
             Error::Clock { .. } => "record this program alone".to_owned(),
             Error::Refused(_) | Error::Pattern(_) => String::new(),
         }
@@ -214,6 +224,9 @@ impl fmt::Display for Error {
             Error::NoSuchEvent(name) => write!(f, "Cannot find event: event={name}"),
             Error::NothingToRecover(path) => {
                 write!(f, "Cannot recover: path={} holds no area", path.display())
+            }
+            Error::NoSuchInterface { name, .. } => {
+                write!(f, "Cannot find network interface: interface={name}")
             }
             Error::Clock { path, clock_kind } => {
                 write!(f, "Cannot join clocks: path={}, clock-kind={clock_kind}", path.display())

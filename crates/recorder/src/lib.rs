@@ -6,7 +6,7 @@
 //! pattern  which events        walk     record to record     classes  ids ↔ stream classes
 //! stream   chunks → packets    clock    ticks → UTC          metadata, index, report: the files
 //! kernel   events of the Linux kernel: its descriptions and pages → schemas and records
-//! source   where events come from besides programs
+//! source   where events come from besides programs: capture, packets of interfaces
 //! linux    everything that touches the system: areas, processes, files, clocks, signals
 //! ```
 //!
@@ -16,6 +16,8 @@
 //! [`linux::Session::attach`], then [`linux::Session::run`], which returns a
 //! [`linux::Summary`].
 
+#[cfg(unix)]
+pub mod capture;
 pub mod classes;
 pub mod clock;
 mod error;

@@ -123,6 +123,11 @@ pub trait Source: Send {
         Vec::new()
     }
 
+    /// Bytes of its packets where the user asked for this many: for sources with long records.
+    fn packet_bytes(&self, asked: u64) -> u64 {
+        asked
+    }
+
     /// Longest time between two drains.
     fn period(&self) -> Duration;
 

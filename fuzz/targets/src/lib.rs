@@ -17,6 +17,7 @@ pub mod happenings;
 pub mod interchange;
 pub mod mutate;
 pub mod open;
+pub mod packet_ring;
 pub mod perfdata;
 pub mod pieces;
 pub mod pleco;
@@ -66,6 +67,7 @@ pub const TARGETS: &[Target] = &[
     target("explained", analyses::check_explained, happenings::good, &[]),
     target("tmfxml", tmfxml::check, tmfxml::good, words::TMFXML),
     target("captures", captures::check, captures::good, &[]),
+    target("packet_ring", packet_ring::check, packet_ring::good, &[]),
     target("seeds", seeds::check, seeds::good, words::SEEDS),
     target("interchange", interchange::check, interchange::good, words::INTERCHANGE),
     target("perfdata", perfdata::check, perfdata::good, words::PERFDATA),

@@ -50,6 +50,7 @@ smoke! {
     explained 500
     tmfxml 2000
     captures 3000
+    packet_ring 3000
     seeds 2000
     interchange 1000
     perfdata 1500

@@ -8,7 +8,7 @@ use crate::exit::ExitStatus;
 use crate::status_line::{self, StatusLine};
 use crate::values;
 use clap::{ArgGroup, Args, ValueEnum};
-use lateralis_recorder::linux::Session;
+use lateralis_recorder::linux::{Capture, Session};
 use lateralis_recorder::{CtfVersion, Patterns, Progress, RecordOptions};
 use lateralis_ring::RingMode;
 use std::ffi::OsString;
@@ -26,6 +26,8 @@ use std::time::Duration;
   lat record --attach 1234 --duration 10s a running program
   lat record --mode overwrite -- ./server keep only the newest events
   lat record --shared -- make test        many programs in the memory of one
+  sudo lat record --packets lo -- ./server
+                                          the packets of an interface, on the same time line
 
 With --shared one program that writes much can make the others lose events. A program that cannot
 share (another kind of rings, a second copy of the tracer in one process) gets rings of its own.
@@ -77,6 +79,12 @@ pub struct RecordArgs {
     /// Record a running program
     #[arg(long, value_name = "PID", conflicts_with = "with")]
     pub attach: Option<u32>,
+    /// Capture the packets of these network interfaces, too; `any` means all there are
+    #[arg(long, value_name = "INTERFACE", value_delimiter = ',')]
+    pub packets: Vec<String>,
+    /// Most bytes of a captured packet that are kept [default: all]
+    #[arg(long, value_name = "SIZE", value_parser = values::parse_bytes, requires = "packets")]
+    pub snap: Option<u64>,
     /// Print the summary as one line of JSON on standard output
     #[arg(long)]
     pub json: bool,
@@ -132,7 +140,14 @@ pub fn run(args: RecordArgs) -> Result<ExitStatus, CliError> {
     if !args.with.is_empty() {
         environment.push(("LD_PRELOAD".into(), preload()?.into_os_string()));
     }
+    let capture = capture(&args)?;
     let mut session = Session::new(options)?;
+    if let Some(capture) = capture {
+        // Without the right to it the rest is recorded. The report says so, too.
+        if let Err(problem) = session.add_source(Box::new(capture)) {
+            eprintln!("warning: {problem}");
+        }
+    }
     let begun = match args.attach {
         Some(pid) => session.attach(pid),
         None => session.launch(&args.command, &environment).map(drop),
@@ -157,6 +172,21 @@ pub fn run(args: RecordArgs) -> Result<ExitStatus, CliError> {
         None if summary.report.problems.is_empty() => ExitStatus::Fine,
         None => ExitStatus::Problems,
     })
+}
+
+/// What captures packets, if that was asked for.
+fn capture(args: &RecordArgs) -> Result<Option<Capture>, CliError> {
+    if args.packets.is_empty() {
+        return Ok(None);
+    }
+    if args.mode == Mode::Overwrite {
+        return Err(CliError::new(
+            "cannot capture packets into a flight recorder",
+            "--mode overwrite",
+            "the kernel keeps the oldest packets, not the newest: leave one of both out",
+        ));
+    }
+    Ok(Some(Capture::new(&args.packets, args.snap.unwrap_or(u64::MAX), args.buffer)?))
 }
 
 /// Takes away the recording of a program that never ran: only what belongs to a

@@ -13,6 +13,7 @@
 mod area;
 mod area_report;
 mod build_id;
+mod capture;
 mod clocks;
 mod control;
 mod dirs;
@@ -38,6 +39,7 @@ pub mod targets;
 mod traced;
 mod trigger;
 
+pub use capture::Capture;
 pub use control::{Answer, Request, ask};
 pub use dirs::area_dir;
 pub use output::is_being_written;

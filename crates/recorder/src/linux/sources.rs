@@ -113,6 +113,7 @@ impl LiveSource {
         }
         let now = recording.now();
         let area_id = u64::from_ne_bytes(random_uuid()[8..].try_into().unwrap_or([1; 8])) | 1;
+        let packet_bytes = source.packet_bytes(packet_bytes);
         let streams = source.streams().into_iter().map(|plan| {
             let target = StreamTarget::new(plan.name.clone());
             (SourceStream::new(plan, packet_bytes as usize, now), target)
@@ -132,7 +133,9 @@ impl LiveSource {
             due: Instant::now(),
         };
         // Its own class: what it means by an id is nobody else's.
-        live.about.class_id = recording.classes.add(RingKind::PerCpu, &live.about.registered);
+        let of_cpus = live.streams.iter().all(|(stream, _)| stream.plan.is_cpu);
+        let kind = if of_cpus { RingKind::PerCpu } else { RingKind::PerThread };
+        live.about.class_id = recording.classes.add(kind, &live.about.registered);
         live.with_sink(recording, |source, sink| source.begin(sink))?;
         live.due = Instant::now() + live.source.period();
         Ok(live)
