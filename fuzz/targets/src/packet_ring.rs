@@ -22,7 +22,7 @@ pub fn check(bytes: &[u8]) {
     let mut memory = MemorySink::with(vec![plan], &registered, 1 << 17, u64::MAX >> 2);
     let mut all = frames(bytes);
     let (mut count, mut captured) = (0u64, 0usize);
-    while let Some(frame) = all.next() {
+    for frame in all.by_ref() {
         let inside = bytes.as_ptr_range();
         assert!(frame.data.is_empty() || inside.contains(&frame.data.as_ptr()));
         captured += frame.data.len().min(interface.snap_bytes);
