@@ -2,7 +2,7 @@
 //! The table of commands. Each command's own options stand with the command.
 
 use crate::commands::{
-    completions, control, convert, demo, diff, info, list, man, path, pleco, print, record,
+    completions, control, convert, demo, diff, info, list, live, man, path, pleco, print, record,
     run_script, sql, stats, table, tracepoints, xml,
 };
 use crate::error::CliError;
@@ -32,6 +32,8 @@ pub struct Cli {
 pub enum Command {
     /// Record a program, or one that runs already
     Record(Box<record::RecordArgs>),
+    /// Record for others who follow while it happens: a live stream, or dumps as of bfscope
+    Live(Box<live::LiveArgs>),
     /// Show programs that can be traced now, and their events
     List(list::ListArgs),
     /// Record more events of a program that is being recorded

@@ -10,6 +10,7 @@ mod diff;
 mod following;
 mod genode;
 mod limits;
+mod live;
 mod look;
 mod losses;
 mod packets;

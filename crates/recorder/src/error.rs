@@ -109,6 +109,24 @@ pub enum Error {
         /// Those there are.
         known: Vec<String>,
     },
+    /// An address cannot be listened on, or not be reached.
+    Address {
+        /// What was tried, lower case.
+        action: &'static str,
+        /// Which.
+        address: String,
+        /// What the operating system said.
+        cause: io::Error,
+    },
+    /// Others could reach the address, and there is no token, or a short one.
+    NeedsToken(String),
+    /// The peer of a live stream refuses, sends none, or sends another recording.
+    Live {
+        /// Which.
+        address: String,
+        /// Why.
+        reason: String,
+    },
     /// A program's clock cannot be joined with the others'.
     Clock {
         /// Which area.
@@ -171,7 +189,17 @@ impl Error {
                 format!("there are: {}; `any` means all", known.join(" "))
             }
             Error::Clock { .. } => "record this program alone".to_owned(),
-            Error::Refused(_) | Error::Pattern(_) => String::new(),
+            Error::Address { cause, .. } => match cause.kind() {
+                io::ErrorKind::AddrInUse => "choose another port, or 0 for any".to_owned(),
+                io::ErrorKind::ConnectionRefused => "check that it is recorded live there".to_owned(),
+                io::ErrorKind::PermissionDenied => "choose a port from 1024 on".to_owned(),
+                _ => "write it as HOST:PORT".to_owned(),
+            },
+            Error::NeedsToken(_) => "give one of 16 characters or more with --token: it and the \
+                 events are not encrypted. Better: listen on 127.0.0.1, and `ssh HOST lat live - -- \
+                 PROGRAM | lat record --connect - -o DIR`"
+                .to_owned(),
+            Error::Live { .. } | Error::Refused(_) | Error::Pattern(_) => String::new(),
         }
     }
 }
@@ -228,6 +256,15 @@ impl fmt::Display for Error {
             Error::NoSuchInterface { name, .. } => {
                 write!(f, "Cannot find network interface: interface={name}")
             }
+            Error::Address { action, address, cause } => {
+                write!(f, "Cannot {action}: address={address}, cause={cause}")
+            }
+            Error::NeedsToken(address) => {
+                write!(f, "Cannot listen without a token: address={address} is open to others")
+            }
+            Error::Live { address, reason } => {
+                write!(f, "Cannot receive: address={address}, reason={reason}")
+            }
             Error::Clock { path, clock_kind } => {
                 write!(f, "Cannot join clocks: path={}, clock-kind={clock_kind}", path.display())
             }
@@ -240,6 +277,7 @@ impl std::error::Error for Error {
         match self {
             Error::File { cause, .. }
             | Error::System { cause, .. }
+            | Error::Address { cause, .. }
             | Error::Launch { cause, .. } => Some(cause),
             Error::Area { cause, .. } => Some(cause),
             Error::Rings { cause, .. } => Some(cause),

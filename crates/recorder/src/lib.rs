@@ -36,6 +36,8 @@ pub mod stream;
 pub mod walk;
 
 pub use error::Error;
-pub use options::{CtfVersion, EventMatch, Progress, RecordOptions, TriggerOptions};
+pub use options::{
+    CtfVersion, EventMatch, LiveAddress, LiveOptions, Progress, RecordOptions, TriggerOptions,
+};
 pub use pattern::Patterns;
 pub use report::Report;

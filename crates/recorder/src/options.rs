@@ -40,6 +40,36 @@ pub struct TriggerOptions {
     pub count: Option<u64>,
 }
 
+/// Where a live stream goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LiveAddress {
+    /// `HOST:PORT` that clients connect to.
+    Tcp(String),
+    /// Standard output; what the command writes there goes to standard error instead.
+    StandardOutput,
+}
+
+/// A recording that can be followed while it is made (`spec/live.md`).
+#[derive(Debug, Clone)]
+pub struct LiveOptions {
+    /// Where to; `None`: only for followers in this process.
+    pub address: Option<LiveAddress>,
+    /// What clients must know. Needed where the address is not of this machine alone.
+    pub token: Option<String>,
+    /// Bytes of packets kept for clients. One that falls further behind loses packets.
+    pub window_bytes: u64,
+    /// Longest time that clients have at the end to take what is left.
+    pub linger: Duration,
+}
+
+impl LiveOptions {
+    /// To `address`, without a token, 64 MiB, 5 s.
+    pub fn new(address: Option<LiveAddress>) -> LiveOptions {
+        let linger = Duration::from_secs(5);
+        LiveOptions { address, token: None, window_bytes: 64 << 20, linger }
+    }
+}
+
 /// Everything that can be chosen about a recording.
 #[derive(Debug, Clone)]
 pub struct RecordOptions {
@@ -79,6 +109,10 @@ pub struct RecordOptions {
     ///
     /// [`launch`]: crate::linux::Session::launch
     pub shared: bool,
+    /// Clients get what the directory gets.
+    pub live: Option<LiveOptions>,
+    /// Keep stream files. Without them only live clients get packets.
+    pub keep_streams: bool,
 }
 
 impl RecordOptions {
@@ -102,6 +136,8 @@ impl RecordOptions {
             duration: None,
             follow: false,
             shared: false,
+            live: None,
+            keep_streams: true,
         }
     }
 }

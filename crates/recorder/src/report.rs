@@ -50,6 +50,83 @@ pub struct Report {
     pub stream_classes: Vec<StreamClass>,
     /// Byte order of the stream files.
     pub byte_order: ByteOrder,
+    /// Clients that followed the recording; none if it was not live.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live: Option<Live>,
+    /// How this copy came here; none where the recording was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub received: Option<Received>,
+}
+
+/// A live recording.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Live {
+    /// Where it listened; none for a pipe.
+    pub address: Option<String>,
+    /// Bytes of packets that clients could be behind.
+    pub window_bytes: u64,
+    /// Connections that were refused.
+    pub refused: u64,
+    /// Clients, at most 1000, in the order in which they left.
+    pub clients: Vec<LiveClient>,
+}
+
+/// A client of a live recording.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LiveClient {
+    /// Its address; `pipe` for one.
+    pub peer: String,
+    /// It was there when the recording ended; else it left before.
+    pub stayed: bool,
+    /// Packets handed to its connection.
+    pub sent: LiveCount,
+    /// Packets that it came too late for; of one that stayed, written = had + sent + dropped.
+    pub dropped: LiveCount,
+    /// Of it, by stream file.
+    pub dropped_of: Vec<LiveStreamCount>,
+}
+
+/// So much of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LiveCount {
+    /// Packets.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Events of schemas in them; none where that is not known.
+    pub events: Option<u64>,
+}
+
+/// So much of a stream file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LiveStreamCount {
+    /// The file under the recording's directory.
+    pub file: String,
+    /// How much.
+    #[serde(flatten)]
+    pub count: LiveCount,
+}
+
+/// A recording that was received from a live one.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Received {
+    /// From where.
+    pub from: String,
+    /// Connections it took.
+    pub connections: u64,
+    /// Packets that the server dropped, by stream file. The totals do not contain them.
+    pub dropped_of: Vec<LiveStreamCount>,
+    /// How the clock of the other machine relates to this one's.
+    pub clock: Option<ReceivedClock>,
+}
+
+/// UTC of the recording machine against UTC here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReceivedClock {
+    /// Theirs minus ours, nanoseconds.
+    pub offset_ns: i64,
+    /// Bound of its error, nanoseconds.
+    pub error_ns: u64,
 }
 
 /// Byte order of the stream files.

@@ -12,6 +12,7 @@ fn full_report() -> Report {
     let sample = ClockSample { ticks: 1, realtime_ns: 2, monotonic_raw_ns: 3, window_ticks: 4 };
     let interval = LossInterval { from_ns: 0, to_ns: 1, lost: Losses::default() };
     let damage = Damage { packet_sequence: 1, dropped_bytes: 2, reason: text() };
+    let count = LiveCount { packets: 1, bytes: 2, events: None };
     let schema = ClassSchema { base_id: 16, text: text() };
     Report {
         report_version: REPORT_VERSION,
@@ -82,6 +83,24 @@ fn full_report() -> Report {
         throughput: Throughput::default(),
         stream_classes: vec![StreamClass { id: 0, ring_kind: text(), schemas: vec![schema] }],
         byte_order: ByteOrder::Little,
+        live: Some(Live {
+            address: Some(text()),
+            window_bytes: 1,
+            refused: 0,
+            clients: vec![LiveClient {
+                peer: text(),
+                stayed: true,
+                sent: count,
+                dropped: count,
+                dropped_of: vec![LiveStreamCount { file: text(), count }],
+            }],
+        }),
+        received: Some(Received {
+            from: text(),
+            connections: 1,
+            dropped_of: vec![],
+            clock: Some(ReceivedClock { offset_ns: -1, error_ns: 2 }),
+        }),
     }
 }
 

@@ -15,6 +15,7 @@ pub mod export;
 pub mod filter;
 pub mod happenings;
 pub mod interchange;
+pub mod live;
 pub mod mutate;
 pub mod open;
 pub mod packet_ring;
@@ -70,5 +71,6 @@ pub const TARGETS: &[Target] = &[
     target("packet_ring", packet_ring::check, packet_ring::good, &[]),
     target("seeds", seeds::check, seeds::good, words::SEEDS),
     target("interchange", interchange::check, interchange::good, words::INTERCHANGE),
+    target("live", live::check, live::good, words::LIVE),
     target("perfdata", perfdata::check, perfdata::good, words::PERFDATA),
 ];

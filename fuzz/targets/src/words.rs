@@ -327,6 +327,10 @@ pub const PERFDATA: &[&str] = &[
     "latency  \0",
 ];
 
+/// Live streams and dumps.
+pub const LIVE: &[&str] =
+    &["LATLIVE\n\x01\0", "# Start ", "\n00000010# Start", "ctf", "index", "metadata"];
+
 /// The words as a dictionary of libFuzzer.
 #[must_use]
 pub fn dictionary(words: &[&str]) -> String {

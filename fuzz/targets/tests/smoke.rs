@@ -53,5 +53,6 @@ smoke! {
     packet_ring 3000
     seeds 2000
     interchange 1000
+    live 5000
     perfdata 1500
 }

@@ -8,11 +8,13 @@ pub mod demo;
 pub mod diff;
 pub mod info;
 pub mod list;
+pub mod live;
 pub mod man;
 mod overview;
 pub mod path;
 pub mod pleco;
 pub mod print;
+mod receive;
 pub mod record;
 mod recording_summary;
 pub mod run_script;
@@ -31,6 +33,7 @@ pub fn run(cli: Cli) -> Result<ExitStatus, CliError> {
     match cli.command {
         None => overview::run(),
         Some(Command::Record(args)) => record::run(*args),
+        Some(Command::Live(args)) => live::run(*args),
         Some(Command::List(args)) => list::run(args),
         Some(Command::Enable(args)) => control::switch(args, true),
         Some(Command::Disable(args)) => control::switch(args, false),

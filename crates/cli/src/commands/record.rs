@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `lat record`: a program's events into a recording.
 
-use crate::commands::recording_summary;
+use crate::commands::{live, receive, recording_summary};
 use crate::embedded;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
@@ -18,7 +18,7 @@ use std::time::Duration;
 /// Options of `lat record`.
 #[derive(Debug, Args)]
 #[command(
-    group = ArgGroup::new("target").required(true).args(["command", "attach"]),
+    group = ArgGroup::new("target").required(true).args(["command", "attach", "connect"]),
     after_help = "Examples:
   lat record -- ./server --port 80        a program with a schema, its children included
   lat record --with mutex,io -- redis-server
@@ -28,6 +28,8 @@ use std::time::Duration;
   lat record --shared -- make test        many programs in the memory of one
   sudo lat record --packets lo -- ./server
                                           the packets of an interface, on the same time line
+  lat record --live -o here -- ./server   others may follow it while it is recorded:
+  lat record --connect 127.0.0.1:6660 -o there
 
 With --shared one program that writes much can make the others lose events. A program that cannot
 share (another kind of rings, a second copy of the tracer in one process) gets rings of its own.
@@ -85,6 +87,22 @@ pub struct RecordArgs {
     /// Most bytes of a captured packet that are kept [default: all]
     #[arg(long, value_name = "SIZE", value_parser = values::parse_bytes, requires = "packets")]
     pub snap: Option<u64>,
+    /// Let others follow it while it is recorded, at HOST:PORT or 127.0.0.1:6660
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1,
+        default_missing_value = crate::commands::live::ADDRESS)]
+    pub live: Option<String>,
+    /// Receive what is recorded live elsewhere: HOST:PORT, bfscope://HOST:PORT, or - for a pipe
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["live", "attach"])]
+    pub connect: Option<String>,
+    /// What clients of --live have to know, and what --connect tells
+    #[arg(long, value_name = "SECRET", env = "LATERALIS_TOKEN", hide_env_values = true)]
+    pub token: Option<String>,
+    /// Memory for what live clients have not taken yet; who is further behind loses packets
+    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = values::parse_bytes)]
+    pub live_window: u64,
+    /// With --connect: how long to try to come back when the connection broke
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::parse_time)]
+    pub retry: Duration,
     /// Print the summary as one line of JSON on standard output
     #[arg(long)]
     pub json: bool,
@@ -132,15 +150,29 @@ impl With {
     }
 }
 
-/// Records until the program has ended.
+/// Records until the program has ended, or receives.
 pub fn run(args: RecordArgs) -> Result<ExitStatus, CliError> {
+    if let Some(from) = &args.connect {
+        return receive::run(&args, from);
+    }
     let options = options(&args)?;
+    run_with(&args, options, &mut live::announce)
+}
+
+/// Records until the program has ended. `begun` is called before the program starts.
+pub fn run_with(
+    args: &RecordArgs,
+    options: RecordOptions,
+    begun: &mut dyn FnMut(&RecordArgs, &Session) -> Result<(), CliError>,
+) -> Result<ExitStatus, CliError> {
+    let keeps_streams = options.keep_streams;
+    let to_pipe = live::is_pipe(&options);
     let output = options.output.clone();
     let mut environment = Vec::new();
     if !args.with.is_empty() {
         environment.push(("LD_PRELOAD".into(), preload()?.into_os_string()));
     }
-    let capture = capture(&args)?;
+    let capture = capture(args)?;
     let mut session = Session::new(options)?;
     if let Some(capture) = capture {
         // Without the right to it the rest is recorded. The report says so, too.
@@ -148,6 +180,7 @@ pub fn run(args: RecordArgs) -> Result<ExitStatus, CliError> {
             eprintln!("warning: {problem}");
         }
     }
+    begun(args, &session)?;
     let begun = match args.attach {
         Some(pid) => session.attach(pid),
         None => session.launch(&args.command, &environment).map(drop),
@@ -165,7 +198,14 @@ pub fn run(args: RecordArgs) -> Result<ExitStatus, CliError> {
         line.show(&status_line::progress(now));
     })?;
     line.clear();
-    recording_summary::print(&output, &summary.report, args.json, args.quiet)?;
+    if keeps_streams && !to_pipe {
+        recording_summary::print(&output, &summary.report, args.json, args.quiet)?;
+    } else {
+        live::print(&output, &summary.report, args, to_pipe)?;
+    }
+    if !keeps_streams {
+        remove_unused(&output);
+    }
     Ok(match summary.exit_status {
         // A shell's exit status fits in a byte; 128 + signal does, too.
         Some(status) => ExitStatus::Program(status as u8),
@@ -232,7 +272,8 @@ pub fn patterns(
     Ok(Patterns::parse(&list.join(",")).map_err(lateralis_recorder::Error::from)?)
 }
 
-fn options(args: &RecordArgs) -> Result<RecordOptions, CliError> {
+/// As the recorder wants them.
+pub fn options(args: &RecordArgs) -> Result<RecordOptions, CliError> {
     let output = match &args.output {
         Some(output) => output.clone(),
         None => free_name(&program_name(args.command.first())),
@@ -250,11 +291,12 @@ fn options(args: &RecordArgs) -> Result<RecordOptions, CliError> {
     options.max_disk_bytes = args.max_size;
     options.follow = args.follow;
     options.shared = args.shared;
+    options.live = args.live.as_deref().map(|address| live::options(args, Some(address)));
     Ok(options)
 }
 
 /// File name of the program, for the name of the recording.
-fn program_name(program: Option<&OsString>) -> String {
+pub fn program_name(program: Option<&OsString>) -> String {
     let name = program.and_then(|path| Path::new(path).file_name());
     name.map_or("attached".into(), |name| name.to_string_lossy().into_owned())
 }

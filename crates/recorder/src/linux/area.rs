@@ -359,7 +359,7 @@ impl LiveArea {
     ) {
         let packet = &buffer[sealed.bytes.clone()];
         let ring = &mut self.rings[index];
-        if !recording.write_packet(&mut ring.target, packet, sealed.index) {
+        if !recording.write_packet(&mut ring.target, packet, sealed) {
             let plan = (!self.unreadable).then_some(&self.plan);
             let context = context(recording, (&self.header, self.class_id, plan), mode, 0);
             ring.stream.not_written(&context, sealed, buffer);

@@ -21,6 +21,7 @@ pub mod discovery;
 mod enable;
 pub mod kernel;
 mod launch;
+pub mod live;
 mod mapping;
 mod output;
 mod processes;

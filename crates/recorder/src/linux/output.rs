@@ -9,17 +9,11 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 
+use super::live::LiveServer;
 use crate::error::Error;
 use crate::index::{ENTRY_BYTES, FILE_HEADER, IndexEntry};
 
-/// Which of the recording's folders a stream file belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Folder {
-    /// Part of the trace.
-    Ctf,
-    /// Packets that no metadata describes.
-    Unreadable,
-}
+pub(super) use lateralis_live::Folder;
 
 /// Handle of a stream file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +29,8 @@ struct Stream {
     indexed: u64,
     last_used: u64,
     failed: bool,
+    /// Its number for live clients, once it has a packet.
+    live: Option<u32>,
 }
 
 /// Why a packet was not written.
@@ -58,6 +54,8 @@ pub(super) struct Output {
     uses: u64,
     bytes: u64,
     bytes_max: u64,
+    keeps_streams: bool,
+    live: Option<LiveServer>,
 }
 
 fn replace(path: &Path, text: &[u8]) -> Result<(), Error> {
@@ -107,16 +105,61 @@ impl Output {
         let lock = File::open(&root).ok();
         let lock =
             lock.filter(|lock| flock(lock, FlockOperation::NonBlockingLockExclusive).is_ok());
-        Ok(Output {
+        let mut output = Output::empty(root, bytes_max);
+        output._lock = lock;
+        Ok(output)
+    }
+
+    /// Goes on with a directory whose writer is gone.
+    ///
+    /// Errors: it is not there, or somebody writes to it.
+    pub(super) fn reopen(root: &Path, bytes_max: Option<u64>) -> Result<Output, Error> {
+        fs::create_dir_all(root.join("ctf").join("index"))
+            .map_err(|cause| Error::file("make directory", root, cause))?;
+        let root =
+            fs::canonicalize(root).map_err(|cause| Error::file("open directory", root, cause))?;
+        let lock = File::open(&root).ok();
+        let lock =
+            lock.filter(|lock| flock(lock, FlockOperation::NonBlockingLockExclusive).is_ok());
+        if lock.is_none() {
+            return Err(Error::OutputExists(root));
+        }
+        let mut output = Output::empty(root, bytes_max);
+        output._lock = lock;
+        Ok(output)
+    }
+
+    /// A stream file that is there already, with these packets and nothing else. Its index is
+    /// written anew.
+    pub(super) fn restore_stream(
+        &mut self,
+        folder: Folder,
+        name: &str,
+        packets: &[IndexEntry],
+    ) -> StreamFile {
+        let handle = self.add_stream(folder, name);
+        let stream = &mut self.streams[handle.0];
+        for entry in packets {
+            stream.pending_index.push(IndexEntry { offset_bytes: stream.bytes, ..*entry });
+            stream.bytes += entry.packet_bits / 8;
+        }
+        self.bytes += stream.bytes;
+        handle
+    }
+
+    fn empty(root: PathBuf, bytes_max: Option<u64>) -> Output {
+        Output {
             root,
-            _lock: lock,
+            _lock: None,
             streams: Vec::new(),
             open_count: 0,
             open_max: 256,
             uses: 0,
             bytes: 0,
             bytes_max: bytes_max.unwrap_or(u64::MAX),
-        })
+            keeps_streams: true,
+            live: None,
+        }
     }
 
     /// Where it is.
@@ -136,12 +179,43 @@ impl Output {
 
     /// Replaces `ctf/metadata`.
     pub(super) fn write_metadata(&self, text: &str) -> Result<(), Error> {
-        replace(&self.root.join("ctf").join("metadata"), text.as_bytes())
+        replace(&self.root.join("ctf").join("metadata"), text.as_bytes())?;
+        if let Some(live) = &self.live {
+            live.metadata(text);
+        }
+        Ok(())
     }
 
     /// Replaces `report.json`.
     pub(super) fn write_report(&self, text: &str) -> Result<(), Error> {
-        replace(&self.root.join("report.json"), text.as_bytes())
+        replace(&self.root.join("report.json"), text.as_bytes())?;
+        if let Some(live) = &self.live {
+            live.report(text, false);
+        }
+        Ok(())
+    }
+
+    /// Replaces `report.json` for the last time. Live clients get it behind everything else.
+    pub(super) fn write_last_report(&mut self, text: &str) -> Result<(), Error> {
+        let live = self.live.take();
+        let written = self.write_report(text);
+        if let Some(live) = live {
+            live.report(text, true);
+            live.close();
+        }
+        written
+    }
+
+    /// From here on clients get what the directory gets. Without `keeps_streams` only they get
+    /// packets.
+    pub(super) fn set_live(&mut self, live: Option<LiveServer>, keeps_streams: bool) {
+        self.live = live;
+        self.keeps_streams = keeps_streams;
+    }
+
+    /// The live stream, if there is one.
+    pub(super) fn live(&self) -> Option<&LiveServer> {
+        self.live.as_ref()
     }
 
     /// A new stream file; it is made with its first packet. A name that is taken gets a number.
@@ -164,6 +238,7 @@ impl Output {
             indexed: 0,
             last_used: 0,
             failed: false,
+            live: None,
         });
         StreamFile(self.streams.len() - 1)
     }
@@ -184,6 +259,23 @@ impl Output {
         packet: &[u8],
         entry: IndexEntry,
     ) -> Result<(), AppendError> {
+        self.append_counted(handle, packet, entry, None)
+    }
+
+    /// Appends a packet with so many events of schemas, or leaves the file as it was.
+    pub(super) fn append_counted(
+        &mut self,
+        handle: StreamFile,
+        packet: &[u8],
+        entry: IndexEntry,
+        events: Option<u64>,
+    ) -> Result<(), AppendError> {
+        if !self.keeps_streams {
+            self.streams[handle.0].bytes += packet.len() as u64;
+            self.bytes += packet.len() as u64;
+            self.tell_live(handle, packet, entry, events);
+            return Ok(());
+        }
         if self.streams[handle.0].failed {
             return Err(AppendError::Write(io::Error::from(io::ErrorKind::BrokenPipe)));
         }
@@ -211,7 +303,23 @@ impl Output {
             // A lost index costs time later, not data; the next attempt may succeed.
             let _ = self.write_index(handle.0);
         }
+        self.tell_live(handle, packet, entry, events);
         Ok(())
+    }
+
+    fn tell_live(
+        &mut self,
+        handle: StreamFile,
+        packet: &[u8],
+        entry: IndexEntry,
+        events: Option<u64>,
+    ) {
+        let Some(live) = &self.live else { return };
+        let stream = &mut self.streams[handle.0];
+        let class = entry.stream_id as u32;
+        let add = || live.add_stream(stream.folder, &stream.name, class);
+        let number = *stream.live.get_or_insert_with(add);
+        live.packet(number, events, packet);
     }
 
     fn open(&mut self, handle: StreamFile) -> io::Result<()> {

@@ -10,15 +10,15 @@ use lateralis_pleco::Schema;
 use lateralis_ring::{ClockKind, RingKind};
 
 use super::clocks;
+use super::live::LiveServer;
 use super::output::{AppendError, Folder, Output, StreamFile};
 use crate::classes::{ClassTable, StreamClassEntry};
 use crate::clock::{ClockModel, ClockSample, FrequencySource, counted_hz};
 use crate::error::Error;
-use crate::index::IndexEntry;
 use crate::metadata::{clock_name, metadata, uuid_text};
 use crate::options::CtfVersion;
 use crate::report::{self, Origin, REPORT_VERSION, Report};
-use crate::stream::PREFIX_BYTES;
+use crate::stream::{PREFIX_BYTES, Sealed};
 
 /// Most problems kept in the report.
 const PROBLEMS_MAX: usize = 100;
@@ -237,7 +237,7 @@ impl Recording {
         &mut self,
         target: &mut StreamTarget,
         packet: &[u8],
-        index: IndexEntry,
+        sealed: &Sealed,
     ) -> bool {
         if self.output_ended {
             return false;
@@ -252,7 +252,8 @@ impl Recording {
             target.paths.push(self.output.stream_path(file));
             file
         });
-        match self.output.append(file, packet, index) {
+        let events = (target.folder == Folder::Ctf).then_some(sealed.events);
+        match self.output.append_counted(file, packet, sealed.index, events) {
             Ok(()) => return true,
             Err(AppendError::Cap) => {
                 self.problem("Cannot record further: the cap on disk space is reached".to_owned());
@@ -323,6 +324,8 @@ impl Recording {
             } else {
                 report::ByteOrder::Big
             },
+            live: None,
+            received: None,
         }
     }
 
@@ -374,7 +377,8 @@ impl Recording {
             events_per_s: (report.totals.events as f64 / seconds) as u64,
             bytes_per_s: (report.totals.bytes as f64 / seconds) as u64,
         };
-        self.output.write_report(&report.to_json())?;
+        report.live = self.output.live().map(LiveServer::finish);
+        self.output.write_last_report(&report.to_json())?;
         Ok(report)
     }
 }
@@ -397,7 +401,9 @@ fn class_report(class: &StreamClassEntry) -> report::StreamClass {
     }
 }
 
-fn sum(report: &mut Report) {
+/// Makes the totals of the streams.
+pub(super) fn sum(report: &mut Report) {
+    report.totals = report::Totals::default();
     let totals = &mut report.totals;
     for stream in &report.streams {
         totals.events += stream.events;

@@ -68,7 +68,7 @@ pub(super) fn recover_recording(
     Ok(Summary { output: root, report, exit_status: None })
 }
 
-fn parse_uuid(text: &str) -> Option<[u8; 16]> {
+pub(super) fn parse_uuid(text: &str) -> Option<[u8; 16]> {
     let digits: String = text.chars().filter(|c| *c != '-').collect();
     if digits.len() != 32 || !digits.is_ascii() {
         return None;

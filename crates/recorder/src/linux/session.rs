@@ -18,6 +18,7 @@ use super::area::{Drained, LiveArea};
 use super::control::{ControlServer, Request};
 use super::dirs::{area_dir, area_files, ensure_area_dir};
 use super::launch;
+use super::live::{Follower, LiveServer};
 use super::mapping::{Access, Mapping, open_area};
 use super::output::Output;
 use super::processes;
@@ -104,6 +105,10 @@ impl Session {
             .map_err(|cause| Error::file("open directory", &area_dir, cause))?;
         let output = Output::create(&options.output, options.max_disk_bytes)?;
         let mut recording = Recording::new(output, options.ctf_version, Origin::Recorded);
+        let live = options.live.as_ref();
+        let root = options.keep_streams.then(|| recording.output.root().to_owned());
+        let live = live.map(|live| LiveServer::start(live, recording.uuid, root)).transpose()?;
+        recording.output.set_live(live, options.keep_streams);
         recording.use_live_clock(super::clocks::native_kind());
         recording.write_metadata_if_due()?;
         recording.write_progress_report()?;
@@ -164,6 +169,16 @@ impl Session {
     /// Notes for the report what could not be recorded.
     pub fn note_problem(&mut self, problem: String) {
         self.recording.problem(problem);
+    }
+
+    /// Where live clients can connect; `None` if they cannot.
+    pub fn live_address(&self) -> Option<std::net::SocketAddr> {
+        self.recording.output.live().and_then(LiveServer::address)
+    }
+
+    /// Follows the recording in this process, from its start; `None` if it is not live.
+    pub fn follow(&self) -> Option<Follower> {
+        self.recording.output.live().and_then(LiveServer::follow)
     }
 
     /// Starts a command and records it and its children. `environment` is added to the
@@ -568,8 +583,12 @@ impl Session {
 
     /// Writes all that the rings hold, those of areas not seen before included.
     fn flush(&mut self) -> Drained {
+        let began_ns = super::clocks::utc_ns();
         self.discover();
         let drained = self.drain_all(true);
+        if let Some(live) = self.recording.output.live() {
+            live.flushed(began_ns);
+        }
         if let Err(error) = self.recording.output.write_indexes() {
             self.recording.problem(error.to_string());
         }

@@ -56,7 +56,7 @@ impl RecordingSink<'_> {
         };
         let Some(sealed) = seal(stream, &context) else { return };
         let packet = stream.bytes(&sealed);
-        if !self.recording.write_packet(target, packet, sealed.index) {
+        if !self.recording.write_packet(target, packet, &sealed) {
             stream.not_written(&context, &sealed);
         }
     }

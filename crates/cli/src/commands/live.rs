@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `lat live`: a recording that others follow while it is made.
+
+mod bfscope;
+mod definitions;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use lateralis_recorder::linux::{Session, area_dir};
+use lateralis_recorder::report::Report;
+use lateralis_recorder::{LiveAddress, LiveOptions, RecordOptions};
+use serde_json::json;
+
+use crate::commands::record::{self, RecordArgs};
+use crate::commands::recording_summary;
+use crate::error::CliError;
+use crate::exit::ExitStatus;
+use crate::output;
+use crate::values;
+
+/// Where a live recording is if nothing else is said.
+pub const ADDRESS: &str = "127.0.0.1:6660";
+
+/// Options of `lat live`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  lat live -- ./server                    no files here; who wants it comes for it:
+  lat record --connect 127.0.0.1:6660 -o there
+  lat live -o here -- ./server            files here as well: who comes late gets all of it
+  ssh host lat live - -- ./server | lat record --connect - -o there
+                                          over a pipe, encrypted by ssh
+  lat live --bfscope -- ./server          dumps as text, as of Barrelfish's bfscope:
+  nc 127.0.0.1 6666
+
+Clients never hold up the recording or the program: one that is more than --live-window behind
+loses packets, and is told how many of which stream; so is the report. What others can reach needs
+--token, and is not encrypted; use ssh.
+
+With --bfscope a dump is made at each flush: every --flush-every, and when lat flush asks for it. It
+goes to the client if one is connected, else to the console, else into the file of --dump.")]
+pub struct LiveArgs {
+    /// HOST:PORT to listen on, or - for standard output [default: 127.0.0.1:6660]
+    #[arg(value_name = "ADDRESS")]
+    pub address: Option<String>,
+    /// Send dumps as of Barrelfish's bfscope to whoever connects to this port
+    #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "6666")]
+    pub bfscope: Option<u16>,
+    /// With --bfscope: where dumps go that nobody is connected for [default: the console, or
+    /// lateralis-PROGRAM.trc if there is none]
+    #[arg(long, value_name = "FILE", requires = "bfscope")]
+    pub dump: Option<PathBuf>,
+    /// With --bfscope: numbers of events, a schema (.pleco) or the JSON made of it [default: those
+    /// of the recorded programs' schemas]
+    #[arg(long, value_name = "FILE", requires = "bfscope")]
+    pub definitions: Option<PathBuf>,
+    /// Write what the rings hold this often
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = values::parse_time)]
+    pub flush_every: Duration,
+    #[command(flatten)]
+    pub record: RecordArgs,
+}
+
+/// Records for others.
+pub fn run(args: LiveArgs) -> Result<ExitStatus, CliError> {
+    if let Some(from) = &args.record.connect {
+        let advice = "that is received, not recorded: lat record --connect";
+        return Err(CliError::new("cannot record live", from, advice));
+    }
+    let mut options = record::options(&args.record)?;
+    options.flush_period = args.flush_every;
+    if args.record.output.is_none() {
+        options.keep_streams = false;
+        // Metadata and report only, where nobody else can put something.
+        options.output = area_dir(None).join(format!("live-{}", std::process::id()));
+    }
+    let address = match (&args.address, args.bfscope) {
+        (Some(address), _) => Some(address.as_str()),
+        (None, Some(_)) => None,
+        (None, None) => Some(ADDRESS),
+    };
+    options.live = Some(self::options(&args.record, address));
+    let mut scope = None;
+    let status = record::run_with(&args.record, options, &mut |record, session| {
+        announce(record, session)?;
+        if let Some(port) = args.bfscope {
+            scope = Some(bfscope::start(&args, port, session)?);
+        }
+        Ok(())
+    });
+    match scope {
+        // It ends with the recording; the last dump is on its way.
+        Some(scope) => status.and_then(|status| scope.join().map(|()| status)),
+        None => status,
+    }
+}
+
+/// How `lat record --live` and `lat live` listen.
+pub fn options(args: &RecordArgs, address: Option<&str>) -> LiveOptions {
+    let address = address.map(|address| match address {
+        "-" => LiveAddress::StandardOutput,
+        address => LiveAddress::Tcp(address.to_owned()),
+    });
+    let mut options = LiveOptions::new(address);
+    options.token = args.token.clone();
+    options.window_bytes = args.live_window;
+    options
+}
+
+/// Whether standard output is taken.
+pub fn is_pipe(options: &RecordOptions) -> bool {
+    let address = options.live.as_ref().and_then(|live| live.address.as_ref());
+    address == Some(&LiveAddress::StandardOutput)
+}
+
+/// Says where clients can connect.
+pub fn announce(args: &RecordArgs, session: &Session) -> Result<(), CliError> {
+    let Some(address) = session.live_address() else { return Ok(()) };
+    if !args.quiet {
+        eprintln!("live on {address}: lat record --connect {address} -o DIR");
+    }
+    if !address.ip().is_loopback() {
+        eprintln!(
+            "warning: {address} can be reached by others: the token and the events are not \
+             encrypted: better use `ssh HOST lat live - -- PROGRAM | lat record --connect -`"
+        );
+    }
+    Ok(())
+}
+
+/// The summary of a recording without files here. With `to_pipe` standard output is not ours.
+pub fn print(
+    folder: &Path,
+    report: &Report,
+    args: &RecordArgs,
+    to_pipe: bool,
+) -> Result<(), CliError> {
+    let clients = report.live.as_ref().map(|live| live.clients.as_slice()).unwrap_or_default();
+    if args.json && !to_pipe {
+        let mut value = recording_summary::json(folder, report);
+        value["live"] = json!(report.live);
+        return output::print(&format!("{value}\n"));
+    }
+    if args.quiet {
+        return Ok(());
+    }
+    let totals = &report.totals;
+    let mut text = format!(
+        "streamed  {} in {}, {}\n",
+        values::counted(totals.events, "event"),
+        values::time(report.throughput.elapsed_ns),
+        values::bytes(totals.bytes),
+    );
+    for client in clients {
+        text += &format!(
+            "client    {}: {} sent, {} dropped{}\n",
+            client.peer,
+            values::counted(client.sent.packets, "packet"),
+            values::count(client.dropped.packets),
+            if client.stayed { "" } else { "; it left before the end" },
+        );
+    }
+    if totals.lost.total > 0 {
+        text += &format!("lost      {}\n", values::counted(totals.lost.total, "event"));
+    }
+    for problem in &report.problems {
+        text += &format!("problem   {problem}\n");
+    }
+    eprint!("{text}");
+    Ok(())
+}

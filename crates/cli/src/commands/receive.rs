@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `lat record --connect`: what is recorded elsewhere, into a folder here.
+
+use std::fs::OpenOptions;
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use lateralis_recorder::linux::live::bfscope::Dumps;
+use lateralis_recorder::linux::live::{
+    ReceiveFrom, ReceiveOptions, ReceiveProgress, ReceiveSummary, receive,
+};
+use serde_json::json;
+
+use crate::commands::record::{RecordArgs, free_name};
+use crate::commands::recording_summary;
+use crate::error::CliError;
+use crate::exit::ExitStatus;
+use crate::output;
+use crate::status_line::StatusLine;
+use crate::values;
+
+/// In front of the address of a bfscope.
+const BFSCOPE: &str = "bfscope://";
+/// Time between two looks at the clock.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Receives until the recording ends.
+pub fn run(args: &RecordArgs, from: &str) -> Result<ExitStatus, CliError> {
+    if !args.command.is_empty() {
+        let advice = "the program runs where it is recorded: leave it out here";
+        return Err(CliError::new("cannot receive and record", from, advice));
+    }
+    if let Some(address) = from.strip_prefix(BFSCOPE) {
+        return dumps(args, address);
+    }
+    let from = match from {
+        "-" => ReceiveFrom::StandardInput,
+        address => ReceiveFrom::Tcp(address.to_owned()),
+    };
+    let output = args.output.clone().unwrap_or_else(|| free_name("received"));
+    let options = ReceiveOptions {
+        from,
+        output: output.clone(),
+        token: args.token.clone(),
+        retry: args.retry,
+        duration: args.duration,
+        max_disk_bytes: args.max_size,
+    };
+    let mut line = StatusLine::new(args.quiet || args.json);
+    let summary = receive(options, &mut |now| line.show(&progress(now)))?;
+    line.clear();
+    print(args, &output, &summary)?;
+    let fine = summary.report.complete && summary.progress.dropped.packets == 0;
+    Ok(if fine { ExitStatus::Fine } else { ExitStatus::Problems })
+}
+
+fn progress(now: &ReceiveProgress) -> String {
+    format!(
+        "receiving {:.0} s  {}  {}  {} dropped{}",
+        now.elapsed.as_secs_f64(),
+        values::counted(now.packets, "packet"),
+        values::bytes(now.bytes),
+        values::count(now.dropped.packets),
+        if now.connected { "" } else { "  not connected" },
+    )
+}
+
+fn print(args: &RecordArgs, output: &Path, summary: &ReceiveSummary) -> Result<(), CliError> {
+    let report = &summary.report;
+    if args.json {
+        let mut value = recording_summary::json(output, report);
+        value["complete"] = json!(report.complete);
+        value["received"] = json!(report.received);
+        return output::print(&format!("{value}\n"));
+    }
+    if args.quiet {
+        return Ok(());
+    }
+    let mut text = recording_summary::facts(output, report);
+    let dropped = summary.progress.dropped;
+    if dropped.packets > 0 {
+        let events = match dropped.events {
+            Some(events) => values::counted(events, "event"),
+            None => "nobody knows how many events".to_owned(),
+        };
+        let packets = values::counted(dropped.packets, "packet");
+        text += &format!("dropped   {packets} by the server, {events}: this side was too slow\n");
+    }
+    let clock = report.received.as_ref().and_then(|received| received.clock);
+    if let Some(clock) = clock {
+        text += &format!(
+            "clock     theirs is {} ns ahead of ours, ± {} ns\n",
+            clock.offset_ns, clock.error_ns
+        );
+    }
+    let next = if report.complete {
+        format!("lat stats {}", output.display())
+    } else {
+        format!("what is here is made whole by lat recover {}", output.display())
+    };
+    text += &format!("next      {next}\n");
+    eprint!("{text}");
+    Ok(())
+}
+
+/// Receives dumps of a bfscope, as the text that they are.
+fn dumps(args: &RecordArgs, address: &str) -> Result<ExitStatus, CliError> {
+    let path = args.output.clone().unwrap_or_else(|| free_name("bfscope").with_extension("trc"));
+    let error = |cause: io::Error| {
+        let advice = format!("{cause}: write it as {BFSCOPE}HOST:PORT, usually port 6666 or 666");
+        CliError::new("cannot connect", address, advice)
+    };
+    let mut stream = TcpStream::connect(address).map_err(error)?;
+    stream.set_read_timeout(Some(LOOK)).map_err(error)?;
+    let at = |cause: io::Error| CliError::at_path("cannot write", &path, &cause);
+    let mut file = OpenOptions::new().write(true).create_new(true).open(&path).map_err(at)?;
+    let mut line = StatusLine::new(args.quiet || args.json);
+    let (began, mut bytes, mut dumps) = (Instant::now(), 0, Dumps::default());
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        let over = args.duration.is_some_and(|most| began.elapsed() >= most);
+        let full = args.max_size.is_some_and(|most| bytes >= most);
+        let read = if over || full { Ok(0) } else { stream.read(&mut buffer) };
+        match read {
+            Ok(0) => break,
+            Ok(read) => dumps.feed(&buffer[..read]),
+            Err(cause) if is_later(&cause) => {}
+            // What came before stays.
+            Err(_) => break,
+        }
+        bytes += write(&mut file, &mut dumps).map_err(at)?;
+        let count = values::counted(dumps.count(), "dump");
+        line.show(&format!("receiving {count}  {}", values::bytes(bytes)));
+    }
+    dumps.end();
+    bytes += write(&mut file, &mut dumps).map_err(at)?;
+    line.clear();
+    summary(args, &path, dumps.count(), bytes)?;
+    Ok(if dumps.count() > 0 { ExitStatus::Fine } else { ExitStatus::Problems })
+}
+
+fn is_later(cause: &io::Error) -> bool {
+    use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
+    matches!(cause.kind(), Interrupted | TimedOut | WouldBlock)
+}
+
+fn write(file: &mut std::fs::File, dumps: &mut Dumps) -> io::Result<u64> {
+    let text = dumps.take();
+    file.write_all(&text)?;
+    Ok(text.len() as u64)
+}
+
+fn summary(args: &RecordArgs, path: &PathBuf, dumps: u64, bytes: u64) -> Result<(), CliError> {
+    if args.json {
+        let value = json!({ "output": path, "dumps": dumps, "bytes": bytes });
+        return output::print(&format!("{value}\n"));
+    }
+    if !args.quiet {
+        let (dumps, bytes) = (values::counted(dumps, "dump"), values::bytes(bytes));
+        eprintln!("received  {dumps}, {bytes}: {}", path.display());
+        eprintln!("next      lat stats {}", path.display());
+    }
+    Ok(())
+}

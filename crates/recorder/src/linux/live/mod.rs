@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Live recordings (`spec/live.md`): the server in the recorder, and its clients.
+//!
+//! ```text
+//! output ─► server: Window ─ bell ─► serve (a thread for each client) ─► wire
+//!                      └────────────► Follower (in this process)
+//! receive ◄─ wire
+//! ```
+//!
+//! The recorder's thread copies a packet into the window and rings; both take a bounded time
+//! whatever clients do. It holds no socket and waits for nobody but once, at the very end, when
+//! the programs have been drained.
+
+mod bell;
+mod follower;
+mod receive;
+mod received_files;
+mod recount;
+mod serve;
+mod server;
+mod wire;
+
+pub use follower::Follower;
+pub use lateralis_live::{Count, Folder, Item, bfscope};
+pub use receive::{ReceiveFrom, ReceiveOptions, ReceiveProgress, ReceiveSummary, receive};
+pub(super) use server::LiveServer;

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The stream files of a client: what may be appended to them, and what is in them already when
+//! a client comes back to its directory.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use lateralis_live::{Count, Folder, Has};
+use lateralis_ring::{PacketHeader, abi};
+
+use crate::error::Error;
+use crate::index::IndexEntry;
+use crate::linux::output::{Output, StreamFile};
+use crate::report::{LiveStreamCount, Report};
+use crate::stream::checksum_holds;
+
+const HEADER_BYTES: usize = abi::PACKET_HEADER_BYTES as usize;
+/// No packet is longer.
+const PACKET_BYTES_MAX: u64 = *abi::PACKET_BYTES_RANGE.end() + abi::WRITER_RECORD_BYTES;
+
+/// A stream as the server has it, and what of it is here.
+#[derive(Debug)]
+pub(super) struct Received {
+    pub(super) folder: Folder,
+    pub(super) name: String,
+    pub(super) file: StreamFile,
+    /// The packet that comes next, as the server counts.
+    pub(super) next: u64,
+    /// Where it begins in the server's file.
+    pub(super) offset_bytes: u64,
+    /// What the server dropped.
+    pub(super) dropped: Count,
+}
+
+impl Received {
+    pub(super) fn has(&self) -> Has {
+        let (name, next, offset_bytes) = (self.name.clone(), self.next, self.offset_bytes);
+        Has { folder: self.folder, name, next, offset_bytes }
+    }
+}
+
+/// The header of a packet, in whatever byte order; `None` if it cannot be one.
+fn header(bytes: &[u8; HEADER_BYTES]) -> Option<(PacketHeader, bool)> {
+    let own = PacketHeader::decode(bytes, false);
+    let swapped = own.magic != abi::PACKET_MAGIC;
+    let header = if swapped { PacketHeader::decode(bytes, true) } else { own };
+    let good = header.magic == abi::PACKET_MAGIC
+        && header.packet_bits.is_multiple_of(64)
+        && header.content_bits <= header.packet_bits
+        && header.content_bits >= abi::PACKET_HEADER_BYTES * 8
+        && header.packet_bits / 8 <= PACKET_BYTES_MAX;
+    good.then_some((header, swapped))
+}
+
+/// Bytes of the packet that begins with this header.
+pub(super) fn packet_bytes(bytes: &[u8; HEADER_BYTES]) -> Option<u64> {
+    header(bytes).map(|(header, _)| header.packet_bits / 8)
+}
+
+/// The index entry of a packet that is whole and right, and of this trace.
+pub(super) fn check(packet: &mut [u8], uuid: &[u8; 16]) -> Option<IndexEntry> {
+    let (header, swapped) = header(packet.first_chunk()?)?;
+    let whole = header.packet_bits / 8 == packet.len() as u64 && header.uuid == *uuid;
+    (whole && checksum_holds(packet, swapped)).then_some(IndexEntry {
+        offset_bytes: 0,
+        packet_bits: header.packet_bits,
+        content_bits: header.content_bits,
+        timestamp_begin: header.timestamp_begin,
+        timestamp_end: header.timestamp_end,
+        events_discarded: header.events_discarded,
+        stream_id: header.stream_id.into(),
+        stream_instance_id: header.cpu_id.into(),
+        sequence: header.sequence,
+    })
+}
+
+/// Goes on with a recording that was received in part: its files, cut behind the last whole
+/// packet, and how far they are.
+pub(super) fn resume(
+    root: &Path,
+    report: &Report,
+    uuid: &[u8; 16],
+    bytes_max: Option<u64>,
+) -> Result<(Output, Vec<Received>), Error> {
+    let mut output = Output::reopen(root, bytes_max)?;
+    let mut files = Vec::new();
+    for (folder, name) in [(Folder::Ctf, "ctf"), (Folder::Unreadable, "unreadable")] {
+        let entries = std::fs::read_dir(root.join(name)).into_iter().flatten().flatten();
+        for entry in entries.take(lateralis_live::STREAMS_MAX) {
+            let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+            let file_name = entry.file_name().to_string_lossy().into_owned();
+            if !is_file || file_name.starts_with("metadata") {
+                continue;
+            }
+            let path = entry.path();
+            let found = scan(&path, uuid).map_err(|cause| Error::file("read", &path, cause))?;
+            let file = output.restore_stream(folder, &file_name, &found);
+            let dropped = dropped_of(report, &format!("{name}/{file_name}"));
+            let bytes: u64 = found.iter().map(|entry| entry.packet_bits / 8).sum();
+            files.push(Received {
+                folder,
+                name: file_name,
+                file,
+                next: found.len() as u64 + dropped.packets,
+                offset_bytes: bytes + dropped.bytes,
+                dropped,
+            });
+        }
+    }
+    Ok((output, files))
+}
+
+/// What the report says was dropped of a file.
+fn dropped_of(report: &Report, file: &str) -> Count {
+    let all = report.received.iter().flat_map(|received| &received.dropped_of);
+    let one = all.into_iter().find(|one: &&LiveStreamCount| one.file == file);
+    one.map_or(Count::default(), |one| Count {
+        packets: one.count.packets,
+        bytes: one.count.bytes,
+        events: one.count.events,
+    })
+}
+
+/// The packets of a file; what is behind the last whole one is cut off.
+fn scan(path: &Path, uuid: &[u8; 16]) -> io::Result<Vec<IndexEntry>> {
+    let file: File = OpenOptions::new().read(true).write(true).open(path)?;
+    let length = file.metadata()?.len();
+    let (mut found, mut at) = (Vec::new(), 0u64);
+    while at < length {
+        let mut head = [0; HEADER_BYTES];
+        let bytes = match file.read_exact_at(&mut head, at) {
+            Ok(()) => packet_bytes(&head),
+            Err(_) => None,
+        };
+        let Some(bytes) = bytes.filter(|bytes| *bytes <= length - at) else { break };
+        let mut packet = vec![0; bytes as usize];
+        file.read_exact_at(&mut packet, at)?;
+        let Some(entry) = check(&mut packet, uuid) else { break };
+        found.push(entry);
+        at += bytes;
+    }
+    file.set_len(at)?;
+    Ok(found)
+}

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The recorder's side of a live recording: the window, and the thread that takes connections.
+
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use lateralis_live::{Folder, TOKEN_BYTES_MIN, Window};
+use rustix::event::{PollFd, PollFlags, poll};
+
+use super::bell::Bell;
+use super::follower::Follower;
+use super::serve;
+use super::wire::Wire;
+use crate::error::Error;
+use crate::options::{LiveAddress, LiveOptions};
+use crate::report;
+
+/// Most clients at the same time.
+pub(super) const CLIENTS_MAX: usize = 64;
+/// Most clients that the report names.
+const REPORTED_MAX: usize = 1000;
+/// Time between two looks at whether the recording has ended.
+const ACCEPT_NS: i64 = 50_000_000;
+/// Time that clients have for the last frames, which are short.
+const CLOSING: Duration = Duration::from_secs(1);
+
+/// How far the end of the recording is. Only grows.
+pub(super) mod stage {
+    /// It goes on, or clients take what is left.
+    pub(in super::super) const OPEN: u8 = 0;
+    /// Who has not had everything by now does not get it.
+    pub(in super::super) const CUT: u8 = 1;
+    /// The last report is there; nothing follows it.
+    pub(in super::super) const CLOSED: u8 = 2;
+}
+
+/// What the recorder and the threads of its clients share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    window: Mutex<Window>,
+    bells: Mutex<Vec<Arc<Bell>>>,
+    pub(super) uuid: [u8; 16],
+    /// Where the stream files are; `None` if there are none.
+    pub(super) root: Option<PathBuf>,
+    pub(super) token: Option<Vec<u8>>,
+    stage: AtomicU8,
+    refused: AtomicU64,
+    /// Connections.
+    open: AtomicUsize,
+    /// Of them, clients that have not said yet how they came out.
+    served: AtomicUsize,
+    reports: Mutex<Vec<report::LiveClient>>,
+}
+
+/// A lock whose holder panicked still holds whole values: every change is one assignment.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    /// Held for as long as it takes to look at or add one item; never during I/O.
+    pub(super) fn window(&self) -> MutexGuard<'_, Window> {
+        lock(&self.window)
+    }
+
+    pub(super) fn add_bell(&self) -> std::io::Result<Arc<Bell>> {
+        let bell = Arc::new(Bell::new()?);
+        lock(&self.bells).push(bell.clone());
+        Ok(bell)
+    }
+
+    pub(super) fn remove_bell(&self, bell: &Arc<Bell>) {
+        lock(&self.bells).retain(|other| !Arc::ptr_eq(other, bell));
+    }
+
+    fn ring(&self) {
+        for bell in lock(&self.bells).iter() {
+            bell.ring();
+        }
+    }
+
+    pub(super) fn stage(&self) -> u8 {
+        // Pair: the store in `LiveServer::enter`.
+        self.stage.load(Ordering::Acquire)
+    }
+
+    pub(super) fn refuse(&self) {
+        // Partner: the load in `finish`; only the count matters.
+        self.refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A connection more, unless there are too many.
+    pub(super) fn enter(&self) -> bool {
+        // Pair: the load in `LiveServer::end`, the one in `leave`.
+        self.open.fetch_add(1, Ordering::AcqRel) < CLIENTS_MAX
+    }
+
+    /// A connection less.
+    pub(super) fn leave(&self) {
+        self.open.fetch_sub(1, Ordering::Release);
+    }
+
+    /// A client that will be reported.
+    pub(super) fn begin_serving(&self) {
+        // Pair: the load in `LiveServer::finish`.
+        self.served.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// How a client came out; once for each.
+    pub(super) fn report(&self, client: report::LiveClient) {
+        let mut reports = lock(&self.reports);
+        if reports.len() < REPORTED_MAX {
+            reports.push(client);
+        }
+        drop(reports);
+        // Pair: the acquire load in `finish`, which then finds the report.
+        self.served.fetch_sub(1, Ordering::Release);
+    }
+}
+
+/// See the module's description.
+#[derive(Debug)]
+pub(in super::super) struct LiveServer {
+    shared: Arc<Shared>,
+    accepting: Option<JoinHandle<()>>,
+    address: Option<SocketAddr>,
+    window_bytes: u64,
+    linger: Duration,
+}
+
+impl LiveServer {
+    /// Begins to listen. `root`: the recording's directory, if it keeps stream files.
+    ///
+    /// Errors: the address is none, is taken, or is open to others and there is no token.
+    pub(in super::super) fn start(
+        options: &LiveOptions,
+        uuid: [u8; 16],
+        root: Option<PathBuf>,
+    ) -> Result<LiveServer, Error> {
+        let shared = Arc::new(Shared {
+            window: Mutex::new(Window::new(options.window_bytes)),
+            bells: Mutex::new(Vec::new()),
+            uuid,
+            root,
+            token: options.token.as_ref().map(|token| token.as_bytes().to_vec()),
+            stage: AtomicU8::new(stage::OPEN),
+            refused: AtomicU64::new(0),
+            open: AtomicUsize::new(0),
+            served: AtomicUsize::new(0),
+            reports: Mutex::new(Vec::new()),
+        });
+        let mut server = LiveServer {
+            shared,
+            accepting: None,
+            address: None,
+            window_bytes: options.window_bytes,
+            linger: options.linger,
+        };
+        match &options.address {
+            None => {}
+            Some(LiveAddress::StandardOutput) => server.write_to_standard_output()?,
+            Some(LiveAddress::Tcp(address)) => {
+                let token_bytes = options.token.as_ref().map_or(0, String::len);
+                server.listen(address, token_bytes)?;
+            }
+        }
+        Ok(server)
+    }
+
+    fn listen(&mut self, address: &str, token_bytes: usize) -> Result<(), Error> {
+        let error = |cause| Error::Address { action: "listen", address: address.to_owned(), cause };
+        let addresses: Vec<SocketAddr> = address.to_socket_addrs().map_err(error)?.collect();
+        let is_open = addresses.iter().any(|address| !address.ip().is_loopback());
+        if is_open && token_bytes < TOKEN_BYTES_MIN {
+            return Err(Error::NeedsToken(address.to_owned()));
+        }
+        let listener = TcpListener::bind(&addresses[..]).map_err(error)?;
+        listener.set_nonblocking(true).map_err(error)?;
+        self.address = Some(listener.local_addr().map_err(error)?);
+        let shared = self.shared.clone();
+        let accept = move || accept(&shared, &listener);
+        let thread = std::thread::Builder::new().name("live".to_owned());
+        self.accepting = Some(thread.spawn(accept).map_err(error)?);
+        Ok(())
+    }
+
+    /// Takes standard output for the stream, and lets everybody else write to standard error.
+    fn write_to_standard_output(&mut self) -> Result<(), Error> {
+        let error = |cause: std::io::Error| Error::System { action: "use standard output", cause };
+        let stdout = rustix::io::fcntl_dupfd_cloexec(std::io::stdout(), 3)
+            .map_err(|cause| error(cause.into()))?;
+        rustix::stdio::dup2_stdout(std::io::stderr()).map_err(|cause| error(cause.into()))?;
+        serve::begin(&self.shared, Wire::Pipe(stdout)).map_err(error)
+    }
+
+    /// Where it listens.
+    pub(in super::super) fn address(&self) -> Option<SocketAddr> {
+        self.address
+    }
+
+    /// Follows in this process.
+    pub(in super::super) fn follow(&self) -> Option<Follower> {
+        Follower::new(self.shared.clone()).ok()
+    }
+
+    pub(in super::super) fn metadata(&self, text: &str) {
+        self.shared.window().set_metadata(text.as_bytes());
+        self.shared.ring();
+    }
+
+    pub(in super::super) fn report(&self, text: &str, last: bool) {
+        self.shared.window().set_report(text.as_bytes(), last);
+        self.shared.ring();
+    }
+
+    pub(in super::super) fn add_stream(&self, folder: Folder, name: &str, class: u32) -> u32 {
+        self.shared.window().add_stream(folder, name, class)
+    }
+
+    /// A packet that stands in its file. Cost: a copy, and a system call for each client that
+    /// has nothing else to do.
+    pub(in super::super) fn packet(&self, stream: u32, events: Option<u64>, bytes: &[u8]) {
+        let bytes = bytes.into();
+        // Memory is given back without the lock.
+        let freed = self.shared.window().push(stream, events, bytes);
+        drop(freed);
+        self.shared.ring();
+    }
+
+    pub(in super::super) fn flushed(&self, utc_ns: i64) {
+        self.shared.window().flushed(utc_ns);
+        self.shared.ring();
+    }
+
+    fn enter(&self, stage: u8) {
+        // Pair: the load in `Shared::stage`.
+        self.shared.stage.fetch_max(stage, Ordering::AcqRel);
+        self.shared.ring();
+    }
+
+    fn wait_until(&self, time: Duration, mut done: impl FnMut() -> bool) {
+        let until = Instant::now() + time;
+        while !done() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// There will be no more packets: gives clients time to take what is left, and says how they
+    /// came out.
+    pub(in super::super) fn finish(&self) -> report::Live {
+        self.shared.window().end();
+        self.shared.ring();
+        // Pair: the release in `Shared::report`.
+        let all_told = || self.shared.served.load(Ordering::Acquire) == 0;
+        self.wait_until(self.linger, all_told);
+        self.enter(stage::CUT);
+        self.wait_until(CLOSING, all_told);
+        report::Live {
+            address: self.address.map(|address| address.to_string()),
+            window_bytes: self.window_bytes,
+            refused: self.shared.refused.load(Ordering::Relaxed),
+            clients: lock(&self.shared.reports).clone(),
+        }
+    }
+
+    /// The last report is in the window: clients get it, and that is all.
+    pub(in super::super) fn close(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        if self.shared.stage() == stage::CLOSED {
+            return;
+        }
+        self.enter(stage::CLOSED);
+        if let Some(accepting) = self.accepting.take() {
+            // It waits for nobody.
+            let _ = accepting.join();
+        }
+        // Pair: the release in `Shared::leave`. Who is stuck is left behind.
+        self.wait_until(CLOSING, || self.shared.open.load(Ordering::Acquire) == 0);
+    }
+}
+
+impl Drop for LiveServer {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn accept(shared: &Arc<Shared>, listener: &TcpListener) {
+    while shared.stage() == stage::OPEN {
+        let mut fds = [PollFd::new(listener, PollFlags::IN)];
+        let timeout = rustix::time::Timespec { tv_sec: 0, tv_nsec: ACCEPT_NS };
+        let _ = poll(&mut fds, Some(&timeout));
+        // Not more at once than can be looked at between two looks at the stage.
+        for _ in 0..CLIENTS_MAX {
+            let Ok((stream, _)) = listener.accept() else { break };
+            let begun = Wire::socket(stream).and_then(|wire| serve::begin(shared, wire));
+            if begun.is_err() {
+                shared.refuse();
+            }
+        }
+    }
+}
