@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `lat record`: a program's events into a recording.
 
+mod kernel;
+
 use crate::commands::{live, receive, recording_summary};
 use crate::embedded;
 use crate::error::CliError;
@@ -18,7 +20,7 @@ use std::time::Duration;
 /// Options of `lat record`.
 #[derive(Debug, Args)]
 #[command(
-    group = ArgGroup::new("target").required(true).args(["command", "attach", "connect"]),
+    group = ArgGroup::new("target").args(["command", "attach", "connect"]),
     after_help = "Examples:
   lat record -- ./server --port 80        a program with a schema, its children included
   lat record --with mutex,io -- redis-server
@@ -30,6 +32,13 @@ use std::time::Duration;
                                           the packets of an interface, on the same time line
   lat record --live -o here -- ./server   others may follow it while it is recorded:
   lat record --connect 127.0.0.1:6660 -o there
+  lat record --kernel sched,syscalls -- ./server
+                                          and what the kernel does for the program
+  sudo lat record --system --duration 5s  what the whole machine does
+
+Groups of kernel events: sched, syscalls, irq, softirq, timer, signal, block, net, page-faults. Any
+other is named as the kernel names it: --kernel kmem:mm_page_alloc. Without the right to see them
+lat says which right is missing, and records the rest.
 
 With --shared one program that writes much can make the others lose events. A program that cannot
 share (another kind of rings, a second copy of the tracer in one process) gets rings of its own.
@@ -52,6 +61,12 @@ pub struct RecordArgs {
     /// Do not record these events
     #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
     pub disable: Vec<String>,
+    /// Record what the kernel does for the program: groups of events, or SUBSYSTEM:EVENT with * and ?
+    #[arg(long, value_name = "EVENTS", value_delimiter = ',')]
+    pub kernel: Vec<String>,
+    /// Record what the kernel does for all programs [default of --kernel: sched,syscalls,irq,signal]
+    #[arg(long)]
+    pub system: bool,
     /// Memory of each ring; there is one per CPU
     #[arg(long, value_name = "SIZE", default_value = "4M", value_parser = values::parse_bytes,
         env = "LATERALIS_BUFFER")]
@@ -110,7 +125,7 @@ pub struct RecordArgs {
     #[arg(short, long)]
     pub quiet: bool,
     /// The program and its arguments
-    #[arg(last = true, value_name = "CMD")]
+    #[arg(last = true, value_name = "CMD", required_unless_present_any = ["attach", "connect", "system"])]
     pub command: Vec<OsString>,
 }
 
@@ -173,6 +188,7 @@ pub fn run_with(
         environment.push(("LD_PRELOAD".into(), preload()?.into_os_string()));
     }
     let capture = capture(args)?;
+    let kernel = kernel::open(args)?;
     let mut session = Session::new(options)?;
     if let Some(capture) = capture {
         // Without the right to it the rest is recorded. The report says so, too.
@@ -180,9 +196,13 @@ pub fn run_with(
             eprintln!("warning: {problem}");
         }
     }
+    if let Some(kernel) = kernel {
+        kernel::add(&mut session, kernel, args);
+    }
     begun(args, &session)?;
     let begun = match args.attach {
         Some(pid) => session.attach(pid),
+        None if args.command.is_empty() => Ok(()),
         None => session.launch(&args.command, &environment).map(drop),
     };
     if let Err(error) = begun {
@@ -192,6 +212,8 @@ pub fn run_with(
     }
     if let (Some(pid), None, false) = (args.attach, args.duration, args.quiet) {
         eprintln!("recording {pid}; Ctrl-C ends it");
+    } else if let (None, true, false) = (args.duration, args.command.is_empty(), args.quiet) {
+        eprintln!("recording this machine; Ctrl-C ends it");
     }
     let mut line = StatusLine::new(args.quiet || args.json);
     let summary = session.run(&mut |now: &Progress| {
@@ -276,6 +298,9 @@ pub fn patterns(
 pub fn options(args: &RecordArgs) -> Result<RecordOptions, CliError> {
     let output = match &args.output {
         Some(output) => output.clone(),
+        None if args.system && args.command.is_empty() && args.attach.is_none() => {
+            free_name("system")
+        }
         None => free_name(&program_name(args.command.first())),
     };
     let mut options = RecordOptions::new(output);

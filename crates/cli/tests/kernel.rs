@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `lat record --kernel` beside independent programs: perf records the same, babeltrace2 reads
+//! what was written. Needs root.
+
+use crate::place::Place;
+
+use lateralis_recorder::linux::kernel::tracefs;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+/// Whether events of the kernel can be recorded here, and the programs are there.
+fn usable(programs: &[&str]) -> bool {
+    if let Err(reason) = tracefs() {
+        println!("SKIPPED: {reason}");
+        return false;
+    }
+    let missing = programs.iter().find(|program| {
+        let found = Command::new(program).arg("--version").output();
+        !found.is_ok_and(|output| output.status.success())
+    });
+    if let Some(program) = missing {
+        println!("SKIPPED: no {program} here");
+    }
+    missing.is_none()
+}
+
+/// What babeltrace2 prints; it must have nothing to complain about.
+fn babeltrace(trace: &Path) -> String {
+    let output = Command::new("babeltrace2").arg(trace).output().expect("babeltrace2 is there");
+    let complaints = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && complaints.is_empty(), "{complaints}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// The number behind `key` in a line.
+fn number(line: &str, key: &str) -> Option<i64> {
+    let rest = &line[line.find(key)? + key.len()..];
+    let end = rest.find(|c: char| c != '-' && !c.is_ascii_digit()).unwrap_or(rest.len());
+    rest[..end].parse().ok()
+}
+
+type Switches = BTreeMap<i64, Vec<(i64, i64)>>;
+
+/// From whom to whom each CPU switched, by `cpu`, and what stands before the two numbers.
+fn switches<'a>(
+    lines: impl Iterator<Item = &'a str>,
+    cpu: impl Fn(&str) -> Option<i64>,
+    (prev, next): (&str, &str),
+) -> Switches {
+    let mut found = Switches::new();
+    for line in lines {
+        let all = (cpu(line), number(line, prev), number(line, next));
+        if let (Some(cpu), Some(prev), Some(next)) = all {
+            found.entry(cpu).or_default().push((prev, next));
+        }
+    }
+    found
+}
+
+#[test]
+fn every_switch_that_perf_records_is_there_and_in_its_order() {
+    if !usable(&["perf", "babeltrace2"]) {
+        return;
+    }
+    let place = Place::new();
+    let perf = ["perf", "record", "-q", "-a", "-m", "1024", "-e", "sched:sched_switch", "-o", "p"];
+    let workload = ["sh", "-c", "for n in 1 2 3 4 5 6 7 8 9; do sleep 0.02; done"];
+    let words = ["record", "--system", "--kernel", "sched", "-o", "out", "--quiet", "--"];
+    let output = place.lat(&[&words[..], &perf, &["--"], &workload].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report = place.report("out");
+    assert_eq!(report["totals"]["lost"]["total"], 0);
+    assert_eq!(report["problems"].as_array().map(Vec::len), Some(0), "{}", report["problems"]);
+    let script = Command::new("perf")
+        .args(["script", "-i", "p", "-F", "cpu,event,trace"])
+        .current_dir(&place.0)
+        .output()
+        .expect("perf is there");
+    let script = String::from_utf8_lossy(&script.stdout).into_owned();
+    let in_brackets = |line: &str| number(&line[line.find('[')?..], "[");
+    let theirs = switches(script.lines(), in_brackets, ("prev_pid=", "next_pid="));
+    let text = babeltrace(&place.0.join("out/ctf"));
+    let lines = text.lines().filter(|line| line.contains(" sched:sched_switch:"));
+    let ours = switches(lines, |line| number(line, "cpu_id = "), ("prev_pid = ", "next_pid = "));
+    let count: usize = ours.values().map(Vec::len).sum();
+    assert_eq!(report["events"]["sched:sched_switch"], count as u64);
+    assert!(!theirs.is_empty(), "{script}");
+    for (cpu, list) in &theirs {
+        // perf began later and ended earlier; in between there is nothing more and nothing less.
+        let is_there = ours[cpu].windows(list.len()).any(|window| window == list);
+        assert!(is_there, "cpu {cpu}: {} of perf, {} of ours", list.len(), ours[cpu].len());
+    }
+}
+
+#[test]
+fn system_calls_stand_inside_the_program_s_own_events() {
+    if !usable(&["babeltrace2"]) {
+        return;
+    }
+    let place = Place::new();
+    let workload = ["dd", "if=/dev/zero", "of=/dev/null", "bs=512", "count=100", "status=none"];
+    let kernel = "syscalls:sys_enter_write,syscalls:sys_exit_write";
+    let words = ["record", "--with", "io", "--kernel", kernel, "-o", "out", "--quiet", "--"];
+    let output = place.lat(&[&words[..], &workload].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = babeltrace(&place.0.join("out/ctf"));
+    let names =
+        ["io:WRITE:", "syscalls:sys_enter_write:", "syscalls:sys_exit_write:", "io:WRITE_DONE:"];
+    let kind = |line: &str| names.iter().position(|name| line.contains(&format!(" {name} ")));
+    let order: Vec<usize> = text.lines().filter_map(kind).collect();
+    let rounds = order.windows(4).filter(|window| *window == [0, 1, 2, 3]).count();
+    assert_eq!(rounds, 100, "{order:?}");
+    // The calls are spans without anybody saying so.
+    let stats = place.lat(&["stats", "out"]);
+    let stats = String::from_utf8_lossy(&stats.stdout).into_owned();
+    assert!(stats.contains("syscall write") && stats.contains("io_write"), "{stats}");
+}
+
+#[test]
+fn unknown_events_are_refused_before_anything_starts() {
+    if !usable(&[]) {
+        return;
+    }
+    let place = Place::new();
+    let output = place.lat(&["record", "--kernel", "sced", "-o", "out", "--", "true"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("did you mean sched"), "{said}");
+    assert!(!place.0.join("out").exists());
+}
