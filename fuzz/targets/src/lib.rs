@@ -16,6 +16,7 @@ pub mod filter;
 pub mod happenings;
 pub mod interchange;
 pub mod live;
+pub mod kernel;
 pub mod mutate;
 pub mod open;
 pub mod packet_ring;
@@ -73,4 +74,5 @@ pub const TARGETS: &[Target] = &[
     target("interchange", interchange::check, interchange::good, words::INTERCHANGE),
     target("live", live::check, live::good, words::LIVE),
     target("perfdata", perfdata::check, perfdata::good, words::PERFDATA),
+    target("kernel", kernel::check, kernel::good, words::KERNEL),
 ];

@@ -301,6 +301,28 @@ pub const INTERCHANGE: &[&str] = &[
     "-9223372036854775808",
 ];
 
+/// Words of the kernel's descriptions of events.
+pub const KERNEL: &[&str] = &[
+    "name: ",
+    "ID: 372",
+    "field:",
+    "int ",
+    "long ",
+    "char ",
+    "[16]",
+    "[];",
+    "offset:8;",
+    "size:4;",
+    "signed:1;",
+    "__data_loc ",
+    "__rel_loc ",
+    "common_pid",
+    "print fmt: \"",
+    "__print_symbolic(REC->",
+    "__print_flags(REC->",
+    "\nPAGES\n",
+];
+
 /// Marks and names of perf.data and trace.dat.
 pub const PERFDATA: &[&str] = &[
     "PERFILE2",

@@ -55,4 +55,5 @@ smoke! {
     interchange 1000
     live 5000
     perfdata 1500
+    kernel 1500
 }
