@@ -118,6 +118,32 @@ fn system_calls_stand_inside_the_program_s_own_events() {
 }
 
 #[test]
+fn what_the_recorder_does_itself_keeps_it_busy_only_for_a_moment() {
+    if !usable(&[]) {
+        return;
+    }
+    let place = Place::new();
+    // Its own reading is recorded and is something to read again.
+    let recorder = Command::new(env!("CARGO_BIN_EXE_lat"))
+        .args(["record", "--system", "--kernel", "syscalls:sys_enter_read", "--quiet", "-o", "out"])
+        .args(["--duration", "1s"])
+        .current_dir(&place.0)
+        .env("LATERALIS_DIR", place.0.join("areas"))
+        .spawn();
+    let mut recorder = recorder.expect("lat can be started");
+    let pid = recorder.id();
+    assert!(recorder.wait().expect("it ends").success());
+    let event = "syscalls:sys_enter_read";
+    let output = place.lat(&["print", "out", "--event", event, "--where", "count == 4096"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let reads = text.lines().filter(|line| line.contains(&format!(" {pid}/{pid} "))).count();
+    // Ten drains, at least one page of each CPU, and what others do is not much. Reading as long as
+    // there was anything made 30,000.
+    assert!(reads > 5, "{text}");
+    assert!(reads < 5000, "{reads} reads");
+}
+
+#[test]
 fn unknown_events_are_refused_before_anything_starts() {
     if !usable(&[]) {
         return;

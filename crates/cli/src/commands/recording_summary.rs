@@ -22,7 +22,7 @@ pub fn facts(folder: &Path, report: &Report) -> String {
     let mut text = format!(
         "recorded  {} of {} in {}, {}: {}\n",
         values::counted(totals.events, "event"),
-        values::counted(report.processes.len() as u64, "process"),
+        origins(report),
         values::time(report.throughput.elapsed_ns),
         values::bytes(totals.bytes),
         folder.display(),
@@ -32,6 +32,18 @@ pub fn facts(folder: &Path, report: &Report) -> String {
         let _ = writeln!(text, "problem   {problem}");
     }
     text
+}
+
+/// Whose events they are.
+fn origins(report: &Report) -> String {
+    let processes = values::counted(report.processes.len() as u64, "process");
+    let is_alone = report.sources.is_empty() || !report.processes.is_empty();
+    let sources = report.sources.iter().map(|source| match source.name.as_str() {
+        "packets" => "the network".to_owned(),
+        name => format!("the {name}"),
+    });
+    let all: Vec<String> = is_alone.then_some(processes).into_iter().chain(sources).collect();
+    all.join(" and ")
 }
 
 /// The summary as one JSON object; everything else is in the recording's

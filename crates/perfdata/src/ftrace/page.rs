@@ -74,6 +74,14 @@ impl PageLayout {
             && data_offset >= commit_offset + commit_bytes;
         possible.then_some(Self { order, commit_offset, commit_bytes, data_offset })
     }
+
+    /// How many bytes of records a page says it has.
+    #[must_use]
+    pub fn data_bytes(&self, page: &[u8]) -> usize {
+        let commit = page.get(self.commit_offset..self.commit_offset + self.commit_bytes);
+        let commit = commit.and_then(|bytes| unsigned(bytes, self.order)).unwrap_or(0);
+        (commit & COMMIT_MASK) as usize
+    }
 }
 
 /// What a page says besides its records.

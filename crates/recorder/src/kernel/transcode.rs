@@ -86,12 +86,14 @@ impl Transcoder {
         self.cpus[cpu].sums
     }
 
-    /// Takes over a page of a CPU's buffer. Cost: a copy.
-    pub fn add(&mut self, cpu: usize, page: &[u8]) {
+    /// Takes over a page of a CPU's buffer; whether it is more than half full. One that is less
+    /// was still being written to when it was read: there is nothing behind it. Cost: a copy.
+    pub fn add(&mut self, cpu: usize, page: &[u8]) -> bool {
         let fresh = &mut self.cpus[cpu].fresh;
         let bytes = page.len().min(self.page_bytes);
         fresh.extend_from_slice(&page[..bytes]);
         fresh.resize(fresh.len() + self.page_bytes - bytes, 0);
+        self.layout.data_bytes(page) > self.page_bytes / 2
     }
 
     /// Gives the pages that were added before the last turn to the streams, of which there is

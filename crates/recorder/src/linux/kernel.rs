@@ -159,9 +159,14 @@ impl KernelSource {
         let mut most = 0;
         for cpu in 0..self.instance.cpus().len() {
             let mut pages = 0;
-            // A writer that is faster gets its turn next time.
-            while pages < self.pages_max && self.instance.read_page(cpu, &mut self.page) {
-                self.transcoder.add(cpu, &self.page);
+            // A writer that is faster gets its turn next time. Reading is recorded, too, where the
+            // whole machine is: there is always something more.
+            let mut is_behind = true;
+            while is_behind
+                && pages < self.pages_max
+                && self.instance.read_page(cpu, &mut self.page)
+            {
+                is_behind = self.transcoder.add(cpu, &self.page);
                 pages += 1;
             }
             most = most.max(pages);
