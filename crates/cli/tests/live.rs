@@ -212,8 +212,10 @@ fn two_clients_have_what_the_directory_has_and_a_stuck_one_knows_what_it_lost() 
         assert_eq!(received["events"], report["events"]);
     }
     // What the stuck one was sent, it finds; the rest was dropped: together it is everything.
-    let stuck_report = clients.iter().find(|client| client["dropped"]["packets"] != 0);
-    let stuck_report = stuck_report.expect("it was stuck");
+    // On a busy machine others may have been slow, too, but none as slow.
+    let stuck_report =
+        clients.iter().max_by_key(|client| client["dropped"]["packets"].as_u64()).expect("clients");
+    assert!(stuck_report["dropped"]["packets"].as_u64() > Some(0), "{stuck_report}");
     let number = |of: &Value, what: &str| of[what].as_u64().unwrap_or_else(|| panic!("{what}"));
     for what in ["packets", "bytes", "events"] {
         let (sent, dropped) = (&stuck_report["sent"], &stuck_report["dropped"]);
