@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What a session does because somebody asks: tell how it goes, flush, stop, go on.
+
+use rustix::process::Pid;
+
+use super::super::area::Drained;
+use super::super::clocks;
+use super::super::control::{ControlServer, Request};
+use super::Session;
+use crate::error::Error;
+use crate::options::Progress;
+
+impl Session {
+    pub(super) fn progress(&self, before: &Progress) -> Progress {
+        let elapsed = self.recording.began().elapsed();
+        let mut events = self.gone_events;
+        let mut lost = self.gone_lost;
+        let mut seen = self.gone_processes;
+        for recorded in &self.areas {
+            let rings = recorded.area.rings.iter();
+            events += rings.map(|ring| ring.stream.totals().events).sum::<u64>();
+            lost = lost.saturating_add(recorded.area.live_losses());
+            seen += recorded.area.processes.count();
+        }
+        for live in &self.sources {
+            let (more_events, more_lost) = live.sums();
+            events += more_events;
+            lost = lost.saturating_add(more_lost);
+        }
+        let seconds = (elapsed - before.elapsed).as_secs_f64();
+        Progress {
+            elapsed,
+            events,
+            events_per_s: events.saturating_sub(before.events) as f64 / seconds.max(1e-9),
+            bytes: self.recording.output.bytes(),
+            lost,
+            processes: seen,
+            paused: self.paused,
+        }
+    }
+
+    /// Writes all that the rings hold, those of areas not seen before included.
+    pub(super) fn flush(&mut self) -> Drained {
+        let began_ns = clocks::utc_ns();
+        self.discover();
+        let drained = self.drain_all(true);
+        if let Some(live) = self.recording.output.live() {
+            live.flushed(began_ns);
+        }
+        if let Err(error) = self.recording.output.write_indexes() {
+            self.recording.problem(error.to_string());
+        }
+        drained
+    }
+
+    pub(super) fn answer_requests(&mut self) -> bool {
+        let mut end = false;
+        while let Some((request, client)) = self.control.as_ref().and_then(ControlServer::next) {
+            let answer = match request {
+                Request::Status => Ok(()),
+                Request::Flush => {
+                    // Answered when it is done: whoever asks reads the files then.
+                    self.flush();
+                    Ok(())
+                }
+                Request::Stop => self.pause(),
+                Request::Start => self.resume(),
+                Request::End => {
+                    end = true;
+                    Ok(())
+                }
+            };
+            let now = self.progress(&Progress::default());
+            if let Some(control) = &self.control {
+                let output = self.recording.output.root();
+                control.answer(&client, answer.map(|()| (now, output.to_owned())));
+            }
+        }
+        end
+    }
+
+    pub(super) fn pause(&mut self) -> Result<(), Error> {
+        for recorded in &mut self.areas {
+            recorded.area.pause(&mut self.recording);
+        }
+        self.sources.iter_mut().for_each(|live| live.source().pause(true));
+        self.paused = true;
+        Ok(())
+    }
+
+    pub(super) fn resume(&mut self) -> Result<(), Error> {
+        self.paused = false;
+        self.sources.iter_mut().for_each(|live| live.source().pause(false));
+        for recorded in &mut self.areas {
+            recorded.area.resume(&mut self.recording)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn forward_termination(&self) {
+        if let Some(child) = &self.child
+            && let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw)
+        {
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        }
+    }
+}

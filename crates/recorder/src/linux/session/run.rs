@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A session from its first look at the rings to its last.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use lateralis_ring::RingMode;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::OwnedFd;
+use rustix::fs::inotify;
+
+use super::super::sources::LiveSource;
+use super::super::trigger::AreaTrigger;
+use super::super::{launch, processes, signals};
+use super::{Session, Summary};
+use crate::error::Error;
+use crate::options::Progress;
+
+/// Time between two looks at which processes are left.
+const PROCESS_PERIOD: Duration = Duration::from_millis(20);
+/// Time between two looks at the directory without a notice that it changed.
+const SCAN_PERIOD: Duration = Duration::from_millis(100);
+
+impl Session {
+    /// Records until the command has ended, or for a running program until it ends or a signal
+    /// or the control socket says so; then writes the rest. `progress` is called every
+    /// [`RecordOptions::progress_period`].
+    pub fn run(mut self, progress: &mut dyn FnMut(&Progress)) -> Result<Summary, Error> {
+        signals::catch_endings();
+        let interrupts_before = signals::interrupts();
+        let terminations_before = signals::terminations();
+        let mut terminations_forwarded = terminations_before;
+        let mut last_progress = Progress::default();
+        let mut next_progress = Instant::now() + self.options.progress_period;
+        let mut next_flush = Instant::now() + self.options.flush_period;
+        let mut next_processes = Instant::now();
+        let mut next_scan = Instant::now();
+        let mut sleep = self.options.drain_period;
+        loop {
+            let noticed = self.wait(self.longest_wait(sleep));
+            let now = Instant::now();
+            if noticed || now >= next_scan {
+                self.discover();
+                next_scan = now + SCAN_PERIOD;
+            }
+            let drained = if now >= next_flush {
+                next_flush = now + self.options.flush_period;
+                self.flush()
+            } else {
+                self.drain_all(false)
+            };
+            sleep = next_sleep(sleep, drained.fill, self.options.drain_period);
+            if now >= next_processes {
+                self.reap_areas();
+                next_processes = Instant::now() + PROCESS_PERIOD;
+            }
+            if now >= next_progress {
+                last_progress = self.progress(&last_progress);
+                progress(&last_progress);
+                next_progress = now + self.options.progress_period;
+            }
+            let asked = self.answer_requests();
+            let interrupts = signals::interrupts() - interrupts_before;
+            let terminations = signals::terminations();
+            if terminations != terminations_forwarded {
+                terminations_forwarded = terminations;
+                self.forward_termination();
+            }
+            let terminated = terminations != terminations_before;
+            if self.is_over(interrupts, terminated, now) || asked {
+                break;
+            }
+        }
+        self.end(progress, &last_progress)
+    }
+
+    /// With nothing but sources to look at, their periods count: to wake up is an event itself.
+    fn longest_wait(&self, rings: Duration) -> Duration {
+        let sources = self.sources.iter().map(LiveSource::wait).min();
+        match sources {
+            Some(due) if self.areas.is_empty() => due.min(SCAN_PERIOD),
+            Some(due) => due.min(rings),
+            None => rings,
+        }
+    }
+
+    /// Sleeps until something happens or `time` is over; whether the directory changed.
+    fn wait(&mut self, time: Duration) -> bool {
+        let mut fds = Vec::with_capacity(3);
+        for fd in [&self.notices, &self.child_fd].into_iter().flatten() {
+            fds.push(PollFd::new(fd, PollFlags::IN));
+        }
+        if let Some(control) = &self.control {
+            fds.push(PollFd::new(control.socket(), PollFlags::IN));
+        }
+        let timeout = rustix::time::Timespec {
+            tv_sec: time.as_secs() as i64,
+            tv_nsec: i64::from(time.subsec_nanos()),
+        };
+        // A signal ends the wait early, which is as good.
+        let own = fds.len();
+        // In overwrite mode sources are read at the end, and stay readable until then.
+        let of_sources = self.sources.iter().filter(|_| self.options.mode != RingMode::Overwrite);
+        let descriptors: Vec<_> = of_sources.flat_map(|live| live.ask().descriptors()).collect();
+        fds.extend(descriptors.iter().map(|fd| PollFd::new(fd, PollFlags::IN)));
+        let _ = poll(&mut fds, Some(&timeout));
+        let ready = fds[own..].iter().any(|fd| fd.revents().contains(PollFlags::IN));
+        drop(fds);
+        self.sources_ready |= ready;
+        let Some(notices) = &self.notices else { return false };
+        let mut buffer = [std::mem::MaybeUninit::uninit(); 4096];
+        let mut noticed = false;
+        while rustix::io::read(notices, &mut buffer).is_ok_and(|(read, _)| !read.is_empty()) {
+            noticed = true;
+        }
+        noticed
+    }
+
+    fn is_over(&mut self, interrupts: u32, terminated: bool, now: Instant) -> bool {
+        let elapsed = now.saturating_duration_since(self.recording.began());
+        let over_time = self.options.duration.is_some_and(|most| elapsed >= most);
+        if over_time || self.recording.output_ended {
+            return true;
+        }
+        let trigger_done = !self.areas.is_empty()
+            && self.child.is_none()
+            && self
+                .areas
+                .iter()
+                .all(|recorded| recorded.trigger.as_ref().is_some_and(AreaTrigger::is_done));
+        if trigger_done {
+            return true;
+        }
+        if let Some(child) = &mut self.child {
+            // The first Ctrl-C is the program's own: the terminal sent it to both.
+            let ended = !matches!(child.try_wait(), Ok(None));
+            self.command_ended = ended;
+            let left = self.options.follow && self.session_lives();
+            return ended && !left || interrupts >= 2;
+        }
+        let nothing_left = self.areas.is_empty() && self.sources_alone_are_over();
+        interrupts > 0 || terminated || nothing_left
+    }
+
+    /// Sources have no end of their own: without a program to wait for they go on until
+    /// somebody ends them.
+    fn sources_alone_are_over(&self) -> bool {
+        let attached_live = self.attached.iter().any(|pid| processes::exists(*pid));
+        self.sources.is_empty() || !self.attached.is_empty() && !attached_live
+    }
+
+    /// Drains what is left, waits for the command, writes the final texts.
+    fn end(
+        mut self,
+        progress: &mut dyn FnMut(&Progress),
+        last_progress: &Progress,
+    ) -> Result<Summary, Error> {
+        // What was made in the last moment belongs to it.
+        self.discover();
+        if self.child.is_some() || !self.attached.is_empty() {
+            self.reap_now();
+        }
+        for recorded in std::mem::take(&mut self.areas) {
+            self.finish_area(recorded, false);
+        }
+        for live in std::mem::take(&mut self.sources) {
+            let (events, lost) = live.finish(&mut self.recording);
+            self.gone_events += events;
+            self.gone_lost = self.gone_lost.saturating_add(lost);
+        }
+        let last = self.progress(last_progress);
+        progress(&last);
+        let mut exit_status = None;
+        if let Some(mut child) = self.child.take() {
+            // The recording may be over before the program is: its status still counts.
+            let status = child
+                .wait()
+                .map_err(|cause| Error::System { action: "wait for the command", cause })?;
+            let command = launch::command_report(&self.command, Some(status));
+            exit_status = command.exit_status;
+            self.recording.command = Some(command);
+        }
+        let output = self.recording.output.root().to_owned();
+        let report = self.recording.end()?;
+        Ok(Summary { output, report, exit_status })
+    }
+}
+
+/// Twice as often while a look finds rings more than a quarter full, down to 1 ms; back to the
+/// chosen period slowly.
+fn next_sleep(current: Duration, fill: f64, period: Duration) -> Duration {
+    let least = period.min(Duration::from_millis(1));
+    if fill > 0.75 {
+        Duration::ZERO
+    } else if fill > 0.25 {
+        (current / 2).max(least)
+    } else {
+        (current * 5 / 4).clamp(least, period)
+    }
+}
+
+/// A notice whenever an area appears; `None` where the system has no more of them.
+pub(super) fn watch(dir: &Path) -> Option<OwnedFd> {
+    let fd = inotify::init(inotify::CreateFlags::NONBLOCK | inotify::CreateFlags::CLOEXEC).ok()?;
+    inotify::add_watch(&fd, dir, inotify::WatchFlags::MOVED_TO).ok()?;
+    Some(fd)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sleeps_less_under_load_and_recovers() {
+        let period = Duration::from_millis(5);
+        let mut sleep = period;
+        for _ in 0..10 {
+            sleep = next_sleep(sleep, 0.5, period);
+        }
+        assert_eq!(sleep, Duration::from_millis(1));
+        assert_eq!(next_sleep(sleep, 0.9, period), Duration::ZERO);
+        for _ in 0..20 {
+            sleep = next_sleep(sleep, 0.0, period);
+        }
+        assert_eq!(sleep, period);
+    }
+}
