@@ -2,8 +2,8 @@
 //! The table of commands. Each command's own options stand with the command.
 
 use crate::commands::{
-    completions, control, convert, demo, diff, info, list, live, man, path, pleco, print, record,
-    run_script, sql, stats, table, tracepoints, xml,
+    completions, control, convert, demo, diff, info, list, live, man, path, pleco, policy, print,
+    record, run_script, sql, stats, table, tracepoints, xml,
 };
 use crate::error::CliError;
 use clap::{Parser, Subcommand};
@@ -50,6 +50,8 @@ pub enum Command {
     Snapshot(control::SnapshotArgs),
     /// Make a recording of what a crash left
     Recover(control::RecoverArgs),
+    /// Show what a policy file would do, or translate one of Genode
+    Policy(policy::PolicyArgs),
     /// Show what is in a trace: streams, events, processes, clocks, losses, damage
     Info(info::InfoArgs),
     /// Print events, one line each

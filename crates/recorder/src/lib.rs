@@ -6,6 +6,7 @@
 //! pattern  which events        walk     record to record     classes  ids ↔ stream classes
 //! stream   chunks → packets    clock    ticks → UTC          metadata, index, report: the files
 //! kernel   events of the Linux kernel: its descriptions and pages → schemas and records
+//! policy   which programs, and what of each
 //! source   where events come from besides programs: capture, packets of interfaces
 //! linux    everything that touches the system: areas, processes, files, clocks, signals
 //! ```
@@ -29,6 +30,7 @@ pub mod linux;
 pub mod metadata;
 pub mod options;
 pub mod pattern;
+pub mod policy;
 pub mod report;
 #[cfg(unix)]
 pub mod source;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use lateralis_ring::RingMode;
 
 use crate::pattern::Patterns;
+use crate::policy::Policies;
 
 /// Which metadata text describes the streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -88,6 +89,9 @@ pub struct RecordOptions {
     pub mode: RingMode,
     /// Events to record.
     pub enable: Patterns,
+    /// Which programs are recorded, and what of each differs from all this; `None`: all of the
+    /// command, or those attached to, alike.
+    pub policies: Option<Policies>,
     /// Start and stop conditions.
     pub trigger: Option<TriggerOptions>,
     /// Metadata text.
@@ -127,6 +131,7 @@ impl RecordOptions {
             cap_bytes: 256 << 20,
             mode: RingMode::Discard,
             enable: Patterns::all(),
+            policies: None,
             trigger: None,
             ctf_version: CtfVersion::default(),
             drain_period: Duration::from_millis(5),

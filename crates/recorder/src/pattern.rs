@@ -122,7 +122,7 @@ impl fmt::Display for Patterns {
 }
 
 /// `*` any text, `?` any byte. Cost: O(pattern × text) at worst, no recursion.
-fn glob(pattern: &[u8], text: &[u8]) -> bool {
+pub(crate) fn glob(pattern: &[u8], text: &[u8]) -> bool {
     let (mut p, mut t) = (0, 0);
     let mut retry: Option<(usize, usize)> = None;
     while t < text.len() {

@@ -23,6 +23,7 @@ pub mod packet_ring;
 pub mod perfdata;
 pub mod pieces;
 pub mod pleco;
+pub mod policy;
 pub mod script;
 pub mod seeds;
 pub mod tmfxml;
@@ -75,4 +76,6 @@ pub const TARGETS: &[Target] = &[
     target("live", live::check, live::good, words::LIVE),
     target("perfdata", perfdata::check, perfdata::good, words::PERFDATA),
     target("kernel", kernel::check, kernel::good, words::KERNEL),
+    target("policies", policy::check_policies, policy::good_policies, words::POLICY),
+    target("genode", policy::check_genode, policy::good_genode, words::GENODE),
 ];

@@ -374,3 +374,41 @@ mod tests {
         assert_eq!(super::dictionary(&["a\"b", "\n\\"]), "\"a\\\"b\"\n\"\\x0a\\\\\"\n");
     }
 }
+
+/// Words of policy files.
+pub const POLICY: &[&str] = &[
+    "[[policy]]\n",
+    "program = ",
+    "command_pattern = ",
+    "label_suffix = ",
+    "cgroup_prefix = ",
+    "user = 0\n",
+    "enable = [",
+    "disable = ",
+    "with = [\"io\"]\n",
+    "buffer = \"1M\"\n",
+    "packet = 4096\n",
+    "mode = \"discard\"\n",
+    "record = false\n",
+    "\"\"\"",
+    "'",
+    "*",
+];
+
+/// Words of the configuration of Genode's trace recorder.
+pub const GENODE: &[&str] = &[
+    "<config ",
+    "</config>",
+    "<policy ",
+    "</policy>",
+    "<default-policy/>",
+    "<ctf/>",
+    "<pcapng/>",
+    "label=\"a\"",
+    "label_prefix=\"init -> \"",
+    "label_suffix=\"ep\"",
+    "thread=\"ep\"",
+    "buffer=\"64K\"",
+    "policy=\"ctf0_pcapng\"",
+    "&quot;",
+];

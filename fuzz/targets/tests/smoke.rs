@@ -56,4 +56,6 @@ smoke! {
     live 5000
     perfdata 1500
     kernel 1500
+    policies 3000
+    genode 3000
 }

@@ -10,6 +10,7 @@
 #include "core.h"
 #include "maps.h"
 #include "register.h"
+#include "request.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -41,55 +42,6 @@ char lat_i_area_path[PATH_MAX];
 int lat_i_area_shared;
 static uint64_t heap_allocated;
 
-struct request {
-    uint64_t session, buffer_bytes, packet_bytes, cap_bytes;
-    uint32_t mode;
-    const char *enable;
-};
-
-static uint64_t parse_number(const char *text, int base)
-{
-    char *end;
-    errno = 0;
-    const unsigned long long value = strtoull(text, &end, base);
-    return errno == 0 ? value : 0;
-}
-
-/* LATERALIS_RECORD, spec/ring-abi.md §8; unknown keys are left to later versions. */
-static int parse_request(const char *text, struct request *request)
-{
-    static char copy[2048];
-    char *rest;
-    if (text == NULL || strlen(text) >= sizeof copy)
-        return 0;
-    strcpy(copy, text);
-    for (char *item = strtok_r(copy, ";", &rest); item != NULL; item = strtok_r(NULL, ";", &rest)) {
-        char *value = strchr(item, '=');
-        if (value == NULL)
-            continue;
-        *value++ = 0;
-        if (strcmp(item, "session") == 0)
-            request->session = parse_number(value, 16);
-        else if (strcmp(item, "buffer") == 0)
-            request->buffer_bytes = parse_number(value, 10);
-        else if (strcmp(item, "packet") == 0)
-            request->packet_bytes = parse_number(value, 10);
-        else if (strcmp(item, "cap") == 0)
-            request->cap_bytes = parse_number(value, 10);
-        else if (strcmp(item, "mode") == 0)
-            request->mode = strcmp(value, "overwrite") == 0 ? LAT_MODE_OVERWRITE : LAT_MODE_DISCARD;
-        else if (strcmp(item, "enable") == 0)
-            request->enable = value;
-    }
-    return request->session != 0;
-}
-
-int lat_i_area_requested(void)
-{
-    struct request request = {0, 0, 0, 0, 0, NULL};
-    return parse_request(getenv("LATERALIS_RECORD"), &request);
-}
-
 int lat_i_area_in_line(const char *line, void *unused)
 {
     const char *name = strrchr(lat_i_area_path, '/');
@@ -112,7 +64,7 @@ static uint32_t possible_cpus(void)
             for (const char *at = text; *at != 0; at++)
                 if (*at == '-' || *at == ',')
                     last = at + 1;
-            count = (uint32_t)parse_number(last, 10) + 1;
+            count = (uint32_t)strtoul(last, NULL, 10) + 1;
         }
     }
     if (count == 0) {
@@ -191,7 +143,7 @@ static uint64_t address_space_wanted(uint64_t asked)
 }
 
 /* Bytes of each ring and of its packets that a launcher's wish comes to. */
-static void ring_geometry(const struct request *request, uint64_t count, uint64_t *buffer_bytes,
+static void ring_geometry(const struct lat_i_request *request, uint64_t count, uint64_t *buffer_bytes,
                           uint64_t *packet_bytes)
 {
     uint64_t buffer = request->buffer_bytes;
@@ -214,7 +166,7 @@ static void ring_geometry(const struct request *request, uint64_t count, uint64_
 }
 
 /* Rings of the launcher's wish, spec/ring-abi.md §2. @return 0 or an errno. */
-static int make_rings(int file, struct lat_area_header *header, const struct request *request)
+static int make_rings(int file, struct lat_area_header *header, const struct lat_i_request *request)
 {
     const uint64_t count = header->ring_count;
     uint64_t buffer, packet;
@@ -336,13 +288,18 @@ static int show_area(const char *hidden, const char *shared)
 void lat_i_area_make(const char *path)
 {
     char directory[PATH_MAX - 96], hidden[PATH_MAX];
-    struct request request = {
-        0, DEFAULT_BUFFER_BYTES, DEFAULT_PACKET_BYTES, DEFAULT_CAP_BYTES, LAT_MODE_DISCARD, "*"};
+    struct lat_i_request request = {.buffer_bytes = DEFAULT_BUFFER_BYTES,
+                                    .packet_bytes = DEFAULT_PACKET_BYTES,
+                                    .cap_bytes = DEFAULT_CAP_BYTES,
+                                    .mode = LAT_MODE_DISCARD,
+                                    .enable = "*"};
     uint64_t mapped;
 
     if (!area_directory(directory, sizeof directory))
         return;
-    const int launched = parse_request(getenv("LATERALIS_RECORD"), &request);
+    const int launched = lat_i_request_of_launcher(&request) ||
+                         (getenv("LATERALIS_RECORD") == NULL &&
+                          lat_i_request_standing(directory, &request));
     const char *ring = getenv("LATERALIS_RING");
     const int per_cpu = !(ring != NULL && strcmp(ring, "thread") == 0) && lat_i_rseq_works();
     const uint32_t pid = (uint32_t)getpid();
@@ -371,7 +328,7 @@ void lat_i_area_make(const char *path)
     heap_allocated = HEAP_STEP_BYTES;
     const uint32_t ring_count = per_cpu ? possible_cpus() : THREAD_RING_COUNT;
     uint64_t buffer = 0, packet = 0;
-    if (launched)
+    if (launched && !request.waits)
         ring_geometry(&request, ring_count, &buffer, &packet);
     const uint64_t asked =
         LAT_AREA_RINGS_OFFSET + ring_count * (LAT_RING_CONTROL_BYTES + buffer);
@@ -410,7 +367,9 @@ void lat_i_area_make(const char *path)
     if (launched) {
         header->session = request.session;
         header->ring_mode = request.mode;
-        header->recorder_pid = (uint32_t)getppid();
+        header->recorder_pid = request.recorder != 0 ? request.recorder : (uint32_t)getppid();
+    }
+    if (launched && !request.waits) {
         snprintf(header->enable, sizeof header->enable, "%s", request.enable);
         header->setup_errno = (uint32_t)make_rings(file, header, &request);
     }

@@ -16,8 +16,6 @@ extern int lat_i_area_shared;
 void lat_i_area_make(const char *path);
 /** Maps an area that another program made. Context: start-up. */
 void lat_i_area_join(const char *path);
-/** Whether a launcher's request is in the environment. Context: start-up. */
-int lat_i_area_requested(void);
 /** Whether a line of /proc/PID/maps shows this process's area. */
 int lat_i_area_in_line(const char *line, void *unused);
 

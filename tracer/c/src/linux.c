@@ -15,6 +15,7 @@
 #include "area.h"
 #include "maps.h"
 #include "register.h"
+#include "request.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -242,7 +243,8 @@ static void forked_child(void)
  * can not join makes one of its own: none stays out of the recording. */
 static void join_or_make(const char *path)
 {
-    const int requested = lat_i_area_requested();
+    struct lat_i_request request = {0};
+    const int requested = lat_i_request_of_launcher(&request);
     lat_i_area_join(path);
     if (lat_i_area.header == NULL && requested)
         lat_i_area_make(path);

@@ -26,9 +26,8 @@ void lat_i_register_unlock(void)
 
 /* ---- enable patterns --------------------------------------------------------- */
 
-/* Glob with * and ?. */
-static int glob_matches(const char *pattern, size_t pattern_bytes, const char *text,
-                        size_t text_bytes)
+int lat_i_glob_matches(const char *pattern, size_t pattern_bytes, const char *text,
+                       size_t text_bytes)
 {
     size_t p = 0, t = 0, star = SIZE_MAX, star_text = 0;
     while (t < text_bytes) {
@@ -61,9 +60,9 @@ static int patterns_enable(const char *list, const char *subsystem, size_t subsy
         const size_t pattern_bytes = bytes - (size_t)excludes;
         const char *colon = memchr(pattern, ':', pattern_bytes);
         const size_t first_bytes = colon != NULL ? (size_t)(colon - pattern) : pattern_bytes;
-        if (glob_matches(pattern, first_bytes, subsystem, subsystem_bytes) &&
+        if (lat_i_glob_matches(pattern, first_bytes, subsystem, subsystem_bytes) &&
             (colon == NULL ||
-             glob_matches(colon + 1, pattern_bytes - first_bytes - 1, event, event_bytes)))
+             lat_i_glob_matches(colon + 1, pattern_bytes - first_bytes - 1, event, event_bytes)))
             enabled = !excludes;
         list += bytes;
         list += *list == ',';

@@ -15,6 +15,10 @@ void lat_i_port_area_unlock(int token);
 /** Makes sure that the first `bytes` of the schema heap exist. @return whether they do. */
 int lat_i_port_heap_grow(uint64_t bytes);
 
+/** Glob with * and ?. */
+int lat_i_glob_matches(const char *pattern, size_t pattern_bytes, const char *text,
+                       size_t text_bytes);
+
 /** Keep registrations out while the process forks. */
 void lat_i_register_lock(void);
 void lat_i_register_unlock(void);

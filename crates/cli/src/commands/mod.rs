@@ -13,6 +13,7 @@ pub mod man;
 mod overview;
 pub mod path;
 pub mod pleco;
+pub mod policy;
 pub mod print;
 mod receive;
 pub mod record;
@@ -42,6 +43,7 @@ pub fn run(cli: Cli) -> Result<ExitStatus, CliError> {
         Some(Command::Flush(args)) => control::flush(args),
         Some(Command::Snapshot(args)) => control::snapshot(args),
         Some(Command::Recover(args)) => control::recover(args),
+        Some(Command::Policy(args)) => policy::run(args),
         Some(Command::Info(args)) => info::run(args),
         Some(Command::Print(args)) => print::run(args),
         Some(Command::Stats(args)) => stats::run(args),

@@ -2,6 +2,7 @@
 //! `lat record`: a program's events into a recording.
 
 mod kernel;
+mod policy;
 
 use crate::commands::{live, receive, recording_summary};
 use crate::embedded;
@@ -26,6 +27,8 @@ use std::time::Duration;
   lat record --with mutex,io -- redis-server
                                           a program that nobody instrumented
   lat record --attach 1234 --duration 10s a running program
+  lat record --program 'nginx,worker*'    every program of these names, now and later
+  lat record --policy web.toml            as a file says: which programs, what of each
   lat record --mode overwrite -- ./server keep only the newest events
   lat record --shared -- make test        many programs in the memory of one
   sudo lat record --packets lo -- ./server
@@ -61,6 +64,14 @@ pub struct RecordArgs {
     /// Do not record these events
     #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
     pub disable: Vec<String>,
+    /// Record as this file says: which programs, and what of each; without CMD all that run or start
+    #[arg(long, value_name = "FILE",
+        conflicts_with_all = ["enable", "disable", "with", "shared", "connect", "program"])]
+    pub policy: Option<PathBuf>,
+    /// Record every program with one of these names that runs or starts, with * and ?
+    #[arg(long, value_name = "PATTERN", value_delimiter = ',',
+        conflicts_with_all = ["with", "shared", "connect", "attach", "command"])]
+    pub program: Vec<String>,
     /// Record what the kernel does for the program: groups of events, or SUBSYSTEM:EVENT with * and ?
     #[arg(long, value_name = "EVENTS", value_delimiter = ',')]
     pub kernel: Vec<String>,
@@ -125,7 +136,9 @@ pub struct RecordArgs {
     #[arg(short, long)]
     pub quiet: bool,
     /// The program and its arguments
-    #[arg(last = true, value_name = "CMD", required_unless_present_any = ["attach", "connect", "system"])]
+    #[arg(last = true, value_name = "CMD", required_unless_present_any = [
+        "attach", "connect", "system", "policy", "program"
+    ])]
     pub command: Vec<OsString>,
 }
 
@@ -152,8 +165,6 @@ pub enum Mode {
 }
 
 impl With {
-    const ALL: [With; 4] = [With::Mutex, With::Malloc, With::Io, With::Thread];
-
     /// The subsystem of the library's schema (`tracer/preload/preload.pleco`).
     fn subsystem(self) -> &'static str {
         match self {
@@ -184,7 +195,7 @@ pub fn run_with(
     let to_pipe = live::is_pipe(&options);
     let output = options.output.clone();
     let mut environment = Vec::new();
-    if !args.with.is_empty() {
+    if policy::needs_library(args, &options)? {
         environment.push(("LD_PRELOAD".into(), preload()?.into_os_string()));
     }
     let capture = capture(args)?;
@@ -202,6 +213,7 @@ pub fn run_with(
     begun(args, &session)?;
     let begun = match args.attach {
         Some(pid) => session.attach(pid),
+        None if policy::watches(args) => session.watch(),
         None if args.command.is_empty() => Ok(()),
         None => session.launch(&args.command, &environment).map(drop),
     };
@@ -213,7 +225,7 @@ pub fn run_with(
     if let (Some(pid), None, false) = (args.attach, args.duration, args.quiet) {
         eprintln!("recording {pid}; Ctrl-C ends it");
     } else if let (None, true, false) = (args.duration, args.command.is_empty(), args.quiet) {
-        eprintln!("recording this machine; Ctrl-C ends it");
+        eprintln!("recording {}; Ctrl-C ends it", policy::what(args));
     }
     let mut line = StatusLine::new(args.quiet || args.json);
     let summary = session.run(&mut |now: &Progress| {
@@ -280,18 +292,10 @@ pub fn patterns(
     disable: &[String],
     with: &[With],
 ) -> Result<Patterns, CliError> {
-    let mut list: Vec<String> = enable.to_vec();
-    if enable.is_empty() {
-        list.push("*".into());
-        if !with.is_empty() {
-            let others = With::ALL.into_iter().filter(|what| !with.contains(what));
-            list.extend(others.map(|what| format!("!{}", what.subsystem())));
-        }
-    } else {
-        list.extend(with.iter().map(|what| what.subsystem().to_string()));
-    }
-    list.extend(disable.iter().map(|pattern| format!("!{}", pattern.trim_start_matches('!'))));
-    Ok(Patterns::parse(&list.join(",")).map_err(lateralis_recorder::Error::from)?)
+    let with: Vec<&str> = with.iter().map(|part| part.subsystem()).collect();
+    let with = (!with.is_empty()).then_some(&with[..]);
+    let patterns = lateralis_recorder::policy::patterns(enable, disable, with);
+    Ok(patterns.map_err(lateralis_recorder::Error::from)?)
 }
 
 /// As the recorder wants them.
@@ -301,6 +305,7 @@ pub fn options(args: &RecordArgs) -> Result<RecordOptions, CliError> {
         None if args.system && args.command.is_empty() && args.attach.is_none() => {
             free_name("system")
         }
+        None if policy::watches(args) => free_name("programs"),
         None => free_name(&program_name(args.command.first())),
     };
     let mut options = RecordOptions::new(output);
@@ -311,6 +316,7 @@ pub fn options(args: &RecordArgs) -> Result<RecordOptions, CliError> {
         Mode::Overwrite => RingMode::Overwrite,
     };
     options.enable = patterns(&args.enable, &args.disable, &args.with)?;
+    options.policies = policy::policies(args, &options.enable)?;
     options.ctf_version = if args.ctf2 { CtfVersion::Ctf2 } else { CtfVersion::Ctf1 };
     options.duration = args.duration;
     options.max_disk_bytes = args.max_size;

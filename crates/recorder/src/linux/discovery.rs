@@ -44,6 +44,8 @@ pub struct AreaInfo {
     pub pid: u32,
     /// All processes that write into it.
     pub pids: Vec<u32>,
+    /// Its user.
+    pub uid: u32,
     /// Path of the program.
     pub exe: String,
     /// Its arguments.
@@ -152,6 +154,7 @@ fn describe(path: &Path, area: &OpenArea) -> AreaInfo {
         area_id: header.area_id,
         pid: header.creator_pid,
         pids,
+        uid: header.creator_uid,
         exe: String::from_utf8_lossy(&header.exe).into_owned(),
         command: words(&header.command),
         alive,

@@ -24,6 +24,7 @@ mod launch;
 pub mod live;
 mod mapping;
 mod output;
+pub mod policies;
 mod processes;
 mod recording;
 mod recover;

@@ -69,6 +69,18 @@ pub(super) fn exe(pid: u32) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{pid}/exe")).ok()
 }
 
+/// Name of its program: of another user's process as the kernel shows it, cut at 15 characters.
+pub(super) fn program_name(pid: u32) -> String {
+    let own = exe(pid).and_then(|path| {
+        path.file_name()
+            .map(|name| name.to_string_lossy().trim_end_matches(" (deleted)").to_owned())
+    });
+    own.unwrap_or_else(|| {
+        let text = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
+        String::from_utf8_lossy(&text).trim_end_matches('\n').to_owned()
+    })
+}
+
 /// Build id of its program: read through /proc, so that it is the running file even if another
 /// has its name now.
 pub(super) fn build_id(pid: u32) -> Option<String> {

@@ -8,6 +8,7 @@
 mod areas;
 mod requests;
 mod run;
+mod watching;
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
@@ -24,6 +25,7 @@ use super::control::ControlServer;
 use super::dirs::{area_dir, area_files, ensure_area_dir};
 use super::live::{Follower, LiveServer};
 use super::output::Output;
+use super::policies::{self, Standing, Wanted};
 use super::recording::{Recording, random_uuid};
 use super::sources::LiveSource;
 use super::trigger::AreaTrigger;
@@ -46,6 +48,7 @@ pub struct Summary {
 
 struct Recorded {
     area: LiveArea,
+    wanted: Wanted,
     trigger: Option<AreaTrigger>,
     ended_at: Option<Instant>,
     launched: bool,
@@ -77,6 +80,10 @@ pub struct Session {
     file_limit: Option<rustix::process::Rlimit>,
     /// The area that the command's programs share.
     shared: Option<PathBuf>,
+    /// The request to every program of the user.
+    standing: Option<Standing>,
+    /// Areas that no policy wanted.
+    declined: Vec<PathBuf>,
     /// The command has ended.
     command_ended: bool,
     paused: bool,
@@ -130,6 +137,8 @@ impl Session {
             control,
             file_limit,
             shared: None,
+            standing: None,
+            declined: Vec::new(),
             command_ended: false,
             paused: false,
             gone_events: 0,
@@ -180,7 +189,10 @@ impl Session {
         environment: &[(OsString, OsString)],
     ) -> Result<u32, Error> {
         signals::catch_endings();
-        let request = launch::record_request(self.id, &self.options)?;
+        let request = match &self.options.policies {
+            Some(_) => policies::request_text(&self.options, self.id)?,
+            None => launch::record_request(self.id, &self.options)?,
+        };
         let mut environment = environment.to_vec();
         if self.options.shared {
             let path = self.area_dir.join(format!("shared-{:016x}.area", self.id));
@@ -215,7 +227,9 @@ impl Session {
             let Some(header) = areas::peek(&path) else { continue };
             let belongs = header.creator_pid == pid || super::discovery::has_process(&path, pid);
             if belongs && processes::exists(pid) {
-                self.take(&path, false)?;
+                if !self.take(&path, false)? {
+                    return Err(Error::Refused(format!("no policy wants process {pid}")));
+                }
                 found = true;
             }
         }

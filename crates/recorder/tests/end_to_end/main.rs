@@ -3,6 +3,7 @@
 //! wrote and with what babeltrace2 reads.
 
 mod hostile;
+mod policy;
 mod program;
 mod running;
 mod shared;

@@ -10,8 +10,8 @@ use lateralis_ring::{AreaHeader, ReadPolicy, RingMode};
 use super::super::area::{Drained, LiveArea};
 use super::super::dirs::area_files;
 use super::super::mapping::{Access, Mapping, open_area};
-use super::super::processes;
-use super::super::rings::{RingWish, ensure_rings};
+use super::super::rings::ensure_rings;
+use super::super::{policies, processes};
 use super::super::trigger::AreaTrigger;
 use super::{Recorded, Session};
 use crate::error::Error;
@@ -23,17 +23,8 @@ const GRACE: Duration = Duration::from_millis(2);
 const LINGER: Duration = Duration::from_millis(100);
 
 impl Session {
-    pub(super) fn wish(&self) -> RingWish {
-        RingWish {
-            buffer_bytes: self.options.buffer_bytes,
-            packet_bytes: self.options.packet_bytes,
-            cap_bytes: self.options.cap_bytes,
-            mode: self.options.mode,
-        }
-    }
-
     /// Begins to record an area.
-    pub(super) fn take(&mut self, path: &Path, launched: bool) -> Result<(), Error> {
+    pub(super) fn take(&mut self, path: &Path, launched: bool) -> Result<bool, Error> {
         let own_pid = std::process::id();
         let file = open_area(path).map_err(|cause| Error::file("open area", path, cause))?;
         let mapping = Mapping::of_file(&file, Access::Shared)
@@ -51,21 +42,29 @@ impl Session {
         if self.recording.use_live_clock(kind).kind != kind {
             return Err(Error::Clock { path: path.to_owned(), clock_kind: found.clock_kind });
         }
-        let mapping = ensure_rings(path, &file, mapping, &found, &self.wish())?;
+        let Some(wanted) = policies::wanted(&self.options, &found, &mapping.view()) else {
+            self.decline(path, launched, &mapping);
+            return Ok(false);
+        };
+        // The program made its rings and enabled its events as it was asked to.
+        let is_ready = launched && found.rings_ready == abi::RINGS_READY;
+        let mapping = ensure_rings(path, &file, mapping, &found, &wanted.wish)?;
         let view = mapping.view();
         let _ = view.store_u32(header::RECORDER_PID, own_pid);
         let _ = view.copy_in(header::UUID, &self.recording.uuid);
         let mut area = LiveArea::new(&mut self.recording, path, mapping, ReadPolicy::Consume)?;
-        if !launched {
-            let _ = area.view().store_u32(header::RING_MODE, self.options.mode.to_word());
+        if !is_ready {
+            let _ = area.view().store_u32(header::RING_MODE, wanted.wish.mode.to_word());
         }
         let trigger = self.options.trigger.clone().map(AreaTrigger::new);
-        if trigger.is_none() && !launched {
-            area.enable(&mut self.recording, &self.options.enable)?;
+        if trigger.is_none() && !is_ready {
+            area.enable(&mut self.recording, &wanted.enable)?;
         }
         self.paths_seen.insert(path.to_owned());
-        self.areas.push(Recorded { area, trigger, ended_at: None, launched, unlinked: false });
-        Ok(())
+        let recorded =
+            Recorded { area, wanted, trigger, ended_at: None, launched, unlinked: false };
+        self.areas.push(recorded);
+        Ok(true)
     }
 
     /// Looks for areas of this session, and of children of attached programs.
@@ -79,14 +78,14 @@ impl Session {
             let descends = || {
                 self.attached.iter().any(|pid| processes::descends_from(found.creator_pid, *pid))
             };
-            if !launched && !descends() {
+            if !launched && !descends() && !self.watches(&path, &found) {
                 if found.rings_ready != abi::RINGS_BEING_MADE {
                     self.paths_seen.insert(path);
                 }
                 continue;
             }
             match self.take(&path, launched) {
-                Ok(()) => {}
+                Ok(_) => {}
                 // Somebody else is making the rings: wait for them, but not for ever.
                 Err(Error::Rings { cause: lateralis_ring::GeometryError::NotReady, .. })
                     if *self.retries.entry(path.clone()).and_modify(|n| *n += 1).or_insert(0)
@@ -103,10 +102,10 @@ impl Session {
         let mut drained = Drained::default();
         for recorded in &mut self.areas {
             if let Some(trigger) = &mut recorded.trigger {
-                trigger.keep(&mut self.recording, &mut recorded.area, &self.options.enable);
+                trigger.keep(&mut self.recording, &mut recorded.area, &recorded.wanted.enable);
             }
             // A flight recorder's rings are read when the flight is over.
-            if self.options.mode == RingMode::Overwrite {
+            if recorded.wanted.wish.mode == RingMode::Overwrite {
                 continue;
             }
             let one = recorded.area.drain(&mut self.recording, open_part);

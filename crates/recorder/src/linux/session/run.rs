@@ -138,6 +138,9 @@ impl Session {
             let left = self.options.follow && self.session_lives();
             return ended && !left || interrupts >= 2;
         }
+        if self.standing.is_some() {
+            return interrupts > 0 || terminated;
+        }
         let nothing_left = self.areas.is_empty() && self.sources_alone_are_over();
         interrupts > 0 || terminated || nothing_left
     }
@@ -155,9 +158,11 @@ impl Session {
         progress: &mut dyn FnMut(&Progress),
         last_progress: &Progress,
     ) -> Result<Summary, Error> {
-        // What was made in the last moment belongs to it.
+        // Who starts from here on is not asked any more. What was made in the last moment
+        // belongs to it.
+        let watched = self.standing.take().is_some();
         self.discover();
-        if self.child.is_some() || !self.attached.is_empty() {
+        if self.child.is_some() || !self.attached.is_empty() || watched {
             self.reap_now();
         }
         for recorded in std::mem::take(&mut self.areas) {
@@ -168,6 +173,7 @@ impl Session {
             self.gone_events += events;
             self.gone_lost = self.gone_lost.saturating_add(lost);
         }
+        self.sweep_declined();
         let last = self.progress(last_progress);
         progress(&last);
         let mut exit_status = None;

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `lat policy`: what a policy file means here, and files from elsewhere as policies.
+
+use crate::error::CliError;
+use crate::exit::ExitStatus;
+use crate::output;
+use crate::table::{Align, Table};
+use crate::values;
+use clap::{Args, Subcommand};
+use lateralis_recorder::linux::discovery::{self, AreaInfo};
+use lateralis_recorder::linux::policies::facts_of;
+use lateralis_recorder::policy::{self, Choice, Facts, Policies, Policy};
+use lateralis_ring::RingMode;
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Options of `lat policy`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  lat policy check web.toml             what it would do with the programs that run now
+  lat policy from-genode config.xml > trace.toml
+                                        a configuration of Genode's trace recorder")]
+pub struct PolicyArgs {
+    /// What to do with policies.
+    #[command(subcommand)]
+    pub action: Action,
+}
+
+/// What can be done with policies.
+#[derive(Debug, Subcommand)]
+pub enum Action {
+    /// Show what a policy file would do with the programs that can be traced now
+    Check(CheckArgs),
+    /// Translate the configuration of Genode's trace recorder; what has no equivalent is told
+    FromGenode(FromGenodeArgs),
+}
+
+/// Options of `lat policy check`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  lat policy check web.toml && lat record --policy web.toml
+
+Exit code 1: a pattern names no event of the programs that the policy is about and that run now.")]
+pub struct CheckArgs {
+    /// The policies
+    pub file: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Options of `lat policy from-genode`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  lat policy from-genode config.xml > trace.toml")]
+pub struct FromGenodeArgs {
+    /// The XML that configures the trace recorder
+    pub file: PathBuf,
+}
+
+/// Longest file that is read.
+const FILE_BYTES_MAX: u64 = 4 << 20;
+
+/// Does what was asked.
+pub fn run(args: PolicyArgs) -> Result<ExitStatus, CliError> {
+    match args.action {
+        Action::Check(args) => check(args),
+        Action::FromGenode(args) => from_genode(args),
+    }
+}
+
+fn text_of(path: &Path) -> Result<String, CliError> {
+    let at = |cause: &std::io::Error| CliError::at_path("cannot read", path, cause);
+    let file = std::fs::File::open(path).map_err(|cause| at(&cause))?;
+    let mut bytes = Vec::new();
+    file.take(FILE_BYTES_MAX).read_to_end(&mut bytes).map_err(|cause| at(&cause))?;
+    let place = || path.display().to_string();
+    String::from_utf8(bytes)
+        .map_err(|_| CliError::new("cannot read", place(), "it is no text in UTF-8"))
+}
+
+/// Reads a policy file; its faults are told on standard error.
+pub fn read(path: &Path) -> Result<Policies, CliError> {
+    let name = path.display().to_string();
+    policy::parse(&name, &text_of(path)?).map_err(|faults| {
+        faults.iter().for_each(|fault| eprintln!("{fault}\n"));
+        let count = values::counted(faults.len() as u64, "fault");
+        CliError::new("cannot use the policies", name, format!("{count}; nothing was started"))
+    })
+}
+
+fn from_genode(args: FromGenodeArgs) -> Result<ExitStatus, CliError> {
+    let name = args.file.display().to_string();
+    match policy::from_genode(&name, &text_of(&args.file)?) {
+        Ok(said) => {
+            for remark in &said.remarks {
+                eprintln!("remark: {name}:{remark}");
+            }
+            output::print(&said.toml)?;
+            Ok(ExitStatus::Fine)
+        }
+        Err(fault) => {
+            eprintln!("{fault}\n");
+            Err(CliError::new("cannot translate", name, "see above"))
+        }
+    }
+}
+
+/// What the policies would do with one program.
+struct Outcome<'a> {
+    area: &'a AreaInfo,
+    facts: Facts,
+    policy: Option<&'a Policy>,
+    /// Events that would be recorded.
+    events: usize,
+}
+
+fn outcome<'a>(policies: &'a Policies, area: &'a AreaInfo) -> Outcome<'a> {
+    let facts = facts_of(area);
+    let policy = policies.decide(&facts).map(|(_, policy)| policy);
+    let choice = policy.and_then(|policy| policy.choice.as_ref());
+    let wanted = |choice: &Choice| {
+        let names = area.events.iter().filter_map(|event| event.name.split_once(':'));
+        names.filter(|(subsystem, event)| choice.enable.matches(subsystem, event)).count()
+    };
+    let events = choice.map_or(0, wanted);
+    Outcome { area, facts, policy, events }
+}
+
+fn check(args: CheckArgs) -> Result<ExitStatus, CliError> {
+    let policies = read(&args.file)?;
+    let mut areas = discovery::list(None);
+    areas.retain(|area| area.alive);
+    let outcomes: Vec<Outcome<'_>> = areas.iter().map(|area| outcome(&policies, area)).collect();
+    let idle = |outcome: &&Outcome<'_>| {
+        outcome.events == 0 && outcome.policy.is_some_and(|policy| policy.choice.is_some())
+    };
+    let nothing: Vec<String> = outcomes.iter().filter(idle).map(no_events).collect();
+    if args.json {
+        output::print_json(&json!({
+            "policies": policies.list.iter().map(policy_json).collect::<Vec<_>>(),
+            "programs": outcomes.iter().map(outcome_json).collect::<Vec<_>>(),
+            "problems": nothing,
+        }))?;
+    } else {
+        let mut text = String::new();
+        policies_text(&policies, &mut text);
+        programs_text(&outcomes, &mut text);
+        nothing.iter().for_each(|line| {
+            let _ = writeln!(text, "problem: {line}");
+        });
+        let _ = writeln!(text, "\nnext: lat record --policy {}", args.file.display());
+        output::print(&text)?;
+    }
+    Ok(if nothing.is_empty() { ExitStatus::Fine } else { ExitStatus::Problems })
+}
+
+/// That nothing would come of a policy, and the events that there are.
+fn no_events(outcome: &Outcome<'_>) -> String {
+    let (area, policy) = (outcome.area, outcome.policy);
+    let choice = policy.and_then(|policy| policy.choice.as_ref());
+    let patterns = choice.map(|choice| choice.enable.to_string()).unwrap_or_default();
+    let names = area.events.iter().map(|event| event.name.as_str());
+    let likeness = |name: &str| strsim::jaro_winkler(&patterns, name);
+    let mut near: Vec<&str> = names.collect();
+    near.sort_by(|a, b| likeness(b).total_cmp(&likeness(a)));
+    format!(
+        "{} of {} enables no event of {} {}; it has {}",
+        patterns,
+        policy.map_or("", |policy| &policy.name),
+        area.pid,
+        visible(&outcome.facts.program),
+        if near.is_empty() { "none".into() } else { near[..near.len().min(4)].join(", ") },
+    )
+}
+
+fn policies_text(policies: &Policies, text: &mut String) {
+    let mut table =
+        Table::new(&[("policy", Align::Left), ("events", Align::Left), ("memory", Align::Left)]);
+    for policy in &policies.list {
+        let events = match &policy.choice {
+            Some(choice) => choice.enable.to_string(),
+            None => "not recorded".into(),
+        };
+        let memory = policy.choice.as_ref().map(memory).unwrap_or_default();
+        table.row([visible(&policy.name), events, memory]);
+    }
+    text.push_str(&table.render());
+    text.push('\n');
+}
+
+fn memory(choice: &Choice) -> String {
+    let mut parts = Vec::new();
+    parts.extend(choice.buffer_bytes.map(|bytes| format!("rings {}", values::bytes(bytes))));
+    parts.extend(choice.packet_bytes.map(|bytes| format!("packets {}", values::bytes(bytes))));
+    parts.extend(choice.mode.map(|mode| mode_name(mode).to_owned()));
+    parts.join(", ")
+}
+
+fn mode_name(mode: RingMode) -> &'static str {
+    match mode {
+        RingMode::Discard => "discard",
+        RingMode::Overwrite => "overwrite",
+    }
+}
+
+fn programs_text(outcomes: &[Outcome<'_>], text: &mut String) {
+    if outcomes.is_empty() {
+        text.push_str("no program that can be traced is running now; those that start are seen\n");
+        return;
+    }
+    let mut table = Table::new(&[
+        ("pid", Align::Right),
+        ("policy", Align::Left),
+        ("events", Align::Left),
+        ("label", Align::Left),
+    ]);
+    for outcome in outcomes {
+        let all = values::count(outcome.area.events.len() as u64);
+        let (policy, events) = match outcome.policy {
+            None => ("none: not recorded".into(), String::new()),
+            Some(policy) if policy.choice.is_none() => {
+                (format!("{}: not recorded", visible(&policy.name)), String::new())
+            }
+            Some(policy) => (visible(&policy.name), format!("{} of {all}", outcome.events)),
+        };
+        table.row([outcome.area.pid.to_string(), policy, events, visible(&outcome.facts.label)]);
+    }
+    text.push_str(&table.render());
+}
+
+/// Names come from programs: control characters are made visible.
+fn visible(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+fn policy_json(policy: &Policy) -> Value {
+    json!({
+        "name": policy.name,
+        "record": policy.choice.is_some(),
+        "enable": policy.choice.as_ref().map(|choice| choice.enable.to_string()),
+        "buffer_bytes": policy.choice.as_ref().and_then(|choice| choice.buffer_bytes),
+        "packet_bytes": policy.choice.as_ref().and_then(|choice| choice.packet_bytes),
+        "mode": policy.choice.as_ref().and_then(|choice| choice.mode.map(mode_name)),
+    })
+}
+
+fn outcome_json(outcome: &Outcome<'_>) -> Value {
+    let facts = &outcome.facts;
+    json!({
+        "pid": outcome.area.pid,
+        "program": facts.program,
+        "command": facts.command,
+        "label": facts.label,
+        "cgroup": facts.cgroup,
+        "user": facts.user,
+        "policy": outcome.policy.map(|policy| &policy.name),
+        "recorded": outcome.policy.is_some_and(|policy| policy.choice.is_some()),
+        "events_enabled": outcome.events,
+        "events": outcome.area.events.len(),
+    })
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Which programs are recorded: `--policy`, `--program`.
+
+use super::RecordArgs;
+use crate::commands::policy::read;
+use crate::error::CliError;
+use lateralis_recorder::policy::Policies;
+use lateralis_recorder::{Patterns, RecordOptions};
+
+/// Whether every program that runs or starts is looked at.
+pub(super) fn watches(args: &RecordArgs) -> bool {
+    let chosen = args.policy.is_some() || !args.program.is_empty();
+    chosen && args.command.is_empty() && args.attach.is_none()
+}
+
+/// What is recorded, in words.
+pub(super) fn what(args: &RecordArgs) -> &'static str {
+    if watches(args) { "all programs that it is about" } else { "this machine" }
+}
+
+/// The policies that were asked for.
+///
+/// Errors: what is wrong with the file; nothing has begun then.
+pub(super) fn policies(args: &RecordArgs, enable: &Patterns) -> Result<Option<Policies>, CliError> {
+    match &args.policy {
+        None if args.program.is_empty() => Ok(None),
+        None if args.program.iter().any(String::is_empty) => {
+            let advice = "give names of programs, like nginx or worker*";
+            Err(CliError::new("cannot choose programs", "--program", advice))
+        }
+        None => Ok(Some(Policies::of_programs(&args.program, enable.clone()))),
+        Some(path) => read(path).map(Some),
+    }
+}
+
+/// Whether the library for programs that nobody instrumented has to be loaded.
+///
+/// Errors: into programs that are not started here it cannot be.
+pub(super) fn needs_library(args: &RecordArgs, options: &RecordOptions) -> Result<bool, CliError> {
+    let policies = options.policies.as_ref();
+    let by_policy = policies.is_some_and(|policies| !policies.with.is_empty());
+    if let (true, true, Some(path)) = (by_policy, args.command.is_empty(), &args.policy) {
+        return Err(CliError::new(
+            "cannot load the library of `with` into programs that are not started here",
+            path.display().to_string(),
+            "leave `with` out, or start the program: lat record --policy FILE -- CMD",
+        ));
+    }
+    Ok(by_policy || !args.with.is_empty())
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Policies on the processes of this machine: what is known of one, what is wanted of it, and
+//! the request that programs find when they start [ring-abi §8].
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use lateralis_ring::{AreaHeader, AreaView, processes as process_table};
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+
+use super::discovery::AreaInfo;
+use super::processes;
+use super::rings::RingWish;
+use super::traced::words;
+use crate::error::Error;
+use crate::options::RecordOptions;
+use crate::pattern::Patterns;
+use crate::policy::{self, Common, Facts};
+
+/// Name of the file with the request, in the directory of areas.
+const REQUEST_NAME: &str = "record.request";
+/// Ancestors that a label has at most.
+const ANCESTORS_MAX: usize = 64;
+/// As much of the list of users as is read.
+const USERS_BYTES_MAX: usize = 1 << 20;
+
+/// What is wanted of one program.
+#[derive(Debug, Clone)]
+pub(super) struct Wanted {
+    pub(super) wish: RingWish,
+    pub(super) enable: Patterns,
+}
+
+/// What the options want of the program of an area; `None`: nothing.
+pub(super) fn wanted(
+    options: &RecordOptions,
+    header: &AreaHeader,
+    view: &AreaView<'_>,
+) -> Option<Wanted> {
+    let choice = match &options.policies {
+        None => None,
+        Some(policies) => {
+            let command = words(&header.command);
+            let exe = String::from_utf8_lossy(&header.exe);
+            let pids = living(header, view);
+            let pid = pids.first().copied().unwrap_or(header.creator_pid);
+            let facts = facts(pid, &exe, &command, header.creator_uid);
+            Some(policies.decide(&facts)?.1.choice.clone()?)
+        }
+    };
+    let choice = choice.as_ref();
+    Some(Wanted {
+        wish: RingWish {
+            buffer_bytes: choice.and_then(|one| one.buffer_bytes).unwrap_or(options.buffer_bytes),
+            packet_bytes: choice.and_then(|one| one.packet_bytes).unwrap_or(options.packet_bytes),
+            cap_bytes: options.cap_bytes,
+            mode: choice.and_then(|one| one.mode).unwrap_or(options.mode),
+        },
+        enable: choice.map_or(&options.enable, |one| &one.enable).clone(),
+    })
+}
+
+/// The processes of an area that live, the one that made it first.
+pub(super) fn living(header: &AreaHeader, view: &AreaView<'_>) -> Vec<u32> {
+    let others = process_table(view).unwrap_or_default();
+    let pids = std::iter::once(header.creator_pid).chain(others.iter().map(|entry| entry.pid));
+    pids.filter(|pid| processes::exists(*pid)).collect()
+}
+
+/// What policies can be compared with.
+fn facts(pid: u32, program: &str, command: &[String], uid: u32) -> Facts {
+    Facts {
+        program: program.to_owned(),
+        command: command.join(" "),
+        label: label(pid),
+        cgroup: cgroup(pid),
+        uid,
+        user: user_name(uid),
+    }
+}
+
+/// The facts of a program that can be traced.
+pub fn facts_of(area: &AreaInfo) -> Facts {
+    let creator = processes::exists(area.pid).then_some(area.pid);
+    let pid = creator.or_else(|| area.pids.iter().copied().find(|pid| processes::exists(*pid)));
+    facts(pid.unwrap_or(area.pid), &area.exe, &area.command, area.uid)
+}
+
+/// Programs from the first ancestor to the process itself.
+fn label(pid: u32) -> String {
+    let mut names = Vec::new();
+    let mut current = pid;
+    for _ in 0..ANCESTORS_MAX {
+        let Some(parent) = processes::parent(current) else { break };
+        names.push(processes::program_name(current));
+        if parent == 0 {
+            break;
+        }
+        current = parent;
+    }
+    names.reverse();
+    names.join(" -> ")
+}
+
+/// Path of the control group: that of version 2, else of the first hierarchy.
+fn cgroup(pid: u32) -> String {
+    let text = fs::read(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let unified = text.lines().find_map(|line| line.strip_prefix("0::"));
+    let first = || text.lines().next().and_then(|line| line.splitn(3, ':').nth(2));
+    unified.or_else(first).unwrap_or_default().to_owned()
+}
+
+/// A user's name by /etc/passwd.
+fn user_name(uid: u32) -> String {
+    let text = fs::read("/etc/passwd").unwrap_or_default();
+    let text = String::from_utf8_lossy(&text[..text.len().min(USERS_BYTES_MAX)]);
+    let found = text.lines().find_map(|line| {
+        let mut parts = line.split(':');
+        let name = parts.next()?;
+        (parts.nth(1)?.parse() == Ok(uid)).then(|| name.to_owned())
+    });
+    found.unwrap_or_default()
+}
+
+/// What programs are asked for that start from now on.
+pub(super) fn request_text(options: &RecordOptions, session: u64) -> Result<String, Error> {
+    let common = Common {
+        session,
+        recorder_pid: std::process::id(),
+        buffer_bytes: options.buffer_bytes,
+        packet_bytes: options.packet_bytes,
+        cap_bytes: options.cap_bytes,
+        mode: options.mode,
+        waits: options.trigger.as_ref().is_some_and(|trigger| trigger.start.is_some()),
+    };
+    let policies = options.policies.as_ref().cloned().unwrap_or_default();
+    policy::request(&policies, &common).map_err(|error| Error::Refused(error.to_string()))
+}
+
+/// A request to every program that starts, as long as it lives: the lock on its file tells
+/// programs that somebody is here, and goes with this process however it ends.
+#[derive(Debug)]
+pub(super) struct Standing {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl Standing {
+    /// Publishes.
+    ///
+    /// Errors: another recorder has a request of this kind, or the file cannot be made.
+    pub(super) fn publish(area_dir: &Path, text: &str) -> Result<Standing, Error> {
+        let path = area_dir.join(REQUEST_NAME);
+        if is_held(&path) {
+            return Err(Error::Refused(format!(
+                "another recorder applies policies to all programs of {}: end it first",
+                area_dir.display()
+            )));
+        }
+        let hidden = area_dir.join(format!(".{}-{REQUEST_NAME}", std::process::id()));
+        let make = || -> std::io::Result<File> {
+            let _ = fs::remove_file(&hidden);
+            let mut file =
+                OpenOptions::new().write(true).create_new(true).mode(0o600).open(&hidden)?;
+            flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+            file.write_all(text.as_bytes())?;
+            fs::rename(&hidden, &path)?;
+            Ok(file)
+        };
+        let lock = make().map_err(|cause| Error::file("write", &path, cause))?;
+        Ok(Standing { path, _lock: lock })
+    }
+}
+
+impl Drop for Standing {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Whether a living recorder holds the request.
+fn is_held(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else { return false };
+    flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn knows_of_this_process_what_policies_ask() {
+        let pid = std::process::id();
+        let own = std::env::current_exe().unwrap();
+        let name = own.file_name().unwrap().to_string_lossy().into_owned();
+        let said = facts(pid, &own.to_string_lossy(), &["a".into(), "b".into()], 0);
+        assert!(said.label.ends_with(&name), "{said:?}");
+        assert!(said.label.contains(" -> "), "{said:?}");
+        assert_eq!(said.command, "a b");
+        assert_eq!(said.user, "root");
+    }
+
+    #[test]
+    fn one_request_stands_at_a_time_and_goes_with_its_recorder() {
+        let dir = std::env::temp_dir().join(format!("lateralis-request-{}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        let first = Standing::publish(&dir, "one").unwrap();
+        assert!(matches!(Standing::publish(&dir, "two"), Err(Error::Refused(_))));
+        assert_eq!(fs::read_to_string(dir.join(REQUEST_NAME)).unwrap(), "one");
+        drop(first);
+        assert!(!dir.join(REQUEST_NAME).exists());
+        // What a killed recorder left holds nobody up.
+        fs::write(dir.join(REQUEST_NAME), "old").unwrap();
+        let second = Standing::publish(&dir, "new").unwrap();
+        assert_eq!(fs::read_to_string(dir.join(REQUEST_NAME)).unwrap(), "new");
+        drop(second);
+        fs::remove_dir_all(&dir).unwrap();
+    }
+}

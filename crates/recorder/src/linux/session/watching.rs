@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! All programs of a user: those that policies want, and those that they leave alone.
+
+use std::path::Path;
+
+use lateralis_ring::AreaHeader;
+use lateralis_ring::abi::header;
+
+use super::super::mapping::Mapping;
+use super::super::policies::{self, Standing};
+use super::super::discovery;
+use super::Session;
+use crate::error::Error;
+
+impl Session {
+    /// Records every program of this user that the policies want: those that run now, and those
+    /// that start while the session runs. The latter begin by themselves, without waiting for
+    /// this process to see them. Ends when somebody ends it.
+    ///
+    /// Errors: another recorder does so, or the policies cannot be written down.
+    pub fn watch(&mut self) -> Result<(), Error> {
+        let text = policies::request_text(&self.options, self.id)?;
+        self.standing = Some(Standing::publish(&self.area_dir, &text)?);
+        self.discover();
+        Ok(())
+    }
+
+    /// Whether an area belongs to the programs of [`Session::watch`].
+    pub(super) fn watches(&self, path: &Path, found: &AreaHeader) -> bool {
+        let lives = || {
+            let area = discovery::open(path).ok();
+            area.is_some_and(|area| !policies::living(found, &area.mapping.view()).is_empty())
+        };
+        self.standing.is_some() && found.creator_pid != std::process::id() && lives()
+    }
+
+    /// Leaves an area alone that no policy wants.
+    pub(super) fn decline(&mut self, path: &Path, launched: bool, mapping: &Mapping) {
+        if launched {
+            // The program removes its own area when it ends; if it has ended, we do.
+            let _ = mapping.view().store_u64(header::SESSION, 0);
+            let _ = mapping.view().store_u32(header::RECORDER_PID, 0);
+            self.declined.push(path.to_owned());
+        }
+        self.paths_seen.insert(path.to_owned());
+    }
+
+    /// Removes what is left of areas that were declined.
+    pub(super) fn sweep_declined(&mut self) {
+        for path in std::mem::take(&mut self.declined) {
+            let ended = discovery::open(&path).is_ok_and(|area| {
+                policies::living(&area.header, &area.mapping.view()).is_empty()
+            });
+            if ended {
+                let _ = std::fs::remove_file(&path);
+            }
+        }
+    }
+}

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Which programs are recorded and how: an ordered list of policies, of which the first that
+//! matches a process decides (`docs/guides/policies.md`).
+//!
+//! ```text
+//! read        the TOML text          diagnostic  what is wrong with it, and where
+//! request     the text for tracers   genode      Genode's configuration as TOML
+//! ```
+
+mod diagnostic;
+mod genode;
+mod read;
+mod request;
+
+pub use diagnostic::Diagnostic;
+pub use genode::{Translation, from_genode};
+pub use read::parse;
+pub use request::{Common, RequestTooLong, request};
+
+use lateralis_ring::RingMode;
+
+use crate::pattern::{PatternError, Patterns, glob};
+
+/// Parts of the library that `with` loads into programs nobody instrumented: subsystems of
+/// `tracer/preload/preload.pleco`.
+pub const PARTS: [&str; 4] = ["mutex", "malloc", "io", "thread"];
+
+/// What of a process a condition looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Property {
+    /// The program's file name; its whole path if the condition has a `/` in it.
+    Program,
+    /// Its command line, words joined by blanks.
+    Command,
+    /// Names of the programs from its first ancestor to itself, joined by ` -> `.
+    Label,
+    /// Path of its control group.
+    Cgroup,
+    /// Name or number of its user.
+    User,
+}
+
+/// How a condition compares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// The same text.
+    Exact,
+    /// Begins with it.
+    Prefix,
+    /// Ends with it.
+    Suffix,
+    /// `*` any text, `?` any byte.
+    Pattern,
+}
+
+/// One condition on a process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Condition {
+    /// What is compared.
+    pub property: Property,
+    /// How.
+    pub how: How,
+    /// With what.
+    pub value: String,
+}
+
+/// What is known of a process.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Facts {
+    /// Path of the program.
+    pub program: String,
+    /// Its words joined by blanks.
+    pub command: String,
+    /// See [`Property::Label`].
+    pub label: String,
+    /// Path of its control group; empty if unknown.
+    pub cgroup: String,
+    /// Its user.
+    pub uid: u32,
+    /// The user's name; empty if it has none.
+    pub user: String,
+}
+
+/// What is recorded of a process, and into which memory. `None`: as the whole recording has it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Choice {
+    /// Events.
+    pub enable: Patterns,
+    /// Bytes of a ring.
+    pub buffer_bytes: Option<u64>,
+    /// Bytes of a packet.
+    pub packet_bytes: Option<u64>,
+    /// What happens when a ring is full.
+    pub mode: Option<RingMode>,
+}
+
+/// Conditions, all of which must hold, and what follows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Policy {
+    /// For people.
+    pub name: String,
+    /// All must hold; none: every process.
+    pub conditions: Vec<Condition>,
+    /// `None`: not recorded.
+    pub choice: Option<Choice>,
+}
+
+/// An ordered list of policies.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Policies {
+    /// The first that matches decides.
+    pub list: Vec<Policy>,
+    /// [`PARTS`] that any of them wants loaded.
+    pub with: Vec<&'static str>,
+}
+
+impl Condition {
+    /// Whether it holds.
+    pub fn holds(&self, facts: &Facts) -> bool {
+        match self.property {
+            Property::Program => self.compare(program_name(&facts.program, &self.value)),
+            Property::Command => self.compare(&facts.command),
+            Property::Label => self.compare(&facts.label),
+            Property::Cgroup => self.compare(&facts.cgroup),
+            Property::User => {
+                self.compare(&facts.uid.to_string())
+                    || !facts.user.is_empty() && self.compare(&facts.user)
+            }
+        }
+    }
+
+    fn compare(&self, text: &str) -> bool {
+        match self.how {
+            How::Exact => text == self.value,
+            How::Prefix => text.starts_with(&self.value),
+            How::Suffix => text.ends_with(&self.value),
+            How::Pattern => glob(self.value.as_bytes(), text.as_bytes()),
+        }
+    }
+}
+
+/// The part of a program's path that a condition is compared with.
+fn program_name<'a>(path: &'a str, value: &str) -> &'a str {
+    if value.contains('/') { path } else { path.rsplit('/').next().unwrap_or(path) }
+}
+
+impl Policies {
+    /// One policy: these events of programs with these names.
+    pub fn of_programs(names: &[String], enable: Patterns) -> Policies {
+        let policy = |name: &String| Policy {
+            name: name.clone(),
+            conditions: vec![Condition {
+                property: Property::Program,
+                how: How::Pattern,
+                value: name.clone(),
+            }],
+            choice: Some(Choice { enable: enable.clone(), ..Choice::default() }),
+        };
+        Policies { list: names.iter().map(policy).collect(), with: Vec::new() }
+    }
+
+    /// The first policy that matches, and its number.
+    pub fn decide(&self, facts: &Facts) -> Option<(usize, &Policy)> {
+        let matches = |policy: &Policy| policy.conditions.iter().all(|one| one.holds(facts));
+        self.list.iter().enumerate().find(|(_, policy)| matches(policy))
+    }
+}
+
+/// The events to record. Nothing named: all of the program's own. `with`: the parts of the
+/// library that are wanted too, if the library is loaded.
+///
+/// Errors: what is no pattern.
+pub fn patterns(
+    enable: &[String],
+    disable: &[String],
+    with: Option<&[&str]>,
+) -> Result<Patterns, PatternError> {
+    let mut list: Vec<String> = enable.to_vec();
+    if enable.is_empty() {
+        list.push("*".into());
+        let others =
+            |with: &[&str]| PARTS.into_iter().filter(|part| !with.contains(part)).collect();
+        let others: Vec<&str> = with.map(others).unwrap_or_default();
+        list.extend(others.into_iter().map(|part| format!("!{part}")));
+    } else {
+        list.extend(with.unwrap_or_default().iter().map(|part| part.to_string()));
+    }
+    list.extend(disable.iter().map(|pattern| format!("!{}", pattern.trim_start_matches('!'))));
+    Patterns::parse(&list.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts() -> Facts {
+        Facts {
+            program: "/usr/sbin/nginx".into(),
+            command: "nginx -c /etc/my.conf".into(),
+            label: "systemd -> bash -> nginx".into(),
+            cgroup: "/user.slice/a".into(),
+            uid: 1000,
+            user: "alice".into(),
+        }
+    }
+
+    fn check(property: Property, how: How, value: &str, expected: bool) {
+        let condition = Condition { property, how, value: value.into() };
+        assert_eq!(condition.holds(&facts()), expected, "{condition:?}");
+    }
+
+    #[test]
+    fn conditions_compare_whole_texts_and_their_ends() {
+        use How::*;
+        use Property::*;
+        check(Program, Exact, "nginx", true);
+        check(Program, Exact, "/usr/sbin/nginx", true);
+        check(Program, Exact, "sbin/nginx", false);
+        check(Program, Prefix, "ng", true);
+        check(Program, Prefix, "/usr/", true);
+        check(Program, Suffix, "ginx", true);
+        check(Program, Pattern, "n*x", true);
+        check(Program, Pattern, "*/nginx", true);
+        check(Program, Pattern, "N*", false);
+        check(Command, Suffix, "my.conf", true);
+        check(Label, Suffix, "bash -> nginx", true);
+        check(Label, Exact, "nginx", false);
+        check(Cgroup, Prefix, "/user.slice/", true);
+        check(User, Exact, "alice", true);
+        check(User, Exact, "1000", true);
+        check(User, Exact, "100", false);
+    }
+
+    #[test]
+    fn the_first_that_matches_decides() {
+        let text = "[[policy]]\nprogram = \"nginx\"\nuser = \"bob\"\n[[policy]]\nlabel_prefix = \
+            \"systemd\"\nrecord = false\n[[policy]]\n";
+        let policies = parse("p.toml", text).unwrap();
+        let (number, policy) = policies.decide(&facts()).unwrap();
+        assert_eq!((number, &policy.choice), (1, &None));
+        let other = Facts { label: "x".into(), ..facts() };
+        assert_eq!(policies.decide(&other).unwrap().0, 2);
+        assert_eq!(Policies::default().decide(&facts()), None);
+    }
+
+    #[test]
+    fn the_librarys_parts_are_recorded_where_they_are_wanted() {
+        let list = |enable: &[&str], with: Option<&[&str]>| {
+            let own: Vec<String> = enable.iter().map(ToString::to_string).collect();
+            patterns(&own, &["a:B".to_owned()], with).unwrap().to_string()
+        };
+        assert_eq!(list(&[], None), "*,!a:B");
+        assert_eq!(list(&[], Some(&["io"])), "*,!mutex,!malloc,!thread,!a:B");
+        assert_eq!(list(&["x"], Some(&["io"])), "x,io,!a:B");
+    }
+}

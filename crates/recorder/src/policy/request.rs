@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Policies as programs read them when they start [ring-abi §8]: one line each. So a program
+//! decides for itself, and none of its events is missed. What only the recorder can see of a
+//! process it decides when it has seen it.
+
+use std::fmt::{self, Write};
+
+use lateralis_ring::RingMode;
+use lateralis_ring::abi::header;
+
+use super::{Choice, Condition, How, Policies, Policy, Property};
+
+/// Most bytes of the patterns of a policy: their place in an area's header, without the NUL.
+pub const PATTERN_BYTES_MAX: usize = header::ENABLE_BYTES as usize - 1;
+/// Longest line that a tracer reads.
+const LINE_BYTES_MAX: usize = 2000;
+/// Longest text: Linux hands over 128 KiB in a variable [execve(2)], name and NUL included.
+const TEXT_BYTES_MAX: usize = 120 << 10;
+
+/// What all lines have in common.
+#[derive(Debug, Clone, Copy)]
+pub struct Common {
+    /// The recorder's session.
+    pub session: u64,
+    /// The recorder.
+    pub recorder_pid: u32,
+    /// Bytes of a ring, where a policy does not say.
+    pub buffer_bytes: u64,
+    /// Bytes of a packet, where a policy does not say.
+    pub packet_bytes: u64,
+    /// Bytes of all rings of a program.
+    pub cap_bytes: u64,
+    /// Where a policy does not say.
+    pub mode: RingMode,
+    /// A trigger enables events later.
+    pub waits: bool,
+}
+
+/// The lines together are longer than can be handed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RequestTooLong {
+    /// How long.
+    pub bytes: usize,
+}
+
+impl fmt::Display for RequestTooLong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "policies are too long: bytes={}, greatest={TEXT_BYTES_MAX}", self.bytes)
+    }
+}
+
+/// One line for each policy, in their order.
+pub fn request(policies: &Policies, common: &Common) -> Result<String, RequestTooLong> {
+    let lines: Vec<String> = policies.list.iter().map(|policy| line(policy, common)).collect();
+    let text = lines.concat();
+    if text.len() > TEXT_BYTES_MAX {
+        return Err(RequestTooLong { bytes: text.len() });
+    }
+    Ok(text)
+}
+
+fn line(policy: &Policy, common: &Common) -> String {
+    let mut line = String::new();
+    let mut is_whole = true;
+    for condition in &policy.conditions {
+        match pattern_of(condition) {
+            Some(pattern) => {
+                let _ = write!(line, "program={pattern};");
+            }
+            None => is_whole = false,
+        }
+    }
+    match &policy.choice {
+        None if is_whole => line.push_str("leave"),
+        Some(choice) if is_whole => line.push_str(&wish(choice, common)),
+        _ => line.push_str(&wait(common)),
+    }
+    // Whoever cannot read the line waits for the recorder.
+    if line.len() > LINE_BYTES_MAX {
+        line = wait(common);
+    }
+    line + "\n"
+}
+
+fn wait(common: &Common) -> String {
+    format!("session={:x};recorder={};wait", common.session, common.recorder_pid)
+}
+
+fn wish(choice: &Choice, common: &Common) -> String {
+    let mode = match choice.mode.unwrap_or(common.mode) {
+        RingMode::Discard => "discard",
+        RingMode::Overwrite => "overwrite",
+    };
+    let enable = if common.waits { String::new() } else { choice.enable.to_string() };
+    format!(
+        "session={:x};recorder={};buffer={};packet={};mode={mode};cap={};enable={enable}",
+        common.session,
+        common.recorder_pid,
+        choice.buffer_bytes.unwrap_or(common.buffer_bytes),
+        choice.packet_bytes.unwrap_or(common.packet_bytes),
+        common.cap_bytes,
+    )
+}
+
+/// The condition as a pattern of the program's name, if that is all it asks for.
+fn pattern_of(condition: &Condition) -> Option<String> {
+    let value = &condition.value;
+    // What ends an item or a line, or means something in a pattern.
+    let special = |c: char| c == ';' || c.is_control();
+    let wild = |c: char| c == '*' || c == '?';
+    if condition.property != Property::Program || value.contains(special) {
+        return None;
+    }
+    match condition.how {
+        How::Pattern => Some(value.clone()),
+        _ if value.contains(wild) => None,
+        How::Exact => Some(value.clone()),
+        How::Prefix => Some(format!("{value}*")),
+        How::Suffix => Some(format!("*{value}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parse;
+    use super::*;
+
+    const COMMON: Common = Common {
+        session: 0xabc,
+        recorder_pid: 7,
+        buffer_bytes: 1 << 20,
+        packet_bytes: 1 << 16,
+        cap_bytes: 1 << 28,
+        mode: RingMode::Discard,
+        waits: false,
+    };
+
+    fn lines(text: &str) -> Vec<String> {
+        let text = request(&parse("p", text).unwrap(), &COMMON).unwrap();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn what_the_name_decides_the_program_decides() {
+        let text = "[[policy]]\nprogram_prefix = \"a\"\nprogram_suffix = \"/b\"\nmode = \
+            \"overwrite\"\nenable = \"x:Y\"\n[[policy]]\nprogram = \"c\"\nrecord = false\n\
+            [[policy]]\n";
+        let common = "session=abc;recorder=7;buffer=1048576;packet=65536;mode";
+        assert_eq!(
+            lines(text),
+            [
+                format!("program=a*;program=*/b;{common}=overwrite;cap=268435456;enable=x:Y"),
+                "program=c;leave".to_owned(),
+                format!("{common}=discard;cap=268435456;enable=*"),
+            ]
+        );
+    }
+
+    #[test]
+    fn what_only_the_recorder_sees_waits_for_it() {
+        let text = "[[policy]]\nprogram = \"a\"\nlabel = \"x\"\n[[policy]]\ncgroup = \"/\"\n\
+            record = false\n[[policy]]\nprogram = \"a*b\"\n";
+        let wait = "session=abc;recorder=7;wait";
+        assert_eq!(lines(text), [format!("program=a;{wait}"), wait.to_owned(), wait.to_owned()]);
+    }
+
+    #[test]
+    fn nothing_breaks_out_of_its_line() {
+        let text = "[[policy]]\nprogram = \"a;leave\"\n[[policy]]\nprogram = \"a\\nleave\"\n";
+        assert!(lines(text).iter().all(|line| line.ends_with(";wait") && !line.contains("leave")));
+        let long = format!("[[policy]]\nprogram = \"{}\"\n", "a".repeat(3000));
+        assert_eq!(lines(&long), ["session=abc;recorder=7;wait"]);
+    }
+
+    #[test]
+    fn too_many_are_refused() {
+        let one = format!("[[policy]]\nprogram = \"{}\"\n", "a".repeat(1800));
+        let policies = parse("p", &one.repeat(100)).unwrap();
+        assert!(request(&policies, &COMMON).is_err());
+    }
+}
