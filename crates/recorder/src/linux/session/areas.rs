@@ -11,8 +11,8 @@ use super::super::area::{Drained, LiveArea};
 use super::super::dirs::area_files;
 use super::super::mapping::{Access, Mapping, open_area};
 use super::super::rings::ensure_rings;
-use super::super::{policies, processes};
 use super::super::trigger::AreaTrigger;
+use super::super::{policies, processes};
 use super::{Recorded, Session};
 use crate::error::Error;
 

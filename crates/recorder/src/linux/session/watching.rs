@@ -6,9 +6,9 @@ use std::path::Path;
 use lateralis_ring::AreaHeader;
 use lateralis_ring::abi::header;
 
+use super::super::discovery;
 use super::super::mapping::Mapping;
 use super::super::policies::{self, Standing};
-use super::super::discovery;
 use super::Session;
 use crate::error::Error;
 
@@ -48,9 +48,8 @@ impl Session {
     /// Removes what is left of areas that were declined.
     pub(super) fn sweep_declined(&mut self) {
         for path in std::mem::take(&mut self.declined) {
-            let ended = discovery::open(&path).is_ok_and(|area| {
-                policies::living(&area.header, &area.mapping.view()).is_empty()
-            });
+            let ended = discovery::open(&path)
+                .is_ok_and(|area| policies::living(&area.header, &area.mapping.view()).is_empty());
             if ended {
                 let _ = std::fs::remove_file(&path);
             }
