@@ -53,6 +53,7 @@ fn apply(policies: &Policies) {
         cap_bytes: 1 << 28,
         mode: RingMode::Discard,
         waits: false,
+        launched: false,
     };
     if let Ok(text) = request(policies, &common) {
         assert_eq!(text.lines().count(), policies.list.len());

@@ -127,7 +127,11 @@ fn user_name(uid: u32) -> String {
 }
 
 /// What programs are asked for that start from now on.
-pub(super) fn request_text(options: &RecordOptions, session: u64) -> Result<String, Error> {
+pub(super) fn request_text(
+    options: &RecordOptions,
+    session: u64,
+    launched: bool,
+) -> Result<String, Error> {
     let common = Common {
         session,
         recorder_pid: std::process::id(),
@@ -135,6 +139,7 @@ pub(super) fn request_text(options: &RecordOptions, session: u64) -> Result<Stri
         packet_bytes: options.packet_bytes,
         cap_bytes: options.cap_bytes,
         mode: options.mode,
+        launched,
         waits: options.trigger.as_ref().is_some_and(|trigger| trigger.start.is_some()),
     };
     let policies = options.policies.as_ref().cloned().unwrap_or_default();

@@ -84,6 +84,8 @@ pub struct Session {
     standing: Option<Standing>,
     /// Areas that no policy wanted.
     declined: Vec<PathBuf>,
+    /// So many of them are looked at again.
+    declined_most: usize,
     /// The command has ended.
     command_ended: bool,
     paused: bool,
@@ -139,6 +141,7 @@ impl Session {
             shared: None,
             standing: None,
             declined: Vec::new(),
+            declined_most: watching::DECLINED_LEAST,
             command_ended: false,
             paused: false,
             gone_events: 0,
@@ -190,7 +193,7 @@ impl Session {
     ) -> Result<u32, Error> {
         signals::catch_endings();
         let request = match &self.options.policies {
-            Some(_) => policies::request_text(&self.options, self.id)?,
+            Some(_) => policies::request_text(&self.options, self.id, true)?,
             None => launch::record_request(self.id, &self.options)?,
         };
         let mut environment = environment.to_vec();

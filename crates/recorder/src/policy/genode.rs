@@ -43,7 +43,7 @@ pub fn from_genode(file: &str, text: &str) -> Result<Translation, Box<Diagnostic
             let at = offset(text, error.pos());
             return fault(
                 at,
-                error.to_string(),
+                format!("no XML: {error}"),
                 "it must be the XML that the trace recorder reads",
             );
         }

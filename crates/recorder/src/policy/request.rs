@@ -34,6 +34,9 @@ pub struct Common {
     pub mode: RingMode,
     /// A trigger enables events later.
     pub waits: bool,
+    /// The programs are those of a command: also of those that are not recorded the recorder
+    /// looks after what they leave.
+    pub launched: bool,
 }
 
 /// The lines together are longer than can be handed over.
@@ -51,8 +54,10 @@ impl fmt::Display for RequestTooLong {
 
 /// One line for each policy, in their order.
 pub fn request(policies: &Policies, common: &Common) -> Result<String, RequestTooLong> {
-    let lines: Vec<String> = policies.list.iter().map(|policy| line(policy, common)).collect();
-    let text = lines.concat();
+    let mut text: String = policies.list.iter().map(|policy| line(policy, common)).collect();
+    if common.launched {
+        text += &(wait(common) + "\n");
+    }
     if text.len() > TEXT_BYTES_MAX {
         return Err(RequestTooLong { bytes: text.len() });
     }
@@ -71,7 +76,7 @@ fn line(policy: &Policy, common: &Common) -> String {
         }
     }
     match &policy.choice {
-        None if is_whole => line.push_str("leave"),
+        None if is_whole && !common.launched => line.push_str("leave"),
         Some(choice) if is_whole => line.push_str(&wish(choice, common)),
         _ => line.push_str(&wait(common)),
     }
@@ -133,6 +138,7 @@ mod tests {
         cap_bytes: 1 << 28,
         mode: RingMode::Discard,
         waits: false,
+        launched: false,
     };
 
     fn lines(text: &str) -> Vec<String> {
@@ -162,6 +168,14 @@ mod tests {
             record = false\n[[policy]]\nprogram = \"a*b\"\n";
         let wait = "session=abc;recorder=7;wait";
         assert_eq!(lines(text), [format!("program=a;{wait}"), wait.to_owned(), wait.to_owned()]);
+    }
+
+    #[test]
+    fn all_programs_of_a_command_are_looked_after() {
+        let policies = parse("p", "[[policy]]\nprogram = \"c\"\nrecord = false\n").unwrap();
+        let text = request(&policies, &Common { launched: true, ..COMMON }).unwrap();
+        let wait = "session=abc;recorder=7;wait";
+        assert_eq!(text, format!("program=c;{wait}\n{wait}\n"));
     }
 
     #[test]

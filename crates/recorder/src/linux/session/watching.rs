@@ -12,6 +12,9 @@ use super::super::policies::{self, Standing};
 use super::Session;
 use crate::error::Error;
 
+/// Areas that were declined are looked at again when there are so many, and then twice as many.
+pub(super) const DECLINED_LEAST: usize = 32;
+
 impl Session {
     /// Records every program of this user that the policies want: those that run now, and those
     /// that start while the session runs. The latter begin by themselves, without waiting for
@@ -19,7 +22,7 @@ impl Session {
     ///
     /// Errors: another recorder does so, or the policies cannot be written down.
     pub fn watch(&mut self) -> Result<(), Error> {
-        let text = policies::request_text(&self.options, self.id)?;
+        let text = policies::request_text(&self.options, self.id, false)?;
         self.standing = Some(Standing::publish(&self.area_dir, &text)?);
         self.discover();
         Ok(())
@@ -43,16 +46,22 @@ impl Session {
             self.declined.push(path.to_owned());
         }
         self.paths_seen.insert(path.to_owned());
+        if self.declined.len() >= self.declined_most {
+            self.sweep_declined();
+            self.declined_most = DECLINED_LEAST.max(2 * self.declined.len());
+        }
     }
 
-    /// Removes what is left of areas that were declined.
+    /// Removes what programs left that were declined: one that ends without the C library knowing
+    /// does not remove its own area.
     pub(super) fn sweep_declined(&mut self) {
-        for path in std::mem::take(&mut self.declined) {
-            let ended = discovery::open(&path)
-                .is_ok_and(|area| policies::living(&area.header, &area.mapping.view()).is_empty());
-            if ended {
-                let _ = std::fs::remove_file(&path);
+        self.declined.retain(|path| {
+            let Ok(area) = discovery::open(path) else { return false };
+            let lives = !policies::living(&area.header, &area.mapping.view()).is_empty();
+            if !lives {
+                let _ = std::fs::remove_file(path);
             }
-        }
+            lives
+        });
     }
 }
