@@ -20,8 +20,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   lat policy check web.toml             what it would do with the programs that run now
-  lat policy from-genode config.xml > trace.toml
-                                        a configuration of Genode's trace recorder")]
+  lat policy from-genode config.xml > trace.toml")]
 pub struct PolicyArgs {
     /// What to do with policies.
     #[command(subcommand)]
