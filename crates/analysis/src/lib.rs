@@ -23,6 +23,7 @@ mod messages;
 mod nesting;
 mod numbering;
 pub mod path;
+pub mod relate;
 mod rhythm;
 mod series;
 mod span_kind;

@@ -16,12 +16,13 @@ use lateralis_units::Nanos;
 use serde_json::Value;
 
 use crate::error::CliError;
+use crate::live_copy::LiveCopy;
 
 /// Time between two rounds.
 const ROUND: Duration = Duration::from_millis(200);
 
 /// The clock of a recording is known to less than this; see `error_ns` of its report.
-const MARGIN_NANOS: i64 = 1_000_000;
+pub const MARGIN_NANOS: i64 = 1_000_000;
 
 /// How far a recording is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,12 +75,16 @@ pub trait Follower {
     fn wants_more(&self) -> bool;
 }
 
-/// Follows a recording until nothing will be added or no more is wanted.
+/// Follows a recording, or the copy of one that is live elsewhere, until nothing will be added or no more is wanted.
 ///
 /// Errors: it is no recording of `lat record`; those of the rounds.
-pub fn follow(path: &Path, follower: &mut impl Follower) -> Result<State, CliError> {
+pub fn follow(
+    path: &Path,
+    live: Option<&LiveCopy>,
+    follower: &mut impl Follower,
+) -> Result<State, CliError> {
     loop {
-        let state = state(path)?;
+        let state = live.map_or_else(|| state(path), LiveCopy::state)?;
         let goes_on = matches!(state, State::UpTo(_) | State::Busy);
         if state != State::Busy {
             let until = match state {
@@ -112,7 +117,10 @@ pub fn only_one(paths: &[PathBuf]) -> Result<&Path, CliError> {
 }
 
 /// What is said of a recording that was interrupted.
-pub fn interrupted(path: &Path) -> String {
+pub fn interrupted(path: &Path, live: Option<&LiveCopy>) -> String {
+    if live.is_some() {
+        return "interrupted: the connection ended before the recording did".to_owned();
+    }
     let path = path.display();
     format!(
         "interrupted: its recorder is gone: what the rings hold is saved by `lat recover`: {path}"

@@ -6,8 +6,8 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use clap::Args;
-use lateralis_traces::{OpenOptions, words};
+use clap::{Args, ValueEnum};
+use lateralis_traces::{OpenOptions, Relate, words};
 
 use crate::error::CliError;
 use crate::values;
@@ -19,8 +19,23 @@ pub struct InputArgs {
     /// A recording, or a trace of any format; several are read as one
     #[arg(value_name = "TRACE", required = true)]
     pub traces: Vec<PathBuf>,
+    /// How recordings of several machines come on one time line: by the clock exchanges made while
+    /// one was received, by messages with keys between them, or by the date only
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = RelateBy::Exchange)]
+    pub relate: RelateBy,
     #[command(flatten)]
     pub hints: HintArgs,
+}
+
+/// By what recordings are related.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RelateBy {
+    /// Clock exchanges in report.json, else the date
+    Exchange,
+    /// Messages there and back, else the date
+    Messages,
+    /// The date
+    Date,
 }
 
 /// Options that tell what traces do not say themselves.
@@ -45,7 +60,13 @@ impl InputArgs {
     ///
     /// Errors: a file that cannot be read, or is no trace.
     pub fn open(&self) -> Result<Recording, CliError> {
-        let recording = Recording::open_all(&self.traces, &self.hints.options()?)?;
+        let mut options = self.hints.options()?;
+        options.relate = match self.relate {
+            RelateBy::Exchange => Relate::Exchange,
+            RelateBy::Messages => Relate::Messages,
+            RelateBy::Date => Relate::Date,
+        };
+        let recording = Recording::open_all(&self.traces, &options)?;
         for sentence in &recording.clocks {
             // Nobody is left to tell if standard error is closed.
             let _ = writeln!(io::stderr(), "warning: {sentence}");

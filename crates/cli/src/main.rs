@@ -21,6 +21,7 @@ mod error;
 mod exit;
 mod following;
 mod inputs;
+mod live_copy;
 mod moment;
 mod output;
 mod reference;

@@ -326,8 +326,10 @@ fn killed_clients_come_back_and_killed_servers_leave_what_was_sent() {
     // Killed again and again, at moments that nothing chooses.
     for round in 0..10u64 {
         let mut killed = client("back");
-        // One that was killed before it had a report has left nothing to go on from.
-        wait_for("a report", || place.0.join("back/report.json").exists());
+        // Also one that is killed before it has anything leaves something to go on from.
+        if round % 3 == 0 {
+            wait_for("a report", || place.0.join("back/report.json").exists());
+        }
         write(&mut recorder, &mut output, 30_000);
         sleep(Duration::from_millis(1 + round * 17 % 60));
         killed.kill();

@@ -9,6 +9,7 @@ mod damage;
 mod diff;
 mod following;
 mod genode;
+mod hosts;
 mod kernel;
 mod limits;
 mod live;

@@ -22,6 +22,7 @@ mod kind {
     pub(super) const CLOCK_ANSWER: u16 = 8;
     pub(super) const END: u16 = 9;
     pub(super) const REFUSED: u16 = 10;
+    pub(super) const CLOCK_TICKS: u16 = 11;
     pub(super) const REQUEST: u16 = 32;
     pub(super) const CLOCK_ASK: u16 = 33;
 }
@@ -120,6 +121,18 @@ pub enum Message<'a> {
         /// The server's clock when it is sent.
         sent_ns: i64,
     },
+    /// The same by the counter that events have their times from; before the
+    /// [`Message::ClockAnswer`].
+    ClockTicks {
+        /// As asked.
+        asked_ns: i64,
+        /// Which counter: `lat_clock_kind` [ring-abi].
+        clock_kind: u32,
+        /// The server's counter when it was received.
+        received_ticks: u64,
+        /// The server's counter when it is sent.
+        sent_ticks: u64,
+    },
     /// Nothing follows.
     End {
         /// The recording is complete; else only this connection ends.
@@ -149,7 +162,7 @@ fn folder_of(word: u32) -> Option<Folder> {
 
 impl<'a> Message<'a> {
     pub(crate) fn knows(kind: u16) -> bool {
-        matches!(kind, kind::RECORDING..=kind::REFUSED | kind::REQUEST..=kind::CLOCK_ASK)
+        matches!(kind, kind::RECORDING..=kind::CLOCK_TICKS | kind::REQUEST..=kind::CLOCK_ASK)
     }
 
     /// Reads a body; `None` if it is malformed.
@@ -186,6 +199,11 @@ impl<'a> Message<'a> {
                 received_ns: fields.i64()?,
                 sent_ns: fields.i64()?,
             },
+            kind::CLOCK_TICKS => {
+                let (asked_ns, clock_kind, _) = (fields.i64()?, fields.u32()?, fields.u32()?);
+                let (received_ticks, sent_ticks) = (fields.u64()?, fields.u64()?);
+                Message::ClockTicks { asked_ns, clock_kind, received_ticks, sent_ticks }
+            }
             kind::END => Message::End { complete: fields.u32()? & 1 != 0 },
             kind::REFUSED => Message::Refused(std::str::from_utf8(fields.rest()).ok()?),
             kind::REQUEST => Message::Request(Request::decode(&mut fields)?),
@@ -242,6 +260,13 @@ impl<'a> Message<'a> {
             Message::ClockAnswer { asked_ns, received_ns, sent_ns } => {
                 put([*asked_ns, *received_ns, *sent_ns].map(i64::to_le_bytes).as_flattened());
                 kind::CLOCK_ANSWER
+            }
+            Message::ClockTicks { asked_ns, clock_kind, received_ticks, sent_ticks } => {
+                put(&asked_ns.to_le_bytes());
+                put(&clock_kind.to_le_bytes());
+                put(&[0; 4]);
+                put([*received_ticks, *sent_ticks].map(u64::to_le_bytes).as_flattened());
+                kind::CLOCK_TICKS
             }
             Message::End { complete } => {
                 put(&u32::from(*complete).to_le_bytes());
@@ -338,6 +363,12 @@ mod tests {
             Message::Flushed { count: 1, utc_ns: -1 },
             Message::Report(b"{}"),
             Message::ClockAnswer { asked_ns: 1, received_ns: 2, sent_ns: 3 },
+            Message::ClockTicks {
+                asked_ns: -1,
+                clock_kind: 1,
+                received_ticks: 2,
+                sent_ticks: u64::MAX,
+            },
             Message::End { complete: true },
             Message::Refused("wrong token"),
             Message::Request(request),

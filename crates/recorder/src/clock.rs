@@ -6,7 +6,7 @@ use lateralis_ring::ClockKind;
 use serde::{Deserialize, Serialize};
 
 /// The tick clock and the wall clock read together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockSample {
     /// The tick clock, in the middle of the reading.
     pub ticks: u64,
@@ -14,6 +14,12 @@ pub struct ClockSample {
     pub realtime_ns: i64,
     /// `CLOCK_MONOTONIC_RAW`, nanoseconds.
     pub monotonic_raw_ns: i64,
+    /// `CLOCK_MONOTONIC`, nanoseconds; 0 where nobody read it.
+    #[serde(default)]
+    pub monotonic_ns: i64,
+    /// `CLOCK_BOOTTIME`, nanoseconds: what `CLOCK_MONOTONIC` shows and the time asleep.
+    #[serde(default)]
+    pub boottime_ns: i64,
     /// Ticks between the reading before and the one after the wall clock: the wall clock was
     /// read somewhere in between.
     pub window_ticks: u64,
@@ -68,6 +74,51 @@ pub fn counted_hz(start: &ClockSample, end: &ClockSample, short: u64) -> u64 {
         return short;
     }
     u64::try_from((ticks * NS + ns / 2) / ns).unwrap_or(short).max(1)
+}
+
+/// Clocks that are read one after the other are believed to be apart by more than this only if they are.
+const READ_APART_NS: i64 = 1_000_000;
+
+/// What happened to the clocks between two samples that a straight line between them hides, a
+/// sentence each.
+pub fn incidents(start: &ClockSample, end: &ClockSample, frequency_hz: u64) -> Vec<String> {
+    let mut told = Vec::new();
+    let is_read = |sample: &ClockSample| sample.monotonic_ns != 0 && sample.boottime_ns != 0;
+    if !is_read(start) || !is_read(end) {
+        return told;
+    }
+    let seconds = |ns: i64| format!("{:.3} s", ns as f64 / 1e9);
+    // Who disciplines the clock turns both alike; only a step moves one against the other.
+    let date = |sample: &ClockSample| sample.realtime_ns.saturating_sub(sample.monotonic_ns);
+    let step = date(end).saturating_sub(date(start));
+    if step.unsigned_abs() > READ_APART_NS.unsigned_abs() {
+        let way = if step > 0 { "forward" } else { "back" };
+        told.push(format!(
+            "the date was set {way} by {} meanwhile: times of day here are off by up to that, \
+             lengths of time are not",
+            seconds(step.saturating_abs())
+        ));
+    }
+    let asleep = |sample: &ClockSample| sample.boottime_ns.saturating_sub(sample.monotonic_ns);
+    let slept = asleep(end).saturating_sub(asleep(start));
+    if slept > READ_APART_NS {
+        told.push(format!(
+            "the machine was suspended for {} meanwhile: the counter may have stood still",
+            seconds(slept)
+        ));
+    }
+    let ticks = i128::from(end.ticks) - i128::from(start.ticks);
+    let raw_ns = i128::from(end.monotonic_raw_ns) - i128::from(start.monotonic_raw_ns);
+    let expected = raw_ns * i128::from(frequency_hz) / NS;
+    // Shorter than a second the reading of clocks counts more.
+    if raw_ns >= NS && slept <= READ_APART_NS && (ticks - expected).abs() > expected / 1000 {
+        told.push(format!(
+            "the counter made {ticks} ticks in {} at {frequency_hz} Hz: it changed its pace, or the \
+             frequency is wrong",
+            seconds(raw_ns as i64)
+        ));
+    }
+    told
 }
 
 impl ClockModel {
@@ -128,7 +179,44 @@ mod tests {
     use super::*;
 
     fn sample(ticks: u64, realtime_ns: i64) -> ClockSample {
-        ClockSample { ticks, realtime_ns, monotonic_raw_ns: 0, window_ticks: 100 }
+        ClockSample { ticks, realtime_ns, window_ticks: 100, ..ClockSample::default() }
+    }
+
+    #[test]
+    fn steps_sleep_and_another_pace_are_told() {
+        let hz = 1_000_000_000;
+        let after = |ns: i64| ClockSample {
+            ticks: (5_000 + ns) as u64,
+            realtime_ns: 1_700_000_000_000_000_000 + ns,
+            monotonic_raw_ns: 70 + ns,
+            monotonic_ns: 90 + ns,
+            boottime_ns: 190 + ns,
+            window_ticks: 100,
+        };
+        let (start, end) = (after(0), after(10_000_000_000));
+        assert_eq!(incidents(&start, &end, hz), Vec::<String>::new());
+        let only = |end: ClockSample, hz, word: &str| {
+            let told = incidents(&start, &end, hz);
+            assert!(told.len() == 1 && told[0].contains(word), "{told:?}");
+        };
+        only(
+            ClockSample { realtime_ns: end.realtime_ns + 2_000_000, ..end },
+            hz,
+            "forward by 0.002 s",
+        );
+        only(
+            ClockSample { realtime_ns: end.realtime_ns - 5_000_000_000, ..end },
+            hz,
+            "back by 5.000 s",
+        );
+        let slept = end.boottime_ns + 3_000_000_000;
+        only(ClockSample { boottime_ns: slept, ticks: 6_000, ..end }, hz, "suspended for 3.000 s");
+        only(end, hz + hz / 500, "its pace");
+        // Nothing is said of what nobody read.
+        let unread = ClockSample { monotonic_ns: 0, boottime_ns: 0, realtime_ns: 7, ..end };
+        assert!(incidents(&start, &unread, hz).is_empty());
+        let extreme = ClockSample { realtime_ns: i64::MIN, boottime_ns: i64::MAX, ticks: 0, ..end };
+        incidents(&start, &extreme, u64::MAX);
     }
 
     #[test]

@@ -22,6 +22,7 @@ pub mod capture;
 pub mod classes;
 pub mod clock;
 mod error;
+mod exchanges;
 pub mod index;
 #[cfg(unix)]
 pub mod kernel;

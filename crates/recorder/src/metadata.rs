@@ -20,6 +20,15 @@ pub fn clock_name(kind: ClockKind) -> &'static str {
     }
 }
 
+/// Name of a clock in the trace itself.
+pub fn clock_identifier(kind: ClockKind) -> &'static str {
+    match kind {
+        ClockKind::X86Tsc => "tsc",
+        ClockKind::Aarch64Cntvct => "cntvct",
+        ClockKind::MonotonicNs => "monotonic",
+    }
+}
+
 /// Writes the metadata of a trace. `clock_uuid` is that of the boot whose counter it is, as
 /// LTTng has it: with the name it tells whether two traces have one clock.
 /// Cost: proportional to the schemas' text.
@@ -33,16 +42,16 @@ pub fn metadata(
     environment: &[(String, String)],
 ) -> String {
     let little = cfg!(target_endian = "little") != swapped;
-    let (clock_identifier, clock_description) = match clock.kind {
-        ClockKind::X86Tsc => ("tsc", "time stamp counter (rdtsc)"),
-        ClockKind::Aarch64Cntvct => ("cntvct", "virtual counter (CNTVCT_EL0)"),
-        ClockKind::MonotonicNs => ("monotonic", "CLOCK_MONOTONIC"),
+    let clock_description = match clock.kind {
+        ClockKind::X86Tsc => "time stamp counter (rdtsc)",
+        ClockKind::Aarch64Cntvct => "virtual counter (CNTVCT_EL0)",
+        ClockKind::MonotonicNs => "CLOCK_MONOTONIC",
     };
     let description = TraceDescription {
         uuid,
         byte_order: if little { ByteOrder::Little } else { ByteOrder::Big },
         clock: ClockDescription {
-            name: clock_identifier.to_owned(),
+            name: clock_identifier(clock.kind).to_owned(),
             description: clock_description.to_owned(),
             frequency_hz: clock.frequency_hz,
             offset_seconds: clock.offset_s,

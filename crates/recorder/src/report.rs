@@ -118,6 +118,31 @@ pub struct Received {
     pub dropped_of: Vec<LiveStreamCount>,
     /// How the clock of the other machine relates to this one's.
     pub clock: Option<ReceivedClock>,
+    /// What its counter and this machine's were seen to show; none for a pipe.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exchanges: Option<Exchanges>,
+}
+
+/// Readings of two counters, taken while a recording was received.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exchanges {
+    /// Name of the server's counter in its trace.
+    pub their_clock: String,
+    /// Name that this machine's has in traces.
+    pub our_clock: String,
+    /// Its UUID in traces, hexadecimal: which boot of which machine.
+    pub our_clock_uuid: Option<String>,
+    /// Its ticks per second.
+    pub our_frequency_hz: u64,
+    /// UTC of its tick 0 by this machine: seconds since 1970.
+    pub our_offset_s: i64,
+    /// Ticks on top of it.
+    pub our_offset_ticks: u64,
+    /// How many were made; the best of them are listed.
+    pub made: u64,
+    /// Ticks: ours asked, theirs received, theirs sent, ours answered. In the order of time, at
+    /// most 512: each the one with the shortest way of as many.
+    pub listed: Vec<[u64; 4]>,
 }
 
 /// UTC of the recording machine against UTC here.
@@ -387,6 +412,31 @@ pub struct Throughput {
 }
 
 impl Report {
+    /// Of a recording that is received, before its own report is here.
+    pub fn of_received(trace_uuid: String) -> Report {
+        Report {
+            report_version: REPORT_VERSION,
+            tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+            complete: false,
+            origin: Origin::Recorded,
+            trace_uuid,
+            command: None,
+            processes: Vec::new(),
+            clock: None,
+            streams: Vec::new(),
+            areas: Vec::new(),
+            sources: Vec::new(),
+            totals: Totals::default(),
+            events: BTreeMap::new(),
+            problems: Vec::new(),
+            throughput: Throughput::default(),
+            stream_classes: Vec::new(),
+            byte_order: ByteOrder::Little,
+            live: None,
+            received: None,
+        }
+    }
+
     /// The file's text.
     pub fn to_json(&self) -> String {
         // Only maps with keys that are not text can fail to serialise; there are none.

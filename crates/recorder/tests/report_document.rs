@@ -9,7 +9,7 @@ use lateralis_recorder::report::*;
 
 fn full_report() -> Report {
     let text = String::new;
-    let sample = ClockSample { ticks: 1, realtime_ns: 2, monotonic_raw_ns: 3, window_ticks: 4 };
+    let sample = ClockSample::default();
     let interval = LossInterval { from_ns: 0, to_ns: 1, lost: Losses::default() };
     let damage = Damage { packet_sequence: 1, dropped_bytes: 2, reason: text() };
     let count = LiveCount { packets: 1, bytes: 2, events: None };
@@ -100,6 +100,16 @@ fn full_report() -> Report {
             connections: 1,
             dropped_of: vec![],
             clock: Some(ReceivedClock { offset_ns: -1, error_ns: 2 }),
+            exchanges: Some(Exchanges {
+                their_clock: text(),
+                our_clock: text(),
+                our_clock_uuid: None,
+                our_frequency_hz: 1,
+                our_offset_s: 0,
+                our_offset_ticks: 0,
+                made: 1,
+                listed: vec![[0; 4]],
+            }),
         }),
     }
 }

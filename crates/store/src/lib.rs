@@ -19,6 +19,7 @@ pub mod explained;
 pub mod facts;
 mod meanings;
 mod recording;
+mod relations;
 mod successions;
 mod tables;
 mod tail;

@@ -9,12 +9,13 @@ use std::path::{Path, PathBuf};
 use lateralis_analysis::Gaps;
 use lateralis_model::role::ATTRIBUTE;
 use lateralis_model::{Attribute, Damage, Names, Source, StreamSummary, Trace};
-use lateralis_traces::{Error, Joined, OpenOptions, Part};
+use lateralis_traces::{Error, Joined, OpenOptions, Part, Relate};
 use lateralis_units::{Nanos, Ticks};
 use serde_json::Value;
 
 use crate::clock_errors::ClockErrors;
 use crate::meanings::{Meanings, role};
+use crate::relations;
 use crate::successions::Successions;
 use crate::time_lines::TimeLines;
 
@@ -50,16 +51,34 @@ impl Recording {
     ///
     /// Errors: as [`Recording::open`], for the first that fails.
     pub fn open_all(paths: &[PathBuf], options: &OpenOptions) -> Result<Self, Error> {
-        let source = lateralis_traces::open(paths, options)?;
+        let mut source = lateralis_traces::open(paths, options)?;
+        if options.relate == Relate::Exchange && paths.len() > 1 {
+            let reports: Vec<_> = paths.iter().map(|path| (path.clone(), report(path))).collect();
+            relations::by_exchanges(&mut source, &reports);
+        }
         let report = match paths {
             [path] => report(path),
             _ => None,
         };
         let report = report.or_else(|| serde_json::from_slice(source.report.as_ref()?).ok());
-        Ok(Self::of(paths, source, report))
+        if options.relate != Relate::Messages {
+            return Ok(Self::of(paths, source, report));
+        }
+        // As if all had one time line: a channel is the same whosever clock its messages have.
+        let lines = TimeLines { of_parts: vec![None; source.parts().len()], told: Vec::new() };
+        let mut together = Self::with(paths, source, report, lines);
+        let told = relations::by_messages(&mut together);
+        let mut recording = Self::of(paths, together.source, together.report);
+        recording.clocks.extend(told);
+        Ok(recording)
     }
 
     fn of(paths: &[PathBuf], source: Joined, report: Option<Value>) -> Self {
+        let lines = TimeLines::of(&source, paths);
+        Self::with(paths, source, report, lines)
+    }
+
+    fn with(paths: &[PathBuf], source: Joined, report: Option<Value>, lines: TimeLines) -> Self {
         let mut names = source.names().clone();
         for process in report.iter().flat_map(|r| r["processes"].as_array()).flatten() {
             let pid = process["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok());
@@ -68,7 +87,6 @@ impl Recording {
             }
         }
         let path = paths.first().cloned().unwrap_or_default();
-        let lines = TimeLines::of(&source, paths);
         let meanings = Meanings::of(source.trace(), &lines.of_parts);
         let (paths, clocks) = (paths.to_vec(), lines.told);
         Self { path, paths, streams: source.streams(), source, names, meanings, report, clocks }

@@ -3,6 +3,8 @@
 //!
 //! * The same counter of one boot of a machine, by UUID and name: [`Relation::Same`]. Where
 //!   one conversion to nanoseconds serves both, their times are not apart at all.
+//! * Somebody has put the times of one on the time line of the other, by what both machines saw of
+//!   each other: [`Relation::Exchange`], [`Relation::Messages`]. See [`PutOn`].
 //! * Both count from 1970, on one machine: [`Relation::Epoch`]. They may be apart by what
 //!   both state as their precision.
 //! * Both count from 1970, on two machines: the same, and nobody knows how far apart, for
@@ -21,6 +23,10 @@ use lateralis_units::{Nanos, Ticks};
 pub enum Relation {
     /// They are one counter.
     Same,
+    /// Clocks were read across a connection.
+    Exchange,
+    /// Messages went from one to the other, and back.
+    Messages,
     /// Both count from 1970-01-01T00:00:00Z.
     Epoch,
     /// Their times cannot be compared.
@@ -33,10 +39,24 @@ impl Relation {
     pub fn name(self) -> &'static str {
         match self {
             Self::Same => "same",
+            Self::Exchange => "exchange",
+            Self::Messages => "messages",
             Self::Epoch => "epoch",
             Self::Unrelated => "unrelated",
         }
     }
+}
+
+/// By what recordings of several machines are related, where more is known than the date.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Relate {
+    /// By the exchanges of clocks that were recorded with them.
+    #[default]
+    Exchange,
+    /// By the messages between them.
+    Messages,
+    /// By the date only.
+    Date,
 }
 
 /// How the times of two traces relate.
@@ -63,11 +83,25 @@ impl Tie {
     }
 }
 
+/// Whose time line the times of a clock have been put on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PutOn {
+    /// [`TimeBase::line`] of that clock.
+    pub line: String,
+    /// By what.
+    pub by: Relation,
+    /// Its times may be off those of that clock by so much.
+    pub error_ns: u64,
+}
+
 /// The clock of a trace, where all its streams that have one have the same.
 #[derive(Debug, Clone)]
 pub struct TimeBase {
     /// The clock.
     pub clock: Clock,
+    /// The clock's own identity, else the place of the trace.
+    own_line: String,
+    placed: Option<PutOn>,
     /// Its index in the trace.
     index: usize,
     /// The machine, where the trace tells.
@@ -79,7 +113,7 @@ pub struct TimeBase {
 impl TimeBase {
     /// That of a trace; `None` if it has no clock, or streams with several.
     #[must_use]
-    pub fn of(source: &dyn Source) -> Option<Self> {
+    pub fn of(source: &dyn Source, place: &str) -> Option<Self> {
         let trace = source.trace();
         let mut used = trace.stream_classes.iter().filter_map(|class| class.clock);
         // A recording to which nothing has been written yet has a clock all the same.
@@ -90,7 +124,34 @@ impl TimeBase {
         let clock = trace.clocks.get(index)?.clone();
         let host = ["hostname", "host"].iter().find_map(|name| trace.env(name)?.as_text());
         let host = host.map(str::to_owned);
-        Some(Self { clock, index, host, interval: source.interval() })
+        Some(Self { index, host, interval: source.interval(), ..Self::of_clock(clock, place) })
+    }
+
+    /// A clock of which there is no trace.
+    #[must_use]
+    pub fn of_clock(clock: Clock, place: &str) -> Self {
+        let own_line =
+            clock.uuid.map_or_else(|| place.to_owned(), |uuid| format!("{uuid} {}", clock.name));
+        let interval = Interval::default();
+        Self { clock, own_line, placed: None, index: 0, host: None, interval }
+    }
+
+    /// The time line of its times: its own, or that on which they were put.
+    #[must_use]
+    pub fn line(&self) -> &str {
+        self.placed.as_ref().map_or(&self.own_line, |placed| &placed.line)
+    }
+
+    /// Where its times were put, if they were.
+    #[must_use]
+    pub fn placed(&self) -> Option<&PutOn> {
+        self.placed.as_ref()
+    }
+
+    /// What the trace covers.
+    #[must_use]
+    pub fn interval(&self) -> Interval {
+        self.interval
     }
 
     /// Whether both read one counter. A frequency that is another by more than a
@@ -109,6 +170,14 @@ impl TimeBase {
     pub fn tie(&self, other: &Self) -> Tie {
         if self.is_same(other) {
             return Tie { relation: Relation::Same, error_ns: self.conversions_apart(other) };
+        }
+        let by = |base: &Self| base.placed.as_ref().map(|placed| (placed.by, placed.error_ns));
+        if self.line() == other.line()
+            && let Some((relation, _)) = by(self).max(by(other))
+        {
+            let error = |base| by(base).map_or(0, |(_, error_ns)| error_ns);
+            let error_ns = Some(error(self).saturating_add(error(other)));
+            return Tie { relation, error_ns };
         }
         if !self.clock.unix_epoch || !other.clock.unix_epoch {
             return Tie { relation: Relation::Unrelated, error_ns: None };
@@ -137,6 +206,24 @@ impl TimeBase {
     }
 }
 
+/// Has a trace convert its ticks by a clock that puts its times on another time line. Whether it could.
+pub fn put(source: &mut dyn Source, own: &TimeBase, clock: &Clock) -> bool {
+    source.set_clock(own.index, clock)
+}
+
+impl TimeBase {
+    /// The same after [`put`].
+    #[must_use]
+    pub(crate) fn placed_at(mut self, own_line: String, placed: PutOn) -> Self {
+        (self.own_line, self.placed) = (own_line, Some(placed));
+        self
+    }
+
+    pub(crate) fn own_line(&self) -> &str {
+        &self.own_line
+    }
+}
+
 /// Has a trace convert its ticks as another of the same clock does. Its own clock then
 /// states as precision what it did, and what the conversions differ by. Whether it could.
 pub fn take(source: &mut dyn Source, own: &TimeBase, from: &TimeBase) -> bool {
@@ -161,7 +248,9 @@ mod tests {
 
     fn base(clock: Clock, host: &str, begin: i64, end: i64) -> TimeBase {
         let interval = Interval { begin: Some(Nanos(begin)), end: Some(Nanos(end)) };
-        TimeBase { clock, index: 0, host: Some(host.to_owned()), interval }
+        let own_line = clock.uuid.map(|uuid| uuid.to_string()).unwrap_or_default();
+        let host = Some(host.to_owned());
+        TimeBase { clock, own_line, placed: None, index: 0, host, interval }
     }
 
     fn epoch(precision: u64, frequency: u64) -> Clock {
@@ -184,6 +273,25 @@ mod tests {
         assert_eq!(a.tie(&other), Tie { relation: Relation::Unrelated, error_ns: None });
         assert_eq!(unknown.and(tie), unknown);
         assert_eq!(Tie::SELF.and(tie), tie);
+    }
+
+    #[test]
+    fn clocks_on_one_line_add_what_they_are_off_it() {
+        let mut clocks = [epoch(1, 2_000_000_000), epoch(1, 2_000_000_000), epoch(1, 1_000_000)];
+        let uuids = [1, 2, 3].map(|n| Some(Uuid([n; 16])));
+        clocks.iter_mut().zip(uuids).for_each(|(clock, uuid)| clock.uuid = uuid);
+        let [first, b, c] = clocks.map(|clock| base(clock, "here", 0, 1));
+        let put = |base: TimeBase, by, error_ns| {
+            let (own, line) = (base.own_line.clone(), first.line().to_owned());
+            base.placed_at(own, PutOn { line, by, error_ns })
+        };
+        let (b, c) = (put(b, Relation::Exchange, 70), put(c, Relation::Messages, 500));
+        let tie = |relation, error| Tie { relation, error_ns: Some(error) };
+        assert_eq!(first.tie(&b), tie(Relation::Exchange, 70));
+        assert_eq!(c.tie(&first), tie(Relation::Messages, 500));
+        assert_eq!(b.tie(&c), tie(Relation::Messages, 570));
+        let elsewhere = base(epoch(1, 5), "there", 0, 1);
+        assert_eq!(b.tie(&elsewhere).relation, Relation::Epoch);
     }
 
     #[test]

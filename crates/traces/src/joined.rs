@@ -7,8 +7,8 @@ use std::ops::ControlFlow;
 use std::sync::OnceLock;
 
 use lateralis_model::{
-    ColumnBatch, ColumnRequest, Damage, Event, Events, Interval, Look, Loss, Names, Origin, Packet,
-    PartSummary, Seen, Source, StreamIndex, StreamSummary, Trace,
+    Clock, ColumnBatch, ColumnRequest, Damage, Event, Events, Interval, Look, Loss, Names, Origin,
+    Packet, PartSummary, Seen, Source, StreamIndex, StreamSummary, Trace,
 };
 use lateralis_seedformats::genode;
 use lateralis_units::Nanos;
@@ -17,7 +17,7 @@ mod batch;
 
 use batch::Shifted;
 
-use crate::clocks::{self, Relation, Tie, TimeBase};
+use crate::clocks::{self, PutOn, Relation, Tie, TimeBase};
 
 /// A trace and the place where it was found.
 pub type Placed = (String, Box<dyn Source>);
@@ -101,14 +101,14 @@ impl Joined {
 
     /// Traces that read one counter convert it as the first of them does.
     fn align(&mut self, sources: &mut [Placed]) {
-        for (_, source) in sources {
-            let mut own = TimeBase::of(source.as_ref());
+        for (place, source) in sources {
+            let mut own = TimeBase::of(source.as_ref(), place);
             if let Some(base) = &own {
                 // Without an identity there is nothing to look for among many traces.
                 let mut known = self.bases.iter().flatten().filter(|_| base.clock.uuid.is_some());
                 let first = known.find(|known| known.is_same(base));
                 if first.is_some_and(|first| clocks::take(source.as_mut(), base, first)) {
-                    own = TimeBase::of(source.as_ref());
+                    own = TimeBase::of(source.as_ref(), place);
                 }
             }
             self.bases.push(own);
@@ -124,17 +124,39 @@ impl Joined {
             let Some(own) = base else { continue };
             let Some(first) = known.iter().find(|known| known.is_same(own)) else { continue };
             if clocks::take(part.source.as_mut(), own, first) {
-                *base = TimeBase::of(part.source.as_ref());
+                *base = TimeBase::of(part.source.as_ref(), &part.place);
                 part.parts = OnceLock::new();
                 changed = true;
             }
         }
         if changed {
-            let classes = !self.trace.stream_classes.is_empty();
-            let clocks = self.parts.iter().flat_map(|part| part.source.trace().clocks.clone());
-            self.trace.clocks = clocks.filter(|_| classes).collect();
-            self.gather_gaps();
+            self.retimed();
         }
+    }
+
+    /// Puts the times of all traces that read a clock on another time line, by a clock that converts
+    /// its ticks to that.
+    ///
+    /// Cost: proportional to their packets, losses and damage.
+    pub fn place(&mut self, of: &TimeBase, clock: &Clock, placed: &PutOn) {
+        let line = of.own_line().to_owned();
+        for (part, base) in self.parts.iter_mut().zip(&mut self.bases) {
+            let Some(own) = base.as_ref().filter(|base| base.own_line() == line) else { continue };
+            if clocks::put(part.source.as_mut(), own, clock) {
+                let new = TimeBase::of(part.source.as_ref(), &part.place);
+                *base = new.map(|new| new.placed_at(line.clone(), placed.clone()));
+                part.parts = OnceLock::new();
+            }
+        }
+        self.retimed();
+    }
+
+    /// After a clock has changed.
+    fn retimed(&mut self) {
+        let has_classes = !self.trace.stream_classes.is_empty();
+        let clocks = self.parts.iter().flat_map(|part| part.source.trace().clocks.clone());
+        self.trace.clocks = clocks.filter(|_| has_classes).collect();
+        self.gather_gaps();
     }
 
     fn gather_gaps(&mut self) {
@@ -498,9 +520,7 @@ impl Events for Merged<'_> {
 mod tests {
     use super::*;
     use lateralis_model::text::Babeltrace;
-    use lateralis_model::{
-        Clock, EnvValue, EventClass, FieldClass, MemoryTrace, StreamClass, Uuid,
-    };
+    use lateralis_model::{EnvValue, EventClass, FieldClass, MemoryTrace, StreamClass, Uuid};
 
     fn trace(name: &str, times: &[u64]) -> Box<dyn Source> {
         let mut builder = MemoryTrace::builder(name, u64::MAX);

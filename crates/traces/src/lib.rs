@@ -22,7 +22,7 @@ mod open;
 mod packed;
 mod tracefs;
 
-pub use clocks::{Relation, Tie, TimeBase};
+pub use clocks::{PutOn, Relate, Relation, Tie, TimeBase};
 pub use convert::{ConvertError, Converted, Options, TARGETS, Target, convert, convert_into};
 pub use error::Error;
 pub use formats::{supported, words};

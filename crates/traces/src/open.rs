@@ -13,6 +13,7 @@ use lateralis_seedformats::genode;
 use memmap2::Mmap;
 
 use crate::archive::{self, Kind};
+use crate::clocks::Relate;
 use crate::error::Error;
 use crate::formats::{Bytes, FORMATS, Format};
 use crate::joined::{Joined, Placed};
@@ -43,13 +44,24 @@ pub struct OpenOptions {
     pub format: Option<String>,
     /// The architecture that wrote a log of seL4.
     pub abi: Option<String>,
+    /// How recordings of several machines are put on one time line. [`open`] leaves that to whoever
+    /// knows what their events mean.
+    pub relate: Relate,
 }
 
 impl Default for OpenOptions {
     /// By content, into 8 GiB at most.
     fn default() -> Self {
         let memory_bytes = 8 << 30;
-        Self { memory_bytes, frequency_hz: None, definitions: None, format: None, abi: None }
+        let relate = Relate::default();
+        Self {
+            memory_bytes,
+            frequency_hz: None,
+            definitions: None,
+            format: None,
+            abi: None,
+            relate,
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use lateralis_recorder::report::Report;
 use lateralis_recorder::{LiveAddress, LiveOptions, RecordOptions};
 use serde_json::json;
 
-use crate::commands::record::{self, RecordArgs};
+use crate::commands::record::{self, Mode, RecordArgs};
 use crate::commands::recording_summary;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
@@ -68,6 +68,7 @@ pub fn run(args: LiveArgs) -> Result<ExitStatus, CliError> {
         let advice = "that is received, not recorded: lat record --connect";
         return Err(CliError::new("cannot record live", from, advice));
     }
+    refuse_overwriting(&args.record)?;
     let mut options = record::options(&args.record)?;
     options.flush_period = args.flush_every;
     if args.record.output.is_none() {
@@ -94,6 +95,18 @@ pub fn run(args: LiveArgs) -> Result<ExitStatus, CliError> {
         Some(scope) => status.and_then(|status| scope.join().map(|()| status)),
         None => status,
     }
+}
+
+/// Rings that overwrite are read when the flight is over: clients would wait for nothing until then.
+///
+/// Errors: that is asked for.
+pub fn refuse_overwriting(args: &RecordArgs) -> Result<(), CliError> {
+    if args.mode != Mode::Overwrite {
+        return Ok(());
+    }
+    let advice = "rings that overwrite are read at the end only, and live clients would get nothing \
+                  before: use --mode discard, or record without clients";
+    Err(CliError::new("cannot record live", "--mode overwrite", advice))
 }
 
 /// How `lat record --live` and `lat live` listen.

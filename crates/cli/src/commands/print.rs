@@ -14,6 +14,7 @@ use std::io::{self, Write};
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::inputs::InputArgs;
+use crate::live_copy::LiveCopy;
 use crate::selection::{SelectArgs, Selection};
 use crate::values;
 use lateralis_store::Recording;
@@ -38,6 +39,7 @@ const BUFFER_BYTES: usize = 1 << 16;
     lat print demo --app warehouse --where 'order > 3990 && $cpu == 1'\n  \
     lat print demo --filter 'event.fields.id % 100 === 0'\n  \
     lat print -f demo                     what happens while it is recorded\n  \
+    lat print -f 127.0.0.1:6660           the same of a live recording elsewhere\n  \
     lat print perf.data --format json | jq .fields\n  \
     lat print demo --format babeltrace | diff - <(babeltrace2 --clock-seconds --clock-gmt \
     --no-delta --names=all demo/ctf)")]
@@ -52,9 +54,12 @@ pub struct PrintArgs {
     /// At most so many events
     #[arg(long, short = 'n', value_name = "COUNT", value_parser = values::parse_count)]
     pub limit: Option<u64>,
-    /// Go on while the recording goes on
+    /// Go on while the recording goes on; instead of a path, TRACE may be HOST:PORT of a live one
     #[arg(long, short)]
     pub follow: bool,
+    /// With --follow: what the live recording wants to know
+    #[arg(long, value_name = "SECRET", env = "LATERALIS_TOKEN", hide_env_values = true)]
+    pub token: Option<String>,
 }
 
 /// How `lat print` writes an event.
@@ -98,9 +103,13 @@ fn printer(recording: &Recording, format: Format) -> Printer<'_> {
 }
 
 /// Prints the events of a trace.
-pub fn run(args: PrintArgs) -> Result<ExitStatus, CliError> {
+pub fn run(mut args: PrintArgs) -> Result<ExitStatus, CliError> {
     if args.follow {
-        return follow::run(&args);
+        let live = LiveCopy::begin(&args.inputs.traces, args.token.as_deref())?;
+        args.inputs
+            .traces
+            .splice(..live.iter().count(), live.iter().map(|live| live.path().into()));
+        return follow::run(&args, live.as_ref());
     }
     let recording = open(&args)?;
     args.select.warn_of_unknown_fields(recording.source.trace());

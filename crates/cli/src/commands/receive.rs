@@ -5,6 +5,7 @@ use std::fs::OpenOptions;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lateralis_recorder::linux::live::bfscope::Dumps;
@@ -47,6 +48,7 @@ pub fn run(args: &RecordArgs, from: &str) -> Result<ExitStatus, CliError> {
         retry: args.retry,
         duration: args.duration,
         max_disk_bytes: args.max_size,
+        stop: Arc::default(),
     };
     let mut line = StatusLine::new(args.quiet || args.json);
     let summary = receive(options, &mut |now| line.show(&progress(now)))?;

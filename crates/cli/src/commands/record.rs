@@ -322,6 +322,9 @@ pub fn options(args: &RecordArgs) -> Result<RecordOptions, CliError> {
     options.max_disk_bytes = args.max_size;
     options.follow = args.follow;
     options.shared = args.shared;
+    if args.live.is_some() {
+        live::refuse_overwriting(args)?;
+    }
     options.live = args.live.as_deref().map(|address| live::options(args, Some(address)));
     Ok(options)
 }

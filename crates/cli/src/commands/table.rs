@@ -16,6 +16,7 @@ use serde_json::json;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::inputs::InputArgs;
+use crate::live_copy::LiveCopy;
 use crate::moment::Moment;
 use crate::output;
 
@@ -58,9 +59,13 @@ pub struct TableArgs {
     /// Only up to here
     #[arg(long, value_name = "TIME", requires = "name")]
     pub until: Option<Moment>,
-    /// Go on while the recording goes on: rows as they become certain, in the order of time
+    /// Go on while the recording goes on: rows as they become certain, in the order of time; instead
+    /// of a path, TRACE may be HOST:PORT of a live one
     #[arg(long, short, requires = "name")]
     pub follow: bool,
+    /// With --follow: what the live recording wants to know
+    #[arg(long, value_name = "SECRET", env = "LATERALIS_TOKEN", hide_env_values = true)]
+    pub token: Option<String>,
     /// Replace what is there
     #[arg(long)]
     pub force: bool,
@@ -80,9 +85,13 @@ const FORMATS: [(&str, TableFormat); 5] = [
 ];
 
 /// Lists the tables, or writes one.
-pub fn run(args: TableArgs) -> Result<ExitStatus, CliError> {
-    if let (true, Some(name)) = (args.follow, &args.name) {
-        return follow::run(&args, name);
+pub fn run(mut args: TableArgs) -> Result<ExitStatus, CliError> {
+    if let (true, Some(name)) = (args.follow, args.name.clone()) {
+        let live = LiveCopy::begin(&args.inputs.traces, args.token.as_deref())?;
+        args.inputs
+            .traces
+            .splice(..live.iter().count(), live.iter().map(|live| live.path().into()));
+        return follow::run(&args, &name, live.as_ref());
     }
     let recording = args.inputs.open()?;
     let beginning = recording.source.interval().begin;

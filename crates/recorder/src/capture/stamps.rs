@@ -157,7 +157,7 @@ mod tests {
     const HZ: u64 = 3_000_000_000;
 
     fn sample(ticks: u64, realtime_ns: i64) -> ClockSample {
-        ClockSample { ticks, realtime_ns, monotonic_raw_ns: 0, window_ticks: 300 }
+        ClockSample { ticks, realtime_ns, window_ticks: 300, ..ClockSample::default() }
     }
 
     #[test]

@@ -6,7 +6,6 @@ use std::os::fd::FromRawFd;
 use std::time::{Duration, Instant};
 
 use lateralis_ring::ClockKind;
-use rustix::time::{ClockId, clock_gettime};
 
 use crate::clock::{ClockSample, FrequencySource};
 
@@ -21,9 +20,19 @@ pub(super) fn native_kind() -> ClockKind {
     }
 }
 
-fn clock_ns(id: ClockId) -> i64 {
-    let time = clock_gettime(id);
+/// Through the C library, as programs read it: who gives a program another date by preloading a
+/// library gives it to the recorder as well.
+fn clock_ns(id: libc::clockid_t) -> i64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the structure lives during the call. The clocks asked for here always exist.
+    unsafe { libc::clock_gettime(id, &mut time) };
     time.tv_sec.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec)
+}
+
+/// `lat_clock_kind` of [`native_kind`].
+pub(super) fn native_word() -> u32 {
+    let is_native = |word: &u32| ClockKind::from_word(*word) == Some(native_kind());
+    (1..=3).find(is_native).unwrap_or_default()
 }
 
 /// The identity of this boot, which is that of all its counters.
@@ -35,7 +44,7 @@ pub(super) fn boot_uuid() -> Option<[u8; 16]> {
 
 /// UTC now, nanoseconds since 1970.
 pub(super) fn utc_ns() -> i64 {
-    clock_ns(ClockId::Realtime)
+    clock_ns(libc::CLOCK_REALTIME)
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -54,7 +63,7 @@ fn counter() -> u64 {
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn counter() -> u64 {
-    clock_ns(ClockId::Monotonic) as u64
+    clock_ns(libc::CLOCK_MONOTONIC) as u64
 }
 
 /// The clock's time now.
@@ -63,7 +72,7 @@ pub(super) fn now_ticks(kind: ClockKind) -> u64 {
         counter()
     } else {
         // A foreign clock can only be recovered, not recorded.
-        clock_ns(ClockId::Monotonic) as u64
+        clock_ns(libc::CLOCK_MONOTONIC) as u64
     }
 }
 
@@ -72,25 +81,32 @@ pub(super) fn now_ticks(kind: ClockKind) -> u64 {
 pub(super) fn sample(kind: ClockKind) -> ClockSample {
     let once = || {
         let before = now_ticks(kind);
-        let realtime_ns = clock_ns(ClockId::Realtime);
+        let realtime_ns = clock_ns(libc::CLOCK_REALTIME);
         let after = now_ticks(kind);
-        let monotonic_raw_ns = clock_ns(ClockId::MonotonicRaw);
+        let monotonic_ns = clock_ns(libc::CLOCK_MONOTONIC);
+        let boottime_ns = clock_ns(libc::CLOCK_BOOTTIME);
+        let monotonic_raw_ns = clock_ns(libc::CLOCK_MONOTONIC_RAW);
+        let all_ticks = now_ticks(kind).saturating_sub(before);
         let window_ticks = after.saturating_sub(before);
-        ClockSample {
-            ticks: before + window_ticks / 2,
+        let ticks = before + window_ticks / 2;
+        let sample = ClockSample {
+            ticks,
             realtime_ns,
             monotonic_raw_ns,
+            monotonic_ns,
+            boottime_ns,
             window_ticks,
-        }
+        };
+        (all_ticks, sample)
     };
     let mut best = once();
     for _ in 0..9 {
         let next = once();
-        if next.window_ticks < best.window_ticks {
+        if next.0 < best.0 {
             best = next;
         }
     }
-    best
+    best.1
 }
 
 /// `CLOCK_MONOTONIC` in nanoseconds and the tick clock at one moment, as close as ten tries can
@@ -98,7 +114,7 @@ pub(super) fn sample(kind: ClockKind) -> ClockSample {
 pub(super) fn monotonic_and_ticks(kind: ClockKind) -> (u64, u64) {
     let once = || {
         let before = now_ticks(kind);
-        let ns = clock_ns(ClockId::Monotonic);
+        let ns = clock_ns(libc::CLOCK_MONOTONIC);
         let window = now_ticks(kind).saturating_sub(before);
         (window, (ns as u64, before + window / 2))
     };

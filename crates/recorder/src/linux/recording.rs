@@ -13,7 +13,7 @@ use super::clocks;
 use super::live::LiveServer;
 use super::output::{AppendError, Folder, Output, StreamFile};
 use crate::classes::{ClassTable, StreamClassEntry};
-use crate::clock::{ClockModel, ClockSample, FrequencySource, counted_hz};
+use crate::clock::{ClockModel, ClockSample, FrequencySource, counted_hz, incidents};
 use crate::error::Error;
 use crate::metadata::{clock_name, metadata, uuid_text};
 use crate::options::CtfVersion;
@@ -332,6 +332,7 @@ impl Recording {
     /// Ends the recording: measures the clock again, writes the final metadata, the indexes and
     /// the report. The report is `complete` if nothing was lost on the way to the files.
     pub(super) fn end(mut self) -> Result<Report, Error> {
+        let mut happened = Vec::new();
         if let Some(clock) = &mut self.clock {
             if clock.live {
                 let end = clocks::sample(clock.kind);
@@ -339,11 +340,13 @@ impl Recording {
                     clock.frequency_hz = counted_hz(&clock.start, &end, clock.frequency_hz);
                 }
                 clock.end = Some(end);
+                happened = incidents(&clock.start, &end, clock.frequency_hz);
             }
         } else {
             // Nothing was traced: the trace is empty, but it is one.
             self.use_live_clock(clocks::native_kind());
         }
+        happened.into_iter().for_each(|sentence| self.problem(sentence));
         if let Err(error) = self.write_metadata() {
             self.problem(error.to_string());
             self.output_ended = true;

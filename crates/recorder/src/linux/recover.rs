@@ -104,8 +104,7 @@ fn recover_area(recording: &mut Recording, path: &Path, offset: u64) -> Result<(
     let start = ClockSample {
         ticks: found.clock_at_start,
         realtime_ns: i64::try_from(found.realtime_ns_at_start).unwrap_or(0),
-        monotonic_raw_ns: 0,
-        window_ticks: 0,
+        ..ClockSample::default()
     };
     let clock = recording.use_dead_clock(kind, frequency, start);
     if clock.kind != kind || (!first && recording.swapped != found.swapped) {

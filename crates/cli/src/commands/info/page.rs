@@ -94,6 +94,8 @@ fn tied(tie: Option<Tie>) -> String {
         None => return String::new(),
         Some(Tie { relation: Relation::Same, error_ns: Some(0) }) => "the clock of the first",
         Some(Tie { relation: Relation::Same, .. }) => "the clock of the first, read otherwise",
+        Some(Tie { relation: Relation::Exchange, .. }) => "related to the first by clock exchanges",
+        Some(Tie { relation: Relation::Messages, .. }) => "related to the first by messages",
         Some(Tie { relation: Relation::Epoch, .. }) => "related to the first by the date",
         Some(Tie { relation: Relation::Unrelated, .. }) => "its clock is not related to the first",
     };

@@ -19,6 +19,7 @@ use super::{Lines, PrintArgs, has_all, remarks};
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::following::{self, Follower, State};
+use crate::live_copy::LiveCopy;
 use crate::selection::Selection;
 use crate::values;
 
@@ -32,14 +33,14 @@ struct Following<'a> {
 }
 
 /// Prints until the recording is complete.
-pub fn run(args: &PrintArgs) -> Result<ExitStatus, CliError> {
+pub fn run(args: &PrintArgs, live: Option<&LiveCopy>) -> Result<ExitStatus, CliError> {
     let path = following::only_one(&args.inputs.traces)?;
     let tail = Tail::new(path);
     let tail = if args.select.needs_names() { tail } else { tail.without_names() };
     let left = args.limit.unwrap_or(u64::MAX);
     let mut following = Following { args, tail, left, late: 0, damage: Vec::new() };
-    let state = following::follow(path, &mut following)?;
-    following.end(state)
+    let state = following::follow(path, live, &mut following)?;
+    following.end(state, live)
 }
 
 impl Follower for Following<'_> {
@@ -77,7 +78,7 @@ impl Follower for Following<'_> {
 
 impl Following<'_> {
     /// What lines alone do not tell: of the whole recording.
-    fn end(self, state: State) -> Result<ExitStatus, CliError> {
+    fn end(self, state: State, live: Option<&LiveCopy>) -> Result<ExitStatus, CliError> {
         let recording = self.args.inputs.open()?;
         let mut damage = recording.all_damage(self.damage);
         damage.dedup_by(|a, b| (&a.file, a.begin_bytes) == (&b.file, b.begin_bytes));
@@ -91,7 +92,7 @@ impl Following<'_> {
             say(&format!("late: {events} came after others of a later time"));
         }
         if state == State::Interrupted {
-            say(&following::interrupted(&self.args.inputs.traces[0]));
+            say(&following::interrupted(&self.args.inputs.traces[0], live));
         }
         let fine = damage.is_empty()
             && recording.source.faults().is_empty()

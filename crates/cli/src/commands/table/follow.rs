@@ -16,6 +16,7 @@ use super::{TableArgs, columns, explain, format, unknown_table};
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::following::{self, Follower, State};
+use crate::live_copy::LiveCopy;
 use crate::moment::Moment;
 
 /// What was written, and what was found on the way.
@@ -32,7 +33,7 @@ struct Following<'a> {
 }
 
 /// Writes rows until the recording is complete.
-pub fn run(args: &TableArgs, name: &str) -> Result<ExitStatus, CliError> {
+pub fn run(args: &TableArgs, name: &str, live: Option<&LiveCopy>) -> Result<ExitStatus, CliError> {
     let path = following::only_one(&args.inputs.traces)?;
     let format = format(args)?;
     let is_file = args.output.as_deref().is_some_and(|path| path.as_os_str() != "-");
@@ -52,11 +53,11 @@ pub fn run(args: &TableArgs, name: &str) -> Result<ExitStatus, CliError> {
         late: 0,
         is_fine: true,
     };
-    let state = following::follow(path, &mut following)?;
+    let state = following::follow(path, live, &mut following)?;
     if let Some(writer) = following.writer.take() {
         writer.finish()?;
     }
-    Ok(following.end(state))
+    Ok(following.end(state, live))
 }
 
 impl Follower for Following<'_> {
@@ -126,7 +127,7 @@ impl Follower for Following<'_> {
 
 impl Following<'_> {
     /// What rows alone do not tell.
-    fn end(&self, state: State) -> ExitStatus {
+    fn end(&self, state: State, live: Option<&LiveCopy>) -> ExitStatus {
         let say = |line: &str| {
             let _ = writeln!(io::stderr(), "{line}");
         };
@@ -135,7 +136,7 @@ impl Following<'_> {
             say(&format!("late      {events} came after others of a later time"));
         }
         if state == State::Interrupted {
-            say(&following::interrupted(&self.args.inputs.traces[0]));
+            say(&following::interrupted(&self.args.inputs.traces[0], live));
         }
         let fine = self.is_fine && state != State::Interrupted;
         if fine { ExitStatus::Fine } else { ExitStatus::Problems }

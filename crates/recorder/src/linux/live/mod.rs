@@ -12,9 +12,13 @@
 //! the programs have been drained.
 
 mod bell;
+mod connection;
 mod follower;
+mod pace;
 mod receive;
+mod received_clock;
 mod received_files;
+mod receiver;
 mod recount;
 mod serve;
 mod server;

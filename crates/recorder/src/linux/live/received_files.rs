@@ -12,7 +12,7 @@ use lateralis_ring::{PacketHeader, abi};
 
 use crate::error::Error;
 use crate::index::IndexEntry;
-use crate::linux::output::{Output, StreamFile};
+use crate::linux::output::{Output, StreamFile, is_being_written};
 use crate::report::{LiveStreamCount, Report};
 use crate::stream::checksum_holds;
 
@@ -74,6 +74,19 @@ pub(super) fn check(packet: &mut [u8], uuid: &[u8; 16]) -> Option<IndexEntry> {
         stream_instance_id: header.cpu_id.into(),
         sequence: header.sequence,
     })
+}
+
+/// Removes the empty folders of a client that was killed before it had anything, if nobody is at it.
+pub(super) fn clear_begun(root: &Path) {
+    if is_being_written(root) {
+        return;
+    }
+    // What is not empty stays, and is in the way then.
+    if std::fs::remove_dir(root.join("ctf/index")).is_ok() {
+        let _ = std::fs::remove_dir(root.join("ctf"));
+        // A report that was not whole yet.
+        let _ = std::fs::remove_file(root.join("report.json.new"));
+    }
 }
 
 /// Goes on with a recording that was received in part: its files, cut behind the last whole

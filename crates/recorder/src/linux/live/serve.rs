@@ -15,10 +15,11 @@ use lateralis_live::{
 use lateralis_ring::abi;
 
 use super::bell::Bell;
+use super::pace::Pace;
 use super::received_files::packet_bytes;
 use super::server::{Shared, stage};
 use super::wire::{Wire, is_later};
-use crate::linux::clocks::utc_ns;
+use crate::linux::clocks::{native_kind, native_word, now_ticks, utc_ns};
 use crate::report;
 
 /// Time that a client has to say what it wants.
@@ -43,6 +44,7 @@ pub(super) fn begin(shared: &Arc<Shared>, wire: Wire) -> io::Result<()> {
     let serve = move || {
         let mut client = Client {
             peer: wire.peer(),
+            pace: own.add_pace(),
             wire,
             decoder: Decoder::new(REQUEST_BYTES_MAX),
             asked: Vec::new(),
@@ -55,6 +57,7 @@ pub(super) fn begin(shared: &Arc<Shared>, wire: Wire) -> io::Result<()> {
         // What went wrong on a connection is in the report, as far as it cost something.
         let _ = client.serve();
         client.shared.remove_bell(&client.bell);
+        client.shared.remove_pace(&client.pace);
         client.shared.leave();
     };
     let thread = std::thread::Builder::new().name("live-client".to_owned());
@@ -63,10 +66,12 @@ pub(super) fn begin(shared: &Arc<Shared>, wire: Wire) -> io::Result<()> {
 
 struct Client {
     peer: String,
+    /// Since when its connection takes nothing.
+    pace: Arc<Pace>,
     wire: Wire,
     decoder: Decoder,
-    /// Clock requests: the client's time, and ours when it came.
-    asked: Vec<(i64, i64)>,
+    /// Clock requests: the client's time, and ours when it came, by UTC and by the counter.
+    asked: Vec<(i64, i64, u64)>,
     bell: Arc<Bell>,
     shared: Arc<Shared>,
     out: Vec<u8>,
@@ -137,7 +142,7 @@ impl Client {
         loop {
             match self.decoder.next_message() {
                 Ok(Some(Message::Request(request))) => return Ok(request),
-                Ok(Some(Message::ClockAsk { asked_ns })) => self.asked.push((asked_ns, utc_ns())),
+                Ok(Some(Message::ClockAsk { asked_ns })) => self.asked_for_the_time(asked_ns),
                 Ok(None) => {}
                 Ok(Some(_)) | Err(_) => return Err(io::ErrorKind::InvalidData.into()),
             }
@@ -170,11 +175,7 @@ impl Client {
         self.read()?;
         loop {
             match self.decoder.next_message() {
-                Ok(Some(Message::ClockAsk { asked_ns })) => {
-                    if self.asked.len() < ASKED_MAX {
-                        self.asked.push((asked_ns, utc_ns()));
-                    }
-                }
+                Ok(Some(Message::ClockAsk { asked_ns })) => self.asked_for_the_time(asked_ns),
                 Ok(None) => return Ok(()),
                 Ok(Some(_)) | Err(_) => return Err(io::ErrorKind::InvalidData.into()),
             }
@@ -207,10 +208,14 @@ impl Client {
                 self.listen()?;
             }
             if !ready.writes {
+                self.pace.takes_nothing();
                 continue;
             }
             match self.wire.write_some(bytes) {
-                Ok(sent) => bytes = &bytes[sent..],
+                Ok(sent) => {
+                    self.pace.takes_something();
+                    bytes = &bytes[sent..];
+                }
                 Err(error) if is_later(&error) => {}
                 Err(error) => return Err(error),
             }
@@ -218,9 +223,18 @@ impl Client {
         Ok(())
     }
 
+    fn asked_for_the_time(&mut self, asked_ns: i64) {
+        if self.asked.len() < ASKED_MAX {
+            self.asked.push((asked_ns, utc_ns(), now_ticks(native_kind())));
+        }
+    }
+
     fn answer_clock(&mut self) {
-        for (asked_ns, received_ns) in std::mem::take(&mut self.asked) {
-            let sent_ns = utc_ns();
+        for (asked_ns, received_ns, received_ticks) in std::mem::take(&mut self.asked) {
+            let (sent_ns, sent_ticks) = (utc_ns(), now_ticks(native_kind()));
+            let clock_kind = native_word();
+            Message::ClockTicks { asked_ns, clock_kind, received_ticks, sent_ticks }
+                .encode(&mut self.out);
             Message::ClockAnswer { asked_ns, received_ns, sent_ns }.encode(&mut self.out);
         }
     }

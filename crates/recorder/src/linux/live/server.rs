@@ -13,6 +13,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use super::bell::Bell;
 use super::follower::Follower;
+use super::pace::Pace;
 use super::serve;
 use super::wire::Wire;
 use crate::error::Error;
@@ -25,6 +26,8 @@ pub(super) const CLIENTS_MAX: usize = 64;
 const REPORTED_MAX: usize = 1000;
 /// Time between two looks at whether the recording has ended.
 const ACCEPT_NS: i64 = 50_000_000;
+/// Who takes nothing for so long is not waited for.
+const STUCK: Duration = Duration::from_secs(1);
 /// Time that clients have for the last frames, which are short.
 const CLOSING: Duration = Duration::from_secs(1);
 
@@ -43,6 +46,8 @@ pub(super) mod stage {
 pub(super) struct Shared {
     window: Mutex<Window>,
     bells: Mutex<Vec<Arc<Bell>>>,
+    /// Of each connection.
+    paces: Mutex<Vec<Arc<Pace>>>,
     pub(super) uuid: [u8; 16],
     /// Where the stream files are; `None` if there are none.
     pub(super) root: Option<PathBuf>,
@@ -75,6 +80,21 @@ impl Shared {
 
     pub(super) fn remove_bell(&self, bell: &Arc<Bell>) {
         lock(&self.bells).retain(|other| !Arc::ptr_eq(other, bell));
+    }
+
+    pub(super) fn add_pace(&self) -> Arc<Pace> {
+        let pace = Arc::new(Pace::new());
+        lock(&self.paces).push(pace.clone());
+        pace
+    }
+
+    pub(super) fn remove_pace(&self, pace: &Arc<Pace>) {
+        lock(&self.paces).retain(|other| !Arc::ptr_eq(other, pace));
+    }
+
+    /// Whether all that is left is clients that have taken nothing for a while.
+    fn all_are_stuck(&self) -> bool {
+        lock(&self.paces).iter().all(|pace| pace.is_stuck(STUCK))
     }
 
     fn ring(&self) {
@@ -144,6 +164,7 @@ impl LiveServer {
         let shared = Arc::new(Shared {
             window: Mutex::new(Window::new(options.window_bytes)),
             bells: Mutex::new(Vec::new()),
+            paces: Mutex::new(Vec::new()),
             uuid,
             root,
             token: options.token.as_ref().map(|token| token.as_bytes().to_vec()),
@@ -256,7 +277,7 @@ impl LiveServer {
         self.shared.ring();
         // Pair: the release in `Shared::report`.
         let all_told = || self.shared.served.load(Ordering::Acquire) == 0;
-        self.wait_until(self.linger, all_told);
+        self.wait_until(self.linger, || all_told() || self.shared.all_are_stuck());
         self.enter(stage::CUT);
         self.wait_until(CLOSING, all_told);
         report::Live {

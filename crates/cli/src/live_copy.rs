@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A live recording that is followed by its address: received into a temporary folder meanwhile.
+
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use lateralis_recorder::linux::live::{ReceiveFrom, ReceiveOptions, receive};
+use lateralis_units::Nanos;
+
+use crate::error::CliError;
+use crate::following::{MARGIN_NANOS, State};
+
+/// Most that is received, then following ends: it is on disk as long as somebody follows.
+const BYTES_MAX: u64 = 4 << 30;
+/// How long to try to come back when the connection broke.
+const RETRY: Duration = Duration::from_secs(10);
+
+/// How it is going.
+#[derive(Debug, Default)]
+struct Now {
+    /// Everything up to this moment is here.
+    flushed_ns: Option<i64>,
+    /// It has ended: whether as it should, or why not.
+    ended: Option<Result<bool, String>>,
+}
+
+/// A copy that grows. Gone when nobody follows any more.
+pub struct LiveCopy {
+    folder: PathBuf,
+    address: String,
+    now: Arc<Mutex<Now>>,
+    stop: Arc<AtomicBool>,
+    receiver: Option<JoinHandle<()>>,
+}
+
+impl LiveCopy {
+    /// Begins to receive, if what is given is no path but `HOST:PORT`.
+    ///
+    /// Errors: there is no room for a temporary folder.
+    pub fn begin(traces: &[PathBuf], token: Option<&str>) -> Result<Option<Self>, CliError> {
+        let Some(address) = address(traces) else { return Ok(None) };
+        let folder = std::env::temp_dir().join(format!("lat-follow-{}", std::process::id()));
+        DirBuilder::new()
+            .mode(0o700)
+            .create(&folder)
+            .map_err(|cause| CliError::at_path("cannot make", &folder, &cause))?;
+        let (now, stop) = (Arc::<Mutex<Now>>::default(), Arc::<AtomicBool>::default());
+        let options = ReceiveOptions {
+            from: ReceiveFrom::Tcp(address.clone()),
+            output: folder.clone(),
+            token: token.map(str::to_owned),
+            retry: RETRY,
+            duration: None,
+            max_disk_bytes: Some(BYTES_MAX),
+            stop: stop.clone(),
+        };
+        let shared = now.clone();
+        let receiver = std::thread::spawn(move || {
+            let summary = receive(options, &mut |progress| {
+                lock(&shared).flushed_ns = progress.flushed_ns;
+            });
+            let ended = summary.map(|summary| summary.report.complete);
+            lock(&shared).ended = Some(ended.map_err(|error| error.to_string()));
+        });
+        Ok(Some(Self { folder, address, now, stop, receiver: Some(receiver) }))
+    }
+
+    /// Where the copy is.
+    pub fn path(&self) -> &Path {
+        &self.folder
+    }
+
+    /// How far it is.
+    ///
+    /// Errors: nobody is there, or refuses.
+    pub fn state(&self) -> Result<State, CliError> {
+        let now = lock(&self.now);
+        match (&now.ended, now.flushed_ns) {
+            (Some(Ok(true)), _) => Ok(State::Complete),
+            (Some(Ok(false)), _) => Ok(State::Interrupted),
+            (Some(Err(reason)), _) => Err(CliError::new(
+                "cannot follow",
+                &self.address,
+                format!("{reason}; there must be a `lat live` or `lat record --live`"),
+            )),
+            (None, Some(flushed)) => Ok(State::UpTo(Nanos(flushed.saturating_sub(MARGIN_NANOS)))),
+            (None, None) => Ok(State::Busy),
+        }
+    }
+}
+
+impl Drop for LiveCopy {
+    fn drop(&mut self) {
+        // Partner: the load in the receiver, which only looks whether it is set.
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(receiver) = self.receiver.take() {
+            let _ = receiver.join();
+        }
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Every change is one assignment.
+fn lock(now: &Mutex<Now>) -> std::sync::MutexGuard<'_, Now> {
+    now.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// `HOST:PORT`, if it is not the name of something that is there.
+fn address(traces: &[PathBuf]) -> Option<String> {
+    let [path] = traces else { return None };
+    let text = path.to_str().filter(|text| !text.contains('/') && !path.exists())?;
+    let (host, port) = text.rsplit_once(':')?;
+    let port: u16 = port.parse().ok()?;
+    (!host.is_empty() && port > 0).then(|| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_no_path() {
+        let is = |text: &str| address(&[text.into()]).is_some();
+        assert!(is("127.0.0.1:6660") && is("[::1]:6660") && is("localhost:1"));
+        assert!(!is("demo") && !is("a:b") && !is(":6660") && !is("./a:1") && !is("h:70000"));
+        assert_eq!(address(&["a:1".into(), "b:1".into()]), None);
+    }
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Which readings of two counters are kept, of a recording that is received for as long as one likes.
+
+/// Most that are kept.
+const KEPT_MAX: usize = 512;
+
+/// Readings of both counters, and how far they may be from telling one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reading {
+    /// Ours asked, theirs received, theirs sent, ours answered.
+    pub ticks: [u64; 4],
+    /// Half of the way there and back.
+    pub error_ns: u64,
+}
+
+/// The best of as many readings each, all along the time.
+///
+/// Memory: 512 readings.
+#[derive(Debug, Clone)]
+pub struct Readings {
+    kept: Vec<Reading>,
+    /// Each of `kept` stands for so many; the last one for `in_last`.
+    each: u64,
+    in_last: u64,
+    made: u64,
+}
+
+impl Default for Readings {
+    fn default() -> Self {
+        Self { kept: Vec::new(), each: 1, in_last: 0, made: 0 }
+    }
+}
+
+fn better(a: Reading, b: Reading) -> Reading {
+    if b.error_ns < a.error_ns { b } else { a }
+}
+
+impl Readings {
+    /// Goes on where others ended: what was kept of `made`.
+    #[must_use]
+    pub fn after(kept: Vec<Reading>, made: u64) -> Self {
+        let mut readings = Self::default();
+        kept.into_iter().for_each(|reading| readings.add(reading));
+        Self { made: made.max(readings.made), ..readings }
+    }
+
+    /// One more.
+    pub fn add(&mut self, reading: Reading) {
+        self.made = self.made.saturating_add(1);
+        if let Some(last) = self.kept.last_mut().filter(|_| self.in_last < self.each) {
+            *last = better(*last, reading);
+            self.in_last += 1;
+            return;
+        }
+        if self.kept.len() == KEPT_MAX {
+            let pairs = self.kept.chunks(2);
+            self.kept =
+                pairs.map(|pair| pair.iter().copied().reduce(better).unwrap_or(reading)).collect();
+            self.each *= 2;
+        }
+        self.kept.push(reading);
+        self.in_last = 1;
+    }
+
+    /// Those that are kept, in the order in which they were made.
+    #[must_use]
+    pub fn kept(&self) -> &[Reading] {
+        &self.kept
+    }
+
+    /// How many were made.
+    #[must_use]
+    pub fn made(&self) -> u64 {
+        self.made
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_are_kept_all_along() {
+        let mut readings = Readings::default();
+        for n in 0..100_000u64 {
+            // One of a hundred is quick.
+            let error_ns = if n % 100 == 42 { 10 } else { 1000 + n % 7 };
+            readings.add(Reading { ticks: [n, n, n, n], error_ns });
+            assert!(readings.kept().len() <= KEPT_MAX);
+        }
+        assert_eq!(readings.made(), 100_000);
+        let kept = readings.kept();
+        assert!(kept.len() > KEPT_MAX / 2);
+        assert!(kept.iter().filter(|reading| reading.error_ns == 10).count() > kept.len() / 2);
+        assert!(kept.windows(2).all(|two| two[0].ticks < two[1].ticks));
+        assert!(kept[0].ticks[0] < 1000 && kept[kept.len() - 1].ticks[0] > 99_000);
+    }
+
+    #[test]
+    fn few_are_all_kept() {
+        let some: Vec<Reading> =
+            (0..9).map(|n| Reading { ticks: [n; 4], error_ns: 9 - n }).collect();
+        let readings = Readings::after(some.clone(), 50);
+        assert_eq!((readings.kept(), readings.made()), (&some[..], 50));
+    }
+}

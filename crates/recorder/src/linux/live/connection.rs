@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A client's connection, and the times that are asked for on it.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::{Duration, Instant};
+
+use lateralis_live::{
+    BODY_BYTES_MAX, Decoder, Exchange, Has, Message, Preamble, Relation, Request,
+};
+use lateralis_ring::ClockKind;
+
+use super::receive::{ReceiveFrom, ReceiveOptions};
+use super::wire::Wire;
+use crate::error::Error;
+use crate::exchanges::Reading;
+use crate::linux::clocks::{native_kind, now_ticks, utc_ns};
+
+/// Time for a connection to be made.
+const CONNECT_TIME: Duration = Duration::from_secs(5);
+/// Time between two clock exchanges; the first ones follow each other quickly.
+const CLOCK_PERIOD: Duration = Duration::from_secs(1);
+const QUICK_PERIOD: Duration = Duration::from_millis(20);
+const QUICK_EXCHANGES: u32 = 16;
+
+/// One moment by both clocks of this machine.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Moment {
+    ns: i64,
+    ticks: u64,
+}
+
+impl Moment {
+    pub(super) fn now() -> Moment {
+        Moment { ns: utc_ns(), ticks: now_ticks(native_kind()) }
+    }
+}
+
+/// What one exchange tells.
+pub(super) struct Told {
+    pub(super) relation: Relation,
+    /// By the counters, and whose theirs is.
+    pub(super) reading: Option<(ClockKind, Reading)>,
+}
+
+pub(super) struct Connection {
+    pub(super) wire: Wire,
+    pub(super) decoder: Decoder,
+    /// The server's numbers of streams.
+    pub(super) streams: HashMap<u32, usize>,
+    pub(super) out: Vec<u8>,
+    pub(super) greeted: bool,
+    asked: Option<(Instant, Moment)>,
+    /// Of the answer that is coming: clock kind, received, sent.
+    their_ticks: Option<(ClockKind, [u64; 2])>,
+    answers: u32,
+}
+
+impl Connection {
+    /// Connects, and has the request ready to be sent.
+    ///
+    /// Errors: nobody is there.
+    pub(super) fn open(
+        options: &ReceiveOptions,
+        uuid: [u8; 16],
+        has: Vec<Has>,
+    ) -> Result<Connection, Error> {
+        let mut connection = Connection {
+            wire: connect(&options.from)?,
+            decoder: Decoder::new(BODY_BYTES_MAX),
+            streams: HashMap::new(),
+            out: Vec::new(),
+            greeted: false,
+            asked: None,
+            their_ticks: None,
+            answers: 0,
+        };
+        if !connection.wire.is_pipe() {
+            connection.out.extend(Preamble::default().encode());
+            let token = options.token.clone().unwrap_or_default().into_bytes();
+            Message::Request(Request { token, uuid, has }).encode(&mut connection.out);
+        }
+        Ok(connection)
+    }
+
+    /// Asks if it is time to.
+    pub(super) fn ask_for_the_time(&mut self) {
+        // The next one when the last one has been answered, or lost.
+        let is_quick = self.answers < QUICK_EXCHANGES;
+        let pause = if is_quick { QUICK_PERIOD } else { CLOCK_PERIOD };
+        let due = self.asked.is_none_or(|(at, _)| at.elapsed() >= pause);
+        // Behind the request: what is in front of it would make the way there longer.
+        if self.greeted && !self.wire.is_pipe() && due && self.out.is_empty() {
+            let now = Moment::now();
+            self.asked = Some((Instant::now(), now));
+            Message::ClockAsk { asked_ns: now.ns }.encode(&mut self.out);
+        }
+    }
+
+    /// How long to wait for something before it is time to ask again.
+    pub(super) fn pause(&self, most: Duration) -> Duration {
+        let is_quick = self.greeted && !self.wire.is_pipe() && self.answers < QUICK_EXCHANGES;
+        if is_quick { QUICK_PERIOD.min(most) } else { most }
+    }
+}
+
+/// The times of an exchange, message by message.
+pub(super) struct Asked<'c> {
+    asked: &'c Option<(Instant, Moment)>,
+    their_ticks: &'c mut Option<(ClockKind, [u64; 2])>,
+    answers: &'c mut u32,
+}
+
+impl Connection {
+    /// What messages are taken from, and what answers are for.
+    pub(super) fn parts(
+        &mut self,
+    ) -> (&mut Decoder, &mut HashMap<u32, usize>, &mut bool, Asked<'_>) {
+        let Connection { decoder, streams, greeted, asked, their_ticks, answers, .. } = self;
+        (decoder, streams, greeted, Asked { asked, their_ticks, answers })
+    }
+}
+
+impl Asked<'_> {
+    /// The server's counter, in front of its answer.
+    pub(super) fn ticks(&mut self, asked_ns: i64, clock_kind: u32, ticks: [u64; 2]) {
+        let is_asked = self.asked.is_some_and(|(_, asked)| asked.ns == asked_ns);
+        let kind = ClockKind::from_word(clock_kind).filter(|_| is_asked && ticks[0] <= ticks[1]);
+        *self.their_ticks = kind.map(|kind| (kind, ticks));
+    }
+
+    /// The answer; `None` if it tells nothing: a clock was stepped, or the peer lies.
+    pub(super) fn answer(
+        &mut self,
+        asked_ns: i64,
+        [received_ns, sent_ns]: [i64; 2],
+        now: Moment,
+    ) -> Option<Told> {
+        *self.answers = self.answers.saturating_add(1);
+        let exchange = Exchange { asked_ns, received_ns, sent_ns, answered_ns: now.ns };
+        let relation = exchange.relation()?;
+        let ticks = self.their_ticks.take();
+        let asked = self.asked.filter(|(_, asked)| asked.ns == asked_ns);
+        let reading = asked.zip(ticks).map(|((_, asked), (kind, [received, sent]))| {
+            let ticks = [asked.ticks, received, sent, now.ticks];
+            (kind, Reading { ticks, error_ns: relation.error_ns })
+        });
+        Some(Told { relation, reading })
+    }
+}
+
+fn connect(from: &ReceiveFrom) -> Result<Wire, Error> {
+    let address = from.to_string();
+    let error = |cause| Error::Address { action: "connect", address: address.clone(), cause };
+    match from {
+        ReceiveFrom::StandardInput => {
+            let stdin = rustix::io::fcntl_dupfd_cloexec(std::io::stdin(), 3);
+            Ok(Wire::Pipe(stdin.map_err(|cause| error(cause.into()))?))
+        }
+        ReceiveFrom::Tcp(address) => {
+            let mut last = io::Error::from(io::ErrorKind::NotFound);
+            for one in address.to_socket_addrs().map_err(error)? {
+                match TcpStream::connect_timeout(&one, CONNECT_TIME) {
+                    Ok(stream) => return Wire::socket(stream).map_err(error),
+                    Err(cause) => last = cause,
+                }
+            }
+            Err(error(last))
+        }
+    }
+}

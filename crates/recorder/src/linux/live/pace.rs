@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Whether a client still takes anything.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Since when a connection has taken nothing of what it was offered.
+#[derive(Debug)]
+pub(super) struct Pace {
+    began: Instant,
+    /// Milliseconds since `began`, and 1 more; 0: it takes what it is offered.
+    stuck_ms: AtomicU64,
+}
+
+impl Pace {
+    pub(super) fn new() -> Pace {
+        Pace { began: Instant::now(), stuck_ms: AtomicU64::new(0) }
+    }
+
+    /// It was offered something, and took some of it.
+    pub(super) fn takes_something(&self) {
+        // Partner: the load in `is_stuck`; nothing else depends on it.
+        self.stuck_ms.store(0, Ordering::Relaxed);
+    }
+
+    /// It was offered something, and took none of it.
+    pub(super) fn takes_nothing(&self) {
+        let now = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        // Partner: the load in `is_stuck`. Only the first time counts.
+        let new = now.saturating_add(1);
+        let _ = self.stuck_ms.compare_exchange(0, new, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// Whether it has taken nothing for this long.
+    pub(super) fn is_stuck(&self, time: Duration) -> bool {
+        // Partner: the stores above.
+        match self.stuck_ms.load(Ordering::Relaxed).checked_sub(1) {
+            None => false,
+            Some(since) => {
+                self.began.elapsed() >= Duration::from_millis(since).saturating_add(time)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_takes_nothing_is_stuck_until_it_takes_something() {
+        let pace = Pace::new();
+        assert!(!pace.is_stuck(Duration::ZERO));
+        pace.takes_nothing();
+        assert!(pace.is_stuck(Duration::ZERO) && !pace.is_stuck(Duration::MAX));
+        pace.takes_something();
+        assert!(!pace.is_stuck(Duration::ZERO));
+    }
+}

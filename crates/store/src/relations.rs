@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Recordings of several machines on one time line: by what both saw of each other.
+//!
+//! ```text
+//! report.json: exchanges ─┐
+//! messages in both ───────┴─► Observed ─► Lines ─► a clock for theirs, and how wrong it may be
+//! ```
+//!
+//! A trace converts its ticks by a frequency and an offset. So of all lines that are possible the one
+//! in the middle is taken, and what is said of its error is how far the possible ones go from it, at
+//! the ends of the trace: between them none is further away.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use lateralis_analysis::relate::{Crossings, Lines, Observed, Unknown};
+use lateralis_model::{Clock, Interval, Source, Uuid};
+use lateralis_traces::{Joined, PutOn, Relation, TimeBase};
+use lateralis_units::{Nanos, Ticks};
+use serde_json::Value;
+
+use crate::Recording;
+use crate::facts::{About, Fact, Facts};
+
+/// Exchanges of one recording that are looked at.
+const EXCHANGES_MAX: usize = 4096;
+/// Times that are rounded down here are wrong by so much.
+const ROUNDING_NS: u32 = 2;
+/// Clocks that do not run quite evenly contradict every straight line after a while: then
+/// observations may be wrong by this, twice this, and so on, and the error is greater by as much.
+const SLACK_NS: u32 = 500;
+const SLACK_MAX_NS: u32 = 1_000_000_000;
+/// Traces whose clocks are compared each with each.
+const CLOCKS_MAX: usize = 64;
+/// Of a trace that covers no time its clock is right for so long.
+const LEAST_NS: i64 = 1_000_000_000;
+
+/// Readings of two counters, as the report of a received recording lists them.
+struct Exchanges {
+    their_clock: String,
+    ours: Clock,
+    /// Ours asked, theirs received, theirs sent, ours answered.
+    listed: Vec<[u64; 4]>,
+}
+
+impl Exchanges {
+    /// `None` where the report has none, or they make no sense.
+    fn of(report: &Value) -> Option<Self> {
+        let said = &report["received"]["exchanges"];
+        let text = |name: &str| said[name].as_str();
+        let digits = text("our_clock_uuid")?.replace('-', "");
+        let uuid = u128::from_str_radix(&digits, 16).ok().filter(|_| digits.len() == 32)?;
+        let frequency = said["our_frequency_hz"].as_u64().filter(|hz| *hz > 0)?;
+        let offset_ticks = said["our_offset_ticks"].as_u64().filter(|ticks| *ticks < frequency)?;
+        let offset_s = said["our_offset_s"].as_i64()?;
+        let mut ours = Clock::new(text("our_clock")?, frequency, offset_s, offset_ticks as i64);
+        (ours.uuid, ours.unix_epoch) = (Some(Uuid(uuid.to_be_bytes())), true);
+        let four = |one: &Value| {
+            let ticks: Vec<u64> = one.as_array()?.iter().map_while(Value::as_u64).collect();
+            <[u64; 4]>::try_from(ticks).ok()
+        };
+        let listed = said["listed"].as_array()?.iter().take(EXCHANGES_MAX);
+        let listed = listed.map(four).collect::<Option<Vec<_>>>()?;
+        Some(Self { their_clock: text("their_clock")?.to_owned(), ours, listed })
+    }
+
+    /// By the conversions of both clocks.
+    fn observed(&self, theirs: &Clock, ours: &Clock) -> Observed {
+        let mut observed = Observed::default();
+        for &[asked, received, sent, answered] in &self.listed {
+            let (theirs, ours) = (|t| theirs.nanos(Ticks(t)).0, |t| ours.nanos(Ticks(t)).0);
+            observed.not_before(theirs(received), ours(asked));
+            observed.not_after(theirs(sent), ours(answered));
+        }
+        observed
+    }
+}
+
+/// Puts received recordings on the time line of the machine that received them, if another recording
+/// of it is there, or another one that it received. `reports` are those of the paths.
+pub fn by_exchanges(source: &mut Joined, reports: &[(PathBuf, Option<Value>)]) {
+    let of_path = |(path, report): &(PathBuf, Option<Value>)| {
+        Some((path.clone(), Exchanges::of(report.as_ref()?)?))
+    };
+    let all: Vec<(PathBuf, Exchanges)> = reports.iter().filter_map(of_path).collect();
+    for (path, exchanges) in &all {
+        let ours = TimeBase::of_clock(exchanges.ours.clone(), "");
+        let bases = || source.bases().iter().flatten();
+        let reference = bases().find(|base| base.is_same(&ours)).cloned();
+        let others = all.iter().filter(|(other, _)| other != path);
+        let is_needed = reference.is_some() || { others }
+            .any(|(_, other)| other.ours.uuid == exchanges.ours.uuid);
+        let Some(their) = base_under(source, path, &exchanges.their_clock).cloned() else {
+            continue;
+        };
+        // What is its own clock already needs no other.
+        if !is_needed || their.placed().is_some() || their.line() == ours.line() {
+            continue;
+        }
+        // Of several received ones without one of here the first one's clock of here is that of all.
+        let reference = reference.unwrap_or_else(|| {
+            let first = all.iter().find(|(_, other)| other.ours.uuid == exchanges.ours.uuid);
+            TimeBase::of_clock(first.map_or(&exchanges.ours, |(_, f)| &f.ours).clone(), "")
+        });
+        let observed = exchanges.observed(&their.clock, &reference.clock);
+        if let Some((lines, slack)) = lines_of(&observed) {
+            put(source, &their, &reference, &lines, (Relation::Exchange, slack));
+        }
+    }
+}
+
+/// The narrowest lines that there are, and by how much observations had to be wrong for it.
+fn lines_of(observed: &Observed) -> Option<(Lines, u64)> {
+    let mut slack = 0;
+    loop {
+        match observed.lines(slack + ROUNDING_NS) {
+            Ok(lines) => return Some((lines, slack.into())),
+            Err(Unknown::OneWay) => return None,
+            Err(Unknown::Contradiction) if slack >= SLACK_MAX_NS => return None,
+            Err(Unknown::Contradiction) => slack = (slack * 2).max(SLACK_NS),
+        }
+    }
+}
+
+fn base_under<'s>(source: &'s Joined, path: &Path, clock: &str) -> Option<&'s TimeBase> {
+    let several = source.parts().len() > 1;
+    let is_under = |place: &str| !several || Path::new(place).starts_with(path);
+    let parts = source.parts().iter().zip(source.bases());
+    let mut bases = parts.filter(|(part, _)| is_under(&part.place)).filter_map(|(_, b)| b.as_ref());
+    bases.find(|base| base.clock.name == clock)
+}
+
+/// Puts the times of a clock on the time line of another. Whether it could.
+fn put(
+    source: &mut Joined,
+    their: &TimeBase,
+    reference: &TimeBase,
+    lines: &Lines,
+    (by, slack_ns): (Relation, u64),
+) -> bool {
+    let same = source.bases().iter().flatten().filter(|base| base.line() == their.line());
+    let covered = same.fold(Interval::default(), |all, base| {
+        let (own, least) =
+            (base.interval(), |a: Option<Nanos>, b: Option<Nanos>| a.into_iter().chain(b).min());
+        Interval { begin: least(all.begin, own.begin), end: all.end.max(own.end) }
+    });
+    let Some((clock, error)) = fitted(lines, &their.clock, covered) else { return false };
+    let on = reference.placed();
+    let error_ns = error.saturating_add(slack_ns).saturating_add(on.map_or(0, |on| on.error_ns));
+    let mut clock = clock;
+    clock.precision = reference.clock.precision_ns().map_or(0, |nanos| {
+        let nanos = u128::from(nanos.saturating_add(error_ns));
+        let ticks = (nanos * u128::from(clock.frequency())).div_ceil(1_000_000_000);
+        u64::try_from(ticks).unwrap_or(u64::MAX)
+    });
+    clock.unix_epoch = reference.clock.unix_epoch;
+    // By what is loosest on the way to that line.
+    let by = on.map_or(by, |on| on.by.max(by));
+    let placed = PutOn { line: reference.line().to_owned(), by, error_ns };
+    source.place(their, &clock, &placed);
+    true
+}
+
+/// A conversion of their ticks in the middle of all possible ones while the trace lasts, and how far
+/// those may be from it.
+fn fitted(lines: &Lines, theirs: &Clock, covered: Interval) -> Option<(Clock, u64)> {
+    let begin = covered.begin?.0;
+    let end = covered.end?.0.max(begin.checked_add(LEAST_NS)?);
+    let middle = |at: i64| {
+        let (least, most) = lines.at(at);
+        i128::from(least) + (i128::from(most) - i128::from(least)) / 2
+    };
+    let (from, to) = (middle(begin), middle(end));
+    let (length, ours) = (i128::from(end) - i128::from(begin), to - from);
+    // As many ticks in another length of time.
+    let frequency = (i128::from(theirs.frequency()) * length + ours / 2).checked_div(ours)?;
+    let frequency = u64::try_from(frequency).ok().filter(|hz| *hz > 0)?;
+    let at = begin + (end - begin) / 2;
+    let ticks = i128::from(theirs.ticks(Nanos(at)).0);
+    let zero = (from + to) / 2 - ticks * 1_000_000_000 / i128::from(frequency);
+    let offset_s = i64::try_from(zero.div_euclid(1_000_000_000)).ok()?;
+    let offset_ticks = zero.rem_euclid(1_000_000_000) * i128::from(frequency) / 1_000_000_000;
+    let mut clock =
+        Clock::new(&theirs.name, frequency, offset_s, i64::try_from(offset_ticks).ok()?);
+    (clock.uuid, clock.description) = (theirs.uuid, theirs.description.clone());
+    let off = |at: i64| {
+        let (least, most) = lines.at(at);
+        let taken = clock.nanos(theirs.ticks(Nanos(at))).0;
+        taken.abs_diff(least).max(taken.abs_diff(most))
+    };
+    // A time names its tick only to what the coarser of both has of them.
+    let tick_ns = 1_000_000_000 / theirs.frequency().min(frequency) + 1;
+    let error = off(begin).max(off(end)).saturating_add(u64::from(ROUNDING_NS) + tick_ns);
+    Some((clock, error))
+}
+
+/// Puts recordings of other clocks than the first on its time line, by the messages that went from
+/// one to the other and back. Gives what is to be told of those where that did not do.
+///
+/// Cost: a look at every event. Memory: by messages, see [`Crossings`].
+pub fn by_messages(recording: &mut Recording) -> Vec<String> {
+    let mut numbers: HashMap<String, u32> = HashMap::new();
+    let mut names = Vec::new();
+    let parts = recording.source.parts().iter().zip(recording.source.bases());
+    let clocks: Vec<Option<u32>> = parts
+        .map(|(part, base)| {
+            let line = base.as_ref()?.line().to_owned();
+            let next = numbers.len() as u32;
+            Some(*numbers.entry(line).or_insert_with(|| {
+                names.push(part.place.clone());
+                next
+            }))
+        })
+        .collect();
+    if names.len() < 2 || names.len() > CLOCKS_MAX {
+        return Vec::new();
+    }
+    let before: Vec<Option<TimeBase>> = recording.source.bases().to_vec();
+    let crossings = Found { crossings: crossings(recording, &clocks), clocks, before };
+    let mut told = Vec::new();
+    let mut known = vec![0u32];
+    let mut left: Vec<u32> = (1..names.len() as u32).collect();
+    // Whoever has messages with one that is known already is next, until there is nobody.
+    loop {
+        let found = left.iter().position(|theirs| {
+            known.iter().any(|ours| crossings.tie(&mut recording.source, *theirs, *ours).is_ok())
+        });
+        let Some(found) = found else { break };
+        known.push(left.remove(found));
+    }
+    for theirs in left {
+        let why = known.iter().filter_map(|ours| {
+            let observed = crossings.observed(&recording.source, theirs, *ours)?;
+            observed.lines(ROUNDING_NS).err().map(|why| (why, observed.counts()))
+        });
+        let contradicts = { why.clone() }.any(|(why, _)| why == Unknown::Contradiction);
+        let seen = why.fold(0, |sum, (_, counts)| sum + counts[0] + counts[1]);
+        let why = match (contradicts, seen) {
+            (true, _) => "no two clocks explain the messages between them",
+            (_, 0) => "no message with a key that both have was sent once and received",
+            _ => "messages went one way only",
+        };
+        told.push(format!(
+            "{}: not related by messages: {why}: it is related as without --relate",
+            names[theirs as usize]
+        ));
+    }
+    if crossings.crossings.left_out() > 0 {
+        let ends = crossings.crossings.left_out();
+        told.push(format!(
+            "messages: there was no room for {ends} ends of them: not used to relate"
+        ));
+    }
+    told
+}
+
+fn crossings(recording: &Recording, clocks: &[Option<u32>]) -> Crossings {
+    let trace = recording.annotated();
+    let mut facts = Facts::new(&trace, &recording.streams);
+    let mut crossings = Crossings::default();
+    if !facts.only(About::Messages) {
+        return crossings;
+    }
+    let mut of_streams: Vec<Option<u32>> = Vec::new();
+    for (part, clock) in recording.source.parts().iter().zip(clocks) {
+        of_streams.extend(part.source.streams().iter().map(|_| *clock));
+    }
+    // In any order: nobody asks for threads.
+    recording.source.visit(&mut |event| {
+        if !facts.means(event.stream_class_index, event.class_index) {
+            return;
+        }
+        let Some(Some(clock)) = of_streams.get(event.stream.0 as usize) else { return };
+        facts.of(event, |at, fact| match fact {
+            Fact::Send { channel, key: Some(key) } => {
+                crossings.send(channel, key, *clock, at.time);
+            }
+            Fact::Receive { channel, key: Some(key) } => {
+                crossings.receive(channel, key, *clock, at.time);
+            }
+            _ => {}
+        });
+    });
+    crossings
+}
+
+/// Messages between clocks.
+struct Found {
+    crossings: Crossings,
+    /// Of each trace the number of its clock.
+    clocks: Vec<Option<u32>>,
+    /// Of each trace the clock by which the times of the messages are.
+    before: Vec<Option<TimeBase>>,
+}
+
+impl Found {
+    fn base<'b>(&self, bases: &'b [Option<TimeBase>], clock: u32) -> Option<&'b TimeBase> {
+        let at = self.clocks.iter().position(|of| *of == Some(clock))?;
+        bases.get(at)?.as_ref()
+    }
+
+    /// By our times as they are now.
+    fn observed(&self, source: &Joined, theirs: u32, ours: u32) -> Option<Observed> {
+        let before = &self.base(&self.before, ours)?.clock;
+        let now = &self.base(source.bases(), ours)?.clock;
+        let our_time = |time: Nanos| now.nanos(before.ticks(time));
+        Some(self.crossings.observed(theirs, ours, our_time))
+    }
+
+    /// Puts one clock on the time line of another that is on the first's.
+    fn tie(&self, source: &mut Joined, theirs: u32, ours: u32) -> Result<(), Unknown> {
+        let observed = self.observed(source, theirs, ours).ok_or(Unknown::OneWay)?;
+        let bases = self.base(source.bases(), theirs).zip(self.base(source.bases(), ours));
+        let (their, reference) =
+            bases.map(|(a, b)| (a.clone(), b.clone())).ok_or(Unknown::OneWay)?;
+        // Ours were rounded to ticks on the way.
+        let tick_ns = 1_000_000_000 / reference.clock.frequency() + 1;
+        let rounding = ROUNDING_NS.saturating_add(u32::try_from(tick_ns).unwrap_or(u32::MAX));
+        let lines = observed.lines(rounding)?;
+        match put(source, &their, &reference, &lines, (Relation::Messages, 0)) {
+            true => Ok(()),
+            false => Err(Unknown::OneWay),
+        }
+    }
+}
