@@ -75,7 +75,8 @@ pub trait Follower {
     fn wants_more(&self) -> bool;
 }
 
-/// Follows a recording, or the copy of one that is live elsewhere, until nothing will be added or no more is wanted.
+/// Follows a recording, or the copy of one that is live elsewhere, until nothing will be added or
+/// no more is wanted.
 ///
 /// Errors: it is no recording of `lat record`; those of the rounds.
 pub fn follow(

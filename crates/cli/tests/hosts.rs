@@ -207,7 +207,7 @@ fn events(place: &Place, arguments: &[&str]) -> Vec<(String, u64, i128)> {
         let row: Value = serde_json::from_str(line).expect("a row");
         let name = row["name"].as_str().expect("a name").to_owned();
         let number = row["fields"]["number"].as_u64().expect("a number");
-        (name, number, i128::from(row["time"].as_i64().expect("a time")))
+        (name, number, i128::from(row["time_ns"].as_i64().expect("a time")))
     };
     text.lines().map(event).collect()
 }

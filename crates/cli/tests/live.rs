@@ -578,3 +578,57 @@ fn dumps_of_every_known_bfscope_are_received() {
         assert_eq!(String::from_utf8_lossy(&lines.stdout).lines().count(), 4);
     }
 }
+
+#[test]
+fn a_live_address_is_followed_like_a_recording() {
+    let place = Place::new();
+    let options = ["record", "-o", "here", "--live", "127.0.0.1:0", "--packet", "4K"];
+    let Some((mut recorder, mut output)) = record(&place, &options) else { return };
+    let address = recorder.address();
+    ready(&mut output);
+    write(&mut recorder, &mut output, 3_000);
+    let temporary = place.0.join("temporary");
+    fs::create_dir(&temporary).expect("a folder");
+    let mut follower = Command::new(env!("CARGO_BIN_EXE_lat"))
+        .args(["print", "-f", &address, "--event", "server:*", "--format", "json"])
+        .env("TMPDIR", &temporary)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("lat can be started");
+    let mut lines = BufReader::new(follower.stdout.take().expect("its output"));
+    let mut line = String::new();
+    for number in 0..6_000 {
+        if number == 3_000 {
+            // What came before is here while the recording goes on.
+            write(&mut recorder, &mut output, 3_000);
+        }
+        line.clear();
+        assert!(lines.read_line(&mut line).expect("a line") > 0, "it ended after {number}");
+        let row: Value = serde_json::from_str(&line).expect("a row");
+        assert_eq!(row["fields"]["id"], number % 3_000);
+    }
+    drop(recorder.0.stdin.take());
+    assert_eq!(recorder.wait().0, Some(0));
+    let mut rest = String::new();
+    lines.read_to_string(&mut rest).expect("text");
+    let follower = follower.wait_with_output().expect("its status");
+    assert_eq!((rest.as_str(), follower.status.code()), ("", Some(0)), "{}", stderr(&follower));
+    assert_eq!(fs::read_dir(&temporary).expect("a folder").count(), 0, "its copy is gone");
+
+    // Nobody is there any more, and what is no address is a path.
+    let nobody = place.lat(&["print", "-f", &address]);
+    assert_eq!(nobody.status.code(), Some(2), "{}", stderr(&nobody));
+    assert!(stderr(&nobody).contains(&address), "{}", stderr(&nobody));
+}
+
+#[test]
+fn rings_that_overwrite_cannot_be_followed() {
+    let place = Place::new();
+    for how in [&["record", "--live", "127.0.0.1:0"][..], &["live", "127.0.0.1:0"]] {
+        let refused = place.lat(&[how, &["--mode", "overwrite", "--", "true"]].concat());
+        assert_eq!(refused.status.code(), Some(2));
+        assert!(stderr(&refused).contains("--mode overwrite"), "{}", stderr(&refused));
+    }
+}

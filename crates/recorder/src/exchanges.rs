@@ -1,8 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Which readings of two counters are kept, of a recording that is received for as long as one likes.
 
+use serde::{Deserialize, Serialize};
+
 /// Most that are kept.
 const KEPT_MAX: usize = 512;
+
+/// Readings of two counters, taken while a recording was received.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exchanges {
+    /// Name of the server's counter in its trace.
+    pub their_clock: String,
+    /// Name that this machine's has in traces.
+    pub our_clock: String,
+    /// Its UUID in traces, hexadecimal: which boot of which machine.
+    pub our_clock_uuid: Option<String>,
+    /// Its ticks per second.
+    pub our_frequency_hz: u64,
+    /// UTC of its tick 0 by this machine: seconds since 1970.
+    pub our_offset_s: i64,
+    /// Ticks on top of it.
+    pub our_offset_ticks: u64,
+    /// How many were made; the best of them are listed.
+    pub made: u64,
+    /// Ticks: ours asked, theirs received, theirs sent, ours answered. In the order of time, at
+    /// most 512: each the one with the shortest way of as many.
+    pub listed: Vec<[u64; 4]>,
+}
 
 /// Readings of both counters, and how far they may be from telling one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -21,6 +21,7 @@
 pub mod capture;
 pub mod classes;
 pub mod clock;
+mod core_offsets;
 mod error;
 mod exchanges;
 pub mod index;

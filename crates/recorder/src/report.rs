@@ -8,6 +8,8 @@ use lateralis_ring::LossCounts;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::{ClockSample, FrequencySource};
+pub use crate::core_offsets::CoreOffset;
+pub use crate::exchanges::Exchanges;
 
 /// Version of the file's form; grows when a reader would misunderstand.
 pub const REPORT_VERSION: u32 = 1;
@@ -123,28 +125,6 @@ pub struct Received {
     pub exchanges: Option<Exchanges>,
 }
 
-/// Readings of two counters, taken while a recording was received.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Exchanges {
-    /// Name of the server's counter in its trace.
-    pub their_clock: String,
-    /// Name that this machine's has in traces.
-    pub our_clock: String,
-    /// Its UUID in traces, hexadecimal: which boot of which machine.
-    pub our_clock_uuid: Option<String>,
-    /// Its ticks per second.
-    pub our_frequency_hz: u64,
-    /// UTC of its tick 0 by this machine: seconds since 1970.
-    pub our_offset_s: i64,
-    /// Ticks on top of it.
-    pub our_offset_ticks: u64,
-    /// How many were made; the best of them are listed.
-    pub made: u64,
-    /// Ticks: ours asked, theirs received, theirs sent, ours answered. In the order of time, at
-    /// most 512: each the one with the shortest way of as many.
-    pub listed: Vec<[u64; 4]>,
-}
-
 /// UTC of the recording machine against UTC here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReceivedClock {
@@ -249,6 +229,10 @@ pub struct Clock {
     pub start: Option<ClockSample>,
     /// Measured at the end.
     pub end: Option<ClockSample>,
+    /// Counters of cores against that of the first, at the start; empty where they could not be
+    /// compared.
+    #[serde(default)]
+    pub cores: Vec<CoreOffset>,
 }
 
 /// Lost events by cause.

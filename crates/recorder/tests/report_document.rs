@@ -41,6 +41,7 @@ fn full_report() -> Report {
             error_ns: 0,
             start: Some(sample),
             end: Some(sample),
+            cores: vec![CoreOffset { cpu: 1, reference_cpu: 0, offset_ticks: -1, error_ticks: 2 }],
         }),
         streams: vec![Stream {
             files: vec![],

@@ -51,9 +51,9 @@ impl Exchanges {
         let digits = text("our_clock_uuid")?.replace('-', "");
         let uuid = u128::from_str_radix(&digits, 16).ok().filter(|_| digits.len() == 32)?;
         let frequency = said["our_frequency_hz"].as_u64().filter(|hz| *hz > 0)?;
-        let offset_ticks = said["our_offset_ticks"].as_u64().filter(|ticks| *ticks < frequency)?;
+        let offset_ticks = i64::try_from(said["our_offset_ticks"].as_u64()?).ok()?;
         let offset_s = said["our_offset_s"].as_i64()?;
-        let mut ours = Clock::new(text("our_clock")?, frequency, offset_s, offset_ticks as i64);
+        let mut ours = Clock::new(text("our_clock")?, frequency, offset_s, offset_ticks);
         (ours.uuid, ours.unix_epoch) = (Some(Uuid(uuid.to_be_bytes())), true);
         let four = |one: &Value| {
             let ticks: Vec<u64> = one.as_array()?.iter().map_while(Value::as_u64).collect();
@@ -173,9 +173,10 @@ fn fitted(lines: &Lines, theirs: &Clock, covered: Interval) -> Option<(Clock, u6
     let (from, to) = (middle(begin), middle(end));
     let (length, ours) = (i128::from(end) - i128::from(begin), to - from);
     // As many ticks in another length of time.
-    let frequency = (i128::from(theirs.frequency()) * length + ours / 2).checked_div(ours)?;
+    let ticks = i128::from(theirs.frequency()).checked_mul(length)?;
+    let frequency = ticks.checked_add(ours / 2)?.checked_div(ours)?;
     let frequency = u64::try_from(frequency).ok().filter(|hz| *hz > 0)?;
-    let at = begin + (end - begin) / 2;
+    let at = i64::try_from(i128::from(begin) + length / 2).ok()?;
     let ticks = i128::from(theirs.ticks(Nanos(at)).0);
     let zero = (from + to) / 2 - ticks * 1_000_000_000 / i128::from(frequency);
     let offset_s = i64::try_from(zero.div_euclid(1_000_000_000)).ok()?;
@@ -320,6 +321,78 @@ impl Found {
         match put(source, &their, &reference, &lines, (Relation::Messages, 0)) {
             true => Ok(()),
             false => Err(Unknown::OneWay),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn report(listed: Value, hz: u64) -> Value {
+        json!({ "received": { "exchanges": {
+            "their_clock": "tsc", "our_clock": "tsc",
+            "our_clock_uuid": "01234567-89ab-cdef-0123-456789abcdef",
+            "our_frequency_hz": hz, "our_offset_s": 1_700_000_000, "our_offset_ticks": 5,
+            "made": 3, "listed": listed,
+        }}})
+    }
+
+    #[test]
+    fn what_is_fitted_is_no_further_from_the_truth_than_it_says() {
+        let (theirs_hz, ours_hz) = (2_100_000_000u64, 3_000_000_000u64);
+        // Theirs began a day before and runs 50 parts per million faster than it says.
+        let theirs = |ours: u64| {
+            let ticks = u128::from(ours) * 2_100_105_000 / 3_000_000_000;
+            ticks as u64 + theirs_hz * 86_400
+        };
+        let listed: Vec<[u64; 4]> = (0..60u64)
+            .map(|n| {
+                let asked = (n + 5) * ours_hz;
+                let (there, back) = (20_000 + n * n % 17 * 9_000, 30_000 + n * n % 13 * 7_000);
+                let (came, went) = (asked + there, asked + there + 6_000);
+                [asked, theirs(came), theirs(went), went + back]
+            })
+            .collect();
+        let exchanges = Exchanges::of(&report(json!(listed), ours_hz)).expect("a good report");
+        let clock = Clock::new("tsc", theirs_hz, 900, 0);
+        let observed = exchanges.observed(&clock, &exchanges.ours);
+        let (lines, slack) = lines_of(&observed).expect("a line");
+        assert_eq!(slack, 0);
+        let at = |seconds: u64| clock.nanos(Ticks(theirs(seconds * ours_hz)));
+        let covered = Interval { begin: Some(at(1)), end: Some(at(100)) };
+        let (fitted, error) = fitted(&lines, &clock, covered).expect("a clock");
+        assert!(error < 60_000, "{error}");
+        for seconds in 1..=100 {
+            let truth = exchanges.ours.nanos(Ticks(seconds * ours_hz)).0;
+            let said = fitted.nanos(Ticks(theirs(seconds * ours_hz))).0;
+            assert!(said.abs_diff(truth) <= error, "{seconds} s: {said} {truth} {error}");
+        }
+    }
+
+    #[test]
+    fn reports_that_make_no_sense_relate_nothing() {
+        let good = [[1u64, 2, 3, 4]];
+        assert!(Exchanges::of(&report(json!(good), 1)).is_some());
+        for listed in [json!([[1, 2, 3]]), json!([[1, 2, 3, -4]]), json!(7), json!([["a"; 4]])] {
+            assert!(Exchanges::of(&report(listed, 1)).is_none());
+        }
+        assert!(Exchanges::of(&report(json!(good), 0)).is_none());
+        assert!(Exchanges::of(&json!({})).is_none());
+        // Numbers at the ends of their types: no panic, and nothing is said.
+        for hz in [1, 1_000_000_000, u64::MAX] {
+            let ends = [[0, u64::MAX, 0, u64::MAX], [u64::MAX; 4], [u64::MAX, 0, 0, 0]];
+            let exchanges = Exchanges::of(&report(json!(ends), hz)).expect("numbers");
+            for frequency in [1, u64::MAX] {
+                let clock = Clock::new("tsc", frequency, i64::MIN, i64::MAX);
+                let observed = exchanges.observed(&clock, &exchanges.ours);
+                if let Some((lines, _)) = lines_of(&observed) {
+                    let ends = [Nanos(i64::MIN), Nanos(i64::MAX)];
+                    let [begin, end] = ends.map(Some);
+                    fitted(&lines, &clock, Interval { begin, end });
+                }
+            }
         }
     }
 }

@@ -24,6 +24,7 @@ pub mod perfdata;
 pub mod pieces;
 pub mod pleco;
 pub mod policy;
+pub mod relate;
 pub mod script;
 pub mod seeds;
 pub mod tmfxml;
@@ -78,4 +79,5 @@ pub const TARGETS: &[Target] = &[
     target("kernel", kernel::check, kernel::good, words::KERNEL),
     target("policies", policy::check_policies, policy::good_policies, words::POLICY),
     target("genode", policy::check_genode, policy::good_genode, words::GENODE),
+    target("relate", relate::check, relate::good, &[]),
 ];

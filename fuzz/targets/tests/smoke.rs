@@ -58,4 +58,5 @@ smoke! {
     kernel 1500
     policies 3000
     genode 3000
+    relate 5000
 }

@@ -106,9 +106,9 @@ fn printer(recording: &Recording, format: Format) -> Printer<'_> {
 pub fn run(mut args: PrintArgs) -> Result<ExitStatus, CliError> {
     if args.follow {
         let live = LiveCopy::begin(&args.inputs.traces, args.token.as_deref())?;
-        args.inputs
-            .traces
-            .splice(..live.iter().count(), live.iter().map(|live| live.path().into()));
+        if let Some(live) = &live {
+            args.inputs.traces = vec![live.path().to_owned()];
+        }
         return follow::run(&args, live.as_ref());
     }
     let recording = open(&args)?;

@@ -88,9 +88,9 @@ const FORMATS: [(&str, TableFormat); 5] = [
 pub fn run(mut args: TableArgs) -> Result<ExitStatus, CliError> {
     if let (true, Some(name)) = (args.follow, args.name.clone()) {
         let live = LiveCopy::begin(&args.inputs.traces, args.token.as_deref())?;
-        args.inputs
-            .traces
-            .splice(..live.iter().count(), live.iter().map(|live| live.path().into()));
+        if let Some(live) = &live {
+            args.inputs.traces = vec![live.path().to_owned()];
+        }
         return follow::run(&args, &name, live.as_ref());
     }
     let recording = args.inputs.open()?;

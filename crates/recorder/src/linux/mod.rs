@@ -16,6 +16,7 @@ mod build_id;
 mod capture;
 mod clocks;
 mod control;
+mod cores;
 mod dirs;
 pub mod discovery;
 mod enable;

@@ -10,10 +10,12 @@ use lateralis_pleco::Schema;
 use lateralis_ring::{ClockKind, RingKind};
 
 use super::clocks;
+use super::cores;
 use super::live::LiveServer;
 use super::output::{AppendError, Folder, Output, StreamFile};
 use crate::classes::{ClassTable, StreamClassEntry};
 use crate::clock::{ClockModel, ClockSample, FrequencySource, counted_hz, incidents};
+use crate::core_offsets::CoreOffset;
 use crate::error::Error;
 use crate::metadata::{clock_name, metadata, uuid_text};
 use crate::options::CtfVersion;
@@ -74,6 +76,7 @@ pub(super) struct Recording {
     pub(super) classes: ClassTable,
     pub(super) swapped: bool,
     pub(super) clock: Option<RecordingClock>,
+    cores: Vec<CoreOffset>,
     /// Scratch for one packet with its prefix.
     pub(super) buffer: Vec<u8>,
     ctf_version: CtfVersion,
@@ -100,6 +103,7 @@ impl Recording {
             classes: ClassTable::default(),
             swapped: false,
             clock: None,
+            cores: Vec::new(),
             buffer: vec![0; PREFIX_BYTES + (64 << 10)],
             ctf_version,
             metadata_version: None,
@@ -143,7 +147,11 @@ impl Recording {
 
     /// Takes this machine's clock of that kind, unless the recording has one.
     pub(super) fn use_live_clock(&mut self, kind: ClockKind) -> RecordingClock {
+        let cores = &mut self.cores;
         *self.clock.get_or_insert_with(|| {
+            if kind == clocks::native_kind() && kind != ClockKind::MonotonicNs {
+                *cores = cores::offsets();
+            }
             let (frequency_hz, source) = clocks::frequency(kind);
             let start = clocks::sample(kind);
             RecordingClock { kind, frequency_hz, source, start, end: None, live: true }
@@ -297,6 +305,7 @@ impl Recording {
             error_ns: model.error_ns,
             start: self.clock.map(|clock| clock.start),
             end: self.clock.and_then(|clock| clock.end),
+            cores: self.cores.clone(),
         });
         let mut problems = self.problems.clone();
         if self.problem_count > problems.len() {

@@ -144,9 +144,31 @@ fn recorded(page: &mut String, recording: &Recording) {
     if !command.is_empty() {
         line(page, "command", &command);
     }
+    if let Some(text) = cores(&report["clock"]) {
+        line(page, "cores", &text);
+    }
     for problem in words(&report["problems"]).iter().take(ROWS) {
         line(page, "problem", problem);
     }
+}
+
+/// How far the counters of cores may be apart: the one that may be farthest.
+fn cores(clock: &serde_json::Value) -> Option<String> {
+    let hz = clock["frequency_hz"].as_u64().filter(|hz| *hz > 0)?;
+    let nanos = |ticks: i128| ticks.saturating_mul(1_000_000_000) / i128::from(hz);
+    let cores = clock["cores"].as_array()?;
+    let known = cores.iter().filter_map(|core| {
+        let offset = i128::from(core["offset_ticks"].as_i64()?);
+        Some((offset, i128::from(core["error_ticks"].as_u64()?), core["cpu"].as_u64()?))
+    });
+    let (offset, error, cpu) = known.max_by_key(|(offset, error, _)| offset.abs() + error)?;
+    Some(format!(
+        "the counter of CPU {cpu} was {} ns ahead of the first one's, ± {} ns; none of the other {} may \
+         be farther",
+        nanos(offset),
+        nanos(error) + 1,
+        cores.len() - 1
+    ))
 }
 
 fn has_time(recording: &Recording) -> bool {

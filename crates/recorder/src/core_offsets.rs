@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! How far the counters of two cores are apart, by the exchange of seed 000: one core asks, the
+//! other answers with its own time, and the answer bounds the offset from both sides.
+//!
+//! ```text
+//! reference  asked ──────────────► answered      told - answered <= offset <= told - asked
+//! core             └─► told ─┘
+//! ```
+
+use serde::{Deserialize, Serialize};
+
+/// The counter of one core against that of the reference core.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CoreOffset {
+    /// Number of the CPU.
+    pub cpu: u32,
+    /// Number of the CPU it was compared with.
+    pub reference_cpu: u32,
+    /// Its counter minus the reference's, ticks: negative where it is behind.
+    pub offset_ticks: i64,
+    /// The true offset is not farther away than this.
+    pub error_ticks: u64,
+}
+
+/// What exchanges allow the offset to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    least: i128,
+    most: i128,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { least: i128::MIN, most: i128::MAX }
+    }
+}
+
+impl Bounds {
+    /// One exchange: asked and answered by the reference's counter, told by the other's.
+    pub fn exchange(&mut self, asked: u64, told: u64, answered: u64) {
+        self.least = self.least.max(i128::from(told) - i128::from(answered));
+        self.most = self.most.min(i128::from(told) - i128::from(asked));
+    }
+
+    /// The middle of what is possible, and how far the ends are; `None` before the first exchange,
+    /// and where exchanges contradict each other.
+    #[must_use]
+    pub fn offset(&self) -> Option<(i64, u64)> {
+        if self.least == i128::MIN || self.least > self.most {
+            return None;
+        }
+        let width = self.most - self.least;
+        let middle = self.least + width / 2;
+        // One for the halving.
+        Some((i64::try_from(middle).ok()?, u64::try_from(width / 2 + 1).ok()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_true_offset_is_within_the_bound_whatever_the_ways_take() {
+        for offset in [-1_000_000_i64, -3, 0, 2, 77_777] {
+            let mut bounds = Bounds::default();
+            assert_eq!(bounds.offset(), None);
+            for n in 0..50u64 {
+                let (there, back) = (40 + n * 7 % 11, 50 + n * 5 % 13);
+                let asked = 5_000_000 + n * 1_000;
+                let told = (asked + there).checked_add_signed(offset).expect("after the start");
+                bounds.exchange(asked, told, asked + there + back);
+            }
+            let (found, error) = bounds.offset().expect("exchanges");
+            assert!(found.abs_diff(offset) <= error, "{found} {offset} {error}");
+            // The quickest ways there and back, each of another exchange.
+            assert!(error <= (40 + 50) / 2 + 1, "{error}");
+        }
+    }
+
+    #[test]
+    fn what_contradicts_itself_tells_nothing() {
+        let mut bounds = Bounds::default();
+        bounds.exchange(100, 1_000, 200);
+        bounds.exchange(300, 5_000, 400);
+        assert_eq!(bounds.offset(), None);
+        let mut extreme = Bounds::default();
+        extreme.exchange(0, u64::MAX, 0);
+        assert_eq!(extreme.offset(), None);
+    }
+}

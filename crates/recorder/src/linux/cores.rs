@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Compares the counters of the cores that this process may run on: a thread on each of two of them,
+//! and a word of memory between.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use super::clocks::{native_kind, now_ticks};
+use crate::core_offsets::{Bounds, CoreOffset};
+
+/// Exchanges of a core that were answered; the quickest of them count.
+const EXCHANGES: u32 = 200;
+/// Time for a core, and for all of them: where others need the cores there are fewer exchanges.
+const CORE_TIME: Duration = Duration::from_millis(2);
+const ALL_TIME: Duration = Duration::from_millis(20);
+
+/// What two cores write to each other: even rounds are asked for by one, and answered by the other
+/// with its counter.
+#[derive(Default)]
+struct Table {
+    /// Number of the question; `u64::MAX`: there are no more.
+    question: AtomicU64,
+    /// Number of the question that is answered.
+    answer: AtomicU64,
+    told: AtomicU64,
+}
+
+/// Of each core but the first its counter against the first one's. Empty where there is one core only,
+/// or threads may not choose. Cost: 20 ms at most.
+pub(super) fn offsets() -> Vec<CoreOffset> {
+    let cpus = allowed();
+    let until = Instant::now() + ALL_TIME;
+    let Some((&reference, others)) = cpus.split_first() else { return Vec::new() };
+    let mut found = Vec::new();
+    for &cpu in others {
+        if Instant::now() >= until {
+            break;
+        }
+        let offset = compare(reference, cpu).and_then(|bounds| bounds.offset());
+        found.extend(offset.map(|(offset_ticks, error_ticks)| CoreOffset {
+            cpu,
+            reference_cpu: reference,
+            offset_ticks,
+            error_ticks,
+        }));
+    }
+    found
+}
+
+/// The counter, read neither before what is in front of it has been seen nor after what follows.
+fn counter() -> u64 {
+    barrier();
+    let ticks = now_ticks(native_kind());
+    barrier();
+    ticks
+}
+
+/// Reading a counter is no access to memory: fences of memory do not order it.
+fn barrier() {
+    // SAFETY: waits for the instructions in front of it and does nothing else.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        core::arch::asm!("lfence", options(nostack, preserves_flags));
+    }
+    // SAFETY: as above.
+    #[cfg(target_arch = "aarch64")]
+    unsafe {
+        core::arch::asm!("isb", options(nostack, preserves_flags));
+    }
+}
+
+/// CPUs of the process's affinity.
+fn allowed() -> Vec<u32> {
+    // SAFETY: a set of bits may be all zeros; the call writes into it at most.
+    let (result, set) = unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        (libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set), set)
+    };
+    // SAFETY: the numbers are below the size of the set.
+    let has = |cpu: &u32| result == 0 && unsafe { libc::CPU_ISSET(*cpu as usize, &set) };
+    (0..libc::CPU_SETSIZE as u32).filter(has).collect()
+}
+
+fn run_on(cpu: u32) -> bool {
+    // SAFETY: a set of bits may be all zeros, and CPUs come from `allowed`, below its size. Only
+    // the calling thread is moved.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(cpu as usize, &mut set);
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set) == 0
+    }
+}
+
+fn compare(reference: u32, cpu: u32) -> Option<Bounds> {
+    let table = Table::default();
+    let until = Instant::now() + CORE_TIME;
+    std::thread::scope(|scope| {
+        let builder = || std::thread::Builder::new().name("core-offsets".to_owned());
+        let answering = builder().spawn_scoped(scope, || answer(&table, cpu, until)).ok()?;
+        let asking = builder().spawn_scoped(scope, || ask(&table, reference, until));
+        let bounds = match asking {
+            Ok(asking) => asking.join().ok().flatten(),
+            Err(_) => None,
+        };
+        // Pair: the load in `answer`, which then ends.
+        table.question.store(u64::MAX, Ordering::Release);
+        answering.join().ok()?.then_some(bounds).flatten()
+    })
+}
+
+fn ask(table: &Table, cpu: u32, until: Instant) -> Option<Bounds> {
+    if !run_on(cpu) {
+        return None;
+    }
+    let mut bounds = Bounds::default();
+    for number in 1..=u64::from(EXCHANGES) {
+        let asked = counter();
+        // Pair: the load in `answer`: it reads its counter when it has seen this.
+        table.question.store(number, Ordering::SeqCst);
+        // Pair: the store in `answer`.
+        while table.answer.load(Ordering::SeqCst) != number {
+            if Instant::now() >= until {
+                return Some(bounds);
+            }
+            std::hint::spin_loop();
+        }
+        let answered = counter();
+        bounds.exchange(asked, table.told.load(Ordering::SeqCst), answered);
+    }
+    Some(bounds)
+}
+
+/// Whether it ran where it should.
+fn answer(table: &Table, cpu: u32, until: Instant) -> bool {
+    let is_there = run_on(cpu);
+    let mut last = 0;
+    while is_there && Instant::now() < until {
+        // Pair: the store in `ask`.
+        let number = table.question.load(Ordering::SeqCst);
+        if number == u64::MAX {
+            break;
+        }
+        if number != last {
+            last = number;
+            table.told.store(counter(), Ordering::SeqCst);
+            // Pair: the load in `ask`: it takes what is told when it has seen this.
+            table.answer.store(number, Ordering::SeqCst);
+        }
+        std::hint::spin_loop();
+    }
+    is_there
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cores_of_one_machine_are_compared_within_what_is_said() {
+        let found = offsets();
+        if found.is_empty() {
+            eprintln!("SKIPPED: there is one core only, or others need them");
+        }
+        for core in found {
+            assert_ne!(core.cpu, core.reference_cpu);
+            // The kernel takes counters for its clock that are alike; those that are not are far apart.
+            assert!(core.offset_ticks.unsigned_abs() <= core.error_ticks + 100_000, "{core:?}");
+        }
+    }
+}
