@@ -54,7 +54,9 @@ impl Network {
 
 impl Drop for Network {
     fn drop(&mut self) {
-        self.names.iter().for_each(|name| drop(ip(&["netns", "del", name])));
+        for name in &self.names {
+            ip(&["netns", "del", name]);
+        }
     }
 }
 
