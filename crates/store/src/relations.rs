@@ -375,7 +375,9 @@ mod tests {
     fn reports_that_make_no_sense_relate_nothing() {
         let good = [[1u64, 2, 3, 4]];
         assert!(Exchanges::of(&report(json!(good), 1)).is_some());
-        for listed in [json!([[1, 2, 3]]), json!([[1, 2, 3, -4]]), json!(7), json!([["a"; 4]])] {
+        for listed in
+            [json!([[1, 2, 3]]), json!([[1, 2, 3, -4]]), json!(7), json!([["a", 2, 3, 4]])]
+        {
             assert!(Exchanges::of(&report(listed, 1)).is_none());
         }
         assert!(Exchanges::of(&report(json!(good), 0)).is_none());
