@@ -6,6 +6,7 @@
 //! pattern  which events        walk     record to record     classes  ids ↔ stream classes
 //! stream   chunks → packets    clock    ticks → UTC          metadata, index, report: the files
 //! kernel   events of the Linux kernel: its descriptions and pages → schemas and records
+//! filter   which of an event's records, by its fields: evaluated in the program
 //! policy   which programs, and what of each
 //! source   where events come from besides programs: capture, packets of interfaces
 //! linux    everything that touches the system: areas, processes, files, clocks, signals
@@ -24,6 +25,7 @@ pub mod clock;
 mod core_offsets;
 mod error;
 mod exchanges;
+pub mod filter;
 pub mod index;
 #[cfg(unix)]
 pub mod kernel;
@@ -40,6 +42,7 @@ pub mod stream;
 pub mod walk;
 
 pub use error::Error;
+pub use filter::Filter;
 pub use options::{
     CtfVersion, EventMatch, LiveAddress, LiveOptions, Progress, RecordOptions, TriggerOptions,
 };

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use lateralis_ring::RingMode;
 
+use crate::filter::Filter;
 use crate::pattern::Patterns;
 use crate::policy::Policies;
 
@@ -89,6 +90,8 @@ pub struct RecordOptions {
     pub mode: RingMode,
     /// Events to record.
     pub enable: Patterns,
+    /// Events that are recorded only if their fields say so; one filter for an event at most.
+    pub filters: Vec<Filter>,
     /// Which programs are recorded, and what of each differs from all this; `None`: all of the
     /// command, or those attached to, alike.
     pub policies: Option<Policies>,
@@ -131,6 +134,7 @@ impl RecordOptions {
             cap_bytes: 256 << 20,
             mode: RingMode::Discard,
             enable: Patterns::all(),
+            filters: Vec::new(),
             policies: None,
             trigger: None,
             ctf_version: CtfVersion::default(),

@@ -13,12 +13,14 @@ mod read;
 mod request;
 
 pub use diagnostic::Diagnostic;
+pub(crate) use diagnostic::advice;
 pub use genode::{Translation, from_genode};
 pub use read::parse;
 pub use request::{Common, RequestTooLong, request};
 
 use lateralis_ring::RingMode;
 
+use crate::filter::Filter;
 use crate::pattern::{PatternError, Patterns, glob};
 
 /// Parts of the library that `with` loads into programs nobody instrumented: subsystems of
@@ -86,6 +88,8 @@ pub struct Facts {
 pub struct Choice {
     /// Events.
     pub enable: Patterns,
+    /// Which of them, by their fields.
+    pub filters: Vec<Filter>,
     /// Bytes of a ring.
     pub buffer_bytes: Option<u64>,
     /// Bytes of a packet.
@@ -146,7 +150,7 @@ fn program_name<'a>(path: &'a str, value: &str) -> &'a str {
 
 impl Policies {
     /// One policy: these events of programs with these names.
-    pub fn of_programs(names: &[String], enable: Patterns) -> Policies {
+    pub fn of_programs(names: &[String], enable: Patterns, filters: &[Filter]) -> Policies {
         let policy = |name: &String| Policy {
             name: name.clone(),
             conditions: vec![Condition {
@@ -154,7 +158,11 @@ impl Policies {
                 how: How::Pattern,
                 value: name.clone(),
             }],
-            choice: Some(Choice { enable: enable.clone(), ..Choice::default() }),
+            choice: Some(Choice {
+                enable: enable.clone(),
+                filters: filters.to_vec(),
+                ..Choice::default()
+            }),
         };
         Policies { list: names.iter().map(policy).collect(), with: Vec::new() }
     }

@@ -341,6 +341,10 @@ pub struct Area {
     pub lost_schemas: u64,
     /// Names of its schemas.
     pub schemas: Vec<String>,
+    /// Filters that its events went through, `EVENT: CONDITION`. How many events they kept out
+    /// nobody counts.
+    #[serde(default)]
+    pub filters: Vec<String>,
 }
 
 /// Where events came from besides traced programs.

@@ -70,6 +70,7 @@ fn full_report() -> Report {
             lost_no_ring: 0,
             lost_schemas: 0,
             schemas: vec![],
+            filters: vec![],
         }],
         sources: vec![Source {
             name: text(),

@@ -29,6 +29,12 @@ pub const EVENT_COUNT: u32 = 32768;
 pub const HEAP_OFFSET: u64 = 0x19000;
 /// Bytes of the schema heap.
 pub const HEAP_BYTES: u64 = 0x80000;
+/// Offset of the numbers of the events' filters, 16 bits each.
+pub const FILTER_INDEX_OFFSET: u64 = 0xa_0000;
+/// Offset of the filters.
+pub const FILTERS_OFFSET: u64 = 0xb_0000;
+/// Filters of an area; number 0 is none.
+pub const FILTER_COUNT: u32 = 512;
 /// Offset of ring 0, and so the least length of an area.
 pub const RINGS_OFFSET: u64 = 0x10_0000;
 
@@ -54,6 +60,31 @@ pub const AREA_EXITED: u32 = 2;
 pub const ENABLE_RECORD: u8 = 1;
 /// Enable byte: show the event to the trigger first.
 pub const ENABLE_WATCH: u8 = 2;
+/// Enable byte, only with [`ENABLE_WATCH`]: ask the event's filter before all else.
+pub const ENABLE_FILTER: u8 = 4;
+/// Feature: the tracer evaluates filters.
+pub const FEATURE_FILTERS: u32 = 1;
+
+/// Most steps of a filter.
+pub const FILTER_STEPS: usize = 16;
+/// Next step of a filter: record the event.
+pub const FILTER_ACCEPT: u8 = 0xfe;
+/// Next step of a filter: do not.
+pub const FILTER_REJECT: u8 = 0xff;
+/// Comparison of a filter: equal.
+pub const FILTER_EQ: u8 = 0;
+/// Comparison of a filter: unequal.
+pub const FILTER_NE: u8 = 1;
+/// Comparison of a filter: less.
+pub const FILTER_LT: u8 = 2;
+/// Comparison of a filter: less or equal.
+pub const FILTER_LE: u8 = 3;
+/// Comparison of a filter: greater.
+pub const FILTER_GT: u8 = 4;
+/// Comparison of a filter: greater or equal.
+pub const FILTER_GE: u8 = 5;
+/// Added to a comparison: of signed numbers.
+pub const FILTER_SIGNED: u8 = 8;
 
 /// Trigger state: enable bytes alone decide.
 pub const TRIGGER_NONE: u32 = 0;
@@ -146,6 +177,7 @@ pub mod header {
     pub const SETUP_ERRNO: u64 = 156;
     pub const HEAP_USED: u64 = 160;
     pub const RECORDER_PID: u64 = 168;
+    pub const FEATURES: u64 = 172;
     pub const LOST_NO_RING: u64 = 176;
     pub const LOST_SCHEMAS: u64 = 184;
     pub const UUID: u64 = 192;
@@ -205,6 +237,27 @@ pub mod schema {
     pub const HASH: u64 = 24;
     pub const NAME: u64 = 32;
     pub const NAME_BYTES: u64 = 32;
+}
+
+/// Offsets in `struct lat_area_filter`.
+pub mod filter {
+    #![allow(missing_docs, reason = "names and meaning are the C header's")]
+    pub const BYTES: u64 = 512;
+    pub const STEP_COUNT: u64 = 0;
+    pub const STEPS: u64 = 8;
+}
+
+/// Offsets in `struct lat_filter_step`.
+pub mod filter_step {
+    #![allow(missing_docs, reason = "names and meaning are the C header's")]
+    pub const BYTES: u64 = 24;
+    pub const OFFSET: u64 = 0;
+    pub const FIELD_BYTES: u64 = 2;
+    pub const COMPARE: u64 = 3;
+    pub const IF_TRUE: u64 = 4;
+    pub const IF_FALSE: u64 = 5;
+    pub const MASK: u64 = 8;
+    pub const VALUE: u64 = 16;
 }
 
 /// Offsets in `struct lat_ring`.

@@ -23,6 +23,7 @@
 extern crate alloc;
 
 pub mod abi;
+mod filter;
 mod geometry;
 mod header;
 mod maker;
@@ -33,6 +34,7 @@ mod reader;
 pub mod reference_writer;
 mod scan;
 
+pub use filter::{FilterStep, filter_of, filter_offset, has_filters, set_filter_of, write_filter};
 pub use geometry::{Geometry, GeometryError, RingKind, RingMode};
 pub use header::{
     AreaHeader, AreaHeaderError, ClockKind, ProcessEntry, SchemaEntry, Trigger, enable_byte,

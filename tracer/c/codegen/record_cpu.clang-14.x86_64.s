@@ -31,12 +31,12 @@
 	mov    %fs:0x0,%edi
 			R_X86_64_TPOFF32	lat_i_thread+0x8
 	cmp    %edi,0x10(%rcx)
-	jne    <probe_empty+0x97>
+	jne    <probe_empty+0xa7>
 	mov    (%rcx),%rdi
 	and    $0xfffffffffffffff8,%rdi
 	lea    0x8(%rdi),%rsi
 	cmp    %rsi,0x8(%rcx)
-	jb     <probe_empty+0x97>
+	jb     <probe_empty+0xa7>
 	and    0x18(%rcx),%rdi
 	mov    %bx,0x1000(%rcx,%rdi,1)
 	mov    %eax,0x1002(%rcx,%rdi,1)
@@ -45,10 +45,11 @@
 	add    $0x10,%rsp
 	pop    %rbx
 	ret
+	movq   $0x0,0x8(%rsp)
+	lea    0x8(%rsp),%rdx
 	mov    %ebx,%edi
-	xor    %edx,%edx
-	call   <probe_empty+0x91>
-			R_X86_64_PLT32	lat_i_watch-0x4
+	call   <probe_empty+0x9d>
+			R_X86_64_PLT32	lat_i_look_words-0x4
 	test   %eax,%eax
 	jne    <probe_empty+0x1f>
 	jmp    <probe_empty+0x82>
@@ -56,7 +57,7 @@
 	lea    0x8(%rsp),%rdx
 	mov    %ebx,%edi
 	xor    %esi,%esi
-	call   <probe_empty+0xae>
+	call   <probe_empty+0xbe>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
 	jmp    <probe_empty+0x82>
 
@@ -89,12 +90,12 @@
 	mov    %fs:0x0,%edi
 			R_X86_64_TPOFF32	lat_i_thread+0x8
 	cmp    %edi,0x10(%rcx)
-	jne    <probe_u32+0xac>
+	jne    <probe_u32+0xb6>
 	mov    (%rcx),%rdi
 	and    $0xfffffffffffffff8,%rdi
 	lea    0x14(%rdi),%rsi
 	cmp    %rsi,0x8(%rcx)
-	jb     <probe_u32+0xac>
+	jb     <probe_u32+0xb6>
 	and    0x18(%rcx),%rdi
 	mov    %bx,0x1000(%rcx,%rdi,1)
 	mov    %eax,0x1002(%rcx,%rdi,1)
@@ -105,10 +106,12 @@
 	pop    %rbx
 	pop    %r14
 	ret
+	mov    %r14,(%rsp)
+	or     $0x400,%esi
+	mov    %rsp,%rdx
 	mov    %ebx,%edi
-	mov    %r14,%rdx
-	call   <probe_u32+0xa2>
-			R_X86_64_PLT32	lat_i_watch-0x4
+	call   <probe_u32+0xac>
+			R_X86_64_PLT32	lat_i_look_words-0x4
 	test   %eax,%eax
 	jne    <probe_u32+0x25>
 	jmp    <probe_u32+0x90>
@@ -116,10 +119,9 @@
 	mov    %rsp,%rdx
 	mov    %ebx,%edi
 	mov    $0x4,%esi
-	call   <probe_u32+0xbf>
+	call   <probe_u32+0xc9>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
 	jmp    <probe_u32+0x90>
-	cs nopw 0x0(%rax,%rax,1)
 	nopl   0x0(%rax,%rax,1)
 
 <probe_one>:
@@ -151,12 +153,12 @@
 	mov    %fs:0x0,%edi
 			R_X86_64_TPOFF32	lat_i_thread+0x8
 	cmp    %edi,0x10(%rcx)
-	jne    <probe_one+0xa6>
+	jne    <probe_one+0xb4>
 	mov    (%rcx),%rdi
 	and    $0xfffffffffffffff8,%rdi
 	lea    0x10(%rdi),%rsi
 	cmp    %rsi,0x8(%rcx)
-	jb     <probe_one+0xa6>
+	jb     <probe_one+0xb4>
 	and    0x18(%rcx),%rdi
 	mov    %bp,0x1000(%rcx,%rdi,1)
 	mov    %eax,0x1002(%rcx,%rdi,1)
@@ -167,10 +169,12 @@
 	pop    %rbx
 	pop    %rbp
 	ret
+	mov    %rbx,(%rsp)
+	or     $0x800,%esi
+	mov    %rsp,%rdx
 	mov    %ebp,%edi
-	mov    %rbx,%rdx
-	call   <probe_one+0xa0>
-			R_X86_64_PLT32	lat_i_watch-0x4
+	call   <probe_one+0xaa>
+			R_X86_64_PLT32	lat_i_look_words-0x4
 	test   %eax,%eax
 	jne    <probe_one+0x24>
 	jmp    <probe_one+0x8f>
@@ -178,10 +182,10 @@
 	mov    %rsp,%rdx
 	mov    %ebp,%edi
 	mov    $0x8,%esi
-	call   <probe_one+0xb9>
+	call   <probe_one+0xc7>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
 	jmp    <probe_one+0x8f>
-	nopl   0x0(%rax,%rax,1)
+	nopl   0x0(%rax)
 
 <probe_four>:
 	push   %rbp
@@ -195,7 +199,7 @@
 			R_X86_64_PC32	lat_schema_tests-0x4
 	movzbl 0x3(%rax),%esi
 	test   %esi,%esi
-	je     <probe_four+0xc1>
+	je     <probe_four+0xc5>
 	mov    %rcx,%r14
 	mov    %rdx,%r15
 	mov    %rdi,%rbx
@@ -203,7 +207,7 @@
 			R_X86_64_PC32	lat_schema_tests+0x4
 	add    $0x3,%ebp
 	test   $0x2,%sil
-	jne    <probe_four+0xce>
+	jne    <probe_four+0xd2>
 	mov    0x0(%rip),%rdx        # <probe_four+0x45>
 			R_X86_64_PC32	lat_i_state+0xc
 	lea    0x0(%rip),%rax        # <probe_four+0x4c>
@@ -218,12 +222,12 @@
 	mov    %fs:0x0,%edi
 			R_X86_64_TPOFF32	lat_i_thread+0x8
 	cmp    %edi,0x10(%rcx)
-	jne    <probe_four+0xe2>
+	jne    <probe_four+0xff>
 	mov    (%rcx),%rdi
 	and    $0xfffffffffffffff8,%rdi
 	lea    0x28(%rdi),%rsi
 	cmp    %rsi,0x8(%rcx)
-	jb     <probe_four+0xe2>
+	jb     <probe_four+0xff>
 	and    0x18(%rcx),%rdi
 	mov    %bp,0x1000(%rcx,%rdi,1)
 	mov    %eax,0x1002(%rcx,%rdi,1)
@@ -240,13 +244,18 @@
 	pop    %r15
 	pop    %rbp
 	ret
+	mov    %rbx,(%rsp)
+	mov    %r12,0x8(%rsp)
+	mov    %r15,0x10(%rsp)
+	mov    %r14,0x18(%rsp)
+	or     $0x2000,%esi
+	mov    %rsp,%rdx
 	mov    %ebp,%edi
-	mov    %rbx,%rdx
-	call   <probe_four+0xd8>
-			R_X86_64_PLT32	lat_i_watch-0x4
+	call   <probe_four+0xf5>
+			R_X86_64_PLT32	lat_i_look_words-0x4
 	test   %eax,%eax
 	jne    <probe_four+0x3e>
-	jmp    <probe_four+0xc1>
+	jmp    <probe_four+0xc5>
 	mov    %rbx,(%rsp)
 	mov    %r12,0x8(%rsp)
 	mov    %r15,0x10(%rsp)
@@ -254,10 +263,11 @@
 	mov    %rsp,%rdx
 	mov    %ebp,%edi
 	mov    $0x20,%esi
-	call   <probe_four+0x104>
+	call   <probe_four+0x121>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
-	jmp    <probe_four+0xc1>
+	jmp    <probe_four+0xc5>
 	cs nopw 0x0(%rax,%rax,1)
+	nopl   (%rax)
 
 <probe_eight>:
 	push   %rbp
@@ -266,27 +276,27 @@
 	push   %r13
 	push   %r12
 	push   %rbx
-	sub    $0x78,%rsp
-	mov    (%rdi),%r14
-	mov    0x8(%rdi),%r12
-	mov    0x10(%rdi),%r13
-	mov    0x18(%rdi),%rbx
+	sub    $0x68,%rsp
+	mov    (%rdi),%r12
+	mov    0x8(%rdi),%r13
+	mov    0x10(%rdi),%r8
+	mov    0x18(%rdi),%rbp
 	mov    0x20(%rdi),%r9
 	mov    0x28(%rdi),%r10
-	mov    0x30(%rdi),%r8
+	mov    0x30(%rdi),%r14
 	mov    0x38(%rdi),%r15
 	mov    0x0(%rip),%rax        # <probe_eight+0x34>
 			R_X86_64_PC32	lat_schema_tests-0x4
 	movzbl 0x4(%rax),%esi
 	test   %esi,%esi
 	je     <probe_eight+0x112>
-	mov    0x0(%rip),%ebp        # <probe_eight+0x46>
+	mov    0x0(%rip),%ebx        # <probe_eight+0x46>
 			R_X86_64_PC32	lat_schema_tests+0x4
-	add    $0x4,%ebp
+	add    $0x4,%ebx
 	test   $0x2,%sil
 	jne    <probe_eight+0x121>
-	mov    %r15,0x20(%rsp)
-	mov    %r8,0x28(%rsp)
+	mov    %r15,0x58(%rsp)
+	mov    %r14,0x60(%rsp)
 	mov    0x0(%rip),%rdx        # <probe_eight+0x64>
 			R_X86_64_PC32	lat_i_state+0xc
 	lea    0x0(%rip),%rax        # <probe_eight+0x6b>
@@ -301,28 +311,28 @@
 	mov    %fs:0x0,%edi
 			R_X86_64_TPOFF32	lat_i_thread+0x8
 	cmp    %edi,0x10(%rcx)
-	jne    <probe_eight+0x159>
+	jne    <probe_eight+0x186>
 	mov    (%rcx),%rdi
 	and    $0xfffffffffffffff8,%rdi
 	lea    0x48(%rdi),%rsi
 	cmp    %rsi,0x8(%rcx)
-	jb     <probe_eight+0x159>
+	jb     <probe_eight+0x186>
 	and    0x18(%rcx),%rdi
-	mov    %bp,0x1000(%rcx,%rdi,1)
+	mov    %bx,0x1000(%rcx,%rdi,1)
 	mov    %eax,0x1002(%rcx,%rdi,1)
 	mov    %dx,0x1006(%rcx,%rdi,1)
-	mov    %r14,0x1008(%rcx,%rdi,1)
-	mov    %r12,0x1010(%rcx,%rdi,1)
-	mov    %r13,0x1018(%rcx,%rdi,1)
-	mov    %rbx,0x1020(%rcx,%rdi,1)
+	mov    %r12,0x1008(%rcx,%rdi,1)
+	mov    %r13,0x1010(%rcx,%rdi,1)
+	mov    %r8,0x1018(%rcx,%rdi,1)
+	mov    %rbp,0x1020(%rcx,%rdi,1)
 	mov    %r9,0x1028(%rcx,%rdi,1)
 	mov    %r10,0x1030(%rcx,%rdi,1)
-	mov    0x28(%rsp),%rax
+	mov    0x60(%rsp),%rax
 	mov    %rax,0x1038(%rcx,%rdi,1)
-	mov    0x20(%rsp),%rax
+	mov    0x58(%rsp),%rax
 	mov    %rax,0x1040(%rcx,%rdi,1)
 	mov    %rsi,(%rcx)
-	add    $0x78,%rsp
+	add    $0x68,%rsp
 	pop    %rbx
 	pop    %r12
 	pop    %r13
@@ -330,36 +340,46 @@
 	pop    %r15
 	pop    %rbp
 	ret
-	mov    %ebp,%edi
-	mov    %r14,%rdx
-	mov    %rbx,0x18(%rsp)
-	mov    %r8,%rbx
-	mov    %r9,0x10(%rsp)
-	mov    %r10,0x8(%rsp)
-	call   <probe_eight+0x13d>
-			R_X86_64_PLT32	lat_i_watch-0x4
-	mov    0x8(%rsp),%r10
-	mov    0x10(%rsp),%r9
-	mov    %rbx,%r8
-	mov    0x18(%rsp),%rbx
+	mov    %r12,(%rsp)
+	mov    %r13,0x8(%rsp)
+	mov    %r8,0x10(%rsp)
+	mov    %rbp,0x18(%rsp)
+	mov    %r9,0x20(%rsp)
+	mov    %r10,0x28(%rsp)
+	mov    %r14,0x30(%rsp)
+	mov    %r15,0x38(%rsp)
+	or     $0x4000,%esi
+	mov    %rsp,%rdx
+	mov    %ebx,%edi
+	mov    %rbp,0x50(%rsp)
+	mov    %r8,%rbp
+	mov    %r9,0x48(%rsp)
+	mov    %r10,0x40(%rsp)
+	call   <probe_eight+0x16a>
+			R_X86_64_PLT32	lat_i_look_words-0x4
+	mov    0x40(%rsp),%r10
+	mov    0x48(%rsp),%r9
+	mov    %rbp,%r8
+	mov    0x50(%rsp),%rbp
 	test   %eax,%eax
 	jne    <probe_eight+0x53>
 	jmp    <probe_eight+0x112>
+	mov    %r12,(%rsp)
+	mov    %r13,0x8(%rsp)
+	mov    %r8,0x10(%rsp)
+	mov    %rbp,0x18(%rsp)
+	mov    %r9,0x20(%rsp)
+	mov    %r10,0x28(%rsp)
 	mov    %r14,0x30(%rsp)
-	mov    %r12,0x38(%rsp)
-	mov    %r13,0x40(%rsp)
-	mov    %rbx,0x48(%rsp)
-	mov    %r9,0x50(%rsp)
-	mov    %r10,0x58(%rsp)
-	mov    %r8,0x60(%rsp)
-	mov    %r15,0x68(%rsp)
-	lea    0x30(%rsp),%rdx
-	mov    %ebp,%edi
+	mov    %r15,0x38(%rsp)
+	mov    %rsp,%rdx
+	mov    %ebx,%edi
 	mov    $0x40,%esi
-	call   <probe_eight+0x192>
+	call   <probe_eight+0x1bc>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
 	jmp    <probe_eight+0x112>
-	nopw   0x0(%rax,%rax,1)
+	cs nopw 0x0(%rax,%rax,1)
+	nopl   0x0(%rax,%rax,1)
 
 <probe_enabled>:
 	mov    0x0(%rip),%rax        # <probe_enabled+0x7>
@@ -371,18 +391,18 @@
 	ret
 
 <__rseq_failure>:
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052b5a>
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052aea>
 	jmp    <__rseq_failure+0xc>
-			R_X86_64_PLT32	.text+0xa3
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052b66>
+			R_X86_64_PLT32	.text+0xb3
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052af6>
 	jmp    <__rseq_failure+0x18>
-			R_X86_64_PLT32	.text+0x168
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052b72>
+			R_X86_64_PLT32	.text+0x182
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052b02>
 	jmp    <__rseq_failure+0x24>
-			R_X86_64_PLT32	.text+0x232
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052b7e>
+			R_X86_64_PLT32	.text+0x250
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052b0e>
 	jmp    <__rseq_failure+0x30>
-			R_X86_64_PLT32	.text+0x32e
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052b8a>
+			R_X86_64_PLT32	.text+0x36b
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052b1a>
 	jmp    <probe_empty+0x2c>
-			R_X86_64_PLT32	.text+0x4b5
+			R_X86_64_PLT32	.text+0x522

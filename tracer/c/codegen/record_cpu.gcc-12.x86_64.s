@@ -50,14 +50,15 @@
 	nopl   (%rax)
 	ret
 	nopl   0x0(%rax)
-	xor    %edx,%edx
+	movq   $0x0,0x8(%rsp)
+	lea    0x8(%rsp),%rdx
 	mov    %ebx,%edi
-	call   <probe_empty+0xc1>
-			R_X86_64_PLT32	lat_i_watch-0x4
+	call   <probe_empty+0xcd>
+			R_X86_64_PLT32	lat_i_look_words-0x4
 	test   %eax,%eax
 	jne    <probe_empty+0x27>
 	jmp    <probe_empty+0x8a>
-	nopl   0x0(%rax,%rax,1)
+	nopw   0x0(%rax,%rax,1)
 
 <probe_u32>:
 	mov    0x0(%rip),%rax        # <probe_u32+0x7>
@@ -117,10 +118,12 @@
 	nopl   (%rax)
 	ret
 	nopl   0x0(%rax)
-	mov    %rbx,%rdx
+	or     $0x400,%esi
+	lea    0x8(%rsp),%rdx
 	mov    %ebp,%edi
-	call   <probe_u32+0xd2>
-			R_X86_64_PLT32	lat_i_watch-0x4
+	mov    %rbx,0x8(%rsp)
+	call   <probe_u32+0xdf>
+			R_X86_64_PLT32	lat_i_look_words-0x4
 	test   %eax,%eax
 	jne    <probe_u32+0x2e>
 	jmp    <probe_u32+0x99>
@@ -185,21 +188,23 @@
 	nopl   (%rax)
 	ret
 	nopl   0x0(%rax)
-	mov    %rdi,%rdx
+	mov    %rdi,0x8(%rsp)
+	or     $0x800,%esi
+	lea    0x8(%rsp),%rdx
 	mov    %ebp,%edi
-	call   <probe_one+0xda>
-			R_X86_64_PLT32	lat_i_watch-0x4
+	call   <probe_one+0xe7>
+			R_X86_64_PLT32	lat_i_look_words-0x4
 	test   %eax,%eax
 	jne    <probe_one+0x2f>
 	jmp    <probe_one+0x9a>
 	data16 cs nopw 0x0(%rax,%rax,1)
-	nop
+	nopl   0x0(%rax)
 
 <probe_four>:
 	push   %r14
-	mov    %rsi,%r14
 	push   %r13
 	push   %r12
+	mov    %rsi,%r12
 	push   %rbp
 	push   %rbx
 	sub    $0x20,%rsp
@@ -207,24 +212,24 @@
 			R_X86_64_PC32	lat_schema_tests-0x4
 	movzbl 0x3(%rax),%esi
 	test   %esi,%esi
-	je     <probe_four+0xc1>
+	je     <probe_four+0xc3>
 	mov    0x0(%rip),%eax        # <probe_four+0x28>
 			R_X86_64_PC32	lat_schema_tests+0x4
-	mov    %rdi,%rbx
-	mov    %rdx,%r13
-	mov    %rcx,%r12
-	lea    0x3(%rax),%ebp
+	mov    %rdi,%r13
+	mov    %rdx,%rbp
+	mov    %rcx,%rbx
+	lea    0x3(%rax),%r14d
 	test   $0x2,%sil
 	jne    <probe_four+0x100>
-	mov    0x0(%rip),%rdx        # <probe_four+0x45>
+	mov    0x0(%rip),%rdx        # <probe_four+0x46>
 			R_X86_64_PC32	lat_i_state+0xc
-	lea    0x0(%rip),%rax        # <probe_four+0x4c>
+	lea    0x0(%rip),%rax        # <probe_four+0x4d>
 			R_X86_64_PC32	__rseq_cs+0x5c
 	mov    %rax,%fs:0x8(%rdx)
 	mov    %fs:(%rdx),%ecx
-	imul   0x0(%rip),%rcx        # <probe_four+0x5c>
+	imul   0x0(%rip),%rcx        # <probe_four+0x5d>
 			R_X86_64_PC32	lat_i_state+0x4
-	add    0x0(%rip),%rcx        # <probe_four+0x63>
+	add    0x0(%rip),%rcx        # <probe_four+0x64>
 			R_X86_64_PC32	lat_i_state-0x4
 	rdtsc
 	mov    %fs:0x0,%edi
@@ -237,13 +242,13 @@
 	cmp    %rsi,0x8(%rcx)
 	jb     <probe_four+0xd0>
 	and    0x18(%rcx),%rdi
-	mov    %bp,0x1000(%rcx,%rdi,1)
+	mov    %r14w,0x1000(%rcx,%rdi,1)
 	mov    %eax,0x1002(%rcx,%rdi,1)
 	mov    %dx,0x1006(%rcx,%rdi,1)
-	mov    %rbx,0x1008(%rcx,%rdi,1)
-	mov    %r14,0x1010(%rcx,%rdi,1)
-	mov    %r13,0x1018(%rcx,%rdi,1)
-	mov    %r12,0x1020(%rcx,%rdi,1)
+	mov    %r13,0x1008(%rcx,%rdi,1)
+	mov    %r12,0x1010(%rcx,%rdi,1)
+	mov    %rbp,0x1018(%rcx,%rdi,1)
+	mov    %rbx,0x1020(%rcx,%rdi,1)
 	mov    %rsi,(%rcx)
 	add    $0x20,%rsp
 	pop    %rbx
@@ -252,15 +257,14 @@
 	pop    %r13
 	pop    %r14
 	ret
-	xchg   %ax,%ax
 	mov    $0x20,%esi
 	mov    %rsp,%rdx
-	mov    %ebp,%edi
-	mov    %rbx,(%rsp)
-	mov    %r14,0x8(%rsp)
-	mov    %r13,0x10(%rsp)
-	mov    %r12,0x18(%rsp)
-	call   <probe_four+0xf2>
+	mov    %r14d,%edi
+	mov    %r13,(%rsp)
+	mov    %r12,0x8(%rsp)
+	mov    %rbp,0x10(%rsp)
+	mov    %rbx,0x18(%rsp)
+	call   <probe_four+0xf3>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
 	add    $0x20,%rsp
 	pop    %rbx
@@ -269,16 +273,19 @@
 	pop    %r13
 	pop    %r14
 	ret
-	nop
-	mov    %rdi,%rdx
-	mov    %ebp,%edi
-	call   <probe_four+0x10a>
-			R_X86_64_PLT32	lat_i_watch-0x4
+	mov    %rdi,(%rsp)
+	or     $0x2000,%esi
+	mov    %r14d,%edi
+	mov    %rdx,0x10(%rsp)
+	mov    %rsp,%rdx
+	mov    %r12,0x8(%rsp)
+	mov    %rcx,0x18(%rsp)
+	call   <probe_four+0x124>
+			R_X86_64_PLT32	lat_i_look_words-0x4
 	test   %eax,%eax
-	jne    <probe_four+0x3e>
-	jmp    <probe_four+0xc1>
-	data16 cs nopw 0x0(%rax,%rax,1)
-	nop
+	jne    <probe_four+0x3f>
+	jmp    <probe_four+0xc3>
+	xchg   %ax,%ax
 
 <probe_eight>:
 	movdqu (%rdi),%xmm3
@@ -371,28 +378,33 @@
 	xchg   %ax,%ax
 	ret
 	nopl   0x0(%rax)
+	or     $0x4000,%esi
 	mov    %r10d,%edi
-	mov    %rbx,%rdx
+	lea    0x60(%rsp),%rdx
 	mov    %r10d,0xc(%rsp)
 	movq   %xmm0,0x50(%rsp)
-	movaps %xmm0,0x40(%rsp)
-	movaps %xmm1,0x30(%rsp)
-	movaps %xmm2,0x20(%rsp)
-	movaps %xmm3,0x10(%rsp)
+	movaps %xmm3,0x60(%rsp)
+	movaps %xmm3,0x40(%rsp)
+	movaps %xmm2,0x70(%rsp)
+	movaps %xmm2,0x30(%rsp)
+	movaps %xmm1,0x80(%rsp)
+	movaps %xmm1,0x20(%rsp)
+	movaps %xmm0,0x90(%rsp)
+	movaps %xmm0,0x10(%rsp)
 	movq   %xmm7,0x58(%rsp)
-	call   <probe_eight+0x1a8>
-			R_X86_64_PLT32	lat_i_watch-0x4
+	call   <probe_eight+0x1ca>
+			R_X86_64_PLT32	lat_i_look_words-0x4
 	mov    0xc(%rsp),%r10d
 	mov    0x50(%rsp),%r8
 	test   %eax,%eax
-	movdqa 0x10(%rsp),%xmm3
-	movdqa 0x20(%rsp),%xmm2
-	movdqa 0x30(%rsp),%xmm1
-	movdqa 0x40(%rsp),%xmm0
+	movdqa 0x10(%rsp),%xmm0
+	movdqa 0x20(%rsp),%xmm1
+	movdqa 0x30(%rsp),%xmm2
+	movdqa 0x40(%rsp),%xmm3
 	mov    0x58(%rsp),%r9
 	jne    <probe_eight+0x7f>
 	jmp    <probe_eight+0x12d>
-	nopl   0x0(%rax)
+	xchg   %ax,%ax
 
 <probe_enabled>:
 	mov    0x0(%rip),%rax        # <probe_enabled+0x7>
@@ -410,18 +422,18 @@
 			R_X86_64_PLT32	lat_register-0x4
 
 <__rseq_failure>:
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052aba>
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a5a>
 	jmp    <__rseq_failure+0xc>
 			R_X86_64_PC32	.text+0x8c
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052ac6>
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a66>
 	jmp    <__rseq_failure+0x18>
-			R_X86_64_PC32	.text+0x16c
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052ad2>
+			R_X86_64_PC32	.text+0x17c
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a72>
 	jmp    <__rseq_failure+0x24>
-			R_X86_64_PC32	.text+0x254
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052ade>
+			R_X86_64_PC32	.text+0x274
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a7e>
 	jmp    <__rseq_failure+0x30>
-			R_X86_64_PC32	.text+0x36c
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052aea>
+			R_X86_64_PC32	.text+0x39c
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a8a>
 	jmp    <probe_empty+0x3c>
-			R_X86_64_PC32	.text+0x4fc
+			R_X86_64_PC32	.text+0x53c

@@ -73,14 +73,16 @@
 	call   <probe_empty+0xad>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
 	jmp    <probe_empty+0xa>
+	movq   $0x0,0x8(%rsp)
+	lea    0x8(%rsp),%rdx
 	mov    %ebx,%edi
-	xor    %edx,%edx
-	call   <probe_empty+0xbb>
-			R_X86_64_PLT32	lat_i_watch-0x4
+	call   <probe_empty+0xc7>
+			R_X86_64_PLT32	lat_i_look_words-0x4
 	test   %eax,%eax
 	jne    <probe_empty+0x2e>
 	jmp    <probe_empty+0xa>
-	nopl   0x0(%rax,%rax,1)
+	cs nopw 0x0(%rax,%rax,1)
+	xchg   %ax,%ax
 
 <probe_u32>:
 	push   %r14
@@ -136,14 +138,15 @@
 	call   <probe_u32+0xb9>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
 	jmp    <probe_u32+0x9>
+	mov    %r14,(%rsp)
+	or     $0x400,%esi
+	mov    %rsp,%rdx
 	mov    %ebx,%edi
-	mov    %r14,%rdx
-	call   <probe_u32+0xc8>
-			R_X86_64_PLT32	lat_i_watch-0x4
+	call   <probe_u32+0xd2>
+			R_X86_64_PLT32	lat_i_look_words-0x4
 	test   %eax,%eax
 	jne    <probe_u32+0x36>
 	jmp    <probe_u32+0x9>
-	cs nopw 0x0(%rax,%rax,1)
 	nop
 
 <probe_one>:
@@ -200,14 +203,15 @@
 	call   <probe_one+0xb7>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
 	jmp    <probe_one+0x8>
+	mov    %rbx,(%rsp)
+	or     $0x800,%esi
+	mov    %rsp,%rdx
 	mov    %ebp,%edi
-	mov    %rbx,%rdx
-	call   <probe_one+0xc6>
-			R_X86_64_PLT32	lat_i_watch-0x4
+	call   <probe_one+0xd0>
+			R_X86_64_PLT32	lat_i_look_words-0x4
 	test   %eax,%eax
 	jne    <probe_one+0x34>
 	jmp    <probe_one+0x8>
-	cs nopw 0x0(%rax,%rax,1)
 	nopl   (%rax)
 
 <probe_four>:
@@ -279,15 +283,19 @@
 	call   <probe_four+0xf6>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
 	jmp    <probe_four+0x11>
+	mov    %rbx,(%rsp)
+	mov    %r12,0x8(%rsp)
+	mov    %r15,0x10(%rsp)
+	mov    %r14,0x18(%rsp)
+	or     $0x2000,%esi
+	mov    %rsp,%rdx
 	mov    %ebp,%edi
-	mov    %rbx,%rdx
-	call   <probe_four+0x105>
-			R_X86_64_PLT32	lat_i_watch-0x4
+	call   <probe_four+0x11e>
+			R_X86_64_PLT32	lat_i_look_words-0x4
 	test   %eax,%eax
 	jne    <probe_four+0x4c>
 	jmp    <probe_four+0x11>
-	cs nopw 0x0(%rax,%rax,1)
-	nopl   0x0(%rax)
+	nopl   0x0(%rax,%rax,1)
 
 <probe_eight>:
 	push   %rbp
@@ -297,14 +305,14 @@
 	push   %r12
 	push   %rbx
 	sub    $0x78,%rsp
-	mov    (%rdi),%r14
+	mov    (%rdi),%r15
 	mov    0x8(%rdi),%r12
 	mov    0x10(%rdi),%r13
-	mov    0x18(%rdi),%r8
+	mov    0x18(%rdi),%r14
 	mov    0x20(%rdi),%r10
 	mov    0x28(%rdi),%r9
-	mov    0x30(%rdi),%rbx
-	mov    0x38(%rdi),%r15
+	mov    0x30(%rdi),%rbp
+	mov    0x38(%rdi),%r8
 	test   $0xf,%eax
 	add    $0x78,%rsp
 	pop    %rbx
@@ -325,9 +333,9 @@
 	mov    %eax,0xc(%rsp)
 	test   $0x2,%sil
 	jne    <probe_eight+0x167>
-	mov    %r15,0x20(%rsp)
-	mov    %rbx,0x28(%rsp)
-	mov    0xc(%rsp),%ebp
+	mov    %r8,0x68(%rsp)
+	mov    %rbp,0x70(%rsp)
+	mov    0xc(%rsp),%ebx
 	mov    0x0(%rip),%rdx        # <probe_eight+0x7c>
 			R_X86_64_PC32	lat_i_state+0xc
 	lea    0x0(%rip),%rax        # <probe_eight+0x83>
@@ -349,45 +357,54 @@
 	cmp    %rsi,0x8(%rcx)
 	jb     <probe_eight+0x127>
 	and    0x18(%rcx),%rdi
-	mov    %bp,0x1000(%rcx,%rdi,1)
+	mov    %bx,0x1000(%rcx,%rdi,1)
 	mov    %eax,0x1002(%rcx,%rdi,1)
 	mov    %dx,0x1006(%rcx,%rdi,1)
-	mov    %r14,0x1008(%rcx,%rdi,1)
+	mov    %r15,0x1008(%rcx,%rdi,1)
 	mov    %r12,0x1010(%rcx,%rdi,1)
 	mov    %r13,0x1018(%rcx,%rdi,1)
-	mov    %r8,0x1020(%rcx,%rdi,1)
+	mov    %r14,0x1020(%rcx,%rdi,1)
 	mov    %r10,0x1028(%rcx,%rdi,1)
 	mov    %r9,0x1030(%rcx,%rdi,1)
-	mov    0x28(%rsp),%rax
+	mov    0x70(%rsp),%rax
 	mov    %rax,0x1038(%rcx,%rdi,1)
-	mov    0x20(%rsp),%rax
+	mov    0x68(%rsp),%rax
 	mov    %rax,0x1040(%rcx,%rdi,1)
 	mov    %rsi,(%rcx)
 	jmp    <probe_eight+0x32>
-	mov    %r14,0x30(%rsp)
-	mov    %r12,0x38(%rsp)
-	mov    %r13,0x40(%rsp)
+	mov    %r15,0x10(%rsp)
+	mov    %r12,0x18(%rsp)
+	mov    %r13,0x20(%rsp)
+	mov    %r14,0x28(%rsp)
+	mov    %r10,0x30(%rsp)
+	mov    %r9,0x38(%rsp)
+	mov    %rbp,0x40(%rsp)
 	mov    %r8,0x48(%rsp)
-	mov    %r10,0x50(%rsp)
-	mov    %r9,0x58(%rsp)
-	mov    %rbx,0x60(%rsp)
-	mov    %r15,0x68(%rsp)
-	lea    0x30(%rsp),%rdx
+	lea    0x10(%rsp),%rdx
 	mov    0xc(%rsp),%edi
 	mov    $0x40,%esi
 	call   <probe_eight+0x162>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
 	jmp    <probe_eight+0x32>
+	mov    %r15,0x10(%rsp)
+	mov    %r12,0x18(%rsp)
+	mov    %r13,0x20(%rsp)
+	mov    %r14,0x28(%rsp)
+	mov    %r10,0x30(%rsp)
+	mov    %r9,0x38(%rsp)
+	mov    %rbp,0x40(%rsp)
+	mov    %r8,0x48(%rsp)
+	or     $0x4000,%esi
+	lea    0x10(%rsp),%rdx
 	mov    0xc(%rsp),%edi
-	mov    %r14,%rdx
-	mov    %r10,0x10(%rsp)
-	mov    %r8,0x18(%rsp)
-	mov    %r9,%rbp
-	call   <probe_eight+0x180>
-			R_X86_64_PLT32	lat_i_watch-0x4
-	mov    %rbp,%r9
-	mov    0x18(%rsp),%r8
-	mov    0x10(%rsp),%r10
+	mov    %r10,0x58(%rsp)
+	mov    %r8,0x60(%rsp)
+	mov    %r9,%rbx
+	call   <probe_eight+0x1b0>
+			R_X86_64_PLT32	lat_i_look_words-0x4
+	mov    %rbx,%r9
+	mov    0x60(%rsp),%r8
+	mov    0x58(%rsp),%r10
 	test   %eax,%eax
 	jne    <probe_eight+0x67>
 	jmp    <probe_eight+0x32>
@@ -403,18 +420,18 @@
 	ret
 
 <__rseq_failure>:
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052aca>
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a7a>
 	jmp    <__rseq_failure+0xc>
 			R_X86_64_PLT32	.text+0xd2
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052ad6>
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a86>
 	jmp    <__rseq_failure+0x18>
-			R_X86_64_PLT32	.text+0x1b2
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052ae2>
+			R_X86_64_PLT32	.text+0x1c2
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a92>
 	jmp    <__rseq_failure+0x24>
-			R_X86_64_PLT32	.text+0x290
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052aee>
+			R_X86_64_PLT32	.text+0x2a0
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a9e>
 	jmp    <__rseq_failure+0x30>
-			R_X86_64_PLT32	.text+0x3a0
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052afa>
+			R_X86_64_PLT32	.text+0x3b0
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052aaa>
 	jmp    <lat_forget_tests+0xc>
-			R_X86_64_PLT32	.text+0x513
+			R_X86_64_PLT32	.text+0x533

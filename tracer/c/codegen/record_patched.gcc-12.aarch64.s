@@ -69,10 +69,11 @@
 	ldp	x29, x30, [sp], #48
 	ret
 	ret
+	add	x2, sp, #0x28
 	mov	w0, w19
-	mov	x2, #0x0                   	// #0
-	bl	<lat_i_watch>
-			R_AARCH64_CALL26	lat_i_watch
+	str	xzr, [sp, #40]
+	bl	<lat_i_look_words>
+			R_AARCH64_CALL26	lat_i_look_words
 	cbnz	w0, <probe_empty+0x2c>
 	b	<probe_empty+0xbc>
 
@@ -150,12 +151,15 @@
 	ldp	x29, x30, [sp], #48
 	ret
 	ret
-	mov	x2, x19
+	orr	w1, w1, #0x400
+	add	x2, sp, #0x28
 	mov	w0, w20
-	bl	<lat_i_watch>
-			R_AARCH64_CALL26	lat_i_watch
+	str	x19, [sp, #40]
+	bl	<lat_i_look_words>
+			R_AARCH64_CALL26	lat_i_look_words
 	cbnz	w0, <probe_u32+0x34>
 	b	<probe_u32+0xc8>
+	nop
 	nop
 
 <probe_one>:
@@ -175,24 +179,24 @@
 	ldr	w20, [x2, #8]
 	add	w20, w20, #0x1
 	tbnz	w1, #1, <probe_one+0xf4>
-	adrp	x2, <lat_i_state>
+	adrp	x3, <lat_i_state>
 			R_AARCH64_ADR_PREL_PG_HI21	lat_i_state
-	add	x4, x2, #0x0
+	add	x4, x3, #0x0
 			R_AARCH64_ADD_ABS_LO12_NC	lat_i_state
-	mrs	x3, tpidr_el0
+	mrs	x2, tpidr_el0
 	mov	w0, w20
-	add	x3, x3, #0x0, lsl #12
+	add	x2, x2, #0x0, lsl #12
 			R_AARCH64_TLSLE_ADD_TPREL_HI12	lat_i_thread
-	add	x3, x3, #0x0
+	add	x2, x2, #0x0
 			R_AARCH64_TLSLE_ADD_TPREL_LO12_NC	lat_i_thread
-	mov	x5, #0x0                   	// #0
-	ldp	x4, x6, [x4, #8]
+	mov	x6, #0x0                   	// #0
+	ldp	x4, x5, [x4, #8]
 	mrs	x1, tpidr_el0
-	ldr	x2, [x2]
+	add	x1, x1, x5
+	ldr	w5, [x2, #8]
+	ldr	x2, [x3]
 			R_AARCH64_LDST64_ABS_LO12_NC	lat_i_state
-	ldr	w3, [x3, #8]
-	add	x1, x1, x6
-	cbz	w3, <probe_one+0xd4>
+	cbz	w5, <probe_one+0xd4>
 	adrp	x9, <probe_empty>
 			R_AARCH64_ADR_PREL_PG_HI21	__rseq_cs+0x40
 	add	x9, x9, #0x0
@@ -202,7 +206,7 @@
 	madd	x9, x9, x4, x2
 	ldr	x10, [x9]
 	ldr	w11, [x9, #16]
-	cmp	w11, w3
+	cmp	w11, w5
 	b.ne	<probe_one+0xd4>  // b.any
 	and	x10, x10, #0xfffffffffffffff8
 	add	x11, x10, #0x10
@@ -217,7 +221,7 @@
 	orr	x13, x0, x13, lsl #16
 	str	x13, [x12]
 	str	x19, [x12, #8]
-	add	x11, x11, x5
+	add	x11, x11, x6
 	stlr	x11, [x9]
 	ldp	x19, x20, [sp, #16]
 	ldp	x29, x30, [sp], #48
@@ -231,14 +235,14 @@
 	ldp	x19, x20, [sp, #16]
 	ldp	x29, x30, [sp], #48
 	ret
-	mov	x2, x19
+	orr	w1, w1, #0x800
+	add	x2, sp, #0x28
 	mov	w0, w20
-	bl	<lat_i_watch>
-			R_AARCH64_CALL26	lat_i_watch
+	str	x19, [sp, #40]
+	bl	<lat_i_look_words>
+			R_AARCH64_CALL26	lat_i_look_words
 	cbnz	w0, <probe_one+0x34>
 	b	<probe_one+0xc8>
-	nop
-	nop
 
 <probe_four>:
 	adrp	x5, <probe_empty>
@@ -253,11 +257,11 @@
 			R_AARCH64_ADD_ABS_LO12_NC	lat_schema_tests
 	mov	x29, sp
 	stp	x19, x20, [sp, #16]
-	mov	x19, x0
-	mov	x20, x3
+	mov	x20, x2
+	mov	x19, x3
 	stp	x21, x22, [sp, #32]
-	mov	x22, x1
-	mov	x21, x2
+	mov	x22, x0
+	mov	x21, x1
 	str	x23, [sp, #48]
 	ldr	w23, [x5, #8]
 	add	w23, w23, #0x3
@@ -303,10 +307,10 @@
 	mrs	x13, cntvct_el0
 	orr	x13, x0, x13, lsl #16
 	str	x13, [x12]
-	str	x19, [x12, #8]
-	str	x22, [x12, #16]
-	str	x21, [x12, #24]
-	str	x20, [x12, #32]
+	str	x22, [x12, #8]
+	str	x21, [x12, #16]
+	str	x20, [x12, #24]
+	str	x19, [x12, #32]
 	add	x11, x11, x6
 	stlr	x11, [x9]
 	ldp	x19, x20, [sp, #16]
@@ -317,8 +321,8 @@
 	mov	w1, #0x20                  	// #32
 	mov	w0, w23
 	add	x2, sp, #0x40
-	stp	x19, x22, [sp, #64]
-	stp	x21, x20, [sp, #80]
+	stp	x22, x21, [sp, #64]
+	stp	x20, x19, [sp, #80]
 	bl	<lat_i_emit_words>
 			R_AARCH64_CALL26	lat_i_emit_words
 	ldp	x19, x20, [sp, #16]
@@ -327,40 +331,42 @@
 	ldp	x29, x30, [sp], #96
 	ret
 	ret
-	mov	x2, x0
-	mov	w1, w4
+	orr	w1, w4, #0x2000
+	add	x2, sp, #0x40
 	mov	w0, w23
-	bl	<lat_i_watch>
-			R_AARCH64_CALL26	lat_i_watch
+	stp	x22, x21, [sp, #64]
+	stp	x20, x3, [sp, #80]
+	bl	<lat_i_look_words>
+			R_AARCH64_CALL26	lat_i_look_words
 	cbnz	w0, <probe_four+0x48>
 	b	<probe_four+0xe8>
+	nop
 
 <probe_eight>:
 	stp	x29, x30, [sp, #-160]!
 	adrp	x1, <probe_empty>
 			R_AARCH64_ADR_PREL_PG_HI21	lat_schema_tests
-	add	x3, x1, #0x0
+	add	x2, x1, #0x0
 			R_AARCH64_ADD_ABS_LO12_NC	lat_schema_tests
 	mov	x29, sp
 	ldr	x1, [x1]
 			R_AARCH64_LDST64_ABS_LO12_NC	lat_schema_tests
 	stp	x19, x20, [sp, #16]
-	ldr	x2, [x0, #48]
+	ldp	x4, x3, [x0, #48]
 	stp	x21, x22, [sp, #32]
-	ldp	x22, x21, [x0, #32]
+	ldp	x21, x20, [x0, #32]
 	stp	x23, x24, [sp, #48]
-	ldp	x20, x23, [x0]
+	ldp	x23, x22, [x0]
 	ldr	x24, [x0, #16]
 	str	x25, [sp, #64]
 	ldr	x25, [x0, #24]
 	ldrb	w1, [x1, #4]
-	ldr	x0, [x0, #56]
 	and	w1, w1, #0xff
-	cbz	w1, <probe_eight+0x110>
-	ldr	w19, [x3, #8]
-	stp	x0, x2, [sp, #80]
+	cbz	w1, <probe_eight+0x10c>
+	ldr	w19, [x2, #8]
+	stp	x3, x4, [sp, #80]
 	add	w19, w19, #0x4
-	tbnz	w1, #1, <probe_eight+0x164>
+	tbnz	w1, #1, <probe_eight+0x160>
 	adrp	x3, <lat_i_state>
 			R_AARCH64_ADR_PREL_PG_HI21	lat_i_state
 	add	x4, x3, #0x0
@@ -378,7 +384,7 @@
 	ldr	w5, [x2, #8]
 	ldr	x2, [x3]
 			R_AARCH64_LDST64_ABS_LO12_NC	lat_i_state
-	cbz	w5, <probe_eight+0x128>
+	cbz	w5, <probe_eight+0x124>
 	adrp	x9, <probe_empty>
 			R_AARCH64_ADR_PREL_PG_HI21	__rseq_cs+0x80
 	add	x9, x9, #0x0
@@ -389,12 +395,12 @@
 	ldr	x10, [x9]
 	ldr	w11, [x9, #16]
 	cmp	w11, w5
-	b.ne	<probe_eight+0x128>  // b.any
+	b.ne	<probe_eight+0x124>  // b.any
 	and	x10, x10, #0xfffffffffffffff8
 	add	x11, x10, #0x48
 	ldr	x12, [x9, #8]
 	cmp	x11, x12
-	b.hi	<probe_eight+0x128>  // b.pmore
+	b.hi	<probe_eight+0x124>  // b.pmore
 	ldr	x12, [x9, #24]
 	and	x12, x12, x10
 	add	x12, x12, x9
@@ -402,12 +408,12 @@
 	mrs	x13, cntvct_el0
 	orr	x13, x0, x13, lsl #16
 	str	x13, [x12]
-	str	x20, [x12, #8]
-	str	x23, [x12, #16]
+	str	x23, [x12, #8]
+	str	x22, [x12, #16]
 	str	x24, [x12, #24]
 	str	x25, [x12, #32]
-	str	x22, [x12, #40]
-	str	x21, [x12, #48]
+	str	x21, [x12, #40]
+	str	x20, [x12, #48]
 	ldr	x13, [sp, #88]
 	str	x13, [x12, #56]
 	ldr	x13, [sp, #80]
@@ -424,9 +430,9 @@
 	mov	w0, w19
 	add	x2, sp, #0x60
 	mov	w1, #0x40                  	// #64
-	stp	x20, x23, [sp, #96]
+	stp	x23, x22, [sp, #96]
 	stp	x24, x25, [sp, #112]
-	stp	x22, x21, [sp, #128]
+	stp	x21, x20, [sp, #128]
 	stp	x4, x3, [sp, #144]
 	bl	<lat_i_emit_words>
 			R_AARCH64_CALL26	lat_i_emit_words
@@ -436,12 +442,18 @@
 	ldr	x25, [sp, #64]
 	ldp	x29, x30, [sp], #160
 	ret
-	mov	x2, x20
+	orr	w1, w1, #0x4000
+	add	x2, sp, #0x60
 	mov	w0, w19
-	bl	<lat_i_watch>
-			R_AARCH64_CALL26	lat_i_watch
-	cbnz	w0, <probe_eight+0x58>
-	b	<probe_eight+0x110>
+	stp	x23, x22, [sp, #96]
+	stp	x24, x25, [sp, #112]
+	stp	x21, x20, [sp, #128]
+	stp	x4, x3, [sp, #144]
+	bl	<lat_i_look_words>
+			R_AARCH64_CALL26	lat_i_look_words
+	cbnz	w0, <probe_eight+0x54>
+	b	<probe_eight+0x10c>
+	nop
 	nop
 
 <probe_enabled>:
@@ -495,13 +507,13 @@
 			R_AARCH64_JUMP26	.text+0xc8
 	brk	#0x45e0
 	b	<__rseq_failure>
-			R_AARCH64_JUMP26	.text+0x1d4
+			R_AARCH64_JUMP26	.text+0x1d8
 	brk	#0x45e0
 	b	<__rseq_failure>
-			R_AARCH64_JUMP26	.text+0x2e4
+			R_AARCH64_JUMP26	.text+0x2f4
 	brk	#0x45e0
 	b	<__rseq_failure>
-			R_AARCH64_JUMP26	.text+0x41c
+			R_AARCH64_JUMP26	.text+0x42c
 	brk	#0x45e0
 	b	<__rseq_failure>
-			R_AARCH64_JUMP26	.text+0x58c
+			R_AARCH64_JUMP26	.text+0x5a4

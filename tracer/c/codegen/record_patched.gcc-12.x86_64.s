@@ -53,14 +53,15 @@
 	pop    %rbx
 	ret
 	nopl   (%rax)
-	xor    %edx,%edx
+	movq   $0x0,0x8(%rsp)
+	lea    0x8(%rsp),%rdx
 	mov    %ebx,%edi
-	call   <probe_empty+0xd1>
-			R_X86_64_PLT32	lat_i_watch-0x4
+	call   <probe_empty+0xdd>
+			R_X86_64_PLT32	lat_i_look_words-0x4
 	test   %eax,%eax
 	jne    <probe_empty+0x37>
 	jmp    <probe_empty+0x9a>
-	nopl   0x0(%rax,%rax,1)
+	nopw   0x0(%rax,%rax,1)
 
 <probe_u32>:
 	test   $0xb,%eax
@@ -124,15 +125,17 @@
 	pop    %rbp
 	ret
 	nopl   0x0(%rax,%rax,1)
-	mov    %rbx,%rdx
+	or     $0x400,%esi
+	lea    0x8(%rsp),%rdx
 	mov    %ebp,%edi
-	call   <probe_u32+0xea>
-			R_X86_64_PLT32	lat_i_watch-0x4
+	mov    %rbx,0x8(%rsp)
+	call   <probe_u32+0xf7>
+			R_X86_64_PLT32	lat_i_look_words-0x4
 	test   %eax,%eax
 	jne    <probe_u32+0x3e>
 	jmp    <probe_u32+0xa9>
 	data16 cs nopw 0x0(%rax,%rax,1)
-	nop
+	nopl   0x0(%rax)
 
 <probe_one>:
 	test   $0xb,%eax
@@ -196,15 +199,17 @@
 	pop    %rbx
 	pop    %rbp
 	ret
-	mov    %rdi,%rdx
+	mov    %rdi,0x8(%rsp)
+	or     $0x800,%esi
+	lea    0x8(%rsp),%rdx
 	mov    %ebp,%edi
-	call   <probe_one+0xea>
-			R_X86_64_PLT32	lat_i_watch-0x4
+	call   <probe_one+0xf7>
+			R_X86_64_PLT32	lat_i_look_words-0x4
 	test   %eax,%eax
 	jne    <probe_one+0x3f>
 	jmp    <probe_one+0xaa>
 	data16 cs nopw 0x0(%rax,%rax,1)
-	nop
+	nopl   0x0(%rax)
 
 <probe_four>:
 	test   $0xb,%eax
@@ -229,7 +234,7 @@
 	mov    %rcx,%rbx
 	lea    0x3(%rax),%r14d
 	test   $0x2,%sil
-	jne    <probe_four+0x120>
+	jne    <probe_four+0x110>
 	mov    0x0(%rip),%rdx        # <probe_four+0x56>
 			R_X86_64_PC32	lat_i_state+0xc
 	lea    0x0(%rip),%rax        # <probe_four+0x5d>
@@ -266,18 +271,14 @@
 	pop    %r13
 	pop    %r14
 	ret
-	mov    %r13,%rax
-	mov    %r12,%rsi
-	mov    %rbp,%rcx
-	mov    %rbx,%rdx
-	mov    %rsi,0x8(%rsp)
-	mov    %r14d,%edi
 	mov    $0x20,%esi
-	mov    %rdx,0x18(%rsp)
 	mov    %rsp,%rdx
-	mov    %rax,(%rsp)
-	mov    %rcx,0x10(%rsp)
-	call   <probe_four+0x10f>
+	mov    %r14d,%edi
+	mov    %r13,(%rsp)
+	mov    %r12,0x8(%rsp)
+	mov    %rbp,0x10(%rsp)
+	mov    %rbx,0x18(%rsp)
+	call   <probe_four+0x103>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
 	add    $0x20,%rsp
 	pop    %rbx
@@ -286,21 +287,25 @@
 	pop    %r13
 	pop    %r14
 	ret
-	nopl   0x0(%rax)
-	mov    %rdi,%rdx
+	mov    %rdi,(%rsp)
+	or     $0x2000,%esi
 	mov    %r14d,%edi
-	call   <probe_four+0x12b>
-			R_X86_64_PLT32	lat_i_watch-0x4
+	mov    %rdx,0x10(%rsp)
+	mov    %rsp,%rdx
+	mov    %r12,0x8(%rsp)
+	mov    %rcx,0x18(%rsp)
+	call   <probe_four+0x134>
+			R_X86_64_PLT32	lat_i_look_words-0x4
 	test   %eax,%eax
 	jne    <probe_four+0x4f>
 	jmp    <probe_four+0xd3>
-	data16 cs nopw 0x0(%rax,%rax,1)
+	xchg   %ax,%ax
 
 <probe_eight>:
-	movdqu (%rdi),%xmm0
-	movdqu 0x10(%rdi),%xmm3
-	movdqu 0x20(%rdi),%xmm2
-	movdqu 0x30(%rdi),%xmm1
+	movdqu (%rdi),%xmm3
+	movdqu 0x10(%rdi),%xmm2
+	movdqu 0x20(%rdi),%xmm1
+	movdqu 0x30(%rdi),%xmm0
 	test   $0x8,%eax
 	ret
 	nopl   0x0(%rax)
@@ -311,27 +316,27 @@
 	je     <probe_eight+0x140>
 	push   %r14
 	push   %r13
-	movq   %xmm0,%r13
 	push   %r12
 	push   %rbp
 	push   %rbx
 	add    $0xffffffffffffff80,%rsp
-	mov    0x0(%rip),%eax        # <probe_eight+0x4a>
+	mov    0x0(%rip),%eax        # <probe_eight+0x45>
 			R_X86_64_PC32	lat_schema_tests+0x4
 	lea    0x4(%rax),%ebx
 	test   $0x2,%sil
 	jne    <probe_eight+0x180>
-	movhlps %xmm1,%xmm4
-	movhlps %xmm0,%xmm5
-	movhlps %xmm3,%xmm6
-	movhlps %xmm2,%xmm7
-	movq   %xmm3,%r9
-	movq   %xmm2,%r11
-	movq   %xmm1,%r12
+	movhlps %xmm0,%xmm4
+	movhlps %xmm3,%xmm5
+	movhlps %xmm2,%xmm6
+	movhlps %xmm1,%xmm7
+	movq   %xmm3,%r8
+	movq   %xmm2,%r10
+	movq   %xmm1,%rbp
+	movq   %xmm0,%r13
 	movq   %xmm4,%r14
-	movq   %xmm5,%r8
-	movq   %xmm6,%r10
-	movq   %xmm7,%rbp
+	movq   %xmm5,%r9
+	movq   %xmm6,%r11
+	movq   %xmm7,%r12
 	mov    0x0(%rip),%rdx        # <probe_eight+0x8d>
 			R_X86_64_PC32	lat_i_state+0xc
 	lea    0x0(%rip),%rax        # <probe_eight+0x94>
@@ -356,13 +361,13 @@
 	mov    %bx,0x1000(%rcx,%rdi,1)
 	mov    %eax,0x1002(%rcx,%rdi,1)
 	mov    %dx,0x1006(%rcx,%rdi,1)
-	mov    %r13,0x1008(%rcx,%rdi,1)
-	mov    %r8,0x1010(%rcx,%rdi,1)
-	mov    %r9,0x1018(%rcx,%rdi,1)
-	mov    %r10,0x1020(%rcx,%rdi,1)
-	mov    %r11,0x1028(%rcx,%rdi,1)
-	mov    %rbp,0x1030(%rcx,%rdi,1)
-	mov    %r12,%rax
+	mov    %r8,0x1008(%rcx,%rdi,1)
+	mov    %r9,0x1010(%rcx,%rdi,1)
+	mov    %r10,0x1018(%rcx,%rdi,1)
+	mov    %r11,0x1020(%rcx,%rdi,1)
+	mov    %rbp,0x1028(%rcx,%rdi,1)
+	mov    %r12,0x1030(%rcx,%rdi,1)
+	mov    %r13,%rax
 	mov    %rax,0x1038(%rcx,%rdi,1)
 	mov    %r14,%rax
 	mov    %rax,0x1040(%rcx,%rdi,1)
@@ -379,10 +384,10 @@
 	lea    0x40(%rsp),%rdx
 	mov    %ebx,%edi
 	mov    $0x40,%esi
-	movaps %xmm0,0x40(%rsp)
-	movaps %xmm3,0x50(%rsp)
-	movaps %xmm2,0x60(%rsp)
-	movaps %xmm1,0x70(%rsp)
+	movaps %xmm3,0x40(%rsp)
+	movaps %xmm2,0x50(%rsp)
+	movaps %xmm1,0x60(%rsp)
+	movaps %xmm0,0x70(%rsp)
 	call   <probe_eight+0x16d>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
 	sub    $0xffffffffffffff80,%rsp
@@ -393,23 +398,27 @@
 	pop    %r14
 	ret
 	nopw   0x0(%rax,%rax,1)
-	mov    %r13,%rdx
+	or     $0x4000,%esi
+	lea    0x40(%rsp),%rdx
 	mov    %ebx,%edi
-	movaps %xmm1,0x30(%rsp)
-	movaps %xmm2,0x20(%rsp)
-	movaps %xmm3,0x10(%rsp)
 	movaps %xmm0,(%rsp)
-	call   <probe_eight+0x19d>
-			R_X86_64_PLT32	lat_i_watch-0x4
+	movaps %xmm3,0x40(%rsp)
+	movaps %xmm3,0x30(%rsp)
+	movaps %xmm2,0x50(%rsp)
+	movaps %xmm2,0x20(%rsp)
+	movaps %xmm1,0x60(%rsp)
+	movaps %xmm1,0x10(%rsp)
+	movaps %xmm0,0x70(%rsp)
+	call   <probe_eight+0x1b9>
+			R_X86_64_PLT32	lat_i_look_words-0x4
 	movdqa (%rsp),%xmm0
-	movdqa 0x10(%rsp),%xmm3
+	movdqa 0x10(%rsp),%xmm1
 	test   %eax,%eax
 	movdqa 0x20(%rsp),%xmm2
-	movdqa 0x30(%rsp),%xmm1
-	jne    <probe_eight+0x57>
+	movdqa 0x30(%rsp),%xmm3
+	jne    <probe_eight+0x52>
 	jmp    <probe_eight+0x133>
-	data16 cs nopw 0x0(%rax,%rax,1)
-	nopl   0x0(%rax)
+	nopl   (%rax)
 
 <probe_enabled>:
 	mov    0x0(%rip),%rax        # <probe_enabled+0x7>
@@ -447,18 +456,18 @@
 			R_X86_64_PLT32	lat_i_forget_sites-0x4
 
 <__rseq_failure>:
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a6a>
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a2a>
 	jmp    <__rseq_failure+0xc>
 			R_X86_64_PC32	.text+0xa4
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a76>
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a36>
 	jmp    <__rseq_failure+0x18>
-			R_X86_64_PC32	.text+0x194
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a82>
+			R_X86_64_PC32	.text+0x1a4
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a42>
 	jmp    <__rseq_failure+0x24>
-			R_X86_64_PC32	.text+0x29c
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a8e>
+			R_X86_64_PC32	.text+0x2bc
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a4e>
 	jmp    <__rseq_failure+0x30>
-			R_X86_64_PC32	.text+0x3bc
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a9a>
+			R_X86_64_PC32	.text+0x3ec
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a5a>
 	jmp    <lat_patch_tests+0x2c>
-			R_X86_64_PC32	.text+0x564
+			R_X86_64_PC32	.text+0x594

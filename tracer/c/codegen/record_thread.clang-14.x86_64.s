@@ -27,7 +27,7 @@
 	lea    0x8(%rdi),%rbx
 	rdtsc
 	cmp    %rsi,%rbx
-	ja     <probe_empty+0x74>
+	ja     <probe_empty+0x7d>
 	add    %fs:0x0,%rdi
 			R_X86_64_TPOFF32	lat_i_thread+0x10
 	mov    %bp,(%rdi)
@@ -39,10 +39,11 @@
 	pop    %rbx
 	pop    %rbp
 	ret
+	movq   $0x0,(%rsp)
+	mov    %rsp,%rdx
 	mov    %ebp,%edi
-	xor    %edx,%edx
-	call   <probe_empty+0x6e>
-			R_X86_64_PLT32	lat_i_watch-0x4
+	call   <probe_empty+0x77>
+			R_X86_64_PLT32	lat_i_look_words-0x4
 	test   %eax,%eax
 	jne    <probe_empty+0x1d>
 	jmp    <probe_empty+0x5e>
@@ -51,10 +52,10 @@
 	mov    %rsp,%rdx
 	mov    %ebp,%edi
 	xor    %esi,%esi
-	call   <probe_empty+0x8c>
+	call   <probe_empty+0x95>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
 	jmp    <probe_empty+0x5e>
-	xchg   %ax,%ax
+	nopw   0x0(%rax,%rax,1)
 
 <probe_u32>:
 	push   %rbp
@@ -82,7 +83,7 @@
 	lea    0x14(%rdi),%rbx
 	rdtsc
 	cmp    %r8,%rbx
-	ja     <probe_u32+0x91>
+	ja     <probe_u32+0x9b>
 	mov    %fs:0x0,%rbp
 			R_X86_64_TPOFF32	lat_i_thread+0x10
 	lea    (%rdi,%rbp,1),%rsi
@@ -98,10 +99,12 @@
 	pop    %r15
 	pop    %rbp
 	ret
+	mov    %r14,(%rsp)
+	or     $0x400,%esi
+	mov    %rsp,%rdx
 	mov    %r15d,%edi
-	mov    %r14,%rdx
-	call   <probe_u32+0x8b>
-			R_X86_64_PLT32	lat_i_watch-0x4
+	call   <probe_u32+0x95>
+			R_X86_64_PLT32	lat_i_look_words-0x4
 	test   %eax,%eax
 	jne    <probe_u32+0x2a>
 	jmp    <probe_u32+0x75>
@@ -110,10 +113,11 @@
 	mov    %rsp,%rdx
 	mov    %r15d,%edi
 	mov    $0x4,%esi
-	call   <probe_u32+0xa9>
+	call   <probe_u32+0xb3>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
 	jmp    <probe_u32+0x75>
-	nopl   0x0(%rax,%rax,1)
+	cs nopw 0x0(%rax,%rax,1)
+	nop
 
 <probe_one>:
 	push   %rbp
@@ -141,7 +145,7 @@
 	lea    0x10(%rdi),%rbx
 	rdtsc
 	cmp    %r8,%rbx
-	ja     <probe_one+0x91>
+	ja     <probe_one+0x9b>
 	mov    %fs:0x0,%rbp
 			R_X86_64_TPOFF32	lat_i_thread+0x10
 	lea    (%rdi,%rbp,1),%rsi
@@ -157,10 +161,12 @@
 	pop    %r15
 	pop    %rbp
 	ret
+	mov    %r14,(%rsp)
+	or     $0x800,%esi
+	mov    %rsp,%rdx
 	mov    %r15d,%edi
-	mov    %r14,%rdx
-	call   <probe_one+0x8b>
-			R_X86_64_PLT32	lat_i_watch-0x4
+	call   <probe_one+0x95>
+			R_X86_64_PLT32	lat_i_look_words-0x4
 	test   %eax,%eax
 	jne    <probe_one+0x2a>
 	jmp    <probe_one+0x75>
@@ -169,10 +175,11 @@
 	mov    %rsp,%rdx
 	mov    %r15d,%edi
 	mov    $0x8,%esi
-	call   <probe_one+0xa9>
+	call   <probe_one+0xb3>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
 	jmp    <probe_one+0x75>
-	nopl   0x0(%rax,%rax,1)
+	cs nopw 0x0(%rax,%rax,1)
+	nop
 
 <probe_four>:
 	push   %rbp
@@ -204,7 +211,7 @@
 	lea    0x28(%rdi),%r9
 	rdtsc
 	cmp    %r8,%r9
-	ja     <probe_four+0xb7>
+	ja     <probe_four+0xd4>
 	mov    %fs:0x0,%rbp
 			R_X86_64_TPOFF32	lat_i_thread+0x10
 	lea    (%rdi,%rbp,1),%rsi
@@ -225,11 +232,16 @@
 	pop    %r15
 	pop    %rbp
 	ret
+	mov    %r13,(%rsp)
+	mov    %r12,0x8(%rsp)
+	mov    %r15,0x10(%rsp)
+	mov    %rcx,0x18(%rsp)
+	or     $0x2000,%esi
+	mov    %rsp,%rdx
 	mov    %r14d,%edi
-	mov    %r13,%rdx
 	mov    %rcx,%rbx
-	call   <probe_four+0xae>
-			R_X86_64_PLT32	lat_i_watch-0x4
+	call   <probe_four+0xc7>
+			R_X86_64_PLT32	lat_i_look_words-0x4
 	mov    %rbx,%rcx
 	test   %eax,%eax
 	jne    <probe_four+0x37>
@@ -242,9 +254,10 @@
 	mov    %rsp,%rdx
 	mov    %r14d,%edi
 	mov    $0x20,%esi
-	call   <probe_four+0xde>
+	call   <probe_four+0xfb>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
 	jmp    <probe_four+0x91>
+	nopl   (%rax)
 
 <probe_eight>:
 	push   %rbp
@@ -254,12 +267,12 @@
 	push   %r12
 	push   %rbx
 	sub    $0x68,%rsp
-	mov    (%rdi),%r13
+	mov    (%rdi),%r10
 	mov    0x8(%rdi),%r12
 	mov    0x10(%rdi),%r15
 	mov    0x18(%rdi),%r9
-	mov    0x20(%rdi),%r10
-	mov    0x28(%rdi),%r11
+	mov    0x20(%rdi),%r11
+	mov    0x28(%rdi),%r14
 	mov    0x30(%rdi),%rax
 	mov    %rax,(%rsp)
 	mov    0x38(%rdi),%rax
@@ -269,9 +282,9 @@
 	movzbl 0x4(%rax),%esi
 	test   %esi,%esi
 	je     <probe_eight+0xd9>
-	mov    0x0(%rip),%r14d        # <probe_eight+0x50>
+	mov    0x0(%rip),%r13d        # <probe_eight+0x50>
 			R_X86_64_PC32	lat_schema_tests+0x4
-	add    $0x4,%r14d
+	add    $0x4,%r13d
 	test   $0x2,%sil
 	jne    <probe_eight+0xe8>
 	mov    %fs:0x0,%rcx
@@ -280,27 +293,27 @@
 	movq   $0x1,0x8(%rcx)
 	mov    (%rcx),%rdi
 	and    $0xfffffffffffffff8,%rdi
-	lea    0x48(%rdi),%rbx
+	lea    0x48(%rdi),%rbp
 	rdtsc
-	cmp    %r8,%rbx
-	ja     <probe_eight+0x117>
-	mov    %fs:0x0,%rbp
+	cmp    %r8,%rbp
+	ja     <probe_eight+0x156>
+	mov    %fs:0x0,%rbx
 			R_X86_64_TPOFF32	lat_i_thread+0x10
-	lea    (%rdi,%rbp,1),%rsi
-	mov    %r14w,(%rsi)
+	lea    (%rbx,%rdi,1),%rsi
+	mov    %r13w,(%rsi)
 	mov    %eax,0x2(%rsi)
 	mov    %dx,0x6(%rsi)
-	mov    %r13,0x8(%rbp,%rdi,1)
-	mov    %r12,0x10(%rbp,%rdi,1)
-	mov    %r15,0x18(%rbp,%rdi,1)
-	mov    %r9,0x20(%rbp,%rdi,1)
-	mov    %r10,0x28(%rbp,%rdi,1)
-	mov    %r11,0x30(%rbp,%rdi,1)
+	mov    %r10,0x8(%rbx,%rdi,1)
+	mov    %r12,0x10(%rbx,%rdi,1)
+	mov    %r15,0x18(%rbx,%rdi,1)
+	mov    %r9,0x20(%rbx,%rdi,1)
+	mov    %r11,0x28(%rbx,%rdi,1)
+	mov    %r14,0x30(%rbx,%rdi,1)
 	mov    (%rsp),%rax
-	mov    %rax,0x38(%rbp,%rdi,1)
+	mov    %rax,0x38(%rbx,%rdi,1)
 	mov    0x8(%rsp),%rax
-	mov    %rax,0x40(%rbp,%rdi,1)
-	mov    %rbx,(%rcx)
+	mov    %rax,0x40(%rbx,%rdi,1)
+	mov    %rbp,(%rcx)
 	mov    %r8,0x8(%rcx)
 	add    $0x68,%rsp
 	pop    %rbx
@@ -310,38 +323,51 @@
 	pop    %r15
 	pop    %rbp
 	ret
-	mov    %r14d,%edi
-	mov    %r13,%rdx
 	mov    %r10,0x10(%rsp)
-	mov    %r11,0x18(%rsp)
+	mov    %r12,0x18(%rsp)
+	mov    %r15,0x20(%rsp)
+	mov    %r9,0x28(%rsp)
+	mov    %r11,0x30(%rsp)
+	mov    %r14,0x38(%rsp)
+	mov    (%rsp),%rax
+	mov    %rax,0x40(%rsp)
+	mov    0x8(%rsp),%rax
+	mov    %rax,0x48(%rsp)
+	or     $0x4000,%esi
+	lea    0x10(%rsp),%rdx
+	mov    %r13d,%edi
+	mov    %r11,0x58(%rsp)
+	mov    %r14,0x60(%rsp)
 	mov    %r9,%rbx
-	call   <probe_eight+0x100>
-			R_X86_64_PLT32	lat_i_watch-0x4
+	mov    %r10,%r14
+	call   <probe_eight+0x13c>
+			R_X86_64_PLT32	lat_i_look_words-0x4
+	mov    %r14,%r10
 	mov    %rbx,%r9
-	mov    0x18(%rsp),%r11
-	mov    0x10(%rsp),%r10
+	mov    0x60(%rsp),%r14
+	mov    0x58(%rsp),%r11
 	test   %eax,%eax
 	jne    <probe_eight+0x5e>
 	jmp    <probe_eight+0xd9>
 	mov    %r8,0x8(%rcx)
-	mov    %r13,0x20(%rsp)
-	mov    %r12,0x28(%rsp)
-	mov    %r15,0x30(%rsp)
-	mov    %r9,0x38(%rsp)
-	mov    %r10,0x40(%rsp)
-	mov    %r11,0x48(%rsp)
+	mov    %r10,0x10(%rsp)
+	mov    %r12,0x18(%rsp)
+	mov    %r15,0x20(%rsp)
+	mov    %r9,0x28(%rsp)
+	mov    %r11,0x30(%rsp)
+	mov    %r14,0x38(%rsp)
 	mov    (%rsp),%rax
-	mov    %rax,0x50(%rsp)
+	mov    %rax,0x40(%rsp)
 	mov    0x8(%rsp),%rax
-	mov    %rax,0x58(%rsp)
-	lea    0x20(%rsp),%rdx
-	mov    %r14d,%edi
+	mov    %rax,0x48(%rsp)
+	lea    0x10(%rsp),%rdx
+	mov    %r13d,%edi
 	mov    $0x40,%esi
-	call   <probe_eight+0x15e>
+	call   <probe_eight+0x19d>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
 	jmp    <probe_eight+0xd9>
 	cs nopw 0x0(%rax,%rax,1)
-	nopl   (%rax)
+	nopl   0x0(%rax)
 
 <probe_enabled>:
 	mov    0x0(%rip),%rax        # <probe_enabled+0x7>

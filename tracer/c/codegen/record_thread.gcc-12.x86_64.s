@@ -19,7 +19,7 @@
 	lea    0x8(%rcx),%r8
 	rdtsc
 	cmp    %r8,%rdi
-	jb     <probe_empty+0x90>
+	jb     <probe_empty+0x98>
 	add    %fs:0x0,%rcx
 			R_X86_64_TPOFF32	lat_i_thread+0x10
 	mov    %bx,(%rcx)
@@ -33,23 +33,24 @@
 	cs nopw 0x0(%rax,%rax,1)
 	ret
 	nopl   0x0(%rax)
-	xor    %edx,%edx
+	movq   $0x0,0x8(%rsp)
+	lea    0x8(%rsp),%rdx
 	mov    %ebx,%edi
-	call   <probe_empty+0x81>
-			R_X86_64_PLT32	lat_i_watch-0x4
+	call   <probe_empty+0x8d>
+			R_X86_64_PLT32	lat_i_look_words-0x4
 	test   %eax,%eax
 	jne    <probe_empty+0x1f>
 	jmp    <probe_empty+0x60>
-	nopw   0x0(%rax,%rax,1)
+	nopl   0x0(%rax,%rax,1)
 	mov    %rdi,0x8(%rsi)
 	lea    0x8(%rsp),%rdx
 	xor    %esi,%esi
 	mov    %ebx,%edi
 	movq   $0x0,0x8(%rsp)
-	call   <probe_empty+0xab>
+	call   <probe_empty+0xb3>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
 	jmp    <probe_empty+0x60>
-	nopl   (%rax)
+	data16 cs nopw 0x0(%rax,%rax,1)
 
 <probe_u32>:
 	mov    0x0(%rip),%rax        # <probe_u32+0x7>
@@ -75,7 +76,7 @@
 	lea    0x14(%rcx),%r8
 	rdtsc
 	cmp    %r8,%rdi
-	jb     <probe_u32+0x90>
+	jb     <probe_u32+0xa0>
 	add    %fs:0x0,%rcx
 			R_X86_64_TPOFF32	lat_i_thread+0x10
 	mov    %bp,(%rcx)
@@ -91,20 +92,23 @@
 	nopw   0x0(%rax,%rax,1)
 	ret
 	nopl   0x0(%rax)
-	mov    %rbx,%rdx
+	or     $0x400,%esi
+	lea    0x8(%rsp),%rdx
 	mov    %ebp,%edi
-	call   <probe_u32+0x8a>
-			R_X86_64_PLT32	lat_i_watch-0x4
+	mov    %rbx,0x8(%rsp)
+	call   <probe_u32+0x97>
+			R_X86_64_PLT32	lat_i_look_words-0x4
 	test   %eax,%eax
 	jne    <probe_u32+0x26>
 	jmp    <probe_u32+0x6b>
+	nopl   (%rax)
 	mov    %rdi,0x8(%rsi)
 	mov    %rbx,%rdi
 	mov    $0x4,%esi
 	mov    %rdi,0x8(%rsp)
 	lea    0x8(%rsp),%rdx
 	mov    %ebp,%edi
-	call   <probe_u32+0xad>
+	call   <probe_u32+0xbd>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
 	jmp    <probe_u32+0x6b>
 	nop
@@ -133,7 +137,7 @@
 	lea    0x10(%rcx),%r8
 	rdtsc
 	cmp    %r8,%rdi
-	jb     <probe_one+0x90>
+	jb     <probe_one+0xa0>
 	add    %fs:0x0,%rcx
 			R_X86_64_TPOFF32	lat_i_thread+0x10
 	mov    %bp,(%rcx)
@@ -149,19 +153,22 @@
 	nopl   0x0(%rax,%rax,1)
 	ret
 	nopl   0x0(%rax)
-	mov    %rdi,%rdx
+	mov    %rdi,0x8(%rsp)
+	or     $0x800,%esi
+	lea    0x8(%rsp),%rdx
 	mov    %ebp,%edi
-	call   <probe_one+0x8a>
-			R_X86_64_PLT32	lat_i_watch-0x4
+	call   <probe_one+0x97>
+			R_X86_64_PLT32	lat_i_look_words-0x4
 	test   %eax,%eax
 	jne    <probe_one+0x27>
 	jmp    <probe_one+0x6c>
+	nopl   (%rax)
 	mov    %rdi,0x8(%rsi)
 	mov    $0x8,%esi
 	lea    0x8(%rsp),%rdx
 	mov    %ebp,%edi
 	mov    %rbx,0x8(%rsp)
-	call   <probe_one+0xaa>
+	call   <probe_one+0xba>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
 	jmp    <probe_one+0x6c>
 	nopl   0x0(%rax)
@@ -170,8 +177,8 @@
 	push   %r14
 	push   %r13
 	push   %r12
-	mov    %rsi,%r12
 	push   %rbp
+	mov    %rsi,%rbp
 	push   %rbx
 	sub    $0x20,%rsp
 	mov    0x0(%rip),%rax        # <probe_four+0x16>
@@ -181,8 +188,8 @@
 	je     <probe_four+0x89>
 	mov    0x0(%rip),%eax        # <probe_four+0x24>
 			R_X86_64_PC32	lat_schema_tests+0x4
-	mov    %rdi,%rbx
-	mov    %rdx,%rbp
+	mov    %rdi,%r12
+	mov    %rdx,%rbx
 	mov    %rcx,%r13
 	lea    0x3(%rax),%r14d
 	test   $0x2,%sil
@@ -196,15 +203,15 @@
 	lea    0x28(%rcx),%r8
 	rdtsc
 	cmp    %r8,%rdi
-	jb     <probe_four+0xb8>
+	jb     <probe_four+0xd0>
 	add    %fs:0x0,%rcx
 			R_X86_64_TPOFF32	lat_i_thread+0x10
 	mov    %r14w,(%rcx)
 	mov    %eax,0x2(%rcx)
 	mov    %dx,0x6(%rcx)
-	mov    %rbx,0x8(%rcx)
-	mov    %r12,0x10(%rcx)
-	mov    %rbp,0x18(%rcx)
+	mov    %r12,0x8(%rcx)
+	mov    %rbp,0x10(%rcx)
+	mov    %rbx,0x18(%rcx)
 	mov    %r13,0x20(%rcx)
 	mov    %r8,(%rsi)
 	mov    %rdi,0x8(%rsi)
@@ -216,36 +223,40 @@
 	pop    %r14
 	ret
 	cs nopw 0x0(%rax,%rax,1)
-	mov    %rdi,%rdx
+	mov    %rdi,(%rsp)
+	or     $0x2000,%esi
 	mov    %r14d,%edi
-	call   <probe_four+0xab>
-			R_X86_64_PLT32	lat_i_watch-0x4
+	mov    %rdx,0x10(%rsp)
+	mov    %rsp,%rdx
+	mov    %rbp,0x8(%rsp)
+	mov    %rcx,0x18(%rsp)
+	call   <probe_four+0xc4>
+			R_X86_64_PLT32	lat_i_look_words-0x4
 	test   %eax,%eax
 	jne    <probe_four+0x37>
 	jmp    <probe_four+0x89>
-	nopl   0x0(%rax)
+	xchg   %ax,%ax
 	mov    %rdi,0x8(%rsi)
 	mov    $0x20,%esi
 	mov    %rsp,%rdx
 	mov    %r14d,%edi
-	mov    %rbx,(%rsp)
-	mov    %r12,0x8(%rsp)
-	mov    %rbp,0x10(%rsp)
+	mov    %r12,(%rsp)
+	mov    %rbp,0x8(%rsp)
+	mov    %rbx,0x10(%rsp)
 	mov    %r13,0x18(%rsp)
-	call   <probe_four+0xdf>
+	call   <probe_four+0xf7>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
 	jmp    <probe_four+0x89>
-	data16 cs nopw 0x0(%rax,%rax,1)
 	nopl   0x0(%rax)
 
 <probe_eight>:
 	mov    0x0(%rip),%rax        # <probe_eight+0x7>
 			R_X86_64_PC32	lat_schema_tests-0x4
-	movdqu (%rdi),%xmm0
-	movdqu 0x10(%rdi),%xmm3
-	movdqu 0x20(%rdi),%xmm2
+	movdqu (%rdi),%xmm3
+	movdqu 0x10(%rdi),%xmm2
+	movdqu 0x20(%rdi),%xmm1
 	movzbl 0x4(%rax),%esi
-	movdqu 0x30(%rdi),%xmm1
+	movdqu 0x30(%rdi),%xmm0
 	test   %esi,%esi
 	je     <probe_eight+0x98>
 	push   %rbx
@@ -264,16 +275,16 @@
 	lea    0x48(%rcx),%r8
 	rdtsc
 	cmp    %r8,%rdi
-	jb     <probe_eight+0xe0>
+	jb     <probe_eight+0x100>
 	add    %fs:0x0,%rcx
 			R_X86_64_TPOFF32	lat_i_thread+0x10
 	mov    %bx,(%rcx)
 	mov    %eax,0x2(%rcx)
 	mov    %dx,0x6(%rcx)
-	movups %xmm0,0x8(%rcx)
-	movups %xmm3,0x18(%rcx)
-	movups %xmm2,0x28(%rcx)
-	movups %xmm1,0x38(%rcx)
+	movups %xmm3,0x8(%rcx)
+	movups %xmm2,0x18(%rcx)
+	movups %xmm1,0x28(%rcx)
+	movups %xmm0,0x38(%rcx)
 	mov    %r8,(%rsi)
 	mov    %rdi,0x8(%rsi)
 	sub    $0xffffffffffffff80,%rsp
@@ -282,30 +293,36 @@
 	nopl   0x0(%rax)
 	ret
 	nopl   0x0(%rax)
-	movq   %xmm0,%rdx
+	or     $0x4000,%esi
+	lea    0x40(%rsp),%rdx
 	mov    %ebx,%edi
-	movaps %xmm2,0x30(%rsp)
-	movaps %xmm3,0x20(%rsp)
-	movaps %xmm1,0x10(%rsp)
 	movaps %xmm0,(%rsp)
-	call   <probe_eight+0xbf>
-			R_X86_64_PLT32	lat_i_watch-0x4
+	movaps %xmm3,0x40(%rsp)
+	movaps %xmm3,0x30(%rsp)
+	movaps %xmm2,0x50(%rsp)
+	movaps %xmm2,0x20(%rsp)
+	movaps %xmm1,0x60(%rsp)
+	movaps %xmm1,0x10(%rsp)
+	movaps %xmm0,0x70(%rsp)
+	call   <probe_eight+0xd9>
+			R_X86_64_PLT32	lat_i_look_words-0x4
 	movdqa (%rsp),%xmm0
 	movdqa 0x10(%rsp),%xmm1
 	test   %eax,%eax
-	movdqa 0x20(%rsp),%xmm3
-	movdqa 0x30(%rsp),%xmm2
+	movdqa 0x20(%rsp),%xmm2
+	movdqa 0x30(%rsp),%xmm3
 	jne    <probe_eight+0x36>
 	jmp    <probe_eight+0x8b>
+	nopw   0x0(%rax,%rax,1)
 	mov    %rdi,0x8(%rsi)
 	lea    0x40(%rsp),%rdx
 	mov    $0x40,%esi
 	mov    %ebx,%edi
-	movaps %xmm0,0x40(%rsp)
-	movaps %xmm3,0x50(%rsp)
-	movaps %xmm2,0x60(%rsp)
-	movaps %xmm1,0x70(%rsp)
-	call   <probe_eight+0x109>
+	movaps %xmm3,0x40(%rsp)
+	movaps %xmm2,0x50(%rsp)
+	movaps %xmm1,0x60(%rsp)
+	movaps %xmm0,0x70(%rsp)
+	call   <probe_eight+0x129>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
 	jmp    <probe_eight+0x8b>
 	xchg   %ax,%ax

@@ -349,6 +349,7 @@ void lat_i_area_make(const char *path)
     header->rings_offset = LAT_AREA_RINGS_OFFSET;
     header->next_event_id = LAT_INTERNAL_EVENT_COUNT;
     header->pointer_bytes = sizeof(void *);
+    header->features = LAT_FEATURE_FILTERS;
 #if defined(__x86_64__)
     header->clock_kind = LAT_CLOCK_X86_TSC;
 #elif defined(__aarch64__)

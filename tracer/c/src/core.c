@@ -8,6 +8,7 @@
  * such stores completes the step and goes on; whoever dies leaves nothing to undo.
  */
 #include "core.h"
+#include "filter.h"
 
 struct lat_i_area lat_i_area;
 struct lat_ring lat_i_dummy_ring __attribute__((aligned(64)));
@@ -539,13 +540,14 @@ static void start(struct lat_area_trigger *trigger, uint64_t now)
         disable_all(enable);
 }
 
-int lat_i_watch(uint32_t id, unsigned on, uint64_t first_word)
+/* @return whether the triggers let an event be recorded. */
+static int watch(uint32_t id, unsigned on, uint64_t first_word)
 {
-    if (lat_i_area.header == 0)
-        return 0;
     struct lat_area_trigger *trigger = &lat_i_area.header->trigger;
-    const uint64_t now = lat_i_clock();
     uint32_t state = __atomic_load_n(&trigger->state, __ATOMIC_ACQUIRE);
+    if (state == LAT_TRIGGER_NONE)
+        return (on & LAT_ENABLE_RECORD) != 0;
+    const uint64_t now = lat_i_clock();
 
     if (state == LAT_TRIGGER_ARMED) {
         uint32_t armed = LAT_TRIGGER_ARMED;
@@ -559,8 +561,6 @@ int lat_i_watch(uint32_t id, unsigned on, uint64_t first_word)
         on |= LAT_ENABLE_RECORD;
         state = LAT_TRIGGER_RUNNING;
     }
-    if (state == LAT_TRIGGER_NONE)
-        return (on & LAT_ENABLE_RECORD) != 0;
     if (state != LAT_TRIGGER_RUNNING)
         return 0;
 
@@ -584,4 +584,29 @@ int lat_i_watch(uint32_t id, unsigned on, uint64_t first_word)
     if (stops)
         stop(trigger, now);
     return 1;
+}
+
+int lat_i_look(uint32_t id, unsigned on, const struct lat_i_piece *pieces, uint32_t count)
+{
+    const char *area = (const char *)lat_i_area.header;
+    if (area == 0)
+        return 0;
+    if ((on & LAT_ENABLE_FILTER) != 0 && id < LAT_AREA_EVENT_COUNT) {
+        const volatile uint16_t *index =
+            (const volatile uint16_t *)(const void *)(area + LAT_AREA_FILTER_INDEX_OFFSET);
+        const uint32_t number = index[id];
+        const struct lat_area_filter *filters =
+            (const struct lat_area_filter *)(const void *)(area + LAT_AREA_FILTERS_OFFSET);
+        /* What the filter keeps out is as if it were not enabled: it can still stop a trigger. */
+        if (number != 0 && number < LAT_AREA_FILTER_COUNT &&
+            !lat_i_filter_passes(&filters[number], pieces, count))
+            on &= ~LAT_ENABLE_RECORD;
+    }
+    return watch(id, on, lat_i_first_word(pieces, count));
+}
+
+int lat_i_look_words(uint32_t id, uint32_t bytes_and_on, const uint64_t *words)
+{
+    const struct lat_i_piece piece = {words, bytes_and_on >> 8};
+    return lat_i_look(id, bytes_and_on & 0xffu, &piece, 1);
 }

@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicIsize, AtomicPtr, AtomicU64};
 
 /// `LAT_ENABLE_RECORD`: record the event.
 pub(crate) const ENABLE_RECORD: u8 = 1;
-/// `LAT_ENABLE_WATCH`: show the event to the triggers first.
+/// `LAT_ENABLE_WATCH`: show the event to its filter and the triggers first.
 pub(crate) const ENABLE_WATCH: u8 = 2;
 /// `LAT_AREA_EVENT_COUNT`: enable bytes in an area, a power of two.
 pub(crate) const AREA_EVENT_COUNT: usize = 32768;
@@ -52,7 +52,7 @@ mod linux {
             count: u32,
             payload_bytes: usize,
         );
-        pub(crate) fn lat_i_watch(id: u32, on: u32, first_word: u64) -> i32;
+        pub(crate) fn lat_i_look(id: u32, on: u32, pieces: *const Piece, count: u32) -> i32;
         pub(crate) safe fn lat_i_payload_most() -> usize;
         pub(crate) safe fn lat_recording() -> i32;
     }
@@ -80,7 +80,7 @@ mod absent {
         _payload_bytes: usize,
     ) {
     }
-    pub(crate) unsafe fn lat_i_watch(_id: u32, _on: u32, _first_word: u64) -> i32 {
+    pub(crate) unsafe fn lat_i_look(_id: u32, _on: u32, _pieces: *const Piece, _count: u32) -> i32 {
         0
     }
     pub(crate) fn lat_i_payload_most() -> usize {

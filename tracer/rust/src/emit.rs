@@ -18,12 +18,11 @@ mod fast;
 mod fast;
 
 use crate::c_core::{
-    ENABLE_RECORD, ENABLE_WATCH, lat_i_emit_pieces, lat_i_emit_words, lat_i_watch,
+    ENABLE_RECORD, ENABLE_WATCH, Piece, lat_i_emit_pieces, lat_i_emit_words, lat_i_look,
 };
 use crate::record::{PIECES_MAX, Record};
 use crate::schema::{Schema, UNREGISTERED};
 use core::mem::MaybeUninit;
-use core::ptr;
 
 impl Schema {
     /// Records the event number `index`: its payload of `payload_bytes`, packed into words in memory
@@ -64,8 +63,7 @@ impl Schema {
         let bytes = record.payload_bytes();
         if on & !ENABLE_RECORD != 0 {
             // SAFETY: `place` has filled the first `count` pieces, which lead to live memory.
-            let first_word = || unsafe { first_word(&pieces, count) };
-            if !self.passes(on, index, first_word) {
+            if !unsafe { self.passes(on, index, pieces.as_ptr().cast(), count) } {
                 return;
             }
         }
@@ -76,24 +74,39 @@ impl Schema {
         }
     }
 
-    /// An event of a schema that may have to register, or that a trigger watches.
+    /// An event of a schema that may have to register, or that a filter or a trigger looks at.
     #[cold]
     #[inline(never)]
     fn emit_specially(&'static self, on: u8, index: u32, slack: u32, words: &[u64]) {
-        if self.passes(on, index, || words.first().copied().unwrap_or(0)) {
+        let bytes = size_of_val(words).saturating_sub(slack as usize);
+        let piece = Piece { data: words.as_ptr().cast(), bytes };
+        // SAFETY: the piece is not longer than `words`.
+        if unsafe { self.passes(on, index, &raw const piece, 1) } {
             emit_slowly(self.event_id(index), slack, words);
         }
     }
 
-    /// Registers if need be, asks the triggers if need be. Returns whether to record the event.
+    /// Registers if need be, asks filter and triggers if need be. Returns whether to record the
+    /// event.
+    ///
+    /// # Safety
+    ///
+    /// The first `count` pieces are initialised and lead to readable memory.
     #[cold]
-    fn passes(&'static self, on: u8, index: u32, first_word: impl FnOnce() -> u64) -> bool {
+    unsafe fn passes(
+        &'static self,
+        on: u8,
+        index: u32,
+        pieces: *const Piece,
+        count: usize,
+    ) -> bool {
         let on = if on & UNREGISTERED != 0 { self.on_after_registration(index) } else { on };
         if on & ENABLE_WATCH == 0 {
             return on & ENABLE_RECORD != 0;
         }
-        // SAFETY: the core takes any numbers, in any context.
-        unsafe { lat_i_watch(u32::from(self.event_id(index)), u32::from(on), first_word()) != 0 }
+        let id = u32::from(self.event_id(index));
+        // SAFETY: the core takes any numbers, in any context; the caller answers for the pieces.
+        unsafe { lat_i_look(id, u32::from(on), pieces, count as u32) != 0 }
     }
 }
 
@@ -112,26 +125,4 @@ pub(crate) fn emit_internal(id: u32, record: &Record<'_>) {
     let count = record.place(&mut pieces);
     // SAFETY: as in Schema::emit_record.
     unsafe { lat_i_emit_pieces(id, pieces.as_ptr().cast(), count as u32, record.payload_bytes()) };
-}
-
-/// The first 8 bytes of a payload, missing ones zero [ring-abi §7].
-///
-/// # Safety
-///
-/// The first `count` pieces are initialised and lead to readable memory.
-unsafe fn first_word(
-    pieces: &[MaybeUninit<crate::c_core::Piece>; PIECES_MAX],
-    count: usize,
-) -> u64 {
-    let mut word = [0_u8; 8];
-    let mut used = 0;
-    for piece in pieces.iter().take(count) {
-        // SAFETY: the caller says that it is initialised.
-        let piece = unsafe { piece.assume_init() };
-        let bytes = piece.bytes.min(word.len() - used);
-        // SAFETY: at most as many as the piece has, and as there are left in `word`.
-        unsafe { ptr::copy_nonoverlapping(piece.data, word.as_mut_ptr().add(used), bytes) };
-        used += bytes;
-    }
-    u64::from_ne_bytes(word)
 }

@@ -27,6 +27,8 @@ use std::time::Duration;
   lat record --with mutex,io -- redis-server
                                           a program that nobody instrumented
   lat record --attach 1234 --duration 10s a running program
+  lat record --filter 'io:READ: count > 4096' --with io -- ./server
+                                          of these events only those that matter
   lat record --program 'nginx,worker*'    every program of these names, now and later
   lat record --policy web.toml            as a file says: which programs, what of each
   lat record --mode overwrite -- ./server keep only the newest events
@@ -64,6 +66,9 @@ pub struct RecordArgs {
     /// Do not record these events
     #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
     pub disable: Vec<String>,
+    /// Record an event only if its fields say so: 'SUBSYSTEM:EVENT: FIELD > NUMBER and …'
+    #[arg(long, value_name = "FILTER", conflicts_with = "policy")]
+    pub filter: Vec<String>,
     /// Record as this file says: which programs, and what of each; without CMD all that run or start
     #[arg(long, value_name = "FILE",
         conflicts_with_all = ["enable", "disable", "with", "shared", "connect", "program"])]
@@ -316,7 +321,8 @@ pub fn options(args: &RecordArgs) -> Result<RecordOptions, CliError> {
         Mode::Overwrite => RingMode::Overwrite,
     };
     options.enable = patterns(&args.enable, &args.disable, &args.with)?;
-    options.policies = policy::policies(args, &options.enable)?;
+    options.filters = policy::filters(args)?;
+    options.policies = policy::policies(args, &options)?;
     options.ctf_version = if args.ctf2 { CtfVersion::Ctf2 } else { CtfVersion::Ctf1 };
     options.duration = args.duration;
     options.max_disk_bytes = args.max_size;

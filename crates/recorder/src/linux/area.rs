@@ -11,6 +11,7 @@ use lateralis_ring::{
 };
 
 use super::enable;
+use super::filters::AreaFilters;
 use super::mapping::Mapping;
 use super::output::Folder;
 use super::recording::{Recording, StreamTarget};
@@ -18,6 +19,7 @@ use super::sites;
 use super::traced::TracedProcesses;
 use crate::classes::RegisteredSchema;
 use crate::error::Error;
+use crate::filter::Filter;
 use crate::pattern::Patterns;
 use crate::stream::{PREFIX_BYTES, RingStream, SealContext, Sealed};
 use crate::walk::RecordPlan;
@@ -55,6 +57,8 @@ pub(super) struct LiveArea {
     covered_ids: u32,
     no_ring_baseline: u64,
     pub(super) lost_no_ring: u64,
+    /// Which events are recorded only if their fields say so.
+    pub(super) filters: AreaFilters,
     /// Patterns for schemas that are found later; none where the program applies them itself.
     late_patterns: Option<Patterns>,
     /// What was enabled when the area was paused.
@@ -118,6 +122,7 @@ impl LiveArea {
             slots_seen: HashSet::new(),
             covered_ids: abi::INTERNAL_EVENT_COUNT,
             lost_no_ring: 0,
+            filters: AreaFilters::default(),
             late_patterns: None,
             paused: None,
             header,
@@ -186,6 +191,7 @@ impl LiveArea {
         if !grown {
             return;
         }
+        self.apply_filters(recording);
         if self.late_patterns.is_some() {
             self.follow_sites(recording);
         }
@@ -232,8 +238,22 @@ impl LiveArea {
             enable::apply(&view, entry.base_id, &entry.schema, patterns);
         }
         self.late_patterns = Some(patterns.clone());
+        self.apply_filters(recording);
         self.follow_sites(recording);
         Ok(())
+    }
+
+    /// Sets filters before anything is enabled, and for what is enabled already.
+    pub(super) fn set_filters(&mut self, recording: &mut Recording, filters: &[Filter]) {
+        self.filters = AreaFilters::new(&self.view(), filters);
+        self.apply_filters(recording);
+    }
+
+    fn apply_filters(&mut self, recording: &mut Recording) {
+        let view = self.mapping.view().with_swapped(self.header.swapped);
+        for fault in self.filters.apply(&self.path, &view, &self.registered) {
+            recording.problem(format!("{fault}, pid={}", self.header.creator_pid));
+        }
     }
 
     /// Makes patchable sites follow the enable bytes.

@@ -7,6 +7,7 @@ use lateralis_ring::{Load, RingKind, RingMode, abi, schemas};
 use super::area::LiveArea;
 use super::recording::{FinishedArea, Recording};
 use super::stream_report::{count_events, stream_report};
+use crate::filter::Filter;
 use crate::report;
 
 impl LiveArea {
@@ -60,6 +61,7 @@ impl LiveArea {
             lost_no_ring: self.lost_no_ring,
             lost_schemas,
             schemas: self.registered.iter().map(|entry| entry.schema.name.clone()).collect(),
+            filters: self.filters.used().map(Filter::to_string).collect(),
         };
         let per_cpu = self.geometry.kind() == RingKind::PerCpu;
         let (rings, processes, unreadable) = (self.rings, self.processes, self.unreadable);

@@ -11,6 +11,7 @@ use lateralis_ring::{
 };
 
 use super::dirs::{area_dir, area_files};
+use super::filters::with_filter;
 use super::mapping::{Access, Mapping, open_area};
 use super::processes;
 use super::sites;
@@ -240,6 +241,7 @@ pub fn set_enabled(
             let before = enable_byte(&view, id).unwrap_or(0);
             let after =
                 if enable { before | abi::ENABLE_RECORD } else { before & !abi::ENABLE_RECORD };
+            let after = with_filter(&view, id, after);
             if before != after && set_enable_byte(&view, id, after).is_ok() {
                 changed += 1;
             }

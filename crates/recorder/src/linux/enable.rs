@@ -8,6 +8,7 @@ use lateralis_ring::abi::{self, header};
 use lateralis_ring::{AreaView, event_ids_in_use, set_enable_byte};
 
 use super::discovery::each_event;
+use super::filters::with_filter;
 use crate::error::Error;
 use crate::pattern::Patterns;
 
@@ -37,7 +38,8 @@ pub(super) fn apply(view: &AreaView<'_>, base_id: u32, schema: &Schema, patterns
 
 fn set(view: &AreaView<'_>, id: u32, enabled: bool) {
     let byte = if enabled { abi::ENABLE_RECORD } else { 0 };
-    let _ = set_enable_byte(view, id, byte);
+    // Not for a moment without its filter, if it has one already.
+    let _ = set_enable_byte(view, id, with_filter(view, id, byte));
 }
 
 /// Enables by patterns now and later.

@@ -20,6 +20,7 @@ mod cores;
 mod dirs;
 pub mod discovery;
 mod enable;
+mod filters;
 pub mod kernel;
 mod launch;
 pub mod live;

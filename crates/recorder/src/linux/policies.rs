@@ -16,6 +16,7 @@ use super::processes;
 use super::rings::RingWish;
 use super::traced::words;
 use crate::error::Error;
+use crate::filter::Filter;
 use crate::options::RecordOptions;
 use crate::pattern::Patterns;
 use crate::policy::{self, Common, Facts};
@@ -32,6 +33,7 @@ const USERS_BYTES_MAX: usize = 1 << 20;
 pub(super) struct Wanted {
     pub(super) wish: RingWish,
     pub(super) enable: Patterns,
+    pub(super) filters: Vec<Filter>,
 }
 
 /// What the options want of the program of an area; `None`: nothing.
@@ -60,6 +62,7 @@ pub(super) fn wanted(
             mode: choice.and_then(|one| one.mode).unwrap_or(options.mode),
         },
         enable: choice.map_or(&options.enable, |one| &one.enable).clone(),
+        filters: choice.map_or(&options.filters, |one| &one.filters).clone(),
     })
 }
 

@@ -10,7 +10,7 @@ mod requests;
 mod run;
 mod watching;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Child;
@@ -82,6 +82,8 @@ pub struct Session {
     shared: Option<PathBuf>,
     /// The request to every program of the user.
     standing: Option<Standing>,
+    /// Events of filters, and whether a program had them.
+    filter_events: BTreeMap<String, bool>,
     /// Areas that no policy wanted.
     declined: Vec<PathBuf>,
     /// So many of them are looked at again.
@@ -140,6 +142,7 @@ impl Session {
             file_limit,
             shared: None,
             standing: None,
+            filter_events: BTreeMap::new(),
             declined: Vec::new(),
             declined_most: watching::DECLINED_LEAST,
             command_ended: false,

@@ -8,6 +8,7 @@ use lateralis_ring::abi::{self, header, trigger};
 use lateralis_ring::{Trigger, event_ids_in_use, set_enable_byte, set_wanted_byte, write_trigger};
 
 use super::area::LiveArea;
+use super::filters::with_filter;
 use super::recording::Recording;
 use super::stream_report::count_events;
 use crate::options::{EventMatch, TriggerOptions};
@@ -128,8 +129,8 @@ impl AreaTrigger {
             for event in &entry.schema.events {
                 let id = entry.base_id + event.index;
                 let subsystem = &entry.schema.subsystems[event.subsystem].name;
-                let mut byte =
-                    u8::from(patterns.matches(subsystem, &event.name)) * abi::ENABLE_RECORD;
+                let byte = u8::from(patterns.matches(subsystem, &event.name)) * abi::ENABLE_RECORD;
+                let mut byte = with_filter(&view, id, byte);
                 let _ = set_wanted_byte(&view, id, byte);
                 if !running {
                     continue;

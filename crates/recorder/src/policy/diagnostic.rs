@@ -82,7 +82,7 @@ impl fmt::Display for Diagnostic {
 }
 
 /// The names nearest to one that is wrong, else all.
-pub(super) fn advice(wrong: &str, names: &[&str]) -> String {
+pub(crate) fn advice(wrong: &str, names: &[&str]) -> String {
     let likeness = |name: &str| strsim::jaro_winkler(wrong, name);
     let mut near: Vec<&str> = names.iter().copied().filter(|name| likeness(name) >= 0.8).collect();
     near.sort_by(|a, b| likeness(b).total_cmp(&likeness(a)));

@@ -7,6 +7,8 @@ use lateralis_ring::RingMode;
 use toml_edit::{Document, Item, Table, Value};
 
 use super::diagnostic::{Diagnostic, advice};
+use crate::filter::Filter;
+
 use super::{Choice, Condition, How, PARTS, Policies, Policy, Property, patterns};
 
 /// Longest text.
@@ -31,8 +33,8 @@ const ENDINGS: [(&str, How); 4] = [
     ("_pattern", How::Pattern),
 ];
 
-const EFFECTS: [&str; 8] =
-    ["name", "record", "enable", "disable", "with", "buffer", "packet", "mode"];
+const EFFECTS: [&str; 9] =
+    ["name", "record", "enable", "disable", "filter", "with", "buffer", "packet", "mode"];
 
 /// All keys of a policy.
 fn keys() -> Vec<String> {
@@ -208,6 +210,7 @@ impl Reader<'_> {
             },
             "enable" => draft.enable = self.patterns(item, span),
             "disable" => draft.disable = self.patterns(item, span),
+            "filter" => choice.filters = self.filters(item, span),
             "with" => draft.with = self.parts(item, span),
             "buffer" => choice.buffer_bytes = self.size(item, span, 8192..=1 << 40),
             "packet" => choice.packet_bytes = self.size(item, span, 4096..=16 << 20),
@@ -259,6 +262,20 @@ impl Reader<'_> {
             }
         }
         good
+    }
+
+    fn filters(&mut self, item: &Item, span: Range<usize>) -> Vec<Filter> {
+        let mut filters: Vec<Filter> = Vec::new();
+        for (text, place) in self.texts(item, span) {
+            match Filter::parse(&text) {
+                Ok(one) if filters.iter().any(|known| known.event == one.event) => {
+                    self.fault(place, "a second filter of one event", "join them by `and` or `or`");
+                }
+                Ok(one) => filters.push(one),
+                Err(error) => self.fault(place, error.what, ""),
+            }
+        }
+        filters
     }
 
     fn parts(&mut self, item: &Item, span: Range<usize>) -> Vec<&'static str> {

@@ -12,6 +12,7 @@ cgroup_prefix = "/user.slice"
 user = 1000
 enable = ["http", "db:QUERY*"]
 disable = "http:BYTE"
+filter = ["http:GET: bytes > 4096 and not status == 200"]
 with = ["mutex", "io"]
 buffer = "1M"
 packet = 8192
@@ -32,6 +33,7 @@ fn everything_that_can_be_said_is_understood() {
     assert_eq!(choice.enable.to_string(), "http,db:QUERY*,mutex,io,!http:BYTE");
     assert_eq!((choice.buffer_bytes, choice.packet_bytes), (Some(1 << 20), Some(8192)));
     assert_eq!(choice.mode, Some(RingMode::Overwrite));
+    assert_eq!(choice.filters[0].event, "http:GET");
     assert_eq!(none.choice, None);
 }
 
@@ -58,6 +60,8 @@ fn faults_have_their_place_and_what_would_be_right() {
     check("[[policy]]\nmode = \"overwrit\"", 2, 8, "did you mean `overwrite`");
     check("[[policy]]\nbuffer = \"4X\"", 2, 10, "not a size");
     check("[[policy]]\npacket = 12", 2, 10, "from 4096");
+    check("[[policy]]\nfilter = \"a:B: x >\"", 2, 10, "a number or a label");
+    check("[[policy]]\nfilter = [\"a:B: x > 1\", \"a:B: x > 2\"]", 2, 25, "second filter");
     check("[[policy]]\nrecord = 1", 2, 10, "true or false");
     check("[[policy]]\nrecord = false\nbuffer = \"1M\"", 2, 1, "`buffer` means nothing");
     check("[[policy]]\nthread = \"ep\"", 2, 1, "threads");

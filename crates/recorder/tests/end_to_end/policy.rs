@@ -97,7 +97,7 @@ fn end(workshop: &Workshop, watching: JoinHandle<Summary>) -> Summary {
 }
 
 /// Waits for what must become true; a minute at most.
-fn until(what: &str, is_so: impl Fn() -> bool) {
+pub fn until(what: &str, is_so: impl Fn() -> bool) {
     for _ in 0..6000 {
         if is_so() {
             return;

@@ -12,6 +12,8 @@
  *   0x09000  32 KiB  enable bytes, one per event id
  *   0x11000  32 KiB  wanted bytes, one per event id (what a trigger will enable)
  *   0x19000  512 KiB schema heap: the pleco text of every schema
+ *   0xa0000  64 KiB  number of the filter of each event, 16 bits each
+ *   0xb0000  256 KiB struct lat_area_filter [512]
  *   0x100000         rings: ring_count times ring_stride bytes
  *
  * All words are in the byte order of the traced program. Everything is zero
@@ -39,6 +41,9 @@
 #define LAT_AREA_EVENT_COUNT 32768u
 #define LAT_AREA_HEAP_OFFSET 0x19000u
 #define LAT_AREA_HEAP_BYTES 0x80000u
+#define LAT_AREA_FILTER_INDEX_OFFSET 0xa0000u
+#define LAT_AREA_FILTERS_OFFSET 0xb0000u
+#define LAT_AREA_FILTER_COUNT 512u /* number 0 is no filter */
 #define LAT_AREA_RINGS_OFFSET 0x100000u
 
 /* Ids below this belong to the internal schema (spec/lateralis.pleco). */
@@ -56,6 +61,10 @@ enum lat_clock_kind { LAT_CLOCK_X86_TSC = 1, LAT_CLOCK_AARCH64_CNTVCT = 2, LAT_C
 /* Enable byte of an event: 0 = disabled. */
 #define LAT_ENABLE_RECORD 1u /* record it */
 #define LAT_ENABLE_WATCH 2u  /* show it to the triggers first */
+#define LAT_ENABLE_FILTER 4u /* only with LAT_ENABLE_WATCH: ask its filter before all else */
+
+/* What this tracer can do, beyond version 1. */
+#define LAT_FEATURE_FILTERS 1u
 
 enum lat_trigger_state {
     LAT_TRIGGER_NONE = 0,    /* enable bytes alone decide */
@@ -114,7 +123,7 @@ struct lat_area_header {
     uint32_t setup_errno;         /* 156 why this program could not make its own rings */
     uint64_t heap_used;           /* 160 bytes of schema heap handed out (atomic add) */
     uint32_t recorder_pid;        /* 168 0 = nobody records */
-    uint32_t reserved0;           /* 172 */
+    uint32_t features;            /* 172 LAT_FEATURE_…, set by the program */
     uint64_t lost_no_ring;        /* 176 events that found no ring (atomic add) */
     uint64_t lost_schemas;        /* 184 schemas, processes or format sites not registered */
     uint8_t  uuid[16];            /* 192 trace UUID, set by the recorder */
@@ -151,6 +160,41 @@ struct lat_area_schema {
     uint64_t text_offset;   /* 16 from the start of the area */
     uint64_t hash;          /* 24 of the canonical pleco text */
     char name[32];          /* 32 cut */
+};
+
+/*
+ * A filter of an event: steps that compare a field of the payload each and say which step is
+ * next, always a later one (spec/ring-abi.md §11). The event is recorded unless a step says no.
+ */
+#define LAT_FILTER_STEPS 16u
+#define LAT_FILTER_ACCEPT 0xfeu /* as next step: record the event */
+#define LAT_FILTER_REJECT 0xffu /* as next step: do not */
+enum lat_filter_compare {
+    LAT_FILTER_EQ = 0,
+    LAT_FILTER_NE = 1,
+    LAT_FILTER_LT = 2,
+    LAT_FILTER_LE = 3,
+    LAT_FILTER_GT = 4,
+    LAT_FILTER_GE = 5,
+    LAT_FILTER_SIGNED = 8 /* added to one of them: field and value are signed */
+};
+
+struct lat_filter_step {
+    uint16_t offset;   /*  0 of the field in the payload */
+    uint8_t bytes;     /*  2 of the field: 1, 2, 4 or 8 */
+    uint8_t compare;   /*  3 enum lat_filter_compare */
+    uint8_t if_true;   /*  4 next step */
+    uint8_t if_false;  /*  5 next step */
+    uint16_t reserved; /*  6 */
+    uint64_t mask;     /*  8 applied to the field, after its sign was extended */
+    uint64_t value;    /* 16 what is compared with */
+};
+
+struct lat_area_filter {
+    uint32_t step_count; /* 0 */
+    uint32_t reserved;   /* 4 */
+    struct lat_filter_step steps[LAT_FILTER_STEPS]; /* 8 */
+    uint64_t reserved1[15]; /* 392 */
 };
 
 /*
@@ -233,6 +277,8 @@ LAT_ASSERT_LAYOUT(header, sizeof(struct lat_area_header) == 4096);
 LAT_ASSERT_LAYOUT(trigger, sizeof(struct lat_area_trigger) == 96);
 LAT_ASSERT_LAYOUT(process, sizeof(struct lat_area_process) == 128);
 LAT_ASSERT_LAYOUT(schema, sizeof(struct lat_area_schema) == 64);
+LAT_ASSERT_LAYOUT(filter_step, sizeof(struct lat_filter_step) == 24);
+LAT_ASSERT_LAYOUT(filter, sizeof(struct lat_area_filter) == 512);
 LAT_ASSERT_LAYOUT(ring, sizeof(struct lat_ring) == 192);
 LAT_ASSERT_LAYOUT(packet, sizeof(struct lat_packet) == LAT_PACKET_HEADER_BYTES);
 

@@ -118,28 +118,11 @@ static inline void lat_i_put_bytes(struct lat_i_build *build, const void *data, 
     lat_i_put_sequence(build, data, bytes, 1);
 }
 
-/* What triggers compare: the first eight bytes of the payload, missing ones zero. */
-static inline uint64_t lat_i_build_first_word(const struct lat_i_build *build)
-{
-    uint8_t bytes[8] = {0};
-    uint64_t word;
-    size_t used = 0;
-    for (uint32_t i = 0; i < build->piece_count && used < sizeof bytes; i++) {
-        size_t take = build->pieces[i].bytes;
-        if (take > sizeof bytes - used)
-            take = sizeof bytes - used;
-        memcpy(bytes + used, build->pieces[i].data, take);
-        used += take;
-    }
-    memcpy(&word, bytes, sizeof word);
-    return word;
-}
-
 /** Records what was collected under the event id of the area. */
 static inline void lat_i_build_emit_id(uint32_t id, unsigned on, const struct lat_i_build *build)
 {
     if (LAT_I_UNLIKELY((on & LAT_ENABLE_WATCH) != 0) &&
-        !lat_i_watch(id, on, lat_i_build_first_word(build)))
+        !lat_i_look(id, on, build->pieces, build->piece_count))
         return;
     lat_i_emit_pieces(id, build->pieces, build->piece_count, build->bytes);
 }

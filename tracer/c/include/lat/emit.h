@@ -20,10 +20,22 @@
      : sizeof(text) == 3 ? (uint64_t)((text[0] - '0') * 10 + (text[1] - '0'))                  \
                          : (uint64_t)((text[0] - '0') * 100 + (text[1] - '0') * 10 + (text[2] - '0')))
 
-#define LAT_I_EMIT_HEAD(words_, first_)                                                        \
+#define LAT_I_EMIT_NAMES(words_)                                                               \
     const uint32_t id = schema->base_id + index;                                               \
-    const uint64_t slack = 8u * (words_) - payload_bytes;                                      \
-    if (LAT_I_UNLIKELY((on & LAT_ENABLE_WATCH) != 0) && !lat_i_watch(id, on, (first_)))        \
+    const uint64_t slack = 8u * (words_) - payload_bytes
+
+/* An event that a filter or a trigger looks at first. */
+#define LAT_I_EMIT_HEAD(words_, ...)                                                           \
+    LAT_I_EMIT_NAMES(words_);                                                                  \
+    if (LAT_I_UNLIKELY((on & LAT_ENABLE_WATCH) != 0)) {                                        \
+        const uint64_t looked_at[] = {__VA_ARGS__};                                            \
+        if (!lat_i_look_words(id, on | payload_bytes << 8, looked_at))                               \
+            return;                                                                            \
+    }
+#define LAT_I_EMIT_HEAD_P(words_)                                                              \
+    LAT_I_EMIT_NAMES(words_);                                                                  \
+    if (LAT_I_UNLIKELY((on & LAT_ENABLE_WATCH) != 0) &&                                        \
+        !lat_i_look_words(id, on | payload_bytes << 8, words))                                       \
     return
 
 /* Only here: else the compiler builds the array ahead of the event, for a call that is not made. */
@@ -32,7 +44,7 @@
 static LAT_INLINE void lat_i_emit0(const struct lat_schema *schema, unsigned on, uint32_t index,
                                     uint32_t payload_bytes)
 {
-    LAT_I_EMIT_HEAD(0u, 0);
+    LAT_I_EMIT_HEAD(0u, 0)
     LAT_I_RESERVE_STORE_COMMIT("8", LAT_I_NO_STORES, )
     {
         const uint64_t words[] = {0};
@@ -43,7 +55,7 @@ static LAT_INLINE void lat_i_emit0(const struct lat_schema *schema, unsigned on,
 static LAT_INLINE void lat_i_emit1(const struct lat_schema *schema, unsigned on, uint32_t index,
                                     uint32_t payload_bytes, uint64_t w0)
 {
-    LAT_I_EMIT_HEAD(1u, w0);
+    LAT_I_EMIT_HEAD(1u, w0)
     LAT_I_RESERVE_STORE_COMMIT(
         "16",
         LAT_I_STORE_R(0, 4104),
@@ -58,7 +70,7 @@ static LAT_INLINE void lat_i_emit1(const struct lat_schema *schema, unsigned on,
 static LAT_INLINE void lat_i_emit2(const struct lat_schema *schema, unsigned on, uint32_t index,
                                     uint32_t payload_bytes, uint64_t w0, uint64_t w1)
 {
-    LAT_I_EMIT_HEAD(2u, w0);
+    LAT_I_EMIT_HEAD(2u, w0, w1)
     LAT_I_RESERVE_STORE_COMMIT(
         "24",
         LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112),
@@ -73,7 +85,7 @@ static LAT_INLINE void lat_i_emit2(const struct lat_schema *schema, unsigned on,
 static LAT_INLINE void lat_i_emit3(const struct lat_schema *schema, unsigned on, uint32_t index,
                                     uint32_t payload_bytes, uint64_t w0, uint64_t w1, uint64_t w2)
 {
-    LAT_I_EMIT_HEAD(3u, w0);
+    LAT_I_EMIT_HEAD(3u, w0, w1, w2)
     LAT_I_RESERVE_STORE_COMMIT(
         "32",
         LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112) LAT_I_STORE_R(2, 4120),
@@ -89,7 +101,7 @@ static LAT_INLINE void lat_i_emit4(const struct lat_schema *schema, unsigned on,
                                     uint32_t payload_bytes,
                                     uint64_t w0, uint64_t w1, uint64_t w2, uint64_t w3)
 {
-    LAT_I_EMIT_HEAD(4u, w0);
+    LAT_I_EMIT_HEAD(4u, w0, w1, w2, w3)
     LAT_I_RESERVE_STORE_COMMIT(
         "40",
         LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112) LAT_I_STORE_R(2, 4120) LAT_I_STORE_R(3, 4128),
@@ -105,7 +117,7 @@ static LAT_INLINE void lat_i_emit5(const struct lat_schema *schema, unsigned on,
                                     uint32_t payload_bytes,
                                     uint64_t w0, uint64_t w1, uint64_t w2, uint64_t w3, uint64_t w4)
 {
-    LAT_I_EMIT_HEAD(5u, w0);
+    LAT_I_EMIT_HEAD(5u, w0, w1, w2, w3, w4)
     LAT_I_RESERVE_STORE_COMMIT(
         "48",
         LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112) LAT_I_STORE_R(2, 4120) LAT_I_STORE_R(3, 4128)
@@ -122,7 +134,7 @@ static LAT_INLINE void lat_i_emit6(const struct lat_schema *schema, unsigned on,
                                     uint64_t w0, uint64_t w1, uint64_t w2, uint64_t w3, uint64_t w4,
                                     uint64_t w5)
 {
-    LAT_I_EMIT_HEAD(6u, w0);
+    LAT_I_EMIT_HEAD(6u, w0, w1, w2, w3, w4, w5)
     LAT_I_RESERVE_STORE_COMMIT(
         "56",
         LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112) LAT_I_STORE_R(2, 4120) LAT_I_STORE_R(3, 4128)
@@ -139,7 +151,7 @@ static LAT_INLINE void lat_i_emit7(const struct lat_schema *schema, unsigned on,
                                     uint64_t w0, uint64_t w1, uint64_t w2, uint64_t w3, uint64_t w4,
                                     uint64_t w5, uint64_t w6)
 {
-    LAT_I_EMIT_HEAD(7u, w0);
+    LAT_I_EMIT_HEAD(7u, w0, w1, w2, w3, w4, w5, w6)
     LAT_I_RESERVE_STORE_COMMIT(
         "64",
         LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112) LAT_I_STORE_R(2, 4120) LAT_I_STORE_R(3, 4128)
@@ -157,7 +169,7 @@ static LAT_INLINE void lat_i_emit8(const struct lat_schema *schema, unsigned on,
                                     uint64_t w0, uint64_t w1, uint64_t w2, uint64_t w3, uint64_t w4,
                                     uint64_t w5, uint64_t w6, uint64_t w7)
 {
-    LAT_I_EMIT_HEAD(8u, w0);
+    LAT_I_EMIT_HEAD(8u, w0, w1, w2, w3, w4, w5, w6, w7)
     LAT_I_RESERVE_STORE_COMMIT(
         "72",
         LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112) LAT_I_STORE_R(2, 4120) LAT_I_STORE_R(3, 4128)
@@ -175,8 +187,8 @@ static LAT_INLINE void lat_i_emit9(const struct lat_schema *schema, unsigned on,
                                     uint64_t w0, uint64_t w1, uint64_t w2, uint64_t w3, uint64_t w4,
                                     uint64_t w5, uint64_t w6, uint64_t w7, uint64_t w8)
 {
-    LAT_I_EMIT_HEAD(9u, w0);
     const uint64_t words[] = {w0, w1, w2, w3, w4, w5, w6, w7, w8};
+    LAT_I_EMIT_HEAD_P(9u);
     LAT_I_RESERVE_STORE_COMMIT(
         "80",
         LAT_I_STORE_P(0, 4104) LAT_I_STORE_P(1, 4112) LAT_I_STORE_P(2, 4120) LAT_I_STORE_P(3, 4128)
@@ -191,8 +203,8 @@ static LAT_INLINE void lat_i_emit10(const struct lat_schema *schema, unsigned on
                                     uint64_t w0, uint64_t w1, uint64_t w2, uint64_t w3, uint64_t w4,
                                     uint64_t w5, uint64_t w6, uint64_t w7, uint64_t w8, uint64_t w9)
 {
-    LAT_I_EMIT_HEAD(10u, w0);
     const uint64_t words[] = {w0, w1, w2, w3, w4, w5, w6, w7, w8, w9};
+    LAT_I_EMIT_HEAD_P(10u);
     LAT_I_RESERVE_STORE_COMMIT(
         "88",
         LAT_I_STORE_P(0, 4104) LAT_I_STORE_P(1, 4112) LAT_I_STORE_P(2, 4120) LAT_I_STORE_P(3, 4128)
@@ -208,8 +220,8 @@ static LAT_INLINE void lat_i_emit11(const struct lat_schema *schema, unsigned on
                                     uint64_t w5, uint64_t w6, uint64_t w7, uint64_t w8, uint64_t w9,
                                     uint64_t w10)
 {
-    LAT_I_EMIT_HEAD(11u, w0);
     const uint64_t words[] = {w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10};
+    LAT_I_EMIT_HEAD_P(11u);
     LAT_I_RESERVE_STORE_COMMIT(
         "96",
         LAT_I_STORE_P(0, 4104) LAT_I_STORE_P(1, 4112) LAT_I_STORE_P(2, 4120) LAT_I_STORE_P(3, 4128)
@@ -225,8 +237,8 @@ static LAT_INLINE void lat_i_emit12(const struct lat_schema *schema, unsigned on
                                     uint64_t w5, uint64_t w6, uint64_t w7, uint64_t w8, uint64_t w9,
                                     uint64_t w10, uint64_t w11)
 {
-    LAT_I_EMIT_HEAD(12u, w0);
     const uint64_t words[] = {w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11};
+    LAT_I_EMIT_HEAD_P(12u);
     LAT_I_RESERVE_STORE_COMMIT(
         "104",
         LAT_I_STORE_P(0, 4104) LAT_I_STORE_P(1, 4112) LAT_I_STORE_P(2, 4120) LAT_I_STORE_P(3, 4128)
@@ -242,8 +254,8 @@ static LAT_INLINE void lat_i_emit13(const struct lat_schema *schema, unsigned on
                                     uint64_t w5, uint64_t w6, uint64_t w7, uint64_t w8, uint64_t w9,
                                     uint64_t w10, uint64_t w11, uint64_t w12)
 {
-    LAT_I_EMIT_HEAD(13u, w0);
     const uint64_t words[] = {w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11, w12};
+    LAT_I_EMIT_HEAD_P(13u);
     LAT_I_RESERVE_STORE_COMMIT(
         "112",
         LAT_I_STORE_P(0, 4104) LAT_I_STORE_P(1, 4112) LAT_I_STORE_P(2, 4120) LAT_I_STORE_P(3, 4128)
@@ -260,8 +272,8 @@ static LAT_INLINE void lat_i_emit14(const struct lat_schema *schema, unsigned on
                                     uint64_t w5, uint64_t w6, uint64_t w7, uint64_t w8, uint64_t w9,
                                     uint64_t w10, uint64_t w11, uint64_t w12, uint64_t w13)
 {
-    LAT_I_EMIT_HEAD(14u, w0);
     const uint64_t words[] = {w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11, w12, w13};
+    LAT_I_EMIT_HEAD_P(14u);
     LAT_I_RESERVE_STORE_COMMIT(
         "120",
         LAT_I_STORE_P(0, 4104) LAT_I_STORE_P(1, 4112) LAT_I_STORE_P(2, 4120) LAT_I_STORE_P(3, 4128)
@@ -278,8 +290,8 @@ static LAT_INLINE void lat_i_emit15(const struct lat_schema *schema, unsigned on
                                     uint64_t w5, uint64_t w6, uint64_t w7, uint64_t w8, uint64_t w9,
                                     uint64_t w10, uint64_t w11, uint64_t w12, uint64_t w13, uint64_t w14)
 {
-    LAT_I_EMIT_HEAD(15u, w0);
     const uint64_t words[] = {w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11, w12, w13, w14};
+    LAT_I_EMIT_HEAD_P(15u);
     LAT_I_RESERVE_STORE_COMMIT(
         "128",
         LAT_I_STORE_P(0, 4104) LAT_I_STORE_P(1, 4112) LAT_I_STORE_P(2, 4120) LAT_I_STORE_P(3, 4128)
@@ -297,8 +309,8 @@ static LAT_INLINE void lat_i_emit16(const struct lat_schema *schema, unsigned on
                                     uint64_t w10, uint64_t w11, uint64_t w12, uint64_t w13, uint64_t w14,
                                     uint64_t w15)
 {
-    LAT_I_EMIT_HEAD(16u, w0);
     const uint64_t words[] = {w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11, w12, w13, w14, w15};
+    LAT_I_EMIT_HEAD_P(16u);
     LAT_I_RESERVE_STORE_COMMIT(
         "136",
         LAT_I_STORE_P(0, 4104) LAT_I_STORE_P(1, 4112) LAT_I_STORE_P(2, 4120) LAT_I_STORE_P(3, 4128)

@@ -235,8 +235,11 @@ void lat_i_emit_words(uint32_t id, uint32_t payload_bytes, const uint64_t *words
 /** Longest payload of a record in the rings of this program, in bytes; 0 while it has none.
  * Async-signal-safe. */
 size_t lat_i_payload_most(void);
-/** Shows an event to the triggers. @return whether to record it. */
-int lat_i_watch(uint32_t id, unsigned on, uint64_t first_word);
+/** Shows an event to its filter and to the triggers. @return whether to record it. */
+int lat_i_look(uint32_t id, unsigned on, const struct lat_i_piece *pieces, uint32_t count);
+/** The same of an event whose payload is already packed: its bytes times 256, and `on`. One
+ * number, because a fourth argument costs sites a register. */
+int lat_i_look_words(uint32_t id, uint32_t bytes_and_on, const uint64_t *words);
 
 /** A remark on the timeline; recorded whenever somebody records. NULL is "". */
 void lat_mark(const char *text);

@@ -5,7 +5,7 @@ use super::RecordArgs;
 use crate::commands::policy::read;
 use crate::error::CliError;
 use lateralis_recorder::policy::Policies;
-use lateralis_recorder::{Patterns, RecordOptions};
+use lateralis_recorder::{Filter, RecordOptions};
 
 /// Whether every program that runs or starts is looked at.
 pub(super) fn watches(args: &RecordArgs) -> bool {
@@ -18,17 +18,40 @@ pub(super) fn what(args: &RecordArgs) -> &'static str {
     if watches(args) { "all programs that it is about" } else { "this machine" }
 }
 
+/// The filters that were asked for.
+///
+/// Errors: what is none, or two for one event.
+pub(super) fn filters(args: &RecordArgs) -> Result<Vec<Filter>, CliError> {
+    let mut filters: Vec<Filter> = Vec::new();
+    for text in &args.filter {
+        let filter = Filter::parse(text)
+            .map_err(|error| CliError::new("cannot use filter", error.filter, error.what))?;
+        if filters.iter().any(|known| known.event == filter.event) {
+            let advice = "it has one already: join them by `and` or `or`";
+            return Err(CliError::new("cannot use filter", text, advice));
+        }
+        filters.push(filter);
+    }
+    Ok(filters)
+}
+
 /// The policies that were asked for.
 ///
 /// Errors: what is wrong with the file; nothing has begun then.
-pub(super) fn policies(args: &RecordArgs, enable: &Patterns) -> Result<Option<Policies>, CliError> {
+pub(super) fn policies(
+    args: &RecordArgs,
+    options: &RecordOptions,
+) -> Result<Option<Policies>, CliError> {
     match &args.policy {
         None if args.program.is_empty() => Ok(None),
         None if args.program.iter().any(String::is_empty) => {
             let advice = "give names of programs, like nginx or worker*";
             Err(CliError::new("cannot choose programs", "--program", advice))
         }
-        None => Ok(Some(Policies::of_programs(&args.program, enable.clone()))),
+        None => {
+            let (enable, filters) = (options.enable.clone(), &options.filters);
+            Ok(Some(Policies::of_programs(&args.program, enable, filters)))
+        }
         Some(path) => read(path).map(Some),
     }
 }

@@ -56,6 +56,7 @@ impl Session {
         if !is_ready {
             let _ = area.view().store_u32(header::RING_MODE, wanted.wish.mode.to_word());
         }
+        area.set_filters(&mut self.recording, &wanted.filters);
         let trigger = self.options.trigger.clone().map(AreaTrigger::new);
         if trigger.is_none() && !is_ready {
             area.enable(&mut self.recording, &wanted.enable)?;
@@ -172,6 +173,7 @@ impl Session {
             std::thread::sleep(GRACE);
         }
         recorded.area.drain_to_the_end(&mut self.recording);
+        self.note_filters(&mut recorded);
         if ended {
             // Nobody can write into it any more, and everything in it is in the files.
             if !self.recording.output_ended && !recorded.unlinked {

@@ -174,6 +174,7 @@ impl Session {
             self.gone_lost = self.gone_lost.saturating_add(lost);
         }
         self.sweep_declined();
+        self.report_unused_filters();
         let last = self.progress(last_progress);
         progress(&last);
         let mut exit_status = None;

@@ -9,7 +9,7 @@ use lateralis_ring::abi::header;
 use super::super::discovery;
 use super::super::mapping::Mapping;
 use super::super::policies::{self, Standing};
-use super::Session;
+use super::{Recorded, Session};
 use crate::error::Error;
 
 /// Areas that were declined are looked at again when there are so many, and then twice as many.
@@ -49,6 +49,32 @@ impl Session {
         if self.declined.len() >= self.declined_most {
             self.sweep_declined();
             self.declined_most = DECLINED_LEAST.max(2 * self.declined.len());
+        }
+    }
+
+    /// Takes an area's filters away, and notes which of them were of use.
+    pub(super) fn note_filters(&mut self, recorded: &mut Recorded) {
+        let area = &mut recorded.area;
+        for filter in area.filters.unused() {
+            self.filter_events.entry(filter.event.clone()).or_insert(false);
+        }
+        let unused: Vec<&str> = area.filters.unused().map(|one| one.event.as_str()).collect();
+        let wanted = recorded.wanted.filters.iter().map(|one| &one.event);
+        for event in wanted.filter(|event| !unused.contains(&event.as_str())) {
+            self.filter_events.insert(event.clone(), true);
+        }
+        let view = area.mapping.view();
+        area.filters.remove(&view);
+    }
+
+    /// Says which filters are about events that no program had.
+    pub(super) fn report_unused_filters(&mut self) {
+        for (event, _) in std::mem::take(&mut self.filter_events).into_iter().filter(|one| !one.1) {
+            let problem = format!(
+                "Cannot apply filter: no program had an event {event}; `lat list` shows those of \
+                 programs that run"
+            );
+            self.recording.problem(problem);
         }
     }
 
