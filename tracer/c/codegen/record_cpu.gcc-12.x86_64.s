@@ -378,11 +378,12 @@
 	xchg   %ax,%ax
 	ret
 	nopl   0x0(%rax)
+	movq   %xmm7,0x58(%rsp)
+	movq   %xmm0,0x50(%rsp)
 	or     $0x4000,%esi
 	mov    %r10d,%edi
 	lea    0x60(%rsp),%rdx
 	mov    %r10d,0xc(%rsp)
-	movq   %xmm0,0x50(%rsp)
 	movaps %xmm3,0x60(%rsp)
 	movaps %xmm3,0x40(%rsp)
 	movaps %xmm2,0x70(%rsp)
@@ -391,7 +392,6 @@
 	movaps %xmm1,0x20(%rsp)
 	movaps %xmm0,0x90(%rsp)
 	movaps %xmm0,0x10(%rsp)
-	movq   %xmm7,0x58(%rsp)
 	call   <probe_eight+0x1ca>
 			R_X86_64_PLT32	lat_i_look_words-0x4
 	mov    0xc(%rsp),%r10d

@@ -335,7 +335,7 @@
 	add	x2, sp, #0x40
 	mov	w0, w23
 	stp	x22, x21, [sp, #64]
-	stp	x20, x3, [sp, #80]
+	stp	x20, x19, [sp, #80]
 	bl	<lat_i_look_words>
 			R_AARCH64_CALL26	lat_i_look_words
 	cbnz	w0, <probe_four+0x48>
@@ -346,13 +346,13 @@
 	stp	x29, x30, [sp, #-160]!
 	adrp	x1, <probe_empty>
 			R_AARCH64_ADR_PREL_PG_HI21	lat_schema_tests
-	add	x2, x1, #0x0
+	add	x3, x1, #0x0
 			R_AARCH64_ADD_ABS_LO12_NC	lat_schema_tests
 	mov	x29, sp
 	ldr	x1, [x1]
 			R_AARCH64_LDST64_ABS_LO12_NC	lat_schema_tests
 	stp	x19, x20, [sp, #16]
-	ldp	x4, x3, [x0, #48]
+	ldr	x2, [x0, #48]
 	stp	x21, x22, [sp, #32]
 	ldp	x21, x20, [x0, #32]
 	stp	x23, x24, [sp, #48]
@@ -361,12 +361,13 @@
 	str	x25, [sp, #64]
 	ldr	x25, [x0, #24]
 	ldrb	w1, [x1, #4]
+	ldr	x0, [x0, #56]
 	and	w1, w1, #0xff
-	cbz	w1, <probe_eight+0x10c>
-	ldr	w19, [x2, #8]
-	stp	x3, x4, [sp, #80]
+	cbz	w1, <probe_eight+0x110>
+	ldr	w19, [x3, #8]
+	stp	x0, x2, [sp, #80]
 	add	w19, w19, #0x4
-	tbnz	w1, #1, <probe_eight+0x160>
+	tbnz	w1, #1, <probe_eight+0x164>
 	adrp	x3, <lat_i_state>
 			R_AARCH64_ADR_PREL_PG_HI21	lat_i_state
 	add	x4, x3, #0x0
@@ -384,7 +385,7 @@
 	ldr	w5, [x2, #8]
 	ldr	x2, [x3]
 			R_AARCH64_LDST64_ABS_LO12_NC	lat_i_state
-	cbz	w5, <probe_eight+0x124>
+	cbz	w5, <probe_eight+0x128>
 	adrp	x9, <probe_empty>
 			R_AARCH64_ADR_PREL_PG_HI21	__rseq_cs+0x80
 	add	x9, x9, #0x0
@@ -395,12 +396,12 @@
 	ldr	x10, [x9]
 	ldr	w11, [x9, #16]
 	cmp	w11, w5
-	b.ne	<probe_eight+0x124>  // b.any
+	b.ne	<probe_eight+0x128>  // b.any
 	and	x10, x10, #0xfffffffffffffff8
 	add	x11, x10, #0x48
 	ldr	x12, [x9, #8]
 	cmp	x11, x12
-	b.hi	<probe_eight+0x124>  // b.pmore
+	b.hi	<probe_eight+0x128>  // b.pmore
 	ldr	x12, [x9, #24]
 	and	x12, x12, x10
 	add	x12, x12, x9
@@ -442,18 +443,21 @@
 	ldr	x25, [sp, #64]
 	ldp	x29, x30, [sp], #160
 	ret
+	mov	x4, x2
+	mov	x3, x0
+	str	x4, [sp, #88]
 	orr	w1, w1, #0x4000
 	add	x2, sp, #0x60
 	mov	w0, w19
+	str	x3, [sp, #80]
 	stp	x23, x22, [sp, #96]
 	stp	x24, x25, [sp, #112]
 	stp	x21, x20, [sp, #128]
 	stp	x4, x3, [sp, #144]
 	bl	<lat_i_look_words>
 			R_AARCH64_CALL26	lat_i_look_words
-	cbnz	w0, <probe_eight+0x54>
-	b	<probe_eight+0x10c>
-	nop
+	cbnz	w0, <probe_eight+0x58>
+	b	<probe_eight+0x110>
 	nop
 
 <probe_enabled>:
@@ -516,4 +520,4 @@
 			R_AARCH64_JUMP26	.text+0x42c
 	brk	#0x45e0
 	b	<__rseq_failure>
-			R_AARCH64_JUMP26	.text+0x5a4
+			R_AARCH64_JUMP26	.text+0x5a8

@@ -133,29 +133,29 @@
 	ldr	w19, [x2, #8]
 	add	w19, w19, #0x1
 	tbnz	w1, #1, <probe_one+0x94>
-	mrs	x2, tpidr_el0
-	add	x2, x2, #0x0, lsl #12
+	mrs	x0, tpidr_el0
+	add	x0, x0, #0x0, lsl #12
 			R_AARCH64_TLSLE_ADD_TPREL_HI12	lat_i_thread
-	add	x2, x2, #0x0
+	add	x0, x0, #0x0
 			R_AARCH64_TLSLE_ADD_TPREL_LO12_NC	lat_i_thread
-	ldr	x3, [x2]
-	add	x0, x3, #0x8
-	ldr	x5, [x0]
+	ldr	x3, [x0]
+	add	x2, x3, #0x8
+	ldr	x5, [x2]
 	mov	x1, #0x1                   	// #1
-	str	x1, [x0]
+	str	x1, [x2]
 	ldr	x1, [x3]
 	and	x1, x1, #0xfffffffffffffff8
 	add	x6, x1, #0x10
 	mrs	x4, cntvct_el0
 	cmp	x5, x6
 	b.cc	<probe_one+0xb0>  // b.lo, b.ul, b.last
-	ldr	x2, [x2, #16]
+	ldr	x0, [x0, #16]
 	orr	x4, x19, x4, lsl #16
-	add	x7, x1, x2
-	str	x4, [x1, x2]
+	add	x7, x1, x0
+	str	x4, [x1, x0]
 	str	x20, [x7, #8]
 	stlr	x6, [x3]
-	str	x5, [x0]
+	str	x5, [x2]
 	ldp	x19, x20, [sp, #16]
 	ldp	x29, x30, [sp], #48
 	ret
@@ -167,7 +167,7 @@
 			R_AARCH64_CALL26	lat_i_look_words
 	cbnz	w0, <probe_one+0x34>
 	b	<probe_one+0x88>
-	str	x5, [x0]
+	str	x5, [x2]
 	mov	w1, #0x8                   	// #8
 	mov	w0, w19
 	add	x2, sp, #0x28
@@ -199,30 +199,30 @@
 	add	w19, w19, #0x3
 	mov	x23, x0
 	tbnz	w4, #1, <probe_four+0xb8>
-	mrs	x5, tpidr_el0
-	add	x5, x5, #0x0, lsl #12
+	mrs	x0, tpidr_el0
+	add	x0, x0, #0x0, lsl #12
 			R_AARCH64_TLSLE_ADD_TPREL_HI12	lat_i_thread
-	add	x5, x5, #0x0
+	add	x0, x0, #0x0
 			R_AARCH64_TLSLE_ADD_TPREL_LO12_NC	lat_i_thread
-	ldr	x2, [x5]
+	ldr	x2, [x0]
 	add	x1, x2, #0x8
-	ldr	x6, [x1]
-	mov	x0, #0x1                   	// #1
-	str	x0, [x1]
+	ldr	x5, [x1]
+	mov	x3, #0x1                   	// #1
+	str	x3, [x1]
 	ldr	x4, [x2]
 	and	x4, x4, #0xfffffffffffffff8
-	add	x7, x4, #0x28
-	mrs	x0, cntvct_el0
-	cmp	x6, x7
+	add	x6, x4, #0x28
+	mrs	x3, cntvct_el0
+	cmp	x5, x6
 	b.cc	<probe_four+0xd8>  // b.lo, b.ul, b.last
-	ldr	x5, [x5, #16]
-	orr	x3, x19, x0, lsl #16
-	add	x0, x4, x5
-	str	x3, [x4, x5]
+	ldr	x7, [x0, #16]
+	orr	x3, x19, x3, lsl #16
+	add	x0, x4, x7
+	str	x3, [x4, x7]
 	stp	x23, x22, [x0, #8]
 	stp	x21, x20, [x0, #24]
-	stlr	x7, [x2]
-	str	x6, [x1]
+	stlr	x6, [x2]
+	str	x5, [x1]
 	ldp	x19, x20, [sp, #16]
 	ldp	x21, x22, [sp, #32]
 	ldr	x23, [sp, #48]
@@ -233,12 +233,12 @@
 	add	x2, sp, #0x40
 	mov	w0, w19
 	stp	x23, x22, [sp, #64]
-	stp	x21, x3, [sp, #80]
+	stp	x21, x20, [sp, #80]
 	bl	<lat_i_look_words>
 			R_AARCH64_CALL26	lat_i_look_words
 	cbnz	w0, <probe_four+0x48>
 	b	<probe_four+0xa0>
-	str	x6, [x1]
+	str	x5, [x1]
 	mov	w1, #0x20                  	// #32
 	mov	w0, w19
 	add	x2, sp, #0x40
@@ -251,7 +251,7 @@
 	nop
 
 <probe_eight>:
-	stp	x29, x30, [sp, #-224]!
+	stp	x29, x30, [sp, #-160]!
 	adrp	x1, <probe_empty>
 			R_AARCH64_ADR_PREL_PG_HI21	lat_schema_tests
 	add	x2, x1, #0x0
@@ -260,25 +260,21 @@
 	ldr	x1, [x1]
 			R_AARCH64_LDST64_ABS_LO12_NC	lat_schema_tests
 	stp	x19, x20, [sp, #16]
+	ldr	x20, [x0, #48]
 	stp	x21, x22, [sp, #32]
+	ldp	x22, x21, [x0, #32]
 	stp	x23, x24, [sp, #48]
+	ldp	x24, x23, [x0]
 	stp	x25, x26, [sp, #64]
-	ldr	q3, [x0]
-	ldp	x24, x25, [x0]
-	ldp	x23, x22, [x0, #16]
-	ldr	q2, [x0, #16]
-	ldp	x21, x20, [x0, #32]
-	ldr	q1, [x0, #32]
-	ldr	q0, [x0, #48]
-	ldr	x26, [x0, #48]
-	str	d8, [sp, #80]
-	mov	d8, v0.d[1]
+	ldp	x25, x26, [x0, #16]
+	str	x27, [sp, #80]
+	ldr	x27, [x0, #56]
 	ldrb	w1, [x1, #4]
 	and	w1, w1, #0xff
-	cbz	w1, <probe_eight+0xc8>
+	cbz	w1, <probe_eight+0xb4>
 	ldr	w19, [x2, #8]
 	add	w19, w19, #0x4
-	tbnz	w1, #1, <probe_eight+0xe4>
+	tbnz	w1, #1, <probe_eight+0xd0>
 	mrs	x0, tpidr_el0
 	add	x0, x0, #0x0, lsl #12
 			R_AARCH64_TLSLE_ADD_TPREL_HI12	lat_i_thread
@@ -294,47 +290,46 @@
 	add	x6, x1, #0x48
 	mrs	x4, cntvct_el0
 	cmp	x5, x6
-	b.cc	<probe_eight+0x114>  // b.lo, b.ul, b.last
+	b.cc	<probe_eight+0xf8>  // b.lo, b.ul, b.last
 	ldr	x7, [x0, #16]
 	orr	x4, x19, x4, lsl #16
 	add	x0, x1, x7
 	str	x4, [x1, x7]
-	stp	x24, x25, [x0, #8]
-	stp	x23, x22, [x0, #24]
-	stp	x21, x20, [x0, #40]
-	str	x26, [x0, #56]
-	str	d8, [x0, #64]
+	stp	x24, x23, [x0, #8]
+	stp	x25, x26, [x0, #24]
+	stp	x22, x21, [x0, #40]
+	stp	x20, x27, [x0, #56]
 	stlr	x6, [x3]
 	str	x5, [x2]
 	ldp	x19, x20, [sp, #16]
 	ldp	x21, x22, [sp, #32]
 	ldp	x23, x24, [sp, #48]
 	ldp	x25, x26, [sp, #64]
-	ldr	d8, [sp, #80]
-	ldp	x29, x30, [sp], #224
+	ldr	x27, [sp, #80]
+	ldp	x29, x30, [sp], #160
 	ret
 	orr	w1, w1, #0x4000
-	add	x2, sp, #0xa0
+	add	x2, sp, #0x60
 	mov	w0, w19
-	stp	q0, q1, [sp, #96]
-	stp	q2, q3, [sp, #128]
-	stp	q3, q2, [sp, #160]
-	stp	q1, q0, [sp, #192]
+	stp	x24, x23, [sp, #96]
+	stp	x25, x26, [sp, #112]
+	stp	x22, x21, [sp, #128]
+	stp	x20, x27, [sp, #144]
 	bl	<lat_i_look_words>
 			R_AARCH64_CALL26	lat_i_look_words
-	ldp	q0, q1, [sp, #96]
-	ldp	q2, q3, [sp, #128]
-	cbnz	w0, <probe_eight+0x64>
-	b	<probe_eight+0xc8>
+	cbnz	w0, <probe_eight+0x54>
+	b	<probe_eight+0xb4>
 	str	x5, [x2]
 	mov	w0, w19
-	add	x2, sp, #0xa0
+	add	x2, sp, #0x60
 	mov	w1, #0x40                  	// #64
-	stp	q3, q2, [sp, #160]
-	stp	q1, q0, [sp, #192]
+	stp	x24, x23, [sp, #96]
+	stp	x25, x26, [sp, #112]
+	stp	x22, x21, [sp, #128]
+	stp	x20, x27, [sp, #144]
 	bl	<lat_i_emit_words>
 			R_AARCH64_CALL26	lat_i_emit_words
-	b	<probe_eight+0xc8>
+	b	<probe_eight+0xb4>
 
 <probe_enabled>:
 	adrp	x0, <probe_empty>

@@ -24,10 +24,17 @@
     const uint32_t id = schema->base_id + index;                                               \
     const uint64_t slack = 8u * (words_) - payload_bytes
 
-/* An event that a filter or a trigger looks at first. */
-#define LAT_I_EMIT_HEAD(words_, ...)                                                           \
+/* An event that a filter or a trigger looks at first. Its array must not be built ahead: here by a
+ * barrier, on AArch64 word by word, where the compiler would load vectors for it. */
+#if defined(__aarch64__)
+#define LAT_I_LOOK_COLD(words) words
+#else
+#define LAT_I_LOOK_COLD(words) __asm__ volatile("" ::: "memory");
+#endif
+#define LAT_I_EMIT_HEAD(words_, cold_, ...)                                                    \
     LAT_I_EMIT_NAMES(words_);                                                                  \
     if (LAT_I_UNLIKELY((on & LAT_ENABLE_WATCH) != 0)) {                                        \
+        LAT_I_LOOK_COLD(cold_)                                                                 \
         const uint64_t looked_at[] = {__VA_ARGS__};                                            \
         if (!lat_i_look_words(id, on | payload_bytes << 8, looked_at))                               \
             return;                                                                            \
@@ -44,7 +51,7 @@
 static LAT_INLINE void lat_i_emit0(const struct lat_schema *schema, unsigned on, uint32_t index,
                                     uint32_t payload_bytes)
 {
-    LAT_I_EMIT_HEAD(0u, 0)
+    LAT_I_EMIT_HEAD(0u, , 0)
     LAT_I_RESERVE_STORE_COMMIT("8", LAT_I_NO_STORES, )
     {
         const uint64_t words[] = {0};
@@ -55,7 +62,7 @@ static LAT_INLINE void lat_i_emit0(const struct lat_schema *schema, unsigned on,
 static LAT_INLINE void lat_i_emit1(const struct lat_schema *schema, unsigned on, uint32_t index,
                                     uint32_t payload_bytes, uint64_t w0)
 {
-    LAT_I_EMIT_HEAD(1u, w0)
+    LAT_I_EMIT_HEAD(1u, LAT_I_COLD(w0);, w0)
     LAT_I_RESERVE_STORE_COMMIT(
         "16",
         LAT_I_STORE_R(0, 4104),
@@ -70,7 +77,7 @@ static LAT_INLINE void lat_i_emit1(const struct lat_schema *schema, unsigned on,
 static LAT_INLINE void lat_i_emit2(const struct lat_schema *schema, unsigned on, uint32_t index,
                                     uint32_t payload_bytes, uint64_t w0, uint64_t w1)
 {
-    LAT_I_EMIT_HEAD(2u, w0, w1)
+    LAT_I_EMIT_HEAD(2u, LAT_I_COLD(w0); LAT_I_COLD(w1);, w0, w1)
     LAT_I_RESERVE_STORE_COMMIT(
         "24",
         LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112),
@@ -85,7 +92,7 @@ static LAT_INLINE void lat_i_emit2(const struct lat_schema *schema, unsigned on,
 static LAT_INLINE void lat_i_emit3(const struct lat_schema *schema, unsigned on, uint32_t index,
                                     uint32_t payload_bytes, uint64_t w0, uint64_t w1, uint64_t w2)
 {
-    LAT_I_EMIT_HEAD(3u, w0, w1, w2)
+    LAT_I_EMIT_HEAD(3u, LAT_I_COLD(w0); LAT_I_COLD(w1); LAT_I_COLD(w2);, w0, w1, w2)
     LAT_I_RESERVE_STORE_COMMIT(
         "32",
         LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112) LAT_I_STORE_R(2, 4120),
@@ -101,7 +108,7 @@ static LAT_INLINE void lat_i_emit4(const struct lat_schema *schema, unsigned on,
                                     uint32_t payload_bytes,
                                     uint64_t w0, uint64_t w1, uint64_t w2, uint64_t w3)
 {
-    LAT_I_EMIT_HEAD(4u, w0, w1, w2, w3)
+    LAT_I_EMIT_HEAD(4u, LAT_I_COLD(w0); LAT_I_COLD(w1); LAT_I_COLD(w2); LAT_I_COLD(w3);, w0, w1, w2, w3)
     LAT_I_RESERVE_STORE_COMMIT(
         "40",
         LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112) LAT_I_STORE_R(2, 4120) LAT_I_STORE_R(3, 4128),
@@ -117,7 +124,7 @@ static LAT_INLINE void lat_i_emit5(const struct lat_schema *schema, unsigned on,
                                     uint32_t payload_bytes,
                                     uint64_t w0, uint64_t w1, uint64_t w2, uint64_t w3, uint64_t w4)
 {
-    LAT_I_EMIT_HEAD(5u, w0, w1, w2, w3, w4)
+    LAT_I_EMIT_HEAD(5u, LAT_I_COLD(w0); LAT_I_COLD(w1); LAT_I_COLD(w2); LAT_I_COLD(w3); LAT_I_COLD(w4);, w0, w1, w2, w3, w4)
     LAT_I_RESERVE_STORE_COMMIT(
         "48",
         LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112) LAT_I_STORE_R(2, 4120) LAT_I_STORE_R(3, 4128)
@@ -134,7 +141,7 @@ static LAT_INLINE void lat_i_emit6(const struct lat_schema *schema, unsigned on,
                                     uint64_t w0, uint64_t w1, uint64_t w2, uint64_t w3, uint64_t w4,
                                     uint64_t w5)
 {
-    LAT_I_EMIT_HEAD(6u, w0, w1, w2, w3, w4, w5)
+    LAT_I_EMIT_HEAD(6u, LAT_I_COLD(w0); LAT_I_COLD(w1); LAT_I_COLD(w2); LAT_I_COLD(w3); LAT_I_COLD(w4); LAT_I_COLD(w5);, w0, w1, w2, w3, w4, w5)
     LAT_I_RESERVE_STORE_COMMIT(
         "56",
         LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112) LAT_I_STORE_R(2, 4120) LAT_I_STORE_R(3, 4128)
@@ -151,7 +158,7 @@ static LAT_INLINE void lat_i_emit7(const struct lat_schema *schema, unsigned on,
                                     uint64_t w0, uint64_t w1, uint64_t w2, uint64_t w3, uint64_t w4,
                                     uint64_t w5, uint64_t w6)
 {
-    LAT_I_EMIT_HEAD(7u, w0, w1, w2, w3, w4, w5, w6)
+    LAT_I_EMIT_HEAD(7u, LAT_I_COLD(w0); LAT_I_COLD(w1); LAT_I_COLD(w2); LAT_I_COLD(w3); LAT_I_COLD(w4); LAT_I_COLD(w5); LAT_I_COLD(w6);, w0, w1, w2, w3, w4, w5, w6)
     LAT_I_RESERVE_STORE_COMMIT(
         "64",
         LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112) LAT_I_STORE_R(2, 4120) LAT_I_STORE_R(3, 4128)
@@ -169,7 +176,7 @@ static LAT_INLINE void lat_i_emit8(const struct lat_schema *schema, unsigned on,
                                     uint64_t w0, uint64_t w1, uint64_t w2, uint64_t w3, uint64_t w4,
                                     uint64_t w5, uint64_t w6, uint64_t w7)
 {
-    LAT_I_EMIT_HEAD(8u, w0, w1, w2, w3, w4, w5, w6, w7)
+    LAT_I_EMIT_HEAD(8u, LAT_I_COLD(w0); LAT_I_COLD(w1); LAT_I_COLD(w2); LAT_I_COLD(w3); LAT_I_COLD(w4); LAT_I_COLD(w5); LAT_I_COLD(w6); LAT_I_COLD(w7);, w0, w1, w2, w3, w4, w5, w6, w7)
     LAT_I_RESERVE_STORE_COMMIT(
         "72",
         LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112) LAT_I_STORE_R(2, 4120) LAT_I_STORE_R(3, 4128)
