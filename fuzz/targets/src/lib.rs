@@ -11,6 +11,7 @@ pub mod captures;
 pub mod choice;
 pub mod columns;
 pub mod ctf;
+pub mod event_filter;
 pub mod export;
 pub mod filter;
 pub mod happenings;
@@ -78,6 +79,7 @@ pub const TARGETS: &[Target] = &[
     target("perfdata", perfdata::check, perfdata::good, words::PERFDATA),
     target("kernel", kernel::check, kernel::good, words::KERNEL),
     target("policies", policy::check_policies, policy::good_policies, words::POLICY),
+    target("event_filter", event_filter::check, event_filter::good, words::EVENT_FILTER),
     target("genode", policy::check_genode, policy::good_genode, words::GENODE),
     target("relate", relate::check, relate::good, &[]),
 ];

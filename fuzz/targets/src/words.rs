@@ -412,3 +412,9 @@ pub const GENODE: &[&str] = &[
     "policy=\"ctf0_pcapng\"",
     "&quot;",
 ];
+
+/// Words of filters that traced programs evaluate.
+pub const EVENT_FILTER: &[&str] = &[
+    "s:E: ", "a ", "b ", "c ", "d ", "g ", "== ", "!= ", "<= ", "> ", "& 0xff ", "and ", "or ",
+    "not ", "(", ")", "-1 ", "X ", "true ",
+];

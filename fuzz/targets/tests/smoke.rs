@@ -59,4 +59,5 @@ smoke! {
     policies 3000
     genode 3000
     relate 5000
+    event_filter 5000
 }

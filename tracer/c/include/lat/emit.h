@@ -36,17 +36,25 @@
     if (LAT_I_UNLIKELY((on & LAT_ENABLE_WATCH) != 0)) {                                        \
         LAT_I_LOOK_COLD(cold_)                                                                 \
         const uint64_t looked_at[] = {__VA_ARGS__};                                            \
-        if (!lat_i_look_words(id, on | payload_bytes << 8, looked_at))                               \
+        if (!lat_i_look_words(id, on | payload_bytes << 8, looked_at))                         \
             return;                                                                            \
     }
 #define LAT_I_EMIT_HEAD_P(words_)                                                              \
     LAT_I_EMIT_NAMES(words_);                                                                  \
     if (LAT_I_UNLIKELY((on & LAT_ENABLE_WATCH) != 0) &&                                        \
-        !lat_i_look_words(id, on | payload_bytes << 8, words))                                       \
+        !lat_i_look_words(id, on | payload_bytes << 8, words))                                 \
     return
 
 /* Only here: else the compiler builds the array ahead of the event, for a call that is not made. */
 #define LAT_I_COLD(word) __asm__ volatile("" : "+r"(word))
+#define LAT_I_COLD_1 LAT_I_COLD(w0);
+#define LAT_I_COLD_2 LAT_I_COLD_1 LAT_I_COLD(w1);
+#define LAT_I_COLD_3 LAT_I_COLD_2 LAT_I_COLD(w2);
+#define LAT_I_COLD_4 LAT_I_COLD_3 LAT_I_COLD(w3);
+#define LAT_I_COLD_5 LAT_I_COLD_4 LAT_I_COLD(w4);
+#define LAT_I_COLD_6 LAT_I_COLD_5 LAT_I_COLD(w5);
+#define LAT_I_COLD_7 LAT_I_COLD_6 LAT_I_COLD(w6);
+#define LAT_I_COLD_8 LAT_I_COLD_7 LAT_I_COLD(w7);
 
 static LAT_INLINE void lat_i_emit0(const struct lat_schema *schema, unsigned on, uint32_t index,
                                     uint32_t payload_bytes)
@@ -62,7 +70,7 @@ static LAT_INLINE void lat_i_emit0(const struct lat_schema *schema, unsigned on,
 static LAT_INLINE void lat_i_emit1(const struct lat_schema *schema, unsigned on, uint32_t index,
                                     uint32_t payload_bytes, uint64_t w0)
 {
-    LAT_I_EMIT_HEAD(1u, LAT_I_COLD(w0);, w0)
+    LAT_I_EMIT_HEAD(1u, LAT_I_COLD_1, w0)
     LAT_I_RESERVE_STORE_COMMIT(
         "16",
         LAT_I_STORE_R(0, 4104),
@@ -77,7 +85,7 @@ static LAT_INLINE void lat_i_emit1(const struct lat_schema *schema, unsigned on,
 static LAT_INLINE void lat_i_emit2(const struct lat_schema *schema, unsigned on, uint32_t index,
                                     uint32_t payload_bytes, uint64_t w0, uint64_t w1)
 {
-    LAT_I_EMIT_HEAD(2u, LAT_I_COLD(w0); LAT_I_COLD(w1);, w0, w1)
+    LAT_I_EMIT_HEAD(2u, LAT_I_COLD_2, w0, w1)
     LAT_I_RESERVE_STORE_COMMIT(
         "24",
         LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112),
@@ -92,7 +100,7 @@ static LAT_INLINE void lat_i_emit2(const struct lat_schema *schema, unsigned on,
 static LAT_INLINE void lat_i_emit3(const struct lat_schema *schema, unsigned on, uint32_t index,
                                     uint32_t payload_bytes, uint64_t w0, uint64_t w1, uint64_t w2)
 {
-    LAT_I_EMIT_HEAD(3u, LAT_I_COLD(w0); LAT_I_COLD(w1); LAT_I_COLD(w2);, w0, w1, w2)
+    LAT_I_EMIT_HEAD(3u, LAT_I_COLD_3, w0, w1, w2)
     LAT_I_RESERVE_STORE_COMMIT(
         "32",
         LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112) LAT_I_STORE_R(2, 4120),
@@ -108,7 +116,7 @@ static LAT_INLINE void lat_i_emit4(const struct lat_schema *schema, unsigned on,
                                     uint32_t payload_bytes,
                                     uint64_t w0, uint64_t w1, uint64_t w2, uint64_t w3)
 {
-    LAT_I_EMIT_HEAD(4u, LAT_I_COLD(w0); LAT_I_COLD(w1); LAT_I_COLD(w2); LAT_I_COLD(w3);, w0, w1, w2, w3)
+    LAT_I_EMIT_HEAD(4u, LAT_I_COLD_4, w0, w1, w2, w3)
     LAT_I_RESERVE_STORE_COMMIT(
         "40",
         LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112) LAT_I_STORE_R(2, 4120) LAT_I_STORE_R(3, 4128),
@@ -124,7 +132,7 @@ static LAT_INLINE void lat_i_emit5(const struct lat_schema *schema, unsigned on,
                                     uint32_t payload_bytes,
                                     uint64_t w0, uint64_t w1, uint64_t w2, uint64_t w3, uint64_t w4)
 {
-    LAT_I_EMIT_HEAD(5u, LAT_I_COLD(w0); LAT_I_COLD(w1); LAT_I_COLD(w2); LAT_I_COLD(w3); LAT_I_COLD(w4);, w0, w1, w2, w3, w4)
+    LAT_I_EMIT_HEAD(5u, LAT_I_COLD_5, w0, w1, w2, w3, w4)
     LAT_I_RESERVE_STORE_COMMIT(
         "48",
         LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112) LAT_I_STORE_R(2, 4120) LAT_I_STORE_R(3, 4128)
@@ -141,7 +149,7 @@ static LAT_INLINE void lat_i_emit6(const struct lat_schema *schema, unsigned on,
                                     uint64_t w0, uint64_t w1, uint64_t w2, uint64_t w3, uint64_t w4,
                                     uint64_t w5)
 {
-    LAT_I_EMIT_HEAD(6u, LAT_I_COLD(w0); LAT_I_COLD(w1); LAT_I_COLD(w2); LAT_I_COLD(w3); LAT_I_COLD(w4); LAT_I_COLD(w5);, w0, w1, w2, w3, w4, w5)
+    LAT_I_EMIT_HEAD(6u, LAT_I_COLD_6, w0, w1, w2, w3, w4, w5)
     LAT_I_RESERVE_STORE_COMMIT(
         "56",
         LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112) LAT_I_STORE_R(2, 4120) LAT_I_STORE_R(3, 4128)
@@ -158,7 +166,7 @@ static LAT_INLINE void lat_i_emit7(const struct lat_schema *schema, unsigned on,
                                     uint64_t w0, uint64_t w1, uint64_t w2, uint64_t w3, uint64_t w4,
                                     uint64_t w5, uint64_t w6)
 {
-    LAT_I_EMIT_HEAD(7u, LAT_I_COLD(w0); LAT_I_COLD(w1); LAT_I_COLD(w2); LAT_I_COLD(w3); LAT_I_COLD(w4); LAT_I_COLD(w5); LAT_I_COLD(w6);, w0, w1, w2, w3, w4, w5, w6)
+    LAT_I_EMIT_HEAD(7u, LAT_I_COLD_7, w0, w1, w2, w3, w4, w5, w6)
     LAT_I_RESERVE_STORE_COMMIT(
         "64",
         LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112) LAT_I_STORE_R(2, 4120) LAT_I_STORE_R(3, 4128)
@@ -176,7 +184,7 @@ static LAT_INLINE void lat_i_emit8(const struct lat_schema *schema, unsigned on,
                                     uint64_t w0, uint64_t w1, uint64_t w2, uint64_t w3, uint64_t w4,
                                     uint64_t w5, uint64_t w6, uint64_t w7)
 {
-    LAT_I_EMIT_HEAD(8u, LAT_I_COLD(w0); LAT_I_COLD(w1); LAT_I_COLD(w2); LAT_I_COLD(w3); LAT_I_COLD(w4); LAT_I_COLD(w5); LAT_I_COLD(w6); LAT_I_COLD(w7);, w0, w1, w2, w3, w4, w5, w6, w7)
+    LAT_I_EMIT_HEAD(8u, LAT_I_COLD_8, w0, w1, w2, w3, w4, w5, w6, w7)
     LAT_I_RESERVE_STORE_COMMIT(
         "72",
         LAT_I_STORE_R(0, 4104) LAT_I_STORE_R(1, 4112) LAT_I_STORE_R(2, 4120) LAT_I_STORE_R(3, 4128)
