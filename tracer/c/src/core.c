@@ -541,13 +541,13 @@ static void start(struct lat_area_trigger *trigger, uint64_t now)
 }
 
 /* @return whether the triggers let an event be recorded. */
-static int watch(uint32_t id, unsigned on, uint64_t first_word)
+static int watch(uint32_t id, unsigned on, const struct lat_i_piece *pieces, uint32_t count)
 {
     struct lat_area_trigger *trigger = &lat_i_area.header->trigger;
     uint32_t state = __atomic_load_n(&trigger->state, __ATOMIC_ACQUIRE);
     if (state == LAT_TRIGGER_NONE)
         return (on & LAT_ENABLE_RECORD) != 0;
-    const uint64_t now = lat_i_clock();
+    const uint64_t now = lat_i_clock(), first_word = lat_i_first_word(pieces, count);
 
     if (state == LAT_TRIGGER_ARMED) {
         uint32_t armed = LAT_TRIGGER_ARMED;
@@ -602,7 +602,7 @@ int lat_i_look(uint32_t id, unsigned on, const struct lat_i_piece *pieces, uint3
             !lat_i_filter_passes(&filters[number], pieces, count))
             on &= ~LAT_ENABLE_RECORD;
     }
-    return watch(id, on, lat_i_first_word(pieces, count));
+    return watch(id, on, pieces, count);
 }
 
 int lat_i_look_words(uint32_t id, uint32_t bytes_and_on, const uint64_t *words)

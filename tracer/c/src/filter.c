@@ -7,12 +7,39 @@
  */
 #include "filter.h"
 
-/* The bytes of the payload from `offset` on, as a number. @return whether it has them all. */
+/* A number in memory order. `bytes` is 1, 2, 4 or 8. */
+static uint64_t number_at(const uint8_t *data, uint32_t bytes)
+{
+    uint16_t two;
+    uint32_t four;
+    uint64_t eight;
+    switch (bytes) {
+    case 1:
+        return *data;
+    case 2:
+        __builtin_memcpy(&two, data, sizeof two);
+        return two;
+    case 4:
+        __builtin_memcpy(&four, data, sizeof four);
+        return four;
+    default:
+        __builtin_memcpy(&eight, data, sizeof eight);
+        return eight;
+    }
+}
+
+/* The bytes of the payload from `offset` on, as a number: 1, 2, 4 or 8 of them. @return whether it
+ * has them all. */
 static int load(const struct lat_i_piece *pieces, uint32_t count, uint32_t offset, uint32_t bytes,
                 uint64_t *value)
 {
     uint32_t got = 0;
     size_t start = 0;
+    /* Nearly always: packed words are one piece. */
+    if (count != 0 && offset + bytes <= pieces[0].bytes) {
+        *value = number_at((const uint8_t *)pieces[0].data + offset, bytes);
+        return 1;
+    }
     *value = 0;
     for (uint32_t i = 0; i < count && got < bytes; i++) {
         const uint8_t *data = (const uint8_t *)pieces[i].data;
@@ -29,27 +56,17 @@ static int load(const struct lat_i_piece *pieces, uint32_t count, uint32_t offse
     return got == bytes;
 }
 
+/* For each comparison, whether it holds if the field is greater (1), equal (2), less (4): EQ 2, NE 5,
+ * LT 4, LE 6, GT 1, GE 3, four bits each from the lowest; always for the two that there are not. */
+#define RELATIONS_THAT_HOLD 0x77316452u
+
 static int compare(uint32_t how, uint64_t field, uint64_t value)
 {
     /* Signed numbers in the order of unsigned ones. */
-    const uint64_t flip = (how & LAT_FILTER_SIGNED) != 0 ? UINT64_C(1) << 63 : 0;
+    const uint64_t flip = (uint64_t)(how & LAT_FILTER_SIGNED) << 60;
     const uint64_t a = field ^ flip, b = value ^ flip;
-    switch (how & 7u) {
-    case LAT_FILTER_EQ:
-        return a == b;
-    case LAT_FILTER_NE:
-        return a != b;
-    case LAT_FILTER_LT:
-        return a < b;
-    case LAT_FILTER_LE:
-        return a <= b;
-    case LAT_FILTER_GT:
-        return a > b;
-    case LAT_FILTER_GE:
-        return a >= b;
-    default:
-        return 1;
-    }
+    const uint32_t relation = a > b ? 1u : a == b ? 2u : 4u;
+    return (RELATIONS_THAT_HOLD >> 4u * (how & 7u) & relation) != 0;
 }
 
 static uint64_t extend_sign(uint64_t field, uint32_t bytes)
@@ -71,7 +88,7 @@ int lat_i_filter_passes(const struct lat_area_filter *filter, const struct lat_i
         const volatile struct lat_filter_step *step = &shared->steps[at];
         const uint32_t bytes = step->bytes, how = step->compare;
         uint64_t field;
-        if ((bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8) ||
+        if (bytes == 0 || bytes > 8 || (bytes & (bytes - 1)) != 0 ||
             !load(pieces, count, step->offset, bytes, &field))
             return 1;
         if ((how & LAT_FILTER_SIGNED) != 0)
@@ -89,6 +106,9 @@ int lat_i_filter_passes(const struct lat_area_filter *filter, const struct lat_i
 uint64_t lat_i_first_word(const struct lat_i_piece *pieces, uint32_t count)
 {
     uint64_t word = 0, byte;
+    if (load(pieces, count, 0, 8, &word))
+        return word;
+    word = 0;
     for (uint32_t i = 0; i < 8 && load(pieces, count, i, 1, &byte); i++)
         word |= LAT_I_PACK(byte, 8u * i, 8);
     return word;
