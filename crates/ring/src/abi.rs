@@ -183,6 +183,7 @@ pub mod header {
     pub const UUID: u64 = 192;
     pub const STREAM_ID: u64 = 208;
     pub const POINTER_BYTES: u64 = 212;
+    pub const FILTER_COUNT: u64 = 216;
     pub const TRIGGER: u64 = 256;
     pub const EXE: u64 = 512;
     pub const EXE_BYTES: u64 = 256;

@@ -92,6 +92,11 @@ const NUMBERS: &[(&str, u64, &str)] = &[
         "abi::filter_step::VALUE",
     ),
     (
+        "offsetof(struct lat_area_header, filter_count)",
+        abi::header::FILTER_COUNT as u64,
+        "abi::header::FILTER_COUNT",
+    ),
+    (
         "offsetof(struct lat_area_header, features)",
         abi::header::FEATURES as u64,
         "abi::header::FEATURES",

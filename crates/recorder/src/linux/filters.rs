@@ -5,10 +5,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use lateralis_ring::abi::{self, filter};
+use lateralis_ring::abi::{self, filter, header};
 use lateralis_ring::{
-    AreaView, FilterStep, enable_byte, event_ids_in_use, filter_of, filter_offset, has_filters,
-    set_enable_byte, set_filter_of, write_filter,
+    AreaView, FilterStep, Load, enable_byte, event_ids_in_use, filter_of, filter_offset,
+    has_filters, set_enable_byte, set_filter_of, write_filter,
 };
 use rustix::fs::FallocateFlags;
 
@@ -35,10 +35,15 @@ pub(super) struct AreaFilters {
 /// The bits of an enabled event that has a filter.
 const FILTERED: u8 = abi::ENABLE_RECORD | abi::ENABLE_WATCH | abi::ENABLE_FILTER;
 
+/// Whether there are filters. Their table is not looked at before: its pages may not be there.
+fn are_there(view: &AreaView<'_>) -> bool {
+    view.load_u32(header::FILTER_COUNT, Load::Relaxed).is_ok_and(|count| count != 0)
+}
+
 /// The enable byte of an event that has a filter if it has one, `byte` otherwise.
 pub(super) fn with_filter(view: &AreaView<'_>, id: u32, byte: u8) -> u8 {
     let is_filtered = byte & abi::ENABLE_RECORD != 0
-        && has_filters(view)
+        && are_there(view)
         && filter_of(view, id).is_ok_and(|number| number != 0);
     if is_filtered { byte | FILTERED } else { byte }
 }
@@ -46,14 +51,12 @@ pub(super) fn with_filter(view: &AreaView<'_>, id: u32, byte: u8) -> u8 {
 impl AreaFilters {
     /// Filters that will be applied to the events of an area.
     pub(super) fn new(view: &AreaView<'_>, filters: &[Filter]) -> AreaFilters {
-        // What a recorder left that was killed must not hold for events of this recording. Looking
-        // at the numbers of a tracer that has none would make pages of nothing.
-        if has_filters(view) {
+        // What a recorder left that was killed must not hold for events of this recording.
+        if are_there(view) {
             for id in abi::INTERNAL_EVENT_COUNT..event_ids_in_use(view).unwrap_or(0) {
-                if enable_byte(view, id).is_ok_and(|byte| byte & abi::ENABLE_FILTER != 0) {
-                    let _ = set_filter_of(view, id, 0);
-                }
+                let _ = set_filter_of(view, id, 0);
             }
+            let _ = view.store_u32(header::FILTER_COUNT, 0);
         }
         AreaFilters { filters: filters.to_vec(), ..AreaFilters::default() }
     }
@@ -126,6 +129,7 @@ impl AreaFilters {
                 .map_err(|cause| refused(&cause))?;
         }
         write_filter(view, number, steps).map_err(|cause| refused(&cause))?;
+        let _ = view.store_u32(header::FILTER_COUNT, u32::from(number));
         Ok(number)
     }
 
@@ -138,6 +142,7 @@ impl AreaFilters {
     pub(super) fn remove(&mut self, view: &AreaView<'_>) {
         for id in std::mem::take(&mut self.installed).into_keys() {
             let _ = set_filter_of(view, id, 0);
+            let _ = view.store_u32(header::FILTER_COUNT, 0);
         }
     }
 

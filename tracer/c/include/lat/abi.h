@@ -129,7 +129,9 @@ struct lat_area_header {
     uint8_t  uuid[16];            /* 192 trace UUID, set by the recorder */
     uint32_t stream_id;           /* 208 stream class id, set by the recorder */
     uint32_t pointer_bytes;       /* 212 */
-    uint64_t reserved1[5];        /* 216 */
+    uint32_t filter_count;        /* 216 filters that a recorder has written */
+    uint32_t reserved0;           /* 220 */
+    uint64_t reserved1[4];        /* 224 */
     struct lat_area_trigger trigger; /* 256 */
     uint64_t reserved2[20];       /* 352 */
     char exe[256];                /* 512 path of the program, cut */
