@@ -296,3 +296,27 @@ fn only_what_passes_is_recorded() {
         assert_eq!(report.problems.len(), 2, "{problems}");
     }
 }
+
+#[test]
+fn what_a_killed_recorder_left_holds_for_nobody() {
+    let Some(workshop) = Workshop::new("filter-left") else { return };
+    let asked = workshop.compile("asked", SCHEMA, ASKED);
+    let mut running = start(&workshop, &asked);
+    let areas = || discovery::list(Some(&workshop.areas()));
+    until("the program can be traced", || !areas().is_empty());
+    let mut left = options(&workshop, "left");
+    left.filters = vec![Filter::parse("app:TICK: n == 1").unwrap()];
+    let mut session = Session::new(left).unwrap();
+    session.attach(running.id()).unwrap();
+    // Without its end: the program stays as it is.
+    drop(session);
+    assert!(areas()[0].events.iter().any(|event| event.watched));
+    let mut session = Session::new(options(&workshop, "out")).unwrap();
+    session.attach(running.id()).unwrap();
+    running.stdin.take().unwrap().write_all(b"x").unwrap();
+    assert!(running.wait().unwrap().success());
+    let summary = session.run(&mut |_| {}).unwrap();
+    check(&summary);
+    assert_eq!(summary.report.events["app:TICK"], 1000);
+    assert_eq!(summary.report.areas[0].filters, Vec::<String>::new());
+}
