@@ -91,6 +91,7 @@ fn all() -> Vec<Step> {
         suites::FUZZ,
         suites::BENCH,
         suites::BENCH_DIFF,
+        suites::BENCH_RATE,
         docs::STEP,
     ]
 }

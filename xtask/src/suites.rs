@@ -28,6 +28,9 @@ pub const BENCH: Step = Step { name: "bench", run: || suite("bench/run", &["--sm
 /// `lat diff` on a program with places that can be slowed: it runs and answers.
 pub const BENCH_DIFF: Step =
     Step { name: "bench-diff", run: || suite("bench/diff/run", &["--smoke"]) };
+/// Recording rates beside LTTng-UST, for a moment each: they run and their counts are right.
+pub const BENCH_RATE: Step =
+    Step { name: "bench-record-rate", run: || suite("bench/record-rate/run", &["--smoke"]) };
 
 fn suite(program: &str, arguments: &[&str]) -> Outcome {
     let name = if program == "make" { arguments.join("-") } else { program.to_string() };

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// Whether events of the kernel can be recorded here, and the programs are there.
-fn usable(programs: &[&str]) -> bool {
+pub fn usable(programs: &[&str]) -> bool {
     if let Err(reason) = tracefs() {
         println!("SKIPPED: {reason}");
         return false;
@@ -26,7 +26,7 @@ fn usable(programs: &[&str]) -> bool {
 }
 
 /// What babeltrace2 prints; it must have nothing to complain about.
-fn babeltrace(trace: &Path) -> String {
+pub fn babeltrace(trace: &Path) -> String {
     let output = Command::new("babeltrace2").arg(trace).output().expect("babeltrace2 is there");
     let complaints = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && complaints.is_empty(), "{complaints}");
@@ -34,16 +34,16 @@ fn babeltrace(trace: &Path) -> String {
 }
 
 /// The number behind `key` in a line.
-fn number(line: &str, key: &str) -> Option<i64> {
+pub fn number(line: &str, key: &str) -> Option<i64> {
     let rest = &line[line.find(key)? + key.len()..];
     let end = rest.find(|c: char| c != '-' && !c.is_ascii_digit()).unwrap_or(rest.len());
     rest[..end].parse().ok()
 }
 
-type Switches = BTreeMap<i64, Vec<(i64, i64)>>;
+pub type Switches = BTreeMap<i64, Vec<(i64, i64)>>;
 
 /// From whom to whom each CPU switched, by `cpu`, and what stands before the two numbers.
-fn switches<'a>(
+pub fn switches<'a>(
     lines: impl Iterator<Item = &'a str>,
     cpu: impl Fn(&str) -> Option<i64>,
     (prev, next): (&str, &str),

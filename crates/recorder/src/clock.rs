@@ -246,6 +246,26 @@ mod tests {
     }
 
     #[test]
+    fn a_step_of_the_wall_clock_changes_no_duration_and_is_within_the_bound() {
+        let hz = 2_000_000_000;
+        let at =
+            |seconds: i64, step_ns| sample(hz * seconds as u64, seconds * 1_000_000_000 + step_ns);
+        let (start, hour) = (at(1000, 0), 3_600_000_000_000);
+        for step in [hour, -hour, 20_100_000] {
+            let end = at(1010, step);
+            let source = FrequencySource::PerfPage;
+            let clock = ClockModel::fit(ClockKind::X86Tsc, hz, source, &start, Some(&end));
+            // Half of it to either end, and the bound says so.
+            let bound = step.unsigned_abs() / 2;
+            assert!((bound..bound + 1000).contains(&clock.error_ns), "{}", clock.error_ns);
+            let (first, last) = (clock.utc_ns(start.ticks), clock.utc_ns(end.ticks));
+            assert_eq!(last - first, 10_000_000_000);
+            assert!(first.abs_diff(start.realtime_ns) <= clock.error_ns);
+            assert!(last.abs_diff(end.realtime_ns) <= clock.error_ns);
+        }
+    }
+
+    #[test]
     fn before_1970_and_extremes_do_not_overflow() {
         let start = sample(u64::MAX, i64::MIN);
         let clock =

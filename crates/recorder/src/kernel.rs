@@ -6,6 +6,7 @@
 //! events/*/*/format ──▶ format ─▶ layout: schema, and how to copy each record into it
 //! per_cpu/cpuN/trace_pipe_raw ──▶ pages ──▶ transcode ──▶ records, losses
 //! who belongs to which process ──▶ tasks
+//! a program's file, a name ──▶ probe: what the kernel is to define
 //! ```
 //!
 //! Names are the kernel's, so that what is known of its events holds here too: subsystem `sched`,
@@ -15,6 +16,7 @@
 pub mod choice;
 pub mod clock;
 pub mod layout;
+pub mod probe;
 pub mod stats;
 pub mod tasks;
 pub mod transcode;

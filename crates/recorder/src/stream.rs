@@ -148,6 +148,11 @@ impl RingStream {
         }
     }
 
+    /// From here on the ring's loss counts count from these. Context: before the first packet.
+    pub fn lost_before(&mut self, baseline: LossCounts) {
+        self.baseline = baseline;
+    }
+
     /// Processes that introduced themselves in packets sealed since the last call. Each is told
     /// once; at most as many as such records fit into the packets.
     pub fn take_introductions(&mut self) -> Vec<Introduction> {

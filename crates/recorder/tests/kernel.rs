@@ -27,6 +27,7 @@ fn usable() -> Option<(PathBuf, MutexGuard<'static, ()>)> {
 
 fn options(events: &[&str], whole_machine: bool) -> KernelOptions {
     KernelOptions {
+        probes: Vec::new(),
         events: events.iter().map(ToString::to_string).collect(),
         whole_machine,
         buffer_bytes: 4 << 20,

@@ -128,6 +128,8 @@ pub struct RingReader {
     sequence: u64,
     /// End of what was delivered of it, from its start; 0 = nothing.
     delivered: u64,
+    /// The packet in front of `sequence` is delivered and not given back yet.
+    is_held: bool,
     skipped_at_start: u64,
     damage: Option<RingDamage>,
 }
@@ -165,6 +167,7 @@ impl RingReader {
             policy,
             sequence: 0,
             delivered: 0,
+            is_held: false,
             skipped_at_start: 0,
             damage: None,
         };
@@ -228,10 +231,36 @@ impl RingReader {
         Ok(cursor.position.saturating_sub(read.saturating_add(self.delivered)))
     }
 
+    /// What the packets in front of the first one to deliver told of losses, for a reader that
+    /// goes on where another was killed. Where that packet's slot is in use again, its successor
+    /// tells: what was lost between the two is missing then. `None` if neither is closed.
+    pub fn losses_told<M: RingMemory>(&self, memory: &M) -> Option<LossCounts> {
+        let control = self.geometry.control_offset(self.ring);
+        let cursor = Cursor::split(memory.load(control + ring::CURSOR, Load::Acquire).ok()?);
+        let open = cursor.position / self.geometry.packet_bytes();
+        [self.sequence.checked_sub(1), Some(self.sequence)].into_iter().flatten().find_map(|at| {
+            let mut header = [0; abi::PACKET_HEADER_BYTES as usize];
+            memory.copy(self.geometry.packet_offset(self.ring, at), &mut header).ok()?;
+            let header = PacketHeader::decode(&header, memory.is_swapped());
+            let is_whole = header.magic == abi::PACKET_MAGIC && header.sequence == at && at < open;
+            is_whole.then_some(header.lost)
+        })
+    }
+
+    /// Gives a packet that was delivered back to the writers.
+    fn give_back<M: RingMemory>(&mut self, memory: &M) -> Result<(), RingDamage> {
+        if core::mem::take(&mut self.is_held) {
+            let control = self.geometry.control_offset(self.ring);
+            memory.store_release(control + ring::CONSUMED, self.sequence)?; // pair W2
+        }
+        Ok(())
+    }
+
     /// Delivers the next closed packet, or with `open_part` what the open one holds so far.
     /// The records are copied to the start of `buffer`, which has at least
     /// [`Geometry::packet_bytes`] bytes. With [`ReadPolicy::Consume`] a closed packet is given
-    /// back as soon as it is copied.
+    /// back by the next call: who is killed before it kept the copy leaves the packet to the next
+    /// reader.
     ///
     /// Ordering: acquires the cursor (pair W1), releases `consumed` (pair W2), and in overwrite
     /// mode reads the cursor again behind a fence (pair W3).
@@ -265,6 +294,7 @@ impl RingReader {
     ) -> Result<Poll, RingDamage> {
         let packet_bytes = self.geometry.packet_bytes();
         let control = self.geometry.control_offset(self.ring);
+        self.give_back(memory)?;
         let word = memory.load(control + ring::CURSOR, Load::Acquire)?; // pair W1
         let cursor = Cursor::split(word);
         let delivered_position = self.sequence.saturating_mul(packet_bytes) + self.delivered;
@@ -325,9 +355,7 @@ impl RingReader {
         if closed {
             self.sequence = sequence + 1;
             self.delivered = 0;
-            if self.policy == ReadPolicy::Consume {
-                memory.store_release(control + ring::CONSUMED, self.sequence)?; // pair W2
-            }
+            self.is_held = self.policy == ReadPolicy::Consume;
         } else {
             self.delivered = to;
         }

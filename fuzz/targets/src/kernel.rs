@@ -23,6 +23,7 @@ pub fn check(bytes: &[u8]) {
     let text = String::from_utf8_lossy(text);
     CpuStats::parse(&text);
     let format = |(system, text): (&str, &str)| KernelFormat {
+        clause: String::new(),
         system: system.to_owned(),
         text: text.to_owned(),
     };

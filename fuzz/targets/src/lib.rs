@@ -25,6 +25,7 @@ pub mod perfdata;
 pub mod pieces;
 pub mod pleco;
 pub mod policy;
+pub mod probe;
 pub mod relate;
 pub mod script;
 pub mod seeds;
@@ -82,4 +83,5 @@ pub const TARGETS: &[Target] = &[
     target("event_filter", event_filter::check, event_filter::good, words::EVENT_FILTER),
     target("genode", policy::check_genode, policy::good_genode, words::GENODE),
     target("relate", relate::check, relate::good, &[]),
+    target("probe", probe::check, probe::good, &["stapsdt", ".note.stapsdt", "%rdi", "%return"]),
 ];

@@ -60,4 +60,5 @@ smoke! {
     genode 3000
     relate 5000
     event_filter 5000
+    probe 3000
 }

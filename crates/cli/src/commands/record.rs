@@ -40,6 +40,8 @@ use std::time::Duration;
   lat record --kernel sched,syscalls -- ./server
                                           and what the kernel does for the program
   sudo lat record --system --duration 5s  what the whole machine does
+  sudo lat record --probe redis-server:processCommand -- redis-server
+                                          how long a function of any program takes
 
 Groups of kernel events: sched, syscalls, irq, softirq, timer, signal, block, net, page-faults. Any
 other is named as the kernel names it: --kernel kmem:mm_page_alloc. Without the right to see them
@@ -80,6 +82,10 @@ pub struct RecordArgs {
     /// Record what the kernel does for the program: groups of events, or SUBSYSTEM:EVENT with * and ?
     #[arg(long, value_name = "EVENTS", value_delimiter = ',')]
     pub kernel: Vec<String>,
+    /// Record functions of programs that nobody prepared, as spans, and points that their authors
+    /// marked: PROGRAM:FUNCTION or PROGRAM:PROVIDER:NAME
+    #[arg(long, value_name = "PROBE", value_delimiter = ',')]
+    pub probe: Vec<String>,
     /// Record what the kernel does for all programs [default of --kernel: sched,syscalls,irq,signal]
     #[arg(long)]
     pub system: bool,
@@ -244,6 +250,8 @@ pub fn run_with(
     }
     if !keeps_streams {
         remove_unused(&output);
+    } else if args.quiet && !summary.report.complete {
+        eprintln!("{}", recording_summary::incomplete(&output, &summary.report));
     }
     Ok(match summary.exit_status {
         // A shell's exit status fits in a byte; 128 + signal does, too.

@@ -34,6 +34,15 @@ pub fn facts(folder: &Path, report: &Report) -> String {
     text
 }
 
+/// That it ended early, and why, for people who asked for silence: what is not there they must know.
+pub fn incomplete(folder: &Path, report: &Report) -> String {
+    format!(
+        "error: the recording ended early: {}: {}: what was written until then can be read",
+        folder.display(),
+        report.problems.join("; ")
+    )
+}
+
 /// Whose events they are.
 fn origins(report: &Report) -> String {
     let processes = values::counted(report.processes.len() as u64, "process");

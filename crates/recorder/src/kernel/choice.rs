@@ -138,7 +138,7 @@ fn near(word: &str, known: &[(&str, &str)]) -> Vec<String> {
 }
 
 /// How many letters differ (Levenshtein); names longer than 64 bytes are only alike if equal.
-fn distance(a: &str, b: &str) -> usize {
+pub(super) fn distance(a: &str, b: &str) -> usize {
     if a.len() > 64 || b.len() > 64 {
         return if a == b { 0 } else { usize::MAX / 4 };
     }

@@ -14,6 +14,7 @@ use lateralis_pleco::Schema;
 use lateralis_pleco::schema::{EVENTS_MAX, FIELDS_MAX};
 
 use self::names::Names;
+pub(super) use self::names::identifier;
 pub use self::plan::EventPlan;
 use super::tasks::NewTaskPlan;
 use crate::classes::RegisteredSchema;
@@ -26,6 +27,8 @@ pub struct KernelFormat {
     pub system: String,
     /// The file.
     pub text: String,
+    /// What stands behind the fields in the schema: ` begin NAME`, or nothing.
+    pub clause: String,
 }
 
 /// What is known of the events of a recording.
@@ -59,7 +62,7 @@ impl KernelEvents {
         let mut systems: BTreeMap<&str, Vec<Described>> = BTreeMap::new();
         let mut names: BTreeMap<&str, Names> = BTreeMap::new();
         let mut cut = Vec::new();
-        for KernelFormat { system, text } in formats {
+        for KernelFormat { system, text, clause } in formats {
             let long_bytes = size_of::<usize>() as u32;
             let Some(format) = Format::parse(system, text, long_bytes) else {
                 events
@@ -72,7 +75,8 @@ impl KernelEvents {
                 cut.push(format.full_name());
             }
             let name = names.entry(system).or_default().unique(&format.name);
-            let described = describe(format, name, &types[..types.len().min(FIELDS_MAX)]);
+            let kept = &types[..types.len().min(FIELDS_MAX)];
+            let described = describe(format, name, kept, clause);
             systems.entry(system).or_default().push(described);
         }
         if !cut.is_empty() {
@@ -140,7 +144,7 @@ fn schema<'a>(subsystem: &str, events: impl IntoIterator<Item = &'a str>) -> Opt
     lateralis_pleco::compile("kernel.pleco", text.as_bytes()).schema
 }
 
-fn describe(format: Format, name: String, types: &[types::Typed]) -> Described {
+fn describe(format: Format, name: String, types: &[types::Typed], clause: &str) -> Described {
     let mut names = Names::default();
     let mut definition = format!("event {name} (");
     for (index, typed) in types.iter().enumerate() {
@@ -149,6 +153,7 @@ fn describe(format: Format, name: String, types: &[types::Typed]) -> Described {
         let _ = write!(definition, "{comma}{}: {}", names.unique(&typed.name), typed.text);
     }
     definition.push(')');
+    definition.push_str(clause);
     let steps = types.iter().map(|typed| typed.step).collect();
     Described { format, name, definition, steps }
 }
@@ -186,12 +191,12 @@ mod tests {
     #[test]
     fn an_event_that_cannot_be_described_costs_itself() {
         let mut formats = samples::formats();
-        formats.push(KernelFormat { system: "sched".to_owned(), text: "nonsense".to_owned() });
+        formats.push(samples::format("sched", "nonsense"));
         let many: String = (0..20)
             .map(|n| format!("\tfield:int f{n};\toffset:{};\tsize:4;\tsigned:1;\n", 8 + 4 * n))
             .collect();
         let text = format!("name: wide\nID: 900\nformat:\n{many}");
-        formats.push(KernelFormat { system: "sched".to_owned(), text });
+        formats.push(samples::format("sched", &text));
         let events = KernelEvents::new(&formats);
         assert_eq!(events.problems.len(), 2);
         assert!(events.problems[1].contains("sched:wide"), "{:?}", events.problems);

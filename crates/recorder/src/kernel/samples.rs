@@ -21,11 +21,11 @@ pub(crate) fn formats() -> Vec<KernelFormat> {
         ("irq", SOFTIRQ_ENTRY),
         ("odd", ODD),
     ];
-    let format = |(system, text): &(&str, &str)| KernelFormat {
-        system: (*system).to_owned(),
-        text: (*text).to_owned(),
-    };
-    all.iter().map(format).collect()
+    all.iter().map(|(system, text)| format(system, text)).collect()
+}
+
+pub(crate) fn format(system: &str, text: &str) -> KernelFormat {
+    KernelFormat { system: system.to_owned(), text: text.to_owned(), clause: String::new() }
 }
 
 /// The fields that all records begin with.

@@ -131,6 +131,16 @@ impl LiveArea {
         Ok(area)
     }
 
+    /// Goes on where a recorder was killed: what was lost since it last wrote was told by nobody.
+    pub(super) fn take_over(&mut self) {
+        let view = self.mapping.view().with_swapped(self.header.swapped);
+        for ring in &mut self.rings {
+            if let Some(told) = ring.reader.losses_told(&view) {
+                ring.stream.lost_before(told);
+            }
+        }
+    }
+
     /// The area's memory.
     pub(super) fn view(&self) -> AreaView<'_> {
         self.mapping.view().with_swapped(self.header.swapped)

@@ -4,11 +4,13 @@
 //! ```text
 //! instance  an own set of buffers, set up and taken away again
 //! threads   who is there, from /proc
+//! probes    events at functions of programs, defined and taken away again
 //! ```
 //!
 //! Sources: Documentation/trace/ftrace.rst and events.rst of Linux.
 
 mod instance;
+mod probes;
 mod threads;
 
 use std::os::fd::{AsFd, BorrowedFd};
@@ -18,9 +20,11 @@ use std::time::Duration;
 use lateralis_ring::{ClockKind, LossCounts, abi};
 
 use self::instance::Instance;
+use self::probes::Probes;
 use super::clocks;
 use crate::classes::RegisteredSchema;
 use crate::kernel::choice::TASK_EVENTS;
+use crate::kernel::probe::ProbeError;
 use crate::kernel::{Choice, ChoiceError, ClockRelation, CpuStats, KernelEvents, Transcoder};
 use crate::source::{Payload, Sink, Source, SourceReport, StreamPlan};
 
@@ -33,6 +37,8 @@ const PERIOD: Duration = Duration::from_millis(100);
 pub struct KernelOptions {
     /// Groups ([`crate::kernel::GROUPS`]), `SUBSYSTEM:EVENT` with `*` and `?`, or an event's name.
     pub events: Vec<String>,
+    /// Functions and marked points of programs ([`crate::kernel::probe::Wish`]).
+    pub probes: Vec<String>,
     /// What all processes cause; else only what the recorded programs and those they start do.
     pub whole_machine: bool,
     /// Bytes of each CPU's buffer.
@@ -49,6 +55,8 @@ pub struct KernelOptions {
 pub enum KernelError {
     /// An event was named that there is not.
     Choice(ChoiceError),
+    /// A program, function or point was named that there is not.
+    Probe(ProbeError),
     /// A right or a file system is missing: a sentence that says which, and what to do.
     Unavailable(String),
 }
@@ -57,6 +65,7 @@ impl std::fmt::Display for KernelError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             KernelError::Choice(error) => error.fmt(f),
+            KernelError::Probe(error) => error.fmt(f),
             KernelError::Unavailable(sentence) => f.write_str(sentence),
         }
     }
@@ -68,6 +77,8 @@ impl std::error::Error for KernelError {}
 #[derive(Debug)]
 pub struct KernelSource {
     instance: Instance,
+    /// Behind the instance: what is enabled there cannot be taken away.
+    _probes: Option<Probes>,
     events: KernelEvents,
     transcoder: Transcoder,
     choice: Choice,
@@ -90,6 +101,7 @@ impl KernelSource {
     /// Errors: see [`KernelError`]; then nothing was changed.
     /// Cost: a file for each event; some ten milliseconds for all system calls.
     pub fn open(options: &KernelOptions) -> Result<KernelSource, KernelError> {
+        let found = probes::find(&options.probes).map_err(KernelError::Probe)?;
         let tracefs =
             instance::find(options.tracefs.as_deref()).map_err(KernelError::Unavailable)?;
         let read = |name: &str| instance::read(&tracefs, name).map_err(KernelError::Unavailable);
@@ -99,7 +111,16 @@ impl KernelSource {
         choice.add(&TASK_EVENTS, &available);
         let mut instance = Instance::make(&tracefs).map_err(KernelError::Unavailable)?;
         instance::remove_abandoned(&tracefs);
-        let formats = instance.formats(&choice);
+        probes::remove_abandoned(&tracefs);
+        let mut formats = instance.formats(&choice);
+        let mut probes = None;
+        if !options.probes.is_empty() {
+            let defined = Probes::define(&tracefs, instance.number(), found);
+            let defined = defined.map_err(KernelError::Unavailable)?;
+            formats.extend(defined.formats(&tracefs));
+            choice.events.extend(defined.names());
+            probes = Some(defined);
+        }
         let mut events = KernelEvents::new(&formats);
         let page_bytes =
             instance.prepare(options.buffer_bytes).map_err(KernelError::Unavailable)?;
@@ -120,6 +141,7 @@ impl KernelSource {
             pages_max: (options.buffer_bytes as usize / page_bytes).max(2) + 16,
             told: vec![LossCounts::default(); cpus],
             instance,
+            _probes: probes,
         })
     }
 

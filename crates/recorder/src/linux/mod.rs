@@ -31,6 +31,7 @@ mod processes;
 mod recording;
 mod recover;
 mod recover_recording;
+mod reserve;
 mod rings;
 mod session;
 mod sigbus;

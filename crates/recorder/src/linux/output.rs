@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 
 use super::live::LiveServer;
+use super::reserve::Reserve;
 use crate::error::Error;
 use crate::index::{ENTRY_BYTES, FILE_HEADER, IndexEntry};
 
@@ -48,6 +49,7 @@ pub(super) struct Output {
     root: PathBuf,
     /// Locked as long as somebody writes: see [`is_being_written`].
     _lock: Option<File>,
+    reserve: Reserve,
     streams: Vec<Stream>,
     open_count: usize,
     open_max: usize,
@@ -149,6 +151,7 @@ impl Output {
 
     fn empty(root: PathBuf, bytes_max: Option<u64>) -> Output {
         Output {
+            reserve: Reserve::make(&root),
             root,
             _lock: None,
             streams: Vec::new(),
@@ -193,6 +196,11 @@ impl Output {
             live.report(text, false);
         }
         Ok(())
+    }
+
+    /// Gives free what was set aside for the texts of the end.
+    pub(super) fn use_reserve(&mut self) {
+        self.reserve.release();
     }
 
     /// Replaces `report.json` for the last time. Live clients get it behind everything else.
@@ -294,6 +302,7 @@ impl Output {
         let stream = &mut self.streams[handle.0];
         if let Err(error) = written {
             stream.failed = true;
+            self.reserve.release();
             return Err(AppendError::Write(error));
         }
         stream.pending_index.push(IndexEntry { offset_bytes: stream.bytes, ..entry });

@@ -356,6 +356,7 @@ impl Recording {
             self.use_live_clock(clocks::native_kind());
         }
         happened.into_iter().for_each(|sentence| self.problem(sentence));
+        self.output.use_reserve();
         if let Err(error) = self.write_metadata() {
             self.problem(error.to_string());
             self.output_ended = true;

@@ -12,16 +12,17 @@ use lateralis_recorder::linux::kernel::{KernelError, KernelOptions, KernelSource
 ///
 /// Errors: an event that there is not. Nothing has begun then.
 pub(super) fn open(args: &RecordArgs) -> Result<Option<Result<KernelSource, String>>, CliError> {
-    if args.kernel.is_empty() && !args.system {
+    if args.kernel.is_empty() && args.probe.is_empty() && !args.system {
         return Ok(None);
     }
-    let events = if args.kernel.is_empty() {
+    let events = if args.kernel.is_empty() && args.system {
         SYSTEM_GROUPS.map(String::from).to_vec()
     } else {
         args.kernel.clone()
     };
     let options = KernelOptions {
         events,
+        probes: args.probe.clone(),
         whole_machine: args.system,
         buffer_bytes: args.buffer,
         tracefs: None,
@@ -30,6 +31,7 @@ pub(super) fn open(args: &RecordArgs) -> Result<Option<Result<KernelSource, Stri
     match KernelSource::open(&options) {
         Ok(source) => Ok(Some(Ok(source))),
         Err(KernelError::Unavailable(sentence)) => Ok(Some(Err(sentence))),
+        Err(KernelError::Probe(error)) => Err(CliError::new(error.what, error.place, error.advice)),
         Err(KernelError::Choice(error)) => {
             let advice = match &error.near[..] {
                 [] => "`lat record --help` lists the groups; any other is SUBSYSTEM:EVENT, as in \

@@ -28,7 +28,7 @@ impl Names {
 }
 
 /// `__syscall_nr` has no letter first in the language; `event` is a word of it.
-pub(super) fn identifier(name: &str) -> String {
+pub(in crate::kernel) fn identifier(name: &str) -> String {
     let name = name.trim_start_matches('_');
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut name: String =

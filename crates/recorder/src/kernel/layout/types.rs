@@ -30,6 +30,8 @@ pub(super) fn of(format: &Format, text: &str) -> Vec<Typed> {
     let fields = format.fields.iter();
     // The name of the event says which call it is.
     let kept = fields.filter(|field| !(is_call && field.name == "__syscall_nr"));
+    // Where a probe is, its name says.
+    let kept = kept.filter(|field| !field.name.starts_with("__probe_"));
     kept.filter_map(|field| {
         let argument = if is_call { argument(field, text) } else { None };
         let (text, step) = argument.or_else(|| plain(field))?;

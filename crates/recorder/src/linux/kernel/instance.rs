@@ -62,7 +62,7 @@ fn no_right(place: &Path) -> String {
     )
 }
 
-fn told(action: &str, path: &Path, error: &io::Error) -> String {
+pub(super) fn told(action: &str, path: &Path, error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::PermissionDenied => no_right(path),
         _ => {
@@ -101,6 +101,7 @@ pub(super) struct Instance {
     pipes: Vec<File>,
     chosen: Option<File>,
     buffer_bytes: u64,
+    number: u32,
 }
 
 impl Instance {
@@ -116,8 +117,14 @@ impl Instance {
         // One of a recorder that had this process's number.
         let _ = fs::remove_dir(&path);
         fs::create_dir(&path).map_err(|error| told("make an instance", &path, &error))?;
-        let instance =
-            Instance { path, cpus: Vec::new(), pipes: Vec::new(), chosen: None, buffer_bytes: 0 };
+        let instance = Instance {
+            path,
+            cpus: Vec::new(),
+            pipes: Vec::new(),
+            chosen: None,
+            buffer_bytes: 0,
+            number,
+        };
         instance.write("tracing_on", "0")?;
         Ok(instance)
     }
@@ -166,7 +173,7 @@ impl Instance {
     pub(super) fn formats(&self, choice: &Choice) -> Vec<KernelFormat> {
         let format = |(system, event): &(String, String)| {
             let text = read(&self.path, &format!("events/{system}/{event}/format")).ok()?;
-            Some(KernelFormat { system: system.clone(), text })
+            Some(KernelFormat { system: system.clone(), text, clause: String::new() })
         };
         choice.events.iter().filter_map(format).collect()
     }
@@ -226,6 +233,11 @@ impl Instance {
             Some(file) => { file }.write_all(tid.to_string().as_bytes()),
             None => Ok(()),
         }
+    }
+
+    /// Which instance of this process it is.
+    pub(super) fn number(&self) -> u32 {
+        self.number
     }
 
     /// Numbers of the CPUs.

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Makes RESULTS.md from raw.csv and machine.txt; every number is computed here."""
+
+import csv
+import platform
+import statistics
+import subprocess
+from collections import defaultdict
+
+TITLES = {
+    "nobody": "nobody reads (rings overwritten)",
+    "memory": "recorded to memory",
+    "disk": "recorded to the disk",
+    "live": "recorded, one live client",
+    "live, two": "recorded, two live clients",
+    "live, one stuck": "recorded, two live clients and one that is stuck",
+    "lttng": "LTTng-UST, recorded to the disk",
+}
+
+
+def number_of(value, key):
+    """The number of that name, of a document or of anything in it, sums of streams first."""
+    if isinstance(value, dict):
+        if isinstance(value.get(key), int):
+            return value[key]
+        found = [number_of(one, key) for one in value.values()]
+    elif isinstance(value, list):
+        found = [number_of(one, key) for one in value]
+    else:
+        return None
+    return next((one for one in found if one is not None), None)
+
+
+def machine(root):
+    def said(*words):
+        try:
+            return subprocess.run(words, capture_output=True, text=True).stdout.strip()
+        except OSError:
+            return "none"
+    cpu = next((line.split(": ", 1)[1] for line in open("/proc/cpuinfo", encoding="utf-8").read()
+                .splitlines() if line.startswith("model name")), platform.machine())
+    lines = {
+        "cpu": f"{cpu}, {said('nproc')} CPUs",
+        "kernel": platform.release(),
+        "compiler": said("cc", "--version").splitlines()[0],
+        "lttng-ust": said("pkg-config", "--modversion", "lttng-ust") or "none",
+        "commit": said("git", "-C", str(root), "rev-parse", "--short", "HEAD"),
+    }
+    return "".join(f"{name}: {value}\n" for name, value in lines.items())
+
+
+def lines_of(head, rows):
+    yield "| " + " | ".join(head) + " |"
+    yield "|---" + "|--:" * (len(head) - 1) + "|"
+    for row in rows:
+        yield "| " + " | ".join(row) + " |"
+    yield ""
+
+
+def rates(rows):
+    best = {}
+    for row in rows:
+        rate = float(row["written"]) / float(row["seconds"])
+        is_good = row["lost"] == "0" and row["client_dropped"] == "0"
+        if is_good and rate >= 0.95 * int(row["rate_asked"]):
+            if row["way"] not in best or rate > best[row["way"]][0]:
+                best[row["way"]] = rate, int(row["bytes"]) / float(row["seconds"])
+    peer = best.get("lttng", (0, 0))[0]
+    for way, (rate, size) in best.items():
+        ratio = f"{rate / peer:.1f}" if peer else ""
+        yield [TITLES[way], f"{rate / 1e6:.1f}", f"{size / 1e6:.0f}", ratio]
+
+
+def costs(rows):
+    by_way = defaultdict(list)
+    for row in rows:
+        by_way[row["way"]].append(float(row["ns_median"]))
+    alone = by_way["nobody"]
+    for way, values in by_way.items():
+        yield [TITLES[way], f"{statistics.median(values):.1f}", f"{min(values):.1f}",
+               f"{statistics.median(values) / statistics.median(alone):.2f}",
+               f"{min(values) / min(alone):.2f}", str(len(values))]
+
+
+def results(here):
+    with open(here / "raw.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    part = defaultdict(list)
+    for row in rows:
+        part[row["part"]].append(row)
+    text = ["<!-- Made by bench/record-rate/run from raw.csv: change neither by hand. -->",
+            "# Recording rate", "",
+            "How it is measured, and what to distrust: [README.md](README.md).", ""]
+    text += [f"* {line}" for line in (here / "machine.txt").read_text().splitlines()]
+    loads = [float(row["load"]) for row in rows if row["load"]]
+    text += [f"* load average while measuring: {min(loads):.1f} to {max(loads):.1f}", "",
+             "## Highest steady rate without loss", ""]
+    text += lines_of(["", "million events/s", "MB/s", "to LTTng-UST"], rates(part["rate"]))
+    text += ["The machine:", ""]
+    text += lines_of(["", "MB/s"], [[row["way"], f"{int(row['bytes']) / 1e6:.0f}"]
+                                    for row in part["reference"]])
+    asked = int(part["cost"][0]["rate_asked"])
+    text += ["## What an event costs in the program meanwhile", "",
+             f"At {asked / 1e6:.2f} million events/s; ns an event, of each recording the median of its "
+             "bursts. Columns: median and minimum of the recordings, ratios of both to nobody "
+             "reading.", ""]
+    text += lines_of(["", "median", "minimum", "ratio of medians", "ratio of minima",
+                      "recordings"], costs(part["cost"]))
+    lost = sum(int(row["lost"]) for row in part["cost"])
+    text += [f"Lost in these: {lost} events. In all {len(rows)} rows written = recorded + lost."]
+    return "\n".join(text) + "\n"

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! SIGKILL at moments that nothing chooses. Together with those of live clients in `live.rs`
+//! these are 25 in a usual run, 105 with LATERALIS_SLOW_TESTS=1.
+
+use std::fs;
+use std::path::PathBuf;
+
+use super::rounds;
+use super::writer::{
+    Running, account, any_moment, committed, found, lost, record, signal, start, steps, wait_for,
+};
+use crate::place::Place;
+
+/// Small packets and rings, so that much is in flight.
+const OPTIONS: [&str; 4] = ["--packet", "4K", "--buffer", "64K"];
+
+#[test]
+fn a_program_killed_at_any_moment_leaves_every_event_it_committed() {
+    let place = Place::new();
+    let Some(program) = steps(&place) else { return };
+    for round in 0..rounds(4) {
+        let (output, ledger) = (format!("out-{round}"), format!("ledger-{round}"));
+        let options = [&OPTIONS[..], &["-o", &output]].concat();
+        let (mut recorder, pid) = record(&place, &options, &program, &ledger);
+        any_moment(round);
+        signal(pid, "KILL");
+        let status = recorder.0.wait().expect("its status");
+        assert_eq!(status.code(), Some(128 + 9));
+        assert_eq!(place.report(&output)["complete"], true);
+        let account = account(&[found(&place, &output)], committed(&place, &ledger));
+        assert_eq!((account.missing, account.twice), (lost(&place, &output), 0), "round {round}");
+        fs::remove_dir_all(place.0.join(&output)).expect("a recording");
+    }
+    assert_eq!(areas(&place), Vec::<PathBuf>::new());
+}
+
+fn areas(place: &Place) -> Vec<PathBuf> {
+    let entries = fs::read_dir(place.0.join("areas")).expect("areas").flatten();
+    let paths = entries.map(|entry| entry.path());
+    paths.filter(|path| path.extension().is_some_and(|ending| ending == "area")).collect()
+}
+
+/// A killed recording: readable as it is, whole after `lat recover`.
+fn recover(place: &Place, from: &str, to: &str) {
+    let info = place.lat(&["info", from]);
+    let text = String::from_utf8_lossy(&info.stderr);
+    assert!(matches!(info.status.code(), Some(0 | 1)), "{text}");
+    let output = place.lat(&["recover", from, "-o", to]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{text}");
+    assert_eq!(place.report(to)["origin"], "recovered");
+}
+
+/// Most events of this program that two recordings may both have: a packet of each ring.
+fn twice_at_most() -> u64 {
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    // An event has 8 bytes in front of its 4, 4 to align, and 8.
+    (4096 / 24) * cpus as u64
+}
+
+#[test]
+fn a_killed_recorder_loses_nothing_that_the_next_does_not_find() {
+    let place = Place::new();
+    let Some(program) = steps(&place) else { return };
+    for round in 0..rounds(3) {
+        let names = ["out", "whole", "next", "ledger"].map(|name| format!("{name}-{round}"));
+        let [out, whole, next, ledger] = names.each_ref().map(String::as_str);
+        let options = [&OPTIONS[..], &["-o", out]].concat();
+        let (mut recorder, pid) = record(&place, &options, &program, ledger);
+        let input = recorder.0.stdin.take();
+        any_moment(round);
+        recorder.kill();
+        // Long enough for the rings to be full, every second time.
+        if round % 2 == 0 {
+            let before = committed(&place, ledger);
+            wait_for("full rings", || committed(&place, ledger)[0] > before[0] + 20_000);
+        }
+        let options = ["--attach", &pid.to_string(), "-o", next, "--quiet"];
+        let mut recorder = start(&place, &[&["record"][..], &OPTIONS, &options].concat());
+        wait_for("the next recorder", || place.0.join(next).join("ctf/metadata").exists());
+        any_moment(round);
+        // The program ends, then its recorder.
+        drop(input);
+        let status = recorder.0.wait().expect("its status");
+        assert_eq!(status.code(), Some(0), "round {round}");
+        recover(&place, out, whole);
+        let both = [found(&place, whole), found(&place, next)];
+        let account = account(&both, committed(&place, ledger));
+        let told = lost(&place, whole) + lost(&place, next);
+        assert!(account.twice <= twice_at_most(), "round {round}: {account:?}");
+        // A packet that stands in both tells its losses in both.
+        let is_exact = account.missing == told || account.twice > 0 && account.missing < told;
+        assert!(is_exact, "round {round}: {account:?}, told {told}");
+    }
+}
+
+#[test]
+fn when_both_are_killed_the_files_and_the_memory_have_everything() {
+    let place = Place::new();
+    let Some(program) = steps(&place) else { return };
+    for round in 0..rounds(3) {
+        let names = ["out", "whole", "rest", "ledger"].map(|name| format!("{name}-{round}"));
+        let [out, whole, rest, ledger] = names.each_ref().map(String::as_str);
+        let options = [&OPTIONS[..], &["-o", out]].concat();
+        let (mut recorder, pid) = record(&place, &options, &program, ledger);
+        any_moment(round);
+        recorder.kill();
+        any_moment(round + 1);
+        signal(pid, "KILL");
+        wait_for("its end", || !std::path::Path::new(&format!("/proc/{pid}")).exists());
+        recover(&place, out, whole);
+        let left = areas(&place);
+        assert_eq!(left.len(), 1, "{left:?}");
+        let output = place.lat(&["recover", left[0].to_str().expect("letters"), "-o", rest]);
+        assert_eq!(output.status.code(), Some(1), "it says that a recorder had a part");
+        let both = [found(&place, whole), found(&place, rest)];
+        let account = account(&both, committed(&place, ledger));
+        // The memory keeps what was read until it is used again: all of that stands in both, and so
+        // do the losses, which the memory counts from its beginning.
+        assert_eq!(account.missing, lost(&place, rest), "round {round}: {account:?}");
+        fs::remove_file(&left[0]).expect("an area");
+    }
+}
+
+#[test]
+fn recorders_come_and_go_while_a_program_runs() {
+    let place = Place::new();
+    let Some(program) = steps(&place) else { return };
+    let ledger = place.0.join("ledger");
+    let mut child = std::process::Command::new(&program);
+    child.arg(&ledger).arg("1000").env("LATERALIS_DIR", place.0.join("areas"));
+    child.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+    let mut program = Running(child.spawn().expect("the program"));
+    let pid = super::writer::pid_of(&mut program).to_string();
+    wait_for("its area", || !areas(&place).is_empty());
+    // Rings that hold some seconds of what it writes: no recorder is late.
+    let options = ["--packet", "4K", "--buffer", "4M"];
+    let mut recordings = Vec::new();
+    let mut first = [u64::MAX; super::writer::THREADS];
+    for round in 0..rounds(2) {
+        let name = format!("out-{round}");
+        let words = ["record", "--attach", &pid, "-o", &name, "--quiet"];
+        let mut recorder = start(&place, &[&words[..], &options].concat());
+        wait_for("packets", || {
+            let streams = fs::read_dir(place.0.join(&name).join("ctf")).into_iter().flatten();
+            streams.flatten().any(|one| one.file_name() != "metadata" && one.path().is_file())
+                || recorder.0.try_wait().is_ok_and(|ended| ended.is_some())
+        });
+        any_moment(round);
+        recorder.kill();
+        recover(&place, &name, &format!("whole-{round}"));
+        recordings.push(format!("whole-{round}"));
+    }
+    let mut recorder =
+        start(&place, &[&["record", "--attach", &pid, "-o", "last"][..], &options].concat());
+    wait_for("the last recorder", || place.0.join("last/ctf/metadata").exists());
+    any_moment(0);
+    drop(program.0.stdin.take());
+    assert_eq!(recorder.0.wait().expect("its status").code(), Some(0));
+    recordings.push("last".to_owned());
+    let all: Vec<_> = recordings.iter().map(|name| found(&place, name)).collect();
+    let told: u64 = recordings.iter().map(|name| lost(&place, name)).sum();
+    for (thread, list) in all.iter().flatten() {
+        first[*thread as usize] = first[*thread as usize].min(list[0]);
+    }
+    let account = account(&all, committed(&place, "ledger"));
+    // What the program did before the first recorder is nobody's.
+    let missing = account.missing - first.iter().sum::<u64>();
+    let most = twice_at_most() * rounds(2);
+    assert!(account.twice <= most, "{account:?}");
+    assert!(missing == told || account.twice > 0 && missing < told, "{missing}, told {told}");
+}

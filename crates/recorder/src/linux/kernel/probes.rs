@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Probes while they are defined in the kernel: in `uprobe_events`, which all of the machine share,
+//! under a group of their own, `lateralis_PID`, and gone when the recording ends.
+
+use std::env;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use super::instance;
+use crate::kernel::KernelFormat;
+use crate::kernel::probe::{Definition, ProbeError, Program, Wish, system_name};
+use crate::linux::mapping::{Access, Mapping};
+use crate::linux::processes;
+
+const FILE: &str = "uprobe_events";
+const PREFIX: &str = "lateralis_";
+/// Where libraries lie, besides the directories of each architecture in `/lib` and `/usr/lib`.
+const LIBRARIES: [&str; 4] = ["/lib64", "/usr/lib64", "/lib", "/usr/lib"];
+
+/// Probes of the user, found in their programs: nothing is defined yet.
+pub(super) struct Found(Vec<(String, Definition)>);
+
+/// Definitions in the kernel; dropping takes them away.
+#[derive(Debug)]
+pub(super) struct Probes {
+    tracefs: PathBuf,
+    group: String,
+    /// Names in the kernel, of which program, and what they are to be.
+    events: Vec<(String, String, Definition)>,
+}
+
+/// Finds probes by name.
+///
+/// Errors: the program or the name is not there; then names that are like it are told.
+/// Cost: one pass over the symbols of each program.
+pub(super) fn find(words: &[String]) -> Result<Found, ProbeError> {
+    let mut all = Vec::new();
+    for word in words {
+        let wish = Wish::parse(word)?;
+        let path = locate(&wish)?;
+        let error = |what: String, advice: &str| ProbeError {
+            what,
+            place: path.display().to_string(),
+            advice: advice.to_owned(),
+        };
+        let text = path.to_str().filter(|text| !text.contains(char::is_whitespace));
+        let text = text.ok_or_else(|| {
+            error("the kernel probes no file with blanks in its name".to_owned(), "rename it")
+        })?;
+        let mapping = File::open(&path).and_then(|file| Mapping::of_file(&file, Access::Private));
+        let mapping = mapping.map_err(|cause| {
+            error(format!("cannot read the program: {cause}"), "name one that can be read")
+        })?;
+        let program = mapping.as_ref().and_then(|mapping| Program::read(mapping.bytes()));
+        let program = program.ok_or_else(|| {
+            error(
+                "this is no program and no library".to_owned(),
+                "a script has no functions of its own: name its interpreter",
+            )
+        })?;
+        let system = system_name(&wish.program).to_owned();
+        let found = wish.find(&program, text)?.into_iter();
+        all.extend(found.map(|definition| (system.clone(), definition)));
+    }
+    Ok(Found(all))
+}
+
+/// The file of a program: a path, a command, or a library by the beginning of its name.
+fn locate(wish: &Wish) -> Result<PathBuf, ProbeError> {
+    let name = &wish.program;
+    let is_file = |path: &PathBuf| path.is_file();
+    let found = if name.contains('/') {
+        Some(PathBuf::from(name)).filter(is_file)
+    } else {
+        let paths = env::var_os("PATH").unwrap_or_default();
+        let commands = env::split_paths(&paths).map(|folder| folder.join(name)).find(is_file);
+        commands.or_else(|| library(name))
+    };
+    found.and_then(|path| fs::canonicalize(path).ok()).ok_or_else(|| ProbeError {
+        what: "there is no program and no library of that name".to_owned(),
+        place: wish.word.clone(),
+        advice: format!("write its whole path instead of {name}"),
+    })
+}
+
+fn library(name: &str) -> Option<PathBuf> {
+    let folders = LIBRARIES.iter().flat_map(|folder| {
+        let own = Path::new(folder).join(format!("{}-linux-gnu", env::consts::ARCH));
+        [own, PathBuf::from(folder)]
+    });
+    folders.into_iter().find_map(|folder| {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let names = entries.filter(|entry| {
+            let file = entry.file_name();
+            let rest = file.to_str().and_then(|file| file.strip_prefix(name));
+            rest.is_some_and(|rest| rest.is_empty() || rest == ".so" || rest.starts_with(".so."))
+        });
+        // The shortest is the link that programs use.
+        let paths = names.map(|entry| entry.path()).filter(|path| path.is_file());
+        paths.min_by_key(|path| (path.as_os_str().len(), path.clone()))
+    })
+}
+
+/// Removes what recorders left that are gone.
+pub(super) fn remove_abandoned(tracefs: &Path) {
+    let text = fs::read_to_string(tracefs.join(FILE)).unwrap_or_default();
+    for line in text.lines() {
+        let name = line.split_once(':').and_then(|(_, rest)| rest.split(' ').next());
+        let owner = name.and_then(|name| name.strip_prefix(PREFIX));
+        let owner = owner.and_then(|rest| rest.split(['_', '/']).next()?.parse::<u32>().ok());
+        if let (Some(name), Some(pid)) = (name, owner)
+            && !processes::exists(pid)
+        {
+            // One that somebody else still looks at stays for the next recorder.
+            let _ = write(tracefs, &format!("-:{name}\n"));
+        }
+    }
+}
+
+/// One definition a write: the kernel tells by its error which one it refuses.
+fn write(tracefs: &Path, line: &str) -> io::Result<()> {
+    OpenOptions::new().append(true).open(tracefs.join(FILE))?.write_all(line.as_bytes())
+}
+
+impl Probes {
+    /// Defines them.
+    ///
+    /// Errors: a sentence with what the kernel says; then none is defined.
+    pub(super) fn define(tracefs: &Path, number: u32, found: Found) -> Result<Probes, String> {
+        let pid = std::process::id();
+        let group = format!("{PREFIX}{pid}_{number}");
+        let mut probes = Probes { tracefs: tracefs.to_owned(), group, events: Vec::new() };
+        for (index, (system, definition)) in found.0.into_iter().enumerate() {
+            let name = format!("e{index}");
+            let places = definition.places.clone();
+            probes.events.push((name.clone(), system, definition));
+            for place in places {
+                let kind = probes.events[index].2.kind;
+                let line = format!("{kind}:{}/{name} {place}\n", probes.group);
+                write(tracefs, &line).map_err(|error| {
+                    let path = tracefs.join(FILE).display().to_string();
+                    instance::told("define a probe", Path::new(&path), &error)
+                        + &format!(": {}: `error_log` beside it says more", line.trim_end())
+                })?;
+            }
+        }
+        Ok(probes)
+    }
+
+    /// System and name in the kernel.
+    pub(super) fn names(&self) -> impl Iterator<Item = (String, String)> {
+        self.events.iter().map(|(name, ..)| (self.group.clone(), name.clone()))
+    }
+
+    /// How the kernel describes them, under the names of the program.
+    pub(super) fn formats(&self, tracefs: &Path) -> Vec<KernelFormat> {
+        let format = |(name, system, definition): &(String, String, Definition)| {
+            let path = format!("events/{}/{name}/format", self.group);
+            Some(definition.format(system, &instance::read(tracefs, &path).ok()?))
+        };
+        self.events.iter().filter_map(format).collect()
+    }
+}
+
+impl Drop for Probes {
+    fn drop(&mut self) {
+        for (name, ..) in &self.events {
+            let _ = write(&self.tracefs, &format!("-:{}/{name}\n", self.group));
+        }
+    }
+}
