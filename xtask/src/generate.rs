@@ -20,7 +20,7 @@ struct Product {
     command: &'static [&'static str],
 }
 
-const PRODUCTS: [Product; 8] = [
+const PRODUCTS: [Product; 9] = [
     Product { path: "docs/reference/cli.md", command: &["reference"] },
     Product {
         path: "tracer/preload/preload.h",
@@ -37,6 +37,10 @@ const PRODUCTS: [Product; 8] = [
     Product {
         path: "examples/demo/demo.h",
         command: &["pleco", "gen", "examples/demo/demo.pleco", "--c", "-"],
+    },
+    Product {
+        path: "examples/spikes/spikes.h",
+        command: &["pleco", "gen", "examples/spikes/spikes.pleco", "--c", "-"],
     },
     Product {
         path: "examples/slowdown/slowdown.h",

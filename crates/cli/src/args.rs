@@ -2,8 +2,8 @@
 //! The table of commands. Each command's own options stand with the command.
 
 use crate::commands::{
-    completions, control, convert, demo, diff, info, list, live, man, path, pleco, policy, print,
-    record, run_script, sql, stats, table, tracepoints, xml,
+    completions, control, convert, demo, diff, info, keep, list, live, man, path, pleco, policy,
+    print, record, run_script, sql, stats, table, tracepoints, xml,
 };
 use crate::error::CliError;
 use clap::{Parser, Subcommand};
@@ -32,6 +32,8 @@ pub struct Cli {
 pub enum Command {
     /// Record a program, or one that runs already
     Record(Box<record::RecordArgs>),
+    /// Keep small recordings around the moments at which a condition was true
+    Keep(Box<keep::KeepArgs>),
     /// Record for others who follow while it happens: a live stream, or dumps as of bfscope
     Live(Box<live::LiveArgs>),
     /// Show programs that can be traced now, and their events

@@ -11,6 +11,7 @@ mod faults;
 mod following;
 mod genode;
 mod hosts;
+mod keep;
 mod kernel;
 mod kernel_counts;
 mod limits;

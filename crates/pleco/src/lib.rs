@@ -45,6 +45,7 @@ pub use fmt::format;
 pub use layout::{Layout, RECORD_HEADER_BYTES};
 pub use schema::Schema;
 pub use source::{Place, Span};
+pub use suggest::nearest;
 
 use diagnostic::Reporter;
 use std::sync::OnceLock;

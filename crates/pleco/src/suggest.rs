@@ -8,10 +8,7 @@ const CANDIDATES_MAX: usize = 2000;
 
 /// The candidate nearest to `wrong`, if it is near enough to be a slip: at most
 /// one change in three letters, and never all of them. Case does not count.
-pub(crate) fn nearest<'a>(
-    wrong: &str,
-    candidates: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wrong: Vec<char> = wrong.to_lowercase().chars().take(NAME_CHARS_MAX + 1).collect();
     if wrong.len() > NAME_CHARS_MAX {
         return None;

@@ -5,6 +5,8 @@
 //! ```text
 //! pattern  which events        walk     record to record     classes  ids ↔ stream classes
 //! stream   chunks → packets    clock    ticks → UTC          metadata, index, report: the files
+//! keep     the newest packets, and windows of time cut out of them
+//! condition  what fires: span(request) > 5ms, judged on packets in the order of time
 //! kernel   events of the Linux kernel: its descriptions and pages → schemas and records
 //! filter   which of an event's records, by its fields: evaluated in the program
 //! policy   which programs, and what of each
@@ -23,10 +25,14 @@ pub mod capture;
 pub mod classes;
 pub mod clock;
 mod core_offsets;
+#[cfg(unix)]
+pub mod condition;
 mod error;
 mod exchanges;
 pub mod filter;
 pub mod index;
+#[cfg(unix)]
+pub mod keep;
 #[cfg(unix)]
 pub mod kernel;
 #[cfg(target_os = "linux")]
@@ -44,7 +50,8 @@ pub mod walk;
 pub use error::Error;
 pub use filter::Filter;
 pub use options::{
-    CtfVersion, EventMatch, LiveAddress, LiveOptions, Progress, RecordOptions, TriggerOptions,
+    CtfVersion, EventMatch, KeepOptions, LiveAddress, LiveOptions, Progress, RecordOptions,
+    TriggerOptions,
 };
 pub use pattern::Patterns;
 pub use report::Report;

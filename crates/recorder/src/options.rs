@@ -7,6 +7,7 @@ use std::time::Duration;
 use lateralis_ring::RingMode;
 
 use crate::filter::Filter;
+use crate::condition::Condition;
 use crate::pattern::Patterns;
 use crate::policy::Policies;
 
@@ -72,6 +73,25 @@ impl LiveOptions {
     }
 }
 
+/// Windows of time that are kept because a condition fired; everything else is forgotten.
+#[derive(Debug, Clone)]
+pub struct KeepOptions {
+    /// What to keep windows for.
+    pub conditions: Vec<Condition>,
+    /// Time before the moment at which one fired.
+    pub before: Duration,
+    /// And behind it.
+    pub after: Duration,
+    /// Most windows on disk.
+    pub windows_max: u64,
+    /// Most bytes of stream files on disk, all windows together.
+    pub disk_bytes_max: u64,
+    /// Most bytes of packets in memory.
+    pub memory_bytes_max: u64,
+    /// Where there is no room for another window: keep the first ones, not the last.
+    pub keeps_first: bool,
+}
+
 /// Everything that can be chosen about a recording.
 #[derive(Debug, Clone)]
 pub struct RecordOptions {
@@ -120,6 +140,8 @@ pub struct RecordOptions {
     pub live: Option<LiveOptions>,
     /// Keep stream files. Without them only live clients get packets.
     pub keep_streams: bool,
+    /// Only windows of time are kept, each a recording of its own in the directory.
+    pub keep: Option<KeepOptions>,
 }
 
 impl RecordOptions {
@@ -147,6 +169,7 @@ impl RecordOptions {
             shared: false,
             live: None,
             keep_streams: true,
+            keep: None,
         }
     }
 }

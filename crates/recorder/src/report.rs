@@ -2,6 +2,8 @@
 //! `report.json`: what a recording knows about itself. Documented for readers in
 //! `docs/reference/report-json.md`; a test compares the two.
 
+mod kept;
+
 use std::collections::BTreeMap;
 
 use lateralis_ring::LossCounts;
@@ -10,6 +12,8 @@ use serde::{Deserialize, Serialize};
 use crate::clock::{ClockSample, FrequencySource};
 pub use crate::core_offsets::CoreOffset;
 pub use crate::exchanges::Exchanges;
+
+pub use kept::{KEPT_VERSION, KeptList, KeptReason, KeptWindow, NotJudged};
 
 /// Version of the file's form; grows when a reader would misunderstand.
 pub const REPORT_VERSION: u32 = 1;
@@ -58,6 +62,27 @@ pub struct Report {
     /// How this copy came here; none where the recording was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub received: Option<Received>,
+    /// The window of time that it is, and why it was kept; none for a recording of everything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<KeptWindow>,
+    /// What it cost to write open packets again and again; none if nobody asked for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flushes: Option<Flushes>,
+}
+
+/// Open packets that were written because time had passed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Flushes {
+    /// Time between two.
+    pub period_ns: u64,
+    /// How many there were.
+    pub count: u64,
+    /// What they took together, on the recorder's processor: the program does not wait for them.
+    pub total_ns: u64,
+    /// The longest.
+    pub longest_ns: u64,
+    /// Events of schemas that they wrote.
+    pub events: u64,
 }
 
 /// A live recording.

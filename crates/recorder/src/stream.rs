@@ -10,6 +10,8 @@
 //! the packet, the last WRITER record is put in front of it, so that every packet can be read
 //! alone. The bytes are private copies by then: what is summed, counted and written is the same.
 
+mod part;
+
 use std::ops::Range;
 
 use lateralis_ring::abi::{self, packet};

@@ -2,12 +2,16 @@
 //! From record to record through the content of a packet, by the layout of their schemas
 //! [ring-abi §3]: to count events exactly, to find the last time stamp, and to notice damage.
 
+mod records;
+
 use std::fmt;
 use std::ops::RangeInclusive;
 
 use lateralis_pleco::Schema;
 use lateralis_pleco::schema::{Event, FieldType};
 use lateralis_ring::abi;
+
+pub use records::{Record, Records};
 
 /// How to step over one record.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -113,6 +113,11 @@ fn full_report() -> Report {
                 listed: vec![[0; 4]],
             }),
         }),
+        kept: Some(KeptWindow {
+            reasons: vec![KeptReason { value: Some(7.into()), ..KeptReason::default() }],
+            ..KeptWindow::default()
+        }),
+        flushes: Some(Flushes::default()),
     }
 }
 
@@ -138,6 +143,19 @@ fn every_field_is_documented() {
     let mut found = Vec::new();
     fields(&serde_json::from_str(&report.to_json()).unwrap(), &mut found);
     assert!(found.len() > 60);
+    for name in found {
+        assert!(page.contains(&format!("`{name}`")), "report-json.md does not name `{name}`");
+    }
+}
+
+#[test]
+fn every_field_of_the_list_of_windows_is_documented() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/report-json.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let list = KeptList { windows: vec![KeptWindow::default()], ..KeptList::default() };
+    assert_eq!(KeptList::from_json(&list.to_json()).unwrap(), list);
+    let mut found = Vec::new();
+    fields(&serde_json::from_str(&list.to_json()).unwrap(), &mut found);
     for name in found {
         assert!(page.contains(&format!("`{name}`")), "report-json.md does not name `{name}`");
     }

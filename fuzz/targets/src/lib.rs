@@ -10,6 +10,7 @@ pub mod area;
 pub mod captures;
 pub mod choice;
 pub mod columns;
+pub mod condition;
 pub mod ctf;
 pub mod event_filter;
 pub mod export;
@@ -60,6 +61,7 @@ const fn target(
 /// Every boundary.
 pub const TARGETS: &[Target] = &[
     target("pleco", pleco::check, pleco::good, words::PLECO),
+    target("condition", condition::check, condition::seeds, &[]),
     target("area", area::check, area::good_changes, &[]),
     target("ctf_metadata", ctf::check_metadata, ctf::good_texts, words::CTF),
     target("ctf_stream", ctf::check_stream, || vec![ctf::good_stream()], &[]),

@@ -5,7 +5,6 @@ mod bfscope;
 mod definitions;
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use clap::Args;
 use lateralis_recorder::linux::{Session, area_dir};
@@ -55,9 +54,6 @@ pub struct LiveArgs {
     /// of the recorded programs' schemas]
     #[arg(long, value_name = "FILE", requires = "bfscope")]
     pub definitions: Option<PathBuf>,
-    /// Write what the rings hold this often
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = values::parse_time)]
-    pub flush_every: Duration,
     #[command(flatten)]
     pub record: RecordArgs,
 }
@@ -70,7 +66,6 @@ pub fn run(args: LiveArgs) -> Result<ExitStatus, CliError> {
     }
     refuse_overwriting(&args.record)?;
     let mut options = record::options(&args.record)?;
-    options.flush_period = args.flush_every;
     if args.record.output.is_none() {
         options.keep_streams = false;
         // Metadata and report only, where nobody else can put something.

@@ -7,6 +7,7 @@ pub mod convert;
 pub mod demo;
 pub mod diff;
 pub mod info;
+pub mod keep;
 pub mod list;
 pub mod live;
 pub mod man;
@@ -34,6 +35,7 @@ pub fn run(cli: Cli) -> Result<ExitStatus, CliError> {
     match cli.command {
         None => overview::run(),
         Some(Command::Record(args)) => record::run(*args),
+        Some(Command::Keep(args)) => keep::run(*args),
         Some(Command::Live(args)) => live::run(*args),
         Some(Command::List(args)) => list::run(args),
         Some(Command::Enable(args)) => control::switch(args, true),

@@ -109,6 +109,9 @@ pub struct RecordArgs {
     /// Stop when the recording has this size
     #[arg(long, value_name = "SIZE", value_parser = values::parse_bytes)]
     pub max_size: Option<u64>,
+    /// Write what open packets hold this often [default: 1s; lat keep: 100ms]
+    #[arg(long, value_name = "TIME", value_parser = values::parse_time)]
+    pub flush_every: Option<Duration>,
     /// Go on until all processes that the program started have ended
     #[arg(long)]
     pub follow: bool,
@@ -193,14 +196,14 @@ pub fn run(args: RecordArgs) -> Result<ExitStatus, CliError> {
         return receive::run(&args, from);
     }
     let options = options(&args)?;
-    run_with(&args, options, &mut live::announce)
+    run_with(&args, options, &mut |args, session| live::announce(args, session))
 }
 
 /// Records until the program has ended. `begun` is called before the program starts.
 pub fn run_with(
     args: &RecordArgs,
     options: RecordOptions,
-    begun: &mut dyn FnMut(&RecordArgs, &Session) -> Result<(), CliError>,
+    begun: &mut dyn FnMut(&RecordArgs, &mut Session) -> Result<(), CliError>,
 ) -> Result<ExitStatus, CliError> {
     let keeps_streams = options.keep_streams;
     let to_pipe = live::is_pipe(&options);
@@ -221,7 +224,7 @@ pub fn run_with(
     if let Some(kernel) = kernel {
         kernel::add(&mut session, kernel, args);
     }
-    begun(args, &session)?;
+    begun(args, &mut session)?;
     let begun = match args.attach {
         Some(pid) => session.attach(pid),
         None if policy::watches(args) => session.watch(),
@@ -334,6 +337,7 @@ pub fn options(args: &RecordArgs) -> Result<RecordOptions, CliError> {
     options.ctf_version = if args.ctf2 { CtfVersion::Ctf2 } else { CtfVersion::Ctf1 };
     options.duration = args.duration;
     options.max_disk_bytes = args.max_size;
+    options.flush_period = args.flush_every.unwrap_or(options.flush_period);
     options.follow = args.follow;
     options.shared = args.shared;
     if args.live.is_some() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What is said when a recording has been made.
 
+use crate::commands::keep;
 use crate::error::CliError;
 use crate::output;
 use crate::values;
@@ -11,8 +12,23 @@ use std::path::Path;
 
 /// The summary for people: what there is, what is missing, what to do next.
 pub fn text(folder: &Path, report: &Report) -> String {
+    if let Some(kept) = keep::summary(folder) {
+        return watched(report) + &kept;
+    }
     let mut text = facts(folder, report);
     let _ = writeln!(text, "next      {}", next(folder, report));
+    text
+}
+
+/// What was seen where only windows of time were kept.
+fn watched(report: &Report) -> String {
+    let mut text = format!(
+        "watched   {} of {} in {}\n",
+        values::counted(report.totals.events, "event"),
+        origins(report),
+        values::time(report.throughput.elapsed_ns),
+    );
+    add_losses(&mut text, report);
     text
 }
 
@@ -27,11 +43,15 @@ pub fn facts(folder: &Path, report: &Report) -> String {
         values::bytes(totals.bytes),
         folder.display(),
     );
+    add_losses(&mut text, report);
+    text
+}
+
+fn add_losses(text: &mut String, report: &Report) {
     let _ = writeln!(text, "lost      {}", losses(report));
     for problem in &report.problems {
         let _ = writeln!(text, "problem   {problem}");
     }
-    text
 }
 
 /// That it ended early, and why, for people who asked for silence: what is not there they must know.
@@ -58,8 +78,10 @@ fn origins(report: &Report) -> String {
 /// The summary as one JSON object; everything else is in the recording's
 /// `report.json`, whose path is in it.
 pub fn json(folder: &Path, report: &Report) -> Value {
+    let kept = Some(folder.join("kept.json")).filter(|list| list.exists());
     json!({
         "recording": folder,
+        "kept": kept,
         "report": folder.join("report.json"),
         "exit_status": report.command.as_ref().and_then(|command| command.exit_status),
         "processes": report.processes.len(),

@@ -6,6 +6,7 @@
 //!    ├ area ─ mapping, rings, trigger      one area: schemas, rings
 //!    └ sources                             where events come from besides programs
 //!         └ recording ─ output             the directory
+//! keep                                     windows of time, when a condition fires
 //! kernel                                   events of the kernel as a source
 //! discovery                                what can be traced, what is enabled
 //! ```
@@ -21,6 +22,7 @@ mod dirs;
 pub mod discovery;
 mod enable;
 mod filters;
+mod keep;
 pub mod kernel;
 mod launch;
 pub mod live;
@@ -47,6 +49,7 @@ mod trigger;
 pub use capture::Capture;
 pub use control::{Answer, Request, ask};
 pub use dirs::area_dir;
+pub use keep::{KeepNotice, KeepObserver};
 pub use output::is_being_written;
 pub use recover::recover;
 pub use session::{Session, Summary};

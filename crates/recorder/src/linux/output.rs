@@ -57,10 +57,12 @@ pub(super) struct Output {
     bytes: u64,
     bytes_max: u64,
     keeps_streams: bool,
+    /// It is a folder of recordings, and none itself.
+    is_folder: bool,
     live: Option<LiveServer>,
 }
 
-fn replace(path: &Path, text: &[u8]) -> Result<(), Error> {
+pub(super) fn replace(path: &Path, text: &[u8]) -> Result<(), Error> {
     let mut hidden = path.as_os_str().to_owned();
     hidden.push(".new");
     let hidden = PathBuf::from(hidden);
@@ -87,6 +89,17 @@ pub fn is_being_written(root: &Path) -> bool {
 impl Output {
     /// Makes the directory. It must not exist, or be empty.
     pub(super) fn create(root: &Path, bytes_max: Option<u64>) -> Result<Output, Error> {
+        Output::create_with(root, bytes_max, &root.join("ctf").join("index"))
+    }
+
+    /// Makes a directory for recordings, with a report and no trace of its own.
+    pub(super) fn create_folder(root: &Path) -> Result<Output, Error> {
+        let mut output = Output::create_with(root, None, root)?;
+        output.is_folder = true;
+        Ok(output)
+    }
+
+    fn create_with(root: &Path, bytes_max: Option<u64>, innermost: &Path) -> Result<Output, Error> {
         match fs::read_dir(root) {
             Ok(mut entries) => {
                 if entries.next().is_some() {
@@ -99,7 +112,7 @@ impl Output {
             }
             Err(error) => return Err(Error::file("open directory", root, error)),
         }
-        fs::create_dir_all(root.join("ctf").join("index"))
+        fs::create_dir_all(innermost)
             .map_err(|cause| Error::file("make directory", root, cause))?;
         // The working directory may change; the recording stays where it was asked for.
         let root =
@@ -161,6 +174,7 @@ impl Output {
             bytes: 0,
             bytes_max: bytes_max.unwrap_or(u64::MAX),
             keeps_streams: true,
+            is_folder: false,
             live: None,
         }
     }
@@ -182,7 +196,9 @@ impl Output {
 
     /// Replaces `ctf/metadata`.
     pub(super) fn write_metadata(&self, text: &str) -> Result<(), Error> {
-        replace(&self.root.join("ctf").join("metadata"), text.as_bytes())?;
+        if !self.is_folder {
+            replace(&self.root.join("ctf").join("metadata"), text.as_bytes())?;
+        }
         if let Some(live) = &self.live {
             live.metadata(text);
         }

@@ -11,6 +11,7 @@ use lateralis_ring::{ClockKind, RingKind};
 
 use super::clocks;
 use super::cores;
+use super::keep::Keeper;
 use super::live::LiveServer;
 use super::output::{AppendError, Folder, Output, StreamFile};
 use crate::classes::{ClassTable, StreamClassEntry};
@@ -93,6 +94,12 @@ pub(super) struct Recording {
     pub(super) command: Option<report::Command>,
     /// Writing failed or the cap is reached: nothing more is written.
     pub(super) output_ended: bool,
+    /// The window that it is.
+    pub(super) kept: Option<report::KeptWindow>,
+    /// What flushing cost.
+    pub(super) flushes: Option<report::Flushes>,
+    /// Gets the packets instead of the directory.
+    pub(super) keeper: Option<Box<Keeper>>,
 }
 
 impl Recording {
@@ -117,7 +124,19 @@ impl Recording {
             origin,
             command: None,
             output_ended: false,
+            kept: None,
+            flushes: None,
+            keeper: None,
         }
+    }
+
+    /// Another recording of the same clock and the same stream classes, in a directory of its own.
+    pub(super) fn part(&self, output: Output) -> Recording {
+        let mut part = Recording::new(output, self.ctf_version, Origin::Snapshot);
+        part.classes = self.classes.clone();
+        part.clock = self.clock;
+        part.command = self.command.clone();
+        part
     }
 
     /// Since the recording began.
@@ -184,7 +203,7 @@ impl Recording {
         }
     }
 
-    fn clock_model(&self) -> Option<ClockModel> {
+    pub(super) fn clock_model(&self) -> Option<ClockModel> {
         let clock = self.clock.as_ref()?;
         Some(ClockModel::fit(
             clock.kind,
@@ -249,6 +268,12 @@ impl Recording {
     ) -> bool {
         if self.output_ended {
             return false;
+        }
+        if let Some(keeper) = &mut self.keeper {
+            if target.folder == Folder::Ctf {
+                keeper.take(&self.classes, &target.name, packet);
+            }
+            return true;
         }
         if let Err(error) = self.write_metadata_if_due() {
             self.problem(error.to_string());
@@ -335,6 +360,8 @@ impl Recording {
             },
             live: None,
             received: None,
+            kept: self.kept.clone(),
+            flushes: self.flushes,
         }
     }
 

@@ -3,9 +3,11 @@
 //!
 //! ```text
 //! run ─ waits, drains, ends      areas ─ found, taken, let go      requests ─ of others
+//!                                 keep ─ what fired?
 //! ```
 
 mod areas;
+mod keep;
 mod requests;
 mod run;
 mod watching;
@@ -23,6 +25,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use super::area::LiveArea;
 use super::control::ControlServer;
 use super::dirs::{area_dir, area_files, ensure_area_dir};
+use super::keep::Keeper;
 use super::live::{Follower, LiveServer};
 use super::output::Output;
 use super::policies::{self, Standing, Wanted};
@@ -105,13 +108,19 @@ impl Session {
         ensure_area_dir(&area_dir)?;
         let area_dir = std::fs::canonicalize(&area_dir)
             .map_err(|cause| Error::file("open directory", &area_dir, cause))?;
-        let output = Output::create(&options.output, options.max_disk_bytes)?;
+        let output = match options.keep {
+            Some(_) => Output::create_folder(&options.output)?,
+            None => Output::create(&options.output, options.max_disk_bytes)?,
+        };
         let mut recording = Recording::new(output, options.ctf_version, Origin::Recorded);
         let live = options.live.as_ref();
         let root = options.keep_streams.then(|| recording.output.root().to_owned());
         let live = live.map(|live| LiveServer::start(live, recording.uuid, root)).transpose()?;
         recording.output.set_live(live, options.keep_streams);
         recording.use_live_clock(super::clocks::native_kind());
+        if let Some(keep) = &options.keep {
+            recording.keeper = Some(Box::new(Keeper::new(keep.clone(), &recording)));
+        }
         recording.write_metadata_if_due()?;
         recording.write_progress_report()?;
         let notices = run::watch(&area_dir);

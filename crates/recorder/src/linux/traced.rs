@@ -11,7 +11,7 @@ use super::processes::{self as proc, ProcessTag};
 use crate::report;
 use crate::walk::Introduction;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Traced {
     /// None: it was gone when it was first looked for.
     tag: Option<ProcessTag>,
@@ -25,7 +25,7 @@ struct Traced {
 }
 
 /// See the module's description.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct TracedProcesses {
     area_id: u64,
     live: bool,

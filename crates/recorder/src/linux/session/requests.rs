@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What a session does because somebody asks: tell how it goes, flush, stop, go on.
 
+use std::time::{Duration, Instant};
+
 use rustix::process::Pid;
 
 use super::super::area::Drained;
@@ -9,6 +11,7 @@ use super::super::control::{ControlServer, Request};
 use super::Session;
 use crate::error::Error;
 use crate::options::Progress;
+use crate::report::Flushes;
 
 impl Session {
     pub(super) fn progress(&self, before: &Progress) -> Progress {
@@ -42,6 +45,8 @@ impl Session {
     /// Writes all that the rings hold, those of areas not seen before included.
     pub(super) fn flush(&mut self) -> Drained {
         let began_ns = clocks::utc_ns();
+        let began = Instant::now();
+        let events = self.events_so_far();
         self.discover();
         let drained = self.drain_all(true);
         if let Some(live) = self.recording.output.live() {
@@ -50,7 +55,29 @@ impl Session {
         if let Err(error) = self.recording.output.write_indexes() {
             self.recording.problem(error.to_string());
         }
+        let events = self.events_so_far().saturating_sub(events);
+        self.count_flush(began.elapsed(), events);
         drained
+    }
+
+    /// What flushing costs is told: it takes time from the recorder, not from the programs.
+    fn count_flush(&mut self, took: Duration, events: u64) {
+        let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let period_ns = ns(self.options.flush_period);
+        let flushes = self.recording.flushes.get_or_insert(Flushes::default());
+        flushes.period_ns = period_ns;
+        flushes.count += 1;
+        flushes.total_ns = flushes.total_ns.saturating_add(ns(took));
+        flushes.longest_ns = flushes.longest_ns.max(ns(took));
+        flushes.events = flushes.events.saturating_add(events);
+    }
+
+    /// Events of schemas written so far.
+    fn events_so_far(&self) -> u64 {
+        let rings = self.areas.iter().flat_map(|recorded| &recorded.area.rings);
+        let of_rings: u64 = rings.map(|ring| ring.stream.totals().events).sum();
+        let of_sources: u64 = self.sources.iter().map(|live| live.sums().0).sum();
+        self.gone_events + of_rings + of_sources
     }
 
     pub(super) fn answer_requests(&mut self) -> bool {

@@ -45,7 +45,10 @@ impl Session {
             }
             let drained = if now >= next_flush {
                 next_flush = now + self.options.flush_period;
-                self.flush()
+                let ticks = self.recording.now();
+                let drained = self.flush();
+                self.keep(ticks, false);
+                drained
             } else {
                 self.drain_all(false)
             };
@@ -175,6 +178,8 @@ impl Session {
         }
         self.sweep_declined();
         self.report_unused_filters();
+        let ticks = self.recording.now();
+        self.keep(ticks, true);
         let last = self.progress(last_progress);
         progress(&last);
         let mut exit_status = None;

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `lat keep`: small recordings around the moments at which a condition was true.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use lateralis_recorder::condition::Condition;
+use lateralis_recorder::linux::KeepNotice;
+use lateralis_recorder::report::{KeptList, KeptReason, KeptWindow};
+use lateralis_recorder::{KeepOptions, RecordOptions};
+use lateralis_units::Nanos;
+
+use crate::commands::record::{self, Mode, RecordArgs};
+use crate::date;
+use crate::error::CliError;
+use crate::exit::ExitStatus;
+use crate::values;
+
+/// Time between two looks at what happened. A window is known to be complete only then; what it
+/// holds does not depend on it.
+const LOOK_PERIOD: Duration = Duration::from_millis(100);
+/// Longest time between two looks at the rings: nobody waits for single events.
+const DRAIN_PERIOD: Duration = Duration::from_millis(20);
+/// Disk for all windows if nothing is said.
+const DISK_BYTES: u64 = 1 << 30;
+
+/// Options of `lat keep`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  lat keep --when 'span(request) > 5ms' -- ./server
+                                          10 s before and 5 s behind each request that takes longer
+  lat keep --when 'missing(app:HEARTBEAT) for 2s' --before 30s --attach 1234
+                                          a running program
+  sudo lat keep --when 'event(sched:sched_switch, prev_comm == \"audio\")' --before 20ms --system
+                                          the whole machine
+  lat keep --when 'rate(app:ERROR) > 10/s or counter(queue) > 1000' --most 20 -- ./server
+
+Conditions:
+  span(NAME) > TIME                       a span takes longer, whether it has ended or not
+  sequence(EVENT, EVENT ...) within TIME  events in this order
+  missing(EVENT) for TIME                 an event that ought to come does not
+  rate(EVENT) > N/s [over TIME]           too many of them; with < too few
+  counter(NAME) > N                       also < >= <= == !=
+  event(SUBSYSTEM:EVENT, FIELD == VALUE)  an event, with these values
+Several are joined by `or`, or given with several --when. Spans and counters are those of the schema.
+
+Each window is a whole recording, OUTPUT/spike-0001 and so on, cut to the asked time; kept.json in
+OUTPUT says when, why and what was measured. Windows that a moment falls into grow; others are their
+own. Everything else is forgotten: memory holds --before and a second more, at most --memory.")]
+pub struct KeepArgs {
+    /// Keep the time around the moments at which this becomes true
+    #[arg(long, value_name = "CONDITION", required = true)]
+    pub when: Vec<String>,
+    /// Time to keep before each moment
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::parse_time)]
+    pub before: Duration,
+    /// Time to keep behind each moment
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = values::parse_time)]
+    pub after: Duration,
+    /// Most windows on disk; --max-size: most bytes of all windows [default: 1G]
+    #[arg(long, value_name = "N", default_value = "100", value_parser = values::parse_count)]
+    pub most: u64,
+    /// Where there is no room for another window, keep the first ones, not the last
+    #[arg(long)]
+    pub first: bool,
+    /// Most memory for events that may still be needed
+    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = values::parse_bytes)]
+    pub memory: u64,
+    #[command(flatten)]
+    pub record: RecordArgs,
+}
+
+/// Watches until the program has ended.
+pub fn run(args: KeepArgs) -> Result<ExitStatus, CliError> {
+    let options = options(&args)?;
+    let output = options.output.clone();
+    let is_quiet = args.record.quiet || args.record.json;
+    record::run_with(&args.record, options, &mut |_, session| {
+        let place = output.clone();
+        if !is_quiet {
+            session.on_keep(Box::new(move |notice| tell(&place, notice)));
+        }
+        Ok(())
+    })
+}
+
+fn options(args: &KeepArgs) -> Result<RecordOptions, CliError> {
+    let not_here = [
+        (args.record.connect.is_some(), "--connect", "record it there: lat record --connect"),
+        (args.record.live.is_some(), "--live", "windows are not streamed: leave it out"),
+        (
+            args.record.mode == Mode::Overwrite,
+            "--mode overwrite",
+            "the newest events are kept anyway",
+        ),
+    ];
+    if let Some((_, option, advice)) = not_here.into_iter().find(|(is_given, ..)| *is_given) {
+        return Err(CliError::new("cannot keep windows with this option", option, advice));
+    }
+    if args.most == 0 {
+        return Err(CliError::new("cannot keep no window", "--most 0", "give at least 1"));
+    }
+    let mut options = record::options(&args.record)?;
+    options.max_disk_bytes = None;
+    options.flush_period = args.record.flush_every.unwrap_or(LOOK_PERIOD);
+    options.drain_period = DRAIN_PERIOD;
+    options.keep = Some(KeepOptions {
+        conditions: conditions(&args.when)?,
+        before: args.before,
+        after: args.after,
+        windows_max: args.most,
+        disk_bytes_max: args.record.max_size.unwrap_or(DISK_BYTES),
+        memory_bytes_max: args.memory,
+        keeps_first: args.first,
+    });
+    Ok(options)
+}
+
+fn conditions(texts: &[String]) -> Result<Vec<Condition>, CliError> {
+    let parse = |text: &String| {
+        Condition::parse(text).map_err(|error| {
+            let place = format!("column {}: {}", error.at + 1, error.what);
+            let advice = format!("{}\n{}", error.advice, error.picture());
+            CliError::new("cannot understand the condition", place, advice)
+        })
+    };
+    texts.iter().map(parse).collect()
+}
+
+/// On standard error: the program's output stays its own.
+fn tell(output: &Path, notice: &KeepNotice<'_>) {
+    match notice {
+        KeepNotice::Warning(text) => {
+            eprintln!("warning: {text}: nothing that registered so far has it");
+        }
+        KeepNotice::Window(window) => eprint!("{}", line(output, window)),
+    }
+}
+
+/// What a window is, and why it was kept.
+fn line(output: &Path, window: &KeptWindow) -> String {
+    let Some(first) = window.reasons.first() else { return String::new() };
+    let folder: PathBuf = output.join(&window.name);
+    let mut text = format!(
+        "kept      {}  {}  {}",
+        date::text(Nanos(first.at_ns)),
+        folder.display(),
+        why(first),
+    );
+    let more = window.reasons.len() as u64 - 1 + window.more_reasons;
+    if more > 0 {
+        text += &format!(", and {more} more");
+    }
+    for short in &window.short {
+        text += &format!("; {short}");
+    }
+    text + "\n"
+}
+
+/// Why a window was kept: `span(request) > 5ms: 7.21 ms, key 42`.
+fn why(reason: &KeptReason) -> String {
+    let mut text = reason.condition.clone();
+    if let Some(duration) = reason.duration_ns {
+        let at_least = if reason.is_over { "" } else { "at least " };
+        text += &format!(": {at_least}{}", values::time(duration));
+    }
+    if let Some(value) = &reason.value {
+        text += &format!(": {value}");
+    }
+    if let Some(key) = &reason.key {
+        text += &format!(", key {key}");
+    }
+    if !reason.is_certain {
+        text += ", unknown whether so: events were lost";
+    }
+    text
+}
+
+/// The windows of a folder, as a text for people; `None` if it has no list.
+pub fn summary(output: &Path) -> Option<String> {
+    let list = std::fs::read_to_string(output.join("kept.json")).ok()?;
+    let list = KeptList::from_json(&list).ok()?;
+    let kept = list.windows.iter().filter(|window| !window.removed);
+    let bytes: u64 = kept.clone().map(|window| window.bytes).sum();
+    let count = kept.clone().count() as u64;
+    let mut text = format!(
+        "kept      {}, {}: {}; fired {}, not kept {}, removed {}\n",
+        values::counted(count, "window"),
+        values::bytes(bytes),
+        output.display(),
+        values::count(list.fired),
+        values::count(list.not_kept),
+        values::count(list.removed),
+    );
+    let limits = &list.not_judged;
+    if limits.events + limits.spans + limits.values + limits.late_events > 0 {
+        text += &format!(
+            "unknown   not judged: {} events, {} spans, {} values; late: {} events\n",
+            limits.events, limits.spans, limits.values, limits.late_events
+        );
+    }
+    let next = kept
+        .last()
+        .map_or("lat record -- CMD, then lat stats: how long do spans take?".to_owned(), |last| {
+            format!("lat stats {}", output.join(&last.name).display())
+        });
+    Some(text + &format!("next      {next}\n"))
+}

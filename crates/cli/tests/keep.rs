@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `lat keep`: windows of time around injected spikes, whole and cut to the millisecond.
+
+use crate::place::Place;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+/// How far a window may begin and end from where it was asked to.
+const NEAR_NS: i64 = 1_000_000;
+
+/// Times of the ticks as the program itself wrote them.
+fn ticks(file: &Path) -> Vec<i64> {
+    let bytes = fs::read(file).expect("the program's own times");
+    bytes.chunks_exact(8).map(|word| i64::from_ne_bytes(word.try_into().expect("8"))).collect()
+}
+
+fn number(value: &Value) -> i64 {
+    value.as_i64().unwrap_or_else(|| panic!("a number: {value}"))
+}
+
+/// Judges one window by the ticks that there were: none is missing in it, none is beyond it.
+fn judge(place: &Place, window: &Value, ticks: &[i64]) {
+    let (from, to) = (number(&window["from_ns"]), number(&window["to_ns"]));
+    let (first, last) = (number(&window["first_event_ns"]), number(&window["last_event_ns"]));
+    assert!(first >= from && last <= to, "{window}");
+    // A machine that did not let the program run had no ticks to keep.
+    let first_tick = ticks.iter().find(|tick| **tick >= from).expect("a tick in the window");
+    let last_tick = ticks.iter().rev().find(|tick| **tick <= to).expect("a tick in the window");
+    assert!(first <= first_tick + NEAR_NS, "{} ns late: {window}", first - first_tick);
+    assert!(last >= last_tick - NEAR_NS, "{} ns early: {window}", last_tick - last);
+    let inner = from + NEAR_NS..to - NEAR_NS;
+    let outer = from - NEAR_NS..to + NEAR_NS;
+    let least = ticks.iter().filter(|tick| inner.contains(tick)).count() as u64;
+    let most = ticks.iter().filter(|tick| outer.contains(tick)).count() as u64;
+    let name = format!("kept/{}", window["name"].as_str().expect("a name"));
+    let report = place.report(&name);
+    let kept = report["events"]["spikes:TICK"].as_u64().unwrap_or(0);
+    assert!((least..=most).contains(&kept), "{kept} of {least} to {most} ticks: {window}");
+    assert_eq!(report["totals"]["lost"]["total"], 0);
+    assert_eq!(report["complete"], true);
+    assert_eq!(report["kept"]["name"], window["name"]);
+}
+
+/// Every spike has a window, and every window is right. `expected` windows around spikes.
+fn judge_all(place: &Place, spikes: u64) -> Value {
+    let list: Value =
+        serde_json::from_slice(&fs::read(place.0.join("kept/kept.json")).expect("a list"))
+            .expect("the list is JSON");
+    let windows = list["windows"].as_array().expect("windows").clone();
+    let ticks = ticks(&place.0.join("ticks"));
+    for window in &windows {
+        assert_eq!(window["short"].as_array().map(Vec::len), Some(0), "{window}");
+        judge(place, window, &ticks);
+    }
+    for spike in 0..spikes {
+        let key = (1_000_000 + spike).to_string();
+        let reasons =
+            windows.iter().flat_map(|window| window["reasons"].as_array().expect("reasons"));
+        let reason = reasons.clone().find(|reason| reason["key"] == *key);
+        let reason = reason.unwrap_or_else(|| panic!("spike {key} is missing in {list}"));
+        assert_eq!((&reason["is_over"], &reason["is_certain"]), (&true.into(), &true.into()));
+        assert!(number(&reason["duration_ns"]) >= 40_000_000, "{reason}");
+    }
+    list
+}
+
+/// Runs the example under `lat keep`; false, said aloud, where it cannot be compiled.
+fn keep(place: &Place, options: &[&str], arguments: &[&str]) -> bool {
+    let Some(program) = place.example("spikes") else { return false };
+    let program = program.to_str().expect("a path of letters");
+    let all = [&["keep", "-o", "kept"], options, &["--", program], arguments].concat();
+    let output = place.lat(&all);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(text.contains("kept "), "{text}");
+    true
+}
+
+#[test]
+fn twenty_spikes_have_twenty_windows_to_the_millisecond() {
+    let place = Place::new();
+    let options = ["--when", "span(request) > 30ms", "--before", "200ms", "--after", "100ms"];
+    let ticks = place.0.join("ticks");
+    let ticks = ticks.to_str().expect("a path of letters");
+    if !keep(&place, &options, &["20", "500", "40", ticks]) {
+        return;
+    }
+    let list = judge_all(&place, 20);
+    assert_eq!(list["not_kept"], 0);
+    let whole = place.lat(&["print", "kept", "--format", "babeltrace"]);
+    assert_eq!(whole.status.code(), Some(0), "{}", String::from_utf8_lossy(&whole.stderr));
+    let one = place.json(&["stats", "kept/spike-0001", "--json"]);
+    let spans = one["spans"].as_array().expect("spans");
+    assert!(spans.iter().any(|span| span["name"] == "request"), "{one}");
+    match std::process::Command::new("babeltrace2")
+        .arg(place.0.join("kept/spike-0001/ctf"))
+        .output()
+    {
+        Ok(output) => {
+            let text = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success() && text.is_empty(), "{text}");
+        }
+        Err(_) => eprintln!("SKIPPED: no babeltrace2 here"),
+    }
+}
+
+#[test]
+fn ten_minutes_of_twenty_spikes_in_flat_memory() {
+    if std::env::var_os("LATERALIS_SLOW_TESTS").is_none() {
+        eprintln!("SKIPPED: takes ten minutes; LATERALIS_SLOW_TESTS=1 runs it");
+        return;
+    }
+    let place = Place::new();
+    let options = ["--when", "span(request) > 30ms", "--before", "10s", "--after", "5s"];
+    let ticks = place.0.join("ticks");
+    let ticks = ticks.to_str().expect("a path of letters");
+    if !keep(&place, &options, &["20", "28500", "40", ticks]) {
+        return;
+    }
+    judge_all(&place, 20);
+    let memory = &place.report("kept")["throughput"]["peak_memory_bytes"];
+    eprintln!("peak memory of lat: {memory} bytes");
+    // 11 s of 10,000 events a second in 16 bytes each are 2 MB; the rest is lat itself.
+    assert!(memory.as_u64().is_some_and(|bytes| bytes < 64 << 20), "{memory}");
+}
+
+#[test]
+fn old_windows_make_room_for_new_ones() {
+    let place = Place::new();
+    let options = ["--when", "event(spikes:ANSWERED, id >= 1000000)", "--most", "2"];
+    let times = ["--before", "20ms", "--after", "10ms"];
+    if !keep(&place, &[&options[..], &times].concat(), &["5", "150", "40"]) {
+        return;
+    }
+    let list: Value =
+        serde_json::from_slice(&fs::read(place.0.join("kept/kept.json")).expect("a list"))
+            .expect("the list is JSON");
+    assert_eq!(
+        (&list["fired"], &list["removed"], &list["not_kept"]),
+        (&5.into(), &3.into(), &0.into())
+    );
+    let mut folders: Vec<_> = fs::read_dir(place.0.join("kept"))
+        .expect("the folder")
+        .flatten()
+        .filter(|entry| entry.path().is_dir())
+        .map(|entry| entry.file_name())
+        .collect();
+    folders.sort();
+    assert_eq!(folders, ["spike-0004", "spike-0005"]);
+}
+
+#[test]
+fn wrong_conditions_are_refused_before_anything_starts_or_told() {
+    let place = Place::new();
+    for (condition, told) in [
+        ("span(request) > 5", "column 17: the time has no unit"),
+        ("spam(request) > 5ms", "did you mean span?"),
+    ] {
+        let output = place.lat(&["keep", "-o", "kept", "--when", condition, "--", "true"]);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(text.starts_with("error: ") && text.contains(told) && text.contains("^"), "{text}");
+        assert!(!place.0.join("kept").exists());
+    }
+    let Some(program) = place.example("spikes") else { return };
+    let program = program.to_str().expect("a path of letters");
+    let when = "span(reqest) > 5ms";
+    let output = place.lat(&["keep", "-o", "kept", "--when", when, "--", program, "1", "50", "5"]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("there is no span reqest; did you mean request?"), "{text}");
+}

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Conditions while they are watched: packets in any order go in, firings in the order of time come
+//! out, up to a watermark.
+
+use std::collections::VecDeque;
+
+use lateralis_pleco::schema::FieldType;
+use lateralis_ring::abi;
+
+use super::bind::{Bound, Says, unknown};
+use super::judge::{Fired, Judge, Outcome, Saying};
+use super::read::field;
+use super::{Condition, Test};
+use crate::classes::ClassTable;
+use crate::source::Thread;
+use crate::walk::Record;
+
+/// Most facts that wait for the watermark: 2^18 of about 80 bytes are 20 MiB.
+const FACTS_MAX: usize = 1 << 18;
+/// Most firings that one step tells; of more only the last is told, and how many there were.
+const FIRINGS_MAX: usize = 4096;
+/// Most times of losses that are remembered; two of the oldest become one.
+const LOSSES_MAX: usize = 1024;
+
+/// What was measured when a test fired.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Measured {
+    /// Only that it happened.
+    Nothing,
+    /// A time.
+    Ticks {
+        /// How long, in ticks of the clock.
+        ticks: u64,
+        /// It was over; else it was at least so long.
+        is_over: bool,
+    },
+    /// Events a second.
+    PerSecond(f64),
+    /// A counter.
+    Value(f64),
+}
+
+/// A test that fired.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Firing {
+    /// Counts the firings, from 1.
+    pub number: u64,
+    /// When it became true, in ticks: for a span, when it passed its limit.
+    pub at: u64,
+    /// Text of the test.
+    pub test: String,
+    /// What was measured.
+    pub measured: Measured,
+    /// Which of several: the key of a span or a counter.
+    pub key: Option<String>,
+    /// The thread that began it, where that is known.
+    pub by: Option<Thread>,
+    /// Nothing was lost that could have changed it.
+    pub is_certain: bool,
+}
+
+/// The end of a span that fired while it was open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SpanEnd {
+    /// Number of its firing.
+    pub number: u64,
+    /// How long it took.
+    pub ticks: u64,
+}
+
+/// What there was no room for: it was not judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Limits {
+    /// Events that said something to a test while too many waited to be judged.
+    pub facts_dropped: u64,
+    /// Beginnings of spans while too many were open.
+    pub spans_not_watched: u64,
+    /// Values of counters with too many keys.
+    pub keys_not_watched: u64,
+    /// Events that came after their time had been judged.
+    pub late_events: u64,
+    /// Firings of one moment that were only counted.
+    pub firings_not_told: u64,
+}
+
+#[derive(Debug)]
+struct Fact {
+    time: u64,
+    order: u64,
+    test: usize,
+    saying: Saying,
+}
+
+/// See the module's description.
+#[derive(Debug)]
+pub struct Watch {
+    tests: Vec<(String, Test)>,
+    judges: Vec<Judge>,
+    classes: Vec<Bound>,
+    classes_version: Option<u64>,
+    facts: Vec<Fact>,
+    order: u64,
+    /// Clock at the beginning.
+    start: u64,
+    judged: u64,
+    losses: VecDeque<(u64, u64)>,
+    limits: Limits,
+    fired: u64,
+}
+
+impl Watch {
+    /// Watches from clock `start` on. `ticks` turns nanoseconds into ticks of that clock.
+    pub fn new(conditions: &[Condition], start: u64, ticks: &dyn Fn(u64) -> u64) -> Watch {
+        let tests: Vec<_> = conditions.iter().flat_map(|one| one.tests.clone()).collect();
+        let judges = tests.iter().map(|(_, test)| Judge::new(test, ticks)).collect();
+        Watch {
+            tests,
+            judges,
+            classes: Vec::new(),
+            classes_version: None,
+            facts: Vec::new(),
+            order: 0,
+            start,
+            judged: start,
+            losses: VecDeque::new(),
+            limits: Limits::default(),
+            fired: 0,
+        }
+    }
+
+    /// What there was no room for so far.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Clock when it began.
+    pub fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// Firings so far.
+    pub fn fired(&self) -> u64 {
+        self.fired
+    }
+
+    /// Names in the conditions that no schema knows so far, each as a sentence.
+    pub fn unknown(&self, classes: &ClassTable) -> Vec<String> {
+        let of = |(text, test): &(String, Test)| -> Vec<String> {
+            let wrong = unknown(test, classes).into_iter();
+            wrong.map(|what| format!("{text}: {what}")).collect()
+        };
+        self.tests.iter().flat_map(of).collect()
+    }
+
+    /// Takes a packet that was sealed: `records` is its content behind the header, whose last
+    /// record ends `slack` bytes before its end, and whose first is not before `begin`.
+    ///
+    /// Cost: a step for each record, a few copies for each that a test wants.
+    pub fn packet(
+        &mut self,
+        classes: &ClassTable,
+        (stream_id, begin): (u32, u64),
+        records: &[u8],
+        slack: u64,
+    ) {
+        if self.classes_version != Some(classes.version()) {
+            self.classes = classes.classes().iter().map(|c| Bound::new(&self.tests, c)).collect();
+            self.classes_version = Some(classes.version());
+        }
+        let Some(bound) = self.classes.get(stream_id as usize) else { return };
+        let mut thread = None;
+        for record in bound.plan.records(records, slack, begin) {
+            if u32::from(record.id) == u32::from(abi::ID_WRITER) {
+                thread = writer(records, &record);
+                continue;
+            }
+            let interest = bound.interests.get(usize::from(record.id)).and_then(Option::as_ref);
+            let Some(interest) = interest else { continue };
+            let bytes = &records[record.at..record.end];
+            for (test, says) in &interest.says {
+                if *says == Says::Happened {
+                    self.judges[*test].happened(record.time, &mut self.limits);
+                    continue;
+                }
+                let saying = saying(says, &interest.types, bytes, thread);
+                let Some(saying) = saying else { continue };
+                if self.facts.len() >= FACTS_MAX {
+                    self.limits.facts_dropped += 1;
+                    continue;
+                }
+                self.limits.late_events += u64::from(record.time < self.judged);
+                self.order += 1;
+                let (order, test) = (self.order, *test);
+                self.facts.push(Fact { time: record.time, order, test, saying });
+            }
+        }
+    }
+
+    /// Notes that events were lost between two moments.
+    pub fn lost(&mut self, from: u64, to: u64) {
+        if self.losses.len() >= LOSSES_MAX
+            && let (Some(first), Some(second)) = (self.losses.pop_front(), self.losses.pop_front())
+        {
+            self.losses.push_front((first.0.min(second.0), first.1.max(second.1)));
+        }
+        self.losses.push_back((from, to));
+    }
+
+    /// Judges what happened until `to`: all packets with events until then were given. What
+    /// fired, in the order of time, and which spans ended that had fired before.
+    pub fn advance(&mut self, to: u64) -> (Vec<Firing>, Vec<SpanEnd>) {
+        let to = to.max(self.judged);
+        let dropped = self.limits.facts_dropped;
+        let mut step = Step { firings: Vec::new(), ends: Vec::new() };
+        self.facts.sort_unstable_by_key(|fact| (fact.time, fact.order));
+        let due = self.facts.partition_point(|fact| fact.time <= to);
+        let later = self.facts.split_off(due);
+        for fact in std::mem::replace(&mut self.facts, later) {
+            let outcome = self.judges[fact.test].say(fact.time, fact.saying, &mut self.limits);
+            match outcome {
+                Outcome::Nothing => {}
+                Outcome::Fired(fired) => drop(self.fire(&mut step, fact.test, fired)),
+                Outcome::Ended { number, ticks } => step.ends.push(SpanEnd { number, ticks }),
+            }
+        }
+        let mut judges = std::mem::take(&mut self.judges);
+        for (test, judge) in judges.iter_mut().enumerate() {
+            judge.advance(self.start, to, |fired| self.fire(&mut step, test, fired));
+        }
+        self.judges = judges;
+        if dropped != 0 {
+            // Whoever relies on what was dropped cannot be certain.
+            self.lost(self.judged, to);
+        }
+        self.judged = to;
+        step.firings.sort_by_key(|firing| (firing.at, firing.number));
+        (step.firings, step.ends)
+    }
+
+    fn fire(&mut self, step: &mut Step, test: usize, fired: Fired) -> u64 {
+        self.fired += 1;
+        let touched =
+            || self.losses.iter().any(|(from, to)| *from <= fired.until && fired.since <= *to);
+        let firing = Firing {
+            number: self.fired,
+            at: fired.at,
+            test: self.tests[test].0.clone(),
+            measured: fired.measured,
+            is_certain: !fired.can_be_wrong || !touched(),
+            key: fired.key,
+            by: fired.by,
+        };
+        if step.firings.len() >= FIRINGS_MAX {
+            self.limits.firings_not_told += 1;
+            step.firings.pop();
+        }
+        step.firings.push(firing);
+        self.fired
+    }
+}
+
+struct Step {
+    firings: Vec<Firing>,
+    ends: Vec<SpanEnd>,
+}
+
+/// The thread that a WRITER record names.
+fn writer(records: &[u8], record: &Record) -> Option<Thread> {
+    let fields = records.get(record.at + abi::RECORD_HEADER_BYTES as usize..record.end)?;
+    let (pid, tid) = (fields.get(..4)?.try_into().ok()?, fields.get(4..8)?.try_into().ok()?);
+    Some(Thread { pid: u32::from_ne_bytes(pid), tid: u32::from_ne_bytes(tid) })
+}
+
+fn saying(says: &Says, types: &[FieldType], record: &[u8], by: Option<Thread>) -> Option<Saying> {
+    let key = |fields: &[usize]| -> Option<String> {
+        let mut key = String::new();
+        for index in fields {
+            field(record, types, *index)?.add_to(&mut key);
+        }
+        Some(key)
+    };
+    // Spans without a key belong to their thread.
+    let span = |fields: &[usize]| match fields {
+        [] => Some(by.map_or(String::new(), |by| format!("thread {}", by.tid))),
+        _ => key(fields),
+    };
+    Some(match says {
+        Says::Begin { key } => Saying::Begin { key: span(key)?, by },
+        Says::End { key } => Saying::End { key: span(key)?, by },
+        Says::Part(part) => Saying::Part(*part),
+        Says::Happened => return None,
+        Says::Level { field: index, key: fields } => {
+            Saying::Level { key: key(fields)?, value: field(record, types, *index)?.number()? }
+        }
+        Says::Matches(tests) => {
+            for (index, compare, wanted) in tests {
+                if !field(record, types, *index)?.compares(*compare, wanted) {
+                    return None;
+                }
+            }
+            Saying::Matches { by }
+        }
+    })
+}

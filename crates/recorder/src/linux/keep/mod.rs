@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Keeps windows of time around moments at which a condition fired, each as a recording of its
+//! own. Memory and disk are bounded, whatever happens.
+//!
+//! ```text
+//! session: packets ─▶ Watch, Retention          every step: what fired? ─▶ Part ─▶ NAME/spike-0001/
+//! ```
+
+mod part;
+mod reasons;
+
+use std::path::{Path, PathBuf};
+
+use part::Part;
+
+use super::output::replace;
+use super::recording::Recording;
+use crate::classes::ClassTable;
+use crate::condition::{Firing, SpanEnd, Watch};
+use crate::error::Error;
+use crate::keep::{Next, Plans, Retention, Windows, split};
+use crate::options::KeepOptions;
+use crate::report::{KEPT_VERSION, KeptList, KeptWindow, NotJudged, Process};
+
+/// Most reasons told of a window.
+const REASONS_MAX: usize = 100;
+/// Most windows in the list.
+const LIST_MAX: usize = 10_000;
+/// Most processes that are remembered after their end.
+const GONE_MAX: usize = 1024;
+/// Rings may be read this much later than they were written: what is not there by then is late.
+const LAG_NS: u64 = 100_000_000;
+/// Packets are kept this much longer than needed: a moment may be known only some steps later.
+const SPARE_NS: u64 = 1_000_000_000;
+/// Names that no schema has are told when programs had this time to register theirs.
+const NAMES_NS: u64 = 2_000_000_000;
+
+/// Something that people want to know while it happens.
+#[derive(Debug)]
+pub enum KeepNotice<'a> {
+    /// A window was written.
+    Window(&'a KeptWindow),
+    /// A condition cannot fire as it is written.
+    Warning(&'a str),
+}
+
+/// Is told what happens.
+pub type KeepObserver = Box<dyn FnMut(&KeepNotice<'_>) + Send>;
+
+/// See the module's description.
+pub(super) struct Keeper {
+    options: KeepOptions,
+    root: PathBuf,
+    watch: Watch,
+    retention: Retention,
+    plans: Plans,
+    windows: Windows,
+    part: Option<Part>,
+    list: KeptList,
+    parts: u64,
+    /// Bytes of finished windows on disk.
+    disk_bytes: u64,
+    gone: Vec<Process>,
+    lost: u64,
+    /// Clock at the last step.
+    stepped: u64,
+    ticks: Ticks,
+    /// When to tell names that no schema has; `None` when that was done.
+    names_due: Option<u64>,
+    observer: Option<KeepObserver>,
+}
+
+/// Times of the module's constants in ticks.
+struct Ticks {
+    lag: u64,
+    spare: u64,
+    before: u64,
+}
+
+/// What a session knows at a step.
+pub(super) struct StepFacts<'a> {
+    /// Clock before the rings were read.
+    pub(super) now: u64,
+    /// Events lost so far.
+    pub(super) lost: u64,
+    /// Processes that are traced now.
+    pub(super) processes: &'a dyn Fn() -> Vec<Process>,
+    /// It is the last: all that was written was read.
+    pub(super) is_last: bool,
+}
+
+impl Keeper {
+    /// Context: the recording has its clock.
+    pub(super) fn new(options: KeepOptions, main: &Recording) -> Keeper {
+        let now = main.now();
+        let ns = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let model = main.clock_model();
+        let ticks = |ns: u64| model.as_ref().map_or(ns, |model| model.ticks(ns));
+        let (before, after) = (ticks(ns(options.before)), ticks(ns(options.after)));
+        let tests = options.conditions.iter().flat_map(|condition| &condition.tests);
+        let list = KeptList {
+            kept_version: KEPT_VERSION,
+            conditions: tests.map(|(text, _)| text.clone()).collect(),
+            before_ns: ns(options.before),
+            after_ns: ns(options.after),
+            ..KeptList::default()
+        };
+        Keeper {
+            root: main.output.root().to_owned(),
+            watch: Watch::new(&options.conditions, now, &ticks),
+            retention: Retention::new(options.memory_bytes_max),
+            plans: Plans::default(),
+            windows: Windows::new(before, after),
+            part: None,
+            list,
+            parts: 0,
+            disk_bytes: 0,
+            gone: Vec::new(),
+            lost: 0,
+            stepped: now,
+            ticks: Ticks { lag: ticks(LAG_NS), spare: ticks(SPARE_NS), before },
+            names_due: Some(now.saturating_add(ticks(NAMES_NS))),
+            observer: None,
+            options,
+        }
+    }
+
+    /// Tells somebody from here on.
+    pub(super) fn observe(&mut self, observer: KeepObserver) {
+        self.observer = Some(observer);
+    }
+
+    /// Takes a packet that was sealed.
+    pub(super) fn take(&mut self, classes: &ClassTable, name: &str, packet: &[u8]) {
+        let Some((header, records)) = split(packet) else { return };
+        let slack = header.packet_bits.saturating_sub(header.content_bits) / 8;
+        let place = (header.stream_id, header.timestamp_begin);
+        self.watch.packet(classes, place, records, slack);
+        self.retention.push(name, header, records);
+    }
+
+    /// Remembers processes that are gone.
+    pub(super) fn gone(&mut self, processes: Vec<Process>) {
+        self.gone.extend(processes);
+        let extra = self.gone.len().saturating_sub(GONE_MAX);
+        self.gone.drain(..extra);
+    }
+
+    /// Judges what happened, and writes what has to be kept. Context: all rings were read after
+    /// `facts.now`.
+    pub(super) fn step(&mut self, main: &mut Recording, facts: &StepFacts<'_>) {
+        if facts.lost > self.lost {
+            self.watch.lost(self.stepped, facts.now);
+            self.lost = facts.lost;
+        }
+        self.stepped = facts.now;
+        let lag = if facts.is_last { 0 } else { self.ticks.lag };
+        let watermark = facts.now.saturating_sub(lag);
+        let (firings, ends) = self.watch.advance(watermark);
+        let has_news = !firings.is_empty() || !ends.is_empty();
+        for firing in firings {
+            self.fired(main, &firing, facts);
+        }
+        for end in ends {
+            self.ended(main, end);
+        }
+        if let Some(part) = &mut self.part {
+            let until = (watermark, false);
+            part.write(&self.retention, &main.classes, &mut self.plans, until);
+            let is_over = watermark >= part.to;
+            if facts.is_last && !is_over {
+                part.window.short.push("the recording ended before it did".to_owned());
+            }
+            if is_over || facts.is_last {
+                self.finish(main, facts);
+                self.windows.close();
+            }
+        }
+        self.make_room();
+        let horizon = self.ticks.before.saturating_add(self.ticks.spare);
+        self.retention.forget_before(watermark.saturating_sub(horizon));
+        if facts.is_last || self.names_due.is_some_and(|due| facts.now > due) {
+            self.names_due = None;
+            self.tell_unknown_names(main, facts.is_last);
+        }
+        if has_news || facts.is_last {
+            self.write_list(main);
+        }
+    }
+
+    /// Says what cannot fire as it is written. While programs may still register schemas it is
+    /// only a warning.
+    fn tell_unknown_names(&mut self, main: &mut Recording, is_last: bool) {
+        let unknown = self.watch.unknown(&main.classes);
+        for text in &unknown {
+            if let Some(observer) = self.observer.as_mut().filter(|_| !is_last) {
+                observer(&KeepNotice::Warning(text));
+            }
+            if is_last {
+                main.problem(format!("Cannot watch: {text}"));
+            }
+        }
+        self.list.problems = unknown;
+    }
+
+    fn fired(&mut self, main: &mut Recording, firing: &Firing, facts: &StepFacts<'_>) {
+        let reason = reasons::reason(main, firing);
+        match self.windows.moment(firing.at) {
+            Next::Extend { to } => {
+                if let Some(part) = &mut self.part {
+                    part.to = to;
+                    part.window.to_ns = reasons::utc(main, to);
+                }
+            }
+            Next::Open { from, to, continues } => {
+                if let Some(part) = self.part.as_mut().filter(|_| continues) {
+                    part.to = firing.at;
+                    part.window.to_ns = reasons::utc(main, firing.at);
+                }
+                self.finish(main, facts);
+                self.open(main, (from, to), continues);
+            }
+        }
+        match &mut self.part {
+            Some(part) if part.window.reasons.len() < REASONS_MAX => {
+                part.window.reasons.push(reason);
+            }
+            Some(part) => part.window.more_reasons += 1,
+            None => self.list.not_kept += 1,
+        }
+    }
+
+    /// A span that fired before has ended: now it is known how long it took.
+    fn ended(&mut self, main: &Recording, end: SpanEnd) {
+        let open = self.part.as_mut().map(|part| &mut part.window);
+        let windows = open.into_iter().chain(self.list.windows.iter_mut().rev().take(REASONS_MAX));
+        let mut reasons = windows.flat_map(|window| &mut window.reasons);
+        if let Some(reason) = reasons.find(|reason| reason.number == end.number) {
+            reason.duration_ns = Some(reasons::ns(main, end.ticks));
+            reason.is_over = true;
+        }
+    }
+
+    fn open(&mut self, main: &mut Recording, (from, to): (u64, u64), continues: bool) {
+        let on_disk = self.list.windows.iter().filter(|window| !window.removed).count() as u64;
+        let left = self.options.disk_bytes_max.saturating_sub(self.disk_bytes);
+        if self.options.keeps_first && (on_disk >= self.options.windows_max || left == 0) {
+            return;
+        }
+        if on_disk >= self.options.windows_max {
+            self.remove_oldest();
+        }
+        self.parts += 1;
+        let name = format!("spike-{:04}", self.parts);
+        let most = if self.options.keeps_first { left } else { self.options.disk_bytes_max };
+        let mut window = KeptWindow {
+            name,
+            from_ns: reasons::utc(main, from),
+            to_ns: reasons::utc(main, to),
+            continues,
+            ..KeptWindow::default()
+        };
+        if from < self.watch.start() {
+            window.short.push("the recording had not begun before".to_owned());
+        }
+        match Part::new(main, &self.root.join(&window.name), (from, to), most, window) {
+            Ok(mut part) => {
+                part.begins_at(&self.retention);
+                self.part = Some(part);
+            }
+            Err(error) => main.problem(error.to_string()),
+        }
+    }
+
+    /// Ends the open window.
+    fn finish(&mut self, main: &mut Recording, facts: &StepFacts<'_>) {
+        let Some(mut part) = self.part.take() else { return };
+        let until = (u64::MAX, true);
+        part.write(&self.retention, &main.classes, &mut self.plans, until);
+        let mut processes = (facts.processes)();
+        processes.extend(self.gone.iter().cloned());
+        match part.finish(&self.retention, processes) {
+            Ok((window, report)) => {
+                self.disk_bytes = self.disk_bytes.saturating_add(window.bytes);
+                report.problems.into_iter().for_each(|problem| main.problem(problem));
+                if let Some(observer) = &mut self.observer {
+                    observer(&KeepNotice::Window(&window));
+                }
+                if self.list.windows.len() >= LIST_MAX {
+                    self.list.windows.remove(0);
+                }
+                self.list.windows.push(window);
+            }
+            Err(error) => main.problem(error.to_string()),
+        }
+        self.write_list(main);
+    }
+
+    /// Removes old windows while there is more on disk than allowed.
+    fn make_room(&mut self) {
+        let open = self.part.as_ref().map_or(0, Part::bytes);
+        let most = self.options.disk_bytes_max;
+        while !self.options.keeps_first
+            && self.disk_bytes.saturating_add(open) > most
+            && self.remove_oldest()
+        {}
+    }
+
+    /// False if there is none.
+    fn remove_oldest(&mut self) -> bool {
+        let Some(window) = self.list.windows.iter_mut().find(|window| !window.removed) else {
+            return false;
+        };
+        window.removed = true;
+        self.disk_bytes = self.disk_bytes.saturating_sub(window.bytes);
+        self.list.removed += 1;
+        // The name is one of ours. What cannot be removed is still told to be.
+        let _ = std::fs::remove_dir_all(self.root.join(&window.name));
+        true
+    }
+
+    fn write_list(&mut self, main: &mut Recording) {
+        let limits = self.watch.limits();
+        self.list.fired = self.watch.fired();
+        self.list.not_judged = NotJudged {
+            events: limits.facts_dropped,
+            spans: limits.spans_not_watched,
+            values: limits.keys_not_watched,
+            late_events: limits.late_events,
+            firings: limits.firings_not_told,
+        };
+        if let Err(error) = write_list(&self.root, &self.list) {
+            main.problem(error.to_string());
+        }
+    }
+}
+
+fn write_list(root: &Path, list: &KeptList) -> Result<(), Error> {
+    replace(&root.join("kept.json"), list.to_json().as_bytes())
+}

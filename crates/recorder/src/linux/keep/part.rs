@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! One window while it is written: a recording of its own, with streams of its own.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use lateralis_ring::{LossCounts, RingKind};
+
+use super::super::output::Output;
+use super::super::recording::{FinishedArea, Recording, StreamTarget};
+use super::super::stream_report::{count_events, stream_report};
+use crate::classes::{ClassTable, RegisteredSchema};
+use crate::error::Error;
+use crate::keep::{Held, Plans, Retention, cut};
+use crate::report::{KeptWindow, Process, Report};
+use crate::stream::{PREFIX_BYTES, RingStream, SealContext};
+
+struct PartStream {
+    ring: RingStream,
+    target: StreamTarget,
+    class: u32,
+    area_id: u64,
+    number: u32,
+    /// Packets before this are written, or lie before the window.
+    next_serial: u64,
+}
+
+/// See the module's description.
+pub(super) struct Part {
+    recording: Recording,
+    streams: HashMap<u64, PartStream>,
+    buffer: Vec<u8>,
+    pub(super) from: u64,
+    pub(super) to: u64,
+    pub(super) window: KeptWindow,
+    events: Option<(u64, u64)>,
+    /// Packets of the window that memory had no room for.
+    forgotten_at_start: u64,
+}
+
+impl Part {
+    /// Errors: its directory cannot be made.
+    pub(super) fn new(
+        main: &Recording,
+        root: &Path,
+        (from, to): (u64, u64),
+        bytes_max: u64,
+        window: KeptWindow,
+    ) -> Result<Part, Error> {
+        let recording = main.part(Output::create(root, Some(bytes_max))?);
+        Ok(Part {
+            recording,
+            streams: HashMap::new(),
+            buffer: vec![0; PREFIX_BYTES + (64 << 10)],
+            from,
+            to,
+            window,
+            events: None,
+            forgotten_at_start: 0,
+        })
+    }
+
+    /// Bytes of its stream files.
+    pub(super) fn bytes(&self) -> u64 {
+        self.recording.output.bytes()
+    }
+
+    /// Notes how many packets memory had had no room for when it began.
+    pub(super) fn begins_at(&mut self, kept: &Retention) {
+        self.forgotten_at_start = kept.forgotten_packets();
+        if kept.forgotten_until() > self.from {
+            self.window.short.push("memory had no room for its beginning: --memory".to_owned());
+        }
+    }
+
+    /// Writes what is kept of the window until `watermark`: whole packets, or at its end
+    /// (`is_last`) the parts that lie in it.
+    pub(super) fn write(
+        &mut self,
+        kept: &Retention,
+        classes: &ClassTable,
+        plans: &mut Plans,
+        (watermark, is_last): (u64, bool),
+    ) {
+        if self.recording.classes.version() != classes.version() {
+            self.recording.classes = classes.clone();
+        }
+        let mut before: HashMap<u64, LossCounts> = HashMap::new();
+        for packet in kept.packets() {
+            if packet.header.timestamp_end < self.from {
+                before.insert(packet.stream, packet.header.lost);
+                continue;
+            }
+            let reaches_beyond = packet.header.timestamp_end > self.to.min(watermark);
+            if reaches_beyond && !is_last || packet.header.timestamp_begin > self.to {
+                continue;
+            }
+            self.write_packet(kept, packet, &before, classes, plans);
+        }
+    }
+
+    fn write_packet(
+        &mut self,
+        kept: &Retention,
+        packet: &Held,
+        before: &HashMap<u64, LossCounts>,
+        classes: &ClassTable,
+        plans: &mut Plans,
+    ) {
+        let Some(about) = kept.stream(packet.stream) else { return };
+        let class = about.class;
+        let started_at = packet.header.timestamp_begin.max(self.from);
+        let stream = self.streams.entry(packet.stream).or_insert_with(|| {
+            let lost = before.get(&packet.stream).copied().unwrap_or(about.lost_before);
+            PartStream {
+                ring: RingStream::new(packet.header.cpu_id, lost, started_at),
+                target: StreamTarget::new(about.name.clone()),
+                class,
+                area_id: packet.header.area_id,
+                number: packet.header.cpu_id,
+                next_serial: 0,
+            }
+        });
+        if packet.serial < stream.next_serial {
+            return;
+        }
+        stream.next_serial = packet.serial + 1;
+        let Some(plan) = plans.of(classes, class) else { return };
+        let Some(cut) = cut(plan, packet, (self.from, self.to), &mut self.buffer) else { return };
+        if let Some((time, writer)) = cut.begins {
+            stream.ring.continue_at(time, writer);
+        }
+        if let Some((first, last)) = cut.events {
+            let (from, to) = self.events.unwrap_or((first, last));
+            self.events = Some((from.min(first), to.max(last)));
+        }
+        let context = SealContext {
+            uuid: self.recording.uuid,
+            stream_id: class,
+            area_id: packet.header.area_id,
+            plan: Some(plan),
+            overwrite: false,
+            swapped: false,
+            // It was checked when it was recorded.
+            now: u64::MAX,
+        };
+        let sealed = stream.ring.seal(&context, &cut.chunk, &mut self.buffer);
+        stream.ring.take_introductions();
+        let Some(sealed) = sealed else { return };
+        let bytes = &self.buffer[sealed.bytes.clone()];
+        if !self.recording.write_packet(&mut stream.target, bytes, &sealed) {
+            stream.ring.not_written(&context, &sealed, &self.buffer);
+        }
+    }
+
+    /// Ends the recording. The window says what it got.
+    pub(super) fn finish(
+        mut self,
+        kept: &Retention,
+        processes: Vec<Process>,
+    ) -> Result<(KeptWindow, Report), Error> {
+        let forgotten = kept.forgotten_packets() - self.forgotten_at_start;
+        if forgotten != 0 && kept.forgotten_until() > self.from {
+            let missing = "memory had no room for all until it was written: --memory";
+            self.window.short.push(missing.to_owned());
+        }
+        if let Some(model) = self.recording.clock_model() {
+            self.window.first_event_ns = self.events.map(|(first, _)| model.utc_ns(first));
+            self.window.last_event_ns = self.events.map(|(_, last)| model.utc_ns(last));
+        }
+        let ended = self.recording.output_ended;
+        if ended {
+            self.window.short.push("disk had no room for all of it: --max-size".to_owned());
+        }
+        let streams = self.streams.values();
+        self.window.events = streams.map(|stream| stream.ring.totals().events).sum();
+        self.window.bytes = self.bytes();
+        self.recording.kept = Some(self.window.clone());
+        let mut streams: Vec<PartStream> = self.streams.into_values().collect();
+        streams.sort_by_key(|stream| (stream.area_id, stream.number, stream.class));
+        for stream in &mut streams {
+            self.recording.close_stream(&mut stream.target);
+        }
+        let classes = self.recording.classes.clone();
+        self.recording.finish_area(Box::new(move |clock| {
+            let mut finished = FinishedArea { processes, ..FinishedArea::default() };
+            for PartStream { ring, target, class, area_id, number, .. } in streams {
+                let place = format!("{area_id:016x}");
+                let of_class = classes.classes().get(class as usize);
+                let is_cpu = of_class.is_some_and(|class| class.kind == RingKind::PerCpu);
+                let cpu = is_cpu.then_some(number);
+                let Some(one) = stream_report(clock, &ring, (&place, number), cpu) else {
+                    continue;
+                };
+                let schemas = of_class.map(|class| class.schemas.values().cloned());
+                let schemas: Vec<RegisteredSchema> = schemas.into_iter().flatten().collect();
+                let names = count_events::names(&schemas);
+                count_events::add(&mut finished.events, ring.counts(), &names);
+                finished.streams.push(crate::report::Stream { files: target.paths, ..one });
+            }
+            finished
+        }));
+        let window = self.window;
+        let report = self.recording.end()?;
+        Ok((window, report))
+    }
+}
