@@ -170,3 +170,51 @@ fn wrong_conditions_are_refused_before_anything_starts_or_told() {
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(text.contains("there is no span reqest; did you mean request?"), "{text}");
 }
+
+#[test]
+fn chunks_are_whole_recordings_that_together_hold_everything() {
+    let place = Place::new();
+    let Some(program) = place.example("spikes") else { return };
+    let program = program.to_str().expect("a path of letters");
+    for (output, more, chunks_at_most) in
+        [("all", &[][..], u64::MAX), ("some", &["--keep-chunks", "2"], 2)]
+    {
+        let arguments = [
+            &["record", "--quiet", "-o", output, "--chunk-size", "64K", "--flush-every", "100ms"],
+            more,
+            &["--", program, "2", "400", "5"],
+        ]
+        .concat();
+        let recorded = place.lat(&arguments);
+        let text = String::from_utf8_lossy(&recorded.stderr);
+        assert_eq!(recorded.status.code(), Some(0), "{text}");
+        let totals = place.report(output)["totals"].clone();
+        assert_eq!(totals["lost"]["total"], 0);
+        let mut chunks: Vec<String> = fs::read_dir(place.0.join(output))
+            .expect("the folder")
+            .flatten()
+            .filter(|entry| entry.path().is_dir())
+            .map(|entry| format!("{output}/{}", entry.file_name().display()))
+            .collect();
+        chunks.sort();
+        assert!(chunks.len() >= 2 && chunks.len() as u64 <= chunks_at_most, "{chunks:?}");
+        let mut events = 0;
+        for chunk in &chunks {
+            let report = place.report(chunk);
+            assert_eq!(report["complete"], true);
+            events += report["totals"]["events"].as_u64().unwrap_or(0);
+            let trace = place.0.join(chunk).join("ctf");
+            if let Ok(theirs) = std::process::Command::new("babeltrace2").arg(trace).output() {
+                let complaints = String::from_utf8_lossy(&theirs.stderr);
+                assert!(theirs.status.success() && complaints.is_empty(), "{complaints}");
+            }
+        }
+        let printed = place.lat(&["print", output]);
+        let lines = String::from_utf8_lossy(&printed.stdout);
+        let own = lines.lines().filter(|line| line.contains("spikes:")).count() as u64;
+        assert_eq!(own, events);
+        if chunks_at_most == u64::MAX {
+            assert_eq!(totals["events"], events);
+        }
+    }
+}

@@ -92,6 +92,17 @@ pub struct KeepOptions {
     pub keeps_first: bool,
 }
 
+/// A recording in pieces, each a whole recording of its own; it may go on for ever.
+#[derive(Debug, Clone, Default)]
+pub struct ChunkOptions {
+    /// A chunk with so many bytes of stream files is followed by the next.
+    pub bytes: Option<u64>,
+    /// One that is so long is, too.
+    pub time: Option<Duration>,
+    /// Of more the oldest are removed.
+    pub chunks_max: Option<u64>,
+}
+
 /// Everything that can be chosen about a recording.
 #[derive(Debug, Clone)]
 pub struct RecordOptions {
@@ -142,6 +153,8 @@ pub struct RecordOptions {
     pub keep_streams: bool,
     /// Only windows of time are kept, each a recording of its own in the directory.
     pub keep: Option<KeepOptions>,
+    /// The recording is made in pieces.
+    pub chunks: Option<ChunkOptions>,
 }
 
 impl RecordOptions {
@@ -170,6 +183,7 @@ impl RecordOptions {
             live: None,
             keep_streams: true,
             keep: None,
+            chunks: None,
         }
     }
 }

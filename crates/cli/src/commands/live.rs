@@ -66,6 +66,10 @@ pub fn run(args: LiveArgs) -> Result<ExitStatus, CliError> {
     }
     refuse_overwriting(&args.record)?;
     let mut options = record::options(&args.record)?;
+    if options.chunks.is_some() {
+        let advice = "a live stream is one recording: leave it out";
+        return Err(CliError::new("cannot record live in pieces", "--chunk-size", advice));
+    }
     if args.record.output.is_none() {
         options.keep_streams = false;
         // Metadata and report only, where nobody else can put something.

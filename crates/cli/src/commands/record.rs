@@ -12,7 +12,7 @@ use crate::status_line::{self, StatusLine};
 use crate::values;
 use clap::{ArgGroup, Args, ValueEnum};
 use lateralis_recorder::linux::{Capture, Session};
-use lateralis_recorder::{CtfVersion, Patterns, Progress, RecordOptions};
+use lateralis_recorder::{ChunkOptions, CtfVersion, Patterns, Progress, RecordOptions};
 use lateralis_ring::RingMode;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -109,6 +109,17 @@ pub struct RecordArgs {
     /// Stop when the recording has this size
     #[arg(long, value_name = "SIZE", value_parser = values::parse_bytes)]
     pub max_size: Option<u64>,
+    /// Begin a new piece, a whole recording of its own in the folder, when one has this size
+    #[arg(long, value_name = "SIZE", value_parser = values::parse_bytes,
+        conflicts_with_all = ["max_size", "live", "connect"])]
+    pub chunk_size: Option<u64>,
+    /// Begin a new piece after this time
+    #[arg(long, value_name = "TIME", value_parser = values::parse_time,
+        conflicts_with_all = ["max_size", "live", "connect"])]
+    pub chunk_time: Option<Duration>,
+    /// Of more pieces than this, remove the oldest: with --chunk-size, a bound for the disk
+    #[arg(long, value_name = "N", value_parser = values::parse_count)]
+    pub keep_chunks: Option<u64>,
     /// Write what open packets hold this often [default: 1s; lat keep: 100ms]
     #[arg(long, value_name = "TIME", value_parser = values::parse_time)]
     pub flush_every: Option<Duration>,
@@ -338,6 +349,7 @@ pub fn options(args: &RecordArgs) -> Result<RecordOptions, CliError> {
     options.duration = args.duration;
     options.max_disk_bytes = args.max_size;
     options.flush_period = args.flush_every.unwrap_or(options.flush_period);
+    options.chunks = chunks(args)?;
     options.follow = args.follow;
     options.shared = args.shared;
     if args.live.is_some() {
@@ -345,6 +357,26 @@ pub fn options(args: &RecordArgs) -> Result<RecordOptions, CliError> {
     }
     options.live = args.live.as_deref().map(|address| live::options(args, Some(address)));
     Ok(options)
+}
+
+/// The pieces that were asked for, if any were.
+fn chunks(args: &RecordArgs) -> Result<Option<ChunkOptions>, CliError> {
+    let (bytes, time, chunks_max) = (args.chunk_size, args.chunk_time, args.keep_chunks);
+    if bytes.is_none() && time.is_none() && chunks_max.is_none() {
+        return Ok(None);
+    }
+    let wrong =
+        |place: &str, advice: &str| Err(CliError::new("cannot record in pieces", place, advice));
+    if bytes.is_none() && time.is_none() {
+        return wrong("--keep-chunks", "say how long a piece is: --chunk-size 64M");
+    }
+    if args.mode == Mode::Overwrite {
+        return wrong("--mode overwrite", "its rings are read once, at the end: leave one out");
+    }
+    if bytes == Some(0) || time.is_some_and(|time| time.is_zero()) || chunks_max == Some(0) {
+        return wrong("0", "give at least 1");
+    }
+    Ok(Some(ChunkOptions { bytes, time, chunks_max }))
 }
 
 /// File name of the program, for the name of the recording.

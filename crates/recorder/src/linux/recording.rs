@@ -11,7 +11,7 @@ use lateralis_ring::{ClockKind, RingKind};
 
 use super::clocks;
 use super::cores;
-use super::keep::Keeper;
+use super::keep::{Chunks, Keeper};
 use super::live::LiveServer;
 use super::output::{AppendError, Folder, Output, StreamFile};
 use crate::classes::{ClassTable, StreamClassEntry};
@@ -100,6 +100,8 @@ pub(super) struct Recording {
     pub(super) flushes: Option<report::Flushes>,
     /// Gets the packets instead of the directory.
     pub(super) keeper: Option<Box<Keeper>>,
+    /// Gets them, too: the recording is made in pieces.
+    pub(super) chunks: Option<Box<Chunks>>,
 }
 
 impl Recording {
@@ -127,6 +129,7 @@ impl Recording {
             kept: None,
             flushes: None,
             keeper: None,
+            chunks: None,
         }
     }
 
@@ -269,11 +272,18 @@ impl Recording {
         if self.output_ended {
             return false;
         }
-        if let Some(keeper) = &mut self.keeper {
-            if target.folder == Folder::Ctf {
+        // What cannot be read stands beside the pieces: it has no time.
+        if target.folder == Folder::Ctf {
+            if let Some(keeper) = &mut self.keeper {
                 keeper.take(&self.classes, &target.name, packet);
+                return true;
             }
-            return true;
+            if let Some(mut chunks) = self.chunks.take() {
+                let is_written = chunks.take(self, &target.name, packet);
+                self.chunks = Some(chunks);
+                self.output_ended |= !is_written;
+                return is_written;
+            }
         }
         if let Err(error) = self.write_metadata_if_due() {
             self.problem(error.to_string());

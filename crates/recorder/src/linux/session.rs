@@ -25,7 +25,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use super::area::LiveArea;
 use super::control::ControlServer;
 use super::dirs::{area_dir, area_files, ensure_area_dir};
-use super::keep::Keeper;
+use super::keep::{Chunks, Keeper};
 use super::live::{Follower, LiveServer};
 use super::output::Output;
 use super::policies::{self, Standing, Wanted};
@@ -108,9 +108,9 @@ impl Session {
         ensure_area_dir(&area_dir)?;
         let area_dir = std::fs::canonicalize(&area_dir)
             .map_err(|cause| Error::file("open directory", &area_dir, cause))?;
-        let output = match options.keep {
-            Some(_) => Output::create_folder(&options.output)?,
-            None => Output::create(&options.output, options.max_disk_bytes)?,
+        let output = match (&options.keep, &options.chunks) {
+            (None, None) => Output::create(&options.output, options.max_disk_bytes)?,
+            _ => Output::create_folder(&options.output)?,
         };
         let mut recording = Recording::new(output, options.ctf_version, Origin::Recorded);
         let live = options.live.as_ref();
@@ -120,6 +120,8 @@ impl Session {
         recording.use_live_clock(super::clocks::native_kind());
         if let Some(keep) = &options.keep {
             recording.keeper = Some(Box::new(Keeper::new(keep.clone(), &recording)));
+        } else if let Some(chunks) = &options.chunks {
+            recording.chunks = Some(Box::new(Chunks::new(chunks.clone(), &recording)));
         }
         recording.write_metadata_if_due()?;
         recording.write_progress_report()?;

@@ -6,11 +6,13 @@
 //! session: packets ─▶ Watch, Retention          every step: what fired? ─▶ Part ─▶ NAME/spike-0001/
 //! ```
 
+mod chunks;
 mod part;
 mod reasons;
 
 use std::path::{Path, PathBuf};
 
+pub(super) use chunks::Chunks;
 use part::Part;
 
 use super::output::replace;
@@ -279,7 +281,7 @@ impl Keeper {
         part.write(&self.retention, &main.classes, &mut self.plans, until);
         let mut processes = (facts.processes)();
         processes.extend(self.gone.iter().cloned());
-        match part.finish(&self.retention, processes) {
+        match part.finish_window(&self.retention, processes) {
             Ok((window, report)) => {
                 self.disk_bytes = self.disk_bytes.saturating_add(window.bytes);
                 report.problems.into_iter().for_each(|problem| main.problem(problem));

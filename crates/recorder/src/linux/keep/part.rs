@@ -65,6 +65,11 @@ impl Part {
         self.recording.output.bytes()
     }
 
+    /// Whether it could not write something.
+    pub(super) fn has_failed(&self) -> bool {
+        self.recording.output_ended
+    }
+
     /// Notes how many packets memory had had no room for when it began.
     pub(super) fn begins_at(&mut self, kept: &Retention) {
         self.forgotten_at_start = kept.forgotten_packets();
@@ -82,9 +87,6 @@ impl Part {
         plans: &mut Plans,
         (watermark, is_last): (u64, bool),
     ) {
-        if self.recording.classes.version() != classes.version() {
-            self.recording.classes = classes.clone();
-        }
         let mut before: HashMap<u64, LossCounts> = HashMap::new();
         for packet in kept.packets() {
             if packet.header.timestamp_end < self.from {
@@ -95,31 +97,34 @@ impl Part {
             if reaches_beyond && !is_last || packet.header.timestamp_begin > self.to {
                 continue;
             }
-            self.write_packet(kept, packet, &before, classes, plans);
+            let Some(about) = kept.stream(packet.stream) else { continue };
+            let lost = before.get(&packet.stream).copied().unwrap_or(about.lost_before);
+            self.write_packet(packet, &about.name, lost, classes, plans);
         }
     }
 
-    fn write_packet(
+    /// Writes what of a packet lies in the window. What its stream had lost before matters for
+    /// its first packet.
+    pub(super) fn write_packet(
         &mut self,
-        kept: &Retention,
         packet: &Held,
-        before: &HashMap<u64, LossCounts>,
+        name: &str,
+        lost_before: LossCounts,
         classes: &ClassTable,
         plans: &mut Plans,
     ) {
-        let Some(about) = kept.stream(packet.stream) else { return };
-        let class = about.class;
+        if self.recording.classes.version() != classes.version() {
+            self.recording.classes = classes.clone();
+        }
+        let class = packet.header.stream_id;
         let started_at = packet.header.timestamp_begin.max(self.from);
-        let stream = self.streams.entry(packet.stream).or_insert_with(|| {
-            let lost = before.get(&packet.stream).copied().unwrap_or(about.lost_before);
-            PartStream {
-                ring: RingStream::new(packet.header.cpu_id, lost, started_at),
-                target: StreamTarget::new(about.name.clone()),
-                class,
-                area_id: packet.header.area_id,
-                number: packet.header.cpu_id,
-                next_serial: 0,
-            }
+        let stream = self.streams.entry(packet.stream).or_insert_with(|| PartStream {
+            ring: RingStream::new(packet.header.cpu_id, lost_before, started_at),
+            target: StreamTarget::new(name.to_owned()),
+            class,
+            area_id: packet.header.area_id,
+            number: packet.header.cpu_id,
+            next_serial: 0,
         });
         if packet.serial < stream.next_serial {
             return;
@@ -154,7 +159,7 @@ impl Part {
     }
 
     /// Ends the recording. The window says what it got.
-    pub(super) fn finish(
+    pub(super) fn finish_window(
         mut self,
         kept: &Retention,
         processes: Vec<Process>,
@@ -164,6 +169,11 @@ impl Part {
             let missing = "memory had no room for all until it was written: --memory";
             self.window.short.push(missing.to_owned());
         }
+        self.finish(processes)
+    }
+
+    /// The same of one that is no window of a retention.
+    pub(super) fn finish(mut self, processes: Vec<Process>) -> Result<(KeptWindow, Report), Error> {
         if let Some(model) = self.recording.clock_model() {
             self.window.first_event_ns = self.events.map(|(first, _)| model.utc_ns(first));
             self.window.last_event_ns = self.events.map(|(_, last)| model.utc_ns(last));

@@ -193,9 +193,7 @@ impl Session {
             self.gone_lost = self.gone_lost.saturating_add(ring.stream.losses().total());
         }
         self.gone_processes += recorded.area.processes.count();
-        if let Some(keeper) = &mut self.recording.keeper {
-            keeper.gone(recorded.area.processes.clone().into_report());
-        }
+        self.keep_gone(&recorded);
         recorded.area.finish(&mut self.recording);
     }
 

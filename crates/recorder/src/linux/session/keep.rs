@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a session that keeps windows does besides: after each flush it has them judged.
+//! What a session that keeps windows, or makes chunks, does besides after each flush.
 
 use super::super::keep::{KeepObserver, StepFacts};
-use super::Session;
+use super::{Recorded, Session};
 use crate::options::Progress;
 use crate::report::Process;
+
+/// Processes that are traced now.
+fn traced(areas: &[Recorded]) -> Vec<Process> {
+    areas.iter().flat_map(|one| one.area.processes.clone().into_report()).collect()
+}
 
 impl Session {
     /// Tells `observer` of windows that were kept, and of conditions that cannot fire. Context:
@@ -17,18 +22,35 @@ impl Session {
         }
     }
 
-    /// Judges what all rings held at clock `now`.
+    /// Judges what all rings held at clock `now`; ends a chunk that is long enough.
     pub(super) fn keep(&mut self, now: u64, is_last: bool) {
+        let processes = || traced(&self.areas);
+        if let Some(mut chunks) = self.recording.chunks.take() {
+            chunks.step(&mut self.recording, &processes, is_last);
+            self.recording.chunks = Some(chunks).filter(|_| !is_last);
+            return;
+        }
         let Some(mut keeper) = self.recording.keeper.take() else { return };
         let lost = self.progress(&Progress::default()).lost;
-        let areas = &self.areas;
-        let processes = || -> Vec<Process> {
-            areas.iter().flat_map(|one| one.area.processes.clone().into_report()).collect()
-        };
+        let processes = || traced(&self.areas);
         let facts = StepFacts { now, lost, processes: &processes, is_last };
         keeper.step(&mut self.recording, &facts);
-        if !is_last {
-            self.recording.keeper = Some(keeper);
+        self.recording.keeper = Some(keeper).filter(|_| !is_last);
+    }
+
+    /// Remembers the processes of an area that goes.
+    pub(super) fn keep_gone(&mut self, recorded: &Recorded) {
+        let processes = || recorded.area.processes.clone().into_report();
+        if let Some(keeper) = &mut self.recording.keeper {
+            keeper.gone(processes());
         }
+        if let Some(chunks) = &mut self.recording.chunks {
+            chunks.gone(processes());
+        }
+    }
+
+    /// Whether it is time to flush, so that the next chunk can begin.
+    pub(super) fn chunk_is_full(&self) -> bool {
+        self.recording.chunks.as_ref().is_some_and(|chunks| chunks.is_full())
     }
 }

@@ -43,7 +43,7 @@ impl Session {
                 self.discover();
                 next_scan = now + SCAN_PERIOD;
             }
-            let drained = if now >= next_flush {
+            let drained = if now >= next_flush || self.chunk_is_full() {
                 next_flush = now + self.options.flush_period;
                 let ticks = self.recording.now();
                 let drained = self.flush();

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A recording in pieces: each is a whole recording, and begins where the one before ended. A piece
+//! ends with a flush, so that all its streams reach equally far.
+
+use std::collections::{HashMap, VecDeque};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use lateralis_ring::LossCounts;
+
+use super::super::recording::Recording;
+use super::part::Part;
+use super::reasons;
+use crate::keep::{Held, Plans, split};
+use crate::options::ChunkOptions;
+use crate::report::{KeptWindow, Process};
+
+/// Streams that are remembered for their loss counts.
+const STREAMS_MAX: usize = 65_536;
+/// Processes that are remembered after their end.
+const GONE_MAX: usize = 1024;
+
+#[derive(Clone, Copy)]
+struct Stream {
+    number: u64,
+    lost: LossCounts,
+}
+
+/// See the module's description.
+pub(in super::super) struct Chunks {
+    options: ChunkOptions,
+    root: PathBuf,
+    part: Option<Part>,
+    began: Instant,
+    plans: Plans,
+    streams: HashMap<(String, u32), Stream>,
+    next_stream: u64,
+    next_serial: u64,
+    chunks: u64,
+    on_disk: VecDeque<String>,
+    gone: Vec<Process>,
+    /// No more can be written.
+    has_failed: bool,
+}
+
+impl Chunks {
+    pub(in super::super) fn new(options: ChunkOptions, main: &Recording) -> Chunks {
+        Chunks {
+            options,
+            root: main.output.root().to_owned(),
+            part: None,
+            began: Instant::now(),
+            plans: Plans::default(),
+            streams: HashMap::new(),
+            next_stream: 0,
+            next_serial: 0,
+            chunks: 0,
+            on_disk: VecDeque::new(),
+            gone: Vec::new(),
+            has_failed: false,
+        }
+    }
+
+    /// Whether the chunk is long enough.
+    pub(in super::super) fn is_full(&self) -> bool {
+        let bytes = self.part.as_ref().map_or(0, Part::bytes);
+        let over_time = |most: Duration| self.part.is_some() && self.began.elapsed() >= most;
+        self.options.bytes.is_some_and(|most| bytes >= most)
+            || self.options.time.is_some_and(over_time)
+    }
+
+    /// Remembers processes that are gone.
+    pub(in super::super) fn gone(&mut self, processes: Vec<Process>) {
+        self.gone.extend(processes);
+        let extra = self.gone.len().saturating_sub(GONE_MAX);
+        self.gone.drain(..extra);
+    }
+
+    /// Writes a packet that was sealed; false if it could not be.
+    pub(in super::super) fn take(
+        &mut self,
+        main: &mut Recording,
+        name: &str,
+        packet: &[u8],
+    ) -> bool {
+        let Some((header, records)) = split(packet) else { return true };
+        if self.part.is_none() && !self.has_failed {
+            self.begin(main, header.timestamp_begin);
+        }
+        let Some(part) = &mut self.part else { return false };
+        let key = (name.to_owned(), header.stream_id);
+        if self.streams.len() >= STREAMS_MAX && !self.streams.contains_key(&key) {
+            self.streams.clear();
+        }
+        let stream = self.streams.entry(key).or_insert_with(|| {
+            self.next_stream += 1;
+            Stream { number: self.next_stream, lost: LossCounts::default() }
+        });
+        let lost_before = std::mem::replace(&mut stream.lost, header.lost);
+        let serial = self.next_serial;
+        self.next_serial += 1;
+        let held = Held { serial, stream: stream.number, header, records: records.into() };
+        part.write_packet(&held, name, lost_before, &main.classes, &mut self.plans);
+        !part.has_failed()
+    }
+
+    fn begin(&mut self, main: &mut Recording, from: u64) {
+        self.chunks += 1;
+        let name = format!("chunk-{:06}", self.chunks);
+        let window = KeptWindow {
+            name: name.clone(),
+            from_ns: reasons::utc(main, from),
+            continues: self.chunks > 1,
+            ..KeptWindow::default()
+        };
+        self.began = Instant::now();
+        // A packet may begin a little before the one that came first.
+        match Part::new(main, &self.root.join(&name), (0, u64::MAX), u64::MAX, window) {
+            Ok(part) => {
+                self.part = Some(part);
+                self.on_disk.push_back(name);
+            }
+            Err(error) => {
+                self.has_failed = true;
+                main.problem(error.to_string());
+            }
+        }
+    }
+
+    /// Ends a chunk that is long enough. Context: behind a flush.
+    pub(in super::super) fn step(
+        &mut self,
+        main: &mut Recording,
+        processes: &dyn Fn() -> Vec<Process>,
+        is_last: bool,
+    ) {
+        if !is_last && !self.is_full() {
+            return;
+        }
+        if is_last && self.chunks == 0 && !self.has_failed {
+            // Nothing was traced: the trace is empty, but there is one.
+            let now = main.now();
+            self.begin(main, now);
+        }
+        let Some(mut part) = self.part.take() else { return };
+        part.window.to_ns = reasons::utc(main, main.now());
+        let mut all = processes();
+        all.append(&mut self.gone);
+        match part.finish(all) {
+            Ok((_, report)) => report.problems.into_iter().for_each(|text| main.problem(text)),
+            Err(error) => main.problem(error.to_string()),
+        }
+        let most = self.options.chunks_max.unwrap_or(u64::MAX).max(1);
+        while self.on_disk.len() as u64 > most {
+            let Some(oldest) = self.on_disk.pop_front() else { break };
+            // The name is one of ours.
+            let _ = std::fs::remove_dir_all(self.root.join(oldest));
+        }
+    }
+}
