@@ -5,8 +5,8 @@
  *
  *     spikes [SPIKES [MILLISECONDS-BETWEEN [MILLISECONDS-EACH [FILE]]]]
  *
- * Slow requests have ids from 1000000. FILE gets the times of all ticks, UTC nanoseconds as 64-bit
- * words: what there was, told by another than the tracer.
+ * Slow requests have ids from 1000000. FILE gets the times before and behind each tick, UTC
+ * nanoseconds as 64-bit words: what there was, told by another than the tracer.
  */
 #define _GNU_SOURCE
 
@@ -43,10 +43,11 @@ static void *tick(void *unused)
     pthread_setname_np(pthread_self(), "ticker");
     long long next = now_ns(CLOCK_MONOTONIC);
     for (uint32_t number = 0; !atomic_load(&is_over); number++) {
-        unsigned long long utc = (unsigned long long)now_ns(CLOCK_REALTIME);
+        long long utc[2] = {now_ns(CLOCK_REALTIME), 0};
         lat_spikes_tick(number);
+        utc[1] = now_ns(CLOCK_REALTIME);
         if (times != NULL)
-            fwrite(&utc, sizeof utc, 1, times);
+            fwrite(utc, sizeof utc, 1, times);
         next += TICK_NS;
         struct timespec until = {(time_t)(next / 1000000000), (long)(next % 1000000000)};
         clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);

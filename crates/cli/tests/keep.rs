@@ -9,10 +9,17 @@ use std::path::Path;
 /// How far a window may begin and end from where it was asked to.
 const NEAR_NS: i64 = 1_000_000;
 
-/// Times of the ticks as the program itself wrote them.
-fn ticks(file: &Path) -> Vec<i64> {
+/// How far apart the program's clock and that of the recording may be.
+const CLOCKS_NS: i64 = 100_000;
+
+/// A tick is between these two times, by the program's own clock.
+type Tick = (i64, i64);
+
+/// Ticks as the program itself wrote them.
+fn ticks(file: &Path) -> Vec<Tick> {
     let bytes = fs::read(file).expect("the program's own times");
-    bytes.chunks_exact(8).map(|word| i64::from_ne_bytes(word.try_into().expect("8"))).collect()
+    let word = |bytes: &[u8]| i64::from_ne_bytes(bytes.try_into().expect("8 bytes"));
+    bytes.chunks_exact(16).map(|pair| (word(&pair[..8]), word(&pair[8..]))).collect()
 }
 
 fn number(value: &Value) -> i64 {
@@ -20,19 +27,20 @@ fn number(value: &Value) -> i64 {
 }
 
 /// Judges one window by the ticks that there were: none is missing in it, none is beyond it.
-fn judge(place: &Place, window: &Value, ticks: &[i64]) {
+fn judge(place: &Place, window: &Value, ticks: &[Tick]) {
     let (from, to) = (number(&window["from_ns"]), number(&window["to_ns"]));
     let (first, last) = (number(&window["first_event_ns"]), number(&window["last_event_ns"]));
     assert!(first >= from && last <= to, "{window}");
     // A machine that did not let the program run had no ticks to keep.
-    let first_tick = ticks.iter().find(|tick| **tick >= from).expect("a tick in the window");
-    let last_tick = ticks.iter().rev().find(|tick| **tick <= to).expect("a tick in the window");
+    let (_, first_tick) = ticks.iter().find(|(before, _)| *before >= from).expect("a tick");
+    let (last_tick, _) = ticks.iter().rev().find(|(_, after)| *after <= to).expect("a tick");
     assert!(first <= first_tick + NEAR_NS, "{} ns late: {window}", first - first_tick);
     assert!(last >= last_tick - NEAR_NS, "{} ns early: {window}", last_tick - last);
-    let inner = from + NEAR_NS..to - NEAR_NS;
-    let outer = from - NEAR_NS..to + NEAR_NS;
-    let least = ticks.iter().filter(|tick| inner.contains(tick)).count() as u64;
-    let most = ticks.iter().filter(|tick| outer.contains(tick)).count() as u64;
+    let is_inside =
+        |(before, after): &&Tick| *before >= from + CLOCKS_NS && *after <= to - CLOCKS_NS;
+    let may_be = |(before, after): &&Tick| *after >= from - CLOCKS_NS && *before <= to + CLOCKS_NS;
+    let least = ticks.iter().filter(is_inside).count() as u64;
+    let most = ticks.iter().filter(may_be).count() as u64;
     let name = format!("kept/{}", window["name"].as_str().expect("a name"));
     let report = place.report(&name);
     let kept = report["events"]["spikes:TICK"].as_u64().unwrap_or(0);
@@ -50,8 +58,14 @@ fn judge_all(place: &Place, spikes: u64) -> Value {
     let windows = list["windows"].as_array().expect("windows").clone();
     let ticks = ticks(&place.0.join("ticks"));
     for window in &windows {
-        assert_eq!(window["short"].as_array().map(Vec::len), Some(0), "{window}");
-        judge(place, window, &ticks);
+        let reasons = window["reasons"].as_array().expect("reasons");
+        let is_slow = |reason: &Value| reason["key"].as_str().is_some_and(|key| key.len() == 7);
+        // On a machine that is busy a quick request may be slow, also at the very beginning.
+        let is_whole = window["short"].as_array().is_some_and(Vec::is_empty);
+        assert!(is_whole || !reasons.iter().any(is_slow), "{window}");
+        if is_whole {
+            judge(place, window, &ticks);
+        }
     }
     for spike in 0..spikes {
         let key = (1_000_000 + spike).to_string();
