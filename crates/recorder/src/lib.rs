@@ -24,9 +24,9 @@
 pub mod capture;
 pub mod classes;
 pub mod clock;
-mod core_offsets;
 #[cfg(unix)]
 pub mod condition;
+mod core_offsets;
 mod error;
 mod exchanges;
 pub mod filter;
