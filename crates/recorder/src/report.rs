@@ -447,6 +447,8 @@ impl Report {
             byte_order: ByteOrder::Little,
             live: None,
             received: None,
+            kept: None,
+            flushes: None,
         }
     }
 
