@@ -183,7 +183,7 @@ fn why(reason: &KeptReason) -> String {
 pub fn summary(output: &Path) -> Option<String> {
     let list = std::fs::read_to_string(output.join("kept.json")).ok()?;
     let list = KeptList::from_json(&list).ok()?;
-    let kept = list.windows.iter().filter(|window| !window.removed);
+    let mut kept = list.windows.iter().filter(|window| !window.removed);
     let bytes: u64 = kept.clone().map(|window| window.bytes).sum();
     let count = kept.clone().count() as u64;
     let mut text = format!(
@@ -203,7 +203,7 @@ pub fn summary(output: &Path) -> Option<String> {
         );
     }
     let next = kept
-        .last()
+        .next_back()
         .map_or("lat record -- CMD, then lat stats: how long do spans take?".to_owned(), |last| {
             format!("lat stats {}", output.join(&last.name).display())
         });
