@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use lateralis_ring::RingMode;
 
-use crate::filter::Filter;
 use crate::condition::Condition;
+use crate::filter::Filter;
 use crate::pattern::Patterns;
 use crate::policy::Policies;
 
