@@ -587,7 +587,6 @@ fn a_live_address_is_followed_like_a_recording() {
     let Some((mut recorder, mut output)) = record(&place, &options) else { return };
     let address = recorder.address();
     ready(&mut output);
-    write(&mut recorder, &mut output, 3_000);
     let temporary = place.0.join("temporary");
     fs::create_dir(&temporary).expect("a folder");
     let mut follower = Command::new(env!("CARGO_BIN_EXE_lat"))
@@ -600,6 +599,8 @@ fn a_live_address_is_followed_like_a_recording() {
         .expect("lat can be started");
     let mut lines = BufReader::new(follower.stdout.take().expect("its output"));
     let mut line = String::new();
+    // Nothing has happened yet when it begins, or a little.
+    write(&mut recorder, &mut output, 3_000);
     for number in 0..6_000 {
         if number == 3_000 {
             // What came before is here while the recording goes on.

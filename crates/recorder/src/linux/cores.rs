@@ -11,7 +11,7 @@ use crate::core_offsets::{Bounds, CoreOffset};
 /// Exchanges of a core that were answered; the quickest of them count.
 const EXCHANGES: u32 = 200;
 /// Time for a core, and for all of them: where others need the cores there are fewer exchanges.
-const CORE_TIME: Duration = Duration::from_millis(2);
+const CORE_TIME: Duration = Duration::from_millis(10);
 const ALL_TIME: Duration = Duration::from_millis(20);
 
 /// What two cores write to each other: even rounds are asked for by one, and answered by the other

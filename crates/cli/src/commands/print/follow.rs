@@ -54,6 +54,11 @@ impl Follower for Following<'_> {
 
     fn round(&mut self, recording: Recording, until: Option<Nanos>) -> Result<(), CliError> {
         let select = &self.args.select;
+        let classes = &recording.source.trace().stream_classes;
+        if until.is_some() && classes.iter().all(|class| class.event_classes.is_empty()) {
+            // Which events there are is known with the first program.
+            return Ok(());
+        }
         select.check_patterns(&[recording.source.trace()])?;
         let selection =
             Selection::since(select, &recording, has_all(self.args), self.tail.begin())?;
