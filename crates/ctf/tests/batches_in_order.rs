@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Batches that have their events in order, as long as all are alike.
+//! Batches that have their events in order, as long as all are alike, and batches that have only
+//! their number, step after step.
 
 use crate::maker;
 
-use lateralis_model::{Column, Place, Wanted};
+use lateralis_model::{Column, CountBy, Interval, Place, Step, Want, Wanted};
 
 const METADATA: &str = r#"/* CTF 1.8 */
 typealias integer { size = 8; } := u8;
@@ -67,4 +68,46 @@ fn columns_that_lie_elsewhere_in_another_class_are_by_class() {
     let mut batches = reader.batches(&wanted);
     let batch = batches.next_batch().expect("a batch");
     assert_eq!((batch.times_in_order(), batch.len()), (None, 2));
+}
+
+#[test]
+fn events_of_a_step_of_time_are_counted_together() {
+    let bytes = [
+        vec![0],
+        event(0, 10, 7, &[1]),
+        event(1, 19, 8, &[1, 2, 3]),
+        event(2, 20, 9, b"some\0"),
+        event(0, 25, 7, &[1]),
+        event(1, 29, 8, &[1, 2, 3]),
+        event(0, 30, 7, &[2]),
+    ];
+    let reader = maker::any_reader(METADATA, &[&bytes.concat()]);
+    let step = Step { length_ns: 10, begin_ns: 0 };
+    let all = CountBy { step, interval: Interval::default(), class: false };
+    let counted = |wanted: Wanted| {
+        let (mut found, mut batches) = (Vec::new(), reader.batches(&wanted));
+        while let Some(batch) = batches.next_batch() {
+            let at = lateralis_model::ColumnBatch::counted_at(batch).map(|time| time.0);
+            found.push((at, batch.counts().collect::<Vec<_>>()));
+        }
+        found
+    };
+    let times = || Wanted::times(reader.trace());
+    let totals: Vec<(Option<i64>, u64)> = counted(times().or_counted(all))
+        .into_iter()
+        .map(|(at, counts)| (at, counts.iter().map(|(_, count)| count).sum()))
+        .collect();
+    assert_eq!(totals, [(Some(10), 2), (Some(20), 3), (Some(30), 1)]);
+
+    let by_class = [
+        (Some(10), vec![(0, 1), (1, 1)]),
+        (Some(20), vec![(2, 1), (0, 1), (1, 1)]),
+        (Some(30), vec![(0, 1)]),
+    ];
+    assert_eq!(counted(times().or_counted(CountBy { class: true, ..all })), by_class);
+    // Where some classes are not wanted, the others are told apart from them.
+    assert_eq!(counted(times().with(0, 1, Want::Count).or_counted(all)), by_class);
+    // Where fields are wanted, nothing is only counted.
+    let fields = counted(times().with(0, 1, Want::All).or_counted(all));
+    assert_eq!(fields.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [None]);
 }

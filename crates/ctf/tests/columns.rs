@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf};
 
 use lateralis_ctf::{Batch, Reader, StreamFile, open};
 use lateralis_model::{
-    Column, ColumnBatch, ColumnRequest, Damage, Interval, Look, Place, Slot, Source, StreamIndex,
-    Want, Wanted,
+    Column, ColumnBatch, ColumnRequest, CountBy, Damage, Interval, Look, Place, Slot, Source, Step,
+    StreamIndex, Want, Wanted,
 };
+use lateralis_units::Nanos;
 
 /// What is compared of an event: stream, class, time, slots. Numbers that are
 /// none differ from themselves, so reals are compared by their bits.
@@ -161,7 +162,7 @@ fn compare_parts(name: &str, reader: &Reader, expected: &[Seen], expected_damage
     }
     let mut times: Vec<i64> = expected.iter().map(|seen| seen.2).collect();
     times.sort_unstable();
-    let at = |part: usize| times.get(times.len() * part / 3).copied().map(lateralis_units::Nanos);
+    let at = |part: usize| times.get(times.len() * part / 3).copied().map(Nanos);
     let interval = Interval { begin: at(1), end: at(2) };
     let inside = |seen: &&Seen| {
         interval.begin.is_none_or(|begin| begin.0 <= seen.2)
@@ -199,6 +200,7 @@ fn compare(name: &str, reader: &Reader) -> (usize, usize) {
     }
     assert_eq!(counted, expected.len(), "{name}: counting only");
     compare_ends(name, reader, &expected, &expected_damage);
+    compare_steps(name, reader, &expected, &expected_damage);
     compare_parts(name, reader, &expected, &expected_damage);
     (expected.len(), rows)
 }
@@ -231,6 +233,59 @@ fn compare_ends(name: &str, reader: &Reader, events: &[Seen], expected_damage: &
             stream.event_classes.iter().any(|class| class.name == "lateralis:WRITER")
         });
     assert!(names_writers || counted as usize == events.len(), "{name}: times were decoded");
+}
+
+/// Counted by steps of time there are as many events in each step as there are, inside an interval
+/// and outside, of all classes together and of each.
+fn compare_steps(name: &str, reader: &Reader, events: &[Seen], expected_damage: &[Damage]) {
+    let times = || events.iter().map(|event| event.2);
+    let (Some(first), Some(last)) = (times().min(), times().max()) else { return };
+    let third = (last - first) / 3;
+    let interval = Interval { begin: Some(Nanos(first + third)), end: Some(Nanos(last - third)) };
+    for (steps, class, interval) in [
+        (5, false, Interval::default()),
+        (300, false, interval),
+        (9, true, interval),
+        (100_000_000, true, Interval::default()),
+    ] {
+        let step = Step { length_ns: (last - first) / steps + 1, begin_ns: first + third / 2 };
+        let by = CountBy { step, interval, class };
+        let inside = |time: i64| {
+            interval.begin.is_none_or(|begin| begin.0 <= time)
+                && interval.end.is_none_or(|end| time <= end.0)
+        };
+        let key = |stream: u32, event_class: u32, time: i64| {
+            let step = if inside(time) { Some(step.around(time).0) } else { None };
+            (stream, step, class.then_some(event_class))
+        };
+        let (mut expected, mut found) = (BTreeMap::new(), BTreeMap::new());
+        for (stream, event_class, time, _) in events {
+            *expected.entry(key(*stream, *event_class, *time)).or_insert(0) += 1;
+        }
+        let wanted = Wanted::times(reader.trace()).or_counted(by);
+        let parts: Vec<usize> = (0..reader.parts().len()).collect();
+        let request =
+            ColumnRequest { parts: &parts, interval: Interval::default(), wanted: &wanted };
+        let damage = reader.columns(&request, &mut |batch: &dyn ColumnBatch| {
+            let stream = batch.stream().0;
+            if let Some(time) = batch.counted_at() {
+                assert_eq!((batch.class_count(), batch.row_count()), (0, 0), "{name}");
+                batch.counts(&mut |event_class, count| {
+                    *found.entry(key(stream, event_class, time.0)).or_insert(0) += count;
+                });
+            }
+            for found_class in (0..batch.class_count()).map(|index| batch.class(index)) {
+                for time in found_class.times {
+                    *found.entry(key(stream, found_class.class, time.0)).or_insert(0) += 1;
+                }
+            }
+            for event in (0..batch.row_count()).map(|index| batch.row(index)) {
+                *found.entry(key(stream, event.class_index, event.time.0)).or_insert(0) += 1;
+            }
+            ControlFlow::Continue(())
+        });
+        assert!(found == expected && damage == expected_damage, "{name}: {by:?}");
+    }
 }
 
 /// By stream and class: how many, the earliest, the latest.

@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use lateralis_units::{CpuId, Nanos};
 
-use crate::{Event, Fields, Interval, Packet, Scalar, Slot, StreamIndex, Trace, Writer};
+use crate::{CountBy, Event, Fields, Interval, Packet, Scalar, Slot, StreamIndex, Trace, Writer};
 
 /// A piece of a trace that can be read without those before it: some packets of one
 /// stream, some events, or all of them.
@@ -69,6 +69,7 @@ pub struct Wanted {
     classes: Vec<Vec<Want>>,
     /// By stream class.
     in_order: Vec<Option<Vec<usize>>>,
+    counted: Option<CountBy>,
 }
 
 impl Wanted {
@@ -76,7 +77,8 @@ impl Wanted {
         let of_stream = |stream: &crate::StreamClass| {
             stream.event_classes.iter().map(|_| want.clone()).collect()
         };
-        Self { classes: trace.stream_classes.iter().map(of_stream).collect(), in_order: Vec::new() }
+        let classes = trace.stream_classes.iter().map(of_stream).collect();
+        Self { classes, in_order: Vec::new(), counted: None }
     }
 
     /// Every field of every event.
@@ -127,6 +129,24 @@ impl Wanted {
         self.in_order.get(stream_class as usize)?.as_deref()
     }
 
+    /// Allows batches whose events are only [counted](ColumnBatch::counted_at), where nothing but
+    /// the times of events is wanted. Without [`CountBy::class`] all of a stream class are told as
+    /// of one, where all are wanted.
+    #[must_use]
+    pub fn or_counted(mut self, by: CountBy) -> Self {
+        self.counted = Some(by);
+        self
+    }
+
+    /// How the events of a stream class may be counted, if they may.
+    #[must_use]
+    pub fn count_by(&self, stream_class: u32) -> Option<CountBy> {
+        let classes = self.classes(stream_class);
+        let is_least = |want: &Want| matches!(want, Want::Count | Want::Times);
+        let by = self.counted.filter(|_| classes.iter().all(is_least))?;
+        Some(CountBy { class: by.class || classes.contains(&Want::Count), ..by })
+    }
+
     /// What is wanted of the classes of a stream class; empty if there is none.
     #[must_use]
     pub fn classes(&self, stream_class: u32) -> &[Want] {
@@ -134,12 +154,13 @@ impl Wanted {
     }
 
     /// What is wanted of some of the stream classes, counted from the first of them; not in
-    /// order.
+    /// order, nor only counted.
     #[must_use]
     pub fn of_stream_classes(&self, stream_classes: Range<usize>) -> Self {
         let end = stream_classes.end.min(self.classes.len());
         let classes = self.classes.get(stream_classes.start.min(end)..end);
-        Self { classes: classes.unwrap_or(&[]).to_vec(), in_order: Vec::new() }
+        let classes = classes.unwrap_or(&[]).to_vec();
+        Self { classes, in_order: Vec::new(), counted: None }
     }
 }
 
@@ -214,6 +235,12 @@ pub trait ColumnBatch {
 
     /// Shows how many events of each class there are, whatever was wanted of them.
     fn counts(&self, see: &mut dyn FnMut(u32, u64));
+
+    /// The time of one of the events, if they are only counted, as [`Wanted::or_counted`] allows:
+    /// no other has to be told apart from it. The batch has then no columns, and no rows.
+    fn counted_at(&self) -> Option<Nanos> {
+        None
+    }
 
     /// Where each wanted event is: those of which more than the number is wanted.
     fn order(&self) -> Places<'_>;

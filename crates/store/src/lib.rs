@@ -25,6 +25,8 @@ mod tables;
 mod tail;
 mod time_lines;
 
+pub use lateralis_model::Step;
+
 pub use chosen::Chosen;
 pub use clock_errors::ClockErrors;
 pub use counted::{Counted, Use};
@@ -33,7 +35,7 @@ pub use meanings::{Meanings, is_length};
 pub use recording::Recording;
 pub use successions::Successions;
 pub use tables::{
-    BATCH_ROWS, ExportError, Exported, Feed, Partition, Scan, Session, Step, StoreError, Table,
+    BATCH_ROWS, ExportError, Exported, Feed, Partition, Scan, Session, StoreError, Table,
     TableFormat, TableWriter, WEIGHT,
 };
 pub use tail::{Progress, See, Tail};

@@ -6,7 +6,7 @@ use std::ops::Range;
 use lateralis_model::{Damage, StreamIndex, Want, Wanted};
 
 use super::gather::Marks;
-use super::walk::{COUNT, KEEP, Ways};
+use super::walk::Ways;
 use super::{Batch, NO_PART, Part};
 use crate::cursor::Cursor;
 use crate::plan::Leaf;
@@ -27,7 +27,23 @@ pub struct Batches<'r, 'w> {
     batch: Batch<'r>,
     /// Whether an event of the stream could not be told in order: then others can not, either.
     is_disordered: bool,
+    counted: CountedSoFar,
     damage: Vec<Damage>,
+}
+
+/// How many events were counted by steps of time, in how many batches.
+#[derive(Default)]
+struct CountedSoFar {
+    events: usize,
+    batches: usize,
+}
+
+impl CountedSoFar {
+    /// Whether steps hold so few events that these are told faster one by one: a batch costs
+    /// about as much as ten.
+    fn are_few(&self) -> bool {
+        self.batches >= 64 && self.events < self.batches * 10
+    }
 }
 
 /// Packets of one stream that can be read without those before.
@@ -57,6 +73,7 @@ impl<'r, 'w> Batches<'r, 'w> {
             ways: Ways::default(),
             batch: Batch::new(reader),
             is_disordered: false,
+            counted: CountedSoFar::default(),
             damage: Vec::new(),
         }
     }
@@ -78,7 +95,8 @@ impl<'r, 'w> Batches<'r, 'w> {
                 let class = self.reader.streams()[unit.stream.0 as usize].class;
                 if self.ways.stream_class != Some(class) {
                     let plan = &self.reader.plan().streams[class as usize];
-                    self.ways = Ways::of(plan, class, self.wanted);
+                    let may_count = !self.counted.are_few() && has_clock(self.reader, class);
+                    self.ways = Ways::of(plan, class, self.wanted, may_count);
                 }
                 let packets = unit.packets.clone();
                 self.cursor = Some(Cursor::of_packets(self.reader, unit.stream, packets));
@@ -104,9 +122,17 @@ impl<'r, 'w> Batches<'r, 'w> {
                 self.batch.begin(cursor, &self.ways);
             }
             if self.ways.keeps {
-                self.batch.walk::<KEEP>(cursor, &self.ways);
+                self.batch.walk(cursor, &self.ways);
             } else {
-                self.batch.walk::<COUNT>(cursor, &self.ways);
+                self.batch.count(cursor, &self.ways);
+            }
+            if self.batch.counted_at.is_some() {
+                self.counted.batches += 1;
+                self.counted.events += self.batch.len();
+                if self.counted.are_few() {
+                    let (class, plan) = (self.batch.stream_class, cursor.plan);
+                    self.ways = Ways::of(plan, class, self.wanted, false);
+                }
             }
             if !self.batch.is_empty() {
                 let class = self.batch.stream_class;
@@ -136,6 +162,10 @@ impl<'r, 'w> Batches<'r, 'w> {
     }
 }
 
+fn has_clock(reader: &Reader, class: u32) -> bool {
+    reader.trace().stream_classes[class as usize].clock.is_some()
+}
+
 impl<'r> Batch<'r> {
     fn begin(&mut self, cursor: &Cursor<'r>, ways: &Ways<'r>) {
         self.stream = cursor.index;
@@ -146,6 +176,7 @@ impl<'r> Batch<'r> {
         self.clock = cursor.clock;
         self.is_counted = !ways.keeps;
         self.is_in_order = false;
+        self.counted_at = None;
         self.packet_slots.clear();
         self.packet_slots.extend_from_slice(&cursor.packet_slots);
         self.ordered = 0;

@@ -74,13 +74,18 @@ impl Bucket {
         &self.starts[..self.len]
     }
 
-    /// Counts an event that has no columns, the first or any.
+    /// Counts an event that has no columns.
     pub fn count_other(&mut self, ticks: u64) {
-        if self.others == 0 {
-            (self.first, self.last) = (ticks, ticks);
-        }
-        self.first = self.first.min(ticks);
-        self.count_next(ticks);
+        self.count_many(1, [ticks, ticks]);
+    }
+
+    /// Counts events that have no columns: how many, and the least and the greatest reading of
+    /// the clock.
+    pub fn count_many(&mut self, count: u64, [first, last]: [u64; 2]) {
+        let is_first = self.others == 0;
+        self.first = if is_first { first } else { self.first.min(first) };
+        self.last = if is_first { last } else { self.last.max(last) };
+        self.others += count;
     }
 
     /// Counts one that is not the first, nor earlier than that.

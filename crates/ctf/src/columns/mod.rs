@@ -38,6 +38,7 @@
 
 mod batches;
 mod buckets;
+mod count;
 mod gather;
 mod parallel;
 mod parts;
@@ -87,6 +88,13 @@ pub struct Batch<'r> {
     order_ticks: Vec<u64>,
     order_starts: Vec<u32>,
     buckets: Buckets,
+    /// By id: what is being counted, and which ids they are.
+    tallies: Vec<count::Tally>,
+    tallied: Vec<u32>,
+    /// Of events that are counted by steps of time: when one of them happened, and the last
+    /// reading of the clock that need not be told apart from it.
+    counted_at: Option<Nanos>,
+    last_tick: u64,
     rows: Vec<Row>,
     row_slots: Vec<Slot>,
     writers: Vec<(u32, Writer)>,
@@ -143,6 +151,10 @@ impl<'r> Batch<'r> {
             order_ticks: Vec::new(),
             order_starts: Vec::new(),
             buckets: Buckets::default(),
+            tallies: Vec::new(),
+            tallied: Vec::new(),
+            counted_at: None,
+            last_tick: u64::MAX,
             rows: Vec::new(),
             row_slots: Vec::new(),
             writers: Vec::new(),

@@ -42,6 +42,10 @@ impl ColumnBatch for Batch<'_> {
         Batch::counts(self).for_each(|(class, count)| see(class, count));
     }
 
+    fn counted_at(&self) -> Option<lateralis_units::Nanos> {
+        self.counted_at
+    }
+
     fn order(&self) -> Places<'_> {
         Batch::order(self)
     }

@@ -6,7 +6,7 @@
 //! time from one place to the next: the header is loaded, from its id the length, and
 //! both are added. Whatever else is done for an event happens beside that.
 
-use lateralis_model::{Want, Wanted};
+use lateralis_model::{CountBy, Want, Wanted};
 
 use super::{BATCH_EVENTS, Batch, IS_ROW, Row};
 use crate::cursor::Cursor;
@@ -23,16 +23,18 @@ pub(super) struct Ways<'r> {
     pub classes: Vec<Way<'r>>,
     /// What follows the header, by id, as far as ids are small. Where none is told,
     /// it is 0.
-    strides: Vec<Stride>,
+    pub strides: Vec<Stride>,
     /// Alignments in bytes, less one, of the same.
-    masks: Vec<u32>,
+    pub masks: Vec<u32>,
     /// Whether nothing needs to be aligned once the first header is: strides then lead to
     /// the next one.
-    packed: bool,
+    pub packed: bool,
     /// Events of a batch at most.
     limit: usize,
     /// Whether anything but numbers of events is wanted.
     pub keeps: bool,
+    /// How events may be counted, if that may be told instead of what is wanted.
+    pub counts: Option<CountBy>,
     /// Columns that are wanted of all events in their order, if they may be told so: then they
     /// lie at the same place in all that are runs.
     pub in_order: Option<Vec<&'r Leaf>>,
@@ -40,16 +42,16 @@ pub(super) struct Ways<'r> {
 
 /// How events are walked: only counted; kept class by class; kept in their order.
 pub(super) const COUNT: u8 = 0;
-pub(super) const KEEP: u8 = 1;
+const KEEP: u8 = 1;
 const IN_ORDER: u8 = 2;
 
 /// What follows a header.
 #[derive(Debug, Clone, Copy)]
-struct Stride {
+pub(super) struct Stride {
     /// Length of an event that is a run, else [`NO_RUN`].
-    bytes: u32,
+    pub bytes: u32,
     /// Index of the class, [`NO_CLASS`] if there is none.
-    class: u32,
+    pub class: u32,
 }
 
 /// What it is will be said by who reads it by bits.
@@ -74,15 +76,19 @@ pub(super) struct Way<'r> {
 }
 
 impl<'r> Ways<'r> {
-    pub fn of(plan: &'r StreamPlan, stream_class: u32, wanted: &Wanted) -> Self {
+    /// `may_count`: whether events may be counted, as far as that is wanted.
+    pub fn of(plan: &'r StreamPlan, stream_class: u32, wanted: &Wanted, may_count: bool) -> Self {
         let wants = wanted.classes(stream_class);
-        let keeps = wants.iter().any(|want| *want != Want::Count);
+        let is_kept = |want: &Want| *want != Want::Count;
+        let counts =
+            wanted.count_by(stream_class).filter(|_| may_count && wants.iter().any(is_kept));
+        let keeps = counts.is_none() && wants.iter().any(is_kept);
         // Events of no bytes would be as many as one likes.
         let has_bytes = plan.header.as_ref().is_some_and(Header::takes_bytes);
         let way = |(class, (event, want)): (usize, (&'r Option<EventPlan>, &Want))| {
             let straight = event.as_ref().and_then(|event| event.straight.as_ref());
             let fixed = straight.and_then(|straight| straight.fixed);
-            let keep = *want != Want::Count;
+            let keep = keeps && is_kept(want);
             let names_writer = event.as_ref().is_some_and(|event| event.names_writer);
             let as_run = !names_writer && keep == keeps;
             Way {
@@ -128,6 +134,7 @@ impl<'r> Ways<'r> {
             in_order,
             stream_class: Some(stream_class),
             keeps,
+            counts,
             strides: ids.iter().map(stride).collect(),
             masks: ids.iter().map(|index| of_id(index).map_or(0, |way| way.mask)).collect(),
             packed,
@@ -137,7 +144,7 @@ impl<'r> Ways<'r> {
     }
 
     /// The way of events with this id.
-    fn by_id(&self, plan: &StreamPlan, id: u64) -> Option<&Way<'r>> {
+    pub(super) fn by_id(&self, plan: &StreamPlan, id: u64) -> Option<&Way<'r>> {
         let class = match self.strides.get(id as usize) {
             Some(stride) => stride.class,
             None => plan.class_index(id)?,
@@ -166,9 +173,9 @@ impl<'r> Batch<'r> {
     }
 
     /// Reads events up to the end of the packet or until the batch is full.
-    pub(super) fn walk<const HOW: u8>(&mut self, cursor: &mut Cursor<'r>, ways: &Ways<'r>) {
+    pub(super) fn walk(&mut self, cursor: &mut Cursor<'r>, ways: &Ways<'r>) {
         loop {
-            self.walk_straight::<HOW>(cursor, ways);
+            self.walk_straight::<KEEP>(cursor, ways);
             let full = self.ordered >= ways.limit || self.row_slots.len() >= BATCH_VALUES / 4;
             if cursor.position >= cursor.end || full {
                 return;
@@ -189,14 +196,14 @@ impl<'r> Batch<'r> {
         let content = cursor.end.div_ceil(8) as usize;
         let begin = cursor.position.div_ceil(8) as usize;
         let (mut at, mut clock) = (begin, cursor.machine.clock);
-        while at < content && (HOW == COUNT || self.ordered < ways.limit) {
+        while at < content && self.ordered < ways.limit {
             if let Some(usual) = &header.usual {
                 let stop = content.min(usual.inside(cursor.bytes));
                 (at, clock) = match ways.packed {
                     true => self.walk_usual::<HOW, true>(cursor, ways, usual, stop, (at, clock)),
                     false => self.walk_usual::<HOW, false>(cursor, ways, usual, stop, (at, clock)),
                 };
-                if at >= content || HOW != COUNT && self.ordered >= ways.limit {
+                if at >= content || self.ordered >= ways.limit {
                     break;
                 }
             }
@@ -241,7 +248,7 @@ impl<'r> Batch<'r> {
             first if first < stop => at = first,
             _ => return (at, clock),
         }
-        while at < stop && (HOW == COUNT || self.ordered < ways.limit) {
+        while at < stop && self.ordered < ways.limit {
             fetch_ahead(bytes, at);
             // SAFETY: `stop` is at most what `inside` said.
             let read = unsafe { usual.read_inside::<PACKED>(bytes, at, clock) };
@@ -261,8 +268,6 @@ impl<'r> Batch<'r> {
                     self.ordered += 1;
                 } else {
                     bucket.count_next(now);
-                }
-                if HOW == IN_ORDER {
                     self.push_in_order(stride.class, now, start);
                 }
                 (at, clock) = (after, now);
@@ -299,7 +304,7 @@ impl<'r> Batch<'r> {
     /// its body is behind byte `at`. Returns where it ends; `None` if it is none that
     /// can be walked.
     #[inline(never)]
-    fn walk_event<const HOW: u8>(
+    pub(super) fn walk_event<const HOW: u8>(
         &mut self,
         cursor: &mut Cursor<'r>,
         ways: &Ways<'r>,
@@ -393,7 +398,7 @@ impl<'r> Batch<'r> {
     }
 
     /// Takes the cursor's event as a row.
-    fn row(&mut self, cursor: &Cursor<'r>, ways: &Ways<'r>) {
+    pub(super) fn row(&mut self, cursor: &Cursor<'r>, ways: &Ways<'r>) {
         let event = cursor.event();
         let bucket = &mut self.buckets.classes[event.class_index as usize];
         if bucket.count() == 0 {

@@ -49,11 +49,11 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
-use lateralis_model::{Damage, Interval, Source};
+use lateralis_model::{Damage, Interval, Source, Step};
 
 pub use export::{ExportError, Exported, TableFormat, TableWriter};
 pub use scan::Feed;
-pub use weighed::{Step, WEIGHT};
+pub use weighed::WEIGHT;
 
 use crate::Recording;
 use build::Holds;

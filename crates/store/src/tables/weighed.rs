@@ -5,11 +5,11 @@
 use std::ops::ControlFlow;
 
 use arrow_schema::{DataType, Field, Schema};
-use lateralis_model::ColumnBatch;
+use lateralis_model::{ColumnBatch, CountBy, Step};
 use lateralis_units::Nanos;
 
 use super::build::TooLong;
-use super::scan::{About, Scanner, Shown, Shows, common_cell, reading};
+use super::scan::{About, Scanner, Shown, Shows, common_cell, is_inside, reading};
 use super::shape::Common;
 
 /// Groups that are gathered before they are shown.
@@ -21,36 +21,6 @@ const STEPS: usize = 1 << 12;
 
 /// The column that tells how many events a row stands for, behind all others.
 pub const WEIGHT: &str = "#events";
-
-/// Steps of time, side by side. Times of one step need not be told apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Step {
-    /// Nanoseconds of each step; less than 1 is taken for 1.
-    pub length_ns: i64,
-    /// A time at which one of them begins.
-    pub begin_ns: i64,
-}
-
-impl Default for Step {
-    /// Every time is a step of its own.
-    fn default() -> Self {
-        Self { length_ns: 1, begin_ns: 0 }
-    }
-}
-
-impl Step {
-    /// First and last time of the step around a time, as far as they lie on the time line and
-    /// can be told as 64 bits from `begin_ns` on; others are steps of their own.
-    fn around(self, time: i64) -> (i64, i64) {
-        let length = self.length_ns.max(1);
-        let Some(from_begin) = time.checked_sub(self.begin_ns) else { return (time, time) };
-        let within = from_begin.rem_euclid(length);
-        let first = from_begin.saturating_sub(within);
-        // Of the first step there may be less than its length.
-        let last = from_begin.saturating_add(length - 1 - within);
-        (first.saturating_add(self.begin_ns), last.saturating_add(self.begin_ns))
-    }
-}
 
 /// With the column of weights.
 pub fn schema(schema: &Schema) -> Schema {
@@ -233,6 +203,9 @@ impl Scanner<'_> {
             return Ok(ControlFlow::Continue(()));
         }
         alike.enter(batch, cpu);
+        if let Some(time) = batch.counted_at() {
+            return self.by_counts_of_step(batch, time);
+        }
         let interval = self.scan.interval;
         let begin = interval.begin.map_or(i64::MIN, |begin| begin.0);
         let within = (begin, interval.end.map_or(i64::MAX, |end| end.0));
@@ -256,6 +229,36 @@ impl Scanner<'_> {
             classes
                 .for_each(|(class, number, times)| alike.add_times(class, number, times, within));
         }
+        if alike.groups.len() < GROUPS { Ok(ControlFlow::Continue(())) } else { self.show_alike() }
+    }
+
+    /// How the source may count events instead of showing their times.
+    pub(super) fn count_by(&self) -> Option<CountBy> {
+        let alike = self.alike.as_ref()?;
+        let step = match alike.tells_time {
+            true => alike.step,
+            false => Step { length_ns: i64::MAX, begin_ns: 0 },
+        };
+        Some(CountBy { step, interval: self.scan.interval, class: alike.tells_class })
+    }
+
+    /// Gathers a batch whose events are of one step, and all inside the interval or none.
+    fn by_counts_of_step(
+        &mut self,
+        batch: &dyn ColumnBatch,
+        time: Nanos,
+    ) -> Result<Shown, TooLong> {
+        let Some(alike) = &mut self.alike else { return Ok(ControlFlow::Continue(())) };
+        if !is_inside(self.scan.interval, time) {
+            return Ok(ControlFlow::Continue(()));
+        }
+        let step = if alike.tells_time { alike.step.around(time.0).0 } else { 0 };
+        let (stream_class, readings) = (batch.stream_class(), &self.readings);
+        batch.counts(&mut |class, count| {
+            if let Some(reading) = reading(readings, stream_class, class) {
+                alike.add((stream_class, class), reading.number, count, step);
+            }
+        });
         if alike.groups.len() < GROUPS { Ok(ControlFlow::Continue(())) } else { self.show_alike() }
     }
 
@@ -296,33 +299,5 @@ impl Scanner<'_> {
             }
         }
         Ok(ControlFlow::Continue(()))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_step_holds_its_times_and_none_beyond_the_time_line() {
-        let step = Step { length_ns: 10, begin_ns: -3 };
-        assert_eq!((step.around(-3), step.around(6), step.around(7)), ((-3, 6), (-3, 6), (7, 16)));
-        assert_eq!(step.around(-4), (-13, -4));
-        for time in [i64::MIN, i64::MIN + 1, -1, 0, 1, i64::MAX - 1, i64::MAX] {
-            for length_ns in [i64::MIN, 0, 1, 3, 1 << 40, i64::MAX] {
-                for begin_ns in [i64::MIN, -1, 0, 1_700_000_000_000_000_000, i64::MAX] {
-                    let step = Step { length_ns, begin_ns };
-                    let (first, last) = step.around(time);
-                    assert!(first <= time && time <= last, "{step:?} {time}");
-                    let count = i128::from(last) - i128::from(first) + 1;
-                    assert!(count <= i128::from(length_ns.max(1)), "{step:?} {time}");
-                    assert_eq!(
-                        (step.around(first), step.around(last)),
-                        ((first, last), (first, last))
-                    );
-                }
-            }
-        }
-        assert_eq!(Step::default().around(7), (7, 7));
     }
 }

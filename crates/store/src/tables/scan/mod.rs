@@ -195,6 +195,9 @@ impl<'s> Scanner<'s> {
                 }
             }
         }
+        if let Some(by) = self.count_by() {
+            wanted = wanted.or_counted(by);
+        }
         let request = ColumnRequest { parts, interval: self.scan.interval, wanted: &wanted };
         let damage = source.columns(&request, &mut |batch| self.batch(batch));
         if self.error.is_none() && self.left > 0 {
@@ -249,7 +252,7 @@ impl<'s> Scanner<'s> {
         let flow = match (batch.class_count(), batch.row_count()) {
             _ if self.counts && self.alike.is_some() => self.by_counts(batch),
             _ if self.counts => self.by_count(batch),
-            (0, 0) => return ControlFlow::Continue(()),
+            (0, 0) if batch.counted_at().is_none() => return ControlFlow::Continue(()),
             (_, 0) if self.alike.is_some() => self.by_step(batch),
             (1, 0) if self.has_small_columns(batch) => self.by_column(batch),
             (_, 0) if self.scan.any_order && self.has_small_columns(batch) => self.by_column(batch),
@@ -316,7 +319,7 @@ impl<'s> Scanner<'s> {
     }
 }
 
-fn is_inside(interval: Interval, time: Nanos) -> bool {
+pub(super) fn is_inside(interval: Interval, time: Nanos) -> bool {
     interval.begin.is_none_or(|begin| begin <= time) && interval.end.is_none_or(|end| time <= end)
 }
 
