@@ -15,6 +15,9 @@ use crate::reader::StreamFile;
 /// Cost: files that follow each other are joined as they are. Those that overlap are
 /// sorted by the beginning of their packets.
 pub fn join(mut parts: Vec<Vec<Found>>, files: &[StreamFile]) -> Vec<Found> {
+    if let [_] = parts.as_slice() {
+        return parts.remove(0);
+    }
     parts.sort_by_key(|packets| packets[0].packet.begin);
     let overlap = parts.windows(2).any(|pair| {
         let last = pair[0].last().and_then(|found| found.packet.begin);

@@ -6,12 +6,15 @@
 //! no packet becomes [`Damage`], and the search goes on at the next place where
 //! magic number and UUID stand.
 
+mod quick;
+
 use lateralis_model::{Damage, DamageReason, Interval, LossCause, Packet, Uuid};
 use lateralis_units::{CpuId, Ticks};
 
 use crate::metadata::{Role, TraceClass};
 use crate::plan::{Fault, Machine, Plan};
 use crate::reader::StreamFile;
+use quick::Quick;
 
 /// Bytes in which a packet's header and context are looked for first: two lines of the cache, of
 /// which those of LTTng take 84 bytes.
@@ -21,7 +24,7 @@ const HEAD_BYTES: usize = 128;
 pub const MAGIC: u32 = 0xc1fc_1fc1;
 
 /// A packet, and of which stream it is.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Found {
     /// The packet.
     pub packet: Packet,
@@ -73,6 +76,7 @@ pub struct Scanner<'a> {
     model: &'a lateralis_model::Trace,
     plan: &'a Plan,
     machine: Machine,
+    quick: Option<Quick>,
     lateralis: bool,
     /// UUID of packets that belong to the file.
     expected: Option<Uuid>,
@@ -91,7 +95,8 @@ impl<'a> Scanner<'a> {
     pub fn new(trace: &'a TraceClass, model: &'a lateralis_model::Trace, plan: &'a Plan) -> Self {
         let machine = Machine::new(plan.registers);
         let lateralis = trace.is_lateralis();
-        Self { trace, model, plan, machine, lateralis, expected: trace.uuid }
+        let quick = Quick::of(trace, model, plan);
+        Self { trace, model, plan, machine, quick, lateralis, expected: trace.uuid }
     }
 
     /// Finds the packets in a file, the one of that number, from the byte `from` on, where
@@ -113,8 +118,8 @@ impl<'a> Scanner<'a> {
             if !self.lateralis {
                 let filled = content.bytes.copy_from(offset, &mut head).min(HEAD_BYTES);
                 let head = (filled > 0).then_some(&head[..filled]);
-                let whole = head.map(|head| self.packet(file, offset, head, length - offset));
-                if let Some(Ok((found, None))) = whole {
+                let whole = head.and_then(|head| self.whole(file, offset, head, length - offset));
+                if let Some(found) = whole {
                     offset += found.packet.size_bytes;
                     scan.packets.push(found);
                     continue;
@@ -178,6 +183,22 @@ impl<'a> Scanner<'a> {
         self.trace.uuid?;
         self.expected = Some(found);
         Some(found)
+    }
+
+    /// A packet in which nothing is wrong.
+    fn whole(&mut self, file: u32, offset: u64, rest: &[u8], length: u64) -> Option<Found> {
+        let quick = self.quick.as_ref();
+        let quick =
+            quick.and_then(|quick| quick.packet((file, offset), rest, length, self.expected));
+        if quick.is_some() && !cfg!(debug_assertions) {
+            return quick;
+        }
+        let found = match self.packet(file, offset, rest, length) {
+            Ok((found, None)) => Some(found),
+            _ => None,
+        };
+        debug_assert!(quick.is_none() || quick == found, "{quick:?} {found:?}");
+        found
     }
 
     fn interval(&self, found: &Found) -> Interval {

@@ -132,11 +132,20 @@ impl Reader {
                 let message = format!("{name}: packets carry the UUID {found}, not {expected}");
                 diagnostics.push(Diagnostic::new(0, 0, message));
             }
-            let mut of_file: BTreeMap<(u32, Option<u64>, u32), Vec<Found>> = BTreeMap::new();
-            for found in scan.packets {
-                // Without an id, streams are as many as files.
+            // Without an id, streams are as many as files.
+            let key = |found: &Found| {
                 let file = if found.stream_id.is_some() { 0 } else { index };
-                of_file.entry((found.class, found.stream_id, file)).or_default().push(found);
+                (found.class, found.stream_id, file)
+            };
+            let mut of_file: BTreeMap<(u32, Option<u64>, u32), Vec<Found>> = BTreeMap::new();
+            match scan.packets.first().map(key) {
+                Some(first) if scan.packets.iter().all(|found| key(found) == first) => {
+                    of_file.insert(first, scan.packets);
+                }
+                _ => scan
+                    .packets
+                    .into_iter()
+                    .for_each(|found| of_file.entry(key(&found)).or_default().push(found)),
             }
             for (key, packets) in of_file {
                 groups.entry(key).or_default().push(packets);

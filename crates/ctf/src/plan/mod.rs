@@ -10,6 +10,7 @@
 mod cell;
 mod compile;
 mod fetch;
+mod head;
 mod header;
 mod load;
 mod machine;
@@ -25,6 +26,7 @@ use lateralis_model::{ByteOrder, Scalar};
 
 pub use compile::compile;
 pub use fetch::fetch_ahead;
+pub use head::Head;
 pub use header::{Header, Usual};
 pub use load::{Form, Load};
 pub use machine::{Fault, Machine};
