@@ -367,14 +367,6 @@ pub fn dictionary(words: &[&str]) -> String {
     words.iter().map(|word| quote(word)).collect()
 }
 
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn words_are_quoted() {
-        assert_eq!(super::dictionary(&["a\"b", "\n\\"]), "\"a\\\"b\"\n\"\\x0a\\\\\"\n");
-    }
-}
-
 /// Words of policy files.
 pub const POLICY: &[&str] = &[
     "[[policy]]\n",
@@ -418,3 +410,11 @@ pub const EVENT_FILTER: &[&str] = &[
     "s:E: ", "a ", "b ", "c ", "d ", "g ", "== ", "!= ", "<= ", "> ", "& 0xff ", "and ", "or ",
     "not ", "(", ")", "-1 ", "X ", "true ",
 ];
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn words_are_quoted() {
+        assert_eq!(super::dictionary(&["a\"b", "\n\\"]), "\"a\\\"b\"\n\"\\x0a\\\\\"\n");
+    }
+}
