@@ -10,10 +10,12 @@ mod diff;
 mod faults;
 mod following;
 mod genode;
+
 mod hosts;
 mod keep;
 mod kernel;
 mod kernel_counts;
+mod lent;
 mod limits;
 mod live;
 mod look;

@@ -4,12 +4,14 @@
 //! ```text
 //! instance  an own set of buffers, set up and taken away again
 //! threads   who is there, from /proc
+//! lent      or an instance that a helper makes for those who may not
 //! probes    events at functions of programs, defined and taken away again
 //! ```
 //!
 //! Sources: Documentation/trace/ftrace.rst and events.rst of Linux.
 
 mod instance;
+mod lent;
 mod probes;
 mod threads;
 
@@ -20,6 +22,7 @@ use std::time::Duration;
 use lateralis_ring::{ClockKind, LossCounts, abi};
 
 use self::instance::Instance;
+use self::lent::Place;
 use self::probes::Probes;
 use super::clocks;
 use crate::classes::RegisteredSchema;
@@ -102,19 +105,22 @@ impl KernelSource {
     /// Cost: a file for each event; some ten milliseconds for all system calls.
     pub fn open(options: &KernelOptions) -> Result<KernelSource, KernelError> {
         let found = probes::find(&options.probes).map_err(KernelError::Probe)?;
-        let tracefs =
-            instance::find(options.tracefs.as_deref()).map_err(KernelError::Unavailable)?;
-        let read = |name: &str| instance::read(&tracefs, name).map_err(KernelError::Unavailable);
-        let available = read("available_events")?;
+        let place = Place::find(options.tracefs.as_deref()).map_err(KernelError::Unavailable)?;
+        let available = place.available().map_err(KernelError::Unavailable)?;
         let words: Vec<&str> = options.events.iter().map(String::as_str).collect();
         let mut choice = Choice::new(&words, &available).map_err(KernelError::Choice)?;
         choice.add(&TASK_EVENTS, &available);
-        let mut instance = Instance::make(&tracefs).map_err(KernelError::Unavailable)?;
-        instance::remove_abandoned(&tracefs);
-        probes::remove_abandoned(&tracefs);
+        let tracefs = place.tracefs();
+        let mut instance = place.instance(&choice).map_err(KernelError::Unavailable)?;
+        if let Some(tracefs) = &tracefs {
+            instance::remove_abandoned(tracefs);
+            probes::remove_abandoned(tracefs);
+        }
         let mut formats = instance.formats(&choice);
         let mut probes = None;
         if !options.probes.is_empty() {
+            let tracefs =
+                tracefs.ok_or_else(|| KernelError::Unavailable(lent::NO_PROBES.into()))?;
             let defined = Probes::define(&tracefs, instance.number(), found);
             let defined = defined.map_err(KernelError::Unavailable)?;
             formats.extend(defined.formats(&tracefs));
@@ -124,7 +130,7 @@ impl KernelSource {
         let mut events = KernelEvents::new(&formats);
         let page_bytes =
             instance.prepare(options.buffer_bytes).map_err(KernelError::Unavailable)?;
-        let header_page = read("events/header_page").unwrap_or_default();
+        let header_page = instance.read("events/header_page").unwrap_or_default();
         let cpus = instance.cpus().len();
         let transcoder = Transcoder::new(&mut events, &header_page, page_bytes, cpus);
         Ok(KernelSource {

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use lateralis_helper::Loan;
 use rustix::fs::OFlags;
 
 use crate::kernel::{Choice, CpuStats, KernelFormat};
@@ -102,6 +103,8 @@ pub(super) struct Instance {
     chosen: Option<File>,
     buffer_bytes: u64,
     number: u32,
+    /// Whose it is, if somebody else made it.
+    loan: Option<Loan>,
 }
 
 impl Instance {
@@ -117,16 +120,31 @@ impl Instance {
         // One of a recorder that had this process's number.
         let _ = fs::remove_dir(&path);
         fs::create_dir(&path).map_err(|error| told("make an instance", &path, &error))?;
-        let instance = Instance {
+        let instance = Instance::at(path, number, None);
+        instance.write("tracing_on", "0")?;
+        Ok(instance)
+    }
+
+    /// One that a helper made.
+    pub(super) fn lent(loan: Loan) -> Instance {
+        Instance::at(loan.path(), MADE.fetch_add(1, Ordering::Relaxed), Some(loan))
+    }
+
+    fn at(path: PathBuf, number: u32, loan: Option<Loan>) -> Instance {
+        Instance {
             path,
             cpus: Vec::new(),
             pipes: Vec::new(),
             chosen: None,
             buffer_bytes: 0,
             number,
-        };
-        instance.write("tracing_on", "0")?;
-        Ok(instance)
+            loan,
+        }
+    }
+
+    /// Reads a file of it.
+    pub(super) fn read(&self, name: &str) -> Result<String, String> {
+        read(&self.path, name)
     }
 
     /// Writes a file of it.
@@ -137,7 +155,13 @@ impl Instance {
 
     /// Makes the buffers; bytes of a page.
     pub(super) fn prepare(&mut self, buffer_bytes: u64) -> Result<usize, String> {
-        self.write("buffer_size_kb", &buffer_bytes.div_ceil(1024).max(1).to_string())?;
+        let kb = buffer_bytes.div_ceil(1024).max(1);
+        match &self.loan {
+            None => self.write("buffer_size_kb", &kb.to_string())?,
+            Some(loan) => loan.buffer_kb(kb).map_err(|error| {
+                format!("cannot record events of the kernel: no buffers of {kb} KiB: {error}")
+            })?,
+        }
         // Names come by events; remembering them at each switch would cost.
         let _ = self.write("options/record-cmd", "0");
         // A reader of a full page is woken when half of the buffer is full.
@@ -281,6 +305,9 @@ impl Drop for Instance {
         let _ = self.write("tracing_on", "0");
         self.pipes.clear();
         self.chosen = None;
+        if self.loan.is_some() {
+            return;
+        }
         // Busy as long as a process that is just being started has a descriptor of it.
         for _ in 0..50 {
             match fs::remove_dir(&self.path) {

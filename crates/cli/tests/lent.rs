@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Events of the kernel for somebody who is not root, from `lat-helper`. Needs root, to be another.
+
+use crate::kernel::usable;
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+/// `nobody`, as in every distribution.
+const NOBODY: u32 = 65534;
+
+/// A folder that another user can reach, with `lat` and a helper that runs.
+struct Lent {
+    folder: PathBuf,
+    helper: Child,
+}
+
+impl Lent {
+    fn start(name: &str) -> Option<Self> {
+        if !usable(&["setpriv", "babeltrace2"]) {
+            return None;
+        }
+        let lat = Path::new(env!("CARGO_BIN_EXE_lat"));
+        let helper = lat.with_file_name("lat-helper");
+        if !helper.exists() {
+            println!("SKIPPED: no lat-helper beside lat: cargo build -p lateralis-helper");
+            return None;
+        }
+        let folder = std::env::temp_dir().join(format!("lateralis-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(folder.join("home")).unwrap();
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+        fs::copy(lat, folder.join("lat")).unwrap();
+        chown(folder.join("home"), Some(NOBODY), Some(NOBODY)).unwrap();
+        let mut command = Command::new(helper);
+        command.args(["--group", &NOBODY.to_string(), "--socket"]).arg(folder.join("socket"));
+        let mut helper = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(helper.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert!(line.starts_with("listening: "), "{line}");
+        Some(Self { folder, helper })
+    }
+
+    /// `lat`, as a user with this group.
+    fn lat_of(&self, group: u32, arguments: &[&str]) -> Output {
+        let home = self.folder.join("home");
+        Command::new("setpriv")
+            .args([format!("--reuid={NOBODY}"), format!("--regid={group}")])
+            .arg("--clear-groups")
+            .arg(self.folder.join("lat"))
+            .args(arguments)
+            .current_dir(&home)
+            .env("HOME", &home)
+            .env("XDG_CACHE_HOME", home.join("cache"))
+            .env("LATERALIS_DIR", home.join("areas"))
+            .env("LATERALIS_HELPER", self.folder.join("socket"))
+            .output()
+            .unwrap()
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        let _ = self.helper.kill();
+        let _ = self.helper.wait();
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+#[test]
+fn members_of_a_group_see_what_the_kernel_does_and_others_do_not() {
+    let Some(lent) = Lent::start("lent") else { return };
+    let workload = ["--", "sh", "-c", "for n in 1 2 3 4 5; do sleep 0.02; done"];
+    let words = ["record", "--kernel", "sched,syscalls", "--quiet", "-o"];
+    let output = lent.lat_of(NOBODY, &[&words[..], &["mine"], &workload].concat());
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && said.is_empty(), "{said}");
+    let recording = lent.folder.join("home/mine");
+    let report = fs::read(recording.join("report.json")).unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&report).unwrap();
+    assert_eq!(report["problems"].as_array().map(Vec::len), Some(0), "{}", report["problems"]);
+    let text = crate::kernel::babeltrace(&recording.join("ctf"));
+    let sleeps = text.lines().filter(|line| line.contains("sys_enter_clock_nanosleep"));
+    assert!(sleeps.count() >= 5, "five sleeps were slept");
+    assert!(text.contains("sched_switch"), "and the processor was given to others");
+
+    let output = lent.lat_of(NOBODY - 1, &[&words[..], &["others"], &workload].concat());
+    assert!(output.status.success());
+    let said = String::from_utf8_lossy(&output.stderr);
+    let report = fs::read_to_string(lent.folder.join("home/others/report.json")).unwrap();
+    assert!(report.contains("nor lends lat-helper"), "{said} {report}");
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The recorder's side.
+
+use std::io::{self, BufRead, BufReader, IoSliceMut, Read, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
+
+use crate::{GREETING, LINE_BYTES};
+
+/// An instance takes the kernel milliseconds, on a busy machine a second.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// An instance that is lent; given back when dropped.
+#[derive(Debug)]
+pub struct Loan {
+    directory: OwnedFd,
+    connection: UnixStream,
+}
+
+impl Loan {
+    /// Borrows one.
+    ///
+    /// Errors: nobody listens there, who asks may not, or the helper could not make one.
+    pub fn ask(socket: &Path) -> io::Result<Self> {
+        let connection = UnixStream::connect(socket)?;
+        connection.set_read_timeout(Some(PATIENCE))?;
+        let mut line = [0; 512];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let buffers = &mut [IoSliceMut::new(&mut line)];
+        let flags = RecvFlags::CMSG_CLOEXEC;
+        let received = rustix::net::recvmsg(&connection, buffers, &mut control, flags)?;
+        let directory = control.drain().find_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
+            _ => None,
+        });
+        let said = String::from_utf8_lossy(&line[..received.bytes]);
+        match directory {
+            Some(directory) if said.trim_end() == GREETING => Ok(Self { directory, connection }),
+            _ => Err(io::Error::other(format!("the helper said: {}", said.trim_end()))),
+        }
+    }
+
+    /// The instance, in this process.
+    pub fn path(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/self/fd/{}", self.directory.as_raw_fd()))
+    }
+
+    /// Asks for the right to enable events, `SUBSYSTEM:EVENT`.
+    ///
+    /// Errors: the helper is gone, or said why not.
+    pub fn events<'a>(
+        &self,
+        events: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> io::Result<()> {
+        // Lines stay short whatever is asked for.
+        let mut line = String::new();
+        for (system, event) in events {
+            if line.len() > LINE_BYTES / 2 {
+                self.request(&line)?;
+                line.clear();
+            }
+            if line.is_empty() {
+                line.push_str("events");
+            }
+            line.push_str(&format!(" {system}:{event}"));
+        }
+        if line.is_empty() { Ok(()) } else { self.request(&line) }
+    }
+
+    /// Asks for buffers of this size for each CPU; more than there may be is cut.
+    ///
+    /// Errors: as [`Loan::events`].
+    pub fn buffer_kb(&self, kb: u64) -> io::Result<()> {
+        self.request(&format!("buffer_kb {}", kb.clamp(1, crate::BUFFER_KB_MAX)))
+    }
+
+    fn request(&self, line: &str) -> io::Result<()> {
+        (&self.connection).write_all(format!("{line}\n").as_bytes())?;
+        let mut said = String::new();
+        // Answers are one line each, and nothing is read beyond: nothing was asked yet.
+        BufReader::new((&self.connection).take(LINE_BYTES as u64)).read_line(&mut said)?;
+        match said.trim_end() {
+            "ok" => Ok(()),
+            "" => Err(io::Error::other("the helper is gone")),
+            other => Err(io::Error::other(format!("the helper said: {other}"))),
+        }
+    }
+}
