@@ -11,6 +11,12 @@ use lateralis_ring::{LossCounts, abi};
 
 const EVENTS: u64 = 60;
 const LOST_BEHIND: u64 = 29;
+/// Ticks between two events.
+const STEP: u64 = 10;
+
+fn time(n: u64) -> u64 {
+    1000 + STEP * n
+}
 
 fn packets() -> (RecordPlan, Retention) {
     let text = b"subsystem s { event E (n: u32, text: string) };";
@@ -23,7 +29,7 @@ fn packets() -> (RecordPlan, Retention) {
     let sink: &mut dyn Sink = &mut memory;
     for n in 0..EVENTS {
         let thread = Thread { pid: 1, tid: if n % 7 < 3 { 11 } else { 12 } };
-        sink.record(0, (1000 + n, Some(thread)), 16, &mut |payload| {
+        sink.record(0, (time(n), Some(thread)), 16, &mut |payload| {
             payload.put(4, &(n as u32).to_ne_bytes());
             payload.text(&b"0123456"[..(n % 7) as usize]);
         });
@@ -32,7 +38,7 @@ fn packets() -> (RecordPlan, Retention) {
         }
         if n == LOST_BEHIND {
             let lost = LossCounts { full: 5, ..LossCounts::default() };
-            sink.lose(0, lost, 1000 + n);
+            sink.lose(0, lost, time(n) + STEP / 2);
         }
     }
     let mut kept = Retention::new(1 << 20);
@@ -78,7 +84,7 @@ fn window(plan: &RecordPlan, kept: &Retention, from: u64, to: u64) -> (Vec<(u64,
             if u32::from(record.id) == u32::from(abi::ID_WRITER) {
                 tid = Some(word(record.at + 12));
             } else if record.id == 16 {
-                assert_eq!(u64::from(word(record.at + 8)), record.time - 1000);
+                assert_eq!(time(u64::from(word(record.at + 8))), record.time);
                 events.push((record.time, tid.expect("a WRITER before the first event")));
             }
         }
@@ -90,16 +96,20 @@ fn window(plan: &RecordPlan, kept: &Retention, from: u64, to: u64) -> (Vec<(u64,
 #[test]
 fn every_window_has_exactly_its_records_its_threads_and_its_losses() {
     let (plan, kept) = packets();
-    for from in (990..1070).step_by(3) {
-        for to in from..1070 {
+    let lost_between = (time(LOST_BEHIND), time(LOST_BEHIND) + STEP / 2);
+    for from in (990..1700).step_by(13) {
+        for to in (from..1700).step_by(7) {
             let (events, lost) = window(&plan, &kept, from, to);
-            let inside = (0..EVENTS).filter(|n| (from..=to).contains(&(1000 + n)));
+            let inside = (0..EVENTS).filter(|n| (from..=to).contains(&time(*n)));
             let expected: Vec<(u64, u32)> =
-                inside.map(|n| (1000 + n, if n % 7 < 3 { 11 } else { 12 })).collect();
+                inside.map(|n| (time(n), if n % 7 < 3 { 11 } else { 12 })).collect();
             assert_eq!(events, expected, "{from}..={to}");
-            let moment = 1000 + LOST_BEHIND;
-            let is_inside = from <= moment && moment <= to;
-            assert_eq!(lost, if is_inside { 5 } else { 0 }, "{from}..={to}");
+            // Where the window cuts through the time of the losses, they may be in it or not.
+            if from <= lost_between.0 && lost_between.1 <= to {
+                assert_eq!(lost, 5, "{from}..={to}");
+            } else if to < lost_between.0 || lost_between.1 < from {
+                assert_eq!(lost, 0, "{from}..={to}");
+            }
         }
     }
 }
