@@ -37,6 +37,7 @@ macro_rules! smoke {
 
 smoke! {
     pleco 3000
+    condition 3000
     area 400
     ctf_metadata 3000
     ctf_stream 1000
