@@ -10,7 +10,7 @@ use lateralis_ring::RingKind;
 
 const SCHEMA: &str = "subsystem s { event A (k: u32, t: string) begin x key k t, \
     event B (k: u32, t: string) end x key k t, event C () begin y, event D () end y, \
-    event L (v: i16, a: [u16], b: bytes) counter v key a b, event F (f: f64, g: u8[3]) };";
+    event L (v: i16, a: [u16], b: bytes) counter v, event F (f: f64, g: [u8; 3]) };";
 const ALL: &str = "span(x) > 5ns or span(y) > 1us or sequence(A, A, C) within 1us or \
     missing(D) for 9ns or rate(C) > 3/s over 1ms or counter(v) >= -3 or \
     event(F, f > 0.5) or event(s:A, t == \"x\", k != 3)";
