@@ -105,6 +105,19 @@ fn functions_are_spans_and_points_have_their_arguments() {
     nothing_is_left(&place);
 }
 
+/// Where programs are compiled there is a `libc.so`, too, which is a text for the linker.
+#[test]
+fn functions_of_the_c_library_are_found() {
+    if !usable(&[]) {
+        return;
+    }
+    let place = Place::new();
+    let words = ["record", "--quiet", "--probe", "libc:malloc", "-o", "out", "--", "sh", "-c", ":"];
+    let output = place.lat(&words);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(events(&place, "*malloc").len() > 1, "a shell that allocates nothing");
+}
+
 #[test]
 fn names_that_are_not_there_are_told_before_anything_starts() {
     let place = Place::new();

@@ -4,7 +4,7 @@
 
 use std::env;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use super::instance;
@@ -97,9 +97,16 @@ fn library(name: &str) -> Option<PathBuf> {
             rest.is_some_and(|rest| rest.is_empty() || rest == ".so" || rest.starts_with(".so."))
         });
         // The shortest is the link that programs use.
-        let paths = names.map(|entry| entry.path()).filter(|path| path.is_file());
+        let paths = names.map(|entry| entry.path()).filter(|path| is_elf(path));
         paths.min_by_key(|path| (path.as_os_str().len(), path.clone()))
     })
+}
+
+/// Beside libraries there are scripts of the linker that are called like them: `libc.so`.
+fn is_elf(path: &Path) -> bool {
+    let mut magic = [0; 4];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut magic));
+    read.is_ok() && magic == *b"\x7fELF"
 }
 
 /// Removes what recorders left that are gone.
