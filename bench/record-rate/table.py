@@ -18,19 +18,6 @@ TITLES = {
 }
 
 
-def number_of(value, key):
-    """The number of that name, of a document or of anything in it, sums of streams first."""
-    if isinstance(value, dict):
-        if isinstance(value.get(key), int):
-            return value[key]
-        found = [number_of(one, key) for one in value.values()]
-    elif isinstance(value, list):
-        found = [number_of(one, key) for one in value]
-    else:
-        return None
-    return next((one for one in found if one is not None), None)
-
-
 def machine(root):
     def said(*words):
         try:
