@@ -17,8 +17,9 @@ fn main() {
     for folder in [&tracer, &preload, &demo] {
         println!("cargo::rerun-if-changed={}", folder.display());
     }
-    // Line numbers for backtraces, at a third of their size; -O2 has them packed well, not fast.
-    println!("cargo::rustc-link-arg-bins=-Wl,-O2,--compress-debug-sections=zlib");
+    // Names of functions for backtraces, but no line numbers: they would be a third of the file,
+    // and a panic tells its place without them.
+    println!("cargo::rustc-link-arg-bins=-Wl,--strip-debug");
     let core = c_files(&tracer.join("src"));
     let includes = [tracer.join("include"), tracer.join("src")];
 
