@@ -13,7 +13,8 @@ const SCHEMA: &str = "subsystem s { event A (k: u32, t: string) begin x key k t,
     event L (v: i16, a: [u16], b: bytes) counter v, event F (f: f64, g: [u8; 3]) };";
 const ALL: &str = "span(x) > 5ns or span(y) > 1us or sequence(A, A, C) within 1us or \
     missing(D) for 9ns or rate(C) > 3/s over 1ms or counter(v) >= -3 or \
-    event(F, f > 0.5) or event(s:A, t == \"x\", k != 3)";
+    event(F, f > 0.5) or event(s:A, t == \"x\", k != 3) or \
+    (event(C) or span(x) > 9ns) and missing(D) for 9ns and event(A) within 1us";
 
 /// The input is a condition's text up to the first NUL, then records.
 pub fn check(bytes: &[u8]) {
@@ -58,6 +59,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
         with_records,
         ALL.as_bytes().to_vec(),
         b"span(x) > 5".to_vec(),
+        b"(event(A) or span(x) > 1ms) and event(B) within 5us".to_vec(),
         b"event(s:A, k == 0x1f, t != \"a\")".to_vec(),
         b"rate(A) < 10.5/s over 2 min".to_vec(),
     ]

@@ -43,7 +43,9 @@ Conditions:
   rate(EVENT) > N/s [over TIME]           too many of them; with < too few
   counter(NAME) > N                       also < >= <= == !=
   event(SUBSYSTEM:EVENT, FIELD == VALUE)  an event, with these values
-Several are joined by `or`, or given with several --when. Spans and counters are those of the schema.
+  A and B within TIME                     each in any order, with the last of them
+Several are joined by `or`, or given with several --when; ( ) group. Spans and counters are those of
+the schema.
 
 Each window is a whole recording, OUTPUT/spike-0001 and so on, cut to the asked time; kept.json in
 OUTPUT says when, why and what was measured. Windows that a moment falls into grow; others are their

@@ -15,6 +15,7 @@
 //! have caps, and what did not fit is counted ([`Watch::limits`]).
 
 mod bind;
+mod combine;
 mod judge;
 mod parse;
 mod read;
@@ -31,14 +32,46 @@ pub use watch::{Firing, Limits, Measured, SpanEnd, Watch};
 pub const TEXT_MAX: usize = 4096;
 /// Most tests in a condition.
 pub const TESTS_MAX: usize = 16;
+/// Most parentheses within each other.
+pub const DEPTH_MAX: usize = 16;
 /// Most events of a sequence, and most fields of an event that are compared.
 pub const PARTS_MAX: usize = 16;
 
-/// When something shall be done: as soon as one of the tests fires.
+/// When something shall be done: at each moment at which one of the alternatives fires.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Condition {
-    /// The tests, each with its text.
+    /// All tests in the order of the text, each with its text.
     pub tests: Vec<(String, Test)>,
+    /// What is joined by `or`, each with its text.
+    pub alternatives: Vec<(String, Term)>,
+}
+
+/// How tests are joined. Each term fires at moments.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Term {
+    /// The test of this number fires.
+    Test(usize),
+    /// One of them fires.
+    Any(Vec<Term>),
+    /// `A and B within TIME`: the last of them fires, and all others fired in the time before.
+    /// A firing counts once.
+    All {
+        /// All of these.
+        terms: Vec<Term>,
+        /// From the first to the last, at most.
+        within_ns: u64,
+    },
+}
+
+impl Term {
+    /// Whether the test of this number is part of it.
+    #[must_use]
+    pub fn has(&self, test: usize) -> bool {
+        match self {
+            Term::Test(own) => *own == test,
+            Term::Any(terms) | Term::All { terms, .. } => terms.iter().any(|term| term.has(test)),
+        }
+    }
 }
 
 /// An event by its name.

@@ -4,7 +4,8 @@
 use std::fmt;
 
 use super::{
-    Compare, Condition, EventName, FieldTest, Literal, PARTS_MAX, TESTS_MAX, TEXT_MAX, Test,
+    Compare, Condition, DEPTH_MAX, EventName, FieldTest, Literal, PARTS_MAX, TESTS_MAX, TEXT_MAX,
+    Term, Test,
 };
 
 /// Why a condition is not understood, and where.
@@ -182,25 +183,99 @@ impl Parser<'_> {
 
     fn condition(&mut self) -> Result<Condition, ConditionError> {
         let mut tests = Vec::new();
+        let alternatives = self.any(&mut tests, 0)?;
+        match self.take() {
+            (Token::End, _) => Ok(Condition { tests, alternatives }),
+            (Token::Symbol(")"), at) => {
+                self.error(at, "there is no \"(\" to this \")\"", "leave it out, or add one")
+            }
+            (_, at) => self.error(at, "expected `or`, `and` or the end", TESTS_ADVICE),
+        }
+    }
+
+    fn is_next(&self, word: &str) -> bool {
+        matches!(self.peek().0, Token::Word(next) if next == word)
+    }
+
+    /// What is joined by `or`, each with its text.
+    fn any(
+        &mut self,
+        tests: &mut Vec<(String, Test)>,
+        depth: usize,
+    ) -> Result<Vec<(String, Term)>, ConditionError> {
+        let mut alternatives = Vec::new();
         loop {
             let start = self.peek().1;
-            if tests.len() == TESTS_MAX {
-                let what = format!("there are more than {TESTS_MAX} tests");
-                return self.error(start, what, "leave some out");
+            let term = self.all(tests, depth)?;
+            alternatives.push((self.text_from(start), term));
+            if !self.is_next("or") {
+                return Ok(alternatives);
             }
-            let test = self.test()?;
-            let text: String = self.characters[start..self.peek().1].iter().collect();
-            tests.push((text.trim_end().to_owned(), test));
-            match self.take() {
-                (Token::End, _) => return Ok(Condition { tests }),
-                (Token::Word(word), _) if word == "or" => {}
-                (Token::Word(word), at) if word == "and" => {
+            self.next += 1;
+        }
+    }
+
+    fn text_from(&self, start: usize) -> String {
+        let text: String = self.characters[start..self.peek().1].iter().collect();
+        text.trim_end().to_owned()
+    }
+
+    /// What is joined by `and`, with the time in which all of it has to happen.
+    fn all(
+        &mut self,
+        tests: &mut Vec<(String, Test)>,
+        depth: usize,
+    ) -> Result<Term, ConditionError> {
+        let mut terms = vec![self.part(tests, depth)?];
+        let first_and = self.peek().1;
+        while self.is_next("and") {
+            self.next += 1;
+            terms.push(self.part(tests, depth)?);
+        }
+        match (terms.pop(), terms.is_empty()) {
+            (Some(only), true) => Ok(only),
+            (last, _) => {
+                terms.extend(last);
+                if !self.is_next("within") {
                     let what = "two things that happen are never at the same moment";
-                    return self.error(at, what, "write sequence(A, B) within TIME, or `or`");
+                    let advice = "say how near they are: A and B within TIME";
+                    return self.error(first_and, what, advice);
                 }
-                (_, at) => return self.error(at, "expected `or` or the end", TESTS_ADVICE),
+                self.next += 1;
+                Ok(Term::All { terms, within_ns: self.time()? })
             }
         }
+    }
+
+    fn part(
+        &mut self,
+        tests: &mut Vec<(String, Test)>,
+        depth: usize,
+    ) -> Result<Term, ConditionError> {
+        let start = self.peek().1;
+        if self.takes("(") {
+            if depth == DEPTH_MAX {
+                let what = format!("there are more than {DEPTH_MAX} parentheses within each other");
+                return self.error(start, what, "leave some out");
+            }
+            let inner = self.any(tests, depth + 1)?;
+            self.symbol(")", "close what was opened with \"(\"")?;
+            let mut terms: Vec<Term> = inner.into_iter().map(|(_, term)| term).collect();
+            return Ok(match (terms.len(), terms.pop()) {
+                (1, Some(only)) => only,
+                (_, last) => {
+                    terms.extend(last);
+                    Term::Any(terms)
+                }
+            });
+        }
+        if tests.len() == TESTS_MAX {
+            let what = format!("there are more than {TESTS_MAX} tests");
+            return self.error(start, what, "leave some out");
+        }
+        let test = self.test()?;
+        tests.push((self.text_from(start), test));
+        Ok(Term::Test(tests.len() - 1))
     }
 
     fn test(&mut self) -> Result<Test, ConditionError> {

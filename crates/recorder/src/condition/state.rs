@@ -52,9 +52,10 @@ impl Cells {
         Some((first, last))
     }
 
-    /// Whether an event until `to` waits.
-    fn waits(&self, to: u64) -> bool {
-        self.cells.first_key_value().is_some_and(|(_, (_, first, _))| *first <= to)
+    /// The first time of the first piece, if it is over at `to`.
+    fn first(&self, to: u64) -> Option<u64> {
+        let (_, (_, first, _)) = self.cells.first_key_value()?;
+        Some(*first).filter(|first| *first <= to)
     }
 }
 
@@ -90,21 +91,31 @@ impl Heartbeat {
     /// Silences until `to`; the time before `start` is none.
     pub(super) fn judge(&mut self, start: u64, to: u64) -> Vec<Silence> {
         let mut silences = Vec::new();
-        let mut last = self.last.unwrap_or(start);
+        self.last.get_or_insert(start);
         while let Some((first, newest)) = self.cells.pop(to) {
-            if first.saturating_sub(last) > self.limit && !self.has_fired {
-                silences.push(Silence { since: last, until: first, has_ended: true });
-            }
-            self.has_fired = false;
-            last = newest.max(last);
+            self.happened(first, newest, &mut silences);
         }
-        self.last = Some(last);
+        // Of a piece that goes on behind `to`, the beginning is known: a silence is told when it is
+        // over, not when the piece is.
+        if let Some(first) = self.cells.first(to) {
+            self.happened(first, first, &mut silences);
+        }
         self.cells.judged = to / self.cells.ticks;
-        if to.saturating_sub(last) > self.limit && !self.has_fired && !self.cells.waits(to) {
+        let last = self.last.unwrap_or(start);
+        if to.saturating_sub(last) > self.limit && !self.has_fired {
             self.has_fired = true;
             silences.push(Silence { since: last, until: to, has_ended: false });
         }
         silences
+    }
+
+    fn happened(&mut self, first: u64, newest: u64, silences: &mut Vec<Silence>) {
+        let last = self.last.unwrap_or(first);
+        if first.saturating_sub(last) > self.limit && !self.has_fired {
+            silences.push(Silence { since: last, until: first, has_ended: true });
+        }
+        self.has_fired = false;
+        self.last = Some(newest.max(last));
     }
 }
 

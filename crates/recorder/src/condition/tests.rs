@@ -179,6 +179,10 @@ fn mistakes_are_shown_where_they_are() {
         ("span(x) > 5 parsecs", 10, "no unit of time"),
         ("span(x) < 5ms", 8, "expected \">\""),
         ("span(x) > 5ms and span(y) > 1ms", 14, "never at the same moment"),
+        ("event(A) and event(B) within 5", 29, "no unit"),
+        ("(event(A) or event(B)", 21, "expected \")\""),
+        ("event(A)) or event(B)", 8, "no \"(\""),
+        ("event(A) event(B)", 9, "expected `or`, `and`"),
         ("sequence(A) within 1s", 10, "at least two"),
         ("rate(A) == 5/s", 8, "greater or less"),
         ("rate(A) > 5", 10, "events a second"),
@@ -194,4 +198,72 @@ fn mistakes_are_shown_where_they_are() {
     let many = vec!["span(x) > 1s"; TESTS_MAX + 1].join(" or ");
     assert!(Condition::parse(&many).unwrap_err().what.contains("more than"));
     assert!(Condition::parse(&" ".repeat(TEXT_MAX + 1)).is_err());
+    let deep = "(".repeat(DEPTH_MAX + 1);
+    assert!(Condition::parse(&deep).unwrap_err().what.contains("within each other"));
+}
+
+#[test]
+fn things_joined_by_and_fire_with_the_last_of_them_if_they_are_near() {
+    let both = "event(IN) and event(OUT) within 50ns";
+    // In any order; each counts once.
+    let mut bench = Bench::new(both);
+    bench.packet(1, &[(3, 10, &[]), (2, 60, &[]), (2, 70, &[]), (3, 80, &[]), (3, 90, &[])]);
+    assert_eq!(bench.fired(999), [(60, over(50)), (80, over(10))]);
+    assert_eq!(bench.watch.fired(), 2);
+    // Not near enough.
+    let mut bench = Bench::new(both);
+    bench.packet(1, &[(3, 10, &[]), (2, 61, &[])]);
+    assert_eq!(bench.fired(999), []);
+    // `and` is before `or`; parentheses are before both.
+    for (text, expected) in [
+        ("event(BEAT) or event(IN) and event(OUT) within 5ns", vec![(10, Measured::Nothing)]),
+        ("(event(BEAT) or event(IN)) and event(OUT) within 5ns", vec![(12, over(2))]),
+        ("event(BEAT) and event(OUT) within 2ns and event(IN) within 9ns", vec![]),
+        ("(event(BEAT) and event(OUT) within 2ns) and event(IN) within 9ns", vec![(20, over(10))]),
+    ] {
+        let Ok(condition) = Condition::parse(text) else {
+            assert!(expected.is_empty(), "{text}");
+            continue;
+        };
+        assert!(condition.alternatives.len() <= 2);
+        let mut bench = Bench::new(text);
+        bench.packet(1, &[(4, 10, &[]), (3, 12, &[]), (2, 20, &[])]);
+        assert_eq!(bench.fired(999), expected, "{text}");
+    }
+}
+
+#[test]
+fn what_is_joined_by_and_does_not_depend_on_when_it_was_looked_at() {
+    let text = "span(request) > 100ns and missing(BEAT) for 160ns within 1us";
+    let one = [1, 0, 0, 0];
+    let mut all = Vec::new();
+    for looks in [vec![9000], (0..90).map(|n| n * 101).collect(), vec![205, 351, 365, 401, 9000]] {
+        let mut bench = Bench::new(text);
+        // Too long at 300; the silence from 190 on is too long at 350, and over at 360.
+        let records: [(u16, u64, &[u8]); 6] = [
+            (4, 90, &[]),
+            (4, 190, &[]),
+            (0, 200, &one),
+            (4, 360, &[]),
+            (4, 364, &[]),
+            (1, 400, &one),
+        ];
+        bench.packet(1, &records);
+        let fired: Vec<_> = looks.iter().flat_map(|to| bench.watch.advance(*to).0).collect();
+        assert_eq!((fired[0].at, &fired[0].measured), (350, &over(50)), "{fired:?}");
+        assert_eq!((fired[0].key.as_deref(), fired[0].number), (Some("1"), 1));
+        all.push(fired.iter().map(|one| (one.at, one.test.clone())).collect::<Vec<_>>());
+    }
+    assert!(all.windows(2).all(|pair| pair[0] == pair[1]), "{all:?}");
+}
+
+#[test]
+fn a_combination_is_as_certain_as_its_parts() {
+    for (from, to, is_certain) in [(0, 399, true), (500, 600, false)] {
+        let mut bench = Bench::new("span(request) > 1us and event(BEAT) within 1us");
+        let key = [1, 0, 0, 0];
+        bench.packet(1, &[(0, 400, &key), (4, 1500, &[]), (1, 2600, &key)]);
+        bench.watch.lost(from, to);
+        assert_eq!(bench.watch.advance(9000).0[0].is_certain, is_certain, "{from}");
+    }
 }

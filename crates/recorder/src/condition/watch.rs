@@ -8,9 +8,10 @@ use lateralis_pleco::schema::FieldType;
 use lateralis_ring::abi;
 
 use super::bind::{Bound, Says, unknown};
+use super::combine::{Combined, Moment};
 use super::judge::{Fired, Judge, Outcome, Saying};
 use super::read::field;
-use super::{Condition, Test};
+use super::{Condition, Term, Test};
 use crate::classes::ClassTable;
 use crate::source::Thread;
 use crate::walk::Record;
@@ -47,9 +48,11 @@ pub struct Firing {
     pub number: u64,
     /// When it became true, in ticks: for a span, when it passed its limit.
     pub at: u64,
-    /// Text of the test.
+    /// Place of the condition among those that are watched.
+    pub condition: usize,
+    /// Text of the test, or of what is joined by `and`.
     pub test: String,
-    /// What was measured.
+    /// What was measured: of tests joined by `and`, the time from the first to the last.
     pub measured: Measured,
     /// Which of several: the key of a span or a counter.
     pub key: Option<String>,
@@ -91,10 +94,22 @@ struct Fact {
     saying: Saying,
 }
 
+/// Something joined by `or` on the outermost level.
+#[derive(Debug)]
+struct Alternative {
+    text: String,
+    condition: usize,
+    /// `None`: a test alone.
+    combined: Option<Combined>,
+}
+
 /// See the module's description.
 #[derive(Debug)]
 pub struct Watch {
     tests: Vec<(String, Test)>,
+    alternatives: Vec<Alternative>,
+    /// By the number of the test, which alternative it is, or is part of.
+    of_test: Vec<usize>,
     judges: Vec<Judge>,
     classes: Vec<Bound>,
     classes_version: Option<u64>,
@@ -111,10 +126,28 @@ pub struct Watch {
 impl Watch {
     /// Watches from clock `start` on. `ticks` turns nanoseconds into ticks of that clock.
     pub fn new(conditions: &[Condition], start: u64, ticks: &dyn Fn(u64) -> u64) -> Watch {
-        let tests: Vec<_> = conditions.iter().flat_map(|one| one.tests.clone()).collect();
+        let mut tests: Vec<(String, Test)> = Vec::new();
+        let mut alternatives = Vec::new();
+        let mut of_test = Vec::new();
+        for (condition, one) in conditions.iter().enumerate() {
+            let offset = tests.len();
+            let first = alternatives.len();
+            for (text, term) in &one.alternatives {
+                let combined = Combined::new(term, offset, ticks);
+                alternatives.push(Alternative { text: text.clone(), condition, combined });
+            }
+            for test in 0..one.tests.len() {
+                let is_it = |(_, term): &(String, Term)| term.has(test);
+                let at = one.alternatives.iter().position(is_it).unwrap_or(0);
+                of_test.push(first + at);
+            }
+            tests.extend(one.tests.iter().cloned());
+        }
         let judges = tests.iter().map(|(_, test)| Judge::new(test, ticks)).collect();
         Watch {
             tests,
+            alternatives,
+            of_test,
             judges,
             classes: Vec::new(),
             classes_version: None,
@@ -220,6 +253,8 @@ impl Watch {
             match outcome {
                 Outcome::Nothing => {}
                 Outcome::Fired(fired) => drop(self.fire(&mut step, fact.test, fired)),
+                // A part of something has no number of its own.
+                Outcome::Ended { number: 0, .. } => {}
                 Outcome::Ended { number, ticks } => step.ends.push(SpanEnd { number, ticks }),
             }
         }
@@ -228,6 +263,7 @@ impl Watch {
             judge.advance(self.start, to, |fired| self.fire(&mut step, test, fired));
         }
         self.judges = judges;
+        self.combine(&mut step, to);
         if dropped != 0 {
             // Whoever relies on what was dropped cannot be certain.
             self.lost(self.judged, to);
@@ -237,24 +273,46 @@ impl Watch {
         (step.firings, step.ends)
     }
 
+    /// The number of the firing; 0 for a part of something.
     fn fire(&mut self, step: &mut Step, test: usize, fired: Fired) -> u64 {
-        self.fired += 1;
         let touched =
             || self.losses.iter().any(|(from, to)| *from <= fired.until && fired.since <= *to);
-        let firing = Firing {
-            number: self.fired,
-            at: fired.at,
-            test: self.tests[test].0.clone(),
-            measured: fired.measured,
-            is_certain: !fired.can_be_wrong || !touched(),
-            key: fired.key,
-            by: fired.by,
-        };
+        let is_certain = !fired.can_be_wrong || !touched();
+        let Fired { at, key, by, measured, .. } = fired;
+        let place = self.of_test[test];
+        let alternative = &mut self.alternatives[place];
+        if let Some(combined) = &mut alternative.combined {
+            let has_room = combined.add(test, Moment { at, first: at, key, by, is_certain });
+            self.limits.firings_not_told += u64::from(!has_room);
+            return 0;
+        }
+        let (condition, test) = (alternative.condition, alternative.text.clone());
+        self.tell(step, Firing { number: 0, condition, at, test, measured, is_certain, key, by })
+    }
+
+    /// What is joined by `and`.
+    fn combine(&mut self, step: &mut Step, to: u64) {
+        let mut alternatives = std::mem::take(&mut self.alternatives);
+        for alternative in &mut alternatives {
+            let Some(combined) = &mut alternative.combined else { continue };
+            for Moment { at, first, key, by, is_certain } in combined.judge(to) {
+                let measured = Measured::Ticks { ticks: at - first, is_over: true };
+                let (condition, test) = (alternative.condition, alternative.text.clone());
+                let number = 0;
+                let firing = Firing { number, condition, at, test, measured, is_certain, key, by };
+                self.tell(step, firing);
+            }
+        }
+        self.alternatives = alternatives;
+    }
+
+    fn tell(&mut self, step: &mut Step, firing: Firing) -> u64 {
+        self.fired += 1;
         if step.firings.len() >= FIRINGS_MAX {
             self.limits.firings_not_told += 1;
             step.firings.pop();
         }
-        step.firings.push(firing);
+        step.firings.push(Firing { number: self.fired, ..firing });
         self.fired
     }
 }
