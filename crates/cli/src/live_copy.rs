@@ -14,6 +14,7 @@ use lateralis_units::Nanos;
 
 use crate::error::CliError;
 use crate::following::{MARGIN_NANOS, State};
+use crate::peer_args::PeerArgs;
 
 /// Most that is received, then following ends: it is on disk as long as somebody follows.
 const BYTES_MAX: u64 = 4 << 30;
@@ -42,7 +43,7 @@ impl LiveCopy {
     /// Begins to receive, if what is given is no path but `HOST:PORT`.
     ///
     /// Errors: there is no room for a temporary folder.
-    pub fn begin(traces: &[PathBuf], token: Option<&str>) -> Result<Option<Self>, CliError> {
+    pub fn begin(traces: &[PathBuf], peer: &PeerArgs) -> Result<Option<Self>, CliError> {
         let Some(address) = address(traces) else { return Ok(None) };
         let folder = std::env::temp_dir().join(format!("lat-follow-{}", std::process::id()));
         DirBuilder::new()
@@ -53,7 +54,8 @@ impl LiveCopy {
         let options = ReceiveOptions {
             from: ReceiveFrom::Tcp(address.clone()),
             output: folder.clone(),
-            token: token.map(str::to_owned),
+            token: peer.token.clone(),
+            trust: peer.trust(),
             retry: RETRY,
             duration: None,
             max_disk_bytes: Some(BYTES_MAX),

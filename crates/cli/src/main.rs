@@ -24,6 +24,7 @@ mod inputs;
 mod live_copy;
 mod moment;
 mod output;
+mod peer_args;
 mod reference;
 mod script;
 mod selection;

@@ -124,7 +124,7 @@ fn lat(place: &Place, namespace: &str, arguments: &[&str]) -> Running {
 }
 
 /// The other machine, which records its program live; and where.
-fn other_host(place: &Place, network: &Network, program: &Path) -> (Running, String) {
+fn other_host(place: &Place, network: &Network, program: &Path) -> (Running, String, String) {
     let preload = compiled(place, "other_host.c", &["-O2", "-shared", "-fPIC"]);
     fs::write(place.0.join("boot_id"), "11111111-2222-4333-8444-555555555555\n").expect("a file");
     // There the areas are elsewhere, too.
@@ -162,13 +162,16 @@ fn other_host(place: &Place, network: &Network, program: &Path) -> (Running, Str
         assert!(read > 0, "it is not live: {:?}", other.0.wait());
     }
     let rest = line.strip_prefix("live on ").and_then(|rest| rest.split_once(": "));
-    let address = rest.expect("an address").0.to_owned();
+    let (address, command) = rest.expect("an address");
+    let mut words = command.split_whitespace().skip_while(|word| *word != "--fingerprint");
+    let fingerprint = words.nth(1).expect("others can reach it: it is encrypted").to_owned();
+    let address = address.to_owned();
     let mut ready = String::new();
     BufReader::new(running).read_line(&mut ready).expect("text");
     assert_eq!(ready.trim(), "ready");
     // Whoever writes to a pipe that nobody reads any more ends.
     std::thread::spawn(move || std::io::copy(&mut told, &mut std::io::sink()));
-    (other, address)
+    (other, address, fingerprint)
 }
 
 /// A clock as `lat info` tells it.
@@ -265,9 +268,9 @@ fn two_machines_that_talk_come_on_one_time_line() {
     let place = Place::new();
     let Some(program) = talk(&place) else { return };
     let Some(network) = Network::new() else { return };
-    let (other, address) = other_host(&place, &network, &program);
-    let receiver =
-        lat(&place, &network.names[0], &["record", "--connect", &address, "-o", "received"]);
+    let (other, address, known) = other_host(&place, &network, &program);
+    let connect = ["record", "--connect", &address, "--fingerprint", &known, "-o", "received"];
+    let receiver = lat(&place, &network.names[0], &connect);
     let until = Instant::now() + LONG;
     while !place.0.join("received/ctf/metadata").exists() {
         assert!(Instant::now() < until, "nothing is received");

@@ -2,6 +2,8 @@
 //! `lat live`, `lat record --live`, `lat record --connect`: what a client has is what the
 //! directory has, and what it has not is counted.
 
+mod tls;
+
 use crate::place;
 
 use std::collections::BTreeMap;

@@ -120,6 +120,8 @@ pub enum Error {
     },
     /// Others could reach the address, and there is no token, or a short one.
     NeedsToken(String),
+    /// The address is not of this machine, and nothing says how to know who answers there.
+    NeedsTrust(String),
     /// The peer of a live stream refuses, sends none, or sends another recording.
     Live {
         /// Which.
@@ -191,14 +193,23 @@ impl Error {
             Error::Clock { .. } => "record this program alone".to_owned(),
             Error::Address { cause, .. } => match cause.kind() {
                 io::ErrorKind::AddrInUse => "choose another port, or 0 for any".to_owned(),
-                io::ErrorKind::ConnectionRefused => "check that it is recorded live there".to_owned(),
+                io::ErrorKind::ConnectionRefused => {
+                    "check that it is recorded live there".to_owned()
+                }
                 io::ErrorKind::PermissionDenied => "choose a port from 1024 on".to_owned(),
                 _ => "write it as HOST:PORT".to_owned(),
             },
-            Error::NeedsToken(_) => "give one of 16 characters or more with --token: it and the \
-                 events are not encrypted. Better: listen on 127.0.0.1, and `ssh HOST lat live - -- \
-                 PROGRAM | lat record --connect - -o DIR`"
-                .to_owned(),
+            Error::NeedsToken(_) => {
+                "give one of 16 characters or more with --token, to clients as \
+                 well. Or listen on 127.0.0.1, and `ssh HOST lat live - -- PROGRAM | lat record \
+                 --connect - -o DIR`"
+                    .to_owned()
+            }
+            Error::NeedsTrust(_) => {
+                "give --fingerprint, which `lat live` prints there, or --tls-ca \
+                 with the certificates that sign its own"
+                    .to_owned()
+            }
             Error::Live { .. } | Error::Refused(_) | Error::Pattern(_) => String::new(),
         }
     }
@@ -261,6 +272,9 @@ impl fmt::Display for Error {
             }
             Error::NeedsToken(address) => {
                 write!(f, "Cannot listen without a token: address={address} is open to others")
+            }
+            Error::NeedsTrust(address) => {
+                write!(f, "Cannot connect without encryption: address={address} is elsewhere")
             }
             Error::Live { address, reason } => {
                 write!(f, "Cannot receive: address={address}, reason={reason}")

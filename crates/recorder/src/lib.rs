@@ -50,8 +50,8 @@ pub mod walk;
 pub use error::Error;
 pub use filter::Filter;
 pub use options::{
-    ChunkOptions, CtfVersion, EventMatch, KeepOptions, LiveAddress, LiveOptions, Progress,
-    RecordOptions, TriggerOptions,
+    ChunkOptions, CtfVersion, EventMatch, Fingerprint, KeepOptions, LiveAddress, LiveOptions,
+    Progress, RecordOptions, TlsIdentity, TlsTrust, TriggerOptions,
 };
 pub use pattern::Patterns;
 pub use report::Report;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What to record and how.
 
+use std::fmt;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use lateralis_ring::RingMode;
@@ -52,6 +54,67 @@ pub enum LiveAddress {
     StandardOutput,
 }
 
+/// SHA-256 of a certificate, in hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Fingerprint(pub [u8; 32]);
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(text, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Fingerprint {
+    fn fmt(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, text)
+    }
+}
+
+impl FromStr for Fingerprint {
+    type Err = String;
+
+    /// 64 hexadecimal digits, perhaps with colons between bytes, as openssl writes them.
+    fn from_str(text: &str) -> Result<Fingerprint, String> {
+        let digits: Vec<u8> = text
+            .chars()
+            .filter(|character| *character != ':')
+            .map(|character| character.to_digit(16).and_then(|digit| u8::try_from(digit).ok()))
+            .collect::<Option<_>>()
+            .ok_or("a fingerprint is of hexadecimal digits")?;
+        let mut bytes = [0; 32];
+        if digits.len() != 2 * bytes.len() {
+            return Err(format!("a fingerprint has 64 digits, this one {}", digits.len()));
+        }
+        for (byte, pair) in bytes.iter_mut().zip(digits.chunks(2)) {
+            *byte = pair[0] << 4 | pair[1];
+        }
+        Ok(Fingerprint(bytes))
+    }
+}
+
+/// Who a server of a live stream is, to clients inside TLS.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TlsIdentity {
+    /// A certificate made for this recording; clients are told its fingerprint.
+    Generated,
+    /// PEM files.
+    Files {
+        /// The certificate, and those that it was signed with.
+        certificate: PathBuf,
+        /// Its private key.
+        key: PathBuf,
+    },
+}
+
+/// How a client knows a server of a live stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TlsTrust {
+    /// It has this certificate.
+    Fingerprint(Fingerprint),
+    /// Its certificate is of its name, and signed by one of this PEM file.
+    Authorities(PathBuf),
+}
+
 /// A recording that can be followed while it is made (`spec/live.md`).
 #[derive(Debug, Clone)]
 pub struct LiveOptions {
@@ -59,6 +122,8 @@ pub struct LiveOptions {
     pub address: Option<LiveAddress>,
     /// What clients must know. Needed where the address is not of this machine alone.
     pub token: Option<String>,
+    /// Encrypt. An address that is not of this machine alone always is: [`TlsIdentity::Generated`].
+    pub tls: Option<TlsIdentity>,
     /// Bytes of packets kept for clients. One that falls further behind loses packets.
     pub window_bytes: u64,
     /// Longest time that clients have at the end to take what is left.
@@ -69,7 +134,7 @@ impl LiveOptions {
     /// To `address`, without a token, 64 MiB, 5 s.
     pub fn new(address: Option<LiveAddress>) -> LiveOptions {
         let linger = Duration::from_secs(5);
-        LiveOptions { address, token: None, window_bytes: 64 << 20, linger }
+        LiveOptions { address, token: None, tls: None, window_bytes: 64 << 20, linger }
     }
 }
 

@@ -90,6 +90,9 @@ pub struct Flushes {
 pub struct Live {
     /// Where it listened; none for a pipe.
     pub address: Option<String>,
+    /// Of its certificate, if it encrypted: SHA-256 in hexadecimal digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
     /// Bytes of packets that clients could be behind.
     pub window_bytes: u64,
     /// Connections that were refused.

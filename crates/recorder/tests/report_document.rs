@@ -87,6 +87,7 @@ fn full_report() -> Report {
         byte_order: ByteOrder::Little,
         live: Some(Live {
             address: Some(text()),
+            fingerprint: Some(text()),
             window_bytes: 1,
             refused: 0,
             clients: vec![LiveClient {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use lateralis_recorder::linux::{Session, area_dir};
 use lateralis_recorder::report::Report;
-use lateralis_recorder::{LiveAddress, LiveOptions, RecordOptions};
+use lateralis_recorder::{LiveAddress, LiveOptions, RecordOptions, TlsIdentity};
 use serde_json::json;
 
 use crate::commands::record::{self, Mode, RecordArgs};
@@ -35,7 +35,7 @@ pub const ADDRESS: &str = "127.0.0.1:6660";
 
 Clients never hold up the recording or the program: one that is more than --live-window behind
 loses packets, and is told how many of which stream; so is the report. What others can reach needs
---token, and is not encrypted; use ssh.
+--token and is encrypted: clients give the --fingerprint that is printed here.
 
 With --bfscope a dump is made at each flush: every --flush-every, and when lat flush asks for it. It
 goes to the client if one is connected, else to the console, else into the file of --dump.")]
@@ -115,7 +115,14 @@ pub fn options(args: &RecordArgs, address: Option<&str>) -> LiveOptions {
         address => LiveAddress::Tcp(address.to_owned()),
     });
     let mut options = LiveOptions::new(address);
-    options.token = args.token.clone();
+    options.token = args.peer.token.clone();
+    options.tls = match (&args.tls_cert, &args.tls_key) {
+        (Some(certificate), Some(key)) => {
+            let (certificate, key) = (certificate.clone(), key.clone());
+            Some(TlsIdentity::Files { certificate, key })
+        }
+        _ => args.tls.then_some(TlsIdentity::Generated),
+    };
     options.window_bytes = args.live_window;
     options
 }
@@ -129,14 +136,14 @@ pub fn is_pipe(options: &RecordOptions) -> bool {
 /// Says where clients can connect.
 pub fn announce(args: &RecordArgs, session: &Session) -> Result<(), CliError> {
     let Some(address) = session.live_address() else { return Ok(()) };
-    if !args.quiet {
-        eprintln!("live on {address}: lat record --connect {address} -o DIR");
-    }
-    if !address.ip().is_loopback() {
-        eprintln!(
-            "warning: {address} can be reached by others: the token and the events are not \
-             encrypted: better use `ssh HOST lat live - -- PROGRAM | lat record --connect -`"
-        );
+    // Without it nobody can connect, so it is told in any case.
+    let made = session.live_fingerprint().filter(|_| args.tls_cert.is_none());
+    if !args.quiet || made.is_some() {
+        let known = match session.live_fingerprint() {
+            Some(fingerprint) => format!(" --fingerprint {fingerprint}"),
+            None => String::new(),
+        };
+        eprintln!("live on {address}: lat record --connect {address}{known} -o DIR");
     }
     Ok(())
 }

@@ -15,6 +15,7 @@ use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::inputs::InputArgs;
 use crate::live_copy::LiveCopy;
+use crate::peer_args::PeerArgs;
 use crate::selection::{SelectArgs, Selection};
 use crate::values;
 use lateralis_store::Recording;
@@ -57,9 +58,8 @@ pub struct PrintArgs {
     /// Go on while the recording goes on; instead of a path, TRACE may be HOST:PORT of a live one
     #[arg(long, short)]
     pub follow: bool,
-    /// With --follow: what the live recording wants to know
-    #[arg(long, value_name = "SECRET", env = "LATERALIS_TOKEN", hide_env_values = true)]
-    pub token: Option<String>,
+    #[command(flatten)]
+    pub peer: PeerArgs,
 }
 
 /// How `lat print` writes an event.
@@ -105,7 +105,7 @@ fn printer(recording: &Recording, format: Format) -> Printer<'_> {
 /// Prints the events of a trace.
 pub fn run(mut args: PrintArgs) -> Result<ExitStatus, CliError> {
     if args.follow {
-        let live = LiveCopy::begin(&args.inputs.traces, args.token.as_deref())?;
+        let live = LiveCopy::begin(&args.inputs.traces, &args.peer)?;
         if let Some(live) = &live {
             args.inputs.traces = vec![live.path().to_owned()];
         }

@@ -44,7 +44,8 @@ pub fn run(args: &RecordArgs, from: &str) -> Result<ExitStatus, CliError> {
     let options = ReceiveOptions {
         from,
         output: output.clone(),
-        token: args.token.clone(),
+        token: args.peer.token.clone(),
+        trust: args.peer.trust(),
         retry: args.retry,
         duration: args.duration,
         max_disk_bytes: args.max_size,

@@ -8,6 +8,7 @@ use crate::commands::{live, receive, recording_summary};
 use crate::embedded;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
+use crate::peer_args::PeerArgs;
 use crate::status_line::{self, StatusLine};
 use crate::values;
 use clap::{ArgGroup, Args, ValueEnum};
@@ -145,9 +146,17 @@ pub struct RecordArgs {
     /// Receive what is recorded live elsewhere: HOST:PORT, bfscope://HOST:PORT, or - for a pipe
     #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["live", "attach"])]
     pub connect: Option<String>,
-    /// What clients of --live have to know, and what --connect tells
-    #[arg(long, value_name = "SECRET", env = "LATERALIS_TOKEN", hide_env_values = true)]
-    pub token: Option<String>,
+    #[command(flatten)]
+    pub peer: PeerArgs,
+    /// Encrypt a live stream to this machine, too; one that others can reach always is
+    #[arg(long)]
+    pub tls: bool,
+    /// Certificate of a live stream (PEM) [default: one is made; clients are told its fingerprint]
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+    /// Its private key (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
     /// Memory for what live clients have not taken yet; who is further behind loses packets
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = values::parse_bytes)]
     pub live_window: u64,

@@ -19,6 +19,7 @@ use crate::inputs::InputArgs;
 use crate::live_copy::LiveCopy;
 use crate::moment::Moment;
 use crate::output;
+use crate::peer_args::PeerArgs;
 
 /// Options of `lat table`.
 #[derive(Debug, Args)]
@@ -63,9 +64,8 @@ pub struct TableArgs {
     /// of a path, TRACE may be HOST:PORT of a live one
     #[arg(long, short, requires = "name")]
     pub follow: bool,
-    /// With --follow: what the live recording wants to know
-    #[arg(long, value_name = "SECRET", env = "LATERALIS_TOKEN", hide_env_values = true)]
-    pub token: Option<String>,
+    #[command(flatten)]
+    pub peer: PeerArgs,
     /// Replace what is there
     #[arg(long)]
     pub force: bool,
@@ -87,7 +87,7 @@ const FORMATS: [(&str, TableFormat); 5] = [
 /// Lists the tables, or writes one.
 pub fn run(mut args: TableArgs) -> Result<ExitStatus, CliError> {
     if let (true, Some(name)) = (args.follow, args.name.clone()) {
-        let live = LiveCopy::begin(&args.inputs.traces, args.token.as_deref())?;
+        let live = LiveCopy::begin(&args.inputs.traces, &args.peer)?;
         if let Some(live) = &live {
             args.inputs.traces = vec![live.path().to_owned()];
         }

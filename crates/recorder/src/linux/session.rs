@@ -34,7 +34,7 @@ use super::sources::LiveSource;
 use super::trigger::AreaTrigger;
 use super::{launch, processes, signals};
 use crate::error::Error;
-use crate::options::RecordOptions;
+use crate::options::{Fingerprint, RecordOptions};
 use crate::report::{Origin, Report};
 use crate::source::Source;
 
@@ -191,6 +191,11 @@ impl Session {
     /// Where live clients can connect; `None` if they cannot.
     pub fn live_address(&self) -> Option<std::net::SocketAddr> {
         self.recording.output.live().and_then(LiveServer::address)
+    }
+
+    /// What live clients know it by; `None` if it does not encrypt.
+    pub fn live_fingerprint(&self) -> Option<Fingerprint> {
+        self.recording.output.live().and_then(LiveServer::fingerprint)
     }
 
     /// Follows the recording in this process, from its start; `None` if it is not live.

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
 use lateralis_live::{
@@ -12,6 +12,8 @@ use lateralis_live::{
 use lateralis_ring::ClockKind;
 
 use super::receive::{ReceiveFrom, ReceiveOptions};
+use super::secure::Patience;
+use super::tls;
 use super::wire::Wire;
 use crate::error::Error;
 use crate::exchanges::Reading;
@@ -67,7 +69,7 @@ impl Connection {
         has: Vec<Has>,
     ) -> Result<Connection, Error> {
         let mut connection = Connection {
-            wire: connect(&options.from)?,
+            wire: connect(options)?,
             decoder: Decoder::new(BODY_BYTES_MAX),
             streams: HashMap::new(),
             out: Vec::new(),
@@ -150,23 +152,51 @@ impl Asked<'_> {
     }
 }
 
-fn connect(from: &ReceiveFrom) -> Result<Wire, Error> {
-    let address = from.to_string();
+fn connect(options: &ReceiveOptions) -> Result<Wire, Error> {
+    let address = options.from.to_string();
     let error = |cause| Error::Address { action: "connect", address: address.clone(), cause };
-    match from {
+    let address = match &options.from {
         ReceiveFrom::StandardInput => {
             let stdin = rustix::io::fcntl_dupfd_cloexec(std::io::stdin(), 3);
-            Ok(Wire::Pipe(stdin.map_err(|cause| error(cause.into()))?))
+            return Ok(Wire::Pipe(stdin.map_err(|cause| error(cause.into()))?));
         }
-        ReceiveFrom::Tcp(address) => {
-            let mut last = io::Error::from(io::ErrorKind::NotFound);
-            for one in address.to_socket_addrs().map_err(error)? {
-                match TcpStream::connect_timeout(&one, CONNECT_TIME) {
-                    Ok(stream) => return Wire::socket(stream).map_err(error),
-                    Err(cause) => last = cause,
-                }
-            }
-            Err(error(last))
+        ReceiveFrom::Tcp(address) => address,
+    };
+    let addresses: Vec<_> = address.to_socket_addrs().map_err(error)?.collect();
+    let Some(trust) = &options.trust else {
+        // The token would be for everybody on the way.
+        if addresses.iter().any(|one| !one.ip().is_loopback()) {
+            return Err(Error::NeedsTrust(address.clone()));
+        }
+        return first(&addresses).and_then(Wire::socket).map_err(error);
+    };
+    let config = tls::client(trust)?;
+    let no_name = || Error::Live {
+        address: address.clone(),
+        reason: "no certificate can be of such a name".to_owned(),
+    };
+    let name = tls::server_name(address, trust).ok_or_else(no_name)?;
+    let stream = first(&addresses).map_err(error)?;
+    let mut wire = Wire::to_server(stream, config, name).map_err(error)?;
+    let patience = Patience { time: CONNECT_TIME, look: CONNECT_TIME, is_over: &|| false };
+    wire.handshake(&patience, false).map_err(|cause| match cause.kind() {
+        io::ErrorKind::InvalidData => Error::Live {
+            address: address.clone(),
+            reason: format!("no encrypted connection: {cause}"),
+        },
+        _ => error(cause),
+    })?;
+    Ok(wire)
+}
+
+/// Of several addresses of a name the first that answers.
+fn first(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
+    let mut last = io::Error::from(io::ErrorKind::NotFound);
+    for one in addresses {
+        match TcpStream::connect_timeout(one, CONNECT_TIME) {
+            Ok(stream) => return Ok(stream),
+            Err(cause) => last = cause,
         }
     }
+    Err(last)
 }

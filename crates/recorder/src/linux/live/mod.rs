@@ -20,8 +20,10 @@ mod received_clock;
 mod received_files;
 mod receiver;
 mod recount;
+mod secure;
 mod serve;
 mod server;
+mod tls;
 mod wire;
 
 pub use follower::Follower;

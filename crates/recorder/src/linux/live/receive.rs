@@ -12,6 +12,7 @@ use lateralis_live::Count;
 use super::receiver::{LOOK, Over, Receiver};
 use crate::error::Error;
 use crate::linux::signals;
+use crate::options::TlsTrust;
 use crate::report::Report;
 
 /// Time between two attempts to come back.
@@ -44,6 +45,9 @@ pub struct ReceiveOptions {
     pub output: PathBuf,
     /// What the server wants to hear.
     pub token: Option<String>,
+    /// How to know the server, which then is spoken to inside TLS. Needed for addresses that are
+    /// not of this machine.
+    pub trust: Option<TlsTrust>,
     /// How long to try to come back after the connection broke.
     pub retry: Duration,
     /// Longest time.

@@ -17,6 +17,7 @@ use lateralis_ring::abi;
 use super::bell::Bell;
 use super::pace::Pace;
 use super::received_files::packet_bytes;
+use super::secure::Patience;
 use super::server::{Shared, stage};
 use super::wire::{Wire, is_later};
 use crate::linux::clocks::{native_kind, native_word, now_ticks, utc_ns};
@@ -91,8 +92,16 @@ struct Serving<'a> {
 impl Client {
     fn serve(&mut self) -> io::Result<()> {
         let one_way = self.wire.is_pipe();
+        let handshake = self.handshake();
         let preamble = Preamble { one_way, needs_token: self.shared.token.is_some() };
         self.out.extend(preamble.encode());
+        if let Err(error) = handshake {
+            self.shared.refuse();
+            if error.kind() == io::ErrorKind::Unsupported {
+                return self.refuse("this address is encrypted: give --fingerprint or --tls-ca");
+            }
+            return Err(error);
+        }
         self.send(Some(Instant::now() + REQUEST_TIME))?;
         let request = if one_way { Request::default() } else { self.request()? };
         let token = self.shared.token.clone().unwrap_or_default();
@@ -111,6 +120,13 @@ impl Client {
         let cursor = Cursor::new(has, from_start);
         let mut serving = Serving { client: self, cursor, told: Cell::new(false) };
         serving.client.send(None).and_then(|()| serving.run())
+    }
+
+    fn handshake(&mut self) -> io::Result<()> {
+        let shared = &self.shared;
+        let is_over = || shared.stage() != stage::OPEN;
+        let patience = Patience { time: REQUEST_TIME, look: LOOK, is_over: &is_over };
+        self.wire.handshake(&patience, true)
     }
 
     fn refuse(&mut self, reason: &str) -> io::Result<()> {
@@ -193,7 +209,8 @@ impl Client {
     }
 
     fn send_bytes(&mut self, mut bytes: &[u8], until: Option<Instant>) -> io::Result<()> {
-        while !bytes.is_empty() {
+        // What is held back is not sent, or it would be missing in the count of what was dropped.
+        while !bytes.is_empty() || self.wire.holds_back() {
             let late = match until {
                 Some(until) => Instant::now() >= until,
                 None if self.drained => self.shared.stage() == stage::CLOSED,
@@ -207,8 +224,12 @@ impl Client {
             if ready.reads {
                 self.listen()?;
             }
-            if !ready.writes {
-                self.pace.takes_nothing();
+            match (ready.took, ready.writes) {
+                (true, _) => self.pace.takes_something(),
+                (false, false) => self.pace.takes_nothing(),
+                (false, true) => {}
+            }
+            if !ready.writes || bytes.is_empty() {
                 continue;
             }
             match self.wire.write_some(bytes) {

@@ -15,9 +15,10 @@ use super::bell::Bell;
 use super::follower::Follower;
 use super::pace::Pace;
 use super::serve;
+use super::tls::TlsServer;
 use super::wire::Wire;
 use crate::error::Error;
-use crate::options::{LiveAddress, LiveOptions};
+use crate::options::{Fingerprint, LiveAddress, LiveOptions, TlsIdentity};
 use crate::report;
 
 /// Most clients at the same time.
@@ -148,6 +149,8 @@ pub(in super::super) struct LiveServer {
     shared: Arc<Shared>,
     accepting: Option<JoinHandle<()>>,
     address: Option<SocketAddr>,
+    /// Of its certificate, if it encrypts.
+    fingerprint: Option<Fingerprint>,
     window_bytes: u64,
     linger: Duration,
 }
@@ -155,7 +158,8 @@ pub(in super::super) struct LiveServer {
 impl LiveServer {
     /// Begins to listen. `root`: the recording's directory, if it keeps stream files.
     ///
-    /// Errors: the address is none, is taken, or is open to others and there is no token.
+    /// Errors: the address is none, is taken, or is open to others and there is no token; the
+    /// certificate cannot be used.
     pub(in super::super) fn start(
         options: &LiveOptions,
         uuid: [u8; 16],
@@ -178,6 +182,7 @@ impl LiveServer {
             shared,
             accepting: None,
             address: None,
+            fingerprint: None,
             window_bytes: options.window_bytes,
             linger: options.linger,
         };
@@ -185,25 +190,30 @@ impl LiveServer {
             None => {}
             Some(LiveAddress::StandardOutput) => server.write_to_standard_output()?,
             Some(LiveAddress::Tcp(address)) => {
-                let token_bytes = options.token.as_ref().map_or(0, String::len);
-                server.listen(address, token_bytes)?;
+                server.listen(address, options)?;
             }
         }
         Ok(server)
     }
 
-    fn listen(&mut self, address: &str, token_bytes: usize) -> Result<(), Error> {
+    fn listen(&mut self, address: &str, options: &LiveOptions) -> Result<(), Error> {
+        let token_bytes = options.token.as_ref().map_or(0, String::len);
         let error = |cause| Error::Address { action: "listen", address: address.to_owned(), cause };
         let addresses: Vec<SocketAddr> = address.to_socket_addrs().map_err(error)?.collect();
         let is_open = addresses.iter().any(|address| !address.ip().is_loopback());
         if is_open && token_bytes < TOKEN_BYTES_MIN {
             return Err(Error::NeedsToken(address.to_owned()));
         }
+        // What leaves this machine is encrypted, whether somebody thought of it or not.
+        let generated = is_open.then_some(TlsIdentity::Generated);
+        let identity = options.tls.clone().or(generated);
+        let tls = identity.map(|identity| TlsServer::new(&identity)).transpose()?;
+        self.fingerprint = tls.as_ref().map(|tls| tls.fingerprint);
         let listener = TcpListener::bind(&addresses[..]).map_err(error)?;
         listener.set_nonblocking(true).map_err(error)?;
         self.address = Some(listener.local_addr().map_err(error)?);
         let shared = self.shared.clone();
-        let accept = move || accept(&shared, &listener);
+        let accept = move || accept(&shared, &listener, tls.as_ref());
         let thread = std::thread::Builder::new().name("live".to_owned());
         self.accepting = Some(thread.spawn(accept).map_err(error)?);
         Ok(())
@@ -221,6 +231,11 @@ impl LiveServer {
     /// Where it listens.
     pub(in super::super) fn address(&self) -> Option<SocketAddr> {
         self.address
+    }
+
+    /// What clients know it by, if it encrypts.
+    pub(in super::super) fn fingerprint(&self) -> Option<Fingerprint> {
+        self.fingerprint
     }
 
     /// Follows in this process.
@@ -282,6 +297,7 @@ impl LiveServer {
         self.wait_until(CLOSING, all_told);
         report::Live {
             address: self.address.map(|address| address.to_string()),
+            fingerprint: self.fingerprint.map(|fingerprint| fingerprint.to_string()),
             window_bytes: self.window_bytes,
             refused: self.shared.refused.load(Ordering::Relaxed),
             clients: lock(&self.shared.reports).clone(),
@@ -313,7 +329,7 @@ impl Drop for LiveServer {
     }
 }
 
-fn accept(shared: &Arc<Shared>, listener: &TcpListener) {
+fn accept(shared: &Arc<Shared>, listener: &TcpListener, tls: Option<&TlsServer>) {
     while shared.stage() == stage::OPEN {
         let mut fds = [PollFd::new(listener, PollFlags::IN)];
         let timeout = rustix::time::Timespec { tv_sec: 0, tv_nsec: ACCEPT_NS };
@@ -321,7 +337,11 @@ fn accept(shared: &Arc<Shared>, listener: &TcpListener) {
         // Not more at once than can be looked at between two looks at the stage.
         for _ in 0..CLIENTS_MAX {
             let Ok((stream, _)) = listener.accept() else { break };
-            let begun = Wire::socket(stream).and_then(|wire| serve::begin(shared, wire));
+            let wire = match tls {
+                Some(tls) => Wire::to_client(stream, tls.config.clone()),
+                None => Wire::socket(stream),
+            };
+            let begun = wire.and_then(|wire| serve::begin(shared, wire));
             if begun.is_err() {
                 shared.refuse();
             }

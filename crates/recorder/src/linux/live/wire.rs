@@ -3,10 +3,15 @@
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ServerConfig};
+
+use super::secure::{Patience, Secure};
 
 /// A pipe that is said to be writable takes so many bytes without waiting [pipe(7), PIPE_BUF].
 const PIPE_BYTES: usize = 4096;
@@ -15,6 +20,8 @@ const PIPE_BYTES: usize = 4096;
 pub(super) enum Wire {
     /// Both ways; does not block.
     Socket(TcpStream),
+    /// The same inside TLS.
+    Secure(Box<Secure>),
     /// One way. Its descriptor is shared with others, so it stays as it is.
     Pipe(OwnedFd),
 }
@@ -26,13 +33,27 @@ pub(super) struct Ready {
     pub(super) writes: bool,
     /// The peer is gone.
     pub(super) over: bool,
+    /// Something that was held back went out meanwhile.
+    pub(super) took: bool,
 }
 
 impl Wire {
     pub(super) fn socket(stream: TcpStream) -> io::Result<Wire> {
-        stream.set_nonblocking(true)?;
-        stream.set_nodelay(true)?;
-        Ok(Wire::Socket(stream))
+        Ok(Wire::Socket(prepared(stream)?))
+    }
+
+    /// A client's connection; its server has the name.
+    pub(super) fn to_server(
+        stream: TcpStream,
+        config: Arc<ClientConfig>,
+        name: ServerName<'static>,
+    ) -> io::Result<Wire> {
+        Ok(Wire::Secure(Box::new(Secure::client(prepared(stream)?, config, name)?)))
+    }
+
+    /// A server's connection.
+    pub(super) fn to_client(stream: TcpStream, config: Arc<ServerConfig>) -> io::Result<Wire> {
+        Ok(Wire::Secure(Box::new(Secure::server(prepared(stream)?, config)?)))
     }
 
     pub(super) fn is_pipe(&self) -> bool {
@@ -41,55 +62,99 @@ impl Wire {
 
     pub(super) fn peer(&self) -> String {
         match self {
-            Wire::Socket(stream) => {
-                stream.peer_addr().map_or_else(|_| "gone".to_owned(), |peer| peer.to_string())
-            }
+            Wire::Socket(stream) => peer(stream),
+            Wire::Secure(secure) => peer(&secure.stream),
             Wire::Pipe(_) => "pipe".to_owned(),
         }
+    }
+
+    /// Makes the handshake of TLS, if there is one to make. Errors: [`io::ErrorKind::TimedOut`];
+    /// [`io::ErrorKind::Unsupported`] if the peer of a server speaks without TLS, and this wire now
+    /// does, too; [`io::ErrorKind::InvalidData`] if it is not who it should be.
+    pub(super) fn handshake(&mut self, patience: &Patience<'_>, serves: bool) -> io::Result<()> {
+        let began = Instant::now();
+        let mut is_known = !serves;
+        while let Wire::Secure(secure) = self {
+            if !is_known {
+                match secure.is_plain()? {
+                    Some(true) => {
+                        *self = Wire::Socket(secure.stream.try_clone()?);
+                        return Err(io::ErrorKind::Unsupported.into());
+                    }
+                    said => is_known = said.is_some(),
+                }
+            }
+            if is_known {
+                secure.shake()?;
+            }
+            let Some(wants) = secure.wants() else { break };
+            let left = patience.left(began)?;
+            let fd = secure.stream.as_fd();
+            let mut wanted = PollFlags::empty();
+            wanted.set(PollFlags::IN, wants.reads);
+            wanted.set(PollFlags::OUT, wants.writes);
+            let _ = poll(&mut [PollFd::from_borrowed_fd(fd, wanted)], Some(&timeout(left)));
+        }
+        Ok(())
+    }
+
+    /// Whether some of what was written has not left this process.
+    pub(super) fn holds_back(&self) -> bool {
+        matches!(self, Wire::Secure(secure) if secure.holds_back())
     }
 
     fn fd(&self) -> BorrowedFd<'_> {
         match self {
             Wire::Socket(stream) => stream.as_fd(),
+            Wire::Secure(secure) => secure.stream.as_fd(),
             Wire::Pipe(pipe) => pipe.as_fd(),
         }
     }
 
     /// Waits until it can be read, or written if `write` says so, or `other` can be read.
     pub(super) fn wait(
-        &self,
+        &mut self,
         read: bool,
         write: bool,
         other: Option<BorrowedFd<'_>>,
         time: Duration,
     ) -> Ready {
+        let has_unread = matches!(self, Wire::Secure(secure) if read && secure.has_unread());
         let mut wanted = PollFlags::empty();
         wanted.set(PollFlags::IN, read);
-        wanted.set(PollFlags::OUT, write);
+        wanted.set(PollFlags::OUT, write || self.holds_back());
         let own = self.fd();
         let mut fds = vec![PollFd::from_borrowed_fd(own, wanted)];
         fds.extend(other.map(|other| PollFd::from_borrowed_fd(other, PollFlags::IN)));
-        let timeout = rustix::time::Timespec {
-            tv_sec: time.as_secs() as i64,
-            tv_nsec: i64::from(time.subsec_nanos()),
-        };
+        let time = if has_unread { Duration::ZERO } else { time };
         // A signal ends the wait early, which is as good.
-        if poll(&mut fds, Some(&timeout)).is_err() {
+        if poll(&mut fds, Some(&timeout(time))).is_err() {
             return Ready::default();
         }
         let found = fds[0].revents();
         let over = found.intersects(PollFlags::HUP | PollFlags::ERR);
-        Ready {
-            reads: found.contains(PollFlags::IN) || read && over,
+        let mut ready = Ready {
+            reads: found.contains(PollFlags::IN) || has_unread || read && over,
             writes: write && (found.contains(PollFlags::OUT) || over),
             over,
+            took: false,
+        };
+        if let Wire::Secure(secure) = self
+            && secure.holds_back()
+            && found.contains(PollFlags::OUT)
+        {
+            // What is wrong with it the next write says.
+            ready.took = secure.flush().unwrap_or(false);
+            ready.writes &= !secure.holds_back() || over;
         }
+        ready
     }
 
     /// Writes what fits now. For a pipe only after [`Wire::wait`] said that it can be written.
     pub(super) fn write_some(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Wire::Socket(stream) => stream.write(bytes),
+            Wire::Secure(secure) => secure.write_some(bytes),
             Wire::Pipe(pipe) => {
                 let bytes = &bytes[..bytes.len().min(PIPE_BYTES)];
                 Ok(rustix::io::write(&*pipe, bytes)?)
@@ -101,16 +166,36 @@ impl Wire {
     pub(super) fn read_some(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Wire::Socket(stream) => stream.read(buffer),
+            Wire::Secure(secure) => secure.read_some(buffer),
             Wire::Pipe(pipe) => Ok(rustix::io::read(&*pipe, buffer)?),
         }
     }
 
     /// Nothing more is written.
-    pub(super) fn end_writing(&self) {
-        if let Wire::Socket(stream) = self {
-            let _ = stream.shutdown(std::net::Shutdown::Write);
+    pub(super) fn end_writing(&mut self) {
+        match self {
+            Wire::Socket(stream) => drop(stream.shutdown(std::net::Shutdown::Write)),
+            Wire::Secure(secure) => secure.end_writing(),
+            Wire::Pipe(_) => {}
         }
     }
+}
+
+fn prepared(stream: TcpStream) -> io::Result<TcpStream> {
+    stream.set_nonblocking(true)?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+fn timeout(time: Duration) -> rustix::time::Timespec {
+    rustix::time::Timespec {
+        tv_sec: time.as_secs() as i64,
+        tv_nsec: i64::from(time.subsec_nanos()),
+    }
+}
+
+fn peer(stream: &TcpStream) -> String {
+    stream.peer_addr().map_or_else(|_| "gone".to_owned(), |peer| peer.to_string())
 }
 
 /// Whether to try again later.

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Options of whoever connects to a live recording.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use lateralis_recorder::{Fingerprint, TlsTrust};
+
+/// What a live recording wants to know, and how it is known.
+#[derive(Debug, Clone, Default, Args)]
+pub struct PeerArgs {
+    /// The secret of the live recording
+    #[arg(long, value_name = "SECRET", env = "LATERALIS_TOKEN", hide_env_values = true)]
+    pub token: Option<String>,
+    /// Of a live recording on another machine: the SHA-256 of its certificate, as it prints it
+    #[arg(long, value_name = "SHA256", conflicts_with = "tls_ca")]
+    pub fingerprint: Option<Fingerprint>,
+    /// Instead of --fingerprint: certificates (PEM), one of which signs that of the live recording
+    #[arg(long, value_name = "FILE")]
+    pub tls_ca: Option<PathBuf>,
+}
+
+impl PeerArgs {
+    /// How the server is known, if it is encrypted.
+    pub fn trust(&self) -> Option<TlsTrust> {
+        let fingerprint = self.fingerprint.map(TlsTrust::Fingerprint);
+        fingerprint.or_else(|| self.tls_ca.clone().map(TlsTrust::Authorities))
+    }
+}
