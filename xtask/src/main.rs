@@ -32,6 +32,7 @@ Usage: cargo xtask TASK
   sql               lat-sql: formatting and tests (its first build takes some 25 minutes)
   c-test            the C tracer: gcc and clang, C and C++, sanitizers, stress, models
   codegen [--bless] machine code and instruction counts of the record paths
+  page              the page of `lat view`: types, its logic, itself in Chromium
   preload           the preload library on small programs
   real              real programs under lat record
   fuzz              each fuzz target for a short while
@@ -58,6 +59,7 @@ fn main() -> ExitCode {
         ["codegen"] => vec![suites::CODEGEN],
         ["codegen", "--bless"] => vec![suites::CODEGEN_BLESS],
         ["preload"] => vec![suites::PRELOAD],
+        ["page"] => vec![suites::PAGE],
         ["real"] => vec![suites::REAL],
         ["fuzz"] => vec![suites::FUZZ],
         ["docs"] => vec![docs::STEP],
@@ -87,6 +89,7 @@ fn all() -> Vec<Step> {
         suites::C,
         suites::CODEGEN,
         suites::PRELOAD,
+        suites::PAGE,
         suites::REAL,
         suites::FUZZ,
         suites::BENCH,

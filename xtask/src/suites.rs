@@ -19,6 +19,8 @@ pub const CODEGEN_BLESS: Step =
     Step { name: "codegen", run: || suite("make", &["-C", "tracer/c", "codegen-bless"]) };
 /// The preload library on small programs.
 pub const PRELOAD: Step = Step { name: "preload", run: || suite("tracer/preload/test/run", &[]) };
+/// The page of `lat view`: types, pure logic, and itself in Chromium.
+pub const PAGE: Step = Step { name: "page", run: || suite("aquarium/test/run", &[]) };
 /// Real programs under `lat record`.
 pub const REAL: Step = Step { name: "real", run: || suite("tests/real-programs/run", &[]) };
 /// Each fuzz target for a short while.

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// Messages as arrows between lanes.
+
+import { type Frame, BadFrame, f64, u32 } from "../protocol/frame.ts";
+import type { Interval } from "./viewport.ts";
+import { toPixel } from "./viewport.ts";
+
+export interface Arrows {
+  fromLane: Uint32Array;
+  toLane: Uint32Array;
+  from: Float64Array;
+  to: Float64Array;
+  count: Uint32Array;
+  channel: Uint32Array;
+}
+
+export function takeArrows(frame: Frame): Arrows {
+  const arrows = {
+    fromLane: u32(frame, "from_lane"),
+    toLane: u32(frame, "to_lane"),
+    from: f64(frame, "from"),
+    to: f64(frame, "to"),
+    count: u32(frame, "count"),
+    channel: u32(frame, "channel"),
+  };
+  for (const column of Object.values(arrows)) {
+    if (column.length !== arrows.fromLane.length) throw new BadFrame("arrows: columns differ in length");
+  }
+  return arrows;
+}
+
+export interface Line {
+  x0: number;
+  y0: number;
+  x1: number;
+  y1: number;
+  count: number;
+  widthPx: number;
+  index: number;
+}
+
+/** Thicker by the logarithm of how many messages it stands for. */
+export function arrowWidth(count: number): number {
+  return Math.min(6, 1 + 0.55 * Math.log2(Math.max(1, count)));
+}
+
+/** Lines on the screen; arrows of which an end's lane is not on the screen, or that lie beside it, are left out. */
+export function lines(
+  arrows: Arrows,
+  view: Interval,
+  widthPx: number,
+  laneY: (lane: number) => number | null,
+): Line[] {
+  const found: Line[] = [];
+  for (let index = 0; index < arrows.count.length; index++) {
+    const y0 = laneY(arrows.fromLane[index]);
+    const y1 = laneY(arrows.toLane[index]);
+    if (y0 === null || y1 === null) continue;
+    const x0 = toPixel(view, arrows.from[index], widthPx);
+    const x1 = toPixel(view, arrows.to[index], widthPx);
+    if (Math.max(x0, x1) < 0 || Math.min(x0, x1) > widthPx) continue;
+    const count = arrows.count[index];
+    found.push({ x0, y0, x1, y1, count, widthPx: arrowWidth(count), index });
+  }
+  return found;
+}
+
+/** The line nearest to a point, within a few pixels. */
+export function lineAt(all: readonly Line[], x: number, y: number, within: number): Line | null {
+  let best: Line | null = null;
+  let distance = within;
+  for (const line of all) {
+    const away = distanceTo(line, x, y);
+    if (away < distance) {
+      best = line;
+      distance = away;
+    }
+  }
+  return best;
+}
+
+function distanceTo(line: Line, x: number, y: number): number {
+  const dx = line.x1 - line.x0;
+  const dy = line.y1 - line.y0;
+  const length = dx * dx + dy * dy;
+  const along =
+    length === 0 ? 0 : Math.min(1, Math.max(0, ((x - line.x0) * dx + (y - line.y0) * dy) / length));
+  return Math.hypot(x - line.x0 - along * dx, y - line.y0 - along * dy);
+}

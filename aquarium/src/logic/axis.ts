@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// Ticks of the time axis.
+
+import { thousands, unitFor } from "./units.ts";
+import { type Interval, toPixel, width } from "./viewport.ts";
+
+export interface Tick {
+  t: number;
+  x: number;
+  /** Between labelled ticks there are unlabelled ones. */
+  label: string | null;
+}
+
+/** The smallest step of 1, 2 or 5 times a power of ten that is at least as long as asked. */
+export function niceStep(atLeast: number): number {
+  const power = 10 ** Math.floor(Math.log10(atLeast));
+  for (const factor of [1, 2, 5]) if (power * factor >= atLeast * 0.999999) return power * factor;
+  return power * 10;
+}
+
+/** A time of the axis in the unit of its step, with as many decimals as tell two ticks apart. */
+export function tickLabel(t: number, step: number): string {
+  const unit = unitFor(step);
+  const decimals = Math.max(0, -Math.floor(Math.log10(step / unit.ns) + 1e-9));
+  return `${thousands(t / unit.ns, Math.min(decimals, 6))} ${unit.name}`;
+}
+
+const TICK_PX = 130;
+const MOST_TICKS = 400;
+
+export function ticks(view: Interval, widthPx: number): Tick[] {
+  if (widthPx <= 0 || !(width(view) > 0)) return [];
+  const step = niceStep((width(view) * TICK_PX) / widthPx);
+  // Steps of 2 are divided into 4, those of 1 and 5 into 5: the parts are round as well.
+  const leading = Math.round(step / 10 ** Math.floor(Math.log10(step) + 1e-9));
+  const parts = leading === 2 ? 4 : 5;
+  const small = step / parts;
+  const found: Tick[] = [];
+  const first = Math.ceil(view.t0 / small - 1e-9);
+  for (let index = first; found.length < MOST_TICKS; index++) {
+    const t = index * small;
+    if (t > view.t1) break;
+    const label = index % parts === 0 ? tickLabel(t, step) : null;
+    found.push({ t, x: toPixel(view, t, widthPx), label });
+  }
+  return found;
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// The session's filter, and the tree with boxes of three states that shows it.
+//
+// What is hidden is a set of leaves. A node shows the state of the leaves below it; a leaf may stand below several
+// nodes (an event stands in its subsystem and, if it sends, below "send"): so all agree always.
+
+import type { Session } from "../protocol/types.ts";
+
+export interface Script {
+  id: number;
+  name: string;
+  on: boolean;
+}
+
+export interface Filter {
+  lanesOff: ReadonlySet<number>;
+  classesOff: ReadonlySet<number>;
+  applicationsOff: ReadonlySet<number>;
+  /** Those switched on: a script that is off changes nothing. */
+  scriptsOn: ReadonlySet<number>;
+}
+
+export const EVERYTHING: Filter = {
+  lanesOff: new Set(),
+  classesOff: new Set(),
+  applicationsOff: new Set(),
+  scriptsOn: new Set(),
+};
+
+export type LeafKind = "lane" | "class" | "application" | "script";
+export interface Leaf {
+  kind: LeafKind;
+  id: number;
+}
+
+export interface Node {
+  key: string;
+  label: string;
+  /** Events, where known. */
+  count: number | null;
+  quality?: string;
+  /** An application's colour, by its index. */
+  swatch?: number;
+  /** What the class or application is for whom colours are not enough. */
+  title?: string;
+  leaves: Leaf[];
+  children: Node[];
+}
+
+export type State = "on" | "off" | "mixed";
+
+export function isOn(filter: Filter, leaf: Leaf): boolean {
+  switch (leaf.kind) {
+    case "lane":
+      return !filter.lanesOff.has(leaf.id);
+    case "class":
+      return !filter.classesOff.has(leaf.id);
+    case "application":
+      return !filter.applicationsOff.has(leaf.id);
+    case "script":
+      return filter.scriptsOn.has(leaf.id);
+  }
+}
+
+export function state(filter: Filter, node: Node): State {
+  let on = 0;
+  for (const leaf of node.leaves) if (isOn(filter, leaf)) on++;
+  if (on === node.leaves.length) return "on";
+  return on === 0 ? "off" : "mixed";
+}
+
+/** A click on a box: all on becomes all off, everything else all on. */
+export function toggle(filter: Filter, node: Node): Filter {
+  return set(filter, node.leaves, state(filter, node) !== "on");
+}
+
+/** Only these of their kind: the others go off. */
+export function only(filter: Filter, node: Node, all: readonly Leaf[]): Filter {
+  const kinds = new Set(node.leaves.map((leaf) => leaf.kind));
+  const off = set(
+    filter,
+    all.filter((leaf) => kinds.has(leaf.kind)),
+    false,
+  );
+  return set(off, node.leaves, true);
+}
+
+export function set(filter: Filter, leaves: readonly Leaf[], on: boolean): Filter {
+  const lanesOff = new Set(filter.lanesOff);
+  const classesOff = new Set(filter.classesOff);
+  const applicationsOff = new Set(filter.applicationsOff);
+  const scriptsOn = new Set(filter.scriptsOn);
+  for (const leaf of leaves) {
+    if (leaf.kind === "script") change(scriptsOn, leaf.id, on);
+    else change({ lane: lanesOff, class: classesOff, application: applicationsOff }[leaf.kind], leaf.id, !on);
+  }
+  return { lanesOff, classesOff, applicationsOff, scriptsOn };
+}
+
+function change(set: Set<number>, id: number, member: boolean): void {
+  if (member) set.add(id);
+  else set.delete(id);
+}
+
+export function isEverything(filter: Filter): boolean {
+  return (
+    filter.lanesOff.size + filter.classesOff.size + filter.applicationsOff.size + filter.scriptsOn.size === 0
+  );
+}
+
+/** As the method `filter` wants it; sorted, so that equal filters are equal texts. */
+export function parameters(filter: Filter): Record<string, number[]> {
+  const sorted = (ids: ReadonlySet<number>) => [...ids].sort((a, b) => a - b);
+  return {
+    lanes_off: sorted(filter.lanesOff),
+    classes_off: sorted(filter.classesOff),
+    applications_off: sorted(filter.applicationsOff),
+    scripts: sorted(filter.scriptsOn),
+  };
+}
+
+/** The tree of a session. Groups without leaves are left out: nothing can be chosen there. */
+export function tree(session: Session, scripts: readonly Script[]): Node[] {
+  const groups = [
+    cores(session),
+    subsystems(session),
+    messages(session),
+    applications(session),
+    ofScripts(scripts),
+  ];
+  return groups.filter((group) => group.leaves.length > 0);
+}
+
+function group(key: string, label: string, children: Node[]): Node {
+  return { key, label, count: null, leaves: children.flatMap((child) => child.leaves), children };
+}
+
+function cores(session: Session): Node {
+  const lanes = session.lanes.filter((lane) => lane.kind === "cpu");
+  return group(
+    "cores",
+    "Cores",
+    lanes.map((lane) => ({
+      key: `lane-${lane.id}`,
+      label: lane.name,
+      count: null,
+      leaves: [{ kind: "lane" as const, id: lane.id }],
+      children: [],
+    })),
+  );
+}
+
+function subsystems(session: Session): Node {
+  const names = [...new Set(session.classes.map((one) => one.subsystem))];
+  return group(
+    "subsystems",
+    "Subsystems",
+    names.map((name) => {
+      const classes = session.classes.filter((one) => one.subsystem === name);
+      const children = classes.map((one): Node => ({
+        key: `class-${one.id}`,
+        label: one.name,
+        count: one.count,
+        quality: one.quality,
+        leaves: [{ kind: "class", id: one.id }],
+        children: [],
+      }));
+      const subsystem = group(`subsystem-${name}`, name, children);
+      return {
+        ...subsystem,
+        count: classes.reduce((sum, one) => sum + one.count, 0),
+        quality: worst(classes),
+      };
+    }),
+  );
+}
+
+function messages(session: Session): Node {
+  const side = (key: "sends" | "receives", label: string): Node[] => {
+    const classes = session.classes.filter((one) => one[key] === true);
+    if (classes.length === 0) return [];
+    return [
+      {
+        key,
+        label,
+        count: classes.reduce((sum, one) => sum + one.count, 0),
+        quality: worst(classes),
+        leaves: classes.map((one) => ({ kind: "class", id: one.id })),
+        children: [],
+        title: classes.map((one) => `${one.subsystem} ${one.name}`).join(", "),
+      },
+    ];
+  };
+  return group("messages", "Messages", [...side("sends", "send"), ...side("receives", "receive")]);
+}
+
+function applications(session: Session): Node {
+  return group(
+    "applications",
+    "Applications",
+    session.applications.map((one) => ({
+      key: `application-${one.id}`,
+      label: one.name === "" ? "Unknown application" : one.name,
+      count: one.events,
+      quality: one.quality,
+      swatch: one.id,
+      title: one.pid === undefined ? undefined : `process ${one.pid}`,
+      leaves: [{ kind: "application" as const, id: one.id }],
+      children: [],
+    })),
+  );
+}
+
+function ofScripts(scripts: readonly Script[]): Node {
+  return group(
+    "scripts",
+    "Script filters",
+    scripts.map((one) => ({
+      key: `script-${one.id}`,
+      label: one.name,
+      count: null,
+      leaves: [{ kind: "script" as const, id: one.id }],
+      children: [],
+    })),
+  );
+}
+
+function worst(parts: readonly { quality: string }[]): string {
+  if (parts.some((part) => part.quality === "unknown")) return "unknown";
+  return parts.some((part) => part.quality === "lower_bound") ? "lower_bound" : "exact";
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// What the page shows, in the URL: a link opens the same view, filter and selection again.
+
+import type { Filter } from "./filter.ts";
+import type { Interval } from "./viewport.ts";
+
+export interface Shown {
+  view: Interval | null;
+  filter: Filter;
+  range: Interval | null;
+  /** The selected thing: the lane and row it is on, and when it began. */
+  selected: { lane: number; row: number; t: number } | null;
+  folded: ReadonlySet<number>;
+  pinned: readonly number[];
+  tab: string;
+  arrows: boolean;
+}
+
+/** Beyond this a list in a URL was made up, or is too long to be a link. */
+const LONGEST_LIST = 10_000;
+
+export function write(shown: Shown): string {
+  const parts: string[] = [];
+  const add = (key: string, value: string) => value !== "" && parts.push(`${key}=${value}`);
+  if (shown.view) add("view", interval(shown.view));
+  if (shown.range) add("range", interval(shown.range));
+  if (shown.selected)
+    add("selected", `${shown.selected.lane},${shown.selected.row},${number(shown.selected.t)}`);
+  add("lanes-off", list(shown.filter.lanesOff));
+  add("events-off", list(shown.filter.classesOff));
+  add("applications-off", list(shown.filter.applicationsOff));
+  add("folded", list(shown.folded));
+  add("pinned", shown.pinned.join(","));
+  if (shown.tab !== "events") add("tab", encodeURIComponent(shown.tab));
+  if (!shown.arrows) add("arrows", "off");
+  return parts.length === 0 ? "" : `#${parts.join("&")}`;
+}
+
+/** Whatever stands in the URL: what cannot be read is left out. */
+export function read(hash: string): Shown {
+  const values = new URLSearchParams(hash.replace(/^#/, ""));
+  const text = (key: string) => values.get(key) ?? "";
+  const selected = text("selected").split(",").map(Number);
+  return {
+    view: readInterval(text("view")),
+    range: readInterval(text("range")),
+    selected:
+      selected.length === 3 && selected.every(Number.isFinite)
+        ? { lane: selected[0], row: selected[1], t: selected[2] }
+        : null,
+    filter: {
+      lanesOff: new Set(readList(text("lanes-off"))),
+      classesOff: new Set(readList(text("events-off"))),
+      applicationsOff: new Set(readList(text("applications-off"))),
+      // Scripts live in a server's memory: their ids mean nothing to another one.
+      scriptsOn: new Set(),
+    },
+    folded: new Set(readList(text("folded"))),
+    pinned: readList(text("pinned")),
+    tab: /^[a-z]{1,20}$/.test(text("tab")) ? text("tab") : "events",
+    arrows: text("arrows") !== "off",
+  };
+}
+
+function number(value: number): string {
+  return String(Math.round(value * 100) / 100);
+}
+
+function interval(one: Interval): string {
+  return `${number(one.t0)},${number(one.t1)}`;
+}
+
+function list(ids: ReadonlySet<number>): string {
+  return [...ids].sort((a, b) => a - b).join(",");
+}
+
+function readInterval(text: string): Interval | null {
+  const [t0, t1, ...rest] = text.split(",").map((part) => (part === "" ? NaN : Number(part)));
+  if (rest.length > 0 || !Number.isFinite(t0) || !Number.isFinite(t1) || t1 <= t0) return null;
+  return { t0, t1 };
+}
+
+function readList(text: string): number[] {
+  return text
+    .split(",")
+    .filter((part) => /^\d{1,9}$/.test(part))
+    .slice(0, LONGEST_LIST)
+    .map(Number);
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// Lanes as rows of pixels, from top to bottom: tree order, folded, pinned, searched.
+
+import type { Lane, RowKind } from "../protocol/types.ts";
+
+export interface PlacedRow {
+  lane: number;
+  row: number;
+  kind: RowKind;
+  name: string;
+  depth: number;
+  /** From the top of all lanes, in CSS pixels. */
+  y: number;
+  height: number;
+}
+
+export interface PlacedLane {
+  id: number;
+  name: string;
+  kind: string;
+  level: number;
+  y: number;
+  height: number;
+  foldable: boolean;
+  folded: boolean;
+  pinned: boolean;
+  rows: PlacedRow[];
+}
+
+export interface Layout {
+  lanes: PlacedLane[];
+  pinnedHeight: number;
+  height: number;
+}
+
+export interface LayoutOptions {
+  hidden: ReadonlySet<number>;
+  folded: ReadonlySet<number>;
+  pinned: readonly number[];
+  search: string;
+}
+
+const ROW_HEIGHT: Record<RowKind, number> = { running: 18, spans: 16, states: 12, events: 13, level: 34 };
+const LANE_PAD = 5;
+const EMPTY_LANE = 22;
+
+export function rowHeight(kind: RowKind): number {
+  return ROW_HEIGHT[kind] ?? 16;
+}
+
+/** Lanes with those that hold them first; a lane whose parent is missing, or its own ancestor, stands at the top. */
+export function treeOrder(lanes: readonly Lane[]): { lane: Lane; level: number; children: boolean }[] {
+  const byId = new Map(lanes.map((lane) => [lane.id, lane]));
+  const children = new Map<number, Lane[]>();
+  const roots: Lane[] = [];
+  for (const lane of lanes) {
+    if (lane.parent === null || !byId.has(lane.parent) || loops(lane, byId)) roots.push(lane);
+    else children.set(lane.parent, [...(children.get(lane.parent) ?? []), lane]);
+  }
+  const order: { lane: Lane; level: number; children: boolean }[] = [];
+  const visit = (lane: Lane, level: number): void => {
+    const below = children.get(lane.id) ?? [];
+    order.push({ lane, level, children: below.length > 0 });
+    for (const child of below) visit(child, level + 1);
+  };
+  for (const root of roots) visit(root, 0);
+  return order;
+}
+
+function loops(lane: Lane, byId: Map<number, Lane>): boolean {
+  const seen = new Set<number>([lane.id]);
+  let at = lane.parent;
+  while (at !== null && at !== undefined) {
+    if (seen.has(at)) return true;
+    seen.add(at);
+    at = byId.get(at)?.parent ?? null;
+  }
+  return false;
+}
+
+export function matches(lane: Lane, search: string): boolean {
+  const text = `${lane.kind} ${lane.name}`.toLowerCase();
+  // Ids are known whole or not at all: part of one is part of many.
+  const ids = [lane.pid, lane.tid].map(String);
+  return search
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => text.includes(word) || ids.includes(word));
+}
+
+export function layout(lanes: readonly Lane[], options: LayoutOptions): Layout {
+  const order = treeOrder(lanes);
+  const kept = keep(order, options);
+  const placed: PlacedLane[] = [];
+  let y = 0;
+  const place = (entry: (typeof order)[number], pinned: boolean): void => {
+    const lane = entry.lane;
+    const folded = options.folded.has(lane.id);
+    // Folded, a lane shows one line of what it has, not nothing.
+    const shown = folded ? lane.rows.slice(0, 1) : lane.rows;
+    const rows: PlacedRow[] = [];
+    let at = y + LANE_PAD;
+    for (const row of shown) {
+      const height = rowHeight(row.kind);
+      rows.push({
+        lane: lane.id,
+        row: row.row,
+        kind: row.kind,
+        name: row.name ?? "",
+        depth: row.depth ?? 0,
+        y: at,
+        height,
+      });
+      at += height + 1;
+    }
+    const height = Math.max(at - y + LANE_PAD - 1, EMPTY_LANE);
+    placed.push({
+      id: lane.id,
+      name: lane.name,
+      kind: lane.kind,
+      level: pinned ? 0 : entry.level,
+      y,
+      height,
+      foldable: entry.children || lane.rows.length > 1,
+      folded,
+      pinned,
+      rows,
+    });
+    y += height;
+  };
+  const pinned = new Set(options.pinned);
+  for (const id of options.pinned) {
+    const entry = kept.find((one) => one.lane.id === id);
+    if (entry) place(entry, true);
+  }
+  const pinnedHeight = y;
+  for (const entry of kept) if (!pinned.has(entry.lane.id)) place(entry, false);
+  return { lanes: placed, pinnedHeight, height: y };
+}
+
+/** Without what is hidden, folded away below its parent, or not searched for. */
+function keep(order: ReturnType<typeof treeOrder>, options: LayoutOptions): ReturnType<typeof treeOrder> {
+  const kept: typeof order = [];
+  let skipBelow = Infinity;
+  const found = options.search.trim() === "" ? null : foundWithAncestors(order, options.search.trim());
+  for (const entry of order) {
+    if (entry.level > skipBelow) continue;
+    skipBelow = Infinity;
+    if (options.hidden.has(entry.lane.id)) {
+      skipBelow = entry.level;
+      continue;
+    }
+    if (found && !found.has(entry.lane.id)) continue;
+    kept.push(entry);
+    if (options.folded.has(entry.lane.id) && !found) skipBelow = entry.level;
+  }
+  return kept;
+}
+
+function foundWithAncestors(order: ReturnType<typeof treeOrder>, search: string): Set<number> {
+  const found = new Set<number>();
+  const path: Lane[] = [];
+  for (const { lane, level } of order) {
+    path.length = level;
+    path.push(lane);
+    if (matches(lane, search)) for (const ancestor of path) found.add(ancestor.id);
+  }
+  return found;
+}
+
+/** The lanes that a scrolled view shows, pinned ones always. */
+export function visible(layout: Layout, scrollTop: number, height: number): PlacedLane[] {
+  const top = layout.pinnedHeight + scrollTop;
+  const bottom = scrollTop + height;
+  return layout.lanes.filter((lane) => lane.pinned || (lane.y + lane.height > top && lane.y < bottom));
+}
+
+/** Where a lane is on the screen: pinned lanes do not scroll. */
+export function screenY(lane: { pinned: boolean }, y: number, scrollTop: number): number {
+  return lane.pinned ? y : y - scrollTop;
+}
+
+/** The row under a point of the screen. */
+export function rowAt(
+  layout: Layout,
+  screen: number,
+  scrollTop: number,
+): { lane: PlacedLane; row: PlacedRow | null } | null {
+  const pinned = screen < layout.pinnedHeight;
+  const y = pinned ? screen : screen + scrollTop;
+  const lane = layout.lanes.find((one) => one.pinned === pinned && y >= one.y && y < one.y + one.height);
+  if (!lane) return null;
+  // The gap below a row belongs to it.
+  const row = lane.rows.find((one) => y >= one.y && y < one.y + one.height + 1) ?? null;
+  return { lane, row };
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// Counters as steps: low, high and last of each pixel (NaN: not known there).
+
+export interface Levels {
+  low: Float64Array;
+  high: Float64Array;
+  last: Float64Array;
+}
+
+/** Between which values the axis of a counter runs; it begins at 0 unless something is below. */
+export function range(levels: Levels): { low: number; high: number } | null {
+  let low = Infinity;
+  let high = -Infinity;
+  for (let x = 0; x < levels.low.length; x++) {
+    if (levels.low[x] < low) low = levels.low[x];
+    if (levels.high[x] > high) high = levels.high[x];
+  }
+  if (low > high) return null;
+  low = Math.min(low, 0);
+  return { low, high: high > low ? high : low + 1 };
+}
+
+export interface Step {
+  x: number;
+  /** From 0 (bottom) to 1 (top). */
+  low: number;
+  high: number;
+  last: number;
+}
+
+/** Runs of known pixels: nothing is drawn, and no line goes, across what is not known. */
+export function runs(levels: Levels, between: { low: number; high: number }): Step[][] {
+  const found: Step[][] = [];
+  let run: Step[] = [];
+  const share = (value: number) => (value - between.low) / (between.high - between.low);
+  for (let x = 0; x < levels.last.length; x++) {
+    if (Number.isNaN(levels.last[x]) || Number.isNaN(levels.low[x]) || Number.isNaN(levels.high[x])) {
+      if (run.length > 0) found.push(run);
+      run = [];
+      continue;
+    }
+    run.push({ x, low: share(levels.low[x]), high: share(levels.high[x]), last: share(levels.last[x]) });
+  }
+  if (run.length > 0) found.push(run);
+  return found;
+}

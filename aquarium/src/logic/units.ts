@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// Numbers as people read them: units, thousands separators, dates.
+
+const NARROW_SPACE = "\u202f";
+
+/** 1234567.8 becomes `1 234 567.8`, with thin spaces that do not break. */
+export function thousands(value: number, decimals = 0): string {
+  const [whole, fraction] = Math.abs(value).toFixed(decimals).split(".");
+  const grouped = whole.replace(/\B(?=(\d{3})+(?!\d))/g, NARROW_SPACE);
+  const sign = value < 0 && Number(value.toFixed(decimals)) !== 0 ? "−" : "";
+  return sign + grouped + (fraction === undefined ? "" : `.${fraction}`);
+}
+
+const UNITS: [number, string][] = [
+  [1e9, "s"],
+  [1e6, "ms"],
+  [1e3, "µs"],
+  [1, "ns"],
+];
+
+export function unitFor(ns: number): { ns: number; name: string } {
+  const size = Math.abs(ns);
+  for (const [scale, name] of UNITS) if (size >= scale) return { ns: scale, name };
+  return { ns: 1, name: "ns" };
+}
+
+/** A duration with four digits that count: `37.71 µs`, `1.650 ms`, `484 ns`. */
+export function duration(ns: number | null | undefined): string {
+  if (ns === null || ns === undefined || !Number.isFinite(ns)) return "unknown";
+  if (ns === 0) return `0${NARROW_SPACE}ns`;
+  let unit = unitFor(ns);
+  // 999.96 µs rounds to 1000 µs: that is 1 ms.
+  if (unit.name !== "s" && Math.abs(ns) / unit.ns >= 999.95) unit = unitFor(unit.ns * 1000);
+  const value = ns / unit.ns;
+  const whole = Math.abs(ns) < 1000 && Number.isInteger(ns);
+  const digits = whole ? 0 : Math.max(0, 3 - Math.floor(Math.log10(Math.abs(value))));
+  return `${thousands(value, Math.min(digits, 3))}${NARROW_SPACE}${unit.name}`;
+}
+
+/** A point in time with every nanosecond: `12 345 678 ns` would be unreadable, so `0.012 345 678 s`. */
+export function instant(ns: number): string {
+  const seconds = Math.floor(Math.abs(ns) / 1e9);
+  const rest = Math.floor(Math.abs(ns) - seconds * 1e9);
+  const fraction = rest
+    .toString()
+    .padStart(9, "0")
+    .replace(/(\d{3})(?=\d)/g, `$1${NARROW_SPACE}`);
+  return `${ns < 0 ? "−" : ""}${thousands(seconds)}.${fraction}${NARROW_SPACE}s`;
+}
+
+/** The date of a time, where the session's clock has one; to the nanosecond, which Date alone cannot. */
+export function date(origin: string, ns: number): string | null {
+  if (!/^-?\d{1,20}$/.test(origin)) return null;
+  const total = BigInt(origin) + BigInt(Math.round(ns));
+  const millis = Number(total / 1_000_000n);
+  const when = new Date(millis);
+  if (Number.isNaN(when.getTime())) return null;
+  const below = (((total % 1_000_000_000n) + 1_000_000_000n) % 1_000_000_000n).toString().padStart(9, "0");
+  return `${when.toISOString().slice(0, 19).replace("T", " ")}.${below} UTC`;
+}
+
+const SHORT: [number, string][] = [
+  [1e12, "T"],
+  [1e9, "G"],
+  [1e6, "M"],
+  [1e3, "k"],
+];
+
+/** A count in little room: `980`, `12.3k`, `4.10M`. */
+export function brief(count: number): string {
+  for (const [scale, letter] of SHORT) {
+    if (Math.abs(count) >= scale * 0.99995) {
+      const value = count / scale;
+      return `${value.toFixed(value >= 100 ? 0 : value >= 10 ? 1 : 2)}${letter}`;
+    }
+  }
+  return String(count);
+}
+
+/** A number touched by losses says so: `≥ 12`, `12 ?`. */
+export function qualified(text: string, quality: string | undefined): string {
+  if (quality === "lower_bound") return `≥${NARROW_SPACE}${text}`;
+  if (quality === "unknown") return `${text}${NARROW_SPACE}?`;
+  return text;
+}
+
+/** A field's value with its unit; times in nanoseconds are made readable. */
+export function fieldText(value: unknown, unit?: string | null): string {
+  if (value === null || value === undefined) return "unknown";
+  if (typeof value === "number") {
+    if (unit === "ns") return duration(value);
+    const text = Number.isInteger(value) ? thousands(value) : String(value);
+    return unit ? `${text}${NARROW_SPACE}${unit}` : text;
+  }
+  const text = typeof value === "object" ? JSON.stringify(value) : String(value);
+  return unit ? `${text}${NARROW_SPACE}${unit}` : text;
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// What the server sends: spec/view.md, section 4.
+
+/** How sure a number is after losses. */
+export type Quality = "exact" | "lower_bound" | "unknown";
+
+export type RowKind = "running" | "spans" | "states" | "events" | "level";
+
+export interface RowInfo {
+  row: number;
+  kind: RowKind;
+  name?: string;
+  depth?: number;
+}
+
+export interface Lane {
+  id: number;
+  parent: number | null;
+  kind: string;
+  name: string;
+  cpu?: number;
+  pid?: number;
+  tid?: number;
+  rows: RowInfo[];
+}
+
+export interface EventClass {
+  id: number;
+  subsystem: string;
+  name: string;
+  count: number;
+  quality: Quality;
+  first?: number | null;
+  last?: number | null;
+  sends?: boolean;
+  receives?: boolean;
+}
+
+export interface Application {
+  id: number;
+  name: string;
+  pid?: number;
+  events: number;
+  quality: Quality;
+}
+
+export interface Loss {
+  lane: number | null;
+  begin: number;
+  end: number;
+  count: number | null;
+  cause: string;
+}
+
+export interface Damage {
+  file: string;
+  begin_bytes: number;
+  end_bytes: number;
+  reason: string;
+  begin?: number;
+  end?: number;
+}
+
+export interface Recording {
+  path: string;
+  format: string;
+  events: number;
+  quality: Quality;
+}
+
+export interface Session {
+  version: number;
+  origin: string;
+  is_date: boolean;
+  begin: number;
+  end: number;
+  is_live: boolean;
+  recordings: Recording[];
+  lanes: Lane[];
+  classes: EventClass[];
+  applications: Application[];
+  names: string[];
+  span_kinds: { id: number; name: string; count: number; budget?: string | null }[];
+  channels: { id: number; name: string; count: number }[];
+  counters: { id: number; name: string; unit?: string | null; lane?: number }[];
+  losses: Loss[];
+  damage: Damage[];
+  /** What this server can do; absent in servers that do not tell. */
+  methods?: string[];
+}
+
+export interface Field {
+  name: string;
+  value: string | number | boolean | null;
+  unit?: string | null;
+}
+
+/** One event, span or state, with all that is known of it. */
+export interface Thing {
+  kind: string;
+  begin: number;
+  end?: number | null;
+  name: string;
+  class?: number | null;
+  lane?: number | null;
+  row?: number | null;
+  fields?: Field[];
+  thread?: string | null;
+  process?: string | null;
+  application?: number | string | null;
+  cpu?: number | null;
+  quality?: Quality;
+  number?: number | null;
+}
+
+export interface EventRow {
+  number: number;
+  ts: number;
+  lane: number;
+  class: number;
+  application: number | null;
+  thread?: string | number | null;
+  fields: Field[];
+}
+
+export interface Activity {
+  begin: number;
+  end: number | null;
+  name: string;
+  key: string | number | null;
+  lane: number;
+  thread?: string | null;
+  process?: string | null;
+  duration: number | null;
+  quality: Quality;
+  row: number;
+}
+
+export interface SpanStats {
+  name: string;
+  count: number;
+  total: number;
+  min: number;
+  mean: number;
+  max: number;
+  p50: number;
+  p90: number;
+  p99: number;
+  p999: number;
+  quality: Quality;
+  budget?: { text?: string; kept?: boolean } | string | null;
+}
+
+export interface Stats {
+  events: { count: number; quality: Quality };
+  classes: { id?: number; class?: number; count: number; quality?: Quality }[];
+  spans: SpanStats[];
+}
+
+export interface Failure {
+  what: string;
+  where?: string;
+  do?: string;
+}

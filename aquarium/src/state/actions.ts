@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// What keys, buttons and the palette do.
+
+import { batch } from "@preact/signals";
+import * as F from "../logic/filter.ts";
+import { type Interval, focus, pan, reveal, width, zoom } from "../logic/viewport.ts";
+import type { Thing } from "../protocol/types.ts";
+import * as store from "./store.ts";
+import { ask } from "./server.ts";
+
+const PAN_SHARE = 0.18;
+const ZOOM_STEP = 1.35;
+
+function pointer(): number {
+  const { t0, t1 } = store.view.value;
+  const at = store.hover.value?.t;
+  return at !== undefined && at >= t0 && at <= t1 ? at : (t0 + t1) / 2;
+}
+
+export const zoomIn = (): void => zoomBy(1 / ZOOM_STEP);
+export const zoomOut = (): void => zoomBy(ZOOM_STEP);
+
+export function zoomBy(factor: number, at = pointer()): void {
+  store.view.value = zoom(store.view.value, at, factor, store.whole.value);
+}
+
+export function panBy(share: number): void {
+  store.follow.value = false;
+  store.view.value = pan(store.view.value, share * width(store.view.value), store.whole.value);
+}
+
+export const panLeft = (): void => panBy(-PAN_SHARE);
+export const panRight = (): void => panBy(PAN_SHARE);
+
+/** The range, or the selected thing, or everything. */
+export function fitChosen(): void {
+  const { value: selected } = store.selected;
+  const thing =
+    store.range.value ??
+    (selected && selected.end !== null && selected.end > selected.begin
+      ? { t0: selected.begin, t1: selected.end }
+      : null);
+  if (thing) store.view.value = focus(thing, store.whole.value);
+  else store.showAll();
+}
+
+/** Takes a thing as the selection; the list and the graph follow if they are told to. */
+export async function select(
+  next: store.Selected,
+  from: "graph" | "list",
+  reach: Interval | null = null,
+): Promise<void> {
+  batch(() => {
+    store.selected.value = next;
+    if (from === "list" && store.sync.value) {
+      store.view.value = reveal(
+        store.view.value,
+        reach ?? { t0: next.begin, t1: next.end ?? next.begin },
+        store.whole.value,
+      );
+      showLane(next.lane);
+    }
+  });
+  if (from === "graph" && store.sync.value) await scrollListTo(next.begin);
+}
+
+/** Scrolls the lanes so that one can be seen, unfolding what it is folded into. */
+export function showLane(id: number): void {
+  const lanes = store.laneById.value;
+  const unfolded = new Set(store.folded.value);
+  for (let lane = lanes.get(id), steps = 0; lane && steps < 64; steps++) {
+    unfolded.delete(lane.id);
+    lane = lane.parent === null ? undefined : lanes.get(lane.parent);
+  }
+  if (unfolded.size !== store.folded.value.size) store.folded.value = unfolded;
+  const placed = store.lanesLayout.value.lanes.find((lane) => lane.id === id);
+  if (!placed || placed.pinned) return;
+  const { height } = store.canvasSize.value;
+  const top = store.scrollTop.value + store.lanesLayout.value.pinnedHeight;
+  if (placed.y < top || placed.y + placed.height > store.scrollTop.value + height) {
+    store.scrollTop.value = Math.max(0, placed.y - height / 2);
+  }
+}
+
+let stamp = 0;
+
+export async function scrollListTo(t: number): Promise<void> {
+  const answer = await ask<{ from: number }>("find", { filter: store.filterId.value, t: Math.round(t) });
+  if (answer) store.listAt.value = { row: answer.from, stamp: ++stamp };
+}
+
+/** The next (or previous) event, of the kind that is selected if one is. */
+export async function step(forward: boolean): Promise<void> {
+  const selected = store.selected.value;
+  const { t0, t1 } = store.view.value;
+  const t = Math.round(selected?.begin ?? (forward ? t0 : t1));
+  const kind = selected?.thing?.class;
+  const parameters = {
+    filter: store.filterId.value,
+    t,
+    forward,
+    ...(kind === null || kind === undefined ? {} : { class: kind }),
+  };
+  const answer = await ask<{ thing: Thing | null }>("step", parameters);
+  if (!answer) return;
+  const thing = thingOf(answer);
+  if (!thing) {
+    store.tell(forward ? "no event after this one" : "no event before this one");
+    return;
+  }
+  const lane =
+    thing.lane ?? cpuLane(thing.cpu) ?? selected?.lane ?? store.lanesLayout.value.lanes[0]?.id ?? 0;
+  const next = { lane, row: thing.row ?? null, begin: thing.begin, end: thing.end ?? null, thing };
+  batch(() => {
+    store.selected.value = next;
+    store.view.value = reveal(
+      store.view.value,
+      { t0: next.begin, t1: next.end ?? next.begin },
+      store.whole.value,
+    );
+    showLane(lane);
+  });
+  if (store.sync.value) await scrollListTo(next.begin);
+}
+
+/** The method answers `{ thing }`; an answer that is the thing itself means the same. */
+export function thingOf(answer: unknown): Thing | null {
+  if (answer === null || typeof answer !== "object") return null;
+  const held = "thing" in answer ? (answer as { thing: unknown }).thing : answer;
+  const thing = held as Thing | null;
+  return thing !== null && typeof thing === "object" && typeof thing.begin === "number" ? thing : null;
+}
+
+export function cpuLane(cpu: number | null | undefined): number | null {
+  if (cpu === null || cpu === undefined) return null;
+  return store.session.value?.lanes.find((lane) => lane.kind === "cpu" && lane.cpu === cpu)?.id ?? null;
+}
+
+export function toggleNode(node: F.Node): void {
+  setFilter(F.toggle(store.filter.value, node));
+}
+
+export function onlyNode(node: F.Node): void {
+  const all = store.filterTree.value.flatMap((one) => one.leaves);
+  setFilter(F.only(store.filter.value, node, all));
+}
+
+export function setFilter(filter: F.Filter): void {
+  store.filter.value = filter;
+}
+
+export function toggleArrows(): void {
+  store.arrowsOn.value = !store.arrowsOn.value;
+}
+
+export function toggleTheme(): void {
+  store.setTheme(store.themeName.value === "dark" ? "light" : "dark");
+}
+
+export function toggleFollow(): void {
+  store.follow.value = !store.follow.value;
+  if (store.follow.value) {
+    const { t1 } = store.whole.value;
+    const span = width(store.view.value);
+    store.show({ t0: t1 - span * 0.97, t1: t1 + span * 0.03 });
+  }
+}
+
+export interface Command {
+  name: string;
+  keys: string;
+  run: () => void;
+  /** Left out of the sheet and the palette where it would do nothing. */
+  when?: () => boolean;
+}
+
+export const focusSearch = (): void =>
+  (document.querySelector("#lane-search") as HTMLElement | null)?.focus();
+
+export const COMMANDS: Command[] = [
+  { name: "Zoom in", keys: "W", run: zoomIn },
+  { name: "Zoom out", keys: "S", run: zoomOut },
+  { name: "Move left", keys: "A", run: panLeft },
+  { name: "Move right", keys: "D", run: panRight },
+  { name: "Show everything", keys: "0", run: store.showAll },
+  { name: "Fit the selection", keys: "F", run: fitChosen },
+  { name: "Next event (of the selected kind)", keys: ".", run: () => void step(true) },
+  { name: "Previous event (of the selected kind)", keys: ",", run: () => void step(false) },
+  { name: "Show or hide message arrows", keys: "M", run: toggleArrows, when: () => hasMessages() },
+  { name: "Search lanes", keys: "/", run: focusSearch },
+  {
+    name: "Graph and list follow each other: on or off",
+    keys: "Y",
+    run: () => void (store.sync.value = !store.sync.value),
+  },
+  {
+    name: "Follow the live recording",
+    keys: "L",
+    run: toggleFollow,
+    when: () => store.session.value?.is_live === true,
+  },
+  { name: "Clear selection and range", keys: "Escape", run: store.clearSelection },
+  { name: "Show everything that is filtered out", keys: "R", run: () => setFilter(F.EVERYTHING) },
+  {
+    name: "Losses and damage",
+    keys: "P",
+    run: () => void (store.problemsOpen.value = !store.problemsOpen.value),
+  },
+  { name: "Dark or light", keys: "T", run: toggleTheme },
+  { name: "Keys", keys: "?", run: () => void (store.hotkeysOpen.value = !store.hotkeysOpen.value) },
+  { name: "Command palette", keys: "Ctrl+Shift+P", run: () => void (store.paletteOpen.value = true) },
+];
+
+export function hasMessages(): boolean {
+  return (store.session.value?.channels.length ?? 0) > 0;
+}
+
+export function available(): Command[] {
+  return COMMANDS.filter((one) => one.when === undefined || one.when());
+}
+
+const ARROWS: Record<string, () => void> = {
+  ArrowLeft: panLeft,
+  ArrowRight: panRight,
+  ArrowUp: zoomIn,
+  ArrowDown: zoomOut,
+  "+": zoomIn,
+  "-": zoomOut,
+};
+
+/** True if the key meant something. Keys typed into fields are theirs. */
+export function key(event: KeyboardEvent): boolean {
+  const target = event.target as HTMLElement | null;
+  if (event.key === "P" && event.ctrlKey && event.shiftKey) {
+    store.paletteOpen.value = !store.paletteOpen.value;
+    return true;
+  }
+  if (
+    target?.closest("input, textarea, select, [contenteditable], .cm-editor") ||
+    event.ctrlKey ||
+    event.metaKey ||
+    event.altKey
+  ) {
+    return false;
+  }
+  if (event.key === "Escape" && (store.hotkeysOpen.value || store.problemsOpen.value)) {
+    store.hotkeysOpen.value = false;
+    store.problemsOpen.value = false;
+    return true;
+  }
+  // Lists, trees and tabs use the arrow keys themselves.
+  const own = target?.closest("[role=grid], [role=tree], [role=tablist], [role=listbox]");
+  if (event.key in ARROWS && !own) {
+    ARROWS[event.key]();
+    return true;
+  }
+  const command = available().find((one) => one.keys.toLowerCase() === event.key.toLowerCase());
+  if (!command) return false;
+  command.run();
+  return true;
+}

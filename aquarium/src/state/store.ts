@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// What the page knows and shows, as signals; and the few acts that change more than one of them.
+
+import { batch, computed, signal } from "@preact/signals";
+import { Colours, DARK_THEME, LIGHT_THEME, type Theme } from "../logic/colour.ts";
+import { type Filter, EVERYTHING, type Script, tree } from "../logic/filter.ts";
+import { type Layout, layout } from "../logic/layout.ts";
+import type { Arrows } from "../logic/arrows.ts";
+import type { Picture } from "../logic/picture.ts";
+import type { Levels } from "../logic/steps.ts";
+import { type Interval, clamp, fit } from "../logic/viewport.ts";
+import type { Status } from "../protocol/connection.ts";
+import type { Quality, Session, Thing } from "../protocol/types.ts";
+
+/** What was clicked: a place on a lane, and what is known of what lies there. */
+export interface Selected {
+  lane: number;
+  row: number | null;
+  begin: number;
+  end: number | null;
+  thing: Thing | null;
+}
+
+export interface Notice {
+  id: number;
+  text: string;
+  kind: "info" | "problem";
+}
+
+export const status = signal<Status>("connecting");
+export const attempt = signal(0);
+export const session = signal<Session | null>(null);
+export const fatal = signal<string | null>(null);
+export const notices = signal<Notice[]>([]);
+
+export const view = signal<Interval>({ t0: 0, t1: 1 });
+export const filter = signal<Filter>(EVERYTHING);
+/** The server's id for the filter whose answers are shown; null while it is being made. */
+export const filterId = signal<number>(0);
+export const shownCount = signal<{ count: number; quality: Quality } | null>(null);
+export const scripts = signal<Script[]>([]);
+
+export const folded = signal<ReadonlySet<number>>(new Set());
+export const pinned = signal<readonly number[]>([]);
+export const laneSearch = signal("");
+export const scrollTop = signal(0);
+/** CSS pixels of the part of the timeline that shows lanes. */
+export const canvasSize = signal({ width: 0, height: 0 });
+
+export const selected = signal<Selected | null>(null);
+export const range = signal<Interval | null>(null);
+export const hover = signal<{ x: number; y: number; t: number } | null>(null);
+export const arrowsOn = signal(true);
+export const sync = signal(true);
+export const follow = signal(false);
+export const tab = signal("events");
+export const listAt = signal<{ row: number; stamp: number } | null>(null);
+
+export const picture = signal<Picture | null>(null);
+export const arrowData = signal<{ arrows: Arrows; filter: number } | null>(null);
+export const overview = signal<{ count: Uint32Array; flags: Uint8Array } | null>(null);
+export const levels = signal<{ window: Interval; byCounter: Map<number, Levels> } | null>(null);
+
+export const paletteOpen = signal(false);
+export const hotkeysOpen = signal(false);
+export const problemsOpen = signal(false);
+
+const remembered = (key: string): string | null => {
+  try {
+    return globalThis.localStorage?.getItem(key) ?? null;
+  } catch {
+    return null;
+  }
+};
+export const themeName = signal<"dark" | "light">(
+  (remembered("aquarium-theme") as "dark" | "light" | null) ??
+    (globalThis.matchMedia?.("(prefers-color-scheme: light)").matches ? "light" : "dark"),
+);
+export const theme = computed<Theme>(() => (themeName.value === "light" ? LIGHT_THEME : DARK_THEME));
+
+export const whole = computed<Interval>(() => {
+  const open = session.value;
+  return open ? { t0: open.begin, t1: Math.max(open.end, open.begin + 1) } : { t0: 0, t1: 1 };
+});
+
+export const applicationColours = computed(
+  () =>
+    new Colours(
+      (session.value?.applications ?? []).map((one) => one.name),
+      theme.value,
+    ),
+);
+export const nameColours = computed(() => new Colours(session.value?.names ?? [], theme.value));
+export const classColours = computed(
+  () =>
+    new Colours(
+      (session.value?.classes ?? []).map((one) => `${one.subsystem} ${one.name}`),
+      theme.value,
+    ),
+);
+
+export const filterTree = computed(() => (session.value ? tree(session.value, scripts.value) : []));
+
+export const lanesLayout = computed<Layout>(() =>
+  layout(session.value?.lanes ?? [], {
+    hidden: filter.value.lanesOff,
+    folded: folded.value,
+    pinned: pinned.value,
+    search: laneSearch.value,
+  }),
+);
+
+export const laneById = computed(() => new Map((session.value?.lanes ?? []).map((lane) => [lane.id, lane])));
+export const applicationById = computed(
+  () => new Map((session.value?.applications ?? []).map((one) => [one.id, one])),
+);
+export const classById = computed(() => new Map((session.value?.classes ?? []).map((one) => [one.id, one])));
+
+/** Lists, statistics and exports are of this: what was marked, or all that can be seen. */
+export const chosen = computed<Interval>(() => range.value ?? view.value);
+
+/** Beyond what every server of the protocol's version has. */
+export const methods = signal<ReadonlySet<string>>(new Set());
+export const canExport = signal(false);
+
+export function show(next: Interval): void {
+  view.value = clamp(next, whole.value);
+}
+
+export function showAll(): void {
+  view.value = fit(whole.value);
+}
+
+let nextNotice = 1;
+const NOTICE_MS = 9000;
+
+export function tell(text: string, kind: Notice["kind"] = "info"): void {
+  if (notices.value.some((one) => one.text === text)) return;
+  const id = nextNotice++;
+  notices.value = [...notices.value.slice(-3), { id, text, kind }];
+  if (kind === "info") setTimeout(() => dismiss(id), NOTICE_MS);
+}
+
+export function dismiss(id: number): void {
+  notices.value = notices.value.filter((one) => one.id !== id);
+}
+
+export function setTheme(name: "dark" | "light"): void {
+  themeName.value = name;
+  try {
+    localStorage.setItem("aquarium-theme", name);
+  } catch {
+    // Private windows have no storage: the choice then lasts as long as the page.
+  }
+}
+
+export function toggleFold(lane: number): void {
+  const next = new Set(folded.value);
+  if (!next.delete(lane)) next.add(lane);
+  folded.value = next;
+}
+
+export function togglePin(lane: number): void {
+  const now = pinned.value;
+  pinned.value = now.includes(lane) ? now.filter((one) => one !== lane) : [...now, lane];
+}
+
+export function clearSelection(): void {
+  batch(() => {
+    selected.value = null;
+    range.value = null;
+  });
+}
+
+export function openTab(name: string): void {
+  tab.value = name;
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// The URL's hash and the signals: read once the session is known, written whenever something settles.
+
+import { batch, effect } from "@preact/signals";
+import { read, write } from "../logic/hash.ts";
+import * as store from "./store.ts";
+
+const SETTLE_MS = 250;
+let wanted = read(location.hash);
+let restored = false;
+
+export function restore(): void {
+  batch(() => {
+    store.filter.value = wanted.filter;
+    store.folded.value = wanted.folded;
+    store.pinned.value = wanted.pinned;
+    store.tab.value = wanted.tab;
+    store.arrowsOn.value = wanted.arrows;
+    store.range.value = wanted.range;
+  });
+  // The view can only be restored within a session's limits; ids of another session's filter mean nothing.
+  effect(() => {
+    const session = store.session.value;
+    if (session === null || restored) return;
+    restored = true;
+    if (wanted.view) store.show(wanted.view);
+    const at = wanted.selected;
+    if (at && session.lanes.some((lane) => lane.id === at.lane)) {
+      store.selected.value = { lane: at.lane, row: at.row, begin: at.t, end: null, thing: null };
+    }
+  });
+  // A link pasted over another one changes only the hash.
+  window.addEventListener("hashchange", () => {
+    if (location.hash === written) return;
+    wanted = read(location.hash);
+    batch(() => {
+      store.filter.value = wanted.filter;
+      store.range.value = wanted.range;
+      store.tab.value = wanted.tab;
+      if (wanted.view) store.show(wanted.view);
+      else store.showAll();
+    });
+  });
+}
+
+let written = "";
+
+export function keepUrl(): void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  effect(() => {
+    const selected = store.selected.value;
+    const hash = write({
+      view: store.view.value,
+      filter: store.filter.value,
+      range: store.range.value,
+      folded: store.folded.value,
+      pinned: store.pinned.value,
+      tab: store.tab.value,
+      arrows: store.arrowsOn.value,
+      selected: selected && { lane: selected.lane, row: selected.row ?? 0, t: selected.begin },
+    });
+    if (store.session.value === null) return;
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      written = hash;
+      history.replaceState(null, "", `${location.pathname}${location.search}${hash}`);
+    }, SETTLE_MS);
+  });
+}

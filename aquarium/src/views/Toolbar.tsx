@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+import type { ComponentChildren } from "preact";
+import { duration, qualified, thousands } from "../logic/units.ts";
+import { width } from "../logic/viewport.ts";
+import * as act from "../state/actions.ts";
+import * as store from "../state/store.ts";
+
+const ICONS = {
+  out: "M3 8h10",
+  in: "M3 8h10M8 3v10",
+  fit: "M2 5V2h3M11 2h3v3M14 11v3h-3M5 14H2v-3",
+  previous: "M10 3 5 8l5 5",
+  next: "m6 3 5 5-5 5",
+  message: "M2 4h12v8H2zM2 4.5l6 4.5 6-4.5",
+  theme: "M8 2a6 6 0 1 0 0 12zM8 2a6 6 0 0 1 0 12",
+  help: "M6 6a2 2 0 1 1 2.7 1.9c-.5.2-.7.6-.7 1.3M8 11.8v.4",
+  camera: "M2 5h3l1-2h4l1 2h3v8H2zM8 11.2a2.4 2.4 0 1 0 0-4.8 2.4 2.4 0 0 0 0 4.8",
+};
+
+function Icon({ name }: { name: keyof typeof ICONS }) {
+  return (
+    <svg viewBox="0 0 16 16" width="15" height="15" aria-hidden="true">
+      <path
+        d={ICONS[name]}
+        fill="none"
+        stroke="currentColor"
+        stroke-width="1.5"
+        stroke-linecap="round"
+        stroke-linejoin="round"
+      />
+    </svg>
+  );
+}
+
+interface ButtonProps {
+  label: string;
+  keys?: string;
+  pressed?: boolean;
+  onClick: () => void;
+  children: ComponentChildren;
+}
+
+export function Button({ label, keys, pressed, onClick, children }: ButtonProps) {
+  return (
+    <button
+      class={`tool ${pressed ? "pressed" : ""}`}
+      aria-label={label}
+      aria-pressed={pressed}
+      title={keys ? `${label}   ${keys}` : label}
+      onClick={onClick}
+    >
+      {children}
+    </button>
+  );
+}
+
+export function Toolbar() {
+  const session = store.session.value;
+  return (
+    <header class="toolbar">
+      <h1>
+        <img src="icon.svg" alt="" width="18" height="18" />
+        Aquarium
+      </h1>
+      <span
+        class="recording"
+        title={session?.recordings.map((one) => `${one.path} (${one.format})`).join("\n")}
+      >
+        {session?.recordings.map((one) => one.path.split("/").filter(Boolean).pop()).join(" + ")}
+      </span>
+      <Count />
+      <Problem />
+      <span class="spring" />
+      <span class="shown-span" title="How much time the timeline shows">
+        {duration(width(store.view.value))}
+      </span>
+      <div class="group" role="group" aria-label="Navigation">
+        <Button label="Zoom out" keys="S" onClick={act.zoomOut}>
+          <Icon name="out" />
+        </Button>
+        <Button label="Zoom in" keys="W" onClick={act.zoomIn}>
+          <Icon name="in" />
+        </Button>
+        <Button label="Show everything" keys="0" onClick={store.showAll}>
+          <Icon name="fit" />
+        </Button>
+        <Button label="Previous event" keys="," onClick={() => void act.step(false)}>
+          <Icon name="previous" />
+        </Button>
+        <Button label="Next event" keys="." onClick={() => void act.step(true)}>
+          <Icon name="next" />
+        </Button>
+      </div>
+      {act.hasMessages() && (
+        <Button label="Message arrows" keys="M" pressed={store.arrowsOn.value} onClick={act.toggleArrows}>
+          <Icon name="message" />
+        </Button>
+      )}
+      {session?.is_live && (
+        <Button label="Follow" keys="L" pressed={store.follow.value} onClick={act.toggleFollow}>
+          <span class="live-dot" />
+          follow
+        </Button>
+      )}
+      <Button label="Save the picture as PNG" onClick={savePicture}>
+        <Icon name="camera" />
+      </Button>
+      <Button
+        label={`Switch to ${store.themeName.value === "dark" ? "light" : "dark"}`}
+        keys="T"
+        onClick={act.toggleTheme}
+      >
+        <Icon name="theme" />
+      </Button>
+      <Button label="All keys" keys="?" onClick={() => (store.hotkeysOpen.value = true)}>
+        <Icon name="help" />
+      </Button>
+    </header>
+  );
+}
+
+function Count() {
+  const session = store.session.value;
+  if (!session) return null;
+  const all = session.recordings.reduce((sum, one) => sum + one.events, 0);
+  const shown = store.shownCount.value;
+  const quality =
+    shown?.quality ?? (session.recordings.every((one) => one.quality === "exact") ? "exact" : "lower_bound");
+  const count = shown?.count ?? all;
+  return (
+    <span class="count" role="status" aria-live="polite" id="event-count" data-count={count}>
+      <b>{qualified(thousands(count), quality)}</b> events{count !== all ? ` of ${thousands(all)}` : ""}
+    </span>
+  );
+}
+
+function Problem() {
+  const session = store.session.value;
+  const losses = session?.losses ?? [];
+  const damage = session?.damage ?? [];
+  if (losses.length + damage.length === 0) return null;
+  const unknown = losses.some((one) => one.count === null);
+  const lost = losses.reduce((sum, one) => sum + (one.count ?? 0), 0);
+  const parts = [
+    losses.length > 0 && (lost > 0 || !unknown ? `${unknown ? "≥ " : ""}${thousands(lost)} lost` : "losses"),
+    damage.length > 0 && `${damage.length} damaged`,
+  ].filter(Boolean);
+  return (
+    <button
+      class="problem"
+      onClick={() => (store.problemsOpen.value = true)}
+      title="What was lost or damaged, and where   P"
+    >
+      ▲ {parts.join(", ")}
+    </button>
+  );
+}
+
+/** Both canvases on top of each other, with the lanes' names, as they are seen. */
+function savePicture(): void {
+  const area = document.querySelector(".canvas-area");
+  const canvases = [...(area?.querySelectorAll("canvas") ?? [])];
+  if (!area || canvases.length === 0) return;
+  const ratio = devicePixelRatio || 1;
+  const labels = document.querySelector(".labels")!;
+  const axis = 26;
+  const wide = labels.clientWidth;
+  const out = document.createElement("canvas");
+  out.width = canvases[0].width + Math.round(wide * ratio);
+  out.height = canvases[0].height + Math.round(axis * ratio);
+  const context = out.getContext("2d")!;
+  context.fillStyle = getComputedStyle(document.body).backgroundColor;
+  context.fillRect(0, 0, out.width, out.height);
+  for (const canvas of canvases)
+    context.drawImage(canvas, Math.round(wide * ratio), Math.round(axis * ratio));
+  context.scale(ratio, ratio);
+  context.font = "12px system-ui, sans-serif";
+  context.textBaseline = "middle";
+  context.fillStyle = store.theme.value.text;
+  const top = area.getBoundingClientRect();
+  for (const label of labels.querySelectorAll<HTMLElement>(".lane-name")) {
+    const at = label.getBoundingClientRect();
+    context.fillText(
+      label.textContent ?? "",
+      at.left - top.left + wide,
+      at.top - top.top + at.height / 2 + axis,
+      wide - 8,
+    );
+  }
+  for (const tick of document.querySelectorAll<HTMLElement>(".axis span.tick")) {
+    context.fillText(tick.textContent ?? "", wide + parseFloat(tick.style.left) + 4, axis / 2);
+  }
+  out.toBlob((blob) => blob && download(blob, "aquarium.png"), "image/png");
+}
+
+export function download(blob: Blob, name: string): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}

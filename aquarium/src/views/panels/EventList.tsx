@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+import { fieldText, instant } from "../../logic/units.ts";
+import type { EventRow, Thing } from "../../protocol/types.ts";
+import { select } from "../../state/actions.ts";
+import { ask } from "../../state/server.ts";
+import * as store from "../../state/store.ts";
+import { type Column, VirtualList } from "./VirtualList.tsx";
+
+const COLUMNS: Column<EventRow>[] = [
+  { name: "Time", width: "168px", align: "right", cell: (row) => instant(row.ts) },
+  { name: "Core", width: "92px", cell: (row) => store.laneById.value.get(row.lane)?.name ?? "" },
+  {
+    name: "Subsystem",
+    width: "minmax(80px, 130px)",
+    cell: (row) => store.classById.value.get(row.class)?.subsystem ?? "",
+  },
+  {
+    name: "Event",
+    width: "minmax(110px, 210px)",
+    cell: (row) => (
+      <>
+        <i class="dot" style={{ background: store.classColours.value.css(row.class) }} />
+        {store.classById.value.get(row.class)?.name ?? ""}
+      </>
+    ),
+  },
+  {
+    name: "Application",
+    width: "minmax(90px, 150px)",
+    cell: (row) => <ApplicationCell id={row.application} />,
+  },
+  {
+    name: "Fields",
+    width: "minmax(160px, 1fr)",
+    cell: (row) =>
+      row.fields.map((field) => (
+        <span class="pair" key={field.name}>
+          <small>{field.name}</small> {fieldText(field.value, field.unit)}
+        </span>
+      )),
+  },
+];
+
+function ApplicationCell({ id }: { id: number | null }) {
+  if (id === null || id === undefined) return null;
+  const application = store.applicationById.value.get(id);
+  return (
+    <>
+      <i class="swatch" style={{ background: store.applicationColours.value.css(id) }} />
+      {application?.name || "unknown"}
+    </>
+  );
+}
+
+export function EventList() {
+  const filter = store.filterId.value;
+  const count = store.shownCount.value?.count ?? 0;
+  const selected = store.selected.value;
+  return (
+    <VirtualList<EventRow>
+      label="Events"
+      rows={count}
+      of={`${filter}`}
+      columns={COLUMNS}
+      show={store.listAt.value}
+      empty={store.shownCount.value ? "No event passes the filter." : ""}
+      load={(from, rows) =>
+        ask<{ rows: EventRow[] }>("events", { filter, from, count: rows }).then(
+          (answer) => answer?.rows ?? null,
+        )
+      }
+      chosen={(row) => isSelected(row, selected)}
+      choose={(row) =>
+        void select({ lane: row.lane, row: null, begin: row.ts, end: null, thing: thingOfRow(row) }, "list")
+      }
+    />
+  );
+}
+
+/** Two events of one time on one lane are told apart by their class, where it is known. */
+function isSelected(row: EventRow, selected: store.Selected | null): boolean {
+  if (!selected || row.ts !== selected.begin) return false;
+  const kind = selected.thing?.class;
+  return kind === null || kind === undefined || kind === row.class;
+}
+
+function thingOfRow(row: EventRow): Thing {
+  const info = store.classById.value.get(row.class);
+  const lane = store.laneById.value.get(row.lane);
+  return {
+    kind: "event",
+    begin: row.ts,
+    end: null,
+    name: info?.name ?? "",
+    class: row.class,
+    lane: row.lane,
+    fields: row.fields,
+    application: row.application,
+    cpu: lane?.cpu ?? null,
+    number: row.number,
+    thread: row.thread === null || row.thread === undefined ? null : String(row.thread),
+  };
+}

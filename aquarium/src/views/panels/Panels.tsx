@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// The lower part: tabs of lists and numbers, and what is known of the selected thing.
+
+import type { ComponentChildren } from "preact";
+import { qualified, thousands } from "../../logic/units.ts";
+import * as store from "../../state/store.ts";
+import { exportUrl } from "../../state/server.ts";
+import { ThingFields } from "../timeline/Tooltip.tsx";
+import { Activities } from "./Activities.tsx";
+import { EventList } from "./EventList.tsx";
+import { Histogram } from "./Histogram.tsx";
+import { Statistics } from "./Statistics.tsx";
+
+interface Tab {
+  key: string;
+  label: () => string;
+  /** The server's method that it needs, if not every server has it. */
+  needs?: string;
+  panel: () => ComponentChildren;
+}
+
+const TABS: Tab[] = [
+  { key: "events", label: () => `Events${count()}`, panel: () => <EventList /> },
+  { key: "activities", label: () => "Activities", needs: "activities", panel: () => <Activities /> },
+  { key: "statistics", label: () => "Statistics", needs: "stats", panel: () => <Statistics /> },
+  { key: "histogram", label: () => "Histogram", needs: "histogram", panel: () => <Histogram /> },
+];
+
+function count(): string {
+  const shown = store.shownCount.value;
+  return shown ? ` – ${qualified(thousands(shown.count), shown.quality)}` : "";
+}
+
+export function Panels() {
+  const tabs = TABS.filter((tab) => tab.needs === undefined || store.methods.value.has(tab.needs));
+  const current = tabs.find((tab) => tab.key === store.tab.value) ?? tabs[0];
+  const go = (by: number) => {
+    const index = (tabs.indexOf(current) + by + tabs.length) % tabs.length;
+    store.openTab(tabs[index].key);
+    document.getElementById(`tab-${tabs[index].key}`)?.focus();
+  };
+  return (
+    <section class="panels" aria-label="Lists and numbers">
+      <div class="panel-main">
+        <div class="tabs" role="tablist" aria-label="Lists and numbers">
+          {tabs.map((tab) => (
+            <button
+              key={tab.key}
+              id={`tab-${tab.key}`}
+              role="tab"
+              aria-selected={tab === current}
+              aria-controls="panel"
+              tabIndex={tab === current ? 0 : -1}
+              onClick={() => store.openTab(tab.key)}
+              onKeyDown={(event) => {
+                if (event.key === "ArrowRight") go(1);
+                else if (event.key === "ArrowLeft") go(-1);
+                else return;
+                event.preventDefault();
+              }}
+            >
+              {tab.label()}
+            </button>
+          ))}
+          <span class="spring" />
+          <button
+            class={`text ${store.sync.value ? "pressed" : ""}`}
+            aria-pressed={store.sync.value}
+            title="Graph and list follow each other   Y"
+            onClick={() => (store.sync.value = !store.sync.value)}
+          >
+            ⇅ sync
+          </button>
+          {store.canExport.value && <Save table={current?.key === "activities" ? "activities" : "events"} />}
+        </div>
+        <div
+          class="panel"
+          id="panel"
+          role="tabpanel"
+          aria-labelledby={current ? `tab-${current.key}` : undefined}
+        >
+          {store.session.value && current?.panel()}
+        </div>
+      </div>
+      <Details />
+    </section>
+  );
+}
+
+/** What is listed, as a file: made by the server from the same filter, and of the marked range if there is one. */
+function Save({ table }: { table: string }) {
+  const what = `${table}${store.range.value ? " of the marked range" : ""}`;
+  return (
+    <details class="save">
+      <summary class="text" title={`Save ${what}`}>
+        save ▾
+      </summary>
+      <div class="menu" role="menu" aria-label={`Save ${what}`}>
+        {[
+          ["csv", "CSV"],
+          ["json", "JSON lines"],
+          ["parquet", "Parquet"],
+        ].map(([format, name]) => (
+          <a
+            key={format}
+            role="menuitem"
+            href={exportUrl(table, format)}
+            download={`${table}.${format}`}
+            onClick={(event) => event.currentTarget.closest("details")?.removeAttribute("open")}
+          >
+            {name}
+            <small>{what}</small>
+          </a>
+        ))}
+      </div>
+    </details>
+  );
+}
+
+function Details() {
+  const selected = store.selected.value;
+  return (
+    <aside class="details" aria-label="Selected" aria-live="polite">
+      {selected?.thing ? (
+        <ThingFields thing={selected.thing} />
+      ) : (
+        <p class="empty">{selected ? "" : "Click an event, a span or a state to see all of it here."}</p>
+      )}
+    </aside>
+  );
+}

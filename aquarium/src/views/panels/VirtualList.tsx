@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// A table of any length: only the rows that are seen exist, and their pages come when they are.
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import {
+  type ListShape,
+  PAGE_ROWS,
+  contentPx,
+  isMapped,
+  lastTop,
+  pagesFor,
+  scrollFor,
+  shownRows,
+  topRow,
+  topToShow,
+} from "../../logic/virtual.ts";
+
+export const ROW_PX = 20;
+/** Pages kept: some 10,000 rows. */
+const MOST_PAGES = 50;
+
+export interface Column<Row> {
+  name: string;
+  width: string;
+  align?: "right";
+  cell: (row: Row) => ComponentChildren;
+  sort?: { on: boolean; descending: boolean; by: () => void };
+}
+
+interface Props<Row> {
+  label: string;
+  rows: number;
+  /** Rows of another key are other rows: pages are thrown away. */
+  of: string;
+  columns: Column<Row>[];
+  load: (from: number, count: number) => Promise<Row[] | null>;
+  chosen: (row: Row) => boolean;
+  choose: (row: Row, index: number) => void;
+  /** A row to bring into view; another stamp asks again. */
+  show?: { row: number; stamp: number } | null;
+  empty: string;
+}
+
+export function VirtualList<Row>(props: Props<Row>) {
+  const { rows, of } = props;
+  const scroller = useRef<HTMLDivElement>(null);
+  const [viewPx, setViewPx] = useState(200);
+  const [top, setTop] = useState(0);
+  const [, redraw] = useState(0);
+  const pages = useRef(new Map<number, Row[] | "asked">());
+  const expected = useRef<number | null>(null);
+  const shape: ListShape = { rows, rowPx: ROW_PX, viewPx };
+
+  useEffect(() => {
+    const observer = new ResizeObserver(() => setViewPx(scroller.current!.clientHeight - ROW_PX));
+    observer.observe(scroller.current!);
+    return () => observer.disconnect();
+  }, []);
+
+  useLayoutEffect(() => {
+    pages.current = new Map();
+    redraw((n) => n + 1);
+  }, [of]);
+
+  const moveTo = (row: number) => {
+    const next = Math.min(Math.max(row, 0), lastTop(shape));
+    setTop(next);
+    const at = scrollFor(shape, next);
+    expected.current = at;
+    if (scroller.current) scroller.current.scrollTop = at;
+  };
+
+  useEffect(() => {
+    if (props.show) moveTo(topToShow(shape, top, props.show.row));
+  }, [props.show?.stamp]);
+
+  const { first, end } = shownRows(shape, Math.min(top, lastTop(shape)));
+  const wanted = pagesFor(first, end).join(",");
+  useEffect(() => {
+    const map = pages.current;
+    for (const page of pagesFor(first, end)) {
+      if (map.has(page)) continue;
+      map.set(page, "asked");
+      void props.load(page * PAGE_ROWS, PAGE_ROWS).then((loaded) => {
+        if (pages.current !== map) return;
+        if (loaded) map.set(page, loaded);
+        else map.delete(page);
+        for (const key of map.keys()) if (map.size > MOST_PAGES && key !== page) map.delete(key);
+        redraw((n) => n + 1);
+      });
+    }
+  }, [wanted, of]);
+
+  const rowOf = (index: number): Row | null => {
+    const page = pages.current.get(Math.floor(index / PAGE_ROWS));
+    return page === undefined || page === "asked" ? null : (page[index % PAGE_ROWS] ?? null);
+  };
+  const onScroll = (event: Event) => {
+    const at = (event.currentTarget as HTMLElement).scrollTop;
+    // Our own setting of the scrollbar comes back rounded: the row it stands for is known better.
+    if (expected.current !== null && Math.abs(expected.current - at) < 1.5) {
+      expected.current = null;
+      return;
+    }
+    expected.current = null;
+    setTop(topRow(shape, at));
+  };
+  // Where the scrollbar stands for shares of the list, the wheel moves by rows.
+  const onWheel = (event: WheelEvent) => {
+    if (!isMapped(shape)) return;
+    event.preventDefault();
+    moveTo(top + event.deltaY / ROW_PX);
+  };
+  const chosenIndex = () => {
+    for (let index = first; index < end; index++) {
+      const row = rowOf(index);
+      if (row && props.chosen(row)) return index;
+    }
+    return -1;
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const seen = Math.floor(viewPx / ROW_PX);
+    const moves: Record<string, number> = { PageDown: top + seen, PageUp: top - seen, Home: 0, End: rows };
+    if (event.key in moves) moveTo(moves[event.key]);
+    else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      const from = chosenIndex();
+      const next = from < 0 ? first : from + (event.key === "ArrowDown" ? 1 : -1);
+      const row = next >= 0 && next < rows ? rowOf(next) : null;
+      if (row) {
+        moveTo(topToShow(shape, top, next));
+        props.choose(row, next);
+      }
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+
+  const template = props.columns.map((column) => column.width).join(" ");
+  const indices = Array.from({ length: Math.max(0, end - first) }, (_, index) => first + index);
+  return (
+    <div
+      class="list"
+      role="grid"
+      aria-label={props.label}
+      aria-rowcount={rows}
+      tabIndex={0}
+      ref={scroller}
+      onScroll={onScroll}
+      onWheel={onWheel}
+      onKeyDown={onKeyDown}
+    >
+      <div class="list-head" role="row" style={{ gridTemplateColumns: template, height: `${ROW_PX}px` }}>
+        {props.columns.map((column) => (
+          <Head key={column.name} column={column} />
+        ))}
+      </div>
+      <div class="list-body" style={{ height: `${contentPx(shape)}px` }}>
+        <div class="list-window" style={{ height: `${Math.max(viewPx, 0)}px` }}>
+          {indices.map((index) => {
+            const row = rowOf(index);
+            return (
+              <div
+                key={index}
+                role="row"
+                aria-rowindex={index + 1}
+                data-row={index}
+                class={`list-row ${row && props.chosen(row) ? "chosen" : ""}`}
+                aria-selected={row ? props.chosen(row) : false}
+                onClick={() => row && props.choose(row, index)}
+                style={{
+                  gridTemplateColumns: template,
+                  top: `${(index - top) * ROW_PX}px`,
+                  height: `${ROW_PX}px`,
+                }}
+              >
+                {row ? (
+                  props.columns.map((column) => (
+                    <span role="gridcell" class={column.align} key={column.name}>
+                      {column.cell(row)}
+                    </span>
+                  ))
+                ) : (
+                  <span class="loading" role="gridcell">
+                    …
+                  </span>
+                )}
+              </div>
+            );
+          })}
+          {rows === 0 && <p class="empty">{props.empty}</p>}
+        </div>
+      </div>
+    </div>
+  );
+}
+
+function Head<Row>({ column }: { column: Column<Row> }) {
+  const { sort } = column;
+  const order = sort?.on ? (sort.descending ? "descending" : "ascending") : undefined;
+  return (
+    <span role="columnheader" class={column.align} aria-sort={order}>
+      {sort ? (
+        <button class="text" onClick={sort.by}>
+          {column.name}
+          {order ? (sort.descending ? " ▾" : " ▴") : ""}
+        </button>
+      ) : (
+        column.name
+      )}
+    </span>
+  );
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+import { useRef } from "preact/hooks";
+import { ticks } from "../../logic/axis.ts";
+import { instant } from "../../logic/units.ts";
+import { toTime } from "../../logic/viewport.ts";
+import * as store from "../../state/store.ts";
+import { zoomBy } from "../../state/actions.ts";
+
+/** Labels of time. Dragging along it marks a range; the wheel zooms. */
+export function Axis() {
+  const { width } = store.canvasSize.value;
+  const view = store.view.value;
+  const begin = useRef<number | null>(null);
+  const time = (event: PointerEvent | WheelEvent) =>
+    toTime(view, event.clientX - (event.currentTarget as HTMLElement).getBoundingClientRect().left, width);
+  return (
+    <div
+      class="axis"
+      aria-label={`Time axis from ${instant(view.t0)} to ${instant(view.t1)}; drag to mark a range`}
+      role="img"
+      onPointerDown={(event) => {
+        event.currentTarget.setPointerCapture(event.pointerId);
+        begin.current = time(event);
+      }}
+      onPointerMove={(event) => {
+        if (begin.current === null) return;
+        const at = time(event);
+        store.range.value = { t0: Math.min(begin.current, at), t1: Math.max(begin.current, at) };
+      }}
+      onPointerUp={(event) => {
+        if (begin.current !== null && time(event) === begin.current) store.range.value = null;
+        begin.current = null;
+      }}
+      onWheel={(event) => {
+        event.preventDefault();
+        zoomBy(Math.exp(event.deltaY * 0.0015), time(event));
+      }}
+    >
+      {ticks(view, width).map((tick) =>
+        tick.label === null ? (
+          <i class="tick" key={tick.t} style={{ left: `${tick.x}px` }} />
+        ) : (
+          <span class="tick" key={tick.t} style={{ left: `${tick.x}px` }}>
+            {tick.label}
+          </span>
+        ),
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+import { screenY, visible } from "../../logic/layout.ts";
+import type { PlacedLane } from "../../logic/layout.ts";
+import * as store from "../../state/store.ts";
+
+const KIND_NAMES: Record<string, string> = {
+  cpu: "core",
+  process: "process",
+  thread: "thread",
+  component: "component",
+  counter: "counter",
+  packets: "packets",
+};
+
+/** Names of lanes: they stay at the left and, as far as their lane reaches, at the top. */
+export function Labels() {
+  const layout = store.lanesLayout.value;
+  const { height } = store.canvasSize.value;
+  const scrollTop = store.scrollTop.value;
+  const shown = visible(layout, scrollTop, height);
+  return (
+    <div class="labels" role="list" aria-label="Lanes">
+      {[...shown]
+        .sort((a, b) => Number(a.pinned) - Number(b.pinned))
+        .map((lane) => (
+          <Label
+            key={lane.id}
+            lane={lane}
+            y={screenY(lane, lane.y, scrollTop)}
+            top={lane.pinned ? 0 : layout.pinnedHeight}
+          />
+        ))}
+    </div>
+  );
+}
+
+function Label({ lane, y, top }: { lane: PlacedLane; y: number; top: number }) {
+  const info = store.laneById.value.get(lane.id);
+  const stuck = Math.min(Math.max(0, top - y), Math.max(0, lane.height - 22));
+  const depth = lane.rows.filter((row) => row.kind === "spans").length;
+  const kind = KIND_NAMES[lane.kind] ?? lane.kind;
+  // "core 0" need not be told to be a core.
+  const small = [
+    lane.name.toLowerCase().includes(kind) || lane.kind === "cpu" ? undefined : kind,
+    info?.tid ?? info?.pid,
+  ]
+    .filter((part) => part !== undefined)
+    .join(" ");
+  return (
+    <div
+      role="listitem"
+      class={`label ${lane.pinned ? "pinned" : ""} ${store.selected.value?.lane === lane.id ? "chosen" : ""}`}
+      style={{ top: `${y}px`, height: `${lane.height}px`, paddingLeft: `${6 + lane.level * 12}px` }}
+    >
+      <div class="label-line" style={{ transform: `translateY(${stuck}px)` }}>
+        {lane.foldable ? (
+          <button
+            class="fold"
+            aria-expanded={!lane.folded}
+            aria-label={`${lane.folded ? "Unfold" : "Fold"} ${lane.name}`}
+            onClick={() => store.toggleFold(lane.id)}
+          >
+            {lane.folded ? "▸" : "▾"}
+          </button>
+        ) : (
+          <span class="fold" />
+        )}
+        <span
+          class="lane-name"
+          title={`${lane.name} (${kind})${depth > 1 ? `, ${depth} levels of spans` : ""}`}
+        >
+          {lane.name}
+        </span>
+        <small>{small}</small>
+        <button
+          class="pin"
+          aria-pressed={lane.pinned}
+          aria-label={`Pin ${lane.name} to the top`}
+          title="Pin to the top"
+          onClick={() => store.togglePin(lane.id)}
+        >
+          <svg viewBox="0 0 12 12" width="10" height="10" aria-hidden="true">
+            <path d="M4 1h4l-.6 4L9.5 7.2H6.5L6 11.4 5.5 7.2h-3L4.6 5z" fill="currentColor" />
+          </svg>
+        </button>
+      </div>
+    </div>
+  );
+}

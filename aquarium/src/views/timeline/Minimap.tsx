@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// The whole session with its density, and the window that the timeline shows: dragged, resized, or set by a click.
+
+import { useSignalEffect } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { css } from "../../logic/colour.ts";
+import { instant } from "../../logic/units.ts";
+import { fit, toPixel, toTime, width } from "../../logic/viewport.ts";
+import * as store from "../../state/store.ts";
+import { zoomBy, panBy } from "../../state/actions.ts";
+import { hatch } from "./paint.ts";
+
+const HEIGHT_PX = 40;
+const GRIP_PX = 6;
+
+export function Minimap() {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const box = useRef<HTMLDivElement>(null);
+  const drag = useRef<{ part: "left" | "right" | "move" | "new"; at: number } | null>(null);
+
+  useSignalEffect(() =>
+    paintMinimap(canvas.current, box.current?.clientWidth ?? 0, store.canvasSize.value.width),
+  );
+  useEffect(() => paintMinimap(canvas.current, box.current?.clientWidth ?? 0, 0), []);
+
+  const time = (event: PointerEvent | WheelEvent | MouseEvent) => {
+    const edge = box.current!.getBoundingClientRect();
+    return toTime(fit(store.whole.value), event.clientX - edge.left, edge.width);
+  };
+  const down = (event: PointerEvent) => {
+    const edge = box.current!.getBoundingClientRect();
+    const x = event.clientX - edge.left;
+    const full = fit(store.whole.value);
+    const [x0, x1] = [store.view.value.t0, store.view.value.t1].map((t) => toPixel(full, t, edge.width));
+    const part =
+      Math.abs(x - x0) < GRIP_PX
+        ? "left"
+        : Math.abs(x - x1) < GRIP_PX
+          ? "right"
+          : x > x0 && x < x1 && x1 - x0 < edge.width * 0.98
+            ? "move"
+            : "new";
+    drag.current = { part, at: time(event) };
+    box.current!.setPointerCapture(event.pointerId);
+  };
+  const move = (event: PointerEvent) => {
+    if (!drag.current) return;
+    const { part, at } = drag.current;
+    const t = time(event);
+    const { t0, t1 } = store.view.value;
+    store.follow.value = false;
+    if (part === "move") {
+      store.show({ t0: t0 + t - at, t1: t1 + t - at });
+      drag.current.at = t;
+    } else if (part === "new" && t !== at) store.show({ t0: Math.min(at, t), t1: Math.max(at, t) });
+    else if (part === "left" && t < t1) store.show({ t0: t, t1 });
+    else if (part === "right" && t > t0) store.show({ t0, t1: t });
+  };
+  const up = (event: PointerEvent) => {
+    // A click beside the window moves it there.
+    if (drag.current?.part === "new" && drag.current.at === time(event)) {
+      const half = width(store.view.value) / 2;
+      store.show({ t0: drag.current.at - half, t1: drag.current.at + half });
+    }
+    drag.current = null;
+  };
+  const { t0, t1 } = store.view.value;
+  return (
+    <div
+      class="minimap"
+      ref={box}
+      tabIndex={0}
+      role="slider"
+      aria-label="The whole recording; the frame is what the timeline shows"
+      aria-valuemin={store.whole.value.t0}
+      aria-valuemax={store.whole.value.t1}
+      aria-valuenow={Math.round((t0 + t1) / 2)}
+      aria-valuetext={`${instant(t0)} to ${instant(t1)}`}
+      onPointerDown={down}
+      onPointerMove={move}
+      onPointerUp={up}
+      onDblClick={store.showAll}
+      onWheel={(event) => {
+        event.preventDefault();
+        zoomBy(Math.exp(event.deltaY * 0.0015), time(event));
+      }}
+      onKeyDown={(event) => {
+        if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
+        panBy(event.key === "ArrowLeft" ? -0.2 : 0.2);
+        event.preventDefault();
+        event.stopPropagation();
+      }}
+    >
+      <canvas ref={canvas} aria-hidden="true" />
+    </div>
+  );
+}
+
+function paintMinimap(canvas: HTMLCanvasElement | null, wide: number, _resized: number): void {
+  const overview = store.overview.value;
+  const theme = store.theme.value;
+  const view = store.view.value;
+  const whole = store.whole.value;
+  const context = canvas?.getContext("2d");
+  if (!canvas || !context || wide === 0) return;
+  const ratio = devicePixelRatio || 1;
+  canvas.width = Math.round(wide * ratio);
+  canvas.height = Math.round(HEIGHT_PX * ratio);
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.fillStyle = css(theme.lane);
+  context.fillRect(0, 0, wide, HEIGHT_PX);
+  const full = fit(whole);
+  if (overview && overview.count.length > 0) {
+    const step = width(whole) / overview.count.length;
+    const px = (index: number) => toPixel(full, whole.t0 + index * step, wide);
+    const most = overview.count.reduce((a, b) => Math.max(a, b), 1);
+    context.beginPath();
+    for (let index = 0; index < overview.count.length; index++) {
+      if (overview.count[index] === 0) continue;
+      // The square root: what is rare stays visible beside what is frequent, and more still looks like more.
+      const high = Math.max(2, Math.sqrt(overview.count[index] / most) * (HEIGHT_PX - 6));
+      context.rect(px(index), HEIGHT_PX - high, Math.max(1, px(index + 1) - px(index)), high);
+    }
+    context.fillStyle = css(theme.palette[0], 0.75);
+    context.fill();
+    for (let index = 0; index < overview.flags.length; index++) {
+      if ((overview.flags[index] & 6) === 0) continue;
+      const colour = overview.flags[index] & 2 ? theme.loss : theme.damage;
+      hatch(context, px(index), 0, Math.max(2, px(index + 1) - px(index)), HEIGHT_PX, colour);
+    }
+  }
+  const [x0, x1] = [toPixel(full, view.t0, wide), toPixel(full, view.t1, wide)];
+  context.fillStyle = theme.name === "dark" ? "rgba(10,13,16,.62)" : "rgba(90,105,120,.28)";
+  context.fillRect(0, 0, Math.max(0, x0), HEIGHT_PX);
+  context.fillRect(x1, 0, Math.max(0, wide - x1), HEIGHT_PX);
+  context.strokeStyle = theme.accent;
+  context.lineWidth = 1.5;
+  context.strokeRect(
+    Math.max(0.75, x0),
+    0.75,
+    Math.max(3, Math.min(wide - 0.75, x1) - Math.max(0.75, x0)),
+    HEIGHT_PX - 1.5,
+  );
+}

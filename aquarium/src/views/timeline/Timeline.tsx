@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// The graph: labels at the left, axis above, two canvases, and what the pointer does with them.
+
+import { useSignalEffect } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import * as store from "../../state/store.ts";
+import { Axis } from "./Axis.tsx";
+import { Labels } from "./Labels.tsx";
+import { Minimap } from "./Minimap.tsx";
+import { Tooltip } from "./Tooltip.tsx";
+import { paintMarks } from "./marks.ts";
+import { RowImages, paint } from "./paint.ts";
+import { attachPointer } from "./pointer.ts";
+import { arrowLines, scene } from "./scene.ts";
+
+export function Timeline() {
+  const area = useRef<HTMLDivElement>(null);
+  const scroller = useRef<HTMLDivElement>(null);
+  const below = useRef<HTMLCanvasElement>(null);
+  const above = useRef<HTMLCanvasElement>(null);
+  const crosshair = useRef<HTMLDivElement>(null);
+
+  useEffect(() => {
+    const element = area.current!;
+    const observer = new ResizeObserver(() => {
+      const { clientWidth: width, clientHeight: height } = element;
+      const ratio = devicePixelRatio || 1;
+      for (const canvas of [below.current!, above.current!]) {
+        canvas.width = Math.round(width * ratio);
+        canvas.height = Math.round(height * ratio);
+      }
+      store.canvasSize.value = { width, height };
+    });
+    observer.observe(element);
+    const detach = attachPointer(element);
+    return () => {
+      observer.disconnect();
+      detach();
+    };
+  }, []);
+
+  usePainting(below, above);
+
+  useSignalEffect(() => {
+    const at = store.hover.value;
+    const line = crosshair.current!;
+    line.style.display = at ? "block" : "none";
+    if (at) line.style.transform = `translateX(${Math.round(at.x)}px)`;
+  });
+
+  useSignalEffect(() => {
+    const element = scroller.current!;
+    if (Math.abs(element.scrollTop - store.scrollTop.value) > 1) element.scrollTop = store.scrollTop.value;
+  });
+
+  return (
+    <section class="timeline" aria-label="Timeline">
+      <Minimap />
+      <div class="corner">
+        <LaneSearch />
+      </div>
+      <Axis />
+      <div
+        class="lanes"
+        ref={scroller}
+        onScroll={(event) => (store.scrollTop.value = event.currentTarget.scrollTop)}
+      >
+        <div class="lanes-inside" style={{ height: `${store.lanesLayout.value.height}px` }}>
+          <Labels />
+          <div
+            class="canvas-area"
+            ref={area}
+            tabIndex={0}
+            role="application"
+            aria-label="Lanes over time: W, A, S, D move and zoom; ? lists all keys"
+          >
+            <canvas ref={below} aria-hidden="true" />
+            <canvas ref={above} aria-hidden="true" />
+            <div class="crosshair" ref={crosshair} />
+            <Tooltip />
+            <Hint />
+          </div>
+        </div>
+      </div>
+    </section>
+  );
+}
+
+/** Both canvases are painted once a frame at most, however many signals changed. */
+function usePainting(
+  below: { current: HTMLCanvasElement | null },
+  above: { current: HTMLCanvasElement | null },
+): void {
+  const images = useRef(new RowImages());
+  const frame = useRef(0);
+  useSignalEffect(() => {
+    const now = scene.value;
+    const marks = { selected: store.selected.value, range: store.range.value, arrows: arrowLines.value };
+    store.canvasSize.value;
+    cancelAnimationFrame(frame.current);
+    frame.current = requestAnimationFrame(() => {
+      const [lower, upper] = [below.current?.getContext("2d"), above.current?.getContext("2d")];
+      if (!lower || !upper) return;
+      paint(lower, now, images.current);
+      paintMarks(upper, now, marks);
+    });
+  });
+}
+
+function LaneSearch() {
+  return (
+    <input
+      id="lane-search"
+      type="search"
+      placeholder="Search lanes   /"
+      aria-label="Search lanes"
+      value={store.laneSearch.value}
+      onInput={(event) => (store.laneSearch.value = event.currentTarget.value)}
+      onKeyDown={(event) => {
+        if (event.key !== "Escape") return;
+        store.laneSearch.value = "";
+        event.currentTarget.blur();
+      }}
+    />
+  );
+}
+
+function Hint() {
+  if (store.session.value === null || store.lanesLayout.value.lanes.length > 0) return null;
+  const searched = store.laneSearch.value !== "";
+  return (
+    <p class="empty">
+      {searched ? "No lane has this name." : "All lanes are filtered out: choose some at the left."}
+    </p>
+  );
+}

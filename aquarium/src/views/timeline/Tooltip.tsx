@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// What lies under the pointer, with everything that is known of it.
+
+import { signal, useSignalEffect } from "@preact/signals";
+import { useRef } from "preact/hooks";
+import { lineAt } from "../../logic/arrows.ts";
+import { brief, date, duration, fieldText, instant } from "../../logic/units.ts";
+import type { Thing } from "../../protocol/types.ts";
+import * as store from "../../state/store.ts";
+import { type Under, thingUnder } from "./pointer.ts";
+import { arrowLines } from "./scene.ts";
+import { toPixel } from "../../logic/viewport.ts";
+
+const found = signal<Under | null>(null);
+/** A pointer on its way somewhere asks for nothing. */
+const REST_MS = 40;
+
+export function Tooltip() {
+  const box = useRef<HTMLDivElement>(null);
+  const asked = useRef(0);
+  useSignalEffect(() => {
+    const at = store.hover.value;
+    store.filterId.value;
+    const stamp = ++asked.current;
+    if (at === null) {
+      found.value = null;
+      return;
+    }
+    setTimeout(() => {
+      if (stamp !== asked.current) return;
+      void thingUnder(at.x, at.y).then((under) => {
+        if (stamp === asked.current) found.value = under;
+      });
+    }, REST_MS);
+  });
+  const at = store.hover.value;
+  if (!at) return null;
+  const arrow = found.value?.thing ? null : lineAt(arrowLines.value, at.x, at.y, 4);
+  const loss = lossAt(at.x, found.value?.lane ?? null);
+  const content = found.value?.thing ? (
+    <ThingFields thing={found.value.thing} />
+  ) : arrow ? (
+    <ArrowFields index={arrow.index} />
+  ) : null;
+  if (!content && !loss) return null;
+  const { width, height } = store.canvasSize.value;
+  const left = at.x + 340 > width ? Math.max(0, at.x - 340) : at.x + 16;
+  const side = at.y > height / 2 ? { bottom: `${height - at.y + 14}px` } : { top: `${at.y + 18}px` };
+  return (
+    <div class="tooltip" role="tooltip" ref={box} style={{ left: `${left}px`, ...side }}>
+      {content}
+      {loss && <p class="loss-note">{loss}</p>}
+    </div>
+  );
+}
+
+export function ThingFields({ thing }: { thing: Thing }) {
+  const session = store.session.value;
+  const info = thing.class == null ? undefined : store.classById.value.get(thing.class);
+  const application =
+    typeof thing.application === "number"
+      ? store.applicationById.value.get(thing.application)?.name
+      : (thing.application ?? undefined);
+  const wall = session?.is_date ? date(session.origin, thing.begin) : null;
+  const rows: [string, string | null | undefined][] = [
+    ["time", instant(thing.begin)],
+    ["date", wall],
+    [
+      "duration",
+      thing.end == null
+        ? thing.kind === "span"
+          ? "not ended"
+          : null
+        : thing.end > thing.begin
+          ? duration(thing.end - thing.begin)
+          : null,
+    ],
+    ["subsystem", info?.subsystem],
+    ["application", application],
+    ["process", thing.process],
+    ["thread", thing.thread],
+    ["core", thing.cpu == null ? null : String(thing.cpu)],
+    [
+      "quality",
+      thing.quality === "lower_bound"
+        ? "a lower bound: losses touch it"
+        : thing.quality === "unknown"
+          ? "unknown: losses touch it"
+          : null,
+    ],
+  ];
+  return (
+    <>
+      <h3>
+        {info?.name || thing.name}
+        <small>{thing.kind}</small>
+      </h3>
+      <dl>
+        {rows
+          .filter(([, value]) => value !== null && value !== undefined && value !== "")
+          .map(([name, value]) => (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>{value}</dd>
+            </div>
+          ))}
+        {(thing.fields ?? []).map((field) => (
+          <div key={`field ${field.name}`} class="field">
+            <dt>{field.name}</dt>
+            <dd>{fieldText(field.value, field.unit)}</dd>
+          </div>
+        ))}
+      </dl>
+    </>
+  );
+}
+
+function ArrowFields({ index }: { index: number }) {
+  const arrows = store.arrowData.value?.arrows;
+  if (!arrows || index >= arrows.count.length) return null;
+  const channel = store.session.value?.channels.find((one) => one.id === arrows.channel[index]);
+  const lane = (id: number) => store.laneById.value.get(id)?.name ?? "?";
+  const count = arrows.count[index];
+  return (
+    <>
+      <h3>
+        {channel?.name ?? "message"}
+        <small>{count > 1 ? `${brief(count)} messages` : "message"}</small>
+      </h3>
+      <dl>
+        <div>
+          <dt>from</dt>
+          <dd>{lane(arrows.fromLane[index])}</dd>
+        </div>
+        <div>
+          <dt>to</dt>
+          <dd>{lane(arrows.toLane[index])}</dd>
+        </div>
+        <div>
+          <dt>sent</dt>
+          <dd>{instant(arrows.from[index])}</dd>
+        </div>
+        <div>
+          <dt>on the way</dt>
+          <dd>{duration(arrows.to[index] - arrows.from[index])}</dd>
+        </div>
+      </dl>
+    </>
+  );
+}
+
+function lossAt(x: number, lane: number | null): string | null {
+  const view = store.view.value;
+  const { width } = store.canvasSize.value;
+  const loss = (store.session.value?.losses ?? []).find(
+    (one) =>
+      (one.lane === null || one.lane === lane) &&
+      x >= toPixel(view, one.begin, width) - 2 &&
+      x <= toPixel(view, one.end, width) + 2,
+  );
+  if (!loss) return null;
+  return `${loss.count === null ? "an unknown number of" : brief(loss.count)} events were lost here: ${loss.cause}`;
+}

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// The lower canvas: lanes, bars, dots, density, counters, and what is missing. Text and marks are on the upper one.
+
+import { ticks } from "../../logic/axis.ts";
+import { type Colours, type Theme, css } from "../../logic/colour.ts";
+import { type PlacedLane, type PlacedRow, screenY } from "../../logic/layout.ts";
+import { type Picture, type PictureRow, firstFrom, rowKey } from "../../logic/picture.ts";
+import { FLAG_DAMAGED, FLAG_LOST, type Raster, flaggedRuns, raster } from "../../logic/raster.ts";
+import { type Levels, range, runs } from "../../logic/steps.ts";
+import { type Interval, placed, toPixel } from "../../logic/viewport.ts";
+import type { Loss } from "../../protocol/types.ts";
+
+export interface Scene {
+  view: Interval;
+  width: number;
+  height: number;
+  pinnedHeight: number;
+  scrollTop: number;
+  lanes: PlacedLane[];
+  theme: Theme;
+  picture: Picture | null;
+  applications: Colours;
+  names: Colours;
+  classes: Colours;
+  losses: readonly Loss[];
+  levels: { window: Interval; of: (row: PlacedRow, lane: PlacedLane) => Levels | null };
+  selectedLane: number | null;
+}
+
+export function coloursOf(scene: Scene, kind: string): Colours {
+  if (kind === "running") return scene.applications;
+  return kind === "events" ? scene.classes : scene.names;
+}
+
+/** The stretched image, kept until the picture or the theme changes. */
+export class RowImages {
+  private canvas: HTMLCanvasElement | null = null;
+  private raster: Raster | null = null;
+  private of: Picture | null = null;
+  private theme: Theme | null = null;
+
+  update(scene: Scene, kinds: Map<string, string>): void {
+    const picture = scene.picture;
+    if (picture === null || (picture === this.of && scene.theme === this.theme)) return;
+    this.of = picture;
+    this.theme = scene.theme;
+    const rows = picture.rows.map((row) => {
+      const kind = kinds.get(rowKey(row.lane, row.row)) ?? "spans";
+      const colours = coloursOf(scene, kind);
+      return {
+        kind,
+        columns: row.columns,
+        palette: { background: scene.theme.lane, rgb: (id: number) => colours.rgb(id) },
+      };
+    });
+    this.raster = raster(rows, picture.window.px);
+    const canvas = (this.canvas ??= document.createElement("canvas"));
+    canvas.width = this.raster.width;
+    canvas.height = this.raster.height;
+    const image = new ImageData(this.raster.pixels, this.raster.width, this.raster.height);
+    canvas.getContext("2d")?.putImageData(image, 0, 0);
+  }
+
+  draw(context: CanvasRenderingContext2D, scene: Scene, index: number, y: number, height: number): void {
+    const line = this.raster?.lines[index];
+    if (!line || !this.canvas || !this.of) return;
+    // Only the part on the screen: stretching thousands of screens of it by software takes as long as it is wide.
+    const { window } = this.of;
+    const first = Math.max(0, Math.floor((scene.view.t0 - window.t0) / window.nsPerPx));
+    const end = Math.min(window.px, Math.ceil((scene.view.t1 - window.t0) / window.nsPerPx) + 1);
+    if (end <= first) return;
+    const part = { t0: window.t0 + first * window.nsPerPx, t1: window.t0 + end * window.nsPerPx };
+    const at = placed(part, scene.view, scene.width);
+    context.drawImage(this.canvas, first, line.y, end - first, line.height, at.x, y, at.width, height);
+  }
+}
+
+export function paint(context: CanvasRenderingContext2D, scene: Scene, images: RowImages): void {
+  const ratio = globalThis.devicePixelRatio || 1;
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.imageSmoothingEnabled = false;
+  context.fillStyle = css(scene.theme.canvas);
+  context.fillRect(0, 0, scene.width, scene.height);
+  const kinds = new Map(
+    scene.lanes.flatMap((lane) => lane.rows.map((row) => [rowKey(row.lane, row.row), row.kind])),
+  );
+  images.update(scene, kinds);
+  // Pinned lanes first scrolled ones pass below, then over them.
+  for (const pinned of [false, true]) {
+    context.save();
+    context.beginPath();
+    if (pinned) context.rect(0, 0, scene.width, scene.pinnedHeight);
+    else context.rect(0, scene.pinnedHeight, scene.width, scene.height);
+    context.clip();
+    const lanes = scene.lanes.filter((lane) => lane.pinned === pinned);
+    for (const lane of lanes) background(context, scene, lane);
+    grid(context, scene);
+    for (const lane of lanes) for (const row of lane.rows) paintRow(context, scene, images, lane, row);
+    for (const lane of lanes) paintLosses(context, scene, lane);
+    context.restore();
+  }
+  if (scene.pinnedHeight > 0) {
+    context.fillStyle = scene.theme.accent;
+    context.fillRect(0, scene.pinnedHeight - 1, scene.width, 1);
+  }
+}
+
+function background(context: CanvasRenderingContext2D, scene: Scene, lane: PlacedLane): void {
+  const y = screenY(lane, lane.y, scene.scrollTop);
+  if (lane.rows.length > 0) {
+    context.fillStyle = css(scene.theme.lane);
+    const top = lane.rows[0].y;
+    const last = lane.rows[lane.rows.length - 1];
+    context.fillRect(0, screenY(lane, top, scene.scrollTop), scene.width, last.y + last.height - top);
+  }
+  if (lane.id === scene.selectedLane) {
+    context.fillStyle = scene.theme.accentSoft;
+    context.fillRect(0, y, scene.width, lane.height);
+  }
+  context.fillStyle = scene.theme.grid;
+  context.fillRect(0, y + lane.height - 1, scene.width, 1);
+}
+
+function grid(context: CanvasRenderingContext2D, scene: Scene): void {
+  for (const tick of ticks(scene.view, scene.width)) {
+    context.fillStyle = tick.label === null ? scene.theme.gridFaint : scene.theme.grid;
+    context.fillRect(Math.round(tick.x), 0, 1, scene.height);
+  }
+}
+
+function paintRow(
+  context: CanvasRenderingContext2D,
+  scene: Scene,
+  images: RowImages,
+  lane: PlacedLane,
+  row: PlacedRow,
+): void {
+  const y = screenY(lane, row.y, scene.scrollTop);
+  if (row.kind === "level") {
+    const levels = scene.levels.of(row, lane);
+    if (levels) paintLevels(context, scene, levels, y, row.height);
+    return;
+  }
+  const index = scene.picture?.byRow.get(rowKey(row.lane, row.row));
+  if (index === undefined || !scene.picture) return;
+  const found = scene.picture.rows[index];
+  if (!found.exact) images.draw(context, scene, index, y, row.height);
+  else if (row.kind === "events") paintDots(context, scene, found, y, row.height);
+  else paintBars(context, scene, found, row, y);
+  hatchFlags(context, scene, found, y, row.height);
+}
+
+/** Bars of single things: a path for each colour, because changing colours costs more than drawing. */
+function paintBars(
+  context: CanvasRenderingContext2D,
+  scene: Scene,
+  found: PictureRow,
+  row: PlacedRow,
+  y: number,
+): void {
+  const colours = coloursOf(scene, row.kind);
+  const paths = new Map<number, Path2D>();
+  const { items } = found;
+  for (let index = 0; index < items.begin.length; index++) {
+    if (items.begin[index] > scene.view.t1) break;
+    if (items.end[index] < scene.view.t0) continue;
+    const x0 = Math.max(-2, toPixel(scene.view, items.begin[index], scene.width));
+    const x1 = Math.min(scene.width + 2, toPixel(scene.view, items.end[index], scene.width));
+    // A gap between neighbours, unless that would be all there is to see.
+    const wide = Math.max(1, x1 - x0 - (x1 - x0 > 3 ? 0.75 : 0));
+    let path = paths.get(items.name[index]);
+    if (!path) paths.set(items.name[index], (path = new Path2D()));
+    if (wide > 6) path.roundRect(x0, y, wide, row.height, 2);
+    else path.rect(x0, y, wide, row.height);
+  }
+  for (const [name, path] of paths) {
+    context.fillStyle = colours.css(name);
+    context.fill(path);
+  }
+}
+
+const DOT_PX = 3;
+
+function paintDots(
+  context: CanvasRenderingContext2D,
+  scene: Scene,
+  found: PictureRow,
+  y: number,
+  height: number,
+): void {
+  const paths = new Map<number, Path2D>();
+  const { items } = found;
+  const slack = ((scene.view.t1 - scene.view.t0) / scene.width) * DOT_PX;
+  for (let index = firstFrom(items, scene.view.t0 - slack); index < items.begin.length; index++) {
+    if (items.begin[index] > scene.view.t1 + slack) break;
+    const x = toPixel(scene.view, items.begin[index], scene.width);
+    let path = paths.get(items.name[index]);
+    if (!path) paths.set(items.name[index], (path = new Path2D()));
+    path.moveTo(x + DOT_PX, y + height / 2);
+    path.arc(x, y + height / 2, DOT_PX, 0, 2 * Math.PI);
+  }
+  for (const [name, path] of paths) {
+    context.fillStyle = scene.classes.css(name);
+    context.fill(path);
+  }
+}
+
+function paintLevels(
+  context: CanvasRenderingContext2D,
+  scene: Scene,
+  levels: Levels,
+  y: number,
+  height: number,
+): void {
+  const between = range(levels);
+  if (!between) return;
+  const { window } = scene.levels;
+  const step = (window.t1 - window.t0) / levels.last.length;
+  const px = (x: number) => toPixel(scene.view, window.t0 + x * step, scene.width);
+  const py = (share: number) => y + height - 1 - share * (height - 3);
+  const line = css(scene.theme.palette[2]);
+  for (const run of runs(levels, between)) {
+    context.beginPath();
+    const area = new Path2D();
+    area.moveTo(px(run[0].x), py(0));
+    let last = run[0].last;
+    for (const at of run) {
+      context.moveTo(px(at.x), py(last));
+      context.lineTo(px(at.x), py(at.high));
+      context.lineTo(px(at.x), py(at.low));
+      context.moveTo(px(at.x), py(at.last));
+      context.lineTo(px(at.x + 1), py(at.last));
+      area.lineTo(px(at.x), py(at.high));
+      area.lineTo(px(at.x + 1), py(at.last));
+      last = at.last;
+    }
+    area.lineTo(px(run[run.length - 1].x + 1), py(0));
+    context.fillStyle = css(scene.theme.palette[2], 0.22);
+    context.fill(area);
+    context.strokeStyle = line;
+    context.lineWidth = 1;
+    context.stroke();
+  }
+}
+
+function hatchFlags(
+  context: CanvasRenderingContext2D,
+  scene: Scene,
+  found: PictureRow,
+  y: number,
+  height: number,
+): void {
+  if (!scene.picture) return;
+  const { window } = scene.picture;
+  for (const [mask, colour] of [
+    [FLAG_LOST, scene.theme.loss],
+    [FLAG_DAMAGED, scene.theme.damage],
+  ] as const) {
+    for (const [from, to] of flaggedRuns(found.flags, mask)) {
+      const x0 = toPixel(scene.view, window.t0 + from * window.nsPerPx, scene.width);
+      const x1 = toPixel(scene.view, window.t0 + to * window.nsPerPx, scene.width);
+      if (x1 >= 0 && x0 <= scene.width) hatch(context, x0, y, Math.max(x1 - x0, 2), height, colour);
+    }
+  }
+}
+
+/** Known intervals of loss, over the whole lane; those of no lane in particular stand on the mini-map. */
+function paintLosses(context: CanvasRenderingContext2D, scene: Scene, lane: PlacedLane): void {
+  const y = screenY(lane, lane.y, scene.scrollTop);
+  for (const loss of scene.losses) {
+    if (loss.lane !== lane.id) continue;
+    const x0 = toPixel(scene.view, loss.begin, scene.width);
+    const x1 = toPixel(scene.view, loss.end, scene.width);
+    if (x1 < 0 || x0 > scene.width) continue;
+    hatch(context, x0, y + 1, Math.max(x1 - x0, 2), lane.height - 2, scene.theme.loss);
+  }
+}
+
+const STRIPE_PX = 6;
+
+/** Diagonal stripes that stay where they are while the view moves over them. */
+export function hatch(
+  context: CanvasRenderingContext2D,
+  x: number,
+  y: number,
+  width: number,
+  height: number,
+  colour: string,
+): void {
+  const left = Math.max(x, -STRIPE_PX);
+  const right = Math.min(x + width, context.canvas.width);
+  context.save();
+  context.beginPath();
+  context.rect(left, y, right - left, height);
+  context.clip();
+  context.globalAlpha = 0.16;
+  context.fillStyle = colour;
+  context.fillRect(left, y, right - left, height);
+  context.globalAlpha = 0.8;
+  context.strokeStyle = colour;
+  context.lineWidth = 1.2;
+  context.beginPath();
+  const first = Math.floor((left - height) / STRIPE_PX) * STRIPE_PX;
+  for (let at = first; at < right; at += STRIPE_PX) {
+    context.moveTo(at, y + height);
+    context.lineTo(at + height, y);
+  }
+  context.stroke();
+  context.restore();
+}

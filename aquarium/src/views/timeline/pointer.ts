@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// Mouse and wheel over the lanes: drag moves, Shift+drag measures, the wheel zooms to the pointer (with Shift it
+// moves, with Ctrl it scrolls the lanes), a click selects, a double click fits.
+
+import { rowAt } from "../../logic/layout.ts";
+import { itemAt, rowKey } from "../../logic/picture.ts";
+import { focus, pan, toTime, width, zoom } from "../../logic/viewport.ts";
+import type { Thing } from "../../protocol/types.ts";
+import { select, thingOf } from "../../state/actions.ts";
+import { ask } from "../../state/server.ts";
+import * as store from "../../state/store.ts";
+
+const CLICK_PX = 4;
+/** How far from a dot a click still means it. */
+export const NEAR_PX = 6;
+
+export function attachPointer(element: HTMLElement): () => void {
+  const abort = new AbortController();
+  const options = { signal: abort.signal };
+  let drag: { x: number; y: number; measure: boolean; moved: boolean; t: number } | null = null;
+  const place = (event: MouseEvent) => {
+    const edge = element.getBoundingClientRect();
+    return { x: event.clientX - edge.left, y: event.clientY - edge.top };
+  };
+  const timeAt = (x: number) => toTime(store.view.value, x, store.canvasSize.value.width);
+
+  element.addEventListener(
+    "pointerdown",
+    (event) => {
+      if (event.button !== 0) return;
+      const { x, y } = place(event);
+      drag = { x, y, measure: event.shiftKey, moved: false, t: timeAt(x) };
+      element.setPointerCapture(event.pointerId);
+    },
+    options,
+  );
+
+  element.addEventListener(
+    "pointermove",
+    (event) => {
+      const { x, y } = place(event);
+      store.hover.value = drag?.moved && !drag.measure ? null : { x, y, t: timeAt(x) };
+      if (!drag) return;
+      if (!drag.moved && Math.hypot(x - drag.x, y - drag.y) < CLICK_PX) return;
+      drag.moved = true;
+      if (drag.measure) {
+        const t = timeAt(x);
+        store.range.value = { t0: Math.min(drag.t, t), t1: Math.max(drag.t, t) };
+        return;
+      }
+      store.follow.value = false;
+      const view = store.view.value;
+      store.view.value = pan(
+        view,
+        ((drag.x - x) / store.canvasSize.value.width) * width(view),
+        store.whole.value,
+      );
+      const scroller = element.closest(".lanes");
+      if (scroller) scroller.scrollTop -= y - drag.y;
+      drag.x = x;
+      drag.y = y;
+    },
+    options,
+  );
+
+  element.addEventListener(
+    "pointerup",
+    (event) => {
+      const clicked = drag !== null && !drag.moved;
+      drag = null;
+      const { x, y } = place(event);
+      if (clicked) void click(x, y);
+    },
+    options,
+  );
+  element.addEventListener("pointercancel", () => (drag = null), options);
+  element.addEventListener("pointerleave", () => (store.hover.value = null), options);
+
+  element.addEventListener(
+    "dblclick",
+    (event) => {
+      const { x, y } = place(event);
+      void thingUnder(x, y).then((found) => {
+        const thing = found?.thing;
+        if (thing?.end != null && thing.end > thing.begin) {
+          store.view.value = focus({ t0: thing.begin, t1: thing.end }, store.whole.value);
+        } else store.showAll();
+      });
+    },
+    options,
+  );
+
+  element.addEventListener(
+    "wheel",
+    (event) => {
+      if (event.ctrlKey) return;
+      event.preventDefault();
+      const across = event.shiftKey ? event.deltaY || event.deltaX : event.deltaX;
+      const view = store.view.value;
+      if (event.shiftKey || Math.abs(across) > Math.abs(event.deltaY)) {
+        store.follow.value = false;
+        store.view.value = pan(
+          view,
+          (across / store.canvasSize.value.width) * width(view),
+          store.whole.value,
+        );
+      } else {
+        const factor = Math.exp(Math.min(Math.max(event.deltaY, -400), 400) * 0.0015);
+        store.view.value = zoom(view, timeAt(place(event).x), factor, store.whole.value);
+      }
+    },
+    { ...options, passive: false },
+  );
+  return () => abort.abort();
+}
+
+export interface Under {
+  lane: number;
+  row: number;
+  thing: Thing | null;
+}
+
+/** What lies under a point of the lanes; the server knows all its fields. */
+export async function thingUnder(x: number, y: number): Promise<Under | null> {
+  const place = rowAt(store.lanesLayout.value, y, store.scrollTop.value);
+  if (!place?.row || place.row.kind === "level") return null;
+  const view = store.view.value;
+  const perPixel = width(view) / store.canvasSize.value.width;
+  const t = toTime(view, x, store.canvasSize.value.width);
+  const { lane, row } = place.row;
+  const near = perPixel * NEAR_PX;
+  // Where the page knows the single things it asks for exactly the one that is drawn there.
+  const picture = store.picture.value;
+  const known = picture?.rows[picture.byRow.get(rowKey(lane, row)) ?? -1];
+  const exact = known?.exact && picture?.filter === store.filterId.value;
+  const item = exact ? itemAt(known.items, t, near) : null;
+  if (exact && item === null) return { lane, row, thing: null };
+  const at = item !== null && place.row.kind === "events" ? known!.items.begin[item] : t;
+  const answer = await ask("at", {
+    lane,
+    row,
+    t: Math.round(at),
+    within: Math.ceil(near),
+    filter: store.filterId.value,
+  });
+  return { lane, row, thing: thingOf(answer) };
+}
+
+async function click(x: number, y: number): Promise<void> {
+  const found = await thingUnder(x, y);
+  if (!found?.thing) {
+    store.clearSelection();
+    return;
+  }
+  const { thing } = found;
+  await select(
+    { lane: found.lane, row: found.row, begin: thing.begin, end: thing.end ?? null, thing },
+    "graph",
+  );
+}

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// The page in a real Chromium, over a made trace and a server by brute force.
+
+import { readFile } from "node:fs/promises";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Browser, Page } from "playwright-core";
+import { fileURLToPath } from "node:url";
+import { chromiumPath, launch, open } from "../support/browser.ts";
+import { FakeServer } from "../support/server.ts";
+import { makeTrace } from "../support/trace.ts";
+
+const DIST = fileURLToPath(new URL("../../dist", import.meta.url));
+
+const node = (key: string) => `.tree-line[data-key="${key}"]`;
+/** Waits for what is drawn to be of a number of events. */
+const shows = (page: Page, events: number) => page.locator(`#event-count[data-count="${events}"]`).waitFor();
+/** Pixels of the upper canvas that are not empty: names and arrows. */
+const marks = (page: Page) =>
+  page.evaluate(() => {
+    const canvas = document.querySelectorAll<HTMLCanvasElement>(".canvas-area canvas")[1];
+    const { data } = canvas.getContext("2d")!.getImageData(0, 0, canvas.width, canvas.height);
+    let found = 0;
+    for (let at = 3; at < data.length; at += 4) if (data[at] > 0) found++;
+    return found;
+  });
+const settled = (page: Page) =>
+  page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+
+describe.skipIf(chromiumPath() === null)("in Chromium", () => {
+  const trace = makeTrace();
+  let server: FakeServer;
+  let browser: Browser;
+  let url: string;
+  beforeAll(async () => {
+    server = new FakeServer(trace, DIST);
+    url = `http://127.0.0.1:${await server.listen()}/`;
+    browser = await launch();
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await server?.close();
+  });
+
+  const start = async (hash = "") => {
+    const opened = await open(browser, url + hash);
+    await opened.page.locator("#event-count").waitFor();
+    return opened;
+  };
+
+  test("all is shown, and nothing is complained of", async () => {
+    const { page, complaints } = await start();
+    await shows(page, trace.events.length);
+    expect(await page.locator(".label").count()).toBe(8);
+    expect(await page.locator(".list-row").first().textContent()).toContain("core");
+    expect(await page.getByRole("tab").allTextContents()).toEqual([
+      expect.stringMatching(/^Events – /),
+      "Activities",
+      "Statistics",
+    ]);
+    expect(await page.title()).toBe("generator – Aquarium");
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  test("core, event, messages and application are hidden; every number follows; the list is saved", async () => {
+    const { page, complaints } = await start();
+    let rest = trace.events;
+    await shows(page, rest.length);
+    await page.click(node("lane-0"));
+    rest = rest.filter((one) => one.core !== 0);
+    await shows(page, rest.length);
+    expect(await page.locator(".lane-name").allTextContents()).not.toContain("core 0");
+    await page.click(`${node("subsystem-threads")} .fold`);
+    await page.click(node("class-1"));
+    rest = rest.filter((one) => one.class !== 1);
+    await shows(page, rest.length);
+    expect(await page.locator(node("subsystem-threads")).getAttribute("aria-checked")).toBe("mixed");
+
+    const withArrows = await marks(page);
+    await page.click(node("messages"));
+    rest = rest.filter((one) => one.class !== 2 && one.class !== 3);
+    await shows(page, rest.length);
+    await expect.poll(() => marks(page)).toBeLessThan(withArrows);
+
+    await page.click(node("application-4"));
+    rest = rest.filter((one) => one.application !== 4);
+    await shows(page, rest.length);
+    expect(await page.getByRole("tab").first().textContent()).toBe(`Events – ${rest.length}`);
+
+    await page.click(".save summary");
+    const [file] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("menuitem", { name: "CSV" }).click(),
+    ]);
+    const lines = (await readFile((await file.path())!, "utf8")).trim().split("\n");
+    expect(lines.length - 1).toBe(rest.length);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  test("a click on a dot scrolls the list to it, a click on a row moves the graph to it", async () => {
+    const { page } = await start(`#view=${trace.end * 0.7},${trace.end * 0.7 + 60_000}`);
+    await shows(page, trace.events.length);
+    const inside = trace.events.find(
+      (one) => one.t > trace.end * 0.7 + 10_000 && one.t < trace.end * 0.7 + 50_000,
+    )!;
+    const area = (await page.locator(".canvas-area").boundingBox())!;
+    const label = (await page.locator(".label", { hasText: `core ${inside.core}` }).boundingBox())!;
+    await settled(page);
+    const x = area.x + ((inside.t - trace.end * 0.7) / 60_000) * area.width;
+    // The row of events lies below the bar of 18 pixels.
+    await page.mouse.click(x, label.y + 5 + 19 + 6);
+    const row = page.locator(".list-row.chosen");
+    await row.waitFor();
+    const index = trace.events.indexOf(inside);
+    const chosen = Number(await row.first().getAttribute("data-row"));
+    expect(trace.events[chosen].t).toBe(inside.t);
+    expect(chosen).toBe(index);
+    expect(await page.locator(".details").textContent()).toContain("mutex");
+
+    // Far away in the list: the graph follows.
+    await page.locator(".list").focus();
+    await page.keyboard.press("Home");
+    await page.locator('.list-row[data-row="2"]').click();
+    await expect
+      .poll(() => page.evaluate(() => location.hash))
+      .toMatch(new RegExp(`selected=${trace.events[2].core},0,${trace.events[2].t}`));
+    const view = (await page.evaluate(() => location.hash))
+      .match(/view=([^&]*)/)![1]
+      .split(",")
+      .map(Number);
+    expect(view[0]).toBeLessThanOrEqual(trace.events[2].t);
+    expect(view[1]).toBeGreaterThanOrEqual(trace.events[2].t);
+
+    // Not so with sync off.
+    await page.keyboard.press("Home");
+    await page.locator("text=⇅ sync").click();
+    const before = await page.evaluate(() => location.hash.match(/view=([^&]*)/)![1]);
+    await page.locator(".list").focus();
+    await page.keyboard.press("End");
+    await page.locator(`.list-row[data-row="${trace.events.length - 1}"]`).click();
+    await expect
+      .poll(() => page.evaluate(() => location.hash))
+      .toContain(`,${trace.events[trace.events.length - 1].t}`);
+    expect(await page.evaluate(() => location.hash.match(/view=([^&]*)/)![1])).toBe(before);
+    await page.context().close();
+  });
+
+  test("a single event is seen with everything shown, and found by its dot's tooltip", async () => {
+    const { page } = await start("#events-off=0,1,2,3,4");
+    await shows(page, 1);
+    const rare = trace.events.find((one) => one.class === 5)!;
+    const area = (await page.locator(".canvas-area").boundingBox())!;
+    const label = (await page.locator(".label", { hasText: "core 1" }).boundingBox())!;
+    const whole = trace.end * 1.02;
+    const x = area.x + ((rare.t + trace.end * 0.01) / whole) * area.width;
+    await expect
+      .poll(async () => {
+        await page.mouse.move(x + Math.random(), label.y + 5 + 19 + 6);
+        await page.waitForTimeout(150);
+        return page
+          .locator(".tooltip")
+          .textContent({ timeout: 1000 })
+          .catch(() => "");
+      })
+      .toContain("OUT_OF_MEMORY");
+    expect(await page.locator(".tooltip").textContent()).toContain("bytes");
+    await page.context().close();
+  });
+
+  test("keys: zoom, move, fit, next, arrows, sheet, palette, search", async () => {
+    const { page } = await start();
+    await shows(page, trace.events.length);
+    const view = async () => {
+      await page.waitForTimeout(400);
+      return page.evaluate(() => (location.hash.match(/view=([^&]*)/)?.[1] ?? "0,0").split(",").map(Number));
+    };
+    const [a0, a1] = await view();
+    await page.keyboard.press("w");
+    const [b0, b1] = await view();
+    expect(b1 - b0).toBeLessThan((a1 - a0) * 0.9);
+    await page.keyboard.press("d");
+    expect((await view())[0]).toBeGreaterThan(b0);
+    await page.keyboard.press("0");
+    expect(await view()).toEqual([a0, a1]);
+    const withArrows = await marks(page);
+    await page.keyboard.press("m");
+    await expect.poll(() => marks(page)).toBeLessThan(withArrows);
+    await page.keyboard.press(".");
+    await page.locator(".list-row.chosen").waitFor();
+    expect(await page.locator(".list-row.chosen").first().getAttribute("data-row")).toBe("0");
+    await page.keyboard.press("Shift+?");
+    await page.getByRole("dialog", { name: "Keys" }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await page.keyboard.press("Control+Shift+P");
+    await page.getByRole("combobox").fill("dark or");
+    await page.keyboard.press("Enter");
+    expect(await page.evaluate(() => document.documentElement.dataset.theme)).toBe("light");
+    await page.keyboard.press("/");
+    await page.keyboard.type("worker 1");
+    await expect.poll(() => page.locator(".lane-name").allTextContents()).toEqual(["warehouse", "worker 1"]);
+    await page.context().close();
+  });
+
+  test("the filter's tree by keyboard alone", async () => {
+    const { page } = await start();
+    await shows(page, trace.events.length);
+    await page.locator(node("cores")).focus();
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Space");
+    await shows(page, trace.events.filter((one) => one.core !== 0).length);
+    expect(await page.locator(node("cores")).getAttribute("aria-checked")).toBe("mixed");
+    await page.keyboard.press("ArrowUp");
+    await page.keyboard.press("Space");
+    await shows(page, trace.events.length);
+    await page.context().close();
+  });
+
+  test("measuring by Shift and drag marks a range that statistics are of", async () => {
+    const { page } = await start("#tab=statistics");
+    await shows(page, trace.events.length);
+    const area = (await page.locator(".canvas-area").boundingBox())!;
+    await page.keyboard.down("Shift");
+    await page.mouse.move(area.x + 200, area.y + 30);
+    await page.mouse.down();
+    await page.mouse.move(area.x + 500, area.y + 30, { steps: 4 });
+    await page.mouse.up();
+    await page.keyboard.up("Shift");
+    await expect.poll(() => page.evaluate(() => location.hash)).toContain("range=");
+    const [t0, t1] = (await page.evaluate(() => location.hash))
+      .match(/range=([^&]*)/)![1]
+      .split(",")
+      .map(Number);
+    const within = trace.events.filter((one) => one.t >= t0 && one.t < t1).length;
+    await expect.poll(() => page.locator(".statistics .summary").textContent()).toContain(`${within} events`);
+    await page.context().close();
+  });
+
+  test("a link opens what was shown", async () => {
+    const { page } = await start("#view=100000,300000&lanes-off=0,2&tab=activities&arrows=off");
+    await shows(page, trace.events.filter((one) => one.core !== 0 && one.core !== 2).length);
+    await expect.poll(() => page.evaluate(() => location.hash)).toContain("view=100000,300000");
+    expect(await page.getByRole("tab", { selected: true }).textContent()).toBe("Activities");
+    expect(await page.locator('button[aria-label="Message arrows"]').getAttribute("aria-pressed")).toBe(
+      "false",
+    );
+    await page.context().close();
+  });
+
+  test("every control has a name", async () => {
+    const { page } = await start();
+    await shows(page, trace.events.length);
+    const nameless = await page.evaluate(() =>
+      [...document.querySelectorAll("button, input, select, [tabindex], [role=tab]")]
+        .filter(
+          (one) =>
+            !(
+              one.getAttribute("aria-label") ||
+              one.getAttribute("aria-labelledby") ||
+              one.textContent?.trim() ||
+              one.closest("label")
+            ),
+        )
+        .map((one) => one.outerHTML.slice(0, 120)),
+    );
+    expect(nameless).toEqual([]);
+    await page.context().close();
+  });
+});
+
+describe.skipIf(chromiumPath() === null)("a server that goes away", () => {
+  test("is told, tried again, and what was missed is told too", async () => {
+    const trace = makeTrace(2);
+    const first = new FakeServer(trace, DIST);
+    const port = await first.listen();
+    const browser = await launch();
+    try {
+      const { page } = await open(browser, `http://127.0.0.1:${port}/`);
+      await shows(page, trace.events.length);
+      await page.click(node("lane-1"));
+      await shows(page, trace.events.filter((one) => one.core !== 1).length);
+      await first.close();
+      await page.getByRole("alert").filter({ hasText: "is lost" }).waitFor();
+      const more = makeTrace(2);
+      more.events.push({ t: more.end - 1, core: 0, class: 0, application: 1, fields: [] });
+      const second = new FakeServer(more, DIST);
+      await second.listen(port);
+      await page.getByText("1 events came meanwhile").waitFor({ timeout: 60_000 });
+      // The filter is still the session's.
+      await shows(page, more.events.filter((one) => one.core !== 1).length);
+      await second.close();
+    } finally {
+      await browser.close();
+    }
+  });
+});
+
+if (chromiumPath() === null)
+  test("Chromium", ({ skip }) => skip("no chromium here: apt-get install chromium"));

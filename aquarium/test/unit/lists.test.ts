@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+import { describe, expect, test } from "vitest";
+import { search } from "../../src/logic/fuzzy.ts";
+import { layout, rowAt, treeOrder, visible } from "../../src/logic/layout.ts";
+import * as L from "../../src/logic/virtual.ts";
+import type { Lane } from "../../src/protocol/types.ts";
+
+describe("a list of 1e9 rows", () => {
+  const big = { rows: 1e9, rowPx: 20, viewPx: 600 };
+  test("stays below the height that Chromium can have", () => {
+    expect(L.contentPx(big)).toBeLessThan(33_554_428);
+    expect(L.contentPx({ ...big, rows: 100 })).toBe(2000);
+  });
+  test.each([{ ...big }, { ...big, rows: 1000 }, { ...big, rows: 31 }])(
+    "every row can be reached: $rows",
+    (shape) => {
+      for (const row of [0, 1, 17, Math.floor(shape.rows / 3), shape.rows - 30].filter(
+        (row) => row <= L.lastTop(shape),
+      )) {
+        expect(L.topRow(shape, L.scrollFor(shape, row))).toBeCloseTo(row, 3);
+      }
+      const range = L.contentPx(shape) - shape.viewPx;
+      expect(L.topRow(shape, 0)).toBe(0);
+      expect(L.shownRows(shape, L.topRow(shape, range)).end).toBe(shape.rows);
+    },
+  );
+  test("short lists do not scroll", () => {
+    const short = { rows: 3, rowPx: 20, viewPx: 600 };
+    expect(L.topRow(short, 50)).toBe(0);
+    expect(L.shownRows(short, 0)).toEqual({ first: 0, end: 3 });
+    expect(L.shownRows({ ...short, rows: 0 }, 0)).toEqual({ first: 0, end: 0 });
+  });
+  test("a row that is seen does not move the list", () => {
+    expect(L.topToShow(big, 100, 110)).toBe(100);
+    expect(L.topToShow(big, 100, 5000)).toBe(4985);
+  });
+  test("pages", () => {
+    expect(L.pagesFor(190, 410)).toEqual([0, 1, 2]);
+  });
+});
+
+describe("lanes", () => {
+  const lane = (id: number, parent: number | null, name: string, rows = 1): Lane => ({
+    id,
+    parent,
+    kind: "thread",
+    name,
+    rows: Array.from({ length: rows }, (_, row) => ({ row, kind: "spans", depth: row })),
+  });
+  const lanes = [
+    lane(0, null, "core 0"),
+    lane(1, null, "warehouse", 0),
+    lane(2, 1, "worker a", 3),
+    lane(3, 1, "worker b"),
+  ];
+  const plain = { hidden: new Set<number>(), folded: new Set<number>(), pinned: [], search: "" };
+  const ids = (options: object) => layout(lanes, { ...plain, ...options }).lanes.map((one) => one.id);
+
+  test("stand in the order of their tree, without gaps", () => {
+    const placed = layout(lanes, plain);
+    expect(placed.lanes.map((one) => [one.id, one.level])).toEqual([
+      [0, 0],
+      [1, 0],
+      [2, 1],
+      [3, 1],
+    ]);
+    let y = 0;
+    for (const one of placed.lanes) {
+      expect(one.y).toBe(y);
+      y += one.height;
+    }
+    expect(placed.height).toBe(y);
+  });
+  test("are hidden, folded, pinned and searched", () => {
+    expect(ids({ hidden: new Set([1]) })).toEqual([0]);
+    expect(ids({ folded: new Set([1]) })).toEqual([0, 1]);
+    expect(ids({ pinned: [3] })).toEqual([3, 0, 1, 2]);
+    expect(ids({ search: "worker b" })).toEqual([1, 3]);
+    expect(ids({ search: "nobody" })).toEqual([]);
+    expect(layout(lanes, { ...plain, folded: new Set([2]) }).lanes[2].rows.length).toBe(1);
+  });
+  test("a parent that is its own ancestor, or is missing, does not hang or hide anything", () => {
+    const odd = [lane(0, 1, "a"), lane(1, 0, "b"), lane(2, 99, "c"), lane(3, 3, "d")];
+    expect(
+      treeOrder(odd)
+        .map((one) => one.lane.id)
+        .sort(),
+    ).toEqual([0, 1, 2, 3]);
+  });
+  test("the row under a point, scrolled and pinned", () => {
+    const placed = layout(lanes, { ...plain, pinned: [3] });
+    expect(rowAt(placed, 8, 500)?.lane.id).toBe(3);
+    const a = placed.lanes.find((one) => one.id === 2)!;
+    expect(rowAt(placed, a.rows[2].y + 3 - 20, 20)?.row?.row).toBe(2);
+    expect(rowAt(placed, 1e6, 0)).toBeNull();
+    expect(visible(placed, 0, 1e6).length).toBe(4);
+    expect(visible(placed, 1e5, 100).map((one) => one.id)).toEqual([3]);
+  });
+});
+
+test("names are found by some of their letters, the nearest first", () => {
+  const names = ["Zoom in", "Show everything", "Keys", "Show or hide message arrows"];
+  expect(search(names, (name) => name, "arrows")[0]).toBe("Show or hide message arrows");
+  expect(search(names, (name) => name, "zi")).toEqual(["Zoom in"]);
+  expect(search(names, (name) => name, "qq")).toEqual([]);
+});

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// The lane raster against an oracle that draws every pixel for itself, over random columns.
+import { expect, test } from "vitest";
+import { mix, type Rgb } from "../../src/logic/colour.ts";
+import {
+  DENSITY_PX,
+  densityHeight,
+  flaggedRuns,
+  raster,
+  solidRuns,
+  strength,
+} from "../../src/logic/raster.ts";
+import { random } from "../support/trace.ts";
+
+const background: Rgb = [20, 30, 40];
+const palette = { background, rgb: (id: number): Rgb => [(id * 37) % 256, (id * 91) % 256, (id * 13) % 256] };
+
+function randomRow(next: () => number, width: number) {
+  const row = { colour: new Uint16Array(width), cover: new Uint8Array(width), count: new Uint8Array(width) };
+  for (let x = 0; x < width; x++) {
+    if (next() < 0.4) continue;
+    row.colour[x] = 1 + Math.floor(next() * 300);
+    row.cover[x] = 1 + Math.floor(next() * 255);
+    row.count[x] = 16 + Math.floor(next() * 240);
+  }
+  return row;
+}
+
+test("every pixel is what the columns say, over random rows", () => {
+  const next = random(11);
+  for (let round = 0; round < 60; round++) {
+    const width = 1 + Math.floor(next() * 90);
+    const rows = Array.from({ length: 1 + Math.floor(next() * 8) }, () => ({
+      kind: ["running", "spans", "states", "events"][Math.floor(next() * 4)],
+      columns: randomRow(next, width),
+      palette,
+    }));
+    const image = raster(rows, width);
+    const expected: number[] = [];
+    for (const { kind, columns } of rows) {
+      for (let line = 0; line < (kind === "events" ? DENSITY_PX : 1); line++) {
+        for (let x = 0; x < width; x++) {
+          const there =
+            columns.colour[x] !== 0 &&
+            (kind !== "events" || DENSITY_PX - line <= densityHeight(columns.count[x]));
+          const rgb = palette.rgb(columns.colour[x] - 1);
+          const seen = kind === "events" ? rgb : mix(background, rgb, strength(columns.cover[x]));
+          expected.push(...(there ? [...seen, 255] : [0, 0, 0, 0]));
+        }
+      }
+    }
+    expect([...image.pixels]).toEqual(expected);
+  }
+});
+
+test("the rarest thing is seen, and more is never less", () => {
+  expect(strength(0)).toBe(0);
+  expect(strength(1)).toBeGreaterThan(0.4);
+  expect(densityHeight(16)).toBeGreaterThanOrEqual(4);
+  expect(densityHeight(0)).toBe(0);
+  for (let value = 1; value < 255; value++) {
+    expect(strength(value + 1)).toBeGreaterThan(strength(value));
+    expect(densityHeight(value + 1)).toBeGreaterThanOrEqual(densityHeight(value));
+  }
+  expect(densityHeight(255)).toBe(DENSITY_PX);
+});
+
+test("runs of flags", () => {
+  expect(flaggedRuns(Uint8Array.of(2, 3, 0, 1, 2), 2)).toEqual([
+    [0, 2],
+    [4, 5],
+  ]);
+  expect(flaggedRuns(new Uint8Array(3), 2)).toEqual([]);
+});
+
+test("names go on long runs of one colour", () => {
+  const colour = Uint16Array.of(1, 1, 1, 2, 2, 0, 0, 0, 3, 3, 3);
+  const columns = { colour, cover: new Uint8Array(11).fill(255), count: new Uint8Array(11) };
+  expect(solidRuns(columns, 0, 11, 3)).toEqual([
+    [0, 3, 0],
+    [8, 11, 2],
+  ]);
+  expect(solidRuns(columns, 1, 11, 2)).toEqual([
+    [1, 3, 0],
+    [3, 5, 1],
+    [8, 11, 2],
+  ]);
+});
