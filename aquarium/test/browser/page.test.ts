@@ -23,6 +23,13 @@ const marks = (page: Page) =>
     for (let at = 3; at < data.length; at += 4) if (data[at] > 0) found++;
     return found;
   });
+/** How many arrows are painted, once as many are. */
+const arrows = (page: Page, count: (painted: number) => boolean) =>
+  expect
+    .poll(async () =>
+      count(Number(await page.locator(".canvas-area canvas[data-arrows]").getAttribute("data-arrows"))),
+    )
+    .toBe(true);
 const settled = (page: Page) =>
   page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
 
@@ -76,11 +83,13 @@ describe.skipIf(chromiumPath() === null)("in Chromium", () => {
     await shows(page, rest.length);
     expect(await page.locator(node("subsystem-threads")).getAttribute("aria-checked")).toBe("mixed");
 
+    await arrows(page, (painted) => painted > 0);
     const withArrows = await marks(page);
     await page.click(node("messages"));
     rest = rest.filter((one) => one.class !== 2 && one.class !== 3);
     await shows(page, rest.length);
-    await expect.poll(() => marks(page)).toBeLessThan(withArrows);
+    await arrows(page, (painted) => painted === 0);
+    expect(await marks(page)).toBeLessThan(withArrows);
 
     await page.click(node("application-4"));
     rest = rest.filter((one) => one.application !== 4);
@@ -183,9 +192,11 @@ describe.skipIf(chromiumPath() === null)("in Chromium", () => {
     expect((await view())[0]).toBeGreaterThan(b0);
     await page.keyboard.press("0");
     expect(await view()).toEqual([a0, a1]);
+    await arrows(page, (painted) => painted > 0);
     const withArrows = await marks(page);
     await page.keyboard.press("m");
-    await expect.poll(() => marks(page)).toBeLessThan(withArrows);
+    await arrows(page, (painted) => painted === 0);
+    expect(await marks(page)).toBeLessThan(withArrows);
     await page.keyboard.press(".");
     await page.locator(".list-row.chosen").waitFor();
     expect(await page.locator(".list-row.chosen").first().getAttribute("data-row")).toBe("0");

@@ -103,6 +103,8 @@ function usePainting(
       if (!lower || !upper) return;
       paint(lower, now, images.current);
       paintMarks(upper, now, marks);
+      // What assistive tools and tests can know of a canvas.
+      upper.canvas.dataset.arrows = String(marks.arrows.length);
     });
   });
 }
