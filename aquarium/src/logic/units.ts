@@ -48,7 +48,7 @@ export function instant(ns: number): string {
   return `${ns < 0 ? "−" : ""}${thousands(seconds)}.${fraction}${NARROW_SPACE}s`;
 }
 
-/** The date of a time, where the session's clock has one; to the nanosecond, which Date alone cannot. */
+/** The date (UTC) of a time, where the session's clock has one; to the nanosecond, which Date alone cannot. */
 export function date(origin: string, ns: number): string | null {
   if (!/^-?\d{1,20}$/.test(origin)) return null;
   const total = BigInt(origin) + BigInt(Math.round(ns));
@@ -56,7 +56,7 @@ export function date(origin: string, ns: number): string | null {
   const when = new Date(millis);
   if (Number.isNaN(when.getTime())) return null;
   const below = (((total % 1_000_000_000n) + 1_000_000_000n) % 1_000_000_000n).toString().padStart(9, "0");
-  return `${when.toISOString().slice(0, 19).replace("T", " ")}.${below} UTC`;
+  return `${when.toISOString().slice(0, 19).replace("T", " ")}.${below}`;
 }
 
 const SHORT: [number, string][] = [

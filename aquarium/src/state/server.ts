@@ -140,7 +140,7 @@ function grown(session: Session, end: number): void {
       const span = width(store.view.value);
       store.show({ t0: end - span * 0.97, t1: end + span * 0.03 });
     }
-    store.shownCount.value = null;
+    // The same filter again, for its count: what was counted stays until then.
     sentFilter = null;
   });
 }

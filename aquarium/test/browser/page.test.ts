@@ -280,6 +280,46 @@ describe.skipIf(chromiumPath() === null)("in Chromium", () => {
   });
 });
 
+describe.skipIf(chromiumPath() === null)("a recording that still runs", () => {
+  test("is followed until somebody looks back; its end is told", async () => {
+    const trace = makeTrace(4);
+    const server = new FakeServer(trace, DIST);
+    server.isLive = true;
+    const browser = await launch();
+    try {
+      const { page } = await open(browser, `http://127.0.0.1:${await server.listen()}/`);
+      await shows(page, trace.events.length);
+      const end = () =>
+        page.evaluate(() => Number((location.hash.match(/view=([^&]*)/)?.[1] ?? "0,0").split(",")[1]));
+      const grow = (by: number) => {
+        trace.end += by;
+        trace.events.push({ t: trace.end - 1000, core: 0, class: 0, application: 1, fields: [] });
+        server.push({ event: "grown", end: trace.end });
+      };
+      grow(1_000_000);
+      await shows(page, trace.events.length);
+      await expect.poll(end).toBeGreaterThan(trace.end);
+      // Looking at something else: the view stays, the numbers go on.
+      await page.keyboard.press("w");
+      await page.keyboard.press("a");
+      await expect.poll(() => page.getByRole("button", { name: "Follow" }).getAttribute("aria-pressed")).toBe("false");
+      await page.waitForTimeout(500);
+      const before = await end();
+      grow(5_000_000);
+      await shows(page, trace.events.length);
+      expect(await end()).toBe(before);
+      await page.keyboard.press("l");
+      await expect.poll(end).toBeGreaterThan(trace.end);
+      server.push({ event: "ended" });
+      await page.getByText("the recording has ended").waitFor();
+      expect(await page.getByRole("button", { name: "Follow" }).count()).toBe(0);
+    } finally {
+      await browser.close();
+      await server.close();
+    }
+  });
+});
+
 describe.skipIf(chromiumPath() === null)("a server that goes away", () => {
   test("is told, tried again, and what was missed is told too", async () => {
     const trace = makeTrace(2);

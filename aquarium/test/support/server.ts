@@ -26,6 +26,8 @@ export class FakeServer {
   private filters: Filter[] = [{ lanes_off: [], classes_off: [], applications_off: [] }];
   private sockets = new Set<WebSocket>();
   private http: Server;
+  /** Set it to be a recording that still runs; then push `grown`. */
+  isLive = false;
   readonly requests: { method: string; params: Parameters }[] = [];
 
   constructor(
@@ -220,7 +222,7 @@ export class FakeServer {
       is_date: true,
       begin: 0,
       end: this.trace.end,
-      is_live: false,
+      is_live: this.isLive,
       recordings: [{ path: "/made/by/a/generator", format: "made", events: events.length, quality: "exact" }],
       lanes: [...cores, lane(process, null, "process", "warehouse", [], { pid: 4710 }), ...workers],
       classes: CLASSES.map((one, id) => ({

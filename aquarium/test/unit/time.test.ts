@@ -46,7 +46,7 @@ describe("numbers", () => {
   test("instants and dates keep every nanosecond", () => {
     expect(plain(instant(1_234_567_891))).toBe("1.234 567 891 s");
     expect(plain(instant(-5))).toBe("−0.000 000 005 s");
-    expect(date("1700000000123456789", 1)).toBe("2023-11-14 22:13:20.123456790 UTC");
+    expect(date("1700000000123456789", 1)).toBe("2023-11-14 22:13:20.123456790");
     expect(date("no number", 1)).toBeNull();
   });
   test("counts, and how sure they are", () => {

@@ -53,8 +53,9 @@ export function VirtualList<Row>(props: Props<Row>) {
   const shape: ListShape = { rows, rowPx: ROW_PX, viewPx };
 
   useEffect(() => {
-    const observer = new ResizeObserver(() => setViewPx(scroller.current!.clientHeight - ROW_PX));
-    observer.observe(scroller.current!);
+    const element = scroller.current!;
+    const observer = new ResizeObserver(() => setViewPx(element.clientHeight - ROW_PX));
+    observer.observe(element);
     return () => observer.disconnect();
   }, []);
 
@@ -62,6 +63,15 @@ export function VirtualList<Row>(props: Props<Row>) {
     pages.current = new Map();
     redraw((n) => n + 1);
   }, [of]);
+
+  // Where a list grows, its last page was not full yet.
+  useLayoutEffect(() => {
+    for (const [page, held] of pages.current) {
+      if (held !== "asked" && held.length < PAGE_ROWS && page * PAGE_ROWS + held.length < rows) {
+        pages.current.delete(page);
+      }
+    }
+  }, [rows]);
 
   const moveTo = (row: number) => {
     const next = Math.min(Math.max(row, 0), lastTop(shape));
@@ -90,7 +100,7 @@ export function VirtualList<Row>(props: Props<Row>) {
         redraw((n) => n + 1);
       });
     }
-  }, [wanted, of]);
+  }, [wanted, of, rows]);
 
   const rowOf = (index: number): Row | null => {
     const page = pages.current.get(Math.floor(index / PAGE_ROWS));

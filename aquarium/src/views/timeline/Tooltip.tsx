@@ -64,7 +64,7 @@ export function ThingFields({ thing }: { thing: Thing }) {
   const wall = session?.is_date ? date(session.origin, thing.begin) : null;
   const rows: [string, string | null | undefined][] = [
     ["time", instant(thing.begin)],
-    ["date", wall],
+    ["UTC", wall],
     [
       "duration",
       thing.end == null

@@ -39,7 +39,7 @@ export function paintMarks(context: CanvasRenderingContext2D, scene: Scene, mark
     context.restore();
   }
   // A crowd of arrows must not hide what it lies on.
-  context.globalAlpha = Math.min(1, Math.max(0.3, 60 / Math.max(1, marks.arrows.length)));
+  context.globalAlpha = Math.min(1, Math.max(0.14, 60 / Math.max(1, marks.arrows.length)));
   for (const line of marks.arrows) arrow(context, scene, line);
   context.globalAlpha = 1;
   for (const line of marks.arrows) if (line.count > 1) badge(context, scene, line);
