@@ -110,7 +110,7 @@ export async function step(forward: boolean): Promise<void> {
   }
   const lane =
     thing.lane ?? cpuLane(thing.cpu) ?? selected?.lane ?? store.lanesLayout.value.lanes[0]?.id ?? 0;
-  const next = { lane, row: thing.row ?? null, begin: thing.begin, end: thing.end ?? null, thing };
+  const next = { lane, row: thing.row ?? eventsRow(lane), begin: thing.begin, end: thing.end ?? null, thing };
   batch(() => {
     store.selected.value = next;
     store.view.value = reveal(
@@ -129,6 +129,19 @@ export function thingOf(answer: unknown): Thing | null {
   const held = "thing" in answer ? (answer as { thing: unknown }).thing : answer;
   const thing = held as Thing | null;
   return thing !== null && typeof thing === "object" && typeof thing.begin === "number" ? thing : null;
+}
+
+/** The row of a lane on which its events are dots. */
+export function eventsRow(lane: number): number | null {
+  return store.laneById.value.get(lane)?.rows.find((row) => row.kind === "events")?.row ?? null;
+}
+
+/** A selection known by its place alone, as a link has it: what it is, the server says. */
+export async function recall(lane: number, row: number, t: number): Promise<void> {
+  const place = { lane, row, t: Math.round(t), within: 0 };
+  const thing = thingOf(await ask("at", { ...place, filter: store.filterId.value }));
+  store.selected.value = { lane, row, begin: thing?.begin ?? t, end: thing?.end ?? null, thing };
+  if (thing && store.sync.value) await scrollListTo(thing.begin);
 }
 
 export function cpuLane(cpu: number | null | undefined): number | null {

@@ -3,6 +3,7 @@
 
 import { batch, effect } from "@preact/signals";
 import { read, write } from "../logic/hash.ts";
+import { recall } from "./actions.ts";
 import * as store from "./store.ts";
 
 const SETTLE_MS = 250;
@@ -26,7 +27,7 @@ export function restore(): void {
     if (wanted.view) store.show(wanted.view);
     const at = wanted.selected;
     if (at && session.lanes.some((lane) => lane.id === at.lane)) {
-      store.selected.value = { lane: at.lane, row: at.row, begin: at.t, end: null, thing: null };
+      void recall(at.lane, at.row, at.t);
     }
   });
   // A link pasted over another one changes only the hash.

@@ -133,7 +133,7 @@ describe.skipIf(chromiumPath() === null)("in Chromium", () => {
     await page.locator('.list-row[data-row="2"]').click();
     await expect
       .poll(() => page.evaluate(() => location.hash))
-      .toMatch(new RegExp(`selected=${trace.events[2].core},0,${trace.events[2].t}`));
+      .toMatch(new RegExp(`selected=${trace.events[2].core},1,${trace.events[2].t}`));
     const view = (await page.evaluate(() => location.hash))
       .match(/view=([^&]*)/)![1]
       .split(",")
@@ -256,6 +256,14 @@ describe.skipIf(chromiumPath() === null)("in Chromium", () => {
     expect(await page.locator('button[aria-label="Message arrows"]').getAttribute("aria-pressed")).toBe(
       "false",
     );
+    await page.context().close();
+  });
+
+  test("a link to an event opens with all that is known of it", async () => {
+    const event = trace.events[50];
+    const { page } = await start(`#selected=${event.core},1,${event.t}`);
+    await expect.poll(() => page.locator(".details").textContent()).toContain("mutex");
+    await expect.poll(() => page.locator(".list-row.chosen").first().getAttribute("data-row")).toBe("50");
     await page.context().close();
   });
 

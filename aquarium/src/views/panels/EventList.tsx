@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 import { fieldText, instant } from "../../logic/units.ts";
 import type { EventRow, Thing } from "../../protocol/types.ts";
-import { select } from "../../state/actions.ts";
+import { eventsRow, select } from "../../state/actions.ts";
 import { ask } from "../../state/server.ts";
 import * as store from "../../state/store.ts";
 import { type Column, VirtualList } from "./VirtualList.tsx";
@@ -71,7 +71,7 @@ export function EventList() {
       }
       chosen={(row) => isSelected(row, selected)}
       choose={(row) =>
-        void select({ lane: row.lane, row: null, begin: row.ts, end: null, thing: thingOfRow(row) }, "list")
+        void select({ lane: row.lane, row: eventsRow(row.lane), begin: row.ts, end: null, thing: thingOfRow(row) }, "list")
       }
     />
   );

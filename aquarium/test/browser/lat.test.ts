@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// The path through Aquarium that its first version was described by, on `lat view` of real traces: hide a core, an
+// event, messages, an application; from a dot to the list, from the list to the graph. What `lat print` says of the
+// same trace is the answer that every step is held against.
+
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { chromiumPath, launch, open } from "../support/browser.ts";
+import { type Printed, type Served, demo, print, serve, whyNot } from "../support/lat.ts";
+
+const BARRELFISH = fileURLToPath(new URL("../../../../shared/data/barrelfish/atrace.trc", import.meta.url));
+
+const missing = chromiumPath() === null ? "no chromium here: apt-get install chromium" : whyNot();
+
+const shows = (page: Page, events: number) =>
+  page.locator(`#event-count[data-count="${events}"]`).waitFor({ timeout: 60_000 });
+
+/** The line of the filter's tree with a name, within a group. */
+const line = (page: Page, prefix: string, name: string) =>
+  page
+    .locator(`.tree-line[data-key^="${prefix}"]`)
+    .filter({ has: page.getByText(name, { exact: true }) })
+    .first();
+
+interface Case {
+  /** An event to hide, as subsystem and name. */
+  event: [string, string];
+  messages: boolean;
+}
+
+function path(name: string, get: () => string | null, of: Case): void {
+  describe(name, () => {
+    let served: Served;
+    let browser: Browser;
+    let events: Printed[];
+    const trace = missing === null ? get() : null;
+    const skipped = missing ?? (trace === null ? "the trace is not here" : null);
+
+    beforeAll(async () => {
+      if (skipped !== null || trace === null) return;
+      events = print(trace);
+      served = await serve(trace);
+      browser = await launch();
+    });
+    afterAll(async () => {
+      await browser?.close();
+      served?.process.removeAllListeners("exit");
+      served?.process.kill();
+    });
+
+    test("filters, and every number agrees with lat print", async ({ skip }) => {
+      if (skipped !== null) return skip(skipped);
+      const { page, complaints } = await open(browser, served.url);
+      let rest = events;
+      await shows(page, rest.length);
+      expect(await page.getByRole("tab").first().textContent()).toContain("Events – ");
+
+      const core = page.locator('.tree-line[data-key^="lane-"]').first();
+      const number = Number((await core.locator(".tree-label").textContent())!.match(/\d+/)![0]);
+      await core.click();
+      rest = rest.filter((one) => one.cpu !== number);
+      await shows(page, rest.length);
+      await core.click();
+      rest = events;
+      await shows(page, rest.length);
+
+      const [subsystem, event] = of.event;
+      await page.locator(`.tree-line[data-key="subsystem-${subsystem}"] .fold`).click();
+      await line(page, "class-", event).click();
+      rest = rest.filter((one) => one.name !== of.event.join(":"));
+      expect(rest.length).toBeLessThan(events.length);
+      await shows(page, rest.length);
+
+      if (of.messages) {
+        const painted = () =>
+          page.locator(".canvas-area canvas[data-arrows]").getAttribute("data-arrows").then(Number);
+        await expect.poll(painted).toBeGreaterThan(0);
+        const titles = await page
+          .locator('.tree-line[data-key="sends"], .tree-line[data-key="receives"]')
+          .evaluateAll((lines) => lines.map((one) => one.getAttribute("title") ?? ""));
+        const hidden = titles.flatMap((title) => title.split(", ").map((one) => one.replace(" ", ":")));
+        await page.click('.tree-line[data-key="messages"]');
+        rest = rest.filter((one) => !hidden.includes(one.name));
+        await shows(page, rest.length);
+        await expect.poll(painted).toBe(0);
+      }
+
+      const busiest = mode(rest.map((one) => one.process).filter((one) => one !== undefined));
+      const lines = page
+        .locator('.tree-line[data-key^="application-"]')
+        .filter({ has: page.getByText(busiest, { exact: true }) });
+      for (let index = 0; index < (await lines.count()); index++) await lines.nth(index).click();
+      rest = rest.filter((one) => one.process !== busiest);
+      await shows(page, rest.length);
+      expect(complaints).toEqual([]);
+      await page.context().close();
+    });
+
+    test("from the list to the graph, and from the dot to the list", async ({ skip }) => {
+      if (skipped !== null) return skip(skipped);
+      const { page, complaints } = await open(browser, served.url);
+      await shows(page, events.length);
+      const index = Math.min(7, events.length - 1);
+      const row = page.locator(`.list-row[data-row="${index}"]`);
+      const name = events[index].name.split(":").pop()!;
+      await expect.poll(() => row.textContent()).toContain(name);
+      await row.click();
+      const t = events[index].time_ns - events[0].time_ns;
+      const hash = () => page.evaluate(() => location.hash);
+      await expect.poll(async () => Number((await hash()).match(/selected=\d+,\d+,(\d+)/)?.[1])).toBe(t);
+      const lane = Number((await hash()).match(/selected=(\d+)/)![1]);
+
+      // As near as one event: then its dot is looked for with the pointer, as somebody would.
+      await page.goto(`${served.url}#view=${t - 2000},${t + 2000}`);
+      await page.reload();
+      await shows(page, events.length);
+      const laneName = await page.locator(`.tree-line[data-key="lane-${lane}"] .tree-label`).textContent();
+      const label = (await page
+        .locator(".label")
+        .filter({ has: page.getByText(laneName!, { exact: true }) })
+        .first()
+        .boundingBox())!;
+      const area = (await page.locator(".canvas-area").boundingBox())!;
+      const view = (await hash()).match(/view=([^&]*)/)?.[1].split(",").map(Number) ?? [t - 2000, t + 2000];
+      const x = area.x + ((t - view[0]) / (view[1] - view[0])) * area.width;
+      let found = false;
+      for (let y = label.y + 3; y < label.y + label.height && !found; y += 3) {
+        await page.mouse.move(x, y);
+        await page.waitForTimeout(250);
+        const tooltip = await page.locator(".tooltip h3").allTextContents();
+        found = tooltip.some((text) => text.includes(name) && text.includes("event"));
+        if (found) await page.mouse.click(x, y);
+      }
+      expect(found).toBe(true);
+      await expect.poll(() => page.locator(".list-row.chosen").first().textContent()).toContain(name);
+      const chosen = Number(await page.locator(".list-row.chosen").first().getAttribute("data-row"));
+      expect(events[chosen].time_ns - events[0].time_ns).toBe(t);
+      expect(complaints).toEqual([]);
+      await page.context().close();
+    });
+
+    test("what is exported is what lat print says", async ({ skip }) => {
+      if (skipped !== null) return skip(skipped);
+      const { page } = await open(browser, served.url);
+      await shows(page, events.length);
+      const saves = await page
+        .locator(".save summary")
+        .waitFor({ timeout: 5000 })
+        .then(() => true)
+        .catch(() => false);
+      if (!saves) return skip("this lat view exports nothing");
+      const [subsystem, event] = of.event;
+      await page.locator(`.tree-line[data-key="subsystem-${subsystem}"] .fold`).click();
+      await line(page, "class-", event).click();
+      const rest = events.filter((one) => one.name !== of.event.join(":"));
+      await shows(page, rest.length);
+      await page.click(".save summary");
+      const [file] = await Promise.all([
+        page.waitForEvent("download"),
+        page.getByRole("menuitem", { name: "CSV" }).click(),
+      ]);
+      const rows = (await readFile((await file.path())!, "utf8")).trim().split("\n");
+      expect(rows.length - 1).toBe(rest.length);
+      rest.forEach((one, index) => expect(rows[index + 1]).toContain(one.name.split(":").pop()));
+      await page.context().close();
+    });
+  });
+}
+
+function mode(names: string[]): string {
+  const counts = new Map<string, number>();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return [...counts].sort((a, b) => b[1] - a[1])[0][0];
+}
+
+path("lat view of a recording by lat demo", demo, { event: ["client", "STATE"], messages: true });
+path("lat view of Barrelfish's dump", () => (existsSync(BARRELFISH) ? BARRELFISH : null), {
+  event: ["threads", "MUTEX_UNLOCK"],
+  messages: false,
+});

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// The `lat` under test: serving a page, and answering independently of it.
+
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+export const LAT = process.env.LAT ?? "";
+
+/** Null if it can view; else why not. */
+export function whyNot(): string | null {
+  if (LAT === "") return "LAT names no lat";
+  try {
+    const help = execFileSync(LAT, ["view", "--help"], { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+    return help.includes("--no-open") ? null : "this lat has no view";
+  } catch {
+    return "this lat has no view";
+  }
+}
+
+/** An event as `lat print` tells it. */
+export interface Printed {
+  time_ns: number;
+  name: string;
+  cpu: number;
+  process?: string;
+  pid?: number;
+  fields: Record<string, unknown>;
+}
+
+export function print(trace: string): Printed[] {
+  const text = execFileSync(LAT, ["print", "--format", "json", trace], { encoding: "utf8", maxBuffer: 1 << 30 });
+  return text
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line));
+}
+
+/** A recording made by `lat demo`, of real processes. */
+export function demo(): string {
+  const folder = join(mkdtempSync(join(tmpdir(), "aquarium-")), "demo");
+  execFileSync(LAT, ["demo", "-o", folder, "--orders", "100"], { stdio: "ignore" });
+  return folder;
+}
+
+export interface Served {
+  url: string;
+  process: ChildProcess;
+}
+
+export function serve(trace: string): Promise<Served> {
+  const child = spawn(LAT, ["view", "--no-open", "--json", trace], { stdio: ["ignore", "pipe", "pipe"] });
+  return new Promise((resolve, reject) => {
+    let out = "";
+    let errors = "";
+    child.stderr.on("data", (data) => (errors += data));
+    child.on("exit", (code) => reject(new Error(`lat view ended with ${code}: ${errors}`)));
+    child.stdout.on("data", (data) => {
+      out += data;
+      const url = out.match(/"url"\s*:\s*"([^"]+)"/)?.[1];
+      if (url) resolve({ url, process: child });
+    });
+  });
+}
