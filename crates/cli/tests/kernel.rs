@@ -118,6 +118,35 @@ fn system_calls_stand_inside_the_program_s_own_events() {
 }
 
 #[test]
+fn threads_of_a_program_are_one_application() {
+    if !usable(&["python3"]) {
+        return;
+    }
+    let place = Place::new();
+    let program = "import os, threading, time
+print(os.getpid())
+work = lambda: [time.sleep(0.001) for _ in range(9)]
+threads = [threading.Thread(target=work) for _ in range(3)]
+[t.start() for t in threads]
+[t.join() for t in threads]";
+    // Without events of the kernel's own about new threads, but with some of the program's.
+    let words = ["record", "--with", "mutex,thread", "--kernel", "sched:sched_switch"];
+    let words = [&words[..], &["-o", "out", "--quiet", "--", "python3", "-c", program]].concat();
+    let output = place.lat(&words);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let stats = place.json(&["stats", "out", "--json"]);
+    let rows = |name: &str| stats[name].as_array().expect("rows").clone();
+    let pid: u64 = String::from_utf8_lossy(&output.stdout).trim().parse().expect("a number");
+    let threads: Vec<_> = rows("threads").into_iter().filter(|row| row["pid"] == pid).collect();
+    assert_eq!(threads.len(), 4, "{stats:#}");
+    let sum: u64 = threads.iter().filter_map(|row| row["running_ns"].as_u64()).sum();
+    let application = rows("applications").into_iter().find(|row| row["pid"] == pid);
+    let application = application.expect("it");
+    assert_eq!(application["threads"], 4);
+    assert_eq!(application["running_ns"], sum);
+}
+
+#[test]
 fn what_the_recorder_does_itself_keeps_it_busy_only_for_a_moment() {
     if !usable(&[]) {
         return;

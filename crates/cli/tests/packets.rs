@@ -314,6 +314,56 @@ fn a_packet_of_the_loopback_is_recorded_once_and_cut_where_asked() {
 }
 
 /// The recorder is stopped while more comes than the kernel has room for.
+/// Asks and answers of lengths that nobody else has; prints who asked and who answered.
+const ASKING: &str = "import os, socket
+s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen(1)
+child = os.fork()
+if child == 0:
+    c = socket.create_connection(s.getsockname())
+    for n in range(20):
+        c.sendall(b'x' * (10007 + 26 * n)); c.recv(5003 + 26 * n, socket.MSG_WAITALL)
+    c.close(); os._exit(0)
+print(child, os.getpid(), flush=True)
+k, _ = s.accept()
+for n in range(20):
+    k.recv(10007 + 26 * n, socket.MSG_WAITALL); k.sendall(b'y' * (5003 + 26 * n))
+os.wait()";
+
+#[test]
+fn a_packet_knows_the_thread_and_the_span_that_sent_it_and_read_it() {
+    if !is_root() || !has("python3", "--version") || !crate::kernel::usable(&[]) {
+        return;
+    }
+    let place = Place::new();
+    let words = ["record", "--with", "io", "--packets", "lo", "--kernel", "packets"];
+    let words = [&words[..], &["-o", "out", "--quiet", "--", "python3", "-c", ASKING]].concat();
+    let output = place.lat(&words);
+    succeeded(&output);
+    let said = text(&output.stdout);
+    let who: Vec<u64> = said.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let [client, server] = who[..] else { panic!("{said}") };
+    let table = place.lat(&["table", "out", "--name", "network_packets", "--json"]);
+    let rows: Vec<Value> = text(&table.stdout)
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a line of JSON"))
+        .collect();
+    let of = |bytes: u64, sender: u64| {
+        let is_it = |row: &&Value| row["bytes"] == bytes && row["sent_tid"] == sender;
+        rows.iter().find(is_it).unwrap_or_else(|| panic!("{bytes} of {sender}: {rows:#?}"))
+    };
+    // Headers: 14 of Ethernet, 20 of IP, 32 of TCP with time stamps.
+    for n in 0..20 {
+        for (bytes, from, to) in [(10007, client, server), (5003, server, client)] {
+            let row = of(66 + bytes + 26 * n, from);
+            assert_eq!((&row["sent_in"], &row["read_tid"]), (&"io_write".into(), &to.into()));
+            assert_eq!((&row["read_in"], &row["quality"]), (&"io_read".into(), &"exact".into()));
+            assert!(row["sent_ts"].as_i64() <= row["read_ts"].as_i64(), "{row}");
+        }
+    }
+    // What the kernel acknowledges by itself nobody has sent.
+    assert!(rows.iter().any(|row| row["bytes"] == 66 && row["sent_tid"].is_null()), "{rows:#?}");
+}
+
 #[test]
 fn packets_without_room_are_counted_and_told_in_every_format() {
     if !is_root() || !has("python3", "--version") {

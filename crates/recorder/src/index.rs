@@ -2,6 +2,8 @@
 //! The packet index beside each stream file, in LTTng's format 1.1: all numbers big-endian,
 //! sizes in bits [trace-layout, formats of `ctf/index`].
 
+use lateralis_ring::PacketHeader;
+
 /// First bytes of an index file.
 pub const FILE_HEADER: [u8; 16] = {
     let mut bytes = [0; 16];
@@ -41,6 +43,23 @@ pub struct IndexEntry {
     pub stream_instance_id: u64,
     /// Number of the packet.
     pub sequence: u64,
+}
+
+/// Of a packet that begins its file.
+impl From<&PacketHeader> for IndexEntry {
+    fn from(header: &PacketHeader) -> Self {
+        Self {
+            offset_bytes: 0,
+            packet_bits: header.packet_bits,
+            content_bits: header.content_bits,
+            timestamp_begin: header.timestamp_begin,
+            timestamp_end: header.timestamp_end,
+            events_discarded: header.events_discarded,
+            stream_id: header.stream_id.into(),
+            stream_instance_id: header.cpu_id.into(),
+            sequence: header.sequence,
+        }
+    }
 }
 
 impl IndexEntry {

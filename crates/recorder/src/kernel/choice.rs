@@ -6,7 +6,7 @@ use std::fmt;
 use crate::pattern::Patterns;
 
 /// Groups by name, with what they mean and their patterns.
-pub const GROUPS: [(&str, &str, &str); 9] = [
+pub const GROUPS: [(&str, &str, &str); 10] = [
     (
         "sched",
         "who runs where, who wakes whom, processes that start and end",
@@ -20,6 +20,12 @@ pub const GROUPS: [(&str, &str, &str); 9] = [
     ("signal", "signals sent and delivered", "signal:*"),
     ("block", "requests to disks", "block:*"),
     ("net", "packets and sockets inside the kernel", "net:*,napi:*,tcp:*,sock:*"),
+    (
+        "packets",
+        "which threads send and read the packets of --packets",
+        "net:net_dev_queue,net:net_dev_start_xmit,net:netif_rx,net:netif_receive_skb,\
+         skb:skb_copy_datagram_iovec,irq:softirq_entry,irq:softirq_exit",
+    ),
     ("page-faults", "page faults", "exceptions:page_fault_*"),
 ];
 

@@ -171,17 +171,7 @@ fn recover_stream(
         };
         at += packet.len();
         sums.take(plans, &header, &packet);
-        let entry = IndexEntry {
-            offset_bytes: 0,
-            packet_bits: header.packet_bits,
-            content_bits: header.content_bits,
-            timestamp_begin: header.timestamp_begin,
-            timestamp_end: header.timestamp_end,
-            events_discarded: header.events_discarded,
-            stream_id: header.stream_id.into(),
-            stream_instance_id: header.cpu_id.into(),
-            sequence: header.sequence,
-        };
+        let entry = IndexEntry::from(&header);
         if let Err(error) = recording.output.append(handle, &packet, entry) {
             recording.problem(format!("Cannot write: file={name}, cause={error:?}"));
             recording.output_ended = true;

@@ -91,7 +91,7 @@ static THREADS: [(&str, Convention); 5] = [
     ("sched_process_fork", thread("child_tid", "child_pid", "child_comm")),
     ("lttng_statedump_process_state", thread("tid", "pid", "name")),
     ("task_newtask", thread("pid", "", "comm")),
-    ("THREAD_NAME", thread("tid", "", "name")),
+    ("THREAD_NAME", thread("tid", "pid", "name")),
     ("task_rename", thread("pid", "", "newcomm")),
 ];
 

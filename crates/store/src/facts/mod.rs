@@ -35,6 +35,7 @@ use lateralis_model::{Event, Field, Fields, StreamIndex, StreamSummary, Trace, V
 use lateralis_units::Nanos;
 
 pub use doubts::Doubts;
+pub(crate) use keys::field_text;
 pub use kinds::{Counter, Kind, Kinds, Machine};
 pub use ordered::{Edges, Sink, Visited};
 use plan::{Place, Plan, Step};
@@ -358,7 +359,8 @@ impl Facts {
             return at;
         };
         // A thread whose process nobody tells has been given its own number: that is no news.
-        let is_told = plan.tid.is_some() && plan.pid.is_some();
+        let of_process = event.writer.is_some_and(|writer| writer.pid != writer.tid);
+        let is_told = of_process || plan.tid.is_some() && plan.pid.is_some();
         if let Some(writer) = at.writer.filter(|_| is_told) {
             self.threads.belongs(writer);
         }

@@ -235,7 +235,10 @@ impl Facts {
                 .and_then(|cpu| threads.running(cpu))
                 .map(|tid| Writer { pid: threads.pid(tid), tid }),
         };
-        if let (Some(writer), (true, true)) = (writer, tells) {
+        // A thread whose process nobody tells has been given its own number: that is no news.
+        let is_news =
+            |writer: &Writer| tells == (true, true) || is_recorded && writer.pid != writer.tid;
+        if let Some(writer) = writer.filter(is_news) {
             threads.belongs(writer);
         }
         let is_told = is_recorded || tells.0;

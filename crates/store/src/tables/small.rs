@@ -29,10 +29,11 @@ pub enum Small {
     Messages,
     States,
     Counters,
+    NetworkPackets,
 }
 
 impl Small {
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Recordings,
         Self::Streams,
         Self::Classes,
@@ -46,6 +47,7 @@ impl Small {
         Self::Messages,
         Self::States,
         Self::Counters,
+        Self::NetworkPackets,
     ];
 
     pub fn name(self) -> &'static str {
@@ -63,6 +65,7 @@ impl Small {
             Self::Messages => "messages",
             Self::States => "states",
             Self::Counters => "counters",
+            Self::NetworkPackets => "network_packets",
         }
     }
 
@@ -81,6 +84,7 @@ impl Small {
             Self::Messages => "what is sent and received, as it arrives",
             Self::States => "how long machines are in which state",
             Self::Counters => "levels that events tell",
+            Self::NetworkPackets => "packets of networks, and which threads sent and read them",
         }
     }
 
@@ -226,6 +230,29 @@ impl Small {
                 ("pid", Int, "", "the process that tells it"),
                 ("tid", Int, "", "the thread that tells it"),
                 ("quality", Word, "", "of the value: `exact`, for the event tells it itself"),
+            ],
+            Self::NetworkPackets => &[
+                ("ts", Int, "ns", "when it was captured"),
+                ("interface", Word, "", "name of the interface"),
+                ("direction", Word, "", "`inbound`, `outbound`, `unknown`"),
+                ("bytes", Int, "B", "its length on the network"),
+                ("captured", Int, "B", "how much of it was captured"),
+                ("sent_ts", Int, "ns", "when a thread gave it to an interface; null: not known"),
+                ("sent_pid", Int, "", "the process of that thread"),
+                ("sent_tid", Int, "", "that thread"),
+                ("sent_thread", Word, "", "its name"),
+                (
+                    "sent_in",
+                    Text,
+                    "",
+                    "the spans it was in, the outermost first, with ` > ` between",
+                ),
+                ("read_ts", Int, "ns", "when a thread first read of it; null: not known"),
+                ("read_pid", Int, "", "the process of that thread"),
+                ("read_tid", Int, "", "that thread"),
+                ("read_thread", Word, "", "its name"),
+                ("read_in", Text, "", "the spans it was in"),
+                ("quality", Word, "", "of sender and reader: `exact` or `unknown`"),
             ],
         };
         all.extend(rest.iter().cloned());
@@ -392,7 +419,11 @@ pub fn scan(
     see: &mut dyn FnMut(RecordBatch) -> ControlFlow<()>,
 ) -> Result<Vec<Damage>, StoreError> {
     match small {
-        Small::Spans | Small::Messages | Small::States | Small::Counters => {
+        Small::Spans
+        | Small::Messages
+        | Small::States
+        | Small::Counters
+        | Small::NetworkPackets => {
             derived::beside(see, |see| scan_here(small, recordings, tables, scan, see))
         }
         _ => scan_here(small, recordings, tables, scan, see),
@@ -410,9 +441,11 @@ fn scan_here(
     let mut damage = Vec::new();
     for (index, opened) in recordings.iter().enumerate() {
         let flow = match small {
-            Small::Spans | Small::Messages | Small::States | Small::Counters => {
-                derived::rows(small, opened, &mut rows, &mut damage)
-            }
+            Small::Spans
+            | Small::Messages
+            | Small::States
+            | Small::Counters
+            | Small::NetworkPackets => derived::rows(small, opened, &mut rows, &mut damage),
             Small::Recordings => recording_rows(opened, &mut rows),
             Small::Streams => stream_rows(opened, &mut rows),
             Small::Packets => packet_rows(opened, &mut rows),

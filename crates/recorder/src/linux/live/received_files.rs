@@ -63,17 +63,7 @@ pub(super) fn packet_bytes(bytes: &[u8; HEADER_BYTES]) -> Option<u64> {
 pub(super) fn check(packet: &mut [u8], uuid: &[u8; 16]) -> Option<IndexEntry> {
     let (header, swapped) = header(packet.first_chunk()?)?;
     let whole = header.packet_bits / 8 == packet.len() as u64 && header.uuid == *uuid;
-    (whole && checksum_holds(packet, swapped)).then_some(IndexEntry {
-        offset_bytes: 0,
-        packet_bits: header.packet_bits,
-        content_bits: header.content_bits,
-        timestamp_begin: header.timestamp_begin,
-        timestamp_end: header.timestamp_end,
-        events_discarded: header.events_discarded,
-        stream_id: header.stream_id.into(),
-        stream_instance_id: header.cpu_id.into(),
-        sequence: header.sequence,
-    })
+    (whole && checksum_holds(packet, swapped)).then_some(IndexEntry::from(&header))
 }
 
 /// Removes the empty folders of a client that was killed before it had anything, if nobody is at it.

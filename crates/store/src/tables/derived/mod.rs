@@ -9,6 +9,7 @@
 //! what is open at once (spans begun, messages on their way, machines) and of a few batches.
 
 mod deriving;
+mod network;
 #[cfg(test)]
 mod tests;
 
@@ -76,6 +77,9 @@ fn rows_by(
     rows: &mut Rows<'_>,
     damage: &mut Vec<Damage>,
 ) -> ControlFlow<()> {
+    if small == Small::NetworkPackets {
+        return network::rows(opened, trace, rows, damage);
+    }
     let mut facts = Facts::new(trace, &opened.recording.streams);
     if !facts.has_meaning() {
         return ControlFlow::Continue(());
