@@ -33,4 +33,5 @@ mod sql;
 mod stats;
 mod tables;
 mod tracepoints;
+mod triggers;
 mod words;

@@ -6,6 +6,7 @@
 //! pattern  which events        walk     record to record     classes  ids ↔ stream classes
 //! stream   chunks → packets    clock    ticks → UTC          metadata, index, report: the files
 //! keep     the newest packets, and windows of time cut out of them
+//! action   what is done when a condition fires
 //! condition  what fires: span(request) > 5ms, judged on packets in the order of time
 //! kernel   events of the Linux kernel: its descriptions and pages → schemas and records
 //! filter   which of an event's records, by its fields: evaluated in the program
@@ -20,6 +21,8 @@
 //! [`linux::Session::attach`], then [`linux::Session::run`], which returns a
 //! [`linux::Summary`].
 
+#[cfg(unix)]
+pub mod action;
 #[cfg(unix)]
 pub mod capture;
 pub mod classes;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use lateralis_ring::RingMode;
 
-use crate::condition::Condition;
+use crate::action::{Action, Rule};
 use crate::filter::Filter;
 use crate::pattern::Patterns;
 use crate::policy::Policies;
@@ -141,8 +141,6 @@ impl LiveOptions {
 /// Windows of time that are kept because a condition fired; everything else is forgotten.
 #[derive(Debug, Clone)]
 pub struct KeepOptions {
-    /// What to keep windows for.
-    pub conditions: Vec<Condition>,
     /// Time before the moment at which one fired.
     pub before: Duration,
     /// And behind it.
@@ -155,6 +153,9 @@ pub struct KeepOptions {
     pub memory_bytes_max: u64,
     /// Where there is no room for another window: keep the first ones, not the last.
     pub keeps_first: bool,
+    /// Everything else is forgotten, and each condition keeps a window. Else all is recorded, and
+    /// windows are kept besides, by conditions whose actions say so.
+    pub is_alone: bool,
 }
 
 /// A recording in pieces, each a whole recording of its own; it may go on for ever.
@@ -216,8 +217,12 @@ pub struct RecordOptions {
     pub live: Option<LiveOptions>,
     /// Keep stream files. Without them only live clients get packets.
     pub keep_streams: bool,
-    /// Only windows of time are kept, each a recording of its own in the directory.
+    /// Windows of time are kept, each a recording of its own in the directory.
     pub keep: Option<KeepOptions>,
+    /// Conditions, and what is done when they fire.
+    pub rules: Vec<Rule>,
+    /// Longest time that a command may take which is run when a condition fires.
+    pub command_time_max: Duration,
     /// The recording is made in pieces.
     pub chunks: Option<ChunkOptions>,
 }
@@ -248,8 +253,18 @@ impl RecordOptions {
             live: None,
             keep_streams: true,
             keep: None,
+            rules: Vec::new(),
+            command_time_max: Duration::from_secs(60),
             chunks: None,
         }
+    }
+}
+
+impl RecordOptions {
+    /// Whether nothing is recorded until a condition starts it.
+    #[must_use]
+    pub fn starts_stopped(&self) -> bool {
+        self.rules.iter().any(|rule| rule.actions.contains(&Action::Start))
     }
 }
 

@@ -3,6 +3,7 @@
 //! `docs/reference/report-json.md`; a test compares the two.
 
 mod kept;
+mod triggers;
 
 use std::collections::BTreeMap;
 
@@ -14,6 +15,7 @@ pub use crate::core_offsets::CoreOffset;
 pub use crate::exchanges::Exchanges;
 
 pub use kept::{KEPT_VERSION, KeptList, KeptReason, KeptWindow, NotJudged};
+pub use triggers::{Done, Fired, Outcome, TriggerRule, Triggers};
 
 /// Version of the file's form; grows when a reader would misunderstand.
 pub const REPORT_VERSION: u32 = 1;
@@ -65,6 +67,9 @@ pub struct Report {
     /// The window of time that it is, and why it was kept; none for a recording of everything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<KeptWindow>,
+    /// Conditions that something was done for; none if nobody asked for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub triggers: Option<Triggers>,
     /// What it cost to write open packets again and again; none if nobody asked for that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flushes: Option<Flushes>,
@@ -451,6 +456,7 @@ impl Report {
             live: None,
             received: None,
             kept: None,
+            triggers: None,
             flushes: None,
         }
     }

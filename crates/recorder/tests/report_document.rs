@@ -118,6 +118,21 @@ fn full_report() -> Report {
             reasons: vec![KeptReason { value: Some(7.into()), ..KeptReason::default() }],
             ..KeptWindow::default()
         }),
+        triggers: Some(Triggers {
+            rules: vec![TriggerRule::default()],
+            firings: vec![Fired {
+                done: vec![Done {
+                    action: text(),
+                    outcome: Outcome::Done,
+                    begun_ns: 0,
+                    took_ns: Some(1),
+                    exit_status: Some(0),
+                    cause: Some(text()),
+                }],
+                ..Fired::default()
+            }],
+            ..Triggers::default()
+        }),
         flushes: Some(Flushes::default()),
     }
 }

@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::Args;
-use lateralis_recorder::condition::Condition;
+use clap::{ArgGroup, Args};
+use lateralis_recorder::action::Action;
 use lateralis_recorder::linux::KeepNotice;
 use lateralis_recorder::report::{KeptList, KeptReason, KeptWindow};
 use lateralis_recorder::{KeepOptions, RecordOptions};
@@ -17,9 +17,6 @@ use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::values;
 
-/// Time between two looks at what happened. A window is known to be complete only then; what it
-/// holds does not depend on it.
-const LOOK_PERIOD: Duration = Duration::from_millis(100);
 /// Longest time between two looks at the rings: nobody waits for single events.
 const DRAIN_PERIOD: Duration = Duration::from_millis(20);
 /// Disk for all windows if nothing is said.
@@ -27,7 +24,8 @@ const DISK_BYTES: u64 = 1 << 30;
 
 /// Options of `lat keep`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(group = ArgGroup::new("condition").args(["when"]).required(true).multiple(true),
+    after_help = "Examples:
   lat keep --when 'span(request) > 5ms' -- ./server
                                           10 s before and 5 s behind each request that takes longer
   lat keep --when 'missing(app:HEARTBEAT) for 2s' --before 30s --attach 1234
@@ -51,9 +49,6 @@ Each window is a whole recording, OUTPUT/spike-0001 and so on, cut to the asked 
 OUTPUT says when, why and what was measured. Windows that a moment falls into grow; others are their
 own. Everything else is forgotten: memory holds --before and a second more, at most --memory.")]
 pub struct KeepArgs {
-    /// Keep the time around the moments at which this becomes true
-    #[arg(long, value_name = "CONDITION", required = true)]
-    pub when: Vec<String>,
     /// Time to keep before each moment
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::parse_time)]
     pub before: Duration,
@@ -76,13 +71,8 @@ pub struct KeepArgs {
 /// Watches until the program has ended.
 pub fn run(args: KeepArgs) -> Result<ExitStatus, CliError> {
     let options = options(&args)?;
-    let output = options.output.clone();
-    let is_quiet = args.record.quiet || args.record.json;
-    record::run_with(&args.record, options, &mut |_, session| {
-        let place = output.clone();
-        if !is_quiet {
-            session.on_keep(Box::new(move |notice| tell(&place, notice)));
-        }
+    record::run_with(&args.record, options, &mut |args, session| {
+        record::rules::observe(args, session);
         Ok(())
     })
 }
@@ -107,38 +97,39 @@ fn options(args: &KeepArgs) -> Result<RecordOptions, CliError> {
     }
     let mut options = record::options(&args.record)?;
     options.max_disk_bytes = None;
-    options.flush_period = args.record.flush_every.unwrap_or(LOOK_PERIOD);
     options.drain_period = DRAIN_PERIOD;
     options.keep = Some(KeepOptions {
-        conditions: conditions(&args.when)?,
         before: args.before,
         after: args.after,
         windows_max: args.most,
         disk_bytes_max: args.record.max_size.unwrap_or(DISK_BYTES),
         memory_bytes_max: args.memory,
         keeps_first: args.first,
+        is_alone: true,
     });
+    for rule in &mut options.rules {
+        let times = |action: &Action| matches!(action, Action::Snapshot(Some(_)));
+        if rule.actions.iter().any(times) {
+            let advice = "write snapshot, or leave it out: --before and --after say how long";
+            return Err(CliError::new("cannot keep windows of different length", "--then", advice));
+        }
+        if !rule.actions.contains(&Action::Snapshot(None)) {
+            rule.actions.push(Action::Snapshot(None));
+        }
+    }
     Ok(options)
 }
 
-fn conditions(texts: &[String]) -> Result<Vec<Condition>, CliError> {
-    let parse = |text: &String| {
-        Condition::parse(text).map_err(|error| {
-            let place = format!("column {}: {}", error.at + 1, error.what);
-            let advice = format!("{}\n{}", error.advice, error.picture());
-            CliError::new("cannot understand the condition", place, advice)
-        })
-    };
-    texts.iter().map(parse).collect()
-}
-
 /// On standard error: the program's output stays its own.
-fn tell(output: &Path, notice: &KeepNotice<'_>) {
+pub fn tell(notice: &KeepNotice<'_>) {
     match notice {
         KeepNotice::Warning(text) => {
             eprintln!("warning: {text}: nothing that registered so far has it");
         }
-        KeepNotice::Window(window) => eprint!("{}", line(output, window)),
+        KeepNotice::Fired(reason) => {
+            eprintln!("fired     {}  {}", date::text(Nanos(reason.at_ns)), why(reason));
+        }
+        KeepNotice::Window(window, folder) => eprint!("{}", line(folder, window)),
     }
 }
 

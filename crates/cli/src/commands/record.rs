@@ -3,6 +3,7 @@
 
 mod kernel;
 mod policy;
+pub mod rules;
 
 use crate::commands::{live, receive, recording_summary};
 use crate::embedded;
@@ -34,6 +35,8 @@ use std::time::Duration;
   lat record --policy web.toml            as a file says: which programs, what of each
   lat record --mode overwrite -- ./server keep only the newest events
   lat record --shared -- make test        many programs in the memory of one
+  lat record --when 'span(request) > 5ms' --then 'mark slow; run ./tell' -- ./server
+                                          something is done when a condition becomes true
   sudo lat record --packets lo -- ./server
                                           the packets of an interface, on the same time line
   lat record --live -o here -- ./server   others may follow it while it is recorded:
@@ -121,7 +124,17 @@ pub struct RecordArgs {
     /// Of more pieces than this, remove the oldest: with --chunk-size, a bound for the disk
     #[arg(long, value_name = "N", value_parser = values::parse_count)]
     pub keep_chunks: Option<u64>,
-    /// Write what open packets hold this often [default: 1s; lat keep: 100ms]
+    /// Do something when this becomes true: `lat keep --help` lists conditions
+    #[arg(long, value_name = "CONDITION", conflicts_with = "connect")]
+    pub when: Vec<String>,
+    /// What: start, stop, flush, snapshot BEFORE AFTER, mark NAME, run COMMAND; several separated by
+    /// `;`. One for all --when, or one for each
+    #[arg(long, value_name = "ACTION", conflicts_with = "connect")]
+    pub then: Vec<String>,
+    /// Longest time that a command of `run` may take
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = values::parse_time)]
+    pub run_time: Duration,
+    /// Write what open packets hold this often [default: 1s; with --when, lat keep: 100ms]
     #[arg(long, value_name = "TIME", value_parser = values::parse_time)]
     pub flush_every: Option<Duration>,
     /// Go on until all processes that the program started have ended
@@ -215,8 +228,12 @@ pub fn run(args: RecordArgs) -> Result<ExitStatus, CliError> {
     if let Some(from) = &args.connect {
         return receive::run(&args, from);
     }
-    let options = options(&args)?;
-    run_with(&args, options, &mut |args, session| live::announce(args, session))
+    let mut options = options(&args)?;
+    rules::add_snapshots(&args, &mut options)?;
+    run_with(&args, options, &mut |args, session| {
+        rules::observe(args, session);
+        live::announce(args, session)
+    })
 }
 
 /// Records until the program has ended. `begun` is called before the program starts.
@@ -359,6 +376,7 @@ pub fn options(args: &RecordArgs) -> Result<RecordOptions, CliError> {
     options.max_disk_bytes = args.max_size;
     options.flush_period = args.flush_every.unwrap_or(options.flush_period);
     options.chunks = chunks(args)?;
+    rules::add(args, &mut options)?;
     options.follow = args.follow;
     options.shared = args.shared;
     if args.live.is_some() {

@@ -28,8 +28,23 @@ fn watched(report: &Report) -> String {
         origins(report),
         values::time(report.throughput.elapsed_ns),
     );
+    add_fired(&mut text, report);
     add_losses(&mut text, report);
     text
+}
+
+/// How often conditions fired, if something was done for them.
+fn add_fired(text: &mut String, report: &Report) {
+    let Some(triggers) = &report.triggers else { return };
+    if triggers.rules.iter().all(|rule| rule.actions == ["snapshot"]) {
+        return;
+    }
+    let times = values::counted(triggers.fired, "time");
+    let skipped = match triggers.commands_skipped {
+        0 => String::new(),
+        count => format!("; {} skipped, one ran already", values::counted(count, "command")),
+    };
+    let _ = writeln!(text, "fired     {times}{skipped}");
 }
 
 /// What there is, and what is missing.
@@ -43,6 +58,7 @@ pub fn facts(folder: &Path, report: &Report) -> String {
         values::bytes(totals.bytes),
         folder.display(),
     );
+    add_fired(&mut text, report);
     add_losses(&mut text, report);
     text
 }
@@ -67,7 +83,8 @@ pub fn incomplete(folder: &Path, report: &Report) -> String {
 fn origins(report: &Report) -> String {
     let processes = values::counted(report.processes.len() as u64, "process");
     let is_alone = report.sources.is_empty() || !report.processes.is_empty();
-    let sources = report.sources.iter().map(|source| match source.name.as_str() {
+    let others = report.sources.iter().filter(|source| source.name != "marks");
+    let sources = others.map(|source| match source.name.as_str() {
         "packets" => "the network".to_owned(),
         name => format!("the {name}"),
     });

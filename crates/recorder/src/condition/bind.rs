@@ -76,6 +76,11 @@ impl Bound {
     }
 }
 
+/// Whether a test looks at an event.
+pub(super) fn looks_at(test: &Test, schema: &Schema, event: &Event) -> bool {
+    !says(test, schema, event).is_empty()
+}
+
 fn is(name: &EventName, schema: &Schema, event: &Event) -> bool {
     name.is(&schema.subsystems[event.subsystem].name, &event.name)
 }

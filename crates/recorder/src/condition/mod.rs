@@ -63,6 +63,19 @@ pub enum Term {
     },
 }
 
+impl Condition {
+    /// Events that its tests name. Those of spans and counters only a schema knows.
+    pub fn event_names(&self) -> impl Iterator<Item = &EventName> {
+        self.tests.iter().flat_map(|(_, test)| match test {
+            Test::Sequence { events, .. } => &events[..],
+            Test::Missing { event, .. } | Test::Rate { event, .. } | Test::Event { event, .. } => {
+                std::slice::from_ref(event)
+            }
+            Test::Span { .. } | Test::Counter { .. } => &[],
+        })
+    }
+}
+
 impl Term {
     /// Whether the test of this number is part of it.
     #[must_use]

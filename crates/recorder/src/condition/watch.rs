@@ -4,10 +4,11 @@
 
 use std::collections::VecDeque;
 
-use lateralis_pleco::schema::FieldType;
+use lateralis_pleco::Schema;
+use lateralis_pleco::schema::{Event, FieldType};
 use lateralis_ring::abi;
 
-use super::bind::{Bound, Says, unknown};
+use super::bind::{Bound, Says, looks_at, unknown};
 use super::combine::{Combined, Moment};
 use super::judge::{Fired, Judge, Outcome, Saying};
 use super::read::field;
@@ -183,6 +184,11 @@ impl Watch {
             wrong.map(|what| format!("{text}: {what}")).collect()
         };
         self.tests.iter().flat_map(of).collect()
+    }
+
+    /// Whether a test looks at an event of the schema.
+    pub fn looks_at(&self, schema: &Schema, event: &Event) -> bool {
+        self.tests.iter().any(|(_, test)| looks_at(test, schema, event))
     }
 
     /// Takes a packet that was sealed: `records` is its content behind the header, whose last

@@ -10,6 +10,7 @@ use std::process::{Child, Command, ExitStatus};
 use lateralis_ring::RingMode;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use super::rules;
 use crate::error::Error;
 use crate::options::RecordOptions;
 use crate::report;
@@ -25,7 +26,13 @@ pub(super) fn record_request(session: u64, options: &RecordOptions) -> Result<St
     };
     // With a start trigger nothing is enabled until the trigger is set.
     let waits = options.trigger.as_ref().is_some_and(|trigger| trigger.start.is_some());
-    let enable = if waits { String::new() } else { options.enable.to_string() };
+    let enable = if waits {
+        String::new()
+    } else if options.starts_stopped() {
+        rules::patterns(&options.rules).to_string()
+    } else {
+        options.enable.to_string()
+    };
     let request = format!(
         "session={session:x};buffer={};packet={};mode={mode};cap={};enable={enable}",
         options.buffer_bytes, options.packet_bytes, options.cap_bytes

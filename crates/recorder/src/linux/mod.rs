@@ -6,6 +6,7 @@
 //!    ├ area ─ mapping, rings, trigger      one area: schemas, rings
 //!    └ sources                             where events come from besides programs
 //!         └ recording ─ output             the directory
+//! rules                                    conditions, and what is done when they fire
 //! keep                                     windows of time, when a condition fires
 //! kernel                                   events of the kernel as a source
 //! discovery                                what can be traced, what is enabled
@@ -35,6 +36,7 @@ mod recover;
 mod recover_recording;
 mod reserve;
 mod rings;
+mod rules;
 mod session;
 mod sigbus;
 mod signals;

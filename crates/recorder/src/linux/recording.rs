@@ -14,6 +14,7 @@ use super::cores;
 use super::keep::{Chunks, Keeper};
 use super::live::LiveServer;
 use super::output::{AppendError, Folder, Output, StreamFile};
+use super::rules::Rules;
 use crate::classes::{ClassTable, StreamClassEntry};
 use crate::clock::{ClockModel, ClockSample, FrequencySource, counted_hz, incidents};
 use crate::core_offsets::CoreOffset;
@@ -98,7 +99,11 @@ pub(super) struct Recording {
     pub(super) kept: Option<report::KeptWindow>,
     /// What flushing cost.
     pub(super) flushes: Option<report::Flushes>,
-    /// Gets the packets instead of the directory.
+    /// Conditions, and what is done when they fire.
+    pub(super) rules: Option<Box<Rules>>,
+    /// What fired, when that is known.
+    pub(super) triggers: Option<report::Triggers>,
+    /// Gets the packets, too, or instead of the directory.
     pub(super) keeper: Option<Box<Keeper>>,
     /// Gets them, too: the recording is made in pieces.
     pub(super) chunks: Option<Box<Chunks>>,
@@ -128,6 +133,8 @@ impl Recording {
             output_ended: false,
             kept: None,
             flushes: None,
+            rules: None,
+            triggers: None,
             keeper: None,
             chunks: None,
         }
@@ -274,9 +281,14 @@ impl Recording {
         }
         // What cannot be read stands beside the pieces: it has no time.
         if target.folder == Folder::Ctf {
+            if let Some(rules) = &mut self.rules {
+                rules.take(&self.classes, &target.name, packet);
+            }
             if let Some(keeper) = &mut self.keeper {
-                keeper.take(&self.classes, &target.name, packet);
-                return true;
+                keeper.take(&target.name, packet);
+                if keeper.is_alone() {
+                    return true;
+                }
             }
             if let Some(mut chunks) = self.chunks.take() {
                 let is_written = chunks.take(self, &target.name, packet);
@@ -371,6 +383,7 @@ impl Recording {
             live: None,
             received: None,
             kept: self.kept.clone(),
+            triggers: self.triggers.clone(),
             flushes: self.flushes,
         }
     }

@@ -3,12 +3,13 @@
 //!
 //! ```text
 //! run ─ waits, drains, ends      areas ─ found, taken, let go      requests ─ of others
-//!                                 keep ─ what fired?
+//!                                 rules, keep ─ what fired?
 //! ```
 
 mod areas;
 mod keep;
 mod requests;
+mod rules;
 mod run;
 mod watching;
 
@@ -25,11 +26,12 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use super::area::LiveArea;
 use super::control::ControlServer;
 use super::dirs::{area_dir, area_files, ensure_area_dir};
-use super::keep::{Chunks, Keeper};
+use super::keep::Chunks;
 use super::live::{Follower, LiveServer};
 use super::output::Output;
 use super::policies::{self, Standing, Wanted};
 use super::recording::{Recording, random_uuid};
+use super::rules::{Commands, MarkQueue};
 use super::sources::LiveSource;
 use super::trigger::AreaTrigger;
 use super::{launch, processes, signals};
@@ -94,6 +96,13 @@ pub struct Session {
     /// The command has ended.
     command_ended: bool,
     paused: bool,
+    /// A condition stopped it, or has to start it: only what conditions look at is recorded.
+    is_stopped: bool,
+    /// Stream classes that were known when it was stopped.
+    stopped_classes: u64,
+    commands: Commands,
+    /// The recorder's own events, and where they wait.
+    marks: Option<(LiveSource, MarkQueue)>,
     gone_events: u64,
     gone_lost: u64,
     gone_processes: u64,
@@ -108,9 +117,11 @@ impl Session {
         ensure_area_dir(&area_dir)?;
         let area_dir = std::fs::canonicalize(&area_dir)
             .map_err(|cause| Error::file("open directory", &area_dir, cause))?;
-        let output = match (&options.keep, &options.chunks) {
-            (None, None) => Output::create(&options.output, options.max_disk_bytes)?,
-            _ => Output::create_folder(&options.output)?,
+        let keeps_alone = options.keep.as_ref().is_some_and(|keep| keep.is_alone);
+        let output = if keeps_alone || options.chunks.is_some() {
+            Output::create_folder(&options.output)?
+        } else {
+            Output::create(&options.output, options.max_disk_bytes)?
         };
         let mut recording = Recording::new(output, options.ctf_version, Origin::Recorded);
         let live = options.live.as_ref();
@@ -118,9 +129,8 @@ impl Session {
         let live = live.map(|live| LiveServer::start(live, recording.uuid, root)).transpose()?;
         recording.output.set_live(live, options.keep_streams);
         recording.use_live_clock(super::clocks::native_kind());
-        if let Some(keep) = &options.keep {
-            recording.keeper = Some(Box::new(Keeper::new(keep.clone(), &recording)));
-        } else if let Some(chunks) = &options.chunks {
+        let marks = rules::begin(&mut recording, &options)?;
+        if let Some(chunks) = &options.chunks {
             recording.chunks = Some(Box::new(Chunks::new(chunks.clone(), &recording)));
         }
         recording.write_metadata_if_due()?;
@@ -134,6 +144,8 @@ impl Session {
             recording.output.set_open_max(most as usize / 2);
         }
         let control = ControlServer::new(&area_dir).ok();
+        let is_stopped = options.starts_stopped();
+        let commands = Commands::new(options.command_time_max);
         Ok(Session {
             options,
             area_dir,
@@ -158,6 +170,10 @@ impl Session {
             declined_most: watching::DECLINED_LEAST,
             command_ended: false,
             paused: false,
+            is_stopped,
+            stopped_classes: 0,
+            commands,
+            marks,
             gone_events: 0,
             gone_lost: 0,
             gone_processes: 0,

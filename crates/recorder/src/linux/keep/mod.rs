@@ -3,12 +3,12 @@
 //! own. Memory and disk are bounded, whatever happens.
 //!
 //! ```text
-//! session: packets ─▶ Watch, Retention          every step: what fired? ─▶ Part ─▶ NAME/spike-0001/
+//! session: packets ─▶ Retention          every step: what fired (rules) ─▶ Part ─▶ NAME/spike-0001/
 //! ```
 
 mod chunks;
 mod part;
-mod reasons;
+pub(super) mod reasons;
 
 use std::path::{Path, PathBuf};
 
@@ -17,12 +17,12 @@ use part::Part;
 
 use super::output::replace;
 use super::recording::Recording;
-use crate::classes::ClassTable;
-use crate::condition::{Firing, SpanEnd, Watch};
+use super::rules::{Judged, Rules, texts};
+use crate::condition::{Firing, SpanEnd};
 use crate::error::Error;
 use crate::keep::{Next, Plans, Retention, Windows, split};
 use crate::options::KeepOptions;
-use crate::report::{KEPT_VERSION, KeptList, KeptWindow, NotJudged, Process};
+use crate::report::{KEPT_VERSION, KeptList, KeptReason, KeptWindow, Process};
 
 /// Most reasons told of a window.
 const REASONS_MAX: usize = 100;
@@ -30,18 +30,16 @@ const REASONS_MAX: usize = 100;
 const LIST_MAX: usize = 10_000;
 /// Most processes that are remembered after their end.
 const GONE_MAX: usize = 1024;
-/// Rings may be read this much later than they were written: what is not there by then is late.
-const LAG_NS: u64 = 100_000_000;
 /// Packets are kept this much longer than needed: a moment may be known only some steps later.
 const SPARE_NS: u64 = 1_000_000_000;
-/// Names that no schema has are told when programs had this time to register theirs.
-const NAMES_NS: u64 = 2_000_000_000;
 
 /// Something that people want to know while it happens.
 #[derive(Debug)]
 pub enum KeepNotice<'a> {
-    /// A window was written.
-    Window(&'a KeptWindow),
+    /// A window was written, in this folder.
+    Window(&'a KeptWindow, &'a Path),
+    /// A condition fired.
+    Fired(&'a KeptReason),
     /// A condition cannot fire as it is written.
     Warning(&'a str),
 }
@@ -53,7 +51,6 @@ pub type KeepObserver = Box<dyn FnMut(&KeepNotice<'_>) + Send>;
 pub(super) struct Keeper {
     options: KeepOptions,
     root: PathBuf,
-    watch: Watch,
     retention: Retention,
     plans: Plans,
     windows: Windows,
@@ -63,28 +60,18 @@ pub(super) struct Keeper {
     /// Bytes of finished windows on disk.
     disk_bytes: u64,
     gone: Vec<Process>,
-    lost: u64,
-    /// Clock at the last step.
-    stepped: u64,
-    ticks: Ticks,
-    /// When to tell names that no schema has; `None` when that was done.
-    names_due: Option<u64>,
-    observer: Option<KeepObserver>,
-}
-
-/// Times of the module's constants in ticks.
-struct Ticks {
-    lag: u64,
-    spare: u64,
-    before: u64,
+    /// Clock at the beginning.
+    start: u64,
+    /// How long packets are kept, in ticks.
+    horizon: u64,
 }
 
 /// What a session knows at a step.
 pub(super) struct StepFacts<'a> {
-    /// Clock before the rings were read.
-    pub(super) now: u64,
-    /// Events lost so far.
-    pub(super) lost: u64,
+    /// What fired.
+    pub(super) judged: &'a Judged,
+    /// By which rules.
+    pub(super) rules: &'a mut Rules,
     /// Processes that are traced now.
     pub(super) processes: &'a dyn Fn() -> Vec<Process>,
     /// It is the last: all that was written was read.
@@ -93,23 +80,32 @@ pub(super) struct StepFacts<'a> {
 
 impl Keeper {
     /// Context: the recording has its clock.
-    pub(super) fn new(options: KeepOptions, main: &Recording) -> Keeper {
-        let now = main.now();
+    ///
+    /// Errors: the folder for windows cannot be made.
+    pub(super) fn new(
+        options: KeepOptions,
+        main: &Recording,
+        rules: &Rules,
+    ) -> Result<Keeper, Error> {
         let ns = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let model = main.clock_model();
         let ticks = |ns: u64| model.as_ref().map_or(ns, |model| model.ticks(ns));
         let (before, after) = (ticks(ns(options.before)), ticks(ns(options.after)));
-        let tests = options.conditions.iter().flat_map(|condition| &condition.tests);
+        let mut root = main.output.root().to_owned();
+        if !options.is_alone {
+            root.push("kept");
+            std::fs::create_dir(&root)
+                .map_err(|cause| Error::file("make directory", &root, cause))?;
+        }
         let list = KeptList {
             kept_version: KEPT_VERSION,
-            conditions: tests.map(|(text, _)| text.clone()).collect(),
+            conditions: rules.snapping().flat_map(texts).collect(),
             before_ns: ns(options.before),
             after_ns: ns(options.after),
             ..KeptList::default()
         };
-        Keeper {
-            root: main.output.root().to_owned(),
-            watch: Watch::new(&options.conditions, now, &ticks),
+        Ok(Keeper {
+            root,
             retention: Retention::new(options.memory_bytes_max),
             plans: Plans::default(),
             windows: Windows::new(before, after),
@@ -118,26 +114,20 @@ impl Keeper {
             parts: 0,
             disk_bytes: 0,
             gone: Vec::new(),
-            lost: 0,
-            stepped: now,
-            ticks: Ticks { lag: ticks(LAG_NS), spare: ticks(SPARE_NS), before },
-            names_due: Some(now.saturating_add(ticks(NAMES_NS))),
-            observer: None,
+            start: rules.start(),
+            horizon: before.saturating_add(ticks(SPARE_NS)),
             options,
-        }
+        })
     }
 
-    /// Tells somebody from here on.
-    pub(super) fn observe(&mut self, observer: KeepObserver) {
-        self.observer = Some(observer);
+    /// Whether nothing but windows is kept.
+    pub(super) fn is_alone(&self) -> bool {
+        self.options.is_alone
     }
 
     /// Takes a packet that was sealed.
-    pub(super) fn take(&mut self, classes: &ClassTable, name: &str, packet: &[u8]) {
+    pub(super) fn take(&mut self, name: &str, packet: &[u8]) {
         let Some((header, records)) = split(packet) else { return };
-        let slack = header.packet_bits.saturating_sub(header.content_bits) / 8;
-        let place = (header.stream_id, header.timestamp_begin);
-        self.watch.packet(classes, place, records, slack);
         self.retention.push(name, header, records);
     }
 
@@ -148,23 +138,18 @@ impl Keeper {
         self.gone.drain(..extra);
     }
 
-    /// Judges what happened, and writes what has to be kept. Context: all rings were read after
-    /// `facts.now`.
-    pub(super) fn step(&mut self, main: &mut Recording, facts: &StepFacts<'_>) {
-        if facts.lost > self.lost {
-            self.watch.lost(self.stepped, facts.now);
-            self.lost = facts.lost;
-        }
-        self.stepped = facts.now;
-        let lag = if facts.is_last { 0 } else { self.ticks.lag };
-        let watermark = facts.now.saturating_sub(lag);
-        let (firings, ends) = self.watch.advance(watermark);
+    /// Writes what has to be kept. Context: all rings were read, and what happened was judged.
+    pub(super) fn step(&mut self, main: &mut Recording, facts: &mut StepFacts<'_>) {
+        let Judged { watermark, firings, ends, unknown } = facts.judged;
+        let watermark = *watermark;
         let has_news = !firings.is_empty() || !ends.is_empty();
-        for firing in firings {
-            self.fired(main, &firing, facts);
+        for (firing, reason) in firings {
+            if facts.rules.snaps(firing) {
+                self.fired(main, (firing, reason), facts);
+            }
         }
         for end in ends {
-            self.ended(main, end);
+            self.ended(main, *end);
         }
         if let Some(part) = &mut self.part {
             let until = (watermark, false);
@@ -179,34 +164,23 @@ impl Keeper {
             }
         }
         self.make_room();
-        let horizon = self.ticks.before.saturating_add(self.ticks.spare);
-        self.retention.forget_before(watermark.saturating_sub(horizon));
-        if facts.is_last || self.names_due.is_some_and(|due| facts.now > due) {
-            self.names_due = None;
-            self.tell_unknown_names(main, facts.is_last);
+        self.retention.forget_before(watermark.saturating_sub(self.horizon));
+        if let Some(unknown) = unknown {
+            self.list.problems = unknown.clone();
         }
         if has_news || facts.is_last {
-            self.write_list(main);
+            self.write_list(main, facts);
         }
     }
 
-    /// Says what cannot fire as it is written. While programs may still register schemas it is
-    /// only a warning.
-    fn tell_unknown_names(&mut self, main: &mut Recording, is_last: bool) {
-        let unknown = self.watch.unknown(&main.classes);
-        for text in &unknown {
-            if let Some(observer) = self.observer.as_mut().filter(|_| !is_last) {
-                observer(&KeepNotice::Warning(text));
-            }
-            if is_last {
-                main.problem(format!("Cannot watch: {text}"));
-            }
-        }
-        self.list.problems = unknown;
-    }
-
-    fn fired(&mut self, main: &mut Recording, firing: &Firing, facts: &StepFacts<'_>) {
-        let reason = reasons::reason(main, firing);
+    fn fired(
+        &mut self,
+        main: &mut Recording,
+        (firing, reason): (&Firing, &KeptReason),
+        facts: &mut StepFacts<'_>,
+    ) {
+        self.list.fired += 1;
+        let reason = reason.clone();
         match self.windows.moment(firing.at) {
             Next::Extend { to } => {
                 if let Some(part) = &mut self.part {
@@ -262,7 +236,7 @@ impl Keeper {
             continues,
             ..KeptWindow::default()
         };
-        if from < self.watch.start() {
+        if from < self.start {
             window.short.push("the recording had not begun before".to_owned());
         }
         match Part::new(main, &self.root.join(&window.name), (from, to), most, window) {
@@ -275,7 +249,7 @@ impl Keeper {
     }
 
     /// Ends the open window.
-    fn finish(&mut self, main: &mut Recording, facts: &StepFacts<'_>) {
+    fn finish(&mut self, main: &mut Recording, facts: &mut StepFacts<'_>) {
         let Some(mut part) = self.part.take() else { return };
         let until = (u64::MAX, true);
         part.write(&self.retention, &main.classes, &mut self.plans, until);
@@ -285,9 +259,7 @@ impl Keeper {
             Ok((window, report)) => {
                 self.disk_bytes = self.disk_bytes.saturating_add(window.bytes);
                 report.problems.into_iter().for_each(|problem| main.problem(problem));
-                if let Some(observer) = &mut self.observer {
-                    observer(&KeepNotice::Window(&window));
-                }
+                facts.rules.tell(&KeepNotice::Window(&window, &self.root));
                 if self.list.windows.len() >= LIST_MAX {
                     self.list.windows.remove(0);
                 }
@@ -295,7 +267,7 @@ impl Keeper {
             }
             Err(error) => main.problem(error.to_string()),
         }
-        self.write_list(main);
+        self.write_list(main, facts);
     }
 
     /// Removes old windows while there is more on disk than allowed.
@@ -321,16 +293,8 @@ impl Keeper {
         true
     }
 
-    fn write_list(&mut self, main: &mut Recording) {
-        let limits = self.watch.limits();
-        self.list.fired = self.watch.fired();
-        self.list.not_judged = NotJudged {
-            events: limits.facts_dropped,
-            spans: limits.spans_not_watched,
-            values: limits.keys_not_watched,
-            late_events: limits.late_events,
-            firings: limits.firings_not_told,
-        };
+    fn write_list(&mut self, main: &mut Recording, facts: &StepFacts<'_>) {
+        self.list.not_judged = facts.rules.report.not_judged;
         if let Err(error) = write_list(&self.root, &self.list) {
             main.problem(error.to_string());
         }

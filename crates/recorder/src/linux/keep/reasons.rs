@@ -6,17 +6,17 @@ use crate::condition::{Firing, Measured};
 use crate::report::KeptReason;
 
 /// UTC of a moment.
-pub(super) fn utc(main: &Recording, ticks: u64) -> i64 {
+pub(in super::super) fn utc(main: &Recording, ticks: u64) -> i64 {
     main.clock_model().map_or(0, |model| model.utc_ns(ticks))
 }
 
 /// Nanoseconds of a time.
-pub(super) fn ns(main: &Recording, ticks: u64) -> u64 {
+pub(in super::super) fn ns(main: &Recording, ticks: u64) -> u64 {
     main.clock_model().map_or(0, |model| model.ns(ticks))
 }
 
 /// Why a window is kept.
-pub(super) fn reason(main: &Recording, firing: &Firing) -> KeptReason {
+pub(in super::super) fn reason(main: &Recording, firing: &Firing) -> KeptReason {
     let (mut duration_ns, mut is_over, mut value) = (None, true, None);
     match firing.measured {
         Measured::Nothing => {}

@@ -68,6 +68,9 @@ impl Session {
         let recorded =
             Recorded { area, wanted, trigger, ended_at: None, launched, unlinked: false };
         self.areas.push(recorded);
+        if self.is_stopped {
+            self.record_conditions_only();
+        }
         Ok(true)
     }
 

@@ -3,7 +3,6 @@
 
 use super::super::keep::{KeepObserver, StepFacts};
 use super::{Recorded, Session};
-use crate::options::Progress;
 use crate::report::Process;
 
 /// Processes that are traced now.
@@ -12,29 +11,33 @@ fn traced(areas: &[Recorded]) -> Vec<Process> {
 }
 
 impl Session {
-    /// Tells `observer` of windows that were kept, and of conditions that cannot fire. Context:
-    /// a session with [`RecordOptions::keep`], before it runs.
+    /// Tells `observer` of conditions that fired, of windows that were kept, and of conditions that
+    /// cannot fire. Context: a session with [`RecordOptions::rules`], before it runs.
     ///
-    /// [`RecordOptions::keep`]: crate::RecordOptions::keep
+    /// [`RecordOptions::rules`]: crate::RecordOptions::rules
     pub fn on_keep(&mut self, observer: KeepObserver) {
-        if let Some(keeper) = &mut self.recording.keeper {
-            keeper.observe(observer);
+        if let Some(rules) = &mut self.recording.rules {
+            rules.observe(observer);
         }
     }
 
     /// Judges what all rings held at clock `now`; ends a chunk that is long enough.
     pub(super) fn keep(&mut self, now: u64, is_last: bool) {
+        let judged = self.judge(now, is_last);
         let processes = || traced(&self.areas);
         if let Some(mut chunks) = self.recording.chunks.take() {
             chunks.step(&mut self.recording, &processes, is_last);
             self.recording.chunks = Some(chunks).filter(|_| !is_last);
             return;
         }
+        let Some(judged) = judged else { return };
         let Some(mut keeper) = self.recording.keeper.take() else { return };
-        let lost = self.progress(&Progress::default()).lost;
+        let Some(mut rules) = self.recording.rules.take() else { return };
         let processes = || traced(&self.areas);
-        let facts = StepFacts { now, lost, processes: &processes, is_last };
-        keeper.step(&mut self.recording, &facts);
+        let mut facts =
+            StepFacts { judged: &judged, rules: &mut rules, processes: &processes, is_last };
+        keeper.step(&mut self.recording, &mut facts);
+        self.recording.rules = Some(rules);
         self.recording.keeper = Some(keeper).filter(|_| !is_last);
     }
 

@@ -180,6 +180,7 @@ impl Session {
         self.report_unused_filters();
         let ticks = self.recording.now();
         self.keep(ticks, true);
+        self.end_rules();
         let last = self.progress(last_progress);
         progress(&last);
         let mut exit_status = None;

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Conditions and what is done when they fire: `--when`, `--then`.
+
+use super::{Mode, RecordArgs};
+use crate::commands::keep::tell;
+use crate::error::CliError;
+use lateralis_recorder::action::{Action, Rule};
+use lateralis_recorder::condition::Condition;
+use lateralis_recorder::linux::{KeepNotice, Session};
+use lateralis_recorder::{KeepOptions, RecordOptions};
+use std::time::Duration;
+
+/// Time between two looks at what happened. What fires, and when, does not depend on it.
+pub const LOOK_PERIOD: Duration = Duration::from_millis(100);
+/// Time before and behind the moment of a snapshot that says nothing.
+const AROUND: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(5));
+/// Memory, disk and number of windows that are kept beside a recording.
+const MEMORY_BYTES: u64 = 256 << 20;
+const DISK_BYTES: u64 = 1 << 30;
+const WINDOWS: u64 = 100;
+
+/// Conditions with their actions, as given.
+///
+/// Errors: the first that is not understood; nothing has begun then.
+pub fn rules(args: &RecordArgs) -> Result<Vec<Rule>, CliError> {
+    let wrong = |place: &str, advice: &str| {
+        Err(CliError::new("cannot pair conditions and actions", place, advice))
+    };
+    let (when, then) = (args.when.len(), args.then.len());
+    if then > 1 && then != when {
+        let advice = "give one --then for all --when, or one for each, in their order";
+        return wrong(&format!("{when} --when, {then} --then"), advice);
+    }
+    if then == 1 && when == 0 {
+        return wrong("--then", "say when: --when 'span(request) > 5ms'");
+    }
+    let mut actions = Vec::new();
+    for text in &args.then {
+        actions.push(Action::parse_list(text).map_err(|error| {
+            let place = format!("{:?}: {}", error.action, error.what);
+            CliError::new("cannot understand the action", place, error.advice)
+        })?);
+    }
+    let rules = args.when.iter().enumerate().map(|(at, text)| {
+        let own = actions.get(at).filter(|_| then > 1).or(actions.first());
+        Ok(Rule { condition: condition(text)?, actions: own.cloned().unwrap_or_default() })
+    });
+    rules.collect()
+}
+
+fn condition(text: &str) -> Result<Condition, CliError> {
+    Condition::parse(text).map_err(|error| {
+        let place = format!("column {}: {}", error.at + 1, error.what);
+        let advice = format!("{}\n{}", error.advice, error.picture());
+        CliError::new("cannot understand the condition", place, advice)
+    })
+}
+
+/// Puts them into the options of `lat record`.
+pub(super) fn add(args: &RecordArgs, options: &mut RecordOptions) -> Result<(), CliError> {
+    options.rules = rules(args)?;
+    options.command_time_max = args.run_time;
+    if options.rules.is_empty() {
+        return Ok(());
+    }
+    if args.mode == Mode::Overwrite {
+        let advice = "its rings are read once, at the end: leave one of both out";
+        return Err(CliError::new("cannot watch for conditions", "--mode overwrite", advice));
+    }
+    let is_switch = |action: &Action| matches!(action, Action::Start | Action::Stop);
+    let switches = options.rules.iter().any(|rule| rule.actions.iter().any(is_switch));
+    let watches = args.policy.is_some() || !args.program.is_empty();
+    if switches && watches {
+        let advice = "programs start by themselves then: leave one of both out";
+        return Err(CliError::new("cannot start and stop", "--policy, --program", advice));
+    }
+    options.flush_period = args.flush_every.unwrap_or(LOOK_PERIOD);
+    Ok(())
+}
+
+/// Adds the windows that `snapshot` keeps beside the recording.
+pub(super) fn add_snapshots(
+    args: &RecordArgs,
+    options: &mut RecordOptions,
+) -> Result<(), CliError> {
+    if let Some(rule) = options.rules.iter().find(|rule| rule.actions.is_empty()) {
+        let text = rule.condition.tests.first().map_or("", |(text, _)| text);
+        let advice = "say what to do: --then 'mark slow; snapshot 10s 5s; run ./tell'";
+        return Err(CliError::new("nothing is done when this happens", text, advice));
+    }
+    let all = options.rules.iter().flat_map(|rule| &rule.actions);
+    let mut asked = all.filter_map(|action| match action {
+        Action::Snapshot(times) => Some(times.unwrap_or(AROUND)),
+        _ => None,
+    });
+    let Some((before, after)) = asked.next() else { return Ok(()) };
+    if asked.any(|times| times != (before, after)) {
+        let advice = "give all the same times before and after";
+        return Err(CliError::new("cannot keep windows of different length", "snapshot", advice));
+    }
+    if args.chunk_size.is_some() || args.chunk_time.is_some() {
+        let advice = "windows are pieces already: leave one of both out";
+        return Err(CliError::new("cannot keep windows of pieces", "snapshot", advice));
+    }
+    options.keep = Some(KeepOptions {
+        before,
+        after,
+        windows_max: WINDOWS,
+        disk_bytes_max: DISK_BYTES,
+        memory_bytes_max: MEMORY_BYTES,
+        keeps_first: false,
+        is_alone: false,
+    });
+    Ok(())
+}
+
+/// Says what fires, and what is kept, while it happens.
+pub fn observe(args: &RecordArgs, session: &mut Session) {
+    if !args.quiet && !args.json {
+        // Without actions of its own what fires is the window that is kept: that is told.
+        let tells_all = !args.then.is_empty();
+        session.on_keep(Box::new(move |notice| {
+            if tells_all || !matches!(notice, KeepNotice::Fired(_)) {
+                tell(notice);
+            }
+        }));
+    }
+}

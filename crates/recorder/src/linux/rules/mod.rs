@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Conditions while a session runs, and what is done when they fire.
+//!
+//! ```text
+//! packets ─▶ Watch       every flush: what fired? ─▶ marks, commands, start, stop, flush
+//!                                                └─▶ Keeper: windows
+//! ```
+//!
+//! When something fires, and at which moment, does not depend on when it was looked at. What is
+//! done is done when it is seen: at the next flush that is behind it by [`LAG_NS`].
+
+mod commands;
+mod marks;
+
+pub(super) use commands::Commands;
+pub(super) use marks::{MARKS, MarkQueue, MarkSource};
+
+use super::keep::{KeepNotice, KeepObserver, reasons};
+use super::recording::Recording;
+use crate::action::{Action, Rule};
+use crate::classes::{ClassTable, RegisteredSchema};
+use crate::condition::{Condition, Firing, Limits, SpanEnd, Watch};
+use crate::keep::split;
+use crate::pattern::Patterns;
+use crate::report::{Done, Fired, KeptReason, NotJudged, Outcome, TriggerRule, Triggers};
+
+/// Rings may be read this much later than they were written: what is not there by then is late.
+const LAG_NS: u64 = 100_000_000;
+/// Names that no schema has are told when programs had this time to register theirs.
+const NAMES_NS: u64 = 2_000_000_000;
+/// Most firings in the report.
+const LIST_MAX: usize = 10_000;
+
+/// What fired until a moment.
+pub(super) struct Judged {
+    /// Everything before it was judged.
+    pub(super) watermark: u64,
+    pub(super) firings: Vec<(Firing, KeptReason)>,
+    pub(super) ends: Vec<SpanEnd>,
+    /// Names that no schema has, where it is time to tell them.
+    pub(super) unknown: Option<Vec<String>>,
+}
+
+/// See the module's description.
+pub(super) struct Rules {
+    rules: Vec<Rule>,
+    watch: Watch,
+    lost: u64,
+    /// Clock at the last look.
+    looked: u64,
+    lag: u64,
+    /// When to tell names that no schema has; `None` when that was done.
+    names_due: Option<u64>,
+    observer: Option<KeepObserver>,
+    pub(super) report: Triggers,
+}
+
+impl Rules {
+    /// Context: the recording has its clock.
+    pub(super) fn new(rules: Vec<Rule>, main: &Recording) -> Rules {
+        let now = main.now();
+        let model = main.clock_model();
+        let ticks = |ns: u64| model.as_ref().map_or(ns, |model| model.ticks(ns));
+        let conditions: Vec<Condition> = rules.iter().map(|rule| rule.condition.clone()).collect();
+        let of_rule = |rule: &Rule| TriggerRule {
+            conditions: texts(&rule.condition),
+            actions: rule.actions.iter().map(ToString::to_string).collect(),
+        };
+        let report = Triggers { rules: rules.iter().map(of_rule).collect(), ..Triggers::default() };
+        Rules {
+            watch: Watch::new(&conditions, now, &ticks),
+            rules,
+            lost: 0,
+            looked: now,
+            lag: ticks(LAG_NS),
+            names_due: Some(now.saturating_add(ticks(NAMES_NS))),
+            observer: None,
+            report,
+        }
+    }
+
+    /// Tells somebody from here on.
+    pub(super) fn observe(&mut self, observer: KeepObserver) {
+        self.observer = Some(observer);
+    }
+
+    pub(super) fn tell(&mut self, notice: &KeepNotice<'_>) {
+        if let Some(observer) = &mut self.observer {
+            observer(notice);
+        }
+    }
+
+    /// Takes a packet that was sealed.
+    pub(super) fn take(&mut self, classes: &ClassTable, name: &str, packet: &[u8]) {
+        // Marks are made of what fired: they do not fire again.
+        if name == MARKS {
+            return;
+        }
+        let Some((header, records)) = split(packet) else { return };
+        let slack = header.packet_bits.saturating_sub(header.content_bits) / 8;
+        let place = (header.stream_id, header.timestamp_begin);
+        self.watch.packet(classes, place, records, slack);
+    }
+
+    /// Judges what happened. Context: all rings were read after `now`; `is_last`: all that was
+    /// written.
+    pub(super) fn judge(
+        &mut self,
+        main: &mut Recording,
+        (now, lost): (u64, u64),
+        is_last: bool,
+    ) -> Judged {
+        if lost > self.lost {
+            self.watch.lost(self.looked, now);
+            self.lost = lost;
+        }
+        self.looked = now;
+        let watermark = now.saturating_sub(if is_last { 0 } else { self.lag });
+        let (firings, ends) = self.watch.advance(watermark);
+        for end in &ends {
+            let mut all = self.report.firings.iter_mut().rev();
+            if let Some(fired) = all.find(|fired| fired.reason.number == end.number) {
+                fired.reason.duration_ns = Some(reasons::ns(main, end.ticks));
+                fired.reason.is_over = true;
+            }
+        }
+        let firings: Vec<_> = firings
+            .into_iter()
+            .map(|firing| {
+                let reason = reasons::reason(main, &firing);
+                (firing, reason)
+            })
+            .collect();
+        for (_, reason) in &firings {
+            if self.report.firings.len() < LIST_MAX {
+                let fired = Fired { reason: reason.clone(), done: Vec::new() };
+                self.report.firings.push(fired);
+            } else {
+                self.report.not_listed += 1;
+            }
+        }
+        self.report.fired = self.watch.fired();
+        self.report.not_judged = not_judged(self.watch.limits());
+        let is_due = is_last || self.names_due.is_some_and(|due| now > due);
+        let unknown = is_due.then(|| self.tell_unknown_names(main, is_last));
+        Judged { watermark, firings, ends, unknown }
+    }
+
+    /// Says what cannot fire as it is written. While programs may still register schemas it is
+    /// only a warning.
+    fn tell_unknown_names(&mut self, main: &mut Recording, is_last: bool) -> Vec<String> {
+        self.names_due = None;
+        let unknown = self.watch.unknown(&main.classes);
+        for text in &unknown {
+            if is_last {
+                main.problem(format!("Cannot watch: {text}"));
+            } else {
+                self.tell(&KeepNotice::Warning(text));
+            }
+        }
+        unknown
+    }
+
+    /// What is to be done for a firing.
+    pub(super) fn actions(&self, firing: &Firing) -> Vec<Action> {
+        self.rules.get(firing.condition).map_or(Vec::new(), |rule| rule.actions.clone())
+    }
+
+    /// Whether a firing keeps a window.
+    pub(super) fn snaps(&self, firing: &Firing) -> bool {
+        let rule = self.rules.get(firing.condition);
+        let is_snapshot = |action: &Action| matches!(action, Action::Snapshot(_));
+        rule.is_some_and(|rule| rule.actions.iter().any(is_snapshot))
+    }
+
+    /// Conditions that keep windows.
+    pub(super) fn snapping(&self) -> impl Iterator<Item = &Condition> {
+        let is_snapshot = |action: &Action| matches!(action, Action::Snapshot(_));
+        let rules = self.rules.iter().filter(move |rule| rule.actions.iter().any(is_snapshot));
+        rules.map(|rule| &rule.condition)
+    }
+
+    /// Notes what was done.
+    pub(super) fn note(&mut self, number: u64, done: Done) {
+        self.report.commands_skipped += u64::from(done.outcome == Outcome::Skipped);
+        let mut all = self.report.firings.iter_mut().rev();
+        if let Some(fired) = all.find(|fired| fired.reason.number == number) {
+            match fired
+                .done
+                .iter_mut()
+                .find(|one| one.outcome == Outcome::Running && one.action == done.action)
+            {
+                Some(running) => *running = Done { begun_ns: running.begun_ns, ..done },
+                None => fired.done.push(done),
+            }
+        }
+    }
+
+    /// Whether a condition looks at one of their events.
+    pub(super) fn looks_into(&self, registered: &[RegisteredSchema]) -> bool {
+        registered.iter().any(|entry| {
+            entry.schema.events.iter().any(|event| self.watch.looks_at(&entry.schema, event))
+        })
+    }
+
+    /// Clock when it began.
+    pub(super) fn start(&self) -> u64 {
+        self.watch.start()
+    }
+
+    /// The events that conditions look at, of schemas that are known.
+    pub(super) fn patterns(&self, registered: &[RegisteredSchema]) -> Patterns {
+        let events = registered
+            .iter()
+            .flat_map(|entry| entry.schema.events.iter().map(move |event| (&*entry.schema, event)));
+        let looked_at = events.filter(|(schema, event)| self.watch.looks_at(schema, event));
+        let names: Vec<String> = looked_at.map(|(schema, event)| schema.full_name(event)).collect();
+        let mut patterns = patterns(&self.rules);
+        patterns.extend(&Patterns::parse(&names.join(",")).unwrap_or_default());
+        patterns
+    }
+}
+
+/// The events that conditions name, whatever schemas there will be.
+pub(super) fn patterns(rules: &[Rule]) -> Patterns {
+    let names = rules.iter().flat_map(|rule| rule.condition.event_names());
+    let names = names.map(|name| match &name.subsystem {
+        Some(_) => name.to_string(),
+        None => format!("*:{name}"),
+    });
+    let list: Vec<String> = names.collect();
+    // What is no pattern is no name of an event either.
+    Patterns::parse(&list.join(",")).unwrap_or_default()
+}
+
+/// What is joined by `or` in a condition, each.
+pub(super) fn texts(condition: &Condition) -> Vec<String> {
+    condition.alternatives.iter().map(|(text, _)| text.clone()).collect()
+}
+
+fn not_judged(limits: &Limits) -> NotJudged {
+    NotJudged {
+        events: limits.facts_dropped,
+        spans: limits.spans_not_watched,
+        values: limits.keys_not_watched,
+        late_events: limits.late_events,
+        firings: limits.firings_not_told,
+    }
+}
+
+/// An action that was done at once.
+pub(super) fn done(action: &Action, begun_ns: i64) -> Done {
+    Done {
+        action: action.to_string(),
+        outcome: Outcome::Done,
+        begun_ns,
+        took_ns: None,
+        exit_status: None,
+        cause: None,
+    }
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What a session does when a condition fires.
+
+use std::ffi::OsString;
+
+use super::super::clocks;
+use super::super::keep::{KeepNotice, Keeper};
+use super::super::recording::Recording;
+use super::super::rules::{Judged, MarkQueue, MarkSource, Rules, done};
+use super::super::sources::LiveSource;
+use super::Session;
+use crate::action::Action;
+use crate::condition::Firing;
+use crate::error::Error;
+use crate::options::{Progress, RecordOptions};
+use crate::report::{Done, KeptReason, Outcome};
+
+/// Gets ready what conditions need. Context: the recording has its clock.
+pub(super) fn begin(
+    recording: &mut Recording,
+    options: &RecordOptions,
+) -> Result<Option<(LiveSource, MarkQueue)>, Error> {
+    if options.rules.is_empty() {
+        return Ok(None);
+    }
+    let rules = Rules::new(options.rules.clone(), recording);
+    if let Some(keep) = &options.keep {
+        recording.keeper = Some(Box::new(Keeper::new(keep.clone(), recording, &rules)?));
+    }
+    recording.rules = Some(Box::new(rules));
+    let is_mark = |action: &Action| matches!(action, Action::Mark(_));
+    if !options.rules.iter().any(|rule| rule.actions.iter().any(is_mark)) {
+        return Ok(None);
+    }
+    let queue = MarkQueue::default();
+    let source = Box::new(MarkSource::new(queue.clone()));
+    let live = LiveSource::begin(recording, source, options.packet_bytes, false)
+        .map_err(Error::Refused)?;
+    Ok(Some((live, queue)))
+}
+
+impl Session {
+    /// Judges what all rings held at clock `now`, and acts. `None` without conditions.
+    pub(super) fn judge(&mut self, now: u64, is_last: bool) -> Option<Judged> {
+        let lost = self.progress(&Progress::default()).lost;
+        let mut rules = self.recording.rules.take()?;
+        let judged = rules.judge(&mut self.recording, (now, lost), is_last);
+        self.recording.rules = Some(rules);
+        self.note_command();
+        for (firing, reason) in &judged.firings {
+            self.act(firing, reason);
+        }
+        if let Some((marks, _)) = self.marks.as_mut().filter(|_| !judged.firings.is_empty()) {
+            marks.drain(&mut self.recording, true);
+            marks.close_packets(&mut self.recording);
+        }
+        if self.is_stopped && self.stopped_classes != self.recording.classes.version() {
+            self.record_conditions_only();
+        }
+        Some(judged)
+    }
+
+    fn act(&mut self, firing: &Firing, reason: &KeptReason) {
+        let Some(rules) = &mut self.recording.rules else { return };
+        rules.tell(&KeepNotice::Fired(reason));
+        for action in rules.actions(firing) {
+            let now_ns = clocks::utc_ns();
+            let mut noted = done(&action, now_ns);
+            match &action {
+                Action::Start => {
+                    if let Err(error) = self.start_recording() {
+                        noted.outcome = Outcome::Failed;
+                        noted.cause = Some(error.to_string());
+                    }
+                }
+                Action::Stop => self.stop_recording(),
+                // By the keeper, from what fired.
+                Action::Snapshot(_) => {}
+                Action::Flush => {
+                    self.flush();
+                }
+                Action::Run(words) => {
+                    let environment = self.environment(reason);
+                    let about = (reason.number, noted.action.as_str(), now_ns);
+                    noted = self.commands.run(about, words, &environment);
+                }
+                Action::Mark(name) => {
+                    if let Some((_, queue)) = &self.marks {
+                        queue.push(firing.at, name, &firing.test);
+                    }
+                }
+            }
+            self.note(reason.number, noted);
+        }
+    }
+
+    fn note(&mut self, number: u64, done: Done) {
+        if let Some(rules) = &mut self.recording.rules {
+            rules.note(number, done);
+        }
+    }
+
+    /// What a command is told.
+    fn environment(&self, reason: &KeptReason) -> [(&'static str, OsString); 5] {
+        let text = |number: Option<u64>| number.map_or(String::new(), |number| number.to_string());
+        [
+            ("LATERALIS_FIRED", reason.condition.clone().into()),
+            ("LATERALIS_FIRED_NUMBER", reason.number.to_string().into()),
+            ("LATERALIS_FIRED_AT_NS", reason.at_ns.to_string().into()),
+            ("LATERALIS_FIRED_TOOK_NS", text(reason.duration_ns).into()),
+            ("LATERALIS_FIRED_OUTPUT", self.recording.output.root().into()),
+        ]
+    }
+
+    /// Notes a command that has ended.
+    fn note_command(&mut self) {
+        if let Some((number, done)) = self.commands.look() {
+            self.note(number, done);
+        }
+    }
+
+    fn stop_recording(&mut self) {
+        self.is_stopped = true;
+        self.record_conditions_only();
+    }
+
+    /// Records the events that conditions look at, and nothing else.
+    pub(super) fn record_conditions_only(&mut self) {
+        let Some(rules) = self.recording.rules.take() else { return };
+        for recorded in &mut self.areas {
+            let patterns = rules.patterns(&recorded.area.registered);
+            if let Err(error) = recorded.area.enable(&mut self.recording, &patterns) {
+                self.recording.problem(error.to_string());
+            }
+        }
+        for live in &mut self.sources {
+            let schemas = live.ask().schemas();
+            let is_looked_at = rules.looks_into(&schemas);
+            live.source().pause(!is_looked_at);
+        }
+        self.stopped_classes = self.recording.classes.version();
+        self.recording.rules = Some(rules);
+    }
+
+    fn start_recording(&mut self) -> Result<(), Error> {
+        if !std::mem::take(&mut self.is_stopped) {
+            return Ok(());
+        }
+        self.sources.iter_mut().for_each(|live| live.source().pause(false));
+        for recorded in &mut self.areas {
+            recorded.area.enable(&mut self.recording, &recorded.wanted.enable)?;
+        }
+        Ok(())
+    }
+
+    /// Ends what conditions began: waits for a command, writes the rest of the marks. Context:
+    /// everything was judged.
+    pub(super) fn end_rules(&mut self) {
+        if let Some((number, done)) = self.commands.end() {
+            self.note(number, done);
+        }
+        if let Some((marks, _)) = self.marks.take() {
+            let (events, lost) = marks.finish(&mut self.recording);
+            self.gone_events += events;
+            self.gone_lost = self.gone_lost.saturating_add(lost);
+        }
+        let rules = self.recording.rules.take();
+        self.recording.triggers = rules.map(|rules| rules.report);
+    }
+}
