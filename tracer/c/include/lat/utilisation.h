@@ -11,7 +11,8 @@
  *     lat_utilisation_get(0, &had);
  *
  * On Linux the kernel counts all along, so tracking costs nothing but these calls, and needs no
- * right. Both ends stand on the time line of a recording, as marks. Elsewhere a port's scheduler tells each switch: see utilisation_port.h.
+ * right. Both ends stand on the time line of a recording, as marks. Elsewhere a port's scheduler
+ * tells each switch: see utilisation_port.h.
  *
  * Context of the functions: any thread, no signal handler. They read files of /proc, which takes some
  * microseconds for each thread of the program; they wait for each other.
