@@ -5,6 +5,7 @@
 //! ```text
 //! events/*/*/format ──▶ format ─▶ layout: schema, and how to copy each record into it
 //! per_cpu/cpuN/trace_pipe_raw ──▶ pages ──▶ transcode ──▶ records, losses
+//! buffers of perf_event_open ──▶ perf ──▶ transcode; chosen: of whose events
 //! who belongs to which process ──▶ tasks
 //! a program's file, a name ──▶ probe: what the kernel is to define
 //! ```
@@ -14,8 +15,10 @@
 //! the event says, and fields behind the sixteenth.
 
 pub mod choice;
+pub mod chosen;
 pub mod clock;
 pub mod layout;
+pub mod perf;
 pub mod probe;
 pub mod stats;
 pub mod tasks;

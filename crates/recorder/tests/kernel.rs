@@ -7,7 +7,9 @@ use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use lateralis_recorder::RecordOptions;
-use lateralis_recorder::linux::kernel::{KernelError, KernelOptions, KernelSource, tracefs};
+use lateralis_recorder::linux::kernel::{
+    KernelBy, KernelError, KernelOptions, KernelSource, open, tracefs,
+};
 use lateralis_recorder::linux::{Session, Summary};
 
 /// One test at a time: each looks at what is left in the kernel.
@@ -32,6 +34,7 @@ fn options(events: &[&str], whole_machine: bool) -> KernelOptions {
         whole_machine,
         buffer_bytes: 4 << 20,
         tracefs: None,
+        by: KernelBy::Tracefs,
         relate_clocks: false,
     }
 }
@@ -61,7 +64,7 @@ fn record(place: &Place, kernel: &KernelOptions, command: &[&str]) -> Summary {
     let mut options = RecordOptions::new(place.out());
     options.area_dir = Some(place.0.join("areas"));
     let mut session = Session::new(options).unwrap();
-    session.add_source(Box::new(KernelSource::open(kernel).unwrap())).unwrap();
+    session.add_source(open(kernel).unwrap()).unwrap();
     let command: Vec<_> = command.iter().map(Into::into).collect();
     session.launch(&command, &[]).unwrap();
     session.run(&mut |_| {}).unwrap()
@@ -171,4 +174,123 @@ fn without_tracefs_it_says_what_to_do() {
         Err(KernelError::Unavailable(sentence)) => assert!(sentence.contains("mount -t tracefs")),
         other => panic!("{other:?}"),
     }
+}
+
+/// What perf gives, if it may be asked.
+fn by_perf(kernel: KernelOptions) -> Option<KernelOptions> {
+    let kernel = KernelOptions { by: KernelBy::Perf, ..kernel };
+    match open(&kernel) {
+        Ok(_) => Some(kernel),
+        Err(reason) => {
+            println!("SKIPPED: {reason}");
+            None
+        }
+    }
+}
+
+#[test]
+fn perf_gives_what_an_instance_gives() {
+    let Some((tracefs, _turn)) = usable() else { return };
+    let workload = copy(1000);
+    let words: Vec<&str> = workload.iter().map(String::as_str).collect();
+    let asked = options(&["syscalls", "sched:sched_process_*"], false);
+    let Some(perf) = by_perf(asked.clone()) else { return };
+    let [instance, perf] = [("instance", asked), ("perf", perf)].map(|(name, kernel)| {
+        let place = Place::new(&format!("kernel-by-{name}"));
+        let report = record(&place, &kernel, &words).report;
+        assert!(report.problems.is_empty(), "{name}: {:?}", report.problems);
+        assert_eq!(report.totals.lost.total, 0, "{name}");
+        for stream in &report.streams {
+            assert_eq!((stream.damaged_packets, stream.backward_steps), (0, 0), "{name}");
+        }
+        report
+    });
+    // Of a single program all is the same from its beginning on: its calls by name. Before, the one
+    // chooses itself by a call that the other does not see, and the other sees what comes before.
+    let calls = |report: &lateralis_recorder::Report| {
+        let before = ["write", "execve", "rt_sig", "close", "prlimit", "clone", "vfork", "set_"];
+        let mut all = report.events.clone();
+        all.retain(|name, _| {
+            name.starts_with("syscalls:") && !before.iter().any(|word| name.contains(word))
+        });
+        all
+    };
+    assert_eq!(calls(&instance), calls(&perf));
+    assert!(calls(&perf)["syscalls:sys_enter_read"] >= 1000);
+    for (of, most) in [("syscalls:sys_enter_write", 1010), ("syscalls:sys_exit_write", 1010)] {
+        for report in [&instance, &perf] {
+            assert!((1000..most).contains(&report.events[of]), "{of}: {}", report.events[of]);
+        }
+    }
+    for report in [&instance, &perf] {
+        assert_eq!(report.events["sched:sched_process_exec"], 1);
+        assert_eq!(report.events["sched:sched_process_exit"], 1);
+    }
+    let [source] = &perf.sources[..] else { panic!("{:?}", perf.sources) };
+    assert_eq!(source.details["by"], "perf");
+    assert_eq!(source.details["scope"], "recorded programs");
+    assert_eq!(source.details["events_unreadable"], "0");
+    assert_eq!(instances(&tracefs), [""; 0]);
+}
+
+#[test]
+fn what_finds_no_room_in_perf_s_buffers_is_counted_exactly() {
+    let Some((_, _turn)) = usable() else { return };
+    let small = KernelOptions { buffer_bytes: 8192, ..options(&["raw_syscalls:*"], true) };
+    let Some(small) = by_perf(small) else { return };
+    let place = Place::new("kernel-perf-overrun");
+    let workload = copy(300_000);
+    let words: Vec<&str> = workload.iter().map(String::as_str).collect();
+    let report = record(&place, &small, &words).report;
+    let lost = report.totals.lost;
+    assert!(lost.full > 0, "{lost:?}");
+    let source = &report.sources[0];
+    assert_eq!(source.lost["no room"], lost.total);
+    // The kernel's own counts of all that happened are no less, or it would be a problem.
+    assert!(report.problems.is_empty(), "{:?}", report.problems);
+    // Two calls and their ends for each piece; whatever else the machine did is there as well.
+    assert!(report.totals.events + lost.total > 1_200_000, "{} {lost:?}", report.totals.events);
+    let intervals = report.streams.iter().flat_map(|stream| &stream.intervals);
+    assert_eq!(intervals.map(|interval| interval.lost.total).sum::<u64>(), lost.total);
+}
+
+#[test]
+fn where_no_instance_can_be_made_perf_is_asked_and_its_clock_is_bounded() {
+    let Some((tracefs, _turn)) = usable() else { return };
+    if by_perf(options(&["sched"], true)).is_none() {
+        return;
+    }
+    // A tracefs in which no instance can be made.
+    let place = Place::new("kernel-no-instances");
+    for name in ["available_events", "events"] {
+        std::os::unix::fs::symlink(tracefs.join(name), place.0.join(name)).unwrap();
+    }
+    let kernel = KernelOptions {
+        tracefs: Some(place.0.clone()),
+        by: KernelBy::Either,
+        ..options(&["sched"], true)
+    };
+    assert!(matches!(KernelSource::open(&kernel), Err(KernelError::Unavailable(_))));
+    let report = record(&place, &kernel, &["sleep", "0.5"]).report;
+    assert!(report.problems.is_empty(), "{:?}", report.problems);
+    assert!(report.events["sched:sched_switch"] > 0);
+    let source = &report.sources[0];
+    assert_eq!(
+        (source.details["by"].as_str(), source.details["scope"].as_str()),
+        ("perf", "machine")
+    );
+    // Two readings of clocks that both tick evenly; a machine that takes the processor away between
+    // them says so by a larger bound.
+    let error_ns: u64 = source.details["trace_clock_error_ns"].parse().unwrap();
+    assert!((1..100_000_000).contains(&error_ns), "{error_ns}");
+    println!("clock of perf: off by {error_ns} ns at most");
+}
+
+#[test]
+fn a_mistake_is_told_by_perf_too() {
+    let Some((_, _turn)) = usable() else { return };
+    let Some(_) = by_perf(options(&["sched"], true)) else { return };
+    let kernel = KernelOptions { by: KernelBy::Perf, ..options(&["sched:sched_swich"], true) };
+    let Err(KernelError::Choice(error)) = open(&kernel) else { panic!("it is a mistake") };
+    assert_eq!(error.near[0], "sched:sched_switch");
 }

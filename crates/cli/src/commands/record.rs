@@ -86,6 +86,9 @@ pub struct RecordArgs {
     /// Record what the kernel does for the program: groups of events, or SUBSYSTEM:EVENT with * and ?
     #[arg(long, value_name = "EVENTS", value_delimiter = ',')]
     pub kernel: Vec<String>,
+    /// Where events of the kernel come from [default: tracefs, or perf where that cannot be used]
+    #[arg(long, value_enum, value_name = "WAY")]
+    pub kernel_by: Option<kernel::KernelWay>,
     /// Record functions of programs that nobody prepared, as spans, and points that their authors
     /// marked: PROGRAM:FUNCTION or PROGRAM:PROVIDER:NAME
     #[arg(long, value_name = "PROBE", value_delimiter = ',')]

@@ -16,6 +16,7 @@ use lateralis_pleco::schema::{EVENTS_MAX, FIELDS_MAX};
 use self::names::Names;
 pub(super) use self::names::identifier;
 pub use self::plan::EventPlan;
+use super::chosen::OtherThread;
 use super::tasks::NewTaskPlan;
 use crate::classes::RegisteredSchema;
 use crate::source::register;
@@ -40,6 +41,8 @@ pub struct KernelEvents {
     pub plans: Vec<Option<Box<EventPlan>>>,
     /// How new tasks are told.
     pub new_task: Option<NewTaskPlan>,
+    /// Of whom else events tell.
+    pub others: OtherThread,
     /// What could not be described, a sentence each.
     pub problems: Vec<String>,
 }
@@ -104,6 +107,7 @@ impl KernelEvents {
             for (event, described) in registered.schema.events.iter().zip(list) {
                 let kernel_id = usize::from(described.format.id);
                 let Ok(id) = u16::try_from(registered.base_id + event.index) else { continue };
+                events.others.learn(&described.format);
                 events.new_task = events.new_task.or(NewTaskPlan::new(&described.format));
                 if events.plans.len() <= kernel_id {
                     events.plans.resize_with(kernel_id + 1, || None);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Pages of the kernel's ring buffers become records.
+//! Pages of the kernel's ring buffers become records, and what perf's buffers hold as well.
 //!
 //! The process of a thread that was made a moment ago may be told in the buffer of another CPU,
 //! in a page that has not been read yet. So pages wait for one turn: when a page is looked at, all
@@ -10,8 +10,10 @@ use lateralis_model::ByteOrder;
 use lateralis_perfdata::ftrace::{PageLayout, records};
 use lateralis_ring::LossCounts;
 
+use super::chosen::{Chosen, OtherThread};
 use super::clock::ClockRelation;
 use super::layout::{EventPlan, KernelEvents};
+use super::perf::{self, Found};
 use super::tasks::{NewTask, NewTaskPlan, Tasks};
 use crate::source::{Refused, Sink, Thread};
 
@@ -24,6 +26,8 @@ pub struct CpuSums {
     pub missed: u64,
     /// Records that are cut, or of an event that was not described.
     pub unreadable: u64,
+    /// Records of threads that were not chosen.
+    pub others: u64,
     /// Threads whose process nobody told; they were taken for processes.
     pub guessed: u64,
 }
@@ -41,14 +45,77 @@ struct Cpu {
 /// See the module's description.
 #[derive(Debug)]
 pub struct Transcoder {
-    layout: PageLayout,
-    page_bytes: usize,
+    framing: Framing,
     plans: Vec<Option<Box<EventPlan>>>,
     new_task: Option<NewTaskPlan>,
     tasks: Tasks,
     cpus: Vec<Cpu>,
     /// All pages that are here were searched for new tasks.
     searched: bool,
+    /// Only what they do is kept; `None`: what everybody does.
+    chosen: Option<Chosen>,
+    others: OtherThread,
+}
+
+/// How records lie in what is added.
+#[derive(Debug, Clone, Copy)]
+enum Framing {
+    /// In pages of tracefs, of so many bytes.
+    Pages(PageLayout, usize),
+    /// One behind the other, as in the buffers of perf.
+    Samples,
+}
+
+/// One after the other what is in the bytes of a buffer.
+enum Step<'a> {
+    Record(u64, &'a [u8]),
+    /// Events that were missing before this time, of the kernel's clock; 0: nobody says when.
+    Missed(u64, u64),
+    Cut,
+    Damage(String),
+}
+
+impl Framing {
+    /// Bytes in which damage ends.
+    fn piece_bytes(self) -> usize {
+        match self {
+            Framing::Pages(_, bytes) => bytes,
+            Framing::Samples => usize::MAX,
+        }
+    }
+
+    /// Goes through a piece.
+    #[inline]
+    fn walk(self, piece: &[u8], mut see: impl FnMut(Step<'_>)) {
+        match self {
+            Framing::Pages(layout, _) => {
+                // What is missing was before the first record.
+                let head = records(piece, layout, |_, _, _| false);
+                if let Some(missed) = head.missed {
+                    // A page with no room for the number leaves it to the counts at the end.
+                    see(Step::Missed(missed.unwrap_or(0), head.begin));
+                }
+                let end = records(piece, layout, |time, record, _| {
+                    see(Step::Record(time, record));
+                    true
+                });
+                if let Some((at, reason)) = end.damage {
+                    let what = format!("a page of the kernel ends at byte {at}: {reason:?}");
+                    see(Step::Damage(what));
+                }
+            }
+            Framing::Samples => {
+                let end = perf::records(piece, |found| match found {
+                    Found::Event(time, record) => see(Step::Record(time, record)),
+                    Found::Lost(count, until) => see(Step::Missed(count, until.unwrap_or(0))),
+                    Found::Cut => see(Step::Cut),
+                });
+                if let Some(at) = end {
+                    see(Step::Damage(format!("a buffer of the kernel ends at byte {at}: no size")));
+                }
+            }
+        }
+    }
 }
 
 /// The byte order of this machine.
@@ -65,15 +132,32 @@ impl Transcoder {
         cpus: usize,
     ) -> Transcoder {
         let usual = PageLayout::usual(native(), size_of::<usize>() as u32);
+        let layout = PageLayout::parse(header_page, native()).unwrap_or(usual);
+        Transcoder::with(events, Framing::Pages(layout, page_bytes.max(1)), cpus)
+    }
+
+    /// For `cpus` buffers of perf.
+    pub fn of_samples(events: &mut KernelEvents, cpus: usize) -> Transcoder {
+        Transcoder::with(events, Framing::Samples, cpus)
+    }
+
+    fn with(events: &mut KernelEvents, framing: Framing, cpus: usize) -> Transcoder {
         Transcoder {
-            layout: PageLayout::parse(header_page, native()).unwrap_or(usual),
-            page_bytes: page_bytes.max(1),
+            framing,
             plans: std::mem::take(&mut events.plans),
             new_task: events.new_task,
             tasks: Tasks::default(),
             cpus: (0..cpus).map(|_| Cpu::default()).collect(),
             searched: false,
+            chosen: None,
+            others: std::mem::take(&mut events.others),
         }
+    }
+
+    /// From here on only chosen threads count, and those they make. Nobody is chosen yet.
+    pub fn choose(&mut self) -> &mut Chosen {
+        let others = &mut self.others;
+        self.chosen.get_or_insert_with(|| Chosen::new(std::mem::take(others)))
     }
 
     /// Who belongs to which process.
@@ -87,13 +171,18 @@ impl Transcoder {
     }
 
     /// Takes over a page of a CPU's buffer; whether it is more than half full. One that is less
-    /// was still being written to when it was read: there is nothing behind it. Cost: a copy.
+    /// was still being written to when it was read: there is nothing behind it. Of samples, whole
+    /// ones. Cost: a copy.
     pub fn add(&mut self, cpu: usize, page: &[u8]) -> bool {
         let fresh = &mut self.cpus[cpu].fresh;
-        let bytes = page.len().min(self.page_bytes);
+        let Framing::Pages(layout, page_bytes) = self.framing else {
+            fresh.extend_from_slice(page);
+            return true;
+        };
+        let bytes = page.len().min(page_bytes);
         fresh.extend_from_slice(&page[..bytes]);
-        fresh.resize(fresh.len() + self.page_bytes - bytes, 0);
-        self.layout.data_bytes(page) > self.page_bytes / 2
+        fresh.resize(fresh.len() + page_bytes - bytes, 0);
+        layout.data_bytes(page) > page_bytes / 2
     }
 
     /// Gives the pages that were added before the last turn to the streams, of which there is
@@ -107,43 +196,47 @@ impl Transcoder {
         find: &mut dyn FnMut(u32) -> Option<u32>,
     ) {
         self.searched = false;
+        if self.chosen.is_some() {
+            // Who was made a moment ago, perhaps on another CPU, is chosen like its maker.
+            self.search();
+        }
         for cpu in 0..self.cpus.len() {
             let mut pages = std::mem::take(&mut self.cpus[cpu].waiting);
-            for page in pages.chunks(self.page_bytes) {
-                self.page(cpu, page, relation, sink, find);
+            for page in pages.chunks(self.framing.piece_bytes()) {
+                self.piece(cpu, page, relation, sink, find);
             }
             pages.clear();
             let cpu = &mut self.cpus[cpu];
             // Both buffers stay for the next turns.
             cpu.waiting = std::mem::replace(&mut cpu.fresh, pages);
         }
+        if let Some(chosen) = &mut self.chosen {
+            chosen.turned();
+        }
     }
 
-    fn page(
+    fn piece(
         &mut self,
         cpu: usize,
-        page: &[u8],
+        piece: &[u8],
         relation: &ClockRelation,
         sink: &mut dyn Sink,
         find: &mut dyn FnMut(u32) -> Option<u32>,
     ) {
-        // What is missing was before the first record.
-        let head = records(page, self.layout, |_, _, _| false);
-        if let Some(missed) = head.missed {
-            // A page with no room for the number leaves it to the counts at the end.
-            let missed = missed.unwrap_or(0);
-            self.cpus[cpu].sums.missed += missed;
-            let lost = LossCounts { full: missed, ..LossCounts::default() };
-            sink.lose(cpu, lost, relation.ticks(head.begin));
-        }
-        let layout = self.layout;
-        let end = records(page, layout, |time, record, _| {
-            self.record(cpu, (relation.ticks(time), record), sink, find);
-            true
+        self.framing.walk(piece, |step| match step {
+            Step::Record(time, record) => {
+                self.record(cpu, (relation.ticks(time), record), sink, find);
+            }
+            Step::Missed(missed, until) => {
+                let sums = &mut self.cpus[cpu].sums;
+                sums.missed = sums.missed.saturating_add(missed);
+                let lost = LossCounts { full: missed, ..LossCounts::default() };
+                let until = if until == 0 { sink.now() } else { relation.ticks(until) };
+                sink.lose(cpu, lost, until);
+            }
+            Step::Cut => self.cpus[cpu].sums.unreadable += 1,
+            Step::Damage(what) => sink.damage(cpu, what),
         });
-        if let Some((at, reason)) = end.damage {
-            sink.damage(cpu, format!("a page of the kernel ends at byte {at}: {reason:?}"));
-        }
     }
 
     #[inline]
@@ -160,7 +253,20 @@ impl Transcoder {
             self.cpus[cpu].sums.unreadable += 1;
             return;
         };
-        let thread = match plan.tid(record) {
+        let tid = plan.tid(record);
+        let new_task = self.new_task.filter(|new_task| Some(new_task.id) == id);
+        let new_task = new_task.and_then(|new_task| new_task.read(record)).zip(tid);
+        if let Some(chosen) = &mut self.chosen {
+            if let Some((task, by)) = new_task {
+                chosen.forget(by, task.tid);
+                chosen.made(by, task.tid);
+            }
+            if !chosen.wants(id.unwrap_or(0), tid, record) {
+                self.cpus[cpu].sums.others += 1;
+                return;
+            }
+        }
+        let thread = match tid {
             None => None,
             Some(tid) => match self.cpus[cpu].last {
                 Some(last) if last.tid == tid => Some(last),
@@ -184,10 +290,8 @@ impl Transcoder {
             }
         }
         self.cpus[cpu].sums.events += 1;
-        if let Some(new_task) = self.new_task.filter(|new_task| Some(new_task.id) == id)
-            && let (Some(task), Some(by)) = (new_task.read(record), thread)
-        {
-            self.tasks.made(by.tid, task);
+        if let Some((task, by)) = new_task {
+            self.tasks.made(by, task);
             // The number may be one that is used again.
             for cpu in &mut self.cpus {
                 cpu.last = cpu.last.filter(|last| last.tid != task.tid);
@@ -221,185 +325,27 @@ impl Transcoder {
         let Some(new_task) = self.new_task else { return };
         let Some(Some(plan)) = self.plans.get(usize::from(new_task.id)) else { return };
         let mut made: Vec<(u64, u32, NewTask)> = Vec::new();
-        for cpu in &self.cpus {
-            for page in cpu.waiting.chunks(self.page_bytes).chain(cpu.fresh.chunks(self.page_bytes))
-            {
-                records(page, self.layout, |time, record, _| {
-                    if record.first_chunk() == Some(&new_task.id.to_ne_bytes())
+        for bytes in self.cpus.iter().flat_map(|cpu| [&cpu.waiting, &cpu.fresh]) {
+            for piece in bytes.chunks(self.framing.piece_bytes()) {
+                self.framing.walk(piece, |step| {
+                    if let Step::Record(time, record) = step
+                        && record.first_chunk() == Some(&new_task.id.to_ne_bytes())
                         && let (Some(task), Some(by)) = (new_task.read(record), plan.tid(record))
                     {
                         made.push((time, by, task));
                     }
-                    true
                 });
             }
         }
         made.sort_by_key(|(time, ..)| *time);
         for (_, by, task) in made {
             self.tasks.made(by, task);
+            if let Some(chosen) = &mut self.chosen {
+                chosen.made(by, task.tid);
+            }
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use lateralis_pleco::schema::Event;
-    use lateralis_ring::abi;
-
-    use super::*;
-    use crate::kernel::samples;
-    use crate::source::{MemorySink, StreamPlan};
-    use crate::walk::RecordPlan;
-
-    struct Bench {
-        transcoder: Transcoder,
-        sink: MemorySink,
-        plan: RecordPlan,
-        schemas: Vec<crate::classes::RegisteredSchema>,
-    }
-
-    fn bench(cpus: usize) -> Bench {
-        let mut events = KernelEvents::new(&samples::formats());
-        let streams = (0..cpus).map(|cpu| StreamPlan {
-            name: format!("kernel_cpu{cpu}"),
-            number: cpu as u32,
-            is_cpu: true,
-        });
-        let sink = MemorySink::with(streams.collect(), &events.schemas, 4096, 1 << 40);
-        let mut plan = RecordPlan::new(false);
-        events.schemas.iter().for_each(|entry| plan.add(entry.base_id, &entry.schema));
-        let transcoder = Transcoder::new(&mut events, "", 4096, cpus);
-        Bench { transcoder, sink, plan, schemas: events.schemas }
-    }
-
-    impl Bench {
-        fn turn(&mut self) {
-            self.transcoder.turn(&ClockRelation::Same, &mut self.sink, &mut |_| None);
-        }
-
-        /// Names and payloads of the records of a stream, writers included.
-        fn records(&mut self, cpu: usize) -> Vec<(String, Vec<u8>)> {
-            self.sink.close(cpu);
-            let mut found = Vec::new();
-            for packet in &self.sink.packets[cpu] {
-                let content = &packet[128..];
-                let mut at = 0;
-                while at < content.len() {
-                    let (id, _) = self.plan.header(content, at).unwrap();
-                    let mut end = at + 8;
-                    // The next header is where a walk over one more record ends.
-                    while end < content.len() {
-                        let walked =
-                            self.plan.walk(&content[at..end], 0, 0..=u64::MAX, &mut vec![]);
-                        if walked.fault.is_none() && walked.good_bytes > 0 {
-                            break;
-                        }
-                        end += 1;
-                    }
-                    found.push((self.name(id), content[at + 8..end].to_vec()));
-                    at = end.next_multiple_of(8);
-                }
-            }
-            found
-        }
-
-        fn name(&self, id: u16) -> String {
-            let id = u32::from(id);
-            let of = |entry: &crate::classes::RegisteredSchema| {
-                let event: Option<&Event> =
-                    id.checked_sub(entry.base_id).and_then(|n| entry.schema.events.get(n as usize));
-                event.map(|event| event.name.clone())
-            };
-            self.schemas.iter().find_map(of).unwrap_or_else(|| id.to_string())
-        }
-    }
-
-    fn words(payload: &[u8]) -> Vec<u32> {
-        payload.chunks_exact(4).map(|word| u32::from_ne_bytes(word.try_into().unwrap())).collect()
-    }
-
-    #[test]
-    fn records_are_copied_field_by_field() {
-        let mut bench = bench(1);
-        bench.transcoder.tasks().learn(7, 6);
-        let open = samples::openat(7, 0xffff_ffff_ffff_ff9c);
-        let page = samples::page(100, &[(100, open), (103, samples::switch(7, 8))], None);
-        bench.transcoder.add(0, &page);
-        bench.turn();
-        assert_eq!(bench.sink.packets[0].len(), 0);
-        bench.turn();
-        let records = bench.records(0);
-        let names: Vec<&str> = records.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(names, ["0", "sys_enter_openat", "sched_switch"]);
-        assert_eq!(words(&records[0].1), [6, 7]);
-        assert_eq!(words(&records[1].1), [-100_i32 as u32, 0, 0x7fff_0000, 0, 0, 0x1a4]);
-        let switch = &records[2].1;
-        assert_eq!(&switch[..7], b"a name\0");
-        assert_eq!(words(&switch[8..16]), [7, 120]);
-        assert_eq!(words(&switch[16..24]), [1, 0]);
-        assert_eq!(&switch[24..31], b"a name\0");
-        assert_eq!(words(&switch[32..]), [8, 120]);
-        let sums = CpuSums { events: 2, ..CpuSums::default() };
-        assert_eq!(bench.transcoder.sums(0), sums);
-    }
-
-    #[test]
-    fn a_thread_is_known_although_its_making_was_read_later() {
-        let mut bench = bench(2);
-        bench.transcoder.tasks().learn(10, 10);
-        // CPU 0 was read before its maker's CPU 1.
-        bench.transcoder.add(0, &samples::page(50, &[(60, samples::openat(12, 0))], None));
-        bench.turn();
-        let made =
-            [(40, samples::newtask(11, 12, 0x10000)), (45, samples::newtask(12, 13, 0x10000))];
-        bench.transcoder.add(0, &samples::page(70, &[(70, samples::openat(13, 0))], None));
-        bench
-            .transcoder
-            .add(1, &samples::page(30, &[(30, samples::newtask(10, 11, 0x10000))], None));
-        bench.transcoder.add(1, &samples::page(40, &made, None));
-        bench.turn();
-        bench.turn();
-        let writers: Vec<Vec<u32>> = bench
-            .records(0)
-            .iter()
-            .filter(|(name, _)| name == "0")
-            .map(|(_, payload)| words(payload))
-            .collect();
-        assert_eq!(writers, [[10, 12], [10, 13]]);
-        assert_eq!(bench.transcoder.sums(0).guessed, 0);
-    }
-
-    #[test]
-    fn losses_stand_before_the_page_that_tells_them() {
-        let mut bench = bench(1);
-        bench.transcoder.add(0, &samples::page(100, &[(110, samples::switch(0, 5))], None));
-        bench.transcoder.add(0, &samples::page(500, &[(510, samples::switch(0, 5))], Some(77)));
-        bench.turn();
-        bench.turn();
-        bench.sink.close(0);
-        let [interval] = bench.sink.streams[0].ring.intervals() else { panic!() };
-        assert_eq!((interval.from, interval.to, interval.lost.full), (110, 500, 77));
-        assert_eq!(bench.transcoder.sums(0).missed, 77);
-        assert_eq!(bench.sink.packets[0].len(), 3);
-    }
-
-    #[test]
-    fn what_cannot_be_read_is_counted() {
-        let mut bench = bench(1);
-        let cut = samples::switch(1, 2)[..40].to_vec();
-        let records = [(1, cut), (2, samples::common(999, 1)), (3, samples::switch(1, 2))];
-        let mut page = samples::page(0, &records, None);
-        bench.transcoder.add(0, &page);
-        // The page says that it has more than it has.
-        page[8] = 0xff;
-        page[9] = 0x0f;
-        bench.transcoder.add(0, &page);
-        bench.turn();
-        bench.turn();
-        let sums = bench.transcoder.sums(0);
-        assert_eq!((sums.events, sums.unreadable, sums.guessed), (1, 2, 1));
-        assert_eq!(bench.sink.streams[0].ring.totals().damaged_packets, 1);
-        let header = bench.records(0).first().map(|(name, _)| name.clone());
-        assert_eq!(header.as_deref(), Some(abi::ID_WRITER.to_string().as_str()));
-    }
-}
+mod tests;

@@ -112,14 +112,25 @@ pub(super) fn sample(kind: ClockKind) -> ClockSample {
 /// `CLOCK_MONOTONIC` in nanoseconds and the tick clock at one moment, as close as ten tries can
 /// get. Cost: some microseconds.
 pub(super) fn monotonic_and_ticks(kind: ClockKind) -> (u64, u64) {
+    let (ns, ticks, _) = closest(libc::CLOCK_MONOTONIC, kind);
+    (ns, ticks)
+}
+
+/// The same of `CLOCK_MONOTONIC_RAW`, which nobody makes faster or slower, and by how many ticks
+/// the moment may be off.
+pub(super) fn raw_and_ticks(kind: ClockKind) -> (u64, u64, u64) {
+    closest(libc::CLOCK_MONOTONIC_RAW, kind)
+}
+
+fn closest(id: libc::clockid_t, kind: ClockKind) -> (u64, u64, u64) {
     let once = || {
         let before = now_ticks(kind);
-        let ns = clock_ns(libc::CLOCK_MONOTONIC);
+        let ns = clock_ns(id);
         let window = now_ticks(kind).saturating_sub(before);
-        (window, (ns as u64, before + window / 2))
+        (ns as u64, before + window / 2, window.div_ceil(2))
     };
     let tries = std::iter::repeat_with(once).take(10);
-    tries.min_by_key(|(window, _)| *window).map_or((0, 0), |(_, both)| both)
+    tries.min_by_key(|(.., window)| *window).unwrap_or_default()
 }
 
 /// Ticks per second, and where that is known from.

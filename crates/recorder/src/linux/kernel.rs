@@ -4,6 +4,7 @@
 //! ```text
 //! instance  an own set of buffers, set up and taken away again
 //! threads   who is there, from /proc
+//! perf      or perf's buffers, where no instance can be made
 //! lent      or an instance that a helper makes for those who may not
 //! probes    events at functions of programs, defined and taken away again
 //! ```
@@ -12,6 +13,7 @@
 
 mod instance;
 mod lent;
+mod perf;
 mod probes;
 mod threads;
 
@@ -23,6 +25,7 @@ use lateralis_ring::{ClockKind, LossCounts, abi};
 
 use self::instance::Instance;
 use self::lent::Place;
+pub use self::perf::PerfSource;
 use self::probes::Probes;
 use super::clocks;
 use crate::classes::RegisteredSchema;
@@ -48,9 +51,44 @@ pub struct KernelOptions {
     pub buffer_bytes: u64,
     /// Where tracefs is; `None`: where it usually is.
     pub tracefs: Option<std::path::PathBuf>,
+    /// How the kernel is asked.
+    pub by: KernelBy,
     /// Do not ask for the clock of the recording, but relate the kernel's monotonic clock to it, as
     /// where the kernel has no better one.
     pub relate_clocks: bool,
+}
+
+/// How the kernel gives its events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum KernelBy {
+    /// In an instance of tracefs; where none can be made, by perf.
+    #[default]
+    Either,
+    /// In an instance of tracefs, which also chooses processes and has the recording's clock.
+    Tracefs,
+    /// By `perf_event_open`.
+    Perf,
+}
+
+/// Makes the source. Nothing is recorded before [`Source::begin`].
+///
+/// Errors: see [`KernelError`]; then nothing was changed.
+pub fn open(options: &KernelOptions) -> Result<Box<dyn Source>, KernelError> {
+    let by_perf = |options| PerfSource::open(options).map(|source| Box::new(source) as _);
+    if options.by == KernelBy::Perf {
+        return by_perf(options);
+    }
+    match KernelSource::open(options) {
+        Ok(source) => Ok(Box::new(source)),
+        Err(KernelError::Unavailable(sentence)) if options.by == KernelBy::Either => {
+            by_perf(options).map_err(|error| match error {
+                // The first reason is the one that something can be done about.
+                KernelError::Unavailable(_) => KernelError::Unavailable(sentence),
+                other => other,
+            })
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// Why nothing of the kernel can be recorded.

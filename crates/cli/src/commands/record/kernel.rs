@@ -1,17 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Events of the kernel in a recording: `--kernel`, `--system`.
 
-use super::RecordArgs;
+use super::{Mode, RecordArgs};
 use crate::error::CliError;
+use clap::ValueEnum;
 use lateralis_recorder::kernel::choice::SYSTEM_GROUPS;
 use lateralis_recorder::linux::Session;
-use lateralis_recorder::linux::kernel::{KernelError, KernelOptions, KernelSource};
+use lateralis_recorder::linux::kernel::{self, KernelBy, KernelError, KernelOptions};
+use lateralis_recorder::source::Source;
+
+/// A source, or which right is missing.
+pub(super) type Opened = Result<Box<dyn Source>, String>;
+
+/// Who gives the kernel's events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum KernelWay {
+    /// An instance of tracefs
+    Tracefs,
+    /// The buffers of perf_event_open: for those who may read tracefs and have CAP_PERFMON
+    Perf,
+}
+
+fn way(args: &RecordArgs) -> Result<KernelBy, CliError> {
+    let overwrites = args.mode == Mode::Overwrite;
+    match args.kernel_by {
+        Some(KernelWay::Perf) if overwrites => {
+            let advice = "perf's buffers keep the oldest events: use --kernel-by tracefs, or \
+                          --mode discard";
+            Err(CliError::new("cannot overwrite", "--kernel-by perf", advice))
+        }
+        Some(KernelWay::Perf) => Ok(KernelBy::Perf),
+        Some(KernelWay::Tracefs) => Ok(KernelBy::Tracefs),
+        None if overwrites => Ok(KernelBy::Tracefs),
+        None => Ok(KernelBy::Either),
+    }
+}
 
 /// Gets ready what was asked for; `None` if nothing was. The inner error says which right is
 /// missing: everything else can be recorded.
 ///
 /// Errors: an event that there is not. Nothing has begun then.
-pub(super) fn open(args: &RecordArgs) -> Result<Option<Result<KernelSource, String>>, CliError> {
+pub(super) fn open(args: &RecordArgs) -> Result<Option<Opened>, CliError> {
     if args.kernel.is_empty() && args.probe.is_empty() && !args.system {
         return Ok(None);
     }
@@ -26,9 +55,10 @@ pub(super) fn open(args: &RecordArgs) -> Result<Option<Result<KernelSource, Stri
         whole_machine: args.system,
         buffer_bytes: args.buffer,
         tracefs: None,
+        by: way(args)?,
         relate_clocks: false,
     };
-    match KernelSource::open(&options) {
+    match kernel::open(&options) {
         Ok(source) => Ok(Some(Ok(source))),
         Err(KernelError::Unavailable(sentence)) => Ok(Some(Err(sentence))),
         Err(KernelError::Probe(error)) => Err(CliError::new(error.what, error.place, error.advice)),
@@ -45,9 +75,9 @@ pub(super) fn open(args: &RecordArgs) -> Result<Option<Result<KernelSource, Stri
 }
 
 /// Adds it to the session, or says why not.
-pub(super) fn add(session: &mut Session, kernel: Result<KernelSource, String>, args: &RecordArgs) {
+pub(super) fn add(session: &mut Session, kernel: Opened, args: &RecordArgs) {
     let added = match kernel {
-        Ok(source) => session.add_source(Box::new(source)),
+        Ok(source) => session.add_source(source),
         Err(sentence) => {
             session.note_problem(sentence.clone());
             Err(sentence)

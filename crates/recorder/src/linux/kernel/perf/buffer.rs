@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Tracepoints by `perf_event_open`: descriptors, and the buffer that those of a CPU write to
+//! [perf_event_open(2)].
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+
+const ATTRIBUTE_BYTES: usize = 112;
+const TYPE_TRACEPOINT: u32 = 2;
+const SAMPLE_TIME: u64 = 1 << 2;
+const SAMPLE_RAW: u64 = 1 << 10;
+/// Behind the count the number of samples that found no room; since Linux 6.0.
+const READ_LOST: u64 = 1 << 4;
+/// disabled, watermark, sample_id_all, use_clockid.
+const FLAGS: u64 = 1 | 1 << 14 | 1 << 18 | 1 << 25;
+const OPEN_CLOSE_ON_EXEC: u64 = 8;
+/// `_IO('$', 0)`, `1`, `5`.
+const ENABLE: libc::c_ulong = 0x2400;
+const DISABLE: libc::c_ulong = 0x2401;
+const SET_OUTPUT: libc::c_ulong = 0x2405;
+/// Where `data_head` and `data_tail` stand in the first page of a buffer.
+const HEAD_AT: usize = 1024;
+const TAIL_AT: usize = 1032;
+
+/// A tracepoint on a CPU.
+#[derive(Debug)]
+pub(super) struct PerfEvent {
+    file: File,
+    tells_losses: bool,
+}
+
+/// What was counted of it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Counted {
+    pub(super) happened: u64,
+    /// `None`: this kernel does not say.
+    pub(super) lost: Option<u64>,
+}
+
+fn open(id: u32, cpu: u32, wakeup_bytes: u32, read_format: u64) -> io::Result<File> {
+    let pair = |low: u32, high: u32| {
+        let (low, high) = if cfg!(target_endian = "little") { (low, high) } else { (high, low) };
+        u64::from(low) | u64::from(high) << 32
+    };
+    let mut attributes = [0u64; ATTRIBUTE_BYTES / 8];
+    attributes[0] = pair(TYPE_TRACEPOINT, ATTRIBUTE_BYTES as u32);
+    attributes[1] = u64::from(id);
+    // Each time.
+    attributes[2] = 1;
+    attributes[3] = SAMPLE_TIME | SAMPLE_RAW;
+    attributes[4] = read_format;
+    attributes[5] = FLAGS;
+    attributes[6] = pair(wakeup_bytes, 0);
+    // sample_stack_user, clockid
+    attributes[11] = pair(0, libc::CLOCK_MONOTONIC_RAW as u32);
+    let (everybody, no_group) = (-1, -1);
+    // SAFETY: the attributes are as long as they say and live during the call.
+    let descriptor = unsafe {
+        libc::syscall(
+            libc::SYS_perf_event_open,
+            attributes.as_ptr(),
+            everybody,
+            cpu as i32,
+            no_group,
+            OPEN_CLOSE_ON_EXEC,
+        )
+    };
+    match i32::try_from(descriptor) {
+        // SAFETY: the descriptor was just made and belongs to nobody else.
+        Ok(descriptor) if descriptor >= 0 => Ok(unsafe { File::from_raw_fd(descriptor) }),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+impl PerfEvent {
+    /// The tracepoint of this number on a CPU; it counts nothing yet.
+    pub(super) fn open(id: u32, cpu: u32, wakeup_bytes: u32) -> io::Result<PerfEvent> {
+        match open(id, cpu, wakeup_bytes, READ_LOST) {
+            Ok(file) => Ok(PerfEvent { file, tells_losses: true }),
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+                let file = open(id, cpu, wakeup_bytes, 0)?;
+                Ok(PerfEvent { file, tells_losses: false })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn control(&self, request: libc::c_ulong, argument: libc::c_int) -> io::Result<()> {
+        // SAFETY: none of the requests takes a pointer.
+        let result = unsafe { libc::ioctl(self.file.as_raw_fd(), request as _, argument) };
+        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    /// Counts and writes, or does not.
+    pub(super) fn enable(&self, enabled: bool) -> io::Result<()> {
+        self.control(if enabled { ENABLE } else { DISABLE }, 0)
+    }
+
+    /// Writes into the buffer of another one on the same CPU.
+    pub(super) fn write_to(&self, buffer: &PerfBuffer) -> io::Result<()> {
+        self.control(SET_OUTPUT, buffer.event.file.as_raw_fd())
+    }
+
+    pub(super) fn counted(&self) -> Counted {
+        let mut words = [0; 16];
+        let read = { &self.file }.read(&mut words).unwrap_or(0);
+        let word = |at: usize| words[at..at + 8].try_into().map_or(0, u64::from_ne_bytes);
+        let lost = (self.tells_losses && read == 16).then(|| word(8));
+        Counted { happened: if read >= 8 { word(0) } else { 0 }, lost }
+    }
+}
+
+/// The buffer of a CPU, and the event that it was made with.
+#[derive(Debug)]
+pub(super) struct PerfBuffer {
+    pub(super) event: PerfEvent,
+    start: NonNull<u8>,
+    page_bytes: usize,
+    data_bytes: usize,
+    tail: u64,
+}
+
+// SAFETY: the mapping belongs to this value alone, and is only used through it.
+unsafe impl Send for PerfBuffer {}
+
+impl PerfBuffer {
+    /// Makes a buffer of `data_bytes`, a power of two of pages.
+    pub(super) fn new(event: PerfEvent, data_bytes: usize) -> Result<PerfBuffer, io::Error> {
+        let page_bytes = rustix::param::page_size();
+        let flags = ProtFlags::READ | ProtFlags::WRITE;
+        let all = page_bytes + data_bytes;
+        // SAFETY: a fresh address; the kernel makes a buffer of exactly this length or none.
+        let start =
+            unsafe { mmap(std::ptr::null_mut(), all, flags, MapFlags::SHARED, &event.file, 0) }?;
+        let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(PerfBuffer { event, start, page_bytes, data_bytes, tail: 0 })
+    }
+
+    pub(super) fn data_bytes(&self) -> usize {
+        self.data_bytes
+    }
+
+    /// Readable when it is half full.
+    pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.event.file.as_fd()
+    }
+
+    fn position(&self, at: usize) -> &AtomicU64 {
+        // SAFETY: the word lies in the first page, which is mapped as long as this value lives, is
+        // aligned, and both sides access it atomically.
+        unsafe { AtomicU64::from_ptr(self.start.as_ptr().add(at).cast()) }
+    }
+
+    /// Gives whole records to `take`, in at most two parts that belong together, and their room
+    /// back. Errors: the positions cannot be right; all that was there is given up.
+    pub(super) fn read(&mut self, take: &mut dyn FnMut(&[u8], &[u8])) -> Result<usize, u64> {
+        // Pairs with the kernel's barrier before it moves the head: the records are there.
+        let head = self.position(HEAD_AT).load(Ordering::Acquire);
+        let used = head.wrapping_sub(self.tail);
+        let (bytes, size) = (usize::try_from(used).unwrap_or(usize::MAX), self.data_bytes);
+        if bytes <= size {
+            // Its length is a power of two, and so positions may wrap.
+            let from = (self.tail % size as u64) as usize;
+            let first = bytes.min(size - from);
+            // SAFETY: the data lie behind the first page, and both parts inside of them; the
+            // kernel does not write between tail and head before the tail is moved.
+            let (one, two) = unsafe {
+                let data = self.start.as_ptr().add(self.page_bytes);
+                (
+                    std::slice::from_raw_parts(data.add(from), first),
+                    std::slice::from_raw_parts(data, bytes - first),
+                )
+            };
+            take(one, two);
+        }
+        self.tail = head;
+        // Pairs with the kernel's reading of it before it writes there again.
+        self.position(TAIL_AT).store(head, Ordering::Release);
+        if bytes <= size { Ok(bytes) } else { Err(used) }
+    }
+}
+
+impl Drop for PerfBuffer {
+    fn drop(&mut self) {
+        let all = self.page_bytes + self.data_bytes;
+        // SAFETY: mapped in `new` with this length; nothing borrows from it any more.
+        let _ = unsafe { munmap(self.start.as_ptr().cast(), all) };
+    }
+}
