@@ -3,7 +3,7 @@
 
 use crate::commands::{
     completions, control, convert, demo, diff, info, keep, list, live, man, path, pleco, policy,
-    print, record, run_script, sql, stats, table, tracepoints, xml,
+    print, record, run_script, sql, stats, table, tracepoints, view, xml,
 };
 use crate::error::CliError;
 use clap::{Parser, Subcommand};
@@ -56,6 +56,8 @@ pub enum Command {
     Policy(policy::PolicyArgs),
     /// Show what is in a trace: streams, events, processes, clocks, losses, damage
     Info(info::InfoArgs),
+    /// Look at a trace in the browser: time line, list, statistics
+    View(Box<view::ViewArgs>),
     /// Print events, one line each
     Print(print::PrintArgs),
     /// Count and time: rates, spans, budgets, losses

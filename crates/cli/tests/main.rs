@@ -34,4 +34,5 @@ mod stats;
 mod tables;
 mod tracepoints;
 mod triggers;
+mod view;
 mod words;

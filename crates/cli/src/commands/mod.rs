@@ -24,6 +24,7 @@ pub mod sql;
 pub mod stats;
 pub mod table;
 pub mod tracepoints;
+pub mod view;
 pub mod xml;
 
 use crate::args::{Cli, Command};
@@ -61,6 +62,7 @@ pub fn run(cli: Cli) -> Result<ExitStatus, CliError> {
         Some(Command::Pleco(args)) => pleco::run(args),
         Some(Command::Man(args)) => man::run(args),
         Some(Command::Completions(args)) => completions::run(args),
+        Some(Command::View(args)) => view::run(*args),
         Some(Command::DemoWarehouse(args)) => demo::warehouse::run(args),
         Some(Command::Reference) => crate::reference::run(),
     }

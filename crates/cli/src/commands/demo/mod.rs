@@ -101,6 +101,7 @@ fn page(folder: &Path, size: Size, summary: &Summary, statistics: &Statistics) -
     let (folder, ctf) = (folder.display().to_string(), ctf.display().to_string());
     text.push_str("\nnext\n");
     for (command, what) in [
+        (format!("lat view {folder}"), "the time line in the browser"),
         (format!("lat stats {folder}"), "everything counted and timed"),
         (format!("lat print {folder}"), "every event, one line each"),
         (format!("babeltrace2 {ctf}"), "the same trace in another reader"),

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What a page does: starts nothing itself, asks over a WebSocket.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::{Value, json};
+use tungstenite::{Message, WebSocket};
+
+use crate::place::Place;
+
+/// A running `lat view`.
+pub struct Viewer {
+    child: Child,
+    pub address: String,
+}
+
+impl Viewer {
+    pub fn start(place: &Place, traces: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_lat"))
+            .args(["view", "--no-open", "--no-page"])
+            .args(traces)
+            .current_dir(&place.0)
+            .env("LATERALIS_DIR", place.0.join("areas"))
+            .env("XDG_CACHE_HOME", place.0.join("cache"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("lat can be started");
+        let mut url = String::new();
+        let out = child.stdout.take().expect("its output");
+        BufReader::new(out).read_line(&mut url).expect("an address");
+        let address = url.trim().strip_prefix("http://").and_then(|url| url.strip_suffix('/'));
+        let address = address.unwrap_or_else(|| panic!("no address: {url}")).to_owned();
+        Self { child, address }
+    }
+
+    pub fn page(&self) -> Page {
+        let stream = TcpStream::connect(&self.address).expect("a connection");
+        let url = format!("ws://{}/ws", self.address);
+        let (socket, _) = tungstenite::client(url, stream).expect("a WebSocket");
+        Page { socket, next: 1 }
+    }
+
+    /// Resident memory, in KiB.
+    pub fn memory_kib(&self) -> u64 {
+        let status = format!("/proc/{}/status", self.child.id());
+        let text = std::fs::read_to_string(status).unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or("0");
+        line.trim().trim_end_matches(" kB").parse().unwrap_or(0)
+    }
+}
+
+impl Drop for Viewer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A page.
+pub struct Page {
+    pub socket: WebSocket<TcpStream>,
+    next: u32,
+}
+
+impl Page {
+    pub fn send(&mut self, method: &str, params: Value) -> u32 {
+        let id = self.next;
+        self.next += 1;
+        let request = json!({ "id": id, "method": method, "params": params }).to_string();
+        self.socket.send(Message::text(request)).expect("a request is sent");
+        id
+    }
+
+    pub fn answer(&mut self) -> Message {
+        self.socket.read().expect("an answer")
+    }
+
+    /// The result, or the error.
+    pub fn try_ask(&mut self, method: &str, params: Value) -> Result<Value, Value> {
+        let id = self.send(method, params);
+        let Message::Text(text) = self.answer() else { panic!("{method}: not a text") };
+        let mut answer: Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(answer["id"], id, "{method}");
+        match answer.get("error") {
+            Some(error) => Err(error.clone()),
+            None => Ok(answer["result"].take()),
+        }
+    }
+
+    pub fn ask(&mut self, method: &str, params: Value) -> Value {
+        self.try_ask(method, params.clone()).unwrap_or_else(|e| panic!("{method} {params}: {e}"))
+    }
+
+    /// Result and columns of a binary answer.
+    pub fn ask_columns(
+        &mut self,
+        method: &str,
+        params: Value,
+    ) -> (Value, BTreeMap<String, Vec<f64>>) {
+        let id = self.send(method, params);
+        let bytes = match self.answer() {
+            Message::Binary(bytes) => bytes,
+            other => panic!("{method}: {other:?}"),
+        };
+        let u32_at = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+        assert_eq!(u32_at(0), id);
+        let length = u32_at(4) as usize;
+        let mut told: Value = serde_json::from_slice(&bytes[8..8 + length]).expect("JSON");
+        let mut columns = BTreeMap::new();
+        for column in told["columns"].as_array().unwrap() {
+            let number = |name: &str| column[name].as_u64().unwrap() as usize;
+            let wide = match column["type"].as_str().unwrap() {
+                "u8" => 1,
+                "u16" => 2,
+                "u32" => 4,
+                _ => 8,
+            };
+            let (offset, count) = (number("offset"), number("length"));
+            assert_eq!(offset % 8, 0);
+            let of = bytes[offset..offset + wide * count].chunks(wide);
+            let values = of.map(|b| match wide {
+                1 => f64::from(b[0]),
+                2 => f64::from(u16::from_le_bytes(b.try_into().unwrap())),
+                4 => f64::from(u32::from_le_bytes(b.try_into().unwrap())),
+                _ => f64::from_le_bytes(b.try_into().unwrap()),
+            });
+            columns.insert(column["name"].as_str().unwrap().to_owned(), values.collect());
+        }
+        (told["result"].take(), columns)
+    }
+}

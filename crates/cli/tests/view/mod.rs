@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `lat view`: what its server says over a real connection, each number counted again from
+//! `lat print` and `lat stats`.
+
+mod client;
+mod hostile;
+
+use crate::place;
+
+use std::path::Path;
+
+use client::{Page, Viewer};
+use place::Place;
+use place::genode::{Thread, checkpoint, event};
+use serde_json::{Value, json};
+
+fn demo(place: &Place) -> Vec<Value> {
+    let small = ["demo", "--orders", "60", "-o", "demo", "--quiet"];
+    let output = place.lat(&small);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    printed(place, "demo")
+}
+
+/// The events as `lat print` has them.
+fn printed(place: &Place, trace: &str) -> Vec<Value> {
+    let output = place.lat(&["print", "--format", "json", trace]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let lines = text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON"));
+    // Bookkeeping of the tracer is no event of anybody's lane.
+    lines.filter(|line: &Value| line["name"] != "lateralis:WRITER").collect()
+}
+
+fn time(line: &Value) -> i64 {
+    line["time_ns"].as_i64().expect("a time")
+}
+
+/// The list says each event, with lane, class, application and fields, as `lat print` does.
+fn the_list_is_what_is_printed(page: &mut Page, lines: &[Value]) {
+    let open = page.ask("open", json!({}));
+    let origin: i64 = open["origin"].as_str().unwrap().parse().unwrap();
+    let mut from = 0;
+    loop {
+        let asked = json!({ "filter": 0, "from": from, "count": 700 });
+        let answer = page.ask("events", asked);
+        let rows = answer["rows"].as_array().unwrap();
+        if rows.is_empty() {
+            break;
+        }
+        for row in rows {
+            let line = &lines[from];
+            let class = &open["classes"][row["class"].as_u64().unwrap() as usize];
+            let name =
+                [&class["subsystem"], &class["name"]].map(|v| v.as_str().unwrap().to_owned());
+            let name =
+                name.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(":");
+            assert_eq!(origin + row["ts"].as_i64().unwrap(), time(line), "event {from}");
+            // Events of one time may come in another order of lanes.
+            let same = lines.iter().filter(|other| time(other) == time(line));
+            let found = same.filter(|other| other["name"] == name.as_str()).any(|line| {
+                let lane = &open["lanes"][row["lane"].as_u64().unwrap() as usize];
+                let fields = row["fields"].as_array().unwrap();
+                let value = |field: &Value| match field["value"].as_str() {
+                    Some(hex) if hex.starts_with("0x") => {
+                        u64::from_str_radix(&hex[2..], 16).unwrap().into()
+                    }
+                    _ => field["value"].clone(),
+                };
+                let is_same = |field: &Value| {
+                    let name = field["name"].as_str().unwrap();
+                    let told = [&line["fields"][name], &line["context"][name]];
+                    told.into_iter().any(|told| {
+                        *told == value(field)
+                            || told.to_string() == value(field).as_str().unwrap_or("")
+                    })
+                };
+                (line["cpu"].is_null() || lane["cpu"] == line["cpu"])
+                    && row["pid"] == line["pid"]
+                    && row["tid"] == line["tid"]
+                    && fields.iter().all(is_same)
+            });
+            assert!(found, "event {from}: {row} is not {line}");
+            from += 1;
+        }
+    }
+    assert_eq!(from, lines.len());
+    let counted: u64 =
+        open["classes"].as_array().unwrap().iter().map(|c| c["count"].as_u64().unwrap()).sum();
+    assert_eq!(counted, lines.len() as u64);
+}
+
+/// Every pixel of every row of events says how many events there are, filtered and not.
+fn pictures_are_counted(page: &mut Page, lines: &[Value]) {
+    let open = page.ask("open", json!({}));
+    let origin: i64 = open["origin"].as_str().unwrap().parse().unwrap();
+    let end = open["end"].as_i64().unwrap();
+    let lanes = open["lanes"].as_array().unwrap();
+    let cpus: Vec<&Value> = lanes.iter().filter(|lane| lane["kind"] == "cpu").collect();
+    let ids: Vec<&Value> = cpus.iter().map(|lane| &lane["id"]).collect();
+    let classes = open["classes"].as_array().unwrap();
+    let most = classes.iter().max_by_key(|class| class["count"].as_u64()).unwrap();
+    let off = json!({ "lanes_off": [ids[0]], "classes_off": [most["id"]] });
+    let filter = page.ask("filter", off);
+    let name =
+        format!("{}:{}", most["subsystem"].as_str().unwrap(), most["name"].as_str().unwrap());
+    let is_left = |line: &&Value| line["cpu"] != cpus[0]["cpu"] && line["name"] != name.as_str();
+    assert_eq!(filter["count"], lines.iter().filter(is_left).count());
+    for (number, px, t0, t1) in
+        [(json!(0), 300, 0, end), (filter["filter"].clone(), 77, end / 3, end / 2)]
+    {
+        let is_filtered = number != 0;
+        let asked = json!({ "lanes": ids, "t0": t0, "t1": t1, "px": px, "filter": number });
+        let (result, columns) = page.ask_columns("view", asked);
+        let counts = &columns["count"];
+        for (place, row) in result["rows"].as_array().unwrap().iter().enumerate() {
+            let lane = cpus.iter().find(|lane| lane["id"] == row["lane"]).unwrap();
+            let kind = &lane["rows"][row["row"].as_u64().unwrap() as usize]["kind"];
+            if kind != "events" {
+                continue;
+            }
+            for pixel in 0..px {
+                let edge = |pixel: i64| {
+                    t0 + (i128::from(pixel) * i128::from(t1 - t0) / i128::from(px)) as i64
+                };
+                let (begin, stop) = (edge(pixel), edge(pixel + 1).max(edge(pixel) + 1));
+                let is_in = |line: &&Value| {
+                    let at = time(line) - origin;
+                    line["cpu"] == lane["cpu"]
+                        && begin <= at
+                        && at < stop
+                        && (!is_filtered || is_left(line))
+                };
+                let here = lines.iter().filter(is_in).count();
+                let expected = (16.0 * (1.0 + here as f64).log2()).round().min(255.0);
+                assert_eq!(counts[place * px as usize + pixel as usize], expected, "pixel {pixel}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_demo_is_seen_as_it_is_printed() {
+    let place = Place::new();
+    let lines = demo(&place);
+    let viewer = Viewer::start(&place, &["demo"]);
+    let mut page = viewer.page();
+    the_list_is_what_is_printed(&mut page, &lines);
+    pictures_are_counted(&mut page, &lines);
+    let open = page.ask("open", json!({}));
+    // Spans and messages are as many as lat stats says.
+    let stats = place.json(&["stats", "--json", "demo"]);
+    for kind in open["span_kinds"].as_array().unwrap() {
+        let told =
+            stats["spans"].as_array().unwrap().iter().find(|span| span["name"] == kind["name"]);
+        let told = told.expect("a span of lat stats");
+        let all = told["count"].as_u64().unwrap() + told["unfinished"].as_u64().unwrap_or(0);
+        assert_eq!(kind["count"], all, "{kind}");
+    }
+    let lanes: Vec<&Value> =
+        open["lanes"].as_array().unwrap().iter().map(|lane| &lane["id"]).collect();
+    let asked = json!({ "lanes": lanes, "t0": 0, "t1": open["end"], "px": 4000, "filter": 0 });
+    let (_, columns) = page.ask_columns("arrows", asked.clone());
+    let arrows: f64 = columns["count"].iter().sum();
+    let messages: u64 =
+        open["channels"].as_array().unwrap().iter().map(|c| c["count"].as_u64().unwrap()).sum();
+    assert!(messages > 0 && arrows as u64 == messages, "{arrows} of {messages}");
+    // Without the events that send, no arrow is left.
+    let sends = open["classes"].as_array().unwrap().iter().filter(|class| class["sends"] == true);
+    let sends: Vec<&Value> = sends.map(|class| &class["id"]).collect();
+    let filter = page.ask("filter", json!({ "classes_off": sends }));
+    let mut asked = asked;
+    asked["filter"] = filter["filter"].clone();
+    assert_eq!(page.ask_columns("arrows", asked).1["count"].len(), 0);
+    // The index is kept, and found again.
+    assert!(place.0.join("demo/view.index").is_file());
+    drop(viewer);
+    let again = Viewer::start(&place, &["demo"]);
+    assert_eq!(again.page().ask("open", json!({})), open);
+}
+
+#[test]
+fn cores_of_barrelfish_have_the_colours_of_what_ran() {
+    let dump =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/barrelfish/atrace.trc");
+    if !dump.is_file() {
+        eprintln!("SKIPPED: there is no {}", dump.display());
+        return;
+    }
+    let place = Place::new();
+    let dump = dump.display().to_string();
+    let lines = printed(&place, &dump);
+    let viewer = Viewer::start(&place, &[&dump]);
+    let mut page = viewer.page();
+    the_list_is_what_is_printed(&mut page, &lines);
+    let open = page.ask("open", json!({}));
+    let core = open["lanes"].as_array().unwrap().iter().find(|lane| lane["cpu"] == 0).unwrap();
+    let running = core["rows"].as_array().unwrap().iter().position(|row| row["kind"] == "running");
+    let running = running.expect("a row of who ran");
+    let switches: Vec<&Value> =
+        lines.iter().filter(|line| line["name"] == "kernel:CSWITCH").collect();
+    assert!(switches.len() >= 3);
+    for switch in switches {
+        let asked =
+            json!({ "lane": core["id"], "row": running, "t": time(switch) + 1, "filter": 0 });
+        let thing = page.ask("at", asked)["thing"].clone();
+        assert_eq!(thing["name"], switch["fields"]["application"], "{switch}");
+    }
+}
+
+#[test]
+fn threads_of_genode_have_spans_and_levels() {
+    let place = Place::new();
+    let mut events = Vec::new();
+    for round in 0..40u64 {
+        let begin = 1000 + round * 100;
+        events.push(checkpoint(begin, 0, 1, "work"));
+        events.push(checkpoint(begin + 10, round as u32, 0, "slots free"));
+        events.push(event(1, begin + 20, b"call\0"));
+        events.push(event(2, begin + 30 + round, b"call\0"));
+        events.push(checkpoint(begin + 80, 0, 2, "work"));
+    }
+    let threads: [Thread<'_>; 1] = [("init -> app", "ep", (1000, 4980), &events)];
+    place.genode("run", &threads);
+    let lines = printed(&place, "run");
+    assert_eq!(lines.len(), events.len());
+    let viewer = Viewer::start(&place, &["run"]);
+    let mut page = viewer.page();
+    the_list_is_what_is_printed(&mut page, &lines);
+    let open = page.ask("open", json!({}));
+    let stats = place.json(&["stats", "--json", "run"]);
+    for kind in open["span_kinds"].as_array().unwrap() {
+        let told =
+            stats["spans"].as_array().unwrap().iter().find(|span| span["name"] == kind["name"]);
+        assert_eq!(kind["count"], told.map_or(json!(0), |told| told["count"].clone()), "{kind}");
+    }
+    let counters = open["counters"].as_array().unwrap();
+    assert!(!counters.is_empty(), "{open}");
+}

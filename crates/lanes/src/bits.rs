@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A bit for each of many items, and how many are set before any.
+
+/// Bits with ranks. Memory: 12 bytes for 64.
+#[derive(Debug, Clone, Default)]
+pub struct RankedBits {
+    words: Vec<u64>,
+    /// Bits set before each word, and behind the last.
+    ranks: Vec<u32>,
+}
+
+impl FromIterator<bool> for RankedBits {
+    fn from_iter<I: IntoIterator<Item = bool>>(bits: I) -> Self {
+        let mut words = Vec::new();
+        let (mut word, mut place) = (0u64, 0);
+        for bit in bits {
+            word |= u64::from(bit) << place;
+            place += 1;
+            if place == 64 {
+                words.push(word);
+                (word, place) = (0, 0);
+            }
+        }
+        if place > 0 {
+            words.push(word);
+        }
+        let mut ranks = Vec::with_capacity(words.len() + 1);
+        let mut rank = 0;
+        for word in &words {
+            ranks.push(rank);
+            rank += word.count_ones();
+        }
+        ranks.push(rank);
+        Self { words, ranks }
+    }
+}
+
+impl RankedBits {
+    /// How many are set.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.ranks.last().copied().unwrap_or(0) as usize
+    }
+
+    /// Whether one is set.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, index: usize) -> bool {
+        self.words.get(index / 64).is_some_and(|word| word >> (index % 64) & 1 != 0)
+    }
+
+    /// How many before one are set.
+    #[inline]
+    #[must_use]
+    pub fn rank(&self, index: usize) -> usize {
+        let Some(word) = self.words.get(index / 64) else {
+            return self.count();
+        };
+        let below = word & ((1u64 << (index % 64)) - 1);
+        self.ranks[index / 64] as usize + below.count_ones() as usize
+    }
+
+    /// The place of the one before which so many are set.
+    #[must_use]
+    pub fn select(&self, rank: usize) -> Option<usize> {
+        if rank >= self.count() {
+            return None;
+        }
+        let index = self.ranks.partition_point(|before| *before as usize <= rank) - 1;
+        let mut word = self.words[index];
+        for _ in self.ranks[index] as usize..rank {
+            word &= word - 1;
+        }
+        Some(index * 64 + word.trailing_zeros() as usize)
+    }
+
+    /// Bytes in memory.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.words.len() * 8 + self.ranks.len() * 4
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn ranks_and_places_are_those_of_counting(
+            bits in prop::collection::vec(prop::bool::weighted(0.3), 0..400),
+        ) {
+            let ranked: RankedBits = bits.iter().copied().collect();
+            let mut before = 0;
+            for (index, bit) in bits.iter().enumerate() {
+                prop_assert_eq!(ranked.rank(index), before);
+                prop_assert_eq!(ranked.get(index), *bit);
+                if *bit {
+                    prop_assert_eq!(ranked.select(before), Some(index));
+                    before += 1;
+                }
+            }
+            prop_assert_eq!((ranked.count(), ranked.rank(bits.len())), (before, before));
+            prop_assert_eq!(ranked.select(before), None);
+        }
+    }
+}

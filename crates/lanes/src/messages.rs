@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Messages from one lane to another.
+
+use std::collections::BTreeMap;
+
+use crate::PointRef;
+use crate::column::{Column, Grid};
+use crate::pixels::Scale;
+
+/// Messages in the order in which they left.
+#[derive(Clone)]
+pub struct Messages {
+    pub(crate) sent: Column<u64>,
+    pub(crate) received: Column<u64>,
+    pub(crate) from: [Column<u32>; 2],
+    pub(crate) to: [Column<u32>; 2],
+    pub(crate) channels: Column<u32>,
+    pub(crate) grid: Grid,
+    /// The longest way of any, so that those are found that left before a picture begins.
+    pub(crate) longest: u64,
+}
+
+/// Messages that are drawn as one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bundle {
+    /// Lane it left.
+    pub from_lane: u32,
+    /// Lane it came to.
+    pub to_lane: u32,
+    /// When the first left.
+    pub sent: u64,
+    /// When that one arrived.
+    pub received: u64,
+    /// How many.
+    pub count: u32,
+    /// The channel of the first.
+    pub channel: u32,
+}
+
+/// Where messages that may be one leave and arrive: lanes, and pixels if they are in the picture.
+type Place = (u32, u32, Option<u32>, Option<u32>, bool);
+
+impl Messages {
+    /// Messages looked at for one picture; where there are more, every so many-th stands for those
+    /// behind it.
+    const LOOKED: usize = 1 << 18;
+
+    /// How many.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.sent.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Channel of one.
+    #[must_use]
+    pub fn channel(&self, index: usize) -> u32 {
+        self.channels.get(index)
+    }
+
+    /// The events at its ends.
+    #[must_use]
+    pub fn events(&self, index: usize) -> [PointRef; 2] {
+        [&self.from, &self.to]
+            .map(|[lanes, indices]| PointRef { lane: lanes.get(index), index: indices.get(index) })
+    }
+
+    /// Messages for a picture, between lanes that their events are drawn on, in at most so many
+    /// bundles: those that leave in one pixel and arrive in one. Where these are more, pixels are
+    /// taken twice as wide, and again.
+    #[must_use]
+    pub fn draw(
+        &self,
+        scale: &Scale,
+        keeps: impl Fn(usize) -> bool,
+        lane_of: impl Fn(PointRef) -> Option<u32>,
+        most: usize,
+    ) -> Vec<Bundle> {
+        let longest = i64::try_from(self.longest).unwrap_or(i64::MAX);
+        let from = self.grid.before(&self.sent, scale.t0.saturating_sub(longest));
+        let to = self.grid.before(&self.sent, scale.t1).max(from);
+        let step = (to - from).div_ceil(Self::LOOKED).max(1);
+        let mut scale = *scale;
+        loop {
+            let mut bundles: BTreeMap<Place, Bundle> = BTreeMap::new();
+            for index in (from..to).step_by(step) {
+                let (sent, received) = (self.sent.get(index), self.received.get(index));
+                let (left, came) = (signed(sent), signed(received));
+                if left.max(came) < scale.t0 || left.min(came) >= scale.t1 || !keeps(index) {
+                    continue;
+                }
+                let [from, to] = self.events(index).map(&lane_of);
+                let (Some(from_lane), Some(to_lane)) = (from, to) else {
+                    continue;
+                };
+                let pixels = (scale.pixel_of(left), scale.pixel_of(came));
+                let place = (from_lane, to_lane, pixels.0, pixels.1, came >= scale.t1);
+                let channel = self.channel(index);
+                let bundle = Bundle { from_lane, to_lane, sent, received, count: 0, channel };
+                let bundle = bundles.entry(place).or_insert(bundle);
+                bundle.count = bundle.count.saturating_add(step as u32);
+            }
+            if bundles.len() <= most || scale.px == 1 {
+                let mut bundles: Vec<Bundle> = bundles.into_values().collect();
+                bundles.sort_by_key(|bundle| (bundle.sent, bundle.received));
+                bundles.truncate(most);
+                return bundles;
+            }
+            scale.px = scale.px.div_ceil(2);
+        }
+    }
+}
+
+fn signed(time: u64) -> i64 {
+    i64::try_from(time).unwrap_or(i64::MAX)
+}

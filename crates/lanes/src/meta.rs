@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The lists of a session: what its numbers stand for.
+
+use serde::{Deserialize, Serialize};
+
+/// Of a quality as a number: `exact`, `lower_bound`, `unknown`.
+#[must_use]
+pub fn quality_name(quality: u8) -> &'static str {
+    ["exact", "lower_bound"].get(quality as usize).copied().unwrap_or("unknown")
+}
+
+/// All lists. Times are nanoseconds since the origin.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Meta {
+    /// The begin of the session on the time line of the trace.
+    pub origin: i64,
+    /// Its end.
+    pub end: u64,
+    /// What was opened.
+    pub recordings: Vec<Recorded>,
+    /// Lanes.
+    pub lanes: Vec<Lane>,
+    /// Rows of intervals, by lane.
+    pub rows: Vec<Row>,
+    /// Classes of events.
+    pub classes: Vec<Class>,
+    /// Processes; the first is that of events of which nobody knows any.
+    pub applications: Vec<Application>,
+    /// Threads; the first likewise.
+    pub threads: Vec<Thread>,
+    /// Names of spans and states.
+    pub names: Vec<String>,
+    /// Kinds of spans; their names are the first ones.
+    pub span_kinds: Vec<SpanKind>,
+    /// Channels.
+    pub channels: Vec<Channel>,
+    /// Counters, one for each thing that has one.
+    pub counters: Vec<Counter>,
+    /// Losses.
+    pub losses: Vec<Lost>,
+    /// Damage.
+    pub damage: Vec<Missing>,
+    /// Ends of spans that never began.
+    pub orphans: u64,
+}
+
+/// A recording that was opened.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Recorded {
+    /// As it was given.
+    pub path: String,
+    /// Its format.
+    pub format: String,
+    /// Its events.
+    pub events: u64,
+    /// How far that number is to be trusted.
+    pub quality: String,
+}
+
+/// What a lane is of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LaneKind {
+    /// A processor.
+    Cpu,
+    /// A process: its threads are below.
+    Process,
+    /// A thread.
+    #[default]
+    Thread,
+    /// Whatever a stream stands for.
+    Component,
+    /// A counter.
+    Counter,
+    /// Packets of a network.
+    Packets,
+}
+
+/// A lane.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Lane {
+    /// What it is of.
+    pub kind: LaneKind,
+    /// Its name.
+    pub name: String,
+    /// The lane it is below.
+    pub parent: Option<u32>,
+    /// Its processor.
+    pub cpu: Option<u32>,
+    /// Its process.
+    pub pid: Option<u32>,
+    /// Its thread.
+    pub tid: Option<u32>,
+    /// Its events.
+    pub events: u64,
+    /// Where events of it were lost: disjoint stretches that ascend, both ends included.
+    pub lost: Vec<(u64, u64)>,
+    /// Where they cannot be read.
+    pub damaged: Vec<(u64, u64)>,
+}
+
+/// What a row shows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RowKind {
+    /// Who ran: names are applications.
+    Running,
+    /// Spans.
+    #[default]
+    Spans,
+    /// States of a machine.
+    States,
+}
+
+/// A row of intervals.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// Its lane.
+    pub lane: u32,
+    /// What it shows.
+    pub kind: RowKind,
+    /// Its machine, or how it is known.
+    pub name: Option<String>,
+    /// How deep spans are nested.
+    pub depth: u32,
+    /// Names that take the most time.
+    pub main: Vec<u32>,
+}
+
+/// A class of events.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Class {
+    /// Its full name.
+    pub name: String,
+    /// Its events.
+    pub count: u64,
+    /// When the first happened.
+    pub first: Option<u64>,
+    /// When the last did.
+    pub last: Option<u64>,
+    /// Whether it sends messages.
+    pub sends: bool,
+    /// Whether it receives them.
+    pub receives: bool,
+}
+
+/// A process.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Application {
+    /// Its name.
+    pub name: String,
+    /// Its number.
+    pub pid: Option<u32>,
+    /// Its events.
+    pub events: u64,
+}
+
+/// A thread.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Thread {
+    /// Its process.
+    pub pid: Option<u32>,
+    /// Its number.
+    pub tid: Option<u32>,
+    /// Its name.
+    pub name: String,
+    /// Its application.
+    pub application: u32,
+    /// Its lane, where it has one.
+    pub lane: Option<u32>,
+}
+
+/// A kind of span.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SpanKind {
+    /// Its name.
+    pub name: String,
+    /// How many.
+    pub count: u64,
+    /// The fields that tell one from another.
+    pub keys: Vec<String>,
+    /// What its schema allows, as it says it.
+    pub budgets: Vec<String>,
+}
+
+/// A channel.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Channel {
+    /// Its name.
+    pub name: String,
+    /// Messages with both ends.
+    pub count: u64,
+}
+
+/// A counter.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Counter {
+    /// Its name.
+    pub name: String,
+    /// Its lane.
+    pub lane: u32,
+}
+
+/// Events that were not recorded.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Lost {
+    /// Of which lane.
+    pub lane: Option<u32>,
+    /// From when.
+    pub begin: u64,
+    /// Until when.
+    pub end: u64,
+    /// How many.
+    pub count: Option<u64>,
+    /// Why.
+    pub cause: String,
+}
+
+/// Bytes that cannot be read.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Missing {
+    /// Of which lane.
+    pub lane: Option<u32>,
+    /// In which file.
+    pub file: String,
+    /// First byte.
+    pub begin_bytes: u64,
+    /// The one behind the last.
+    pub end_bytes: u64,
+    /// What is wrong.
+    pub reason: String,
+    /// From when.
+    pub begin: Option<u64>,
+    /// Until when.
+    pub end: Option<u64>,
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Where an index is kept, and whether it is of what is there now.
+
+use std::env;
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::UNIX_EPOCH;
+
+use lateralis_lanes::{IndexError, Lanes, Shared};
+use memmap2::Mmap;
+
+/// The index in the folder of a recording.
+pub const NAME: &str = "view.index";
+/// Notes beside it.
+pub const NOTES: &str = "view.notes.json";
+/// Files that tell a trace at most: a tree of Genode has some thousand.
+const FILES_MAX: usize = 100_000;
+/// How deep folders are looked into.
+const DEPTH_MAX: usize = 16;
+
+/// What tells traces from what they were: names, sizes and times of all their files, and how they
+/// are read.
+///
+/// # Errors
+/// A path that is not there.
+pub fn identity(paths: &[PathBuf], how: &str) -> io::Result<String> {
+    let mut text = format!("{how}\n");
+    let mut left = FILES_MAX;
+    for path in paths {
+        let path = path.canonicalize()?;
+        let _ = writeln!(text, "{}", path.display());
+        describe(&path, DEPTH_MAX, &mut left, &mut text)?;
+    }
+    Ok(text)
+}
+
+fn describe(path: &Path, depth: usize, left: &mut usize, text: &mut String) -> io::Result<()> {
+    let metadata = fs::metadata(path)?;
+    if *left == 0 || depth == 0 {
+        return Ok(());
+    }
+    *left -= 1;
+    if metadata.is_dir() {
+        let mut inside: Vec<PathBuf> = fs::read_dir(path)?.flatten().map(|e| e.path()).collect();
+        inside.sort();
+        for path in inside {
+            // What cannot be looked at cannot be read either.
+            let _ = describe(&path, depth - 1, left, text);
+        }
+        return Ok(());
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    if name.starts_with("view.") {
+        return Ok(());
+    }
+    let time = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    let nanos = time.map_or(0, |time| time.as_nanos());
+    let _ = writeln!(text, "{name} {} {nanos}", metadata.len());
+    Ok(())
+}
+
+/// Where files that belong to these traces are kept: in the folder of a recording of `lat record`,
+/// else in the cache of the user; `None` if there is no such place.
+#[must_use]
+pub fn place(paths: &[PathBuf], name: &str) -> Option<PathBuf> {
+    if let [path] = paths
+        && path.join("report.json").is_file()
+        && is_writable(path)
+    {
+        return Some(path.join(name));
+    }
+    let absolute = |name: &str| env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
+    let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
+    let told: Vec<String> = paths
+        .iter()
+        .map(|path| path.canonicalize().unwrap_or_else(|_| path.clone()).display().to_string())
+        .collect();
+    let folder = cache.join("lateralis").join("view");
+    fs::create_dir_all(&folder).ok()?;
+    Some(folder.join(format!("{:016x}.{name}", hash(told.join("\n").as_bytes()))))
+}
+
+fn is_writable(folder: &Path) -> bool {
+    let probe = folder.join(format!(".view.{}", std::process::id()));
+    let is = File::create(&probe).is_ok();
+    let _ = fs::remove_file(&probe);
+    is
+}
+
+/// FNV-1a; only names depend on it.
+fn hash(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+/// Opens the index at a place, if it is of this trace.
+#[must_use]
+pub fn open(place: &Path, identity: &str) -> Option<Lanes> {
+    let file = File::open(place).ok()?;
+    // SAFETY: the map is read-only, and every read of it is bounds-checked. Its bytes may change if
+    // somebody writes to the file meanwhile; no value is read twice on the assumption that it is
+    // the same. We only rename new files over old ones; a file that somebody cuts while it is
+    // mapped ends the process with a signal, as it does in every reader that maps.
+    let map = unsafe { Mmap::map(&file) }.ok()?;
+    Lanes::open(Arc::new(map), identity).ok()
+}
+
+/// Makes an index with `write`, at a place where it is kept, or in memory.
+///
+/// # Errors
+/// Those of writing, and an index that cannot be opened then.
+pub fn make(
+    place: Option<&Path>,
+    identity: &str,
+    write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<Lanes> {
+    let broken = |error: IndexError| io::Error::other(error.to_string());
+    if let Some(place) = place {
+        let fresh = place.with_extension(format!("new{}", std::process::id()));
+        if let Ok(file) = File::create(&fresh) {
+            let mut out = BufWriter::with_capacity(1 << 18, file);
+            let written = write(&mut out).and_then(|()| out.flush());
+            drop(out);
+            let moved = written.and_then(|()| fs::rename(&fresh, place));
+            if let Err(error) = moved {
+                let _ = fs::remove_file(&fresh);
+                return Err(error);
+            }
+            return open(place, identity).ok_or_else(|| broken(IndexError::Foreign));
+        }
+    }
+    let mut bytes = Vec::new();
+    write(&mut bytes)?;
+    let bytes: Shared = Arc::new(bytes);
+    Lanes::open(bytes, identity).map_err(broken)
+}

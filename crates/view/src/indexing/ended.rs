@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What is only known in the end: what was read, and what is missing.
+
+use lateralis_lanes::{Builder, Lost, Meta, Missing, Recorded};
+use lateralis_model::{Damage, Interval, LossCause, Source};
+use lateralis_store::Recording;
+
+use super::is_real;
+
+/// The paths as they were given. Events of several are known together only.
+pub fn recordings(recording: &Recording, meta: &Meta) -> Vec<Recorded> {
+    let events: u64 = meta.classes.iter().map(|class| class.count).sum();
+    let losses = recording.source.losses();
+    let is_lossy = losses.iter().any(is_real) || !recording.source.damage().is_empty();
+    let quality = if is_lossy { "lower_bound" } else { "exact" };
+    let of = |path: &std::path::PathBuf| Recorded {
+        path: path.display().to_string(),
+        format: recording.source.format().to_owned(),
+        events,
+        quality: quality.to_owned(),
+    };
+    recording.paths.iter().map(of).collect()
+}
+
+/// Losses and damage, in lists and on their lanes.
+pub fn missing(
+    recording: &Recording,
+    damage: &[Damage],
+    lane_of: &dyn Fn(u32) -> Option<u32>,
+    meta: &mut Meta,
+    builder: &mut Builder,
+) {
+    let (origin, end) = (meta.origin, meta.end);
+    let since =
+        |time: i64| u64::try_from(i128::from(time) - i128::from(origin)).unwrap_or(0).min(end);
+    let ends = |interval: Interval| {
+        let begin = interval.begin.map_or(0, |time| since(time.0));
+        (begin, interval.end.map_or(end, |time| since(time.0)).max(begin))
+    };
+    for class in &mut meta.classes {
+        class.first = class.first.map(|time| since(time as i64));
+        class.last = class.last.map(|time| since(time as i64));
+    }
+    let mut lost: Vec<(Option<u32>, (u64, u64))> = Vec::new();
+    for loss in recording.source.losses().iter().filter(|loss| is_real(loss)) {
+        let lane = lane_of(loss.stream.0);
+        let (begin, end) = match loss.cause {
+            // They belong to a thread, which may have lost them at any time before.
+            LossCause::NoRing => ends(Interval { begin: None, ..loss.interval }),
+            _ => ends(loss.interval),
+        };
+        lost.push((lane, (begin, end)));
+        let cause = loss.cause.name().to_owned();
+        meta.losses.push(Lost { lane, begin, end, count: loss.count, cause });
+    }
+    let mut damaged: Vec<(Option<u32>, (u64, u64))> = Vec::new();
+    for damage in damage {
+        let is_it =
+            |name: &str| !name.is_empty() && std::path::Path::new(&damage.file).ends_with(name);
+        let stream = recording.streams.iter().position(|stream| is_it(&stream.name));
+        let lane = stream.and_then(|stream| lane_of(stream as u32));
+        let (begin, end) = ends(damage.interval);
+        damaged.push((lane, (begin, end)));
+        meta.damage.push(Missing {
+            lane,
+            file: damage.file.clone(),
+            begin_bytes: damage.begin_bytes,
+            end_bytes: damage.end_bytes,
+            reason: damage.reason.to_string(),
+            begin: damage.interval.begin.map(|_| begin),
+            end: damage.interval.end.map(|_| end),
+        });
+    }
+    for lane in 0..builder.lane_count() {
+        let on = |all: &[(Option<u32>, (u64, u64))]| {
+            let of = all.iter().filter(|(of, _)| of.is_none_or(|of| of == lane));
+            merged(of.map(|(_, stretch)| *stretch).collect())
+        };
+        let (lost, damaged) = (on(&lost), on(&damaged));
+        if let Some(lane) = builder.lane_mut(lane) {
+            (lane.lost, lane.damaged) = (lost, damaged);
+        }
+    }
+}
+
+/// Disjoint stretches that ascend.
+fn merged(mut all: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    all.sort_unstable();
+    let mut merged: Vec<(u64, u64)> = Vec::with_capacity(all.len());
+    for (begin, end) in all {
+        match merged.last_mut() {
+            Some(last) if begin <= last.1 => last.1 = last.1.max(end),
+            _ => merged.push((begin, end)),
+        }
+    }
+    merged
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `activities`, `script`: spans one by one, of schemas and of scripts.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use lateralis_lanes::{Lanes, PointRef, quality_name};
+use serde_json::{Value, json};
+
+use super::selecting::{Found, each, is_left, stretch};
+use crate::answer::Problem;
+use crate::params::Params;
+use crate::scripts::Ran;
+use crate::session::{Drawn, Session, lock};
+use crate::told;
+
+/// Rows of an answer.
+const ROWS_MAX: u64 = 1000;
+
+/// The list that was asked for last, and what it is of.
+pub type Remembered = Option<(String, Arc<Vec<Found>>)>;
+
+/// Spans in the order that is asked for.
+pub fn activities(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
+    let from = params.count("from", 0)? as usize;
+    let count = params.count("count", 100)?.min(ROWS_MAX) as usize;
+    let script = params.get("script").map(|_| params.id("script")).transpose()?;
+    let ran = script.map(|id| session.scripts.get(id)).transpose()?;
+    let list = listed(session, params, ran.as_deref())?;
+    let lanes = lanes_of(session, ran.as_deref());
+    let shown: Vec<Found> = list.iter().skip(from).take(count).copied().collect();
+    let mut rows: Vec<Value> =
+        shown.iter().filter_map(|found| row(session, lanes, ran.as_deref(), found)).collect();
+    if ran.is_none() {
+        keys(session, &shown, &mut rows)?;
+    }
+    Ok(json!({ "total": list.len(), "rows": rows }))
+}
+
+fn lanes_of<'a>(session: &'a Session, ran: Option<&'a Ran>) -> &'a Lanes {
+    ran.and_then(|ran| ran.found.as_ref()).unwrap_or(&session.lanes)
+}
+
+/// All that are meant, sorted; made once for as long as the page asks for the same.
+fn listed(
+    session: &Session,
+    params: Params<'_>,
+    ran: Option<&Ran>,
+) -> Result<Arc<Vec<Found>>, Problem> {
+    let stretch = stretch(session, params)?;
+    let kind = params.get("kind").map(|_| params.id("kind")).transpose()?;
+    let filter = params.count("filter", 0)?;
+    let by_duration = params.get("order").and_then(Value::as_str) == Some("duration");
+    let descending = params.is("descending");
+    let what = format!(
+        "{stretch:?} {kind:?} {filter} {by_duration} {descending} {:?}",
+        params.get("script")
+    );
+    if let Some((known, list)) = &*lock(&session.remembered)
+        && *known == what
+    {
+        return Ok(Arc::clone(list));
+    }
+    let chosen = session.chosen(filter)?;
+    let lanes = lanes_of(session, ran);
+    let mut list = Vec::new();
+    if ran.is_none_or(|ran| ran.found.is_some()) {
+        let keeps = |row: usize, intervals: &lateralis_lanes::Intervals, index: usize| {
+            kind.is_none_or(|kind| kind == intervals.name(index))
+                && (ran.is_some() || is_left(lanes, chosen.as_deref(), row, index))
+        };
+        each(lanes, stretch, &keeps, &mut |found, _| list.push(found));
+    }
+    let place = |found: &Found| (found.begin, found.row, found.index);
+    match (by_duration, descending) {
+        (false, false) => list.sort_unstable_by_key(place),
+        (false, true) => list.sort_unstable_by_key(|found| Reverse(place(found))),
+        (true, false) => list.sort_unstable_by_key(|found| (found.duration, place(found))),
+        (true, true) => list.sort_unstable_by_key(|found| (Reverse(found.duration), place(found))),
+    }
+    let list = Arc::new(list);
+    *lock(&session.remembered) = Some((what, Arc::clone(&list)));
+    Ok(list)
+}
+
+fn row(session: &Session, lanes: &Lanes, ran: Option<&Ran>, found: &Found) -> Option<Value> {
+    let (told, intervals) = lanes.row(found.row as usize)?;
+    let index = found.index as usize;
+    let meta = session.lanes.meta();
+    let (begin, end) = intervals.ends(index);
+    let thread = meta.threads.get(intervals.thread(index) as usize);
+    let application = thread.and_then(|thread| meta.applications.get(thread.application as usize));
+    let is_open = intervals.is_unfinished(index);
+    let key = ran.and_then(|ran| {
+        let place = intervals.events(index)[0]?;
+        ran.keys.get(place.index as usize).filter(|key| !key.is_empty())
+    });
+    let rows = session.rows_of(told.lane);
+    let number = rows.iter().position(|drawn| match (drawn, ran) {
+        (Drawn::Intervals(row), None) => *row == found.row as usize,
+        (Drawn::Found(script, row), Some(ran)) => {
+            *row == found.row as usize
+                && session.scripts.get(*script).is_ok_and(|of| std::ptr::eq(&*of, ran))
+        }
+        _ => false,
+    });
+    Some(json!({
+        "begin": begin,
+        "end": (!is_open).then_some(end),
+        "name": lanes.meta().names.get(intervals.name(index) as usize),
+        "key": key,
+        "lane": told.lane,
+        "row": number,
+        "thread": thread.map(|thread| thread.name.as_str()),
+        "tid": thread.and_then(|thread| thread.tid),
+        "pid": thread.and_then(|thread| thread.pid),
+        "process": application.map(|application| application.name.as_str()),
+        "duration": (!is_open).then_some(end - begin),
+        "quality": quality_name(intervals.quality(index)),
+    }))
+}
+
+/// Keys of spans: fields of the events that began them.
+fn keys(session: &Session, shown: &[Found], rows: &mut [Value]) -> Result<(), Problem> {
+    let kinds = &session.lanes.meta().span_kinds;
+    let mut points: Vec<PointRef> = Vec::new();
+    let mut places: Vec<(usize, &[String])> = Vec::new();
+    for (place, found) in shown.iter().enumerate() {
+        let Some((_, intervals)) = session.lanes.row(found.row as usize) else { continue };
+        let kind = kinds.get(intervals.name(found.index as usize) as usize);
+        let Some(keys) = kind.map(|kind| kind.keys.as_slice()).filter(|keys| !keys.is_empty())
+        else {
+            continue;
+        };
+        if let [Some(point), _] = intervals.events(found.index as usize) {
+            points.push(point);
+            places.push((place, keys));
+        }
+    }
+    let fields = told::fields(session, &points)?;
+    for ((place, keys), fields) in places.into_iter().zip(fields) {
+        let fields = fields.as_ref().and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let text = |key: &String| {
+            let field = fields.iter().find(|field| field["name"] == key.as_str())?;
+            let value = field.get("label").unwrap_or(&field["value"]);
+            Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+        };
+        let texts: Vec<String> = keys.iter().filter_map(text).collect();
+        if let Some(row) = rows.get_mut(place).filter(|_| !texts.is_empty()) {
+            row["key"] = texts.join(" ").into();
+        }
+    }
+    Ok(())
+}
+
+/// Runs a script of the page over all events.
+pub fn script(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
+    let (name, text) = (params.text("name")?, params.text("text")?);
+    let id = session.scripts.add(session, name, text)?;
+    let ran = session.scripts.get(id)?;
+    let kind = if ran.found.is_some() { "activity" } else { "filter" };
+    let (how, why) = ran.how.split_once(": ").unwrap_or((&ran.how, ""));
+    let mut rows = Vec::new();
+    for (lane, _) in (0u32..).zip(&session.lanes.meta().lanes) {
+        for (number, drawn) in session.rows_of(lane).iter().enumerate() {
+            let Drawn::Found(script, row) = drawn else { continue };
+            let told = ran.found.as_ref().and_then(|found| found.meta().rows.get(*row));
+            if let Some(told) = told.filter(|_| *script == id) {
+                rows.push(json!({
+                    "lane": lane, "row": number, "kind": "spans", "name": told.name,
+                    "depth": told.depth,
+                }));
+            }
+        }
+    }
+    let names = ran.found.as_ref().map(|found| found.meta().names.clone());
+    Ok(json!({
+        "script": id, "kind": kind, "how": how, "why": why, "count": ran.count, "rows": rows,
+        "names": names, "has_filter": ran.kept.is_some(),
+    }))
+}

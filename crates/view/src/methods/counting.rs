@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `stats`, `histogram`: numbers of a selection.
+
+use lateralis_analysis::Distribution;
+use lateralis_lanes::{Listed, quality_name};
+use serde_json::{Value, json};
+
+use super::selecting::{self, each, is_left, stretch};
+use crate::answer::Problem;
+use crate::params::Params;
+use crate::session::Session;
+
+/// Bins of a histogram.
+const BINS_MAX: u64 = 2000;
+
+/// Whether events may be missing in a stretch.
+fn is_whole(session: &Session, (begin, end): (i64, i64)) -> bool {
+    let meta = session.lanes.meta();
+    let touches = |from: u64, to: u64| (from as i64) < end && to as i64 >= begin;
+    !meta.losses.iter().any(|loss| touches(loss.begin, loss.end))
+        && !meta.damage.iter().any(|d| touches(d.begin.unwrap_or(0), d.end.unwrap_or(meta.end)))
+}
+
+/// Durations of spans by kind, and how many have no certain one, or none.
+struct Gathered {
+    nanos: Vec<u64>,
+    uncertain: u64,
+    unfinished: u64,
+}
+
+fn gathered(
+    session: &Session,
+    params: Params<'_>,
+    of: Option<u32>,
+) -> Result<Vec<Gathered>, Problem> {
+    let chosen = session.chosen(params.count("filter", 0)?)?;
+    let lanes = &session.lanes;
+    let mut kinds: Vec<Gathered> = (0..lanes.meta().span_kinds.len())
+        .map(|_| Gathered { nanos: Vec::new(), uncertain: 0, unfinished: 0 })
+        .collect();
+    let keeps = |row: usize, intervals: &lateralis_lanes::Intervals, index: usize| {
+        of.is_none_or(|of| of == intervals.name(index))
+            && is_left(lanes, chosen.as_deref(), row, index)
+    };
+    each(lanes, stretch(session, params)?, &keeps, &mut |found, name| {
+        let Some(kind) = kinds.get_mut(name as usize) else { return };
+        let quality =
+            lanes.row(found.row as usize).map_or(2, |(_, i)| i.quality(found.index as usize));
+        match (found.duration, quality) {
+            (u64::MAX, _) => kind.unfinished += 1,
+            (nanos, 0) => kind.nanos.push(nanos),
+            _ => kind.uncertain += 1,
+        }
+    });
+    Ok(kinds)
+}
+
+/// Counts, and distributions of durations: of spans that begin in the selection.
+pub fn stats(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
+    let chosen = session.chosen(params.count("filter", 0)?)?;
+    let (begin, end) = stretch(session, params)?;
+    let (lanes, meta) = (&session.lanes, session.lanes.meta());
+    let is_whole = is_whole(session, (begin, end));
+    let count_quality = quality_name(u8::from(!is_whole));
+    let value_quality = if is_whole { "exact" } else { "unknown" };
+    let mut classes = vec![0u64; meta.classes.len()];
+    if chosen.is_none() && selecting::is_all(session, (begin, end)) {
+        classes = meta.classes.iter().map(|class| class.count).collect();
+    } else {
+        for lane in 0..lanes.count() {
+            let Some(points) = lanes.points(lane) else { continue };
+            let bits = chosen.as_ref().and_then(|chosen| chosen.bits(lane));
+            let (from, to) = (points.before(begin), points.before(end));
+            for (index, (class, _)) in (from..to).zip(points.kinds(from, to)) {
+                if bits.is_none_or(|bits| bits.get(index))
+                    && let Some(count) = classes.get_mut(class as usize)
+                {
+                    *count += 1;
+                }
+            }
+        }
+    }
+    let listed = Listed::new(lanes, chosen.as_deref());
+    let events = listed.before(end).saturating_sub(listed.before(begin));
+    let classes = classes.iter().enumerate().filter(|(_, count)| **count > 0);
+    let classes =
+        classes.map(|(id, count)| json!({ "id": id, "count": count, "quality": count_quality }));
+    let mut spans = Vec::new();
+    for (kind, told) in gathered(session, params, None)?.iter().zip(&meta.span_kinds) {
+        let count = kind.nanos.len() as u64 + kind.uncertain;
+        if count + kind.unfinished == 0 {
+            continue;
+        }
+        let mut row = json!({
+            "name": told.name, "count": count, "unfinished": kind.unfinished,
+            "uncertain": kind.uncertain,
+            "quality": if kind.uncertain > 0 { "unknown" } else { value_quality },
+        });
+        if let Some(d) = Distribution::of(&[&kind.nanos]) {
+            let numbers = [
+                ("total", d.total),
+                ("min", d.min),
+                ("mean", d.mean),
+                ("max", d.max),
+                ("p50", d.median),
+                ("p90", d.p90),
+                ("p99", d.p99),
+                ("p999", d.p999),
+                ("stddev", d.stddev),
+            ];
+            numbers.iter().for_each(|(name, value)| row[*name] = (*value).into());
+        }
+        if !told.budgets.is_empty() {
+            row["budget"] = told.budgets.join(", ").into();
+        }
+        spans.push(row);
+    }
+    Ok(json!({
+        "events": { "count": events, "quality": count_quality },
+        "classes": classes.collect::<Vec<_>>(),
+        "spans": spans,
+    }))
+}
+
+/// How many spans of a kind took how long: bins that widen by the same factor.
+pub fn histogram(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
+    let span = params.id("span")?;
+    let bins = params.count("bins", 50)?.clamp(1, BINS_MAX) as usize;
+    let none = || Problem::new("no such kind of span", span.to_string(), "load the page again");
+    let mut kinds = gathered(session, params, Some(span))?;
+    let kind = kinds.get_mut(span as usize).ok_or_else(none)?;
+    let quality = if kind.uncertain > 0 || !is_whole(session, stretch(session, params)?) {
+        "unknown"
+    } else {
+        "exact"
+    };
+    let (low, high) = (kind.nanos.iter().min().copied(), kind.nanos.iter().max().copied());
+    let (Some(low), Some(high)) = (low, high) else {
+        return Ok(json!({ "edges": [], "counts": [], "quality": quality }));
+    };
+    let edges = edges(low, high, bins);
+    let mut counts = vec![0u64; edges.len() - 1];
+    for nanos in &kind.nanos {
+        let bin = edges.partition_point(|edge| edge <= nanos).saturating_sub(1);
+        counts[bin.min(edges.len() - 2)] += 1;
+    }
+    Ok(json!({ "edges": edges, "counts": counts, "quality": quality }))
+}
+
+/// Whole numbers that ascend, the first `low`, the last beyond `high`.
+fn edges(low: u64, high: u64, bins: usize) -> Vec<u64> {
+    let first = low.max(1) as f64;
+    let factor = (high as f64 + 1.0).max(first + 1.0) / first;
+    let mut edges = vec![low];
+    for bin in 1..=bins {
+        let edge = first * factor.powf(bin as f64 / bins as f64);
+        let edge = if bin == bins { high.saturating_add(1) } else { edge.round() as u64 };
+        // Where nanoseconds are wider than bins there are fewer bins.
+        if edges.last().is_some_and(|last| edge > *last) && (bin == bins || edge <= high) {
+            edges.push(edge);
+        }
+    }
+    edges
+}
+
+#[cfg(test)]
+mod tests {
+    use super::edges;
+
+    #[test]
+    fn edges_ascend_and_hold_all() {
+        for (low, high, bins) in
+            [(0, 0, 1), (0, 5, 50), (7, 7, 10), (100, 1_000_000, 40), (0, u64::MAX, 9)]
+        {
+            let edges = edges(low, high, bins);
+            assert!(edges.len() >= 2 && edges.is_sorted_by(|a, b| a < b), "{edges:?}");
+            assert_eq!(edges[0], low);
+            assert!(edges[edges.len() - 1] > high || high == u64::MAX);
+        }
+    }
+}

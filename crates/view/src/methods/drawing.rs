@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `view`, `overview`, `arrows`, `levels`: pictures.
+
+use std::collections::BTreeSet;
+
+use lateralis_lanes::pixels::{DAMAGED, LOST};
+use lateralis_lanes::{Chosen, Intervals, Left, NONE, Pixels, PointRef, Scale};
+use serde_json::{Value, json};
+
+use crate::answer::{Answer, Numbers, Problem};
+use crate::params::Params;
+use crate::session::{Drawn, Session};
+
+/// Pixels of all rows of an answer: 4 million are some 20 MB.
+const PIXELS_MAX: u64 = 1 << 22;
+/// Lanes of a request.
+const LANES_MAX: usize = 4096;
+/// Bundles of messages.
+const ARROWS_MAX: usize = 2000;
+
+fn scale(params: Params<'_>) -> Result<Scale, Problem> {
+    Ok(Scale::new(params.time("t0")?, params.time("t1")?, params.px()?))
+}
+
+fn too_much(what: &str) -> Problem {
+    Problem::new("too much for one picture", what, "ask for fewer lanes or pixels")
+}
+
+/// What is exact of a row that is sparse.
+#[derive(Default)]
+struct Items {
+    rows: Vec<u32>,
+    begins: Vec<f64>,
+    ends: Vec<f64>,
+    names: Vec<u32>,
+    events: Vec<f64>,
+}
+
+/// The rows of lanes as pixels.
+pub fn view(session: &Session, params: Params<'_>) -> Result<Answer, Problem> {
+    let lanes = params.ids("lanes")?;
+    let scale = scale(params)?;
+    let rows = |lane: &u32| session.rows_of(*lane).len() as u64;
+    let count: u64 = lanes.iter().map(rows).sum();
+    if lanes.len() > LANES_MAX || count.saturating_mul(scale.px.into()) > PIXELS_MAX {
+        return Err(too_much("view"));
+    }
+    let chosen = session.chosen(params.count("filter", 0)?)?;
+    let mut pixels = Pixels::default();
+    let mut told: Vec<Value> = Vec::new();
+    let mut items = Items::default();
+    for lane in lanes {
+        if lane >= session.lanes.count() {
+            return Err(Problem::new("no such lane", lane.to_string(), "load the page again"));
+        }
+        for (number, drawn) in session.rows_of(lane).into_iter().enumerate() {
+            let place = told.len() as u32;
+            let chosen = chosen.as_deref();
+            let exact = match drawn {
+                Drawn::Level(_) => continue,
+                Drawn::Events => {
+                    events(session, chosen, &scale, (lane, place), &mut pixels, &mut items)
+                }
+                Drawn::Intervals(row) => {
+                    intervals(session, chosen, &scale, (row, place), &mut pixels, &mut items)
+                }
+                Drawn::Found(script, row) => {
+                    let ran = session.scripts.get(script)?;
+                    let Some((_, found)) = ran.found.as_ref().and_then(|found| found.row(row))
+                    else {
+                        continue;
+                    };
+                    drawn_as_items(found, None, &scale, place, &mut pixels, &mut items)
+                }
+            };
+            let of = &session.lanes.meta().lanes[lane as usize];
+            pixels.mark(&scale, &of.lost, LOST);
+            pixels.mark(&scale, &of.damaged, DAMAGED);
+            told.push(json!({ "lane": lane, "row": number, "exact": exact }));
+        }
+    }
+    let Pixels { colour, cover, count, flags } = pixels;
+    let columns = vec![
+        ("colour", Numbers::U16(colour)),
+        ("cover", Numbers::U8(cover)),
+        ("count", Numbers::U8(count)),
+        ("flags", Numbers::U8(flags)),
+        ("item_row", Numbers::U32(items.rows)),
+        ("item_begin", Numbers::F64(items.begins)),
+        ("item_end", Numbers::F64(items.ends)),
+        ("item_name", Numbers::U32(items.names)),
+        ("item_event", Numbers::F64(items.events)),
+    ];
+    Ok(Answer::Columns(json!({ "rows": told, "px": scale.px }), columns))
+}
+
+/// Draws the events of a lane: whether each is told.
+fn events(
+    session: &Session,
+    chosen: Option<&Chosen>,
+    scale: &Scale,
+    (lane, place): (u32, u32),
+    pixels: &mut Pixels,
+    items: &mut Items,
+) -> bool {
+    let Some(points) = session.lanes.points(lane) else {
+        (0..scale.px).for_each(|_| pixels.nothing());
+        return true;
+    };
+    let bits = chosen.and_then(|chosen| chosen.bits(lane));
+    let most = points.draw(bits, scale, pixels);
+    if most <= 1 {
+        let (from, to) = (points.before(scale.t0), points.before(scale.t1));
+        let ranks = bits.map_or((from, to), |bits| (bits.rank(from), bits.rank(to)));
+        for rank in ranks.0..ranks.1 {
+            let index = bits.map_or(Some(rank), |bits| bits.select(rank)).unwrap_or(rank);
+            items.rows.push(place);
+            items.begins.push(points.time(index) as f64);
+            items.ends.push(points.time(index) as f64);
+            items.names.push(points.class(index).into());
+            items.events.push(index as f64);
+        }
+    }
+    most <= 1
+}
+
+/// The same of a row of intervals.
+fn intervals(
+    session: &Session,
+    chosen: Option<&Chosen>,
+    scale: &Scale,
+    (row, place): (usize, u32),
+    pixels: &mut Pixels,
+    items: &mut Items,
+) -> bool {
+    let Some((_, intervals)) = session.lanes.row(row) else {
+        (0..scale.px).for_each(|_| pixels.nothing());
+        return true;
+    };
+    let left = chosen.and_then(|chosen| chosen.left(&session.lanes, row));
+    drawn_as_items(intervals, left, scale, place, pixels, items)
+}
+
+/// Draws intervals, and tells each where they are few.
+fn drawn_as_items(
+    intervals: &Intervals,
+    left: Option<&Left>,
+    scale: &Scale,
+    place: u32,
+    pixels: &mut Pixels,
+    items: &mut Items,
+) -> bool {
+    let most = intervals.draw(left, scale, pixels);
+    if most <= 1 {
+        for index in intervals.items(left, scale) {
+            let (begin, end) = intervals.ends(index);
+            items.rows.push(place);
+            items.begins.push(begin as f64);
+            items.ends.push(end as f64);
+            items.names.push(intervals.name(index));
+            items.events.push(index as f64);
+        }
+    }
+    most <= 1
+}
+
+/// How many events there are where in the whole session.
+pub fn overview(session: &Session, params: Params<'_>) -> Result<Answer, Problem> {
+    let meta = session.lanes.meta();
+    let scale = Scale::new(0, meta.end as i64, params.px()?);
+    let chosen = session.chosen(params.count("filter", 0)?)?;
+    let mut count = vec![0u32; scale.px as usize];
+    let mut flags = Pixels::default();
+    (0..scale.px).for_each(|_| flags.nothing());
+    for lane in 0..session.lanes.count() {
+        let Some(points) = session.lanes.points(lane) else { continue };
+        let bits = chosen.as_ref().and_then(|chosen| chosen.bits(lane));
+        let rank = |time: i64| {
+            let before = points.before(time);
+            bits.map_or(before, |bits| bits.rank(before))
+        };
+        for (pixel, count) in (0..).zip(&mut count) {
+            let (begin, end) = scale.pixel(pixel);
+            let here = rank(end).saturating_sub(rank(begin));
+            *count = count.saturating_add(u32::try_from(here).unwrap_or(u32::MAX));
+        }
+    }
+    for lane in &meta.lanes {
+        flags.mark(&scale, &lane.lost, LOST);
+        flags.mark(&scale, &lane.damaged, DAMAGED);
+    }
+    let columns = vec![("count", Numbers::U32(count)), ("flags", Numbers::U8(flags.flags))];
+    Ok(Answer::Columns(json!({ "px": scale.px }), columns))
+}
+
+/// Messages between lanes that are shown.
+pub fn arrows(session: &Session, params: Params<'_>) -> Result<Answer, Problem> {
+    let shown: BTreeSet<u32> = params.set("lanes")?;
+    let scale = scale(params)?;
+    let chosen = session.chosen(params.count("filter", 0)?)?;
+    let (lanes, messages) = (&session.lanes, session.lanes.messages());
+    let keeps = |index: usize| {
+        chosen.as_ref().is_none_or(|c| messages.events(index).iter().all(|point| c.has(*point)))
+    };
+    // On the lane of its thread where that of its processor is not shown.
+    let lane_of = |point: PointRef| {
+        if shown.contains(&point.lane) {
+            return Some(point.lane);
+        }
+        let thread = lanes.points(point.lane).map_or(NONE, |p| p.thread(point.index as usize));
+        let lane = lanes.meta().threads.get(thread as usize)?.lane?;
+        shown.contains(&lane).then_some(lane)
+    };
+    let bundles = messages.draw(&scale, keeps, lane_of, ARROWS_MAX);
+    let u32s =
+        |of: fn(&lateralis_lanes::Bundle) -> u32| Numbers::U32(bundles.iter().map(of).collect());
+    let f64s = |of: fn(&lateralis_lanes::Bundle) -> u64| {
+        Numbers::F64(bundles.iter().map(|bundle| of(bundle) as f64).collect())
+    };
+    let columns = vec![
+        ("from_lane", u32s(|b| b.from_lane)),
+        ("to_lane", u32s(|b| b.to_lane)),
+        ("from", f64s(|b| b.sent)),
+        ("to", f64s(|b| b.received)),
+        ("count", u32s(|b| b.count)),
+        ("channel", u32s(|b| b.channel)),
+    ];
+    Ok(Answer::Columns(json!({ "count": bundles.len() }), columns))
+}
+
+/// What counters did.
+pub fn levels(session: &Session, params: Params<'_>) -> Result<Answer, Problem> {
+    let counters = params.ids("counters")?;
+    let scale = scale(params)?;
+    if counters.len() as u64 * u64::from(scale.px) > PIXELS_MAX / 4 {
+        return Err(too_much("levels"));
+    }
+    let (mut low, mut high, mut last) = (Vec::new(), Vec::new(), Vec::new());
+    for counter in &counters {
+        let levels = session.lanes.levels(*counter);
+        let none = || Problem::new("no such counter", counter.to_string(), "load the page again");
+        for reach in levels.ok_or_else(none)?.draw(&scale) {
+            low.push(reach.low);
+            high.push(reach.high);
+            last.push(reach.last);
+        }
+    }
+    let columns = vec![
+        ("low", Numbers::F64(low)),
+        ("high", Numbers::F64(high)),
+        ("last", Numbers::F64(last)),
+    ];
+    Ok(Answer::Columns(json!({ "counters": counters, "px": scale.px }), columns))
+}

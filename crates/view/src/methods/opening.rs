@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `open`, `filter`.
+
+use lateralis_lanes::{LaneKind, Meta, RowKind, Wanted};
+use serde_json::{Value, json};
+
+use crate::answer::Problem;
+use crate::params::Params;
+use crate::session::{Drawn, Filter, Session};
+
+/// Losses and pieces of damage that are listed; all of them are drawn.
+const LISTED_MAX: usize = 10_000;
+/// A time line that begins before 1973 has not begun in 1970.
+const NO_DATE_BEFORE: i64 = 100_000_000 * 1_000_000_000;
+
+/// Quality of a count of events of the whole session.
+pub fn count_quality(meta: &Meta) -> &'static str {
+    if meta.losses.is_empty() && meta.damage.is_empty() { "exact" } else { "lower_bound" }
+}
+
+/// All lists.
+pub fn open(session: &Session) -> Value {
+    let meta = session.lanes.meta();
+    let quality = count_quality(meta);
+    let lanes: Vec<Value> = (0u32..).zip(&meta.lanes).map(|(id, _)| lane(session, id)).collect();
+    let classes = meta.classes.iter().enumerate().map(|(id, class)| {
+        let (subsystem, name) = class.name.split_once(':').unwrap_or(("", &class.name));
+        let mut told = json!({
+            "id": id, "subsystem": subsystem, "name": name, "count": class.count,
+            "quality": quality, "first": class.first, "last": class.last,
+        });
+        if class.sends {
+            told["sends"] = true.into();
+        }
+        if class.receives {
+            told["receives"] = true.into();
+        }
+        told
+    });
+    let applications = meta.applications.iter().enumerate().map(|(id, application)| {
+        let (name, pid, events) = (&application.name, application.pid, application.events);
+        json!({ "id": id, "name": name, "pid": pid, "events": events, "quality": quality })
+    });
+    let kinds = meta.span_kinds.iter().enumerate().map(|(id, kind)| {
+        let mut told = json!({
+            "id": id, "name": kind.name, "count": kind.count, "keys": kind.keys,
+        });
+        if !kind.budgets.is_empty() {
+            told["budget"] = kind.budgets.join(", ").into();
+        }
+        told
+    });
+    let channels = meta.channels.iter().enumerate();
+    let channels = channels.map(|(id, c)| json!({ "id": id, "name": c.name, "count": c.count }));
+    let counters = meta.counters.iter().enumerate();
+    let counters = counters.map(|(id, c)| json!({ "id": id, "name": c.name, "lane": c.lane }));
+    let losses = meta.losses.iter().take(LISTED_MAX).map(|loss| {
+        let (begin, end) = (loss.begin, loss.end);
+        json!({ "lane": loss.lane, "begin": begin, "end": end, "count": loss.count, "cause": loss.cause })
+    });
+    let damage = meta.damage.iter().take(LISTED_MAX).map(|damage| {
+        json!({
+            "lane": damage.lane, "file": damage.file, "begin_bytes": damage.begin_bytes,
+            "end_bytes": damage.end_bytes, "reason": damage.reason, "begin": damage.begin,
+            "end": damage.end,
+        })
+    });
+    json!({
+        "version": 1,
+        "methods": super::METHODS,
+        "origin": meta.origin.to_string(),
+        "is_date": meta.origin >= NO_DATE_BEFORE,
+        "begin": 0,
+        "end": meta.end,
+        "is_live": false,
+        "recordings": meta.recordings,
+        "lanes": lanes,
+        "classes": classes.collect::<Vec<_>>(),
+        "applications": applications.collect::<Vec<_>>(),
+        "names": meta.names,
+        "span_kinds": kinds.collect::<Vec<_>>(),
+        "channels": channels.collect::<Vec<_>>(),
+        "counters": counters.collect::<Vec<_>>(),
+        "losses": losses.collect::<Vec<_>>(),
+        "damage": damage.collect::<Vec<_>>(),
+    })
+}
+
+fn lane(session: &Session, id: u32) -> Value {
+    let meta = session.lanes.meta();
+    let lane = &meta.lanes[id as usize];
+    let kind = match lane.kind {
+        LaneKind::Cpu => "cpu",
+        LaneKind::Process => "process",
+        LaneKind::Thread => "thread",
+        LaneKind::Component => "component",
+        LaneKind::Counter => "counter",
+        LaneKind::Packets => "packets",
+    };
+    let rows = session.rows_of(id).into_iter().enumerate().map(|(number, drawn)| match drawn {
+        Drawn::Found(script, row) => {
+            let ran = session.scripts.get(script).ok();
+            let found = ran.as_ref().and_then(|ran| ran.found.as_ref()?.meta().rows.get(row));
+            let (name, depth) = found.map_or((None, 0), |row| (row.name.clone(), row.depth));
+            json!({ "row": number, "kind": "spans", "name": name, "depth": depth, "script": script })
+        }
+        Drawn::Events => json!({ "row": number, "kind": "events" }),
+        Drawn::Level(_) => json!({ "row": number, "kind": "level", "name": lane.name }),
+        Drawn::Intervals(row) => {
+            let row = &meta.rows[row];
+            let kind = match row.kind {
+                RowKind::Running => "running",
+                RowKind::Spans => "spans",
+                RowKind::States => "states",
+            };
+            json!({ "row": number, "kind": kind, "name": row.name, "depth": row.depth })
+        }
+    });
+    json!({
+        "id": id, "parent": lane.parent, "kind": kind, "name": lane.name, "cpu": lane.cpu,
+        "pid": lane.pid, "tid": lane.tid, "events": lane.events, "rows": rows.collect::<Vec<_>>(),
+    })
+}
+
+/// Makes a filter, and counts what it leaves.
+pub fn filter(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
+    let wanted = Wanted {
+        lanes_off: params.set("lanes_off")?,
+        classes_off: params.set("classes_off")?,
+        applications_off: params.set("applications_off")?,
+    };
+    let scripts = params.set("scripts")?.into_iter().collect();
+    let number = session.filter(Filter { wanted, scripts })?;
+    let chosen = session.chosen(number as u64)?;
+    let count = chosen.map_or_else(|| session.lanes.event_count(), |chosen| chosen.count());
+    Ok(json!({ "filter": number, "count": count, "quality": count_quality(session.lanes.meta()) }))
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `sql`: asked of `lat-sql`, which is a program of its own.
+
+use std::env;
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::answer::Problem;
+use crate::params::Params;
+use crate::session::Session;
+
+/// The program.
+const PROGRAM: &str = "lat-sql";
+/// Bytes of its answer that are read.
+const ANSWER_MAX: u64 = 16 << 20;
+/// Rows that are shown.
+const ROWS_MAX: usize = 10_000;
+/// How long it may take.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Rows of a statement.
+pub fn sql(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
+    let text = params.text("text")?;
+    let failed = |cause: String| Problem::new("the statement failed", "sql", cause);
+    let mut child = Command::new(program()?)
+        .args(["--format", "jsonl", "-c", text])
+        .args(session.paths())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|cause| failed(cause.to_string()))?;
+    let (out, said) = (child.stdout.take(), child.stderr.take());
+    let said = thread::spawn(move || read(said));
+    let out = thread::spawn(move || read(out));
+    let begun = Instant::now();
+    let status = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break status,
+            // One that says more than is read ends by that: nobody listens any more.
+            Ok(None) if begun.elapsed() < PATIENCE => thread::sleep(Duration::from_millis(5)),
+            _ => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(failed("it took more than two minutes".into()));
+            }
+        }
+    };
+    let text = out.join().unwrap_or_default();
+    let said = said.join().unwrap_or_default();
+    // 1: fine, of a trace that is damaged.
+    if !matches!(status.code(), Some(0 | 1)) && text.is_empty() {
+        return Err(failed(said.trim().trim_start_matches("error: ").to_owned()));
+    }
+    let mut columns: Vec<String> = Vec::new();
+    let mut rows: Vec<Value> = Vec::new();
+    let mut lines = text.lines();
+    for line in lines.by_ref().take(ROWS_MAX) {
+        let Ok(Value::Object(row)) = serde_json::from_str::<Value>(line) else { break };
+        for name in row.keys() {
+            if !columns.contains(name) {
+                columns.push(name.clone());
+            }
+        }
+        rows.push(columns.iter().map(|name| row.get(name).cloned().unwrap_or_default()).collect());
+    }
+    let more = lines.next().is_some() || text.len() as u64 >= ANSWER_MAX;
+    Ok(json!({ "columns": columns, "rows": rows, "more": more }))
+}
+
+fn read(from: Option<impl Read>) -> String {
+    let mut bytes = Vec::new();
+    if let Some(from) = from {
+        // What could be read is what there is.
+        let _ = from.take(ANSWER_MAX).read_to_end(&mut bytes);
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Beside this program, else on the `PATH`.
+fn program() -> Result<PathBuf, Problem> {
+    let beside = env::current_exe().ok().and_then(|lat| Some(lat.parent()?.join(PROGRAM)));
+    let path = env::var_os("PATH").unwrap_or_default();
+    let on_path = env::split_paths(&path).map(|folder| folder.join(PROGRAM));
+    let found = beside.into_iter().chain(on_path).find(|path| path.is_file());
+    found.ok_or_else(|| {
+        let advice = "build it with ./x build sql in the sources of Lateralis";
+        Problem::new("lat-sql is not installed", "neither beside lat nor on the PATH", advice)
+    })
+}

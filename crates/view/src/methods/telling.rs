@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `at`, `step`: single things.
+
+use lateralis_lanes::{Chosen, Listed, PointRef, RowKind, quality_name};
+use serde_json::{Value, json};
+
+use crate::answer::Problem;
+use crate::params::Params;
+use crate::session::{Drawn, Session};
+use crate::{methods::listing, told};
+
+/// What is nearest to a time on a row.
+pub fn at(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
+    let (lane, row) = (params.id("lane")?, params.id("row")?);
+    let time = params.time("t")?;
+    let within = params.count("within", 0)?;
+    let chosen = session.chosen(params.count("filter", 0)?)?;
+    let thing = match session.drawn(lane, row)? {
+        Drawn::Events => {
+            let point = nearest(session, chosen.as_deref(), lane, time, within);
+            point.map(|point| event(session, chosen.as_deref(), point)).transpose()?
+        }
+        Drawn::Intervals(row) => {
+            let index = interval_near(session, chosen.as_deref(), row, time, within);
+            index.map(|index| interval(session, chosen.as_deref(), row, index)).transpose()?
+        }
+        Drawn::Level(counter) => level(session, counter, time),
+        Drawn::Found(script, row) => found(session, (script, row), time, within)?,
+    };
+    Ok(json!({ "thing": thing }))
+}
+
+fn nearest(
+    session: &Session,
+    chosen: Option<&Chosen>,
+    lane: u32,
+    time: i64,
+    within: u64,
+) -> Option<PointRef> {
+    let points = session.lanes.points(lane)?;
+    let bits = chosen.and_then(|chosen| chosen.bits(lane));
+    let before = points.before(time);
+    let rank = bits.map_or(before, |bits| bits.rank(before));
+    let index = |rank: usize| {
+        let index = bits.map_or(Some(rank), |bits| bits.select(rank))?;
+        let distance = points.time(index).abs_diff(u64::try_from(time).unwrap_or(0));
+        (index < points.len() && distance <= within).then_some((distance, index))
+    };
+    let found = [rank.checked_sub(1).and_then(index), index(rank)].into_iter().flatten().min()?;
+    Some(PointRef { lane, index: found.1 as u32 })
+}
+
+fn interval_near(
+    session: &Session,
+    chosen: Option<&Chosen>,
+    row: usize,
+    time: i64,
+    within: u64,
+) -> Option<usize> {
+    let (_, intervals) = session.lanes.row(row)?;
+    let within = i64::try_from(within).unwrap_or(i64::MAX);
+    let (begin, end) = (time.saturating_sub(within), time.saturating_add(within).saturating_add(1));
+    let (from, to) = intervals.touching(begin, end);
+    // Those that touch the time, and the next on both sides: a filter may have left few of many.
+    let middle = intervals.before(time.saturating_add(1)).clamp(from, to);
+    let keeps = |index: &usize| chosen.is_none_or(|c| c.keeps(&session.lanes, row, *index));
+    let before = (from..middle).rev().find(keeps);
+    let after = (middle..to).find(keeps);
+    let distance = |index: &usize| {
+        let (begin, end) = intervals.ends(*index);
+        let (begin, end) = (begin as i64, end as i64);
+        if time < begin { begin - time } else { (time - end).max(0) }
+    };
+    [before, after].into_iter().flatten().min_by_key(distance)
+}
+
+/// An event whole.
+pub fn event(
+    session: &Session,
+    chosen: Option<&Chosen>,
+    point: PointRef,
+) -> Result<Value, Problem> {
+    let mut thing = listing::event(session, point);
+    let meta = session.lanes.meta();
+    let class = thing["class"].as_u64().and_then(|class| meta.classes.get(class as usize));
+    thing["kind"] = "event".into();
+    thing["begin"] = thing["ts"].clone();
+    thing["name"] = class.map_or(Value::Null, |class| class.name.as_str().into());
+    thing["process"] = process(session, &thing);
+    // It was recorded: what is missing beside it changes nothing of it.
+    thing["quality"] = "exact".into();
+    thing["number"] = Listed::new(&session.lanes, chosen).number_of(point).into();
+    let fields = told::fields(session, &[point])?.pop().flatten();
+    thing["fields"] = fields.unwrap_or_else(|| json!([]));
+    Ok(thing)
+}
+
+fn process(session: &Session, thing: &Value) -> Value {
+    let applications = &session.lanes.meta().applications;
+    let id = thing["application"].as_u64().and_then(|id| usize::try_from(id).ok());
+    id.and_then(|id| applications.get(id)).map_or(Value::Null, |a| a.name.as_str().into())
+}
+
+/// An interval whole.
+pub fn interval(
+    session: &Session,
+    chosen: Option<&Chosen>,
+    row: usize,
+    index: usize,
+) -> Result<Value, Problem> {
+    let none = || Problem::new("no such row", row.to_string(), "");
+    let (told, intervals) = session.lanes.row(row).ok_or_else(none)?;
+    let meta = session.lanes.meta();
+    let (begin, end) = intervals.ends(index);
+    let name = intervals.name(index) as usize;
+    let (kind, name) = match told.kind {
+        RowKind::Running => {
+            ("running", meta.applications.get(name).map(|application| &application.name))
+        }
+        RowKind::Spans => ("span", meta.names.get(name)),
+        RowKind::States => ("state", meta.names.get(name)),
+    };
+    let thread = meta.threads.get(intervals.thread(index) as usize);
+    let end = (!intervals.is_unfinished(index)).then_some(end);
+    let mut thing = json!({
+        "kind": kind, "begin": begin, "end": end, "name": name, "lane": told.lane,
+        "thread": thread.map(|thread| thread.name.as_str()),
+        "application": thread.map(|thread| thread.application),
+        "pid": thread.and_then(|thread| thread.pid),
+        "tid": thread.and_then(|thread| thread.tid),
+        "quality": quality_name(intervals.quality(index)),
+        "duration": end.map(|end| end - begin),
+        "fields": [],
+    });
+    thing["process"] = process(session, &thing);
+    let [from, to] = intervals.events(index);
+    if let Some(point) = from {
+        thing["number"] = Listed::new(&session.lanes, chosen).number_of(point).into();
+        thing["cpu"] =
+            session.lanes.meta().lanes.get(point.lane as usize).and_then(|l| l.cpu).into();
+    }
+    let points: Vec<PointRef> = [from, to].into_iter().flatten().collect();
+    let fields = told::fields(session, &points)?.into_iter().flatten();
+    // What the end says only where the beginning says nothing of that name.
+    let mut all: Vec<Value> = Vec::new();
+    for field in fields.flat_map(|fields| fields.as_array().cloned().unwrap_or_default()) {
+        if !all.iter().any(|known| known["name"] == field["name"]) {
+            all.push(field);
+        }
+    }
+    thing["fields"] = all.into();
+    Ok(thing)
+}
+
+/// An activity of a script.
+fn found(
+    session: &Session,
+    (script, row): (u32, usize),
+    time: i64,
+    within: u64,
+) -> Result<Option<Value>, Problem> {
+    let ran = session.scripts.get(script)?;
+    let within = i64::try_from(within).unwrap_or(i64::MAX);
+    let Some(lanes) = ran.found.as_ref() else { return Ok(None) };
+    let Some((told, intervals)) = lanes.row(row) else { return Ok(None) };
+    let until = time.saturating_add(within).saturating_add(1);
+    let (from, to) = intervals.touching(time.saturating_sub(within), until);
+    let distance = |index: &usize| {
+        let (begin, end) = intervals.ends(*index);
+        (begin as i64 - time).max(time - end as i64).max(0)
+    };
+    // They do not overlap: the nearest is one of the two around the time.
+    let middle = intervals.before(time.saturating_add(1)).clamp(from, to);
+    let around = middle.saturating_sub(1).max(from)..(middle + 1).min(to);
+    let Some(index) = around.min_by_key(distance) else { return Ok(None) };
+    let (begin, end) = intervals.ends(index);
+    let meta = session.lanes.meta();
+    let thread = meta.threads.get(intervals.thread(index) as usize);
+    let key = intervals.events(index)[0].and_then(|place| ran.keys.get(place.index as usize));
+    let mut thing = json!({
+        "kind": "activity", "begin": begin, "end": end, "duration": end - begin,
+        "name": told.name, "key": key, "lane": told.lane, "script": script,
+        "thread": thread.map(|thread| thread.name.as_str()),
+        "application": thread.map(|thread| thread.application),
+        "quality": "exact", "fields": [],
+    });
+    thing["process"] = process(session, &thing);
+    Ok(Some(thing))
+}
+
+fn level(session: &Session, counter: u32, time: i64) -> Option<Value> {
+    let levels = session.lanes.levels(counter)?;
+    let told = session.lanes.meta().counters.get(counter as usize)?;
+    let index = levels.before(time.saturating_add(1)).checked_sub(1)?;
+    let (begin, value) = levels.point(index);
+    let end = (index + 1 < levels.len()).then(|| levels.point(index + 1).0);
+    let fields = json!([{ "name": "value", "value": value }]);
+    Some(json!({
+        "kind": "level", "begin": begin, "end": end, "name": told.name, "lane": told.lane,
+        "fields": fields, "quality": "exact",
+    }))
+}
+
+/// The next event behind a time, or the last before it.
+pub fn step(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
+    let time = params.time("t")?;
+    let chosen = session.chosen(params.count("filter", 0)?)?;
+    let class = params.get("class").map(|_| params.id("class")).transpose()?;
+    let lane = params.get("lane").map(|_| params.id("lane")).transpose()?;
+    let forward = params.is("forward");
+    let mut best: Option<(u64, PointRef)> = None;
+    for lane in (0..session.lanes.count()).filter(|id| lane.is_none_or(|lane| lane == *id)) {
+        let Some(points) = session.lanes.points(lane) else { continue };
+        let keeps = |index: &usize| {
+            let point = PointRef { lane, index: *index as u32 };
+            class.is_none_or(|class| u32::from(points.class(*index)) == class)
+                && chosen.as_ref().is_none_or(|chosen| chosen.has(point))
+        };
+        let index = if forward {
+            (points.before(time.saturating_add(1))..points.len()).find(keeps)
+        } else {
+            (0..points.before(time)).rev().find(keeps)
+        };
+        let Some(index) = index else { continue };
+        let (when, point) = (points.time(index), PointRef { lane, index: index as u32 });
+        let is_nearer =
+            best.is_none_or(|(known, _)| if forward { when < known } else { when > known });
+        if is_nearer {
+            best = Some((when, point));
+        }
+    }
+    let thing = best.map(|(_, point)| event(session, chosen.as_deref(), point)).transpose()?;
+    Ok(json!({ "thing": thing }))
+}

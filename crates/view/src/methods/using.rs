@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `utilisation`: which share of time somebody ran.
+
+use std::collections::BTreeMap;
+
+use lateralis_lanes::{RowKind, Scale};
+use serde_json::{Value, json};
+
+use crate::answer::{Answer, Numbers, Problem};
+use crate::params::Params;
+use crate::session::Session;
+
+/// Intervals looked at.
+const LOOKED_MAX: usize = 20_000_000;
+/// Those who ran most are told one by one.
+const TOLD_MAX: usize = 64;
+
+/// Shares of pixels, by processor, thread or application; of the last two, 1 is one processor.
+pub fn utilisation(session: &Session, params: Params<'_>) -> Result<Answer, Problem> {
+    let by = params.text("by")?;
+    let scale = Scale::new(params.time("t0")?, params.time("t1")?, params.px()?);
+    let meta = session.lanes.meta();
+    if !["cpu", "thread", "application"].contains(&by) {
+        return Err(Problem::new("cannot read the request", "by", "cpu, thread or application"));
+    }
+    let mut shares: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    let mut looked = 0;
+    for (row, told) in meta.rows.iter().enumerate() {
+        let Some((_, intervals)) = session.lanes.row(row).filter(|_| told.kind == RowKind::Running)
+        else {
+            continue;
+        };
+        let (from, to) = intervals.touching(scale.t0, scale.t1);
+        looked += to - from;
+        if looked > LOOKED_MAX {
+            return Err(Problem::new("too much at once", "utilisation", "choose a shorter time"));
+        }
+        let mut pixel = 0;
+        for index in from..to {
+            let (begin, end) = intervals.ends(index);
+            let (begin, end) = (begin as i64, end as i64);
+            let who = match by {
+                "cpu" => told.lane,
+                "thread" => intervals.thread(index),
+                _ => intervals.name(index),
+            };
+            let share = shares.entry(who).or_insert_with(|| vec![0.0; scale.px as usize]);
+            while pixel + 1 < scale.px && scale.pixel(pixel).1 <= begin {
+                pixel += 1;
+            }
+            for at in pixel..scale.px {
+                let (since, until) = scale.pixel(at);
+                if since >= end {
+                    break;
+                }
+                let part = end.min(until) - begin.max(since);
+                share[at as usize] += part.max(0) as f64 / (until - since) as f64;
+            }
+        }
+    }
+    let mut all: Vec<(u32, Vec<f64>)> = shares.into_iter().collect();
+    let sum = |share: &[f64]| share.iter().sum::<f64>();
+    if by == "cpu" {
+        all.sort_by_key(|(lane, _)| meta.lanes.get(*lane as usize).and_then(|lane| lane.cpu));
+    } else {
+        all.sort_by(|a, b| sum(&b.1).total_cmp(&sum(&a.1)).then(a.0.cmp(&b.0)));
+    }
+    let count = all.len();
+    all.truncate(TOLD_MAX.max(if by == "cpu" { count } else { 0 }));
+    let name = |id: u32| -> Value {
+        match by {
+            "cpu" => meta.lanes.get(id as usize).map(|lane| lane.name.clone()),
+            "thread" => meta.threads.get(id as usize).map(|thread| match thread.tid {
+                Some(tid) if thread.name.is_empty() => tid.to_string(),
+                _ => thread.name.clone(),
+            }),
+            _ => meta.applications.get(id as usize).map(|application| application.name.clone()),
+        }
+        .into()
+    };
+    let told: Vec<Value> =
+        all.iter().map(|(id, _)| json!({ "id": id, "name": name(*id) })).collect();
+    let column: Vec<f64> = all.into_iter().flat_map(|(_, share)| share).collect();
+    let result = json!({ "by": by, "rows": told, "of": count, "px": scale.px });
+    Ok(Answer::Columns(result, vec![("share", Numbers::F64(column))]))
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The head of a request: what is asked for, and whether whoever asks may.
+
+use std::net::{IpAddr, SocketAddr};
+
+/// Bytes of a head at most.
+pub const HEAD_MAX: usize = 16 << 10;
+/// Lines of a head.
+const HEADERS_MAX: usize = 64;
+
+/// What a request asks for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Head {
+    /// Only the path.
+    pub path: String,
+    /// What stands behind `?`, decoded.
+    pub query: Vec<(String, String)>,
+    /// `Host`.
+    pub host: Option<String>,
+    /// `Origin`.
+    pub origin: Option<String>,
+    /// `Cookie`.
+    pub cookie: Option<String>,
+    /// `Sec-WebSocket-Key`, of who wants a WebSocket.
+    pub key: Option<String>,
+}
+
+/// What is wrong with a request, as HTTP counts it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refused {
+    /// 400
+    Bad,
+    /// 401
+    NoToken,
+    /// 403
+    Forbidden,
+    /// 404
+    NotFound,
+    /// 405
+    Method,
+}
+
+impl Refused {
+    /// Number, and what to tell a person.
+    #[must_use]
+    pub fn status(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Bad => ("400 Bad Request", "this is no request that lat view understands"),
+            Self::NoToken => {
+                ("401 Unauthorized", "open the address that lat view has printed, token and all")
+            }
+            Self::Forbidden => {
+                ("403 Forbidden", "another page, or a name that is not served, asks")
+            }
+            Self::NotFound => ("404 Not Found", "there is no such file"),
+            Self::Method => ("405 Method Not Allowed", "only GET is served"),
+        }
+    }
+}
+
+impl Head {
+    /// Reads a head; `None` if it has not come whole.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn parse(bytes: &[u8]) -> Result<Option<(Self, usize)>, Refused> {
+        let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
+        let mut request = httparse::Request::new(&mut headers);
+        let length = match request.parse(bytes).map_err(|_| Refused::Bad)? {
+            httparse::Status::Partial => return Ok(None),
+            httparse::Status::Complete(length) => length,
+        };
+        if request.method != Some("GET") {
+            return Err(Refused::Method);
+        }
+        let target = request.path.unwrap_or_default();
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let mut head = Self { path: path.to_owned(), ..Self::default() };
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            head.query.push((decoded(name), decoded(value)));
+        }
+        for header in request.headers.iter() {
+            let place = match header.name.to_ascii_lowercase().as_str() {
+                "host" => &mut head.host,
+                "origin" => &mut head.origin,
+                "cookie" => &mut head.cookie,
+                "sec-websocket-key" => &mut head.key,
+                _ => continue,
+            };
+            // Of two of a name nobody knows which is meant.
+            if place.is_some() {
+                return Err(Refused::Bad);
+            }
+            let text = std::str::from_utf8(header.value).map_err(|_| Refused::Bad)?;
+            *place = Some(text.trim().to_owned());
+        }
+        Ok(Some((head, length)))
+    }
+
+    /// A parameter.
+    #[must_use]
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        self.query.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    fn token(&self) -> Option<&str> {
+        let of_cookie = |cookie: &'_ str| -> Option<(usize, usize)> {
+            let begin = cookie.find("lat_token=")? + "lat_token=".len();
+            let length = cookie[begin..].find(';').unwrap_or(cookie.len() - begin);
+            Some((begin, begin + length))
+        };
+        self.parameter("token").or_else(|| {
+            let cookie = self.cookie.as_deref()?;
+            let (begin, end) = of_cookie(cookie)?;
+            cookie.get(begin..end)
+        })
+    }
+
+    /// Whether it may be answered by a server at an address, which wants a token where it has one.
+    ///
+    /// # Errors
+    /// It may not.
+    pub fn check(&self, address: SocketAddr, token: Option<&str>) -> Result<(), Refused> {
+        let host = self.host.as_deref().ok_or(Refused::Forbidden)?;
+        if !is_served(host, address) {
+            return Err(Refused::Forbidden);
+        }
+        if let Some(origin) = &self.origin
+            && origin.strip_prefix("http://") != Some(host)
+        {
+            return Err(Refused::Forbidden);
+        }
+        match token {
+            Some(token) if !self.token().is_some_and(|given| is_same(given, token)) => {
+                Err(Refused::NoToken)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether a name and port are those of an address. Only names that cannot be pointed elsewhere
+/// count: numbers, and `localhost` on this machine.
+fn is_served(host: &str, address: SocketAddr) -> bool {
+    let (name, port) = match host.rsplit_once(':') {
+        Some((name, port)) if !port.contains(']') => (name, port.parse::<u16>().ok()),
+        _ => (host, Some(80)),
+    };
+    if port != Some(address.port()) {
+        return false;
+    }
+    let ip = address.ip();
+    let is_here = ip.is_loopback() || ip.is_unspecified();
+    match name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
+        Ok(named) => named == ip || ip.is_unspecified() || (is_here && named.is_loopback()),
+        Err(_) => is_here && name.eq_ignore_ascii_case("localhost"),
+    }
+}
+
+/// Compares without telling by its time how much was right.
+fn is_same(given: &str, token: &str) -> bool {
+    let differs = given.bytes().zip(token.bytes()).fold(0, |all, (a, b)| all | (a ^ b));
+    given.len() == token.len() && differs == 0
+}
+
+/// `%41+b` is `A b`; what is no such escape stays.
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, after @ ..] = rest {
+        rest = after;
+        let escaped = || {
+            let digits = std::str::from_utf8(after.get(..2)?).ok()?;
+            digits.bytes().all(|b| b.is_ascii_hexdigit()).then_some(())?;
+            u8::from_str_radix(digits, 16).ok()
+        };
+        match first {
+            b'+' => bytes.push(b' '),
+            b'%' => match escaped() {
+                Some(byte) => {
+                    bytes.push(byte);
+                    rest = &after[2..];
+                }
+                None => bytes.push(b'%'),
+            },
+            other => bytes.push(*other),
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(text: &str) -> Result<Head, Refused> {
+        Head::parse(text.as_bytes()).map(|head| head.expect("a whole head").0)
+    }
+
+    #[test]
+    fn a_head_tells_its_parts() {
+        let text = "GET /export?a=1&b=x%20y+z%2 HTTP/1.1\r\nHost: localhost:80\r\n\
+                    Cookie: x=1; lat_token=s\r\n\r\n";
+        let head = head(text).unwrap();
+        assert_eq!((head.path.as_str(), head.parameter("b")), ("/export", Some("x y z%2")));
+        assert_eq!(head.token(), Some("s"));
+        assert_eq!(Head::parse(b"GET / HTTP/1.1\r\nHost"), Ok(None));
+        assert_eq!(Head::parse(b"\0\0\0\r\n\r\n"), Err(Refused::Bad));
+        assert_eq!(Head::parse(b"POST / HTTP/1.1\r\n\r\n"), Err(Refused::Method));
+        let twice = b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n";
+        assert_eq!(Head::parse(twice), Err(Refused::Bad));
+    }
+
+    #[test]
+    fn only_who_knows_the_address_is_answered() {
+        let here: SocketAddr = "127.0.0.1:9000".parse().unwrap();
+        let ask = |host: &str, origin: Option<&str>| {
+            let head = Head {
+                host: Some(host.into()),
+                origin: origin.map(str::to_owned),
+                ..Head::default()
+            };
+            head.check(here, None)
+        };
+        assert_eq!(ask("127.0.0.1:9000", None), Ok(()));
+        assert_eq!(ask("localhost:9000", Some("http://localhost:9000")), Ok(()));
+        assert_eq!(ask("[::1]:9000", None), Ok(()));
+        for host in ["evil.example:9000", "127.0.0.1:9001", "127.0.0.1", "", "localhost.evil:9000"]
+        {
+            assert_eq!(ask(host, None), Err(Refused::Forbidden), "{host}");
+        }
+        for origin in
+            ["http://evil.example", "null", "http://127.0.0.1:9000", "https://localhost:9000"]
+        {
+            assert_eq!(ask("localhost:9000", Some(origin)), Err(Refused::Forbidden), "{origin}");
+        }
+        assert_eq!(Head::default().check(here, None), Err(Refused::Forbidden));
+    }
+
+    #[test]
+    fn a_token_is_wanted_whole() {
+        let there: SocketAddr = "192.0.2.1:9000".parse().unwrap();
+        let ask = |token: &str| {
+            let query = vec![("token".to_owned(), token.to_owned())];
+            let head = Head { host: Some("192.0.2.1:9000".into()), query, ..Head::default() };
+            head.check(there, Some("secret"))
+        };
+        assert_eq!(ask("secret"), Ok(()));
+        for wrong in ["", "secre", "secret2", "Secret"] {
+            assert_eq!(ask(wrong), Err(Refused::NoToken), "{wrong}");
+        }
+    }
+}

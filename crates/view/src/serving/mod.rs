@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! HTTP and WebSocket: spec/view.md §1. A thread for each connection, two more for each page.
+
+mod export;
+mod http;
+mod page;
+mod socket;
+mod waiting;
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use crate::session::Session;
+use export::{Chunked, Export};
+use http::{HEAD_MAX, Head, Refused};
+
+pub use page::is_there as has_page;
+
+/// Connections at the same time.
+const CONNECTIONS_MAX: usize = 64;
+/// How long a head may take to come, and an answer to be taken.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Serves one session.
+pub struct Server {
+    listener: TcpListener,
+    address: SocketAddr,
+    token: Option<String>,
+    session: Arc<Session>,
+    open: AtomicUsize,
+}
+
+impl Server {
+    /// At an address; port 0 takes one that is free. On any other than this machine's own, who asks
+    /// must know a token.
+    ///
+    /// # Errors
+    /// The address cannot be had, or there is no randomness for a token.
+    pub fn bind(address: SocketAddr, session: Arc<Session>) -> io::Result<Self> {
+        let listener = TcpListener::bind(address)?;
+        let address = listener.local_addr()?;
+        let token = if address.ip().is_loopback() { None } else { Some(token()?) };
+        Ok(Self { listener, address, token, session, open: AtomicUsize::new(0) })
+    }
+
+    /// What to open in a browser.
+    #[must_use]
+    pub fn url(&self) -> String {
+        let token = self.token.as_ref().map(|token| format!("?token={token}"));
+        format!("http://{}/{}", self.address, token.unwrap_or_default())
+    }
+
+    /// Serves until the process ends.
+    ///
+    /// # Errors
+    /// The listening socket has gone.
+    pub fn run(self) -> io::Result<()> {
+        let server = Arc::new(self);
+        loop {
+            let (stream, _) = match server.listener.accept() {
+                Ok(accepted) => accepted,
+                // Somebody who has left already, or no more descriptors for now.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
+                Err(error) if error.raw_os_error().is_some_and(|code| code == 23 || code == 24) => {
+                    thread::sleep(Duration::from_millis(50));
+                    continue;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            // Partner: the same counter where a connection ends; only its number counts.
+            if server.open.fetch_add(1, Ordering::Relaxed) >= CONNECTIONS_MAX {
+                server.open.fetch_sub(1, Ordering::Relaxed);
+                continue;
+            }
+            let of = Arc::clone(&server);
+            let started = thread::Builder::new().name("view".into()).spawn(move || {
+                // What goes wrong on a connection is that connection's end.
+                let _ = of.connection(stream);
+                of.open.fetch_sub(1, Ordering::Relaxed);
+            });
+            if started.is_err() {
+                server.open.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn connection(&self, mut stream: TcpStream) -> io::Result<()> {
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.set_nodelay(true)?;
+        let (head, rest) = match read_head(&mut stream)? {
+            Ok(read) => read,
+            Err(refused) => return refuse(&mut stream, refused),
+        };
+        if let Err(refused) = head.check(self.address, self.token.as_deref()) {
+            return refuse(&mut stream, refused);
+        }
+        match (head.path.as_str(), &head.key) {
+            ("/ws", Some(key)) => socket::serve(stream, key, rest, &self.session),
+            ("/ws", None) => refuse(&mut stream, Refused::Bad),
+            ("/export", _) => match Export::of(&head) {
+                Some(export) => self.export(&mut stream, &export),
+                None => refuse(&mut stream, Refused::NotFound),
+            },
+            (path, _) => {
+                match page::find(path) {
+                    None => refuse(&mut stream, Refused::NotFound),
+                    Some((content, kind)) => {
+                        // So that what the page loads needs no token in its name.
+                        let cookie = self.token.as_ref().map(|token| {
+                        format!("Set-Cookie: lat_token={token}; HttpOnly; SameSite=Strict; Path=/\r\n")
+                    });
+                        respond(&mut stream, "200 OK", kind, &cookie.unwrap_or_default(), content)
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Server {
+    fn export(&self, stream: &mut TcpStream, export: &Export) -> io::Result<()> {
+        let (kind, name) = (export.kind(), export.name());
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nTransfer-Encoding: chunked\r\n\
+             Content-Disposition: attachment; filename=\"{name}\"\r\n{HEADERS}\r\n"
+        );
+        stream.write_all(head.as_bytes())?;
+        let mut out = Chunked::new(stream);
+        export.write(&self.session, &mut out)?;
+        out.end()
+    }
+}
+
+/// Reads up to the end of a head: it, and what came behind it.
+fn read_head(stream: &mut TcpStream) -> io::Result<Result<(Head, Vec<u8>), Refused>> {
+    let mut bytes = Vec::new();
+    let mut piece = [0; 2048];
+    loop {
+        let count = stream.read(&mut piece)?;
+        if count == 0 || bytes.len() + count > HEAD_MAX {
+            return Ok(Err(Refused::Bad));
+        }
+        bytes.extend_from_slice(&piece[..count]);
+        match Head::parse(&bytes) {
+            Err(refused) => return Ok(Err(refused)),
+            Ok(None) => {}
+            Ok(Some((head, length))) => return Ok(Ok((head, bytes.split_off(length)))),
+        }
+    }
+}
+
+fn refuse(stream: &mut TcpStream, refused: Refused) -> io::Result<()> {
+    let (status, text) = refused.status();
+    respond(stream, status, "text/plain; charset=utf-8", "", format!("{text}\n").as_bytes())
+}
+
+fn respond(
+    stream: &mut TcpStream,
+    status: &str,
+    kind: &str,
+    more: &str,
+    content: &[u8],
+) -> io::Result<()> {
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n{more}{HEADERS}\r\n",
+        content.len()
+    );
+    stream.write_all(head.as_bytes())?;
+    stream.write_all(content)
+}
+
+/// The page loads nothing from elsewhere, and nobody else shows it.
+pub(crate) const HEADERS: &str = "Cache-Control: no-store\r\nConnection: close\r\n\
+    X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n\
+    Cross-Origin-Opener-Policy: same-origin\r\nCross-Origin-Resource-Policy: same-origin\r\n\
+    Content-Security-Policy: default-src 'self'; style-src 'self' 'unsafe-inline'; \
+    img-src 'self' data: blob:; worker-src 'self' blob:; frame-ancestors 'none'\r\n";
+
+/// 128 bits that nobody guesses.
+fn token() -> io::Result<String> {
+    let mut bytes = [0; 16];
+    std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! One page: requests come by its WebSocket, answers go.
+
+use std::io::{self, Cursor, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use tungstenite::handshake::derive_accept_key;
+use tungstenite::protocol::{Role, WebSocketConfig};
+use tungstenite::{Message, WebSocket};
+
+use super::waiting::{Request, Waiting};
+use crate::answer::{Frame, Problem, frame};
+use crate::methods;
+use crate::session::{Session, lock};
+
+/// Bytes of a request at most: the longest are scripts and notes.
+const REQUEST_MAX: usize = 4 << 20;
+
+/// A half of a connection. Both halves write whole frames, one at a time: the one that reads
+/// answers pings.
+struct Half {
+    stream: TcpStream,
+    before: Cursor<Vec<u8>>,
+    out: Arc<Mutex<TcpStream>>,
+}
+
+impl Read for Half {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self.before.read(into)? {
+            0 => self.stream.read(into),
+            count => Ok(count),
+        }
+    }
+}
+
+impl Write for Half {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // All or nothing, so that frames of the other half do not come in between.
+        lock(&self.out).write_all(bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Serves a page until it goes, or stops reading its answers.
+///
+/// # Errors
+/// Those of the connection.
+pub fn serve(
+    mut stream: TcpStream,
+    key: &str,
+    before: Vec<u8>,
+    session: &Arc<Session>,
+) -> io::Result<()> {
+    let accept = derive_accept_key(key.as_bytes());
+    let head = format!(
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+         Sec-WebSocket-Accept: {accept}\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes())?;
+    // A page may be silent for hours.
+    stream.set_read_timeout(None)?;
+    let out = Arc::new(Mutex::new(stream.try_clone()?));
+    let half = |before: Vec<u8>| -> io::Result<WebSocket<Half>> {
+        let mut config = WebSocketConfig::default();
+        config.max_message_size = Some(REQUEST_MAX);
+        config.max_frame_size = Some(REQUEST_MAX);
+        // Each message goes at once.
+        config.write_buffer_size = 0;
+        let half = Half {
+            stream: stream.try_clone()?,
+            before: Cursor::new(before),
+            out: Arc::clone(&out),
+        };
+        Ok(WebSocket::from_raw_socket(half, Role::Server, Some(config)))
+    };
+    let mut reader = half(before)?;
+    let writer = Mutex::new(half(Vec::new())?);
+    let (quick, slow) = (Waiting::default(), Waiting::default());
+    let close = || {
+        quick.close();
+        slow.close();
+        let _ = stream.shutdown(Shutdown::Both);
+    };
+    let work = |waiting: &Waiting| {
+        while let Some(request) = waiting.pop() {
+            let answer = answer(session, &request);
+            if waiting.replaces(&request) {
+                continue;
+            }
+            let message = match answer {
+                Frame::Text(text) => Message::text(text),
+                Frame::Binary(bytes) => Message::binary(bytes),
+            };
+            if lock(&writer).send(message).is_err() {
+                close();
+            }
+        }
+    };
+    thread::scope(|scope| {
+        let workers = [&quick, &slow].map(|waiting| {
+            thread::Builder::new().name("view".into()).spawn_scoped(scope, || work(waiting))
+        });
+        // Ends by an error, also where the page closes the connection.
+        while workers.iter().all(Result::is_ok)
+            && let Ok(message) = reader.read()
+        {
+            let Message::Text(text) = message else { continue };
+            let Some(request) = Request::parse(&text) else { continue };
+            let waiting = if methods::is_quick(&request.method) { &quick } else { &slow };
+            waiting.push(request);
+        }
+        close();
+    });
+    Ok(())
+}
+
+/// The frame that answers; a fault of ours is one, too, and ends nothing else.
+fn answer(session: &Arc<Session>, request: &Request) -> Frame {
+    let Request { id, method, params } = request;
+    let answered = catch_unwind(AssertUnwindSafe(|| methods::answer(session, method, params)));
+    let fault = || {
+        let advice = "this is a fault of lat view: please report it, with what you did";
+        Err(Problem::new("cannot answer", method.as_str(), advice))
+    };
+    frame(*id, answered.unwrap_or_else(|_| fault()))
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Requests that wait to be answered.
+
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex};
+
+use serde_json::Value;
+
+use crate::methods;
+use crate::session::lock;
+
+/// Requests that wait at most; whoever sends more waits to send.
+const WAITING_MAX: usize = 64;
+
+/// A request.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    /// Its number.
+    pub id: u32,
+    /// What is asked.
+    pub method: String,
+    /// With what.
+    pub params: Value,
+}
+
+impl Request {
+    /// From a text; `None` if it is no request.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut value: Value = serde_json::from_str(text).ok()?;
+        let id = u32::try_from(value.get("id")?.as_u64()?).ok()?;
+        let method = value.get("method")?.as_str()?.to_owned();
+        let params = value.get_mut("params").map(Value::take).unwrap_or_default();
+        Some(Self { id, method, params })
+    }
+}
+
+/// A queue in which newer requests take the place of older ones.
+#[derive(Default)]
+pub struct Waiting {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    requests: VecDeque<Request>,
+    is_closed: bool,
+}
+
+impl Waiting {
+    /// Adds a request, once there is room.
+    pub fn push(&self, request: Request) {
+        let mut state = lock(&self.state);
+        if methods::is_replaced(&request.method) {
+            state.requests.retain(|older| older.method != request.method);
+        }
+        while state.requests.len() >= WAITING_MAX && !state.is_closed {
+            state = self.changed.wait(state).unwrap_or_else(|e| e.into_inner());
+        }
+        state.requests.push_back(request);
+        self.changed.notify_all();
+    }
+
+    /// The next one, once there is one; `None` when no more will come.
+    pub fn pop(&self) -> Option<Request> {
+        let mut state = lock(&self.state);
+        loop {
+            if state.is_closed {
+                return None;
+            }
+            if let Some(request) = state.requests.pop_front() {
+                self.changed.notify_all();
+                return Some(request);
+            }
+            state = self.changed.wait(state).unwrap_or_else(|e| e.into_inner());
+        }
+    }
+
+    /// Whether a newer request has made one worthless that was popped.
+    pub fn replaces(&self, request: &Request) -> bool {
+        methods::is_replaced(&request.method)
+            && lock(&self.state).requests.iter().any(|newer| newer.method == request.method)
+    }
+
+    /// Nobody wants any more answers.
+    pub fn close(&self) {
+        lock(&self.state).is_closed = true;
+        self.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn newer_views_replace_older_ones_and_nothing_else() {
+        let waiting = Waiting::default();
+        let request = |id, method: &str| Request { id, method: method.into(), params: Value::Null };
+        for (id, method) in [(1, "view"), (2, "events"), (3, "events"), (4, "view"), (5, "levels")]
+        {
+            waiting.push(request(id, method));
+        }
+        let next = || waiting.pop().map(|request| request.id);
+        assert_eq!([next(), next(), next(), next()], [Some(2), Some(3), Some(4), Some(5)]);
+        let popped = request(6, "view");
+        assert!(!waiting.replaces(&popped));
+        waiting.push(request(7, "view"));
+        assert!(waiting.replaces(&popped));
+        waiting.close();
+        assert_eq!(next(), None);
+    }
+
+    #[test]
+    fn what_is_no_request_is_none() {
+        for text in
+            ["", "{", "[]", "{\"id\":-1,\"method\":\"x\"}", "{\"id\":1}", "{\"id\":1,\"method\":2}"]
+        {
+            assert_eq!(Request::parse(text), None, "{text}");
+        }
+        let deep = "[".repeat(100_000);
+        assert_eq!(Request::parse(&deep), None);
+    }
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Events whole: what their fields say, read from the trace again.
+
+use std::collections::HashMap;
+
+use lateralis_lanes::{LaneKind, Lanes, Listed, PointRef};
+use lateralis_model::{Event, FieldClass, Interval, Source as _};
+use lateralis_store::facts::At;
+use lateralis_traces::JsonLines;
+use lateralis_units::Nanos;
+use serde_json::{Map, Value, json};
+
+use crate::answer::Problem;
+use crate::session::{Session, Source, lock};
+
+/// Events that are read over rather than looking for the next one anew.
+const NEAR: u64 = 4096;
+/// Integers up to here are exact as numbers of JavaScript.
+const EXACT: u64 = 1 << 53;
+
+/// What events say, in the order of `points`: a list of fields each, `None` of one that is not
+/// found again.
+///
+/// Cost: of events near each other a pass over what lies between; of others a search each.
+///
+/// # Errors
+/// The trace cannot be read.
+pub fn fields(session: &Session, points: &[PointRef]) -> Result<Vec<Option<Value>>, Problem> {
+    let source = session.source()?;
+    let lanes = &session.lanes;
+    let origin = lanes.meta().origin;
+    let time_of = |point: &PointRef| {
+        let points = lanes.points(point.lane);
+        points.map_or(0, |points| points.time(point.index as usize)) as i64
+    };
+    let mut wanted: Vec<(i64, usize)> = points.iter().map(time_of).zip(0..).collect();
+    wanted.sort_unstable();
+    let mut reader = Reader {
+        lanes,
+        lines: JsonLines::new(&source.recording.source, &source.names),
+        source: &source,
+        line: Vec::new(),
+    };
+    let all = Listed::new(lanes, None);
+    let mut told = vec![None; points.len()];
+    let mut rest = &wanted[..];
+    while let Some((first, _)) = rest.first() {
+        // What is near is read in one go.
+        let mut run = 1;
+        while let Some((time, _)) = rest.get(run)
+            && all.before(*time) - all.before(rest[run - 1].0) <= NEAR
+        {
+            run += 1;
+        }
+        let (now, later) = rest.split_at(run);
+        let last = now.last().map_or(*first, |(time, _)| *time);
+        reader.read((origin + first, origin + last), now, points, &mut told);
+        rest = later;
+    }
+    Ok(told)
+}
+
+struct Reader<'a> {
+    lanes: &'a Lanes,
+    source: &'a Source,
+    lines: JsonLines<'a>,
+    line: Vec<u8>,
+}
+
+impl Reader<'_> {
+    fn read(
+        &mut self,
+        (begin, end): (i64, i64),
+        wanted: &[(i64, usize)],
+        points: &[PointRef],
+        told: &mut [Option<Value>],
+    ) {
+        let meta = self.lanes.meta();
+        // By time and lane: which of those of that time, and for whom.
+        let mut places: HashMap<i64, Vec<(u32, usize, usize)>> = HashMap::new();
+        for (time, place) in wanted {
+            let PointRef { lane, index } = points[*place];
+            let before = self.lanes.points(lane).map_or(0, |points| points.before(*time));
+            let nth = (index as usize).saturating_sub(before);
+            places.entry(meta.origin + time).or_default().push((lane, nth, *place));
+        }
+        let mut passed: HashMap<(i64, u32), usize> = HashMap::new();
+        let interval = Interval { begin: Some(Nanos(begin)), end: Some(Nanos(end)) };
+        let mut events = self.source.recording.source.events_in(interval);
+        let mut facts = lock(&self.source.facts);
+        while let Some(event) = events.next_event() {
+            let Some(here) = places.get(&event.time.0) else { continue };
+            if !self.source.classes.contains_key(&event.class.name) {
+                continue;
+            }
+            let at = facts.at(&event);
+            let mut lanes: Vec<u32> = here.iter().map(|(lane, ..)| *lane).collect();
+            lanes.sort_unstable();
+            lanes.dedup();
+            for lane in
+                lanes.into_iter().filter(|lane| is_on(self.lanes, *lane, &event, &at, self.source))
+            {
+                let number = passed.entry((event.time.0, lane)).or_default();
+                for (_, _, place) in here.iter().filter(|(l, nth, _)| *l == lane && nth == number) {
+                    self.line.clear();
+                    self.lines.event(&mut self.line, &event, None);
+                    told[*place] = Some(list(self.source, &event, &self.line));
+                }
+                *number += 1;
+            }
+        }
+    }
+}
+
+/// Whether an event is one of a lane, as the index has put it.
+pub fn is_on(lanes: &Lanes, lane: u32, event: &Event<'_>, at: &At, source: &Source) -> bool {
+    let Some(lane) = lanes.meta().lanes.get(lane as usize) else { return false };
+    match (lane.kind, at.cpu, at.writer) {
+        (LaneKind::Cpu, cpu, _) => cpu.is_some() && cpu == lane.cpu,
+        (LaneKind::Thread, None, Some(writer)) => lane.tid == Some(writer.tid),
+        (LaneKind::Component, None, None) => {
+            let stream = source.recording.streams.get(event.stream.0 as usize);
+            stream.is_some_and(|stream| stream.name == lane.name)
+        }
+        _ => false,
+    }
+}
+
+/// Fields with their names, units, and names of their values.
+fn list(source: &Source, event: &Event<'_>, line: &[u8]) -> Value {
+    let parsed: Value = serde_json::from_slice(line).unwrap_or_default();
+    let meaning = source
+        .recording
+        .meanings
+        .get(event.stream_class_index as usize, event.class_index as usize);
+    let mut list = Vec::new();
+    let members = |class: Option<&FieldClass>| -> Vec<String> {
+        let members = class.map_or(&[][..], FieldClass::members);
+        members.iter().map(|member| member.name.clone()).collect()
+    };
+    let mut context = members(event.stream_class.common_context.as_ref());
+    context.extend(members(event.class.context.as_ref()));
+    let payload = members(event.class.payload.as_ref());
+    for (part, is_payload) in [("context", false), ("fields", true)] {
+        let Some(fields) = parsed[part].as_object() else { continue };
+        // In the order of their class: JSON has none.
+        let order = if is_payload { &payload } else { &context };
+        let place = |name: &str| order.iter().position(|known| known == name);
+        let mut sorted: Vec<(&String, &Value)> = fields.iter().collect();
+        sorted.sort_by_key(|(name, _)| place(name).unwrap_or(usize::MAX));
+        for (name, value) in sorted {
+            if is_of_another(fields, name) {
+                continue;
+            }
+            let mut field = json!({ "name": name, "value": exact(value) });
+            if let Some(label) = fields.get(&format!("{name}.label")) {
+                field["label"] = label.clone();
+            }
+            let told = meaning.filter(|_| is_payload);
+            let told = told.and_then(|told| told.fields.iter().find(|field| field.name == *name));
+            let words = told.map(|field| field.annotations.iter().map(|a| a.word()).collect());
+            let words: Vec<&str> = words.unwrap_or_default();
+            if words.contains(&"hex")
+                && let Some(number) = value.as_u64()
+            {
+                field["value"] = format!("{number:#x}").into();
+            }
+            if words.contains(&"bytes") {
+                field["unit"] = "B".into();
+            }
+            if let Some(unit) = ["ns", "us", "ms", "s", "cycles"].iter().find(|u| words.contains(u))
+            {
+                field["unit"] = (*unit).into();
+            }
+            list.push(field);
+        }
+    }
+    Value::Array(list)
+}
+
+/// Fields as one object, their labels where they have some.
+#[must_use]
+pub fn object(fields: Option<&Value>) -> Value {
+    let fields = fields.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let pair = |field: &Value| {
+        let value = field.get("label").unwrap_or(&field["value"]).clone();
+        Some((field["name"].as_str()?.to_owned(), value))
+    };
+    Value::Object(fields.iter().filter_map(pair).collect())
+}
+
+/// `FIELD.label` stands beside `FIELD`.
+fn is_of_another(fields: &Map<String, Value>, name: &str) -> bool {
+    let of = name.strip_suffix(".label");
+    of.is_some_and(|of| fields.contains_key(of))
+}
+
+/// Integers that JavaScript would round as text.
+fn exact(value: &Value) -> Value {
+    let is_far = |value: &Value| {
+        value.as_u64().is_some_and(|n| n > EXACT)
+            || value.as_i64().is_some_and(|n| n.unsigned_abs() > EXACT)
+    };
+    match value {
+        number if is_far(number) => number.to_string().into(),
+        Value::Array(items) => items.iter().map(exact).collect(),
+        other => other.clone(),
+    }
+}
