@@ -9,7 +9,10 @@ import type { Session } from "../protocol/types.ts";
 export interface Script {
   id: number;
   name: string;
-  on: boolean;
+  /** Keeps only some events, while it is on. */
+  filters: boolean;
+  /** Finds activities, which have rows of their own. */
+  finds: boolean;
 }
 
 export interface Filter {
@@ -18,6 +21,8 @@ export interface Filter {
   applicationsOff: ReadonlySet<number>;
   /** Those switched on: a script that is off changes nothing. */
   scriptsOn: ReadonlySet<number>;
+  /** Activities of scripts that are not drawn; this concerns the page alone. */
+  activitiesOff: ReadonlySet<number>;
 }
 
 export const EVERYTHING: Filter = {
@@ -25,9 +30,10 @@ export const EVERYTHING: Filter = {
   classesOff: new Set(),
   applicationsOff: new Set(),
   scriptsOn: new Set(),
+  activitiesOff: new Set(),
 };
 
-export type LeafKind = "lane" | "class" | "application" | "script";
+export type LeafKind = "lane" | "class" | "application" | "script" | "activity";
 export interface Leaf {
   kind: LeafKind;
   id: number;
@@ -59,6 +65,8 @@ export function isOn(filter: Filter, leaf: Leaf): boolean {
       return !filter.applicationsOff.has(leaf.id);
     case "script":
       return filter.scriptsOn.has(leaf.id);
+    case "activity":
+      return !filter.activitiesOff.has(leaf.id);
   }
 }
 
@@ -90,11 +98,13 @@ export function set(filter: Filter, leaves: readonly Leaf[], on: boolean): Filte
   const classesOff = new Set(filter.classesOff);
   const applicationsOff = new Set(filter.applicationsOff);
   const scriptsOn = new Set(filter.scriptsOn);
+  const activitiesOff = new Set(filter.activitiesOff);
+  const off = { lane: lanesOff, class: classesOff, application: applicationsOff, activity: activitiesOff };
   for (const leaf of leaves) {
     if (leaf.kind === "script") change(scriptsOn, leaf.id, on);
-    else change({ lane: lanesOff, class: classesOff, application: applicationsOff }[leaf.kind], leaf.id, !on);
+    else change(off[leaf.kind], leaf.id, !on);
   }
-  return { lanesOff, classesOff, applicationsOff, scriptsOn };
+  return { lanesOff, classesOff, applicationsOff, scriptsOn, activitiesOff };
 }
 
 function change(set: Set<number>, id: number, member: boolean): void {
@@ -104,7 +114,12 @@ function change(set: Set<number>, id: number, member: boolean): void {
 
 export function isEverything(filter: Filter): boolean {
   return (
-    filter.lanesOff.size + filter.classesOff.size + filter.applicationsOff.size + filter.scriptsOn.size === 0
+    filter.activitiesOff.size +
+      filter.lanesOff.size +
+      filter.classesOff.size +
+      filter.applicationsOff.size +
+      filter.scriptsOn.size ===
+    0
   );
 }
 
@@ -126,7 +141,7 @@ export function tree(session: Session, scripts: readonly Script[]): Node[] {
     subsystems(session),
     messages(session),
     applications(session),
-    ofScripts(scripts),
+    ...ofScripts(scripts),
   ];
   return groups.filter((group) => group.leaves.length > 0);
 }
@@ -211,18 +226,34 @@ function applications(session: Session): Node {
   );
 }
 
-function ofScripts(scripts: readonly Script[]): Node {
-  return group(
-    "scripts",
-    "Script filters",
-    scripts.map((one) => ({
-      key: `script-${one.id}`,
+/** A filter of a script begins switched off, its activities switched on. */
+function ofScripts(scripts: readonly Script[]): Node[] {
+  const nodes = (kind: "script" | "activity", of: readonly Script[]): Node[] =>
+    of.map((one) => ({
+      key: `${kind}-${one.id}`,
       label: one.name,
       count: null,
-      leaves: [{ kind: "script" as const, id: one.id }],
+      leaves: [{ kind, id: one.id }],
       children: [],
-    })),
-  );
+    }));
+  return [
+    group(
+      "scripts",
+      "Script filters",
+      nodes(
+        "script",
+        scripts.filter((one) => one.filters),
+      ),
+    ),
+    group(
+      "activities",
+      "Script activities",
+      nodes(
+        "activity",
+        scripts.filter((one) => one.finds),
+      ),
+    ),
+  ];
 }
 
 function worst(parts: readonly { quality: string }[]): string {

@@ -54,6 +54,7 @@ export function read(hash: string): Shown {
       applicationsOff: new Set(readList(text("applications-off"))),
       // Scripts live in a server's memory: their ids mean nothing to another one.
       scriptsOn: new Set(),
+      activitiesOff: new Set(),
     },
     folded: new Set(readList(text("folded"))),
     pinned: readList(text("pinned")),

@@ -9,6 +9,7 @@ export interface PlacedRow {
   kind: RowKind;
   name: string;
   depth: number;
+  script: number | null;
   /** From the top of all lanes, in CSS pixels. */
   y: number;
   height: number;
@@ -35,6 +36,8 @@ export interface Layout {
 
 export interface LayoutOptions {
   hidden: ReadonlySet<number>;
+  /** Scripts whose activities are not drawn. */
+  scriptsOff: ReadonlySet<number>;
   folded: ReadonlySet<number>;
   pinned: readonly number[];
   search: string;
@@ -95,9 +98,10 @@ export function layout(lanes: readonly Lane[], options: LayoutOptions): Layout {
   let y = 0;
   const place = (entry: (typeof order)[number], pinned: boolean): void => {
     const lane = entry.lane;
+    const all = lane.rows.filter((row) => row.script === undefined || !options.scriptsOff.has(row.script));
     const folded = options.folded.has(lane.id);
     // Folded, a lane shows one line of what it has, not nothing.
-    const shown = folded ? lane.rows.slice(0, 1) : lane.rows;
+    const shown = folded ? all.slice(0, 1) : all;
     const rows: PlacedRow[] = [];
     let at = y + LANE_PAD;
     for (const row of shown) {
@@ -108,6 +112,7 @@ export function layout(lanes: readonly Lane[], options: LayoutOptions): Layout {
         kind: row.kind,
         name: row.name ?? "",
         depth: row.depth ?? 0,
+        script: row.script ?? null,
         y: at,
         height,
       });

@@ -84,13 +84,21 @@ export function qualified(text: string, quality: string | undefined): string {
   return text;
 }
 
+/** A name without what it belongs to, where there is little room: `MUTEX_HELD` of `threads:MUTEX_HELD`. */
+export function shortName(name: string): string {
+  const short = name.slice(name.lastIndexOf(":") + 1);
+  return short === "" ? name : short;
+}
+
 /** A field's value with its unit; times in nanoseconds are made readable. */
 export function fieldText(value: unknown, unit?: string | null): string {
   if (value === null || value === undefined) return "unknown";
   if (typeof value === "number") {
     if (unit === "ns") return duration(value);
-    const text = Number.isInteger(value) ? thousands(value) : String(value);
-    return unit ? `${text}${NARROW_SPACE}${unit}` : text;
+    // What has no unit is often an id: digits as they are, to be searched for and copied.
+    return unit
+      ? `${Number.isInteger(value) ? thousands(value) : value}${NARROW_SPACE}${unit}`
+      : String(value);
   }
   const text = typeof value === "object" ? JSON.stringify(value) : String(value);
   return unit ? `${text}${NARROW_SPACE}${unit}` : text;

@@ -11,6 +11,8 @@ export interface RowInfo {
   kind: RowKind;
   name?: string;
   depth?: number;
+  /** Of activities that a script found: their names are the script's own. */
+  script?: number;
 }
 
 export interface Lane {
@@ -93,6 +95,8 @@ export interface Field {
   name: string;
   value: string | number | boolean | null;
   unit?: string | null;
+  /** Of enumerations. */
+  label?: string | null;
 }
 
 /** One event, span or state, with all that is known of it. */
@@ -155,6 +159,17 @@ export interface Stats {
   events: { count: number; quality: Quality };
   classes: { id?: number; class?: number; count: number; quality?: Quality }[];
   spans: SpanStats[];
+}
+
+export interface ScriptAnswer {
+  script: number;
+  kind: "filter" | "activity";
+  how: string;
+  why?: string;
+  count: number;
+  has_filter?: boolean;
+  rows?: (RowInfo & { lane: number })[];
+  names?: string[] | null;
 }
 
 export interface Failure {

@@ -200,6 +200,14 @@ export const COMMANDS: Command[] = [
   { name: "Next event (of the selected kind)", keys: ".", run: () => void step(true) },
   { name: "Previous event (of the selected kind)", keys: ",", run: () => void step(false) },
   { name: "Show or hide message arrows", keys: "M", run: toggleArrows, when: () => hasMessages() },
+  {
+    name: "Arrows between cores, or between threads",
+    keys: "N",
+    run: () => {
+      store.arrowsBetween.value = store.arrowsBetween.value === "threads" ? "cores" : "threads";
+    },
+    when: () => hasMessages(),
+  },
   { name: "Search lanes", keys: "/", run: focusSearch },
   {
     name: "Graph and list follow each other: on or off",

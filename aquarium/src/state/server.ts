@@ -74,7 +74,11 @@ async function open(): Promise<void> {
   }
   const before = store.session.value;
   batch(() => {
-    store.session.value = session;
+    // Scripts of an earlier page, or of a server that is gone, mean nothing here: they are run again if they are wanted.
+    store.scripts.value = [];
+    const { filter } = store;
+    filter.value = { ...filter.value, scriptsOn: new Set(), activitiesOff: new Set() };
+    store.session.value = withoutScripts(session);
     if (before === null) {
       store.showAll();
       store.follow.value = session.is_live;
@@ -91,7 +95,7 @@ async function open(): Promise<void> {
 }
 
 /** Parts of the page whose method a server may lack: what it cannot do is not shown. */
-const OPTIONAL = ["activities", "stats", "histogram", "script", "sql"];
+const OPTIONAL = ["activities", "stats", "histogram", "utilisation", "script", "sql"];
 
 /** Asks for nothing: whoever knows the method complains of what is missing, whoever does not, of the method. */
 async function probe(session: Session): Promise<void> {
@@ -108,6 +112,14 @@ async function knows(method: string): Promise<string[]> {
     if (!(error instanceof RequestError) || /no such method/i.test(error.failure.what)) return [];
   }
   return [method];
+}
+
+function withoutScripts(session: Session): Session {
+  const lanes = session.lanes.map((lane) => ({
+    ...lane,
+    rows: lane.rows.filter((row) => row.script === undefined),
+  }));
+  return { ...session, lanes };
 }
 
 function missed(before: Session, now: Session): void {
@@ -229,7 +241,13 @@ const arrows = new Loader<{ window: Window; lanes: number[]; filter: number }, F
   ({ window, lanes, filter }) =>
     connection.request("arrows", { lanes, t0: window.t0, t1: window.t1, px: window.px, filter }),
   (frame, wish) => {
-    store.arrowData.value = { arrows: takeArrows(frame), filter: wish.filter };
+    const arrows = takeArrows(frame);
+    store.arrowData.value = { arrows, filter: wish.filter };
+    // Programs that share a core send from it to itself: then what is to be seen is between threads.
+    const within = arrows.fromLane.reduce((sum, from, index) => sum + Number(from === arrows.toLane[index]), 0);
+    if (store.arrowsBetween.value === null && arrows.count.length > 0) {
+      store.arrowsBetween.value = within * 2 > arrows.count.length ? "threads" : "cores";
+    }
   },
   failed,
 );
@@ -240,7 +258,10 @@ function wantArrows(): void {
   const session = store.session.value;
   const view = store.view.value;
   const filter = store.filterId.value;
-  const lanes = store.lanesLayout.value.lanes.map((lane) => lane.id);
+  const between = store.arrowsBetween.value ?? "cores";
+  const lanes = store.lanesLayout.value.lanes
+    .filter((lane) => between === "cores" || lane.kind !== "cpu")
+    .map((lane) => lane.id);
   const wide = store.canvasSize.value.width;
   if (session === null || store.status.value !== "open" || wide === 0 || session.channels.length === 0)
     return;

@@ -21,6 +21,14 @@ export interface Selected {
   thing: Thing | null;
 }
 
+/** A script that the server ran, and what its activities are called. */
+export interface RanScript extends Script {
+  how: string;
+  why: string;
+  count: number;
+  names: readonly string[];
+}
+
 export interface Notice {
   id: number;
   text: string;
@@ -38,7 +46,7 @@ export const filter = signal<Filter>(EVERYTHING);
 /** The server's id for the filter whose answers are shown; null while it is being made. */
 export const filterId = signal<number>(0);
 export const shownCount = signal<{ count: number; quality: Quality } | null>(null);
-export const scripts = signal<Script[]>([]);
+export const scripts = signal<RanScript[]>([]);
 
 export const folded = signal<ReadonlySet<number>>(new Set());
 export const pinned = signal<readonly number[]>([]);
@@ -51,6 +59,8 @@ export const selected = signal<Selected | null>(null);
 export const range = signal<Interval | null>(null);
 export const hover = signal<{ x: number; y: number; t: number } | null>(null);
 export const arrowsOn = signal(true);
+/** Between which lanes arrows go: cores, or the threads that ran there. Null: not chosen, the picture decides. */
+export const arrowsBetween = signal<"cores" | "threads" | null>(null);
 export const sync = signal(true);
 export const follow = signal(false);
 export const tab = signal("events");
@@ -99,11 +109,16 @@ export const classColours = computed(
     ),
 );
 
+export const scriptColours = computed(
+  () => new Map(scripts.value.map((one) => [one.id, new Colours(one.names, theme.value)])),
+);
+
 export const filterTree = computed(() => (session.value ? tree(session.value, scripts.value) : []));
 
 export const lanesLayout = computed<Layout>(() =>
   layout(session.value?.lanes ?? [], {
     hidden: filter.value.lanesOff,
+    scriptsOff: filter.value.activitiesOff,
     folded: folded.value,
     pinned: pinned.value,
     search: laneSearch.value,

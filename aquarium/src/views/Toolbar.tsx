@@ -4,6 +4,7 @@ import { duration, qualified, thousands } from "../logic/units.ts";
 import { width } from "../logic/viewport.ts";
 import * as act from "../state/actions.ts";
 import * as store from "../state/store.ts";
+import { savePng, saveSvg } from "./picture.ts";
 
 const ICONS = {
   out: "M3 8h10",
@@ -102,9 +103,7 @@ export function Toolbar() {
           follow
         </Button>
       )}
-      <Button label="Save the picture as PNG" onClick={savePicture}>
-        <Icon name="camera" />
-      </Button>
+      <Picture />
       <Button
         label={`Switch to ${store.themeName.value === "dark" ? "light" : "dark"}`}
         keys="T"
@@ -116,6 +115,31 @@ export function Toolbar() {
         <Icon name="help" />
       </Button>
     </header>
+  );
+}
+
+function Picture() {
+  const item = (name: string, save: () => void) => (
+    <button
+      role="menuitem"
+      onClick={(event) => {
+        event.currentTarget.closest("details")?.removeAttribute("open");
+        save();
+      }}
+    >
+      {name}
+    </button>
+  );
+  return (
+    <details class="save">
+      <summary class="tool" aria-label="Save the picture" title="Save the picture">
+        <Icon name="camera" />
+      </summary>
+      <div class="menu below" role="menu" aria-label="Save the picture">
+        {item("PNG", savePng)}
+        {item("SVG", saveSvg)}
+      </div>
+    </details>
   );
 }
 
@@ -154,49 +178,4 @@ function Problem() {
       ▲ {parts.join(", ")}
     </button>
   );
-}
-
-/** Both canvases on top of each other, with the lanes' names, as they are seen. */
-function savePicture(): void {
-  const area = document.querySelector(".canvas-area");
-  const canvases = [...(area?.querySelectorAll("canvas") ?? [])];
-  if (!area || canvases.length === 0) return;
-  const ratio = devicePixelRatio || 1;
-  const labels = document.querySelector(".labels")!;
-  const axis = 26;
-  const wide = labels.clientWidth;
-  const out = document.createElement("canvas");
-  out.width = canvases[0].width + Math.round(wide * ratio);
-  out.height = canvases[0].height + Math.round(axis * ratio);
-  const context = out.getContext("2d")!;
-  context.fillStyle = getComputedStyle(document.body).backgroundColor;
-  context.fillRect(0, 0, out.width, out.height);
-  for (const canvas of canvases)
-    context.drawImage(canvas, Math.round(wide * ratio), Math.round(axis * ratio));
-  context.scale(ratio, ratio);
-  context.font = "12px system-ui, sans-serif";
-  context.textBaseline = "middle";
-  context.fillStyle = store.theme.value.text;
-  const top = area.getBoundingClientRect();
-  for (const label of labels.querySelectorAll<HTMLElement>(".lane-name")) {
-    const at = label.getBoundingClientRect();
-    context.fillText(
-      label.textContent ?? "",
-      at.left - top.left + wide,
-      at.top - top.top + at.height / 2 + axis,
-      wide - 8,
-    );
-  }
-  for (const tick of document.querySelectorAll<HTMLElement>(".axis span.tick")) {
-    context.fillText(tick.textContent ?? "", wide + parseFloat(tick.style.left) + 4, axis / 2);
-  }
-  out.toBlob((blob) => blob && download(blob, "aquarium.png"), "image/png");
-}
-
-export function download(blob: Blob, name: string): void {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(blob);
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }

@@ -124,7 +124,10 @@ function path(name: string, get: () => string | null, of: Case): void {
         .first()
         .boundingBox())!;
       const area = (await page.locator(".canvas-area").boundingBox())!;
-      const view = (await hash()).match(/view=([^&]*)/)?.[1].split(",").map(Number) ?? [t - 2000, t + 2000];
+      const view = (await hash())
+        .match(/view=([^&]*)/)?.[1]
+        .split(",")
+        .map(Number) ?? [t - 2000, t + 2000];
       const x = area.x + ((t - view[0]) / (view[1] - view[0])) * area.width;
       let found = false;
       for (let y = label.y + 3; y < label.y + label.height && !found; y += 3) {
@@ -147,7 +150,7 @@ function path(name: string, get: () => string | null, of: Case): void {
       const { page } = await open(browser, served.url);
       await shows(page, events.length);
       const saves = await page
-        .locator(".save summary")
+        .locator(".tabs .save summary")
         .waitFor({ timeout: 5000 })
         .then(() => true)
         .catch(() => false);
@@ -157,7 +160,7 @@ function path(name: string, get: () => string | null, of: Case): void {
       await line(page, "class-", event).click();
       const rest = events.filter((one) => one.name !== of.event.join(":"));
       await shows(page, rest.length);
-      await page.click(".save summary");
+      await page.click(".tabs .save summary");
       const [file] = await Promise.all([
         page.waitForEvent("download"),
         page.getByRole("menuitem", { name: "CSV" }).click(),

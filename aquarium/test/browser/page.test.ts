@@ -96,7 +96,7 @@ describe.skipIf(chromiumPath() === null)("in Chromium", () => {
     await shows(page, rest.length);
     expect(await page.getByRole("tab").first().textContent()).toBe(`Events – ${rest.length}`);
 
-    await page.click(".save summary");
+    await page.click(".tabs .save summary");
     const [file] = await Promise.all([
       page.waitForEvent("download"),
       page.getByRole("menuitem", { name: "CSV" }).click(),
@@ -267,6 +267,38 @@ describe.skipIf(chromiumPath() === null)("in Chromium", () => {
     await page.context().close();
   });
 
+  test("the picture is saved as PNG and as SVG, which has what is drawn", async () => {
+    const { page, complaints } = await start(`#view=0,120000&events-off=2,3`);
+    await shows(page, trace.events.filter((one) => one.class !== 2 && one.class !== 3).length);
+    await settled(page);
+    const save = async (name: string) => {
+      await page.locator('summary[aria-label="Save the picture"]').click();
+      const [file] = await Promise.all([
+        page.waitForEvent("download"),
+        page.getByRole("menuitem", { name }).click(),
+      ]);
+      return readFile((await file.path())!);
+    };
+    const png = await save("PNG");
+    expect([...png.subarray(1, 4)]).toEqual([..."PNG"].map((letter) => letter.charCodeAt(0)));
+    // Width and height stand at 16 and 20 of a PNG.
+    expect(png.readUInt32BE(16)).toBeGreaterThan(800);
+    const text = (await save("SVG")).toString();
+    const parsed = await page.evaluate((source) => {
+      const document = new DOMParser().parseFromString(source, "image/svg+xml");
+      return {
+        broken: document.querySelector("parsererror") !== null,
+        names: [...document.querySelectorAll("text")].map((one) => one.textContent),
+        shapes: document.querySelectorAll("rect, circle").length,
+      };
+    }, text);
+    expect(parsed.broken).toBe(false);
+    expect(parsed.names).toEqual(expect.arrayContaining(["core 0", "core 3", "worker 2", "request"]));
+    expect(parsed.shapes).toBeGreaterThan(40);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
   test("every control has a name", async () => {
     const { page } = await start();
     await shows(page, trace.events.length);
@@ -310,7 +342,9 @@ describe.skipIf(chromiumPath() === null)("a recording that still runs", () => {
       // Looking at something else: the view stays, the numbers go on.
       await page.keyboard.press("w");
       await page.keyboard.press("a");
-      await expect.poll(() => page.getByRole("button", { name: "Follow" }).getAttribute("aria-pressed")).toBe("false");
+      await expect
+        .poll(() => page.getByRole("button", { name: "Follow" }).getAttribute("aria-pressed"))
+        .toBe("false");
       await page.waitForTimeout(500);
       const before = await end();
       grow(5_000_000);

@@ -12,7 +12,10 @@ export const LAT = process.env.LAT ?? "";
 export function whyNot(): string | null {
   if (LAT === "") return "LAT names no lat";
   try {
-    const help = execFileSync(LAT, ["view", "--help"], { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+    const help = execFileSync(LAT, ["view", "--help"], {
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     return help.includes("--no-open") ? null : "this lat has no view";
   } catch {
     return "this lat has no view";
@@ -30,7 +33,10 @@ export interface Printed {
 }
 
 export function print(trace: string): Printed[] {
-  const text = execFileSync(LAT, ["print", "--format", "json", trace], { encoding: "utf8", maxBuffer: 1 << 30 });
+  const text = execFileSync(LAT, ["print", "--format", "json", trace], {
+    encoding: "utf8",
+    maxBuffer: 1 << 30,
+  });
   return text
     .split("\n")
     .filter((line) => line !== "")

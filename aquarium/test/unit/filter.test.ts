@@ -65,10 +65,17 @@ describe("the filter's tree", () => {
       scripts: [],
     });
   });
-  test("scripts filter when they are on", () => {
-    const [scripts] = F.tree(session, [{ id: 4, name: "mutex", on: false }]).slice(-1);
-    expect(F.state(F.EVERYTHING, scripts)).toBe("off");
-    expect(F.parameters(F.toggle(F.EVERYTHING, scripts)).scripts).toEqual([4]);
+  test("filters of scripts begin off, activities of scripts on", () => {
+    const [filters, activities] = F.tree(session, [
+      { id: 4, name: "mutex", filters: true, finds: false },
+      { id: 5, name: "locks", filters: false, finds: true },
+    ]).slice(-2);
+    expect(F.state(F.EVERYTHING, filters)).toBe("off");
+    expect(F.parameters(F.toggle(F.EVERYTHING, filters)).scripts).toEqual([4]);
+    expect(F.state(F.EVERYTHING, activities)).toBe("on");
+    const off = F.toggle(F.EVERYTHING, activities);
+    expect([...off.activitiesOff]).toEqual([5]);
+    expect(F.parameters(off)).toEqual(F.parameters(F.EVERYTHING));
   });
 });
 
@@ -84,6 +91,7 @@ describe("the URL", () => {
         classesOff: new Set([7]),
         applicationsOff: new Set<number>(),
         scriptsOn: new Set<number>(),
+        activitiesOff: new Set<number>(),
       },
       folded: new Set([5]),
       pinned: [2],

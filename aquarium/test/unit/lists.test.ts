@@ -53,7 +53,13 @@ describe("lanes", () => {
     lane(2, 1, "worker a", 3),
     lane(3, 1, "worker b"),
   ];
-  const plain = { hidden: new Set<number>(), folded: new Set<number>(), pinned: [], search: "" };
+  const plain = {
+    hidden: new Set<number>(),
+    scriptsOff: new Set<number>(),
+    folded: new Set<number>(),
+    pinned: [],
+    search: "",
+  };
   const ids = (options: object) => layout(lanes, { ...plain, ...options }).lanes.map((one) => one.id);
 
   test("stand in the order of their tree, without gaps", () => {

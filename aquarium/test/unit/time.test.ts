@@ -59,6 +59,7 @@ describe("numbers", () => {
   test("fields", () => {
     expect(plain(fieldText(1500, "ns"))).toBe("1.500 µs");
     expect(plain(fieldText(4096, "B"))).toBe("4 096 B");
+    expect(fieldText(443210, null)).toBe("443210");
     expect(fieldText("0x7f", null)).toBe("0x7f");
     expect(fieldText(null)).toBe("unknown");
   });

@@ -12,8 +12,15 @@ import { type Column, VirtualList } from "./VirtualList.tsx";
 
 const order = signal<"begin" | "duration">("duration");
 const descending = signal(true);
-const kind = signal<number | null>(null);
+/** `kind:3` or `script:1`; empty: all kinds of the schema. */
+const chosenKind = signal("");
 const total = signal<number>(0);
+
+function kindParameter(): Record<string, number> {
+  const [what, id] = chosenKind.value.split(":");
+  const known = what !== "script" || store.scripts.value.some((one) => one.id === Number(id));
+  return chosenKind.value === "" || !known ? {} : { [what]: Number(id) };
+}
 
 interface Answer {
   total: number;
@@ -38,7 +45,7 @@ export function Activities() {
   const filter = store.filterId.value;
   const range = store.range.value;
   const parameters = {
-    ...(kind.value === null ? {} : { kind: kind.value }),
+    ...kindParameter(),
     filter,
     order: order.value,
     descending: descending.value,
@@ -86,17 +93,22 @@ export function Activities() {
         <label>
           kind{" "}
           <select
-            value={kind.value ?? ""}
-            onChange={(event) =>
-              (kind.value = event.currentTarget.value === "" ? null : Number(event.currentTarget.value))
-            }
+            value={chosenKind.value}
+            onChange={(event) => (chosenKind.value = event.currentTarget.value)}
           >
             <option value="">all kinds</option>
             {(store.session.value?.span_kinds ?? []).map((one) => (
-              <option key={one.id} value={one.id}>
+              <option key={one.id} value={`kind:${one.id}`}>
                 {one.name} ({thousands(one.count)})
               </option>
             ))}
+            {store.scripts.value
+              .filter((one) => one.finds)
+              .map((one) => (
+                <option key={one.name} value={`script:${one.id}`}>
+                  script {one.name} ({thousands(one.count)})
+                </option>
+              ))}
           </select>
         </label>
         <span>

@@ -35,7 +35,7 @@ const COLUMNS: Column<EventRow>[] = [
     cell: (row) =>
       row.fields.map((field) => (
         <span class="pair" key={field.name}>
-          <small>{field.name}</small> {fieldText(field.value, field.unit)}
+          <small>{field.name}</small> {fieldText(field.label ?? field.value, field.unit)}
         </span>
       )),
   },
@@ -71,7 +71,10 @@ export function EventList() {
       }
       chosen={(row) => isSelected(row, selected)}
       choose={(row) =>
-        void select({ lane: row.lane, row: eventsRow(row.lane), begin: row.ts, end: null, thing: thingOfRow(row) }, "list")
+        void select(
+          { lane: row.lane, row: eventsRow(row.lane), begin: row.ts, end: null, thing: thingOfRow(row) },
+          "list",
+        )
       }
     />
   );

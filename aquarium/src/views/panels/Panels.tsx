@@ -9,6 +9,9 @@ import { ThingFields } from "../timeline/Tooltip.tsx";
 import { Activities } from "./Activities.tsx";
 import { EventList } from "./EventList.tsx";
 import { Histogram } from "./Histogram.tsx";
+import { Scripts } from "./Scripts.tsx";
+import { Sql } from "./Sql.tsx";
+import { Utilisation } from "./Utilisation.tsx";
 import { Statistics } from "./Statistics.tsx";
 
 interface Tab {
@@ -24,6 +27,9 @@ const TABS: Tab[] = [
   { key: "activities", label: () => "Activities", needs: "activities", panel: () => <Activities /> },
   { key: "statistics", label: () => "Statistics", needs: "stats", panel: () => <Statistics /> },
   { key: "histogram", label: () => "Histogram", needs: "histogram", panel: () => <Histogram /> },
+  { key: "utilisation", label: () => "Utilisation", needs: "utilisation", panel: () => <Utilisation /> },
+  { key: "scripts", label: () => "Scripts", needs: "script", panel: () => <Scripts /> },
+  { key: "sql", label: () => "SQL", needs: "sql", panel: () => <Sql /> },
 ];
 
 function count(): string {

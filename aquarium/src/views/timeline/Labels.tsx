@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 import { screenY, visible } from "../../logic/layout.ts";
 import type { PlacedLane } from "../../logic/layout.ts";
+import { shortName } from "../../logic/units.ts";
 import * as store from "../../state/store.ts";
 
 const KIND_NAMES: Record<string, string> = {
@@ -69,7 +70,7 @@ function Label({ lane, y, top }: { lane: PlacedLane; y: number; top: number }) {
           class="lane-name"
           title={`${lane.name} (${kind})${depth > 1 ? `, ${depth} levels of spans` : ""}`}
         >
-          {lane.name}
+          {lane.kind === "counter" ? shortName(lane.name) : lane.name}
         </span>
         <small>{small}</small>
         <button

@@ -107,7 +107,7 @@ export function ThingFields({ thing }: { thing: Thing }) {
         {(thing.fields ?? []).map((field) => (
           <div key={`field ${field.name}`} class="field">
             <dt>{field.name}</dt>
-            <dd>{fieldText(field.value, field.unit)}</dd>
+            <dd>{fieldText(field.label ?? field.value, field.unit)}</dd>
           </div>
         ))}
       </dl>

@@ -5,7 +5,7 @@ import { type Line, arrowWidth } from "../../logic/arrows.ts";
 import { type PlacedLane, type PlacedRow, screenY } from "../../logic/layout.ts";
 import { type PictureRow, rowKey } from "../../logic/picture.ts";
 import { solidRuns } from "../../logic/raster.ts";
-import { brief, duration } from "../../logic/units.ts";
+import { brief, duration, shortName } from "../../logic/units.ts";
 import { type Interval, toPixel } from "../../logic/viewport.ts";
 import type { Selected } from "../../state/store.ts";
 import { type Scene, coloursOf } from "./paint.ts";
@@ -89,10 +89,11 @@ function name(
   y: number,
   id: number,
 ): void {
-  const colours = coloursOf(scene, row.kind);
+  const colours = coloursOf(scene, row);
   const left = Math.max(x0, 0) + 5;
   const room = Math.min(x1, scene.width) - left - 4;
-  const text = room < NARROWEST_NAME_PX - 9 ? "" : shortened(context, colours.names[id] ?? "", room);
+  const text =
+    room < NARROWEST_NAME_PX - 9 ? "" : shortened(context, shortName(colours.names[id] ?? ""), room);
   if (text === "") return;
   context.fillStyle = colours.idle(id) ? scene.theme.idleText : scene.theme.barText;
   context.fillText(text, left, y);

@@ -22,12 +22,15 @@ export interface Scene {
   applications: Colours;
   names: Colours;
   classes: Colours;
+  scripts: ReadonlyMap<number, Colours>;
   losses: readonly Loss[];
   levels: { window: Interval; of: (row: PlacedRow, lane: PlacedLane) => Levels | null };
   selectedLane: number | null;
 }
 
-export function coloursOf(scene: Scene, kind: string): Colours {
+export function coloursOf(scene: Scene, row: Pick<PlacedRow, "kind" | "script">): Colours {
+  const { kind } = row;
+  if (row.script !== null) return scene.scripts.get(row.script) ?? scene.names;
   if (kind === "running") return scene.applications;
   return kind === "events" ? scene.classes : scene.names;
 }
@@ -39,14 +42,14 @@ export class RowImages {
   private of: Picture | null = null;
   private theme: Theme | null = null;
 
-  update(scene: Scene, kinds: Map<string, string>): void {
+  update(scene: Scene, placed: Map<string, PlacedRow>): void {
     const picture = scene.picture;
     if (picture === null || (picture === this.of && scene.theme === this.theme)) return;
     this.of = picture;
     this.theme = scene.theme;
     const rows = picture.rows.map((row) => {
-      const kind = kinds.get(rowKey(row.lane, row.row)) ?? "spans";
-      const colours = coloursOf(scene, kind);
+      const { kind, script } = placed.get(rowKey(row.lane, row.row)) ?? { kind: "spans", script: null };
+      const colours = coloursOf(scene, { kind, script });
       return {
         kind,
         columns: row.columns,
@@ -81,10 +84,8 @@ export function paint(context: CanvasRenderingContext2D, scene: Scene, images: R
   context.imageSmoothingEnabled = false;
   context.fillStyle = css(scene.theme.canvas);
   context.fillRect(0, 0, scene.width, scene.height);
-  const kinds = new Map(
-    scene.lanes.flatMap((lane) => lane.rows.map((row) => [rowKey(row.lane, row.row), row.kind])),
-  );
-  images.update(scene, kinds);
+  const rows = scene.lanes.flatMap((lane) => lane.rows);
+  images.update(scene, new Map(rows.map((row) => [rowKey(row.lane, row.row), row])));
   // Pinned lanes first scrolled ones pass below, then over them.
   for (const pinned of [false, true]) {
     context.save();
@@ -158,7 +159,7 @@ function paintBars(
   row: PlacedRow,
   y: number,
 ): void {
-  const colours = coloursOf(scene, row.kind);
+  const colours = coloursOf(scene, row);
   const paths = new Map<number, Path2D>();
   const { items } = found;
   for (let index = 0; index < items.begin.length; index++) {

@@ -24,6 +24,7 @@ export const scene = computed<Scene>(() => {
     applications: store.applicationColours.value,
     names: store.nameColours.value,
     classes: store.classColours.value,
+    scripts: store.scriptColours.value,
     losses: store.session.value?.losses ?? [],
     levels: {
       window: levels?.window ?? { t0: 0, t1: 1 },
