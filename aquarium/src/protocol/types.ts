@@ -87,8 +87,8 @@ export interface Session {
   counters: { id: number; name: string; unit?: string | null; lane?: number }[];
   losses: Loss[];
   damage: Damage[];
-  /** What this server can do; absent in servers that do not tell. */
-  methods?: string[];
+  /** What this server can do. */
+  methods: string[];
 }
 
 export interface Field {

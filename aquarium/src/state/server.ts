@@ -78,6 +78,7 @@ async function open(): Promise<void> {
     store.scripts.value = [];
     const { filter } = store;
     filter.value = { ...filter.value, scriptsOn: new Set(), activitiesOff: new Set() };
+    store.methods.value = new Set(session.methods);
     store.session.value = withoutScripts(session);
     if (before === null) {
       store.showAll();
@@ -90,28 +91,7 @@ async function open(): Promise<void> {
     answered = "";
     sentFilter = null;
   });
-  void probe(session);
   if (before !== null) missed(before, session);
-}
-
-/** Parts of the page whose method a server may lack: what it cannot do is not shown. */
-const OPTIONAL = ["activities", "stats", "histogram", "utilisation", "script", "sql"];
-
-/** Asks for nothing: whoever knows the method complains of what is missing, whoever does not, of the method. */
-async function probe(session: Session): Promise<void> {
-  const known = session.methods ?? (await Promise.all(OPTIONAL.map(knows))).flat();
-  store.methods.value = new Set(known);
-  const response = await fetch(exportUrl("events", "csv", { t0: 0, t1: 0 }, 0)).catch(() => null);
-  store.canExport.value = response?.ok === true;
-}
-
-async function knows(method: string): Promise<string[]> {
-  try {
-    await connection.request(method, {});
-  } catch (error) {
-    if (!(error instanceof RequestError) || /no such method/i.test(error.failure.what)) return [];
-  }
-  return [method];
 }
 
 function withoutScripts(session: Session): Session {
@@ -244,7 +224,10 @@ const arrows = new Loader<{ window: Window; lanes: number[]; filter: number }, F
     const arrows = takeArrows(frame);
     store.arrowData.value = { arrows, filter: wish.filter };
     // Programs that share a core send from it to itself: then what is to be seen is between threads.
-    const within = arrows.fromLane.reduce((sum, from, index) => sum + Number(from === arrows.toLane[index]), 0);
+    const within = arrows.fromLane.reduce(
+      (sum, from, index) => sum + Number(from === arrows.toLane[index]),
+      0,
+    );
     if (store.arrowsBetween.value === null && arrows.count.length > 0) {
       store.arrowsBetween.value = within * 2 > arrows.count.length ? "threads" : "cores";
     }

@@ -134,9 +134,8 @@ export const classById = computed(() => new Map((session.value?.classes ?? []).m
 /** Lists, statistics and exports are of this: what was marked, or all that can be seen. */
 export const chosen = computed<Interval>(() => range.value ?? view.value);
 
-/** Beyond what every server of the protocol's version has. */
+/** What this server can do: the rest is not shown. */
 export const methods = signal<ReadonlySet<string>>(new Set());
-export const canExport = signal(false);
 
 export function show(next: Interval): void {
   view.value = clamp(next, whole.value);

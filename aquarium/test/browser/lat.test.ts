@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { chromiumPath, launch, open } from "../support/browser.ts";
-import { type Printed, type Served, demo, print, serve, whyNot } from "../support/lat.ts";
+import { type Printed, type Served, demo, print, runScript, serve, whyNot } from "../support/lat.ts";
 
 const BARRELFISH = fileURLToPath(new URL("../../../../shared/data/barrelfish/atrace.trc", import.meta.url));
 
@@ -28,6 +28,8 @@ const line = (page: Page, prefix: string, name: string) =>
 interface Case {
   /** An event to hide, as subsystem and name. */
   event: [string, string];
+  /** A script that finds activities. */
+  script: string;
   messages: boolean;
 }
 
@@ -145,16 +147,50 @@ function path(name: string, get: () => string | null, of: Case): void {
       await page.context().close();
     });
 
+    test("a script of activities gets its rows, its tab, and finds what lat run-script finds", async ({
+      skip,
+    }) => {
+      if (skipped !== null || trace === null) return skip(skipped ?? "");
+      const { page, complaints } = await open(browser, served.url);
+      await shows(page, events.length);
+      await page.getByRole("tab", { name: "Scripts" }).click();
+      await page.getByRole("button", { name: "new" }).click();
+      const editor = page.locator(".cm-content");
+      await editor.fill('activity("broken".begin(');
+      await page.keyboard.press("Control+Enter");
+      expect(await page.locator(".bar [role=alert]").textContent()).toContain("line 1");
+
+      await editor.fill(of.script);
+      const before = await page.locator(".lanes-inside").getAttribute("style");
+      await page.keyboard.press("Control+Enter");
+      await page.locator('.tree-line[data-key^="activity-"]').waitFor({ timeout: 60_000 });
+      const found = runScript(trace, of.script);
+      const told = (await page.locator(".bar [role=status]").textContent())!.replace(/[^0-9a-z ]/g, "");
+      expect(told).toContain(`${found.length} activities found`);
+      expect(await page.locator(".lanes-inside").getAttribute("style")).not.toBe(before);
+
+      await page.getByRole("tab", { name: "Activities" }).click();
+      await page
+        .locator(".bar select")
+        .selectOption({ index: -1 + (await page.locator(".bar option").count()) });
+      const list = page.locator(`.list[aria-rowcount="${found.length}"]`);
+      await list.waitFor();
+      // The longest first.
+      await list.locator('.list-row[data-row="0"]').click();
+      const longest = found.reduce((a, b) => (b.duration_ns > a.duration_ns ? b : a));
+      const hash = () => page.evaluate(() => location.hash);
+      const begin = longest.begin_ns - events[0].time_ns;
+      await expect.poll(hash).toMatch(new RegExp(`selected=\\d+,\\d+,${begin}(&|$)`));
+      await page.locator('.tree-line[data-key^="activity-"]').click();
+      await expect.poll(() => page.locator(".lanes-inside").getAttribute("style")).toBe(before);
+      expect(complaints).toEqual([]);
+      await page.context().close();
+    });
+
     test("what is exported is what lat print says", async ({ skip }) => {
       if (skipped !== null) return skip(skipped);
       const { page } = await open(browser, served.url);
       await shows(page, events.length);
-      const saves = await page
-        .locator(".tabs .save summary")
-        .waitFor({ timeout: 5000 })
-        .then(() => true)
-        .catch(() => false);
-      if (!saves) return skip("this lat view exports nothing");
       const [subsystem, event] = of.event;
       await page.locator(`.tree-line[data-key="subsystem-${subsystem}"] .fold`).click();
       await line(page, "class-", event).click();
@@ -167,7 +203,9 @@ function path(name: string, get: () => string | null, of: Case): void {
       ]);
       const rows = (await readFile((await file.path())!, "utf8")).trim().split("\n");
       expect(rows.length - 1).toBe(rest.length);
-      rest.forEach((one, index) => expect(rows[index + 1]).toContain(one.name.split(":").pop()));
+      // Columns: time_ns, cpu, subsystem, event, ….
+      const told = rows.slice(1).map((row) => row.split(",").slice(1, 4).join(":"));
+      expect(told).toEqual(rest.map((one) => `${one.cpu}:${one.name}`));
       await page.context().close();
     });
   });
@@ -179,8 +217,13 @@ function mode(names: string[]): string {
   return [...counts].sort((a, b) => b[1] - a[1])[0][0];
 }
 
-path("lat view of a recording by lat demo", demo, { event: ["client", "STATE"], messages: true });
+path("lat view of a recording by lat demo", demo, {
+  event: ["client", "STATE"],
+  messages: true,
+  script: 'activity("order").begin("client:ORDER").end("client:DONE").key("id");',
+});
 path("lat view of Barrelfish's dump", () => (existsSync(BARRELFISH) ? BARRELFISH : null), {
   event: ["threads", "MUTEX_UNLOCK"],
   messages: false,
+  script: 'activity("lock").begin("threads:MUTEX_LOCK_NESTED_ENTER").end("threads:MUTEX_UNLOCK").key("arg");',
 });

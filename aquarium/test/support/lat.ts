@@ -2,7 +2,7 @@
 // The `lat` under test: serving a page, and answering independently of it.
 
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { mkdtempSync } from "node:fs";
+import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -41,6 +41,17 @@ export function print(trace: string): Printed[] {
     .split("\n")
     .filter((line) => line !== "")
     .map((line) => JSON.parse(line));
+}
+
+/** Activities that a script finds, as `lat run-script` tells them. */
+export function runScript(trace: string, text: string): { begin_ns: number; duration_ns: number }[] {
+  const file = join(mkdtempSync(join(tmpdir(), "aquarium-")), "script.js");
+  writeFileSync(file, text);
+  const out = execFileSync(LAT, ["run-script", trace, file, "--json"], {
+    encoding: "utf8",
+    maxBuffer: 1 << 30,
+  });
+  return JSON.parse(out).activities;
 }
 
 /** A recording made by `lat demo`, of real processes. */

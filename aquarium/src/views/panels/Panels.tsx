@@ -77,7 +77,7 @@ export function Panels() {
           >
             ⇅ sync
           </button>
-          {store.canExport.value && <Save table={current?.key === "activities" ? "activities" : "events"} />}
+          <Save table={current?.key === "activities" ? "activities" : "events"} />
         </div>
         <div
           class="panel"
