@@ -155,6 +155,11 @@ impl RingStream {
         self.baseline = baseline;
     }
 
+    /// What the ring's loss counts count from.
+    pub fn lost_at_start(&self) -> LossCounts {
+        self.baseline
+    }
+
     /// Processes that introduced themselves in packets sealed since the last call. Each is told
     /// once; at most as many as such records fit into the packets.
     pub fn take_introductions(&mut self) -> Vec<Introduction> {

@@ -274,6 +274,11 @@ pub mod ring {
     pub const LOST_CONTENDED: u64 = 48;
     pub const LOST_NO_RING: u64 = 56;
     pub const CONSUMED: u64 = 64;
+    pub const TOLD_FULL: u64 = 72;
+    pub const TOLD_TOO_BIG: u64 = 80;
+    pub const TOLD_CONTENDED: u64 = 88;
+    pub const TOLD_NO_RING: u64 = 96;
+    pub const TOLD_BELOW: u64 = 104;
     pub const OWNER: u64 = 128;
 }
 

@@ -4,7 +4,7 @@
 use crate::abi::{self, packet};
 
 /// Lost events by cause, cumulative since the ring was made [ring-abi §6].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct LossCounts {
     /// No free packet, discard mode.
     pub full: u64,

@@ -130,9 +130,20 @@ pub struct RingReader {
     delivered: u64,
     /// The packet in front of `sequence` is delivered and not given back yet.
     is_held: bool,
+    /// What it says of losses.
+    held_losses: LossCounts,
     skipped_at_start: u64,
     damage: Option<RingDamage>,
 }
+
+/// Where the words of [`RingReader::begin_telling`] are, in the order in which they are stored.
+const TOLD: [u64; 5] = [
+    ring::TOLD_FULL,
+    ring::TOLD_TOO_BIG,
+    ring::TOLD_CONTENDED,
+    ring::TOLD_NO_RING,
+    ring::TOLD_BELOW,
+];
 
 /// A cursor taken apart.
 #[derive(Clone, Copy)]
@@ -168,6 +179,7 @@ impl RingReader {
             sequence: 0,
             delivered: 0,
             is_held: false,
+            held_losses: LossCounts::default(),
             skipped_at_start: 0,
             damage: None,
         };
@@ -232,9 +244,13 @@ impl RingReader {
     }
 
     /// What the packets in front of the first one to deliver told of losses, for a reader that
-    /// goes on where another was killed. Where that packet's slot is in use again, its successor
-    /// tells: what was lost between the two is missing then. `None` if neither is closed.
+    /// goes on where another was killed: as that one left it in the ring. If it did not know how
+    /// to, as the packet says; where that one's slot is in use again, its successor: what was lost
+    /// between the two is missing then. `None` if neither is closed.
     pub fn losses_told<M: RingMemory>(&self, memory: &M) -> Option<LossCounts> {
+        if let Some(told) = self.stored_told(memory) {
+            return Some(told);
+        }
         let control = self.geometry.control_offset(self.ring);
         let cursor = Cursor::split(memory.load(control + ring::CURSOR, Load::Acquire).ok()?);
         let open = cursor.position / self.geometry.packet_bytes();
@@ -251,9 +267,55 @@ impl RingReader {
     fn give_back<M: RingMemory>(&mut self, memory: &M) -> Result<(), RingDamage> {
         if core::mem::take(&mut self.is_held) {
             let control = self.geometry.control_offset(self.ring);
+            self.store_told(memory, &self.held_losses, self.sequence)?;
             memory.store_release(control + ring::CONSUMED, self.sequence)?; // pair W2
         }
         Ok(())
+    }
+
+    /// Who is killed between two of the stores leaves words of the packet before: what it told is
+    /// told again with that packet, which is not given back, and nothing is missing.
+    fn store_told<M: RingMemory>(
+        &self,
+        memory: &M,
+        told: &LossCounts,
+        below: u64,
+    ) -> Result<(), OutOfArea> {
+        let control = self.geometry.control_offset(self.ring);
+        let words = [told.full, told.too_big, told.contended, told.no_ring, below];
+        for (offset, word) in TOLD.into_iter().zip(words) {
+            memory.store_release(control + offset, word)?;
+        }
+        Ok(())
+    }
+
+    /// Begins to tell losses: `told` is what counts before the first packet to deliver. Whoever
+    /// reads after this reader was killed goes on from there. Context: before the first
+    /// [`RingReader::poll`], by the one that consumes.
+    pub fn begin_telling<M: RingMemory>(
+        &self,
+        memory: &M,
+        told: &LossCounts,
+    ) -> Result<(), OutOfArea> {
+        let control = self.geometry.control_offset(self.ring);
+        let consumed = memory.load(control + ring::CONSUMED, Load::Relaxed)?;
+        self.store_told(memory, told, consumed)
+    }
+
+    /// What readers have told of losses, as they left it in the ring; `None` if one was here that
+    /// does not know these words.
+    fn stored_told<M: RingMemory>(&self, memory: &M) -> Option<LossCounts> {
+        let control = self.geometry.control_offset(self.ring);
+        let load = |offset| memory.load(control + offset, Load::Acquire).ok();
+        let (consumed, below) = (load(ring::CONSUMED)?, load(ring::TOLD_BELOW)?);
+        let is_valid = below == consumed || Some(below) == consumed.checked_add(1);
+        let told = LossCounts {
+            full: load(ring::TOLD_FULL)?,
+            too_big: load(ring::TOLD_TOO_BIG)?,
+            contended: load(ring::TOLD_CONTENDED)?,
+            no_ring: load(ring::TOLD_NO_RING)?,
+        };
+        is_valid.then_some(told)
     }
 
     /// Delivers the next closed packet, or with `open_part` what the open one holds so far.
@@ -356,6 +418,7 @@ impl RingReader {
             self.sequence = sequence + 1;
             self.delivered = 0;
             self.is_held = self.policy == ReadPolicy::Consume;
+            self.held_losses = header.lost;
         } else {
             self.delivered = to;
         }

@@ -430,6 +430,27 @@ const NUMBERS: &[(&str, u64, &str)] = &[
         "abi::ring::LAST_WRITER",
     ),
     ("offsetof(struct lat_ring, mask)", abi::ring::MASK as u64, "abi::ring::MASK"),
+    ("offsetof(struct lat_ring, told_full)", abi::ring::TOLD_FULL as u64, "abi::ring::TOLD_FULL"),
+    (
+        "offsetof(struct lat_ring, told_too_big)",
+        abi::ring::TOLD_TOO_BIG as u64,
+        "abi::ring::TOLD_TOO_BIG",
+    ),
+    (
+        "offsetof(struct lat_ring, told_contended)",
+        abi::ring::TOLD_CONTENDED as u64,
+        "abi::ring::TOLD_CONTENDED",
+    ),
+    (
+        "offsetof(struct lat_ring, told_no_ring)",
+        abi::ring::TOLD_NO_RING as u64,
+        "abi::ring::TOLD_NO_RING",
+    ),
+    (
+        "offsetof(struct lat_ring, told_below)",
+        abi::ring::TOLD_BELOW as u64,
+        "abi::ring::TOLD_BELOW",
+    ),
     ("offsetof(struct lat_ring, lost_full)", abi::ring::LOST_FULL as u64, "abi::ring::LOST_FULL"),
     (
         "offsetof(struct lat_ring, lost_too_big)",

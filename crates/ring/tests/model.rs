@@ -308,6 +308,13 @@ impl Model {
         if counted != world.lost {
             return Err(format!("lost {} but counted {counted}", world.lost));
         }
+        // A reader that came now would go on from what the last packet given back tells: never
+        // from more than was lost, and from nothing before the first.
+        let word = |offset| world.memory.load(control + offset, Load::Relaxed).unwrap();
+        let (told, below) = (word(ring::TOLD_FULL), word(ring::TOLD_BELOW));
+        if below != word(ring::CONSUMED) || told > counted || below == 0 && told != 0 {
+            return Err(format!("{told} of {counted} lost events told below packet {below}"));
+        }
         let all = u64::from(self.events_each) * world.writers.len() as u64;
         let accounted = world.seen.events + world.lost + world.busy;
         let died = world.dead.iter().any(|dead| *dead);

@@ -170,3 +170,81 @@ fn recorders_come_and_go_while_a_program_runs() {
     assert!(account.twice <= most, "{account:?}");
     assert!(missing == told || account.twice > 0 && missing < told, "{missing}, told {told}");
 }
+
+/// Writes as many events as it is told to, on one CPU, and says so.
+const ON_COMMAND: &str = r#"
+    #include <sched.h>
+    #include <stdio.h>
+    #include <unistd.h>
+    #include <faults.h>
+    int main(void) {
+        unsigned long count;
+        uint64_t n = 0;
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(sched_getcpu(), &one);
+        sched_setaffinity(0, sizeof one, &one);
+        printf("%d\n", (int)getpid());
+        fflush(stdout);
+        while (scanf("%lu", &count) == 1) {
+            while (count--) lat_faults_step(0, n++);
+            printf("%lu\n", (unsigned long)n);
+            fflush(stdout);
+        }
+        return 0;
+    }
+"#;
+
+#[test]
+fn losses_that_a_killed_recorder_did_not_come_to_tell_are_told_by_the_next() {
+    use std::io::{BufRead as _, BufReader, Write as _};
+    let place = Place::new();
+    let Some(program) = super::writer::program(&place, "on_command", ON_COMMAND) else { return };
+    let program = program.to_str().expect("letters");
+    let mut recorder = start(
+        &place,
+        &[&["record", "--quiet", "-o", "first"], &OPTIONS[..], &["--", program]].concat(),
+    );
+    let mut input = recorder.0.stdin.take().expect("its input");
+    let mut output = BufReader::new(recorder.0.stdout.take().expect("its output"));
+    let mut line = || {
+        let mut line = String::new();
+        output.read_line(&mut line).expect("a line");
+        line.trim().parse::<u64>().unwrap_or_else(|_| panic!("no number: {line:?}"))
+    };
+    let pid = line().to_string();
+    let mut write = |count: u64| {
+        writeln!(input, "{count}").expect("a pipe");
+        line()
+    };
+    write(100);
+    recorder.kill();
+    // Without a recorder the ring fills up, and what follows is lost.
+    write(20_000);
+    let attach = |name: &str| {
+        let options = ["record", "--attach", &pid, "-o", name, "--quiet"];
+        start(&place, &[&options[..], &OPTIONS].concat())
+    };
+    // The next one empties it. The packet in which the ring became full is still open: the program
+    // does nothing, and so nobody has told yet what was lost.
+    let mut second = attach("second");
+    let stream_bytes = || {
+        let streams = fs::read_dir(place.0.join("second/ctf")).into_iter().flatten().flatten();
+        streams.filter_map(|one| Some(one.metadata().ok()?.len())).max().unwrap_or(0)
+    };
+    wait_for("the packets of a full ring", || stream_bytes() > 14 * 4000);
+    second.kill();
+    // Again nobody reads; the packets that say what was told before are in use again.
+    let all = write(20_000);
+    let mut third = attach("third");
+    wait_for("the third", || place.0.join("third/ctf/metadata").exists());
+    drop(input);
+    assert_eq!(third.0.wait().expect("its status").code(), Some(0));
+    recover(&place, "first", "first-whole");
+    recover(&place, "second", "second-whole");
+    let recordings = ["first-whole", "second-whole", "third"];
+    let account = account(&recordings.map(|name| found(&place, name)), [all, 0]);
+    let told: u64 = recordings.iter().map(|name| lost(&place, name)).sum();
+    assert!(account.missing > 20_000, "{account:?}");
+    assert_eq!(told, account.missing, "{account:?}");
+}

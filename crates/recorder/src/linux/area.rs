@@ -131,13 +131,16 @@ impl LiveArea {
         Ok(area)
     }
 
-    /// Goes on where a recorder was killed: what was lost since it last wrote was told by nobody.
-    pub(super) fn take_over(&mut self) {
+    /// Begins to tell losses. `goes_on`: where a recorder was killed; what was lost since it last
+    /// wrote was told by nobody. Context: before the first packet.
+    pub(super) fn begin_telling(&mut self, goes_on: bool) {
         let view = self.mapping.view().with_swapped(self.header.swapped);
         for ring in &mut self.rings {
-            if let Some(told) = ring.reader.losses_told(&view) {
+            if let Some(told) = ring.reader.losses_told(&view).filter(|_| goes_on) {
                 ring.stream.lost_before(told);
             }
+            // The rings were checked against this very view.
+            let _ = ring.reader.begin_telling(&view, &ring.stream.lost_at_start());
         }
     }
 

@@ -233,7 +233,12 @@ struct lat_ring {
     uint64_t lost_no_ring;   /* 56 events: nested deeper than there are rings for */
     /* line 1: written by the reader */
     uint64_t consumed;       /* 64 packets (sequence numbers below it) that may be reused */
-    uint64_t reserved1[7];
+    uint64_t told_full;      /* 72 of the losses above, what readers have told so far */
+    uint64_t told_too_big;   /* 80 */
+    uint64_t told_contended; /* 88 */
+    uint64_t told_no_ring;   /* 96 */
+    uint64_t told_below;     /* 104 by packets below this one */
+    uint64_t reserved1[2];
     /* line 2: per-thread rings: who has it */
     uint64_t owner;          /* 128 0 = free, else thread id (compare-exchange) */
     uint64_t reserved2[7];

@@ -53,9 +53,7 @@ impl Session {
         let _ = view.store_u32(header::RECORDER_PID, own_pid);
         let _ = view.copy_in(header::UUID, &self.recording.uuid);
         let mut area = LiveArea::new(&mut self.recording, path, mapping, ReadPolicy::Consume)?;
-        if !launched && other != 0 {
-            area.take_over();
-        }
+        area.begin_telling(!launched && other != 0);
         if !is_ready {
             let _ = area.view().store_u32(header::RING_MODE, wanted.wish.mode.to_word());
         }
