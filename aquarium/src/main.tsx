@@ -4,6 +4,7 @@ import { render } from "preact";
 import "uplot/dist/uPlot.min.css";
 import "./app.css";
 import { key } from "./state/actions.ts";
+import { startNotes } from "./state/notes.ts";
 import { start } from "./state/server.ts";
 import * as store from "./state/store.ts";
 import { restore, keepUrl } from "./state/url.ts";
@@ -22,5 +23,6 @@ window.addEventListener("keydown", (event) => {
 
 restore();
 start();
+startNotes();
 keepUrl();
 render(<App />, document.getElementById("app")!);

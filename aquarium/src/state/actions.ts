@@ -6,6 +6,7 @@ import * as F from "../logic/filter.ts";
 import { type Interval, focus, pan, reveal, width, zoom } from "../logic/viewport.ts";
 import type { Thing } from "../protocol/types.ts";
 import * as store from "./store.ts";
+import { addNote } from "./notes.ts";
 import { ask } from "./server.ts";
 
 const PAN_SHARE = 0.18;
@@ -220,6 +221,7 @@ export const COMMANDS: Command[] = [
     run: toggleFollow,
     when: () => store.session.value?.is_live === true,
   },
+  { name: "Write a note", keys: "B", run: addNote, when: () => store.methods.value.has("note") },
   { name: "Clear selection and range", keys: "Escape", run: store.clearSelection },
   { name: "Show everything that is filtered out", keys: "R", run: () => setFilter(F.EVERYTHING) },
   {

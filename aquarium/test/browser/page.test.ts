@@ -63,6 +63,7 @@ describe.skipIf(chromiumPath() === null)("in Chromium", () => {
       expect.stringMatching(/^Events – /),
       "Activities",
       "Statistics",
+      "Notes",
     ]);
     expect(await page.title()).toBe("generator – Aquarium");
     expect(complaints).toEqual([]);
@@ -296,6 +297,21 @@ describe.skipIf(chromiumPath() === null)("in Chromium", () => {
     expect(parsed.names).toEqual(expect.arrayContaining(["core 0", "core 3", "worker 2", "request"]));
     expect(parsed.shapes).toBeGreaterThan(40);
     expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  test("notes are read, written and deleted, and stand on the axis", async () => {
+    const { page } = await start("#tab=notes");
+    await page.locator('.flag[title="here it began"]').waitFor();
+    await page.keyboard.press("b");
+    await page.keyboard.type("a word");
+    await page.keyboard.press("Enter");
+    await page.locator('.flag[title="a word"]').waitFor();
+    await expect
+      .poll(() => (server.notes as { text: string }[]).map((note) => note.text))
+      .toEqual(["here it began", "a word"]);
+    await page.getByRole("button", { name: "Delete the note" }).first().click();
+    await expect.poll(() => (server.notes as unknown[]).length).toBe(1);
     await page.context().close();
   });
 

@@ -28,6 +28,7 @@ export class FakeServer {
   private http: Server;
   /** Set it to be a recording that still runs; then push `grown`. */
   isLive = false;
+  notes: unknown = ["no note", { begin: 1000, text: "here it began" }];
   readonly requests: { method: string; params: Parameters }[] = [];
 
   constructor(
@@ -168,6 +169,11 @@ export class FakeServer {
       const value = (row: (typeof rows)[number]) => (order === "duration" ? row.duration : row.begin);
       rows.sort((a, b) => (value(a) - value(b)) * (descending ? -1 : 1));
       return { total: rows.length, rows: rows.slice(from, from + count) };
+    },
+    notes: () => ({ notes: this.notes }),
+    note: ({ notes }) => {
+      this.notes = notes;
+      return {};
     },
     stats: ({ filter, t0, t1 }) => {
       const events = this.events(filter).filter((one) => one.t >= t0 && one.t < t1);

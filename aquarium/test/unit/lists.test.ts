@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { search } from "../../src/logic/fuzzy.ts";
 import { layout, rowAt, treeOrder, visible } from "../../src/logic/layout.ts";
 import * as L from "../../src/logic/virtual.ts";
+import { readNotes } from "../../src/logic/notes.ts";
 import type { Lane } from "../../src/protocol/types.ts";
 
 describe("a list of 1e9 rows", () => {
@@ -109,4 +110,20 @@ test("names are found by some of their letters, the nearest first", () => {
   expect(search(names, (name) => name, "arrows")[0]).toBe("Show or hide message arrows");
   expect(search(names, (name) => name, "zi")).toEqual(["Zoom in"]);
   expect(search(names, (name) => name, "qq")).toEqual([]);
+});
+
+test("notes: what is none is left out, whoever wrote the file", () => {
+  const held = [
+    null,
+    5,
+    { begin: 7, text: "b" },
+    { begin: 3, end: 1, text: "a" },
+    { begin: NaN, text: "c" },
+    { begin: 1 },
+  ];
+  expect(readNotes(held)).toEqual([
+    { begin: 3, end: 3, text: "a" },
+    { begin: 7, end: 7, text: "b" },
+  ]);
+  expect(readNotes({ begin: 1 })).toEqual([]);
 });

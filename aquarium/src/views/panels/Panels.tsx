@@ -9,6 +9,7 @@ import { ThingFields } from "../timeline/Tooltip.tsx";
 import { Activities } from "./Activities.tsx";
 import { EventList } from "./EventList.tsx";
 import { Histogram } from "./Histogram.tsx";
+import { Notes } from "./Notes.tsx";
 import { Scripts } from "./Scripts.tsx";
 import { Sql } from "./Sql.tsx";
 import { Utilisation } from "./Utilisation.tsx";
@@ -30,6 +31,7 @@ const TABS: Tab[] = [
   { key: "utilisation", label: () => "Utilisation", needs: "utilisation", panel: () => <Utilisation /> },
   { key: "scripts", label: () => "Scripts", needs: "script", panel: () => <Scripts /> },
   { key: "sql", label: () => "SQL", needs: "sql", panel: () => <Sql /> },
+  { key: "notes", label: () => "Notes", needs: "note", panel: () => <Notes /> },
 ];
 
 function count(): string {

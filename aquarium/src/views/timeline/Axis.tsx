@@ -2,9 +2,11 @@
 import { useRef } from "preact/hooks";
 import { ticks } from "../../logic/axis.ts";
 import { instant } from "../../logic/units.ts";
-import { toTime } from "../../logic/viewport.ts";
+import { toPixel, toTime } from "../../logic/viewport.ts";
+import { notes } from "../../state/notes.ts";
 import * as store from "../../state/store.ts";
 import { zoomBy } from "../../state/actions.ts";
+import { show } from "../panels/Notes.tsx";
 
 /** Labels of time. Dragging along it marks a range; the wheel zooms. */
 export function Axis() {
@@ -17,7 +19,7 @@ export function Axis() {
     <div
       class="axis"
       aria-label={`Time axis from ${instant(view.t0)} to ${instant(view.t1)}; drag to mark a range`}
-      role="img"
+      role="group"
       onPointerDown={(event) => {
         event.currentTarget.setPointerCapture(event.pointerId);
         begin.current = time(event);
@@ -36,6 +38,22 @@ export function Axis() {
         zoomBy(Math.exp(event.deltaY * 0.0015), time(event));
       }}
     >
+      {notes.value.map((note) => (
+        <button
+          key={`note ${note.begin} ${note.end} ${note.text}`}
+          class="flag"
+          style={{ left: `${toPixel(view, note.begin, width)}px` }}
+          title={note.text}
+          aria-label={`Note: ${note.text}`}
+          onPointerDown={(event) => event.stopPropagation()}
+          onClick={() => {
+            store.openTab("notes");
+            show(note);
+          }}
+        >
+          ⚑
+        </button>
+      ))}
       {ticks(view, width).map((tick) =>
         tick.label === null ? (
           <i class="tick" key={tick.t} style={{ left: `${tick.x}px` }} />
