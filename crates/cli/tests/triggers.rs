@@ -167,3 +167,113 @@ fn what_cannot_be_is_refused_before_anything_starts() {
     let output = place.lat(&["keep", "-o", "no", "--", "true"]);
     assert_eq!(output.status.code(), Some(2));
 }
+
+#[test]
+fn an_event_starts_and_another_stops_exactly() {
+    let place = Place::new();
+    let Some(program) = place.example("spikes") else { return };
+    let start = ["--start-on", "spikes:ANSWERED:id==1000000"];
+    let stop = ["--stop-on", "spikes:ANSWERED:id == 1000001"];
+    // The subsystem's events are not recorded, but those two.
+    let options = [&["--enable", "spikes:TICK"], &start[..], &stop[..]].concat();
+    place.record("exact", &options, &program, &["3", "200", "10", "ticks"]);
+    let answers = times(&place, "exact", "spikes:ANSWERED");
+    let ticks = times(&place, "exact", "spikes:TICK");
+    assert_eq!(answers.len(), 2);
+    let report = place.report("exact");
+    let switched = &report["switched"][0];
+    for (time, key) in [(answers[0], "started_ns"), (answers[1], "stopped_ns")] {
+        assert!((time - number(&switched[key])).abs() <= CLOCKS_NS, "{time} {switched}");
+    }
+    // A tick may be written by another processor while the bytes are being set.
+    let is_between = |time: &&i64| (answers[0]..=answers[1]).contains(*time);
+    let between = ticks.iter().filter(is_between).count();
+    assert!(!ticks.is_empty() && ticks.len() - between <= 2, "{between} of {}", ticks.len());
+    assert_eq!(report["problems"], serde_json::json!([]));
+    // Each of the ticks of that time: those that surely lie in it are known by the program itself.
+    let own = fs::read(place.0.join("ticks")).expect("the program's own times");
+    let word = |bytes: &[u8]| i64::from_ne_bytes(bytes.try_into().expect("8 bytes"));
+    let inside = own.chunks_exact(16).filter(|pair| {
+        let slack = 1_000_000;
+        word(&pair[..8]) >= answers[0] + slack && word(&pair[8..]) <= answers[1] - slack
+    });
+    assert!(inside.count() <= between);
+}
+
+#[test]
+fn from_an_event_on_so_many_or_so_long() {
+    let place = Place::new();
+    let Some(program) = place.example("spikes") else { return };
+    let start = ["--start-on", "spikes:ANSWERED:id==1000000", "--enable", "spikes:TICK"];
+    let options = [&start[..], &["--count", "50"]].concat();
+    place.record("some", &options, &program, &["1", "200", "10"]);
+    let report = place.report("some");
+    assert_eq!(
+        (&report["events"]["spikes:ANSWERED"], &report["totals"]["events"]),
+        (&1.into(), &50.into())
+    );
+    let options = [&start[..], &["--for", "20ms"]].concat();
+    place.record("short", &options, &program, &["1", "200", "10"]);
+    let first = times(&place, "short", "spikes:ANSWERED")[0];
+    let ticks = times(&place, "short", "spikes:TICK");
+    // The one that comes too late stops it, and is recorded, as in Barrelfish.
+    let late = ticks.iter().filter(|time| **time > first + 20_000_000 + CLOCKS_NS).count();
+    assert!(!ticks.is_empty() && late <= 1, "{late} of {}", ticks.len());
+}
+
+#[test]
+fn events_that_nobody_has_are_told_with_the_nearest() {
+    let place = Place::new();
+    for (option, told) in [
+        ("spikes", "SUBSYSTEM:EVENT"),
+        ("spikes:ANSWERED:id>3", "one exact value"),
+        ("spikes:ANSWERED:id==", "a number or a label"),
+    ] {
+        let output = place.lat(&["record", "-o", "no", "--start-on", option, "--", "true"]);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(text.starts_with("error: ") && text.contains(told), "{option}: {text}");
+        assert!(!place.0.join("no").exists());
+    }
+    let Some(program) = place.example("spikes") else { return };
+    let program = program.to_str().expect("a path of letters");
+    for (option, told) in
+        [("spikes:ANSWERD", "did you mean spikes:ANSWERED?"), ("spikes:ANSWERED:idd==3", "id")]
+    {
+        let all = ["record", "-o", option, "--start-on", option, "--", program, "0", "100"];
+        let output = place.lat(&all);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{text}");
+        assert!(text.contains("problem") && text.contains(told), "{text}");
+        assert_eq!(place.report(option)["totals"]["events"], 0);
+    }
+    // A program that runs is known: it is refused.
+    let mut running = std::process::Command::new(program)
+        .args(["0", "600000"])
+        .env("LATERALIS_DIR", place.0.join("areas"))
+        .spawn()
+        .expect("the program starts");
+    let pid = running.id().to_string();
+    let has_area = || {
+        fs::read_dir(place.0.join("areas"))
+            .expect("areas")
+            .flatten()
+            .any(|entry| entry.file_name().to_string_lossy().starts_with(&format!("{pid}-")))
+    };
+    while !has_area() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    // Its schema is registered a little later than its area appears.
+    let listed = || String::from_utf8_lossy(&place.lat(&["list", &pid]).stdout).contains("TICK");
+    while !listed() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let all = ["record", "-o", "no", "--attach", &pid, "--start-on", "spikes:TACK"];
+    let output = place.lat(&all);
+    running.kill().expect("it runs");
+    running.wait().expect("it ends");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains("did you mean spikes:TICK?"), "{text}");
+    assert!(!place.0.join("no").exists());
+}

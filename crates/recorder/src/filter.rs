@@ -5,9 +5,11 @@
 //! ```text
 //! parse    the text: `or`, `and`, `not`, parentheses, FIELD [& MASK] COMPARISON VALUE
 //! compile  for an event of a schema: steps, each of which compares one field
+//! exact    a single value, for events that start and stop a recording
 //! ```
 
 mod compile;
+mod exact;
 mod parse;
 
 pub use compile::compile;

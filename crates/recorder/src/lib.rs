@@ -54,7 +54,7 @@ pub use error::Error;
 pub use filter::Filter;
 pub use options::{
     ChunkOptions, CtfVersion, EventMatch, Fingerprint, KeepOptions, LiveAddress, LiveOptions,
-    Progress, RecordOptions, TlsIdentity, TlsTrust, TriggerOptions,
+    MatchValue, Progress, RecordOptions, TlsIdentity, TlsTrust, TriggerOptions,
 };
 pub use pattern::Patterns;
 pub use report::Report;

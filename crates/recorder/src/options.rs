@@ -23,13 +23,24 @@ pub enum CtfVersion {
     Ctf2,
 }
 
-/// An event, and perhaps the value of its first payload word.
+/// An event, and perhaps a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventMatch {
     /// `SUBSYSTEM:EVENT`, exact.
     pub event: String,
+    /// Which values it must have.
+    pub value: MatchValue,
+}
+
+/// Which values an event must have to be the one that is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MatchValue {
+    /// Any.
+    Any,
     /// Value and mask of the first 8 payload bytes; missing bytes are zero.
-    pub value: Option<(u64, u64)>,
+    Word(u64, u64),
+    /// A field that lies in them has this value.
+    Field(Filter),
 }
 
 /// When recording starts and stops by itself [ring-abi §7].

@@ -67,12 +67,26 @@ pub struct Report {
     /// The window of time that it is, and why it was kept; none for a recording of everything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<KeptWindow>,
+    /// When an event started and stopped the events of an area, at most 100 areas.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub switched: Vec<Switched>,
     /// Conditions that something was done for; none if nobody asked for that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub triggers: Option<Triggers>,
     /// What it cost to write open packets again and again; none if nobody asked for that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flushes: Option<Flushes>,
+}
+
+/// When an event started and stopped the events of an area.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Switched {
+    /// Of which area.
+    pub area_id: String,
+    /// When it was started, UTC nanoseconds since 1970; none if it was not.
+    pub started_ns: Option<i64>,
+    /// When it was stopped.
+    pub stopped_ns: Option<i64>,
 }
 
 /// Open packets that were written because time had passed.
@@ -456,6 +470,7 @@ impl Report {
             live: None,
             received: None,
             kept: None,
+            switched: Vec::new(),
             triggers: None,
             flushes: None,
         }

@@ -118,6 +118,7 @@ fn full_report() -> Report {
             reasons: vec![KeptReason { value: Some(7.into()), ..KeptReason::default() }],
             ..KeptWindow::default()
         }),
+        switched: vec![Switched::default()],
         triggers: Some(Triggers {
             rules: vec![TriggerRule::default()],
             firings: vec![Fired {

@@ -35,6 +35,8 @@ use std::time::Duration;
   lat record --policy web.toml            as a file says: which programs, what of each
   lat record --mode overwrite -- ./server keep only the newest events
   lat record --shared -- make test        many programs in the memory of one
+  lat record --start-on app:PHASE:number==3 --for 2s -- ./server
+                                          from an exact value of an event on
   lat record --when 'span(request) > 5ms' --then 'mark slow; run ./tell' -- ./server
                                           something is done when a condition becomes true
   sudo lat record --packets lo -- ./server
@@ -127,6 +129,23 @@ pub struct RecordArgs {
     /// Of more pieces than this, remove the oldest: with --chunk-size, a bound for the disk
     #[arg(long, value_name = "N", value_parser = values::parse_count)]
     pub keep_chunks: Option<u64>,
+    /// Record nothing before this event, of a program that has it: SUBSYSTEM:EVENT or
+    /// SUBSYSTEM:EVENT:FIELD==VALUE. The event itself is recorded, enabled or not
+    #[arg(long, value_name = "EVENT",
+        conflicts_with_all = ["connect", "policy", "program", "filter"])]
+    pub start_on: Option<String>,
+    /// Record nothing behind this event
+    #[arg(long, value_name = "EVENT",
+        conflicts_with_all = ["connect", "policy", "program", "filter"])]
+    pub stop_on: Option<String>,
+    /// Record for this time from --start-on on
+    #[arg(long = "for", value_name = "TIME", value_parser = values::parse_time,
+        requires = "start_on")]
+    pub for_time: Option<Duration>,
+    /// Record so many events of each program, that of --start-on included
+    #[arg(long, value_name = "N", value_parser = values::parse_count,
+        conflicts_with_all = ["connect", "policy", "program", "filter"])]
+    pub count: Option<u64>,
     /// Do something when this becomes true: `lat keep --help` lists conditions
     #[arg(long, value_name = "CONDITION", conflicts_with = "connect")]
     pub when: Vec<String>,
@@ -325,6 +344,8 @@ fn remove_unused(output: &Path) {
     // What cannot be removed says `"complete": false` of itself.
     let _ = std::fs::remove_dir_all(output.join("ctf"));
     let _ = std::fs::remove_file(output.join("report.json"));
+    // Where windows would have been kept.
+    let _ = std::fs::remove_dir(output.join("kept"));
     let _ = std::fs::remove_dir(output);
 }
 
@@ -379,6 +400,7 @@ pub fn options(args: &RecordArgs) -> Result<RecordOptions, CliError> {
     options.max_disk_bytes = args.max_size;
     options.flush_period = args.flush_every.unwrap_or(options.flush_period);
     options.chunks = chunks(args)?;
+    options.trigger = rules::trigger(args)?;
     rules::add(args, &mut options)?;
     options.follow = args.follow;
     options.shared = args.shared;

@@ -99,6 +99,8 @@ pub(super) struct Recording {
     pub(super) kept: Option<report::KeptWindow>,
     /// What flushing cost.
     pub(super) flushes: Option<report::Flushes>,
+    /// When events started and stopped areas: which, ticks of both.
+    switches: Vec<(u64, Option<u64>, Option<u64>)>,
     /// Conditions, and what is done when they fire.
     pub(super) rules: Option<Box<Rules>>,
     /// What fired, when that is known.
@@ -133,6 +135,7 @@ impl Recording {
             output_ended: false,
             kept: None,
             flushes: None,
+            switches: Vec::new(),
             rules: None,
             triggers: None,
             keeper: None,
@@ -342,6 +345,23 @@ impl Recording {
         self.output.write_report(&report.to_json())
     }
 
+    /// Notes when events started and stopped an area.
+    pub(super) fn note_switch(&mut self, area_id: u64, times: (Option<u64>, Option<u64>)) {
+        if self.switches.len() < PROBLEMS_MAX {
+            self.switches.push((area_id, times.0, times.1));
+        }
+    }
+
+    fn switched(&self) -> Vec<report::Switched> {
+        let Some(model) = self.clock_model() else { return Vec::new() };
+        let switches = self.switches.iter().map(|(area_id, started, stopped)| report::Switched {
+            area_id: format!("{area_id:016x}"),
+            started_ns: started.map(|at| model.utc_ns(at)),
+            stopped_ns: stopped.map(|at| model.utc_ns(at)),
+        });
+        switches.collect()
+    }
+
     fn empty_report(&self, complete: bool) -> Report {
         let clock = self.clock_model().map(|model| report::Clock {
             kind: clock_name(model.kind).to_owned(),
@@ -383,6 +403,7 @@ impl Recording {
             live: None,
             received: None,
             kept: self.kept.clone(),
+            switched: self.switched(),
             triggers: self.triggers.clone(),
             flushes: self.flushes,
         }

@@ -93,6 +93,8 @@ pub struct Session {
     declined: Vec<PathBuf>,
     /// So many of them are looked at again.
     declined_most: usize,
+    /// The trigger's events were known in some area.
+    trigger_was_set: bool,
     /// The command has ended.
     command_ended: bool,
     paused: bool,
@@ -168,6 +170,7 @@ impl Session {
             filter_events: BTreeMap::new(),
             declined: Vec::new(),
             declined_most: watching::DECLINED_LEAST,
+            trigger_was_set: false,
             command_ended: false,
             paused: false,
             is_stopped,

@@ -10,7 +10,8 @@ use lateralis_ring::{Trigger, event_ids_in_use, set_enable_byte, set_wanted_byte
 use super::area::LiveArea;
 use super::filters::with_filter;
 use super::recording::Recording;
-use super::stream_report::count_events;
+use crate::classes::RegisteredSchema;
+use crate::error::Error;
 use crate::options::{EventMatch, TriggerOptions};
 use crate::pattern::Patterns;
 
@@ -20,6 +21,8 @@ pub(super) struct AreaTrigger {
     installed: Option<Trigger>,
     known_schemas: usize,
     done: bool,
+    /// It cannot be as it is written; that was told.
+    has_failed: bool,
 }
 
 /// Flags, event id, value and mask of a condition.
@@ -27,7 +30,7 @@ type Condition = (u32, u32, u64, u64);
 
 impl AreaTrigger {
     pub(super) fn new(options: TriggerOptions) -> AreaTrigger {
-        AreaTrigger { options, installed: None, known_schemas: 0, done: false }
+        AreaTrigger { options, installed: None, known_schemas: 0, done: false, has_failed: false }
     }
 
     /// Whether it has stopped the recording.
@@ -43,7 +46,7 @@ impl AreaTrigger {
         area: &mut LiveArea,
         patterns: &Patterns,
     ) {
-        if self.done {
+        if self.done || self.has_failed {
             return;
         }
         area.refresh_schemas(recording);
@@ -75,22 +78,69 @@ impl AreaTrigger {
         self.done = over || now.state == abi::TRIGGER_DONE;
     }
 
-    fn install(&mut self, recording: &mut Recording, area: &LiveArea, patterns: &Patterns) {
-        // `None`: the event is not known yet.
-        let find = |wanted: &Option<EventMatch>| -> Option<Condition> {
-            let Some(wanted) = wanted else { return Some((0, 0, 0, 0)) };
-            let names = count_events::names(&area.registered);
-            let id = names.iter().find(|(_, name)| **name == wanted.event).map(|(id, _)| *id)?;
-            Some(match wanted.value {
+    /// Whether it has been set up.
+    pub(super) fn is_installed(&self) -> bool {
+        self.installed.is_some()
+    }
+
+    /// When it started and stopped the area's events, in ticks.
+    pub(super) fn times(&self, area: &LiveArea) -> Option<(Option<u64>, Option<u64>)> {
+        self.installed?;
+        let now = Trigger::read(&area.view()).ok()?;
+        let started = now.state == abi::TRIGGER_RUNNING || now.state == abi::TRIGGER_DONE;
+        let stopped = now.state == abi::TRIGGER_DONE;
+        Some((started.then_some(now.started_at), stopped.then_some(now.stopped_at)))
+    }
+
+    /// Whether the schemas have its events, and the events its fields.
+    ///
+    /// Errors: what they have not, with the nearest names.
+    pub(super) fn check(&self, registered: &[RegisteredSchema]) -> Result<(), Error> {
+        self.conditions(registered)?;
+        let options = &self.options;
+        let events = [&options.start, &options.stop].into_iter().flatten();
+        match unknown(events, registered) {
+            Some(sentence) => Err(Error::Refused(sentence)),
+            None => Ok(()),
+        }
+    }
+
+    /// Those of start and stop; `None` for an event that is not known yet.
+    ///
+    /// Errors: the event has no such field or value.
+    fn conditions(
+        &self,
+        registered: &[RegisteredSchema],
+    ) -> Result<(Option<Condition>, Option<Condition>), Error> {
+        let find = |wanted: &Option<EventMatch>| -> Result<Option<Condition>, Error> {
+            let Some(wanted) = wanted else { return Ok(Some((0, 0, 0, 0))) };
+            let events = registered
+                .iter()
+                .flat_map(|entry| entry.schema.events.iter().map(move |event| (entry, event)));
+            let mut named =
+                events.filter(|(entry, event)| entry.schema.full_name(event) == wanted.event);
+            let Some((entry, event)) = named.next() else { return Ok(None) };
+            let id = entry.base_id + event.index;
+            let word = wanted.word(&entry.schema, event);
+            Ok(Some(match word.map_err(|error| Error::Refused(error.to_string()))? {
                 Some((value, mask)) => {
                     (abi::TRIGGER_MATCH_EVENT | abi::TRIGGER_MATCH_VALUE, id, value, mask)
                 }
                 None => (abi::TRIGGER_MATCH_EVENT, id, 0, 0),
-            })
+            }))
         };
-        let (Some(start), Some(stop)) = (find(&self.options.start), find(&self.options.stop))
-        else {
-            return;
+        Ok((find(&self.options.start)?, find(&self.options.stop)?))
+    }
+
+    fn install(&mut self, recording: &mut Recording, area: &LiveArea, patterns: &Patterns) {
+        let (start, stop) = match self.conditions(&area.registered) {
+            Ok((Some(start), Some(stop))) => (start, stop),
+            Ok(_) => return,
+            Err(error) => {
+                self.has_failed = true;
+                recording.problem(error.to_string());
+                return;
+            }
         };
         let clock = recording.clock_ticks(self.options.duration.unwrap_or_default());
         let at_once = self.options.start.is_none();
@@ -146,4 +196,19 @@ impl AreaTrigger {
         }
         self.known_schemas = area.registered.len();
     }
+}
+
+/// The first of these events that no schema has, with the nearest name.
+pub(super) fn unknown<'a>(
+    events: impl Iterator<Item = &'a EventMatch>,
+    registered: &[RegisteredSchema],
+) -> Option<String> {
+    let known: Vec<String> = registered
+        .iter()
+        .flat_map(|entry| entry.schema.events.iter().map(|event| entry.schema.full_name(event)))
+        .collect();
+    let missing = events.into_iter().find(|wanted| !known.contains(&wanted.event))?;
+    let near = lateralis_pleco::nearest(&missing.event, known.iter().map(String::as_str));
+    let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
+    Some(format!("there is no event {}{near}", missing.event))
 }

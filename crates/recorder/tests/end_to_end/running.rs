@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use lateralis_recorder::linux::discovery::{self, Target};
 use lateralis_recorder::linux::{Request, Session, ask, recover, snapshot, targets};
 use lateralis_recorder::report::{Origin, Report};
-use lateralis_recorder::{CtfVersion, Error, EventMatch, Patterns, RecordOptions, TriggerOptions};
+use lateralis_recorder::{
+    CtfVersion, Error, EventMatch, MatchValue, Patterns, RecordOptions, TriggerOptions,
+};
 use lateralis_ring::RingMode;
 
 use crate::program::{Workshop, babeltrace, command};
@@ -262,7 +264,10 @@ fn a_trigger_records_from_the_start_event_to_the_count() {
     let mut options = options(&workshop, "out");
     options.enable = Patterns::parse("app:TICK").unwrap();
     options.trigger = Some(TriggerOptions {
-        start: Some(EventMatch { event: "app:TICK".to_owned(), value: Some((0x40, 0xff)) }),
+        start: Some(EventMatch {
+            event: "app:TICK".to_owned(),
+            value: MatchValue::Word(0x40, 0xff),
+        }),
         stop: None,
         duration: None,
         count: Some(100),

@@ -6,8 +6,9 @@ use crate::commands::keep::tell;
 use crate::error::CliError;
 use lateralis_recorder::action::{Action, Rule};
 use lateralis_recorder::condition::Condition;
+use lateralis_recorder::filter::FilterError;
 use lateralis_recorder::linux::{KeepNotice, Session};
-use lateralis_recorder::{KeepOptions, RecordOptions};
+use lateralis_recorder::{EventMatch, KeepOptions, RecordOptions, TriggerOptions};
 use std::time::Duration;
 
 /// Time between two looks at what happened. What fires, and when, does not depend on it.
@@ -56,6 +57,28 @@ fn condition(text: &str) -> Result<Condition, CliError> {
     })
 }
 
+/// What starts and stops by an event itself, if that was asked for.
+///
+/// Errors: what is no event, or no count; nothing has begun then.
+pub(super) fn trigger(args: &RecordArgs) -> Result<Option<TriggerOptions>, CliError> {
+    let parse = |option: &str, text: &Option<String>| -> Result<Option<EventMatch>, CliError> {
+        let Some(text) = text else { return Ok(None) };
+        let wrong = |error: FilterError| {
+            CliError::new("cannot use event", format!("{option} {}", error.filter), error.what)
+        };
+        EventMatch::parse(text).map(Some).map_err(wrong)
+    };
+    let start = parse("--start-on", &args.start_on)?;
+    let stop = parse("--stop-on", &args.stop_on)?;
+    if start.is_none() && stop.is_none() && args.count.is_none() {
+        return Ok(None);
+    }
+    if args.count == Some(0) {
+        return Err(CliError::new("cannot record no event", "--count 0", "give at least 1"));
+    }
+    Ok(Some(TriggerOptions { start, stop, duration: args.for_time, count: args.count }))
+}
+
 /// Puts them into the options of `lat record`.
 pub(super) fn add(args: &RecordArgs, options: &mut RecordOptions) -> Result<(), CliError> {
     options.rules = rules(args)?;
@@ -69,6 +92,14 @@ pub(super) fn add(args: &RecordArgs, options: &mut RecordOptions) -> Result<(), 
     }
     let is_switch = |action: &Action| matches!(action, Action::Start | Action::Stop);
     let switches = options.rules.iter().any(|rule| rule.actions.iter().any(is_switch));
+    if switches && options.trigger.is_some() {
+        let advice = "an event and a condition cannot both: leave one of both out";
+        return Err(CliError::new(
+            "cannot start and stop",
+            "--start-on, --stop-on, --count",
+            advice,
+        ));
+    }
     let watches = args.policy.is_some() || !args.program.is_empty();
     if switches && watches {
         let advice = "programs start by themselves then: leave one of both out";

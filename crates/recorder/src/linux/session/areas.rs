@@ -11,9 +11,10 @@ use super::super::area::{Drained, LiveArea};
 use super::super::dirs::area_files;
 use super::super::mapping::{Access, Mapping, open_area};
 use super::super::rings::ensure_rings;
-use super::super::trigger::AreaTrigger;
+use super::super::trigger::{AreaTrigger, unknown};
 use super::super::{policies, processes};
 use super::{Recorded, Session};
+use crate::classes::RegisteredSchema;
 use crate::error::Error;
 
 /// Time that writers get to end records they are inside of, after events were disabled.
@@ -59,6 +60,13 @@ impl Session {
         }
         area.set_filters(&mut self.recording, &wanted.filters);
         let trigger = self.options.trigger.clone().map(AreaTrigger::new);
+        // A program that is starting may register its schemas later.
+        if let (false, Some(trigger)) = (launched, &trigger)
+            && let Err(error) = trigger.check(&area.registered)
+        {
+            let _ = area.view().store_u32(header::RECORDER_PID, 0);
+            return Err(error);
+        }
         if trigger.is_none() && !is_ready {
             area.enable(&mut self.recording, &wanted.enable)?;
         }
@@ -194,8 +202,32 @@ impl Session {
             self.gone_lost = self.gone_lost.saturating_add(ring.stream.losses().total());
         }
         self.gone_processes += recorded.area.processes.count();
+        self.note_trigger(&recorded);
         self.keep_gone(&recorded);
         recorded.area.finish(&mut self.recording);
+    }
+
+    /// Notes when a trigger started and stopped an area.
+    fn note_trigger(&mut self, recorded: &Recorded) {
+        let Some(trigger) = &recorded.trigger else { return };
+        self.trigger_was_set |= trigger.is_installed();
+        if let Some(times) = trigger.times(&recorded.area) {
+            self.recording.note_switch(recorded.area.header.area_id, times);
+        }
+    }
+
+    /// Says which event of a trigger no program had.
+    pub(super) fn report_unused_trigger(&mut self) {
+        let Some(options) = self.options.trigger.as_ref().filter(|_| !self.trigger_was_set) else {
+            return;
+        };
+        let events = [&options.start, &options.stop].into_iter().flatten();
+        let classes = self.recording.classes.classes().iter();
+        let registered: Vec<RegisteredSchema> =
+            classes.flat_map(|class| class.schemas.values().cloned()).collect();
+        if let Some(sentence) = unknown(events, &registered) {
+            self.recording.problem(format!("Cannot start or stop: {sentence}"));
+        }
     }
 
     /// Finishes the areas whose processes have ended, without lingering.

@@ -178,6 +178,7 @@ impl Session {
         }
         self.sweep_declined();
         self.report_unused_filters();
+        self.report_unused_trigger();
         let ticks = self.recording.now();
         self.keep(ticks, true);
         self.end_rules();
