@@ -13,6 +13,7 @@ mod genode;
 
 mod hosts;
 mod keep;
+mod keep_sources;
 mod kernel;
 mod kernel_counts;
 mod lent;
@@ -23,6 +24,7 @@ mod losses;
 mod packets;
 mod path;
 mod place;
+mod policies;
 mod probes;
 mod reading;
 mod recording;

@@ -85,6 +85,13 @@ impl Judge {
         limits.late_events += u64::from(!has_room);
     }
 
+    /// Notes whether somebody is there who could make the event that it misses.
+    pub(super) fn expect(&mut self, now: u64, is_present: bool) {
+        if let State::Missing(heartbeat, _) = &mut self.0 {
+            heartbeat.expect(now, is_present);
+        }
+    }
+
     /// Takes what an event says; in the order of time.
     pub(super) fn say(&mut self, time: u64, saying: Saying, limits: &mut Limits) -> Outcome {
         match (&mut self.0, saying) {

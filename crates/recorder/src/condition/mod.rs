@@ -17,6 +17,7 @@
 mod bind;
 mod combine;
 mod judge;
+mod names;
 mod parse;
 mod read;
 mod spans;

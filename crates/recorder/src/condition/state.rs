@@ -11,6 +11,8 @@ const CELLS_MAX: usize = 1 << 16;
 const CELLS_OF_LIMIT: u64 = 16;
 /// Pieces that the window of a rate is cut into.
 const CELLS_OF_WINDOW: u64 = 10;
+/// Most times at which programs came and went that a silence is compared with.
+const PRESENCE_MAX: usize = 64;
 /// Most keys of a counter.
 const KEYS_MAX: usize = 4096;
 
@@ -75,17 +77,37 @@ pub(super) struct Heartbeat {
     limit: u64,
     cells: Cells,
     last: Option<u64>,
-    has_fired: bool,
+    /// Beginning of the silence that was told last.
+    told: Option<u64>,
+    /// When somebody was there who could have made the event; none if that does not matter.
+    presence: Option<VecDeque<(u64, u64)>>,
+    /// The last presence goes on.
+    is_present: bool,
 }
 
 impl Heartbeat {
     pub(super) fn new(limit: u64) -> Heartbeat {
         let cells = Cells::new(limit / CELLS_OF_LIMIT);
-        Heartbeat { limit, cells, last: None, has_fired: false }
+        Heartbeat { limit, cells, last: None, told: None, presence: None, is_present: false }
     }
 
     pub(super) fn add(&mut self, time: u64) -> bool {
         self.cells.add(time)
+    }
+
+    /// Notes whether somebody is there at `now` who could make the event. Silence counts only while
+    /// somebody is, as far as that was seen: not before a program, not behind it.
+    pub(super) fn expect(&mut self, now: u64, is_present: bool) {
+        let was_present = std::mem::replace(&mut self.is_present, is_present);
+        let presence = self.presence.get_or_insert_default();
+        match presence.back_mut() {
+            Some((_, until)) if is_present && was_present => *until = now.max(*until),
+            _ if is_present => presence.push_back((now, now)),
+            _ => {}
+        }
+        if presence.len() > PRESENCE_MAX {
+            presence.pop_front();
+        }
     }
 
     /// Silences until `to`; the time before `start` is none.
@@ -101,21 +123,33 @@ impl Heartbeat {
             self.happened(first, first, &mut silences);
         }
         self.cells.judged = to / self.cells.ticks;
-        let last = self.last.unwrap_or(start);
-        if to.saturating_sub(last) > self.limit && !self.has_fired {
-            self.has_fired = true;
-            silences.push(Silence { since: last, until: to, has_ended: false });
-        }
+        self.silent(to, false, &mut silences);
         silences
     }
 
     fn happened(&mut self, first: u64, newest: u64, silences: &mut Vec<Silence>) {
-        let last = self.last.unwrap_or(first);
-        if first.saturating_sub(last) > self.limit && !self.has_fired {
-            silences.push(Silence { since: last, until: first, has_ended: true });
+        self.silent(first, true, silences);
+        let last = self.last.map_or(newest, |last| last.max(newest));
+        self.last = Some(last);
+        // Who is gone for longer than that matters no more.
+        if let Some(presence) = &mut self.presence {
+            while presence.len() > 1 && presence.front().is_some_and(|(_, end)| *end < last) {
+                presence.pop_front();
+            }
         }
-        self.has_fired = false;
-        self.last = Some(newest.max(last));
+    }
+
+    /// Nothing happened from the last event to `until`.
+    fn silent(&mut self, until: u64, has_ended: bool, silences: &mut Vec<Silence>) {
+        let last = self.last.unwrap_or(until);
+        let always = VecDeque::from([(0, u64::MAX)]);
+        for (begin, end) in self.presence.as_ref().unwrap_or(&always) {
+            let (since, to) = (last.max(*begin), until.min(*end));
+            if to.saturating_sub(since) > self.limit && self.told != Some(since) {
+                self.told = Some(since);
+                silences.push(Silence { since, until: to, has_ended: has_ended && to == until });
+            }
+        }
     }
 }
 

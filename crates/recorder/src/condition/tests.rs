@@ -267,3 +267,55 @@ fn a_combination_is_as_certain_as_its_parts() {
         assert_eq!(bench.watch.advance(9000).0[0].is_certain, is_certain, "{from}");
     }
 }
+
+#[test]
+fn a_heartbeat_is_missed_only_while_somebody_is_there_who_has_it() {
+    let text = "missing(app:BEAT) for 160ns";
+    let is_beat = |name: &EventName| name.event == "BEAT";
+    let nobody = |_: &EventName| false;
+    // Looked at every 100: a program is there from 300 to 1000, and beats at 400 and 500.
+    let mut bench = Bench::new(text);
+    let mut fired = Vec::new();
+    for now in (100..=2000).step_by(100) {
+        let is_there = (300..=1000).contains(&now);
+        bench.watch.expect(now, if is_there { &is_beat } else { &nobody });
+        if now == 500 {
+            bench.packet(1, &[(4, 400, &[]), (4, 500, &[])]);
+        }
+        fired.extend(bench.fired(now));
+    }
+    // Not at 160, when nobody was there; once behind 500; not behind its end, at 1160.
+    let at_least = Measured::Ticks { ticks: 200, is_over: false };
+    assert_eq!(fired, [(660, at_least)]);
+    // One that ends in time misses nothing; the next is asked from its own beginning on.
+    let mut bench = Bench::new(text);
+    bench.packet(1, &[(4, 300, &[])]);
+    for (now, is_there) in [(300, true), (400, true), (500, false), (900, true), (1000, true)] {
+        bench.watch.expect(now, if is_there { &is_beat } else { &nobody });
+    }
+    assert_eq!(bench.fired(1000), []);
+    bench.watch.expect(1100, &is_beat);
+    assert_eq!(bench.fired(1100), [(1060, Measured::Ticks { ticks: 200, is_over: false })]);
+}
+
+#[test]
+fn threads_have_the_names_that_they_had_at_a_moment() {
+    let mut bench = Bench::new("event(BEAT)");
+    let name = |text: &str, at: u64| {
+        let mut bytes = record_header(abi::ID_THREAD_NAME, at).to_ne_bytes().to_vec();
+        bytes.extend([7u32.to_ne_bytes(), 9u32.to_ne_bytes()].concat());
+        bytes.extend(text.as_bytes());
+        bytes.push(0);
+        let slack = bytes.len().next_multiple_of(8) - bytes.len();
+        bytes.resize(bytes.len() + slack, 0);
+        (bytes, slack as u64)
+    };
+    for (text, at) in [("first", 10), ("second", 50)] {
+        let (bytes, slack) = name(text, at);
+        bench.watch.packet(&bench.classes, (0, at), &bytes, slack);
+    }
+    let at = |moment| bench.watch.names_at(moment).into_iter().map(|(_, name)| name);
+    assert_eq!(at(10).count(), 0);
+    assert_eq!(at(50).collect::<Vec<_>>(), ["first"]);
+    assert_eq!(at(51).collect::<Vec<_>>(), ["second"]);
+}

@@ -11,8 +11,9 @@ use lateralis_ring::abi;
 use super::bind::{Bound, Says, looks_at, unknown};
 use super::combine::{Combined, Moment};
 use super::judge::{Fired, Judge, Outcome, Saying};
+use super::names::Names;
 use super::read::field;
-use super::{Condition, Term, Test};
+use super::{Condition, EventName, Term, Test};
 use crate::classes::ClassTable;
 use crate::source::Thread;
 use crate::walk::Record;
@@ -120,6 +121,7 @@ pub struct Watch {
     start: u64,
     judged: u64,
     losses: VecDeque<(u64, u64)>,
+    names: Names,
     limits: Limits,
     fired: u64,
 }
@@ -157,6 +159,7 @@ impl Watch {
             start,
             judged: start,
             losses: VecDeque::new(),
+            names: Names::default(),
             limits: Limits::default(),
             fired: 0,
         }
@@ -209,8 +212,14 @@ impl Watch {
         let Some(bound) = self.classes.get(stream_id as usize) else { return };
         let mut thread = None;
         for record in bound.plan.records(records, slack, begin) {
-            if u32::from(record.id) == u32::from(abi::ID_WRITER) {
-                thread = writer(records, &record);
+            if u32::from(record.id) < abi::INTERNAL_EVENT_COUNT {
+                match record.id {
+                    abi::ID_WRITER => thread = writer(records, &record),
+                    abi::ID_THREAD_NAME => {
+                        self.names.add(records.get(record.at..record.end), record.time);
+                    }
+                    _ => {}
+                }
                 continue;
             }
             let interest = bound.interests.get(usize::from(record.id)).and_then(Option::as_ref);
@@ -233,6 +242,21 @@ impl Watch {
                 self.facts.push(Fact { time: record.time, order, test, saying });
             }
         }
+    }
+
+    /// Notes who is there at `now`: whether a program that has the event runs. A heartbeat is missed
+    /// only while somebody is there who has it. Without a call everything is always there.
+    pub fn expect(&mut self, now: u64, is_present: &dyn Fn(&EventName) -> bool) {
+        for ((_, test), judge) in self.tests.iter().zip(&mut self.judges) {
+            if let Test::Missing { event, .. } = test {
+                judge.expect(now, is_present(event));
+            }
+        }
+    }
+
+    /// The name that each thread had at a moment, of those that told one.
+    pub fn names_at(&self, moment: u64) -> Vec<(Thread, String)> {
+        self.names.at(moment)
     }
 
     /// Notes that events were lost between two moments.

@@ -7,10 +7,13 @@
 //! ```
 
 mod chunks;
+mod names;
 mod part;
 pub(super) mod reasons;
 
 use std::path::{Path, PathBuf};
+
+use lateralis_ring::RingKind;
 
 pub(super) use chunks::Chunks;
 use part::Part;
@@ -62,6 +65,8 @@ pub(super) struct Keeper {
     gone: Vec<Process>,
     /// Clock at the beginning.
     start: u64,
+    /// Stream class of what windows say about threads that were there before.
+    names_class: u32,
     /// How long packets are kept, in ticks.
     horizon: u64,
 }
@@ -84,7 +89,7 @@ impl Keeper {
     /// Errors: the folder for windows cannot be made.
     pub(super) fn new(
         options: KeepOptions,
-        main: &Recording,
+        main: &mut Recording,
         rules: &Rules,
     ) -> Result<Keeper, Error> {
         let ns = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
@@ -115,6 +120,7 @@ impl Keeper {
             disk_bytes: 0,
             gone: Vec::new(),
             start: rules.start(),
+            names_class: main.classes.assign(RingKind::PerThread, &[], None),
             horizon: before.saturating_add(ticks(SPARE_NS)),
             options,
         })
@@ -194,7 +200,7 @@ impl Keeper {
                     part.window.to_ns = reasons::utc(main, firing.at);
                 }
                 self.finish(main, facts);
-                self.open(main, (from, to), continues);
+                self.open(main, (from, to), continues, facts.rules);
             }
         }
         match &mut self.part {
@@ -217,7 +223,13 @@ impl Keeper {
         }
     }
 
-    fn open(&mut self, main: &mut Recording, (from, to): (u64, u64), continues: bool) {
+    fn open(
+        &mut self,
+        main: &mut Recording,
+        (from, to): (u64, u64),
+        continues: bool,
+        rules: &Rules,
+    ) {
         let on_disk = self.list.windows.iter().filter(|window| !window.removed).count() as u64;
         let left = self.options.disk_bytes_max.saturating_sub(self.disk_bytes);
         if self.options.keeps_first && (on_disk >= self.options.windows_max || left == 0) {
@@ -242,6 +254,7 @@ impl Keeper {
         match Part::new(main, &self.root.join(&window.name), (from, to), most, window) {
             Ok(mut part) => {
                 part.begins_at(&self.retention);
+                part.write_names(&main.classes, (self.names_class, &rules.names_at(from)));
                 self.part = Some(part);
             }
             Err(error) => main.problem(error.to_string()),

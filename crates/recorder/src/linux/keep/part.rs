@@ -10,9 +10,10 @@ use super::super::output::Output;
 use super::super::recording::{FinishedArea, Recording, StreamTarget};
 use super::super::stream_report::{count_events, stream_report};
 use crate::classes::{ClassTable, RegisteredSchema};
+use crate::clock::ClockModel;
 use crate::error::Error;
 use crate::keep::{Held, Plans, Retention, cut};
-use crate::report::{KeptWindow, Process, Report};
+use crate::report::{self, KeptWindow, Process, Report};
 use crate::stream::{PREFIX_BYTES, RingStream, SealContext};
 
 struct PartStream {
@@ -25,9 +26,14 @@ struct PartStream {
     next_serial: u64,
 }
 
+/// Makes the report of the stream of names.
+pub(super) type NamesReport = Box<dyn FnOnce(&ClockModel) -> Option<report::Stream> + Send>;
+
 /// See the module's description.
 pub(super) struct Part {
-    recording: Recording,
+    pub(super) recording: Recording,
+    /// What the stream of names comes to, once the clock is known.
+    pub(super) names: Option<NamesReport>,
     streams: HashMap<u64, PartStream>,
     buffer: Vec<u8>,
     pub(super) from: u64,
@@ -50,6 +56,7 @@ impl Part {
         let recording = main.part(Output::create(root, Some(bytes_max))?);
         Ok(Part {
             recording,
+            names: None,
             streams: HashMap::new(),
             buffer: vec![0; PREFIX_BYTES + (64 << 10)],
             from,
@@ -192,8 +199,10 @@ impl Part {
             self.recording.close_stream(&mut stream.target);
         }
         let classes = self.recording.classes.clone();
+        let names = self.names.take();
         self.recording.finish_area(Box::new(move |clock| {
             let mut finished = FinishedArea { processes, ..FinishedArea::default() };
+            finished.streams.extend(names.and_then(|names| names(clock)));
             for PartStream { ring, target, class, area_id, number, .. } in streams {
                 let place = format!("{area_id:016x}");
                 let of_class = classes.classes().get(class as usize);

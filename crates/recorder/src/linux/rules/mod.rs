@@ -19,10 +19,11 @@ use super::keep::{KeepNotice, KeepObserver, reasons};
 use super::recording::Recording;
 use crate::action::{Action, Rule};
 use crate::classes::{ClassTable, RegisteredSchema};
-use crate::condition::{Condition, Firing, Limits, SpanEnd, Watch};
+use crate::condition::{Condition, EventName, Firing, Limits, SpanEnd, Watch};
 use crate::keep::split;
 use crate::pattern::Patterns;
 use crate::report::{Done, Fired, KeptReason, NotJudged, Outcome, TriggerRule, Triggers};
+use crate::source::Thread;
 
 /// Rings may be read this much later than they were written: what is not there by then is late.
 const LAG_NS: u64 = 100_000_000;
@@ -100,6 +101,16 @@ impl Rules {
         let slack = header.packet_bits.saturating_sub(header.content_bits) / 8;
         let place = (header.stream_id, header.timestamp_begin);
         self.watch.packet(classes, place, records, slack);
+    }
+
+    /// Notes who is there, for events that are missed only then.
+    pub(super) fn expect(&mut self, now: u64, is_present: &dyn Fn(&EventName) -> bool) {
+        self.watch.expect(now, is_present);
+    }
+
+    /// The name that each thread had at a moment.
+    pub(super) fn names_at(&self, moment: u64) -> Vec<(Thread, String)> {
+        self.watch.names_at(moment)
     }
 
     /// Judges what happened. Context: all rings were read after `now`; `is_last`: all that was

@@ -3,6 +3,8 @@
 
 use std::ffi::OsString;
 
+use lateralis_pleco::schema::Event;
+
 use super::super::clocks;
 use super::super::keep::{KeepNotice, Keeper};
 use super::super::recording::Recording;
@@ -10,7 +12,8 @@ use super::super::rules::{Judged, MarkQueue, MarkSource, Rules, done};
 use super::super::sources::LiveSource;
 use super::Session;
 use crate::action::Action;
-use crate::condition::Firing;
+use crate::classes::RegisteredSchema;
+use crate::condition::{EventName, Firing};
 use crate::error::Error;
 use crate::options::{Progress, RecordOptions};
 use crate::report::{Done, KeptReason, Outcome};
@@ -25,7 +28,8 @@ pub(super) fn begin(
     }
     let rules = Rules::new(options.rules.clone(), recording);
     if let Some(keep) = &options.keep {
-        recording.keeper = Some(Box::new(Keeper::new(keep.clone(), recording, &rules)?));
+        let keeper = Keeper::new(keep.clone(), recording, &rules)?;
+        recording.keeper = Some(Box::new(keeper));
     }
     recording.rules = Some(Box::new(rules));
     let is_mark = |action: &Action| matches!(action, Action::Mark(_));
@@ -44,6 +48,10 @@ impl Session {
     pub(super) fn judge(&mut self, now: u64, is_last: bool) -> Option<Judged> {
         let lost = self.progress(&Progress::default()).lost;
         let mut rules = self.recording.rules.take()?;
+        // At the last look everybody is gone, or let go.
+        if !is_last {
+            rules.expect(now, &|name| !self.paused && self.is_present(name));
+        }
         let judged = rules.judge(&mut self.recording, (now, lost), is_last);
         self.recording.rules = Some(rules);
         self.note_command();
@@ -58,6 +66,20 @@ impl Session {
             self.record_conditions_only();
         }
         Some(judged)
+    }
+
+    /// Whether a program that has the event runs, or a source that does.
+    fn is_present(&self, name: &EventName) -> bool {
+        let has = |registered: &[RegisteredSchema]| {
+            registered.iter().any(|entry| {
+                let schema = &entry.schema;
+                let subsystem = |event: &Event| &schema.subsystems[event.subsystem].name;
+                schema.events.iter().any(|event| name.is(subsystem(event), &event.name))
+            })
+        };
+        let mut areas = self.areas.iter();
+        areas.any(|one| one.ended_at.is_none() && has(&one.area.registered))
+            || self.sources.iter().any(|live| has(&live.ask().schemas()))
     }
 
     fn act(&mut self, firing: &Firing, reason: &KeptReason) {
