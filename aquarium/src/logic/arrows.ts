@@ -65,6 +65,23 @@ export function lines(
   return found;
 }
 
+const BADGE_ROOM = { x: 60, y: 26 };
+const MOST_BADGES = 40;
+
+/** Which lines say how many they stand for: the thickest, and none so near to another that both could not be read. */
+export function badged(all: readonly Line[], least: number): Line[] {
+  const found: Line[] = [];
+  const thickest = all.filter((line) => line.count >= least && Math.abs(line.y1 - line.y0) >= 24);
+  for (const line of thickest.sort((a, b) => b.count - a.count)) {
+    const near = (other: Line) =>
+      Math.abs(line.x0 + line.x1 - other.x0 - other.x1) < 2 * BADGE_ROOM.x &&
+      Math.abs(line.y0 + line.y1 - other.y0 - other.y1) < 2 * BADGE_ROOM.y;
+    if (!found.some(near)) found.push(line);
+    if (found.length === MOST_BADGES) break;
+  }
+  return found;
+}
+
 /** The line nearest to a point, within a few pixels. */
 export function lineAt(all: readonly Line[], x: number, y: number, within: number): Line | null {
   let best: Line | null = null;

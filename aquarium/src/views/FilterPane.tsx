@@ -9,7 +9,7 @@ import { onlyNode, setFilter, toggleNode } from "../state/actions.ts";
 import * as store from "../state/store.ts";
 
 const open = signal<ReadonlySet<string>>(
-  new Set(["cores", "subsystems", "messages", "applications", "scripts"]),
+  new Set(["cores", "subsystems", "messages", "applications", "scripts", "activities"]),
 );
 const search = signal("");
 const atKey = signal<string | null>(null);

@@ -10,7 +10,7 @@ const REST_MS = 1200;
 
 const served = await serve(process.argv[2] ?? demo());
 const browser = await launch();
-const { page, complaints } = await open(browser, served.url, { width: 1360, height: 860 });
+const { page, complaints } = await open(browser, served.url, { width: 1280, height: 780 });
 await page.locator("#event-count").waitFor();
 await page.waitForTimeout(REST_MS);
 await page.screenshot({ path: `${IMAGES}view.png` });
@@ -26,7 +26,7 @@ await page.screenshot({ path: `${IMAGES}view-zoomed.png` });
 
 await page.keyboard.press("Escape");
 await page.keyboard.press("t");
-await page.keyboard.press("Control+Shift+P");
+await page.getByRole("tab", { name: "Statistics" }).click();
 await page.waitForTimeout(REST_MS);
 await page.screenshot({ path: `${IMAGES}view-light.png` });
 await browser.close();

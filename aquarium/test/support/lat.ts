@@ -24,7 +24,8 @@ export function whyNot(): string | null {
 
 /** An event as `lat print` tells it. */
 export interface Printed {
-  time_ns: number;
+  /** Nanoseconds since the first event: those since 1970 are no numbers of JavaScript. */
+  since: number;
   name: string;
   cpu: number;
   process?: string;
@@ -37,14 +38,20 @@ export function print(trace: string): Printed[] {
     encoding: "utf8",
     maxBuffer: 1 << 30,
   });
-  return text
+  const lines = text
     .split("\n")
     .filter((line) => line !== "")
-    .map((line) => JSON.parse(line));
+    .map((line) => JSON.parse(line) as Printed & { time: string });
+  return lines.map((line) => ({ ...line, since: Number(nanos(line.time) - nanos(lines[0].time)) }));
 }
 
-/** Activities that a script finds, as `lat run-script` tells them. */
-export function runScript(trace: string, text: string): { begin_ns: number; duration_ns: number }[] {
+/** Of seconds with nine decimals. */
+function nanos(seconds: string): bigint {
+  return BigInt(seconds.replace(".", ""));
+}
+
+/** How long the activities take that a script finds, as `lat run-script` tells it. */
+export function runScript(trace: string, text: string): { duration_ns: number }[] {
   const file = join(mkdtempSync(join(tmpdir(), "aquarium-")), "script.js");
   writeFileSync(file, text);
   const out = execFileSync(LAT, ["run-script", trace, file, "--json"], {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 import { describe, expect, test } from "vitest";
-import { lineAt, lines, takeArrows, arrowWidth } from "../../src/logic/arrows.ts";
+import { badged, lineAt, lines, takeArrows, arrowWidth } from "../../src/logic/arrows.ts";
 import { DARK_THEME, LIGHT_THEME, Colours, isIdle } from "../../src/logic/colour.ts";
 import { firstFrom, itemAt, takeApart } from "../../src/logic/picture.ts";
 import { range, runs } from "../../src/logic/steps.ts";
@@ -96,6 +96,12 @@ describe("arrows", () => {
     expect(lineAt(all, 150, 25, 4)?.index).toBe(0);
     expect(lineAt(all, 150, 40, 4)).toBeNull();
   });
+});
+
+test("arrows say how many they stand for where it can be read: the thickest first", () => {
+  const line = (x: number, count: number) => ({ x0: x, y0: 0, x1: x, y1: 50, count, widthPx: 1, index: 0 });
+  const all = [line(0, 9), line(30, 90), line(200, 8), line(400, 1), { ...line(600, 50), y1: 10 }];
+  expect(badged(all, 8).map((one) => one.count)).toEqual([90, 8]);
 });
 
 test("counters: nothing is drawn across what is not known", () => {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // The upper canvas: names on bars, arrows, the selection and the marked range.
 
-import { type Line, arrowWidth } from "../../logic/arrows.ts";
+import { type Line, badged } from "../../logic/arrows.ts";
 import { type PlacedLane, type PlacedRow, screenY } from "../../logic/layout.ts";
 import { type PictureRow, rowKey } from "../../logic/picture.ts";
 import { solidRuns } from "../../logic/raster.ts";
@@ -39,10 +39,10 @@ export function paintMarks(context: CanvasRenderingContext2D, scene: Scene, mark
     context.restore();
   }
   // A crowd of arrows must not hide what it lies on.
-  context.globalAlpha = Math.min(1, Math.max(0.14, 60 / Math.max(1, marks.arrows.length)));
+  context.globalAlpha = Math.min(1, Math.max(0.1, 45 / Math.max(1, marks.arrows.length)));
   for (const line of marks.arrows) arrow(context, scene, line);
   context.globalAlpha = 1;
-  for (const line of marks.arrows) if (line.count > 1) badge(context, scene, line);
+  for (const line of badged(marks.arrows, 8)) badge(context, scene, line);
   if (marks.range) rangeBand(context, scene, marks.range);
   if (marks.selected) selection(context, scene, marks.selected);
 }
@@ -138,9 +138,8 @@ function arrow(context: CanvasRenderingContext2D, scene: Scene, line: Line): voi
   context.fill();
 }
 
-/** How many messages a thick arrow stands for; only where there is room, and only where it is not one of a crowd. */
+/** How many messages a thick arrow stands for. */
 function badge(context: CanvasRenderingContext2D, scene: Scene, line: Line): void {
-  if (Math.abs(line.y1 - line.y0) < 24 || line.widthPx < arrowWidth(8)) return;
   const text = brief(line.count);
   context.font = FONT;
   context.textBaseline = "middle";
