@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use crate::meta::{Lane, Meta, Row, RowKind};
-use crate::writing::{self, Made};
+use crate::spool::{Pieces, Spool};
+use crate::writing::Writing;
 use crate::{NONE, UNFINISHED};
 
 /// An event, by its lane and its number there.
@@ -44,55 +45,24 @@ pub(crate) struct RawPoint {
     pub class: u16,
 }
 
-/// Points of a lane in pieces, so that growing copies nothing.
+/// Points of a lane.
 #[derive(Debug, Default)]
-pub(crate) struct RawPoints {
-    pieces: Vec<Vec<RawPoint>>,
-    count: u32,
+struct Told {
+    points: Pieces<RawPoint>,
     last: Option<i64>,
     is_disordered: bool,
 }
 
-/// Points of a piece.
-const PIECE: usize = 1 << 14;
-
-impl RawPoints {
-    fn push(&mut self, point: RawPoint) -> u32 {
-        if self.pieces.last().is_none_or(|piece| piece.len() == PIECE) {
-            // Most threads of a trace have few events.
-            let room = if self.pieces.is_empty() { 0 } else { PIECE };
-            self.pieces.push(Vec::with_capacity(room));
-        }
-        self.is_disordered |= self.last.is_some_and(|last| point.time < last);
-        self.last = Some(point.time);
-        self.pieces.last_mut().into_iter().for_each(|piece| piece.push(point));
-        let index = self.count;
-        self.count += 1;
-        index
+/// Puts points in order: where each went.
+fn sorted(points: &mut Vec<RawPoint>) -> Vec<u32> {
+    let mut all: Vec<(RawPoint, u32)> = points.iter().copied().zip(0..).collect();
+    all.sort_by_key(|(point, index)| (point.time, *index));
+    let mut places = vec![0; all.len()];
+    for (place, (_, index)) in (0..).zip(&all) {
+        places[*index as usize] = place;
     }
-
-    pub(crate) fn len(&self) -> usize {
-        self.count as usize
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = RawPoint> + Clone + '_ {
-        self.pieces.iter().flatten().copied()
-    }
-
-    /// Puts them in order: where each went, if any had to.
-    pub(crate) fn sort(&mut self) -> Option<Vec<u32>> {
-        if !self.is_disordered {
-            return None;
-        }
-        let mut all: Vec<(RawPoint, u32)> = self.iter().zip(0..).collect();
-        all.sort_by_key(|(point, index)| (point.time, *index));
-        let mut places = vec![0; all.len()];
-        for (place, (_, index)) in (0..).zip(&all) {
-            places[*index as usize] = place;
-        }
-        self.pieces = vec![all.into_iter().map(|(point, _)| point).collect()];
-        Some(places)
-    }
+    *points = all.into_iter().map(|(point, _)| point).collect();
+    places
 }
 
 /// Which row an interval is for.
@@ -113,22 +83,46 @@ pub(crate) struct RawMessage {
 
 /// Gathers what stands where.
 ///
-/// Memory: 16 bytes a point, 64 an interval, 40 a message.
-#[derive(Debug, Default)]
+/// Memory: 32 KiB for each lane, row and counter; in the end, what the largest of them has. The rest is
+/// in the spool: 14 bytes a point, 41 an interval, 36 a message.
 pub struct Builder {
+    spool: Box<dyn Spool>,
+    fault: Option<io::Error>,
     lanes: Vec<Lane>,
-    points: Vec<RawPoints>,
-    groups: BTreeMap<Group, Vec<Interval>>,
-    levels: Vec<Vec<(i64, f64)>>,
-    messages: Vec<RawMessage>,
+    points: Vec<Told>,
+    groups: BTreeMap<Group, Pieces<Interval>>,
+    levels: Vec<Pieces<(i64, f64)>>,
+    messages: Pieces<RawMessage>,
     extent: Option<(i64, i64)>,
 }
 
+impl Default for Builder {
+    /// In memory.
+    fn default() -> Self {
+        Self::with_spool(Box::new(Vec::new()))
+    }
+}
+
 impl Builder {
+    /// That puts into a spool what does not have to be in memory.
+    #[must_use]
+    pub fn with_spool(spool: Box<dyn Spool>) -> Self {
+        Self {
+            spool,
+            fault: None,
+            lanes: Vec::new(),
+            points: Vec::new(),
+            groups: BTreeMap::new(),
+            levels: Vec::new(),
+            messages: Pieces::default(),
+            extent: None,
+        }
+    }
+
     /// Adds a lane.
     pub fn lane(&mut self, lane: Lane) -> u32 {
         self.lanes.push(lane);
-        self.points.push(RawPoints::default());
+        self.points.push(Told::default());
         self.lanes.len() as u32 - 1
     }
 
@@ -146,7 +140,12 @@ impl Builder {
     /// An event on a lane that was added. Those of a lane by time, or nearly so.
     pub fn point(&mut self, lane: u32, time: i64, class: u16, thread: u32) -> PointRef {
         self.reach(time);
-        let index = self.points[lane as usize].push(RawPoint { time, thread, class });
+        let of = &mut self.points[lane as usize];
+        of.is_disordered |= of.last.is_some_and(|last| time < last);
+        of.last = Some(time);
+        let index = of.points.len() as u32;
+        let pushed = of.points.push(RawPoint { time, thread, class }, &mut *self.spool);
+        self.note(pushed);
         PointRef { lane, index }
     }
 
@@ -156,7 +155,8 @@ impl Builder {
         self.reach(interval.end.unwrap_or(interval.begin));
         // A look-up without a copy of the name, where there is none.
         let group = (lane, kind, name.map(str::to_owned));
-        self.groups.entry(group).or_default().push(interval);
+        let pushed = self.groups.entry(group).or_default().push(interval, &mut *self.spool);
+        self.note(pushed);
     }
 
     /// A value of a counter, which is numbered as [`Meta::counters`].
@@ -164,15 +164,25 @@ impl Builder {
         self.reach(time);
         let counter = counter as usize;
         if self.levels.len() <= counter {
-            self.levels.resize_with(counter + 1, Vec::new);
+            self.levels.resize_with(counter + 1, Pieces::default);
         }
-        self.levels[counter].push((time, value));
+        let pushed = self.levels[counter].push((time, value), &mut *self.spool);
+        self.note(pushed);
     }
 
     /// A message between two events.
     pub fn message(&mut self, channel: u32, sent: (i64, PointRef), received: (i64, PointRef)) {
         let ((sent, from), (received, to)) = (sent, received);
-        self.messages.push(RawMessage { sent, received, from, to, channel });
+        let message = RawMessage { sent, received, from, to, channel };
+        let pushed = self.messages.push(message, &mut *self.spool);
+        self.note(pushed);
+    }
+
+    /// What fails while things are told is told in the end.
+    fn note(&mut self, result: io::Result<()>) {
+        if let Err(error) = result {
+            self.fault.get_or_insert(error);
+        }
     }
 
     /// When the first and the last of all happened.
@@ -189,41 +199,55 @@ impl Builder {
     /// Writes the index. `meta` has all lists but lanes and rows, its origin and its end.
     ///
     /// # Errors
-    /// Those of `out`.
-    pub fn finish(mut self, mut meta: Meta, identity: &str, out: &mut dyn Write) -> io::Result<()> {
-        for (lane, points) in self.lanes.iter_mut().zip(&self.points) {
-            lane.events = points.len() as u64;
+    /// Those of `out` and of the spool.
+    pub fn finish(self, mut meta: Meta, identity: &str, out: &mut dyn Write) -> io::Result<()> {
+        let Self { spool, fault, mut lanes, points, groups, mut levels, messages, .. } = self;
+        if let Some(fault) = fault {
+            return Err(fault);
         }
-        meta.lanes = std::mem::take(&mut self.lanes);
-        let places: Vec<Option<Vec<u32>>> = self.points.iter_mut().map(RawPoints::sort).collect();
+        for (lane, told) in lanes.iter_mut().zip(&points) {
+            lane.events = told.points.len() as u64;
+        }
+        meta.lanes = lanes;
+        let end = meta.origin.saturating_add_unsigned(meta.end);
+        let mut writing = Writing::new(&meta, identity, out);
+        // Where the points of lanes went that were not in order.
+        let mut places: Vec<Vec<u32>> = Vec::with_capacity(points.len());
+        for told in points {
+            let mut points = told.points.all(&*spool)?;
+            places.push(if told.is_disordered { sorted(&mut points) } else { Vec::new() });
+            writing.points(&points)?;
+        }
         let settled = |point: PointRef| {
-            let index = places.get(point.lane as usize).and_then(Option::as_ref);
-            let index = index.and_then(|places| places.get(point.index as usize));
+            let place = places.get(point.lane as usize);
+            let index = place.and_then(|place| place.get(point.index as usize));
             PointRef { index: index.copied().unwrap_or(point.index), ..point }
         };
-        let end = meta.origin.saturating_add_unsigned(meta.end);
-        let mut rows = Vec::new();
-        for ((lane, kind, name), mut intervals) in std::mem::take(&mut self.groups) {
+        for ((lane, kind, name), intervals) in groups {
+            let mut intervals = intervals.all(&*spool)?;
             for interval in &mut intervals {
                 interval.from = interval.from.map(settled);
                 interval.to = interval.to.map(settled);
             }
             for (depth, row) in (0..).zip(placed(intervals, end)) {
                 let name = name.clone();
-                meta.rows.push(Row { lane, kind, name, depth, main: Vec::new() });
-                rows.push(row);
+                let main = writing.intervals(&row)?;
+                meta.rows.push(Row { lane, kind, name, depth, main });
             }
         }
-        for message in &mut self.messages {
+        levels.resize_with(meta.counters.len(), Pieces::default);
+        for levels in levels {
+            let mut levels = levels.all(&*spool)?;
+            levels.sort_by_key(|(time, _)| *time);
+            writing.levels(&levels)?;
+        }
+        let mut messages = messages.all(&*spool)?;
+        for message in &mut messages {
             (message.from, message.to) = (settled(message.from), settled(message.to));
         }
-        self.messages.sort_by_key(|message| (message.sent, message.received));
-        self.levels.resize_with(meta.counters.len(), Vec::new);
-        for levels in &mut self.levels {
-            levels.sort_by_key(|(time, _)| *time);
-        }
-        let made = Made { points: self.points, rows, levels: self.levels, messages: self.messages };
-        writing::write(made, meta, identity, out)
+        messages.sort_by_key(|message| (message.sent, message.received));
+        writing.messages(&messages)?;
+        writing.finish(meta)
     }
 }
 

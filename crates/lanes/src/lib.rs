@@ -29,6 +29,7 @@ mod meta;
 mod opened;
 pub mod pixels;
 mod points;
+mod spool;
 mod writing;
 
 pub use bits::RankedBits;
@@ -46,6 +47,7 @@ pub use meta::{
 pub use opened::{IndexError, Lanes};
 pub use pixels::{Pixels, Scale};
 pub use points::Points;
+pub use spool::Spool;
 
 /// No point, no thread, no name.
 pub const NONE: u32 = u32::MAX;

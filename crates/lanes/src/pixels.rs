@@ -52,7 +52,8 @@ impl Scale {
     /// The same with `t1` behind `t0`, and both far from the ends of numbers.
     #[must_use]
     pub fn new(t0: i64, t1: i64, px: u32) -> Self {
-        const FAR: i64 = 1 << 62;
+        // Twice that, and one more, is a number still.
+        const FAR: i64 = 1 << 61;
         let t0 = t0.clamp(-FAR, FAR);
         Self { t0, t1: t1.clamp(t0 + 1, FAR + 1), px: px.max(1) }
     }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize};
 
-use crate::building::{Placed, RawMessage, RawPoints, numbers};
+use crate::building::{Placed, RawMessage, RawPoint, numbers};
 use crate::column::{Grid, Number};
 use crate::intervals::{Sums, main_names};
 use crate::levels::reaches;
@@ -37,14 +37,6 @@ pub(crate) struct Directory {
     pub levels: Vec<At>,
     pub messages: At,
     pub longest: u64,
-}
-
-/// All that is written.
-pub(crate) struct Made {
-    pub points: Vec<RawPoints>,
-    pub rows: Vec<Vec<Placed>>,
-    pub levels: Vec<Vec<(i64, f64)>>,
-    pub messages: Vec<RawMessage>,
 }
 
 struct Out<'a> {
@@ -100,25 +92,57 @@ impl Out<'_> {
     }
 }
 
-pub(crate) fn write(
-    made: Made,
-    mut meta: Meta,
-    identity: &str,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let (origin, end) = (meta.origin, meta.end);
-    let mut out = Out { out, at: 0, buffer: Vec::new(), origin, end };
-    let mut directory = Directory { identity: identity.to_owned(), ..Directory::default() };
-    for points in made.points {
+/// An index that is being written: points of all lanes, then rows, levels, messages.
+pub(crate) struct Writing<'a> {
+    out: Out<'a>,
+    directory: Directory,
+}
+
+impl<'a> Writing<'a> {
+    pub(crate) fn new(meta: &Meta, identity: &str, out: &'a mut dyn Write) -> Self {
+        let out = Out { out, at: 0, buffer: Vec::new(), origin: meta.origin, end: meta.end };
+        let directory = Directory { identity: identity.to_owned(), ..Directory::default() };
+        Self { out, directory }
+    }
+
+    /// The points of the next lane.
+    pub(crate) fn points(&mut self, points: &[RawPoint]) -> io::Result<()> {
+        let out = &mut self.out;
         let mut at = out.times(points.iter().map(|point| point.time), points.len())?;
         at.columns.push(out.column(points.iter().map(|point| point.class))?);
         at.columns.push(out.column(points.iter().map(|point| point.thread))?);
-        directory.points.push(at);
+        self.directory.points.push(at);
+        Ok(())
     }
-    for (row, told) in made.rows.into_iter().zip(&mut meta.rows) {
-        directory.rows.push(intervals(&mut out, &row, &mut told.main)?);
+
+    /// The next row: its main names.
+    pub(crate) fn intervals(&mut self, row: &[Placed]) -> io::Result<Vec<u32>> {
+        let out = &mut self.out;
+        let mut at = out.times(row.iter().map(|placed| placed.begin), row.len())?;
+        let ends: Vec<u64> = row.iter().map(|placed| out.since_origin(placed.end)).collect();
+        at.columns.push(out.column(ends.into_iter())?);
+        at.columns.push(out.column(row.iter().map(|placed| placed.interval.name))?);
+        at.columns.push(out.column(row.iter().map(|placed| placed.interval.thread))?);
+        for side in [|p: &Placed| p.interval.from, |p: &Placed| p.interval.to] {
+            for place in 0..2 {
+                at.columns.push(out.column(row.iter().map(|p| numbers(side(p))[place]))?);
+            }
+        }
+        at.columns.push(out.column(row.iter().map(|placed| placed.flags))?);
+        let lengths = || {
+            let length =
+                |p: &Placed| (p.interval.name, p.end.saturating_sub(p.begin).max(0) as u64);
+            row.iter().map(length)
+        };
+        let main = main_names(lengths());
+        at.columns.push(out.column(Sums::of(lengths(), &main).into_iter())?);
+        self.directory.rows.push(at);
+        Ok(main)
     }
-    for levels in made.levels {
+
+    /// The values of the next counter.
+    pub(crate) fn levels(&mut self, levels: &[(i64, f64)]) -> io::Result<()> {
+        let out = &mut self.out;
         let mut at = out.times(levels.iter().map(|(time, _)| *time), levels.len())?;
         let values: Vec<f64> = levels.iter().map(|(_, value)| *value).collect();
         at.columns.push(out.column(values.iter().copied())?);
@@ -128,52 +152,38 @@ pub(crate) fn write(
             at.columns.push(out.column(lows.iter().copied())?);
             at.columns.push(out.column(highs.iter().copied())?);
         }
-        directory.levels.push(at);
+        self.directory.levels.push(at);
+        Ok(())
     }
-    directory.messages = messages(&mut out, &made.messages)?;
-    let ways = made.messages.iter().map(|m| m.received.saturating_sub(m.sent).max(0) as u64);
-    directory.longest = ways.max().unwrap_or(0);
-    directory.meta = meta;
-    let json = serde_json::to_vec(&directory)?;
-    let mut trailer = MAGIC.to_vec();
-    for number in [out.at, json.len() as u64, checksum(&json)] {
-        number.write(&mut trailer);
-    }
-    out.out.write_all(&json)?;
-    out.out.write_all(&trailer)
-}
 
-fn intervals(out: &mut Out<'_>, row: &[Placed], main: &mut Vec<u32>) -> io::Result<At> {
-    let mut at = out.times(row.iter().map(|placed| placed.begin), row.len())?;
-    let ends: Vec<u64> = row.iter().map(|placed| out.since_origin(placed.end)).collect();
-    at.columns.push(out.column(ends.into_iter())?);
-    at.columns.push(out.column(row.iter().map(|placed| placed.interval.name))?);
-    at.columns.push(out.column(row.iter().map(|placed| placed.interval.thread))?);
-    for side in [|p: &Placed| p.interval.from, |p: &Placed| p.interval.to] {
-        for place in 0..2 {
-            at.columns.push(out.column(row.iter().map(|p| numbers(side(p))[place]))?);
+    /// All messages.
+    pub(crate) fn messages(&mut self, all: &[RawMessage]) -> io::Result<()> {
+        let out = &mut self.out;
+        let mut at = out.times(all.iter().map(|message| message.sent), all.len())?;
+        let received: Vec<u64> = all.iter().map(|m| out.since_origin(m.received)).collect();
+        at.columns.push(out.column(received.into_iter())?);
+        for side in [|m: &RawMessage| m.from, |m: &RawMessage| m.to] {
+            at.columns.push(out.column(all.iter().map(|message| side(message).lane))?);
+            at.columns.push(out.column(all.iter().map(|message| side(message).index))?);
         }
+        at.columns.push(out.column(all.iter().map(|message| message.channel))?);
+        let ways = all.iter().map(|m| m.received.saturating_sub(m.sent).max(0) as u64);
+        self.directory.longest = ways.max().unwrap_or(0);
+        self.directory.messages = at;
+        Ok(())
     }
-    at.columns.push(out.column(row.iter().map(|placed| placed.flags))?);
-    let lengths = || {
-        let length = |p: &Placed| (p.interval.name, p.end.saturating_sub(p.begin).max(0) as u64);
-        row.iter().map(length)
-    };
-    *main = main_names(lengths());
-    at.columns.push(out.column(Sums::of(lengths(), main).into_iter())?);
-    Ok(at)
-}
 
-fn messages(out: &mut Out<'_>, all: &[RawMessage]) -> io::Result<At> {
-    let mut at = out.times(all.iter().map(|message| message.sent), all.len())?;
-    let received: Vec<u64> = all.iter().map(|m| out.since_origin(m.received)).collect();
-    at.columns.push(out.column(received.into_iter())?);
-    for side in [|m: &RawMessage| m.from, |m: &RawMessage| m.to] {
-        at.columns.push(out.column(all.iter().map(|message| side(message).lane))?);
-        at.columns.push(out.column(all.iter().map(|message| side(message).index))?);
+    /// The directory, and where it is.
+    pub(crate) fn finish(mut self, meta: Meta) -> io::Result<()> {
+        self.directory.meta = meta;
+        let json = serde_json::to_vec(&self.directory)?;
+        let mut trailer = MAGIC.to_vec();
+        for number in [self.out.at, json.len() as u64, checksum(&json)] {
+            number.write(&mut trailer);
+        }
+        self.out.out.write_all(&json)?;
+        self.out.out.write_all(&trailer)
     }
-    at.columns.push(out.column(all.iter().map(|message| message.channel))?);
-    Ok(at)
 }
 
 /// FNV-1a: tells a file that was cut or mixed up, nothing more.

@@ -332,3 +332,13 @@ fn levels_are_right(told: &Told, lanes: &Lanes, scale: &Scale) {
         assert_eq!((found.low, found.high, found.last), (low, high, *last));
     }
 }
+
+#[test]
+fn pictures_reach_to_the_ends_of_all_times() {
+    for (t0, t1) in [(i64::MIN, i64::MAX), (i64::MAX, i64::MIN), (i64::MAX, i64::MAX), (0, 0)] {
+        let scale = Scale::new(t0, t1, 1000);
+        let pixels: Vec<(i64, i64)> = (0..1000).map(|pixel| scale.pixel(pixel)).collect();
+        assert!(pixels.iter().all(|(begin, end)| begin < end), "{scale:?}");
+        assert!(pixels.windows(2).all(|two| two[0].0 <= two[1].0), "{scale:?}");
+    }
+}

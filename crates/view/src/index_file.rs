@@ -3,13 +3,14 @@
 
 use std::env;
 use std::fmt::Write as _;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
-use lateralis_lanes::{IndexError, Lanes, Shared};
+use lateralis_lanes::{IndexError, Lanes, Shared, Spool};
 use memmap2::Mmap;
 
 /// The index in the folder of a recording.
@@ -95,6 +96,41 @@ fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })
+}
+
+/// A file without a name, for what does not have to be in memory while an index is made.
+struct Spooled {
+    file: File,
+    end: u64,
+}
+
+impl Spool for Spooled {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<u64> {
+        let at = self.end;
+        self.file.write_all_at(bytes, at)?;
+        self.end += bytes.len() as u64;
+        Ok(at)
+    }
+
+    fn read(&self, at: u64, into: &mut [u8]) -> io::Result<()> {
+        self.file.read_exact_at(into, at)
+    }
+}
+
+/// Such a file beside an index that is to be made; memory where that is not possible.
+#[must_use]
+pub fn spool(place: Option<&Path>) -> Box<dyn Spool> {
+    let made = place.and_then(|place| {
+        let path = place.with_extension(format!("spool{}", std::process::id()));
+        let options = &mut OpenOptions::new();
+        let file = options.read(true).write(true).create_new(true).open(&path).ok()?;
+        fs::remove_file(&path).ok()?;
+        Some(Spooled { file, end: 0 })
+    });
+    match made {
+        Some(spooled) => Box::new(spooled),
+        None => Box::new(Vec::new()),
+    }
 }
 
 /// Opens the index at a place, if it is of this trace.

@@ -21,5 +21,5 @@ mod session;
 mod told;
 
 pub use indexing::Progress;
-pub use serving::{Server, has_page};
+pub use serving::{Head, Refused, Request, Server, has_page};
 pub use session::{OpenError, Session};

@@ -130,8 +130,10 @@ impl Session {
             Some(lanes) => (lanes, None),
             None => {
                 let recording = opened(paths, options)?;
-                let mut write =
-                    |out: &mut dyn io::Write| indexing::index(&recording, &identity, progress, out);
+                let mut write = |out: &mut dyn io::Write| {
+                    let spool = index_file::spool(place.as_deref());
+                    indexing::index(&recording, &identity, spool, progress, out)
+                };
                 let lanes = index_file::make(place.as_deref(), &identity, &mut write);
                 (lanes.map_err(OpenError::Index)?, Some(recording))
             }

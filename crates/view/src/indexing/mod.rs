@@ -14,7 +14,7 @@ mod ran;
 
 use std::io::{self, Write};
 
-use lateralis_lanes::{Builder, PointRef};
+use lateralis_lanes::{Builder, PointRef, Spool};
 use lateralis_model::{Damage, Event, LossCause, Source};
 use lateralis_store::Recording;
 use lateralis_store::facts::{At, Fact, Facts, Owner};
@@ -41,12 +41,13 @@ const ROUND: u64 = 1 << 17;
 pub fn index(
     recording: &Recording,
     identity: &str,
+    spool: Box<dyn Spool>,
     progress: Progress<'_>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let trace = recording.annotated();
     let mut facts = Facts::new(&trace, &recording.streams);
-    let mut indexing = Indexing::new(recording, &facts);
+    let mut indexing = Indexing::new(recording, &facts, spool);
     let mut events = recording.source.events();
     let mut told: Vec<(At, Fact)> = Vec::new();
     let mut count = 0u64;
@@ -79,8 +80,8 @@ struct Indexing<'a> {
 }
 
 impl<'a> Indexing<'a> {
-    fn new(recording: &'a Recording, facts: &Facts) -> Self {
-        let mut builder = Builder::default();
+    fn new(recording: &'a Recording, facts: &Facts, spool: Box<dyn Spool>) -> Self {
+        let mut builder = Builder::with_spool(spool);
         let mut lists = Lists::new(recording, facts);
         let mut cpus: Vec<u32> =
             recording.streams.iter().filter_map(|stream| Some(stream.cpu?.0)).collect();

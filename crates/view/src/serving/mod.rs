@@ -8,17 +8,19 @@ mod socket;
 mod waiting;
 
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::session::Session;
 use export::{Chunked, Export};
-use http::{HEAD_MAX, Head, Refused};
+use http::HEAD_MAX;
 
+pub use http::{Head, Refused};
 pub use page::is_there as has_page;
+pub use waiting::Request;
 
 /// Connections at the same time.
 const CONNECTIONS_MAX: usize = 64;
@@ -141,9 +143,11 @@ impl Server {
 fn read_head(stream: &mut TcpStream) -> io::Result<Result<(Head, Vec<u8>), Refused>> {
     let mut bytes = Vec::new();
     let mut piece = [0; 2048];
+    // Byte by byte, each in time, would be a connection that nobody else can have.
+    let begun = Instant::now();
     loop {
         let count = stream.read(&mut piece)?;
-        if count == 0 || bytes.len() + count > HEAD_MAX {
+        if count == 0 || bytes.len() + count > HEAD_MAX || begun.elapsed() > PATIENCE {
             return Ok(Err(Refused::Bad));
         }
         bytes.extend_from_slice(&piece[..count]);
@@ -157,7 +161,17 @@ fn read_head(stream: &mut TcpStream) -> io::Result<Result<(Head, Vec<u8>), Refus
 
 fn refuse(stream: &mut TcpStream, refused: Refused) -> io::Result<()> {
     let (status, text) = refused.status();
-    respond(stream, status, "text/plain; charset=utf-8", "", format!("{text}\n").as_bytes())
+    respond(stream, status, "text/plain; charset=utf-8", "", format!("{text}\n").as_bytes())?;
+    // What has come and is not read would have the system throw the answer away.
+    stream.shutdown(Shutdown::Write)?;
+    stream.set_read_timeout(Some(Duration::from_millis(200)))?;
+    let mut rest = [0; 4096];
+    for _ in 0..64 {
+        if stream.read(&mut rest)? == 0 {
+            break;
+        }
+    }
+    Ok(())
 }
 
 fn respond(
