@@ -6,9 +6,9 @@
 //! time, for the kernel shows packets to captures just where it tells of them.
 //!
 //! ```text
-//! kernel    queued ─ started ─────────────── arrived ─ read        one buffer, by its address
-//!           thread   interface, length      interface  thread
-//! capture            outbound packet        inbound packet
+//! kernel    queued ─ started ─────────── arrived ─ read     one buffer, by its address
+//!           thread   interface, length  interface thread
+//! capture            outbound packet    inbound packet
 //! ```
 //!
 //! (Linux: `xmit_one` and `__netif_receive_skb_core` in net/core/dev.c, `skb_copy_datagram_iter` in

@@ -20,7 +20,8 @@ use crate::facts::{About, At, Fact, Facts, Kinds, field_text};
 const ETHERNET_HEADER_BYTES: u32 = 14;
 /// `LINKTYPE_ETHERNET` of pcap.
 const ETHERNET: u64 = 1;
-/// Interfaces that are told apart, spans of a thread and threads with spans: more is a trace that nobody meant.
+/// Interfaces that are told apart, spans of a thread and threads with spans: more is a trace that
+/// nobody meant.
 const INTERFACES_MAX: usize = 1 << 16;
 const DEPTH_MAX: usize = 256;
 const THREADS_MAX: usize = 1 << 20;
