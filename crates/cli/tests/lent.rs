@@ -93,3 +93,41 @@ fn members_of_a_group_see_what_the_kernel_does_and_others_do_not() {
     let report = fs::read_to_string(lent.folder.join("home/others/report.json")).unwrap();
     assert!(report.contains("nor lends lat-helper"), "{said} {report}");
 }
+
+#[test]
+fn a_killed_helper_changes_no_recording_and_the_next_one_lends_again() {
+    for round in 0..crate::faults::rounds(3) {
+        let Some(mut lent) = Lent::start(&format!("killed-{round}")) else { return };
+        let home = lent.folder.join("home");
+        let script = "for n in 1 2 3 4 5 6 7 8 9 10; do sleep 0.03; done";
+        let recorder = Command::new("setpriv")
+            .args([format!("--reuid={NOBODY}"), format!("--regid={NOBODY}")])
+            .arg("--clear-groups")
+            .arg(lent.folder.join("lat"))
+            .args(["record", "--kernel", "sched,syscalls:*nanosleep", "--quiet", "-o", "out"])
+            .args(["--", "sh", "-c", script])
+            .current_dir(&home)
+            .env("HOME", &home)
+            .env("LATERALIS_DIR", home.join("areas"))
+            .env("LATERALIS_HELPER", lent.folder.join("socket"))
+            .stderr(Stdio::piped())
+            .spawn();
+        let mut recorder = recorder.unwrap();
+        // From its report on it has what it needs of the helper.
+        crate::faults::wait_for("the recording", || {
+            home.join("out/ctf/metadata").exists() || recorder.try_wait().unwrap().is_some()
+        });
+        crate::faults::any_moment(round);
+        lent.helper.kill().unwrap();
+        lent.helper.wait().unwrap();
+        crate::faults::killed("helper");
+        let output = recorder.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && said.is_empty(), "round {round}: {said}");
+        let report = fs::read(home.join("out/report.json")).unwrap();
+        let report: serde_json::Value = serde_json::from_slice(&report).unwrap();
+        assert_eq!(report["problems"].as_array().map(Vec::len), Some(0), "{}", report["problems"]);
+        let sleeps = report["events"]["syscalls:sys_enter_clock_nanosleep"].as_u64();
+        assert_eq!(sleeps, Some(10), "round {round}: {}", report["events"]);
+    }
+}

@@ -336,6 +336,7 @@ fn killed_clients_come_back_and_killed_servers_leave_what_was_sent() {
         write(&mut recorder, &mut output, 30_000);
         sleep(Duration::from_millis(1 + round * 17 % 60));
         killed.kill();
+        crate::faults::killed("live client");
         write(&mut recorder, &mut output, 5_000);
     }
     let connections = || {
@@ -373,6 +374,7 @@ fn killed_clients_come_back_and_killed_servers_leave_what_was_sent() {
         })
     });
     recorder.kill();
+    crate::faults::killed("recorder");
     let (status, text) = client.wait();
     assert_eq!(status, Some(1), "{text}");
     assert!(text.contains("ended before the recording did"), "{text}");

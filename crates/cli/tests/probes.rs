@@ -105,6 +105,95 @@ fn functions_are_spans_and_points_have_their_arguments() {
     nothing_is_left(&place);
 }
 
+/// Calls a function for each byte that it reads.
+const CALLED: &str = r#"
+    #include <unistd.h>
+    __attribute__((noinline)) int work(int n) { __asm__ volatile(""); return n + 1; }
+    int main(void) {
+        char byte;
+        int calls = 0;
+        while (read(0, &byte, 1) == 1) {
+            calls = work(calls);
+            if (write(1, &byte, 1) != 1) return 1;
+        }
+        return 0;
+    }
+"#;
+
+#[test]
+fn a_running_program_is_probed_from_the_moment_it_is_attached_to() {
+    if !usable(&[]) {
+        return;
+    }
+    let place = Place::new();
+    let Some(_) = program(&place) else { return };
+    fs::write(place.0.join("called.c"), CALLED).expect("a file");
+    let built = ["-O1", "-o", "called", "called.c"];
+    let built = Command::new("cc").args(built).current_dir(&place.0).status().expect("cc");
+    assert!(built.success());
+    let start = || {
+        let mut command = Command::new(place.0.join("called"));
+        let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut child = child.expect("the program");
+        let (input, output) = (child.stdin.take().expect("its"), child.stdout.take().expect("its"));
+        (child, input, output)
+    };
+    let mut calls = 0;
+    let mut call = |input: &mut std::process::ChildStdin,
+                    output: &mut std::process::ChildStdout| {
+        input.write_all(b"x").expect("a pipe");
+        std::io::Read::read_exact(output, &mut [0]).expect("an answer");
+        calls += 1;
+        calls
+    };
+    let (mut child, mut input, mut output) = start();
+    // Another one of the same program is not meant.
+    let (mut other, mut other_input, mut other_output) = start();
+    let pid = child.id().to_string();
+    let mut recorder = Command::new(env!("CARGO_BIN_EXE_lat"))
+        .args(["record", "--quiet", "--attach", &pid, "--probe", "./called:work", "-o", "out"])
+        .current_dir(&place.0)
+        .env("LATERALIS_DIR", place.0.join("areas"))
+        .spawn()
+        .expect("lat can be started");
+    // It is attached to when its first call is there, at the next flush.
+    let is_there = || {
+        let streams = fs::read_dir(place.0.join("out/ctf")).into_iter().flatten().flatten();
+        let text = |path: PathBuf| fs::read(path).unwrap_or_default();
+        // `PROCESS` records of the start come at once; a call has the number of its thread.
+        streams.filter(|one| one.path().is_file()).any(|one| text(one.path()).len() > 100)
+            && !events(&place, "called:work").is_empty()
+    };
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    let mut before = 0;
+    while !is_there() {
+        assert!(std::time::Instant::now() < until, "no call is ever there");
+        before = call(&mut input, &mut output);
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let mut all = before;
+    for _ in 0..200 {
+        all = call(&mut input, &mut output);
+        other_input.write_all(b"x").expect("a pipe");
+        std::io::Read::read_exact(&mut other_output, &mut [0]).expect("an answer");
+    }
+    drop((input, other_input));
+    assert!(child.wait().expect("its status").success());
+    assert!(other.wait().expect("its status").success());
+    assert_eq!(recorder.wait().expect("its status").code(), Some(0));
+    let report = place.report("out");
+    let count = |name: &str| report["events"][name].as_u64().unwrap_or(0);
+    // The newest calls are all there, each with its end, up to the last one.
+    let found = count("called:work");
+    assert_eq!(count("called:work_return"), found, "{}", report["events"]);
+    assert!((201..=all).contains(&found), "{found} of {all}");
+    let returned = events(&place, "called:work_return");
+    let values: Vec<u64> = returned.iter().filter_map(|e| e["fields"]["ret"].as_u64()).collect();
+    assert_eq!(values, (all - found + 1..=all).collect::<Vec<_>>());
+    assert!(returned.iter().all(|event| event["pid"].to_string() == pid), "{returned:?}");
+    nothing_is_left(&place);
+}
+
 /// Where programs are compiled there is a `libc.so`, too, which is a text for the linker.
 #[test]
 fn functions_of_the_c_library_are_found() {

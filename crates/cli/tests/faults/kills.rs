@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! SIGKILL at moments that nothing chooses. Together with those of live clients in `live.rs`
-//! these are 25 in a usual run, 105 with LATERALIS_SLOW_TESTS=1.
+//! SIGKILL at moments that nothing chooses. Together with those of live clients (`live.rs`) and of
+//! the helper (`lent.rs`) these are 29 in a usual run, 121 with LATERALIS_SLOW_TESTS=1; they say so
+//! (`killed so far`, with --nocapture).
 
 use std::fs;
 use std::path::PathBuf;
 
-use super::rounds;
 use super::writer::{
     Running, account, any_moment, committed, found, lost, record, signal, start, steps, wait_for,
 };
+use super::{killed, rounds};
 use crate::place::Place;
 
 /// Small packets and rings, so that much is in flight.
@@ -24,6 +25,7 @@ fn a_program_killed_at_any_moment_leaves_every_event_it_committed() {
         let (mut recorder, pid) = record(&place, &options, &program, &ledger);
         any_moment(round);
         signal(pid, "KILL");
+        killed("program");
         let status = recorder.0.wait().expect("its status");
         assert_eq!(status.code(), Some(128 + 9));
         assert_eq!(place.report(&output)["complete"], true);
@@ -70,6 +72,7 @@ fn a_killed_recorder_loses_nothing_that_the_next_does_not_find() {
         let input = recorder.0.stdin.take();
         any_moment(round);
         recorder.kill();
+        killed("recorder");
         // Long enough for the rings to be full, every second time.
         if round % 2 == 0 {
             let before = committed(&place, ledger);
@@ -105,8 +108,10 @@ fn when_both_are_killed_the_files_and_the_memory_have_everything() {
         let (mut recorder, pid) = record(&place, &options, &program, ledger);
         any_moment(round);
         recorder.kill();
+        killed("recorder");
         any_moment(round + 1);
         signal(pid, "KILL");
+        killed("program");
         wait_for("its end", || !std::path::Path::new(&format!("/proc/{pid}")).exists());
         recover(&place, out, whole);
         let left = areas(&place);
@@ -148,6 +153,7 @@ fn recorders_come_and_go_while_a_program_runs() {
         });
         any_moment(round);
         recorder.kill();
+        killed("recorder");
         recover(&place, &name, &format!("whole-{round}"));
         recordings.push(format!("whole-{round}"));
     }

@@ -9,12 +9,24 @@ mod kills;
 mod memory;
 mod writer;
 
-/// One of `usual` faults, or of five times as many with LATERALIS_SLOW_TESTS=1.
-fn rounds(usual: u64) -> u64 {
+pub use writer::{any_moment, wait_for};
+
+/// As many as `usual` faults, or of five times as many with LATERALIS_SLOW_TESTS=1.
+pub fn rounds(usual: u64) -> u64 {
     if slow() { 5 * usual } else { usual }
 }
 
 /// Whether the long versions were asked for.
 pub fn slow() -> bool {
     std::env::var_os("LATERALIS_SLOW_TESTS").is_some()
+}
+
+/// Counts what was killed, and says the sum: of this run, at moments that nothing chose.
+pub fn killed(what: &'static str) {
+    use std::collections::BTreeMap;
+    use std::sync::Mutex;
+    static ALL: Mutex<BTreeMap<&'static str, u64>> = Mutex::new(BTreeMap::new());
+    let mut all = ALL.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    *all.entry(what).or_default() += 1;
+    println!("killed so far: {}, {all:?}", all.values().sum::<u64>());
 }
