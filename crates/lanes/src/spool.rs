@@ -189,11 +189,11 @@ mod tests {
         let point = |lane, index| Some(PointRef { lane, index });
         let interval = |n: u32| Interval {
             begin: -5 + i64::from(n),
-            end: (n % 3 != 0).then_some(i64::from(n) - 9),
+            end: (!n.is_multiple_of(3)).then_some(i64::from(n) - 9),
             name: n,
             thread: n + 1,
             from: point(n, 7),
-            to: (n % 5 != 0).then_some(PointRef { lane: 1, index: n }),
+            to: (!n.is_multiple_of(5)).then_some(PointRef { lane: 1, index: n }),
             quality: (n % 3) as u8,
         };
         let all: Vec<Interval> = (0..5000).map(interval).collect();

@@ -70,7 +70,7 @@ fn the_list_is_what_is_printed(page: &mut Page, lines: &[Value]) {
                     let told = [&line["fields"][name], &line["context"][name]];
                     told.into_iter().any(|told| {
                         *told == value(field)
-                            || told.to_string() == value(field).as_str().unwrap_or("")
+                            || value(field).as_str() == Some(told.to_string().as_str())
                     })
                 };
                 (line["cpu"].is_null() || lane["cpu"] == line["cpu"])
