@@ -190,7 +190,12 @@ fn a_running_program_is_probed_from_the_moment_it_is_attached_to() {
     let returned = events(&place, "called:work_return");
     let values: Vec<u64> = returned.iter().filter_map(|e| e["fields"]["ret"].as_u64()).collect();
     assert_eq!(values, (all - found + 1..=all).collect::<Vec<_>>());
-    assert!(returned.iter().all(|event| event["pid"].to_string() == pid), "{returned:?}");
+    assert!(
+        returned.iter().all(
+            |event| event["pid"].as_u64().map(|number| number.to_string()) == Some(pid.clone())
+        ),
+        "{returned:?}"
+    );
     nothing_is_left(&place);
 }
 
