@@ -180,7 +180,8 @@ function subsystems(session: Session): Node {
         leaves: [{ kind: "class", id: one.id }],
         children: [],
       }));
-      const subsystem = group(`subsystem-${name}`, name, children);
+      // Events of other tracers belong to none.
+      const subsystem = group(`subsystem-${name}`, name || "no subsystem", children);
       return {
         ...subsystem,
         count: classes.reduce((sum, one) => sum + one.count, 0),

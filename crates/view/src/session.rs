@@ -119,7 +119,9 @@ impl Session {
         progress: indexing::Progress<'_>,
     ) -> Result<Self, OpenError> {
         let OpenOptions { frequency_hz, definitions, format, abi, relate, .. } = options;
-        let how = format!("{frequency_hz:?} {definitions:?} {format:?} {abi:?} {relate:?}");
+        let readers = env!("LATERALIS_READERS");
+        let how =
+            format!("{readers} {frequency_hz:?} {definitions:?} {format:?} {abi:?} {relate:?}");
         let identity = index_file::identity(paths, &how).map_err(|cause| {
             let path = paths.first().cloned().unwrap_or_default();
             OpenError::Trace(lateralis_traces::Error::Io { path, source: cause })
