@@ -116,6 +116,29 @@ fn explain(seen: &Chosen<'_>, all: &Chosen<'_>, name: &str, found: &Found) {
 mod tests {
     use super::*;
 
+    /// Found by fuzzing: a lost event told the process of a thread whose other events tell none.
+    #[test]
+    fn what_a_lost_event_told_of_a_thread_changes_nothing_certain() {
+        const LOST: u8 = 0xf0;
+        const SWITCH: u8 = 11;
+        const NOBODY: u8 = 0x80;
+        const CPU_1: u8 = 1 << 3;
+        let input = [
+            [0; 4],
+            [LOST, CPU_1, 0, 0],
+            [0, CPU_1 | 4, 0, 0],
+            [LOST, CPU_1, 0, 0],
+            [SWITCH, NOBODY, 4, 1],
+            [4, NOBODY, 3, 1],
+            [5, NOBODY, 3, 1],
+        ];
+        let input = input.concat();
+        let Happenings { seen, window, .. } = happenings::read(&input);
+        let found = find(&within(&seen, window), "k", Wanted::Slowest(1)).unwrap().found;
+        assert!(found[0].is_certain, "{found:?}");
+        check_explained(&input);
+    }
+
     /// Else the checks above would say nothing.
     #[test]
     fn there_are_exact_and_other_numbers_in_good_inputs() {

@@ -359,8 +359,10 @@ impl Facts {
             return at;
         };
         // A thread whose process nobody tells has been given its own number: that is no news.
-        let of_process = event.writer.is_some_and(|writer| writer.pid != writer.tid);
-        let is_told = of_process || plan.tid.is_some() && plan.pid.is_some();
+        let is_told = plan.tid.is_some() && plan.pid.is_some();
+        if let Some(writer) = event.writer {
+            self.threads.recorded(writer);
+        }
         if let Some(writer) = at.writer.filter(|_| is_told) {
             self.threads.belongs(writer);
         }

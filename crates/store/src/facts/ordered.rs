@@ -235,11 +235,13 @@ impl Facts {
                 .and_then(|cpu| threads.running(cpu))
                 .map(|tid| Writer { pid: threads.pid(tid), tid }),
         };
-        // A thread whose process nobody tells has been given its own number: that is no news.
-        let is_news =
-            |writer: &Writer| tells == (true, true) || is_recorded && writer.pid != writer.tid;
-        if let Some(writer) = writer.filter(is_news) {
-            threads.belongs(writer);
+        if let Some(writer) = writer {
+            if is_recorded {
+                threads.recorded(writer);
+            }
+            if tells == (true, true) {
+                threads.belongs(writer);
+            }
         }
         let is_told = is_recorded || tells.0;
         let mut at = At { time: mark.time, stream: StreamIndex(stream), cpu, writer, is_told };

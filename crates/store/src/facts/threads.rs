@@ -16,8 +16,11 @@ const RECENT: usize = 256;
 /// A thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Thread {
-    /// Its process, where somebody has told.
+    /// Its process, where an event has told.
     pub pid: Option<u32>,
+    /// Its process as who recorded its events has it. What happened is not understood by this: it
+    /// would be another where those events are lost.
+    pub recorded_pid: Option<u32>,
     /// Its name; the last one.
     pub name: Option<String>,
 }
@@ -28,6 +31,8 @@ pub struct Threads {
     known: HashMap<u32, Thread, RandomState>,
     /// Who was told of last, by the low bits of its number: a few threads tell most.
     recent: Vec<Option<Writer>>,
+    /// The same of what recorders say.
+    recorded: Vec<Option<Writer>>,
     running: Vec<Option<u32>>,
     /// Whose process turned out to be another than it was taken for, where anybody asks.
     changed: Option<Vec<u32>>,
@@ -52,6 +57,13 @@ impl Threads {
         self.known.get(&tid).and_then(|thread| thread.pid).unwrap_or(tid)
     }
 
+    /// Its process for people, by whatever has told of it.
+    #[must_use]
+    pub fn process(&self, tid: u32) -> Option<u32> {
+        let thread = self.known.get(&tid)?;
+        thread.pid.or(thread.recorded_pid)
+    }
+
     /// The thread that runs on a processor, once a switch has told.
     #[must_use]
     pub fn running(&self, cpu: u32) -> Option<u32> {
@@ -72,6 +84,22 @@ impl Threads {
                 self.recent = vec![None; RECENT];
             }
             self.recent[place] = Some(writer);
+        }
+    }
+
+    /// Notes what who recorded an event says of its thread.
+    pub(super) fn recorded(&mut self, writer: Writer) {
+        // A thread whose process nobody knew has been given its own number: that is no news.
+        let place = writer.tid as usize % RECENT;
+        if writer.pid == writer.tid || self.recorded.get(place) == Some(&Some(writer)) {
+            return;
+        }
+        if let Some(thread) = self.thread(writer.tid) {
+            thread.recorded_pid = Some(writer.pid);
+            if self.recorded.is_empty() {
+                self.recorded = vec![None; RECENT];
+            }
+            self.recorded[place] = Some(writer);
         }
     }
 

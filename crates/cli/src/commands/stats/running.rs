@@ -214,7 +214,7 @@ impl Running {
     fn by_process(&self, who: Who<'_>) -> Vec<(u32, [u64; 4])> {
         let mut all: BTreeMap<u32, [u64; 4]> = BTreeMap::new();
         for (tid, number, time) in self.by_thread() {
-            let sums = all.entry(who.threads.pid(tid)).or_default();
+            let sums = all.entry(who.threads.process(tid).unwrap_or(tid)).or_default();
             sums[0] += time.running_nanos;
             sums[1] += self.kernel.of_thread(number);
             sums[2] += time.schedule_count;
@@ -288,7 +288,7 @@ impl Running {
             .map(|(tid, number, time)| {
                 let mut row = Row::default()
                     .plain("tid", tid)
-                    .plain("pid", who.threads.get(tid).and_then(|thread| thread.pid))
+                    .plain("pid", who.threads.process(tid))
                     .plain("thread", who.name(tid, None))
                     .number("running_ns", time.running_nanos, trust.sum)
                     .number("utilisation", share(time.running_nanos), trust.value)
