@@ -26,6 +26,8 @@ export function whyNot(): string | null {
 export interface Printed {
   /** Nanoseconds since the first event: those since 1970 are no numbers of JavaScript. */
   since: number;
+  /** Seconds since 1970, with nine decimals. */
+  time: string;
   name: string;
   cpu: number;
   process?: string;
@@ -41,12 +43,12 @@ export function print(trace: string): Printed[] {
   const lines = text
     .split("\n")
     .filter((line) => line !== "")
-    .map((line) => JSON.parse(line) as Printed & { time: string });
+    .map((line) => JSON.parse(line) as Printed);
   return lines.map((line) => ({ ...line, since: Number(nanos(line.time) - nanos(lines[0].time)) }));
 }
 
 /** Of seconds with nine decimals. */
-function nanos(seconds: string): bigint {
+export function nanos(seconds: string): bigint {
   return BigInt(seconds.replace(".", ""));
 }
 
@@ -73,8 +75,8 @@ export interface Served {
   process: ChildProcess;
 }
 
-export function serve(trace: string): Promise<Served> {
-  const child = spawn(LAT, ["view", "--no-open", "--json", trace], { stdio: ["ignore", "pipe", "pipe"] });
+export function serve(trace: string, more: string[] = []): Promise<Served> {
+  const child = spawn(LAT, ["view", "--no-open", "--json", ...more, trace], { stdio: ["ignore", "pipe", "pipe"] });
   return new Promise((resolve, reject) => {
     let out = "";
     let errors = "";

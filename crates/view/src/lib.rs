@@ -19,6 +19,7 @@ mod scripts;
 mod serving;
 mod session;
 mod told;
+pub mod trace_server;
 
 pub use indexing::Progress;
 pub use serving::{Head, Refused, Request, Server, has_page};

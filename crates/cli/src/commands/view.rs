@@ -29,7 +29,9 @@ use crate::values;
     lat view demo\n  \
     lat view good bad                     two recordings on one time line\n  \
     lat view --no-open --port 8123 demo   the address to be opened by hand\n  \
-    lat view --listen 0.0.0.0 demo        for other machines, who need the token in the address"
+    lat view --listen 0.0.0.0 demo        for other machines, who need the token in the address\n  \
+    lat view --allow-origin 'vscode-webview://*' demo\n\
+    \x20                                       for the trace viewer of VS Code, at /tsp/api"
 )]
 pub struct ViewArgs {
     #[command(flatten)]
@@ -40,6 +42,10 @@ pub struct ViewArgs {
     /// Address to serve at; any other than this machine's own wants a token
     #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     pub listen: IpAddr,
+    /// Let pages of this origin use the Trace Server Protocol at /tsp/api, as trace viewers in VS Code
+    /// and Theia do; * at its end stands for anything
+    #[arg(long, value_name = "ORIGIN")]
+    pub allow_origin: Vec<String>,
     /// Do not start a browser
     #[arg(long)]
     pub no_open: bool,
@@ -84,9 +90,11 @@ pub fn run(args: ViewArgs) -> Result<ExitStatus, CliError> {
         let advice = format!("{cause}: choose another with --port or --listen");
         CliError::new("cannot serve", address.to_string(), advice)
     })?;
+    let server = server.with_friends(args.allow_origin);
     let url = server.url();
     if args.json {
-        output::print_json(&json!({ "url": url }))?;
+        let trace_server = server.trace_server_url();
+        output::print_json(&json!({ "url": url, "trace_server_url": trace_server }))?;
     } else {
         output::print(&format!("{url}\nCtrl-C ends\n"))?;
     }

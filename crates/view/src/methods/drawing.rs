@@ -164,10 +164,11 @@ fn drawn_as_items(
     most <= 1
 }
 
-/// How many events there are where in the whole session.
+/// How many events there are where; in the whole session, if no stretch of it is named.
 pub fn overview(session: &Session, params: Params<'_>) -> Result<Answer, Problem> {
     let meta = session.lanes.meta();
-    let scale = Scale::new(0, meta.end as i64, params.px()?);
+    let (begin, end) = (params.time_or("t0", Some(0))?, params.time_or("t1", None)?);
+    let scale = Scale::new(begin.unwrap_or(0), end.unwrap_or(meta.end as i64), params.px()?);
     let chosen = session.chosen(params.count("filter", 0)?)?;
     let mut count = vec![0u32; scale.px as usize];
     let mut flags = Pixels::default();

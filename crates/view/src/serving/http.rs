@@ -3,14 +3,22 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use crate::trace_server::Method;
+
 /// Bytes of a head at most.
 pub const HEAD_MAX: usize = 16 << 10;
+/// Bytes of a body: a list of a hundred thousand entries.
+pub const BODY_MAX: usize = 1 << 20;
+/// Where the Trace Server Protocol is.
+pub const TRACE_SERVER: &str = "/tsp/api";
 /// Lines of a head.
 const HEADERS_MAX: usize = 64;
 
 /// What a request asks for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Head {
+    /// What is wanted; `None`: to know who may ask (`OPTIONS`).
+    pub method: Option<Method>,
     /// Only the path.
     pub path: String,
     /// What stands behind `?`, decoded.
@@ -23,6 +31,8 @@ pub struct Head {
     pub cookie: Option<String>,
     /// `Sec-WebSocket-Key`, of who wants a WebSocket.
     pub key: Option<String>,
+    /// Bytes that follow.
+    pub length: usize,
 }
 
 /// What is wrong with a request, as HTTP counts it.
@@ -38,6 +48,8 @@ pub enum Refused {
     NotFound,
     /// 405
     Method,
+    /// 413
+    TooLong,
 }
 
 impl Refused {
@@ -53,7 +65,8 @@ impl Refused {
                 ("403 Forbidden", "another page, or a name that is not served, asks")
             }
             Self::NotFound => ("404 Not Found", "there is no such file"),
-            Self::Method => ("405 Method Not Allowed", "only GET is served"),
+            Self::Method => ("405 Method Not Allowed", "only GET is served here"),
+            Self::TooLong => ("413 Content Too Large", "a request has a mebibyte at most"),
         }
     }
 }
@@ -70,22 +83,40 @@ impl Head {
             httparse::Status::Partial => return Ok(None),
             httparse::Status::Complete(length) => length,
         };
-        if request.method != Some("GET") {
-            return Err(Refused::Method);
-        }
+        let method = match request.method {
+            Some("GET") => Some(Method::Get),
+            Some("POST") => Some(Method::Post),
+            Some("PUT") => Some(Method::Put),
+            Some("DELETE") => Some(Method::Delete),
+            Some("OPTIONS") => None,
+            _ => return Err(Refused::Method),
+        };
         let target = request.path.unwrap_or_default();
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        let mut head = Self { path: path.to_owned(), ..Self::default() };
+        let mut head = Self { method, ..Self::default() };
+        // Those who put paths behind an address cannot put a query behind it.
+        let within = path.strip_prefix("/token/").and_then(|rest| rest.split_once('/'));
+        if let Some((token, _)) = within {
+            head.query.push(("token".to_owned(), decoded(token)));
+        }
+        head.path = within.map_or_else(|| path.to_owned(), |(_, rest)| format!("/{rest}"));
+        if head.method != Some(Method::Get) && head.trace_server().is_none() {
+            return Err(Refused::Method);
+        }
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             head.query.push((decoded(name), decoded(value)));
         }
+        let mut content_length = None;
         for header in request.headers.iter() {
             let place = match header.name.to_ascii_lowercase().as_str() {
                 "host" => &mut head.host,
                 "origin" => &mut head.origin,
                 "cookie" => &mut head.cookie,
                 "sec-websocket-key" => &mut head.key,
+                "content-length" => &mut content_length,
+                // Who sends pieces without a length is no viewer.
+                "transfer-encoding" => return Err(Refused::Bad),
                 _ => continue,
             };
             // Of two of a name nobody knows which is meant.
@@ -95,7 +126,33 @@ impl Head {
             let text = std::str::from_utf8(header.value).map_err(|_| Refused::Bad)?;
             *place = Some(text.trim().to_owned());
         }
+        if let Some(text) = content_length {
+            head.length = text.parse().map_err(|_| Refused::Bad)?;
+        }
+        if head.length > BODY_MAX {
+            return Err(Refused::TooLong);
+        }
         Ok(Some((head, length)))
+    }
+
+    /// What is asked of the Trace Server Protocol.
+    #[must_use]
+    pub fn trace_server(&self) -> Option<&str> {
+        let rest = self.path.strip_prefix(TRACE_SERVER)?;
+        (rest.is_empty() || rest.starts_with('/')).then_some(rest)
+    }
+
+    /// The origin of a page elsewhere that may use the Trace Server Protocol: one that is named, or
+    /// begins as one that is named with a `*` at its end.
+    #[must_use]
+    pub fn friend(&self, friends: &[String]) -> Option<&str> {
+        self.trace_server()?;
+        let origin = self.origin.as_deref()?;
+        let is = |friend: &String| match friend.strip_suffix('*') {
+            Some(begin) => origin.starts_with(begin),
+            None => origin == friend,
+        };
+        friends.iter().any(is).then_some(origin)
     }
 
     /// A parameter.
@@ -118,16 +175,23 @@ impl Head {
     }
 
     /// Whether it may be answered by a server at an address, which wants a token where it has one.
+    /// Of pages elsewhere only friends may ask, and only the Trace Server Protocol.
     ///
     /// # Errors
     /// It may not.
-    pub fn check(&self, address: SocketAddr, token: Option<&str>) -> Result<(), Refused> {
+    pub fn check(
+        &self,
+        address: SocketAddr,
+        token: Option<&str>,
+        friends: &[String],
+    ) -> Result<(), Refused> {
         let host = self.host.as_deref().ok_or(Refused::Forbidden)?;
         if !is_served(host, address) {
             return Err(Refused::Forbidden);
         }
         if let Some(origin) = &self.origin
             && origin.strip_prefix("http://") != Some(host)
+            && self.friend(friends).is_none()
         {
             return Err(Refused::Forbidden);
         }
@@ -208,6 +272,7 @@ mod tests {
         assert_eq!(Head::parse(b"GET / HTTP/1.1\r\nHost"), Ok(None));
         assert_eq!(Head::parse(b"\0\0\0\r\n\r\n"), Err(Refused::Bad));
         assert_eq!(Head::parse(b"POST / HTTP/1.1\r\n\r\n"), Err(Refused::Method));
+        assert_eq!(Head::parse(b"PATCH /tsp/api/traces HTTP/1.1\r\n\r\n"), Err(Refused::Method));
         let twice = b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n";
         assert_eq!(Head::parse(twice), Err(Refused::Bad));
     }
@@ -221,7 +286,7 @@ mod tests {
                 origin: origin.map(str::to_owned),
                 ..Head::default()
             };
-            head.check(here, None)
+            head.check(here, None, &[])
         };
         assert_eq!(ask("127.0.0.1:9000", None), Ok(()));
         assert_eq!(ask("localhost:9000", Some("http://localhost:9000")), Ok(()));
@@ -235,7 +300,7 @@ mod tests {
         {
             assert_eq!(ask("localhost:9000", Some(origin)), Err(Refused::Forbidden), "{origin}");
         }
-        assert_eq!(Head::default().check(here, None), Err(Refused::Forbidden));
+        assert_eq!(Head::default().check(here, None, &[]), Err(Refused::Forbidden));
     }
 
     #[test]
@@ -244,11 +309,52 @@ mod tests {
         let ask = |token: &str| {
             let query = vec![("token".to_owned(), token.to_owned())];
             let head = Head { host: Some("192.0.2.1:9000".into()), query, ..Head::default() };
-            head.check(there, Some("secret"))
+            head.check(there, Some("secret"), &[])
         };
         assert_eq!(ask("secret"), Ok(()));
         for wrong in ["", "secre", "secret2", "Secret"] {
             assert_eq!(ask(wrong), Err(Refused::NoToken), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn only_the_trace_server_protocol_is_sent_to() {
+        let long = |length: &str| {
+            head(&format!("POST /tsp/api/traces HTTP/1.1\r\nContent-Length: {length}\r\n\r\n"))
+        };
+        let asked = long("12").unwrap();
+        assert_eq!((asked.trace_server(), asked.length), (Some("/traces"), 12));
+        assert_eq!(asked.method, Some(Method::Post));
+        assert_eq!(long("1048577"), Err(Refused::TooLong));
+        assert_eq!(long("-1"), Err(Refused::Bad));
+        assert_eq!(head("POST /tsp/apix HTTP/1.1\r\n\r\n"), Err(Refused::Method));
+        let pieces = "POST /tsp/api/traces HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+        assert_eq!(head(pieces), Err(Refused::Bad));
+        let within = head("GET /token/a%20b/tsp/api/health HTTP/1.1\r\n\r\n").unwrap();
+        assert_eq!((within.trace_server(), within.token()), (Some("/health"), Some("a b")));
+    }
+
+    #[test]
+    fn friends_may_ask_the_trace_server_protocol_only() {
+        let here: SocketAddr = "127.0.0.1:9000".parse().unwrap();
+        let friends = ["http://localhost:3000".to_owned(), "vscode-webview://*".to_owned()];
+        let ask = |path: &str, origin: &str| {
+            let head = Head {
+                path: path.into(),
+                host: Some("127.0.0.1:9000".into()),
+                origin: Some(origin.into()),
+                ..Head::default()
+            };
+            head.check(here, None, &friends)
+        };
+        for origin in ["http://localhost:3000", "vscode-webview://0a1b"] {
+            assert_eq!(ask("/tsp/api/traces", origin), Ok(()));
+            assert_eq!(ask("/ws", origin), Err(Refused::Forbidden), "{origin}");
+        }
+        for origin in
+            ["http://localhost:30001", "https://localhost:3000", "vscode-webview:/", "null"]
+        {
+            assert_eq!(ask("/tsp/api/traces", origin), Err(Refused::Forbidden), "{origin}");
         }
     }
 }

@@ -5,6 +5,7 @@ mod export;
 mod http;
 mod page;
 mod socket;
+mod trace_server;
 mod waiting;
 
 use std::io::{self, Read, Write};
@@ -33,6 +34,8 @@ pub struct Server {
     address: SocketAddr,
     token: Option<String>,
     session: Arc<Session>,
+    /// Origins of pages elsewhere that may use the Trace Server Protocol.
+    friends: Vec<String>,
     open: AtomicUsize,
 }
 
@@ -46,7 +49,28 @@ impl Server {
         let listener = TcpListener::bind(address)?;
         let address = listener.local_addr()?;
         let token = if address.ip().is_loopback() { None } else { Some(token()?) };
-        Ok(Self { listener, address, token, session, open: AtomicUsize::new(0) })
+        Ok(Self {
+            listener,
+            address,
+            token,
+            session,
+            friends: Vec::new(),
+            open: AtomicUsize::new(0),
+        })
+    }
+
+    /// Lets pages of these origins, `*` at the end for anything, use the Trace Server Protocol.
+    #[must_use]
+    pub fn with_friends(mut self, origins: Vec<String>) -> Self {
+        self.friends = origins;
+        self
+    }
+
+    /// The address of the Trace Server Protocol.
+    #[must_use]
+    pub fn trace_server_url(&self) -> String {
+        let token = self.token.as_ref().map(|token| format!("/token/{token}"));
+        format!("http://{}{}{}", self.address, token.unwrap_or_default(), http::TRACE_SERVER)
     }
 
     /// What to open in a browser.
@@ -99,8 +123,11 @@ impl Server {
             Ok(read) => read,
             Err(refused) => return refuse(&mut stream, refused),
         };
-        if let Err(refused) = head.check(self.address, self.token.as_deref()) {
+        if let Err(refused) = head.check(self.address, self.token.as_deref(), &self.friends) {
             return refuse(&mut stream, refused);
+        }
+        if head.trace_server().is_some() {
+            return trace_server::serve(&mut stream, &head, rest, &self.session, &self.friends);
         }
         match (head.path.as_str(), &head.key) {
             ("/ws", Some(key)) => socket::serve(stream, key, rest, &self.session),
