@@ -137,3 +137,58 @@ fn a_filter_keeps_out_what_does_not_match_and_wrong_ones_are_refused() {
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(text.contains("numbr") && text.contains("number"), "{text}");
 }
+
+/// Says who it is before it writes, and writes with two threads.
+const NAMED: &str = r#"
+    #define _GNU_SOURCE
+    #include <lockio.h>
+    #include <pthread.h>
+    static void *work(void *name) {
+        pthread_setname_np(pthread_self(), name);
+        for (uint32_t n = 0; n < 100; n++) lat_server_request(n);
+        return 0;
+    }
+    int main(void) {
+        pthread_t threads[2];
+        pthread_create(&threads[0], 0, work, "ep");
+        pthread_create(&threads[1], 0, work, "other");
+        for (int i = 0; i < 2; i++) pthread_join(threads[i], 0);
+        return 0;
+    }
+"#;
+
+#[test]
+fn a_policy_about_a_thread_with_a_writer_of_its_own() {
+    let place = Place::new();
+    let source = place.0.join("named.c");
+    fs::write(&source, NAMED).expect("its source");
+    let Some(program) = place.compile("named", &source, "lockio") else { return };
+    let text = "[[policy]]\nname = \"entry\"\nprogram = \"named-program\"\nthread = \"ep\"\n\
+        filter = \"server:REQUEST: id < 40\"\noutput = \"beside\"\n";
+    fs::write(place.0.join("p.toml"), text).expect("a policy file");
+    let said = place.json(&["policy", "check", "p.toml", "--json"]);
+    let policy = &said["policies"][0];
+    assert_eq!(
+        (&policy["output"], &policy["threads"][0]["name"]),
+        (&"beside".into(), &"ep".into())
+    );
+    let page = place.lat(&["policy", "check", "p.toml"]);
+    assert!(String::from_utf8_lossy(&page.stdout).contains("beside"));
+    let program = program.to_str().expect("a path of letters");
+    let words = ["record", "-o", "out", "--policy", "p.toml", "--", program];
+    let output = place.lat(&words);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    assert!(told.contains("beside    40 events") && told.contains("/beside"), "{told}");
+    let (report, beside) = (place.report("out"), place.report("beside"));
+    assert_eq!((&report["totals"]["events"], &beside["totals"]["events"]), (&0.into(), &40.into()));
+    assert_eq!(report["outputs"][0]["totals"], beside["totals"]);
+    assert_eq!((&beside["complete"], &beside["areas"][0]["left_out"]), (&true.into(), &160.into()));
+    let printed = place.lat(&["print", "beside", "--thread", "ep"]).stdout;
+    assert_eq!(String::from_utf8_lossy(&printed).matches("server:REQUEST").count(), 40);
+    // What is there is not written over, and nothing begins.
+    let again = ["record", "-o", "no", "--policy", "p.toml", "--", "touch", "started"];
+    let output = place.lat(&again);
+    assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(!place.0.join("started").exists());
+}

@@ -98,6 +98,10 @@ fn a_condition_starts_and_another_stops() {
     let firings = report["triggers"]["firings"].as_array().expect("firings");
     assert_eq!(firings.len(), 2, "{firings:?}");
     let started = number(&done(&firings[0], "start")["begun_ns"]);
+    for (firing, action) in firings.iter().zip(["start", "stop"]) {
+        let behind = number(&done(firing, action)["begun_ns"]) - number(&firing["at_ns"]);
+        eprintln!("{action}: done {} us behind the moment", behind / 1000);
+    }
     let ticks = times(&place, "part", "spikes:TICK");
     let made = fs::metadata(place.0.join("ticks")).expect("the program's own times").len() / 16;
     assert!(!ticks.is_empty() && (ticks.len() as u64) < made, "{} of {made}", ticks.len());

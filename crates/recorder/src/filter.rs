@@ -6,13 +6,16 @@
 //! parse    the text: `or`, `and`, `not`, parentheses, FIELD [& MASK] COMPARISON VALUE
 //! compile  for an event of a schema: steps, each of which compares one field
 //! exact    a single value, for events that start and stop a recording
+//! evaluate the same steps on a record that was read
 //! ```
 
 mod compile;
+mod evaluate;
 mod exact;
 mod parse;
 
 pub use compile::compile;
+pub use evaluate::passes;
 
 use std::fmt;
 

@@ -10,7 +10,8 @@
 //! condition  what fires: span(request) > 5ms, judged on packets in the order of time
 //! kernel   events of the Linux kernel: its descriptions and pages → schemas and records
 //! filter   which of an event's records, by its fields: evaluated in the program
-//! policy   which programs, and what of each
+//! policy   which programs and threads, and what of each
+//! sieve    what is left out of a ring when it is read: filters, threads
 //! source   where events come from besides programs: capture, packets of interfaces
 //! linux    everything that touches the system: areas, processes, files, clocks, signals
 //! ```
@@ -45,6 +46,7 @@ pub mod options;
 pub mod pattern;
 pub mod policy;
 pub mod report;
+pub mod sieve;
 #[cfg(unix)]
 pub mod source;
 pub mod stream;

@@ -80,6 +80,31 @@ impl Patterns {
         self.items.extend(other.items.iter().cloned());
     }
 
+    /// A list that means at least what each of `lists` means: exactly so where there is one; else
+    /// without what is excluded, but for what all exclude at their end.
+    #[must_use]
+    pub fn any_of(lists: &[&Patterns]) -> Patterns {
+        let Some((first, others)) = lists.split_first() else { return Patterns::default() };
+        if others.iter().all(|other| other == first) {
+            return (*first).clone();
+        }
+        let last = |list: &Patterns| list.items.iter().rposition(|one| !one.excludes);
+        let at_end = |list: &Patterns, pattern: &Pattern| {
+            let place = list.items.iter().rposition(|one| one == pattern);
+            place.is_some_and(|place| last(list).is_none_or(|last| place > last))
+        };
+        let included = lists.iter().flat_map(|list| &list.items).filter(|one| !one.excludes);
+        let mut items: Vec<Pattern> = Vec::new();
+        for pattern in included {
+            if !items.contains(pattern) {
+                items.push(pattern.clone());
+            }
+        }
+        let excluded = first.items.iter().filter(|one| one.excludes);
+        items.extend(excluded.filter(|one| lists.iter().all(|list| at_end(list, one))).cloned());
+        Patterns { items }
+    }
+
     /// Whether the list means nothing at all.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
@@ -174,5 +199,19 @@ mod tests {
         for bad in ["a:", ":b", "!", "a b", "a;b", "a:b:c", "a\0"] {
             assert!(Patterns::parse(bad).is_err(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn one_list_for_several_means_what_each_means() {
+        let any = |lists: &[&str]| {
+            let lists: Vec<Patterns> =
+                lists.iter().map(|one| Patterns::parse(one).unwrap()).collect();
+            Patterns::any_of(&lists.iter().collect::<Vec<_>>()).to_string()
+        };
+        assert_eq!(any(&[]), "");
+        assert_eq!(any(&["*,!a"]), "*,!a");
+        assert_eq!(any(&["*,!a", "*,!b"]), "*");
+        assert_eq!(any(&["*,!m,!a", "x,!m"]), "*,x,!m");
+        assert_eq!(any(&["!m,m:X", "*,!m"]), "m:X,*");
     }
 }

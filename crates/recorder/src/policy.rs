@@ -5,18 +5,23 @@
 //! ```text
 //! read        the TOML text          diagnostic  what is wrong with it, and where
 //! request     the text for tracers   genode      Genode's configuration as TOML
+//! wanted      what several policies about one program come to
 //! ```
 
 mod diagnostic;
 mod genode;
 mod read;
 mod request;
+mod wanted;
 
 pub use diagnostic::Diagnostic;
 pub(crate) use diagnostic::advice;
 pub use genode::{Translation, from_genode};
 pub use read::parse;
 pub use request::{Common, RequestTooLong, request};
+pub use wanted::Wanted;
+
+use std::path::PathBuf;
 
 use lateralis_ring::RingMode;
 
@@ -66,6 +71,15 @@ pub struct Condition {
     pub value: String,
 }
 
+/// One condition on a thread of the process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThreadCondition {
+    /// How its name is compared.
+    pub how: How,
+    /// With what.
+    pub value: String,
+}
+
 /// What is known of a process.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Facts {
@@ -96,6 +110,10 @@ pub struct Choice {
     pub packet_bytes: Option<u64>,
     /// What happens when a ring is full.
     pub mode: Option<RingMode>,
+    /// A recording of its own for what it matches.
+    pub output: Option<PathBuf>,
+    /// Where clients can follow that recording.
+    pub live: Option<String>,
 }
 
 /// Conditions, all of which must hold, and what follows.
@@ -105,6 +123,8 @@ pub struct Policy {
     pub name: String,
     /// All must hold; none: every process.
     pub conditions: Vec<Condition>,
+    /// Which threads of such a process; none: every one.
+    pub threads: Vec<ThreadCondition>,
     /// `None`: not recorded.
     pub choice: Option<Choice>,
 }
@@ -134,12 +154,25 @@ impl Condition {
     }
 
     fn compare(&self, text: &str) -> bool {
-        match self.how {
-            How::Exact => text == self.value,
-            How::Prefix => text.starts_with(&self.value),
-            How::Suffix => text.ends_with(&self.value),
-            How::Pattern => glob(self.value.as_bytes(), text.as_bytes()),
+        self.how.holds(text, &self.value)
+    }
+}
+
+impl How {
+    fn holds(self, text: &str, value: &str) -> bool {
+        match self {
+            How::Exact => text == value,
+            How::Prefix => text.starts_with(value),
+            How::Suffix => text.ends_with(value),
+            How::Pattern => glob(value.as_bytes(), text.as_bytes()),
         }
+    }
+}
+
+impl ThreadCondition {
+    /// Whether it holds for a thread of this name.
+    pub fn holds(&self, name: &str) -> bool {
+        self.how.holds(name, &self.value)
     }
 }
 
@@ -158,6 +191,7 @@ impl Policies {
                 how: How::Pattern,
                 value: name.clone(),
             }],
+            threads: Vec::new(),
             choice: Some(Choice {
                 enable: enable.clone(),
                 filters: filters.to_vec(),
@@ -169,8 +203,25 @@ impl Policies {
 
     /// The first policy that matches, and its number.
     pub fn decide(&self, facts: &Facts) -> Option<(usize, &Policy)> {
+        self.about(facts).next()
+    }
+
+    /// All policies about a process, in order, with their numbers: of those that are about some of its
+    /// threads several, the last of them about all others.
+    pub fn about(&self, facts: &Facts) -> impl Iterator<Item = (usize, &Policy)> {
         let matches = |policy: &Policy| policy.conditions.iter().all(|one| one.holds(facts));
-        self.list.iter().enumerate().find(|(_, policy)| matches(policy))
+        let mut is_over = false;
+        let of_process = self.list.iter().enumerate().filter(move |(_, policy)| matches(policy));
+        of_process.take_while(move |(_, policy)| {
+            let was_over = is_over;
+            is_over |= policy.threads.is_empty();
+            !was_over
+        })
+    }
+
+    /// What is wanted of a process; `None`: nothing.
+    pub fn wanted(&self, facts: &Facts) -> Option<Wanted> {
+        wanted::wanted(&self.about(facts).map(|(_, policy)| policy).collect::<Vec<_>>())
     }
 }
 

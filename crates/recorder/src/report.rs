@@ -76,6 +76,9 @@ pub struct Report {
     /// What it cost to write open packets again and again; none if nobody asked for that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flushes: Option<Flushes>,
+    /// Recordings beside this one, which have the events of some policies.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outputs: Vec<PolicyOutput>,
 }
 
 /// When an event started and stopped the events of an area.
@@ -392,6 +395,24 @@ pub struct Area {
     /// nobody counts.
     #[serde(default)]
     pub filters: Vec<String>,
+    /// Events that were recorded and left out when they were read: by a filter that was not in the
+    /// program yet, or of threads that no policy wants.
+    #[serde(default)]
+    pub left_out: u64,
+    /// The recording that has its events, if its policy has one of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+}
+
+/// A recording beside this one, for what policies match.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PolicyOutput {
+    /// Its folder.
+    pub path: String,
+    /// Whether it has all that was to be written to it.
+    pub complete: bool,
+    /// What is in it, and what is missing.
+    pub totals: Totals,
 }
 
 /// Where events came from besides traced programs.
@@ -473,6 +494,7 @@ impl Report {
             switched: Vec::new(),
             triggers: None,
             flushes: None,
+            outputs: Vec::new(),
         }
     }
 

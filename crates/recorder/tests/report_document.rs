@@ -71,6 +71,8 @@ fn full_report() -> Report {
             lost_schemas: 0,
             schemas: vec![],
             filters: vec![],
+            left_out: 0,
+            output: Some(text()),
         }],
         sources: vec![Source {
             name: text(),
@@ -134,6 +136,7 @@ fn full_report() -> Report {
             }],
             ..Triggers::default()
         }),
+        outputs: vec![PolicyOutput { path: text(), complete: true, totals: Totals::default() }],
         flushes: Some(Flushes::default()),
     }
 }

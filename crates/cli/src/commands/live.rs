@@ -135,15 +135,15 @@ pub fn is_pipe(options: &RecordOptions) -> bool {
 
 /// Says where clients can connect.
 pub fn announce(args: &RecordArgs, session: &Session) -> Result<(), CliError> {
-    let Some(address) = session.live_address() else { return Ok(()) };
-    // Without it nobody can connect, so it is told in any case.
-    let made = session.live_fingerprint().filter(|_| args.tls_cert.is_none());
-    if !args.quiet || made.is_some() {
-        let known = match session.live_fingerprint() {
-            Some(fingerprint) => format!(" --fingerprint {fingerprint}"),
-            None => String::new(),
-        };
-        eprintln!("live on {address}: lat record --connect {address}{known} -o DIR");
+    let own = session.live_address().map(|address| (address, session.live_fingerprint()));
+    let of_policies = session.policy_outputs().into_iter();
+    let beside = of_policies.filter_map(|one| Some((one.live?, one.fingerprint)));
+    for (address, fingerprint) in own.into_iter().chain(beside) {
+        // Without it nobody can connect, so it is told in any case.
+        if !args.quiet || fingerprint.is_some() && args.tls_cert.is_none() {
+            let known = fingerprint.map_or(String::new(), |one| format!(" --fingerprint {one}"));
+            eprintln!("live on {address}: lat record --connect {address}{known} -o DIR");
+        }
     }
     Ok(())
 }

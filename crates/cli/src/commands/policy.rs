@@ -9,7 +9,7 @@ use crate::values;
 use clap::{Args, Subcommand};
 use lateralis_recorder::linux::discovery::{self, AreaInfo};
 use lateralis_recorder::linux::policies::facts_of;
-use lateralis_recorder::policy::{self, Choice, Facts, Policies, Policy};
+use lateralis_recorder::policy::{self, Choice, Facts, How, Policies, Policy, ThreadCondition};
 use lateralis_ring::RingMode;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -111,21 +111,26 @@ fn from_genode(args: FromGenodeArgs) -> Result<ExitStatus, CliError> {
 struct Outcome<'a> {
     area: &'a AreaInfo,
     facts: Facts,
+    /// The first that is about it.
     policy: Option<&'a Policy>,
+    /// All that are: several where threads have policies of their own.
+    about: Vec<&'a Policy>,
+    is_recorded: bool,
     /// Events that would be recorded.
     events: usize,
 }
 
 fn outcome<'a>(policies: &'a Policies, area: &'a AreaInfo) -> Outcome<'a> {
     let facts = facts_of(area);
-    let policy = policies.decide(&facts).map(|(_, policy)| policy);
-    let choice = policy.and_then(|policy| policy.choice.as_ref());
-    let wanted = |choice: &Choice| {
+    let about: Vec<&Policy> = policies.about(&facts).map(|(_, policy)| policy).collect();
+    let wanted = policies.wanted(&facts);
+    let enabled = |choice: &Choice| {
         let names = area.events.iter().filter_map(|event| event.name.split_once(':'));
         names.filter(|(subsystem, event)| choice.enable.matches(subsystem, event)).count()
     };
-    let events = choice.map_or(0, wanted);
-    Outcome { area, facts, policy, events }
+    let events = wanted.as_ref().map_or(0, |wanted| enabled(&wanted.choice));
+    let (policy, is_recorded) = (about.first().copied(), wanted.is_some());
+    Outcome { area, facts, policy, about, is_recorded, events }
 }
 
 fn check(args: CheckArgs) -> Result<ExitStatus, CliError> {
@@ -133,9 +138,7 @@ fn check(args: CheckArgs) -> Result<ExitStatus, CliError> {
     let mut areas = discovery::list(None);
     areas.retain(|area| area.alive);
     let outcomes: Vec<Outcome<'_>> = areas.iter().map(|area| outcome(&policies, area)).collect();
-    let idle = |outcome: &&Outcome<'_>| {
-        outcome.events == 0 && outcome.policy.is_some_and(|policy| policy.choice.is_some())
-    };
+    let idle = |outcome: &&Outcome<'_>| outcome.events == 0 && outcome.is_recorded;
     let nothing: Vec<String> = outcomes.iter().filter(idle).map(no_events).collect();
     if args.json {
         output::print_json(&json!({
@@ -176,18 +179,44 @@ fn no_events(outcome: &Outcome<'_>) -> String {
 }
 
 fn policies_text(policies: &Policies, text: &mut String) {
-    let mut table =
-        Table::new(&[("policy", Align::Left), ("events", Align::Left), ("memory", Align::Left)]);
+    let mut table = Table::new(&[
+        ("policy", Align::Left),
+        ("threads", Align::Left),
+        ("events", Align::Left),
+        ("memory", Align::Left),
+        ("output", Align::Left),
+    ]);
     for policy in &policies.list {
         let events = match &policy.choice {
             Some(choice) => choice.enable.to_string(),
             None => "not recorded".into(),
         };
         let memory = policy.choice.as_ref().map(memory).unwrap_or_default();
-        table.row([visible(&policy.name), events, memory]);
+        let output = policy.choice.as_ref().map(place).unwrap_or_default();
+        table.row([visible(&policy.name), threads(policy), events, memory, output]);
     }
     text.push_str(&table.render());
     text.push('\n');
+}
+
+/// Which threads a policy is about; empty: all.
+fn threads(policy: &Policy) -> String {
+    let one = |condition: &ThreadCondition| {
+        let name = visible(&condition.value);
+        match condition.how {
+            How::Exact | How::Pattern => name,
+            How::Prefix => format!("{name}*"),
+            How::Suffix => format!("*{name}"),
+        }
+    };
+    policy.threads.iter().map(one).collect::<Vec<_>>().join(" and ")
+}
+
+/// The recording that a policy has of its own.
+fn place(choice: &Choice) -> String {
+    let output = choice.output.as_ref().map(|path| visible(&path.display().to_string()));
+    let live = choice.live.as_ref().map(|address| format!("live {}", visible(address)));
+    output.into_iter().chain(live).collect::<Vec<_>>().join(", ")
 }
 
 fn memory(choice: &Choice) -> String {
@@ -220,10 +249,14 @@ fn programs_text(outcomes: &[Outcome<'_>], text: &mut String) {
         let all = values::count(outcome.area.events.len() as u64);
         let (policy, events) = match outcome.policy {
             None => ("none: not recorded".into(), String::new()),
-            Some(policy) if policy.choice.is_none() => {
+            Some(policy) if !outcome.is_recorded => {
                 (format!("{}: not recorded", visible(&policy.name)), String::new())
             }
-            Some(policy) => (visible(&policy.name), format!("{} of {all}", outcome.events)),
+            Some(_) => {
+                let names: Vec<String> =
+                    outcome.about.iter().map(|policy| visible(&policy.name)).collect();
+                (names.join(", "), format!("{} of {all}", outcome.events))
+            }
         };
         table.row([outcome.area.pid.to_string(), policy, events, visible(&outcome.facts.label)]);
     }
@@ -238,12 +271,25 @@ fn visible(text: &str) -> String {
 fn policy_json(policy: &Policy) -> Value {
     json!({
         "name": policy.name,
+        "threads": policy.threads.iter().map(thread_json).collect::<Vec<_>>(),
         "record": policy.choice.is_some(),
         "enable": policy.choice.as_ref().map(|choice| choice.enable.to_string()),
         "buffer_bytes": policy.choice.as_ref().and_then(|choice| choice.buffer_bytes),
         "packet_bytes": policy.choice.as_ref().and_then(|choice| choice.packet_bytes),
         "mode": policy.choice.as_ref().and_then(|choice| choice.mode.map(mode_name)),
+        "output": policy.choice.as_ref().and_then(|choice| choice.output.clone()),
+        "live": policy.choice.as_ref().and_then(|choice| choice.live.clone()),
     })
+}
+
+fn thread_json(condition: &ThreadCondition) -> Value {
+    let how = match condition.how {
+        How::Exact => "exact",
+        How::Prefix => "prefix",
+        How::Suffix => "suffix",
+        How::Pattern => "pattern",
+    };
+    json!({ "how": how, "name": condition.value })
 }
 
 fn outcome_json(outcome: &Outcome<'_>) -> Value {
@@ -256,7 +302,8 @@ fn outcome_json(outcome: &Outcome<'_>) -> Value {
         "cgroup": facts.cgroup,
         "user": facts.user,
         "policy": outcome.policy.map(|policy| &policy.name),
-        "recorded": outcome.policy.is_some_and(|policy| policy.choice.is_some()),
+        "policies": outcome.about.iter().map(|policy| &policy.name).collect::<Vec<_>>(),
+        "recorded": outcome.is_recorded,
         "events_enabled": outcome.events,
         "events": outcome.area.events.len(),
     })

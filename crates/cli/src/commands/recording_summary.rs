@@ -5,7 +5,7 @@ use crate::commands::keep;
 use crate::error::CliError;
 use crate::output;
 use crate::values;
-use lateralis_recorder::report::{Losses, Report};
+use lateralis_recorder::report::{Losses, Report, Totals};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
@@ -58,6 +58,18 @@ pub fn facts(folder: &Path, report: &Report) -> String {
         values::bytes(totals.bytes),
         folder.display(),
     );
+    for one in &report.outputs {
+        let Totals { events, bytes, lost, .. } = &one.totals;
+        let _ = writeln!(
+            text,
+            "beside    {}, {}, {} lost{}: {}",
+            values::counted(*events, "event"),
+            values::bytes(*bytes),
+            values::count(lost.total),
+            if one.complete { "" } else { ", not complete" },
+            one.path,
+        );
+    }
     add_fired(&mut text, report);
     add_losses(&mut text, report);
     text
@@ -103,6 +115,7 @@ pub fn json(folder: &Path, report: &Report) -> Value {
         "exit_status": report.command.as_ref().and_then(|command| command.exit_status),
         "processes": report.processes.len(),
         "totals": report.totals,
+        "outputs": report.outputs,
         "elapsed_ns": report.throughput.elapsed_ns,
         "problems": report.problems,
     })

@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! One area while it is recorded: its mapping, schemas and rings.
+//!
+//! ```text
+//! schemas ─ those that come later      sifting ─ what of it is recorded, and where it goes
+//! ```
+
+mod schemas;
+mod sifting;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use lateralis_ring::abi::{self, header};
 use lateralis_ring::{
     AreaHeader, AreaView, ClockKind, Geometry, Load, LossCounts, Poll, ReadPolicy, RingKind,
-    RingMode, RingReader, schema_text, schemas,
+    RingMode, RingReader,
 };
 
 use super::enable;
@@ -19,8 +27,8 @@ use super::sites;
 use super::traced::TracedProcesses;
 use crate::classes::RegisteredSchema;
 use crate::error::Error;
-use crate::filter::Filter;
 use crate::pattern::Patterns;
+use crate::sieve::{Sieve, SiftPlace};
 use crate::stream::{PREFIX_BYTES, RingStream, SealContext, Sealed};
 use crate::walk::RecordPlan;
 
@@ -29,6 +37,9 @@ pub(super) struct Ring {
     pub(super) reader: RingReader,
     pub(super) stream: RingStream,
     pub(super) target: StreamTarget,
+    sifted: SiftPlace,
+    /// Reads ahead of `reader` where the names of threads decide, and how far it is.
+    ahead: Option<(RingReader, u64)>,
     damage_noted: bool,
 }
 
@@ -59,6 +70,12 @@ pub(super) struct LiveArea {
     pub(super) lost_no_ring: u64,
     /// Which events are recorded only if their fields say so.
     pub(super) filters: AreaFilters,
+    /// What is left out when its rings are read.
+    pub(super) sieve: Sieve,
+    /// When to ask again for the names of its threads.
+    names_due: Instant,
+    /// The writer of its policy, if it has one of its own.
+    pub(super) writer: Option<usize>,
     /// Patterns for schemas that are found later; none where the program applies them itself.
     late_patterns: Option<Patterns>,
     /// What was enabled when the area was paused.
@@ -102,7 +119,9 @@ impl LiveArea {
                 _ => 0,
             });
             let target = StreamTarget::new(stream_name(&header, geometry.kind(), ring));
-            rings.push(Ring { reader, stream, target, damage_noted: false });
+            let sifted = SiftPlace::default();
+            let ahead = None;
+            rings.push(Ring { reader, stream, target, sifted, ahead, damage_noted: false });
         }
         let plan = RecordPlan::new(header.swapped);
         let class_id = recording.classes.assign(geometry.kind(), &[], None);
@@ -123,6 +142,9 @@ impl LiveArea {
             covered_ids: abi::INTERNAL_EVENT_COUNT,
             lost_no_ring: 0,
             filters: AreaFilters::default(),
+            sieve: Sieve::default(),
+            names_due: Instant::now(),
+            writer: None,
             late_patterns: None,
             paused: None,
             header,
@@ -157,63 +179,6 @@ impl LiveArea {
     fn mode(&self) -> RingMode {
         let word = self.view().load_u32(header::RING_MODE, Load::Relaxed);
         RingMode::from_word(word.unwrap_or(self.header.ring_mode))
-    }
-
-    /// Whether schemas may have been registered since the last look. Cost: one load.
-    fn schemas_are_due(&self) -> bool {
-        let next = self.view().load_u32(header::NEXT_EVENT_ID, Load::Acquire);
-        next.is_ok_and(|next| next != self.covered_ids)
-    }
-
-    /// Takes over schemas that were registered since the last look (pair R2).
-    pub(super) fn refresh_schemas(&mut self, recording: &mut Recording) {
-        let view = self.mapping.view().with_swapped(self.header.swapped);
-        let Ok(entries) = schemas(&view) else { return };
-        let mut grown = false;
-        let mut faults = Vec::new();
-        for entry in entries {
-            if !self.slots_seen.insert(entry.slot) {
-                continue;
-            }
-            let Some(ids) = entry.ids() else {
-                faults.push("a schema has impossible event ids".to_owned());
-                continue;
-            };
-            self.covered_ids = self.covered_ids.max(ids.end);
-            let compiled = schema_text(&view, &entry).and_then(|text| recording.compile(&text));
-            match compiled {
-                Some(schema) if schema.events.len() as u32 == entry.event_count => {
-                    self.plan.add(entry.base_id, &schema);
-                    let hash = schema.hash();
-                    let base_id = entry.base_id;
-                    if let Some(patterns) = &self.late_patterns {
-                        enable::apply(&view, base_id, &schema, patterns);
-                    }
-                    self.registered.push(RegisteredSchema { base_id, schema, hash });
-                    grown = true;
-                }
-                _ => {
-                    let name = String::from_utf8_lossy(&entry.name).into_owned();
-                    faults.push(format!("schema {name:?} does not compile"));
-                }
-            }
-        }
-        for fault in faults {
-            self.give_up(recording, &fault);
-        }
-        if !grown {
-            return;
-        }
-        self.apply_filters(recording);
-        if self.late_patterns.is_some() {
-            self.follow_sites(recording);
-        }
-        let kind = self.geometry.kind();
-        let class_id = recording.classes.assign(kind, &self.registered, Some(self.class_id));
-        if class_id != self.class_id {
-            self.class_id = class_id;
-            self.rotate_files(recording);
-        }
     }
 
     /// From here on the packets go to `unreadable/`.
@@ -256,19 +221,6 @@ impl LiveArea {
         Ok(())
     }
 
-    /// Sets filters before anything is enabled, and for what is enabled already.
-    pub(super) fn set_filters(&mut self, recording: &mut Recording, filters: &[Filter]) {
-        self.filters = AreaFilters::new(&self.view(), filters);
-        self.apply_filters(recording);
-    }
-
-    fn apply_filters(&mut self, recording: &mut Recording) {
-        let view = self.mapping.view().with_swapped(self.header.swapped);
-        for fault in self.filters.apply(&self.path, &view, &self.registered) {
-            recording.problem(format!("{fault}, pid={}", self.header.creator_pid));
-        }
-    }
-
     /// Makes patchable sites follow the enable bytes.
     pub(super) fn follow_sites(&self, recording: &mut Recording) {
         for (pid, cause) in sites::follow(&self.view()).refused {
@@ -308,6 +260,7 @@ impl LiveArea {
     pub(super) fn drain(&mut self, recording: &mut Recording, open_part: bool) -> Drained {
         let mode = self.mode();
         let mut drained = Drained::default();
+        self.listen(recording, mode);
         for index in 0..self.rings.len() {
             let bytes = self.drain_ring(recording, index, mode, open_part);
             drained.bytes += bytes;
@@ -346,6 +299,7 @@ impl LiveArea {
                     if self.schemas_are_due() {
                         self.refresh_schemas(recording);
                     }
+                    let chunk = self.sift(index, &chunk, &mut buffer);
                     let plan = (!self.unreadable).then_some(&self.plan);
                     let parts = (&self.header, self.class_id, plan);
                     let context = context(recording, parts, mode, recording.now());

@@ -62,15 +62,23 @@ impl LiveArea {
             lost_schemas,
             schemas: self.registered.iter().map(|entry| entry.schema.name.clone()).collect(),
             filters: self.filters.used().map(Filter::to_string).collect(),
+            left_out: self.sieve.left_out(),
+            output: self.writer.and_then(|writer| recording.writer_path(writer)),
         };
         let per_cpu = self.geometry.kind() == RingKind::PerCpu;
         let (rings, processes, unreadable) = (self.rings, self.processes, self.unreadable);
+        let processes = processes.into_report();
+        if let Some(writer) = self.writer {
+            recording.leave_to_writer(writer, &area, &processes);
+        }
+        let is_elsewhere = self.writer.is_some();
         recording.finish_area(Box::new(move |clock| {
-            let mut finished = FinishedArea {
-                area: Some(area),
-                processes: processes.into_report(),
-                ..FinishedArea::default()
-            };
+            let mut finished =
+                FinishedArea { area: Some(area), processes, ..FinishedArea::default() };
+            if is_elsewhere && !unreadable {
+                // Its streams are those of the writer.
+                return finished;
+            }
             for (index, ring) in rings.into_iter().enumerate() {
                 let place = (area_id.as_str(), index as u32);
                 let cpu = per_cpu.then_some(index as u32);

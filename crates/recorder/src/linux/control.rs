@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Talking to a recorder that runs: one datagram to `recorder-PID.sock` in the directory of
 //! areas, one back. The directory is its user's alone, so whoever can reach the socket may.
+//!
+//! What other tools control a recording by, all with results and not texts: [`recorders`] finds
+//! those that run, and which recording each writes; [`super::targets`] starts, stops and flushes
+//! what a program's recorder records, [`super::discovery::set_enabled`] changes which events those
+//! are, and [`super::snapshot`] reads what rings hold.
 
 use std::io;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
@@ -143,10 +148,64 @@ impl Drop for ControlServer {
     }
 }
 
+/// A recorder that runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunningRecorder {
+    /// Its process.
+    pub pid: u32,
+    /// What it answered when it was found: its directory, and how it goes.
+    pub answer: Answer,
+    area_dir: PathBuf,
+    socket: PathBuf,
+}
+
+impl RunningRecorder {
+    /// Asks it; waits two seconds at most.
+    ///
+    /// Errors: it is gone, does not answer, or refuses.
+    pub fn ask(&self, request: Request) -> Result<Answer, Error> {
+        ask_at(&self.area_dir, &self.socket, self.pid, request)
+    }
+}
+
+/// The process whose recorder has a socket of this name.
+fn recorder_of(name: &str) -> Option<u32> {
+    let number = name.strip_prefix("recorder-")?.strip_suffix(".sock")?;
+    // A second recorder of one process has a number behind it.
+    number.split('.').next()?.parse().ok()
+}
+
+/// All recorders of this user that answer, also those that record no program. One that is killed
+/// leaves its socket, and does not answer.
+///
+/// Cost: a request to each; two seconds for one that is stuck.
+pub fn recorders(dir: Option<&Path>) -> Vec<RunningRecorder> {
+    let area_dir = super::dirs::area_dir(dir);
+    let entries = std::fs::read_dir(&area_dir).into_iter().flatten().flatten();
+    let found = entries.filter_map(|entry| {
+        let pid = recorder_of(entry.file_name().to_str()?)?;
+        let socket = entry.path();
+        let answer = ask_at(&area_dir, &socket, pid, Request::Status).ok()?;
+        Some(RunningRecorder { pid, answer, area_dir: area_dir.clone(), socket })
+    });
+    let mut found: Vec<RunningRecorder> = found.collect();
+    found.sort_by(|a, b| (a.pid, &a.socket).cmp(&(b.pid, &b.socket)));
+    found
+}
+
 /// Asks the recorder with this process id; waits two seconds at most.
 ///
 /// Errors: it is not there, does not answer, or refuses.
 pub fn ask(area_dir: &Path, recorder_pid: u32, request: Request) -> Result<Answer, Error> {
+    ask_at(area_dir, &server_path(area_dir, recorder_pid), recorder_pid, request)
+}
+
+fn ask_at(
+    area_dir: &Path,
+    server: &Path,
+    recorder_pid: u32,
+    request: Request,
+) -> Result<Answer, Error> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let no_answer = || Error::NoAnswer { recorder_pid };
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -158,7 +217,7 @@ pub fn ask(area_dir: &Path, recorder_pid: u32, request: Request) -> Result<Answe
         socket.set_read_timeout(Some(Duration::from_secs(2)))?;
         socket.set_write_timeout(Some(Duration::from_secs(2)))?;
         let word = WORDS.iter().find(|(_, known)| *known == request).map_or("", |(word, _)| word);
-        socket.send_to(word.as_bytes(), server_path(area_dir, recorder_pid))?;
+        socket.send_to(word.as_bytes(), server)?;
         let mut buffer = vec![0; 64 << 10];
         let bytes = socket.recv(&mut buffer)?;
         buffer.truncate(bytes);
@@ -171,5 +230,19 @@ pub fn ask(area_dir: &Path, recorder_pid: u32, request: Request) -> Result<Answe
     match answer.refused {
         Some(reason) => Err(Error::Refused(reason)),
         None => Ok(answer),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_sockets_say_whose_they_are() {
+        assert_eq!(recorder_of("recorder-12.sock"), Some(12));
+        assert_eq!(recorder_of("recorder-12.3.sock"), Some(12));
+        assert_eq!(recorder_of("recorder-.sock"), None);
+        assert_eq!(recorder_of(".client-12-0.sock"), None);
+        assert_eq!(recorder_of("recorder-x.sock"), None);
     }
 }

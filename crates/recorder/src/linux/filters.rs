@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Filters in the area of a program: compiled when their event is known, written down, and kept
-//! on while the event is enabled [ring-abi §11].
+//! on while the event is enabled [ring-abi §11]. What the program recorded before, or cannot decide,
+//! the sieve decides by the same steps.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -15,6 +16,7 @@ use rustix::fs::FallocateFlags;
 use super::mapping::open_area;
 use crate::classes::RegisteredSchema;
 use crate::filter::{Filter, compile};
+use crate::sieve::Sieve;
 
 /// The filters of one area.
 #[derive(Debug, Default)]
@@ -28,8 +30,6 @@ pub(super) struct AreaFilters {
     settled: BTreeSet<usize>,
     /// Schemas that were looked at.
     known_schemas: usize,
-    /// Nothing works here; it was said why.
-    given_up: bool,
 }
 
 /// The bits of an enabled event that has a filter.
@@ -68,14 +68,11 @@ impl AreaFilters {
         path: &Path,
         view: &AreaView<'_>,
         registered: &[RegisteredSchema],
+        sieve: &mut Sieve,
     ) -> Vec<String> {
         let mut faults = Vec::new();
-        if self.filters.is_empty() || self.given_up {
+        if self.filters.is_empty() {
             return faults;
-        }
-        if !has_filters(view) {
-            self.given_up = true;
-            return vec!["its tracer cannot evaluate filters: all events are recorded".to_owned()];
         }
         for entry in &registered[self.known_schemas.min(registered.len())..] {
             for event in &entry.schema.events {
@@ -83,16 +80,11 @@ impl AreaFilters {
                 let own = self.filters.iter().position(|filter| filter.event == name);
                 let Some(own) = own else { continue };
                 self.settled.insert(own);
-                let done = compile(&self.filters[own], &entry.schema, event)
-                    .map_err(|error| error.to_string())
-                    .and_then(|steps| self.install(path, view, &steps));
-                match done {
-                    Ok(number) => {
-                        let id = entry.base_id + event.index;
-                        if set_filter_of(view, id, number).is_ok() {
-                            self.installed.insert(id, number);
-                            self.used.insert(own);
-                        }
+                match compile(&self.filters[own], &entry.schema, event) {
+                    Ok(steps) => {
+                        self.install(path, view, entry.base_id + event.index, &steps);
+                        sieve.add_filter(entry.base_id + event.index, steps);
+                        self.used.insert(own);
                     }
                     Err(reason) => faults.push(format!("{reason}; all of {name} is recorded")),
                 }
@@ -110,27 +102,25 @@ impl AreaFilters {
     }
 
     /// Writes a filter into the area. Its pages are made sure of first: the program must never
-    /// meet one that is not there.
-    fn install(
-        &self,
-        path: &Path,
-        view: &AreaView<'_>,
-        steps: &[FilterStep],
-    ) -> Result<u16, String> {
-        let refused = |cause: &dyn std::fmt::Display| {
-            format!("Cannot write filter: path={}, cause={cause}", path.display())
+    /// meet one that is not there. Where that cannot be done, or its tracer has no filters, the
+    /// events cost room in its rings, and are left out when those are read.
+    fn install(&mut self, path: &Path, view: &AreaView<'_>, id: u32, steps: &[FilterStep]) {
+        let write = || -> Option<u16> {
+            let number = u16::try_from(self.installed.len()).ok()?.checked_add(1)?;
+            let place = filter_offset(number).filter(|_| has_filters(view))?;
+            let file = open_area(path).ok()?;
+            let index_bytes = 2 * u64::from(abi::EVENT_COUNT);
+            for (at, bytes) in [(abi::FILTER_INDEX_OFFSET, index_bytes), (place, filter::BYTES)] {
+                rustix::fs::fallocate(&file, FallocateFlags::KEEP_SIZE, at, bytes).ok()?;
+            }
+            write_filter(view, number, steps).ok()?;
+            view.store_u32(header::FILTER_COUNT, u32::from(number)).ok()?;
+            set_filter_of(view, id, number).ok()?;
+            Some(number)
         };
-        let number = self.installed.len() as u16 + 1;
-        let place = filter_offset(number).ok_or_else(|| refused(&"too many filters"))?;
-        let file = open_area(path).map_err(|cause| refused(&cause))?;
-        let index_bytes = 2 * u64::from(abi::EVENT_COUNT);
-        for (at, bytes) in [(abi::FILTER_INDEX_OFFSET, index_bytes), (place, filter::BYTES)] {
-            rustix::fs::fallocate(&file, FallocateFlags::KEEP_SIZE, at, bytes)
-                .map_err(|cause| refused(&cause))?;
+        if let Some(number) = write() {
+            self.installed.insert(id, number);
         }
-        write_filter(view, number, steps).map_err(|cause| refused(&cause))?;
-        let _ = view.store_u32(header::FILTER_COUNT, u32::from(number));
-        Ok(number)
     }
 
     /// Filters that hold for an event of the area.

@@ -283,6 +283,21 @@ impl KernelSource {
     }
 }
 
+/// What every way to the kernel's events begins with, as soon as they are on: who is there, and what
+/// could not be described. Whoever comes from here on is told by an event.
+fn begin_with(events: &KernelEvents, transcoder: &mut Transcoder, began: u64, sink: &mut dyn Sink) {
+    let list = threads::all();
+    tell_threads(&list, began, sink);
+    for process in &list {
+        for (tid, _) in &process.threads {
+            transcoder.tasks().learn(*tid, process.pid);
+        }
+    }
+    for problem in &events.problems {
+        sink.problem(problem.clone());
+    }
+}
+
 /// Says who is there: records of the internal schema at `time`.
 fn tell_threads(list: &[threads::Process], time: u64, sink: &mut dyn Sink) {
     let name_of = |name: &[u8], payload: &mut Payload<'_>| payload.text(name);
@@ -327,17 +342,7 @@ impl Source for KernelSource {
             sink.problem(problem);
         }
         self.instance.write("tracing_on", "1")?;
-        // Whoever comes from here on is told by an event.
-        let list = threads::all();
-        tell_threads(&list, began, sink);
-        for process in &list {
-            for (tid, _) in &process.threads {
-                self.transcoder.tasks().learn(*tid, process.pid);
-            }
-        }
-        for problem in &self.events.problems {
-            sink.problem(problem.clone());
-        }
+        begin_with(&self.events, &mut self.transcoder, began, sink);
         Ok(())
     }
 

@@ -49,10 +49,10 @@ mod traced;
 mod trigger;
 
 pub use capture::Capture;
-pub use control::{Answer, Request, ask};
+pub use control::{Answer, Request, RunningRecorder, ask, recorders};
 pub use dirs::area_dir;
 pub use keep::{KeepNotice, KeepObserver};
 pub use output::is_being_written;
 pub use recover::recover;
-pub use session::{Session, Summary};
+pub use session::{PolicyWriter, Session, Summary};
 pub use snapshot::snapshot;

@@ -2,18 +2,20 @@
 //! The directory of a recording. Packets are appended by single writes, texts are replaced by
 //! rename, so it can be read at any moment [trace-layout].
 
+mod directory;
+
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-
-use rustix::fs::{FlockOperation, flock};
 
 use super::live::LiveServer;
 use super::reserve::Reserve;
 use crate::error::Error;
 use crate::index::{ENTRY_BYTES, FILE_HEADER, IndexEntry};
 
+pub use directory::is_being_written;
+pub(super) use directory::replace;
 pub(super) use lateralis_live::Folder;
 
 /// Handle of a stream file.
@@ -62,88 +64,7 @@ pub(super) struct Output {
     live: Option<LiveServer>,
 }
 
-pub(super) fn replace(path: &Path, text: &[u8]) -> Result<(), Error> {
-    let mut hidden = path.as_os_str().to_owned();
-    hidden.push(".new");
-    let hidden = PathBuf::from(hidden);
-    let write = || {
-        let mut file = File::create(&hidden)?;
-        file.write_all(text)?;
-        drop(file);
-        fs::rename(&hidden, path)
-    };
-    write().map_err(|cause| {
-        let _ = fs::remove_file(&hidden);
-        Error::file("write", path, cause)
-    })
-}
-
-/// Whether a recorder writes to a recording, or that cannot be found out: where files cannot
-/// be locked. A recorder that is killed leaves no lock.
-#[must_use]
-pub fn is_being_written(root: &Path) -> bool {
-    let Ok(directory) = File::open(root) else { return false };
-    flock(&directory, FlockOperation::NonBlockingLockShared).is_err()
-}
-
 impl Output {
-    /// Makes the directory. It must not exist, or be empty.
-    pub(super) fn create(root: &Path, bytes_max: Option<u64>) -> Result<Output, Error> {
-        Output::create_with(root, bytes_max, &root.join("ctf").join("index"))
-    }
-
-    /// Makes a directory for recordings, with a report and no trace of its own.
-    pub(super) fn create_folder(root: &Path) -> Result<Output, Error> {
-        let mut output = Output::create_with(root, None, root)?;
-        output.is_folder = true;
-        Ok(output)
-    }
-
-    fn create_with(root: &Path, bytes_max: Option<u64>, innermost: &Path) -> Result<Output, Error> {
-        match fs::read_dir(root) {
-            Ok(mut entries) => {
-                if entries.next().is_some() {
-                    return Err(Error::OutputExists(root.to_owned()));
-                }
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
-                return Err(Error::OutputExists(root.to_owned()));
-            }
-            Err(error) => return Err(Error::file("open directory", root, error)),
-        }
-        fs::create_dir_all(innermost)
-            .map_err(|cause| Error::file("make directory", root, cause))?;
-        // The working directory may change; the recording stays where it was asked for.
-        let root =
-            fs::canonicalize(root).map_err(|cause| Error::file("open directory", root, cause))?;
-        let lock = File::open(&root).ok();
-        let lock =
-            lock.filter(|lock| flock(lock, FlockOperation::NonBlockingLockExclusive).is_ok());
-        let mut output = Output::empty(root, bytes_max);
-        output._lock = lock;
-        Ok(output)
-    }
-
-    /// Goes on with a directory whose writer is gone.
-    ///
-    /// Errors: it is not there, or somebody writes to it.
-    pub(super) fn reopen(root: &Path, bytes_max: Option<u64>) -> Result<Output, Error> {
-        fs::create_dir_all(root.join("ctf").join("index"))
-            .map_err(|cause| Error::file("make directory", root, cause))?;
-        let root =
-            fs::canonicalize(root).map_err(|cause| Error::file("open directory", root, cause))?;
-        let lock = File::open(&root).ok();
-        let lock =
-            lock.filter(|lock| flock(lock, FlockOperation::NonBlockingLockExclusive).is_ok());
-        if lock.is_none() {
-            return Err(Error::OutputExists(root));
-        }
-        let mut output = Output::empty(root, bytes_max);
-        output._lock = lock;
-        Ok(output)
-    }
-
     /// A stream file that is there already, with these packets and nothing else. Its index is
     /// written anew.
     pub(super) fn restore_stream(

@@ -20,6 +20,7 @@ use crate::filter::Filter;
 use crate::options::RecordOptions;
 use crate::pattern::Patterns;
 use crate::policy::{self, Common, Facts};
+use crate::sieve::ThreadRule;
 
 /// Name of the file with the request, in the directory of areas.
 const REQUEST_NAME: &str = "record.request";
@@ -34,6 +35,10 @@ pub(super) struct Wanted {
     pub(super) wish: RingWish,
     pub(super) enable: Patterns,
     pub(super) filters: Vec<Filter>,
+    /// What of it is wanted of which thread; none: all of every one.
+    pub(super) threads: Vec<ThreadRule>,
+    /// The recording that its events go to; `None`: that of the session.
+    pub(super) output: Option<PathBuf>,
 }
 
 /// What the options want of the program of an area; `None`: nothing.
@@ -42,7 +47,7 @@ pub(super) fn wanted(
     header: &AreaHeader,
     view: &AreaView<'_>,
 ) -> Option<Wanted> {
-    let choice = match &options.policies {
+    let wanted = match &options.policies {
         None => None,
         Some(policies) => {
             let command = words(&header.command);
@@ -50,8 +55,12 @@ pub(super) fn wanted(
             let pids = living(header, view);
             let pid = pids.first().copied().unwrap_or(header.creator_pid);
             let facts = facts(pid, &exe, &command, header.creator_uid);
-            Some(policies.decide(&facts)?.1.choice.clone()?)
+            Some(policies.wanted(&facts)?)
         }
+    };
+    let (choice, threads) = match wanted {
+        Some(wanted) => (Some(wanted.choice), wanted.threads),
+        None => (None, Vec::new()),
     };
     let choice = choice.as_ref();
     Some(Wanted {
@@ -63,6 +72,8 @@ pub(super) fn wanted(
         },
         enable: choice.map_or(&options.enable, |one| &one.enable).clone(),
         filters: choice.map_or(&options.filters, |one| &one.filters).clone(),
+        threads,
+        output: choice.and_then(|one| one.output.clone()),
     })
 }
 

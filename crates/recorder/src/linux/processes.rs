@@ -44,6 +44,13 @@ pub(super) fn exists(pid: u32) -> bool {
     ProcessTag::of(pid).is_some()
 }
 
+/// The name that a thread has now, if it is there. Cost: a small file.
+pub(super) fn thread_name(pid: u32, tid: u32) -> Option<Vec<u8>> {
+    let mut name = fs::read(format!("/proc/{pid}/task/{tid}/comm")).ok()?;
+    name.truncate(name.trim_ascii_end().len());
+    Some(name)
+}
+
 /// Its parent.
 pub(super) fn parent(pid: u32) -> Option<u32> {
     stat(pid).map(|(_, parent, _)| parent)

@@ -1,22 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A recording while it is made: the directory, the stream classes, the clock, and what is
 //! known about areas and processes that are gone already.
+//!
+//! ```text
+//! identity ─ what it says of itself      ending ─ the last report
+//! writers ─ recordings beside it, for what policies match
+//! ```
+
+mod ending;
+mod identity;
+mod writers;
+
+pub(super) use ending::sum;
+pub(super) use identity::random_uuid;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lateralis_pleco::Schema;
-use lateralis_ring::{ClockKind, RingKind};
+use lateralis_ring::ClockKind;
 
 use super::clocks;
 use super::cores;
-use super::keep::{Chunks, Keeper};
-use super::live::LiveServer;
+use super::keep::{Chunks, Keeper, Writer};
 use super::output::{AppendError, Folder, Output, StreamFile};
 use super::rules::Rules;
-use crate::classes::{ClassTable, StreamClassEntry};
-use crate::clock::{ClockModel, ClockSample, FrequencySource, counted_hz, incidents};
+use crate::classes::ClassTable;
+use crate::clock::{ClockModel, ClockSample, FrequencySource};
 use crate::core_offsets::CoreOffset;
 use crate::error::Error;
 use crate::metadata::{clock_name, metadata, uuid_text};
@@ -62,12 +73,14 @@ pub(super) struct StreamTarget {
     file: Option<StreamFile>,
     /// Paths under the directory of all files so far.
     pub(super) paths: Vec<String>,
+    /// The recording beside this one that gets them instead.
+    pub(super) writer: Option<usize>,
 }
 
 impl StreamTarget {
     /// Part of the trace, by this name.
     pub(super) fn new(name: String) -> StreamTarget {
-        StreamTarget { name, folder: Folder::Ctf, file: None, paths: Vec::new() }
+        StreamTarget { name, folder: Folder::Ctf, file: None, paths: Vec::new(), writer: None }
     }
 }
 
@@ -109,6 +122,10 @@ pub(super) struct Recording {
     pub(super) keeper: Option<Box<Keeper>>,
     /// Gets them, too: the recording is made in pieces.
     pub(super) chunks: Option<Box<Chunks>>,
+    /// Recordings beside this one, for what policies match.
+    writers: Vec<Writer>,
+    /// What became of them.
+    outputs: Vec<report::PolicyOutput>,
 }
 
 impl Recording {
@@ -123,7 +140,7 @@ impl Recording {
             buffer: vec![0; PREFIX_BYTES + (64 << 10)],
             ctf_version,
             metadata_version: None,
-            environment: environment(),
+            environment: identity::environment(),
             clock_uuid: (origin != Origin::Recovered).then(clocks::boot_uuid).flatten(),
             compiled: HashMap::new(),
             finished: Vec::new(),
@@ -140,6 +157,8 @@ impl Recording {
             triggers: None,
             keeper: None,
             chunks: None,
+            writers: Vec::new(),
+            outputs: Vec::new(),
         }
     }
 
@@ -148,6 +167,7 @@ impl Recording {
         let mut part = Recording::new(output, self.ctf_version, Origin::Snapshot);
         part.classes = self.classes.clone();
         part.clock = self.clock;
+        part.cores = self.cores.clone();
         part.command = self.command.clone();
         part
     }
@@ -293,6 +313,9 @@ impl Recording {
                     return true;
                 }
             }
+            if let Some(writer) = target.writer {
+                return self.write_elsewhere(writer, &target.name, packet);
+            }
             if let Some(mut chunks) = self.chunks.take() {
                 let is_written = chunks.take(self, &target.name, packet);
                 self.chunks = Some(chunks);
@@ -394,7 +417,7 @@ impl Recording {
             events: BTreeMap::new(),
             problems,
             throughput: report::Throughput::default(),
-            stream_classes: self.classes.classes().iter().map(class_report).collect(),
+            stream_classes: self.classes.classes().iter().map(identity::class_report).collect(),
             byte_order: if cfg!(target_endian = "little") != self.swapped {
                 report::ByteOrder::Little
             } else {
@@ -406,145 +429,7 @@ impl Recording {
             switched: self.switched(),
             triggers: self.triggers.clone(),
             flushes: self.flushes,
+            outputs: self.outputs.clone(),
         }
     }
-
-    /// Ends the recording: measures the clock again, writes the final metadata, the indexes and
-    /// the report. The report is `complete` if nothing was lost on the way to the files.
-    pub(super) fn end(mut self) -> Result<Report, Error> {
-        let mut happened = Vec::new();
-        if let Some(clock) = &mut self.clock {
-            if clock.live {
-                let end = clocks::sample(clock.kind);
-                if clock.source == FrequencySource::Calibrated {
-                    clock.frequency_hz = counted_hz(&clock.start, &end, clock.frequency_hz);
-                }
-                clock.end = Some(end);
-                happened = incidents(&clock.start, &end, clock.frequency_hz);
-            }
-        } else {
-            // Nothing was traced: the trace is empty, but it is one.
-            self.use_live_clock(clocks::native_kind());
-        }
-        happened.into_iter().for_each(|sentence| self.problem(sentence));
-        self.output.use_reserve();
-        if let Err(error) = self.write_metadata() {
-            self.problem(error.to_string());
-            self.output_ended = true;
-        }
-        if let Err(error) = self.output.write_indexes() {
-            self.problem(error.to_string());
-        }
-        let complete = !self.output_ended;
-        let finished = std::mem::take(&mut self.finished);
-        let mut report = self.empty_report(complete);
-        if let Some(model) = self.clock_model() {
-            for finish in finished {
-                let area = finish(&model);
-                report.areas.extend(area.area);
-                report.sources.extend(area.source);
-                report.processes.extend(area.processes);
-                report.streams.extend(area.streams);
-                for (name, count) in area.events {
-                    *report.events.entry(name).or_insert(0) += count;
-                }
-            }
-        }
-        sum(&mut report);
-        let elapsed = self.began.elapsed();
-        let (cpu_ns, peak_memory_bytes) = own_usage();
-        let seconds = elapsed.as_secs_f64().max(1e-9);
-        report.throughput = report::Throughput {
-            elapsed_ns: u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX),
-            cpu_ns,
-            peak_memory_bytes,
-            events_per_s: (report.totals.events as f64 / seconds) as u64,
-            bytes_per_s: (report.totals.bytes as f64 / seconds) as u64,
-        };
-        report.live = self.output.live().map(LiveServer::finish);
-        self.output.write_last_report(&report.to_json())?;
-        Ok(report)
-    }
-}
-
-fn class_report(class: &StreamClassEntry) -> report::StreamClass {
-    report::StreamClass {
-        id: class.id,
-        ring_kind: match class.kind {
-            RingKind::PerCpu => "per-cpu".to_owned(),
-            RingKind::PerThread => "per-thread".to_owned(),
-        },
-        schemas: class
-            .schemas
-            .values()
-            .map(|entry| report::ClassSchema {
-                base_id: entry.base_id,
-                text: entry.schema.canonical_text(),
-            })
-            .collect(),
-    }
-}
-
-/// Makes the totals of the streams.
-pub(super) fn sum(report: &mut Report) {
-    report.totals = report::Totals::default();
-    let totals = &mut report.totals;
-    for stream in &report.streams {
-        totals.events += stream.events;
-        totals.internal_events += stream.internal_events;
-        totals.packets += stream.packets;
-        totals.bytes += stream.bytes;
-        totals.lost_packets = totals.lost_packets.saturating_add(stream.lost_packets);
-        totals.not_written += stream.not_written;
-        totals.damaged_packets += stream.damaged_packets;
-        let lost = &mut totals.lost;
-        lost.full = lost.full.saturating_add(stream.lost.full);
-        lost.too_big = lost.too_big.saturating_add(stream.lost.too_big);
-        lost.contended = lost.contended.saturating_add(stream.lost.contended);
-        lost.no_ring = lost.no_ring.saturating_add(stream.lost.no_ring);
-        lost.total = lost.total.saturating_add(stream.lost.total);
-    }
-}
-
-/// CPU time and greatest memory of this process.
-fn own_usage() -> (u64, u64) {
-    // SAFETY: a zeroed rusage is valid, and getrusage fills it.
-    let usage = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
-        usage
-    };
-    let ns = |time: libc::timeval| {
-        (time.tv_sec as u64).saturating_mul(1_000_000_000) + time.tv_usec as u64 * 1000
-    };
-    (ns(usage.ru_utime) + ns(usage.ru_stime), usage.ru_maxrss as u64 * 1024)
-}
-
-/// Facts about the machine for the trace's environment.
-fn environment() -> Vec<(String, String)> {
-    let system = rustix::system::uname();
-    let text = |value: &std::ffi::CStr| value.to_string_lossy().into_owned();
-    vec![
-        ("tracer_name".to_owned(), "lateralis".to_owned()),
-        ("tracer_version".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
-        ("domain".to_owned(), "ust".to_owned()),
-        ("hostname".to_owned(), text(system.nodename())),
-        ("kernel_release".to_owned(), text(system.release())),
-        ("architecture".to_owned(), text(system.machine())),
-    ]
-}
-
-/// A random UUID [RFC 9562 §5.4].
-pub(super) fn random_uuid() -> [u8; 16] {
-    let mut uuid = [0; 16];
-    // SAFETY: writes at most the 16 bytes of `uuid`. Never short for so few bytes.
-    let got = unsafe { libc::getrandom(uuid.as_mut_ptr().cast(), uuid.len(), 0) };
-    if got != 16 {
-        // Before the kernel's generator is ready: unique enough from time and number.
-        uuid[..8].copy_from_slice(&clocks::utc_ns().to_ne_bytes());
-        uuid[8..12].copy_from_slice(&std::process::id().to_ne_bytes());
-    }
-    uuid[6] = uuid[6] & 0x0f | 0x40;
-    uuid[8] = uuid[8] & 0x3f | 0x80;
-    uuid
 }

@@ -26,7 +26,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use super::area::LiveArea;
 use super::control::ControlServer;
 use super::dirs::{area_dir, area_files, ensure_area_dir};
-use super::keep::Chunks;
+use super::keep::{Chunks, Writer};
 use super::live::{Follower, LiveServer};
 use super::output::Output;
 use super::policies::{self, Standing, Wanted};
@@ -49,6 +49,17 @@ pub struct Summary {
     pub report: Report,
     /// Exit status of the command as a shell gives it; `None` if none was launched.
     pub exit_status: Option<i32>,
+}
+
+/// A recording that a policy has of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolicyWriter {
+    /// Its directory.
+    pub path: PathBuf,
+    /// Where clients can connect.
+    pub live: Option<std::net::SocketAddr>,
+    /// What they know it by.
+    pub fingerprint: Option<Fingerprint>,
 }
 
 struct Recorded {
@@ -131,6 +142,7 @@ impl Session {
         let live = live.map(|live| LiveServer::start(live, recording.uuid, root)).transpose()?;
         recording.output.set_live(live, options.keep_streams);
         recording.use_live_clock(super::clocks::native_kind());
+        recording.begin_writers(&options)?;
         let marks = rules::begin(&mut recording, &options)?;
         if let Some(chunks) = &options.chunks {
             recording.chunks = Some(Box::new(Chunks::new(chunks.clone(), &recording)));
@@ -210,6 +222,16 @@ impl Session {
     /// Where live clients can connect; `None` if they cannot.
     pub fn live_address(&self) -> Option<std::net::SocketAddr> {
         self.recording.output.live().and_then(LiveServer::address)
+    }
+
+    /// The recordings that policies have of their own.
+    pub fn policy_outputs(&self) -> Vec<PolicyWriter> {
+        let one = |writer: &Writer| PolicyWriter {
+            path: writer.root().to_owned(),
+            live: writer.live_address(),
+            fingerprint: writer.live_fingerprint(),
+        };
+        self.recording.writers().iter().map(one).collect()
     }
 
     /// What live clients know it by; `None` if it does not encrypt.

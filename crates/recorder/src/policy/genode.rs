@@ -53,7 +53,8 @@ pub fn from_genode(file: &str, text: &str) -> Result<Translation, Box<Diagnostic
         let what = format!("no configuration: <{}>", root.tag_name().name());
         return fault(root.range().start, what, "the outermost element is <config>");
     }
-    let mut writer = Writer { toml: String::new(), remarks: Vec::new(), has_packets: false };
+    let mut writer =
+        Writer { toml: String::new(), remarks: Vec::new(), has_packets: false, shared: Vec::new() };
     writer.config(root);
     if !writer.toml.contains("[[policy]]") {
         let what = "no <policy> in it: nothing would be recorded".to_owned();
@@ -75,7 +76,12 @@ struct Writer {
     toml: String,
     remarks: Vec<String>,
     has_packets: bool,
+    /// Labels of policies about threads, and the buffer that the first about each has.
+    shared: Vec<(Option<Label>, Option<u64>)>,
 }
+
+/// An attribute of [`LABELS`], and its value.
+type Label = (String, String);
 
 /// A text in quotes, as TOML has it.
 fn quoted(text: &str) -> String {
@@ -143,17 +149,21 @@ impl Writer {
         if let Some((name, value)) = label.filter(|_| !is_default) {
             let _ = writeln!(self.toml, "{name} = {}", quoted(value));
         }
-        self.module(node);
-        if let Some(bytes) = node.attribute("buffer").or(default_buffer) {
-            self.buffer(node, bytes);
-        }
-        if node.has_attribute("thread") {
-            self.remark(
+        // As there: without one all threads, and then those of this name.
+        match node.attribute("thread") {
+            None | Some("") => {}
+            Some(name) if name.len() > 15 => self.remark(
                 node,
-                "thread=\"…\": all threads of the program are recorded; choose when reading, with \
-                 --thread",
-            );
+                format!("thread=\"{name}\": threads have names of at most 15 bytes here; left out"),
+            ),
+            Some(name) => {
+                let _ = writeln!(self.toml, "thread = {}", quoted(name));
+            }
         }
+        self.module(node);
+        let bytes = node.attribute("buffer").or(default_buffer);
+        let bytes = bytes.and_then(|text| self.buffer_bytes(node, text));
+        self.buffer(node, bytes);
         for attribute in node.attributes() {
             if !LABELS.contains(&attribute.name())
                 && !["thread", "buffer", "policy"].contains(&attribute.name())
@@ -196,7 +206,27 @@ impl Writer {
         }
     }
 
-    fn buffer(&mut self, node: Node<'_, '_>, text: &str) {
+    /// Here threads of a program share rings: those of the first policy about it.
+    fn buffer(&mut self, node: Node<'_, '_>, bytes: Option<u64>) {
+        let label = |name: &str| Some((name.to_owned(), node.attribute(name)?.to_owned()));
+        let own = LABELS.into_iter().find_map(label).filter(|_| node.has_tag_name("policy"));
+        let first = self.shared.iter().find(|(other, _)| *other == own).map(|(_, bytes)| *bytes);
+        match (first, bytes) {
+            (Some(first), Some(own)) if first != bytes => self.remark(
+                node,
+                format!("buffer of {own} bytes: threads of a program share rings here; left out"),
+            ),
+            (_, Some(bytes)) => {
+                let _ = writeln!(self.toml, "buffer = {bytes}");
+            }
+            (_, None) => {}
+        }
+        if first.is_none() && node.attribute("thread").is_some_and(|name| !name.is_empty()) {
+            self.shared.push((own, bytes));
+        }
+    }
+
+    fn buffer_bytes(&mut self, node: Node<'_, '_>, text: &str) -> Option<u64> {
         let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
         let shift = match &text[number.len()..] {
             "" => Some(0),
@@ -208,12 +238,15 @@ impl Writer {
         let bytes = number.parse::<u64>().ok().zip(shift);
         match bytes.and_then(|(number, shift)| number.checked_mul(1 << shift)) {
             Some(bytes) if bytes <= 1 << 40 => {
-                let _ = writeln!(self.toml, "buffer = {}", bytes.max(LEAST_BUFFER_BYTES));
                 if bytes < LEAST_BUFFER_BYTES {
                     self.remark(node, format!("buffer=\"{text}\": the least is 8K, per processor"));
                 }
+                Some(bytes.max(LEAST_BUFFER_BYTES))
             }
-            _ => self.remark(node, format!("buffer=\"{text}\": no size; left out")),
+            _ => {
+                self.remark(node, format!("buffer=\"{text}\": no size; left out"));
+                None
+            }
         }
     }
 
@@ -258,7 +291,9 @@ mod tests {
         assert_eq!(both.conditions[0].value, "init -> \"x\"");
         assert_eq!(enable(both), "*");
         let remarks = said.remarks.join("\n");
-        for expected in ["1: period_ms", "1: target_root", "1: enable", "2: <vfs>", "4: thread"] {
+        assert_eq!(router.threads[0].value, "ep");
+        assert!(rom.threads.is_empty() && both.threads.is_empty());
+        for expected in ["1: period_ms", "1: target_root", "1: enable", "2: <vfs>"] {
             assert!(remarks.contains(expected), "{expected}: {remarks}");
         }
     }
@@ -271,6 +306,19 @@ mod tests {
         assert!(policies.list[1].conditions.is_empty());
         assert_eq!(policies.list[0].choice.as_ref().unwrap().buffer_bytes, Some(8192));
         assert!(said.remarks.iter().any(|remark| remark.contains("least")));
+    }
+
+    #[test]
+    fn threads_of_a_program_share_the_rings_of_the_first() {
+        let text = "<config><policy label=\"a\" thread=\"x\" buffer=\"64K\"/>\n<policy label=\"a\" \
+            thread=\"y\" buffer=\"1M\"/>\n<policy label=\"a\" thread=\"a name of 17 byte\"/></config>";
+        let said = from_genode("config", text).unwrap();
+        let policies = parse("t.toml", &said.toml).unwrap_or_else(|faults| panic!("{}", faults[0]));
+        let bytes = |at: usize| policies.list[at].choice.as_ref().unwrap().buffer_bytes;
+        assert_eq!((bytes(0), bytes(1)), (Some(65536), None));
+        assert_eq!(policies.list[1].threads[0].value, "y");
+        let remarks = said.remarks.join("\n");
+        assert!(remarks.contains("2: buffer") && remarks.contains("3: thread"), "{remarks}");
     }
 
     #[test]

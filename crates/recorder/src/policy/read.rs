@@ -2,6 +2,7 @@
 //! Policies from TOML. All faults are told, each with its place; with one, none is used.
 
 use std::ops::Range;
+use std::path::PathBuf;
 
 use lateralis_ring::RingMode;
 use toml_edit::{Document, Item, Table, Value};
@@ -9,7 +10,7 @@ use toml_edit::{Document, Item, Table, Value};
 use super::diagnostic::{Diagnostic, advice};
 use crate::filter::Filter;
 
-use super::{Choice, Condition, How, PARTS, Policies, Policy, Property, patterns};
+use super::{Choice, Condition, How, PARTS, Policies, Policy, Property, ThreadCondition, patterns};
 
 /// Longest text.
 const TEXT_BYTES_MAX: usize = 1 << 20;
@@ -33,14 +34,18 @@ const ENDINGS: [(&str, How); 4] = [
     ("_pattern", How::Pattern),
 ];
 
-const EFFECTS: [&str; 9] =
-    ["name", "record", "enable", "disable", "filter", "with", "buffer", "packet", "mode"];
+const EFFECTS: [&str; 11] = [
+    "name", "record", "enable", "disable", "filter", "with", "buffer", "packet", "mode", "output",
+    "live",
+];
+/// Of them, those that are of a program as a whole: its threads share rings and what reads them.
+const SHARED: [&str; 5] = ["buffer", "packet", "mode", "output", "live"];
 
 /// All keys of a policy.
 fn keys() -> Vec<String> {
-    let conditions = PROPERTIES
-        .iter()
-        .flat_map(|(name, _)| ENDINGS.iter().map(move |(ending, _)| format!("{name}{ending}")));
+    let names = PROPERTIES.iter().map(|(name, _)| *name).chain(["thread"]);
+    let conditions =
+        names.flat_map(|name| ENDINGS.iter().map(move |(ending, _)| format!("{name}{ending}")));
     conditions.chain(EFFECTS.map(str::to_owned)).collect()
 }
 
@@ -49,6 +54,12 @@ fn condition_of(key: &str) -> Option<(Property, How)> {
         let ending = key.strip_prefix(name)?;
         ENDINGS.iter().find(|(known, _)| *known == ending).map(|(_, how)| (*property, *how))
     })
+}
+
+/// How a key compares the names of threads, if it does.
+fn thread_condition_of(key: &str) -> Option<How> {
+    let ending = key.strip_prefix("thread")?;
+    ENDINGS.iter().find(|(known, _)| *known == ending).map(|(_, how)| *how)
 }
 
 /// Reads a policy file. `file` is its name for messages.
@@ -80,6 +91,8 @@ struct Draft {
     enable: Vec<String>,
     disable: Vec<String>,
     with: Vec<&'static str>,
+    /// Keys of [`SHARED`] that it has, and where.
+    shared: Vec<(&'static str, Range<usize>)>,
 }
 
 impl Reader<'_> {
@@ -121,6 +134,7 @@ impl Reader<'_> {
             self.fault(0..0, "no policies: nothing would be recorded", "write `[[policy]]`");
         }
         self.unreachable(&drafts);
+        self.shared(&drafts);
         Some(self.finish(drafts))
     }
 
@@ -135,26 +149,33 @@ impl Reader<'_> {
             policy: Policy {
                 name: format!("policy {number}"),
                 conditions: Vec::new(),
+                threads: Vec::new(),
                 choice: Some(Choice::default()),
             },
             place: table.span().unwrap_or(0..0),
             enable: Vec::new(),
             disable: Vec::new(),
             with: Vec::new(),
+            shared: Vec::new(),
         };
         let mut refused = None;
         for (key, item) in table.iter() {
             let key_span = self.key_span(table, key);
             let span = item.span().unwrap_or(key_span.clone());
-            if key == "thread" || key.starts_with("thread_") {
-                self.fault(key_span, "threads cannot be told apart here", THREADS);
-                continue;
-            }
             if let Some((property, how)) = condition_of(key) {
-                if let Some(value) = self.condition(item, span, property) {
+                if let Some(value) = self.condition(item, span, Some(property)) {
                     draft.policy.conditions.push(Condition { property, how, value });
                 }
                 continue;
+            }
+            if let Some(how) = thread_condition_of(key) {
+                if let Some(value) = self.condition(item, span.clone(), None) {
+                    self.thread(&mut draft, ThreadCondition { how, value }, span);
+                }
+                continue;
+            }
+            if let Some(shared) = SHARED.into_iter().find(|shared| *shared == key) {
+                draft.shared.push((shared, key_span.clone()));
             }
             match key {
                 "record" => match item.as_bool() {
@@ -168,7 +189,43 @@ impl Reader<'_> {
         if let Some(span) = refused {
             self.refuse(&mut draft, table, span);
         }
+        if let Some(at) = table.get("live").filter(|_| !table.contains_key("output")) {
+            let span = at.span().unwrap_or_else(|| draft.place.clone());
+            let advice = "write `output = \"DIR\"`: who connects late gets what is there";
+            self.fault(span, "a live writer needs a folder", advice);
+        }
         draft
+    }
+
+    /// A condition on threads. The kernel cuts names: what is longer holds for none.
+    fn thread(&mut self, draft: &mut Draft, condition: ThreadCondition, span: Range<usize>) {
+        let is_pattern = condition.how == How::Pattern;
+        if !is_pattern && condition.value.len() > THREAD_NAME_MAX {
+            let advice = format!("at most {THREAD_NAME_MAX} bytes: longer ones are cut");
+            self.fault(span, "no thread has such a name", advice);
+        }
+        draft.policy.threads.push(condition);
+    }
+
+    /// Where a thread's policy says of rings or writers what the first about the same program says
+    /// otherwise.
+    fn shared(&mut self, drafts: &[Draft]) {
+        for (number, draft) in drafts.iter().enumerate() {
+            let mut before = drafts[..number].iter();
+            let same = |one: &&Draft| {
+                one.policy.conditions == draft.policy.conditions
+                    && !one.policy.threads.is_empty()
+                    && one.policy.choice.is_some()
+            };
+            let Some(first) = before.find(same) else { continue };
+            for (key, span) in &draft.shared {
+                if shared_of(&draft.policy, key) != shared_of(&first.policy, key) {
+                    let what = format!("threads of a program share its `{key}`");
+                    let advice = format!("`{}` says it, the first about them", first.policy.name);
+                    self.fault(span.clone(), what, advice);
+                }
+            }
+        }
     }
 
     /// A policy with `record = false` has nothing else to say.
@@ -180,10 +237,15 @@ impl Reader<'_> {
         draft.policy.choice = None;
     }
 
-    fn condition(&mut self, item: &Item, span: Range<usize>, property: Property) -> Option<String> {
+    fn condition(
+        &mut self,
+        item: &Item,
+        span: Range<usize>,
+        property: Option<Property>,
+    ) -> Option<String> {
         let value = match (item.as_str(), item.as_integer()) {
             (Some(text), _) => text.to_owned(),
-            (None, Some(number)) if property == Property::User => number.to_string(),
+            (None, Some(number)) if property == Some(Property::User) => number.to_string(),
             _ => {
                 self.fault(span, "not a text", "write it in quotes");
                 return None;
@@ -223,6 +285,8 @@ impl Reader<'_> {
                     self.fault(span, "no such mode", advice);
                 }
             },
+            "output" => choice.output = self.text(item, span).map(PathBuf::from),
+            "live" => choice.live = self.text(item, span),
             _ => {
                 let keys = keys();
                 let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
@@ -230,6 +294,15 @@ impl Reader<'_> {
             }
         }
         draft.policy.choice = Some(choice);
+    }
+
+    /// A text that is not empty.
+    fn text(&mut self, item: &Item, span: Range<usize>) -> Option<String> {
+        let text = item.as_str().filter(|text| !text.is_empty() && !text.contains('\0'));
+        if text.is_none() {
+            self.fault(span, "not a text", "write it in quotes");
+        }
+        text.map(str::to_owned)
     }
 
     /// A text or a list of texts, each with its place.
@@ -310,7 +383,9 @@ impl Reader<'_> {
 
     /// What stands behind a policy for every process is never reached: a mistake.
     fn unreachable(&mut self, drafts: &[Draft]) {
-        let for_all = drafts.iter().position(|draft| draft.policy.conditions.is_empty());
+        let is_for_all =
+            |draft: &Draft| draft.policy.conditions.is_empty() && draft.policy.threads.is_empty();
+        let for_all = drafts.iter().position(is_for_all);
         if let Some(behind) = for_all.and_then(|at| drafts.get(at + 1))
             && self.faults.is_empty()
         {
@@ -341,8 +416,21 @@ impl Reader<'_> {
     }
 }
 
-const THREADS: &str = "a program's events are switched for all its threads: record them, and choose \
-    when reading, with --thread";
+/// Longest name of a thread [prctl(2), PR_SET_NAME].
+const THREAD_NAME_MAX: usize = 15;
+
+/// What a policy says by a key of [`SHARED`].
+fn shared_of(policy: &Policy, key: &str) -> Option<String> {
+    let choice = policy.choice.as_ref()?;
+    match key {
+        "buffer" => choice.buffer_bytes.map(|bytes| bytes.to_string()),
+        "packet" => choice.packet_bytes.map(|bytes| bytes.to_string()),
+        "mode" => choice.mode.map(|mode| format!("{mode:?}")),
+        "output" => choice.output.as_ref().map(|path| path.display().to_string()),
+        _ => choice.live.clone(),
+    }
+}
+
 const PATTERN: &str = "write SUBSYSTEM or SUBSYSTEM:EVENT, with * and ?";
 
 /// Bytes of `64K`, `4MiB`.

@@ -37,6 +37,18 @@ fn everything_that_can_be_said_is_understood() {
     assert_eq!(none.choice, None);
 }
 
+#[test]
+fn threads_and_writers_are_understood() {
+    let text = "[[policy]]\nprogram = \"a\"\nthread = \"ep\"\nthread_pattern = \"e*\"\noutput = \"x\"\n\
+        live = \"127.0.0.1:0\"\n[[policy]]\nthread_prefix = \"w\"\n[[policy]]\n";
+    let list = parse("p.toml", text).unwrap().list;
+    assert!(list[0].threads.iter().all(|one| one.holds("ep") && !one.holds("w1")));
+    assert!(list[1].threads[0].holds("w1") && list[2].threads.is_empty());
+    let choice = list[0].choice.as_ref().unwrap();
+    assert_eq!(choice.output.as_deref(), Some(std::path::Path::new("x")));
+    assert_eq!(choice.live.as_deref(), Some("127.0.0.1:0"));
+}
+
 fn check(text: &str, line: usize, column: usize, said: &str) {
     let faults = parse("p.toml", text).expect_err(text);
     let first = &faults[0];
@@ -64,7 +76,18 @@ fn faults_have_their_place_and_what_would_be_right() {
     check("[[policy]]\nfilter = [\"a:B: x > 1\", \"a:B: x > 2\"]", 2, 25, "second filter");
     check("[[policy]]\nrecord = 1", 2, 10, "true or false");
     check("[[policy]]\nrecord = false\nbuffer = \"1M\"", 2, 1, "`buffer` means nothing");
-    check("[[policy]]\nthread = \"ep\"", 2, 1, "threads");
+    check("[[policy]]\nthread = \"sixteen bytes so\"", 2, 10, "at most 15 bytes");
+    check("[[policy]]\nthread_sufix = \"x\"", 2, 1, "`thread_suffix`");
+    check("[[policy]]\nthread = \"\"", 2, 10, "nothing can be compared");
+    check(
+        "[[policy]]\nthread = \"a\"\nmode = \"discard\"\n[[policy]]\nmode = \"overwrite\"",
+        5,
+        1,
+        "share",
+    );
+    check("[[policy]]\nlive = \"127.0.0.1:0\"", 2, 8, "needs a folder");
+    check("[[policy]]\noutput = 3", 2, 10, "not a text");
+    check("[[policy]]\nrecord = false\noutput = \"x\"", 2, 1, "`output` means nothing");
     check("[[policy]]\n[[policy]]\n", 2, 1, "never reached");
     check("[[policy]]\nprogram = \"a", 2, 13, "");
     check("[[policy]]\nprogram = \"a\"\nprogram = \"b\"", 3, 1, "duplicate");

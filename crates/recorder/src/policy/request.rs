@@ -8,6 +8,7 @@ use std::fmt::{self, Write};
 use lateralis_ring::RingMode;
 use lateralis_ring::abi::header;
 
+use super::wanted::enabled;
 use super::{Choice, Condition, How, Policies, Policy, Property};
 
 /// Most bytes of the patterns of a policy: their place in an area's header, without the NUL.
@@ -54,7 +55,8 @@ impl fmt::Display for RequestTooLong {
 
 /// One line for each policy, in their order.
 pub fn request(policies: &Policies, common: &Common) -> Result<String, RequestTooLong> {
-    let mut text: String = policies.list.iter().map(|policy| line(policy, common)).collect();
+    let line = |number| line(&policies.list[number..], common);
+    let mut text: String = (0..policies.list.len()).map(line).collect();
     if common.launched {
         text += &(wait(common) + "\n");
     }
@@ -64,7 +66,9 @@ pub fn request(policies: &Policies, common: &Common) -> Result<String, RequestTo
     Ok(text)
 }
 
-fn line(policy: &Policy, common: &Common) -> String {
+/// The line of the first of these policies.
+fn line(list: &[Policy], common: &Common) -> String {
+    let Some(policy) = list.first() else { return String::new() };
     let mut line = String::new();
     let mut is_whole = true;
     for condition in &policy.conditions {
@@ -75,7 +79,8 @@ fn line(policy: &Policy, common: &Common) -> String {
             None => is_whole = false,
         }
     }
-    match &policy.choice {
+    let of_threads = (!policy.threads.is_empty()).then(|| of_threads(list));
+    match of_threads.as_ref().unwrap_or(&policy.choice) {
         None if is_whole && !common.launched => line.push_str("leave"),
         Some(choice) if is_whole => line.push_str(&wish(choice, common)),
         _ => line.push_str(&wait(common)),
@@ -85,6 +90,26 @@ fn line(policy: &Policy, common: &Common) -> String {
         line = wait(common);
     }
     line + "\n"
+}
+
+/// What a program enables of which this is the first policy, where that is about some threads: what
+/// any policy wants that may be about the others. Whose an event is is seen when it is read.
+fn of_threads(list: &[Policy]) -> Option<Choice> {
+    let own = &list.first()?.conditions;
+    let is_last = |policy: &Policy| {
+        let covers = policy.conditions.is_empty() || policy.conditions == *own;
+        policy.threads.is_empty() && covers
+    };
+    let count = list.iter().position(is_last).map_or(list.len(), |at| at + 1);
+    let mut choices = list[..count].iter().filter_map(|policy| policy.choice.as_ref());
+    let enable = enabled(choices.clone());
+    // The first that is certainly about it says what its threads share.
+    let certain = list[..count].iter().find_map(|policy| {
+        let is_certain = policy.conditions.is_empty() || policy.conditions == *own;
+        policy.choice.as_ref().filter(|_| is_certain)
+    });
+    let choice = certain.or_else(|| choices.next())?;
+    Some(Choice { enable, ..choice.clone() })
 }
 
 fn wait(common: &Common) -> String {
@@ -176,6 +201,17 @@ mod tests {
         let text = request(&policies, &Common { launched: true, ..COMMON }).unwrap();
         let wait = "session=abc;recorder=7;wait";
         assert_eq!(text, format!("program=c;{wait}\n{wait}\n"));
+    }
+
+    #[test]
+    fn a_program_enables_what_any_of_its_threads_may_be_wanted_for() {
+        let text = "[[policy]]\nprogram = \"a\"\nthread = \"x\"\nenable = \"s\"\nbuffer = \"64K\"\n\
+            [[policy]]\nprogram_prefix = \"b\"\nenable = \"t\"\n\
+            [[policy]]\nprogram = \"a\"\nenable = \"u\"\n[[policy]]\nthread = \"y\"\nrecord = false\n";
+        let said = lines(text);
+        assert!(said[0].starts_with("program=a;") && said[0].contains("buffer=65536"), "{said:?}");
+        assert!(said[0].ends_with("enable=s,t,u"), "{said:?}");
+        assert!(said[2].ends_with("enable=u") && said[3] == "leave", "{said:?}");
     }
 
     #[test]

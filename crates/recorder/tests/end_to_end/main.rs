@@ -8,6 +8,7 @@ mod policy;
 mod program;
 mod running;
 mod shared;
+mod threads;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

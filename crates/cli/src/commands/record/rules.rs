@@ -13,6 +13,9 @@ use std::time::Duration;
 
 /// Time between two looks at what happened. What fires, and when, does not depend on it.
 pub const LOOK_PERIOD: Duration = Duration::from_millis(100);
+/// The same where a condition starts or stops the recording: what happens between the moment and the
+/// look is recorded too much, or too little.
+const SWITCH_PERIOD: Duration = Duration::from_millis(10);
 /// Time before and behind the moment of a snapshot that says nothing.
 const AROUND: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(5));
 /// Memory, disk and number of windows that are kept beside a recording.
@@ -105,7 +108,8 @@ pub(super) fn add(args: &RecordArgs, options: &mut RecordOptions) -> Result<(), 
         let advice = "programs start by themselves then: leave one of both out";
         return Err(CliError::new("cannot start and stop", "--policy, --program", advice));
     }
-    options.flush_period = args.flush_every.unwrap_or(LOOK_PERIOD);
+    let period = if switches { SWITCH_PERIOD } else { LOOK_PERIOD };
+    options.flush_period = args.flush_every.unwrap_or(period);
     Ok(())
 }
 

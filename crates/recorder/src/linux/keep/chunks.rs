@@ -2,29 +2,20 @@
 //! A recording in pieces: each is a whole recording, and begins where the one before ended. A piece
 //! ends with a flush, so that all its streams reach equally far.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use lateralis_ring::LossCounts;
-
 use super::super::recording::Recording;
+use super::feed::Feed;
 use super::part::Part;
 use super::reasons;
-use crate::keep::{Held, Plans, split};
+use crate::keep::split;
 use crate::options::ChunkOptions;
 use crate::report::{KeptWindow, Process};
 
-/// Streams that are remembered for their loss counts.
-const STREAMS_MAX: usize = 65_536;
 /// Processes that are remembered after their end.
 const GONE_MAX: usize = 1024;
-
-#[derive(Clone, Copy)]
-struct Stream {
-    number: u64,
-    lost: LossCounts,
-}
 
 /// See the module's description.
 pub(in super::super) struct Chunks {
@@ -32,10 +23,7 @@ pub(in super::super) struct Chunks {
     root: PathBuf,
     part: Option<Part>,
     began: Instant,
-    plans: Plans,
-    streams: HashMap<(String, u32), Stream>,
-    next_stream: u64,
-    next_serial: u64,
+    feed: Feed,
     chunks: u64,
     on_disk: VecDeque<String>,
     gone: Vec<Process>,
@@ -50,10 +38,7 @@ impl Chunks {
             root: main.output.root().to_owned(),
             part: None,
             began: Instant::now(),
-            plans: Plans::default(),
-            streams: HashMap::new(),
-            next_stream: 0,
-            next_serial: 0,
+            feed: Feed::default(),
             chunks: 0,
             on_disk: VecDeque::new(),
             gone: Vec::new(),
@@ -83,24 +68,12 @@ impl Chunks {
         name: &str,
         packet: &[u8],
     ) -> bool {
-        let Some((header, records)) = split(packet) else { return true };
         if self.part.is_none() && !self.has_failed {
+            let Some((header, _)) = split(packet) else { return true };
             self.begin(main, header.timestamp_begin);
         }
         let Some(part) = &mut self.part else { return false };
-        let key = (name.to_owned(), header.stream_id);
-        if self.streams.len() >= STREAMS_MAX && !self.streams.contains_key(&key) {
-            self.streams.clear();
-        }
-        let stream = self.streams.entry(key).or_insert_with(|| {
-            self.next_stream += 1;
-            Stream { number: self.next_stream, lost: LossCounts::default() }
-        });
-        let lost_before = std::mem::replace(&mut stream.lost, header.lost);
-        let serial = self.next_serial;
-        self.next_serial += 1;
-        let held = Held { serial, stream: stream.number, header, records: records.into() };
-        part.write_packet(&held, name, lost_before, &main.classes, &mut self.plans);
+        self.feed.give(part, &main.classes, name, packet);
         !part.has_failed()
     }
 

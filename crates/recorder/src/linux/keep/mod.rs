@@ -7,9 +7,11 @@
 //! ```
 
 mod chunks;
+mod feed;
 mod names;
 mod part;
 pub(super) mod reasons;
+mod writer;
 
 use std::path::{Path, PathBuf};
 
@@ -17,6 +19,7 @@ use lateralis_ring::RingKind;
 
 pub(super) use chunks::Chunks;
 use part::Part;
+pub(super) use writer::Writer;
 
 use super::output::replace;
 use super::recording::Recording;

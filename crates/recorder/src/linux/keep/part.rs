@@ -34,6 +34,8 @@ pub(super) struct Part {
     pub(super) recording: Recording,
     /// What the stream of names comes to, once the clock is known.
     pub(super) names: Option<NamesReport>,
+    /// What areas say of themselves that were recorded into it alone.
+    pub(super) areas: Vec<report::Area>,
     streams: HashMap<u64, PartStream>,
     buffer: Vec<u8>,
     pub(super) from: u64,
@@ -57,6 +59,7 @@ impl Part {
         Ok(Part {
             recording,
             names: None,
+            areas: Vec::new(),
             streams: HashMap::new(),
             buffer: vec![0; PREFIX_BYTES + (64 << 10)],
             from,
@@ -192,7 +195,14 @@ impl Part {
         let streams = self.streams.values();
         self.window.events = streams.map(|stream| stream.ring.totals().events).sum();
         self.window.bytes = self.bytes();
-        self.recording.kept = Some(self.window.clone());
+        // What was recorded into it is no window of anything.
+        if self.recording.origin == report::Origin::Snapshot {
+            self.recording.kept = Some(self.window.clone());
+        }
+        for area in std::mem::take(&mut self.areas) {
+            let finished = FinishedArea { area: Some(area), ..FinishedArea::default() };
+            self.recording.finish_area(Box::new(move |_| finished));
+        }
         let mut streams: Vec<PartStream> = self.streams.into_values().collect();
         streams.sort_by_key(|stream| (stream.area_id, stream.number, stream.class));
         for stream in &mut streams {

@@ -16,7 +16,7 @@ use lateralis_perfdata::tracepoint::Format;
 use lateralis_ring::{ClockKind, LossCounts};
 
 use self::buffer::{Counted, PerfBuffer, PerfEvent};
-use super::{KernelError, KernelOptions, PERIOD, instance, tell_threads, threads};
+use super::{KernelError, KernelOptions, PERIOD, begin_with, instance, threads};
 use crate::classes::RegisteredSchema;
 use crate::kernel::choice::TASK_EVENTS;
 use crate::kernel::transcode::CpuSums;
@@ -296,17 +296,7 @@ impl Source for PerfSource {
         self.relate();
         let began = sink.now();
         self.enable(true).map_err(|error| told(&error))?;
-        // Whoever comes from here on is told by an event.
-        let list = threads::all();
-        tell_threads(&list, began, sink);
-        for process in &list {
-            for (tid, _) in &process.threads {
-                self.transcoder.tasks().learn(*tid, process.pid);
-            }
-        }
-        for problem in &self.events.problems {
-            sink.problem(problem.clone());
-        }
+        begin_with(&self.events, &mut self.transcoder, began, sink);
         Ok(())
     }
 

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! When something fires, and at which moment, does not depend on when it was looked at. What is
-//! done is done when it is seen: at the next flush that is behind it by [`LAG_NS`].
+//! done is done when it is seen: at the next flush that is behind it by [`Lag`].
 
 mod commands;
 mod marks;
@@ -25,8 +25,26 @@ use crate::pattern::Patterns;
 use crate::report::{Done, Fired, KeptReason, NotJudged, Outcome, TriggerRule, Triggers};
 use crate::source::Thread;
 
-/// Rings may be read this much later than they were written: what is not there by then is late.
-const LAG_NS: u64 = 100_000_000;
+/// How much later than its time a record may be in its ring: what is not there by then is late.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lag {
+    /// Rings of processors alone: clock and record are one restartable sequence, so what is older than
+    /// the look is there. Counters of two processors may differ: by less than 1 ms.
+    Processors,
+    /// Also rings of threads, which may be preempted between the two, or sources, which are read
+    /// each 100 ms.
+    Others,
+}
+
+impl Lag {
+    const fn ns(self) -> u64 {
+        match self {
+            Lag::Processors => 1_000_000,
+            Lag::Others => 100_000_000,
+        }
+    }
+}
+
 /// Names that no schema has are told when programs had this time to register theirs.
 const NAMES_NS: u64 = 2_000_000_000;
 /// Most firings in the report.
@@ -49,7 +67,8 @@ pub(super) struct Rules {
     lost: u64,
     /// Clock at the last look.
     looked: u64,
-    lag: u64,
+    /// By [`Lag`].
+    lags: [u64; 2],
     /// When to tell names that no schema has; `None` when that was done.
     names_due: Option<u64>,
     observer: Option<KeepObserver>,
@@ -73,7 +92,7 @@ impl Rules {
             rules,
             lost: 0,
             looked: now,
-            lag: ticks(LAG_NS),
+            lags: [ticks(Lag::Processors.ns()), ticks(Lag::Others.ns())],
             names_due: Some(now.saturating_add(ticks(NAMES_NS))),
             observer: None,
             report,
@@ -113,20 +132,22 @@ impl Rules {
         self.watch.names_at(moment)
     }
 
-    /// Judges what happened. Context: all rings were read after `now`; `is_last`: all that was
-    /// written.
+    /// Judges what happened. Context: all rings were read after `now`, `lag` behind it; at the last
+    /// look, without one, all that was written.
     pub(super) fn judge(
         &mut self,
         main: &mut Recording,
         (now, lost): (u64, u64),
-        is_last: bool,
+        lag: Option<Lag>,
     ) -> Judged {
+        let is_last = lag.is_none();
         if lost > self.lost {
             self.watch.lost(self.looked, now);
             self.lost = lost;
         }
         self.looked = now;
-        let watermark = now.saturating_sub(if is_last { 0 } else { self.lag });
+        let lag = lag.map_or(0, |lag| self.lags[usize::from(lag == Lag::Others)]);
+        let watermark = now.saturating_sub(lag);
         let (firings, ends) = self.watch.advance(watermark);
         for end in &ends {
             let mut all = self.report.firings.iter_mut().rev();

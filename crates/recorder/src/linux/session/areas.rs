@@ -58,7 +58,7 @@ impl Session {
         if !is_ready {
             let _ = area.view().store_u32(header::RING_MODE, wanted.wish.mode.to_word());
         }
-        area.set_filters(&mut self.recording, &wanted.filters);
+        area.choose(&mut self.recording, &wanted);
         let trigger = self.options.trigger.clone().map(AreaTrigger::new);
         // A program that is starting may register its schemas later.
         if let (false, Some(trigger)) = (launched, &trigger)

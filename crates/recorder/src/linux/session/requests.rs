@@ -48,13 +48,9 @@ impl Session {
         let began = Instant::now();
         let events = self.events_so_far();
         self.discover();
+        self.areas.iter_mut().for_each(|recorded| recorded.area.refresh_names());
         let drained = self.drain_all(true);
-        if let Some(live) = self.recording.output.live() {
-            live.flushed(began_ns);
-        }
-        if let Err(error) = self.recording.output.write_indexes() {
-            self.recording.problem(error.to_string());
-        }
+        self.recording.flushed(began_ns);
         let events = self.events_so_far().saturating_sub(events);
         self.count_flush(began.elapsed(), events);
         drained

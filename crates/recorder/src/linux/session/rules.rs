@@ -4,13 +4,14 @@
 use std::ffi::OsString;
 
 use lateralis_pleco::schema::Event;
+use lateralis_ring::RingKind;
 
 use super::super::clocks;
 use super::super::keep::{KeepNotice, Keeper};
 use super::super::recording::Recording;
-use super::super::rules::{Judged, MarkQueue, MarkSource, Rules, done};
+use super::super::rules::{Judged, Lag, MarkQueue, MarkSource, Rules, done};
 use super::super::sources::LiveSource;
-use super::Session;
+use super::{Recorded, Session};
 use crate::action::Action;
 use crate::classes::RegisteredSchema;
 use crate::condition::{EventName, Firing};
@@ -52,7 +53,8 @@ impl Session {
         if !is_last {
             rules.expect(now, &|name| !self.paused && self.is_present(name));
         }
-        let judged = rules.judge(&mut self.recording, (now, lost), is_last);
+        let lag = (!is_last).then(|| self.lag());
+        let judged = rules.judge(&mut self.recording, (now, lost), lag);
         self.recording.rules = Some(rules);
         self.note_command();
         for (firing, reason) in &judged.firings {
@@ -66,6 +68,14 @@ impl Session {
             self.record_conditions_only();
         }
         Some(judged)
+    }
+
+    fn lag(&self) -> Lag {
+        let is_of_processors = |one: &Recorded| one.area.geometry.kind() == RingKind::PerCpu;
+        match self.sources.is_empty() && self.areas.iter().all(is_of_processors) {
+            true => Lag::Processors,
+            false => Lag::Others,
+        }
     }
 
     /// Whether a program that has the event runs, or a source that does.

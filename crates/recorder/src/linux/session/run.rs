@@ -194,6 +194,7 @@ impl Session {
             exit_status = command.exit_status;
             self.recording.command = Some(command);
         }
+        self.recording.end_writers();
         let output = self.recording.output.root().to_owned();
         let report = self.recording.end()?;
         Ok(Summary { output, report, exit_status })

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What of an area is recorded, and where it goes: filters in the program, and the sieve for what
+//! cannot be decided there.
+
+use std::time::{Duration, Instant};
+
+use lateralis_ring::abi;
+use lateralis_ring::{Chunk, Poll, ReadPolicy, RingMode, RingReader};
+
+use super::super::filters::AreaFilters;
+use super::super::policies::Wanted;
+use super::super::processes::thread_name;
+use super::super::recording::Recording;
+use super::LiveArea;
+use crate::sieve::Sieve;
+use crate::stream::PREFIX_BYTES;
+
+/// Time between two looks at the names of threads.
+const NAMES_PERIOD: Duration = Duration::from_millis(500);
+
+impl LiveArea {
+    /// Sets what is left out, in the program or when it is read, before anything is enabled and for
+    /// what is enabled already; and where the rest goes.
+    pub(in super::super) fn choose(&mut self, recording: &mut Recording, wanted: &Wanted) {
+        self.filters = AreaFilters::new(&self.view(), &wanted.filters);
+        self.sieve = match &wanted.threads[..] {
+            [] => Sieve::default(),
+            rules => Sieve::of_threads(rules.to_vec()),
+        };
+        self.writer = wanted.output.as_ref().and_then(|output| recording.writer_of(output));
+        let mode = self.mode();
+        let view = self.mapping.view().with_swapped(self.header.swapped);
+        for (number, ring) in (0..).zip(&mut self.rings) {
+            ring.target.writer = self.writer;
+            if self.sieve.threads().is_some() {
+                let (geometry, policy) = (self.geometry, ReadPolicy::Observe);
+                // The rings were checked against this very view.
+                let reader = RingReader::new(&view, geometry, number, policy, mode).ok();
+                ring.ahead = reader.map(|reader| (reader, 0));
+            }
+        }
+        self.apply_filters(recording);
+    }
+
+    /// Looks for the names of threads in what is about to be read: one that told its name in a ring
+    /// may have gone on in another one, which is read before.
+    pub(super) fn listen(&mut self, recording: &mut Recording, mode: RingMode) {
+        if self.unreadable || self.sieve.threads().is_none() {
+            return;
+        }
+        for index in 0..self.rings.len() {
+            let mut buffer = std::mem::take(&mut recording.buffer);
+            for _ in 0..self.geometry.packets_per_ring() + 2 {
+                let view = self.mapping.view().with_swapped(self.header.swapped);
+                let Some((reader, time)) = &mut self.rings[index].ahead else { break };
+                match reader.poll(&view, mode, true, &mut buffer) {
+                    Poll::Chunk(chunk) => {
+                        let begin = match chunk.from {
+                            abi::PACKET_HEADER_BYTES => chunk.header.timestamp_begin,
+                            _ => *time,
+                        };
+                        if self.schemas_are_due() {
+                            self.refresh_schemas(recording);
+                        }
+                        let records = &buffer[..chunk.bytes as usize];
+                        let until = self.sieve.listen(&self.plan, records, (chunk.slack, begin));
+                        if let Some((_, time)) = &mut self.rings[index].ahead {
+                            *time = until;
+                        }
+                    }
+                    Poll::LostPackets { .. } => {}
+                    // Whoever reads the ring says so.
+                    Poll::Idle | Poll::Damaged(_) => break,
+                }
+            }
+            recording.buffer = buffer;
+        }
+    }
+
+    pub(super) fn apply_filters(&mut self, recording: &mut Recording) {
+        let view = self.mapping.view().with_swapped(self.header.swapped);
+        let mut faults = self.filters.apply(&self.path, &view, &self.registered, &mut self.sieve);
+        faults.extend(self.sieve.bind(&self.registered));
+        for fault in faults {
+            recording.problem(format!("{fault}, pid={}", self.header.creator_pid));
+        }
+    }
+
+    /// Asks for the names of threads again, where they decide what is wanted: a thread that is given
+    /// another one does not say so.
+    pub(in super::super) fn refresh_names(&mut self) {
+        let now = Instant::now();
+        if let Some(threads) = self.sieve.threads()
+            && now >= self.names_due
+        {
+            self.names_due = now + NAMES_PERIOD;
+            threads.refresh(&mut thread_name);
+        }
+    }
+
+    /// Leaves out what nobody wants of a chunk.
+    pub(super) fn sift(&mut self, index: usize, chunk: &Chunk, buffer: &mut [u8]) -> Chunk {
+        if self.sieve.is_idle() || self.unreadable {
+            return *chunk;
+        }
+        let ring = &mut self.rings[index];
+        let records = (chunk, &mut buffer[PREFIX_BYTES..]);
+        let sifted = self.sieve.sift(&self.plan, records, &mut ring.sifted, &mut thread_name);
+        if chunk.from != abi::PACKET_HEADER_BYTES {
+            let (time, writer) = sifted.begins;
+            ring.stream.continue_at(time, writer);
+        }
+        sifted.chunk
+    }
+}

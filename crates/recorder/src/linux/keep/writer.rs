@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A recording beside that of a session, for what a policy matches: a whole trace, with a report and,
+//! if that was asked for, clients of its own. Conditions are judged on what it gets, too.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use super::super::live::LiveServer;
+use super::super::recording::Recording;
+use super::feed::Feed;
+use super::part::Part;
+use crate::error::Error;
+use crate::options::{Fingerprint, LiveOptions};
+use crate::report::{Area, KeptWindow, Origin, PolicyOutput, Process};
+
+/// See the module's description.
+pub(in super::super) struct Writer {
+    /// As the policy names it.
+    asked: PathBuf,
+    part: Part,
+    feed: Feed,
+    areas: Vec<Area>,
+    processes: Vec<Process>,
+    /// It could not be written; it was said why.
+    has_failed: bool,
+}
+
+impl Writer {
+    /// Makes its folder, and listens. Context: the recording has its clock.
+    ///
+    /// Errors: the folder cannot be made, is part of the session's own, or nobody can listen there.
+    pub(in super::super) fn new(
+        main: &Recording,
+        asked: &Path,
+        bytes_max: Option<u64>,
+        live: Option<&LiveOptions>,
+    ) -> Result<Writer, Error> {
+        let everything = (0, u64::MAX);
+        let bytes_max = bytes_max.unwrap_or(u64::MAX);
+        let mut part = Part::new(main, asked, everything, bytes_max, KeptWindow::default())?;
+        if part.recording.output.root().starts_with(main.output.root()) {
+            let _ = std::fs::remove_dir_all(part.recording.output.root());
+            return Err(Error::OutputExists(asked.to_owned()));
+        }
+        part.recording.origin = Origin::Recorded;
+        let root = part.recording.output.root().to_owned();
+        let uuid = part.recording.uuid;
+        let live = live.map(|live| LiveServer::start(live, uuid, Some(root))).transpose()?;
+        part.recording.output.set_live(live, true);
+        part.recording.write_metadata_if_due()?;
+        let (areas, processes) = (Vec::new(), Vec::new());
+        let asked = asked.to_owned();
+        Ok(Writer { asked, part, feed: Feed::default(), areas, processes, has_failed: false })
+    }
+
+    pub(in super::super) fn asked(&self) -> &Path {
+        &self.asked
+    }
+
+    pub(in super::super) fn root(&self) -> &Path {
+        self.part.recording.output.root()
+    }
+
+    /// Where clients can connect.
+    pub(in super::super) fn live_address(&self) -> Option<SocketAddr> {
+        self.part.recording.output.live().and_then(LiveServer::address)
+    }
+
+    /// What clients know it by; `None` if it does not encrypt.
+    pub(in super::super) fn live_fingerprint(&self) -> Option<Fingerprint> {
+        self.part.recording.output.live().and_then(LiveServer::fingerprint)
+    }
+
+    /// Writes a packet that was sealed; false if it could not be.
+    pub(in super::super) fn take(
+        &mut self,
+        main: &mut Recording,
+        name: &str,
+        packet: &[u8],
+    ) -> bool {
+        self.feed.give(&mut self.part, &main.classes, name, packet);
+        let has_failed = self.part.has_failed();
+        if has_failed && !std::mem::replace(&mut self.has_failed, true) {
+            let root = self.root().display();
+            main.problem(format!("Cannot record further: path={root}: its own report says why"));
+        }
+        !has_failed
+    }
+
+    pub(in super::super) fn flushed(&mut self, began_ns: i64) {
+        self.part.recording.flushed(began_ns);
+    }
+
+    /// Takes what an area says of itself.
+    pub(in super::super) fn leave(&mut self, area: &Area, processes: &[Process]) {
+        self.areas.push(Area { output: None, ..area.clone() });
+        self.processes.extend(processes.iter().cloned());
+    }
+
+    /// Ends it.
+    pub(in super::super) fn finish(mut self, main: &Recording) -> Result<PolicyOutput, Error> {
+        self.part.recording.command = main.command.clone();
+        self.part.areas = self.areas;
+        let path = self.part.recording.output.root().display().to_string();
+        let (_, report) = self.part.finish(self.processes)?;
+        Ok(PolicyOutput { path, complete: report.complete, totals: report.totals })
+    }
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The directory itself: made, locked as long as somebody writes, its texts replaced.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+
+use super::Output;
+use crate::error::Error;
+
+pub(in super::super) fn replace(path: &Path, text: &[u8]) -> Result<(), Error> {
+    let mut hidden = path.as_os_str().to_owned();
+    hidden.push(".new");
+    let hidden = PathBuf::from(hidden);
+    let write = || {
+        let mut file = File::create(&hidden)?;
+        file.write_all(text)?;
+        drop(file);
+        fs::rename(&hidden, path)
+    };
+    write().map_err(|cause| {
+        let _ = fs::remove_file(&hidden);
+        Error::file("write", path, cause)
+    })
+}
+
+/// Whether a recorder writes to a recording, or that cannot be found out: where files cannot
+/// be locked. A recorder that is killed leaves no lock.
+#[must_use]
+pub fn is_being_written(root: &Path) -> bool {
+    let Ok(directory) = File::open(root) else { return false };
+    flock(&directory, FlockOperation::NonBlockingLockShared).is_err()
+}
+
+/// Where a directory is, and the lock of whoever writes it, if nobody else has it. The working
+/// directory may change; the recording stays where it was asked for.
+fn lock(root: &Path) -> Result<(PathBuf, Option<File>), Error> {
+    let root =
+        fs::canonicalize(root).map_err(|cause| Error::file("open directory", root, cause))?;
+    let lock = File::open(&root).ok();
+    let lock = lock.filter(|lock| flock(lock, FlockOperation::NonBlockingLockExclusive).is_ok());
+    Ok((root, lock))
+}
+
+impl Output {
+    /// Makes the directory. It must not exist, or be empty.
+    pub(in super::super) fn create(root: &Path, bytes_max: Option<u64>) -> Result<Output, Error> {
+        Output::create_with(root, bytes_max, &root.join("ctf").join("index"))
+    }
+
+    /// Makes a directory for recordings, with a report and no trace of its own.
+    pub(in super::super) fn create_folder(root: &Path) -> Result<Output, Error> {
+        let mut output = Output::create_with(root, None, root)?;
+        output.is_folder = true;
+        Ok(output)
+    }
+
+    fn create_with(root: &Path, bytes_max: Option<u64>, innermost: &Path) -> Result<Output, Error> {
+        match fs::read_dir(root) {
+            Ok(mut entries) => {
+                if entries.next().is_some() {
+                    return Err(Error::OutputExists(root.to_owned()));
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+                return Err(Error::OutputExists(root.to_owned()));
+            }
+            Err(error) => return Err(Error::file("open directory", root, error)),
+        }
+        fs::create_dir_all(innermost)
+            .map_err(|cause| Error::file("make directory", root, cause))?;
+        let (root, lock) = lock(root)?;
+        let mut output = Output::empty(root, bytes_max);
+        output._lock = lock;
+        Ok(output)
+    }
+
+    /// Goes on with a directory whose writer is gone.
+    ///
+    /// Errors: it is not there, or somebody writes to it.
+    pub(in super::super) fn reopen(root: &Path, bytes_max: Option<u64>) -> Result<Output, Error> {
+        fs::create_dir_all(root.join("ctf").join("index"))
+            .map_err(|cause| Error::file("make directory", root, cause))?;
+        let (root, lock) = lock(root)?;
+        if lock.is_none() {
+            return Err(Error::OutputExists(root));
+        }
+        let mut output = Output::empty(root, bytes_max);
+        output._lock = lock;
+        Ok(output)
+    }
+}
