@@ -283,3 +283,63 @@ fn utilisation_of_threads_is_as_counted_by_hand() {
     let silence = chosen.windows(2).map(|two| time(&two[1]) - time(&two[0])).max();
     assert_eq!(stats["events_by_cpu"][0]["longest_silence_ns"], json!(silence));
 }
+
+/// Calls of the utilisation between requests: three before, five in the first interval, two between,
+/// seven in the second; a reset that nothing ends.
+const TRACKED: &str = r#"
+    #include <lockio.h>
+    #include <lat/utilisation.h>
+    static uint32_t id;
+    static void requests(int count) { while (count-- > 0) lat_server_request(id++); }
+    int main(void) {
+        requests(3);
+        lat_utilisation_reset();
+        requests(1);
+        lat_utilisation_reset();
+        requests(5);
+        lat_utilisation_finalize();
+        requests(2);
+        lat_utilisation_reset();
+        requests(7);
+        lat_utilisation_finalize();
+        requests(4);
+        lat_utilisation_reset();
+        return 0;
+    }
+"#;
+
+#[test]
+fn statistics_are_of_the_interval_that_a_program_tracked() {
+    let place = Place::new();
+    let source = place.0.join("tracked.c");
+    std::fs::write(&source, TRACKED).expect("its source");
+    let Some(program) = place.compile("tracked", &source, "lockio") else { return };
+    place.record("out", &[], &program, &[]);
+    let requests = |option: &[&str]| {
+        let stats = place.json(&[&["stats", "out", "--json"], option].concat());
+        let classes = stats["events"].as_array().expect("classes").clone();
+        let own = classes.iter().find(|row| row["name"] == "server:REQUEST").cloned();
+        (own.expect("requests")["count"].clone(), stats["utilisation"].clone())
+    };
+    assert_eq!(requests(&[]).0, 22);
+    let (count, first) = requests(&["--utilisation=1"]);
+    assert_eq!((count, &first["interval"], &first["of"]), (json!(5), &json!(1), &json!(2)));
+    assert!(first["begin_ns"].as_i64() < first["end_ns"].as_i64(), "{first}");
+    for option in ["--utilisation", "--utilisation=2"] {
+        let (count, second) = requests(&[option]);
+        assert_eq!((count, &second["interval"]), (json!(7), &json!(2)), "{option}");
+        assert!(second["pid"].is_u64() && second["begin_ns"].as_i64() > first["end_ns"].as_i64());
+    }
+    let page = place.lat(&["stats", "out", "--utilisation"]);
+    let text = String::from_utf8_lossy(&page.stdout);
+    assert!(text.starts_with("utilisation  interval 2 of 2 of tracked-program ("), "{text}");
+    for (options, told) in [
+        (&["--utilisation=3"][..], "it has 2 intervals"),
+        (&["--utilisation", "--from", "1s"], "cannot be used with"),
+    ] {
+        let output = place.lat(&[&["stats", "out"], options].concat());
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(text.contains(told), "{text}");
+    }
+}

@@ -12,6 +12,7 @@ mod rates;
 mod running;
 pub(super) mod sections;
 mod spans;
+mod utilised;
 mod wakeups;
 
 use clap::Args;
@@ -34,6 +35,7 @@ use page::Section;
     lat stats demo\n  \
     lat stats demo --section keys,slowest --top 5\n  \
     lat stats demo --from 1.5s --until 2s --app warehouse\n  \
+    lat stats recording --utilisation --section cpus,threads\n  \
     lat stats demo --json | jq '.spans[]'\n\n\
     Exit code 1: something in the trace is damaged, or a budget of a schema is exceeded.")]
 pub struct StatsArgs {
@@ -47,14 +49,23 @@ pub struct StatsArgs {
     pub top: usize,
     #[command(flatten)]
     pub select: SelectArgs,
+    /// Only the Nth interval, without a number the last, from a program's lat_utilisation_reset to
+    /// its lat_utilisation_finalize
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true,
+        default_missing_value = "0", conflicts_with_all = ["from", "until"])]
+    pub utilisation: Option<usize>,
     /// Print JSON, with all rows that there are
     #[arg(long)]
     pub json: bool,
 }
 
 /// Prints counts, rates, losses, durations of spans, utilisation, messages, states.
-pub fn run(args: StatsArgs) -> Result<ExitStatus, CliError> {
+pub fn run(mut args: StatsArgs) -> Result<ExitStatus, CliError> {
     let mut recording = args.inputs.open()?;
+    let utilised = args.utilisation.map(|number| utilised::find(&recording, number)).transpose()?;
+    if let Some(utilised) = &utilised {
+        utilised.choose(&mut args.select);
+    }
     // Threads tell their names when they begin, perhaps before what is chosen.
     if args.select.needs_names() || args.select.from.is_some() {
         recording.learn_names();
@@ -67,10 +78,14 @@ pub fn run(args: StatsArgs) -> Result<ExitStatus, CliError> {
     if args.json {
         let mut json = statistics.to_json(&recording);
         sections::keep(&mut json, &args.section);
+        if let Some(utilised) = &utilised {
+            json["utilisation"] = utilised.to_json();
+        }
         output::print_json(&json)?;
     } else {
         let page = page::render(&recording, &statistics, &args.section, args.top);
-        output::print(&page)?;
+        let line = utilised.as_ref().map(|utilised| utilised.line(&recording.names));
+        output::print(&(line.unwrap_or_default() + &page))?;
     }
     let exceeded = statistics.budgets.iter().any(|budget| budget.kept == Some(false));
     let damaged = !statistics.damage.is_empty() || !recording.source.faults().is_empty();
