@@ -317,6 +317,64 @@ fn a_client_that_wakes_up_is_told_what_it_missed_and_its_recording_says_so() {
 }
 
 #[test]
+fn a_stuck_client_that_is_killed_costs_itself_only_and_what_it_lost_is_known_exactly() {
+    let place = Place::new();
+    let options = ["live", "127.0.0.1:0", "--live-window", "256K", "--packet", "4K"];
+    let Some((mut recorder, mut output)) = record(&place, &options) else { return };
+    let address = recorder.address();
+    ready(&mut output);
+    let connect = ["record", "--connect", &address, "-o"];
+    let client = |name: &str| quiet(&place, &[&connect[..], &[name]].concat());
+    let healthy = client("healthy");
+    wait_for("the healthy client", || place.0.join("healthy/report.json").exists());
+    let mut stuck = client("stuck");
+    wait_for("the client", || place.0.join("stuck/report.json").exists());
+    write(&mut recorder, &mut output, 10_000);
+    let pid = stuck.0.id().to_string();
+    let status = Command::new("kill").args(["-STOP", &pid]).status();
+    assert!(status.expect("kill").success());
+    // The program answers each time: nobody waits for the client. More than a connection holds.
+    let burst = |recorder: &mut Running, output: &mut BufReader<_>| {
+        for _ in 0..40 {
+            write(recorder, output, 20_000);
+            sleep(Duration::from_millis(10));
+        }
+    };
+    burst(&mut recorder, &mut output);
+    stuck.kill();
+    crate::faults::killed("live client");
+    burst(&mut recorder, &mut output);
+    // It goes on with what it has, and is told what it missed.
+    let connections = || {
+        let text = fs::read_to_string(place.0.join("stuck/report.json")).unwrap_or_default();
+        let report: Value = serde_json::from_str(&text).unwrap_or_default();
+        report["received"]["connections"].as_u64().unwrap_or(0)
+    };
+    let before = connections();
+    let again = client("stuck");
+    wait_for("the client again", || connections() > before);
+    write(&mut recorder, &mut output, 10_000);
+    drop(recorder.0.stdin.take());
+    let (status, text) = recorder.wait();
+    assert_eq!(status, Some(0), "{text}");
+    let (_, text) = again.wait();
+    let (_, healthy_text) = healthy.wait();
+    let sum = |of: &Value, what: &str| -> u64 {
+        of.as_array().expect("a list").iter().filter_map(|one| one[what].as_u64()).sum()
+    };
+    for (name, text) in [("stuck", text), ("healthy", healthy_text)] {
+        let report = place.report(name);
+        assert_eq!(report["complete"], true, "{text}");
+        let dropped = sum(&report["received"]["dropped_of"], "events");
+        let here = report["totals"]["events"].as_u64().expect("events");
+        let lost = report["totals"]["lost"]["total"].as_u64().expect("losses");
+        assert_eq!(here + dropped + lost, 1_620_000, "{name}: {here} + {dropped} + {lost}");
+        assert!(dropped > 0 || name == "healthy", "{report}");
+        eprintln!("{name}: {here} received, {dropped} dropped, {lost} lost in the rings");
+    }
+}
+
+#[test]
 fn killed_clients_come_back_and_killed_servers_leave_what_was_sent() {
     let place = Place::new();
     let options = ["record", "-o", "here", "--live", "127.0.0.1:0", "--packet", "4K"];
