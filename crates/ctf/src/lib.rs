@@ -47,6 +47,7 @@ mod columns;
 mod cursor;
 mod losses;
 mod merge;
+mod order;
 mod packets;
 mod plan;
 mod reader;

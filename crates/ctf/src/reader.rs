@@ -18,6 +18,7 @@ use crate::cursor::Cursor;
 use crate::losses;
 use crate::merge::Merge;
 use crate::metadata::{self, Diagnostic, TraceClass};
+use crate::order;
 use crate::packets::{Found, Scanner};
 use crate::plan::{self, Plan};
 
@@ -81,6 +82,19 @@ pub struct Reader {
     /// Pieces that can be read alone, once somebody asks for them.
     units: OnceLock<Vec<Unit>>,
     is_large: bool,
+}
+
+/// What is told of a packet that lies behind a later one.
+fn disorder(found: &Found, clock: Option<&Clock>, files: &[StreamFile]) -> Damage {
+    let Packet { file, offset_bytes, size_bytes, begin, end, .. } = found.packet;
+    let nanos = |ticks: Option<Ticks>| Some(clock?.nanos(ticks?));
+    Damage {
+        file: files[file as usize].name.clone(),
+        begin_bytes: offset_bytes,
+        end_bytes: offset_bytes + size_bytes,
+        reason: DamageReason::OutOfOrder,
+        interval: Interval { begin: nanos(begin), end: nanos(end) },
+    }
 }
 
 impl Reader {
@@ -154,8 +168,13 @@ impl Reader {
         let mut streams: Vec<Stream> = groups
             .into_iter()
             .map(|((class, id, _), parts)| {
-                let packets = chunks::join(parts, &files);
+                let mut packets = chunks::join(parts, &files);
                 let name = files[packets[0].packet.file as usize].name.clone();
+                let clock = model.stream_classes.get(class as usize).and_then(|class| class.clock);
+                let clock = clock.and_then(|clock| model.clocks.get(clock));
+                order::put_in_order(&mut packets, |found| {
+                    damage.push(disorder(found, clock, &files));
+                });
                 Stream { class, id, name, packets }
             })
             .collect();
@@ -311,10 +330,13 @@ impl Reader {
         if self.is_large {
             // Packets of a unit lie behind each other, but for those of rotated files.
             for run in packets.chunk_by(|a, b| a.packet.file == b.packet.file) {
-                let (first, last) = (&run[0].packet, &run[run.len() - 1].packet);
-                let range = first.offset_bytes..last.offset_bytes + last.size_bytes;
-                if let Some(file) = self.files.get(first.file as usize) {
-                    file.bytes.release(range.start as usize..range.end as usize);
+                // In a stream that was put in order the first may lie behind the last.
+                let begin = run.iter().map(|found| found.packet.offset_bytes).min().unwrap_or(0);
+                let end =
+                    run.iter().map(|found| found.packet.offset_bytes + found.packet.size_bytes);
+                let end = end.max().unwrap_or(begin);
+                if let Some(file) = self.files.get(run[0].packet.file as usize) {
+                    file.bytes.release(begin as usize..end as usize);
                 }
             }
         }
@@ -322,7 +344,7 @@ impl Reader {
 
     /// The pieces that can be read alone, in the order of the streams.
     pub(crate) fn units(&self) -> &[Unit] {
-        self.units.get_or_init(|| columns::units(self))
+        self.units.get_or_init(|| columns::parts_of(self))
     }
 
     pub(crate) fn plan(&self) -> &Plan {

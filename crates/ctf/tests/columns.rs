@@ -175,7 +175,7 @@ fn compare_parts(name: &str, reader: &Reader, expected: &[Seen], expected_damage
 
 /// Rows and columns, on one thread and on three, agree. Returns the number of
 /// events, and of those that are rows.
-fn compare(name: &str, reader: &Reader) -> (usize, usize) {
+pub fn compare(name: &str, reader: &Reader) -> (usize, usize) {
     let (expected, expected_damage) = of_rows(reader);
     let (seen, damage, rows) = of_batches(reader);
     assert_eq!(seen.len(), expected.len(), "{name}");
@@ -184,7 +184,8 @@ fn compare(name: &str, reader: &Reader) -> (usize, usize) {
     }
     assert_eq!(damage, expected_damage, "{name}");
     let (mut again, wanted) = (Vec::new(), Wanted::everything(reader.trace()));
-    let damage = reader.parallel(&wanted, NonZeroUsize::new(3).unwrap()).fold(
+    let three = reader.parallel(&wanted, NonZeroUsize::new(3).unwrap());
+    let damage = three.at_any_size().fold(
         |events: &mut Vec<Seen>, batch| {
             of_batch(batch, events);
         },

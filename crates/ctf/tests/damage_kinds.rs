@@ -194,7 +194,7 @@ fn cut_at_every_byte_a_real_trace_keeps_what_lies_before() {
 fn an_unknown_event_costs_the_rest_of_its_packet() {
     let good = plain(&[(3, 10), (3, 20)]);
     let bad = plain(&[(3, 30), (9, 40), (3, 50)]);
-    let bytes = [&good[..], &bad, &good].concat();
+    let bytes = [&good[..], &bad, &plain(&[(3, 60), (3, 70)])].concat();
     let (lines, damage) = read(PLAIN.as_bytes(), &bytes);
     assert_eq!(lines.len(), 2 + 1 + 2);
     let [damage] = &damage[..] else { panic!("{damage:?}") };
@@ -211,7 +211,8 @@ fn an_unknown_event_costs_the_rest_of_its_packet() {
 fn time_that_runs_backwards_costs_nothing_and_is_told_once_a_packet() {
     let bad = plain(&[(3, 30), (3, 7), (3, 40), (3, 35), (3, 50)]);
     let good = plain(&[(3, 60), (3, 60)]);
-    let (lines, damage) = read(PLAIN.as_bytes(), &[&bad[..], &good, &bad].concat());
+    let again = plain(&[(3, 130), (3, 107), (3, 140), (3, 135), (3, 150)]);
+    let (lines, damage) = read(PLAIN.as_bytes(), &[&bad[..], &good, &again].concat());
     assert_eq!(lines.len(), 5 + 2 + 5);
     let [first, second] = &damage[..] else { panic!("{damage:?}") };
     assert_eq!(first.reason, DamageReason::BadTime);
@@ -274,4 +275,30 @@ fn a_wrong_bit_costs_its_packet_and_no_other() {
         let known = lines.iter().all(|line| whole.contains(line));
         assert!(known, "bit {bit}: an event that nobody wrote");
     }
+}
+
+#[test]
+fn packets_that_do_not_lie_in_the_order_of_time_are_told_and_put_in_order() {
+    let [first, second, third] =
+        [[(3, 10), (3, 20)], [(3, 30), (3, 40)], [(3, 50), (3, 60)]].map(|events| plain(&events));
+    let (in_order, damage) = read(PLAIN.as_bytes(), &[&first[..], &second, &third].concat());
+    assert_eq!((in_order.len(), damage), (6, vec![]));
+    let (lines, damage) = read(PLAIN.as_bytes(), &[&second[..], &third, &first].concat());
+    assert_eq!(lines, in_order, "they end before each other begins");
+    let bytes = (second.len() + third.len()) as u64;
+    let expected = Damage {
+        file: "s".into(),
+        begin_bytes: bytes,
+        end_bytes: bytes + first.len() as u64,
+        reason: DamageReason::OutOfOrder,
+        interval: lateralis_model::Interval { begin: Some(Nanos(10)), end: Some(Nanos(20)) },
+    };
+    assert_eq!(damage, [expected]);
+
+    // What happened at the same time cannot be put behind each other: as it lies, and told.
+    let [long, inside] = [[(3, 10), (3, 100)], [(3, 5), (3, 50)]].map(|events| plain(&events));
+    let (lines, damage) = read(PLAIN.as_bytes(), &[&long[..], &inside].concat());
+    assert_eq!(lines.len(), 4);
+    assert!(matches!(&damage[..], [Damage { reason: DamageReason::OutOfOrder, .. }]), "{damage:?}");
+    assert!(lines[0].starts_with("timestamp = 0.000000010,"), "{lines:?}");
 }

@@ -4,6 +4,7 @@
 //! One program of all files here: making one of each took longer than running them.
 
 mod actf_texts;
+mod alike;
 mod barectf;
 mod batches_in_order;
 mod chunks;

@@ -8,8 +8,8 @@ use std::process::Command;
 
 use lateralis_ctf::write::{self, Files, Options, Version, directory};
 use lateralis_ctf::{Reader, StreamFile, open};
-use lateralis_model::Source;
 use lateralis_model::text::Babeltrace;
+use lateralis_model::{Damage, DamageReason, Source};
 
 fn traces() -> Option<PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/traces");
@@ -262,7 +262,10 @@ fn what_is_left_of_damaged_traces_is_written_whole() {
             for version in [Version::V1, Version::V2] {
                 let (copied, report) = copy(&reader, version);
                 assert_eq!(report.damage.len(), damage, "{name}");
-                assert_eq!(copied.damage(), [], "{name}");
+                // Where damaged times agree on no order, packets lie so in the copy, too, and
+                // begin with their first event, which may tell more.
+                let is_order = |found: &Damage| found.reason == DamageReason::OutOfOrder;
+                assert!(copied.damage().iter().all(is_order), "{name}: {:?}", copied.damage());
                 assert_eq!(copied.diagnostics(), [], "{name}");
                 let (_, events) = text(&copied);
                 assert_eq!((events, report.events), (count, count), "{name}: {:?}", report.dropped);

@@ -125,6 +125,9 @@ pub enum DamageReason {
     },
     /// The time stamps of the packet contradict each other or its events.
     BadTime,
+    /// The packet begins before the one that lies before it. Where what packets say agrees on an
+    /// order, their events come in that; nothing is lost then.
+    OutOfOrder,
 }
 
 impl fmt::Display for DamageReason {
@@ -153,6 +156,7 @@ impl fmt::Display for DamageReason {
             }
             Self::BadValue { rule } => write!(f, "forbidden value: {rule}"),
             Self::BadTime => f.write_str("time runs backwards in the packet"),
+            Self::OutOfOrder => f.write_str("the packet lies behind a later one"),
         }
     }
 }

@@ -180,6 +180,7 @@ impl<'r> Batch<'r> {
         self.packet_slots.clear();
         self.packet_slots.extend_from_slice(&cursor.packet_slots);
         self.ordered = 0;
+        self.is_alike = self.is_mostly_alike();
         self.buckets.begin(&self.seen, ways.classes.len());
         self.seen.clear();
         self.rows.clear();

@@ -139,6 +139,23 @@ impl Bucket {
         self.marks.get_mut(first..first + each).unwrap_or(&mut [])
     }
 
+    /// Counts many that are not the first, in the order of time.
+    pub fn count_many_next(&mut self, count: usize, last: u64) {
+        self.last = self.last.max(last);
+        self.others += count as u64;
+    }
+
+    /// Times and places of up to so many events that may be added: see [`Bucket::add`].
+    pub fn spare(&mut self, most: usize) -> (&mut [u64], &mut [u32]) {
+        let end = self.open.min(self.len.saturating_add(most)).max(self.len);
+        (&mut self.ticks[self.len..end], &mut self.starts[self.len..end])
+    }
+
+    /// Adds so many events that have been written there.
+    pub fn add(&mut self, count: usize) {
+        self.len += count.min(self.open.saturating_sub(self.len));
+    }
+
     /// Adds an event to an open bucket: its time, and where it begins.
     ///
     /// # Safety

@@ -12,10 +12,35 @@ use crate::plan::{Form, Leaf, Load, What, ZEROS_BLOCK, first_zero_of, text_lengt
 pub(super) struct Gathered {
     pub times: Vec<Nanos>,
     columns: Vec<Stored>,
-    unsigned: Vec<u64>,
-    signed: Vec<i64>,
-    real: Vec<f64>,
-    lengths: Vec<u32>,
+    unsigned: Pool<u64>,
+    signed: Pool<i64>,
+    real: Pool<f64>,
+    lengths: Pool<u32>,
+}
+
+/// Values of columns, one behind the other.
+#[derive(Default)]
+struct Pool<T> {
+    /// As long as the longest batch; the first `used` are of this one.
+    values: Vec<T>,
+    used: usize,
+}
+
+impl<T: Copy + Default> Pool<T> {
+    /// Values of a column of so many events, to be written.
+    fn take(&mut self, count: usize) -> &mut [T] {
+        let first = self.used;
+        self.used += count;
+        if self.values.len() < self.used {
+            self.values.resize(self.used, T::default());
+        }
+        &mut self.values[first..self.used]
+    }
+
+    /// Those of a column that begins there.
+    fn of(&self, first: usize, count: usize) -> &[T] {
+        &self.values[..self.used][first..first + count]
+    }
 }
 
 /// Where the values of a column begin.
@@ -40,12 +65,15 @@ pub(super) struct Marks<'b> {
     mark: usize,
     /// The largest of them all.
     furthest: usize,
+    /// How far it is from one to the next, if that is always the same.
+    step: Option<usize>,
 }
 
 impl<'b> Marks<'b> {
     /// Marks of events that leave `stride` each.
     pub fn new(marks: &'b [u32], stride: usize, bytes: &'b [u8]) -> Self {
-        Self { marks, stride, bytes, mark: usize::MAX, furthest: 0 }
+        let step = if stride == 1 { step_of(marks) } else { None };
+        Self { marks, stride, bytes, mark: usize::MAX, furthest: 0, step }
     }
 
     /// Reads this mark of each event from now on.
@@ -53,8 +81,9 @@ impl<'b> Marks<'b> {
         if self.mark != mark {
             self.mark = mark;
             let each = self.marks.chunks_exact(self.stride);
-            self.furthest = match self.stride {
-                1 => self.marks.iter().copied().max(),
+            self.furthest = match (self.stride, self.step) {
+                (_, Some(_)) => self.marks.last().copied(),
+                (1, None) => self.marks.iter().copied().max(),
                 _ => each.map(|marks| marks[mark]).max(),
             }
             .unwrap_or(0) as usize;
@@ -63,20 +92,40 @@ impl<'b> Marks<'b> {
 
     /// What `read` makes of the mark of each event.
     #[inline(always)]
-    fn each<T>(self, out: &mut Vec<T>, read: impl Fn(usize) -> T) {
-        if self.stride == 1 {
-            out.extend(self.marks.iter().map(|&mark| read(mark as usize)));
+    fn each<T: Copy + Default>(self, out: &mut Pool<T>, read: impl Fn(usize) -> T) {
+        let out = out.take(self.marks.len() / self.stride);
+        if let (Some(step), Some(&first)) = (self.step, self.marks.first()) {
+            // Without reading where: so nothing waits for that.
+            let mut at = first as usize;
+            let mut fours = out.chunks_exact_mut(4);
+            for four in &mut fours {
+                for (index, value) in four.iter_mut().enumerate() {
+                    *value = read(at + index * step);
+                }
+                at += 4 * step;
+            }
+            for value in fours.into_remainder() {
+                *value = read(at);
+                at += step;
+            }
+        } else if self.stride == 1 {
+            for (value, &mark) in out.iter_mut().zip(self.marks) {
+                *value = read(mark as usize);
+            }
         } else {
-            let events = self.marks.chunks_exact(self.stride);
-            out.extend(events.map(|marks| read(marks[self.mark] as usize)));
+            for (value, marks) in out.iter_mut().zip(self.marks.chunks_exact(self.stride)) {
+                *value = read(marks[self.mark] as usize);
+            }
         }
     }
 
     /// The same of that mark and the one behind.
     #[inline(always)]
-    fn pairs<T>(self, out: &mut Vec<T>, read: impl Fn(usize, usize) -> T) {
-        let (events, mark) = (self.marks.chunks_exact(self.stride), self.mark);
-        out.extend(events.map(|marks| read(marks[mark] as usize, marks[mark + 1] as usize)));
+    fn pairs<T: Copy + Default>(self, out: &mut Pool<T>, read: impl Fn(usize, usize) -> T) {
+        let out = out.take(self.marks.len() / self.stride);
+        for (value, marks) in out.iter_mut().zip(self.marks.chunks_exact(self.stride)) {
+            *value = read(marks[self.mark] as usize, marks[self.mark + 1] as usize);
+        }
     }
 
     /// The bytes `at..at + N` behind the mark of each event; `None` if an event has not
@@ -88,8 +137,8 @@ impl<'b> Marks<'b> {
         (furthest <= tail.len().checked_sub(N)?).then_some(move |mark: usize| {
             debug_assert!(mark <= furthest);
             // SAFETY: `mark` is one of those of which `furthest` is the largest, since
-            // only `each` and `pairs` call this; so `mark + N` is at most the length of
-            // `tail`. An array of bytes has no alignment.
+            // only `each` and `pairs` call this (those that are computed: [`step_of`]); so
+            // `mark + N` is at most the length of `tail`. An array of bytes has no alignment.
             unsafe { &*tail.as_ptr().add(mark).cast::<[u8; N]>() }
         })
     }
@@ -99,10 +148,10 @@ impl Gathered {
     pub fn clear(&mut self) {
         self.times.clear();
         self.columns.clear();
-        self.unsigned.clear();
-        self.signed.clear();
-        self.real.clear();
-        self.lengths.clear();
+        self.unsigned.used = 0;
+        self.signed.used = 0;
+        self.real.used = 0;
+        self.lengths.used = 0;
     }
 
     pub fn times(&mut self, ticks: &[u64], clock: Option<&Clock>) {
@@ -125,7 +174,7 @@ impl Gathered {
     pub fn leaf(&mut self, leaf: &Leaf, marks: &mut Marks<'_>) {
         marks.turn_to(leaf.mark as usize);
         let (marks, bytes) = (*marks, marks.bytes);
-        let (numbers, lengths) = (self.unsigned.len(), self.lengths.len());
+        let (numbers, lengths) = (self.unsigned.used, self.lengths.used);
         let stored = match leaf.what {
             What::Number(ref load) => self.number(load, marks),
             What::FixedSpan { at, bytes: size, unit } => {
@@ -147,7 +196,7 @@ impl Gathered {
             What::FixedList { at_bits, count } => {
                 let at = u64::from(at_bits);
                 marks.each(&mut self.unsigned, |base| base as u64 * 8 + at);
-                self.lengths.resize(lengths + self.unsigned.len() - numbers, count);
+                self.lengths.take(self.unsigned.used - numbers).fill(count);
                 Stored::Lists(numbers, lengths)
             }
             What::Text => {
@@ -190,7 +239,7 @@ impl Gathered {
         }
         match load.form {
             Form::Unsigned => {
-                let (first, out) = (self.unsigned.len(), &mut self.unsigned);
+                let (first, out) = (self.unsigned.used, &mut self.unsigned);
                 let done = plain!(u8, out, u64::from)
                     || plain!(u16, out, u64::from)
                     || plain!(u32, out, u64::from)
@@ -201,7 +250,7 @@ impl Gathered {
                 Stored::Unsigned(first)
             }
             Form::Signed => {
-                let (first, out) = (self.signed.len(), &mut self.signed);
+                let (first, out) = (self.signed.used, &mut self.signed);
                 let done = plain!(i8, out, i64::from)
                     || plain!(i16, out, i64::from)
                     || plain!(i32, out, i64::from)
@@ -212,13 +261,13 @@ impl Gathered {
                 Stored::Signed(first)
             }
             Form::Single => {
-                let first = self.real.len();
+                let first = self.real.used;
                 let real = |bits| f64::from(f32::from_bits(bits as u32));
                 loaded(load, marks, &mut self.real, real);
                 Stored::Real(first)
             }
             Form::Double => {
-                let (first, out) = (self.real.len(), &mut self.real);
+                let (first, out) = (self.real.used, &mut self.real);
                 if !plain!(f64, out, |value| value) {
                     loaded(load, marks, out, f64::from_bits);
                 }
@@ -230,25 +279,46 @@ impl Gathered {
     /// A column of so many events.
     pub fn column<'b>(&'b self, index: usize, count: usize, bytes: &'b [u8]) -> Column<'b> {
         match self.columns[index] {
-            Stored::Unsigned(first) => Column::Unsigned(&self.unsigned[first..first + count]),
-            Stored::Signed(first) => Column::Signed(&self.signed[first..first + count]),
-            Stored::Real(first) => Column::Real(&self.real[first..first + count]),
+            Stored::Unsigned(first) => Column::Unsigned(self.unsigned.of(first, count)),
+            Stored::Signed(first) => Column::Signed(self.signed.of(first, count)),
+            Stored::Real(first) => Column::Real(self.real.of(first, count)),
             Stored::Spans(first, lengths) => Column::Spans(Spans::new(
-                &self.unsigned[first..first + count],
-                &self.lengths[lengths..lengths + count],
+                self.unsigned.of(first, count),
+                self.lengths.of(lengths, count),
                 bytes,
             )),
             Stored::Lists(first, lengths) => Column::Lists(Lists::new(
-                &self.unsigned[first..first + count],
-                &self.lengths[lengths..lengths + count],
+                self.unsigned.of(first, count),
+                self.lengths.of(lengths, count),
             )),
             Stored::Skipped => Column::Skipped,
         }
     }
 }
 
+/// How far it is from each place to the next, if that is always the same: then the places are
+/// the first and multiples of that behind it, the last one being the furthest.
+fn step_of(places: &[u32]) -> Option<usize> {
+    let (first, second) = (places.first()?, places.get(1)?);
+    let step = second.checked_sub(*first)?;
+    // In pieces: most that are not even differ at once.
+    let is_even = |(before, behind): (&[u32], &[u32])| {
+        let differs = |(before, behind): (&u32, &u32)| behind.wrapping_sub(*before) ^ step;
+        before.iter().zip(behind).map(differs).fold(0, |bits, differs| bits | differs) == 0
+    };
+    let mut pieces = places[..places.len() - 1].chunks(64).zip(places[1..].chunks(64));
+    // Sums that run over the end of the type would be even, too.
+    let ascends = places.len() as u64 * u64::from(step) <= u64::from(u32::MAX);
+    (ascends && pieces.all(is_even)).then_some(step as usize)
+}
+
 /// Numbers of any layout.
-fn loaded<T>(load: &Load, marks: Marks<'_>, out: &mut Vec<T>, take: impl Fn(u64) -> T) {
+fn loaded<T: Copy + Default>(
+    load: &Load,
+    marks: Marks<'_>,
+    out: &mut Pool<T>,
+    take: impl Fn(u64) -> T,
+) {
     let bytes = marks.bytes;
     match (marks.arrays(load.at as usize), load.by_shifts()) {
         (Some(words), Some(shifts)) => {

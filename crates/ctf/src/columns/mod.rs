@@ -36,6 +36,7 @@
 //! assert_eq!((pair.len(), b), (2, &[2, 4][..]));
 //! ```
 
+mod alike;
 mod batches;
 mod buckets;
 mod count;
@@ -52,7 +53,7 @@ pub use batches::Batches;
 pub(crate) use batches::Unit;
 use buckets::{Bucket, Buckets};
 pub use parallel::Parallel;
-pub(crate) use parallel::units;
+pub(crate) use parallel::parts_of;
 pub(crate) use parts::{columns, parts};
 pub(crate) use survey::survey;
 
@@ -74,6 +75,8 @@ pub struct Batch<'r> {
     packet_slots: Vec<Slot>,
     bytes: &'r [u8],
     clock: Option<&'r Clock>,
+    /// Whether most events of the batch before were of one class.
+    is_alike: bool,
     /// Whether only the numbers of events are wanted.
     is_counted: bool,
     /// Whether events are told in their order only, and which columns there are then.
@@ -142,6 +145,7 @@ impl<'r> Batch<'r> {
             packet_slots: Vec::new(),
             bytes: &[],
             clock: None,
+            is_alike: false,
             is_counted: false,
             is_in_order: false,
             columns_in_order: 0,

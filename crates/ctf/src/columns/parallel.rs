@@ -19,6 +19,15 @@ use crate::reader::{Reader, Stream};
 /// costs nothing beside it.
 const UNIT_BYTES: u64 = 1 << 19;
 
+/// Of traces so small that pieces of that size would be few, pieces are smaller: so many of them
+/// end at about the same time on all cores, each large enough to be worth its handing out.
+const PIECES: u64 = 32;
+const LEAST_PIECE_BYTES: u64 = 1 << 16;
+
+/// Bytes for which it is worth to start another thread. Starting one, with memory that has never
+/// been touched, takes about 0.3 ms, in which 0.5 MB are decoded.
+const THREAD_BYTES: u64 = 1 << 20;
+
 /// Results that may wait for an earlier one, per thread.
 const WINDOW: usize = 4;
 
@@ -44,12 +53,13 @@ pub struct Parallel<'r, 'w> {
     reader: &'r Reader,
     wanted: &'w Wanted,
     threads: NonZeroUsize,
+    at_any_size: bool,
 }
 
 struct Shared<T> {
-    /// Units handed out.
+    /// Pieces handed out.
     taken: usize,
-    /// Units whose results have been passed on.
+    /// Pieces whose results have been passed on.
     passed: usize,
     done: BTreeMap<usize, (T, Vec<Damage>)>,
     /// Somebody has panicked: nobody waits any more.
@@ -58,25 +68,46 @@ struct Shared<T> {
 
 impl<'r, 'w> Parallel<'r, 'w> {
     pub(crate) fn new(reader: &'r Reader, wanted: &'w Wanted, threads: NonZeroUsize) -> Self {
-        Self { reader, wanted, threads }
+        Self { reader, wanted, threads, at_any_size: false }
+    }
+
+    /// Starts all threads for however little: that they agree can be shown with any trace.
+    #[must_use]
+    pub fn at_any_size(self) -> Self {
+        Self { at_any_size: true, ..self }
     }
 
     /// Folds the batches of every piece of work into a value of its own with
     /// `fold`, on any thread, and passes the values on to `pass` in the order of
-    /// streams and packets, on this thread. A piece is half a megabyte of packets
-    /// of one stream, or the whole stream if its packets do not tell their time.
-    /// Pieces do not depend on the number of threads. Returns the damage inside
-    /// packets.
+    /// streams and packets, on this thread, which folds, too. A piece is half a megabyte
+    /// of packets of one stream, less of small traces, or the whole stream if its packets
+    /// do not tell their time. Pieces do not depend on the number of threads. Returns the
+    /// damage inside packets.
     ///
     /// Cost: memory of one batch a thread, and of some values a thread that wait
-    /// to be passed on.
+    /// to be passed on. No more threads than megabytes: starting one costs more than it
+    /// brings.
     pub fn fold<T: Default + Send>(
         &self,
         fold: impl Fn(&mut T, &Batch<'r>) + Sync,
         mut pass: impl FnMut(StreamIndex, T),
     ) -> Vec<Damage> {
-        let units = self.reader.units();
-        let threads = self.threads.get().min(units.len()).max(1);
+        let streams = self.reader.streams().iter();
+        let packets = streams.flat_map(|stream| &stream.packets);
+        let bytes: u64 = packets.map(|found| found.packet.size_bytes).sum();
+        let smaller;
+        let units = match bytes / PIECES {
+            UNIT_BYTES.. => self.reader.units(),
+            part => {
+                smaller = units(self.reader, part.max(LEAST_PIECE_BYTES));
+                &smaller
+            }
+        };
+        let worth = match self.at_any_size {
+            true => usize::MAX,
+            false => usize::try_from(bytes / THREAD_BYTES).unwrap_or(usize::MAX),
+        };
+        let threads = self.threads.get().min(units.len()).min(worth).max(1);
         let mut damage = Vec::new();
         if threads == 1 {
             let mut batches = Batches::of_units(self.reader, self.wanted, Vec::new());
@@ -117,26 +148,31 @@ impl<'r, 'w> Parallel<'r, 'w> {
         };
         std::thread::scope(|scope| {
             let _breaks = Breaks { shared: &shared, changed: &changed };
-            for _ in 0..threads {
+            for _ in 1..threads {
                 scope.spawn(work);
             }
-            for (index, unit) in units.iter().enumerate() {
-                let mut guard = lock();
-                let (value, mut found) = loop {
-                    if let Some(result) = guard.done.remove(&index) {
-                        break result;
-                    }
-                    if guard.broken {
-                        // The scope passes the panic on.
-                        return;
-                    }
+            let mut batches = Batches::of_units(self.reader, self.wanted, Vec::new());
+            let mut guard = lock();
+            // What is there is passed on first, so that nobody waits for it.
+            while guard.passed < units.len() && !guard.broken {
+                let (index, next) = (guard.passed, guard.taken);
+                if let Some((value, mut found)) = guard.done.remove(&index) {
+                    guard.passed = index + 1;
+                    drop(guard);
+                    changed.notify_all();
+                    damage.append(&mut found);
+                    pass(units[index].stream, value);
+                    guard = lock();
+                } else if next < units.len() && next < index + WINDOW * threads {
+                    guard.taken = next + 1;
+                    drop(guard);
+                    let result = piece(&mut batches, units[next].clone(), &fold);
+                    guard = lock();
+                    guard.done.insert(next, result);
+                } else {
+                    // Who breaks tells it, and the scope passes the panic on.
                     guard = wait(guard);
-                };
-                guard.passed = index + 1;
-                drop(guard);
-                changed.notify_all();
-                damage.append(&mut found);
-                pass(unit.stream, value);
+                }
             }
         });
         damage
@@ -172,23 +208,35 @@ fn piece<'r, T: Default>(
 }
 
 /// The pieces of work of a trace, in the order of its streams.
-pub(crate) fn units(reader: &Reader) -> Vec<Unit> {
+pub(crate) fn parts_of(reader: &Reader) -> Vec<Unit> {
+    units(reader, UNIT_BYTES)
+}
+
+/// The same of so many bytes.
+fn units(reader: &Reader, unit_bytes: u64) -> Vec<Unit> {
     let mut units = Vec::new();
     for (index, stream) in reader.streams().iter().enumerate() {
         let has_clock = reader.trace().stream_classes[stream.class as usize].clock.is_some();
         let stream_index = StreamIndex(index as u32);
-        cut(stream, has_clock, |packets| units.push(Unit { stream: stream_index, packets }));
+        cut(stream, has_clock, unit_bytes, |packets| {
+            units.push(Unit { stream: stream_index, packets })
+        });
     }
     units
 }
 
 /// Where the packets of a stream can be cut apart: before one that tells the time
 /// it begins, for its first event may tell only the low bits.
-fn cut(stream: &Stream, has_clock: bool, mut piece: impl FnMut(std::ops::Range<usize>)) {
+fn cut(
+    stream: &Stream,
+    has_clock: bool,
+    unit_bytes: u64,
+    mut piece: impl FnMut(std::ops::Range<usize>),
+) {
     let (mut first, mut bytes) = (0, 0);
     for (index, found) in stream.packets.iter().enumerate() {
         let free = !has_clock || found.packet.begin.is_some();
-        if bytes >= UNIT_BYTES && free {
+        if bytes >= unit_bytes && free {
             piece(first..index);
             (first, bytes) = (index, 0);
         }

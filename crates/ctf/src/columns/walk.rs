@@ -8,6 +8,7 @@
 
 use lateralis_model::{CountBy, Want, Wanted};
 
+use super::alike::Alike;
 use super::{BATCH_EVENTS, Batch, IS_ROW, Row};
 use crate::cursor::Cursor;
 use crate::plan::{EventPlan, Header, Leaf, Straight, StreamPlan, Usual, fetch_ahead};
@@ -30,7 +31,7 @@ pub(super) struct Ways<'r> {
     /// the next one.
     pub packed: bool,
     /// Events of a batch at most.
-    limit: usize,
+    pub limit: usize,
     /// Whether anything but numbers of events is wanted.
     pub keeps: bool,
     /// How events may be counted, if that may be told instead of what is wanted.
@@ -42,8 +43,8 @@ pub(super) struct Ways<'r> {
 
 /// How events are walked: only counted; kept class by class; kept in their order.
 pub(super) const COUNT: u8 = 0;
-const KEEP: u8 = 1;
-const IN_ORDER: u8 = 2;
+pub(super) const KEEP: u8 = 1;
+pub(super) const IN_ORDER: u8 = 2;
 
 /// What follows a header.
 #[derive(Debug, Clone, Copy)]
@@ -199,9 +200,17 @@ impl<'r> Batch<'r> {
         while at < content && self.ordered < ways.limit {
             if let Some(usual) = &header.usual {
                 let stop = content.min(usual.inside(cursor.bytes));
-                (at, clock) = match ways.packed {
-                    true => self.walk_usual::<HOW, true>(cursor, ways, usual, stop, (at, clock)),
-                    false => self.walk_usual::<HOW, false>(cursor, ways, usual, stop, (at, clock)),
+                let from = (at, clock);
+                (at, clock) = match (ways.packed, self.is_alike) {
+                    (true, true) => {
+                        self.walk_usual::<HOW, true, true>(cursor, ways, usual, stop, from)
+                    }
+                    (true, false) => {
+                        self.walk_usual::<HOW, true, false>(cursor, ways, usual, stop, from)
+                    }
+                    (false, _) => {
+                        self.walk_usual::<HOW, false, false>(cursor, ways, usual, stop, from)
+                    }
                 };
                 if at >= content || self.ordered >= ways.limit {
                     break;
@@ -227,9 +236,10 @@ impl<'r> Batch<'r> {
     }
 
     /// The same of usual headers that begin before byte `stop`. Returns where it
-    /// ended, and the clock there. `PACKED` only where [`Ways::packed`].
+    /// ended, and the clock there. `PACKED` only where [`Ways::packed`]; `ALIKE` only then, and
+    /// expects that most events are of one class.
     #[inline(never)]
-    fn walk_usual<const HOW: u8, const PACKED: bool>(
+    fn walk_usual<const HOW: u8, const PACKED: bool, const ALIKE: bool>(
         &mut self,
         cursor: &mut Cursor<'r>,
         ways: &Ways<'r>,
@@ -271,6 +281,11 @@ impl<'r> Batch<'r> {
                     self.push_in_order(stride.class, now, start);
                 }
                 (at, clock) = (after, now);
+                if ALIKE {
+                    let class = Alike { usual, id: id as u64, stride: *stride };
+                    (at, clock) =
+                        self.walk_alike::<HOW>(bytes, class, stop.min(end), ways, (at, clock));
+                }
                 continue;
             }
             let Some(way) = ways.classes.get(stride.class as usize) else { break };

@@ -101,7 +101,37 @@ impl Usual {
         self.of_head(head, base, clock)
     }
 
-    /// The same anywhere. `None` also if so many bytes are not there.
+    /// How far it is from one event to the next of the same kind in the short form, where
+    /// that follows the header after so many bytes; `None` if it has no short form.
+    pub fn step(&self, id: u64, behind_bytes: u32) -> Option<usize> {
+        (id <= self.high).then_some(self.bytes + behind_bytes as usize)
+    }
+
+    /// The clock at the header at byte `at`, if it is of the short form and tells this id.
+    ///
+    /// # Safety
+    /// `at` is less than [`Usual::inside`] of these bytes.
+    #[inline(always)]
+    pub unsafe fn clock_of_same(
+        &self,
+        bytes: &[u8],
+        at: usize,
+        id: u64,
+        clock: u64,
+    ) -> Option<u64> {
+        debug_assert!(at < self.inside(bytes) && id <= self.high);
+        // SAFETY: from `at` on there are FORM_BYTES at least, as the caller says.
+        let head = unsafe { &*bytes.as_ptr().add(at).cast::<[u8; FORM_BYTES]>() };
+        let mut word = [0; 8];
+        word.copy_from_slice(&head[..8]);
+        if u64::from_le_bytes(word) & self.id_mask != id {
+            return None;
+        }
+        let value = self.clock.word(head) >> (self.clock.shift & 63);
+        Some(told(clock, value, self.clock.mask))
+    }
+
+    /// [`Usual::read_inside`] anywhere. `None` also if so many bytes are not there.
     #[inline(always)]
     pub fn read(&self, bytes: &[u8], at: usize, clock: u64) -> Option<Told> {
         let base = (at + self.mask) & !self.mask;

@@ -15,6 +15,9 @@ use lateralis_model::Source;
 /// packet, so that no number of streams runs into the limit of the system.
 const OPEN_FILES: usize = 128;
 
+/// Name of the metadata until all is written.
+const PART: &str = ".metadata";
+
 /// Index entries are written when they are this many bytes.
 const INDEX_BYTES: usize = 64 << 10;
 
@@ -23,6 +26,8 @@ const INDEX_BYTES: usize = 64 << 10;
 pub struct Directory {
     path: PathBuf,
     streams: Vec<StreamFile>,
+    /// The metadata, under another name as long as they are not whole.
+    metadata: Option<File>,
 }
 
 #[derive(Debug)]
@@ -47,7 +52,7 @@ impl Directory {
                 return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
             }
         }
-        Ok(Self { path: path.to_owned(), streams: Vec::new() })
+        Ok(Self { path: path.to_owned(), streams: Vec::new(), metadata: None })
     }
 
     fn flush_index(stream: &mut StreamFile) -> io::Result<()> {
@@ -83,12 +88,19 @@ impl Sink for Directory {
         Ok(())
     }
 
-    fn metadata(&mut self, text: &str) -> io::Result<()> {
+    fn metadata(&mut self, piece: &str) -> io::Result<()> {
+        let file = match &mut self.metadata {
+            Some(file) => file,
+            None => self.metadata.insert(File::create(self.path.join(PART))?),
+        };
+        file.write_all(piece.as_bytes())
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
         self.streams.iter_mut().try_for_each(Self::flush_index)?;
         // Under another name first: a trace with metadata is a whole one.
-        let part = self.path.join(".metadata");
-        fs::write(&part, text)?;
-        fs::rename(part, self.path.join("metadata"))
+        self.metadata = None;
+        fs::rename(self.path.join(PART), self.path.join("metadata"))
     }
 }
 

@@ -3,6 +3,7 @@
 //! [CTF2-SPEC-2.0 §5, RFC 7464].
 
 use std::fmt::Write as _;
+use std::io;
 
 use lateralis_model::{Base, Encoding, EnvValue, Label, Range, Uuid};
 
@@ -10,9 +11,10 @@ use super::described::{Described, Own, WRITER_FIELDS, WrittenEvent, WrittenStrea
 use super::layout::{Length, Node, Tag, WRAPPED, Written, tag_bytes};
 use super::names;
 use super::roles::attributes;
+use super::sink::{Sink, pass_on};
 
-/// The metadata text.
-pub(super) fn metadata(of: &Described<'_>) -> String {
+/// Gives the metadata text to a sink, but for the last piece, which it returns.
+pub(super) fn metadata(of: &Described<'_>, sink: &mut dyn Sink) -> io::Result<String> {
     let mut out = String::new();
     let uuid = of.trace.uuid.map_or(String::new(), |uuid| format!(",\"uuid\":{}", numbers(uuid)));
     fragment(&mut out, &format!("\"type\":\"preamble\",\"version\":2{uuid}"));
@@ -43,9 +45,10 @@ pub(super) fn metadata(of: &Described<'_>) -> String {
         stream_class(&mut out, of, stream);
         for event in &stream.events {
             event_class(&mut out, of, index, stream.id, event);
+            pass_on(&mut out, sink)?;
         }
     }
-    out
+    Ok(out)
 }
 
 /// One JSON text.

@@ -329,11 +329,12 @@ impl<'a> Writer<'a> {
             header: self.classes.header(self.common.stream_id_bytes),
             streams: &self.classes.streams,
         };
-        let text = match options.version {
-            Version::V1 => tsdl::metadata(&described),
-            Version::V2 => json::metadata(&described),
+        let rest = match options.version {
+            Version::V1 => tsdl::metadata(&described, sink)?,
+            Version::V2 => json::metadata(&described, sink)?,
         };
-        sink.metadata(&text)?;
+        sink.metadata(&rest)?;
+        sink.finish()?;
         report.events = self.events;
         report.dropped = self.dropped;
         Ok(report)

@@ -21,11 +21,18 @@ pub trait Sink {
     /// If it cannot be taken; writing ends.
     fn packet(&mut self, stream: u32, bytes: &[u8], entry: &Entry) -> io::Result<()>;
 
-    /// The metadata, after everything else.
+    /// A piece of the metadata, after all packets: of very many classes it would take as much
+    /// memory as all else.
     ///
     /// # Errors
-    /// If it cannot be taken.
-    fn metadata(&mut self, text: &str) -> io::Result<()>;
+    /// If it cannot be taken; writing ends.
+    fn metadata(&mut self, piece: &str) -> io::Result<()>;
+
+    /// Everything has been written.
+    ///
+    /// # Errors
+    /// If what was taken cannot be kept.
+    fn finish(&mut self) -> io::Result<()>;
 }
 
 /// A written trace in memory.
@@ -59,8 +66,24 @@ impl Sink for Files {
         Ok(())
     }
 
-    fn metadata(&mut self, text: &str) -> io::Result<()> {
-        text.clone_into(&mut self.metadata);
+    fn metadata(&mut self, piece: &str) -> io::Result<()> {
+        self.metadata.push_str(piece);
         Ok(())
     }
+
+    fn finish(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Metadata are given to a sink in pieces of about so many bytes.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// Gives what has been gathered to a sink, once that is much.
+pub(super) fn pass_on(out: &mut String, sink: &mut dyn Sink) -> io::Result<()> {
+    if out.len() >= PIECE_BYTES {
+        sink.metadata(out)?;
+        out.clear();
+    }
+    Ok(())
 }

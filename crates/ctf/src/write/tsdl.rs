@@ -5,6 +5,7 @@
 //! [CTF 1.8.3 §7.3.1]: so a field can be called `event` or `string`.
 
 use std::fmt::Write as _;
+use std::io;
 
 use lateralis_model::{Base, EnvValue, Label};
 
@@ -12,9 +13,10 @@ use super::described::{Described, Own, WRITER_FIELDS, WrittenEvent};
 use super::layout::{Length, Node, Tag, WRAPPED, Written, tag_bytes};
 use super::names;
 use super::roles::attributes;
+use super::sink::{Sink, pass_on};
 
-/// The metadata text.
-pub(super) fn metadata(of: &Described<'_>) -> String {
+/// Gives the metadata text to a sink, but for the last piece, which it returns.
+pub(super) fn metadata(of: &Described<'_>, sink: &mut dyn Sink) -> io::Result<String> {
     let mut out = String::from("/* CTF 1.8 */\n\ntrace {\n    major = 1;\n    minor = 8;\n");
     if let Some(uuid) = of.trace.uuid {
         let _ = writeln!(out, "    uuid = \"{uuid}\";");
@@ -55,9 +57,10 @@ pub(super) fn metadata(of: &Described<'_>) -> String {
         out.push_str("};\n\n");
         for event in &stream.events {
             event_class(&mut out, of, index, stream.id, event);
+            pass_on(&mut out, sink)?;
         }
     }
-    out
+    Ok(out)
 }
 
 fn added(out: &mut String, own: &Own, clock: Option<&str>) {

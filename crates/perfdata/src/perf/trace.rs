@@ -57,6 +57,8 @@ pub struct PerfTrace {
     /// Streams of CPUs, and of no CPU.
     stream_of: HashMap<Option<u32>, u32>,
     small_streams: Vec<u32>,
+    /// That of no CPU: of all records where CPUs were not recorded.
+    stream_of_none: Option<u32>,
     /// Stream classes without and with CPUs.
     pub(super) stream_classes: [Option<u32>; 2],
     /// By attribute, without and with CPU.
@@ -109,6 +111,7 @@ pub fn open(
         streams: Vec::new(),
         stream_of: HashMap::new(),
         small_streams: Vec::new(),
+        stream_of_none: None,
         stream_classes: [None; 2],
         samples: Vec::new(),
         others: HashMap::new(),
@@ -167,6 +170,7 @@ impl PerfTrace {
         }
         let small = |cpu: u32| self.stream_of.get(&Some(cpu)).map_or(u32::MAX, |stream| *stream);
         self.small_streams = (0..super::seen::SMALL_CPU as u32).map(small).collect();
+        self.stream_of_none = self.stream_of.get(&None).copied();
     }
 
     fn stream(&mut self, name: String, cpu: Option<u32>, id: Option<CpuId>) {
@@ -179,6 +183,9 @@ impl PerfTrace {
     /// The stream of a CPU.
     #[inline]
     pub(super) fn stream_of(&self, cpu: Option<u32>) -> Option<u32> {
+        if cpu.is_none() {
+            return self.stream_of_none;
+        }
         if let Some(&stream) = cpu.and_then(|cpu| self.small_streams.get(cpu as usize))
             && stream != u32::MAX
         {

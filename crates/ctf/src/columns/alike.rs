@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Events of one class that follow each other.
+//!
+//! Where they are runs, each begins as far behind the one before as that behind the one before
+//! it. So nobody needs to wait for an id to know where the next event begins: it is read there,
+//! and its id is only compared. Recordings in which one class is most of what happened are walked
+//! twice as fast so.
+
+use super::Batch;
+use super::walk::{IN_ORDER, Stride, Ways};
+use crate::plan::{Usual, fetch_ahead};
+
+/// Events whose bytes are asked for at once, and how many bytes at most: of large events the
+/// processor sees itself what is read.
+const FETCHED_EVENTS: usize = 16;
+const FETCHED_BYTES: usize = 2048;
+
+/// What memory gives at once.
+const LINE_BYTES: usize = 64;
+
+/// What is alike: id and length.
+pub(super) struct Alike<'u> {
+    pub usual: &'u Usual,
+    pub id: u64,
+    pub stride: Stride,
+}
+
+impl Batch<'_> {
+    /// Whether of the events at hand most are of one class, so that it is worth while to expect
+    /// that of the next.
+    pub(super) fn is_mostly_alike(&self) -> bool {
+        let counts = self.seen.iter().map(|&class| self.buckets.classes[class as usize].count());
+        let (all, most) = counts.fold((0, 0), |(all, most), n| (all + n, most.max(n)));
+        // A run that ends costs about as much as ten events.
+        all >= 64 && most / 15 >= all - most
+    }
+
+    /// Walks events like the one before, as far as they follow each other without padding: headers
+    /// begin before byte `stop` of `bytes` and [`Usual::inside`], events end there at the latest.
+    /// Returns where it ended, and the clock there.
+    pub(super) fn walk_alike<const HOW: u8>(
+        &mut self,
+        bytes: &[u8],
+        alike: Alike<'_>,
+        stop: usize,
+        ways: &Ways<'_>,
+        (mut at, mut clock): (usize, u64),
+    ) -> (usize, u64) {
+        let Alike { usual, id, stride } = alike;
+        let Some(step) = usual.step(id, stride.bytes) else { return (at, clock) };
+        let first = at + step - stride.bytes as usize;
+        // None for steps of nothing: no header of this kind takes no bytes.
+        let room = stop.min(usual.inside(bytes)).saturating_sub(at);
+        let most = room.checked_div(step).unwrap_or(0);
+        let most = most.min(ways.limit.saturating_sub(self.ordered));
+        let ordered = self.ordered;
+        let Some(bucket) = self.buckets.classes.get_mut(stride.class as usize) else {
+            return (at, clock);
+        };
+        let (ticks, starts) = match HOW {
+            IN_ORDER => (
+                &mut self.order_ticks[ordered..ordered + most],
+                &mut self.order_starts[ordered..ordered + most],
+            ),
+            _ => bucket.spare(most),
+        };
+        let usual = *usual;
+        let mut count = 0;
+        'same: for ticks in ticks.chunks_mut(FETCHED_EVENTS) {
+            let fetched = 0..(ticks.len() * step).min(FETCHED_BYTES);
+            fetched.step_by(LINE_BYTES).for_each(|line| fetch_ahead(bytes, at + line));
+            for tick in ticks {
+                // SAFETY: so many steps fit before `inside`, each one longer than none.
+                let now = unsafe { usual.clock_of_same(bytes, at, id, clock) };
+                let Some(now) = now.filter(|&now| now >= clock) else { break 'same };
+                *tick = now;
+                (at, clock, count) = (at + step, now, count + 1);
+            }
+        }
+        for (index, start) in starts[..count].iter_mut().enumerate() {
+            *start = first as u32 + index as u32 * step as u32;
+        }
+        match HOW {
+            IN_ORDER => bucket.count_many_next(count, clock),
+            _ => bucket.add(count),
+        }
+        self.order[ordered..ordered + count].fill(stride.class);
+        self.ordered = ordered + count;
+        (at, clock)
+    }
+}
