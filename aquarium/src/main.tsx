@@ -4,6 +4,8 @@ import { render } from "preact";
 import "uplot/dist/uPlot.min.css";
 import "./app.css";
 import { key } from "./state/actions.ts";
+import { startBrush } from "./state/brush.ts";
+import { startCompareViews } from "./state/compare.ts";
 import { startNotes } from "./state/notes.ts";
 import { start } from "./state/server.ts";
 import * as store from "./state/store.ts";
@@ -24,5 +26,7 @@ window.addEventListener("keydown", (event) => {
 restore();
 start();
 startNotes();
+startBrush();
+startCompareViews();
 keepUrl();
 render(<App />, document.getElementById("app")!);

@@ -115,9 +115,13 @@ export class Colours {
   constructor(
     readonly names: readonly string[],
     readonly theme: Theme,
+    /** Colours that names have elsewhere, where the same is to look the same. */
+    known?: ReadonlyMap<string, Rgb>,
   ) {
     let next = 0;
-    this.byIndex = names.map((name) => (isIdle(name) ? theme.idle : shade(theme, next++)));
+    this.byIndex = names.map(
+      (name) => known?.get(name) ?? (isIdle(name) ? theme.idle : shade(theme, next++)),
+    );
   }
 
   rgb(index: number): Rgb {

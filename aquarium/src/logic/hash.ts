@@ -2,6 +2,7 @@
 // What the page shows, in the URL: a link opens the same view, filter and selection again.
 
 import type { Filter } from "./filter.ts";
+import { GROUPINGS, type Grouping } from "./layout.ts";
 import type { Interval } from "./viewport.ts";
 
 export interface Shown {
@@ -12,8 +13,11 @@ export interface Shown {
   selected: { lane: number; row: number; t: number } | null;
   folded: ReadonlySet<number>;
   pinned: readonly number[];
+  grouping: Grouping;
   tab: string;
   arrows: boolean;
+  /** Two recordings held against each other, by their numbers, and the times of both that are 0. */
+  compared: { good: number; bad: number; anchors: [number, number] } | null;
 }
 
 /** Beyond this a list in a URL was made up, or is too long to be a link. */
@@ -31,8 +35,13 @@ export function write(shown: Shown): string {
   add("applications-off", list(shown.filter.applicationsOff));
   add("folded", list(shown.folded));
   add("pinned", shown.pinned.join(","));
+  if (shown.grouping !== "all") add("lanes", shown.grouping);
   if (shown.tab !== "events") add("tab", encodeURIComponent(shown.tab));
   if (!shown.arrows) add("arrows", "off");
+  if (shown.compared) {
+    const { good, bad, anchors } = shown.compared;
+    add("compared", [good, bad, ...anchors.map(number)].join(","));
+  }
   return parts.length === 0 ? "" : `#${parts.join("&")}`;
 }
 
@@ -58,8 +67,10 @@ export function read(hash: string): Shown {
     },
     folded: new Set(readList(text("folded"))),
     pinned: readList(text("pinned")),
+    grouping: GROUPINGS.find((one) => one === text("lanes")) ?? "all",
     tab: /^[a-z]{1,20}$/.test(text("tab")) ? text("tab") : "events",
     arrows: text("arrows") !== "off",
+    compared: readCompared(text("compared")),
   };
 }
 
@@ -79,6 +90,12 @@ function readInterval(text: string): Interval | null {
   const [t0, t1, ...rest] = text.split(",").map((part) => (part === "" ? NaN : Number(part)));
   if (rest.length > 0 || !Number.isFinite(t0) || !Number.isFinite(t1) || t1 <= t0) return null;
   return { t0, t1 };
+}
+
+function readCompared(text: string): Shown["compared"] {
+  if (!/^\d{1,4},\d{1,4},-?[\d.]{1,20},-?[\d.]{1,20}$/.test(text)) return null;
+  const [good, bad, first, second] = text.split(",").map(Number);
+  return Number.isFinite(first + second) ? { good, bad, anchors: [first, second] } : null;
 }
 
 function readList(text: string): number[] {

@@ -70,6 +70,29 @@ export function treeOrder(lanes: readonly Lane[]): { lane: Lane; level: number; 
   return order;
 }
 
+/** Which lanes stand where: all; cores alone; processes with their threads; threads one below the other. */
+export type Grouping = "all" | "cores" | "processes" | "threads";
+export const GROUPINGS: Grouping[] = ["all", "cores", "processes", "threads"];
+
+export function regrouped(lanes: readonly Lane[], by: Grouping): readonly Lane[] {
+  if (by === "all") return lanes;
+  const byId = new Map(lanes.map((lane) => [lane.id, lane]));
+  const rootOf = (lane: Lane): Lane => {
+    let at = lane;
+    for (let steps = 0; steps < 64 && at.parent !== null; steps++)
+      at = byId.get(at.parent) ?? { ...at, parent: null };
+    return at;
+  };
+  const kept = lanes.filter((lane) => (rootOf(lane).kind === "cpu") === (by === "cores"));
+  if (by !== "threads") return kept;
+  // What was below a process stands by itself; a counter stays below its thread.
+  return kept
+    .filter((lane) => lane.kind !== "process" || lane.rows.length > 0)
+    .map((lane) =>
+      lane.parent !== null && byId.get(lane.parent)?.kind === "process" ? { ...lane, parent: null } : lane,
+    );
+}
+
 function loops(lane: Lane, byId: Map<number, Lane>): boolean {
   const seen = new Set<number>([lane.id]);
   let at = lane.parent;

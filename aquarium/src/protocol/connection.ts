@@ -18,12 +18,14 @@ export class Superseded extends Error {}
 
 interface Waiting {
   method: string;
+  /** Pictures of two recordings are two: one replaces none of the other's. */
+  side: unknown;
   resolve: (answer: unknown) => void;
   reject: (error: Error) => void;
 }
 
 /** Methods of which the server answers only the newest (spec/view.md, section 3). */
-const NEWEST_ONLY = new Set(["view", "arrows", "levels", "overview"]);
+const NEWEST_ONLY = new Set(["view", "arrows", "levels", "overview", "brushed"]);
 
 const FIRST_RETRY_MS = 250;
 const LONGEST_RETRY_MS = 5000;
@@ -73,16 +75,17 @@ export class Connection {
     if (this.socket?.readyState !== WebSocket.OPEN) {
       return Promise.reject(new Superseded(`${method}: not connected`));
     }
-    if (NEWEST_ONLY.has(method)) this.supersede(method);
+    const side = (params as { side?: unknown }).side;
+    if (NEWEST_ONLY.has(method)) this.supersede(method, side);
     return new Promise<T>((resolve, reject) => {
-      this.waiting.set(id, { method, resolve: resolve as (answer: unknown) => void, reject });
+      this.waiting.set(id, { method, side, resolve: resolve as (answer: unknown) => void, reject });
       this.socket?.send(JSON.stringify({ id, method, params }));
     });
   }
 
-  private supersede(method: string): void {
+  private supersede(method: string, side: unknown): void {
     for (const [id, waiting] of this.waiting) {
-      if (waiting.method !== method) continue;
+      if (waiting.method !== method || waiting.side !== side) continue;
       this.waiting.delete(id);
       waiting.reject(new Superseded(method));
     }

@@ -77,6 +77,12 @@ export interface Session {
   begin: number;
   end: number;
   is_live: boolean;
+  /** Of a session that grows: changes when any list does. */
+  lists?: number;
+  /** What was forgotten to bound memory. */
+  gone?: { events: number };
+  /** All events now, where more came since the recordings were listed. */
+  events?: number;
   recordings: Recording[];
   lanes: Lane[];
   classes: EventClass[];

@@ -2,11 +2,14 @@
 // What keys, buttons and the palette do.
 
 import { batch } from "@preact/signals";
+import { GROUPINGS } from "../logic/layout.ts";
 import * as F from "../logic/filter.ts";
 import { type Interval, focus, pan, reveal, width, zoom } from "../logic/viewport.ts";
 import type { Thing } from "../protocol/types.ts";
 import * as store from "./store.ts";
 import { addNote } from "./notes.ts";
+import { halves, toggleCompare } from "./compare.ts";
+import { toEdge, togglePause } from "./opening.ts";
 import { ask } from "./server.ts";
 
 const PAN_SHARE = 0.18;
@@ -22,7 +25,10 @@ export const zoomIn = (): void => zoomBy(1 / ZOOM_STEP);
 export const zoomOut = (): void => zoomBy(ZOOM_STEP);
 
 export function zoomBy(factor: number, at = pointer()): void {
-  store.view.value = zoom(store.view.value, at, factor, store.whole.value);
+  // The newest edge stays where it is while it is followed.
+  const edge = store.follow.value ? store.whole.value.t1 : at;
+  store.view.value = zoom(store.view.value, edge, factor, store.whole.value);
+  if (store.follow.value) store.followSpan.value = width(store.view.value);
 }
 
 export function panBy(share: number): void {
@@ -173,11 +179,9 @@ export function toggleTheme(): void {
 
 export function toggleFollow(): void {
   store.follow.value = !store.follow.value;
-  if (store.follow.value) {
-    const { t1 } = store.whole.value;
-    const span = width(store.view.value);
-    store.show({ t0: t1 - span * 0.97, t1: t1 + span * 0.03 });
-  }
+  if (!store.follow.value) return;
+  store.followSpan.value = width(store.view.value);
+  toEdge();
 }
 
 export interface Command {
@@ -209,6 +213,14 @@ export const COMMANDS: Command[] = [
     },
     when: () => hasMessages(),
   },
+  {
+    name: "All lanes, cores, processes, or threads",
+    keys: "G",
+    run: () => {
+      const next = GROUPINGS.indexOf(store.grouping.value) + 1;
+      store.grouping.value = GROUPINGS[next % GROUPINGS.length];
+    },
+  },
   { name: "Search lanes", keys: "/", run: focusSearch },
   {
     name: "Graph and list follow each other: on or off",
@@ -221,7 +233,24 @@ export const COMMANDS: Command[] = [
     run: toggleFollow,
     when: () => store.session.value?.is_live === true,
   },
-  { name: "Write a note", keys: "B", run: addNote, when: () => store.methods.value.has("note") },
+  {
+    name: "Hold the page as it is, or go on",
+    keys: "K",
+    run: togglePause,
+    when: () => store.session.value?.is_live === true,
+  },
+  {
+    name: "Hold two recordings against each other, or not",
+    keys: "C",
+    run: toggleCompare,
+    when: () => store.methods.value.has("compare"),
+  },
+  {
+    name: "Write a note",
+    keys: "B",
+    run: addNote,
+    when: () => store.methods.value.has("note") && halves.value === null,
+  },
   { name: "Clear selection and range", keys: "Escape", run: store.clearSelection },
   { name: "Show everything that is filtered out", keys: "R", run: () => setFilter(F.EVERYTHING) },
   {

@@ -5,15 +5,15 @@ import { batch, effect } from "@preact/signals";
 import { takeArrows } from "../logic/arrows.ts";
 import { type Filter, parameters } from "../logic/filter.ts";
 import { rowKey, takeApart } from "../logic/picture.ts";
-import { type Window, planWindow, serves, width } from "../logic/viewport.ts";
+import { type Window, planWindow, serves } from "../logic/viewport.ts";
 import { visible } from "../logic/layout.ts";
 import { Connection, RequestError, Superseded } from "../protocol/connection.ts";
 import { type Frame, f64, u32, u8 } from "../protocol/frame.ts";
-import type { Quality, Session } from "../protocol/types.ts";
+import type { Quality } from "../protocol/types.ts";
 import { Loader } from "./loader.ts";
+import { connectionChanged, pushed } from "./opening.ts";
 import * as store from "./store.ts";
 
-const PROTOCOL = 1;
 const OVERVIEW_PX = 1024;
 
 export function address(): string {
@@ -26,8 +26,8 @@ export function address(): string {
 }
 
 const connection = new Connection(address(), {
-  status: changed,
-  pushed,
+  status: (status, attempt) => connectionChanged(status, attempt),
+  pushed: (message) => pushed(message),
   nonsense: (text) => store.tell(`server: ${text}`, "problem"),
 });
 
@@ -56,91 +56,22 @@ export function request<T>(method: string, parameters: object): Promise<T> {
   return connection.request<T>(method, parameters);
 }
 
-let lostAt: number | null = null;
-
-function changed(status: "connecting" | "open" | "lost", attempt: number): void {
-  store.status.value = status;
-  store.attempt.value = attempt;
-  if (status === "lost") lostAt ??= Date.now();
-  if (status === "open") void open();
-}
-
-async function open(): Promise<void> {
-  const session = await ask<Session>("open", {});
-  if (session === null) return;
-  if (session.version !== PROTOCOL) {
-    store.fatal.value = `This page speaks version ${PROTOCOL} of the protocol, the server version ${session.version}: reload the page.`;
-    return;
-  }
-  const before = store.session.value;
-  batch(() => {
-    // Scripts of an earlier page, or of a server that is gone, mean nothing here: they are run again if they are wanted.
-    store.scripts.value = [];
-    const { filter } = store;
-    filter.value = { ...filter.value, scriptsOn: new Set(), activitiesOff: new Set() };
-    store.methods.value = new Set(session.methods);
-    store.session.value = withoutScripts(session);
-    if (before === null) {
-      store.showAll();
-      store.follow.value = session.is_live;
-    }
-    store.picture.value = null;
-    // Numbers of filters are this server's own: everything, until it has made ours.
-    store.filterId.value = 0;
-    store.shownCount.value = null;
-    answered = "";
-    sentFilter = null;
-  });
-  if (before !== null) missed(before, session);
-}
-
-function withoutScripts(session: Session): Session {
-  const lanes = session.lanes.map((lane) => ({
-    ...lane,
-    rows: lane.rows.filter((row) => row.script === undefined),
-  }));
-  return { ...session, lanes };
-}
-
-function missed(before: Session, now: Session): void {
-  const seconds = lostAt === null ? 0 : (Date.now() - lostAt) / 1000;
-  lostAt = null;
-  const events = (session: Session) => session.recordings.reduce((sum, one) => sum + one.events, 0);
-  const more = events(now) - events(before);
-  const what = more > 0 ? `${more} events came meanwhile and are shown now` : "nothing was missed";
-  store.tell(`connected again after ${seconds.toFixed(1)} s: ${what}`);
-}
-
-function pushed(message: { event: string; [key: string]: unknown }): void {
-  const session = store.session.value;
-  if (session === null) return;
-  if (message.event === "grown" && typeof message.end === "number") grown(session, message.end);
-  if (message.event === "ended") {
-    store.session.value = { ...session, is_live: false };
-    store.follow.value = false;
-    store.tell("the recording has ended; all of it is here");
-  }
-}
-
-function grown(session: Session, end: number): void {
-  batch(() => {
-    const before = session.end;
-    store.session.value = { ...session, end };
-    // What was the end of the picture is not its end any more.
-    picturesStale = store.view.value.t1 >= before || picturesStale;
-    if (store.follow.value) {
-      const span = width(store.view.value);
-      store.show({ t0: end - span * 0.97, t1: end + span * 0.03 });
-    }
-    // The same filter again, for its count: what was counted stays until then.
-    sentFilter = null;
-  });
+/** What is drawn does not reach to the end any more, or lists have changed below it. */
+export function picturesAreOld(): void {
+  picturesStale = true;
 }
 let picturesStale = false;
+
+/** Numbers of rows and filters are others now. */
+export function numbersAreNew(): void {
+  answered = "";
+  sentFilter = null;
+}
 
 // The filter: sent when it differs from what was sent; everything else follows its number.
 
 let sentFilter: string | null = null;
+let countedAt = 0;
 
 const filters = new Loader<Filter, { filter: number; count: number; quality: Quality }>(
   (wish) => connection.request("filter", parameters(wish)),
@@ -155,17 +86,24 @@ const filters = new Loader<Filter, { filter: number; count: number; quality: Qua
 function wantFilter(): void {
   if (store.session.value === null || store.status.value !== "open") return;
   const wanted = JSON.stringify(parameters(store.filter.value));
-  if (wanted === sentFilter) return;
+  // The same again of a session that has grown: for its count.
+  if (wanted === sentFilter && countedAt === store.counting.value) return;
   sentFilter = wanted;
+  countedAt = store.counting.value;
   filters.want(store.filter.value);
 }
 
-function failed(error: Error): void {
+export function failed(error: Error): void {
   if (error instanceof RequestError) store.tell(error.message, "problem");
   else throw error;
 }
 
 // Pictures.
+
+/** Then the view is of the time that two recordings have, and pictures are theirs. */
+function isComparing(): boolean {
+  return store.comparedWhole.value !== null;
+}
 
 interface ViewWish {
   lanes: number[];
@@ -200,6 +138,7 @@ function shownLanes(): { lanes: number[]; rows: { lane: number; row: number }[] 
 }
 
 function wantView(): void {
+  if (isComparing()) return;
   const { width: wide } = store.canvasSize.value;
   const { lanes, rows } = shownLanes();
   const view = store.view.value;
@@ -238,6 +177,7 @@ const arrows = new Loader<{ window: Window; lanes: number[]; filter: number }, F
 let arrowsFor = "";
 
 function wantArrows(): void {
+  if (isComparing()) return;
   const session = store.session.value;
   const view = store.view.value;
   const filter = store.filterId.value;
@@ -292,6 +232,7 @@ const levelLoader = new Loader<{ counters: number[]; window: Window }, Frame>(
 );
 
 function wantLevels(): void {
+  if (isComparing()) return;
   const session = store.session.value;
   const view = store.view.value;
   if (session === null || store.status.value !== "open" || store.canvasSize.value.width === 0) return;

@@ -4,7 +4,7 @@
 import { batch, computed, signal } from "@preact/signals";
 import { Colours, DARK_THEME, LIGHT_THEME, type Theme } from "../logic/colour.ts";
 import { type Filter, EVERYTHING, type Script, tree } from "../logic/filter.ts";
-import { type Layout, layout } from "../logic/layout.ts";
+import { type Grouping, type Layout, layout, regrouped } from "../logic/layout.ts";
 import type { Arrows } from "../logic/arrows.ts";
 import type { Picture } from "../logic/picture.ts";
 import type { Levels } from "../logic/steps.ts";
@@ -51,6 +51,7 @@ export const scripts = signal<RanScript[]>([]);
 export const folded = signal<ReadonlySet<number>>(new Set());
 export const pinned = signal<readonly number[]>([]);
 export const laneSearch = signal("");
+export const grouping = signal<Grouping>("all");
 export const scrollTop = signal(0);
 /** CSS pixels of the part of the timeline that shows lanes. */
 export const canvasSize = signal({ width: 0, height: 0 });
@@ -63,6 +64,10 @@ export const arrowsOn = signal(true);
 export const arrowsBetween = signal<"cores" | "threads" | null>(null);
 export const sync = signal(true);
 export const follow = signal(false);
+/** How much time is shown while following, once there is so much. */
+export const followSpan = signal(5e9);
+/** Counts requests to count what the filter leaves anew. */
+export const counting = signal(0);
 export const tab = signal("events");
 export const listAt = signal<{ row: number; stamp: number } | null>(null);
 
@@ -88,7 +93,13 @@ export const themeName = signal<"dark" | "light">(
 );
 export const theme = computed<Theme>(() => (themeName.value === "light" ? LIGHT_THEME : DARK_THEME));
 
+/** The time that two recordings have that are held against each other; then the view is of it. */
+export const comparedWhole = signal<Interval | null>(null);
+/** Whether a link said what to look at, so that nothing is to be chosen for whoever opens it. */
+export const keptByLink = signal(false);
+
 export const whole = computed<Interval>(() => {
+  if (comparedWhole.value) return comparedWhole.value;
   const open = session.value;
   return open ? { t0: open.begin, t1: Math.max(open.end, open.begin + 1) } : { t0: 0, t1: 1 };
 });
@@ -116,7 +127,7 @@ export const scriptColours = computed(
 export const filterTree = computed(() => (session.value ? tree(session.value, scripts.value) : []));
 
 export const lanesLayout = computed<Layout>(() =>
-  layout(session.value?.lanes ?? [], {
+  layout(regrouped(session.value?.lanes ?? [], grouping.value), {
     hidden: filter.value.lanesOff,
     scriptsOff: filter.value.activitiesOff,
     folded: folded.value,
@@ -136,6 +147,10 @@ export const chosen = computed<Interval>(() => range.value ?? view.value);
 
 /** What this server can do: the rest is not shown. */
 export const methods = signal<ReadonlySet<string>>(new Set());
+
+export function countAgain(): void {
+  counting.value++;
+}
 
 export function show(next: Interval): void {
   view.value = clamp(next, whole.value);

@@ -4,6 +4,7 @@
 import { batch, effect } from "@preact/signals";
 import { read, write } from "../logic/hash.ts";
 import { recall } from "./actions.ts";
+import { enter, halves } from "./compare.ts";
 import * as store from "./store.ts";
 
 const SETTLE_MS = 250;
@@ -16,6 +17,8 @@ export function restore(): void {
     store.folded.value = wanted.folded;
     store.pinned.value = wanted.pinned;
     store.tab.value = wanted.tab;
+    store.grouping.value = wanted.grouping;
+    store.keptByLink.value = wanted.view !== null || wanted.compared !== null;
     store.arrowsOn.value = wanted.arrows;
     store.range.value = wanted.range;
   });
@@ -24,7 +27,12 @@ export function restore(): void {
     const session = store.session.value;
     if (session === null || restored) return;
     restored = true;
-    if (wanted.view) store.show(wanted.view);
+    const { compared } = wanted;
+    if (compared) {
+      void enter(compared.good, compared.bad, compared.anchors).then((entered) => {
+        if (entered && wanted.view) store.show(wanted.view);
+      });
+    } else if (wanted.view) store.show(wanted.view);
     const at = wanted.selected;
     if (at && session.lanes.some((lane) => lane.id === at.lane)) {
       void recall(at.lane, at.row, at.t);
@@ -50,14 +58,21 @@ export function keepUrl(): void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   effect(() => {
     const selected = store.selected.value;
+    const now = halves.value;
     const hash = write({
       view: store.view.value,
       filter: store.filter.value,
       range: store.range.value,
       folded: store.folded.value,
       pinned: store.pinned.value,
+      grouping: store.grouping.value,
       tab: store.tab.value,
       arrows: store.arrowsOn.value,
+      compared: now && {
+        good: now.good.info.side,
+        bad: now.bad.info.side,
+        anchors: [now.good.anchor, now.bad.anchor],
+      },
       selected: selected && { lane: selected.lane, row: selected.row ?? 0, t: selected.begin },
     });
     if (store.session.value === null) return;

@@ -3,6 +3,9 @@ import { useRef } from "preact/hooks";
 import * as store from "../state/store.ts";
 import { FilterPane } from "./FilterPane.tsx";
 import { Hotkeys, Notices, Problems } from "./Dialogs.tsx";
+import { Progress } from "./Live.tsx";
+import { halves } from "../state/compare.ts";
+import { Compare } from "./compare/Compare.tsx";
 import { Palette } from "./Palette.tsx";
 import { Panels } from "./panels/Panels.tsx";
 import { Timeline } from "./timeline/Timeline.tsx";
@@ -20,11 +23,12 @@ export function App() {
     <div class="app">
       <Toolbar />
       <ConnectionBar />
+      <Progress />
       <div class="body">
         <FilterPane />
         <Splitter side="left" variable="--left" least={160} most={520} />
         <main class="main">
-          <Timeline />
+          {halves.value ? <Compare /> : <Timeline />}
           <Splitter side="bottom" variable="--bottom" least={90} most={900} />
           <Panels />
         </main>

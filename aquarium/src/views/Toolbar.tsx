@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 import type { ComponentChildren } from "preact";
+import { eventsOf } from "../logic/live.ts";
 import { duration, qualified, thousands } from "../logic/units.ts";
 import { width } from "../logic/viewport.ts";
 import * as act from "../state/actions.ts";
 import * as store from "../state/store.ts";
+import { CompareButton } from "./compare/Compare.tsx";
+import { LiveTools } from "./Live.tsx";
 import { savePng, saveSvg } from "./picture.ts";
 
 const ICONS = {
@@ -97,12 +100,8 @@ export function Toolbar() {
           <Icon name="message" />
         </Button>
       )}
-      {session?.is_live && (
-        <Button label="Follow" keys="L" pressed={store.follow.value} onClick={act.toggleFollow}>
-          <span class="live-dot" />
-          follow
-        </Button>
-      )}
+      <CompareButton />
+      <LiveTools />
       <Picture />
       <Button
         label={`Switch to ${store.themeName.value === "dark" ? "light" : "dark"}`}
@@ -146,7 +145,7 @@ function Picture() {
 function Count() {
   const session = store.session.value;
   if (!session) return null;
-  const all = session.recordings.reduce((sum, one) => sum + one.events, 0);
+  const all = eventsOf(session);
   const shown = store.shownCount.value;
   const quality =
     shown?.quality ?? (session.recordings.every((one) => one.quality === "exact") ? "exact" : "lower_bound");

@@ -64,9 +64,11 @@ export function runScript(trace: string, text: string): { duration_ns: number }[
 }
 
 /** A recording made by `lat demo`, of real processes. */
-export function demo(): string {
+export function demo(orders = 100, ...more: string[]): string {
   const folder = join(mkdtempSync(join(tmpdir(), "aquarium-")), "demo");
-  execFileSync(LAT, ["demo", "-o", folder, "--orders", "100"], { stdio: "ignore" });
+  execFileSync(LAT, ["demo", "-o", folder, "--orders", String(orders), ...more], {
+    stdio: "ignore",
+  });
   return folder;
 }
 
@@ -75,8 +77,11 @@ export interface Served {
   process: ChildProcess;
 }
 
-export function serve(trace: string, more: string[] = []): Promise<Served> {
-  const child = spawn(LAT, ["view", "--no-open", "--json", ...more, trace], { stdio: ["ignore", "pipe", "pipe"] });
+export function serve(trace: string | string[], more: string[] = []): Promise<Served> {
+  const traces = [trace].flat();
+  const child = spawn(LAT, ["view", "--no-open", "--json", ...more, ...traces], {
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   return new Promise((resolve, reject) => {
     let out = "";
     let errors = "";

@@ -6,6 +6,8 @@ import { type IncomingMessage, type Server, type ServerResponse, createServer } 
 import { extname, join, normalize } from "node:path";
 import { WebSocketServer, type WebSocket } from "ws";
 import { encodeFrame } from "./encode.ts";
+import { flame, histogram, histograms, kindsOf, matching } from "./spans.ts";
+import { fill } from "./pixels.ts";
 import { APPLICATIONS, CLASSES, type Event, NAMES, type Piece, type Trace } from "./trace.ts";
 
 const TYPES: Record<string, string> = {
@@ -28,6 +30,16 @@ export class FakeServer {
   private http: Server;
   /** Set it to be a recording that still runs; then push `grown`. */
   isLive = false;
+  /** Change it with what `open` tells; then push `grown`. */
+  lists = 1;
+  /** Lanes beside those of the trace. */
+  more: object[] = [];
+  /** Servers of recordings by themselves, for what is held against each other. */
+  sides: FakeServer[] = [];
+  /** What `compare` says. */
+  compared: object = {};
+  /** Answers nothing, as one that still reads. */
+  isSilent = false;
   notes: unknown = ["no note", { begin: 1000, text: "here it began" }];
   readonly requests: { method: string; params: Parameters }[] = [];
 
@@ -58,6 +70,11 @@ export class FakeServer {
     for (const socket of this.sockets) socket.terminate();
     this.http.closeAllConnections();
     await new Promise((resolve) => this.http.close(resolve));
+  }
+
+  /** Filters that were made are not known any more. */
+  forget(): void {
+    this.filters.length = 1;
   }
 
   push(message: object): void {
@@ -100,8 +117,12 @@ export class FakeServer {
   private answer(socket: WebSocket, data: string): void {
     const { id, method, params } = JSON.parse(data);
     this.requests.push({ method, params });
+    if (this.isSilent) return;
     try {
-      const handler = this.methods[method];
+      const side = params?.side === undefined ? this : this.sides[params.side];
+      // Lanes, classes and applications of all made traces have the same numbers.
+      side.filters = this.filters;
+      const handler = side.methods[method];
       if (!handler) throw new Error(`no method ${method}`);
       const result = handler(params, id);
       socket.send(result instanceof ArrayBuffer ? result : JSON.stringify({ id, result }));
@@ -113,6 +134,11 @@ export class FakeServer {
         }),
       );
     }
+  }
+
+  private can(method: string): boolean {
+    if (method === "control") return this.isLive;
+    return !["sides", "compare", "histograms"].includes(method) || this.sides.length > 1;
   }
 
   private readonly methods: Record<string, (params: Parameters, id: number) => unknown> = {
@@ -153,19 +179,53 @@ export class FakeServer {
       const found = forward ? list.find((one) => one.t > t) : list.filter((one) => one.t < t).pop();
       return { thing: found ? thing(found) : null };
     },
-    activities: ({ from, count, order, descending }) => {
-      const rows = this.trace.pieces
-        .filter((one) => one.lane > this.trace.cores)
-        .map((one) => ({
-          begin: one.begin,
-          end: one.end,
-          name: NAMES[one.name],
-          key: null,
-          lane: one.lane,
-          duration: one.end - one.begin,
-          quality: "exact",
-          row: one.row,
-        }));
+    flame: ({ t0 = 0, t1 = Infinity }) => flame(this.trace, t0, t1),
+    histogram: ({ span, t0, t1, bins }) => histogram(this.trace, span, t0, t1, bins),
+    brushed: (params, id) => {
+      const pieces = matching(this.trace, params).filter(
+        (one) => params.lanes.includes(one.lane) && one.end > params.t0 && one.begin < params.t1,
+      );
+      const rows = [...new Set(pieces.map((one) => `${one.lane}/${one.row}`))].sort();
+      const place = (one: Piece) => rows.indexOf(`${one.lane}/${one.row}`);
+      pieces.sort((a, b) => place(a) - place(b) || a.begin - b.begin);
+      const told = rows.map((row) => ({ lane: Number(row.split("/")[0]), row: Number(row.split("/")[1]) }));
+      return encodeFrame(
+        id,
+        { rows: told, count: pieces.length },
+        {
+          row: Uint32Array.from(pieces, place),
+          begin: Float64Array.from(pieces, (one) => one.begin),
+          end: Float64Array.from(pieces, (one) => one.end),
+        },
+      );
+    },
+    sides: () => ({
+      sides: this.sides.map((one, side) => ({
+        side,
+        path: `/made/${side}`,
+        origin: `${1700000000 + side * 1000}000000000`,
+        begin: 0,
+        end: one.trace.end,
+        events: one.trace.events.length,
+        quality: "exact",
+      })),
+    }),
+    compare: () => this.compared,
+    histograms: ({ good, bad, span, bins }) =>
+      histograms([this.sides[good[0]].trace, this.sides[bad[0]].trace], NAMES.indexOf(span), bins),
+    control: ({ action, events }) => ({ done: [{ action, events: (events ?? []).join(" ") }] }),
+    activities: (params) => {
+      const { from, count, order, descending } = params;
+      const rows = matching(this.trace, params).map((one) => ({
+        begin: one.begin,
+        end: one.end,
+        name: NAMES[one.name],
+        key: null,
+        lane: one.lane,
+        duration: one.end - one.begin,
+        quality: "exact",
+        row: one.row,
+      }));
       const value = (row: (typeof rows)[number]) => (order === "duration" ? row.duration : row.begin);
       rows.sort((a, b) => (value(a) - value(b)) * (descending ? -1 : 1));
       return { total: rows.length, rows: rows.slice(from, from + count) };
@@ -230,7 +290,12 @@ export class FakeServer {
       end: this.trace.end,
       is_live: this.isLive,
       recordings: [{ path: "/made/by/a/generator", format: "made", events: events.length, quality: "exact" }],
-      lanes: [...cores, lane(process, null, "process", "warehouse", [], { pid: 4710 }), ...workers],
+      lanes: [
+        ...cores,
+        lane(process, null, "process", "warehouse", [], { pid: 4710 }),
+        ...workers,
+        ...this.more,
+      ],
       classes: CLASSES.map((one, id) => ({
         id,
         ...one,
@@ -244,7 +309,7 @@ export class FakeServer {
         quality: "exact",
       })),
       names: NAMES,
-      span_kinds: [{ id: 0, name: "request", count: 9 }],
+      span_kinds: kindsOf(this.trace),
       channels: [{ id: 0, name: "ipc", count: this.trace.messages.length }],
       counters: [],
       damage: [],
@@ -257,7 +322,8 @@ export class FakeServer {
           cause: "the ring was full",
         },
       ],
-      methods: Object.keys(this.methods),
+      methods: Object.keys(this.methods).filter((name) => this.can(name)),
+      lists: this.lists,
     };
   }
 
@@ -371,52 +437,6 @@ export class FakeServer {
       row,
     };
   }
-}
-
-interface Columns {
-  t0: number;
-  step: number;
-  px: number;
-  at: number;
-}
-
-/** Every piece into every pixel that it touches. True if no pixel has more than one. */
-function fill(
-  pieces: Piece[],
-  { t0, step, px, at }: Columns,
-  colour: Uint16Array,
-  cover: Uint8Array,
-  count: Uint8Array,
-  flags: Uint8Array,
-): boolean {
-  const number = new Uint32Array(px);
-  const covered = new Float64Array(px);
-  const most = new Float64Array(px);
-  for (const piece of pieces) {
-    const first = Math.max(0, Math.floor((piece.begin - t0) / step));
-    const last = Math.min(px - 1, Math.max(first, Math.ceil((piece.end - t0) / step) - 1));
-    for (let x = first; x <= last; x++) {
-      const share =
-        Math.max(0, Math.min(piece.end, t0 + (x + 1) * step) - Math.max(piece.begin, t0 + x * step)) / step;
-      number[x]++;
-      covered[x] += share;
-      if (colour[at + x] === 0 || share > most[x]) {
-        colour[at + x] = piece.name + 1;
-        most[x] = share;
-      }
-    }
-  }
-  let exact = true;
-  for (let x = 0; x < px; x++) {
-    if (number[x] === 0) continue;
-    cover[at + x] = Math.max(1, Math.min(255, Math.round(covered[x] * 255)));
-    count[at + x] = Math.min(255, Math.round(16 * Math.log2(1 + number[x])));
-    if (number[x] > 1) {
-      flags[at + x] |= 1;
-      exact = false;
-    }
-  }
-  return exact;
 }
 
 function thing(event: Event): object {

@@ -96,6 +96,8 @@ describe("the URL", () => {
       folded: new Set([5]),
       pinned: [2],
       arrows: false,
+      grouping: "threads" as const,
+      compared: null,
     };
     expect(read(write(shown))).toEqual(shown);
   });

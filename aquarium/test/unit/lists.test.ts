@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 import { describe, expect, test } from "vitest";
 import { search } from "../../src/logic/fuzzy.ts";
-import { layout, rowAt, treeOrder, visible } from "../../src/logic/layout.ts";
+import { layout, regrouped, rowAt, treeOrder, visible } from "../../src/logic/layout.ts";
 import * as L from "../../src/logic/virtual.ts";
 import { readNotes } from "../../src/logic/notes.ts";
 import type { Lane } from "../../src/protocol/types.ts";
@@ -126,4 +126,51 @@ test("notes: what is none is left out, whoever wrote the file", () => {
     { begin: 7, end: 7, text: "b" },
   ]);
   expect(readNotes({ begin: 1 })).toEqual([]);
+});
+
+describe("lanes in groups", () => {
+  const lane = (id: number, kind: string, parent: number | null = null, rows = 1): Lane => ({
+    id,
+    parent,
+    kind,
+    name: `${kind} ${id}`,
+    rows: Array.from({ length: rows }, (_, row) => ({ row, kind: "spans" as const })),
+  });
+  const lanes = [
+    lane(0, "cpu"),
+    lane(1, "counter", 0),
+    lane(2, "process", null, 0),
+    lane(3, "thread", 2),
+    lane(4, "counter", 3),
+    lane(5, "component"),
+  ];
+  const shown = (by: Parameters<typeof regrouped>[1]) =>
+    treeOrder(regrouped(lanes, by)).map(({ lane, level }) => [lane.id, level]);
+
+  test("are all, or those of cores with what is below, or the others", () => {
+    expect(regrouped(lanes, "all")).toBe(lanes);
+    expect(shown("cores")).toEqual([
+      [0, 0],
+      [1, 1],
+    ]);
+    expect(shown("processes")).toEqual([
+      [2, 0],
+      [3, 1],
+      [4, 2],
+      [5, 0],
+    ]);
+  });
+  test("threads stand without their processes, with what is below them", () => {
+    expect(shown("threads")).toEqual([
+      [3, 0],
+      [4, 1],
+      [5, 0],
+    ]);
+    // A process with rows of its own is not lost.
+    expect(regrouped([lane(2, "process")], "threads")).toHaveLength(1);
+  });
+  test("a parent that is not there, or its own, ends nothing", () => {
+    expect(regrouped([lane(1, "thread", 9)], "cores")).toEqual([]);
+    expect(regrouped([lane(1, "thread", 1)], "processes")).toHaveLength(1);
+  });
 });

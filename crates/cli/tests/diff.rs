@@ -20,7 +20,7 @@ impl Random {
 }
 
 /// A trace of spans `outer` with `parse` and `price` inside, as Chrome's JSON.
-fn write(place: &Place, name: &str, seed: u64, price: f64, extra: u32) {
+pub fn write(place: &Place, name: &str, seed: u64, price: f64, extra: u32) {
     write_paced(place, name, seed, price, extra, 1.0);
 }
 

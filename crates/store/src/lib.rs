@@ -24,6 +24,7 @@ mod successions;
 mod tables;
 mod tail;
 mod time_lines;
+pub mod tracepoints;
 
 pub use lateralis_model::Step;
 

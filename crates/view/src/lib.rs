@@ -18,6 +18,7 @@ mod params;
 mod scripts;
 mod serving;
 mod session;
+mod sides;
 mod told;
 pub mod trace_server;
 

@@ -13,8 +13,9 @@ use lateralis_store::facts::Facts;
 use lateralis_traces::OpenOptions;
 
 use crate::answer::Problem;
-use crate::methods::Remembered;
+use crate::methods::{Compared, Remembered};
 use crate::scripts::Scripts;
+use crate::sides::Sides;
 use crate::{index_file, indexing};
 
 /// Filters that are kept at hand; of older ones it is only known what they were.
@@ -79,6 +80,10 @@ pub struct Session {
     pub scripts: Scripts,
     /// The list of spans that was asked for last.
     pub remembered: Mutex<Remembered>,
+    /// Its recordings each by itself.
+    pub sides: Sides,
+    /// What was compared last.
+    pub compared: Mutex<Compared>,
 }
 
 /// Locks; what a thread that panicked left behind is still whole, for nothing is taken apart in
@@ -149,6 +154,8 @@ impl Session {
             filters: Mutex::default(),
             scripts: Scripts::default(),
             remembered: Mutex::default(),
+            sides: Sides::new(paths, options),
+            compared: Mutex::default(),
         };
         if let Some(recording) = recording {
             let _ = session.source.set(Ok(Arc::new(session.source_of(recording))));
@@ -166,6 +173,22 @@ impl Session {
     #[must_use]
     pub fn paths(&self) -> &[PathBuf] {
         &self.paths
+    }
+
+    /// Counts of a clock in a second, where somebody had to say.
+    #[must_use]
+    pub fn frequency_hz(&self) -> Option<u64> {
+        self.options.frequency_hz
+    }
+
+    /// The traces opened once more, for whoever takes them apart.
+    ///
+    /// # Errors
+    /// They cannot be read any more.
+    pub fn recording_again(&self) -> Result<Recording, Problem> {
+        Recording::open_all(&self.paths, &self.options).map_err(|error| {
+            Problem::new("cannot read the trace", error.to_string(), "open it again")
+        })
     }
 
     fn source_of(&self, recording: Recording) -> Source {
@@ -218,6 +241,17 @@ impl Session {
         }
         filters.known.push(filter);
         Ok(filters.known.len())
+    }
+
+    /// What a filter is by its number.
+    ///
+    /// # Errors
+    /// There is no such filter.
+    pub fn filter_of(&self, number: u64) -> Result<Filter, Problem> {
+        let Some(index) = number.checked_sub(1) else { return Ok(Filter::default()) };
+        let known = usize::try_from(index).ok();
+        let none = || Problem::new("no such filter", "filter", "ask for one with `filter` first");
+        known.and_then(|index| lock(&self.filters).known.get(index).cloned()).ok_or_else(none)
     }
 
     /// What a filter leaves; `None` of the one that leaves all.

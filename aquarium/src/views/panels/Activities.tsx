@@ -3,11 +3,15 @@
 
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import { parameters as brushParameters } from "../../logic/brush.ts";
 import { duration, instant, qualified, thousands } from "../../logic/units.ts";
 import type { Activity, Thing } from "../../protocol/types.ts";
+import { brush, setBrush } from "../../state/brush.ts";
 import { select } from "../../state/actions.ts";
+import { growth } from "../../state/opening.ts";
 import { ask } from "../../state/server.ts";
 import * as store from "../../state/store.ts";
+import { BrushChip } from "./Histogram.tsx";
 import { type Column, VirtualList } from "./VirtualList.tsx";
 
 const order = signal<"begin" | "duration">("duration");
@@ -17,6 +21,8 @@ const chosenKind = signal("");
 const total = signal<number>(0);
 
 function kindParameter(): Record<string, number> {
+  // What is brushed is listed, whatever kind was chosen before.
+  if (brush.value) return brushParameters(brush.value);
   const [what, id] = chosenKind.value.split(":");
   const known = what !== "script" || store.scripts.value.some((one) => one.id === Number(id));
   return chosenKind.value === "" || !known ? {} : { [what]: Number(id) };
@@ -57,7 +63,7 @@ export function Activities() {
     if (answer && of === JSON.stringify(parameters)) total.value = answer.total;
     return answer?.rows ?? null;
   };
-  useEffect(() => void load(0, 1), [of]);
+  useEffect(() => void load(0, 1), [of, growth.value]);
   const selected = store.selected.value;
   const columns: Column<Activity>[] = [
     {
@@ -93,8 +99,11 @@ export function Activities() {
         <label>
           kind{" "}
           <select
-            value={chosenKind.value}
-            onChange={(event) => (chosenKind.value = event.currentTarget.value)}
+            value={brush.value ? `kind:${brush.value.kind}` : chosenKind.value}
+            onChange={(event) => {
+              setBrush(null);
+              chosenKind.value = event.currentTarget.value;
+            }}
           >
             <option value="">all kinds</option>
             {(store.session.value?.span_kinds ?? []).map((one) => (
@@ -114,11 +123,13 @@ export function Activities() {
         <span>
           {thousands(total.value)} {range ? "in the marked range" : ""}
         </span>
+        <BrushChip />
       </div>
       <VirtualList<Activity>
         label="Activities"
         rows={total.value}
         of={of}
+        version={String(growth.value)}
         columns={columns}
         load={load}
         empty="No activity here."

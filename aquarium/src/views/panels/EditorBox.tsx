@@ -28,7 +28,7 @@ export function EditorBox(props: Props) {
       editor.current?.destroy();
       editor.current = null;
     };
-  }, [props.of, props.language]);
+  }, [props.of, props.language, props.tables]);
   useEffect(() => editor.current?.mark(props.error), [props.error]);
   return <div class="editor" ref={box} />;
 }

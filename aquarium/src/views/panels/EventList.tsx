@@ -60,7 +60,7 @@ export function EventList() {
     <VirtualList<EventRow>
       label="Events"
       rows={count}
-      of={`${filter}`}
+      of={`${filter} ${store.session.value?.gone?.events ?? 0}`}
       columns={COLUMNS}
       show={store.listAt.value}
       empty={store.shownCount.value ? "No event passes the filter." : ""}

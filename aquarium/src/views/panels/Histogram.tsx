@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// How long spans of one kind took.
+// How long spans of one kind took, or how long it was from one event of a kind to the next.
 
 import { signal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
-import uPlot from "uplot";
-import { css } from "../../logic/colour.ts";
+import { text as brushText } from "../../logic/brush.ts";
 import { duration, qualified, thousands } from "../../logic/units.ts";
+import { brush, brushed, setBrush } from "../../state/brush.ts";
 import * as store from "../../state/store.ts";
+import { Bins, type Shape } from "./Bins.tsx";
 import { useAnswer } from "./useAnswer.ts";
 
 const BINS = 80;
-const span = signal<string | null>(null);
+
+/** `span:NAME` or `event:ID`; null: the most frequent span. */
+const subject = signal<string | null>(null);
+const shape = signal<Shape>("bars");
+const per = signal<"thread" | "lane" | "all">("thread");
 
 export function histogramOf(name: string): void {
-  span.value = name;
+  subject.value = `span:${name}`;
   store.openTab("histogram");
 }
 
@@ -21,111 +25,135 @@ interface Answer {
   edges: number[];
   counts: number[];
   quality: string;
+  /** Of gaps between events. */
+  median?: number | null;
+}
+
+function chosenSubject(): string | null {
+  const session = store.session.value;
+  const kinds = session?.span_kinds ?? [];
+  const now = subject.value;
+  if (now?.startsWith("span:") && kinds.some((kind) => `span:${kind.name}` === now)) return now;
+  if (now?.startsWith("event:") && store.classById.value.has(Number(now.slice(6)))) return now;
+  const most = [...kinds].sort((a, b) => b.count - a.count)[0];
+  if (most) return `span:${most.name}`;
+  const first = [...(session?.classes ?? [])].sort((a, b) => b.count - a.count)[0];
+  return first && store.methods.value.has("deltas") ? `event:${first.id}` : null;
 }
 
 export function Histogram() {
-  const kinds = store.session.value?.span_kinds ?? [];
-  const kind =
-    kinds.find((one) => one.name === span.value) ?? [...kinds].sort((a, b) => b.count - a.count)[0];
+  const chosen = chosenSubject();
+  const kind = store.session.value?.span_kinds.find((one) => `span:${one.name}` === chosen) ?? null;
   const [t0, t1] = [Math.floor(store.chosen.value.t0), Math.ceil(store.chosen.value.t1)];
-  const parameters = kind ? { span: kind.id, filter: store.filterId.value, t0, t1, bins: BINS } : null;
-  const { answer, error } = useAnswer<Answer>("histogram", parameters);
-  if (!kind) return <p class="empty">This recording has no spans: its schema declares no begin and end.</p>;
+  const common = { filter: store.filterId.value, t0, t1, bins: BINS };
+  const ofEvent = chosen?.startsWith("event:") ? Number(chosen.slice(6)) : null;
+  const spans = useAnswer<Answer>("histogram", kind ? { span: kind.id, ...common } : null);
+  const gaps = useAnswer<Answer>(
+    "deltas",
+    ofEvent === null ? null : { class: ofEvent, per: per.value, ...common },
+  );
+  if (chosen === null)
+    return <p class="empty">This recording has no spans: its schema declares no begin and end.</p>;
+  const { answer, error } = kind ? spans : gaps;
   const count = answer?.counts.reduce((sum, one) => sum + one, 0) ?? 0;
+  const held = kind !== null && brush.value?.kind === kind.id ? brush.value : null;
   return (
     <div class="with-bar">
       <div class="bar">
+        <Subject now={chosen} />
+        {ofEvent !== null && (
+          <label>
+            the next{" "}
+            <select
+              value={per.value}
+              onChange={(event) => (per.value = event.currentTarget.value as typeof per.value)}
+            >
+              <option value="thread">of its thread</option>
+              <option value="lane">of its core</option>
+              <option value="all">anywhere</option>
+            </select>
+          </label>
+        )}
         <label>
-          span{" "}
-          <select value={kind.name} onChange={(event) => (span.value = event.currentTarget.value)}>
-            {kinds.map((one) => (
-              <option key={one.id} value={one.name}>
-                {one.name} ({thousands(one.count)})
-              </option>
-            ))}
+          as{" "}
+          <select
+            value={shape.value}
+            onChange={(event) => (shape.value = event.currentTarget.value as Shape)}
+          >
+            <option value="bars">histogram</option>
+            <option value="curve">latency versus count</option>
           </select>
         </label>
         <span>
           {qualified(thousands(count), answer?.quality)} in the{" "}
           {store.range.value ? "marked range" : "shown time"}
+          {answer?.median != null && `, median ${duration(answer.median)}`}
         </span>
+        {held && <BrushChip />}
+        {kind && !held && <small>drag to brush a range</small>}
       </div>
       {error ? (
         <p class="empty">{error}</p>
       ) : answer && count > 0 ? (
-        <Bars answer={answer} />
+        <Bins
+          label={kind ? `Histogram of ${kind.name}` : "Histogram of the time between events"}
+          edges={answer.edges}
+          series={[{ name: kind?.name ?? "", counts: answer.counts }]}
+          shape={shape.value}
+          brush={held}
+          brushed={
+            kind && store.methods.value.has("brushed")
+              ? (range) => setBrush(range && { kind: kind.id, name: kind.name, ...range })
+              : undefined
+          }
+        />
       ) : (
-        <p class="empty">{answer ? "No such span in this time." : ""}</p>
+        <p class="empty">
+          {answer ? (kind ? "No such span in this time." : "No two such events in this time.") : ""}
+        </p>
       )}
     </div>
   );
 }
 
-function Bars({ answer }: { answer: Answer }) {
-  const box = useRef<HTMLDivElement>(null);
-  const theme = store.theme.value;
-  useEffect(() => {
-    const element = box.current!;
-    const size = () => ({
-      width: Math.max(element.clientWidth, 100),
-      height: Math.max(element.clientHeight - 4, 60),
-    });
-    const low = answer.edges.slice(0, answer.counts.length);
-    const bars = uPlot.paths.bars!({ size: [0.96, 200, 1], align: 1 });
-    const axis = {
-      stroke: theme.faint,
-      grid: { stroke: theme.grid, width: 1 },
-      ticks: { stroke: theme.grid, width: 1 },
-      font: "11px system-ui",
-    };
-    // Edges that grow by a factor belong on a logarithmic axis.
-    const grows = low.length > 2 && low[0] > 0 && low[2] - low[1] > (low[1] - low[0]) * 1.01;
-    const plot = new uPlot(
-      {
-        ...size(),
-        legend: { show: false },
-        cursor: { y: false },
-        scales: { x: { time: false, distr: grows ? 3 : 1 } },
-        axes: [
-          { ...axis, values: (_, values) => values.map((value) => (value === null ? "" : duration(value))) },
-          { ...axis, size: 60, values: (_, values) => values.map((value) => thousands(value)) },
-        ],
-        series: [
-          {},
-          {
-            paths: bars,
-            fill: css(theme.palette[0], 0.8),
-            stroke: css(theme.palette[0]),
-            width: 0,
-            points: { show: false },
-          },
-        ],
-        hooks: { setCursor: [(self) => caption(self, answer, element)] },
-      },
-      [low, answer.counts],
-      element,
-    );
-    const observer = new ResizeObserver(() => plot.setSize(size()));
-    observer.observe(element);
-    return () => {
-      observer.disconnect();
-      plot.destroy();
-    };
-  }, [answer, theme]);
+function Subject({ now }: { now: string }) {
+  const session = store.session.value;
+  const classes = store.methods.value.has("deltas") ? (session?.classes ?? []) : [];
   return (
-    <div
-      class="plot"
-      ref={box}
-      role="img"
-      aria-label={`Histogram: ${answer.counts.length} bins from ${duration(answer.edges[0])} to ${duration(answer.edges[answer.edges.length - 1])}`}
-    />
+    <label>
+      of{" "}
+      <select value={now} onChange={(event) => (subject.value = event.currentTarget.value)}>
+        <optgroup label="duration of spans">
+          {(session?.span_kinds ?? []).map((one) => (
+            <option key={one.id} value={`span:${one.name}`}>
+              {one.name} ({thousands(one.count)})
+            </option>
+          ))}
+        </optgroup>
+        <optgroup label="time between events">
+          {classes.map((one) => (
+            <option key={one.id} value={`event:${one.id}`}>
+              {[one.subsystem, one.name].filter(Boolean).join(":")} ({thousands(one.count)})
+            </option>
+          ))}
+        </optgroup>
+      </select>
+    </label>
   );
 }
 
-function caption(plot: uPlot, answer: Answer, element: HTMLElement): void {
-  const index = plot.cursor.idx;
-  element.title =
-    index === null || index === undefined
-      ? ""
-      : `${duration(answer.edges[index])} to ${duration(answer.edges[index + 1])}: ${thousands(answer.counts[index])}`;
+/** What is brushed, and a way out of it. */
+export function BrushChip() {
+  const now = brush.value;
+  if (!now) return null;
+  const count = brushed.value?.count;
+  return (
+    <span class="chip" role="status">
+      {brushText(now)}
+      {count !== undefined && <small>{thousands(count)} on the screen</small>}
+      <button class="text" aria-label={`Brush no durations of ${now.name}`} onClick={() => setBrush(null)}>
+        ✕
+      </button>
+    </span>
+  );
 }

@@ -4,16 +4,23 @@
 import type { ComponentChildren } from "preact";
 import { qualified, thousands } from "../../logic/units.ts";
 import * as store from "../../state/store.ts";
+import { halves, picked } from "../../state/compare.ts";
 import { exportUrl } from "../../state/server.ts";
 import { ThingFields } from "../timeline/Tooltip.tsx";
+import { Changes } from "../compare/Changes.tsx";
+import { DifferenceGraph } from "../compare/Difference.tsx";
+import { Overlaid } from "../compare/Overlaid.tsx";
 import { Activities } from "./Activities.tsx";
 import { EventList } from "./EventList.tsx";
+import { Flame } from "./Flame.tsx";
 import { Histogram } from "./Histogram.tsx";
 import { Notes } from "./Notes.tsx";
 import { Scripts } from "./Scripts.tsx";
 import { Sql } from "./Sql.tsx";
+import { Tracepoints } from "./Tracepoints.tsx";
 import { Utilisation } from "./Utilisation.tsx";
 import { Statistics } from "./Statistics.tsx";
+import { Xy } from "./Xy.tsx";
 
 interface Tab {
   key: string;
@@ -28,7 +35,10 @@ const TABS: Tab[] = [
   { key: "activities", label: () => "Activities", needs: "activities", panel: () => <Activities /> },
   { key: "statistics", label: () => "Statistics", needs: "stats", panel: () => <Statistics /> },
   { key: "histogram", label: () => "Histogram", needs: "histogram", panel: () => <Histogram /> },
+  { key: "flame", label: () => "Flame graph", needs: "flame", panel: () => <Flame /> },
   { key: "utilisation", label: () => "Utilisation", needs: "utilisation", panel: () => <Utilisation /> },
+  { key: "tracepoints", label: () => "Tracepoints", needs: "tracepoints", panel: () => <Tracepoints /> },
+  { key: "xy", label: () => "XY", needs: "values", panel: () => <Xy /> },
   { key: "scripts", label: () => "Scripts", needs: "script", panel: () => <Scripts /> },
   { key: "sql", label: () => "SQL", needs: "sql", panel: () => <Sql /> },
   { key: "notes", label: () => "Notes", needs: "note", panel: () => <Notes /> },
@@ -39,8 +49,16 @@ function count(): string {
   return shown ? ` – ${qualified(thousands(shown.count), shown.quality)}` : "";
 }
 
+/** While two recordings are held against each other: of both, by the session's filter. */
+const COMPARED: Tab[] = [
+  { key: "changes", label: () => "Changes", needs: "compare", panel: () => <Changes /> },
+  { key: "overlaid", label: () => "Histograms", needs: "histograms", panel: () => <Overlaid /> },
+  { key: "difference", label: () => "Difference", needs: "flame", panel: () => <DifferenceGraph /> },
+];
+
 export function Panels() {
-  const tabs = TABS.filter((tab) => tab.needs === undefined || store.methods.value.has(tab.needs));
+  const all = halves.value ? COMPARED : TABS;
+  const tabs = all.filter((tab) => tab.needs === undefined || store.methods.value.has(tab.needs));
   const current = tabs.find((tab) => tab.key === store.tab.value) ?? tabs[0];
   const go = (by: number) => {
     const index = (tabs.indexOf(current) + by + tabs.length) % tabs.length;
@@ -50,36 +68,39 @@ export function Panels() {
   return (
     <section class="panels" aria-label="Lists and numbers">
       <div class="panel-main">
-        <div class="tabs" role="tablist" aria-label="Lists and numbers">
-          {tabs.map((tab) => (
+        <div class="tabs">
+          <div class="tab-row" role="tablist" aria-label="Lists and numbers">
+            {tabs.map((tab) => (
+              <button
+                key={tab.key}
+                id={`tab-${tab.key}`}
+                role="tab"
+                aria-selected={tab === current}
+                aria-controls="panel"
+                tabIndex={tab === current ? 0 : -1}
+                onClick={() => store.openTab(tab.key)}
+                onKeyDown={(event) => {
+                  if (event.key === "ArrowRight") go(1);
+                  else if (event.key === "ArrowLeft") go(-1);
+                  else return;
+                  event.preventDefault();
+                }}
+              >
+                {tab.label()}
+              </button>
+            ))}
+          </div>
+          {!halves.value && (
             <button
-              key={tab.key}
-              id={`tab-${tab.key}`}
-              role="tab"
-              aria-selected={tab === current}
-              aria-controls="panel"
-              tabIndex={tab === current ? 0 : -1}
-              onClick={() => store.openTab(tab.key)}
-              onKeyDown={(event) => {
-                if (event.key === "ArrowRight") go(1);
-                else if (event.key === "ArrowLeft") go(-1);
-                else return;
-                event.preventDefault();
-              }}
+              class={`text ${store.sync.value ? "pressed" : ""}`}
+              aria-pressed={store.sync.value}
+              title="Graph and list follow each other   Y"
+              onClick={() => (store.sync.value = !store.sync.value)}
             >
-              {tab.label()}
+              ⇅ sync
             </button>
-          ))}
-          <span class="spring" />
-          <button
-            class={`text ${store.sync.value ? "pressed" : ""}`}
-            aria-pressed={store.sync.value}
-            title="Graph and list follow each other   Y"
-            onClick={() => (store.sync.value = !store.sync.value)}
-          >
-            ⇅ sync
-          </button>
-          <Save table={current?.key === "activities" ? "activities" : "events"} />
+          )}
+          {!halves.value && <Save table={current?.key === "activities" ? "activities" : "events"} />}
         </div>
         <div
           class="panel"
@@ -126,7 +147,7 @@ function Save({ table }: { table: string }) {
 }
 
 function Details() {
-  const selected = store.selected.value;
+  const selected = halves.value ? picked.value : store.selected.value;
   return (
     <aside class="details" aria-label="Selected" aria-live="polite">
       {selected?.thing ? (

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 import { signal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 import { thousands } from "../../logic/units.ts";
 import { RequestError } from "../../protocol/connection.ts";
-import { request } from "../../state/server.ts";
+import * as store from "../../state/store.ts";
+import { ask, request } from "../../state/server.ts";
 import { EditorBox } from "./EditorBox.tsx";
 import { type Column, VirtualList } from "./VirtualList.tsx";
 
@@ -31,9 +33,22 @@ async function run(): Promise<void> {
   }
 }
 
+const tables = signal<Record<string, string[]>>({});
+let asked = false;
+
+/** Names to complete, asked for when somebody writes a statement first. */
+async function learnTables(): Promise<void> {
+  if (asked || !store.methods.value.has("tables")) return;
+  asked = true;
+  const answer = await ask<{ tables: { name: string; columns: string[] }[] }>("tables", {});
+  if (answer) tables.value = Object.fromEntries(answer.tables.map((one) => [one.name, one.columns]));
+  else asked = false;
+}
+
 /** Statements over the tables of the recording, answered by lat-sql. */
 export function Sql() {
   const held = answer.value;
+  useEffect(() => void learnTables(), []);
   return (
     <div class="sql">
       <div class="with-bar">
@@ -54,6 +69,7 @@ export function Sql() {
           label="Statement"
           text={text.value}
           error={null}
+          tables={tables.value}
           changed={(next) => (text.value = next)}
           run={() => void run()}
         />

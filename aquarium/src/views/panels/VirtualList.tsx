@@ -33,6 +33,8 @@ interface Props<Row> {
   rows: number;
   /** Rows of another key are other rows: pages are thrown away. */
   of: string;
+  /** Another version of the same rows: what is there stays until what replaces it has come. */
+  version?: string;
   columns: Column<Row>[];
   load: (from: number, count: number) => Promise<Row[] | null>;
   chosen: (row: Row) => boolean;
@@ -59,10 +61,18 @@ export function VirtualList<Row>(props: Props<Row>) {
     return () => observer.disconnect();
   }, []);
 
+  const older = useRef(new Map<number, Row[] | "asked">());
   useLayoutEffect(() => {
     pages.current = new Map();
+    older.current = new Map();
     redraw((n) => n + 1);
   }, [of]);
+  useLayoutEffect(() => {
+    for (const [page, held] of pages.current) if (held !== "asked") older.current.set(page, held);
+    for (const page of older.current.keys()) if (older.current.size > MOST_PAGES) older.current.delete(page);
+    pages.current = new Map();
+    redraw((n) => n + 1);
+  }, [props.version]);
 
   // Where a list grows, its last page was not full yet.
   useLayoutEffect(() => {
@@ -96,15 +106,18 @@ export function VirtualList<Row>(props: Props<Row>) {
         if (pages.current !== map) return;
         if (loaded) map.set(page, loaded);
         else map.delete(page);
+        older.current.delete(page);
         for (const key of map.keys()) if (map.size > MOST_PAGES && key !== page) map.delete(key);
         redraw((n) => n + 1);
       });
     }
-  }, [wanted, of, rows]);
+  }, [wanted, of, rows, props.version]);
 
   const rowOf = (index: number): Row | null => {
-    const page = pages.current.get(Math.floor(index / PAGE_ROWS));
-    return page === undefined || page === "asked" ? null : (page[index % PAGE_ROWS] ?? null);
+    const number = Math.floor(index / PAGE_ROWS);
+    const page = pages.current.get(number);
+    const held = page === undefined || page === "asked" ? older.current.get(number) : page;
+    return held === undefined || held === "asked" ? null : (held[index % PAGE_ROWS] ?? null);
   };
   const onScroll = (event: Event) => {
     const at = (event.currentTarget as HTMLElement).scrollTop;

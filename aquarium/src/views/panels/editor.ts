@@ -34,6 +34,8 @@ export interface EditorOptions {
   label: string;
   changed: (text: string) => void;
   run: () => void;
+  /** Of statements: tables with their columns, to be completed. */
+  tables?: Record<string, string[]>;
 }
 
 export function createEditor(parent: HTMLElement, options: EditorOptions): Editor {
@@ -44,7 +46,9 @@ export function createEditor(parent: HTMLElement, options: EditorOptions): Edito
       Prec.highest(keymap.of([{ key: "Ctrl-Enter", mac: "Cmd-Enter", run: () => (options.run(), true) }])),
       basicSetup,
       syntaxHighlighting(COLOURS),
-      options.language === "sql" ? sql() : javascript(),
+      options.language === "sql"
+        ? sql({ schema: options.tables ?? {}, upperCaseKeywords: true })
+        : javascript(),
       EditorView.contentAttributes.of({ "aria-label": options.label }),
       EditorView.updateListener.of((update) => {
         if (update.docChanged) options.changed(update.state.doc.toString());

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { RequestError } from "../../protocol/connection.ts";
 import { request } from "../../state/server.ts";
+import * as store from "../../state/store.ts";
 
 /** The view moves at every frame; numbers follow when it rests. */
 const REST_MS = 180;
+/** One that never rests, as that of a recording that is followed, has its numbers so often. */
+const LATEST_MS = 900;
 
 /** A method's answer for the newest parameters; the last one stays until the next is here. */
 export function useAnswer<T>(
@@ -16,21 +19,30 @@ export function useAnswer<T>(
     error: null,
     of: "",
   });
-  const key = JSON.stringify(parameters);
+  // The same time of a session that has grown into it is asked for again.
+  const { t1 } = (parameters ?? {}) as { t1?: number };
+  const session = store.session.value;
+  const end = session !== null && session.is_live && (t1 ?? Infinity) >= session.end ? session.end : 0;
+  const key = JSON.stringify([parameters, end]);
+  const askedAt = useRef(0);
+  const asked = useRef(0);
+  const shown = useRef(0);
   useEffect(() => {
     if (parameters === null) return;
-    let newest = true;
+    const wait = Math.max(0, Math.min(REST_MS, askedAt.current + LATEST_MS - performance.now()));
     const timer = setTimeout(() => {
+      askedAt.current = performance.now();
+      const number = ++asked.current;
+      // Answers come in the order of their requests; one that is late still tells more than what is there.
+      const isNews = () => number > shown.current && (shown.current = number) > 0;
       request<T>(method, parameters).then(
-        (answer) => newest && hold({ answer, error: null, of: key }),
+        (answer) => isNews() && hold({ answer, error: null, of: key }),
         (error: Error) =>
-          newest && error instanceof RequestError && hold({ answer: null, error: error.message, of: key }),
+          error instanceof RequestError && isNews() && hold({ answer: null, error: error.message, of: key }),
       );
-    }, REST_MS);
-    return () => {
-      newest = false;
-      clearTimeout(timer);
-    };
+    }, wait);
+    return () => clearTimeout(timer);
   }, [method, key]);
+  useEffect(() => () => void (shown.current = Infinity), []);
   return { answer: held.answer, error: held.error, waiting: held.of !== key };
 }

@@ -3,12 +3,15 @@
 
 import { useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import { GROUPINGS, type Grouping } from "../../logic/layout.ts";
+import { brushed } from "../../state/brush.ts";
 import * as store from "../../state/store.ts";
 import { Axis } from "./Axis.tsx";
 import { Labels } from "./Labels.tsx";
 import { Minimap } from "./Minimap.tsx";
 import { Tooltip } from "./Tooltip.tsx";
 import { paintMarks } from "./marks.ts";
+import { paintPulses } from "./pulses.ts";
 import { RowImages, paint } from "./paint.ts";
 import { attachPointer } from "./pointer.ts";
 import { arrowLines, scene } from "./scene.ts";
@@ -18,6 +21,7 @@ export function Timeline() {
   const scroller = useRef<HTMLDivElement>(null);
   const below = useRef<HTMLCanvasElement>(null);
   const above = useRef<HTMLCanvasElement>(null);
+  const pulses = useRef<HTMLCanvasElement>(null);
   const crosshair = useRef<HTMLDivElement>(null);
 
   useEffect(() => {
@@ -25,7 +29,8 @@ export function Timeline() {
     const observer = new ResizeObserver(() => {
       const { clientWidth: width, clientHeight: height } = element;
       const ratio = devicePixelRatio || 1;
-      for (const canvas of [below.current!, above.current!]) {
+      for (const canvas of [below.current, above.current, pulses.current]) {
+        if (!canvas) return;
         canvas.width = Math.round(width * ratio);
         canvas.height = Math.round(height * ratio);
       }
@@ -39,7 +44,7 @@ export function Timeline() {
     };
   }, []);
 
-  usePainting(below, above);
+  usePainting(below, above, pulses);
 
   useSignalEffect(() => {
     const at = store.hover.value;
@@ -58,6 +63,7 @@ export function Timeline() {
       <Minimap />
       <div class="corner">
         <LaneSearch />
+        <Groups />
       </div>
       <Axis />
       <div
@@ -76,6 +82,7 @@ export function Timeline() {
           >
             <canvas ref={below} aria-hidden="true" />
             <canvas ref={above} aria-hidden="true" />
+            <canvas ref={pulses} class="pulses" aria-hidden="true" />
             <div class="crosshair" ref={crosshair} />
             <Tooltip />
             <Hint />
@@ -90,19 +97,22 @@ export function Timeline() {
 function usePainting(
   below: { current: HTMLCanvasElement | null },
   above: { current: HTMLCanvasElement | null },
+  pulses: { current: HTMLCanvasElement | null },
 ): void {
   const images = useRef(new RowImages());
   const frame = useRef(0);
   useSignalEffect(() => {
     const now = scene.value;
+    const stretches = brushed.value?.stretches ?? null;
     const marks = { selected: store.selected.value, range: store.range.value, arrows: arrowLines.value };
     store.canvasSize.value;
     cancelAnimationFrame(frame.current);
     frame.current = requestAnimationFrame(() => {
-      const [lower, upper] = [below.current?.getContext("2d"), above.current?.getContext("2d")];
-      if (!lower || !upper) return;
+      const [lower, upper, over] = [below, above, pulses].map((one) => one.current?.getContext("2d"));
+      if (!lower || !upper || !over) return;
       paint(lower, now, images.current);
       paintMarks(upper, now, marks);
+      over.canvas.dataset.pulses = String(paintPulses(over, now, stretches));
       // What assistive tools and tests can know of a canvas.
       upper.canvas.dataset.arrows = String(marks.arrows.length);
     });
@@ -127,12 +137,36 @@ function LaneSearch() {
   );
 }
 
+const GROUP_NAMES: Record<Grouping, string> = {
+  all: "all lanes",
+  cores: "cores",
+  processes: "processes",
+  threads: "threads",
+};
+
+function Groups() {
+  return (
+    <select
+      aria-label="Which lanes are shown, and how they are grouped"
+      title="Which lanes   G"
+      value={store.grouping.value}
+      onChange={(event) => (store.grouping.value = event.currentTarget.value as Grouping)}
+    >
+      {GROUPINGS.map((one) => (
+        <option key={one} value={one}>
+          {GROUP_NAMES[one]}
+        </option>
+      ))}
+    </select>
+  );
+}
+
 function Hint() {
   if (store.session.value === null || store.lanesLayout.value.lanes.length > 0) return null;
   const searched = store.laneSearch.value !== "";
   return (
     <p class="empty">
-      {searched ? "No lane has this name." : "All lanes are filtered out: choose some at the left."}
+      {searched ? "No lane has this name." : "No lane is left: choose some at the left, or all lanes above."}
     </p>
   );
 }

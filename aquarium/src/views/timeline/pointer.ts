@@ -4,9 +4,9 @@
 
 import { rowAt } from "../../logic/layout.ts";
 import { itemAt, rowKey } from "../../logic/picture.ts";
-import { focus, pan, toTime, width, zoom } from "../../logic/viewport.ts";
+import { focus, pan, toTime, width } from "../../logic/viewport.ts";
 import type { Thing } from "../../protocol/types.ts";
-import { select, thingOf } from "../../state/actions.ts";
+import { select, thingOf, zoomBy } from "../../state/actions.ts";
 import { ask } from "../../state/server.ts";
 import * as store from "../../state/store.ts";
 
@@ -106,7 +106,7 @@ export function attachPointer(element: HTMLElement): () => void {
         );
       } else {
         const factor = Math.exp(Math.min(Math.max(event.deltaY, -400), 400) * 0.0015);
-        store.view.value = zoom(view, timeAt(place(event).x), factor, store.whole.value);
+        zoomBy(factor, timeAt(place(event).x));
       }
     },
     { ...options, passive: false },

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `lat tracepoints`: cycles between two points of a program, and what looking costs.
 
-mod gather;
 mod page;
 mod sel4bench;
 
 use clap::{Args, ValueEnum};
 use lateralis_analysis::tracepoints::OwnCost;
-use lateralis_model::Source;
+use lateralis_model::{Event, Source};
+use lateralis_store::tracepoints::{Gathered, Row, gather};
 
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::inputs::InputArgs;
 use crate::output;
-use crate::selection::{SelectArgs, Selected, Selection};
-use gather::{Gathered, Row};
+use crate::selection::{SelectArgs, Selection};
 
 /// Options of `lat tracepoints`.
 #[derive(Debug, Args)]
@@ -75,10 +74,10 @@ pub fn run(args: TracepointsArgs) -> Result<ExitStatus, CliError> {
         recording.learn_names();
     }
     let selection = Selection::new(&args.select, &recording, true)?;
-    let trace = recording.annotated();
-    let selected = Selected { recording: &recording, selection: &selection, trace };
-    args.select.warn_of_unknown_fields(&selected.trace);
-    let gathered = gather::gather(&selected, args.inputs.hints.frequency);
+    let contains = |event: &Event<'_>| selection.contains(event);
+    let chosen = selection.chosen(&recording, &contains);
+    args.select.warn_of_unknown_fields(&chosen.trace);
+    let gathered = gather(&chosen, args.inputs.hints.frequency);
     selection.finish()?;
     let cost = own_cost(&args.cost, &gathered)?;
     match (args.json, args.format) {

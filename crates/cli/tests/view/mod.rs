@@ -3,7 +3,10 @@
 //! `lat print` and `lat stats`.
 
 mod client;
+mod compared;
+mod counted;
 mod hostile;
+mod numbers;
 
 use crate::place;
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use lateralis_lanes::{Lanes, PointRef, quality_name};
 use serde_json::{Value, json};
 
+use super::brushing::Brush;
 use super::selecting::{Found, each, is_left, stretch};
 use crate::answer::Problem;
 use crate::params::Params;
@@ -52,8 +53,9 @@ fn listed(
     let filter = params.count("filter", 0)?;
     let by_duration = params.get("order").and_then(Value::as_str) == Some("duration");
     let descending = params.is("descending");
+    let brush = Brush::of(params)?;
     let what = format!(
-        "{stretch:?} {kind:?} {filter} {by_duration} {descending} {:?}",
+        "{stretch:?} {kind:?} {filter} {by_duration} {descending} {brush:?} {:?}",
         params.get("script")
     );
     if let Some((known, list)) = &*lock(&session.remembered)
@@ -69,7 +71,12 @@ fn listed(
             kind.is_none_or(|kind| kind == intervals.name(index))
                 && (ran.is_some() || is_left(lanes, chosen.as_deref(), row, index))
         };
-        each(lanes, stretch, &keeps, &mut |found, _| list.push(found));
+        let is_meant = |found: &Found| brush.is_none_or(|brush| brush.has(found.duration));
+        each(lanes, stretch, &keeps, &mut |found, _| {
+            if is_meant(&found) {
+                list.push(found);
+            }
+        });
     }
     let place = |found: &Found| (found.begin, found.row, found.index);
     match (by_duration, descending) {

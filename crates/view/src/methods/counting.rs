@@ -11,10 +11,10 @@ use crate::params::Params;
 use crate::session::Session;
 
 /// Bins of a histogram.
-const BINS_MAX: u64 = 2000;
+pub const BINS_MAX: u64 = 2000;
 
 /// Whether events may be missing in a stretch.
-fn is_whole(session: &Session, (begin, end): (i64, i64)) -> bool {
+pub fn is_whole(session: &Session, (begin, end): (i64, i64)) -> bool {
     let meta = session.lanes.meta();
     let touches = |from: u64, to: u64| (from as i64) < end && to as i64 >= begin;
     !meta.losses.iter().any(|loss| touches(loss.begin, loss.end))
@@ -22,13 +22,13 @@ fn is_whole(session: &Session, (begin, end): (i64, i64)) -> bool {
 }
 
 /// Durations of spans by kind, and how many have no certain one, or none.
-struct Gathered {
-    nanos: Vec<u64>,
-    uncertain: u64,
-    unfinished: u64,
+pub struct Gathered {
+    pub nanos: Vec<u64>,
+    pub uncertain: u64,
+    pub unfinished: u64,
 }
 
-fn gathered(
+pub fn gathered(
     session: &Session,
     params: Params<'_>,
     of: Option<u32>,
@@ -134,21 +134,33 @@ pub fn histogram(session: &Session, params: Params<'_>) -> Result<Value, Problem
     } else {
         "exact"
     };
-    let (low, high) = (kind.nanos.iter().min().copied(), kind.nanos.iter().max().copied());
-    let (Some(low), Some(high)) = (low, high) else {
-        return Ok(json!({ "edges": [], "counts": [], "quality": quality }));
-    };
-    let edges = edges(low, high, bins);
-    let mut counts = vec![0u64; edges.len() - 1];
-    for nanos in &kind.nanos {
-        let bin = edges.partition_point(|edge| edge <= nanos).saturating_sub(1);
-        counts[bin.min(edges.len() - 2)] += 1;
-    }
+    let (edges, counts) = binned(&kind.nanos, bins);
     Ok(json!({ "edges": edges, "counts": counts, "quality": quality }))
 }
 
+/// Bins that widen by the same factor, and how many are in each; none of nothing.
+pub fn binned(nanos: &[u64], bins: usize) -> (Vec<u64>, Vec<u64>) {
+    let (Some(low), Some(high)) = (nanos.iter().min(), nanos.iter().max()) else {
+        return (Vec::new(), Vec::new());
+    };
+    let edges = edges(*low, *high, bins);
+    let counts = counted(nanos, &edges);
+    (edges, counts)
+}
+
+/// How many are between each edge and the next.
+pub fn counted(nanos: &[u64], edges: &[u64]) -> Vec<u64> {
+    let mut counts = vec![0u64; edges.len().saturating_sub(1)];
+    let Some(last) = counts.len().checked_sub(1) else { return counts };
+    for nanos in nanos {
+        let bin = edges.partition_point(|edge| edge <= nanos).saturating_sub(1);
+        counts[bin.min(last)] += 1;
+    }
+    counts
+}
+
 /// Whole numbers that ascend, the first `low`, the last beyond `high`.
-fn edges(low: u64, high: u64, bins: usize) -> Vec<u64> {
+pub fn edges(low: u64, high: u64, bins: usize) -> Vec<u64> {
     let first = low.max(1) as f64;
     let factor = (high as f64 + 1.0).max(first + 1.0) / first;
     let mut edges = vec![low];

@@ -2,11 +2,17 @@
 //! The methods of spec/view.md §4.
 
 mod acting;
+mod between;
+mod brushing;
+mod comparing;
+mod costing;
 mod counting;
 mod drawing;
 mod listing;
+mod nesting;
 mod noting;
 mod opening;
+mod plotting;
 mod querying;
 mod selecting;
 mod telling;
@@ -19,17 +25,18 @@ use crate::params::Params;
 use crate::session::Session;
 
 pub use acting::Remembered;
+pub use comparing::Compared;
 pub use listing::event;
 pub use selecting::stretch;
 
 /// Methods of which an older request that waits is not worth answering.
-const REPLACED: [&str; 4] = ["view", "arrows", "levels", "overview"];
+const REPLACED: [&str; 5] = ["view", "arrows", "levels", "overview", "brushed"];
 
 /// Methods that answer within some milliseconds, whatever the trace.
 const QUICK: [&str; 8] = ["open", "view", "overview", "arrows", "levels", "at", "find", "filter"];
 
 /// All of them.
-const METHODS: [&str; 18] = [
+const METHODS: [&str; 25] = [
     "open",
     "filter",
     "view",
@@ -45,10 +52,27 @@ const METHODS: [&str; 18] = [
     "stats",
     "histogram",
     "utilisation",
+    "flame",
+    "deltas",
+    "brushed",
+    "tracepoints",
+    "fields",
+    "values",
+    "tables",
     "notes",
     "note",
     "sql",
 ];
+
+/// Those that are there where several recordings are.
+const OF_SEVERAL: [&str; 3] = ["sides", "compare", "histograms"];
+
+/// What a session can be asked.
+#[must_use]
+pub fn of(session: &Session) -> Vec<&'static str> {
+    let several = session.sides.count() > 1;
+    METHODS.into_iter().chain(OF_SEVERAL.into_iter().filter(|_| several)).collect()
+}
 
 /// Whether a newer request makes an older one of the method worthless.
 #[must_use]
@@ -67,8 +91,15 @@ pub fn is_quick(method: &str) -> bool {
 /// # Errors
 /// What is wrong with it, or could not be done.
 pub fn answer(session: &Session, method: &str, params: &Value) -> Result<Answer, Problem> {
+    if params.get("side").is_some_and(|side| !side.is_null()) {
+        let (side, own) = session.sides.of_request(session, Params(params).id("side")?, params)?;
+        return answer(&side, method, &own);
+    }
     let params = Params(params);
     match method {
+        "sides" => comparing::sides(session).map(Answer::Json),
+        "compare" => comparing::compare(session, params).map(Answer::Json),
+        "histograms" => comparing::histograms(session, params).map(Answer::Json),
         "open" => Ok(Answer::Json(opening::open(session))),
         "filter" => opening::filter(session, params).map(Answer::Json),
         "view" => drawing::view(session, params),
@@ -82,6 +113,13 @@ pub fn answer(session: &Session, method: &str, params: &Value) -> Result<Answer,
         "script" => acting::script(session, params).map(Answer::Json),
         "stats" => counting::stats(session, params).map(Answer::Json),
         "histogram" => counting::histogram(session, params).map(Answer::Json),
+        "flame" => nesting::flame(session, params).map(Answer::Json),
+        "tracepoints" => costing::tracepoints(session, params).map(Answer::Json),
+        "fields" => plotting::fields(session, params).map(Answer::Json),
+        "values" => plotting::values(session, params),
+        "tables" => querying::tables(session).map(Answer::Json),
+        "deltas" => between::deltas(session, params).map(Answer::Json),
+        "brushed" => brushing::brushed(session, params),
         "utilisation" => using::utilisation(session, params),
         "notes" => noting::read(session).map(Answer::Json),
         "note" => noting::write(session, params).map(Answer::Json),

@@ -67,7 +67,7 @@ pub fn open(session: &Session) -> Value {
     });
     json!({
         "version": 1,
-        "methods": super::METHODS,
+        "methods": super::of(session),
         "origin": meta.origin.to_string(),
         "is_date": meta.origin >= NO_DATE_BEFORE,
         "begin": 0,

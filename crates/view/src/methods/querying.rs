@@ -23,6 +23,21 @@ const ROWS_MAX: usize = 10_000;
 /// How long it may take.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// Tables that are told, and columns of each: what completion can use.
+const TABLES_MAX: usize = 5000;
+
+/// The tables that a statement can name, with their columns.
+pub fn tables(session: &Session) -> Result<Value, Problem> {
+    let recording = session.recording_again()?;
+    let tables = lateralis_store::Session::new(vec![recording]);
+    let told = tables.tables().iter().take(TABLES_MAX).map(|table| {
+        let columns: Vec<&String> =
+            table.schema.fields().iter().map(|field| field.name()).collect();
+        json!({ "name": table.name, "columns": columns })
+    });
+    Ok(json!({ "tables": told.collect::<Vec<_>>() }))
+}
+
 /// Rows of a statement.
 pub fn sql(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
     let text = params.text("text")?;

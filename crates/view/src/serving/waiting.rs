@@ -34,6 +34,11 @@ impl Request {
     }
 }
 
+/// Whether both ask the same of the same: pictures of two recordings are two.
+fn is_same(a: &Request, b: &Request) -> bool {
+    a.method == b.method && a.params.get("side") == b.params.get("side")
+}
+
 /// A queue in which newer requests take the place of older ones.
 #[derive(Default)]
 pub struct Waiting {
@@ -52,7 +57,7 @@ impl Waiting {
     pub fn push(&self, request: Request) {
         let mut state = lock(&self.state);
         if methods::is_replaced(&request.method) {
-            state.requests.retain(|older| older.method != request.method);
+            state.requests.retain(|older| !is_same(older, &request));
         }
         while state.requests.len() >= WAITING_MAX && !state.is_closed {
             state = self.changed.wait(state).unwrap_or_else(|e| e.into_inner());
@@ -79,7 +84,7 @@ impl Waiting {
     /// Whether a newer request has made one worthless that was popped.
     pub fn replaces(&self, request: &Request) -> bool {
         methods::is_replaced(&request.method)
-            && lock(&self.state).requests.iter().any(|newer| newer.method == request.method)
+            && lock(&self.state).requests.iter().any(|newer| is_same(newer, request))
     }
 
     /// Nobody wants any more answers.
@@ -103,6 +108,12 @@ mod tests {
         }
         let next = || waiting.pop().map(|request| request.id);
         assert_eq!([next(), next(), next(), next()], [Some(2), Some(3), Some(4), Some(5)]);
+        let of_side = |id, side: u32| {
+            let params = serde_json::json!({ "side": side });
+            Request { params, ..request(id, "view") }
+        };
+        [of_side(8, 0), of_side(9, 1), of_side(10, 0)].into_iter().for_each(|r| waiting.push(r));
+        assert_eq!([next(), next()], [Some(9), Some(10)]);
         let popped = request(6, "view");
         assert!(!waiting.replaces(&popped));
         waiting.push(request(7, "view"));

@@ -5,10 +5,10 @@ use lateralis_analysis::tracepoints::Moments;
 use lateralis_model::Quality;
 use serde_json::{Value, json};
 
-use super::gather::{Gathered, Row};
 use super::{Cost, Unit};
 use crate::table::{Align, Table};
 use crate::values;
+use lateralis_store::tracepoints::{Gathered, Row};
 
 /// Rows of a table before it is cut short; `--json` has all.
 const ROWS: usize = 60;

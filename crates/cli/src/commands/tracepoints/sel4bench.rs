@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use lateralis_analysis::tracepoints::Moments;
 use serde_json::{Map, Value, json};
 
-use super::gather::{Gathered, Row};
 use super::{Cost, Unit};
+use lateralis_store::tracepoints::{Gathered, Row};
 
 /// One benchmark for each name; rows whose clock has no known frequency have no nanoseconds
 /// and are left out of them.

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! From events to tracepoints: which class starts and stops which, by its roles.
+//! Tracepoints of a recording: which class starts and stops which, by its roles; and what each entry took, in cycles.
 
 use std::collections::HashMap;
 
 use lateralis_analysis::Gaps;
 use lateralis_analysis::tracepoints::{Entry, Odd, Tracepoints, signed};
 use lateralis_model::role::Role;
-use lateralis_model::{Damage, Event, EventClass, Field, Quality, Source, Value, Writer};
+use lateralis_model::{Damage, Event, EventClass, Field, Quality, Value, Writer};
 use lateralis_units::Nanos;
+
+use crate::Chosen;
 
 /// Keys of a name that have rows of their own; a name with more has one row for all.
 const KEYS: usize = 256;
@@ -26,12 +28,14 @@ pub struct Row {
 
 impl Row {
     /// Name and key: `point 3`.
+    #[must_use]
     pub fn label(&self) -> String {
         let Self { name, key, .. } = self;
         if key.is_empty() { name.clone() } else { format!("{name} {key}") }
     }
 
     /// Nanoseconds of so many cycles, where the frequency is known.
+    #[must_use]
     pub fn nanos(&self, cycles: f64) -> Option<f64> {
         Some(cycles * 1e9 / self.frequency_hz? as f64)
     }
@@ -43,9 +47,11 @@ pub struct Gathered {
     pub rows: Vec<Row>,
     /// In the order of STOPs; [`Entry::row`] is an index into the rows.
     pub entries: Vec<Entry>,
+    /// STOPs and STARTs without the other.
     pub odd: Odd,
     /// Names that have more keys than rows.
     pub joined: Vec<String>,
+    /// What could not be read.
     pub damage: Vec<Damage>,
     /// Whether events were lost.
     pub lossy: bool,
@@ -53,6 +59,7 @@ pub struct Gathered {
 
 impl Gathered {
     /// The cycles of each row, in the order of STOPs, as `of` says them.
+    #[must_use]
     pub fn samples(&self, of: impl Fn(&Entry) -> i64) -> Vec<Vec<i64>> {
         let mut samples = vec![Vec::new(); self.rows.len()];
         for entry in &self.entries {
@@ -62,6 +69,7 @@ impl Gathered {
     }
 
     /// The same of cycles as they are.
+    #[must_use]
     pub fn cycles(&self) -> Vec<Vec<i64>> {
         self.samples(|entry| signed(entry.cycles))
     }
@@ -179,11 +187,12 @@ fn value(field: &Field<'_>) -> String {
     }
 }
 
-/// The tracepoints of a trace; `frequency_hz` is that of logs that do not tell it.
+/// The tracepoints of what is chosen; `frequency_hz` is that of logs that do not tell it.
 ///
 /// Cost: one pass in the order of time; 24 bytes for each span.
-pub fn gather(source: &dyn Source, frequency_hz: Option<u64>) -> Gathered {
-    let trace = source.trace();
+#[must_use]
+pub fn gather(chosen: &Chosen<'_>, frequency_hz: Option<u64>) -> Gathered {
+    let (source, trace) = (chosen.source, &chosen.trace);
     let mut gathering = Gathering::default();
     let mut parts: Vec<Vec<Vec<Part>>> = Vec::new();
     for stream in &trace.stream_classes {
@@ -192,8 +201,11 @@ pub fn gather(source: &dyn Source, frequency_hz: Option<u64>) -> Gathered {
         let of = |class| gathering.parts(class, clock, frequency_hz);
         parts.push(stream.event_classes.iter().map(of).collect());
     }
-    let mut events = source.events();
+    let mut events = source.events_in(chosen.interval);
     while let Some(event) = events.next_event() {
+        if !(chosen.contains)(&event) {
+            continue;
+        }
         let of_stream = parts.get(event.stream_class_index as usize);
         let of_class = of_stream.and_then(|classes| classes.get(event.class_index as usize));
         for part in of_class.into_iter().flatten() {

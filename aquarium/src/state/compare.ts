@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// Two recordings held against each other: which, aligned by what, and their pictures. While they are, the view is of
+// the time that both have, and the filter stays the session's.
+
+import { batch, computed, effect, signal } from "@preact/signals";
+import { type Side, commonWhole, overlap, toOwn } from "../logic/compare.ts";
+import { Colours } from "../logic/colour.ts";
+import { type Layout, layout, visible } from "../logic/layout.ts";
+import { type Picture, takeApart } from "../logic/picture.ts";
+import { type Window, planWindow, serves } from "../logic/viewport.ts";
+import type { Frame } from "../protocol/frame.ts";
+import type { Session, Thing } from "../protocol/types.ts";
+import { Loader } from "./loader.ts";
+import { ask, failed, request } from "./server.ts";
+import * as store from "./store.ts";
+
+export type Which = "good" | "bad";
+export const BOTH: Which[] = ["good", "bad"];
+
+/** Of one of the two. */
+export interface Half {
+  info: Side;
+  session: Session;
+  /** The time of its own that is 0 for both. */
+  anchor: number;
+  folded: ReadonlySet<number>;
+}
+
+export const sides = signal<Side[]>([]);
+export const halves = signal<Record<Which, Half> | null>(null);
+export const alignedBy = signal("the begin of both");
+export const pictures: Record<Which, ReturnType<typeof signal<Picture | null>>> = {
+  good: signal<Picture | null>(null),
+  bad: signal<Picture | null>(null),
+};
+export const scrolled: Record<Which, ReturnType<typeof signal<number>>> = {
+  good: signal<number>(0),
+  bad: signal<number>(0),
+};
+/** CSS pixels of each half's canvas. */
+export const halfSize: Record<Which, ReturnType<typeof signal<{ width: number; height: number }>>> = {
+  good: signal({ width: 0, height: 0 }),
+  bad: signal({ width: 0, height: 0 }),
+};
+export const picked = signal<{ which: Which; lane: number; row: number; thing: Thing } | null>(null);
+
+/** The view of the joined session, to go back to. */
+let viewBefore: { t0: number; t1: number } | null = null;
+
+export async function enter(good = 0, bad = 1, anchors: [number, number] = [0, 0]): Promise<boolean> {
+  const answer = await ask<{ sides: Side[] }>("sides", {});
+  if (!answer || answer.sides.length < 2) return false;
+  sides.value = answer.sides;
+  const made = await Promise.all(
+    [good, bad].map(async (side, index): Promise<Half | null> => {
+      const info = answer.sides[side];
+      const session = info ? await ask<Session>("open", { side }) : null;
+      return session && { info, session, anchor: anchors[index], folded: firstFolded(session) };
+    }),
+  );
+  const [first, second] = made;
+  if (!first || !second) return false;
+  batch(() => {
+    if (store.comparedWhole.value === null) viewBefore = store.view.value;
+    halves.value = { good: first, bad: second };
+    picked.value = null;
+    alignedBy.value = anchors.some((one) => one !== 0) ? "what was chosen" : "the begin of both";
+    for (const which of BOTH) pictures[which].value = null;
+    store.clearSelection();
+    store.comparedWhole.value = wholeOf(halves.value);
+    store.showAll();
+  });
+  return true;
+}
+
+/** There is half the room: processes with many threads begin folded. */
+function firstFolded(session: Session): ReadonlySet<number> {
+  const children = new Map<number, number>();
+  for (const lane of session.lanes) {
+    if (lane.parent !== null) children.set(lane.parent, (children.get(lane.parent) ?? 0) + 1);
+  }
+  return new Set([...children].filter(([, count]) => count > 24).map(([id]) => id));
+}
+
+function wholeOf({ good, bad }: Record<Which, Half>) {
+  return commonWhole([good.info, bad.info], [good.anchor, bad.anchor]);
+}
+
+export function leave(): void {
+  batch(() => {
+    halves.value = null;
+    picked.value = null;
+    store.comparedWhole.value = null;
+    if (viewBefore) store.view.value = viewBefore;
+    else store.showAll();
+    viewBefore = null;
+  });
+}
+
+export function toggleCompare(): void {
+  if (halves.value) leave();
+  else void enter();
+}
+
+export function setHalf(which: Which, change: Partial<Half>): void {
+  const now = halves.value;
+  if (now) halves.value = { ...now, [which]: { ...now[which], ...change } };
+}
+
+/** Puts these times of both at 0; what is looked at stays in the middle of the screen. */
+export function align(anchors: Partial<Record<Which, number>>, by: string): void {
+  const now = halves.value;
+  if (!now) return;
+  batch(() => {
+    const next = { ...now };
+    for (const which of BOTH) {
+      const anchor = anchors[which];
+      if (anchor !== undefined) next[which] = { ...now[which], anchor };
+    }
+    halves.value = next;
+    alignedBy.value = by;
+    store.comparedWhole.value = wholeOf(next);
+    store.show(store.view.value);
+  });
+}
+
+/** At the first event of a class that both have, by its names. */
+export async function alignAtFirst(subsystem: string, name: string): Promise<void> {
+  const now = halves.value;
+  if (!now) return;
+  const filter = store.filterId.value;
+  const found = await Promise.all(
+    BOTH.map(async (which) => {
+      const { session, info } = now[which];
+      const of = session.classes.find((one) => one.subsystem === subsystem && one.name === name);
+      if (!of) return null;
+      const asked = { side: info.side, filter, t: -1, class: of.id, forward: true };
+      const answer = await ask<{ thing: Thing | null }>("step", asked);
+      return answer?.thing?.begin ?? null;
+    }),
+  );
+  const [good, bad] = found;
+  const full = [subsystem, name].filter(Boolean).join(":");
+  if (good === null || bad === null) store.tell(`${full} did not happen in both`, "problem");
+  else align({ good, bad }, `the first ${full} of both`);
+}
+
+/** Whether what was opened together wants to be held against each other. */
+export async function startCompare(): Promise<void> {
+  const answer = await ask<{ sides: Side[] }>("sides", {});
+  if (!answer) return;
+  sides.value = answer.sides;
+  if (answer.sides.length >= 2 && !overlap(answer.sides)) await enter();
+}
+
+const sameName = (names: readonly (readonly string[])[]) => [...new Set(names.flat())];
+
+/** What has one name has one colour on both halves. */
+function coloursOf(list: (session: Session) => string[]) {
+  return computed(() => {
+    const now = halves.value;
+    const theme = store.theme.value;
+    if (!now) return null;
+    const all = sameName(BOTH.map((which) => list(now[which].session)));
+    const known = new Colours(all, theme);
+    const byName = new Map(all.map((name, index) => [name, known.rgb(index)]));
+    const of = (which: Which) => new Colours(list(now[which].session), theme, byName);
+    return { good: of("good"), bad: of("bad") };
+  });
+}
+export const colours = {
+  applications: coloursOf((session) => session.applications.map((one) => one.name)),
+  names: coloursOf((session) => session.names),
+  classes: coloursOf((session) => session.classes.map((one) => `${one.subsystem} ${one.name}`)),
+};
+
+function layoutOf(which: Which) {
+  return computed<Layout>(() => {
+    const half = halves.value?.[which];
+    const joined = store.session.value;
+    if (!half || !joined) return { lanes: [], pinnedHeight: 0, height: 0 };
+    // Cores that the session's filter hides are hidden here, too.
+    const cpus = new Set(
+      joined.lanes.filter((lane) => store.filter.value.lanesOff.has(lane.id)).map((lane) => lane.cpu),
+    );
+    const hidden = half.session.lanes.filter((lane) => lane.kind === "cpu" && cpus.has(lane.cpu));
+    return layout(half.session.lanes, {
+      hidden: new Set(hidden.map((lane) => lane.id)),
+      scriptsOff: new Set(),
+      folded: half.folded,
+      pinned: [],
+      search: store.laneSearch.value,
+    });
+  });
+}
+export const layouts = { good: layoutOf("good"), bad: layoutOf("bad") };
+
+interface Wish {
+  side: number;
+  lanes: number[];
+  window: Window;
+  filter: number;
+}
+
+function loaderOf(which: Which) {
+  return new Loader<Wish, Frame>(
+    ({ side, lanes, window, filter }) =>
+      request("view", { side, lanes, t0: window.t0, t1: window.t1, px: window.px, filter }),
+    (frame, wish) => {
+      answered[which] = JSON.stringify(wish);
+      pictures[which].value = takeApart(frame, wish.window, wish.filter);
+    },
+    failed,
+  );
+}
+const loaders = { good: loaderOf("good"), bad: loaderOf("bad") };
+const answered: Record<Which, string> = { good: "", bad: "" };
+
+function want(which: Which): void {
+  const half = halves.value?.[which];
+  const { width, height } = halfSize[which].value!;
+  const placed = visible(layouts[which].value, scrolled[which].value!, height);
+  const filter = store.filterId.value;
+  const view = store.view.value;
+  if (!half || store.status.value !== "open" || width === 0 || placed.length === 0) return;
+  const own = toOwn(view, half.anchor);
+  const px = Math.round(width * (globalThis.devicePixelRatio || 1));
+  const rows = placed.flatMap((lane) => lane.rows.filter((row) => row.kind !== "level"));
+  const now = pictures[which].value;
+  const wish = {
+    side: half.info.side,
+    lanes: placed.map((lane) => lane.id),
+    window: planWindow(own, px, Math.max(1, rows.length)),
+    filter,
+  };
+  const complete =
+    now &&
+    now.filter === filter &&
+    serves(now.window, own, px) &&
+    rows.every((row) => now.byRow.has(`${row.lane}/${row.row}`));
+  if (!complete && JSON.stringify(wish) !== answered[which]) loaders[which].want(wish);
+}
+
+export function startCompareViews(): void {
+  for (const which of BOTH) effect(() => want(which));
+  let asked = false;
+  effect(() => {
+    if (asked || !store.methods.value.has("sides") || store.session.value === null) return;
+    asked = true;
+    if (!store.keptByLink.value) void startCompare();
+  });
+}

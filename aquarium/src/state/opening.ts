@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// The session: opened, opened again after the connection was lost, and kept as it grows.
+
+import { batch, signal } from "@preact/signals";
+import {
+  type Push,
+  atEdge,
+  endedText,
+  eventsOf,
+  grown,
+  hasNewLists,
+  missedText,
+  readPush,
+  renumbered,
+  shiftBetween,
+} from "../logic/live.ts";
+import type { Session } from "../protocol/types.ts";
+import { ask, numbersAreNew, picturesAreOld } from "./server.ts";
+import * as store from "./store.ts";
+
+const PROTOCOL = 1;
+/** Lists that are sorted anew as they grow come so often. */
+const LIST_MS = 1000;
+
+/** What the server does before there is anything to show. */
+export const progress = signal<{ what: string; done: number; of: number | null } | null>(null);
+/** How old the newest event was, and when that was told. */
+export const age = signal<{ ns: number | null; toldMs: number } | null>(null);
+/** Why nothing comes just now, although the recording is not known to have ended. */
+export const silentWhy = signal<string | null>(null);
+export const paused = signal(false);
+/** Grows with the session, but seldom: for lists that are asked for whole. */
+export const growth = signal(0);
+
+/** What came while the page was held. */
+let held: Extract<Push, { event: "grown" }> | null = null;
+let lostAt: number | null = null;
+let opening = false;
+let openAgain = false;
+
+export function connectionChanged(status: "connecting" | "open" | "lost", attempt: number): void {
+  store.status.value = status;
+  store.attempt.value = attempt;
+  if (status === "lost") lostAt ??= Date.now();
+  if (status === "open") void open();
+}
+
+async function open(): Promise<void> {
+  const session = await ask<Session>("open", {});
+  if (session === null) return;
+  if (session.version !== PROTOCOL) {
+    store.fatal.value = `This page speaks version ${PROTOCOL} of the protocol, the server version ${session.version}: reload the page.`;
+    return;
+  }
+  const before = store.session.value;
+  begin(before, session);
+  if (before !== null && lostAt !== null) tellMissed(before, session);
+  lostAt = null;
+}
+
+/** A session whose numbers are new: what is told by names stays. */
+function begin(before: Session | null, session: Session): void {
+  batch(() => {
+    progress.value = null;
+    silentWhy.value = null;
+    held = null;
+    // Scripts of an earlier page, or of a server that is gone, mean nothing here: they are run again if they are wanted.
+    store.scripts.value = [];
+    const now = withoutScripts(session, new Set());
+    store.filter.value =
+      before === null
+        ? { ...store.filter.value, scriptsOn: new Set(), activitiesOff: new Set() }
+        : renumbered(store.filter.value, before, now);
+    store.methods.value = new Set(session.methods);
+    store.session.value = now;
+    if (before === null) {
+      store.showAll();
+      store.follow.value = session.is_live;
+      if (session.is_live) toEdge();
+    } else {
+      const by = shiftBetween(before, session);
+      const { t0, t1 } = store.view.value;
+      if (by !== 0) {
+        store.clearSelection();
+        store.show({ t0: t0 + by, t1: t1 + by });
+      }
+    }
+    store.picture.value = null;
+    // Numbers of filters are this server's own: everything, until it has made ours.
+    store.filterId.value = 0;
+    store.shownCount.value = null;
+    numbersAreNew();
+  });
+}
+
+/** The same session with more in its lists. */
+async function refresh(): Promise<void> {
+  if (opening) {
+    openAgain = true;
+    return;
+  }
+  opening = true;
+  const session = await ask<Session>("open", {});
+  opening = false;
+  const known = new Set(store.scripts.value.map((one) => one.id));
+  if (session !== null && store.session.value !== null) {
+    batch(() => {
+      store.methods.value = new Set(session.methods);
+      store.session.value = withoutScripts(session, known);
+      picturesAreOld();
+      if (store.follow.value) toEdge();
+    });
+  }
+  if (openAgain) {
+    openAgain = false;
+    void refresh();
+  }
+}
+
+/** Rows of scripts that this page has not run are somebody else's. */
+function withoutScripts(session: Session, known: ReadonlySet<number>): Session {
+  const lanes = session.lanes.map((lane) => ({
+    ...lane,
+    rows: lane.rows.filter((row) => row.script === undefined || known.has(row.script)),
+  }));
+  return { ...session, lanes };
+}
+
+function tellMissed(before: Session, now: Session): void {
+  const seconds = lostAt === null ? 0 : (Date.now() - lostAt) / 1000;
+  const more = eventsOf(now) - eventsOf(before);
+  const what = more > 0 ? `${more} events came meanwhile and are shown now` : "nothing was missed";
+  store.tell(`connected again after ${seconds.toFixed(1)} s: ${what}`);
+}
+
+export function pushed(message: { event: string; [key: string]: unknown }): void {
+  const push = readPush(message);
+  if (push === null) return;
+  if (push.event === "progress") {
+    if (store.session.value === null) progress.value = push;
+    return;
+  }
+  if (push.event === "failed") {
+    store.fatal.value = push.text || "There is nothing that can be shown.";
+    return;
+  }
+  const session = store.session.value;
+  if (session === null) return;
+  switch (push.event) {
+    case "grown":
+      silentWhy.value = null;
+      age.value = { ns: push.ageNs, toldMs: performance.now() };
+      if (paused.value) held = { ...push, losses: [...(held?.losses ?? []), ...push.losses] };
+      else take(session, push);
+      break;
+    case "disconnected":
+      silentWhy.value = push.why || "no connection to the recorder";
+      break;
+    case "missed":
+      silentWhy.value = null;
+      store.tell(missedText(push), push.packets > 0 ? "problem" : "info");
+      break;
+    case "ended":
+      resume();
+      store.session.value = { ...store.session.value!, is_live: false };
+      store.follow.value = false;
+      silentWhy.value = null;
+      age.value = null;
+      growth.value++;
+      store.tell(endedText(push), push.complete ? "info" : "problem");
+      break;
+    case "replaced":
+      void open();
+      break;
+  }
+}
+
+let lastList = 0;
+let listTimer: ReturnType<typeof setTimeout> | undefined;
+
+function take(session: Session, push: Extract<Push, { event: "grown" }>): void {
+  if (hasNewLists(session, push)) void refresh();
+  batch(() => {
+    // What was the end of the picture is not its end any more.
+    if (store.view.value.t1 >= session.end) picturesAreOld();
+    store.session.value = grown(session, push);
+    if (store.follow.value) toEdge();
+    // The same filter again, for its count: what was counted stays until then.
+    store.countAgain();
+  });
+  const now = performance.now();
+  clearTimeout(listTimer);
+  const later = () => {
+    lastList = performance.now();
+    growth.value++;
+  };
+  if (now - lastList >= LIST_MS) later();
+  else listTimer = setTimeout(later, LIST_MS - (now - lastList));
+}
+
+export function toEdge(): void {
+  store.show(atEdge(store.whole.value, store.followSpan.value));
+}
+
+/** Holds everything as it is, or goes on with what came meanwhile. */
+export function togglePause(): void {
+  if (paused.value) resume();
+  else paused.value = true;
+}
+
+function resume(): void {
+  paused.value = false;
+  const push = held;
+  held = null;
+  if (push && store.session.value) take(store.session.value, push);
+}
+
+/** Events that came while the page was held. */
+export function heldEvents(): number {
+  const session = store.session.value;
+  return held?.events == null || session === null ? 0 : Math.max(0, held.events - eventsOf(session));
+}

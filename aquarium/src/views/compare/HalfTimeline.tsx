@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// One of two recordings: its lanes over the time that both have.
+
+import { useSignalEffect } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { toOwn } from "../../logic/compare.ts";
+import { rowAt, screenY, visible } from "../../logic/layout.ts";
+import { thousands } from "../../logic/units.ts";
+import { focus, pan, toTime, width } from "../../logic/viewport.ts";
+import { zoomBy, thingOf } from "../../state/actions.ts";
+import {
+  type Which,
+  align,
+  colours,
+  halfSize,
+  halves,
+  layouts,
+  picked,
+  pictures,
+  scrolled,
+  setHalf,
+} from "../../state/compare.ts";
+import { ask } from "../../state/server.ts";
+import * as store from "../../state/store.ts";
+import { paintMarks } from "../timeline/marks.ts";
+import { RowImages, type Scene, paint } from "../timeline/paint.ts";
+import { NEAR_PX } from "../timeline/pointer.ts";
+
+function sceneOf(which: Which): Scene | null {
+  const half = halves.value?.[which];
+  const { applications, names, classes } = colours;
+  if (!half || !applications.value || !names.value || !classes.value) return null;
+  const { width, height } = halfSize[which].value!;
+  return {
+    view: toOwn(store.view.value, half.anchor),
+    width,
+    height,
+    pinnedHeight: 0,
+    scrollTop: scrolled[which].value!,
+    lanes: visible(layouts[which].value, scrolled[which].value!, height),
+    theme: store.theme.value,
+    picture: pictures[which].value ?? null,
+    applications: applications.value[which],
+    names: names.value[which],
+    classes: classes.value[which],
+    scripts: new Map(),
+    losses: half.session.losses,
+    levels: { window: { t0: 0, t1: 1 }, of: () => null },
+    selectedLane: picked.value?.which === which ? picked.value.lane : null,
+  };
+}
+
+const DRAG_PX = 4;
+
+export function HalfTimeline({ which }: { which: Which }) {
+  const area = useRef<HTMLDivElement>(null);
+  const canvases = [useRef<HTMLCanvasElement>(null), useRef<HTMLCanvasElement>(null)];
+  const images = useRef(new RowImages());
+  const frame = useRef(0);
+  const drag = useRef<{ x: number; y: number; moved: boolean } | null>(null);
+  const half = halves.value?.[which];
+
+  useEffect(() => {
+    const element = area.current!;
+    const observer = new ResizeObserver(() => {
+      const size = { width: element.clientWidth, height: element.clientHeight };
+      for (const { current: canvas } of canvases) {
+        if (!canvas) return;
+        canvas.width = Math.round(size.width * devicePixelRatio);
+        canvas.height = Math.round(size.height * devicePixelRatio);
+      }
+      halfSize[which].value = size;
+    });
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
+
+  useSignalEffect(() => {
+    const now = sceneOf(which);
+    const own = picked.value?.which === which ? picked.value : null;
+    if (!now) return;
+    cancelAnimationFrame(frame.current);
+    frame.current = requestAnimationFrame(() => {
+      const [lower, upper] = canvases.map((canvas) => canvas.current?.getContext("2d"));
+      if (!lower || !upper) return;
+      paint(lower, now, images.current);
+      const { lane = 0, row = 0, thing } = own ?? {};
+      const selected = thing ? { lane, row, begin: thing.begin, end: thing.end ?? null, thing } : null;
+      paintMarks(upper, now, { selected, range: null, arrows: [] });
+      upper.canvas.dataset.rows = String(now.picture?.rows.length ?? 0);
+    });
+  });
+
+  if (!half) return null;
+  const timeAt = (x: number) => toTime(store.view.value, x, halfSize[which].value!.width);
+  const place = (event: MouseEvent) => {
+    const edge = area.current!.getBoundingClientRect();
+    return { x: event.clientX - edge.left, y: event.clientY - edge.top };
+  };
+  const pick = async (x: number, y: number) => {
+    const found = rowAt(layouts[which].value, y, scrolled[which].value!);
+    if (!found?.row || found.row.kind === "level") return null;
+    const within = Math.ceil((width(store.view.value) / halfSize[which].value!.width) * NEAR_PX);
+    const { lane, row } = found.row;
+    const asked = { lane, row, t: Math.round(timeAt(x) + half.anchor), within };
+    const answer = await ask("at", { side: half.info.side, filter: store.filterId.value, ...asked });
+    const thing = thingOf(answer);
+    picked.value = thing ? { which, lane, row, thing } : null;
+    return thing;
+  };
+  const own = picked.value?.which === which ? picked.value.thing : null;
+  const { width: wide, height } = halfSize[which].value!;
+  const shown = visible(layouts[which].value, scrolled[which].value!, height);
+  return (
+    <section class={`half ${which}`} aria-label={`The ${which} recording`}>
+      <header>
+        <b>{which}</b>
+        <span title={half.info.path}>{half.info.path.split("/").filter(Boolean).pop()}</span>
+        <small>{thousands(half.info.events)} events</small>
+        {own && (
+          <button
+            class="text"
+            title="Puts the begin of what is selected here at 0"
+            onClick={() => align({ [which]: own.begin }, `${own.name} of ${which}`)}
+          >
+            align at {own.name}
+          </button>
+        )}
+      </header>
+      <div class="labels" role="list" aria-label={`Lanes of the ${which} recording`}>
+        {shown.map((lane) => (
+          <div
+            key={lane.id}
+            role="listitem"
+            class="label"
+            style={{
+              top: `${screenY(lane, lane.y, scrolled[which].value!)}px`,
+              height: `${lane.height}px`,
+              paddingLeft: `${6 + lane.level * 12}px`,
+            }}
+          >
+            <div class="label-line">
+              {lane.foldable ? (
+                <button
+                  class="fold"
+                  aria-expanded={!lane.folded}
+                  aria-label={`${lane.folded ? "Unfold" : "Fold"} ${lane.name}`}
+                  onClick={() => {
+                    const folded = new Set(half.folded);
+                    if (!folded.delete(lane.id)) folded.add(lane.id);
+                    setHalf(which, { folded });
+                  }}
+                >
+                  {lane.folded ? "▸" : "▾"}
+                </button>
+              ) : (
+                <span class="fold" />
+              )}
+              <span class="lane-name">{lane.name}</span>
+            </div>
+          </div>
+        ))}
+      </div>
+      <div
+        class="canvas-area"
+        ref={area}
+        tabIndex={0}
+        role="application"
+        aria-label={`Lanes of the ${which} recording over time; W, A, S, D move and zoom both`}
+        onPointerDown={(event) => {
+          drag.current = { ...place(event), moved: false };
+          event.currentTarget.setPointerCapture(event.pointerId);
+        }}
+        onPointerMove={(event) => {
+          const at = drag.current;
+          if (!at) return;
+          const { x, y } = place(event);
+          if (!at.moved && Math.hypot(x - at.x, y - at.y) < DRAG_PX) return;
+          const by = ((at.x - x) / wide) * width(store.view.value);
+          store.view.value = pan(store.view.value, by, store.whole.value);
+          scrollBy(which, at.y - y);
+          drag.current = { x, y, moved: true };
+        }}
+        onPointerUp={(event) => {
+          const clicked = drag.current !== null && !drag.current.moved;
+          drag.current = null;
+          const { x, y } = place(event);
+          if (clicked) void pick(x, y);
+        }}
+        onDblClick={(event) => {
+          const { x, y } = place(event);
+          void pick(x, y).then((thing) => {
+            if (thing?.end != null && thing.end > thing.begin) {
+              const common = { t0: thing.begin - half.anchor, t1: thing.end - half.anchor };
+              store.view.value = focus(common, store.whole.value);
+            } else store.showAll();
+          });
+        }}
+        onWheel={(event) => {
+          event.preventDefault();
+          if (event.ctrlKey) scrollBy(which, event.deltaY);
+          else if (event.shiftKey) {
+            const by = (event.deltaY / wide) * width(store.view.value);
+            store.view.value = pan(store.view.value, by, store.whole.value);
+          } else
+            zoomBy(Math.exp(Math.min(Math.max(event.deltaY, -400), 400) * 0.0015), timeAt(place(event).x));
+        }}
+      >
+        <canvas ref={canvases[0]} aria-hidden="true" />
+        <canvas ref={canvases[1]} aria-hidden="true" />
+      </div>
+    </section>
+  );
+}
+
+function scrollBy(which: Which, px: number): void {
+  const most = Math.max(0, layouts[which].value.height - halfSize[which].value!.height);
+  scrolled[which].value = Math.min(most, Math.max(0, scrolled[which].value! + px));
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// Which spans were inside which, and whose time it was: of the marked range, or of what can be seen.
+
+import { signal } from "@preact/signals";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { css } from "../../logic/colour.ts";
+import { type FlameAnswer, type Placed, find, layout, toTree } from "../../logic/flame.ts";
+import { duration, qualified, thousands } from "../../logic/units.ts";
+import { setBrush } from "../../state/brush.ts";
+import * as store from "../../state/store.ts";
+import { FlameGraph, Sunburst } from "./FlameShapes.tsx";
+import { useAnswer } from "./useAnswer.ts";
+
+type By = "all" | "process" | "thread";
+
+const by = signal<By>("all");
+export const shape = signal<"flame" | "sunburst">("flame");
+
+export function Flame() {
+  const [t0, t1] = [Math.floor(store.chosen.value.t0), Math.ceil(store.chosen.value.t1)];
+  const parameters = { filter: store.filterId.value, t0: Math.max(0, t0), t1, by: by.value };
+  const { answer, error, waiting } = useAnswer<FlameAnswer>("flame", parameters);
+  const root = useMemo(() => (answer ? layout(toTree(answer.nodes)) : null), [answer]);
+  return (
+    <div class={`with-bar ${waiting ? "stale" : ""}`}>
+      <div class="bar">
+        <label>
+          of{" "}
+          <select value={by.value} onChange={(event) => (by.value = event.currentTarget.value as By)}>
+            <option value="all">all threads together</option>
+            <option value="process">each process</option>
+            <option value="thread">each thread</option>
+          </select>
+        </label>
+        <ShapeChoice />
+        <span>in the {store.range.value ? "marked range" : "shown time"}</span>
+        {answer && answer.unfinished > 0 && <span>{thousands(answer.unfinished)} have not ended</span>}
+        {answer?.is_cut && <span class="broken">more kinds of nesting than can be shown</span>}
+      </div>
+      {error ? (
+        <p class="empty">{error}</p>
+      ) : root && answer && answer.nodes.length > 0 ? (
+        <Shape root={root} quality={answer.quality} />
+      ) : (
+        <p class="empty">{answer ? "No span in this time." : ""}</p>
+      )}
+    </div>
+  );
+}
+
+export function ShapeChoice() {
+  return (
+    <label>
+      as{" "}
+      <select
+        value={shape.value}
+        onChange={(event) => (shape.value = event.currentTarget.value as "flame" | "sunburst")}
+      >
+        <option value="flame">flame graph</option>
+        <option value="sunburst">sunburst</option>
+      </select>
+    </label>
+  );
+}
+
+function Shape({ root, quality }: { root: Placed; quality: string }) {
+  const [zoomedKey, setZoomed] = useState(root.data.key);
+  const [at, setAt] = useState<string | null>(null);
+  const zoomed = find(root, zoomedKey) ?? root;
+  const pointed = at === null ? null : find(root, at);
+  useEffect(() => setAt(null), [root]);
+  const colours = store.nameColours.value;
+  const theme = store.theme.value;
+  const zoom = (node: Placed) => {
+    const next = node === zoomed ? (node.parent ?? node) : node;
+    setZoomed(next.data.key);
+    // The timeline and the list of activities show the same kind.
+    setBrush(
+      next.data.kind === null
+        ? null
+        : { kind: next.data.kind, name: next.data.name, least: null, most: null },
+    );
+  };
+  const shapeProps = {
+    root,
+    zoomed,
+    at: pointed,
+    colour: (node: Placed) => (node.data.kind === null ? css(theme.idle) : colours.css(node.data.kind)),
+    text: (node: Placed) => node.data.name,
+    hover: (node: Placed | null) => setAt(node?.data.key ?? null),
+    zoom,
+    label: shape.value === "flame" ? "Flame graph" : "Sunburst",
+  };
+  return (
+    <div class="flame-with-facts">
+      {shape.value === "flame" ? <FlameGraph {...shapeProps} /> : <Sunburst {...shapeProps} />}
+      <Facts node={pointed ?? zoomed} root={root} quality={quality} />
+    </div>
+  );
+}
+
+function Facts({ node, root, quality }: { node: Placed; root: Placed; quality: string }) {
+  const { name, count, total, own } = node.data;
+  const whole = root.data.total;
+  const rows: [string, string][] = [
+    ["total", qualified(duration(total), quality)],
+    ["of all", whole > 0 ? `${((100 * total) / whole).toFixed(1)} %` : ""],
+    ...(node.data.kind === null
+      ? []
+      : ([
+          ["self", qualified(duration(own), quality)],
+          ["mean", qualified(duration(count > 0 ? total / count : 0), quality)],
+        ] as [string, string][])),
+    ["count", qualified(thousands(count), quality === "exact" ? quality : "lower_bound")],
+    [
+      "inside",
+      node
+        .ancestors()
+        .slice(1, -1)
+        .map((one) => one.data.name)
+        .join(" ← "),
+    ],
+  ];
+  return (
+    <aside class="facts" aria-live="polite" aria-label="Span under the pointer">
+      <h3>{name}</h3>
+      <dl>
+        {rows
+          .filter(([, value]) => value !== "")
+          .map(([word, value]) => (
+            <div key={word}>
+              <dt>{word}</dt>
+              <dd>{value}</dd>
+            </div>
+          ))}
+      </dl>
+    </aside>
+  );
+}

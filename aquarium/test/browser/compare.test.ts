@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// Two recordings held against each other, in a real Chromium.
+
+import { fileURLToPath } from "node:url";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { chromiumPath, launch, open } from "../support/browser.ts";
+import { FakeServer } from "../support/server.ts";
+import { makeTrace } from "../support/trace.ts";
+
+const DIST = fileURLToPath(new URL("../../dist", import.meta.url));
+
+const DIFFERENCE = {
+  kind: "span",
+  name: "lookup",
+  what: "median",
+  is_worse: true,
+  is_time: true,
+  before: 2000,
+  after: 3000,
+  ratio: 1.5,
+  ratio_least: 1.4,
+  ratio_most: 1.6,
+  explained: 40_000,
+  probability: 1e-9,
+  count_before: 20,
+  count_after: 22,
+  quality: "exact",
+};
+
+describe.skipIf(chromiumPath() === null)("two recordings", () => {
+  let server: FakeServer;
+  let browser: Browser;
+  let url: string;
+  const traces = [makeTrace(1), makeTrace(7, 3_000_000)];
+  beforeAll(async () => {
+    server = new FakeServer(traces[0], DIST);
+    server.sides = traces.map((trace) => new FakeServer(trace, DIST));
+    server.compared = {
+      differences: [DIFFERENCE, { ...DIFFERENCE, name: "retry", before: 0, ratio: null }],
+      perhaps: [],
+      count: 2,
+      compared: 12,
+      threshold: 0.05,
+      events: [100, 110],
+      seconds: [0.002, 0.003],
+      is_lossy: [false, false],
+      pace: null,
+    };
+    url = `http://127.0.0.1:${await server.listen()}/`;
+    browser = await launch();
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await server?.close();
+  });
+  const start = async (hash = "") => {
+    const opened = await open(browser, url + hash);
+    await opened.page.locator(".half.bad .label").first().waitFor();
+    return opened;
+  };
+  const views = (side: number) =>
+    server.requests
+      .filter((one) => one.method === "view" && one.params.side === side)
+      .map((one) => one.params);
+  const drawn = (page: Page, which: string) =>
+    expect
+      .poll(async () =>
+        Number(await page.locator(`.half.${which} canvas[data-rows]`).getAttribute("data-rows")),
+      )
+      .toBeGreaterThan(0);
+
+  test("of different times stand one above the other at once, and one time line is a click away", async () => {
+    const { page, complaints } = await start();
+    await drawn(page, "good");
+    await drawn(page, "bad");
+    expect(await page.getByRole("tab").allTextContents()).toEqual(["Changes", "Histograms", "Difference"]);
+    await page.getByRole("button", { name: "one time line" }).click();
+    await page.getByRole("region", { name: "Timeline" }).waitFor();
+    expect((await page.getByRole("tab").allTextContents())[0]).toContain("Events");
+    await page.keyboard.press("c");
+    await page.locator(".half.good").waitFor();
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  test("move and zoom together, and are aligned at what was selected in each", async () => {
+    const { page } = await start();
+    await drawn(page, "good");
+    for (let step = 0; step < 3; step++) await page.keyboard.press("w");
+    await page.waitForTimeout(600);
+    const [good, bad] = [views(0).pop()!, views(1).pop()!];
+    expect([good.t0, good.t1]).toEqual([bad.t0, bad.t1]);
+    // The first ALLOC of both at 0.
+    await page.getByRole("combobox", { name: "0 is" }).selectOption({ label: "memory:ALLOC" });
+    const first = traces.map((trace) => trace.events.find((one) => one.class === 4)!.t);
+    await expect.poll(() => page.evaluate(() => location.hash)).toContain(`compared=0,1,${first.join(",")}`);
+    await page.waitForTimeout(600);
+    // One place on the screen is as far from the anchors of both.
+    const asked = async (which: string) => {
+      const count = server.requests.filter((one) => one.method === "at").length;
+      const area = (await page.locator(`.half.${which} .canvas-area`).boundingBox())!;
+      await page.mouse.click(area.x + 300, area.y + 14);
+      const at = () => server.requests.filter((one) => one.method === "at");
+      await expect.poll(() => at().length).toBe(count + 1);
+      return at().pop()!.params.t;
+    };
+    expect((await asked("bad")) - (await asked("good"))).toBe(first[1] - first[0]);
+    await page.context().close();
+  });
+
+  test("what was clicked in one is told, and can be put at 0", async () => {
+    const { page } = await start();
+    await drawn(page, "bad");
+    const area = (await page.locator(".half.bad .canvas-area").boundingBox())!;
+    const label = (await page.locator(".half.bad .label", { hasText: "core 0" }).boundingBox())!;
+    await page.mouse.click(area.x + area.width * 0.5, label.y + 5 + 9);
+    const button = page.locator(".half.bad header button");
+    await button.waitFor();
+    expect(await page.locator(".details").textContent()).toContain("running");
+    const begin = server.requests.filter((one) => one.method === "at").pop()!.params;
+    expect(begin.side).toBe(1);
+    await button.click();
+    await expect.poll(() => page.evaluate(() => location.hash)).toMatch(/compared=0,1,0,[1-9]/);
+    await page.context().close();
+  });
+
+  test("changes are ranked; a span leads to its histograms; the difference is a sunburst", async () => {
+    const { page, complaints } = await start();
+    const rows = page.getByRole("table", { name: "What is different" }).locator("tbody tr");
+    await rows.first().waitFor();
+    expect(await rows.first().textContent()).toContain("▲ +50 %");
+    expect(await rows.nth(1).textContent()).toContain("new");
+    await rows.first().click();
+    await page.getByRole("img", { name: "Histograms of lookup in both recordings" }).waitFor();
+    await page.getByRole("tab", { name: "Difference" }).click();
+    await page.locator(".flame .flame-box").first().waitFor();
+    await page.getByRole("combobox", { name: "as" }).selectOption("sunburst");
+    await expect.poll(() => page.locator(".sunburst path").count()).toBe(4);
+    await page.locator('.sunburst .flame-box[data-name="lookup"]').hover();
+    await expect.poll(() => page.locator(".facts").textContent()).toContain("lookup");
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  test("a link opens both as they were aligned", async () => {
+    const { page } = await start("#view=-1000,50000&compared=0,1,5000,9000");
+    await expect.poll(() => page.evaluate(() => location.hash)).toContain("view=-1000,50000");
+    await expect.poll(() => views(1).pop()!.t0 <= 8000 && views(1).pop()!.t1 >= 59000).toBe(true);
+    await page.context().close();
+  });
+});
+
+if (chromiumPath() === null)
+  test("Chromium", ({ skip }) => skip("no chromium here: apt-get install chromium"));

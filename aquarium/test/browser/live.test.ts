@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// A recording that still runs: followed, held, looked back at; and what its server tells by itself.
+
+import { fileURLToPath } from "node:url";
+import type { Browser, Page } from "playwright-core";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { chromiumPath, launch, open } from "../support/browser.ts";
+import { FakeServer } from "../support/server.ts";
+import { type Trace, makeTrace } from "../support/trace.ts";
+
+const DIST = fileURLToPath(new URL("../../dist", import.meta.url));
+const shows = (page: Page, events: number) => page.locator(`#event-count[data-count="${events}"]`).waitFor();
+const notice = (page: Page, text: string | RegExp) =>
+  page.locator(".notice").filter({ hasText: text }).waitFor();
+
+describe.skipIf(chromiumPath() === null)("a recording that still runs", () => {
+  let trace: Trace;
+  let server: FakeServer;
+  let browser: Browser;
+  let page: Page;
+  let complaints: string[];
+
+  beforeEach(async () => {
+    trace = makeTrace(4);
+    server = new FakeServer(trace, DIST);
+    server.isLive = true;
+    browser = await launch();
+    ({ page, complaints } = await open(browser, `http://127.0.0.1:${await server.listen()}/`));
+    await shows(page, trace.events.length);
+  });
+  afterEach(async () => {
+    await browser.close();
+    await server.close();
+  });
+
+  const view = () =>
+    page.evaluate(() => (location.hash.match(/view=([^&]*)/)?.[1] ?? "0,0").split(",").map(Number));
+  const end = async () => (await view())[1];
+  const grow = (by: number, more: object = {}) => {
+    trace.end += by;
+    trace.events.push({ t: trace.end - 1000, core: 0, class: 0, application: 1, fields: [] });
+    server.push({
+      event: "grown",
+      begin: 0,
+      end: trace.end,
+      events: trace.events.length,
+      lists: server.lists,
+      gone: { events: 0 },
+      age_ns: 40e6,
+      losses: [],
+      ...more,
+    });
+  };
+  const pressed = (name: string) => page.getByRole("button", { name }).getAttribute("aria-pressed");
+
+  test("is followed until somebody looks back; its end is told", async () => {
+    grow(1_000_000);
+    await shows(page, trace.events.length);
+    await expect.poll(end).toBeGreaterThan(trace.end);
+    expect(await page.locator(".live .lag").textContent()).toContain("behind");
+    // Looking at something else: the view stays, the numbers go on.
+    await page.keyboard.press("w");
+    await page.keyboard.press("a");
+    await expect.poll(() => pressed("Follow")).toBe("false");
+    await page.waitForTimeout(500);
+    const before = await end();
+    grow(5_000_000);
+    await shows(page, trace.events.length);
+    expect(await end()).toBe(before);
+    await page.keyboard.press("l");
+    await expect.poll(end).toBeGreaterThan(trace.end);
+    server.push({ event: "ended", complete: true });
+    await notice(page, "the recording has ended; all of it is here");
+    expect(await page.getByRole("button", { name: "Follow" }).count()).toBe(0);
+    expect(complaints).toEqual([]);
+  });
+
+  test("zoomed while it is followed keeps that width, and its newest edge", async () => {
+    for (let step = 0; step < 4; step++) await page.keyboard.press("w");
+    await page.waitForTimeout(400);
+    const [t0, t1] = await view();
+    for (let step = 0; step < 3; step++) grow(3_000_000);
+    await expect.poll(end).toBeGreaterThan(trace.end);
+    await page.waitForTimeout(400);
+    const [u0, u1] = await view();
+    expect(u1 - u0).toBeCloseTo(t1 - t0, -1);
+    expect(u0).toBeGreaterThan(t1);
+  });
+
+  test("held stays as it is, says how much has come, and goes on with all of it", async () => {
+    const count = trace.events.length;
+    await page.keyboard.press("k");
+    await expect.poll(() => pressed("Hold")).toBe("true");
+    grow(1_000_000);
+    grow(1_000_000, { losses: [{ lane: 1, begin: 10, end: 20, count: 3, cause: "ring full" }] });
+    await page.getByText("2 more").waitFor();
+    expect(await page.locator("#event-count").getAttribute("data-count")).toBe(String(count));
+    await page.keyboard.press("k");
+    await shows(page, trace.events.length);
+    // Losses told while it was held are not forgotten.
+    await page.locator(".problem").filter({ hasText: "lost" }).click();
+    await page.getByRole("cell", { name: "ring full" }).first().waitFor();
+  });
+
+  test("the list grows at its end, and a filter goes on to choose", async () => {
+    await page.click('.tree-line[data-key="lane-0"]');
+    const rest = trace.events.filter((one) => one.core !== 0).length;
+    await shows(page, rest);
+    grow(1_000_000);
+    trace.events.push({ t: trace.end - 500, core: 1, class: 0, application: 1, fields: [] });
+    grow(1_000_000);
+    await shows(page, rest + 1);
+    await page.locator(".list").focus();
+    await page.keyboard.press("End");
+    await page.locator(`.list-row[data-row="${rest}"]`).waitFor();
+  });
+
+  test("new lanes and names come with the lists, and the filter stays", async () => {
+    await page.click('.tree-line[data-key="lane-1"]');
+    await shows(page, trace.events.filter((one) => one.core !== 1).length);
+    server.more = [{ id: 90, parent: null, kind: "cpu", name: "core 90", cpu: 90, rows: [] }];
+    server.lists++;
+    grow(1_000_000);
+    await page.locator(".lane-name", { hasText: "core 90" }).waitFor();
+    await shows(page, trace.events.filter((one) => one.core !== 1).length);
+  });
+
+  test("numbered anew it keeps its filter by names", async () => {
+    await page.click('.tree-line[data-key="lane-1"]');
+    const rest = trace.events.filter((one) => one.core !== 1).length;
+    await shows(page, rest);
+    server.forget();
+    server.push({ event: "replaced" });
+    await expect.poll(() => server.requests.filter((one) => one.method === "open").length).toBe(2);
+    await shows(page, rest);
+    expect(await page.locator('.tree-line[data-key="lane-1"]').getAttribute("aria-checked")).toBe("false");
+  });
+
+  test("a recorder that is gone, and back, is told with what was missed", async () => {
+    server.push({ event: "disconnected", why: "connection reset" });
+    await page.getByText("no recorder").waitFor();
+    server.push({ event: "missed", seconds: 1.5, packets: 2, events: 30 });
+    await notice(page, "2 packets with 30 events were missed");
+    expect(await page.getByText("no recorder").count()).toBe(0);
+    server.push({ event: "ended", complete: false, why: "the recorder was killed" });
+    await notice(page, "the recorder was killed");
+  });
+
+  test("its recorder is asked from the page", async () => {
+    const menu = page.locator('summary[aria-label="Recorder"]');
+    await menu.click();
+    await page.getByRole("button", { name: "Snapshot" }).click();
+    await notice(page, "snapshot: action snapshot");
+    await menu.click();
+    await page.getByRole("textbox", { name: "Events to enable or disable" }).fill("mutex, io:READ*");
+    await page.getByRole("button", { name: "disable" }).click();
+    await notice(page, "disable: action disable, events mutex io:READ*");
+    const asked = server.requests.filter((one) => one.method === "control").map((one) => one.params);
+    expect(asked).toEqual([{ action: "snapshot" }, { action: "disable", events: ["mutex", "io:READ*"] }]);
+  });
+});
+
+describe.skipIf(chromiumPath() === null)("a trace that is read first", () => {
+  test("tells how far it is, and what cannot be shown at all", async () => {
+    const server = new FakeServer(makeTrace(2), DIST);
+    server.isSilent = true;
+    const browser = await launch();
+    try {
+      const { page } = await open(browser, `http://127.0.0.1:${await server.listen()}/`);
+      await expect.poll(() => server.requests.length).toBe(1);
+      server.push({ event: "progress", what: "reading demo", done: 1000, of: 4000 });
+      const bar = page.getByRole("progressbar", { name: "reading demo" });
+      await bar.waitFor();
+      expect(await bar.getAttribute("value")).toBe("0.25");
+      server.push({ event: "failed", error: { what: "no trace", where: "demo", do: "record one" } });
+      await page.getByRole("alert").filter({ hasText: "no trace: demo: record one" }).waitFor();
+    } finally {
+      await browser.close();
+      await server.close();
+    }
+  });
+});
+
+if (chromiumPath() === null)
+  test("Chromium", ({ skip }) => skip("no chromium here: apt-get install chromium"));

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// Panels of numbers in a real Chromium: histogram and brush, flame graph and sunburst.
+
+import { fileURLToPath } from "node:url";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { chromiumPath, launch, open } from "../support/browser.ts";
+import { FakeServer } from "../support/server.ts";
+import { kindsOf, matching, spansOf } from "../support/spans.ts";
+import { NAMES, makeTrace } from "../support/trace.ts";
+
+const DIST = fileURLToPath(new URL("../../dist", import.meta.url));
+
+describe.skipIf(chromiumPath() === null)("panels", () => {
+  const trace = makeTrace();
+  let server: FakeServer;
+  let browser: Browser;
+  let url: string;
+  beforeAll(async () => {
+    server = new FakeServer(trace, DIST);
+    url = `http://127.0.0.1:${await server.listen()}/`;
+    browser = await launch();
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await server?.close();
+  });
+  const start = async (hash = "") => {
+    const opened = await open(browser, url + hash);
+    await opened.page.locator("#event-count").waitFor();
+    return opened;
+  };
+  const listed = (page: Page) =>
+    page.locator('[role="grid"][aria-label="Activities"]').getAttribute("aria-rowcount").then(Number);
+  const pulses = (page: Page) => page.locator("canvas.pulses").getAttribute("data-pulses").then(Number);
+
+  test("a brushed range of a histogram filters the list and pulses on the timeline", async () => {
+    const { page, complaints } = await start("#tab=histogram");
+    await page.locator(".plot canvas").waitFor();
+    expect(await pulses(page)).toBe(0);
+    const box = (await page.locator(".plot .u-over").boundingBox())!;
+    await page.mouse.move(box.x + box.width * 0.3, box.y + 40);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.8, box.y + 40, { steps: 4 });
+    await page.mouse.up();
+    await page.locator(".chip").waitFor();
+    await expect.poll(() => pulses(page)).toBeGreaterThan(0);
+    await page.getByRole("tab", { name: "Activities" }).click();
+    const asked = server.requests.filter((one) => one.method === "brushed").pop()!.params;
+    const expected = matching(trace, asked).length;
+    expect(expected).toBeGreaterThan(0);
+    expect(expected).toBeLessThan(kindsOf(trace)[asked.kind].count);
+    await expect.poll(() => listed(page)).toBe(expected);
+    // Out of it again: all kinds, and nothing pulses.
+    await page.getByRole("button", { name: /^Brush no durations/ }).click();
+    await expect.poll(() => listed(page)).toBe(spansOf(trace).length);
+    await expect.poll(() => pulses(page)).toBe(0);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  test("a range is brushed with the keyboard alone", async () => {
+    const { page } = await start("#tab=histogram");
+    await page.locator(".plot canvas").waitFor();
+    await page.locator(".plot").focus();
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("Shift+ArrowRight");
+    await page.locator(".chip").waitFor();
+    const asked = () => server.requests.filter((one) => one.method === "brushed").pop()?.params;
+    const histogram = server.requests.filter((one) => one.method === "histogram").pop()!.params;
+    expect(histogram.bins).toBe(80);
+    await expect.poll(() => (asked()?.most ?? 0) > (asked()?.least ?? 0)).toBe(true);
+    await page.keyboard.press("Escape");
+    await page.locator(".chip").waitFor({ state: "detached" });
+    await page.context().close();
+  });
+
+  test("latency versus count has as many as there are", async () => {
+    const { page, complaints } = await start("#tab=histogram");
+    await page.locator(".plot canvas").waitFor();
+    await page.getByRole("combobox", { name: "as" }).selectOption("curve");
+    const box = (await page.locator(".plot .u-over").boundingBox())!;
+    await page.mouse.move(box.x + 1, box.y + 40);
+    const most = [...kindsOf(trace)].sort((a, b) => b.count - a.count)[0];
+    await expect
+      .poll(() => page.locator(".plot").getAttribute("title"))
+      .toContain(`or longer: ${most.count}`);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  test("a flame graph has each span once; a click zooms and shows its kind everywhere", async () => {
+    const { page, complaints } = await start("#tab=flame");
+    const boxes = page.locator(".flame .flame-box");
+    await expect.poll(() => boxes.count()).toBe(5);
+    expect(
+      new Set(await boxes.evaluateAll((all) => all.map((one) => (one as SVGElement).dataset.name))),
+    ).toEqual(new Set(["all", "request", "parse", "lookup", "reply"]));
+    const wide = async (name: string) =>
+      (await page.locator(`.flame-box[data-name="${name}"] rect`).boundingBox())!.width;
+    const before = await wide("parse");
+    await page.locator('.flame-box[data-name="parse"]').click();
+    await expect.poll(() => wide("parse")).toBeGreaterThan(before * 1.5);
+    const parse = NAMES.indexOf("parse");
+    await expect.poll(() => pulses(page)).toBeGreaterThan(0);
+    await page.getByRole("tab", { name: "Activities" }).click();
+    await expect.poll(() => listed(page)).toBe(kindsOf(trace)[parse].count);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  test("the same as a sunburst, by keyboard", async () => {
+    const { page, complaints } = await start("#tab=flame");
+    await page.locator(".flame .flame-box").first().waitFor();
+    await page.getByRole("combobox", { name: "as" }).selectOption("sunburst");
+    await expect.poll(() => page.locator(".sunburst path").count()).toBe(4);
+    await page.locator(".sunburst").focus();
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("ArrowDown");
+    const facts = page.locator(".facts");
+    await expect.poll(() => facts.textContent()).toMatch(/inside\s*request/);
+    await page.keyboard.press("Enter");
+    await expect.poll(() => page.locator(".sunburst path").count()).toBe(0);
+    await page.keyboard.press("Escape");
+    await expect.poll(() => page.locator(".sunburst path").count()).toBe(4);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+});
+
+if (chromiumPath() === null)
+  test("Chromium", ({ skip }) => skip("no chromium here: apt-get install chromium"));

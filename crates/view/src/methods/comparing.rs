@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `sides`, `compare`, `histograms`: recordings held against each other.
+
+use std::sync::Arc;
+
+use lateralis_analysis::diff::Options;
+use lateralis_model::{Event, Quality};
+use lateralis_store::Chosen;
+use lateralis_store::compared::{Comparison, Difference, Observed, Of};
+use serde_json::{Value, json};
+
+use super::counting::{BINS_MAX, counted, edges, gathered, is_whole};
+use super::selecting::{Unscripted, stretch};
+use crate::answer::Problem;
+use crate::params::Params;
+use crate::session::{Filter, Session, lock};
+
+/// Differences that are listed.
+const LISTED_MAX: usize = 500;
+
+/// What was compared last, and the answer: it takes a look at each event.
+pub type Compared = Option<(String, Arc<Value>)>;
+
+/// The recordings that can be held against each other; opens them.
+pub fn sides(session: &Session) -> Result<Value, Problem> {
+    let mut told = Vec::new();
+    for side in 0..session.sides.count() {
+        let of = session.sides.get(side)?;
+        let meta = of.lanes.meta();
+        let path = session.sides.path(side).map(|path| path.display().to_string());
+        told.push(json!({
+            "side": side, "path": path, "origin": meta.origin.to_string(), "begin": 0,
+            "end": meta.end, "events": of.lanes.event_count(),
+            "quality": super::opening::count_quality(meta),
+        }));
+    }
+    Ok(json!({ "sides": told }))
+}
+
+/// Good and bad ones of a request; the first and the others, if it says nothing.
+fn pair(session: &Session, params: Params<'_>) -> Result<(Vec<u32>, Vec<u32>), Problem> {
+    let count = session.sides.count();
+    let of = |name: &str, otherwise: Vec<u32>| -> Result<Vec<u32>, Problem> {
+        let ids = params.ids(name)?;
+        let ids = if ids.is_empty() { otherwise } else { ids };
+        if ids.is_empty() || ids.iter().any(|side| *side >= count) {
+            let advice = "give lat view a good and a bad recording";
+            return Err(Problem::new("nothing to compare with", name, advice));
+        }
+        Ok(ids)
+    };
+    Ok((of("good", (0..count.min(1)).collect())?, of("bad", (1..count).collect())?))
+}
+
+/// What surely changed, and what perhaps did, as `lat diff` ranks it.
+pub fn compare(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
+    let (good, bad) = pair(session, params)?;
+    let number = params.count("filter", 0)?;
+    let what = format!("{good:?} {bad:?} {number}");
+    if let Some((known, answer)) = &*lock(&session.compared)
+        && *known == what
+    {
+        return Ok(Value::clone(answer));
+    }
+    let filter = session.filter_of(number)?;
+    let observe = |sides: &[u32]| -> Result<Vec<Observed>, Problem> {
+        sides.iter().map(|side| observed(session, *side, &filter)).collect()
+    };
+    let options = Options::default();
+    let comparison = Comparison::of(&observe(&good)?, &observe(&bad)?, &options);
+    let answer = Arc::new(told(&comparison, &options));
+    *lock(&session.compared) = Some((what, Arc::clone(&answer)));
+    Ok(Value::clone(&answer))
+}
+
+/// A recording as numbers, of what a filter of the whole session leaves.
+fn observed(session: &Session, side: u32, filter: &Filter) -> Result<Observed, Problem> {
+    let of = session.sides.get(side)?;
+    let source = of.source()?;
+    let recording = &source.recording;
+    let wanted = Unscripted::of(filter, session.lanes.meta())?;
+    let contains = |event: &Event<'_>| wanted.keeps(event, &recording.streams);
+    Ok(Observed::of(&Chosen { contains: &contains, ..Chosen::all(recording) }))
+}
+
+fn told(comparison: &Comparison, options: &Options) -> Value {
+    let list = |all: &[Difference]| all.iter().take(LISTED_MAX).map(difference).collect::<Vec<_>>();
+    json!({
+        "differences": list(&comparison.differences), "perhaps": list(&comparison.perhaps),
+        "count": comparison.differences.len(), "compared": comparison.compared,
+        "threshold": options.threshold, "events": [comparison.events.0, comparison.events.1],
+        "seconds": [comparison.seconds.0, comparison.seconds.1],
+        "is_lossy": [comparison.is_lossy.0, comparison.is_lossy.1],
+        "pace": comparison.pace.map(|pace| json!({
+            "factor": pace.factor, "least": pace.interval.0, "most": pace.interval.1,
+            "is_program": pace.is_program,
+        })),
+    })
+}
+
+fn difference(of: &Difference) -> Value {
+    let quality = if of.quality == Quality::Exact { Quality::Exact } else { Quality::Unknown };
+    json!({
+        "kind": of.of.name(), "name": of.name, "what": of.what.name(), "is_worse": of.is_worse(),
+        "is_time": of.of != Of::Count,
+        "before": of.shift.before, "after": of.shift.after,
+        // There is no number that is infinitely many times nothing.
+        "ratio": (of.shift.before != 0.0).then(|| of.shift.ratio()),
+        "ratio_least": of.shift.factor.0, "ratio_most": of.shift.factor.1,
+        "explained": of.explained_ns, "probability": of.probability,
+        "count_before": of.count.0, "count_after": of.count.1, "quality": quality.name(),
+    })
+}
+
+/// Durations of one kind of span in each recording, in the same bins.
+pub fn histograms(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
+    let name = params.text("span")?;
+    let bins = params.count("bins", 50)?.clamp(1, BINS_MAX) as usize;
+    let (good, bad) = pair(session, params)?;
+    let mut found: Vec<(u32, Vec<u64>, &str)> = Vec::new();
+    for side in good.into_iter().chain(bad) {
+        let (of, own) = session.sides.of_request(session, side, params.0)?;
+        let kinds = &of.lanes.meta().span_kinds;
+        let kind = kinds.iter().position(|kind| kind.name == name);
+        let (mut nanos, mut quality) = (Vec::new(), "exact");
+        if let Some(kind) = kind {
+            let mut all = gathered(&of, Params(&own), Some(kind as u32))?;
+            let own_stretch = stretch(&of, Params(&own))?;
+            if all[kind].uncertain > 0 || !is_whole(&of, own_stretch) {
+                quality = "unknown";
+            }
+            nanos = std::mem::take(&mut all[kind].nanos);
+            nanos.sort_unstable();
+        }
+        found.push((side, nanos, quality));
+    }
+    let low = found.iter().filter_map(|(_, nanos, _)| nanos.first()).min();
+    let high = found.iter().filter_map(|(_, nanos, _)| nanos.last()).max();
+    let edges = match (low, high) {
+        (Some(low), Some(high)) => edges(*low, *high, bins),
+        _ => Vec::new(),
+    };
+    let sides: Vec<Value> = found
+        .iter()
+        .map(|(side, nanos, quality)| {
+            json!({
+                "side": side, "counts": counted(nanos, &edges), "count": nanos.len(),
+                "median": nanos.get(nanos.len() / 2), "quality": quality,
+            })
+        })
+        .collect();
+    Ok(json!({ "edges": edges, "sides": sides }))
+}

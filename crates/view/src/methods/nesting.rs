@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `flame`: spans inside spans, summed by what is inside what.
+//!
+//! A span is inside the innermost one of its lane that holds it whole. Its own time is that in which it was the
+//! youngest that was open: time of a lane is given once, also where spans overlap without nesting.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use lateralis_lanes::{Intervals, LaneKind, RowKind};
+use serde_json::{Value, json};
+
+use super::counting::is_whole;
+use super::selecting::{is_left, stretch};
+use crate::answer::Problem;
+use crate::params::Params;
+use crate::session::Session;
+
+/// Spans looked at.
+const LOOKED_MAX: usize = 20_000_000;
+/// Nodes told: more than anybody can see.
+const NODES_MAX: usize = 10_000;
+/// Nobody's child.
+const ROOT: u32 = u32::MAX;
+
+/// What a node stands for: a kind of span, or the lane or process that all below are of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Of {
+    Span(u32),
+    Lane(u32),
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Node {
+    parent: u32,
+    of: Of,
+    count: u64,
+    total_ns: u64,
+    own_ns: u64,
+}
+
+/// One that has begun and not ended.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    node: u32,
+    end: i64,
+}
+
+/// The sums, and what is open on the lane that is being walked.
+#[derive(Default)]
+struct Tree {
+    nodes: Vec<Node>,
+    places: HashMap<(u32, Of), u32, RandomState>,
+    open: Vec<Open>,
+    until: i64,
+    is_cut: bool,
+}
+
+impl Tree {
+    fn node(&mut self, parent: u32, of: Of) -> Option<u32> {
+        if let Some(place) = self.places.get(&(parent, of)) {
+            return Some(*place);
+        }
+        if self.nodes.len() >= NODES_MAX {
+            self.is_cut = true;
+            return None;
+        }
+        self.nodes.push(Node { parent, of, count: 0, total_ns: 0, own_ns: 0 });
+        let place = self.nodes.len() as u32 - 1;
+        self.places.insert((parent, of), place);
+        Some(place)
+    }
+
+    /// Gives the time up to here to the youngest that is open.
+    fn give(&mut self, time: i64) {
+        if let Some(youngest) = self.open.last() {
+            let node = &mut self.nodes[youngest.node as usize];
+            node.own_ns += u64::try_from(time - self.until).unwrap_or(0);
+        }
+        self.until = self.until.max(time);
+    }
+
+    /// Ends what ends up to a time, in the order in which it does.
+    fn reach(&mut self, time: i64) {
+        loop {
+            // Of those that nest it is the last; there are no more than rows of a lane.
+            let ended = self.open.iter().enumerate().filter(|(_, open)| open.end <= time);
+            let Some((place, end)) = ended
+                .map(|(place, open)| (place, open.end))
+                .min_by_key(|e| (e.1, usize::MAX - e.0))
+            else {
+                break;
+            };
+            self.give(end);
+            self.open.remove(place);
+        }
+    }
+
+    /// A span of a lane begins, with both ends known.
+    fn span(&mut self, root: u32, name: u32, (begin, end): (i64, i64)) {
+        self.reach(begin);
+        self.give(begin);
+        let holder = self.open.iter().rev().find(|open| open.end >= end);
+        let parent = holder.map_or(root, |open| open.node);
+        // One that has no place is time of whatever it is inside of.
+        let Some(node) = self.node(parent, Of::Span(name)) else { return };
+        let counted = &mut self.nodes[node as usize];
+        counted.count += 1;
+        counted.total_ns += u64::try_from(end - begin).unwrap_or(0);
+        self.open.push(Open { node, end });
+    }
+
+    fn end_lane(&mut self) {
+        self.reach(i64::MAX);
+        self.until = i64::MIN;
+    }
+}
+
+/// The rows of spans of each lane, from the outermost to the innermost.
+fn rows_by_lane(session: &Session) -> Vec<(u32, Vec<usize>)> {
+    let mut found: Vec<(u32, Vec<usize>)> = Vec::new();
+    for (row, told) in session.lanes.meta().rows.iter().enumerate() {
+        if told.kind != RowKind::Spans {
+            continue;
+        }
+        match found.iter_mut().find(|(lane, _)| *lane == told.lane) {
+            Some((_, rows)) => rows.push(row),
+            None => found.push((told.lane, vec![row])),
+        }
+    }
+    for (_, rows) in &mut found {
+        rows.sort_by_key(|row| session.lanes.meta().rows[*row].depth);
+    }
+    found
+}
+
+/// The lane that a tree's first level is of.
+fn root_lane(session: &Session, by: &str, lane: u32) -> Option<u32> {
+    let lanes = &session.lanes.meta().lanes;
+    match by {
+        "thread" => Some(lane),
+        "process" => {
+            let parent = lanes.get(lane as usize).and_then(|lane| lane.parent);
+            let is_process = |id: &u32| {
+                lanes.get(*id as usize).is_some_and(|lane| lane.kind == LaneKind::Process)
+            };
+            Some(parent.filter(is_process).unwrap_or(lane))
+        }
+        _ => None,
+    }
+}
+
+/// The next span of one row of a lane.
+struct Head<'a> {
+    intervals: &'a Intervals,
+    row: usize,
+    next: usize,
+    end: usize,
+}
+
+/// Sums of spans in a stretch of time: each cut to it.
+pub fn flame(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
+    let by = params.get("by").and_then(Value::as_str).unwrap_or("all");
+    if !["all", "process", "thread"].contains(&by) {
+        return Err(Problem::new("cannot read the request", "by", "all, process or thread"));
+    }
+    let chosen = session.chosen(params.count("filter", 0)?)?;
+    let (begin, end) = stretch(session, params)?;
+    let lanes = &session.lanes;
+    let (mut looked, mut uncertain, mut unfinished) = (0, 0u64, 0u64);
+    let mut tree = Tree { until: i64::MIN, ..Tree::default() };
+    for (lane, rows) in rows_by_lane(session) {
+        let mut heads: Vec<Head<'_>> = Vec::new();
+        for row in rows {
+            let Some((_, intervals)) = lanes.row(row) else { continue };
+            let (next, stop) = intervals.touching(begin, end);
+            looked += stop - next;
+            heads.push(Head { intervals, row, next, end: stop });
+        }
+        if looked > LOOKED_MAX {
+            return Err(Problem::new("too much at once", "flame", "choose a shorter time"));
+        }
+        let root = match root_lane(session, by, lane) {
+            None => ROOT,
+            Some(of) => {
+                if heads.iter().all(|head| head.next >= head.end) {
+                    continue;
+                }
+                match tree.node(ROOT, Of::Lane(of)) {
+                    Some(node) => node,
+                    None => continue,
+                }
+            }
+        };
+        // By begin; of those that begin together the outermost first.
+        while let Some((_, place)) = heads
+            .iter()
+            .enumerate()
+            .filter(|(_, head)| head.next < head.end)
+            .map(|(place, head)| (head.intervals.ends(head.next).0, place))
+            .min()
+        {
+            let head = &mut heads[place];
+            let (row, index) = (head.row, head.next);
+            head.next += 1;
+            if !is_left(lanes, chosen.as_deref(), row, index) {
+                continue;
+            }
+            let (since, until) = head.intervals.ends(index);
+            let cut = |time: u64| i64::try_from(time).unwrap_or(i64::MAX).clamp(begin, end);
+            uncertain += u64::from(head.intervals.quality(index) != 0);
+            unfinished += u64::from(head.intervals.is_unfinished(index));
+            tree.span(root, head.intervals.name(index), (cut(since), cut(until)));
+        }
+        tree.end_lane();
+    }
+    sum_roots(&mut tree.nodes);
+    let quality = if uncertain > 0 || unfinished > 0 || !is_whole(session, (begin, end)) {
+        "unknown"
+    } else {
+        "exact"
+    };
+    let nodes: Vec<Value> = tree.nodes.iter().map(|node| told(session, node)).collect();
+    Ok(json!({
+        "nodes": nodes, "quality": quality, "unfinished": unfinished, "is_cut": tree.is_cut,
+    }))
+}
+
+/// Lanes have no time of their own: that of what is right below.
+fn sum_roots(nodes: &mut [Node]) {
+    for index in 0..nodes.len() {
+        let Node { parent, count, total_ns, .. } = nodes[index];
+        let above = nodes.get_mut(parent as usize).filter(|above| matches!(above.of, Of::Lane(_)));
+        if let Some(above) = above {
+            above.count += count;
+            above.total_ns += total_ns;
+        }
+    }
+}
+
+fn told(session: &Session, node: &Node) -> Value {
+    let meta = session.lanes.meta();
+    let parent = (node.parent != ROOT).then_some(node.parent);
+    let mut told = json!({
+        "parent": parent, "count": node.count, "total": node.total_ns, "own": node.own_ns,
+    });
+    match node.of {
+        Of::Span(kind) => {
+            told["kind"] = kind.into();
+            told["name"] = meta.names.get(kind as usize).cloned().into();
+        }
+        Of::Lane(lane) => {
+            let of = meta.lanes.get(lane as usize);
+            let name = of.map(|of| match of.tid.or(of.pid) {
+                Some(id) if of.name.is_empty() => id.to_string(),
+                _ => of.name.clone(),
+            });
+            told["lane"] = lane.into();
+            told["name"] = name.into();
+        }
+    }
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn summed(spans: &[(u32, i64, i64)]) -> Vec<(u32, u32, u64, u64, u64)> {
+        let mut tree = Tree { until: i64::MIN, ..Tree::default() };
+        for (name, begin, end) in spans {
+            tree.span(ROOT, *name, (*begin, *end));
+        }
+        tree.end_lane();
+        let name = |node: &Node| match node.of {
+            Of::Span(name) => name,
+            Of::Lane(_) => u32::MAX,
+        };
+        let told = |node: &Node| (node.parent, name(node), node.count, node.total_ns, node.own_ns);
+        tree.nodes.iter().map(told).collect()
+    }
+
+    #[test]
+    fn what_nests_is_summed_below_what_holds_it() {
+        // 7 holds two of 8; the second of them one of 9. Then 7 again, empty.
+        let spans = [(7, 0, 100), (8, 10, 20), (8, 30, 60), (9, 30, 35), (7, 100, 110)];
+        let expected = [(ROOT, 7, 2, 110, 70), (0, 8, 2, 40, 35), (1, 9, 1, 5, 5)];
+        assert_eq!(summed(&spans), expected);
+    }
+
+    #[test]
+    fn what_overlaps_is_beside_and_its_time_is_given_once() {
+        // 2 begins in 1 and outlives it: it is inside of nothing.
+        let told = summed(&[(1, 0, 100), (2, 50, 150), (3, 110, 120)]);
+        assert_eq!(told, [(ROOT, 1, 1, 100, 50), (ROOT, 2, 1, 100, 90), (1, 3, 1, 10, 10)]);
+        assert_eq!(told.iter().map(|node| node.4).sum::<u64>(), 150);
+    }
+
+    #[test]
+    fn endless_kinds_of_spans_are_cut() {
+        let mut tree = Tree { until: i64::MIN, ..Tree::default() };
+        for name in 0..NODES_MAX as u32 + 5 {
+            tree.span(ROOT, name, (0, 10));
+        }
+        tree.end_lane();
+        assert!(tree.is_cut && tree.nodes.len() == NODES_MAX);
+    }
+}
