@@ -128,3 +128,51 @@ fn threads_have_what_the_first_rule_for_their_name_says() {
     let (left, ..) = sifted(&mut sieve, &mut place, (START, 7), &later);
     assert_eq!(left, later[..2].concat());
 }
+
+/// Bytes of a ring are a program's: whatever they are, nothing panics, nothing is made up, and what
+/// nobody leaves out stays as it is.
+#[test]
+fn any_bytes_are_sifted_and_none_are_made_up() {
+    let mut state = 0x51e7_e5e7_u64;
+    let mut next = |end: u64| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state % end
+    };
+    let named =
+        || vec![ThreadRule { conditions: Vec::new(), wanted: Some((Patterns::all(), Vec::new())) }];
+    let nobody = || vec![ThreadRule { conditions: Vec::new(), wanted: None }];
+    for _ in 0..20_000 {
+        let mut parts = Vec::new();
+        for time in 1..2 + next(8) {
+            parts.push(match next(6) {
+                0 => writer(time, next(3) as u32),
+                1 => self::named(time, next(3) as u32, b"x"),
+                2 => b(time, &vec![b'a'; next(20) as usize]),
+                3 => record(next(100) as u16, time, &vec![0xff; next(30) as usize]),
+                _ => a(time, next(9) as u32),
+            });
+        }
+        let mut bytes = parts.concat();
+        if next(2) == 0 {
+            let at = next(bytes.len() as u64) as usize;
+            bytes[at] = next(256) as u8;
+        }
+        let from = [START, 999][next(2) as usize];
+        let slack = next(8);
+        for rules in [named(), nobody()] {
+            let keeps_all = rules == named();
+            let mut sieve = Sieve::of_threads(rules);
+            sieve.bind(&registered());
+            let (left, kept_slack, _) =
+                sifted(&mut sieve, &mut SiftPlace::default(), (from, slack), &[bytes.clone()]);
+            assert!(left.len() <= bytes.len() && kept_slack < 8);
+            let mut rest = bytes.chunks(8);
+            assert!(left.chunks(8).all(|word| rest.any(|other| other == word)), "in order");
+            if keeps_all && sieve.left_out() == 0 && left.len() == bytes.len() {
+                assert_eq!((left, kept_slack), (bytes.clone(), slack));
+            }
+        }
+    }
+}
