@@ -24,7 +24,11 @@ pub fn print(text: &str) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Writes a JSON value, pretty, with a final line feed.
-pub fn print_json(value: &serde_json::Value) -> Result<(), CliError> {
-    print(&format!("{value:#}\n"))
+/// Writes a JSON value, pretty, with a final line feed. Its text is never in memory as a whole.
+pub fn print_json(value: &impl serde::Serialize) -> Result<(), CliError> {
+    let mut out = io::BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    serde_json::to_writer_pretty(&mut out, value).map_err(io::Error::from)?;
+    out.write_all(b"\n")?;
+    out.flush()?;
+    Ok(())
 }

@@ -315,14 +315,21 @@ fn memory_is_bounded_with_very_many_kinds_of_events() {
         fs::create_dir(&directory).unwrap();
         fs::write(directory.join("metadata"), metadata).unwrap();
         fs::write(directory.join("stream"), one_of_each()).unwrap();
-        let info = place.lat(&["info", name, "--json"]);
-        assert!(info.status.success(), "{name}: {}", error(&info));
+        let info = limited(&place, &limit, &["info", name, "--json"]);
+        assert!(info.status.success(), "{name}: {limit}: {}", error(&info));
         let info: serde_json::Value = serde_json::from_slice(&info.stdout).expect("JSON");
         let kinds = info["events"].as_array().expect("kinds of events");
         assert_eq!(kinds.len(), MANY_CLASSES, "{name}");
         assert!(kinds.iter().all(|kind| kind["count"] == 1), "{name}");
-        let copy = format!("{name}.jsonl");
-        for way in [&["info", name][..], &["print", name], &["convert", name, "-o", &copy]] {
+        let [copy, copy_1, copy_2] = ["jsonl", "1.ctf", "2.ctf"].map(|end| format!("{name}.{end}"));
+        let ways = [
+            &["info", name][..],
+            &["print", name],
+            &["convert", name, "-o", &copy],
+            &["convert", name, "-o", &copy_1],
+            &["convert", name, "-o", &copy_2, "--to", "ctf2"],
+        ];
+        for way in ways {
             let output = limited(&place, &limit, way);
             assert!(output.status.success(), "{name}: {way:?}: {limit}: {}", error(&output));
             if let ["print", ..] = way {

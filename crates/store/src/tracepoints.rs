@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Tracepoints of a recording: which class starts and stops which, by its roles; and what each entry took, in cycles.
+//! Tracepoints of a recording: which class starts and stops which, by its roles; and what each entry took,
+//! in cycles.
 
 use std::collections::HashMap;
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Recordings of a session each by itself, to be held against each other.
 //!
-//! On one time line two runs of a program are hours apart, and what happened on processor 0 of both is one lane. A
-//! side is the session of one of the recordings alone: all methods have it by the parameter `side`.
+//! On one time line two runs of a program are hours apart, and what happened on processor 0 of both is
+//! one lane. A side is the session of one of the recordings alone: all methods have it by the parameter
+//! `side`.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

@@ -43,7 +43,7 @@ pub fn run(args: InfoArgs) -> Result<ExitStatus, CliError> {
     let facts = Facts::of(&recording, &selection);
     selection.finish()?;
     if args.json {
-        output::print_json(&facts.to_json(&recording))?;
+        output::print_json(&facts.document(&recording))?;
     } else {
         output::print(&page::render(&recording, &facts))?;
     }

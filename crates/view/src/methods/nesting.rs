@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `flame`: spans inside spans, summed by what is inside what.
 //!
-//! A span is inside the innermost one of its lane that holds it whole. Its own time is that in which it was the
-//! youngest that was open: time of a lane is given once, also where spans overlap without nesting.
+//! A span is inside the innermost one of its lane that holds it whole. Its own time is that in which
+//! it was the youngest that was open: time of a lane is given once, also where spans overlap without
+//! nesting.
 
 use std::collections::HashMap;
 

@@ -7,6 +7,7 @@ use lateralis_analysis::{LossTotal, Tally, total_by_cause, total_by_stream};
 use lateralis_model::{Damage, Event, Look, Seen, Source, StreamIndex, Writer};
 use lateralis_traces::{Part, Tie};
 use lateralis_units::Nanos;
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::selection::Selection;
@@ -35,6 +36,47 @@ pub struct ThreadFacts {
     pub name: String,
     /// Events it wrote, bookkeeping not counted.
     pub events: u64,
+}
+
+/// The facts as JSON. Traces have tens of thousands of classes, so these are told while they are
+/// written, one by one.
+struct Document<'a> {
+    facts: Value,
+    classes: &'a BTreeMap<String, Tally>,
+}
+
+impl Serialize for Document<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let known = self.facts.as_object().into_iter().flatten();
+        serializer.collect_map(known.map(|(key, value)| match key.as_str() {
+            "events" => (key, Told::Classes(self.classes)),
+            _ => (key, Told::Value(value)),
+        }))
+    }
+}
+
+enum Told<'a> {
+    Value(&'a Value),
+    Classes(&'a BTreeMap<String, Tally>),
+}
+
+impl Serialize for Told<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let nanos = |time: Option<Nanos>| time.map(|time| time.0);
+        match self {
+            Self::Value(value) => value.serialize(serializer),
+            Self::Classes(classes) => {
+                serializer.collect_seq(classes.iter().map(|(name, tally)| {
+                    json!({
+                        "name": name,
+                        "count": tally.count,
+                        "first_ns": nanos(tally.first),
+                        "last_ns": nanos(tally.last),
+                    })
+                }))
+            }
+        }
+    }
 }
 
 /// Everything `lat info` says.
@@ -182,7 +224,7 @@ impl Facts {
     }
 
     /// The same as JSON; times in nanoseconds, sizes in bytes.
-    pub fn to_json(&self, recording: &Recording) -> Value {
+    pub fn document(&self, recording: &Recording) -> impl Serialize + '_ {
         let trace = recording.source.trace();
         let nanos = |time: Option<Nanos>| time.map(|time| time.0);
         let streams: Vec<Value> = recording
@@ -199,18 +241,6 @@ impl Facts {
                     "events": events.count,
                     "first_ns": nanos(events.first),
                     "last_ns": nanos(events.last),
-                })
-            })
-            .collect();
-        let events: Vec<Value> = self
-            .classes
-            .iter()
-            .map(|(name, tally)| {
-                json!({
-                    "name": name,
-                    "count": tally.count,
-                    "first_ns": nanos(tally.first),
-                    "last_ns": nanos(tally.last),
                 })
             })
             .collect();
@@ -231,7 +261,7 @@ impl Facts {
             .collect();
         let parts = recording.source.parts().iter().zip(ties(recording));
         let parts: Vec<Value> = parts.map(part).collect();
-        json!({
+        let mut facts = json!({
             "trace": recording.path.display().to_string(),
             "format": recording.source.format(),
             "traces": parts,
@@ -242,14 +272,18 @@ impl Facts {
             "events_internal": self.internal,
             "first_ns": nanos(self.total.first),
             "last_ns": nanos(self.total.last),
-            "streams": streams,
-            "events": events,
+            "streams": null,
+            // As they are written: see `Document`.
+            "events": null,
             "processes": self.processes_json(),
             "losses": self.stream_losses.iter().map(|total| loss(recording, total)).collect::<Vec<_>>(),
             "damage": self.damage.iter().map(damage).collect::<Vec<_>>(),
             "faults": recording.source.faults(),
             "remarks": recording.source.remarks(),
-        })
+        });
+        // Moved, not copied: there may be very many.
+        facts["streams"] = Value::Array(streams);
+        Document { facts, classes: &self.classes }
     }
 
     fn processes_json(&self) -> Vec<Value> {
