@@ -40,6 +40,11 @@ impl SpanCertainty {
         Self { gaps, begin, ..Self::default() }
     }
 
+    /// More is known by now of where events are missing: what was asked before is not asked again.
+    pub fn set_gaps(&mut self, gaps: Gaps) {
+        self.gaps = gaps;
+    }
+
     /// Where events are missing.
     #[must_use]
     pub fn gaps(&self) -> &Gaps {

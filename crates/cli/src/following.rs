@@ -73,6 +73,12 @@ pub trait Follower {
 
     /// Whether another round is wanted.
     fn wants_more(&self) -> bool;
+
+    /// Waits until another round may have something, which was at this state.
+    fn pause(&mut self, live: Option<&LiveCopy>, state: State) {
+        let _ = (live, state);
+        sleep(ROUND);
+    }
 }
 
 /// Follows a recording, or the copy of one that is live elsewhere, until nothing will be added or
@@ -102,7 +108,7 @@ pub fn follow(
         if !goes_on || !follower.wants_more() {
             return Ok(state);
         }
-        sleep(ROUND);
+        follower.pause(live, state);
     }
 }
 
@@ -134,7 +140,7 @@ fn now() -> Nanos {
 }
 
 /// `None` if it is no recording of ours.
-fn is_complete(path: &Path) -> Option<bool> {
+pub fn is_complete(path: &Path) -> Option<bool> {
     let report = fs::read(path.join("report.json")).ok()?;
     serde_json::from_slice::<Value>(&report).ok()?["complete"].as_bool()
 }

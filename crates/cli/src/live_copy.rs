@@ -2,14 +2,15 @@
 //! A live recording that is followed by its address: received into a temporary folder meanwhile.
 
 use std::fs::DirBuilder;
+use std::net::IpAddr;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use lateralis_recorder::linux::live::{ReceiveFrom, ReceiveOptions, receive};
+use lateralis_recorder::linux::live::{Count, ReceiveFrom, ReceiveOptions, receive};
 use lateralis_units::Nanos;
 
 use crate::error::CliError;
@@ -28,13 +29,34 @@ struct Now {
     flushed_ns: Option<i64>,
     /// It has ended: whether as it should, or why not.
     ended: Option<Result<bool, String>>,
+    link: Link,
+}
+
+/// How the connection is.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Link {
+    /// There is one.
+    pub connected: bool,
+    /// There was one before.
+    pub was_connected: bool,
+    /// What the server could not give any more.
+    pub dropped: Count,
+}
+
+/// How to receive.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct CopyOptions {
+    /// How often the other side shall flush, if not as often as it does anyway.
+    pub flush_every: Option<Duration>,
+    /// Whether the copy may be of any size: whoever follows lets go of what it has read.
+    pub is_let_go: bool,
 }
 
 /// A copy that grows. Gone when nobody follows any more.
 pub struct LiveCopy {
     folder: PathBuf,
     address: String,
-    now: Arc<Mutex<Now>>,
+    now: Arc<(Mutex<Now>, Condvar)>,
     stop: Arc<AtomicBool>,
     receiver: Option<JoinHandle<()>>,
 }
@@ -43,14 +65,18 @@ impl LiveCopy {
     /// Begins to receive, if what is given is no path but `HOST:PORT`.
     ///
     /// Errors: there is no room for a temporary folder.
-    pub fn begin(traces: &[PathBuf], peer: &PeerArgs) -> Result<Option<Self>, CliError> {
+    pub fn begin(
+        traces: &[PathBuf],
+        peer: &PeerArgs,
+        copy: CopyOptions,
+    ) -> Result<Option<Self>, CliError> {
         let Some(address) = address(traces) else { return Ok(None) };
         let folder = std::env::temp_dir().join(format!("lat-follow-{}", std::process::id()));
         DirBuilder::new()
             .mode(0o700)
             .create(&folder)
             .map_err(|cause| CliError::at_path("cannot make", &folder, &cause))?;
-        let (now, stop) = (Arc::<Mutex<Now>>::default(), Arc::<AtomicBool>::default());
+        let (now, stop) = (Arc::<(Mutex<Now>, Condvar)>::default(), Arc::<AtomicBool>::default());
         let options = ReceiveOptions {
             from: ReceiveFrom::Tcp(address.clone()),
             output: folder.clone(),
@@ -58,16 +84,25 @@ impl LiveCopy {
             trust: peer.trust(),
             retry: RETRY,
             duration: None,
-            max_disk_bytes: Some(BYTES_MAX),
+            flush_every: copy.flush_every,
+            max_disk_bytes: (!copy.is_let_go).then_some(BYTES_MAX),
             stop: stop.clone(),
         };
         let shared = now.clone();
         let receiver = std::thread::spawn(move || {
             let summary = receive(options, &mut |progress| {
-                lock(&shared).flushed_ns = progress.flushed_ns;
+                let mut now = lock(&shared.0);
+                let was_connected = now.link.was_connected || progress.connected;
+                let (connected, dropped) = (progress.connected, progress.dropped);
+                now.link = Link { connected, was_connected, dropped };
+                if now.flushed_ns != progress.flushed_ns {
+                    now.flushed_ns = progress.flushed_ns;
+                    shared.1.notify_all();
+                }
             });
             let ended = summary.map(|summary| summary.report.complete);
-            lock(&shared).ended = Some(ended.map_err(|error| error.to_string()));
+            lock(&shared.0).ended = Some(ended.map_err(|error| error.to_string()));
+            shared.1.notify_all();
         });
         Ok(Some(Self { folder, address, now, stop, receiver: Some(receiver) }))
     }
@@ -77,11 +112,41 @@ impl LiveCopy {
         &self.folder
     }
 
+    /// Waits until more is here than at that moment, or it has ended; so long at most.
+    pub fn wait(&self, known: State, time: Duration) {
+        let until = Instant::now() + time;
+        let mut now = lock(&self.now.0);
+        let is_known = |now: &Now| match known {
+            State::UpTo(up_to) => {
+                now.flushed_ns.map(|ns| ns.saturating_sub(MARGIN_NANOS)) == Some(up_to.0)
+            }
+            _ => now.flushed_ns.is_none(),
+        };
+        while now.ended.is_none()
+            && is_known(&now)
+            && let Some(left) = until.checked_duration_since(Instant::now())
+        {
+            now = self.now.1.wait_timeout(now, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// How the connection is.
+    pub fn link(&self) -> Link {
+        lock(&self.now.0).link
+    }
+
+    /// Whether the other side is this machine.
+    pub fn is_here(&self) -> bool {
+        let host = self.address.rsplit_once(':').map_or("", |(host, _)| host);
+        let ip = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+        host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback())
+    }
+
     /// How far it is.
     ///
     /// Errors: nobody is there, or refuses.
     pub fn state(&self) -> Result<State, CliError> {
-        let now = lock(&self.now);
+        let now = lock(&self.now.0);
         match (&now.ended, now.flushed_ns) {
             (Some(Ok(true)), _) => Ok(State::Complete),
             (Some(Ok(false)), _) => Ok(State::Interrupted),
@@ -113,7 +178,7 @@ fn lock(now: &Mutex<Now>) -> std::sync::MutexGuard<'_, Now> {
 }
 
 /// `HOST:PORT`, if it is not the name of something that is there.
-fn address(traces: &[PathBuf]) -> Option<String> {
+pub fn address(traces: &[PathBuf]) -> Option<String> {
     let [path] = traces else { return None };
     let text = path.to_str().filter(|text| !text.contains('/') && !path.exists())?;
     let (host, port) = text.rsplit_once(':')?;

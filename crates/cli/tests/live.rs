@@ -22,7 +22,7 @@ use serde_json::Value;
 const LONG: Duration = Duration::from_secs(60);
 
 /// Processes of a test; what is left of them at its end is killed.
-struct Running(Child, BufReader<ChildStderr>);
+pub struct Running(pub Child, BufReader<ChildStderr>);
 
 impl Running {
     /// A line on standard error that begins with `start`, without it.
@@ -37,18 +37,18 @@ impl Running {
     }
 
     /// The address in `live on ADDRESS: …`.
-    fn address(&mut self) -> String {
+    pub fn address(&mut self) -> String {
         let rest = self.told("live on ");
         rest.split_once(": ").expect("an address").0.to_owned()
     }
 
-    fn wait(mut self) -> (Option<i32>, String) {
+    pub fn wait(mut self) -> (Option<i32>, String) {
         let mut text = String::new();
         let _ = self.1.read_to_string(&mut text);
         (self.0.wait().expect("its status").code(), text)
     }
 
-    fn kill(&mut self) {
+    pub fn kill(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -126,7 +126,7 @@ fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
 }
 
 /// Writes `count` events and waits until they were written.
-fn write(running: &mut Running, output: &mut impl std::io::BufRead, count: u64) {
+pub fn write(running: &mut Running, output: &mut impl std::io::BufRead, count: u64) {
     let input = running.0.stdin.as_mut().expect("its input");
     writeln!(input, "{count}").expect("a pipe");
     let mut line = String::new();
@@ -135,7 +135,7 @@ fn write(running: &mut Running, output: &mut impl std::io::BufRead, count: u64) 
 }
 
 /// A recording of the writer with these options; its output, which has said `ready`.
-fn record(
+pub fn record(
     place: &Place,
     options: &[&str],
 ) -> Option<(Running, BufReader<std::process::ChildStdout>)> {
@@ -146,7 +146,7 @@ fn record(
     Some((running, output))
 }
 
-fn ready(output: &mut impl std::io::BufRead) {
+pub fn ready(output: &mut impl std::io::BufRead) {
     let mut line = String::new();
     output.read_line(&mut line).expect("a line");
     assert_eq!(line.trim(), "ready");

@@ -7,15 +7,47 @@ pub struct RankedBits {
     words: Vec<u64>,
     /// Bits set before each word, and behind the last.
     ranks: Vec<u32>,
+    /// Bits of the first word that are of nothing, and 0.
+    lead: usize,
+    /// Items.
+    len: usize,
 }
 
 impl FromIterator<bool> for RankedBits {
     fn from_iter<I: IntoIterator<Item = bool>>(bits: I) -> Self {
-        let mut words = Vec::new();
-        let (mut word, mut place) = (0u64, 0);
-        for bit in bits {
+        Self::default().after(0, 0, bits)
+    }
+}
+
+impl RankedBits {
+    /// The same behind the first so many items, which are forgotten, and with more behind it. So
+    /// many were forgotten before: where both are kept, words are copied as they are.
+    ///
+    /// Cost: a copy of the words, a look at each that comes.
+    #[must_use]
+    pub fn after(
+        &self,
+        forgotten: u64,
+        forgets: usize,
+        more: impl IntoIterator<Item = bool>,
+    ) -> Self {
+        let forgets = forgets.min(self.len);
+        let at = self.lead + forgets;
+        // What has no words yet begins where its first item would be.
+        let lead = if self.words.is_empty() { (forgotten % 64) as usize } else { at % 64 };
+        let mut words = self.words.get(at / 64..).unwrap_or_default().to_vec();
+        if let Some(first) = words.first_mut() {
+            *first &= u64::MAX << lead;
+        }
+        let mut len = self.len - forgets;
+        let (mut word, mut place) = (0u64, (lead + len) % 64);
+        if place > 0 {
+            word = words.pop().unwrap_or(0);
+        }
+        for bit in more {
             word |= u64::from(bit) << place;
             place += 1;
+            len += 1;
             if place == 64 {
                 words.push(word);
                 (word, place) = (0, 0);
@@ -31,11 +63,21 @@ impl FromIterator<bool> for RankedBits {
             rank += word.count_ones();
         }
         ranks.push(rank);
-        Self { words, ranks }
+        Self { words, ranks, lead, len }
     }
-}
 
-impl RankedBits {
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
     /// How many are set.
     #[must_use]
     pub fn count(&self) -> usize {
@@ -46,6 +88,7 @@ impl RankedBits {
     #[inline]
     #[must_use]
     pub fn get(&self, index: usize) -> bool {
+        let Some(index) = index.checked_add(self.lead) else { return false };
         self.words.get(index / 64).is_some_and(|word| word >> (index % 64) & 1 != 0)
     }
 
@@ -53,6 +96,7 @@ impl RankedBits {
     #[inline]
     #[must_use]
     pub fn rank(&self, index: usize) -> usize {
+        let index = index.saturating_add(self.lead);
         let Some(word) = self.words.get(index / 64) else {
             return self.count();
         };
@@ -71,7 +115,7 @@ impl RankedBits {
         for _ in self.ranks[index] as usize..rank {
             word &= word - 1;
         }
-        Some(index * 64 + word.trailing_zeros() as usize)
+        Some(index * 64 + word.trailing_zeros() as usize - self.lead)
     }
 
     /// Bytes in memory.
@@ -103,6 +147,33 @@ mod tests {
             }
             prop_assert_eq!((ranked.count(), ranked.rank(bits.len())), (before, before));
             prop_assert_eq!(ranked.select(before), None);
+        }
+
+        #[test]
+        fn bits_that_go_on_are_those_that_are_left(
+            steps in prop::collection::vec(
+                (prop::collection::vec(any::<bool>(), 0..200), 0usize..220), 1..8,
+            ),
+            first in 0u64..200,
+        ) {
+            let (mut ranked, mut all, mut forgotten) = (RankedBits::default(), Vec::new(), 0);
+            for (more, forgets) in steps {
+                let forgets = forgets.min(all.len() - forgotten);
+                forgotten += forgets;
+                all.extend(&more);
+                ranked = ranked.after(first + forgotten as u64, forgets, more);
+                let left = &all[forgotten..];
+                prop_assert_eq!(ranked.len(), left.len());
+                let mut before = 0;
+                for (index, bit) in left.iter().enumerate() {
+                    prop_assert_eq!((ranked.get(index), ranked.rank(index)), (*bit, before));
+                    if *bit {
+                        prop_assert_eq!(ranked.select(before), Some(index));
+                        before += 1;
+                    }
+                }
+                prop_assert_eq!((ranked.count(), ranked.rank(left.len())), (before, before));
+            }
         }
     }
 }

@@ -18,6 +18,17 @@ pub struct PointRef {
     pub index: u32,
 }
 
+impl PointRef {
+    /// The same counted from what is left, where so many of each lane were forgotten; `None` of
+    /// one that was.
+    pub(crate) fn behind(self, forgotten: &[u64]) -> Option<Self> {
+        let of = forgotten.get(self.lane as usize).copied().unwrap_or(0);
+        // Numbers are modulo 2^32; fewer than 2^31 are kept.
+        let index = self.index.wrapping_sub(of as u32);
+        (index < 1 << 31).then_some(Self { index, ..self })
+    }
+}
+
 /// Something that took time. Times are those of the trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interval {
@@ -69,7 +80,7 @@ fn sorted(points: &mut Vec<RawPoint>) -> Vec<u32> {
 type Group = (u32, RowKind, Option<String>);
 
 /// Rows of one group at most: spans that overlap more often are listed, and not drawn.
-const ROWS_MAX: usize = 256;
+pub(crate) const ROWS_MAX: usize = 256;
 
 /// A message as it is kept.
 #[derive(Debug, Clone, Copy)]

@@ -2,7 +2,7 @@
 //! What a filter leaves: a bit for each event.
 
 use std::collections::BTreeSet;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use crate::intervals::Left;
 use crate::{Lanes, PointRef, RankedBits, RowKind};
@@ -32,11 +32,19 @@ impl Wanted {
 /// its first is; who ran, if the application and the lane are wanted.
 pub struct Chosen {
     wanted: Wanted,
-    /// By lane.
-    bits: Vec<RankedBits>,
+    lanes: Vec<OfLane>,
     /// By row, made when it is drawn first.
-    left: Vec<OnceLock<Left>>,
+    left: Vec<OnceLock<Arc<Left>>>,
+    /// The same of the session before it had grown.
+    rows_before: Vec<Option<Arc<Left>>>,
     count: u64,
+}
+
+/// What is left of a lane, and how many of it were forgotten.
+#[derive(Default)]
+struct OfLane {
+    forgotten: u64,
+    bits: RankedBits,
 }
 
 impl Chosen {
@@ -49,7 +57,21 @@ impl Chosen {
         wanted: &Wanted,
         also: Option<&(dyn Fn(PointRef) -> bool + Sync)>,
     ) -> Self {
+        Self::after(None, lanes, wanted, also)
+    }
+
+    /// The same where it is known of the session when it had not grown as far.
+    ///
+    /// Cost: as of a new one, for what came since; and a copy of what is known.
+    #[must_use]
+    pub fn after(
+        before: Option<&Arc<Self>>,
+        lanes: &Lanes,
+        wanted: &Wanted,
+        also: Option<&(dyn Fn(PointRef) -> bool + Sync)>,
+    ) -> Self {
         let meta = lanes.meta();
+        let before = before.filter(|before| before.wanted == *wanted);
         let is_on = |set: &BTreeSet<u32>, count: usize| -> Vec<bool> {
             (0..count as u32).map(|id| !set.contains(&id)).collect()
         };
@@ -59,25 +81,45 @@ impl Chosen {
             .iter()
             .map(|thread| !wanted.applications_off.contains(&thread.application))
             .collect();
-        let of_lane = |(lane, points): (u32, Option<&crate::Points>)| -> RankedBits {
-            let Some(points) = points.filter(|_| !wanted.lanes_off.contains(&lane)) else {
-                return RankedBits::default();
-            };
-            let kinds = points.kinds(0, points.len());
-            (0..)
-                .zip(kinds)
-                .map(|(index, (class, thread))| {
-                    classes.get(class as usize) != Some(&false)
-                        && threads.get(thread as usize) != Some(&false)
-                        && also.is_none_or(|keeps| keeps(PointRef { lane, index }))
-                })
-                .collect()
+        let of_lane = |(lane, points): (u32, Option<&crate::Points>)| -> OfLane {
+            let Some(points) = points else { return OfLane::default() };
+            let forgotten = points.forgotten();
+            if wanted.lanes_off.contains(&lane) {
+                return OfLane { forgotten, bits: RankedBits::default() };
+            }
+            let nothing = OfLane { forgotten, bits: RankedBits::default() };
+            let known = before.and_then(|before| before.lanes.get(lane as usize));
+            // One that is ahead is of no use.
+            let known = known.filter(|known| {
+                known.forgotten <= forgotten
+                    && known.forgotten + known.bits.len() as u64 <= forgotten + points.len() as u64
+            });
+            let known = known.unwrap_or(&nothing);
+            let forgets = usize::try_from(forgotten - known.forgotten).unwrap_or(usize::MAX);
+            let from = known.bits.len().saturating_sub(forgets);
+            let kinds = points.kinds(from, points.len());
+            let more = (from as u32..).zip(kinds).map(|(index, (class, thread))| {
+                classes.get(class as usize) != Some(&false)
+                    && threads.get(thread as usize) != Some(&false)
+                    && also.is_none_or(|keeps| keeps(PointRef { lane, index }))
+            });
+            OfLane { forgotten, bits: known.bits.after(forgotten, forgets, more) }
         };
         let all: Vec<_> = (0..lanes.count()).map(|lane| (lane, lanes.points(lane))).collect();
-        let bits: Vec<RankedBits> = all.into_iter().map(of_lane).collect();
-        let count = bits.iter().map(|bits| bits.count() as u64).sum();
+        let of_lanes: Vec<OfLane> = all.into_iter().map(of_lane).collect();
+        let count = of_lanes.iter().map(|of| of.bits.count() as u64).sum();
         let left = (0..meta.rows.len()).map(|_| OnceLock::new()).collect();
-        Self { wanted: wanted.clone(), bits, left, count }
+        let known = before.map(|before| before.known_rows());
+        let rows_before = known.unwrap_or_default();
+        Self { wanted: wanted.clone(), lanes: of_lanes, left, rows_before, count }
+    }
+
+    /// Rows as far as anybody has looked at them.
+    fn known_rows(&self) -> Vec<Option<Arc<Left>>> {
+        let known = |(row, left): (usize, &OnceLock<Arc<Left>>)| {
+            left.get().or_else(|| self.rows_before.get(row)?.as_ref()).cloned()
+        };
+        self.left.iter().enumerate().map(known).collect()
     }
 
     /// How many events.
@@ -89,7 +131,7 @@ impl Chosen {
     /// Of a lane.
     #[must_use]
     pub fn bits(&self, lane: u32) -> Option<&RankedBits> {
-        self.bits.get(lane as usize)
+        self.lanes.get(lane as usize).map(|of| &of.bits)
     }
 
     /// Whether an event is left.
@@ -115,7 +157,9 @@ impl Chosen {
     /// What is left of a row of intervals.
     pub fn left(&self, lanes: &Lanes, row: usize) -> Option<&Left> {
         let (_, intervals) = lanes.row(row)?;
-        let make = || intervals.left(|index| self.keeps(lanes, row, index));
+        let before = self.rows_before.get(row).and_then(Option::as_deref);
+        let keeps = |index| self.keeps(lanes, row, index);
+        let make = || Arc::new(intervals.left_after(before, keeps));
         Some(self.left.get(row)?.get_or_init(make))
     }
 }

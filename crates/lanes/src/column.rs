@@ -3,6 +3,9 @@
 
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+
+use crate::growing::Grown;
 
 /// The bytes of an index: of a file in memory, or made just now.
 pub type Shared = Arc<dyn AsRef<[u8]> + Send + Sync>;
@@ -11,6 +14,12 @@ pub type Shared = Arc<dyn AsRef<[u8]> + Send + Sync>;
 pub trait Number: Copy + Default {
     /// Its bytes.
     const BYTES: usize;
+    /// A place in memory that one thread writes once, and others read then.
+    type Cell: Default + Send + Sync;
+    /// What stands in a place.
+    fn load(cell: &Self::Cell) -> Self;
+    /// Writes it there.
+    fn store(self, cell: &Self::Cell);
     /// From as many bytes.
     fn read(bytes: &[u8]) -> Self;
     /// Appends them.
@@ -18,9 +27,21 @@ pub trait Number: Copy + Default {
 }
 
 macro_rules! number {
-    ($($type:ty),*) => {$(
+    ($($type:ty, $cell:ty, $to:expr, $from:expr;)*) => {$(
         impl Number for $type {
             const BYTES: usize = size_of::<$type>();
+            type Cell = $cell;
+            #[inline]
+            fn load(cell: &$cell) -> Self {
+                // Partner: the store below. Whoever has a column with this place in it got it from
+                // the writer after that, by a lock or a channel.
+                $from(cell.load(Ordering::Relaxed))
+            }
+            #[inline]
+            fn store(self, cell: &$cell) {
+                // Partner: the load above.
+                cell.store($to(self), Ordering::Relaxed);
+            }
             #[inline]
             fn read(bytes: &[u8]) -> Self {
                 bytes.try_into().map_or_else(|_| Self::default(), Self::from_le_bytes)
@@ -31,15 +52,37 @@ macro_rules! number {
         }
     )*};
 }
-number!(u8, u16, u32, u64, f64);
+number! {
+    u8, AtomicU8, |n| n, |n| n;
+    u16, AtomicU16, |n| n, |n| n;
+    u32, AtomicU32, |n| n, |n| n;
+    u64, AtomicU64, |n| n, |n| n;
+    f64, AtomicU64, f64::to_bits, f64::from_bits;
+}
 
-/// A column of an index.
+/// A column of an index: of a file, or of one that grows, as far as it had grown.
 #[derive(Clone)]
-pub struct Column<T> {
+pub enum Column<T: Number> {
+    /// Bytes of a file.
+    Kept(Kept<T>),
+    /// Pieces in memory.
+    Grown(Grown<T>),
+}
+
+/// Numbers in the bytes of a file.
+#[derive(Clone)]
+pub struct Kept<T> {
     all: Shared,
     begin: usize,
     len: usize,
     kind: PhantomData<T>,
+}
+
+impl<T: Number> Kept<T> {
+    fn bytes(&self) -> &[u8] {
+        let all: &[u8] = (*self.all).as_ref();
+        all.get(self.begin..self.begin + self.len * T::BYTES).unwrap_or(&[])
+    }
 }
 
 impl<T: Number> Column<T> {
@@ -48,33 +91,42 @@ impl<T: Number> Column<T> {
         let (begin, len) = (usize::try_from(begin).ok()?, usize::try_from(len).ok()?);
         let end = begin.checked_add(len.checked_mul(T::BYTES)?)?;
         let bytes: &[u8] = (**all).as_ref();
-        (end <= bytes.len()).then(|| Self { all: Arc::clone(all), begin, len, kind: PhantomData })
+        let all = Arc::clone(all);
+        (end <= bytes.len()).then(|| Self::Kept(Kept { all, begin, len, kind: PhantomData }))
     }
 
     /// How many.
     #[inline]
     pub fn len(&self) -> usize {
-        self.len
-    }
-
-    fn bytes(&self) -> &[u8] {
-        let all: &[u8] = (*self.all).as_ref();
-        all.get(self.begin..self.begin + self.len * T::BYTES).unwrap_or(&[])
+        match self {
+            Self::Kept(kept) => kept.len,
+            Self::Grown(grown) => grown.len(),
+        }
     }
 
     /// One; 0 beyond the end.
     #[inline]
     pub fn get(&self, index: usize) -> T {
-        let at = index * T::BYTES;
-        self.bytes().get(at..at + T::BYTES).map_or_else(T::default, T::read)
+        match self {
+            Self::Kept(kept) => {
+                let at = index * T::BYTES;
+                kept.bytes().get(at..at + T::BYTES).map_or_else(T::default, T::read)
+            }
+            Self::Grown(grown) => grown.get(index),
+        }
     }
 
     /// Those from one to another, as far as there are.
     pub fn range(&self, from: usize, to: usize) -> impl Iterator<Item = T> + '_ {
-        let to = to.min(self.len);
+        let to = to.min(self.len());
         let from = from.min(to);
-        let bytes = self.bytes().get(from * T::BYTES..to * T::BYTES).unwrap_or(&[]);
-        bytes.chunks_exact(T::BYTES).map(T::read)
+        let (bytes, grown) = match self {
+            Self::Kept(kept) => (kept.bytes(), None),
+            Self::Grown(grown) => (&[][..], Some(grown)),
+        };
+        let bytes = bytes.get(from * T::BYTES..to * T::BYTES).unwrap_or(&[]);
+        let grown = grown.into_iter().flat_map(move |grown| (from..to).map(|at| grown.get(at)));
+        bytes.chunks_exact(T::BYTES).map(T::read).chain(grown)
     }
 }
 
@@ -84,12 +136,29 @@ pub struct Grid {
     /// Nanoseconds of a bucket, as a power of two.
     shift: u32,
     first: Column<u32>,
+    /// The first bucket there is.
+    base: u64,
+    /// Of one that grows: items that are forgotten, modulo 2^32. Its numbers count those as well.
+    forgotten: Option<u32>,
 }
 
 impl Grid {
     /// From a column; `shift` of a hostile index may be anything.
     pub fn new(shift: u32, first: Column<u32>) -> Self {
-        Self { shift: shift.min(63), first }
+        Self { shift: shift.min(63), first, base: 0, forgotten: None }
+    }
+
+    pub(crate) fn grown(shift: u32, first: Column<u32>, base: u64, forgotten: u32) -> Self {
+        Self { shift, first, base, forgotten: Some(forgotten) }
+    }
+
+    fn first(&self, bucket: usize) -> usize {
+        let number = self.first.get(bucket);
+        match self.forgotten {
+            None => number as usize,
+            // Fewer than 2^31 are kept: what would be more has been forgotten.
+            Some(forgotten) => (number.wrapping_sub(forgotten) as i32).max(0) as usize,
+        }
     }
 
     /// How many of these times, which ascend, are before one.
@@ -101,13 +170,16 @@ impl Grid {
             return 0;
         };
         let count = times.len();
-        let bucket = usize::try_from(time >> self.shift).unwrap_or(usize::MAX);
+        let Some(bucket) = (time >> self.shift).checked_sub(self.base) else {
+            return 0;
+        };
+        let bucket = usize::try_from(bucket).unwrap_or(usize::MAX);
         if bucket >= self.first.len() {
             return count;
         }
-        let mut low = (self.first.get(bucket) as usize).min(count);
+        let mut low = self.first(bucket).min(count);
         let next = bucket + 1;
-        let end = if next < self.first.len() { self.first.get(next) as usize } else { count };
+        let end = if next < self.first.len() { self.first(next) } else { count };
         let mut high = end.clamp(low, count);
         while low < high {
             let middle = low + (high - low) / 2;

@@ -2,10 +2,11 @@
 //! A row of intervals: spans of one depth, states, who ran.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::column::{Column, Grid};
 use crate::pixels::{BLOCK, EACH, MAIN, Pixels, Scale, share};
-use crate::{PointRef, UNFINISHED};
+use crate::{Interval, PointRef, UNFINISHED};
 
 /// Intervals of which no two overlap, in the order of time; one of no length takes its
 /// nanosecond.
@@ -23,6 +24,13 @@ pub struct Intervals {
     /// The names with the most time.
     pub(crate) main: Vec<u32>,
     pub(crate) sums: Sums,
+    /// Of a row that grows the one that has not ended, behind all others: begin and end since the
+    /// origin, what it is, flags.
+    pub(crate) open: Option<(u64, u64, Interval, u8)>,
+    /// Intervals of a row that grows that are not here any more: whole blocks.
+    pub(crate) forgotten: u64,
+    /// The same of the points of each lane.
+    pub(crate) points_forgotten: Option<Arc<[u64]>>,
 }
 
 /// Time up to each block: all, and of each main name.
@@ -44,8 +52,20 @@ impl Sums {
     pub(crate) fn of(items: impl Iterator<Item = (u32, u64)>, main: &[u32]) -> Vec<u64> {
         let wide = main.len() + 1;
         let mut sums = vec![0u64; wide];
-        let mut sum = vec![0u64; wide];
-        for (index, (name, length)) in items.enumerate() {
+        Self::more(items, 0, main, &mut sums);
+        sums
+    }
+
+    /// Goes on with the items from one on, which begins a block.
+    fn more(
+        items: impl Iterator<Item = (u32, u64)>,
+        from: usize,
+        main: &[u32],
+        sums: &mut Vec<u64>,
+    ) {
+        let wide = main.len() + 1;
+        let mut sum = sums[sums.len() - wide..].to_vec();
+        for (index, (name, length)) in (from..).zip(items) {
             sum[0] = sum[0].saturating_add(length);
             if let Some(place) = main.iter().position(|main| *main == name) {
                 sum[place + 1] = sum[place + 1].saturating_add(length);
@@ -54,7 +74,6 @@ impl Sums {
                 sums.extend_from_slice(&sum);
             }
         }
-        sums
     }
 }
 
@@ -75,13 +94,23 @@ pub(crate) fn main_names(items: impl Iterator<Item = (u32, u64)>) -> Vec<u32> {
 pub struct Left {
     items: Vec<u32>,
     sums: Sums,
+    /// Intervals of the row that were looked at and had ended, those forgotten by then included.
+    looked: u64,
+    /// Those forgotten, and all points that were.
+    forgotten: (u64, u64),
+    main: Vec<u32>,
 }
 
 impl Intervals {
     /// How many.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.begins.len()
+        self.begins.len() + usize::from(self.open.is_some())
+    }
+
+    /// The one that has not ended, by its index.
+    fn open(&self, index: usize) -> Option<&(u64, u64, Interval, u8)> {
+        self.open.as_ref().filter(|_| index == self.begins.len())
     }
 
     /// Whether there are none.
@@ -93,6 +122,9 @@ impl Intervals {
     /// When one begins and ends, since the origin.
     #[must_use]
     pub fn ends(&self, index: usize) -> (u64, u64) {
+        if let Some((begin, end, ..)) = self.open(index) {
+            return (*begin, *end);
+        }
         let begin = self.begins.get(index);
         (begin, self.ends.get(index).max(begin))
     }
@@ -100,40 +132,53 @@ impl Intervals {
     /// Its name, or the application that runs.
     #[must_use]
     pub fn name(&self, index: usize) -> u32 {
-        self.names.get(index)
+        self.open(index).map_or_else(|| self.names.get(index), |(_, _, open, _)| open.name)
     }
 
     /// Its thread.
     #[must_use]
     pub fn thread(&self, index: usize) -> u32 {
-        self.threads.get(index)
+        self.open(index).map_or_else(|| self.threads.get(index), |(_, _, open, _)| open.thread)
     }
 
     /// The events that began and ended it.
     #[must_use]
     pub fn events(&self, index: usize) -> [Option<PointRef>; 2] {
-        [&self.from, &self.to].map(|[lanes, indices]| {
-            let point = PointRef { lane: lanes.get(index), index: indices.get(index) };
-            (point.lane != crate::NONE).then_some(point)
-        })
+        let told = match self.open(index) {
+            Some((_, _, open, _)) => [open.from, open.to],
+            None => [&self.from, &self.to].map(|[lanes, indices]| {
+                let point = PointRef { lane: lanes.get(index), index: indices.get(index) };
+                (point.lane != crate::NONE).then_some(point)
+            }),
+        };
+        let Some(forgotten) = &self.points_forgotten else { return told };
+        told.map(|point| point.and_then(|point| point.behind(forgotten)))
     }
 
     /// Whether it has not ended.
     #[must_use]
     pub fn is_unfinished(&self, index: usize) -> bool {
-        self.flags.get(index) & UNFINISHED != 0
+        self.flags(index) & UNFINISHED != 0
     }
 
     /// How far its length is to be trusted, as [`crate::quality_name`] has it.
     #[must_use]
     pub fn quality(&self, index: usize) -> u8 {
-        self.flags.get(index) >> 1
+        self.flags(index) >> 1
+    }
+
+    fn flags(&self, index: usize) -> u8 {
+        self.open(index).map_or_else(|| self.flags.get(index), |(.., flags)| *flags)
     }
 
     /// How many begin before a time.
     #[must_use]
     pub fn before(&self, time: i64) -> usize {
-        self.grid.before(&self.begins, time)
+        let begins = |(begin, ..): &(u64, u64, Interval, u8)| {
+            u64::try_from(time).is_ok_and(|time| *begin < time)
+        };
+        let open = self.open.as_ref().is_some_and(begins);
+        self.grid.before(&self.begins, time) + usize::from(open)
     }
 
     /// From which to which one they touch a stretch of time.
@@ -157,13 +202,48 @@ impl Intervals {
     /// Cost: a look at each.
     #[must_use]
     pub fn left(&self, keeps: impl Fn(usize) -> bool) -> Left {
-        let items: Vec<u32> = (0..self.len()).filter(|i| keeps(*i)).map(|i| i as u32).collect();
-        let lengths = items.iter().map(|item| {
+        self.left_after(None, keeps)
+    }
+
+    /// The same, where it is known of the same row when it had not grown as far.
+    ///
+    /// Cost: a look at each that has ended since, or was open; and a copy.
+    #[must_use]
+    pub fn left_after(&self, before: Option<&Left>, keeps: impl Fn(usize) -> bool) -> Left {
+        // What was looked at is right still, unless the row is counted otherwise by now.
+        let points = self.points_forgotten.iter().flat_map(|of| of.iter()).sum();
+        let forgotten = (self.forgotten, points);
+        let before = before.filter(|before| {
+            before.main == self.main
+                && before.forgotten == forgotten
+                && before.looked <= self.forgotten + self.begins.len() as u64
+        });
+        let (mut items, mut sums, looked) = match before {
+            Some(Left { items, sums: Sums::Made(sums), looked, .. }) => {
+                let looked = (looked - self.forgotten) as usize;
+                let ended = items.partition_point(|item| (*item as usize) < looked);
+                (items[..ended].to_vec(), sums.clone(), looked)
+            }
+            _ => (Vec::new(), vec![0; self.main.len() + 1], 0),
+        };
+        items.extend((looked..self.len()).filter(|index| keeps(*index)).map(|index| index as u32));
+        // Sums of whole blocks of what had ended stay.
+        let wide = self.main.len() + 1;
+        let ended = items.partition_point(|item| (*item as usize) < looked);
+        let blocks = (ended / BLOCK).min(sums.len() / wide - 1);
+        sums.truncate((blocks + 1) * wide);
+        let lengths = items[blocks * BLOCK..].iter().map(|item| {
             let (begin, end) = self.ends(*item as usize);
             (self.name(*item as usize), end - begin)
         });
-        let sums = Sums::Made(Sums::of(lengths, &self.main));
-        Left { items, sums }
+        Sums::more(lengths, blocks * BLOCK, &self.main, &mut sums);
+        Left {
+            items,
+            sums: Sums::Made(sums),
+            looked: self.forgotten + self.begins.len() as u64,
+            forgotten,
+            main: self.main.clone(),
+        }
     }
 
     /// Which of those that are left touch a stretch: ranks among them.

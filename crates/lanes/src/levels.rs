@@ -12,6 +12,8 @@ pub struct Levels {
     pub(crate) grid: Grid,
     /// Of each 64 values, of each 64 of those, and so on: lowest and highest.
     pub(crate) reaches: Vec<[Column<f64>; 2]>,
+    /// Values of a counter that grows that are not here any more: blocks are counted with them.
+    pub(crate) forgotten: usize,
 }
 
 /// What a counter did in a pixel; NaN where that is not known.
@@ -76,13 +78,17 @@ impl Levels {
 
     /// Lowest and highest of those from one to another.
     fn reach(&self, from: usize, to: usize) -> [f64; 2] {
+        let (from, to) = (from + self.forgotten, to + self.forgotten);
         let mut found = [f64::NAN; 2];
         let mut add = |low: f64, high: f64| found = [found[0].min(low), found[1].max(high)];
         let (mut from, mut to) = (from, to);
         let mut columns = [&self.values, &self.values];
+        // Of this column, and of those above it, as many as they are blocks of what is gone.
+        let mut forgotten = self.forgotten;
         for next in self.reaches.iter().map(Some).chain([None]) {
             let inner = (from.div_ceil(BLOCK), to / BLOCK);
             let each = |a: usize, b: usize, add: &mut dyn FnMut(f64, f64)| {
+                let (a, b) = (a - forgotten, b - forgotten);
                 let lows = columns[0].range(a, b);
                 lows.zip(columns[1].range(a, b)).for_each(|(low, high)| add(low, high));
             };
@@ -96,6 +102,7 @@ impl Levels {
                     each(inner.1 * BLOCK, to, &mut add);
                     (from, to) = inner;
                     columns = [lows, highs];
+                    forgotten /= BLOCK;
                 }
             }
         }

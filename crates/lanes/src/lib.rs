@@ -3,9 +3,9 @@
 //! many events there are, filtered or not.
 //!
 //! ```text
-//! facts of a trace ─ Builder ─► index (bytes) ─ Lanes ─► pixels of rows, lists, bundles of messages
-//!                                                 ▲
-//!                      Chosen: a bit for each point, with ranks
+//! facts of a trace ─┬ Builder ─► index (bytes) ┬ Lanes ─► pixels of rows, lists, bundles of messages
+//!                   └ Growing ─► as it is now  ┘    ▲
+//!                        Chosen: a bit for each point, with ranks
 //! ```
 //!
 //! Everything stands in columns sorted by time. A grid of time over each tells which item is the
@@ -21,6 +21,8 @@ mod bits;
 mod building;
 mod chosen;
 mod column;
+mod gathers;
+mod growing;
 mod intervals;
 mod levels;
 mod listed;
@@ -36,6 +38,8 @@ pub use bits::RankedBits;
 pub use building::{Builder, Interval, PointRef};
 pub use chosen::{Chosen, Wanted};
 pub use column::Shared;
+pub use gathers::{Gathers, Opened};
+pub use growing::Growing;
 pub use intervals::{Intervals, Left};
 pub use levels::{Levels, Reach};
 pub use listed::Listed;

@@ -2,12 +2,22 @@
 //! Messages from one lane to another.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::PointRef;
 use crate::column::{Column, Grid};
 use crate::pixels::Scale;
 
-/// Messages in the order in which they left.
+/// By which end messages are in order.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// As they left: all are known.
+    Sent,
+    /// As they arrived: as they become known.
+    Received,
+}
+
+/// Messages in the order in which they left, or arrived.
 #[derive(Clone)]
 pub struct Messages {
     pub(crate) sent: Column<u64>,
@@ -18,6 +28,9 @@ pub struct Messages {
     pub(crate) grid: Grid,
     /// The longest way of any, so that those are found that left before a picture begins.
     pub(crate) longest: u64,
+    pub(crate) order: Order,
+    /// Points of each lane that are not here any more.
+    pub(crate) points_forgotten: Option<Arc<[u64]>>,
 }
 
 /// Messages that are drawn as one.
@@ -66,8 +79,13 @@ impl Messages {
     /// The events at its ends.
     #[must_use]
     pub fn events(&self, index: usize) -> [PointRef; 2] {
-        [&self.from, &self.to]
-            .map(|[lanes, indices]| PointRef { lane: lanes.get(index), index: indices.get(index) })
+        let told = [&self.from, &self.to]
+            .map(|[lanes, indices]| PointRef { lane: lanes.get(index), index: indices.get(index) });
+        let Some(forgotten) = &self.points_forgotten else { return told };
+        told.map(|point| {
+            let gone = PointRef { index: crate::NONE, ..point };
+            point.behind(forgotten).unwrap_or(gone)
+        })
     }
 
     /// Messages for a picture, between lanes that their events are drawn on, in at most so many
@@ -82,8 +100,17 @@ impl Messages {
         most: usize,
     ) -> Vec<Bundle> {
         let longest = i64::try_from(self.longest).unwrap_or(i64::MAX);
-        let from = self.grid.before(&self.sent, scale.t0.saturating_sub(longest));
-        let to = self.grid.before(&self.sent, scale.t1).max(from);
+        let (from, to) = match self.order {
+            Order::Sent => (
+                self.grid.before(&self.sent, scale.t0.saturating_sub(longest)),
+                self.grid.before(&self.sent, scale.t1),
+            ),
+            Order::Received => (
+                self.grid.before(&self.received, scale.t0),
+                self.grid.before(&self.received, scale.t1.saturating_add(longest)),
+            ),
+        };
+        let to = to.max(from);
         let step = (to - from).div_ceil(Self::LOOKED).max(1);
         let mut scale = *scale;
         loop {
@@ -102,7 +129,11 @@ impl Messages {
                 let place = (from_lane, to_lane, pixels.0, pixels.1, came >= scale.t1);
                 let channel = self.channel(index);
                 let bundle = Bundle { from_lane, to_lane, sent, received, count: 0, channel };
-                let bundle = bundles.entry(place).or_insert(bundle);
+                let known = bundles.entry(place).or_insert(bundle);
+                if (sent, received) < (known.sent, known.received) {
+                    *known = Bundle { count: known.count, ..bundle };
+                }
+                let bundle = known;
                 bundle.count = bundle.count.saturating_add(step as u32);
             }
             if bundles.len() <= most || scale.px == 1 {

@@ -14,6 +14,9 @@ pub fn quality_name(quality: u8) -> &'static str {
 pub struct Meta {
     /// The begin of the session on the time line of the trace.
     pub origin: i64,
+    /// What was before is not here any more; 0 but in sessions that grow.
+    #[serde(default)]
+    pub begin: u64,
     /// Its end.
     pub end: u64,
     /// What was opened.

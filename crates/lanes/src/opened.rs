@@ -5,6 +5,7 @@ use std::fmt;
 
 use crate::column::{Column, Grid, Number, Shared};
 use crate::intervals::Sums;
+use crate::messages::Order;
 use crate::meta::{Meta, Row};
 use crate::pixels::{BLOCK, MAIN};
 use crate::writing::{At, Directory, MAGIC, TRAILER, checksum};
@@ -35,11 +36,11 @@ impl std::error::Error for IndexError {}
 
 /// What stands on which lane.
 pub struct Lanes {
-    meta: Meta,
-    points: Vec<Option<Points>>,
-    rows: Vec<Intervals>,
-    levels: Vec<Levels>,
-    messages: Messages,
+    pub(crate) meta: Meta,
+    pub(crate) points: Vec<Option<Points>>,
+    pub(crate) rows: Vec<Intervals>,
+    pub(crate) levels: Vec<Levels>,
+    pub(crate) messages: Messages,
 }
 
 /// Reads the columns of one thing in turn.
@@ -156,7 +157,8 @@ fn points_of(all: &Shared, at: &At) -> Result<Option<Points>, IndexError> {
     }
     let mut columns = Columns { all, at, next: 0 };
     let (times, classes) = (columns.take()?, columns.take()?);
-    Ok(Some(Points { times, classes, threads: columns.take()?, grid: columns.grid()? }))
+    let (threads, grid) = (columns.take()?, columns.grid()?);
+    Ok(Some(Points { times, classes, threads, grid, forgotten: 0 }))
 }
 
 fn intervals(all: &Shared, at: &At, row: &Row) -> Result<Intervals, IndexError> {
@@ -169,7 +171,21 @@ fn intervals(all: &Shared, at: &At, row: &Row) -> Result<Intervals, IndexError> 
     let blocks = at.count / BLOCK as u64 + 1;
     let sums = columns.some(blocks.saturating_mul(row.main.len() as u64 + 1))?;
     let (grid, main, sums) = (columns.grid()?, row.main.clone(), Sums::Kept(sums));
-    Ok(Intervals { begins, ends, names, threads, from, to, flags, grid, main, sums })
+    Ok(Intervals {
+        begins,
+        ends,
+        names,
+        threads,
+        from,
+        to,
+        flags,
+        grid,
+        main,
+        sums,
+        open: None,
+        forgotten: 0,
+        points_forgotten: None,
+    })
 }
 
 fn levels_of(all: &Shared, at: &At) -> Result<Levels, IndexError> {
@@ -181,7 +197,7 @@ fn levels_of(all: &Shared, at: &At) -> Result<Levels, IndexError> {
         count = count.div_ceil(BLOCK as u64);
         reaches.push([columns.some(count)?, columns.some(count)?]);
     }
-    Ok(Levels { times, values, grid: columns.grid()?, reaches })
+    Ok(Levels { times, values, grid: columns.grid()?, reaches, forgotten: 0 })
 }
 
 fn messages_of(all: &Shared, at: &At, longest: u64) -> Result<Messages, IndexError> {
@@ -197,5 +213,7 @@ fn messages_of(all: &Shared, at: &At, longest: u64) -> Result<Messages, IndexErr
         channels: columns.take()?,
         grid: columns.grid()?,
         longest,
+        order: Order::Sent,
+        points_forgotten: None,
     })
 }

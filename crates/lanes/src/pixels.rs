@@ -17,7 +17,8 @@
 //! * `colour`: 0 where nothing touches it. Else 1 + the class of the first point; of intervals, 1 +
 //!   the name that covers most, the smaller one of two that cover as much. If more than
 //!   [`EACH`] intervals touch it, only the row's [`MAIN`] names that take the most time as a whole
-//!   are weighed (of equal ones the smaller); if none of them covers anything, it is the name of
+//!   are weighed (of equal ones the smaller; of a row that grows, those of when it was looked at
+//!   last, with half as many intervals at least); if none of them covers anything, it is the name of
 //!   the first interval.
 //! * `flags`: [`SEVERAL`], [`UNENDED`]; [`LOST`] and [`DAMAGED`] where events are missing.
 

@@ -12,6 +12,8 @@ pub struct Points {
     pub(crate) classes: Column<u16>,
     pub(crate) threads: Column<u32>,
     pub(crate) grid: Grid,
+    /// Those of a lane that grows that are not here any more.
+    pub(crate) forgotten: u64,
 }
 
 impl Points {
@@ -19,6 +21,12 @@ impl Points {
     #[must_use]
     pub fn len(&self) -> usize {
         self.times.len()
+    }
+
+    /// How many came before the first of them, and were forgotten.
+    #[must_use]
+    pub fn forgotten(&self) -> u64 {
+        self.forgotten
     }
 
     /// Whether there are none.

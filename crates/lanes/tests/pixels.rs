@@ -12,19 +12,19 @@ use lateralis_lanes::{
 };
 use proptest::prelude::*;
 
-const ORIGIN: i64 = -1000;
+pub const ORIGIN: i64 = -1000;
 
 /// A trace as it was told.
 #[derive(Debug, Clone)]
-struct Told {
+pub struct Told {
     /// By lane: time, class, thread.
-    points: Vec<Vec<(i64, u16, u32)>>,
+    pub points: Vec<Vec<(i64, u16, u32)>>,
     /// Begin, length, name, how far the begin is an event.
-    intervals: Vec<(u32, u64, u32)>,
-    levels: Vec<(i64, f64)>,
+    pub intervals: Vec<(u32, u64, u32)>,
+    pub levels: Vec<(i64, f64)>,
 }
 
-fn traces() -> impl Strategy<Value = Told> {
+pub fn traces() -> impl Strategy<Value = Told> {
     // Steps of all sizes, so that buckets are empty, full and overfull.
     let step = prop_oneof![3 => 0i64..4, 3 => 0i64..200, 1 => 0i64..20_000];
     let lane = prop::collection::vec((step.clone(), 0u16..4, 0u32..3), 0..600);
@@ -95,7 +95,7 @@ fn bytes(told: &Told) -> Vec<u8> {
 }
 
 /// The pixel of spec and module, by looking at each thing: things are begin, end, name, unfinished.
-fn pixel(
+pub fn pixel(
     things: &[(i64, i64, u32, bool)],
     (begin, end): (i64, i64),
     main: Option<&[u32]>,
@@ -135,13 +135,13 @@ fn pixel(
     here.len()
 }
 
-fn scales() -> impl Strategy<Value = (i64, i64, u32)> {
+pub fn scales() -> impl Strategy<Value = (i64, i64, u32)> {
     let width = prop_oneof![1i64..50, 1i64..5000, 1i64..1_000_000];
     (-3000i64..300_000, width, prop_oneof![1u32..8, 1u32..300])
         .prop_map(|(t0, width, px)| (t0, t0 + width, px))
 }
 
-fn wanted() -> impl Strategy<Value = Wanted> {
+pub fn wanted() -> impl Strategy<Value = Wanted> {
     let set = |most| prop::collection::btree_set(0u32..most, 0..2);
     (set(2), set(4), set(3)).prop_map(|(lanes_off, classes_off, applications_off)| Wanted {
         lanes_off,
@@ -151,7 +151,7 @@ fn wanted() -> impl Strategy<Value = Wanted> {
 }
 
 /// What the filter leaves, by looking at each event.
-fn keeps(wanted: &Wanted, lane: u32, (_, class, thread): (i64, u16, u32)) -> bool {
+pub fn keeps(wanted: &Wanted, lane: u32, (_, class, thread): (i64, u16, u32)) -> bool {
     !wanted.lanes_off.contains(&lane)
         && !wanted.classes_off.contains(&u32::from(class))
         && !wanted.applications_off.contains(&thread)
@@ -248,7 +248,12 @@ proptest! {
     }
 }
 
-fn points_are_right(told: &Told, lanes: &Lanes, filter: Option<(&Chosen, &Wanted)>, scale: &Scale) {
+pub fn points_are_right(
+    told: &Told,
+    lanes: &Lanes,
+    filter: Option<(&Chosen, &Wanted)>,
+    scale: &Scale,
+) {
     for (lane, points) in (0..).zip(&told.points) {
         let Some(drawn) = lanes.points(lane) else {
             assert!(points.is_empty());
@@ -273,6 +278,20 @@ fn intervals_are_right(
     filter: Option<(&Chosen, &Wanted)>,
     scale: &Scale,
 ) {
+    let all = rows_are_right(lanes, filter, scale, &|point| told.points[0][point as usize], true);
+    let is_told = !told.points[0].is_empty();
+    assert_eq!(all, if is_told { told.intervals.len() } else { 0 }, "none is left out");
+}
+
+/// Each pixel of each row is what a look at its intervals gives: how many these are. `point` gives
+/// an event of the first lane, by its number there.
+pub fn rows_are_right(
+    lanes: &Lanes,
+    filter: Option<(&Chosen, &Wanted)>,
+    scale: &Scale,
+    point: &dyn Fn(u32) -> (i64, u16, u32),
+    is_whole: bool,
+) -> usize {
     let mut all = 0;
     for row in 0..lanes.meta().rows.len() {
         let (_, intervals) = lanes.row(row).unwrap();
@@ -284,8 +303,8 @@ fn intervals_are_right(
                 (begin as i64, end as i64, intervals.name(index), is_open)
             };
             let is_left = |index: &usize| {
-                let point = intervals.events(*index)[0].unwrap();
-                wanted.is_none_or(|w| keeps(w, point.lane, told.points[0][point.index as usize]))
+                let Some(from) = intervals.events(*index)[0] else { return true };
+                wanted.is_none_or(|w| keeps(w, from.lane, point(from.index)))
             };
             (0..intervals.len()).filter(is_left).map(of).collect()
         };
@@ -298,6 +317,8 @@ fn intervals_are_right(
         let mut main: Vec<(i64, u32)> = times.into_iter().map(|(n, time)| (-time, n)).collect();
         main.sort_unstable();
         let main: Vec<u32> = main.into_iter().take(MAIN).map(|(_, name)| name).collect();
+        // While it grows they are those of when it was looked at last.
+        let main = if is_whole { main } else { lanes.meta().rows[row].main.clone() };
         let (mut found, mut expected, mut most) = (Pixels::default(), Pixels::default(), 0);
         let left = filter.and_then(|(chosen, _)| chosen.left(lanes, row));
         let drawn = intervals.draw(left, scale, &mut found);
@@ -307,11 +328,10 @@ fn intervals_are_right(
         }
         assert_eq!((found, drawn), (expected, most), "row {row}");
     }
-    let is_told = !told.points[0].is_empty();
-    assert_eq!(all, if is_told { told.intervals.len() } else { 0 }, "none is left out");
+    all
 }
 
-fn levels_are_right(told: &Told, lanes: &Lanes, scale: &Scale) {
+pub fn levels_are_right(told: &Told, lanes: &Lanes, scale: &Scale) {
     let levels: Vec<(i64, f64)> = told.levels.iter().map(|(t, v)| (t - ORIGIN, *v)).collect();
     for (p, found) in (0..).zip(lanes.levels(0).unwrap().draw(scale)) {
         let (begin, end) = scale.pixel(p);

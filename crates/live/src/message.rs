@@ -25,6 +25,7 @@ mod kind {
     pub(super) const CLOCK_TICKS: u16 = 11;
     pub(super) const REQUEST: u16 = 32;
     pub(super) const CLOCK_ASK: u16 = 33;
+    pub(super) const FLUSH_EVERY: u16 = 34;
 }
 
 /// The folder of a recording that a stream file is in.
@@ -147,6 +148,11 @@ pub enum Message<'a> {
         /// The client's clock.
         asked_ns: i64,
     },
+    /// The client would see events sooner: it asks for a flush at least this often.
+    FlushEvery {
+        /// Milliseconds; 0: as often as there are flushes anyway.
+        period_ms: u32,
+    },
 }
 
 fn is_file_name(name: &str) -> bool {
@@ -162,7 +168,7 @@ fn folder_of(word: u32) -> Option<Folder> {
 
 impl<'a> Message<'a> {
     pub(crate) fn knows(kind: u16) -> bool {
-        matches!(kind, kind::RECORDING..=kind::CLOCK_TICKS | kind::REQUEST..=kind::CLOCK_ASK)
+        matches!(kind, kind::RECORDING..=kind::CLOCK_TICKS | kind::REQUEST..=kind::FLUSH_EVERY)
     }
 
     /// Reads a body; `None` if it is malformed.
@@ -208,6 +214,7 @@ impl<'a> Message<'a> {
             kind::REFUSED => Message::Refused(std::str::from_utf8(fields.rest()).ok()?),
             kind::REQUEST => Message::Request(Request::decode(&mut fields)?),
             kind::CLOCK_ASK => Message::ClockAsk { asked_ns: fields.i64()? },
+            kind::FLUSH_EVERY => Message::FlushEvery { period_ms: fields.u32()? },
             _ => return None,
         };
         fields.end()?;
@@ -283,6 +290,10 @@ impl<'a> Message<'a> {
             Message::ClockAsk { asked_ns } => {
                 put(&asked_ns.to_le_bytes());
                 kind::CLOCK_ASK
+            }
+            Message::FlushEvery { period_ms } => {
+                put(&period_ms.to_le_bytes());
+                kind::FLUSH_EVERY
             }
         };
         out.extend_from_slice(&frame_header(kind, &[&body]));
@@ -373,6 +384,7 @@ mod tests {
             Message::Refused("wrong token"),
             Message::Request(request),
             Message::ClockAsk { asked_ns: i64::MIN },
+            Message::FlushEvery { period_ms: 50 },
         ];
         let mut bytes = Preamble::default().encode().to_vec();
         messages.iter().for_each(|message| message.encode(&mut bytes));

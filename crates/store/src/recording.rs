@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use lateralis_analysis::Gaps;
 use lateralis_model::role::ATTRIBUTE;
-use lateralis_model::{Attribute, Damage, Names, Source, StreamSummary, Trace};
+use lateralis_model::{Attribute, Clock, Damage, Names, Source, StreamSummary, Trace};
 use lateralis_traces::{Error, Joined, OpenOptions, Part, Relate};
 use lateralis_units::{Nanos, Ticks};
 use serde_json::Value;
@@ -95,10 +95,20 @@ impl Recording {
     /// Opens what stands behind some bytes of stream files of a recording that is being
     /// written (see [`lateralis_traces::open_behind`]).
     ///
-    /// Errors: as [`Recording::open`].
-    pub(crate) fn behind(path: &Path, marks: &BTreeMap<String, u64>) -> Result<Self, Error> {
-        let source = lateralis_traces::open_behind(path, marks)?;
-        Ok(Self::of(&[path.to_owned()], source, report(path)))
+    /// Times are by a clock that was known before, if one is given, as [`Tail::clock`] has it; and
+    /// its clock as it is known now.
+    ///
+    /// [`Tail::clock`]: crate::Tail::clock
+    ///
+    /// # Errors
+    /// As [`Recording::open`].
+    pub fn behind_by(
+        path: &Path,
+        marks: &BTreeMap<String, u64>,
+        clock: Option<&Clock>,
+    ) -> Result<(Self, Option<Clock>), Error> {
+        let (source, told) = lateralis_traces::open_behind_by(path, marks, clock)?;
+        Ok((Self::of(&[path.to_owned()], source, report(path)), told))
     }
 
     /// Learns the names that only events tell: of threads and processes in

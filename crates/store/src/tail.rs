@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use lateralis_model::{Damage, Event, Names, Source};
+use lateralis_model::{Clock, Damage, Event, Names, Source};
 use lateralis_traces::Error;
 use lateralis_units::{Nanos, Ticks};
 
@@ -34,6 +34,11 @@ pub struct Tail {
     begin: Option<Nanos>,
     until: Option<Ticks>,
     told: BTreeSet<(String, u64)>,
+    keeps_clock: bool,
+    /// The clock that times are told by, if it is kept.
+    clock: Option<Clock>,
+    /// The clock as it is known by now.
+    clock_now: Option<Clock>,
 }
 
 /// What of a stream was shown.
@@ -87,7 +92,28 @@ impl Tail {
             begin: None,
             until: None,
             told: BTreeSet::new(),
+            keeps_clock: false,
+            clock: None,
+            clock_now: None,
         }
+    }
+
+    /// With times by the clock as it was known first, so that all rounds are on one time line.
+    #[must_use]
+    pub fn keeping_its_clock(self) -> Self {
+        Self { keeps_clock: true, ..self }
+    }
+
+    /// That clock, once there is any packet.
+    #[must_use]
+    pub fn clock(&self) -> Option<&Clock> {
+        self.clock.as_ref()
+    }
+
+    /// Of each stream file the byte in front of which all has been shown.
+    #[must_use]
+    pub fn marks(&self) -> BTreeMap<String, u64> {
+        self.places.iter().map(|(name, place)| (name.clone(), place.offset_bytes)).collect()
     }
 
     /// Without the names that only events tell; that costs a pass over them.
@@ -105,8 +131,12 @@ impl Tail {
     /// # Errors
     /// If there is no trace, or a file cannot be read.
     pub fn open(&mut self) -> Result<Recording, Error> {
-        let marks = self.places.iter().map(|(name, place)| (name.clone(), place.offset_bytes));
-        let mut recording = Recording::behind(&self.path, &marks.collect())?;
+        let (mut recording, told) =
+            Recording::behind_by(&self.path, &self.marks(), self.clock.as_ref())?;
+        self.clock_now = told;
+        if self.keeps_clock && self.clock.is_none() && !recording.streams.is_empty() {
+            self.clock.clone_from(&self.clock_now);
+        }
         if self.learns_names {
             let names = &mut recording.names;
             for (pid, name) in &self.names.processes {
@@ -143,7 +173,8 @@ impl Tail {
         see: &mut See<'_>,
     ) -> Progress {
         let source = &recording.source;
-        let clock = source.trace().clocks.first();
+        // The moment is one of the best clock there is.
+        let clock = self.clock_now.as_ref().or(source.trace().clocks.first());
         let until = until.and_then(|time| Some(clock?.ticks(time)));
         let mut walks = self.walks(recording);
         let mut progress = Progress::default();

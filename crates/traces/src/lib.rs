@@ -31,4 +31,4 @@ pub use joined::{Joined, Part, Placed};
 pub use lateralis_interchange::jsonl::Lines as JsonLines;
 /// A table of flat columns as a file of Parquet, row by row.
 pub use lateralis_interchange::parquet::{Cell as TableCell, File as TableFile, Type as TableType};
-pub use open::{OpenOptions, open, open_behind};
+pub use open::{OpenOptions, open, open_behind, open_behind_by};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lateralis_ctf::open as ctf;
-use lateralis_model::{Damage, DamageReason, Interval, Source};
+use lateralis_model::{Clock, Damage, DamageReason, Interval, Source};
 use lateralis_seedformats::genode;
 use memmap2::Mmap;
 
@@ -98,6 +98,19 @@ pub fn open(paths: &[PathBuf], options: &OpenOptions) -> Result<Joined, Error> {
 /// # Errors
 /// If there is no trace of CTF, or several: only one can be followed.
 pub fn open_behind(path: &Path, marks: &BTreeMap<String, u64>) -> Result<Joined, Error> {
+    open_behind_by(path, marks, None).map(|(source, _)| source)
+}
+
+/// The same with times by a clock that was known before, so that they are the same whenever it is
+/// opened; and its clock as it is known now.
+///
+/// # Errors
+/// As [`open_behind`].
+pub fn open_behind_by(
+    path: &Path,
+    marks: &BTreeMap<String, u64>,
+    clock: Option<&Clock>,
+) -> Result<(Joined, Option<Clock>), Error> {
     let inner = path.join("ctf");
     let path = if inner.join("metadata").is_file() { inner } else { path.to_owned() };
     let no_trace = || Error::NoTrace { path: path.clone(), files: 0, archives: 0 };
@@ -107,8 +120,12 @@ pub fn open_behind(path: &Path, marks: &BTreeMap<String, u64>) -> Result<Joined,
     };
     match ctf::find(&path).map_err(explain)?.as_slice() {
         [place] => {
-            let reader = place.open_behind(marks).map_err(explain)?;
-            Ok(Joined::new(vec![(String::new(), Box::new(reader))]))
+            let mut reader = place.open_behind(marks).map_err(explain)?;
+            let told = reader.trace().clocks.first().cloned();
+            if let Some(clock) = clock {
+                reader.set_clock(0, clock);
+            }
+            Ok((Joined::new(vec![(String::new(), Box::new(reader))]), told))
         }
         _ => Err(no_trace()),
     }

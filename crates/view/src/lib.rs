@@ -5,16 +5,23 @@
 //! ```text
 //! traces ─ indexing ─► index (lanes) ─┐
 //!    └──── fields of single events ───┴─ Session ─ methods ─ serving ─ page
+//!                                           ▲ Host: which is the newest, and what is to be told
+//! a recording that goes on ─ Live, round by round
 //! ```
 //!
 //! The page, and whatever else connects, is hostile: requests are checked, answers are limited, and
 //! who does not read them is cut off. Only the traces that were named are served.
 
 pub mod answer;
+mod control;
+mod growth;
+mod host;
 mod index_file;
 mod indexing;
+mod live;
 pub mod methods;
 mod params;
+mod rows;
 mod scripts;
 mod serving;
 mod session;
@@ -22,6 +29,9 @@ mod sides;
 mod told;
 pub mod trace_server;
 
+pub use control::{Action, Control};
+pub use host::Host;
 pub use indexing::Progress;
+pub use live::{Live, LiveOptions};
 pub use serving::{Head, Refused, Request, Server, has_page};
-pub use session::{OpenError, Session};
+pub use session::{Opening, Session};

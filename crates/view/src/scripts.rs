@@ -12,6 +12,7 @@ use lateralis_lanes::{
 use lateralis_model::{Event, Source as _};
 use lateralis_script::{Activities, Activity, End, Limits, Script, ScriptError};
 use lateralis_store::facts::{At, Facts};
+use lateralis_units::Nanos;
 
 use crate::answer::Problem;
 use crate::session::{Session, Source, lock};
@@ -23,14 +24,49 @@ const FOUND_MAX: usize = 4_000_000;
 
 /// What the filters of a script keep.
 pub struct Kept {
-    lanes: Vec<RankedBits>,
+    /// By lane: events before the first, and of each that follows whether it is kept.
+    lanes: Vec<(u64, RankedBits)>,
+    /// Up to when it has looked at all events.
+    until: i64,
 }
 
 impl Kept {
-    /// Whether an event is kept.
+    /// Whether an event is kept: by its lane and its number there, those forgotten included.
     #[must_use]
-    pub fn has(&self, point: PointRef) -> bool {
-        self.lanes.get(point.lane as usize).is_some_and(|bits| bits.get(point.index as usize))
+    pub fn has(&self, lane: u32, number: u64) -> bool {
+        self.lanes.get(lane as usize).is_some_and(|(before, bits)| {
+            let index = number.checked_sub(*before).and_then(|index| usize::try_from(index).ok());
+            index.is_some_and(|index| bits.get(index))
+        })
+    }
+
+    fn count(&self) -> usize {
+        self.lanes.iter().map(|(_, bits)| bits.count()).sum()
+    }
+
+    /// The same with what was seen behind it, as far as the session has grown.
+    fn after(&self, session: &Session, seen: Vec<Vec<(i64, bool)>>, until: i64) -> Self {
+        let lanes = (0u32..).zip(seen).map(|(lane, mut seen)| {
+            if !seen.is_sorted_by_key(|(time, _)| *time) {
+                // Those of one time as they came.
+                seen.sort_by_key(|(time, _)| *time);
+            }
+            let nothing = (0, RankedBits::default());
+            let known = self.lanes.get(lane as usize).unwrap_or(&nothing);
+            let Some(points) = session.lanes.points(lane) else { return known.clone() };
+            let forgotten = points.forgotten();
+            let is_new = known.1.is_empty();
+            let before = if is_new { forgotten } else { known.0 };
+            let forgets = usize::try_from(forgotten.saturating_sub(before)).unwrap_or(usize::MAX);
+            let left = known.1.len().saturating_sub(forgets);
+            // What was read again may begin earlier than what is remembered.
+            let wanted = points.len().saturating_sub(left);
+            let missing = wanted.saturating_sub(seen.len());
+            let fresh = seen[seen.len().saturating_sub(wanted)..].iter().map(|(_, is)| *is);
+            let more = std::iter::repeat_n(false, missing).chain(fresh);
+            (forgotten, known.1.after(forgotten, forgets, more))
+        });
+        Self { lanes: lanes.collect(), until }
     }
 }
 
@@ -38,8 +74,10 @@ impl Kept {
 pub struct Ran {
     /// As the page calls it.
     pub name: String,
+    /// To go on where the session grows.
+    text: String,
     /// What its filters keep, if it has any.
-    pub kept: Option<Kept>,
+    kept: Mutex<Option<Arc<Kept>>>,
     /// Its activities on rows of their own, if it has any; lanes are those of the session.
     pub found: Option<Lanes>,
     /// What tells activities apart, in the order of [`Interval::from`]'s index.
@@ -48,6 +86,47 @@ pub struct Ran {
     pub how: String,
     /// Events kept, or activities found.
     pub count: u64,
+}
+
+impl Ran {
+    /// What its filters keep, if it has any.
+    #[must_use]
+    pub fn kept(&self) -> Option<Arc<Kept>> {
+        lock(&self.kept).clone()
+    }
+
+    /// Looks at what has come since it ran, in a session that grows. Activities are those of when it
+    /// ran: whoever wants newer ones runs it again.
+    ///
+    /// # Errors
+    /// What the script has to say; the recording cannot be read.
+    pub fn catch_up(&self, session: &Session) -> Result<(), Problem> {
+        if session.growth.is_none() {
+            return Ok(());
+        }
+        // One at a time: the next finds it done.
+        let mut own = lock(&self.kept);
+        let Some(kept) = own.clone() else { return Ok(()) };
+        let end = end_of(session);
+        if kept.until >= end {
+            return Ok(());
+        }
+        let mut script = load(&self.name, &self.text)?;
+        let mut seen = Vec::new();
+        let stretch = (kept.until.saturating_add(1), end);
+        over(session, stretch, &mut script, &mut seen, &mut None)?;
+        *own = Some(Arc::new(kept.after(session, seen, end)));
+        Ok(())
+    }
+}
+
+fn end_of(session: &Session) -> i64 {
+    let meta = session.lanes.meta();
+    meta.origin.saturating_add_unsigned(meta.end)
+}
+
+fn load(name: &str, text: &str) -> Result<Script, Problem> {
+    Script::load(name, text, Limits::default()).map_err(|error| problem(&error))
 }
 
 /// All scripts, in the order in which they came.
@@ -96,19 +175,31 @@ fn problem(error: &ScriptError) -> Problem {
     Problem::new(error.message.clone(), place, "")
 }
 
-fn run(session: &Session, name: &str, text: &str) -> Result<Ran, Problem> {
-    let mut script =
-        Script::load(name, text, Limits::default()).map_err(|error| problem(&error))?;
-    let source = session.source()?;
+/// Activities, and who finds them.
+struct Finding {
+    activities: Activities,
+    found: Vec<Activity>,
+}
+
+/// Runs a script over the events of a stretch, both ends included: of each lane what it keeps.
+fn over(
+    session: &Session,
+    (begin, end): (i64, i64),
+    script: &mut Script,
+    seen: &mut Vec<Vec<(i64, bool)>>,
+    finding: &mut Option<Finding>,
+) -> Result<(), Problem> {
+    let source = session.source_between(begin, end)?;
     let places = Places::new(&session.lanes);
     let mut facts = Facts::new(&source.trace, &source.recording.streams);
     let context = Context { names: &source.names, streams: &source.recording.streams };
-    let mut activities = Activities::new(&script);
-    let mut seen: Vec<Vec<(i64, bool)>> = vec![Vec::new(); session.lanes.count() as usize];
-    let mut found: Vec<Activity> = Vec::new();
+    seen.resize(session.lanes.count() as usize, Vec::new());
     let has_filters = script.has_filters();
-    let has_activities = script.has_activities();
-    let mut events = source.recording.source.events();
+    let stretch = match session.growth {
+        None => lateralis_model::Interval::default(),
+        Some(_) => lateralis_model::Interval { begin: Some(Nanos(begin)), end: Some(Nanos(end)) },
+    };
+    let mut events = source.recording.source.events_in(stretch);
     while let Some(event) = events.next_event() {
         let at = facts.at(&event);
         facts.of(&event, |_, _| {});
@@ -119,41 +210,51 @@ fn run(session: &Session, name: &str, text: &str) -> Result<Ran, Problem> {
         if has_filters && let Some(lane) = places.of(&event, &at, &source) {
             seen[lane as usize].push((event.time.0, is_kept));
         }
-        if has_activities && is_kept {
+        if let Some(Finding { activities, found }) = finding.as_mut().filter(|_| is_kept) {
             let end = End { time: at.time, writer: at.writer, cpu: at.cpu };
             let mut see = |activity| found.push(activity);
-            let took = activities.event(&mut script, &event, end, &context, &mut see);
+            let took = activities.event(script, &event, end, &context, &mut see);
             took.map_err(|error| problem(&error))?;
-        }
-        if found.len() > FOUND_MAX {
-            let advice = "have it find fewer, or filter first";
-            return Err(Problem::new("more than 4 million activities", name, advice));
+            if found.len() > FOUND_MAX {
+                let advice = "have it find fewer, or filter first";
+                return Err(Problem::new("more than 4 million activities", "script", advice));
+            }
         }
     }
+    Ok(())
+}
+
+fn run(session: &Session, name: &str, text: &str) -> Result<Ran, Problem> {
+    let mut script = load(name, text)?;
+    let has_activities = script.has_activities();
+    let mut finding =
+        has_activities.then(|| Finding { activities: Activities::new(&script), found: Vec::new() });
+    let mut seen: Vec<Vec<(i64, bool)>> = Vec::new();
+    let meta = session.lanes.meta();
+    let (begin, end) = (meta.origin.saturating_add_unsigned(meta.begin), end_of(session));
+    over(session, (begin, end), &mut script, &mut seen, &mut finding)?;
     let how: Vec<String> = script.parts().iter().map(|part| part.how.to_string()).collect();
     let how = how.iter().find(|how| *how != "compiled").cloned();
-    let kept = has_filters.then(|| Kept { lanes: seen.into_iter().map(bits).collect() });
-    let kept_count = || kept.as_ref().map_or(0, |k| k.lanes.iter().map(RankedBits::count).sum());
-    let count = if has_activities { found.len() } else { kept_count() };
-    let keys = found.iter().map(key).collect();
+    let nothing = Kept { lanes: Vec::new(), until: begin };
+    let kept = script.has_filters().then(|| nothing.after(session, seen, end));
+    let found = finding.map(|finding| finding.found);
+    let count = match &found {
+        Some(found) => found.len(),
+        None => kept.as_ref().map_or(0, Kept::count),
+    };
+    let keys = found.iter().flatten().map(key).collect();
     let names: Vec<String> = script.activity_names().map(str::to_owned).collect();
-    let rows = || rows(session, &places, names, found);
+    let places = Places::new(&session.lanes);
+    let found = found.map(|found| rows(session, &places, names, found)).transpose()?;
     Ok(Ran {
         name: name.to_owned(),
-        found: if has_activities { Some(rows()?) } else { None },
-        kept,
+        text: text.to_owned(),
+        kept: Mutex::new(kept.map(Arc::new)),
+        found,
         keys,
         how: how.unwrap_or_else(|| "compiled".into()),
         count: count as u64,
     })
-}
-
-/// A lane's events are by time; those of one time as they came.
-fn bits(mut seen: Vec<(i64, bool)>) -> RankedBits {
-    if !seen.is_sorted_by_key(|(time, _)| *time) {
-        seen.sort_by_key(|(time, _)| *time);
-    }
-    seen.into_iter().map(|(_, is_kept)| is_kept).collect()
 }
 
 fn key(activity: &Activity) -> String {

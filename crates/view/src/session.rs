@@ -6,14 +6,17 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use lateralis_lanes::{Chosen, LaneKind, Lanes, PointRef, RowKind, Wanted};
+use lateralis_lanes::{Chosen, Lanes, PointRef, Wanted};
 use lateralis_model::{Names, Trace};
 use lateralis_store::Recording;
 use lateralis_store::facts::Facts;
 use lateralis_traces::OpenOptions;
 
 use crate::answer::Problem;
+use crate::control::Control;
+use crate::growth::Growth;
 use crate::methods::{Compared, Remembered};
+use crate::rows::{Drawn, SCRIPTS_FROM, numbered, rows, rows_of_growing};
 use crate::scripts::Scripts;
 use crate::sides::Sides;
 use crate::{index_file, indexing};
@@ -22,19 +25,6 @@ use crate::{index_file, indexing};
 const FILTERS_KEPT: usize = 6;
 /// Filters that are known at all.
 const FILTERS_MAX: usize = 100_000;
-
-/// A row of a lane as the page counts them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Drawn {
-    /// The events of the lane.
-    Events,
-    /// A row of intervals, by its number in the index.
-    Intervals(usize),
-    /// A counter, by its number.
-    Level(u32),
-    /// Activities of a script: its number, and its row there.
-    Found(u32, usize),
-}
 
 /// A filter: what is wanted, and the scripts that choose from it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -48,8 +38,26 @@ pub struct Filter {
 #[derive(Default)]
 struct Filters {
     known: Vec<Filter>,
-    /// The last used at the end.
-    kept: Vec<(usize, Arc<Chosen>)>,
+    /// The last used at the end; of which state of the session each is.
+    kept: Vec<(usize, u64, Arc<Chosen>)>,
+}
+
+/// What all states of a session that grows have in common.
+#[derive(Default)]
+pub struct Common {
+    filters: Mutex<Filters>,
+    /// Scripts of the page.
+    pub scripts: Scripts,
+    /// Asks the recorder, where that is possible.
+    pub control: Option<Box<dyn Control>>,
+}
+
+impl Common {
+    /// With somebody who asks the recorder.
+    #[must_use]
+    pub fn controlled(control: Box<dyn Control>) -> Self {
+        Self { control: Some(control), ..Self::default() }
+    }
 }
 
 /// A recording opened for its events.
@@ -66,24 +74,26 @@ pub struct Source {
     pub classes: HashMap<String, u16>,
 }
 
-/// What is looked at.
+/// What is looked at: all of it, or as far as it had grown.
 pub struct Session {
     paths: Vec<PathBuf>,
     options: OpenOptions,
     /// What stands on which lane.
     pub lanes: Arc<Lanes>,
-    /// Rows by lane, without those of scripts.
-    rows: Vec<Vec<Drawn>>,
+    /// Rows by lane in the order in which they are drawn, each with its number, without those of
+    /// scripts.
+    rows: Vec<Vec<(u32, Drawn)>>,
     source: OnceLock<Result<Arc<Source>, Problem>>,
-    filters: Mutex<Filters>,
-    /// Scripts of the page.
-    pub scripts: Scripts,
+    /// Filters and scripts.
+    pub common: Arc<Common>,
     /// The list of spans that was asked for last.
     pub remembered: Mutex<Remembered>,
     /// Its recordings each by itself.
     pub sides: Sides,
     /// What was compared last.
     pub compared: Mutex<Compared>,
+    /// How it grows, if it does.
+    pub growth: Option<Growth>,
 }
 
 /// Locks; what a thread that panicked left behind is still whole, for nothing is taken apart in
@@ -98,69 +108,123 @@ fn opened(paths: &[PathBuf], options: &OpenOptions) -> Result<Recording, lateral
     Ok(recording)
 }
 
-/// Why a session cannot begin.
-#[derive(Debug)]
-pub enum OpenError {
-    /// The traces cannot be read.
-    Trace(lateralis_traces::Error),
-    /// The index cannot be made.
-    Index(io::Error),
+/// Traces of which it is known that they can be read.
+pub struct Opening {
+    paths: Vec<PathBuf>,
+    options: OpenOptions,
+    identity: String,
+    place: Option<PathBuf>,
+    /// None: there is an index.
+    recording: Option<Recording>,
+    kept: Option<Lanes>,
 }
 
-impl From<lateralis_traces::Error> for OpenError {
-    fn from(error: lateralis_traces::Error) -> Self {
-        Self::Trace(error)
-    }
-}
-
-impl Session {
-    /// Opens traces: by the index that is kept, if it is of them, else by reading them once.
+impl Opening {
+    /// Opens traces, and their index, where one is kept that is of them.
     ///
     /// # Errors
-    /// If they cannot be read, or the index not be written.
-    pub fn open(
-        paths: &[PathBuf],
-        options: &OpenOptions,
-        progress: indexing::Progress<'_>,
-    ) -> Result<Self, OpenError> {
+    /// If they cannot be read.
+    pub fn new(paths: &[PathBuf], options: &OpenOptions) -> Result<Self, lateralis_traces::Error> {
         let OpenOptions { frequency_hz, definitions, format, abi, relate, .. } = options;
         let readers = env!("LATERALIS_READERS");
         let how =
             format!("{readers} {frequency_hz:?} {definitions:?} {format:?} {abi:?} {relate:?}");
         let identity = index_file::identity(paths, &how).map_err(|cause| {
             let path = paths.first().cloned().unwrap_or_default();
-            OpenError::Trace(lateralis_traces::Error::Io { path, source: cause })
+            lateralis_traces::Error::Io { path, source: cause }
         })?;
         let place = index_file::place(paths, index_file::NAME);
         let kept = place.as_deref().and_then(|place| index_file::open(place, &identity));
-        let (lanes, recording) = match kept {
-            Some(lanes) => (lanes, None),
-            None => {
-                let recording = opened(paths, options)?;
+        let recording = match &kept {
+            Some(_) => None,
+            None => Some(Recording::open_all(paths, options)?),
+        };
+        let (paths, options) = (paths.to_vec(), options.clone());
+        Ok(Self { paths, options, identity, place, recording, kept })
+    }
+
+    /// Makes the index, where there is none.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn index(self, progress: indexing::Progress<'_>) -> io::Result<Session> {
+        let Self { paths, options, identity, place, recording, kept } = self;
+        let mut recording = recording;
+        let lanes = match (kept, &mut recording) {
+            (Some(lanes), _) => lanes,
+            (None, Some(recording)) => {
+                recording.learn_names();
                 let mut write = |out: &mut dyn io::Write| {
                     let spool = index_file::spool(place.as_deref());
-                    indexing::index(&recording, &identity, spool, progress, out)
+                    indexing::index(recording, &identity, spool, progress, out)
                 };
-                let lanes = index_file::make(place.as_deref(), &identity, &mut write);
-                (lanes.map_err(OpenError::Index)?, Some(recording))
+                index_file::make(place.as_deref(), &identity, &mut write)?
             }
+            (None, None) => return Err(io::ErrorKind::NotFound.into()),
         };
-        let session = Self {
-            paths: paths.to_vec(),
-            options: options.clone(),
-            rows: rows(&lanes),
-            lanes: Arc::new(lanes),
-            source: OnceLock::new(),
-            filters: Mutex::default(),
-            scripts: Scripts::default(),
-            remembered: Mutex::default(),
-            sides: Sides::new(paths, options),
-            compared: Mutex::default(),
-        };
+        let rows = numbered(rows(&lanes));
+        let session = Session::with(paths, options, Arc::new(lanes), rows, Arc::default(), None);
         if let Some(recording) = recording {
             let _ = session.source.set(Ok(Arc::new(session.source_of(recording))));
         }
         Ok(session)
+    }
+}
+
+impl Session {
+    fn with(
+        paths: Vec<PathBuf>,
+        options: OpenOptions,
+        lanes: Arc<Lanes>,
+        rows: Vec<Vec<(u32, Drawn)>>,
+        common: Arc<Common>,
+        growth: Option<Growth>,
+    ) -> Self {
+        Self {
+            sides: Sides::new(&paths, &options),
+            compared: Mutex::default(),
+            paths,
+            options,
+            rows,
+            lanes,
+            source: OnceLock::new(),
+            common,
+            remembered: Mutex::default(),
+            growth,
+        }
+    }
+
+    /// Of an index alone: what is not in it is not found.
+    #[must_use]
+    pub fn of_index(lanes: Lanes) -> Self {
+        let rows = numbered(rows(&lanes));
+        let paths = vec![PathBuf::new()];
+        Self::with(paths, OpenOptions::default(), Arc::new(lanes), rows, Arc::default(), None)
+    }
+
+    /// A state of one that grows.
+    #[must_use]
+    pub fn grown(path: PathBuf, lanes: Lanes, common: Arc<Common>, growth: Growth) -> Self {
+        let rows = rows_of_growing(&lanes);
+        let options = OpenOptions::default();
+        Self::with(vec![path], options, Arc::new(lanes), rows, common, Some(growth))
+    }
+
+    /// Whether more may come.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.growth.as_ref().is_some_and(|growth| growth.is_live)
+    }
+
+    /// Asks the recorder, where that is possible and of use.
+    #[must_use]
+    pub fn control(&self) -> Option<&dyn Control> {
+        self.common.control.as_deref().filter(|_| self.is_live())
+    }
+
+    /// Which state of the session it is.
+    fn serial(&self) -> u64 {
+        self.growth.as_ref().map_or(0, |growth| growth.serial)
     }
 
     /// Where notes are kept.
@@ -215,6 +279,21 @@ impl Session {
     /// # Errors
     /// They cannot be read any more.
     pub fn source(&self) -> Result<Arc<Source>, Problem> {
+        let meta = self.lanes.meta();
+        let since = |time: u64| meta.origin.saturating_add_unsigned(time);
+        self.source_between(since(meta.begin), since(meta.end))
+    }
+
+    /// The same where only a stretch is read, both ends included; of one that grows as little
+    /// else as possible is opened.
+    ///
+    /// # Errors
+    /// They cannot be read any more.
+    pub fn source_between(&self, begin: i64, end: i64) -> Result<Arc<Source>, Problem> {
+        if let Some(growth) = &self.growth {
+            let open = |recording| self.source_of(recording);
+            return growth.again.source(&self.paths, (begin, end), &open);
+        }
         let open = || match opened(&self.paths, &self.options) {
             Ok(recording) => Ok(Arc::new(self.source_of(recording))),
             Err(error) => {
@@ -232,7 +311,7 @@ impl Session {
         if filter == Filter::default() {
             return Ok(0);
         }
-        let mut filters = lock(&self.filters);
+        let mut filters = lock(&self.common.filters);
         if let Some(known) = filters.known.iter().position(|known| *known == filter) {
             return Ok(known + 1);
         }
@@ -251,7 +330,7 @@ impl Session {
         let Some(index) = number.checked_sub(1) else { return Ok(Filter::default()) };
         let known = usize::try_from(index).ok();
         let none = || Problem::new("no such filter", "filter", "ask for one with `filter` first");
-        known.and_then(|index| lock(&self.filters).known.get(index).cloned()).ok_or_else(none)
+        known.and_then(|index| lock(&self.common.filters).known.get(index).cloned()).ok_or_else(none)
     }
 
     /// What a filter leaves; `None` of the one that leaves all.
@@ -263,40 +342,59 @@ impl Session {
     pub fn chosen(&self, number: u64) -> Result<Option<Arc<Chosen>>, Problem> {
         let Some(index) = number.checked_sub(1) else { return Ok(None) };
         let index = usize::try_from(index).unwrap_or(usize::MAX);
+        let mut before = None;
         let filter = {
-            let mut filters = lock(&self.filters);
-            if let Some(place) = filters.kept.iter().position(|(kept, _)| *kept == index) {
+            let mut filters = lock(&self.common.filters);
+            if let Some(place) = filters.kept.iter().position(|(kept, ..)| *kept == index) {
                 let kept = filters.kept.remove(place);
                 filters.kept.push(kept.clone());
-                return Ok(Some(kept.1));
+                if kept.1 == self.serial() {
+                    return Ok(Some(kept.2));
+                }
+                before = (kept.1 < self.serial()).then_some(kept.2);
             }
             filters.known.get(index).cloned()
         };
         let none = || Problem::new("no such filter", "filter", "ask for one with `filter` first");
         let Filter { wanted, scripts } = filter.ok_or_else(none)?;
-        let scripts = scripts.iter().map(|script| self.scripts.get(*script));
+        let scripts = scripts.iter().map(|script| self.common.scripts.get(*script));
         let scripts = scripts.collect::<Result<Vec<_>, _>>()?;
-        let also = |point: PointRef| {
-            scripts.iter().all(|ran| ran.kept.as_ref().is_none_or(|kept| kept.has(point)))
-        };
-        let chosen = Chosen::new(&self.lanes, &wanted, (!scripts.is_empty()).then_some(&also));
-        let chosen = Arc::new(chosen);
-        let mut filters = lock(&self.filters);
-        if filters.kept.len() >= FILTERS_KEPT {
-            filters.kept.remove(0);
+        for ran in &scripts {
+            ran.catch_up(self)?;
         }
-        filters.kept.push((index, Arc::clone(&chosen)));
+        let kept: Vec<_> = scripts.iter().filter_map(|ran| ran.kept()).collect();
+        let also = |point: PointRef| {
+            let forgotten = self.lanes.points(point.lane).map_or(0, |points| points.forgotten());
+            kept.iter().all(|kept| kept.has(point.lane, forgotten + u64::from(point.index)))
+        };
+        let also: Option<&(dyn Fn(PointRef) -> bool + Sync)> =
+            if kept.is_empty() { None } else { Some(&also) };
+        let chosen = Arc::new(Chosen::after(before.as_ref(), &self.lanes, &wanted, also));
+        let mut filters = lock(&self.common.filters);
+        let newest = filters.kept.iter().find(|(kept, ..)| *kept == index).map(|kept| kept.1);
+        if newest.is_none_or(|newest| newest < self.serial()) {
+            filters.kept.retain(|(kept, ..)| *kept != index);
+            if filters.kept.len() >= FILTERS_KEPT {
+                filters.kept.remove(0);
+            }
+            filters.kept.push((index, self.serial(), Arc::clone(&chosen)));
+        }
         Ok(Some(chosen))
     }
 
-    /// The rows of a lane; those of scripts come last, in the order of the scripts.
+    /// The rows of a lane with their numbers, in the order in which they are drawn; those of scripts
+    /// come last, in the order of the scripts.
     #[must_use]
-    pub fn rows_of(&self, lane: u32) -> Vec<Drawn> {
+    pub fn rows_of(&self, lane: u32) -> Vec<(u32, Drawn)> {
         let mut rows = self.rows.get(lane as usize).cloned().unwrap_or_default();
-        for (script, ran) in (0..).zip(self.scripts.all()) {
+        // Behind all others, also those that come yet.
+        let mut number = if self.growth.is_some() { SCRIPTS_FROM } else { rows.len() as u32 };
+        for (script, ran) in (0..).zip(self.common.scripts.all()) {
             let found = ran.found.as_ref().map_or(&[][..], |found| &found.meta().rows);
-            let of_lane = found.iter().enumerate().filter(|(_, row)| row.lane == lane);
-            rows.extend(of_lane.map(|(row, _)| Drawn::Found(script, row)));
+            for (row, _) in found.iter().enumerate().filter(|(_, row)| row.lane == lane) {
+                rows.push((number, Drawn::Found(script, row)));
+                number += 1;
+            }
         }
         rows
     }
@@ -306,34 +404,8 @@ impl Session {
     /// # Errors
     /// There is none.
     pub fn drawn(&self, lane: u32, row: u32) -> Result<Drawn, Problem> {
-        let of = self.rows_of(lane).get(row as usize).copied();
+        let rows = self.rows_of(lane);
+        let of = rows.iter().find(|(number, _)| *number == row).map(|(_, drawn)| *drawn);
         of.ok_or_else(|| Problem::new("no such row", format!("lane {lane}, row {row}"), ""))
     }
-}
-
-/// Rows of each lane: who ran, events, states, spans, levels.
-fn rows(lanes: &Lanes) -> Vec<Vec<Drawn>> {
-    let meta = lanes.meta();
-    let mut rows: Vec<Vec<Drawn>> = vec![Vec::new(); meta.lanes.len()];
-    let add = |rows: &mut Vec<Vec<Drawn>>, kind: RowKind| {
-        for (index, row) in meta.rows.iter().enumerate().filter(|(_, row)| row.kind == kind) {
-            if let Some(rows) = rows.get_mut(row.lane as usize) {
-                rows.push(Drawn::Intervals(index));
-            }
-        }
-    };
-    add(&mut rows, RowKind::Running);
-    for (lane, told) in (0..).zip(&meta.lanes) {
-        if lanes.points(lane).is_some() || told.kind == LaneKind::Cpu {
-            rows[lane as usize].push(Drawn::Events);
-        }
-    }
-    add(&mut rows, RowKind::States);
-    add(&mut rows, RowKind::Spans);
-    for (counter, told) in (0..).zip(&meta.counters) {
-        if let Some(rows) = rows.get_mut(told.lane as usize) {
-            rows.push(Drawn::Level(counter));
-        }
-    }
-    rows
 }

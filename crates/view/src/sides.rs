@@ -14,7 +14,7 @@ use lateralis_traces::OpenOptions;
 use serde_json::Value;
 
 use crate::answer::Problem;
-use crate::session::{Filter, OpenError, Session};
+use crate::session::{Filter, Opening, Session};
 
 /// Recordings that can be held against each other.
 const SIDES_MAX: usize = 16;
@@ -60,14 +60,13 @@ impl Sides {
             self.path(side).zip(self.opened.get(side as usize)).ok_or_else(none)?;
         let open = || {
             let paths = std::slice::from_ref(path);
-            let session = Session::open(paths, &self.options, &mut |_| {});
-            session.map(Arc::new).map_err(|error| {
-                let cause = match error {
-                    OpenError::Trace(error) => error.to_string(),
-                    OpenError::Index(error) => error.to_string(),
-                };
+            let cannot = |cause: String| {
                 Problem::new("cannot read the recording", path.display().to_string(), cause)
-            })
+            };
+            let opening =
+                Opening::new(paths, &self.options).map_err(|error| cannot(error.to_string()))?;
+            let session = opening.index(&mut |_, _| {});
+            session.map(Arc::new).map_err(|error| cannot(error.to_string()))
         };
         opened.get_or_init(open).clone()
     }

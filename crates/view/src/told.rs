@@ -26,7 +26,6 @@ const EXACT: u64 = 1 << 53;
 /// # Errors
 /// The trace cannot be read.
 pub fn fields(session: &Session, points: &[PointRef]) -> Result<Vec<Option<Value>>, Problem> {
-    let source = session.source()?;
     let lanes = &session.lanes;
     let origin = lanes.meta().origin;
     let time_of = |point: &PointRef| {
@@ -35,6 +34,10 @@ pub fn fields(session: &Session, points: &[PointRef]) -> Result<Vec<Option<Value
     };
     let mut wanted: Vec<(i64, usize)> = points.iter().map(time_of).zip(0..).collect();
     wanted.sort_unstable();
+    let (Some((first, _)), Some((last, _))) = (wanted.first(), wanted.last()) else {
+        return Ok(Vec::new());
+    };
+    let source = session.source_between(origin + first, origin + last)?;
     let mut reader = Reader {
         lanes,
         lines: JsonLines::new(&source.recording.source, &source.names),

@@ -32,6 +32,7 @@ pub mod script;
 pub mod seeds;
 pub mod tmfxml;
 pub mod trace;
+pub mod view;
 mod words;
 pub mod write;
 
@@ -85,5 +86,6 @@ pub const TARGETS: &[Target] = &[
     target("event_filter", event_filter::check, event_filter::good, words::EVENT_FILTER),
     target("genode", policy::check_genode, policy::good_genode, words::GENODE),
     target("relate", relate::check, relate::good, &[]),
+    target("view", view::check, view::good, words::VIEW),
     target("probe", probe::check, probe::good, &["stapsdt", ".note.stapsdt", "%rdi", "%return"]),
 ];

@@ -94,7 +94,11 @@ pub fn good() -> Vec<Vec<u8>> {
     ];
     let has = Has { folder: Folder::Unreadable, name: "b".into(), next: 3, offset_bytes: 4 };
     let request = Request { token: b"secret".to_vec(), uuid: [7; 16], has: vec![has] };
-    let client = [Message::Request(request), Message::ClockAsk { asked_ns: 5 }];
+    let client = [
+        Message::Request(request),
+        Message::ClockAsk { asked_ns: 5 },
+        Message::FlushEvery { period_ms: 5 },
+    ];
     let mut all: Vec<Vec<u8>> = [&server[..], &client]
         .into_iter()
         .map(|messages| {

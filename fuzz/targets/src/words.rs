@@ -353,6 +353,26 @@ pub const PERFDATA: &[&str] = &[
 pub const LIVE: &[&str] =
     &["LATLIVE\n\x01\0", "# Start ", "\n00000010# Start", "ctf", "index", "metadata"];
 
+/// Requests of a page.
+pub const VIEW: &[&str] = &[
+    "{\"id\":1,\"method\":\"",
+    "\",\"params\":{",
+    "\"lanes\":[",
+    "\"filter\":",
+    "\"t0\":",
+    "\"t1\":",
+    "\"px\":",
+    "\"count\":",
+    "\"from\":",
+    "view",
+    "events",
+    "stats",
+    "activities",
+    "arrows",
+    "levels",
+    "GET /",
+];
+
 /// The words as a dictionary of libFuzzer.
 #[must_use]
 pub fn dictionary(words: &[&str]) -> String {

@@ -61,5 +61,6 @@ smoke! {
     genode 3000
     relate 5000
     event_filter 5000
+    view 3000
     probe 3000
 }

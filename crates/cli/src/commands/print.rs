@@ -14,7 +14,7 @@ use std::io::{self, Write};
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::inputs::InputArgs;
-use crate::live_copy::LiveCopy;
+use crate::live_copy::{CopyOptions, LiveCopy};
 use crate::peer_args::PeerArgs;
 use crate::selection::{SelectArgs, Selection};
 use crate::values;
@@ -105,7 +105,7 @@ fn printer(recording: &Recording, format: Format) -> Printer<'_> {
 /// Prints the events of a trace.
 pub fn run(mut args: PrintArgs) -> Result<ExitStatus, CliError> {
     if args.follow {
-        let live = LiveCopy::begin(&args.inputs.traces, &args.peer)?;
+        let live = LiveCopy::begin(&args.inputs.traces, &args.peer, CopyOptions::default())?;
         if let Some(live) = &live {
             args.inputs.traces = vec![live.path().to_owned()];
         }

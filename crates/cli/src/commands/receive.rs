@@ -48,6 +48,7 @@ pub fn run(args: &RecordArgs, from: &str) -> Result<ExitStatus, CliError> {
         trust: args.peer.trust(),
         retry: args.retry,
         duration: args.duration,
+        flush_every: None,
         max_disk_bytes: args.max_size,
         stop: Arc::default(),
     };

@@ -16,7 +16,7 @@ use serde_json::json;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::inputs::InputArgs;
-use crate::live_copy::LiveCopy;
+use crate::live_copy::{CopyOptions, LiveCopy};
 use crate::moment::Moment;
 use crate::output;
 use crate::peer_args::PeerArgs;
@@ -87,7 +87,7 @@ const FORMATS: [(&str, TableFormat); 5] = [
 /// Lists the tables, or writes one.
 pub fn run(mut args: TableArgs) -> Result<ExitStatus, CliError> {
     if let (true, Some(name)) = (args.follow, args.name.clone()) {
-        let live = LiveCopy::begin(&args.inputs.traces, &args.peer)?;
+        let live = LiveCopy::begin(&args.inputs.traces, &args.peer, CopyOptions::default())?;
         if let Some(live) = &live {
             args.inputs.traces = vec![live.path().to_owned()];
         }

@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `lat view`: the viewer in the browser. What it shows is served by `lateralis-view`.
 
+mod control;
+mod live;
+
 use std::io::{self, IsTerminal, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
 use clap::Args;
 use lateralis_traces::Relate;
-use lateralis_view::{OpenError, Server, Session};
+use lateralis_view::{Host, Opening, Server, Session};
 use serde_json::json;
 
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::inputs::{InputArgs, RelateBy};
 use crate::output;
+use crate::peer_args::PeerArgs;
 use crate::status_line::StatusLine;
 use crate::values;
 
@@ -24,14 +29,16 @@ use crate::values;
 #[command(
     after_help = "The page works without a network. What is looked up again and again is kept in \
     view.index, in the folder of the recording or in the cache folder; it is made anew when the \
-    trace has changed, and may be deleted.\n\n\
+    trace has changed, and may be deleted. A recording that is still being made is followed; instead of \
+    a path, TRACE may be HOST:PORT of a live one.\n\n\
     Examples:\n  \
     lat view demo\n  \
     lat view good bad                     two recordings on one time line\n  \
     lat view --no-open --port 8123 demo   the address to be opened by hand\n  \
     lat view --listen 0.0.0.0 demo        for other machines, who need the token in the address\n  \
     lat view --allow-origin 'vscode-webview://*' demo\n\
-    \x20                                       for the trace viewer of VS Code, at /tsp/api"
+    \x20                                       for the trace viewer of VS Code, at /tsp/api\n  \
+    lat view 127.0.0.1:6660               what a lat record --live or lat live records, as it comes"
 )]
 pub struct ViewArgs {
     #[command(flatten)]
@@ -52,6 +59,11 @@ pub struct ViewArgs {
     /// Print the address as JSON
     #[arg(long)]
     pub json: bool,
+    /// Of a recording that goes on: memory for what is shown; the oldest is forgotten
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = values::parse_bytes)]
+    pub window: u64,
+    #[command(flatten)]
+    pub peer: PeerArgs,
     /// Serve the protocol alone, to other programs
     #[arg(long, hide = true)]
     pub no_page: bool,
@@ -66,31 +78,51 @@ pub fn run(args: ViewArgs) -> Result<ExitStatus, CliError> {
             "build it with ./x build view in the sources of Lateralis, which needs Node.js",
         ));
     }
-    refuse_addresses(&args.inputs.traces)?;
+    refuse_dumps(&args.inputs.traces)?;
+    let host = Arc::new(Host::default());
+    if let Some(following) = live::Following::begin(&args, &host)? {
+        serve(&args, &host)?;
+        return following.run();
+    }
     let mut options = args.inputs.hints.options()?;
     options.relate = match args.inputs.relate {
         RelateBy::Exchange => Relate::Exchange,
         RelateBy::Messages => Relate::Messages,
         RelateBy::Date => Relate::Date,
     };
-    let mut line = StatusLine::new(args.json);
-    let mut progress = |events: u64| {
-        line.show(&format!("looking at {} events", values::count(events)));
+    let opening = Opening::new(&args.inputs.traces, &options)?;
+    let serving = serve(&args, &host)?;
+    let session = index(opening, &host, args.json)?;
+    host.show(Arc::new(session));
+    let _ = serving.join();
+    Ok(ExitStatus::Fine)
+}
+
+/// Makes the index, and says how far it is.
+fn index(opening: Opening, host: &Host, is_quiet: bool) -> Result<Session, CliError> {
+    /// Of the whole: as fine as a bar on a screen.
+    const PARTS: f64 = 1000.0;
+    let mut line = StatusLine::new(is_quiet);
+    let mut progress = |events: u64, share: f64| {
+        let text = format!("looking at {} events", values::count(events));
+        host.progress(&text, (share * PARTS) as u64, Some(PARTS as u64));
+        line.show(&text);
     };
-    let session = Session::open(&args.inputs.traces, &options, &mut progress);
+    let session = opening.index(&mut progress);
     line.clear();
-    let session = session.map_err(|error| match error {
-        OpenError::Trace(error) => error.into(),
-        OpenError::Index(cause) => {
-            CliError::new("cannot write the index", "view.index", cause.to_string())
-        }
-    })?;
+    session
+        .map_err(|cause| CliError::new("cannot write the index", "view.index", cause.to_string()))
+}
+
+/// Serves what the host has from now on, and says where.
+fn serve(args: &ViewArgs, host: &Arc<Host>) -> Result<JoinHandle<()>, CliError> {
     let address = SocketAddr::new(args.listen, args.port);
-    let server = Server::bind(address, Arc::new(session)).map_err(|cause| {
+    let cannot = |cause: io::Error| {
         let advice = format!("{cause}: choose another with --port or --listen");
         CliError::new("cannot serve", address.to_string(), advice)
-    })?;
-    let server = server.with_friends(args.allow_origin);
+    };
+    let server = Server::bind(address, Arc::clone(host)).map_err(cannot)?;
+    let server = server.with_friends(args.allow_origin.clone());
     let url = server.url();
     if args.json {
         let trace_server = server.trace_server_url();
@@ -101,20 +133,21 @@ pub fn run(args: ViewArgs) -> Result<ExitStatus, CliError> {
     if !args.no_open && !args.no_page && io::stdout().is_terminal() {
         show(&url);
     }
-    let gone = |cause: io::Error| CliError::new("cannot serve", url, cause.to_string());
-    server.run().map_err(gone)?;
-    Ok(ExitStatus::Fine)
+    let run = move || {
+        // Without its socket nobody can be told anything.
+        let _ = server.run();
+    };
+    std::thread::Builder::new().name("view-server".to_owned()).spawn(run).map_err(cannot)
 }
 
-/// Something like HOST:PORT that is no file: what to do instead.
-fn refuse_addresses(traces: &[PathBuf]) -> Result<(), CliError> {
-    for path in traces.iter().filter(|path| !path.exists()) {
+/// Dumps of a bfscope come as texts that are read whole: what to do instead.
+fn refuse_dumps(traces: &[PathBuf]) -> Result<(), CliError> {
+    const BFSCOPE: &str = "bfscope://";
+    let is_dump = |path: &&PathBuf| path.to_str().is_some_and(|text| text.starts_with(BFSCOPE));
+    if let Some(path) = traces.iter().find(is_dump) {
         let text = path.display().to_string();
-        let port = text.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
-        if port.is_some() {
-            let advice = format!("lat record --connect {text} -o DIR, then lat view DIR");
-            return Err(CliError::new("cannot view a live recording itself yet", text, advice));
-        }
+        let advice = format!("lat record --connect {text} -o dump.trc, then lat view dump.trc");
+        return Err(CliError::new("cannot follow dumps", text, advice));
     }
     Ok(())
 }

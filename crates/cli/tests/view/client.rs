@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What a page does: starts nothing itself, asks over a WebSocket.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
@@ -25,6 +25,7 @@ impl Viewer {
             .current_dir(&place.0)
             .env("LATERALIS_DIR", place.0.join("areas"))
             .env("XDG_CACHE_HOME", place.0.join("cache"))
+            .env("TMPDIR", &place.0)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
@@ -41,7 +42,7 @@ impl Viewer {
         let stream = TcpStream::connect(&self.address).expect("a connection");
         let url = format!("ws://{}/ws", self.address);
         let (socket, _) = tungstenite::client(url, stream).expect("a WebSocket");
-        Page { socket, next: 1 }
+        Page { socket, next: 1, pushed: VecDeque::new() }
     }
 
     /// Resident memory, in KiB.
@@ -60,10 +61,16 @@ impl Drop for Viewer {
     }
 }
 
+/// Whether nobody has asked for it.
+fn is_pushed(text: &str) -> bool {
+    serde_json::from_str::<Value>(text).is_ok_and(|word| word["event"].is_string())
+}
+
 /// A page.
 pub struct Page {
     pub socket: WebSocket<TcpStream>,
     next: u32,
+    pushed: VecDeque<Value>,
 }
 
 impl Page {
@@ -75,8 +82,34 @@ impl Page {
         id
     }
 
+    /// The next answer; what is pushed meanwhile is kept.
     pub fn answer(&mut self) -> Message {
-        self.socket.read().expect("an answer")
+        loop {
+            let message = self.socket.read().expect("an answer");
+            match &message {
+                Message::Text(text) if is_pushed(text) => self.push(text),
+                _ => return message,
+            }
+        }
+    }
+
+    fn push(&mut self, text: &str) {
+        self.pushed.push_back(serde_json::from_str(text).expect("JSON"));
+    }
+
+    /// The next word of a kind that is pushed; those before it are lost.
+    pub fn told(&mut self, event: &str) -> Value {
+        loop {
+            while let Some(word) = self.pushed.pop_front() {
+                if word["event"] == event {
+                    return word;
+                }
+            }
+            match self.socket.read().expect("a word") {
+                Message::Text(text) => self.push(&text),
+                other => panic!("nobody asked: {other:?}"),
+            }
+        }
     }
 
     /// The result, or the error.

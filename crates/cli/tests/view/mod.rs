@@ -5,7 +5,9 @@
 mod client;
 mod compared;
 mod counted;
+mod growing;
 mod hostile;
+mod live;
 mod numbers;
 
 use crate::place;
@@ -17,7 +19,7 @@ use place::Place;
 use place::genode::{Thread, checkpoint, event};
 use serde_json::{Value, json};
 
-fn demo(place: &Place) -> Vec<Value> {
+pub fn demo(place: &Place) -> Vec<Value> {
     let small = ["demo", "--orders", "60", "-o", "demo"];
     let output = place.lat(&small);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -25,7 +27,7 @@ fn demo(place: &Place) -> Vec<Value> {
 }
 
 /// The events as `lat print` has them.
-fn printed(place: &Place, trace: &str) -> Vec<Value> {
+pub fn printed(place: &Place, trace: &str) -> Vec<Value> {
     let output = place.lat(&["print", "--format", "json", trace]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let lines = text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON"));
@@ -38,7 +40,7 @@ fn time(line: &Value) -> i64 {
 }
 
 /// The list says each event, with lane, class, application and fields, as `lat print` does.
-fn the_list_is_what_is_printed(page: &mut Page, lines: &[Value]) {
+pub fn the_list_is_what_is_printed(page: &mut Page, lines: &[Value]) {
     let open = page.ask("open", json!({}));
     let origin: i64 = open["origin"].as_str().unwrap().parse().unwrap();
     let mut from = 0;

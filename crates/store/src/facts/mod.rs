@@ -244,18 +244,30 @@ impl Facts {
     /// [`Recording::annotated`]: crate::Recording::annotated
     #[must_use]
     pub fn new(trace: &Trace, streams: &[StreamSummary]) -> Self {
-        let mut kinds = Kinds::default();
-        let plans: Vec<Vec<Plan>> = trace
+        let mut facts = Self::default();
+        facts.learn(trace, streams);
+        facts
+    }
+
+    /// The same trace knows more by now: classes, streams. What was learnt from events stays, and so
+    /// do the numbers of spans, channels, machines and counters.
+    pub fn learn(&mut self, trace: &Trace, streams: &[StreamSummary]) {
+        let kinds = &mut self.kinds;
+        self.plans = trace
             .stream_classes
             .iter()
             .map(|stream| {
-                let plan = |class| Plan::new(stream, class, &mut kinds);
+                let plan = |class| Plan::new(stream, class, kinds);
                 stream.event_classes.iter().map(plan).collect()
             })
             .collect();
-        let has_meaning = plans.iter().flatten().any(|plan| !plan.steps.is_empty());
-        let cpus = streams.iter().map(|stream| stream.cpu.map(|cpu| cpu.0)).collect();
-        Self { kinds, plans, cpus, threads: Threads::default(), has_meaning }
+        self.has_meaning = self.plans.iter().flatten().any(|plan| !plan.steps.is_empty());
+        self.set_streams(streams);
+    }
+
+    /// The streams are others than before, or counted otherwise.
+    pub fn set_streams(&mut self, streams: &[StreamSummary]) {
+        self.cpus = streams.iter().map(|stream| stream.cpu.map(|cpu| cpu.0)).collect();
     }
 
     /// The spans, channels, machines and counters there are. States and keys are added

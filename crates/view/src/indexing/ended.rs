@@ -83,6 +83,15 @@ pub fn missing(
     }
 }
 
+/// Adds a stretch to disjoint ones that ascend; it is mostly the last.
+pub fn merge_into(all: &mut Vec<(u64, u64)>, (begin, end): (u64, u64)) {
+    let from = all.partition_point(|(_, until)| *until < begin);
+    let to = from + all[from..].partition_point(|(since, _)| *since <= end);
+    let touched = all[from..to].iter();
+    let whole = touched.fold((begin, end), |(b, e), (since, until)| (b.min(*since), e.max(*until)));
+    all.splice(from..to, [whole]);
+}
+
 /// Disjoint stretches that ascend.
 fn merged(mut all: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
     all.sort_unstable();

@@ -5,19 +5,22 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use lateralis_lanes::{
-    Application, Builder, Channel, Class, Counter, Lane, LaneKind, Meta, SpanKind, Thread,
+    Application, Channel, Class, Counter, Gathers, Lane, LaneKind, Meta, SpanKind, Thread,
 };
-use lateralis_model::{Event, Source, Writer};
+use lateralis_model::{Event, Names, Source, Writer};
 use lateralis_store::Recording;
 use lateralis_store::facts::{Facts, Owner};
 
 use super::paired::Paired;
 use super::{NOBODY, WRITER};
 
-/// Lists that grow.
-pub struct Lists<'a> {
-    recording: &'a Recording,
+/// Lists that grow. What has a number keeps it.
+pub struct Lists {
+    known: Names,
+    /// Names of streams.
+    streams: Vec<String>,
     classes: Vec<Class>,
+    ids: HashMap<String, u16, RandomState>,
     /// By stream class and class; `None` of what is not shown.
     class_ids: Vec<Vec<Option<u16>>>,
     threads: Vec<Thread>,
@@ -32,35 +35,21 @@ pub struct Lists<'a> {
     counter_ids: HashMap<(u32, Owner), u32, RandomState>,
     pub names: Vec<String>,
     name_ids: HashMap<String, u32, RandomState>,
+    /// What schemas promise of each kind of span.
+    budgets: Vec<Vec<String>>,
+    /// Changes whenever anything is added.
+    version: u64,
 }
 
-impl<'a> Lists<'a> {
-    pub fn new(recording: &'a Recording, facts: &Facts) -> Self {
-        let mut classes: Vec<Class> = Vec::new();
-        let mut ids: HashMap<&str, u16> = HashMap::new();
-        let streams = &recording.source.trace().stream_classes;
-        let class_ids = streams
-            .iter()
-            .map(|stream| {
-                let id = |class: &'a lateralis_model::EventClass| {
-                    if class.name == WRITER {
-                        return None;
-                    }
-                    // Classes that are told in two ways, as by two versions of a schema, are one.
-                    let next = u16::try_from(ids.len()).ok().filter(|id| *id < u16::MAX)?;
-                    let id = *ids.entry(class.name.as_str()).or_insert(next);
-                    if id == next {
-                        classes.push(Class { name: class.name.clone(), ..Class::default() });
-                    }
-                    Some(id)
-                };
-                stream.event_classes.iter().map(id).collect()
-            })
-            .collect();
+impl Lists {
+    /// With numbers of names for so many kinds of spans at least, whose names are the first.
+    pub fn new(recording: &Recording, facts: &Facts, span_names: usize) -> Self {
         let mut lists = Self {
-            recording,
-            classes,
-            class_ids,
+            known: Names::default(),
+            streams: Vec::new(),
+            classes: Vec::new(),
+            ids: HashMap::default(),
+            class_ids: Vec::new(),
             threads: vec![Thread { name: "unknown".into(), ..Thread::default() }],
             thread_ids: HashMap::default(),
             last_thread: None,
@@ -71,14 +60,67 @@ impl<'a> Lists<'a> {
             process_lanes: HashMap::default(),
             counters: Vec::new(),
             counter_ids: HashMap::default(),
-            names: Vec::new(),
+            names: vec![String::new(); span_names],
             name_ids: HashMap::default(),
+            budgets: Vec::new(),
+            version: 1,
         };
-        // Kinds of spans are the first names, in their order.
-        for kind in &facts.kinds().spans {
-            lists.names.push(kind.name.clone());
-        }
+        lists.learn(recording, facts);
         lists
+    }
+
+    /// The same trace knows more by now.
+    pub fn learn(&mut self, recording: &Recording, facts: &Facts) {
+        self.known.clone_from(&recording.names);
+        self.streams = recording.streams.iter().map(|stream| stream.name.clone()).collect();
+        let before = self.classes.len();
+        let streams = &recording.source.trace().stream_classes;
+        self.class_ids = streams
+            .iter()
+            .map(|stream| {
+                let id = |class: &lateralis_model::EventClass| {
+                    if class.name == WRITER {
+                        return None;
+                    }
+                    // Classes that are told in two ways, as by two versions of a schema, are one.
+                    let next = u16::try_from(self.ids.len()).ok().filter(|id| *id < u16::MAX)?;
+                    let id = *self.ids.entry(class.name.clone()).or_insert(next);
+                    if id == next {
+                        self.classes.push(Class { name: class.name.clone(), ..Class::default() });
+                    }
+                    Some(id)
+                };
+                stream.event_classes.iter().map(id).collect()
+            })
+            .collect();
+        self.version += (self.classes.len() - before) as u64;
+        // Kinds of spans are the first names, in their order.
+        let spans = &facts.kinds().spans;
+        if self.names.len() < spans.len() && self.name_ids.is_empty() {
+            self.names.resize(spans.len(), String::new());
+        }
+        for (name, kind) in self.names.iter_mut().zip(spans) {
+            if name.is_empty() {
+                name.clone_from(&kind.name);
+                self.version += 1;
+            }
+        }
+        self.budgets = spans.iter().map(|kind| budgets(recording, &kind.name)).collect();
+    }
+
+    /// Names that are known by now besides those that events tell.
+    pub fn set_known(&mut self, names: Names) {
+        self.known = names;
+    }
+
+    /// Names of streams, where they keep their numbers otherwise than in one opening.
+    pub fn set_streams(&mut self, names: Vec<String>) {
+        self.streams = names;
+    }
+
+    /// Changes whenever there is more, or a name has become known.
+    pub fn version(&self) -> u64 {
+        self.version
     }
 
     /// The class of an event, if it is one that is shown.
@@ -124,7 +166,7 @@ impl<'a> Lists<'a> {
             Some(id) => *id,
             None => {
                 let application = self.application(writer.pid);
-                let name = self.recording.names.threads.get(&writer.tid).cloned();
+                let name = self.known.threads.get(&writer.tid).cloned();
                 let thread = Thread {
                     pid: Some(writer.pid),
                     tid: Some(writer.tid),
@@ -133,6 +175,7 @@ impl<'a> Lists<'a> {
                     lane: None,
                 };
                 self.threads.push(thread);
+                self.version += 1;
                 let id = self.threads.len() as u32 - 1;
                 self.thread_ids.insert(writer, id);
                 id
@@ -150,15 +193,17 @@ impl<'a> Lists<'a> {
         if let Some(id) = self.application_ids.get(&pid) {
             return *id;
         }
-        let name = self.recording.names.processes.get(&pid).cloned().unwrap_or_default();
+        let name = self.known.processes.get(&pid).cloned().unwrap_or_default();
         self.applications.push(Application { name, pid: Some(pid), events: 0 });
+        self.version += 1;
         let id = self.applications.len() as u32 - 1;
         self.application_ids.insert(pid, id);
         id
     }
 
-    pub fn cpu_lane(&mut self, builder: &mut Builder, cpu: u32) -> u32 {
+    pub fn cpu_lane(&mut self, builder: &mut dyn Gathers, cpu: u32) -> u32 {
         *self.cpu_lanes.entry(cpu).or_insert_with(|| {
+            self.version += 1;
             let name = format!("CPU {cpu}");
             let cpu = Some(cpu);
             builder.lane(Lane { kind: LaneKind::Cpu, name, cpu, ..Lane::default() })
@@ -166,7 +211,7 @@ impl<'a> Lists<'a> {
     }
 
     /// The lane of whatever events, spans and states are of.
-    pub fn owner_lane(&mut self, builder: &mut Builder, owner: Owner) -> u32 {
+    pub fn owner_lane(&mut self, builder: &mut dyn Gathers, owner: Owner) -> u32 {
         let writer = match owner {
             Owner::Cpu(cpu) => return self.cpu_lane(builder, cpu),
             Owner::Thread(writer) => Some(writer),
@@ -177,8 +222,7 @@ impl<'a> Lists<'a> {
         }
         let lane = match (owner, writer) {
             (Owner::Stream(stream), _) => {
-                let stream = self.recording.streams.get(stream.0 as usize);
-                let name = stream.map(|stream| stream.name.clone()).unwrap_or_default();
+                let name = self.streams.get(stream.0 as usize).cloned().unwrap_or_default();
                 builder.lane(Lane { kind: LaneKind::Component, name, ..Lane::default() })
             }
             (_, writer) => {
@@ -195,10 +239,11 @@ impl<'a> Lists<'a> {
             }
         };
         self.owner_lanes.insert(owner, lane);
+        self.version += 1;
         lane
     }
 
-    fn process_lane(&mut self, builder: &mut Builder, pid: u32) -> u32 {
+    fn process_lane(&mut self, builder: &mut dyn Gathers, pid: u32) -> u32 {
         if let Some(lane) = self.process_lanes.get(&pid) {
             return *lane;
         }
@@ -212,7 +257,7 @@ impl<'a> Lists<'a> {
     }
 
     /// The counter of an owner, on a lane of its own below that of the owner.
-    pub fn counter(&mut self, builder: &mut Builder, of: (u32, Owner), name: &str) -> u32 {
+    pub fn counter(&mut self, builder: &mut dyn Gathers, of: (u32, Owner), name: &str) -> u32 {
         if let Some(id) = self.counter_ids.get(&of) {
             return *id;
         }
@@ -220,6 +265,7 @@ impl<'a> Lists<'a> {
         let kind = LaneKind::Counter;
         let lane = builder.lane(Lane { kind, name: name.into(), parent, ..Lane::default() });
         self.counters.push(Counter { name: name.into(), lane });
+        self.version += 1;
         let id = self.counters.len() as u32 - 1;
         self.counter_ids.insert(of, id);
         id
@@ -231,34 +277,48 @@ impl<'a> Lists<'a> {
             return *id;
         }
         self.names.push(name.to_owned());
+        self.version += 1;
         let id = self.names.len() as u32 - 1;
         self.name_ids.insert(name.to_owned(), id);
         id
     }
 
-    /// Lists as an index has them; times of classes are still those of the trace.
-    pub fn meta(mut self, facts: &Facts, paired: &Paired, builder: &mut Builder) -> Meta {
-        // Names that only later events told.
-        for thread in &mut self.threads {
-            let known = thread.tid.and_then(|tid| facts.threads().get(tid)?.name.clone());
-            if thread.name.is_empty() {
-                thread.name = known.unwrap_or_default();
+    /// Names that only later events told; of a session that grows they are asked again and again.
+    pub fn name_all(&mut self, facts: &Facts, builder: &mut dyn Gathers) {
+        let mut changed = false;
+        // What was given for want of a better name gives way to one.
+        let mut name = |own: &mut String, given: String, better: Option<String>| {
+            let is_known = !own.is_empty() && *own != given;
+            let next = if is_known { None } else { Some(better.unwrap_or(given)) };
+            if let Some(next) = next.filter(|next| next != own) {
+                *own = next;
+                changed = true;
             }
+        };
+        for thread in &mut self.threads {
+            let Some(tid) = thread.tid else { continue };
+            let told = facts.threads().get(tid).and_then(|thread| thread.name.clone());
+            let told = told.or_else(|| self.known.threads.get(&tid).cloned());
+            name(&mut thread.name, String::new(), told);
         }
         for application in &mut self.applications {
-            if let Some(pid) = application.pid.filter(|_| application.name.is_empty()) {
-                // The first thread of a process carries its number.
-                let leader = facts.threads().get(pid).and_then(|thread| thread.name.clone());
-                application.name = leader.unwrap_or_else(|| format!("process {pid}"));
-            }
+            let Some(pid) = application.pid else { continue };
+            // The first thread of a process carries its number.
+            let told = self.known.processes.get(&pid).cloned();
+            let leader = || facts.threads().get(pid).and_then(|thread| thread.name.clone());
+            name(&mut application.name, format!("process {pid}"), told.or_else(leader));
         }
         for thread in &mut self.threads {
-            if let Some(tid) = thread.tid.filter(|_| thread.name.is_empty()) {
-                let of = self.applications.get(thread.application as usize);
-                thread.name = match of.filter(|_| thread.pid == Some(tid)) {
-                    Some(application) => application.name.clone(),
-                    None => format!("thread {tid}"),
-                };
+            let Some(tid) = thread.tid else { continue };
+            let of = self.applications.get(thread.application as usize);
+            let given = format!("thread {tid}");
+            let process = of.filter(|_| thread.pid == Some(tid)).map(|of| of.name.clone());
+            let is_given = [given.as_str(), ""].contains(&thread.name.as_str())
+                || (process.is_some() && thread.name == format!("process {tid}"));
+            let next = process.unwrap_or(given);
+            if is_given && thread.name != next {
+                thread.name = next;
+                changed = true;
             }
             if let Some(lane) = thread.lane.and_then(|lane| builder.lane_mut(lane)) {
                 lane.name.clone_from(&thread.name);
@@ -271,25 +331,30 @@ impl<'a> Lists<'a> {
                 lane.name.clone_from(&application.name);
             }
         }
+        self.version += u64::from(changed);
+    }
+
+    /// Lists as an index has them; times of classes are still those of the trace.
+    pub fn meta(&self, facts: &Facts, paired: &Paired) -> Meta {
         let kinds = facts.kinds();
         let spans = kinds.spans.iter().zip(0..).map(|(kind, index)| SpanKind {
             name: kind.name.clone(),
             count: paired.span_count(index),
             keys: kind.keys.clone(),
-            budgets: budgets(self.recording, &kind.name),
+            budgets: self.budgets.get(index).cloned().unwrap_or_default(),
         });
         let channels = kinds.channels.iter().zip(0..).map(|(kind, index)| Channel {
             name: kind.name.clone(),
             count: paired.message_count(index),
         });
         Meta {
-            classes: self.classes,
-            applications: self.applications,
-            threads: self.threads,
-            names: self.names,
+            classes: self.classes.clone(),
+            applications: self.applications.clone(),
+            threads: self.threads.clone(),
+            names: self.names.clone(),
             span_kinds: spans.collect(),
             channels: channels.collect(),
-            counters: self.counters,
+            counters: self.counters.clone(),
             orphans: paired.orphans(),
             ..Meta::default()
         }

@@ -8,17 +8,20 @@
 //! ```
 
 mod ended;
+mod growing;
 mod lists;
 mod paired;
 mod ran;
+mod streams;
 
 use std::io::{self, Write};
 
-use lateralis_lanes::{Builder, PointRef, Spool};
-use lateralis_model::{Damage, Event, LossCause, Source};
+use lateralis_lanes::{Builder, Gathers, PointRef, Spool};
+use lateralis_model::{Damage, Event, Interval, LossCause, Source};
 use lateralis_store::Recording;
 use lateralis_store::facts::{At, Fact, Facts, Owner};
 
+pub use growing::{Grow, Marks, Now};
 use lists::Lists;
 use paired::Paired;
 use ran::Ran;
@@ -26,8 +29,8 @@ use ran::Ran;
 /// The record that names the writer of what follows: every event says its writer already.
 const WRITER: &str = "lateralis:WRITER";
 
-/// Told now and then how many events have been read.
-pub type Progress<'a> = &'a mut dyn FnMut(u64);
+/// Told now and then how many events have been read, and which share of the time that is.
+pub type Progress<'a> = &'a mut dyn FnMut(u64, f64);
 
 /// Events between two words about progress.
 const ROUND: u64 = 1 << 17;
@@ -47,7 +50,8 @@ pub fn index(
 ) -> io::Result<()> {
     let trace = recording.annotated();
     let mut facts = Facts::new(&trace, &recording.streams);
-    let mut indexing = Indexing::new(recording, &facts, spool);
+    let paired = Paired::new(recording, &facts);
+    let mut indexing = Indexing::new(recording, &facts, Builder::with_spool(spool), paired, 0);
     let mut events = recording.source.events();
     let mut told: Vec<(At, Fact)> = Vec::new();
     let mut count = 0u64;
@@ -57,20 +61,28 @@ pub fn index(
         indexing.event(&event, &at, &told, &facts);
         count += 1;
         if count.is_multiple_of(ROUND) {
-            progress(count);
+            progress(count, share(recording, at.time.0));
         }
     }
     let damage = recording.all_damage(events.damage());
     drop(events);
-    progress(count);
-    indexing.finish(&facts, &damage, identity, out)
+    progress(count, 1.0);
+    indexing.finish(recording, &facts, &damage, identity, out)
+}
+
+/// How far a time is from the begin to the end.
+fn share(recording: &Recording, time: i64) -> f64 {
+    let Interval { begin: Some(begin), end: Some(end) } = recording.source.interval() else {
+        return 0.0;
+    };
+    let (passed, all) = (time.saturating_sub(begin.0), end.0.saturating_sub(begin.0));
+    (passed as f64 / all.max(1) as f64).clamp(0.0, 1.0)
 }
 
 /// What is known so far.
-struct Indexing<'a> {
-    recording: &'a Recording,
-    builder: Builder,
-    lists: Lists<'a>,
+struct Indexing<B: Gathers> {
+    builder: B,
+    lists: Lists,
     paired: Paired,
     ran: Ran,
     /// Whether the trace tells of switches, so that nobody needs to guess who runs.
@@ -79,10 +91,15 @@ struct Indexing<'a> {
     lane_of_stream: Vec<Option<u32>>,
 }
 
-impl<'a> Indexing<'a> {
-    fn new(recording: &'a Recording, facts: &Facts, spool: Box<dyn Spool>) -> Self {
-        let mut builder = Builder::with_spool(spool);
-        let mut lists = Lists::new(recording, facts);
+impl<B: Gathers> Indexing<B> {
+    fn new(
+        recording: &Recording,
+        facts: &Facts,
+        mut builder: B,
+        paired: Paired,
+        names: usize,
+    ) -> Self {
+        let mut lists = Lists::new(recording, facts, names);
         let mut cpus: Vec<u32> =
             recording.streams.iter().filter_map(|stream| Some(stream.cpu?.0)).collect();
         cpus.sort_unstable();
@@ -90,10 +107,9 @@ impl<'a> Indexing<'a> {
             lists.cpu_lane(&mut builder, cpu);
         }
         Self {
-            recording,
             builder,
             lists,
-            paired: Paired::new(recording, facts),
+            paired,
             ran: Ran::default(),
             has_switches: facts.has_switches(),
             lane_of_stream: vec![None; recording.streams.len()],
@@ -107,8 +123,11 @@ impl<'a> Indexing<'a> {
             Some(cpu) => self.lists.cpu_lane(&mut self.builder, cpu),
             None => self.lists.owner_lane(&mut self.builder, at.owner()),
         };
-        if let Some(place) = self.lane_of_stream.get_mut(event.stream.0 as usize) {
+        if let Some(place) = self.lane_of_stream.get_mut(at.stream.0 as usize) {
             place.get_or_insert(lane);
+        } else {
+            self.lane_of_stream.resize(at.stream.0 as usize + 1, None);
+            self.lane_of_stream[at.stream.0 as usize] = Some(lane);
         }
         let time = at.time.0;
         if let Some(cpu) = at.cpu.filter(|_| !self.has_switches) {
@@ -167,9 +186,12 @@ impl<'a> Indexing<'a> {
             }
         }
     }
+}
 
+impl Indexing<Builder> {
     fn finish(
         mut self,
+        recording: &Recording,
         facts: &Facts,
         damage: &[Damage],
         identity: &str,
@@ -179,8 +201,9 @@ impl<'a> Indexing<'a> {
         self.ran.end(&mut self.builder);
         // The session begins with its first event: what was lost before that is lost at its begin.
         let (origin, last) = self.builder.extent().unwrap_or((0, 0));
-        let Self { recording, mut builder, lists, paired, lane_of_stream, .. } = self;
-        let mut meta = lists.meta(facts, &paired, &mut builder);
+        let Self { mut builder, mut lists, paired, lane_of_stream, .. } = self;
+        lists.name_all(facts, &mut builder);
+        let mut meta = lists.meta(facts, &paired);
         meta.origin = origin;
         // The nanosecond of the last event belongs to the session.
         meta.end = u64::try_from(i128::from(last) - i128::from(origin) + 1).unwrap_or(1);

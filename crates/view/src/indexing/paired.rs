@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use lateralis_analysis::{Arrival, Early, Edge, End, Gaps, Matcher, Pairer, Side, SpanCertainty};
-use lateralis_lanes::{Builder, Interval, PointRef, RowKind};
+use lateralis_lanes::{Gathers, Interval, Opened, PointRef, RowKind};
 use lateralis_model::{Quality, Source};
 use lateralis_store::facts::{At, Doubts, Fact, Facts, Kinds, Owner};
 use lateralis_store::{ClockErrors, Recording};
@@ -23,7 +23,7 @@ pub struct Paired {
     doubts: Doubts,
     clock_errors: ClockErrors,
     pairers: Vec<Pairer>,
-    begun: HashMap<(u32, Edge), (PointRef, u32), RandomState>,
+    begun: HashMap<(u32, Edge), Begun, RandomState>,
     matchers: Vec<Matcher>,
     early: Early,
     ends: HashMap<Sent, PointRef, RandomState>,
@@ -33,8 +33,15 @@ pub struct Paired {
     machine_names: Vec<String>,
 }
 
+/// The event that began a span, its thread, and where it is told already.
+type Begun = (PointRef, u32, Option<Opened>);
+
+/// Of a session that grows: spans of a kind, or messages of a channel, that may be open.
+const OPEN_MAX: u64 = 1 << 20;
+
 #[derive(Clone, Copy)]
 struct InState {
+    opened: Option<Opened>,
     state: u32,
     name: u32,
     since: i64,
@@ -66,6 +73,56 @@ impl Paired {
         }
     }
 
+    /// Of a trace that is told while it is made: where events are missing becomes known.
+    pub fn growing(facts: &Facts) -> Self {
+        let begin = Nanos(i64::MIN);
+        Self {
+            certainty: SpanCertainty::new(begin, Gaps::default()),
+            doubts: Doubts::new(facts, begin),
+            early: Early::new(0),
+            gaps: Gaps::default(),
+            clock_errors: ClockErrors::default(),
+            pairers: Vec::new(),
+            begun: HashMap::default(),
+            matchers: Vec::new(),
+            ends: HashMap::default(),
+            states: HashMap::default(),
+            spans: Vec::new(),
+            messages: Vec::new(),
+            machine_names: Vec::new(),
+        }
+    }
+
+    /// Where events are missing, as far as it is known by now.
+    pub fn set_gaps(&mut self, gaps: Gaps) {
+        self.certainty.set_gaps(gaps.clone());
+        self.gaps = gaps;
+    }
+
+    /// Gives up what is open for so long, or so often, that it would fill the memory: spans stay
+    /// unfinished, messages are not joined.
+    pub fn bound(&mut self, builder: &mut dyn Gathers) {
+        for (span, pairer) in (0u32..).zip(&mut self.pairers) {
+            if pairer.unfinished_count() > OPEN_MAX {
+                *pairer = Pairer::default();
+                self.begun.retain(|(of, _), (.., opened)| {
+                    if *of == span
+                        && let Some(opened) = opened.take()
+                    {
+                        builder.ends(opened, None);
+                    }
+                    *of != span
+                });
+            }
+        }
+        for (channel, matcher) in (0u32..).zip(&mut self.matchers) {
+            if matcher.on_the_way() > OPEN_MAX {
+                *matcher = Matcher::default();
+                self.ends.retain(|(of, ..), _| *of != channel);
+            }
+        }
+    }
+
     /// Spans of a kind, those that have not ended included.
     pub fn span_count(&self, kind: usize) -> u64 {
         self.spans.get(kind).copied().unwrap_or(0)
@@ -87,8 +144,8 @@ impl Paired {
         fact: Fact,
         (point, thread): (PointRef, u32),
         kinds: &Kinds,
-        lists: &mut Lists<'_>,
-        builder: &mut Builder,
+        lists: &mut Lists,
+        builder: &mut dyn Gathers,
     ) {
         self.doubts.see(at, &fact, &self.gaps);
         let Some((at, fact)) = self.doubts.fact(at, fact, &self.gaps) else {
@@ -98,7 +155,25 @@ impl Paired {
             Fact::Begin { span, key } => {
                 let edge = Edge { time: at.time, side: Side::Begin, key, writer: at.writer };
                 of(&mut self.pairers, span).push(edge);
-                self.begun.insert((span, edge), (point, thread));
+                // Whose it is is known now, or only when it ends.
+                let opened = edge.writer.and_then(|writer| {
+                    let lane = lists.owner_lane(builder, Owner::Thread(writer));
+                    let interval = Interval {
+                        begin: edge.time.0,
+                        end: None,
+                        name: span,
+                        thread,
+                        from: Some(point),
+                        to: None,
+                        quality: quality(Quality::Unknown),
+                    };
+                    builder.begins(lane, RowKind::Spans, None, interval)
+                });
+                if let Some((_, _, Some(lost))) =
+                    self.begun.insert((span, edge), (point, thread, opened))
+                {
+                    builder.ends(lost, None);
+                }
             }
             Fact::End { span, key } => {
                 let edge = Edge { time: at.time, side: Side::End, key, writer: at.writer };
@@ -109,11 +184,15 @@ impl Paired {
                     begin: found.begin.time.0,
                     end: Some(found.end.time.0),
                     name: span,
-                    thread: begun.map_or(thread, |(_, thread)| thread),
-                    from: begun.map(|(point, _)| point),
+                    thread: begun.map_or(thread, |(_, thread, _)| thread),
+                    from: begun.map(|(point, ..)| point),
                     to: Some(point),
                     quality: quality(if is_certain { Quality::Exact } else { Quality::Unknown }),
                 };
+                if let Some((_, _, Some(opened))) = begun {
+                    *of(&mut self.spans, span) += 1;
+                    return builder.ends(opened, Some(interval));
+                }
                 let owner = found.begin.writer.map_or(at.owner(), Owner::Thread);
                 self.span(owner, interval, lists, builder);
             }
@@ -174,7 +253,11 @@ impl Paired {
                     self.state(before, Some(at.time.0), known.map(|k| k.name.as_str()), builder);
                 }
                 let since = at.time.0;
-                let now = InState { state, name, since, point, thread, lane, machine };
+                let mut now =
+                    InState { opened: None, state, name, since, point, thread, lane, machine };
+                let interval = self.interval(now, None);
+                let machine = known.map(|k| k.name.as_str());
+                now.opened = builder.begins(lane, RowKind::States, machine, interval);
                 self.states.insert(place, now);
             }
             Fact::Level { .. } | Fact::Switch { .. } | Fact::Wake { .. } => {}
@@ -185,18 +268,32 @@ impl Paired {
         &mut self,
         owner: Owner,
         interval: Interval,
-        lists: &mut Lists<'_>,
-        builder: &mut Builder,
+        lists: &mut Lists,
+        builder: &mut dyn Gathers,
     ) {
         *of(&mut self.spans, interval.name) += 1;
         let lane = lists.owner_lane(builder, owner);
         builder.interval(lane, RowKind::Spans, None, interval);
     }
 
-    fn state(&self, state: InState, end: Option<i64>, name: Option<&str>, builder: &mut Builder) {
+    fn state(
+        &self,
+        state: InState,
+        end: Option<i64>,
+        name: Option<&str>,
+        builder: &mut dyn Gathers,
+    ) {
+        let interval = self.interval(state, end);
+        match state.opened {
+            Some(opened) => builder.ends(opened, Some(interval)),
+            None => builder.interval(state.lane, RowKind::States, name, interval),
+        }
+    }
+
+    fn interval(&self, state: InState, end: Option<i64>) -> Interval {
         let until = end.unwrap_or(i64::MAX);
         let is_whole = !self.gaps.between(Nanos(state.since), Nanos(until.max(state.since)));
-        let interval = Interval {
+        Interval {
             begin: state.since,
             end,
             name: state.name,
@@ -204,8 +301,7 @@ impl Paired {
             from: Some(state.point),
             to: None,
             quality: quality(if is_whole { Quality::Exact } else { Quality::Unknown }),
-        };
-        builder.interval(state.lane, RowKind::States, name, interval);
+        }
     }
 
     fn message(
@@ -213,7 +309,7 @@ impl Paired {
         channel: u32,
         (sent, left): (End, PointRef),
         (received, came): (End, PointRef),
-        builder: &mut Builder,
+        builder: &mut dyn Gathers,
     ) {
         *of(&mut self.messages, channel) += 1;
         builder.message(channel, (sent.time.0, left), (received.time.0, came));
@@ -227,11 +323,11 @@ impl Paired {
     }
 
     /// What is still open at the end.
-    pub fn end(&mut self, lists: &mut Lists<'_>, builder: &mut Builder) {
+    pub fn end(&mut self, lists: &mut Lists, builder: &mut dyn Gathers) {
         for span in 0..self.pairers.len() {
             for edge in self.pairers[span].unfinished() {
                 let begun = self.begun.remove(&(span as u32, edge));
-                let Some((point, thread)) = begun else { continue };
+                let Some((point, thread, _)) = begun else { continue };
                 let interval = Interval {
                     begin: edge.time.0,
                     end: None,

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use lateralis_lanes::{Builder, Interval, RowKind};
+use lateralis_lanes::{Gathers, Interval, Opened, RowKind};
 
 /// Name of the row where nobody told of switches.
 const SEEN: &str = "by its events";
@@ -24,35 +24,36 @@ struct On {
     last: i64,
     /// Whether it is there until somebody else is said to come.
     stays: bool,
+    /// Where it is told already, while it goes on.
+    opened: Option<Opened>,
 }
 
 impl Ran {
     /// An event tells of a switch from one thread to another, `None` idleness.
     pub fn switched(
         &mut self,
-        builder: &mut Builder,
+        builder: &mut dyn Gathers,
         (cpu, lane): (u32, u32),
         time: i64,
         [from, to]: [Option<Who>; 2],
     ) {
-        let stays = true;
-        let before = self.on.insert(cpu, On { lane, who: to, since: time, last: time, stays });
-        match before {
-            // Who leaves first came before anything is known.
-            None => {}
-            Some(before) => {
-                // If another leaves than came, switches between are missing.
-                let quality = if before.who == from { 0 } else { 2 };
-                before.ran(builder, Some(time), quality, None);
-            }
+        // Who leaves first came before anything is known.
+        if let Some(before) = self.on.remove(&cpu) {
+            // If another leaves than came, switches between are missing.
+            let quality = if before.who == from { 0 } else { 2 };
+            before.ran(builder, Some(time), quality, None);
         }
+        let stays = true;
+        let mut on = On { lane, who: to, since: time, last: time, stays, opened: None };
+        on.begins(builder, None, None);
+        self.on.insert(cpu, on);
     }
 
     /// An event of a thread on a processor, whose switches nobody tells; `is_switch` if it says
     /// that the thread is there from now on.
     pub fn seen(
         &mut self,
-        builder: &mut Builder,
+        builder: &mut dyn Gathers,
         (cpu, lane): (u32, u32),
         time: i64,
         who: Who,
@@ -63,18 +64,32 @@ impl Ran {
             && on.who == who
         {
             on.last = on.last.max(time);
-            on.stays |= is_switch;
+            if is_switch && !on.stays {
+                on.stays = true;
+                // It belongs into another row from now on.
+                if let Some(opened) = on.opened.take() {
+                    builder.ends(opened, None);
+                    on.begins(builder, None, None);
+                }
+            } else if !on.stays
+                && let Some(opened) = on.opened
+            {
+                builder.goes_on(opened, time);
+            }
             return;
         }
-        let on = On { lane, who, since: time, last: time, stays: is_switch };
-        if let Some(before) = self.on.insert(cpu, on) {
+        if let Some(before) = self.on.remove(&cpu) {
             let end = if before.stays { time } else { before.last };
             before.ran(builder, Some(end), 0, (!before.stays).then_some(SEEN));
         }
+        let stays = is_switch;
+        let mut on = On { lane, who, since: time, last: time, stays, opened: None };
+        on.begins(builder, (!stays).then_some(time), (!stays).then_some(SEEN));
+        self.on.insert(cpu, on);
     }
 
     /// Nothing more comes.
-    pub fn end(&mut self, builder: &mut Builder) {
+    pub fn end(&mut self, builder: &mut dyn Gathers) {
         for (_, on) in std::mem::take(&mut self.on) {
             let end = (!on.stays).then_some(on.last);
             on.ran(builder, end, 0, (!on.stays).then_some(SEEN));
@@ -83,10 +98,21 @@ impl Ran {
 }
 
 impl On {
-    fn ran(&self, builder: &mut Builder, end: Option<i64>, quality: u8, name: Option<&str>) {
+    fn begins(&mut self, builder: &mut dyn Gathers, end: Option<i64>, name: Option<&str>) {
+        let Some((thread, application)) = self.who else { return };
+        let (begin, from, to, quality) = (self.since, None, None, 0);
+        let interval = Interval { begin, end, name: application, thread, from, to, quality };
+        self.opened = builder.begins(self.lane, RowKind::Running, name, interval);
+    }
+
+    fn ran(&self, builder: &mut dyn Gathers, end: Option<i64>, quality: u8, name: Option<&str>) {
         let Some((thread, application)) = self.who else { return };
         let (begin, from, to) = (self.since, None, None);
         let interval = Interval { begin, end, name: application, thread, from, to, quality };
-        builder.interval(self.lane, RowKind::Running, name, interval);
+        match self.opened {
+            Some(opened) if end.is_some() => builder.ends(opened, Some(interval)),
+            Some(_) => {}
+            None => builder.interval(self.lane, RowKind::Running, name, interval),
+        }
     }
 }

@@ -11,8 +11,9 @@ use super::brushing::Brush;
 use super::selecting::{Found, each, is_left, stretch};
 use crate::answer::Problem;
 use crate::params::Params;
+use crate::rows::Drawn;
 use crate::scripts::Ran;
-use crate::session::{Drawn, Session, lock};
+use crate::session::{Session, lock};
 use crate::told;
 
 /// Rows of an answer.
@@ -26,7 +27,7 @@ pub fn activities(session: &Session, params: Params<'_>) -> Result<Value, Proble
     let from = params.count("from", 0)? as usize;
     let count = params.count("count", 100)?.min(ROWS_MAX) as usize;
     let script = params.get("script").map(|_| params.id("script")).transpose()?;
-    let ran = script.map(|id| session.scripts.get(id)).transpose()?;
+    let ran = script.map(|id| session.common.scripts.get(id)).transpose()?;
     let list = listed(session, params, ran.as_deref())?;
     let lanes = lanes_of(session, ran.as_deref());
     let shown: Vec<Found> = list.iter().skip(from).take(count).copied().collect();
@@ -103,14 +104,15 @@ fn row(session: &Session, lanes: &Lanes, ran: Option<&Ran>, found: &Found) -> Op
         ran.keys.get(place.index as usize).filter(|key| !key.is_empty())
     });
     let rows = session.rows_of(told.lane);
-    let number = rows.iter().position(|drawn| match (drawn, ran) {
+    let number = rows.iter().find(|(_, drawn)| match (drawn, ran) {
         (Drawn::Intervals(row), None) => *row == found.row as usize,
         (Drawn::Found(script, row), Some(ran)) => {
             *row == found.row as usize
-                && session.scripts.get(*script).is_ok_and(|of| std::ptr::eq(&*of, ran))
+                && session.common.scripts.get(*script).is_ok_and(|of| std::ptr::eq(&*of, ran))
         }
         _ => false,
     });
+    let number = number.map(|(number, _)| *number);
     Some(json!({
         "begin": begin,
         "end": (!is_open).then_some(end),
@@ -163,16 +165,16 @@ fn keys(session: &Session, shown: &[Found], rows: &mut [Value]) -> Result<(), Pr
 /// Runs a script of the page over all events.
 pub fn script(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
     let (name, text) = (params.text("name")?, params.text("text")?);
-    let id = session.scripts.add(session, name, text)?;
-    let ran = session.scripts.get(id)?;
+    let id = session.common.scripts.add(session, name, text)?;
+    let ran = session.common.scripts.get(id)?;
     let kind = if ran.found.is_some() { "activity" } else { "filter" };
     let (how, why) = ran.how.split_once(": ").unwrap_or((&ran.how, ""));
     let mut rows = Vec::new();
     for (lane, _) in (0u32..).zip(&session.lanes.meta().lanes) {
-        for (number, drawn) in session.rows_of(lane).iter().enumerate() {
+        for (number, drawn) in session.rows_of(lane) {
             let Drawn::Found(script, row) = drawn else { continue };
-            let told = ran.found.as_ref().and_then(|found| found.meta().rows.get(*row));
-            if let Some(told) = told.filter(|_| *script == id) {
+            let told = ran.found.as_ref().and_then(|found| found.meta().rows.get(row));
+            if let Some(told) = told.filter(|_| script == id) {
                 rows.push(json!({
                     "lane": lane, "row": number, "kind": "spans", "name": told.name,
                     "depth": told.depth,
@@ -183,6 +185,6 @@ pub fn script(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
     let names = ran.found.as_ref().map(|found| found.meta().names.clone());
     Ok(json!({
         "script": id, "kind": kind, "how": how, "why": why, "count": ran.count, "rows": rows,
-        "names": names, "has_filter": ran.kept.is_some(),
+        "names": names, "has_filter": ran.kept().is_some(),
     }))
 }

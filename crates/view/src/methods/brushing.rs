@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use super::selecting::is_left;
 use crate::answer::{Answer, Numbers, Problem};
 use crate::params::Params;
-use crate::session::{Drawn, Session};
+use crate::rows::Drawn;
+use crate::session::Session;
 
 /// Spans looked at.
 const LOOKED_MAX: usize = 20_000_000;
@@ -63,7 +64,7 @@ pub fn brushed(session: &Session, params: Params<'_>) -> Result<Answer, Problem>
     let mut told: Vec<Value> = Vec::new();
     let (mut rows, mut begins, mut ends) = (Vec::new(), Vec::<f64>::new(), Vec::<f64>::new());
     for lane in lanes {
-        for (number, drawn) in session.rows_of(lane).into_iter().enumerate() {
+        for (number, drawn) in session.rows_of(lane) {
             let Drawn::Intervals(row) = drawn else { continue };
             let Some((of, intervals)) = session.lanes.row(row) else { continue };
             if of.kind != lateralis_lanes::RowKind::Spans {

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 use crate::answer::{Answer, Numbers, Problem};
 use crate::params::Params;
-use crate::session::{Drawn, Session};
+use crate::rows::Drawn;
+use crate::session::Session;
 
 /// Pixels of all rows of an answer: 4 million are some 20 MB.
 const PIXELS_MAX: u64 = 1 << 22;
@@ -53,7 +54,7 @@ pub fn view(session: &Session, params: Params<'_>) -> Result<Answer, Problem> {
         if lane >= session.lanes.count() {
             return Err(Problem::new("no such lane", lane.to_string(), "load the page again"));
         }
-        for (number, drawn) in session.rows_of(lane).into_iter().enumerate() {
+        for (number, drawn) in session.rows_of(lane) {
             let place = told.len() as u32;
             let chosen = chosen.as_deref();
             let exact = match drawn {
@@ -65,7 +66,7 @@ pub fn view(session: &Session, params: Params<'_>) -> Result<Answer, Problem> {
                     intervals(session, chosen, &scale, (row, place), &mut pixels, &mut items)
                 }
                 Drawn::Found(script, row) => {
-                    let ran = session.scripts.get(script)?;
+                    let ran = session.common.scripts.get(script)?;
                     let Some((_, found)) = ran.found.as_ref().and_then(|found| found.row(row))
                     else {
                         continue;
@@ -91,7 +92,12 @@ pub fn view(session: &Session, params: Params<'_>) -> Result<Answer, Problem> {
         ("item_name", Numbers::U32(items.names)),
         ("item_event", Numbers::F64(items.events)),
     ];
-    Ok(Answer::Columns(json!({ "rows": told, "px": scale.px }), columns))
+    let meta = session.lanes.meta();
+    let (begin, end) = (meta.begin, meta.end);
+    Ok(Answer::Columns(
+        json!({ "rows": told, "px": scale.px, "begin": begin, "end": end }),
+        columns,
+    ))
 }
 
 /// Draws the events of a lane: whether each is told.
@@ -167,8 +173,9 @@ fn drawn_as_items(
 /// How many events there are where; in the whole session, if no stretch of it is named.
 pub fn overview(session: &Session, params: Params<'_>) -> Result<Answer, Problem> {
     let meta = session.lanes.meta();
-    let (begin, end) = (params.time_or("t0", Some(0))?, params.time_or("t1", None)?);
-    let scale = Scale::new(begin.unwrap_or(0), end.unwrap_or(meta.end as i64), params.px()?);
+    let (begin, end) = (params.time_or("t0", None)?, params.time_or("t1", None)?);
+    let (begin, end) = (begin.unwrap_or(meta.begin as i64), end.unwrap_or(meta.end as i64));
+    let scale = Scale::new(begin, end, params.px()?);
     let chosen = session.chosen(params.count("filter", 0)?)?;
     let mut count = vec![0u32; scale.px as usize];
     let mut flags = Pixels::default();
@@ -191,7 +198,8 @@ pub fn overview(session: &Session, params: Params<'_>) -> Result<Answer, Problem
         flags.mark(&scale, &lane.damaged, DAMAGED);
     }
     let columns = vec![("count", Numbers::U32(count)), ("flags", Numbers::U8(flags.flags))];
-    Ok(Answer::Columns(json!({ "px": scale.px }), columns))
+    let told = json!({ "px": scale.px, "begin": meta.begin, "end": meta.end });
+    Ok(Answer::Columns(told, columns))
 }
 
 /// Messages between lanes that are shown.

@@ -5,6 +5,7 @@ mod acting;
 mod between;
 mod brushing;
 mod comparing;
+mod controlling;
 mod costing;
 mod counting;
 mod drawing;
@@ -36,7 +37,7 @@ const REPLACED: [&str; 5] = ["view", "arrows", "levels", "overview", "brushed"];
 const QUICK: [&str; 8] = ["open", "view", "overview", "arrows", "levels", "at", "find", "filter"];
 
 /// All of them.
-const METHODS: [&str; 25] = [
+const METHODS: [&str; 26] = [
     "open",
     "filter",
     "view",
@@ -62,16 +63,22 @@ const METHODS: [&str; 25] = [
     "notes",
     "note",
     "sql",
+    CONTROL,
 ];
 
 /// Those that are there where several recordings are.
 const OF_SEVERAL: [&str; 3] = ["sides", "compare", "histograms"];
 
+/// Only where there is a recorder that can be asked.
+const CONTROL: &str = "control";
+
 /// What a session can be asked.
 #[must_use]
 pub fn of(session: &Session) -> Vec<&'static str> {
     let several = session.sides.count() > 1;
-    METHODS.into_iter().chain(OF_SEVERAL.into_iter().filter(|_| several)).collect()
+    let is_there = |method: &&str| *method != CONTROL || session.control().is_some();
+    let of_several = OF_SEVERAL.into_iter().filter(|_| several);
+    METHODS.into_iter().filter(is_there).chain(of_several).collect()
 }
 
 /// Whether a newer request makes an older one of the method worthless.
@@ -123,6 +130,7 @@ pub fn answer(session: &Session, method: &str, params: &Value) -> Result<Answer,
         "utilisation" => using::utilisation(session, params),
         "notes" => noting::read(session).map(Answer::Json),
         "note" => noting::write(session, params).map(Answer::Json),
+        CONTROL => controlling::control(session, params).map(Answer::Json),
         "sql" => querying::sql(session, params).map(Answer::Json),
         "find" => listing::find(session, params).map(Answer::Json),
         _ => Err(Problem::new(

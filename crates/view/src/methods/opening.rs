@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use crate::answer::Problem;
 use crate::params::Params;
-use crate::session::{Drawn, Filter, Session};
+use crate::rows::Drawn;
+use crate::session::{Filter, Session};
 
 /// Losses and pieces of damage that are listed; all of them are drawn.
 const LISTED_MAX: usize = 10_000;
@@ -70,9 +71,12 @@ pub fn open(session: &Session) -> Value {
         "methods": super::of(session),
         "origin": meta.origin.to_string(),
         "is_date": meta.origin >= NO_DATE_BEFORE,
-        "begin": 0,
+        "begin": meta.begin,
         "end": meta.end,
-        "is_live": false,
+        "is_live": session.is_live(),
+        "lists": session.growth.as_ref().map_or(1, |growth| growth.lists),
+        "gone": { "events": session.growth.as_ref().map_or(0, |growth| growth.forgotten) },
+        "late": session.growth.as_ref().map_or(0, |growth| growth.late),
         "recordings": meta.recordings,
         "lanes": lanes,
         "classes": classes.collect::<Vec<_>>(),
@@ -97,9 +101,9 @@ fn lane(session: &Session, id: u32) -> Value {
         LaneKind::Counter => "counter",
         LaneKind::Packets => "packets",
     };
-    let rows = session.rows_of(id).into_iter().enumerate().map(|(number, drawn)| match drawn {
+    let rows = session.rows_of(id).into_iter().map(|(number, drawn)| match drawn {
         Drawn::Found(script, row) => {
-            let ran = session.scripts.get(script).ok();
+            let ran = session.common.scripts.get(script).ok();
             let found = ran.as_ref().and_then(|ran| ran.found.as_ref()?.meta().rows.get(row));
             let (name, depth) = found.map_or((None, 0), |row| (row.name.clone(), row.depth));
             json!({ "row": number, "kind": "spans", "name": name, "depth": depth, "script": script })

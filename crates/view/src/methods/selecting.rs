@@ -21,13 +21,17 @@ pub struct Found {
 /// The stretch of time of a request; all where it says nothing.
 pub fn stretch(session: &Session, params: Params<'_>) -> Result<(i64, i64), Problem> {
     let end = i64::try_from(session.lanes.meta().end).unwrap_or(i64::MAX);
-    let begin = params.time_or("t0", Some(0))?.unwrap_or(0);
+    let first = i64::try_from(session.lanes.meta().begin).unwrap_or(i64::MAX);
+    let begin = params.time_or("t0", Some(first))?.unwrap_or(first);
     Ok((begin, params.time_or("t1", Some(end))?.unwrap_or(end).max(begin)))
 }
 
 /// Whether a stretch is all there is.
 pub fn is_all(session: &Session, (begin, end): (i64, i64)) -> bool {
-    begin <= 0 && end >= i64::try_from(session.lanes.meta().end).unwrap_or(i64::MAX)
+    // Counts of classes go on counting what was forgotten.
+    session.growth.is_none()
+        && begin <= 0
+        && end >= i64::try_from(session.lanes.meta().end).unwrap_or(i64::MAX)
 }
 
 /// Shows each span that begins in a stretch, and is left.

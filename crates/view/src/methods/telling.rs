@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use crate::answer::Problem;
 use crate::params::Params;
-use crate::session::{Drawn, Session};
+use crate::rows::Drawn;
+use crate::session::Session;
 use crate::{methods::listing, told};
 
 /// What is nearest to a time on a row.
@@ -159,7 +160,7 @@ fn found(
     time: i64,
     within: u64,
 ) -> Result<Option<Value>, Problem> {
-    let ran = session.scripts.get(script)?;
+    let ran = session.common.scripts.get(script)?;
     let within = i64::try_from(within).unwrap_or(i64::MAX);
     let Some(lanes) = ran.found.as_ref() else { return Ok(None) };
     let Some((told, intervals)) = lanes.row(row) else { return Ok(None) };

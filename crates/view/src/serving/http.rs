@@ -50,6 +50,8 @@ pub enum Refused {
     Method,
     /// 413
     TooLong,
+    /// 503
+    NotReady,
 }
 
 impl Refused {
@@ -65,6 +67,7 @@ impl Refused {
                 ("403 Forbidden", "another page, or a name that is not served, asks")
             }
             Self::NotFound => ("404 Not Found", "there is no such file"),
+            Self::NotReady => ("503 Service Unavailable", "there is nothing to be shown yet"),
             Self::Method => ("405 Method Not Allowed", "only GET is served here"),
             Self::TooLong => ("413 Content Too Large", "a request has a mebibyte at most"),
         }

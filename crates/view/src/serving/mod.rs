@@ -4,6 +4,7 @@
 mod export;
 mod http;
 mod page;
+mod pushing;
 mod socket;
 mod trace_server;
 mod waiting;
@@ -15,7 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::session::Session;
+use crate::host::Host;
 use export::{Chunked, Export};
 use http::HEAD_MAX;
 
@@ -28,12 +29,12 @@ const CONNECTIONS_MAX: usize = 64;
 /// How long a head may take to come, and an answer to be taken.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Serves one session.
+/// Serves what a host has.
 pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
     token: Option<String>,
-    session: Arc<Session>,
+    host: Arc<Host>,
     /// Origins of pages elsewhere that may use the Trace Server Protocol.
     friends: Vec<String>,
     open: AtomicUsize,
@@ -45,18 +46,12 @@ impl Server {
     ///
     /// # Errors
     /// The address cannot be had, or there is no randomness for a token.
-    pub fn bind(address: SocketAddr, session: Arc<Session>) -> io::Result<Self> {
+    pub fn bind(address: SocketAddr, host: Arc<Host>) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         let address = listener.local_addr()?;
         let token = if address.ip().is_loopback() { None } else { Some(token()?) };
-        Ok(Self {
-            listener,
-            address,
-            token,
-            session,
-            friends: Vec::new(),
-            open: AtomicUsize::new(0),
-        })
+        let (friends, open) = (Vec::new(), AtomicUsize::new(0));
+        Ok(Self { listener, address, token, host, friends, open })
     }
 
     /// Lets pages of these origins, `*` at the end for anything, use the Trace Server Protocol.
@@ -127,10 +122,14 @@ impl Server {
             return refuse(&mut stream, refused);
         }
         if head.trace_server().is_some() {
-            return trace_server::serve(&mut stream, &head, rest, &self.session, &self.friends);
+            let begun = Instant::now();
+            let Some(Ok(session)) = self.host.session(&|| begun.elapsed() > PATIENCE) else {
+                return refuse(&mut stream, Refused::NotReady);
+            };
+            return trace_server::serve(&mut stream, &head, rest, &session, &self.friends);
         }
         match (head.path.as_str(), &head.key) {
-            ("/ws", Some(key)) => socket::serve(stream, key, rest, &self.session),
+            ("/ws", Some(key)) => socket::serve(stream, key, rest, &self.host),
             ("/ws", None) => refuse(&mut stream, Refused::Bad),
             ("/export", _) => match Export::of(&head) {
                 Some(export) => self.export(&mut stream, &export),
@@ -154,6 +153,10 @@ impl Server {
 
 impl Server {
     fn export(&self, stream: &mut TcpStream, export: &Export) -> io::Result<()> {
+        let begun = Instant::now();
+        let Some(Ok(session)) = self.host.session(&|| begun.elapsed() > PATIENCE) else {
+            return refuse(stream, Refused::NotReady);
+        };
         let (kind, name) = (export.kind(), export.name());
         let head = format!(
             "HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nTransfer-Encoding: chunked\r\n\
@@ -161,7 +164,7 @@ impl Server {
         );
         stream.write_all(head.as_bytes())?;
         let mut out = Chunked::new(stream);
-        export.write(&self.session, &mut out)?;
+        export.write(&session, &mut out)?;
         out.end()
     }
 }

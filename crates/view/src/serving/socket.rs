@@ -11,10 +11,12 @@ use tungstenite::handshake::derive_accept_key;
 use tungstenite::protocol::{Role, WebSocketConfig};
 use tungstenite::{Message, WebSocket};
 
+use super::pushing::Pushing;
 use super::waiting::{Request, Waiting};
 use crate::answer::{Frame, Problem, frame};
+use crate::host::Host;
 use crate::methods;
-use crate::session::{Session, lock};
+use crate::session::lock;
 
 /// Bytes of a request at most: the longest are scripts and notes.
 const REQUEST_MAX: usize = 4 << 20;
@@ -56,7 +58,7 @@ pub fn serve(
     mut stream: TcpStream,
     key: &str,
     before: Vec<u8>,
-    session: &Arc<Session>,
+    host: &Arc<Host>,
 ) -> io::Result<()> {
     let accept = derive_accept_key(key.as_bytes());
     let head = format!(
@@ -83,6 +85,7 @@ pub fn serve(
     let mut reader = half(before)?;
     let writer = Mutex::new(half(Vec::new())?);
     let (quick, slow) = (Waiting::default(), Waiting::default());
+    let pushing = Pushing::default();
     let close = || {
         quick.close();
         slow.close();
@@ -90,7 +93,7 @@ pub fn serve(
     };
     let work = |waiting: &Waiting| {
         while let Some(request) = waiting.pop() {
-            let answer = answer(session, &request);
+            let Some(answer) = answer(host, &request, waiting, &pushing) else { break };
             if waiting.replaces(&request) {
                 continue;
             }
@@ -107,8 +110,17 @@ pub fn serve(
         let workers = [&quick, &slow].map(|waiting| {
             thread::Builder::new().name("view".into()).spawn_scoped(scope, || work(waiting))
         });
+        let push = || {
+            let is_over = || quick.is_closed();
+            let mut send = |text: String| lock(&writer).send(Message::text(text)).is_ok();
+            if !pushing.run(host, &is_over, &mut send) {
+                close();
+            }
+        };
+        let pusher = thread::Builder::new().name("view-push".into()).spawn_scoped(scope, push);
         // Ends by an error, also where the page closes the connection.
         while workers.iter().all(Result::is_ok)
+            && pusher.is_ok()
             && let Ok(message) = reader.read()
         {
             let Message::Text(text) = message else { continue };
@@ -121,13 +133,26 @@ pub fn serve(
     Ok(())
 }
 
-/// The frame that answers; a fault of ours is one, too, and ends nothing else.
-fn answer(session: &Arc<Session>, request: &Request) -> Frame {
+/// The frame that answers; a fault of ours is one, too, and ends nothing else. `None`: nobody wants
+/// it any more, and there is nothing to be shown yet.
+fn answer(
+    host: &Arc<Host>,
+    request: &Request,
+    waiting: &Waiting,
+    pushing: &Pushing,
+) -> Option<Frame> {
     let Request { id, method, params } = request;
-    let answered = catch_unwind(AssertUnwindSafe(|| methods::answer(session, method, params)));
+    let session = match host.session(&|| waiting.is_closed())? {
+        Ok(session) => session,
+        Err(problem) => return Some(frame(*id, Err(problem))),
+    };
+    let answered = catch_unwind(AssertUnwindSafe(|| methods::answer(&session, method, params)));
+    if method == "open" {
+        pushing.opened(&session);
+    }
     let fault = || {
         let advice = "this is a fault of lat view: please report it, with what you did";
         Err(Problem::new("cannot answer", method.as_str(), advice))
     };
-    frame(*id, answered.unwrap_or_else(|_| fault()))
+    Some(frame(*id, answered.unwrap_or_else(|_| fault())))
 }

@@ -87,6 +87,11 @@ impl Waiting {
             && lock(&self.state).requests.iter().any(|newer| is_same(newer, request))
     }
 
+    /// Whether nobody wants any more answers.
+    pub fn is_closed(&self) -> bool {
+        lock(&self.state).is_closed
+    }
+
     /// Nobody wants any more answers.
     pub fn close(&self) {
         lock(&self.state).is_closed = true;

@@ -82,6 +82,10 @@ impl Connection {
             connection.out.extend(Preamble::default().encode());
             let token = options.token.clone().unwrap_or_default().into_bytes();
             Message::Request(Request { token, uuid, has }).encode(&mut connection.out);
+            if let Some(period) = options.flush_every {
+                let period_ms = u32::try_from(period.as_millis()).unwrap_or(u32::MAX).max(1);
+                Message::FlushEvery { period_ms }.encode(&mut connection.out);
+            }
         }
         Ok(connection)
     }

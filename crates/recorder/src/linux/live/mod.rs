@@ -14,6 +14,7 @@
 mod bell;
 mod connection;
 mod follower;
+mod let_go;
 mod pace;
 mod receive;
 mod received_clock;
@@ -28,5 +29,12 @@ mod wire;
 
 pub use follower::Follower;
 pub use lateralis_live::{Count, Folder, Item, bfscope};
+pub use let_go::LetGo;
 pub use receive::{ReceiveFrom, ReceiveOptions, ReceiveProgress, ReceiveSummary, receive};
 pub(super) use server::LiveServer;
+
+/// Whether somebody has asked this process to end since [`receive`] was called first.
+#[must_use]
+pub fn is_asked_to_end() -> bool {
+    super::signals::interrupts() + super::signals::terminations() > 0
+}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Whether a client still takes anything.
+//! Whether a client still takes anything, and how soon it would.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Since when a connection has taken nothing of what it was offered.
@@ -10,11 +10,26 @@ pub(super) struct Pace {
     began: Instant,
     /// Milliseconds since `began`, and 1 more; 0: it takes what it is offered.
     stuck_ms: AtomicU64,
+    /// How often it wants a flush; 0: whenever there is one.
+    flush_ms: AtomicU32,
 }
 
 impl Pace {
     pub(super) fn new() -> Pace {
-        Pace { began: Instant::now(), stuck_ms: AtomicU64::new(0) }
+        Pace { began: Instant::now(), stuck_ms: AtomicU64::new(0), flush_ms: AtomicU32::new(0) }
+    }
+
+    /// It wants a flush this often.
+    pub(super) fn wants_flushes(&self, period_ms: u32) {
+        // Partner: the load below; nothing else depends on it.
+        self.flush_ms.store(period_ms, Ordering::Relaxed);
+    }
+
+    /// How often it wants a flush, if it has said so.
+    pub(super) fn flush_period(&self) -> Option<Duration> {
+        // Partner: the store above.
+        let period_ms = self.flush_ms.load(Ordering::Relaxed);
+        (period_ms > 0).then(|| Duration::from_millis(period_ms.into()))
     }
 
     /// It was offered something, and took some of it.

@@ -52,6 +52,9 @@ pub struct ReceiveOptions {
     pub retry: Duration,
     /// Longest time.
     pub duration: Option<Duration>,
+    /// How often the server shall flush, if not as often as it does anyway: what happens is here
+    /// that soon.
+    pub flush_every: Option<Duration>,
     /// Most bytes of stream files.
     pub max_disk_bytes: Option<u64>,
     /// Ends it when somebody sets it.
@@ -104,18 +107,22 @@ pub fn receive(
             || stop.load(Ordering::Relaxed)
     };
     let mut last_progress = Instant::now();
+    let mut last_flush = None;
     let mut broken_at: Option<Instant> = None;
     loop {
         let seen = receiver.progress.packets;
         let outcome = receiver.connect().and_then(|mut connection| {
             receiver.follow(&mut connection, &mut || is_ended(), &mut |now| {
-                if last_progress.elapsed() >= LOOK {
+                // What was flushed is waited for.
+                if last_progress.elapsed() >= LOOK || now.flushed_ns != last_flush {
+                    last_flush = now.flushed_ns;
                     last_progress = Instant::now();
                     progress(now);
                 }
             })
         });
         receiver.progress.connected = false;
+        progress(&receiver.progress);
         match outcome {
             Ok(Over::Yes) => break,
             Ok(Over::Broken) => {}

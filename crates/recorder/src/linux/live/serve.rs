@@ -192,6 +192,7 @@ impl Client {
         loop {
             match self.decoder.next_message() {
                 Ok(Some(Message::ClockAsk { asked_ns })) => self.asked_for_the_time(asked_ns),
+                Ok(Some(Message::FlushEvery { period_ms })) => self.pace.wants_flushes(period_ms),
                 Ok(None) => return Ok(()),
                 Ok(Some(_)) | Err(_) => return Err(io::ErrorKind::InvalidData.into()),
             }

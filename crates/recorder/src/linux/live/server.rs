@@ -29,6 +29,8 @@ const REPORTED_MAX: usize = 1000;
 const ACCEPT_NS: i64 = 50_000_000;
 /// Who takes nothing for so long is not waited for.
 const STUCK: Duration = Duration::from_secs(1);
+/// Flushes that clients may ask for.
+const FLUSH_LEAST: Duration = Duration::from_millis(20);
 /// Time that clients have for the last frames, which are short.
 const CLOSING: Duration = Duration::from_secs(1);
 
@@ -265,6 +267,12 @@ impl LiveServer {
         let freed = self.shared.window().push(stream, events, bytes);
         drop(freed);
         self.shared.ring();
+    }
+
+    /// How often clients want a flush, if any has said so.
+    pub(in super::super) fn flush_period(&self) -> Option<Duration> {
+        let paces = lock(&self.shared.paces);
+        paces.iter().filter_map(|pace| pace.flush_period()).min().map(|of| of.max(FLUSH_LEAST))
     }
 
     pub(in super::super) fn flushed(&self, utc_ns: i64) {

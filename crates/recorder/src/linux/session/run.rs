@@ -9,6 +9,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::OwnedFd;
 use rustix::fs::inotify;
 
+use super::super::live::LiveServer;
 use super::super::sources::LiveSource;
 use super::super::trigger::AreaTrigger;
 use super::super::{launch, processes, signals};
@@ -32,7 +33,7 @@ impl Session {
         let mut terminations_forwarded = terminations_before;
         let mut last_progress = Progress::default();
         let mut next_progress = Instant::now() + self.options.progress_period;
-        let mut next_flush = Instant::now() + self.options.flush_period;
+        let mut last_flush = Instant::now();
         let mut next_processes = Instant::now();
         let mut next_scan = Instant::now();
         let mut sleep = self.options.drain_period;
@@ -43,8 +44,8 @@ impl Session {
                 self.discover();
                 next_scan = now + SCAN_PERIOD;
             }
-            let drained = if now >= next_flush || self.chunk_is_full() {
-                next_flush = now + self.options.flush_period;
+            let drained = if now >= last_flush + self.flush_period() || self.chunk_is_full() {
+                last_flush = now;
                 let ticks = self.recording.now();
                 let drained = self.flush();
                 self.keep(ticks, false);
@@ -75,6 +76,12 @@ impl Session {
             }
         }
         self.end(progress, &last_progress)
+    }
+
+    /// As it was told, or as often as somebody who looks on wants it.
+    fn flush_period(&self) -> Duration {
+        let wanted = self.recording.output.live().and_then(LiveServer::flush_period);
+        wanted.map_or(self.options.flush_period, |wanted| wanted.min(self.options.flush_period))
     }
 
     /// With nothing but sources to look at, their periods count: to wake up is an event itself.

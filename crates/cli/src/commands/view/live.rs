@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `lat view` of a recording that goes on: of one that is written here, or of the stream of another.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use lateralis_recorder::linux::is_being_written;
+use lateralis_recorder::linux::live::{LetGo, is_asked_to_end};
+use lateralis_store::{Recording, Tail};
+use lateralis_traces::OpenOptions;
+use lateralis_units::Nanos;
+use lateralis_view::{Host, Live, LiveOptions, Opening};
+use serde_json::json;
+
+use super::control::Recorders;
+use super::{ViewArgs, index};
+use crate::error::CliError;
+use crate::exit::ExitStatus;
+use crate::following::{self, Follower, State};
+use crate::live_copy::{CopyOptions, Link, LiveCopy, address};
+
+/// How soon what happens shall be seen: flushes of the recorder, and looks at its files.
+const PERIOD: Duration = Duration::from_millis(50);
+/// Between two looks whether this shall end.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// A recording that is followed.
+pub struct Following {
+    path: PathBuf,
+    copy: Option<LiveCopy>,
+    host: Arc<Host>,
+    shown: Shown,
+    is_quiet: bool,
+}
+
+/// What is shown of it.
+struct Shown {
+    live: Live,
+    let_go: Option<LetGo>,
+    host: Arc<Host>,
+    /// The connection as pages know it, and since when there is none.
+    link: Link,
+    since: Option<Instant>,
+}
+
+impl Following {
+    /// Begins to follow, if what is given goes on.
+    ///
+    /// Errors: nobody is at the address, or refuses; there is no room for a copy.
+    pub fn begin(args: &ViewArgs, host: &Arc<Host>) -> Result<Option<Self>, CliError> {
+        let traces = &args.inputs.traces;
+        let options = CopyOptions { flush_every: Some(PERIOD), is_let_go: true };
+        let copy = match address(traces) {
+            Some(_) => LiveCopy::begin(traces, &args.peer, options)?,
+            None => None,
+        };
+        let path = match (&copy, traces.as_slice()) {
+            (Some(copy), _) => {
+                while !copy.link().was_connected {
+                    // Says it where nobody is there.
+                    copy.state()?;
+                    copy.wait(State::Busy, LOOK);
+                }
+                copy.path().to_owned()
+            }
+            (None, [path]) if goes_on(path) => path.clone(),
+            _ => return Ok(None),
+        };
+        let is_here = copy.as_ref().is_none_or(LiveCopy::is_here);
+        let memory_bytes = usize::try_from(args.window).unwrap_or(usize::MAX);
+        let live = Live::new(&path, LiveOptions { memory_bytes, is_here }, Arc::clone(host));
+        // Who may record here may control it here; elsewhere others would have to be trusted.
+        let live = match is_here && args.listen.is_loopback() {
+            true => {
+                let named = copy.is_none().then(|| path.clone());
+                let named = named.unwrap_or_else(|| PathBuf::from("live"));
+                live.controlled(Box::new(Recorders { path: named }))
+            }
+            false => live,
+        };
+        let shown = Shown {
+            live,
+            let_go: copy.is_some().then(|| LetGo::new(&path)),
+            host: Arc::clone(host),
+            link: Link { connected: true, ..Link::default() },
+            since: None,
+        };
+        Ok(Some(Self { path, copy, host: Arc::clone(host), shown, is_quiet: args.json }))
+    }
+
+    /// Follows until it ends, and goes on serving what there is.
+    ///
+    /// Errors: those of following, before there was anything to show.
+    pub fn run(mut self) -> Result<ExitStatus, CliError> {
+        let state = match following::follow(&self.path, self.copy.as_ref(), &mut self.shown) {
+            // What was seen stays.
+            Err(_) if self.shown.live.has_begun() => State::Interrupted,
+            state => state?,
+        };
+        let is_complete = state == State::Complete;
+        if !(self.copy.is_some() && is_asked_to_end()) {
+            let why =
+                (!is_complete).then(|| following::interrupted(&self.path, self.copy.as_ref()));
+            self.shown.live.end(is_complete, why.as_deref());
+            let is_whole = self.shown.let_go.as_ref().is_none_or(|let_go| !let_go.is_any());
+            if is_complete && is_whole {
+                self.replace();
+            }
+        }
+        loop {
+            // A copy is gone with this; else the signal ends it all.
+            if self.copy.is_some() && is_asked_to_end() {
+                return Ok(ExitStatus::Fine);
+            }
+            sleep(LOOK);
+        }
+    }
+
+    /// All of it is at hand: it is indexed as every trace, and looked at by that. Where that does not
+    /// work, what was seen stays.
+    fn replace(&self) {
+        let opening = Opening::new(std::slice::from_ref(&self.path), &OpenOptions::default());
+        let session = opening.ok().and_then(|of| index(of, &self.host, self.is_quiet).ok());
+        if let Some(session) = session {
+            self.host.show(Arc::new(session));
+            self.host.say(json!({ "event": "replaced" }));
+        }
+    }
+}
+
+/// Whether it is a recording of ours that is being written.
+fn goes_on(path: &Path) -> bool {
+    following::is_complete(path) == Some(false) && is_being_written(path)
+}
+
+impl Follower for Shown {
+    fn tail(&mut self) -> &mut Tail {
+        self.live.tail()
+    }
+
+    fn round(&mut self, recording: Recording, until: Option<Nanos>) -> Result<(), CliError> {
+        self.live.round(&recording, until);
+        if let (Some(let_go), Some(marks)) = (&mut self.let_go, self.live.needless()) {
+            let_go.before(&marks);
+        }
+        Ok(())
+    }
+
+    fn wants_more(&self) -> bool {
+        !(self.let_go.is_some() && is_asked_to_end())
+    }
+
+    fn pause(&mut self, live: Option<&LiveCopy>, state: State) {
+        match live {
+            Some(live) => {
+                live.wait(state, PERIOD);
+                self.tell(live.link());
+            }
+            None => sleep(PERIOD),
+        }
+    }
+}
+
+impl Shown {
+    /// Tells pages if the connection broke, or is back.
+    fn tell(&mut self, link: Link) {
+        if self.link.connected && !link.connected {
+            self.since = Some(Instant::now());
+            let why = "the connection to the recorder broke: it is tried again";
+            self.host.say(json!({ "event": "disconnected", "why": why }));
+        }
+        let is_back = !self.link.connected && link.connected;
+        let dropped = link.dropped.since(self.link.dropped);
+        if is_back || dropped.packets > 0 {
+            let seconds = self.since.take().map_or(0.0, |since| since.elapsed().as_secs_f64());
+            self.host.say(json!({
+                "event": "missed", "seconds": seconds, "packets": dropped.packets,
+                "events": dropped.events,
+            }));
+        }
+        self.link = link;
+    }
+}

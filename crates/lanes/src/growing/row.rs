@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A row of intervals, as they end; and the one that has not.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::grid::GrowingGrid;
+use super::pieces::Pieces;
+use crate::building::{Interval, numbers};
+use crate::intervals::{Sums, main_names};
+use crate::pixels::BLOCK;
+use crate::{Intervals, UNFINISHED};
+
+/// Intervals by which a row is first asked which names take most of it: fewer are looked at each.
+const FIRST_LOOK: usize = 2 * BLOCK;
+
+/// The one that has begun and not ended: always the last of its row.
+#[derive(Debug, Clone, Copy)]
+pub struct Open {
+    pub begin: u64,
+    pub interval: Interval,
+}
+
+/// See the module's description.
+#[derive(Default)]
+pub struct GrowingRow {
+    begins: Pieces<u64>,
+    ends: Pieces<u64>,
+    names: Pieces<u32>,
+    threads: Pieces<u32>,
+    from: [Pieces<u32>; 2],
+    to: [Pieces<u32>; 2],
+    flags: Pieces<u8>,
+    grid: GrowingGrid,
+    main: Vec<u32>,
+    sums: Pieces<u64>,
+    /// Sums up to the end: of all, and of each main name.
+    sum: Vec<u64>,
+    /// How many there were when the main names were chosen, those forgotten included.
+    looked: usize,
+    pub open: Option<Open>,
+    /// The first nanosecond that is free, but for the open one.
+    pub reach: u64,
+}
+
+impl GrowingRow {
+    /// Whether an interval can begin here.
+    pub fn is_free(&self, begin: u64) -> bool {
+        self.open.is_none() && self.reach <= begin
+    }
+
+    /// Adds one that has ended; it begins where the row is free.
+    pub fn push(&mut self, begin: u64, end: u64, interval: &Interval) {
+        let end = end.max(begin);
+        let count = self.begins.len();
+        self.grid.push(begin, self.begins.forgotten(), count);
+        self.begins.push(begin);
+        self.ends.push(end);
+        self.names.push(interval.name);
+        self.threads.push(interval.thread);
+        let (from, to) = (numbers(interval.from), numbers(interval.to));
+        for place in 0..2 {
+            self.from[place].push(from[place]);
+            self.to[place].push(to[place]);
+        }
+        self.flags.push(interval.quality << 1);
+        self.reach = end.max(begin.saturating_add(1));
+        self.add(interval.name, end - begin);
+        let all = self.begins.forgotten() + self.begins.len();
+        // As often as it has grown by what it has: each interval is looked at twice on average.
+        if all.is_multiple_of(BLOCK) && all - self.looked >= self.begins.len().max(FIRST_LOOK) {
+            self.look();
+        }
+    }
+
+    fn add(&mut self, name: u32, length: u64) {
+        if self.sums.len() == 0 {
+            self.start_sums();
+        }
+        self.sum[0] = self.sum[0].saturating_add(length);
+        if let Some(place) = self.main.iter().position(|main| *main == name) {
+            self.sum[place + 1] = self.sum[place + 1].saturating_add(length);
+        }
+        if (self.begins.forgotten() + self.begins.len()).is_multiple_of(BLOCK) {
+            self.sum.iter().for_each(|sum| self.sums.push(*sum));
+        }
+    }
+
+    fn start_sums(&mut self) {
+        self.sum = vec![0; self.main.len() + 1];
+        self.sum.iter().for_each(|sum| self.sums.push(*sum));
+    }
+
+    /// Chooses the main names anew, and sums up again.
+    fn look(&mut self) {
+        let item =
+            |index: usize| (self.names.get(index), self.ends.get(index) - self.begins.get(index));
+        let all: Vec<(u32, u64)> = (0..self.begins.len()).map(item).collect();
+        self.main = main_names(all.iter().copied());
+        self.looked = self.begins.forgotten() + self.begins.len();
+        let mut sums = Pieces::default();
+        Sums::of(all.into_iter(), &self.main).into_iter().for_each(|sum| sums.push(sum));
+        let wide = self.main.len() + 1;
+        self.sum = (sums.len() - wide..sums.len()).map(|place| sums.get(place)).collect();
+        self.sums = sums;
+    }
+
+    /// Forgets those that have ended by a time, by whole blocks.
+    pub fn forget(&mut self, time: u64) {
+        let (mut low, mut high) = (0, self.begins.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.ends.get(middle) <= time { low = middle + 1 } else { high = middle }
+        }
+        // What was forgotten so far are whole blocks, so blocks stay where they are.
+        let count = low / BLOCK * BLOCK;
+        if count == 0 {
+            return;
+        }
+        self.begins.forget(count);
+        self.ends.forget(count);
+        self.names.forget(count);
+        self.threads.forget(count);
+        for place in 0..2 {
+            self.from[place].forget(count);
+            self.to[place].forget(count);
+        }
+        self.flags.forget(count);
+        self.sums.forget(count / BLOCK * self.sum.len());
+        self.grid.forget(self.begins.get(0));
+    }
+
+    /// Bytes in memory.
+    pub fn bytes(&self) -> usize {
+        let numbers = [&self.names, &self.threads, &self.from[0], &self.from[1]];
+        let numbers = numbers.into_iter().chain(&self.to).map(Pieces::bytes).sum::<usize>();
+        let times = [&self.begins, &self.ends, &self.sums].map(Pieces::bytes);
+        numbers + times.iter().sum::<usize>() + self.flags.bytes() + self.grid.bytes()
+    }
+
+    /// As it is now: what is open lasts until `now`.
+    pub fn intervals(&self, now: u64, forgotten: &Arc<[u64]>) -> Intervals {
+        let sums = if self.sums.len() == 0 {
+            Sums::Made(vec![0; self.main.len() + 1])
+        } else {
+            Sums::Kept(self.sums.column())
+        };
+        let open = self.open.map(|open| {
+            let unfinished = if open.interval.end.is_none() { UNFINISHED } else { 0 };
+            let end = open.interval.end.map_or(now, |end| u64::try_from(end).unwrap_or(0));
+            let flags = unfinished | open.interval.quality << 1;
+            (open.begin, end.max(open.begin), open.interval, flags)
+        });
+        Intervals {
+            begins: self.begins.column(),
+            ends: self.ends.column(),
+            names: self.names.column(),
+            threads: self.threads.column(),
+            from: [self.from[0].column(), self.from[1].column()],
+            to: [self.to[0].column(), self.to[1].column()],
+            flags: self.flags.column(),
+            grid: self.grid.grid(self.begins.forgotten()),
+            main: self.main.clone(),
+            sums,
+            open,
+            forgotten: self.begins.forgotten() as u64,
+            points_forgotten: Some(Arc::clone(forgotten)),
+        }
+    }
+
+    /// The names with the most time, when they were looked at last.
+    pub fn main(&self) -> &[u32] {
+        &self.main
+    }
+}
+
+/// Rows of lanes: which of them are of one group.
+#[derive(Default)]
+pub struct Groups(BTreeMap<(u32, crate::RowKind), Vec<(Option<String>, Vec<u32>)>>);
+
+impl Groups {
+    /// The rows of a group, in the order of their depth.
+    pub fn of(&mut self, lane: u32, kind: crate::RowKind, name: Option<&str>) -> &mut Vec<u32> {
+        let groups = self.0.entry((lane, kind)).or_default();
+        let place = groups.iter().position(|(of, _)| of.as_deref() == name);
+        let place = place.unwrap_or_else(|| {
+            groups.push((name.map(str::to_owned), Vec::new()));
+            groups.len() - 1
+        });
+        &mut groups[place].1
+    }
+}

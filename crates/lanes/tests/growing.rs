@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! An index that grows: at every step it shows what a look at each event gives that was told so
+//! far and is not forgotten; a filter that goes on is one that is made anew; and what somebody has
+//! of it stays what it was.
+
+use std::sync::Arc;
+
+use lateralis_lanes::pixels::UNENDED;
+use lateralis_lanes::{
+    Application, Chosen, Class, Counter, Gathers, Growing, Interval, Lane, Lanes, Listed, Meta,
+    Opened, Pixels, PointRef, RowKind, Scale, Thread,
+};
+use proptest::prelude::*;
+
+use crate::pixels::{
+    ORIGIN, Told, keeps, levels_are_right, points_are_right, rows_are_right, scales, traces, wanted,
+};
+
+/// One thing that is told.
+#[derive(Debug, Clone, Copy)]
+enum Said {
+    Point(usize, (i64, u16, u32)),
+    Level(i64, f64),
+    Begins(usize),
+    Ends(usize),
+}
+
+/// What is told of a trace, in the order of time.
+fn said(told: &Told) -> Vec<(i64, Said)> {
+    let mut all: Vec<(i64, Said)> = Vec::new();
+    for (lane, points) in told.points.iter().enumerate() {
+        all.extend(points.iter().map(|point| (point.0, Said::Point(lane, *point))));
+    }
+    all.extend(told.levels.iter().map(|(time, value)| (*time, Said::Level(*time, *value))));
+    for (index, interval) in told.intervals.iter().enumerate() {
+        if let Some((begin, end)) = ends(told, index) {
+            all.push((begin, Said::Begins(index)));
+            all.extend(end.map(|end| (end, Said::Ends(index))));
+            let _ = interval;
+        }
+    }
+    // Stable: an interval begins behind its event, and ends behind its begin.
+    all.sort_by_key(|(time, _)| *time);
+    all
+}
+
+/// Begin and end of an interval, as in `pixels.rs`.
+fn ends(told: &Told, index: usize) -> Option<(i64, Option<i64>)> {
+    let (pick, length, _) = told.intervals[index];
+    let points = &told.points[0];
+    let begin = points.get((pick as usize).checked_rem(points.len())?)?.0;
+    Some((begin, (length % 7 != 3).then_some(begin + length as i64)))
+}
+
+/// A trace while it is told.
+struct Telling<'a> {
+    told: &'a Told,
+    growing: Growing,
+    so_far: Told,
+    opened: Vec<Option<Option<Opened>>>,
+    begun: usize,
+}
+
+impl<'a> Telling<'a> {
+    fn new(told: &'a Told) -> Self {
+        let mut growing = Growing::new(ORIGIN);
+        for _ in &told.points {
+            growing.lane(Lane::default());
+        }
+        let points = vec![Vec::new(); told.points.len()];
+        let so_far = Told { points, intervals: Vec::new(), levels: Vec::new() };
+        let opened = vec![None; told.intervals.len()];
+        Self { told, growing, so_far, opened, begun: 0 }
+    }
+
+    fn interval(&self, index: usize) -> Interval {
+        let (pick, _, name) = self.told.intervals[index];
+        let (begin, end) = ends(self.told, index).unwrap();
+        let place = (pick as usize % self.told.points[0].len()) as u32;
+        let from = Some(PointRef { lane: 0, index: place });
+        Interval { begin, end, name, thread: 0, from, to: None, quality: 0 }
+    }
+
+    fn say(&mut self, said: Said) {
+        match said {
+            Said::Point(lane, point) => {
+                self.growing.point(lane as u32, point.0, point.1, point.2);
+                self.so_far.points[lane].push(point);
+            }
+            Said::Level(time, value) => {
+                self.growing.level(0, time, value);
+                self.so_far.levels.push((time, value));
+            }
+            Said::Begins(index) => {
+                let interval = Interval { end: None, ..self.interval(index) };
+                // Every third is told of only when it has ended.
+                let opened = (index % 3 > 0 || self.interval(index).end.is_none())
+                    .then(|| self.growing.begins(0, RowKind::Spans, None, interval));
+                self.begun += usize::from(matches!(opened, Some(Some(_))));
+                self.opened[index] = opened;
+            }
+            Said::Ends(index) => {
+                let interval = self.interval(index);
+                match self.opened[index] {
+                    Some(Some(opened)) => self.growing.ends(opened, Some(interval)),
+                    Some(None) => {}
+                    None => {
+                        self.growing.interval(0, RowKind::Spans, None, interval);
+                        self.begun += 1;
+                    }
+                }
+            }
+        }
+    }
+
+    fn lanes(&self) -> Lanes {
+        let thread = |application| Thread { application, ..Thread::default() };
+        self.growing.lanes(Meta {
+            classes: vec![Class::default(); 4],
+            applications: vec![Application::default(); 3],
+            threads: (0..3).map(thread).collect(),
+            counters: vec![Counter::default()],
+            ..Meta::default()
+        })
+    }
+
+    /// What is not forgotten.
+    fn left(&self, begin: u64) -> Told {
+        let is_left = |time: i64| time - ORIGIN >= begin as i64;
+        let mut left = self.so_far.clone();
+        left.points.iter_mut().for_each(|lane| lane.retain(|point| is_left(point.0)));
+        // The level that held when it began is known.
+        let before = left.levels.iter().filter(|level| level.0 - ORIGIN <= begin as i64).count();
+        left.levels.drain(..before.saturating_sub(1));
+        left
+    }
+}
+
+fn pictures(lanes: &Lanes, scale: &Scale) -> Vec<Pixels> {
+    let mut all = Vec::new();
+    for lane in 0..lanes.count() {
+        let mut out = Pixels::default();
+        lanes.points(lane).map(|points| points.draw(None, scale, &mut out));
+        all.push(out);
+    }
+    for row in 0..lanes.meta().rows.len() {
+        let mut out = Pixels::default();
+        lanes.row(row).unwrap().1.draw(None, scale, &mut out);
+        all.push(out);
+    }
+    all
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn at_every_step_it_shows_what_was_told_so_far(
+        told in traces(), wanted in wanted(),
+        cuts in prop::collection::vec((0.0f64..1.0, 0u8..10, scales()), 1..7),
+    ) {
+        let said = said(&told);
+        let mut cuts = cuts;
+        cuts.sort_by(|a, b| a.0.total_cmp(&b.0));
+        cuts.push((1.0, 1, (0, 1 << 40, 100)));
+        let mut telling = Telling::new(&told);
+        let (mut at, mut before): (usize, Option<Arc<Chosen>>) = (0, None);
+        let mut shots: Vec<(Lanes, Scale, Vec<Pixels>)> = Vec::new();
+        for (share, forgets, (t0, t1, px)) in cuts {
+            let until = ((said.len() as f64 * share) as usize).max(at);
+            said[at..until].iter().for_each(|(_, said)| telling.say(*said));
+            at = until;
+            let end = telling.growing.end();
+            if forgets == 0 {
+                telling.growing.forget(end / 2);
+            }
+            let lanes = telling.lanes();
+            let begin = lanes.meta().begin;
+            let left = telling.left(begin);
+            prop_assert_eq!(lanes.event_count(), telling.growing.events());
+            let gone: usize = telling.so_far.points.iter().map(Vec::len).sum();
+            prop_assert_eq!(telling.growing.forgotten(), gone as u64 - lanes.event_count());
+            let chosen = Arc::new(Chosen::after(before.as_ref(), &lanes, &wanted, None));
+            let anew = Arc::new(Chosen::new(&lanes, &wanted, None));
+            prop_assert_eq!(chosen.count(), anew.count());
+            let whole = (0, lanes.meta().end as i64, 7);
+            for (t0, t1, px) in [(t0, t1, px), whole] {
+                let scale = Scale::new(t0, t1, px);
+                for chosen in [None, Some(&chosen), Some(&anew)] {
+                    let filter = chosen.map(|chosen| (&**chosen, &wanted));
+                    points_are_right(&left, &lanes, filter, &scale);
+                    let point = |index: u32| left.points[0][index as usize];
+                    let all = rows_are_right(&lanes, filter, &scale, &point, false);
+                    prop_assert!(begin > 0 || all == telling.begun, "{all} of {}", telling.begun);
+                }
+                levels_are_right(&left, &lanes, &scale);
+                shots.push((telling.lanes(), scale, pictures(&lanes, &scale)));
+            }
+            // The list as well: all that is left, in order.
+            let listed = Listed::new(&lanes, Some(&chosen));
+            let rows = listed.rows(0, 100_000);
+            let mut all: Vec<(i64, u32, u32)> = Vec::new();
+            for (lane, points) in (0..).zip(&left.points) {
+                let points = (0u32..).zip(points).filter(|(_, point)| keeps(&wanted, lane, **point));
+                all.extend(points.map(|(index, point)| (point.0, lane, index)));
+            }
+            all.sort_unstable();
+            let all: Vec<PointRef> =
+                all.into_iter().map(|(_, lane, index)| PointRef { lane, index }).collect();
+            prop_assert_eq!(rows, all);
+            before = Some(chosen);
+        }
+        // Whatever came since, what was taken before is what it was.
+        for (lanes, scale, drawn) in shots {
+            prop_assert_eq!(pictures(&lanes, &scale), drawn);
+        }
+    }
+}
+
+#[test]
+fn a_long_stream_takes_no_more_than_its_part() {
+    // Far more than two pieces of every column, which is the least that can be kept.
+    const MOST: usize = 32 << 20;
+    let mut growing = Growing::new(0);
+    for _ in 0..4 {
+        growing.lane(Lane::default());
+    }
+    growing.level(0, 0, 1.0);
+    let (mut most, mut events) = (0, 0u64);
+    for time in 0..3_000_000i64 {
+        let lane = (time % 4) as u32;
+        let from = growing.point(lane, time * 100, (time % 5) as u16, 0);
+        events += 1;
+        if time % 3 == 0 {
+            let interval = Interval {
+                begin: time * 100,
+                end: Some(time * 100 + 200),
+                name: (time % 40) as u32,
+                thread: 0,
+                from: Some(from),
+                to: None,
+                quality: 0,
+            };
+            growing.interval(lane, RowKind::Spans, None, interval);
+            growing.message(0, ((time - 3).max(0) * 100, from), (time * 100, from));
+            growing.level(1, time * 100, time as f64);
+        }
+        if time % 1000 == 0 && growing.bytes() > MOST {
+            growing.forget(growing.time_behind(1, 4));
+        }
+        most = most.max(growing.bytes());
+    }
+    assert!(most < MOST + (4 << 20), "{most} bytes");
+    let lanes = growing.lanes(Meta { counters: vec![Counter::default(); 2], ..Meta::default() });
+    assert_eq!(lanes.event_count() + growing.forgotten(), events);
+    assert!(lanes.event_count() > 100_000 && lanes.meta().begin > 0);
+    // What is left is whole: each picture of its events is as many as it has.
+    let scale = Scale::new(lanes.meta().begin as i64, lanes.meta().end as i64, 1);
+    let mut out = Pixels::default();
+    let counts: Vec<usize> =
+        (0..4).map(|lane| lanes.points(lane).unwrap().draw(None, &scale, &mut out)).collect();
+    assert_eq!(counts.iter().sum::<usize>() as u64, lanes.event_count());
+    // Ends that are open are marked.
+    let open = Interval {
+        begin: 299_999_950,
+        end: None,
+        name: 1,
+        thread: 0,
+        from: None,
+        to: None,
+        quality: 2,
+    };
+    growing.begins(0, RowKind::States, Some("m"), open).unwrap();
+    let lanes = growing.lanes(Meta::default());
+    let row = lanes.meta().rows.len() - 1;
+    let (_, intervals) = lanes.row(row).unwrap();
+    assert_eq!(intervals.ends(0), (299_999_950, lanes.meta().end));
+    let mut out = Pixels::default();
+    intervals.draw(None, &Scale::new(299_999_960, 299_999_970, 2), &mut out);
+    assert_eq!((out.cover, out.flags), (vec![255; 2], vec![UNENDED; 2]));
+}

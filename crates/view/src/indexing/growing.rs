@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What stands on which lane of a recording that is being made: round by round, as its packets
+//! come ([`Tail`]), with memory of a given size.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use lateralis_analysis::Gaps;
+use lateralis_lanes::{Growing, Lanes, Lost, Missing, Recorded};
+use lateralis_model::{
+    Clock, Damage, Event, EventClass, Interval, LossCause, Names, Source, StreamClass, StreamIndex,
+};
+use lateralis_store::facts::{At, Fact, Facts};
+use lateralis_store::{Recording, Tail};
+use lateralis_units::Nanos;
+
+use super::Indexing;
+use super::paired::Paired;
+use super::streams::Streams;
+
+/// Numbers of names that are kept for kinds of spans, which are the first ones.
+const SPAN_NAMES: usize = 256;
+/// Places in the files that are remembered, to read single events again from near them.
+const MARKS_MAX: usize = 4096;
+/// Losses that are listed one by one; of more the last of the same lane and cause grows.
+const LOSSES_MAX: usize = 10_000;
+/// Stretches in which events are missing, for the certainty of spans.
+const GAPS_MAX: usize = 4096;
+/// Least memory: some pieces of each column of some lanes.
+const MEMORY_MIN: usize = 16 << 20;
+/// Names that are remembered.
+const NAMES_MAX: usize = 1 << 18;
+/// Events of a round, but for the last.
+const ROUND_MAX: u64 = 1 << 20;
+/// Events between two looks at how much memory is taken.
+const LOOK: u64 = 1 << 14;
+
+/// Where in the files what happened behind a moment begins.
+pub type Marks = Arc<BTreeMap<String, u64>>;
+
+/// See the module's description.
+pub struct Grow {
+    path: PathBuf,
+    tail: Tail,
+    memory_bytes: usize,
+    facts: Facts,
+    indexing: Option<Indexing<Growing>>,
+    streams: Streams,
+    /// Classes that were known when plans were made last.
+    classes: usize,
+    format: String,
+    gaps: Vec<lateralis_model::Loss>,
+    losses: Vec<Lost>,
+    fresh_losses: Vec<Lost>,
+    damage: Vec<Missing>,
+    marks: Vec<(i64, Marks)>,
+    /// By stream class and class: whether its events tell names, and what they told.
+    tells: Vec<Vec<bool>>,
+    names: Names,
+}
+
+/// Classes whose events tell names of processes and threads, as [`Recording::learn_names`] has it.
+const TELLING: [&str; 2] = ["lateralis:PROCESS", "lateralis:THREAD_NAME"];
+
+/// Notes a name that an event tells.
+fn tell(event: &Event<'_>, names: &mut Names) {
+    let payload = || event.payload();
+    let number = |name| u32::try_from(payload()?.get(name)?.as_u64()?).ok();
+    let text = |name| Some(payload()?.get(name)?.as_text()?.into_owned());
+    let (map, id) = match event.class.name == TELLING[0] {
+        true => (&mut names.processes, number("pid")),
+        false => (&mut names.threads, number("tid")),
+    };
+    if let (Some(id), Some(name)) = (id, text("name"))
+        && map.len() < NAMES_MAX
+    {
+        map.entry(id).or_insert(name);
+    }
+}
+
+/// What came of a round.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Round {
+    /// Events that came.
+    pub events: u64,
+    /// Whether anything else is to be told: losses, damage.
+    pub is_news: bool,
+}
+
+/// What all is at a moment.
+pub struct Now {
+    /// What stands where.
+    pub lanes: Lanes,
+    /// Changes whenever lists have more.
+    pub lists: u64,
+    /// Events that were forgotten.
+    pub forgotten: u64,
+    /// Events that came after others of a later time.
+    pub late: u64,
+    /// Losses since this was asked last.
+    pub losses: Vec<Lost>,
+    /// Where in the files what happened behind some moments begins, by time.
+    pub marks: Vec<(i64, Marks)>,
+    /// The clock that times are by.
+    pub clock: Option<Clock>,
+}
+
+impl Grow {
+    /// Of a recording of `lat record`, with so many bytes for columns.
+    #[must_use]
+    pub fn new(path: &Path, memory_bytes: usize) -> Self {
+        Self {
+            path: path.to_owned(),
+            tail: Tail::new(path).without_names().keeping_its_clock(),
+            memory_bytes: memory_bytes.max(MEMORY_MIN),
+            facts: Facts::default(),
+            indexing: None,
+            streams: Streams::default(),
+            classes: 0,
+            format: String::new(),
+            gaps: Vec::new(),
+            losses: Vec::new(),
+            fresh_losses: Vec::new(),
+            damage: Vec::new(),
+            marks: Vec::new(),
+            tells: Vec::new(),
+            names: Names::default(),
+        }
+    }
+
+    /// How far the recording has been read.
+    pub fn tail(&mut self) -> &mut Tail {
+        &mut self.tail
+    }
+
+    /// Bytes of columns.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.indexing.as_ref().map_or(0, |indexing| indexing.builder.bytes())
+    }
+
+    /// Of each stream file the byte in front of which nothing is needed any more.
+    #[must_use]
+    pub fn needless(&self) -> Option<Marks> {
+        self.marks.first().map(|(_, marks)| Arc::clone(marks))
+    }
+
+    /// Takes what has come, up to a moment or all: [`Tail::open`] has opened it.
+    ///
+    /// Cost: some 300 ns an event.
+    pub fn round(&mut self, recording: &Recording, until: Option<Nanos>) -> Round {
+        self.learn(recording);
+        let lost = self.streams.round(&recording.source, &recording.streams);
+        let stable: Vec<StreamIndex> = self.streams.of(&recording.streams);
+        let mut origin = None;
+        if self.indexing.is_none() {
+            // The first event tells when the session begins.
+            let mut events = recording.source.events();
+            let first = events.next_event().map(|event| event.time);
+            // Another may come before one that has not been waited for.
+            let is_due = |time: &Nanos| until.is_none_or(|until| *time <= until);
+            origin = first.filter(is_due).map(|time| time.0);
+        }
+        if let Some(origin) = origin {
+            let paired = Paired::growing(&self.facts);
+            let growing = Growing::new(origin);
+            let new = Indexing::new(recording, &self.facts, growing, paired, SPAN_NAMES);
+            self.indexing = Some(new);
+        }
+        let Some(indexing) = &mut self.indexing else { return Round::default() };
+        indexing.has_switches = self.facts.has_switches();
+        indexing.lists.set_streams(self.streams.names());
+        let is_lossy = !lost.is_empty();
+        for loss in &lost {
+            let lane = self.streams.cpu(loss.stream);
+            let lane = lane.map(|cpu| indexing.lists.cpu_lane(&mut indexing.builder, cpu));
+            indexing.lose(loss, lane, &mut self.losses, &mut self.fresh_losses);
+        }
+        if is_lossy {
+            self.gaps.extend(lost);
+            let most = self.gaps.len().saturating_sub(GAPS_MAX);
+            self.gaps.drain(..most);
+            indexing.paired.set_gaps(Gaps::new(&self.gaps, &[], |_| None));
+        }
+        let (facts, memory) = (&mut self.facts, self.memory_bytes);
+        let (tells, names) = (&self.tells, &mut self.names);
+        let mut told: Vec<(At, Fact)> = Vec::new();
+        let mut count = 0;
+        let progress = self.tail.read(recording, until, &mut |event, _| {
+            told.clear();
+            let stream = stable.get(event.stream.0 as usize).copied().unwrap_or(event.stream);
+            let at = facts.of(event, |at, fact| told.push((At { stream, ..*at }, fact)));
+            indexing.event(event, &At { stream, ..at }, &told, facts);
+            let class = tells.get(event.stream_class_index as usize);
+            if class.and_then(|of| of.get(event.class_index as usize)) == Some(&true) {
+                tell(event, names);
+            }
+            count += 1;
+            if count % LOOK == 0 {
+                bound(indexing, memory);
+            }
+            // What has been there for long comes piece by piece, each shown; the last is all.
+            if until.is_some() && count >= ROUND_MAX {
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        });
+        bound(indexing, memory);
+        indexing.lists.name_all(facts, &mut indexing.builder);
+        let is_news = is_lossy || !progress.damage.is_empty();
+        for damage in progress.damage {
+            self.damage.push(missing(&damage, indexing.builder.origin()));
+        }
+        self.mark();
+        Round { events: progress.events, is_news }
+    }
+
+    fn learn(&mut self, recording: &Recording) {
+        let trace = recording.source.trace();
+        let classes = trace.stream_classes.iter().map(|of| 1 + of.event_classes.len()).sum();
+        if classes != self.classes {
+            self.classes = classes;
+            self.facts.learn(&recording.annotated(), &recording.streams);
+            self.format = recording.source.format().to_owned();
+            let is_name = |class: &EventClass| TELLING.contains(&class.name.as_str());
+            let of = |class: &StreamClass| class.event_classes.iter().map(is_name).collect();
+            self.tells = trace.stream_classes.iter().map(of).collect();
+            if let Some(indexing) = &mut self.indexing {
+                indexing.lists.learn(recording, &self.facts);
+            }
+        }
+        self.facts.set_streams(&recording.streams);
+        if let Some(indexing) = &mut self.indexing {
+            // What the report says of a process is what the recorder saw last.
+            let mut names = recording.names.clone();
+            for (pid, name) in &self.names.processes {
+                names.processes.entry(*pid).or_insert_with(|| name.clone());
+            }
+            for (tid, name) in &self.names.threads {
+                names.threads.entry(*tid).or_insert_with(|| name.clone());
+            }
+            indexing.lists.set_known(names);
+        }
+    }
+
+    /// Remembers where the files are by now.
+    fn mark(&mut self) {
+        let Some(indexing) = &self.indexing else { return };
+        let growing = &indexing.builder;
+        let absolute = |since: u64| growing.origin().saturating_add_unsigned(since);
+        let time = absolute(growing.end());
+        if self.marks.last().is_none_or(|(last, _)| *last < time) {
+            self.marks.push((time, Arc::new(self.tail.marks())));
+        }
+        let begin = absolute(growing.begin());
+        // The last one in front of what is remembered stays.
+        let old = self.marks.partition_point(|(time, _)| *time < begin).saturating_sub(1);
+        self.marks.drain(..old);
+        if self.marks.len() > MARKS_MAX {
+            let mut place = 0;
+            self.marks.retain(|_| {
+                place += 1;
+                place % 2 == 1
+            });
+        }
+    }
+
+    /// What all is now; `None` as long as nothing has come.
+    pub fn now(&mut self) -> Option<Now> {
+        let indexing = self.indexing.as_ref()?;
+        let mut meta = indexing.lists.meta(&self.facts, &indexing.paired);
+        let growing = &indexing.builder;
+        let since = |time: u64| {
+            u64::try_from(i128::from(time as i64) - i128::from(growing.origin())).unwrap_or(0)
+        };
+        for class in &mut meta.classes {
+            class.first = class.first.map(since);
+            class.last = class.last.map(since);
+        }
+        let is_lossy = !self.losses.is_empty() || !self.damage.is_empty();
+        meta.recordings = vec![Recorded {
+            path: self.path.display().to_string(),
+            format: self.format.clone(),
+            events: meta.classes.iter().map(|class| class.count).sum(),
+            quality: if is_lossy { "lower_bound" } else { "exact" }.to_owned(),
+        }];
+        meta.losses.clone_from(&self.losses);
+        meta.damage.clone_from(&self.damage);
+        Some(Now {
+            lists: indexing.lists.version() + growing.row_count() as u64,
+            forgotten: growing.forgotten(),
+            late: growing.late(),
+            losses: std::mem::take(&mut self.fresh_losses),
+            marks: self.marks.clone(),
+            clock: self.tail.clock().cloned(),
+            lanes: growing.lanes(meta),
+        })
+    }
+}
+
+/// Forgets the oldest where there is more than there shall be.
+fn bound(indexing: &mut Indexing<Growing>, memory_bytes: usize) {
+    let mut eighths = 1;
+    while indexing.builder.bytes() > memory_bytes && eighths < 8 {
+        let time = indexing.builder.time_behind(eighths, 8);
+        indexing.builder.forget(time);
+        eighths += 1;
+        indexing.paired.bound(&mut indexing.builder);
+    }
+}
+
+fn missing(damage: &Damage, origin: i64) -> Missing {
+    let since = |time: Nanos| u64::try_from(i128::from(time.0) - i128::from(origin)).unwrap_or(0);
+    Missing {
+        lane: None,
+        file: damage.file.clone(),
+        begin_bytes: damage.begin_bytes,
+        end_bytes: damage.end_bytes,
+        reason: damage.reason.to_string(),
+        begin: damage.interval.begin.map(since),
+        end: damage.interval.end.map(since),
+    }
+}
+
+impl Indexing<Growing> {
+    /// Notes a loss on its lane and in the list.
+    fn lose(
+        &mut self,
+        loss: &lateralis_model::Loss,
+        of_cpu: Option<u32>,
+        all: &mut Vec<Lost>,
+        fresh: &mut Vec<Lost>,
+    ) {
+        let origin = self.builder.origin();
+        let since =
+            |time: Nanos| u64::try_from(i128::from(time.0) - i128::from(origin)).unwrap_or(0);
+        let of_stream = self.lane_of_stream.get(loss.stream.0 as usize).copied().flatten();
+        let lane = of_stream.or(of_cpu);
+        let interval = match loss.cause {
+            // They belong to a thread, which may have lost them at any time before.
+            LossCause::NoRing => Interval { begin: None, ..loss.interval },
+            _ => loss.interval,
+        };
+        let begin = interval.begin.map_or(0, since);
+        let end = interval.end.map_or(self.builder.end(), since).max(begin);
+        let lost =
+            Lost { lane, begin, end, count: loss.count, cause: loss.cause.name().to_owned() };
+        let last = all.iter_mut().rev().find(|one| one.lane == lane && one.cause == lost.cause);
+        let is_full = fresh.len() >= LOSSES_MAX;
+        match last {
+            // Those that follow each other are one stretch.
+            Some(last) if last.end >= begin || all_are_too_many(last, begin, is_full) => {
+                last.begin = last.begin.min(begin);
+                last.end = last.end.max(end);
+                last.count = last.count.zip(lost.count).map(|(one, more)| one.saturating_add(more));
+            }
+            _ => all.push(lost.clone()),
+        }
+        if !is_full {
+            fresh.push(lost);
+        }
+        let lanes: Vec<u32> = match lane {
+            Some(lane) => vec![lane],
+            None => (0..lateralis_lanes::Gathers::lane_count(&self.builder)).collect(),
+        };
+        for lane in lanes {
+            if let Some(lane) = lateralis_lanes::Gathers::lane_mut(&mut self.builder, lane) {
+                super::ended::merge_into(&mut lane.lost, (begin, end));
+            }
+        }
+    }
+}
+
+/// Whether a loss is put to the one before it though they do not touch.
+fn all_are_too_many(last: &Lost, begin: u64, is_full: bool) -> bool {
+    /// Losses nearer to each other than this are listed as one.
+    const NEAR_NANOS: u64 = 100_000_000;
+    is_full || begin.saturating_sub(last.end) < NEAR_NANOS
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Streams of a recording that grows. Each round counts those that have something new; here a
+//! stream keeps its number, and what it has lost becomes known once.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::ControlFlow;
+
+use lateralis_model::{Interval, Loss, LossCause, Source, StreamIndex, StreamSummary};
+use lateralis_units::Nanos;
+
+/// See the module's description.
+#[derive(Default)]
+pub struct Streams {
+    ids: HashMap<String, u32>,
+    all: Vec<Stream>,
+}
+
+#[derive(Default)]
+struct Stream {
+    name: String,
+    cpu: Option<u32>,
+    /// By cause, all that were told.
+    lost: BTreeMap<LossCause, u64>,
+    /// Number of the packet that comes next, where they have numbers.
+    next: Option<u64>,
+    /// When the last packet ended.
+    end: Option<Nanos>,
+}
+
+impl Streams {
+    /// The numbers that streams of a round keep.
+    pub fn of(&self, streams: &[StreamSummary]) -> Vec<StreamIndex> {
+        let id = |stream: &StreamSummary| self.ids.get(&stream.name).copied().unwrap_or(0);
+        streams.iter().map(|stream| StreamIndex(id(stream))).collect()
+    }
+
+    /// Their names.
+    pub fn names(&self) -> Vec<String> {
+        self.all.iter().map(|stream| stream.name.clone()).collect()
+    }
+
+    /// The processor that all events of a stream happened on.
+    pub fn cpu(&self, stream: StreamIndex) -> Option<u32> {
+        self.all.get(stream.0 as usize)?.cpu
+    }
+
+    /// What streams have lost that no round before has told; of streams by the number they keep.
+    pub fn round(&mut self, source: &dyn Source, streams: &[StreamSummary]) -> Vec<Loss> {
+        for stream in streams {
+            let next = self.all.len() as u32;
+            let id = *self.ids.entry(stream.name.clone()).or_insert(next);
+            if id == next {
+                let (name, cpu) = (stream.name.clone(), stream.cpu.map(|cpu| cpu.0));
+                self.all.push(Stream { name, cpu, ..Stream::default() });
+            }
+        }
+        let ids = self.of(streams);
+        let mut found = Vec::new();
+        self.counted(source, &ids, &mut found);
+        self.numbered(source, &ids, &mut found);
+        found
+    }
+
+    /// By the counters of packets, which count from the begin of the stream.
+    fn counted(&mut self, source: &dyn Source, ids: &[StreamIndex], found: &mut Vec<Loss>) {
+        let mut sums: BTreeMap<(u32, LossCause), u64> = BTreeMap::new();
+        for loss in source.losses().iter().filter(|loss| loss.cause != LossCause::Packets) {
+            let (Some(id), Some(count)) = (ids.get(loss.stream.0 as usize), loss.count) else {
+                continue;
+            };
+            let Some(stream) = self.all.get_mut(id.0 as usize) else { continue };
+            let sum = sums.entry((id.0, loss.cause)).or_default();
+            let is_first = *sum == 0;
+            *sum = sum.saturating_add(count);
+            let known = stream.lost.entry(loss.cause).or_default();
+            let new = sum.saturating_sub(*known);
+            if new > 0 {
+                *known = *sum;
+                // What the first packet here says is since the last one that was seen.
+                let begin = stream.end.filter(|_| is_first).or(loss.interval.begin);
+                let interval = Interval { begin, ..loss.interval };
+                found.push(Loss { stream: *id, cause: loss.cause, count: Some(new), interval });
+            }
+        }
+    }
+
+    /// By the numbers of packets.
+    fn numbered(&mut self, source: &dyn Source, ids: &[StreamIndex], found: &mut Vec<Loss>) {
+        let all = &mut self.all;
+        let _ = source.packets(&mut |stream, _, packet, interval| {
+            let id = ids.get(stream.0 as usize).copied().unwrap_or_default();
+            let Some(stream) = all.get_mut(id.0 as usize) else { return ControlFlow::Continue(()) };
+            if let Some(number) = packet.sequence {
+                let next = stream.next.unwrap_or(0);
+                if number > next {
+                    let interval = Interval { begin: stream.end, end: interval.begin };
+                    let (cause, count) = (LossCause::Packets, Some(number - next));
+                    found.push(Loss { stream: id, cause, count, interval });
+                }
+                stream.next = Some(next.max(number.saturating_add(1)));
+            }
+            stream.end = stream.end.max(interval.end);
+            ControlFlow::Continue(())
+        });
+    }
+}
