@@ -330,7 +330,9 @@ impl Session {
         let Some(index) = number.checked_sub(1) else { return Ok(Filter::default()) };
         let known = usize::try_from(index).ok();
         let none = || Problem::new("no such filter", "filter", "ask for one with `filter` first");
-        known.and_then(|index| lock(&self.common.filters).known.get(index).cloned()).ok_or_else(none)
+        known
+            .and_then(|index| lock(&self.common.filters).known.get(index).cloned())
+            .ok_or_else(none)
     }
 
     /// What a filter leaves; `None` of the one that leaves all.
