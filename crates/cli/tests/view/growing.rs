@@ -108,7 +108,7 @@ fn a_recording_taken_in_rounds_is_the_whole_in_the_end() {
     let place = Place::new();
     demo(&place);
     let path = place.0.join("demo");
-    let opening = Opening::new(&[path.clone()], &OpenOptions::default()).unwrap();
+    let opening = Opening::new(std::slice::from_ref(&path), &OpenOptions::default()).unwrap();
     let whole = opening.index(&mut |_, _| {}).unwrap();
     let (host, interval) = (Arc::new(Host::default()), interval(&path));
     let options = LiveOptions { memory_bytes: 1 << 30, is_here: true };
@@ -194,7 +194,7 @@ fn a_script_goes_on_with_what_comes() {
     let place = Place::new();
     demo(&place);
     let path = place.0.join("demo");
-    let whole = Opening::new(&[path.clone()], &OpenOptions::default()).unwrap();
+    let whole = Opening::new(std::slice::from_ref(&path), &OpenOptions::default()).unwrap();
     let whole = whole.index(&mut |_, _| {}).unwrap();
     let (host, interval) = (Arc::new(Host::default()), interval(&path));
     let options = LiveOptions { memory_bytes: 1 << 30, is_here: true };

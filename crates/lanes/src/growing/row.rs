@@ -174,9 +174,12 @@ impl GrowingRow {
     }
 }
 
+/// The rows of a group, by its name.
+type Named = (Option<String>, Vec<u32>);
+
 /// Rows of lanes: which of them are of one group.
 #[derive(Default)]
-pub struct Groups(BTreeMap<(u32, crate::RowKind), Vec<(Option<String>, Vec<u32>)>>);
+pub struct Groups(BTreeMap<(u32, crate::RowKind), Vec<Named>>);
 
 impl Groups {
     /// The rows of a group, in the order of their depth.

@@ -58,12 +58,12 @@ mod tests {
 
     #[test]
     fn what_is_let_go_takes_no_room_and_the_rest_stays() {
-        let root = tempfile::tempdir().unwrap();
-        let path = root.path().join("ctf").join("stream");
-        std::fs::create_dir(root.path().join("ctf")).unwrap();
+        let root = std::env::temp_dir().join(format!("lateralis-let-go-{}", std::process::id()));
+        let path = root.join("ctf").join("stream");
+        std::fs::create_dir_all(root.join("ctf")).unwrap();
         std::fs::write(&path, vec![7; 24 << 20]).unwrap();
         let before = std::fs::metadata(&path).unwrap();
-        let mut let_go = LetGo::new(root.path());
+        let mut let_go = LetGo::new(&root);
         let_go.before(&BTreeMap::from([
             ("stream".to_owned(), 1 << 20),
             ("none".to_owned(), 1 << 30),
@@ -77,5 +77,6 @@ mod tests {
         assert!(bytes[mark as usize..].iter().all(|byte| *byte == 7));
         // A file system without holes keeps it all.
         assert!(after.blocks() == before.blocks() || bytes[..20 << 20].iter().all(|b| *b == 0));
+        std::fs::remove_dir_all(&root).unwrap();
     }
 }
