@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // One kind of request that a moving view makes again and again. The newest wish wins, but a wish in flight is given
-// a moment: were every frame's wish to replace the one before, a steady movement would never see an answer.
+// a moment: were every frame's wish to replace the one before, a steady movement would never see an answer. The
+// moment doubles each time that it was too short, so that a slow server answers, too.
 
 import { Superseded } from "../protocol/connection.ts";
 
 /** After this long, whoever waits for an older answer is better served by a newer one. */
 const PATIENCE_MS = 150;
+/** Times that it doubles at most: to some 5 s. */
+const DOUBLED_MAX = 5;
 
 export class Loader<Wish, Answer> {
   private pending: Wish | null = null;
   private sentAt = 0;
   private generation = 0;
   private inFlight = false;
+  /** Wishes since the last answer that were replaced while they were in flight. */
+  private replaced = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
@@ -24,8 +29,9 @@ export class Loader<Wish, Answer> {
   want(wish: Wish): void {
     this.pending = wish;
     const waited = this.now() - this.sentAt;
-    if (!this.inFlight || waited >= PATIENCE_MS) this.go();
-    else if (this.timer === undefined) this.timer = setTimeout(() => this.go(), PATIENCE_MS - waited);
+    const patience = PATIENCE_MS * 2 ** Math.min(this.replaced, DOUBLED_MAX);
+    if (!this.inFlight || waited >= patience) this.go();
+    else if (this.timer === undefined) this.timer = setTimeout(() => this.go(), patience - waited);
   }
 
   /** What was asked for is of no use any more. */
@@ -42,6 +48,7 @@ export class Loader<Wish, Answer> {
     if (wish === null) return;
     this.pending = null;
     const generation = ++this.generation;
+    if (this.inFlight) this.replaced++;
     this.inFlight = true;
     this.sentAt = this.now();
     this.send(wish).then(
@@ -53,6 +60,7 @@ export class Loader<Wish, Answer> {
   private settle(generation: number, act: () => void): void {
     if (generation !== this.generation) return;
     this.inFlight = false;
+    this.replaced = 0;
     act();
     if (this.pending !== null) this.go();
   }
