@@ -193,6 +193,8 @@ function take(session: Session, push: Extract<Push, { event: "grown" }>): void {
   const later = () => {
     lastList = performance.now();
     growth.value++;
+    // How many events there are of each class and application.
+    void refresh();
   };
   if (now - lastList >= LIST_MS) later();
   else listTimer = setTimeout(later, LIST_MS - (now - lastList));

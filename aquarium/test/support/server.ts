@@ -30,6 +30,8 @@ export class FakeServer {
   private http: Server;
   /** Set it to be a recording that still runs; then push `grown`. */
   isLive = false;
+  /** Losses that were told as they came. */
+  private readonly losses: object[] = [];
   /** Change it with what `open` tells; then push `grown`. */
   lists = 1;
   /** Lanes beside those of the trace. */
@@ -78,6 +80,7 @@ export class FakeServer {
   }
 
   push(message: object): void {
+    if ("losses" in message) this.losses.push(...(message.losses as object[]));
     for (const socket of this.sockets) socket.send(JSON.stringify(message));
   }
 
@@ -321,6 +324,7 @@ export class FakeServer {
           count: 120,
           cause: "the ring was full",
         },
+        ...this.losses,
       ],
       methods: Object.keys(this.methods).filter((name) => this.can(name)),
       lists: this.lists,
