@@ -262,7 +262,7 @@ fn a_long_stream_takes_no_more_than_its_part() {
     assert_eq!(counts.iter().sum::<usize>() as u64, lanes.event_count());
     // Ends that are open are marked.
     let open = Interval {
-        begin: 299_999_950,
+        begin: 299_999_850,
         end: None,
         name: 1,
         thread: 0,
@@ -274,8 +274,8 @@ fn a_long_stream_takes_no_more_than_its_part() {
     let lanes = growing.lanes(Meta::default());
     let row = lanes.meta().rows.len() - 1;
     let (_, intervals) = lanes.row(row).unwrap();
-    assert_eq!(intervals.ends(0), (299_999_950, lanes.meta().end));
+    assert_eq!(intervals.ends(0), (299_999_850, lanes.meta().end));
     let mut out = Pixels::default();
-    intervals.draw(None, &Scale::new(299_999_960, 299_999_970, 2), &mut out);
+    intervals.draw(None, &Scale::new(299_999_860, 299_999_870, 2), &mut out);
     assert_eq!((out.cover, out.flags), (vec![255; 2], vec![UNENDED; 2]));
 }

@@ -5,13 +5,14 @@
 use crate::ctf::{good_metadata, good_stream, good_texts};
 use lateralis_ctf::write::{self, Files, Options, Version};
 use lateralis_ctf::{Reader, StreamFile};
+use lateralis_model::{Damage, DamageReason};
 
 /// Events of a hostile trace that are written; classes of a single bit make
 /// millions of them.
 const EVENT_LIMIT: usize = 20_000;
 
 /// Metadata if it begins as such, else a stream. Besides not panicking: the copy
-/// has no damage and no fault, and as many events as were said to be written.
+/// has no damage but that of its order and no fault, and as many events as were said to be written.
 pub fn check(bytes: &[u8]) {
     if bytes.starts_with(b"/* CTF") || bytes.starts_with(b"\x1e{") || bytes.starts_with(b"{") {
         copy(bytes, &good_stream());
@@ -40,7 +41,9 @@ fn copy(metadata: &[u8], stream: &[u8]) {
         let text = files.metadata.clone();
         let copy = files.into_reader();
         assert!(copy.diagnostics().is_empty(), "{:?} in {text}", copy.diagnostics());
-        assert!(copy.damage().is_empty(), "{:?} in {text}", copy.damage());
+        // Where damaged times agree on no order, packets lie so in the copy, too.
+        let is_order = |found: &Damage| found.reason == DamageReason::OutOfOrder;
+        assert!(copy.damage().iter().all(is_order), "{:?} in {text}", copy.damage());
         let mut merge = copy.events();
         let mut again = 0;
         while merge.next_event().is_some() {
