@@ -224,23 +224,24 @@ EARLY_TICKS = 4096
 
 
 def two_holders(events):
-    """Mutexes that two threads of one process hold at the same time, by the time stamps."""
-    holder, overtaken, found = {}, {}, []
+    """Mutexes that two threads of one process held at the same time, by the time stamps.
+
+    A thread tells that it unlocks while it still holds the mutex, so these stamps have the order
+    in which it was held; whoever is next can have read its clock early, but not earlier."""
+    locked, unlocked, found = {}, {}, []
     for event in events:
         if event.name not in ("mutex:MUTEX_LOCK", "mutex:MUTEX_UNLOCK"):
             continue
         key = (event.pid, event.fields["mutex"])
-        thread, depth = holder.get(key, (event.tid, 0))
+        begins = locked.setdefault((key, event.tid), [])
         if event.name == "mutex:MUTEX_LOCK":
-            if depth > 0 and thread != event.tid:
-                if key in overtaken:
+            begins.append(event.time)
+        elif begins:
+            begin = begins.pop()
+            if not begins:  # else it is recursive and still held
+                if begin < unlocked.get(key, begin) - EARLY_TICKS:
                     found.append(key)
-                overtaken[key] = (thread, event.time)
-                depth = 0
-            holder[key] = (event.tid, depth + 1)
-        elif overtaken.get(key, (None,))[0] == event.tid:
-            if event.time - overtaken.pop(key)[1] > EARLY_TICKS:
-                found.append(key)
-        else:
-            holder[key] = (thread, max(0, depth - 1))
-    return found + list(overtaken)
+                unlocked[key] = event.time
+    # Who never unlocks holds it from behind all others.
+    return found + [key for (key, _), begins in locked.items()
+                    if begins and begins[0] < unlocked.get(key, 0) - EARLY_TICKS]
