@@ -4,9 +4,10 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
-    // A browser on a busy machine is slow; nothing is decided by time.
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    // A browser on a busy machine is slow; nothing is decided by time. These only end what would never end.
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
+    expect: { poll: { timeout: 120_000, interval: 100 } },
     maxWorkers: 2,
   },
 });

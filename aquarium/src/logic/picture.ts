@@ -27,6 +27,8 @@ export interface Picture {
   filter: number;
   rows: PictureRow[];
   byRow: Map<string, number>;
+  /** The end of the session when it was asked for: of one that grows it shows all before. */
+  until?: number;
 }
 
 export function rowKey(lane: number, row: number): string {

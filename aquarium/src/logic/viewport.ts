@@ -91,13 +91,14 @@ function resolution(view: Interval, devicePx: number): number {
 /**
  * The window around a view. A pixel of it is never narrower than one on the screen: it is only ever stretched,
  * because shrinking would drop columns, and with them rare events. Three screens wide where the rows allow it,
- * so that panning finds its picture ready.
+ * so that panning finds its picture ready; a view that follows a recording does without, as each word of growth
+ * brings another picture.
  */
-export function planWindow(view: Interval, devicePx: number, rows: number): Window {
+export function planWindow(view: Interval, devicePx: number, rows: number, screens = 3): Window {
   const nsPerPx = resolution(view, devicePx);
   const needed = Math.ceil(width(view) / nsPerPx) + 2;
   const affordable = Math.floor(ANSWER_BYTES / (BYTES_PER_PIXEL_ROW * Math.max(rows, 1)));
-  const px = Math.min(Math.max(Math.min(needed * 3, affordable), needed), WIDEST_PX);
+  const px = Math.min(Math.max(Math.min(needed * screens, affordable), needed), WIDEST_PX);
   const middle = (view.t0 + view.t1) / 2;
   const t0 = Math.floor((middle - (px * nsPerPx) / 2) / nsPerPx) * nsPerPx;
   return { t0, t1: t0 + px * nsPerPx, px, nsPerPx };

@@ -12,6 +12,7 @@ import { type Frame, f64, u32, u8 } from "../protocol/frame.ts";
 import type { Quality } from "../protocol/types.ts";
 import { Loader } from "./loader.ts";
 import { connectionChanged, pushed } from "./opening.ts";
+import { begun } from "./pending.ts";
 import * as store from "./store.ts";
 
 const OVERVIEW_PX = 1024;
@@ -40,10 +41,15 @@ export function start(): void {
   effect(wantLevels);
 }
 
+function send<T = unknown>(method: string, parameters: object): Promise<T> {
+  const answered = begun();
+  return connection.request<T>(method, parameters).finally(answered);
+}
+
 /** A request that a view makes; an error is told once, and is the caller's to show as "nothing". */
 export async function ask<T>(method: string, parameters: object): Promise<T | null> {
   try {
-    return await connection.request<T>(method, parameters);
+    return await send<T>(method, parameters);
   } catch (error) {
     if (error instanceof RequestError) store.tell(error.message, "problem");
     else if (!(error instanceof Superseded)) throw error;
@@ -53,7 +59,7 @@ export async function ask<T>(method: string, parameters: object): Promise<T | nu
 
 /** The same for whoever shows the error in its place. */
 export function request<T>(method: string, parameters: object): Promise<T> {
-  return connection.request<T>(method, parameters);
+  return send<T>(method, parameters);
 }
 
 /** What is drawn does not reach to the end any more, or lists have changed below it. */
@@ -74,7 +80,7 @@ let sentFilter: string | null = null;
 let countedAt = 0;
 
 const filters = new Loader<Filter, { filter: number; count: number; quality: Quality }>(
-  (wish) => connection.request("filter", parameters(wish)),
+  (wish) => send("filter", parameters(wish)),
   (answer) =>
     batch(() => {
       store.filterId.value = answer.filter;
@@ -114,13 +120,17 @@ interface ViewWish {
 /** What was answered last: an answer that lacks rows must not be asked for again and again. */
 let answered = "";
 
-const views = new Loader<ViewWish, Frame>(
-  ({ lanes, window, filter }) =>
-    connection.request("view", { lanes, t0: window.t0, t1: window.t1, px: window.px, filter }),
-  (frame, wish) => {
+const views = new Loader<ViewWish, { frame: Frame; until: number }>(
+  async ({ lanes, window, filter }) => {
+    // What is answered has at least this; what comes meanwhile may be in it, or not.
+    const until = store.session.peek()?.end ?? 0;
+    const frame = await send<Frame>("view", { lanes, t0: window.t0, t1: window.t1, px: window.px, filter });
+    return { frame, until };
+  },
+  ({ frame, until }, wish) => {
     picturesStale = false;
     answered = JSON.stringify(wish);
-    store.picture.value = takeApart(frame, wish.window, wish.filter);
+    store.picture.value = { ...takeApart(frame, wish.window, wish.filter), until };
   },
   failed,
 );
@@ -152,13 +162,14 @@ function wantView(): void {
     !picturesStale &&
     serves(now.window, view, devicePx()) &&
     rows.every((row) => now.byRow.has(rowKey(row.lane, row.row)));
-  const wish = { lanes, window: planWindow(view, devicePx(), rows.length), filter };
+  const screens = store.follow.value ? 1 : 3;
+  const wish = { lanes, window: planWindow(view, devicePx(), rows.length, screens), filter };
   if (!complete && (picturesStale || JSON.stringify(wish) !== answered)) views.want(wish);
 }
 
 const arrows = new Loader<{ window: Window; lanes: number[]; filter: number }, Frame>(
   ({ window, lanes, filter }) =>
-    connection.request("arrows", { lanes, t0: window.t0, t1: window.t1, px: window.px, filter }),
+    send("arrows", { lanes, t0: window.t0, t1: window.t1, px: window.px, filter }),
   (frame, wish) => {
     const arrows = takeArrows(frame);
     store.arrowData.value = { arrows, filter: wish.filter };
@@ -198,7 +209,7 @@ function wantArrows(): void {
 }
 
 const overviews = new Loader<number, Frame>(
-  (filter) => connection.request("overview", { px: OVERVIEW_PX, filter }),
+  (filter) => send("overview", { px: OVERVIEW_PX, filter }),
   (frame) => {
     store.overview.value = { count: u32(frame, "count"), flags: u8(frame, "flags") };
   },
@@ -212,8 +223,7 @@ function wantOverview(): void {
 }
 
 const levelLoader = new Loader<{ counters: number[]; window: Window }, Frame>(
-  ({ counters, window }) =>
-    connection.request("levels", { counters, t0: window.t0, t1: window.t1, px: window.px }),
+  ({ counters, window }) => send("levels", { counters, t0: window.t0, t1: window.t1, px: window.px }),
   (frame, { counters, window }) => {
     const [low, high, last] = ["low", "high", "last"].map((name) => f64(frame, name));
     const part = (column: Float64Array, index: number) =>

@@ -5,6 +5,7 @@ import { batch, effect } from "@preact/signals";
 import { read, write } from "../logic/hash.ts";
 import { recall } from "./actions.ts";
 import { enter, halves } from "./compare.ts";
+import { begun } from "./pending.ts";
 import * as store from "./store.ts";
 
 const SETTLE_MS = 250;
@@ -56,6 +57,7 @@ let written = "";
 
 export function keepUrl(): void {
   let timer: ReturnType<typeof setTimeout> | undefined;
+  let done = () => {};
   effect(() => {
     const selected = store.selected.value;
     const now = halves.value;
@@ -77,9 +79,12 @@ export function keepUrl(): void {
     });
     if (store.session.value === null) return;
     clearTimeout(timer);
+    done();
+    done = begun();
     timer = setTimeout(() => {
       written = hash;
       history.replaceState(null, "", `${location.pathname}${location.search}${hash}`);
+      done();
     }, SETTLE_MS);
   });
 }

@@ -6,18 +6,16 @@
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
 import { duration } from "../../src/logic/units.ts";
-import { chromiumPath, launch, open } from "../support/browser.ts";
-import { type Printed, type Served, demo, print, runScript, serve, whyNot } from "../support/lat.ts";
+import { settled, shownView } from "../support/browser.ts";
+import { type Printed, demo, print, runScript, serve, whyNot } from "../support/lat.ts";
+import { inChromium } from "../support/pages.ts";
 
 const BARRELFISH = fileURLToPath(new URL("../../../../shared/data/barrelfish/atrace.trc", import.meta.url));
 
-const missing = chromiumPath() === null ? "no chromium here: apt-get install chromium" : whyNot();
-
-const shows = (page: Page, events: number) =>
-  page.locator(`#event-count[data-count="${events}"]`).waitFor({ timeout: 60_000 });
+const shows = (page: Page, events: number) => page.locator(`#event-count[data-count="${events}"]`).waitFor();
 
 /** The line of the filter's tree with a name, within a group. */
 const line = (page: Page, prefix: string, name: string) =>
@@ -35,28 +33,16 @@ interface Case {
 }
 
 function path(name: string, get: () => string | null, of: Case): void {
-  describe(name, () => {
-    let served: Served;
-    let browser: Browser;
-    let events: Printed[];
-    const trace = missing === null ? get() : null;
-    const skipped = missing ?? (trace === null ? "the trace is not here" : null);
-
-    beforeAll(async () => {
-      if (skipped !== null || trace === null) return;
-      events = print(trace);
-      served = await serve(trace);
-      browser = await launch();
-    });
-    afterAll(async () => {
-      await browser?.close();
-      served?.process.removeAllListeners("exit");
-      served?.process.kill();
-    });
-
-    test("filters, and every number agrees with lat print", async ({ skip }) => {
-      if (skipped !== null) return skip(skipped);
-      const { page, complaints } = await open(browser, served.url);
+  let [trace, events]: [string, Printed[]] = ["", []];
+  const missing = whyNot() ?? (get === demo || get() !== null ? null : "the trace is not here");
+  const serveIt = () => {
+    trace = get()!;
+    events = print(trace);
+    return serve(trace);
+  };
+  inChromium(name, { serve: serveIt, missing }, (begin, served) => {
+    test("filters, and every number agrees with lat print", async () => {
+      const page = await begin();
       let rest = events;
       await shows(page, rest.length);
       expect(await page.getByRole("tab").first().textContent()).toContain("Events – ");
@@ -98,13 +84,10 @@ function path(name: string, get: () => string | null, of: Case): void {
       for (let index = 0; index < (await lines.count()); index++) await lines.nth(index).click();
       rest = rest.filter((one) => one.process !== busiest);
       await shows(page, rest.length);
-      expect(complaints).toEqual([]);
-      await page.context().close();
     });
 
-    test("from the list to the graph, and from the dot to the list", async ({ skip }) => {
-      if (skipped !== null) return skip(skipped);
-      const { page, complaints } = await open(browser, served.url);
+    test("from the list to the graph, and from the dot to the list", async () => {
+      const page = await begin();
       await shows(page, events.length);
       const index = Math.min(7, events.length - 1);
       const name = events[index].name.split(":").pop()!;
@@ -125,7 +108,7 @@ function path(name: string, get: () => string | null, of: Case): void {
       const lane = Number((await hash()).match(/selected=(\d+)/)![1]);
 
       // As near as one event: then its dot is looked for with the pointer, as somebody would.
-      await page.goto(`${served.url}#view=${t - 2000},${t + 2000}`);
+      await page.goto(`${served().url}#view=${t - 2000},${t + 2000}`);
       await page.reload();
       await shows(page, events.length);
       const laneName = await page.locator(`.tree-line[data-key="lane-${lane}"] .tree-label`).textContent();
@@ -135,15 +118,12 @@ function path(name: string, get: () => string | null, of: Case): void {
         .first()
         .boundingBox())!;
       const area = (await page.locator(".canvas-area").boundingBox())!;
-      const view = (await hash())
-        .match(/view=([^&]*)/)?.[1]
-        .split(",")
-        .map(Number) ?? [t - 2000, t + 2000];
+      const view = await shownView(page);
       const x = area.x + ((t - view[0]) / (view[1] - view[0])) * area.width;
       let found = false;
       for (let y = label.y + 3; y < label.y + label.height && !found; y += 3) {
         await page.mouse.move(x, y);
-        await page.waitForTimeout(250);
+        await settled(page);
         const tooltip = await page.locator(".tooltip h3").allTextContents();
         found = tooltip.some((text) => text.includes(name) && text.includes("event"));
         if (found) await page.mouse.click(x, y);
@@ -152,30 +132,28 @@ function path(name: string, get: () => string | null, of: Case): void {
       await expect.poll(() => page.locator(".list-row.chosen").first().textContent()).toContain(name);
       const chosen = Number(await page.locator(".list-row.chosen").first().getAttribute("data-row"));
       expect(first + events[chosen].since).toBe(t);
-      expect(complaints).toEqual([]);
-      await page.context().close();
     });
 
-    test("a script of activities gets its rows, its tab, and finds what lat run-script finds", async ({
-      skip,
-    }) => {
-      if (skipped !== null || trace === null) return skip(skipped ?? "");
-      const { page, complaints } = await open(browser, served.url);
+    test("a script of activities gets its rows, its tab, and finds what lat run-script finds", async () => {
+      const page = await begin();
       await shows(page, events.length);
       await page.getByRole("tab", { name: "Scripts" }).click();
       await page.getByRole("button", { name: "new" }).click();
       const editor = page.locator(".cm-content");
       await editor.fill('activity("broken".begin(');
       await page.keyboard.press("Control+Enter");
-      expect(await page.locator(".bar [role=alert]").textContent()).toContain("line 1");
+      await expect.poll(() => page.locator(".bar [role=alert]").textContent()).toContain("line 1");
 
       await editor.fill(of.script);
+      await settled(page);
       const before = await page.locator(".lanes-inside").getAttribute("style");
       await page.keyboard.press("Control+Enter");
-      await page.locator('.tree-line[data-key^="activity-"]').waitFor({ timeout: 60_000 });
+      await page.locator('.tree-line[data-key^="activity-"]').waitFor();
       const found = runScript(trace, of.script);
-      const told = (await page.locator(".bar [role=status]").textContent())!.replace(/[^0-9a-z ]/g, "");
-      expect(told).toContain(`${found.length} activities found`);
+      const told = async () =>
+        (await page.locator(".bar [role=status]").textContent())!.replace(/[^0-9a-z ]/g, "");
+      await expect.poll(told).toContain(`${found.length} activities found`);
+      await settled(page);
       expect(await page.locator(".lanes-inside").getAttribute("style")).not.toBe(before);
 
       await page.getByRole("tab", { name: "Activities" }).click();
@@ -190,13 +168,10 @@ function path(name: string, get: () => string | null, of: Case): void {
       await expect.poll(() => page.locator(".details").textContent()).toContain(duration(longest));
       await page.locator('.tree-line[data-key^="activity-"]').click();
       await expect.poll(() => page.locator(".lanes-inside").getAttribute("style")).toBe(before);
-      expect(complaints).toEqual([]);
-      await page.context().close();
     });
 
-    test("what is exported is what lat print says", async ({ skip }) => {
-      if (skipped !== null) return skip(skipped);
-      const { page } = await open(browser, served.url);
+    test("what is exported is what lat print says", async () => {
+      const page = await begin();
       await shows(page, events.length);
       const [subsystem, event] = of.event;
       await page.locator(`.tree-line[data-key="subsystem-${subsystem}"] .fold`).click();
@@ -213,7 +188,6 @@ function path(name: string, get: () => string | null, of: Case): void {
       // Columns: time_ns, cpu, subsystem, event, ….
       const told = rows.slice(1).map((row) => row.split(",").slice(1, 4).join(":"));
       expect(told).toEqual(rest.map((one) => `${one.cpu}:${one.name}`));
-      await page.context().close();
     });
   });
 }

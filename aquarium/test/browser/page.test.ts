@@ -2,14 +2,12 @@
 // The page in a real Chromium, over a made trace and a server by brute force.
 
 import { readFile } from "node:fs/promises";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Browser, Page } from "playwright-core";
-import { fileURLToPath } from "node:url";
-import { chromiumPath, launch, open } from "../support/browser.ts";
+import { expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { settled, shownView } from "../support/browser.ts";
+import { inChromium, made } from "../support/pages.ts";
 import { FakeServer } from "../support/server.ts";
 import { makeTrace } from "../support/trace.ts";
-
-const DIST = fileURLToPath(new URL("../../dist", import.meta.url));
 
 const node = (key: string) => `.tree-line[data-key="${key}"]`;
 /** Waits for what is drawn to be of a number of events. */
@@ -30,32 +28,19 @@ const arrows = (page: Page, count: (painted: number) => boolean) =>
       count(Number(await page.locator(".canvas-area canvas[data-arrows]").getAttribute("data-arrows"))),
     )
     .toBe(true);
-const settled = (page: Page) =>
-  page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+const trace = makeTrace();
+const server = new FakeServer(trace);
 
-describe.skipIf(chromiumPath() === null)("in Chromium", () => {
-  const trace = makeTrace();
-  let server: FakeServer;
-  let browser: Browser;
-  let url: string;
-  beforeAll(async () => {
-    server = new FakeServer(trace, DIST);
-    url = `http://127.0.0.1:${await server.listen()}/`;
-    browser = await launch();
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await server?.close();
-  });
-
+inChromium("in Chromium", made(server), (begin) => {
   const start = async (hash = "") => {
-    const opened = await open(browser, url + hash);
-    await opened.page.locator("#event-count").waitFor();
-    return opened;
+    const page = await begin(hash);
+    await page.locator("#event-count").waitFor();
+    await settled(page);
+    return page;
   };
 
   test("all is shown, and nothing is complained of", async () => {
-    const { page, complaints } = await start();
+    const page = await start();
     await shows(page, trace.events.length);
     expect(await page.locator(".label").count()).toBe(8);
     expect(await page.locator(".list-row").first().textContent()).toContain("core");
@@ -68,12 +53,10 @@ describe.skipIf(chromiumPath() === null)("in Chromium", () => {
       "Notes",
     ]);
     expect(await page.title()).toBe("generator – Aquarium");
-    expect(complaints).toEqual([]);
-    await page.context().close();
   });
 
   test("core, event, messages and application are hidden; every number follows; the list is saved", async () => {
-    const { page, complaints } = await start();
+    const page = await start();
     let rest = trace.events;
     await shows(page, rest.length);
     await page.click(node("lane-0"));
@@ -106,12 +89,10 @@ describe.skipIf(chromiumPath() === null)("in Chromium", () => {
     ]);
     const lines = (await readFile((await file.path())!, "utf8")).trim().split("\n");
     expect(lines.length - 1).toBe(rest.length);
-    expect(complaints).toEqual([]);
-    await page.context().close();
   });
 
   test("a click on a dot scrolls the list to it, a click on a row moves the graph to it", async () => {
-    const { page } = await start(`#view=${trace.end * 0.7},${trace.end * 0.7 + 60_000}`);
+    const page = await start(`#view=${trace.end * 0.7},${trace.end * 0.7 + 60_000}`);
     await shows(page, trace.events.length);
     const inside = trace.events.find(
       (one) => one.t > trace.end * 0.7 + 10_000 && one.t < trace.end * 0.7 + 50_000,
@@ -155,38 +136,27 @@ describe.skipIf(chromiumPath() === null)("in Chromium", () => {
       .poll(() => page.evaluate(() => location.hash))
       .toContain(`,${trace.events[trace.events.length - 1].t}`);
     expect(await page.evaluate(() => location.hash.match(/view=([^&]*)/)![1])).toBe(before);
-    await page.context().close();
   });
 
   test("a single event is seen with everything shown, and found by its dot's tooltip", async () => {
-    const { page } = await start("#events-off=0,1,2,3,4");
+    const page = await start("#events-off=0,1,2,3,4");
     await shows(page, 1);
     const rare = trace.events.find((one) => one.class === 5)!;
     const area = (await page.locator(".canvas-area").boundingBox())!;
     const label = (await page.locator(".label", { hasText: "core 1" }).boundingBox())!;
     const whole = trace.end * 1.02;
     const x = area.x + ((rare.t + trace.end * 0.01) / whole) * area.width;
-    await expect
-      .poll(async () => {
-        await page.mouse.move(x + Math.random(), label.y + 5 + 19 + 6);
-        await page.waitForTimeout(150);
-        return page
-          .locator(".tooltip")
-          .textContent({ timeout: 1000 })
-          .catch(() => "");
-      })
-      .toContain("OUT_OF_MEMORY");
-    expect(await page.locator(".tooltip").textContent()).toContain("bytes");
-    await page.context().close();
+    await settled(page);
+    await page.mouse.move(x, label.y + 5 + 19 + 6);
+    const tooltip = page.locator(".tooltip");
+    await expect.poll(() => tooltip.textContent()).toContain("OUT_OF_MEMORY");
+    expect(await tooltip.textContent()).toContain("bytes");
   });
 
   test("keys: zoom, move, fit, next, arrows, sheet, palette, search", async () => {
-    const { page } = await start();
+    const page = await start();
     await shows(page, trace.events.length);
-    const view = async () => {
-      await page.waitForTimeout(400);
-      return page.evaluate(() => (location.hash.match(/view=([^&]*)/)?.[1] ?? "0,0").split(",").map(Number));
-    };
+    const view = () => shownView(page);
     const [a0, a1] = await view();
     await page.keyboard.press("w");
     const [b0, b1] = await view();
@@ -214,11 +184,10 @@ describe.skipIf(chromiumPath() === null)("in Chromium", () => {
     await page.keyboard.press("/");
     await page.keyboard.type("worker 1");
     await expect.poll(() => page.locator(".lane-name").allTextContents()).toEqual(["warehouse", "worker 1"]);
-    await page.context().close();
   });
 
   test("the filter's tree by keyboard alone", async () => {
-    const { page } = await start();
+    const page = await start();
     await shows(page, trace.events.length);
     await page.locator(node("cores")).focus();
     await page.keyboard.press("ArrowDown");
@@ -228,11 +197,10 @@ describe.skipIf(chromiumPath() === null)("in Chromium", () => {
     await page.keyboard.press("ArrowUp");
     await page.keyboard.press("Space");
     await shows(page, trace.events.length);
-    await page.context().close();
   });
 
   test("measuring by Shift and drag marks a range that statistics are of", async () => {
-    const { page } = await start("#tab=statistics");
+    const page = await start("#tab=statistics");
     await shows(page, trace.events.length);
     const area = (await page.locator(".canvas-area").boundingBox())!;
     await page.keyboard.down("Shift");
@@ -253,30 +221,27 @@ describe.skipIf(chromiumPath() === null)("in Chromium", () => {
         return (await page.locator(".statistics .summary").textContent())?.includes(`${within} events`);
       })
       .toBe(true);
-    await page.context().close();
   });
 
   test("a link opens what was shown", async () => {
-    const { page } = await start("#view=100000,300000&lanes-off=0,2&tab=activities&arrows=off");
+    const page = await start("#view=100000,300000&lanes-off=0,2&tab=activities&arrows=off");
     await shows(page, trace.events.filter((one) => one.core !== 0 && one.core !== 2).length);
     await expect.poll(() => page.evaluate(() => location.hash)).toContain("view=100000,300000");
     expect(await page.getByRole("tab", { selected: true }).textContent()).toBe("Activities");
     expect(await page.locator('button[aria-label="Message arrows"]').getAttribute("aria-pressed")).toBe(
       "false",
     );
-    await page.context().close();
   });
 
   test("a link to an event opens with all that is known of it", async () => {
     const event = trace.events[50];
-    const { page } = await start(`#selected=${event.core},1,${event.t}`);
+    const page = await start(`#selected=${event.core},1,${event.t}`);
     await expect.poll(() => page.locator(".details").textContent()).toContain("mutex");
     await expect.poll(() => page.locator(".list-row.chosen").first().getAttribute("data-row")).toBe("50");
-    await page.context().close();
   });
 
   test("the picture is saved as PNG and as SVG, which has what is drawn", async () => {
-    const { page, complaints } = await start(`#view=0,120000&events-off=2,3`);
+    const page = await start(`#view=0,120000&events-off=2,3`);
     await shows(page, trace.events.filter((one) => one.class !== 2 && one.class !== 3).length);
     await settled(page);
     const save = async (name: string) => {
@@ -303,12 +268,10 @@ describe.skipIf(chromiumPath() === null)("in Chromium", () => {
     expect(parsed.broken).toBe(false);
     expect(parsed.names).toEqual(expect.arrayContaining(["core 0", "core 3", "worker 2", "request"]));
     expect(parsed.shapes).toBeGreaterThan(40);
-    expect(complaints).toEqual([]);
-    await page.context().close();
   });
 
   test("notes are read, written and deleted, and stand on the axis", async () => {
-    const { page } = await start("#tab=notes");
+    const page = await start("#tab=notes");
     await page.locator('.flag[title="here it began"]').waitFor();
     await page.keyboard.press("b");
     await page.keyboard.type("a word");
@@ -319,11 +282,10 @@ describe.skipIf(chromiumPath() === null)("in Chromium", () => {
       .toEqual(["here it began", "a word"]);
     await page.getByRole("button", { name: "Delete the note" }).first().click();
     await expect.poll(() => (server.notes as unknown[]).length).toBe(1);
-    await page.context().close();
   });
 
   test("every control has a name", async () => {
-    const { page } = await start();
+    const page = await start();
     await shows(page, trace.events.length);
     const nameless = await page.evaluate(() =>
       [...document.querySelectorAll("button, input, select, [tabindex], [role=tab]")]
@@ -339,36 +301,30 @@ describe.skipIf(chromiumPath() === null)("in Chromium", () => {
         .map((one) => one.outerHTML.slice(0, 120)),
     );
     expect(nameless).toEqual([]);
-    await page.context().close();
   });
 });
 
-describe.skipIf(chromiumPath() === null)("a server that goes away", () => {
-  test("is told, tried again, and what was missed is told too", async () => {
-    const trace = makeTrace(2);
-    const first = new FakeServer(trace, DIST);
-    const port = await first.listen();
-    const browser = await launch();
-    try {
-      const { page } = await open(browser, `http://127.0.0.1:${port}/`);
-      await shows(page, trace.events.length);
+// It complains of what it cannot reach, as it should.
+inChromium(
+  "a server that goes away",
+  { ...made(new FakeServer(makeTrace(2))), complains: true },
+  (begin, served) => {
+    test("is told, tried again, and what was missed is told too", async () => {
+      const gone = makeTrace(2);
+      const page = await begin();
+      await shows(page, gone.events.length);
       await page.click(node("lane-1"));
-      await shows(page, trace.events.filter((one) => one.core !== 1).length);
-      await first.close();
+      await shows(page, gone.events.filter((one) => one.core !== 1).length);
+      await served().close();
       await page.getByRole("alert").filter({ hasText: "is lost" }).waitFor();
       const more = makeTrace(2);
       more.events.push({ t: more.end - 1, core: 0, class: 0, application: 1, fields: [] });
-      const second = new FakeServer(more, DIST);
-      await second.listen(port);
-      await page.getByText("1 events came meanwhile").waitFor({ timeout: 60_000 });
+      const second = new FakeServer(more);
+      await second.listen(Number(new URL(served().url).port));
+      await page.getByText("1 events came meanwhile").waitFor();
       // The filter is still the session's.
       await shows(page, more.events.filter((one) => one.core !== 1).length);
       await second.close();
-    } finally {
-      await browser.close();
-    }
-  });
-});
-
-if (chromiumPath() === null)
-  test("Chromium", ({ skip }) => skip("no chromium here: apt-get install chromium"));
+    });
+  },
+);

@@ -1,42 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // Panels of numbers in a real Chromium: histogram and brush, flame graph and sunburst.
 
-import { fileURLToPath } from "node:url";
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { chromiumPath, launch, open } from "../support/browser.ts";
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
+import { settled } from "../support/browser.ts";
+import { inChromium, made } from "../support/pages.ts";
 import { FakeServer } from "../support/server.ts";
 import { kindsOf, matching, spansOf } from "../support/spans.ts";
 import { NAMES, makeTrace } from "../support/trace.ts";
 
-const DIST = fileURLToPath(new URL("../../dist", import.meta.url));
+const trace = makeTrace();
+const server = new FakeServer(trace);
 
-describe.skipIf(chromiumPath() === null)("panels", () => {
-  const trace = makeTrace();
-  let server: FakeServer;
-  let browser: Browser;
-  let url: string;
-  beforeAll(async () => {
-    server = new FakeServer(trace, DIST);
-    url = `http://127.0.0.1:${await server.listen()}/`;
-    browser = await launch();
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await server?.close();
-  });
-  const start = async (hash = "") => {
-    const opened = await open(browser, url + hash);
-    await opened.page.locator("#event-count").waitFor();
-    return opened;
+inChromium("panels", made(server), (begin) => {
+  const start = async (tab: string) => {
+    const page = await begin(`#tab=${tab}`);
+    await page.locator("#event-count").waitFor();
+    await settled(page);
+    return page;
   };
   const listed = (page: Page) =>
     page.locator('[role="grid"][aria-label="Activities"]').getAttribute("aria-rowcount").then(Number);
   const pulses = (page: Page) => page.locator("canvas.pulses").getAttribute("data-pulses").then(Number);
 
   test("a brushed range of a histogram filters the list and pulses on the timeline", async () => {
-    const { page, complaints } = await start("#tab=histogram");
+    const page = await start("histogram");
     await page.locator(".plot canvas").waitFor();
+    await settled(page);
     expect(await pulses(page)).toBe(0);
     const box = (await page.locator(".plot .u-over").boundingBox())!;
     await page.mouse.move(box.x + box.width * 0.3, box.y + 40);
@@ -55,13 +45,12 @@ describe.skipIf(chromiumPath() === null)("panels", () => {
     await page.getByRole("button", { name: /^Brush no durations/ }).click();
     await expect.poll(() => listed(page)).toBe(spansOf(trace).length);
     await expect.poll(() => pulses(page)).toBe(0);
-    expect(complaints).toEqual([]);
-    await page.context().close();
   });
 
   test("a range is brushed with the keyboard alone", async () => {
-    const { page } = await start("#tab=histogram");
+    const page = await start("histogram");
     await page.locator(".plot canvas").waitFor();
+    await settled(page);
     await page.locator(".plot").focus();
     await page.keyboard.press("ArrowRight");
     await page.keyboard.press("Shift+ArrowRight");
@@ -72,25 +61,24 @@ describe.skipIf(chromiumPath() === null)("panels", () => {
     await expect.poll(() => (asked()?.most ?? 0) > (asked()?.least ?? 0)).toBe(true);
     await page.keyboard.press("Escape");
     await page.locator(".chip").waitFor({ state: "detached" });
-    await page.context().close();
   });
 
   test("latency versus count has as many as there are", async () => {
-    const { page, complaints } = await start("#tab=histogram");
+    const page = await start("histogram");
     await page.locator(".plot canvas").waitFor();
+    await settled(page);
     await page.getByRole("combobox", { name: "as" }).selectOption("curve");
+    await settled(page);
     const box = (await page.locator(".plot .u-over").boundingBox())!;
     await page.mouse.move(box.x + 1, box.y + 40);
     const most = [...kindsOf(trace)].sort((a, b) => b.count - a.count)[0];
     await expect
       .poll(() => page.locator(".plot").getAttribute("title"))
       .toContain(`or longer: ${most.count}`);
-    expect(complaints).toEqual([]);
-    await page.context().close();
   });
 
   test("a flame graph has each span once; a click zooms and shows its kind everywhere", async () => {
-    const { page, complaints } = await start("#tab=flame");
+    const page = await start("flame");
     const boxes = page.locator(".flame .flame-box");
     await expect.poll(() => boxes.count()).toBe(5);
     expect(
@@ -105,12 +93,10 @@ describe.skipIf(chromiumPath() === null)("panels", () => {
     await expect.poll(() => pulses(page)).toBeGreaterThan(0);
     await page.getByRole("tab", { name: "Activities" }).click();
     await expect.poll(() => listed(page)).toBe(kindsOf(trace)[parse].count);
-    expect(complaints).toEqual([]);
-    await page.context().close();
   });
 
   test("the same as a sunburst, by keyboard", async () => {
-    const { page, complaints } = await start("#tab=flame");
+    const page = await start("flame");
     await page.locator(".flame .flame-box").first().waitFor();
     await page.getByRole("combobox", { name: "as" }).selectOption("sunburst");
     await expect.poll(() => page.locator(".sunburst path").count()).toBe(4);
@@ -123,10 +109,5 @@ describe.skipIf(chromiumPath() === null)("panels", () => {
     await expect.poll(() => page.locator(".sunburst path").count()).toBe(0);
     await page.keyboard.press("Escape");
     await expect.poll(() => page.locator(".sunburst path").count()).toBe(4);
-    expect(complaints).toEqual([]);
-    await page.context().close();
   });
 });
-
-if (chromiumPath() === null)
-  test("Chromium", ({ skip }) => skip("no chromium here: apt-get install chromium"));

@@ -25,8 +25,12 @@ const FLAGS = [
   "--disable-sync",
 ];
 
-export function launch(): Promise<Browser> {
-  return chromium.launch({ executablePath: chromiumPath() ?? undefined, args: FLAGS });
+/** Waiting for longer is waiting for what never comes: a busy machine needs seconds, not minutes. */
+const NEVER_MS = 120_000;
+
+export function launch(more: string[] = []): Promise<Browser> {
+  const executablePath = chromiumPath() ?? undefined;
+  return chromium.launch({ executablePath, args: [...FLAGS, ...more], timeout: NEVER_MS });
 }
 
 export interface Opened {
@@ -47,10 +51,41 @@ export async function open(
     colorScheme: "dark",
     acceptDownloads: true,
   });
+  context.setDefaultTimeout(NEVER_MS);
   const page = await context.newPage();
   const complaints: string[] = [];
   page.on("pageerror", (error) => complaints.push(String(error)));
   page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
   await page.goto(url);
   return { page, complaints };
+}
+
+/**
+ * Until the page has done what it was told: all requests are answered, what waits for a moment's rest has had it, the
+ * address holds what is shown, and that is painted.
+ */
+export async function settled(page: Page): Promise<void> {
+  const isStill = () =>
+    page.evaluate(async () => {
+      const frame = () => new Promise((done) => requestAnimationFrame(done));
+      const isDone = () => Number(document.documentElement.dataset.pending ?? 0) === 0;
+      if (!isDone()) return false;
+      // Parts are rendered, and ask for more, behind the next frame.
+      for (let turn = 0; turn < 2; turn++) {
+        await frame();
+        await frame();
+        await new Promise((done) => setTimeout(done));
+        if (!isDone()) return false;
+      }
+      return true;
+    });
+  while (!(await isStill())) await new Promise((done) => setTimeout(done, 20));
+}
+
+/** The interval of time that the page shows, in nanoseconds, once it has settled. */
+export async function shownView(page: Page): Promise<[number, number]> {
+  await settled(page);
+  const hash = new URLSearchParams((await page.evaluate(() => location.hash)).slice(1));
+  const [t0, t1] = (hash.get("view") ?? "0,0").split(",").map(Number);
+  return [t0, t1];
 }

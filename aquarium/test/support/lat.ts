@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // The `lat` under test: serving a page, and answering independently of it.
 
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -22,6 +22,13 @@ export function whyNot(): string | null {
   }
 }
 
+/** What a command says. 1: it found something, as losses on a busy machine; what it says holds all the same. */
+export function told(...words: string[]): string {
+  const { status, stdout, stderr } = spawnSync(LAT, words, { encoding: "utf8", maxBuffer: 1 << 30 });
+  if (status !== 0 && status !== 1) throw new Error(`lat ${words.join(" ")} ended with ${status}: ${stderr}`);
+  return stdout;
+}
+
 /** An event as `lat print` tells it. */
 export interface Printed {
   /** Nanoseconds since the first event: those since 1970 are no numbers of JavaScript. */
@@ -36,11 +43,7 @@ export interface Printed {
 }
 
 export function print(trace: string): Printed[] {
-  const text = execFileSync(LAT, ["print", "--format", "json", trace], {
-    encoding: "utf8",
-    maxBuffer: 1 << 30,
-  });
-  const lines = text
+  const lines = told("print", "--format", "json", trace)
     .split("\n")
     .filter((line) => line !== "")
     .map((line) => JSON.parse(line) as Printed);
@@ -56,25 +59,20 @@ export function nanos(seconds: string): bigint {
 export function runScript(trace: string, text: string): { duration_ns: number }[] {
   const file = join(mkdtempSync(join(tmpdir(), "aquarium-")), "script.js");
   writeFileSync(file, text);
-  const out = execFileSync(LAT, ["run-script", trace, file, "--json"], {
-    encoding: "utf8",
-    maxBuffer: 1 << 30,
-  });
-  return JSON.parse(out).activities;
+  return JSON.parse(told("run-script", trace, file, "--json")).activities;
 }
 
 /** A recording made by `lat demo`, of real processes. */
 export function demo(orders = 100, ...more: string[]): string {
   const folder = join(mkdtempSync(join(tmpdir(), "aquarium-")), "demo");
-  execFileSync(LAT, ["demo", "-o", folder, "--orders", String(orders), ...more], {
-    stdio: "ignore",
-  });
+  told("demo", "-o", folder, "--orders", String(orders), ...more);
   return folder;
 }
 
 export interface Served {
   url: string;
   process: ChildProcess;
+  close(): void;
 }
 
 export function serve(trace: string | string[], more: string[] = []): Promise<Served> {
@@ -82,6 +80,10 @@ export function serve(trace: string | string[], more: string[] = []): Promise<Se
   const child = spawn(LAT, ["view", "--no-open", "--json", ...more, ...traces], {
     stdio: ["ignore", "pipe", "pipe"],
   });
+  const close = () => {
+    child.removeAllListeners("exit");
+    child.kill();
+  };
   return new Promise((resolve, reject) => {
     let out = "";
     let errors = "";
@@ -90,7 +92,7 @@ export function serve(trace: string | string[], more: string[] = []): Promise<Se
     child.stdout.on("data", (data) => {
       out += data;
       const url = out.match(/"url"\s*:\s*"([^"]+)"/)?.[1];
-      if (url) resolve({ url, process: child });
+      if (url) resolve({ url, process: child, close });
     });
   });
 }

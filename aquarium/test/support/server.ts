@@ -4,11 +4,15 @@
 import { createReadStream, existsSync } from "node:fs";
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
 import { extname, join, normalize } from "node:path";
+import { fileURLToPath } from "node:url";
 import { WebSocketServer, type WebSocket } from "ws";
 import { encodeFrame } from "./encode.ts";
 import { flame, histogram, histograms, kindsOf, matching } from "./spans.ts";
 import { fill } from "./pixels.ts";
 import { APPLICATIONS, CLASSES, type Event, NAMES, type Piece, type Trace } from "./trace.ts";
+
+/** The page as it is built. */
+const DIST = fileURLToPath(new URL("../../dist", import.meta.url));
 
 const TYPES: Record<string, string> = {
   ".html": "text/html",
@@ -45,11 +49,8 @@ export class FakeServer {
   notes: unknown = ["no note", { begin: 1000, text: "here it began" }];
   readonly requests: { method: string; params: Parameters }[] = [];
 
-  constructor(
-    private readonly trace: Trace,
-    dist: string,
-  ) {
-    this.http = createServer((request, response) => this.serve(dist, request, response));
+  constructor(private readonly trace: Trace) {
+    this.http = createServer((request, response) => this.serve(request, response));
     const sockets = new WebSocketServer({ server: this.http, path: "/ws" });
     sockets.on("connection", (socket) => {
       this.sockets.add(socket);
@@ -69,6 +70,7 @@ export class FakeServer {
 
   /** Cuts all connections and refuses new ones, as a server that was killed. */
   async close(): Promise<void> {
+    if (!this.http.listening) return;
     for (const socket of this.sockets) socket.terminate();
     this.http.closeAllConnections();
     await new Promise((resolve) => this.http.close(resolve));
@@ -84,15 +86,15 @@ export class FakeServer {
     for (const socket of this.sockets) socket.send(JSON.stringify(message));
   }
 
-  private serve(dist: string, request: IncomingMessage, response: ServerResponse): void {
+  private serve(request: IncomingMessage, response: ServerResponse): void {
     const url = new URL(request.url ?? "/", "http://localhost");
     if (url.pathname === "/export") {
       response.setHeader("content-type", "text/csv");
       response.end(this.csv(Number(url.searchParams.get("filter"))));
       return;
     }
-    const path = join(dist, normalize(url.pathname === "/" ? "/index.html" : url.pathname));
-    if (!path.startsWith(dist) || !existsSync(path)) {
+    const path = join(DIST, normalize(url.pathname === "/" ? "/index.html" : url.pathname));
+    if (!path.startsWith(DIST) || !existsSync(path)) {
       response.writeHead(404).end();
       return;
     }

@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { RequestError } from "../../protocol/connection.ts";
 import { request } from "../../state/server.ts";
+import { begun } from "../../state/pending.ts";
 import * as store from "../../state/store.ts";
 
 /** The view moves at every frame; numbers follow when it rests. */
@@ -29,19 +30,27 @@ export function useAnswer<T>(
   const shown = useRef(0);
   useEffect(() => {
     if (parameters === null) return;
+    const told = begun();
     const wait = Math.max(0, Math.min(REST_MS, askedAt.current + LATEST_MS - performance.now()));
     const timer = setTimeout(() => {
       askedAt.current = performance.now();
       const number = ++asked.current;
       // Answers come in the order of their requests; one that is late still tells more than what is there.
       const isNews = () => number > shown.current && (shown.current = number) > 0;
-      request<T>(method, parameters).then(
-        (answer) => isNews() && hold({ answer, error: null, of: key }),
-        (error: Error) =>
-          error instanceof RequestError && isNews() && hold({ answer: null, error: error.message, of: key }),
-      );
+      request<T>(method, parameters)
+        .then(
+          (answer) => isNews() && hold({ answer, error: null, of: key }),
+          (error: Error) =>
+            error instanceof RequestError &&
+            isNews() &&
+            hold({ answer: null, error: error.message, of: key }),
+        )
+        .finally(told);
     }, wait);
-    return () => clearTimeout(timer);
+    return () => {
+      clearTimeout(timer);
+      told();
+    };
   }, [method, key]);
   useEffect(() => () => void (shown.current = Infinity), []);
   return { answer: held.answer, error: held.error, waiting: held.of !== key };

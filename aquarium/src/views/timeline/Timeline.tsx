@@ -114,7 +114,9 @@ function usePainting(
       paintMarks(upper, now, marks);
       over.canvas.dataset.pulses = String(paintPulses(over, now, stretches));
       // What assistive tools and tests can know of a canvas.
+      upper.canvas.dataset.view = `${now.view.t0},${now.view.t1}`;
       upper.canvas.dataset.arrows = String(marks.arrows.length);
+      if (now.picture?.until !== undefined) upper.canvas.dataset.until = String(now.picture.until);
     });
   });
 }

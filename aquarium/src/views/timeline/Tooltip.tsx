@@ -6,6 +6,7 @@ import { useRef } from "preact/hooks";
 import { lineAt } from "../../logic/arrows.ts";
 import { brief, date, duration, fieldText, instant } from "../../logic/units.ts";
 import type { Thing } from "../../protocol/types.ts";
+import { begun } from "../../state/pending.ts";
 import * as store from "../../state/store.ts";
 import { type Under, thingUnder } from "./pointer.ts";
 import { arrowLines } from "./scene.ts";
@@ -26,11 +27,12 @@ export function Tooltip() {
       found.value = null;
       return;
     }
+    const told = begun();
     setTimeout(() => {
-      if (stamp !== asked.current) return;
-      void thingUnder(at.x, at.y).then((under) => {
-        if (stamp === asked.current) found.value = under;
-      });
+      if (stamp !== asked.current) return told();
+      void thingUnder(at.x, at.y)
+        .then((under) => stamp === asked.current && (found.value = under))
+        .finally(told);
     }, REST_MS);
   });
   const at = store.hover.value;
