@@ -13,7 +13,7 @@ use lateralis_model::{
 use lateralis_units::{Nanos, Ticks};
 
 use crate::chunks;
-use crate::columns::{self, Batches, Parallel, Unit};
+use crate::columns::{self, Batches, Parallel, Spare, Unit};
 use crate::cursor::Cursor;
 use crate::losses;
 use crate::merge::Merge;
@@ -81,6 +81,8 @@ pub struct Reader {
     names: Names,
     /// Pieces that can be read alone, once somebody asks for them.
     units: OnceLock<Vec<Unit>>,
+    /// Memory of batches that are read no more.
+    spare: Spare,
     is_large: bool,
 }
 
@@ -194,6 +196,7 @@ impl Reader {
             diagnostics,
             names,
             units: OnceLock::new(),
+            spare: Spare::default(),
             is_large,
         };
         reader.count_losses();
@@ -345,6 +348,10 @@ impl Reader {
     /// The pieces that can be read alone, in the order of the streams.
     pub(crate) fn units(&self) -> &[Unit] {
         self.units.get_or_init(|| columns::parts_of(self))
+    }
+
+    pub(crate) fn spare(&self) -> &Spare {
+        &self.spare
     }
 
     pub(crate) fn plan(&self) -> &Plan {

@@ -54,6 +54,17 @@ impl Buckets {
     }
 }
 
+impl Buckets {
+    /// What all of this takes.
+    pub fn bytes(&self) -> usize {
+        let of = |bucket: &Bucket| {
+            let marks = bucket.starts.capacity() + bucket.marks.capacity();
+            bucket.ticks.capacity() * size_of::<u64>() + marks * size_of::<u32>()
+        };
+        self.classes.capacity() * size_of::<Bucket>() + self.classes.iter().map(of).sum::<usize>()
+    }
+}
+
 impl Bucket {
     /// Number of events that have columns.
     pub fn len(&self) -> usize {

@@ -107,7 +107,7 @@ impl<'r> Batch<'r> {
     #[inline(never)]
     fn tally<const PACKED: bool>(
         &mut self,
-        cursor: &Cursor<'r>,
+        cursor: &mut Cursor<'r>,
         ways: &Ways<'r>,
         usual: &Usual,
         stop: usize,
@@ -129,9 +129,18 @@ impl<'r> Batch<'r> {
             let id = id as usize;
             let Some(stride) = strides.get(id) else { break };
             let mask = if PACKED { 0 } else { masks[id] as usize };
-            let after = ((behind + mask) & !mask) + stride.bytes as usize;
-            if now < clock || now > last_tick || after > end {
+            let mut after = ((behind + mask) & !mask) + stride.bytes as usize;
+            if now < clock || now > last_tick {
                 break;
+            }
+            if after > end {
+                let way = ways.classes.get(stride.class as usize).filter(|way| way.skips);
+                let straight = way.and_then(|way| way.straight);
+                let registers = &mut cursor.machine.registers;
+                let skipped = straight.and_then(|s| s.skip(bytes, behind, end, registers));
+                // Events of no bytes would be as many as one likes.
+                let Some(skipped) = skipped.filter(|&skipped| skipped > at) else { break };
+                after = skipped;
             }
             let tally = &mut tallies[id];
             if tally.count == 0 {
@@ -140,7 +149,12 @@ impl<'r> Batch<'r> {
             }
             tally.count += 1;
             tally.last = now;
-            (at, clock) = (after, now);
+            clock = now;
+            at = if PACKED { usual.aligned(after) } else { after };
+            if at >= stop {
+                at = after;
+                break;
+            }
         }
         for id in self.tallied.drain(..) {
             let tally = std::mem::take(&mut tallies[id as usize]);
@@ -202,7 +216,7 @@ fn usual_bounds<'r, const PACKED: bool>(
 ) -> Option<(&'r [u8], usize, usize)> {
     // Behind the last event of a packet there is no header: what is left there is told by who
     // takes a closer look.
-    let aligned = |at: usize| if PACKED { (at + usual.mask) & !usual.mask } else { at };
+    let aligned = |at: usize| if PACKED { usual.aligned(at) } else { at };
     let end = match aligned(1) {
         1 => cursor.end_bytes,
         _ => cursor.end_bytes.min(stop.saturating_sub(1)),

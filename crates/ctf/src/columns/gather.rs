@@ -154,6 +154,17 @@ impl Gathered {
         self.lengths.used = 0;
     }
 
+    /// What all of this takes.
+    pub fn bytes(&self) -> usize {
+        let words = self.times.capacity()
+            + self.unsigned.values.capacity()
+            + self.signed.values.capacity()
+            + self.real.values.capacity();
+        words * size_of::<u64>()
+            + self.lengths.values.capacity() * size_of::<u32>()
+            + self.columns.capacity() * size_of::<Stored>()
+    }
+
     pub fn times(&mut self, ticks: &[u64], clock: Option<&Clock>) {
         match clock {
             Some(clock) => clock.nanos_of(ticks, &mut self.times),

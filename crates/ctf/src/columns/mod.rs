@@ -41,6 +41,7 @@ mod batches;
 mod buckets;
 mod count;
 mod gather;
+mod memory;
 mod parallel;
 mod parts;
 mod survey;
@@ -52,6 +53,7 @@ use lateralis_units::{Nanos, Ticks};
 pub use batches::Batches;
 pub(crate) use batches::Unit;
 use buckets::{Bucket, Buckets};
+pub(crate) use memory::Spare;
 pub use parallel::Parallel;
 pub(crate) use parallel::parts_of;
 pub(crate) use parts::{columns, parts};
@@ -136,6 +138,7 @@ struct Row {
 impl<'r> Batch<'r> {
     fn new(reader: &'r Reader) -> Self {
         static NO_PACKET: Packet = crate::cursor::NO_PACKET;
+        let memory = reader.spare().take();
         Self {
             reader,
             stream: StreamIndex(0),
@@ -150,11 +153,11 @@ impl<'r> Batch<'r> {
             is_in_order: false,
             columns_in_order: 0,
             seen: Vec::new(),
-            order: vec![0; BATCH_EVENTS],
+            order: memory.order,
             ordered: 0,
-            order_ticks: Vec::new(),
-            order_starts: Vec::new(),
-            buckets: Buckets::default(),
+            order_ticks: memory.order_ticks,
+            order_starts: memory.order_starts,
+            buckets: memory.buckets,
             tallies: Vec::new(),
             tallied: Vec::new(),
             counted_at: None,
@@ -163,7 +166,7 @@ impl<'r> Batch<'r> {
             row_slots: Vec::new(),
             writers: Vec::new(),
             parts: Vec::new(),
-            gathered: gather::Gathered::default(),
+            gathered: memory.gathered,
         }
     }
 

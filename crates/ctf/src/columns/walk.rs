@@ -55,6 +55,16 @@ pub(super) struct Stride {
     pub class: u32,
 }
 
+/// Why the walk of usual events ends, or what comes next.
+enum Next<'u> {
+    /// The end, the batch is full, or this is no usual event.
+    Stop,
+    /// More of the class of the event before.
+    Alike(Alike<'u>),
+    /// An event that needs a closer look: its time, and the byte behind its header.
+    Look { stride: Stride, now: u64, behind: usize },
+}
+
 /// What it is will be said by who reads it by bits.
 const NO_CLASS: u32 = u32::MAX;
 
@@ -73,7 +83,9 @@ pub(super) struct Way<'r> {
     names_writer: bool,
     /// Marks of an event that takes several steps and is wanted, and nothing else; else 0.
     steps: u32,
-    straight: Option<&'r Straight>,
+    /// Whether it takes several steps, is only counted, and nothing else.
+    pub skips: bool,
+    pub straight: Option<&'r Straight>,
 }
 
 impl<'r> Ways<'r> {
@@ -103,6 +115,7 @@ impl<'r> Ways<'r> {
                 steps: straight
                     .filter(|straight| as_run && keep && straight.fixed.is_none())
                     .map_or(0, |straight| straight.marks),
+                skips: as_run && !keep && straight.is_some_and(|straight| straight.fixed.is_none()),
                 straight,
             }
         };
@@ -252,67 +265,93 @@ impl<'r> Batch<'r> {
         let masks = &ways.masks[..strides.len()];
         // Where the next header is. Behind the last event of a packet there is none: what
         // is left there is told by who takes a closer look.
-        let header = |at: usize| if PACKED { (at + usual.mask) & !usual.mask } else { at };
+        let header = |at: usize| if PACKED { usual.aligned(at) } else { at };
         let end = if header(1) == 1 { end } else { end.min(stop.saturating_sub(1)) };
         match header(at) {
             first if first < stop => at = first,
             _ => return (at, clock),
         }
-        while at < stop && self.ordered < ways.limit {
-            fetch_ahead(bytes, at);
-            // SAFETY: `stop` is at most what `inside` said.
-            let read = unsafe { usual.read_inside::<PACKED>(bytes, at, clock) };
-            let Some((id, now, behind)) = read else { break };
-            let id = id as usize;
-            let Some(stride) = strides.get(id) else { break };
-            let mask = if PACKED { 0 } else { masks[id] as usize };
-            let start = (behind + mask) & !mask;
-            let after = start + stride.bytes as usize;
-            let Some(bucket) = self.buckets.classes.get_mut(stride.class as usize) else { break };
-            let ready = if HOW == KEEP { bucket.is_open() } else { bucket.others > 0 };
-            if ready && now >= clock && after <= end {
-                if HOW == KEEP {
-                    // SAFETY: it is open.
-                    unsafe { bucket.push_open(now, start as u32) };
-                    self.order[self.ordered] = stride.class;
-                    self.ordered += 1;
-                } else {
-                    bucket.count_next(now);
-                    self.push_in_order(stride.class, now, start);
+        loop {
+            // Apart from the batch, so that they stay in registers.
+            let limit = ways.limit.min(self.order.len());
+            let (classes, order) = (&mut self.buckets.classes[..], &mut self.order[..limit]);
+            let mut ordered = self.ordered;
+            let next = loop {
+                if at >= stop || ordered >= limit {
+                    break Next::Stop;
                 }
-                (at, clock) = (after, now);
-                if ALIKE {
-                    let class = Alike { usual, id: id as u64, stride: *stride };
-                    (at, clock) =
-                        self.walk_alike::<HOW>(bytes, class, stop.min(end), ways, (at, clock));
+                fetch_ahead(bytes, at);
+                // SAFETY: `stop` is at most what `inside` said.
+                let read = unsafe { usual.read_inside::<PACKED>(bytes, at, clock) };
+                let Some((id, now, behind)) = read else { break Next::Stop };
+                let id = id as usize;
+                let Some(&stride) = strides.get(id) else { break Next::Stop };
+                let mask = if PACKED { 0 } else { masks[id] as usize };
+                let start = (behind + mask) & !mask;
+                let after = start + stride.bytes as usize;
+                let Some(bucket) = classes.get_mut(stride.class as usize) else {
+                    break Next::Stop;
+                };
+                let ready = if HOW == KEEP { bucket.is_open() } else { bucket.others > 0 };
+                if !ready || now < clock {
+                    break Next::Look { stride, now, behind };
                 }
-                continue;
-            }
-            let Some(way) = ways.classes.get(stride.class as usize) else { break };
-            if HOW == KEEP && ready && now >= clock && way.steps > 0 {
-                let (registers, marks) =
-                    (&mut cursor.machine.registers, bucket.next_marks(way.steps as usize));
+                if after <= end {
+                    if HOW == KEEP {
+                        // SAFETY: it is open.
+                        unsafe { bucket.push_open(now, start as u32) };
+                    } else {
+                        bucket.count_next(now);
+                        self.order_ticks[ordered] = now;
+                        self.order_starts[ordered] = start as u32;
+                    }
+                    order[ordered] = stride.class;
+                    ordered += 1;
+                    (at, clock) = (after, now);
+                    if ALIKE {
+                        break Next::Alike(Alike { usual, id: id as u64, stride });
+                    }
+                    continue;
+                }
+                let way = ways.classes.get(stride.class as usize);
+                let Some(way) = way.filter(|way| HOW == KEEP && way.steps > 0) else {
+                    break Next::Look { stride, now, behind };
+                };
+                let registers = &mut cursor.machine.registers;
+                let marks = bucket.next_marks(way.steps as usize);
                 let straight = way.straight;
                 let after = straight.and_then(|s| s.walk(bytes, behind, end, registers, marks));
-                let Some(after) = after else { break };
+                let Some(after) = after else { break Next::Stop };
                 // SAFETY: it is open.
                 unsafe { bucket.push_open(now, 0) };
-                self.order[self.ordered] = stride.class;
-                self.ordered += 1;
+                order[ordered] = stride.class;
+                ordered += 1;
                 clock = now;
-                match header(after) {
-                    next if next < stop => at = next,
-                    _ => return (after, clock),
+                at = header(after);
+                if at >= stop {
+                    at = after;
+                    break Next::Stop;
                 }
-                continue;
-            }
-            match self.walk_event::<HOW>(cursor, ways, way, (at, clock), behind, now) {
-                Some(after) if header(after) < stop => (at, clock) = (header(after), now),
-                Some(after) => return (after, now),
-                None => break,
+            };
+            self.ordered = ordered;
+            match next {
+                Next::Stop => return (at, clock),
+                Next::Alike(class) => {
+                    let stop = stop.min(end);
+                    (at, clock) = self.walk_alike::<HOW>(bytes, class, stop, ways, (at, clock));
+                }
+                Next::Look { stride, now, behind } => {
+                    let Some(way) = ways.classes.get(stride.class as usize) else {
+                        return (at, clock);
+                    };
+                    match self.walk_event::<HOW>(cursor, ways, way, (at, clock), behind, now) {
+                        Some(after) if header(after) < stop => (at, clock) = (header(after), now),
+                        Some(after) => return (after, now),
+                        None => return (at, clock),
+                    }
+                }
             }
         }
-        (at, clock)
     }
 
     /// Walks one event of any way: it begins at `begin` where the clock was `clock`,

@@ -41,7 +41,7 @@ pub struct Header {
 #[derive(Debug, Clone, Copy)]
 pub struct Usual {
     /// Alignment in bytes, less one.
-    pub mask: usize,
+    mask: usize,
     /// 0 if no id is told.
     id_mask: u64,
     /// The largest id of the short form.
@@ -75,6 +75,12 @@ impl Usual {
         (in_place && one_form).then_some(next - self.bytes)
     }
 
+    /// The first byte from `at` on where a header may begin.
+    #[inline(always)]
+    pub fn aligned(&self, at: usize) -> usize {
+        (at + self.mask) & !self.mask
+    }
+
     /// Headers that begin before this byte, or are aligned to begin later, can be read
     /// by [`Usual::read_inside`].
     pub fn inside(&self, bytes: &[u8]) -> usize {
@@ -94,7 +100,7 @@ impl Usual {
         clock: u64,
     ) -> Option<Told> {
         debug_assert!(at < self.inside(bytes));
-        let base = if PACKED { at } else { (at + self.mask) & !self.mask };
+        let base = if PACKED { at } else { self.aligned(at) };
         // SAFETY: `base` is at most `at + mask`, and from there on there are FORM_BYTES
         // at least, as the caller says. An array of bytes has no alignment.
         let head = unsafe { &*bytes.as_ptr().add(base).cast::<[u8; FORM_BYTES]>() };
@@ -134,7 +140,7 @@ impl Usual {
     /// [`Usual::read_inside`] anywhere. `None` also if so many bytes are not there.
     #[inline(always)]
     pub fn read(&self, bytes: &[u8], at: usize, clock: u64) -> Option<Told> {
-        let base = (at + self.mask) & !self.mask;
+        let base = self.aligned(at);
         self.of_head(bytes.get(base..)?.first_chunk()?, base, clock)
     }
 

@@ -14,6 +14,7 @@ mod head;
 mod header;
 mod load;
 mod machine;
+mod one_variable;
 mod real;
 mod resolve;
 mod same;

@@ -15,6 +15,7 @@ use lateralis_model::{Scalar, Slot};
 
 use super::cell::{CELL_MARGIN, Cell, push_cells};
 use super::load::Load;
+use super::one_variable::{self, OneVariable};
 use super::zeros::{first_zero, text_length};
 use super::{Count, Op, Program};
 
@@ -35,6 +36,8 @@ pub struct Straight {
     pub marks: u32,
     /// Set if the event is a single run.
     pub fixed: Option<Fixed>,
+    /// Set if only one part of the event is of variable size.
+    one_variable: Option<OneVariable>,
 }
 
 /// A body of one run.
@@ -59,7 +62,7 @@ impl Fixed {
 
 /// One step of the way through an event. Positions are bytes of the packet.
 #[derive(Debug)]
-enum Step {
+pub(super) enum Step {
     /// Fields at constant distances. Leaves its position.
     Run { mask: u32, bytes: u32, leaves: Range<u32> },
     /// A number of the run just before, whose base lies so many bytes back, goes to a
@@ -149,6 +152,9 @@ impl Straight {
         registers: &mut [u64],
         marks: &mut [u32],
     ) -> Option<usize> {
+        if let Some(body) = &self.one_variable {
+            return body.walk(bytes, at, end, marks);
+        }
         let mut marks = marks.iter_mut();
         self.steps(bytes, at, end, registers, |_, position, length| {
             *marks.next()? = position as u32;
@@ -168,6 +174,9 @@ impl Straight {
         end: usize,
         registers: &mut [u64],
     ) -> Option<usize> {
+        if let Some(body) = &self.one_variable {
+            return body.walk(bytes, at, end, &mut [0; one_variable::MARKS]);
+        }
         self.steps(bytes, at, end, registers, |_, _, _| Some(()))
     }
 
@@ -521,7 +530,8 @@ impl Making {
         }
         let sized = leaves.iter().zip(&run_bytes).enumerate();
         let cells = sized.map(|(at, (leaf, &bytes))| Cell::of(leaf, at as u32, bytes)).collect();
-        Some(Straight { steps, saves, leaves, cells, marks, fixed })
+        let one_variable = OneVariable::of(&steps, &saves);
+        Some(Straight { steps, saves, leaves, cells, marks, fixed, one_variable })
     }
 }
 
