@@ -46,50 +46,49 @@ export function densityHeight(count: number): number {
   return Math.min(DENSITY_PX, LOWEST_PX + Math.round(doublings * PX_PER_DOUBLING));
 }
 
-/** One line of RGBA. Empty pixels are transparent, so that hatching and the grid behind show. */
-export function rasterBar(columns: RowColumns, palette: Palette, out: Uint8ClampedArray, at: number): void {
+// A pixel is one number to store, not four: its bytes are those of RGBA whatever the machine's order is.
+const bytes = new Uint8ClampedArray(4);
+const packed = new Uint32Array(bytes.buffer);
+
+function pack(rgb: Rgb): number {
+  bytes.set(rgb);
+  bytes[3] = 255;
+  return packed[0];
+}
+
+/** One line of pixels into an empty image. Empty pixels stay transparent, so that the grid behind shows. */
+function rasterBar({ columns, palette }: RasterRow, out: Uint32Array, at: number): void {
   const { colour, cover } = columns;
+  // Neighbours are alike most of the time.
+  let [value, covered, pixel] = [0, 0, 0];
   for (let x = 0; x < colour.length; x++) {
-    const value = colour[x];
-    if (value === 0 || cover[x] === 0) {
-      out.fill(0, at + 4 * x, at + 4 * x + 4);
-      continue;
+    if (colour[x] === 0 || cover[x] === 0) continue;
+    if (colour[x] !== value || cover[x] !== covered) {
+      [value, covered] = [colour[x], cover[x]];
+      pixel = pack(mix(palette.background, palette.rgb(value - 1), strength(covered)));
     }
-    put(out, at + 4 * x, mix(palette.background, palette.rgb(value - 1), strength(cover[x])));
+    out[at + x] = pixel;
   }
 }
 
-/** DENSITY_PX lines of RGBA, `stride` bytes apart; columns grow from the bottom line up. */
-export function rasterDensity(
-  columns: RowColumns,
-  palette: Palette,
-  out: Uint8ClampedArray,
-  at: number,
-  stride: number,
-): void {
+/** DENSITY_PX lines of pixels; columns grow from the bottom line up. */
+function rasterDensity({ columns, palette }: RasterRow, out: Uint32Array, at: number, width: number): void {
   const { colour, count } = columns;
+  let [value, pixel] = [0, 0];
   for (let x = 0; x < colour.length; x++) {
-    const height = colour[x] === 0 ? 0 : densityHeight(count[x]);
-    const rgb = height === 0 ? null : palette.rgb(colour[x] - 1);
-    for (let line = 0; line < DENSITY_PX; line++) {
-      const offset = at + (DENSITY_PX - 1 - line) * stride + 4 * x;
-      if (rgb !== null && line < height) put(out, offset, rgb);
-      else out.fill(0, offset, offset + 4);
-    }
+    if (colour[x] === 0) continue;
+    if (colour[x] !== value) pixel = pack(palette.rgb((value = colour[x]) - 1));
+    const height = densityHeight(count[x]);
+    for (let line = DENSITY_PX - height; line < DENSITY_PX; line++) out[at + line * width + x] = pixel;
   }
-}
-
-function put(out: Uint8ClampedArray, at: number, rgb: Rgb): void {
-  out[at] = rgb[0];
-  out[at + 1] = rgb[1];
-  out[at + 2] = rgb[2];
-  out[at + 3] = 255;
 }
 
 export interface RasterRow {
   kind: string;
   columns: RowColumns;
   palette: Palette;
+  /** Drawn one by one: then it has no lines in the image. */
+  exact?: boolean;
 }
 
 export interface Raster {
@@ -100,7 +99,8 @@ export interface Raster {
   lines: { y: number; height: number }[];
 }
 
-export function rasterHeight(kind: string): number {
+function rasterHeight({ kind, exact }: RasterRow): number {
+  if (exact) return 0;
   return kind === "events" ? DENSITY_PX : 1;
 }
 
@@ -109,17 +109,17 @@ export function raster(rows: readonly RasterRow[], width: number): Raster {
   const lines: { y: number; height: number }[] = [];
   let height = 0;
   for (const row of rows) {
-    lines.push({ y: height, height: rasterHeight(row.kind) });
-    height += rasterHeight(row.kind);
+    lines.push({ y: height, height: rasterHeight(row) });
+    height += rasterHeight(row);
   }
-  const stride = 4 * width;
-  const pixels = new Uint8ClampedArray(stride * Math.max(height, 1));
+  const pixels = new Uint32Array(width * Math.max(height, 1));
   rows.forEach((row, index) => {
-    const at = lines[index].y * stride;
-    if (row.kind === "events") rasterDensity(row.columns, row.palette, pixels, at, stride);
-    else rasterBar(row.columns, row.palette, pixels, at);
+    const at = lines[index].y * width;
+    if (row.exact) return;
+    if (row.kind === "events") rasterDensity(row, pixels, at, width);
+    else rasterBar(row, pixels, at);
   });
-  return { width, height: Math.max(height, 1), pixels, lines };
+  return { width, height: Math.max(height, 1), pixels: new Uint8ClampedArray(pixels.buffer), lines };
 }
 
 /** Runs of pixels that have one of the flags, for hatching: [first, end). */

@@ -34,10 +34,12 @@ test("every pixel is what the columns say, over random rows", () => {
       kind: ["running", "spans", "states", "events"][Math.floor(next() * 4)],
       columns: randomRow(next, width),
       palette,
+      exact: next() < 0.2,
     }));
     const image = raster(rows, width);
     const expected: number[] = [];
-    for (const { kind, columns } of rows) {
+    for (const { kind, columns, exact } of rows) {
+      if (exact) continue;
       for (let line = 0; line < (kind === "events" ? DENSITY_PX : 1); line++) {
         for (let x = 0; x < width; x++) {
           const there =
@@ -49,7 +51,9 @@ test("every pixel is what the columns say, over random rows", () => {
         }
       }
     }
-    expect([...image.pixels]).toEqual(expected);
+    // An image is never without a line.
+    expect([...image.pixels].slice(0, expected.length)).toEqual(expected);
+    expect(image.pixels.length).toBe(Math.max(expected.length, 4 * width));
   }
 });
 

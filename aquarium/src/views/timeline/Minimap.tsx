@@ -96,39 +96,56 @@ export function Minimap() {
   );
 }
 
-function paintMinimap(canvas: HTMLCanvasElement | null, wide: number, _resized: number): void {
+/** The density, kept until it changes: only the frame above it moves with the view. */
+let density: { of: unknown[]; canvas: HTMLCanvasElement } | null = null;
+
+function densityOf(wide: number, ratio: number): HTMLCanvasElement {
   const overview = store.overview.value;
   const theme = store.theme.value;
-  const view = store.view.value;
   const whole = store.whole.value;
+  const of = [overview, theme, whole.t0, whole.t1, wide, ratio];
+  if (density?.of.every((one, index) => one === of[index])) return density.canvas;
+  const canvas = density?.canvas ?? document.createElement("canvas");
+  density = { of, canvas };
+  canvas.width = Math.round(wide * ratio);
+  canvas.height = Math.round(HEIGHT_PX * ratio);
+  const context = canvas.getContext("2d")!;
+  context.scale(ratio, ratio);
+  context.fillStyle = css(theme.lane);
+  context.fillRect(0, 0, wide, HEIGHT_PX);
+  if (!overview || overview.count.length === 0) return canvas;
+  const full = fit(whole);
+  const step = width(whole) / overview.count.length;
+  const px = (index: number) => Math.round(toPixel(full, whole.t0 + index * step, wide) * ratio) / ratio;
+  const most = overview.count.reduce((a, b) => Math.max(a, b), 1);
+  // Rectangles on whole pixels: one path of them all takes software fifty milliseconds to fill.
+  context.fillStyle = css(theme.palette[0], 0.75);
+  for (let index = 0; index < overview.count.length; index++) {
+    if (overview.count[index] === 0) continue;
+    // The square root: what is rare stays visible beside what is frequent, and more still looks like more.
+    const high = Math.max(2, Math.sqrt(overview.count[index] / most) * (HEIGHT_PX - 6));
+    context.fillRect(px(index), HEIGHT_PX - high, Math.max(1 / ratio, px(index + 1) - px(index)), high);
+  }
+  for (let index = 0; index < overview.flags.length; index++) {
+    if ((overview.flags[index] & 6) === 0) continue;
+    const colour = overview.flags[index] & 2 ? theme.loss : theme.damage;
+    hatch(context, px(index), 0, Math.max(2, px(index + 1) - px(index)), HEIGHT_PX, colour);
+  }
+  return canvas;
+}
+
+function paintMinimap(canvas: HTMLCanvasElement | null, wide: number, _resized: number): void {
+  const theme = store.theme.value;
+  const view = store.view.value;
   const context = canvas?.getContext("2d");
   if (!canvas || !context || wide === 0) return;
   const ratio = devicePixelRatio || 1;
-  canvas.width = Math.round(wide * ratio);
-  canvas.height = Math.round(HEIGHT_PX * ratio);
+  const below = densityOf(wide, ratio);
+  if (canvas.width !== below.width) canvas.width = below.width;
+  if (canvas.height !== below.height) canvas.height = below.height;
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
-  context.fillStyle = css(theme.lane);
-  context.fillRect(0, 0, wide, HEIGHT_PX);
-  const full = fit(whole);
-  if (overview && overview.count.length > 0) {
-    const step = width(whole) / overview.count.length;
-    const px = (index: number) => toPixel(full, whole.t0 + index * step, wide);
-    const most = overview.count.reduce((a, b) => Math.max(a, b), 1);
-    context.beginPath();
-    for (let index = 0; index < overview.count.length; index++) {
-      if (overview.count[index] === 0) continue;
-      // The square root: what is rare stays visible beside what is frequent, and more still looks like more.
-      const high = Math.max(2, Math.sqrt(overview.count[index] / most) * (HEIGHT_PX - 6));
-      context.rect(px(index), HEIGHT_PX - high, Math.max(1, px(index + 1) - px(index)), high);
-    }
-    context.fillStyle = css(theme.palette[0], 0.75);
-    context.fill();
-    for (let index = 0; index < overview.flags.length; index++) {
-      if ((overview.flags[index] & 6) === 0) continue;
-      const colour = overview.flags[index] & 2 ? theme.loss : theme.damage;
-      hatch(context, px(index), 0, Math.max(2, px(index + 1) - px(index)), HEIGHT_PX, colour);
-    }
-  }
+  context.drawImage(below, 0, 0, wide, HEIGHT_PX);
+  const full = fit(store.whole.value);
   const [x0, x1] = [toPixel(full, view.t0, wide), toPixel(full, view.t1, wide)];
   context.fillStyle = theme.name === "dark" ? "rgba(10,13,16,.62)" : "rgba(90,105,120,.28)";
   context.fillRect(0, 0, Math.max(0, x0), HEIGHT_PX);

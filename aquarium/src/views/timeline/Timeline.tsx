@@ -112,7 +112,10 @@ function usePainting(
       if (!lower || !upper || !over) return;
       paint(lower, now, images.current);
       paintMarks(upper, now, marks);
-      over.canvas.dataset.pulses = String(paintPulses(over, now, stretches));
+      // An empty canvas above the others costs each frame as much as a full one.
+      const isBrushed = stretches !== null && stretches.size > 0;
+      over.canvas.style.display = isBrushed ? "" : "none";
+      over.canvas.dataset.pulses = String(isBrushed ? paintPulses(over, now, stretches) : 0);
       // What assistive tools and tests can know of a canvas.
       upper.canvas.dataset.view = `${now.view.t0},${now.view.t1}`;
       upper.canvas.dataset.arrows = String(marks.arrows.length);

@@ -53,6 +53,7 @@ export class RowImages {
       return {
         kind,
         columns: row.columns,
+        exact: row.exact,
         palette: { background: scene.theme.lane, rgb: (id: number) => colours.rgb(id) },
       };
     });
@@ -151,7 +152,13 @@ function paintRow(
   hatchFlags(context, scene, found, y, row.height);
 }
 
-/** Bars of single things: a path for each colour, because changing colours costs more than drawing. */
+/** Narrower bars have no round corners: nobody would see them. */
+const ROUND_PX = 24;
+
+/**
+ * Bars of single things, colour by colour, because changing colours costs more than drawing. Each is filled by itself:
+ * one path of thousands of them takes the browser ten times as long.
+ */
 function paintBars(
   context: CanvasRenderingContext2D,
   scene: Scene,
@@ -160,27 +167,53 @@ function paintBars(
   y: number,
 ): void {
   const colours = coloursOf(scene, row);
-  const paths = new Map<number, Path2D>();
   const { items } = found;
+  const byName = new Map<number, number[]>();
   for (let index = 0; index < items.begin.length; index++) {
     if (items.begin[index] > scene.view.t1) break;
     if (items.end[index] < scene.view.t0) continue;
-    const x0 = Math.max(-2, toPixel(scene.view, items.begin[index], scene.width));
-    const x1 = Math.min(scene.width + 2, toPixel(scene.view, items.end[index], scene.width));
-    // A gap between neighbours, unless that would be all there is to see.
-    const wide = Math.max(1, x1 - x0 - (x1 - x0 > 3 ? 0.75 : 0));
-    let path = paths.get(items.name[index]);
-    if (!path) paths.set(items.name[index], (path = new Path2D()));
-    if (wide > 6) path.roundRect(x0, y, wide, row.height, 2);
-    else path.rect(x0, y, wide, row.height);
+    const of = byName.get(items.name[index]);
+    if (of) of.push(index);
+    else byName.set(items.name[index], [index]);
   }
-  for (const [name, path] of paths) {
+  for (const [name, bars] of byName) {
     context.fillStyle = colours.css(name);
-    context.fill(path);
+    for (const index of bars) {
+      const x0 = Math.max(-2, toPixel(scene.view, items.begin[index], scene.width));
+      const x1 = Math.min(scene.width + 2, toPixel(scene.view, items.end[index], scene.width));
+      // A gap between neighbours, unless that would be all there is to see.
+      const wide = Math.max(1, x1 - x0 - (x1 - x0 > 3 ? 0.75 : 0));
+      if (wide < ROUND_PX) {
+        context.fillRect(x0, y, wide, row.height);
+        continue;
+      }
+      context.beginPath();
+      context.roundRect(x0, y, wide, row.height, 2);
+      context.fill();
+    }
   }
 }
 
 const DOT_PX = 3;
+
+/** A dot of a colour, drawn once: thousands of copies cost less than thousands of arcs. */
+const dots = new Map<string, HTMLCanvasElement>();
+const DOTS_KEPT = 512;
+
+function dotOf(colour: string, ratio: number): HTMLCanvasElement {
+  const key = `${colour} ${ratio}`;
+  let dot = dots.get(key);
+  if (dot) return dot;
+  if (dots.size >= DOTS_KEPT) dots.clear();
+  dot = document.createElement("canvas");
+  dot.width = dot.height = Math.ceil(2 * DOT_PX * ratio);
+  const context = dot.getContext("2d")!;
+  context.fillStyle = colour;
+  context.arc(dot.width / 2, dot.width / 2, dot.width / 2, 0, 2 * Math.PI);
+  context.fill();
+  dots.set(key, dot);
+  return dot;
+}
 
 function paintDots(
   context: CanvasRenderingContext2D,
@@ -189,20 +222,17 @@ function paintDots(
   y: number,
   height: number,
 ): void {
-  const paths = new Map<number, Path2D>();
+  const ratio = globalThis.devicePixelRatio || 1;
   const { items } = found;
   const slack = ((scene.view.t1 - scene.view.t0) / scene.width) * DOT_PX;
+  // On whole pixels of the screen, or the copies would be smeared.
+  const whole = (at: number) => Math.round(at * ratio) / ratio;
+  const top = whole(y + height / 2 - DOT_PX);
   for (let index = firstFrom(items, scene.view.t0 - slack); index < items.begin.length; index++) {
     if (items.begin[index] > scene.view.t1 + slack) break;
     const x = toPixel(scene.view, items.begin[index], scene.width);
-    let path = paths.get(items.name[index]);
-    if (!path) paths.set(items.name[index], (path = new Path2D()));
-    path.moveTo(x + DOT_PX, y + height / 2);
-    path.arc(x, y + height / 2, DOT_PX, 0, 2 * Math.PI);
-  }
-  for (const [name, path] of paths) {
-    context.fillStyle = scene.classes.css(name);
-    context.fill(path);
+    const dot = dotOf(scene.classes.css(items.name[index]), ratio);
+    context.drawImage(dot, whole(x - DOT_PX), top, dot.width / ratio, dot.height / ratio);
   }
 }
 
