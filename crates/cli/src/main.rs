@@ -11,7 +11,15 @@
 //! * [`commands`] has one file per command;
 //! * [`error`] and [`exit`] fix what a failure looks like and what it returns;
 //! * [`inputs`] and [`selection`] are the traces and the choice of events that commands share;
-//! * [`output`] is standard output that survives a closed pipe.
+//! * [`output`] is standard output and error that survive a closed pipe.
+
+/// A line on standard error. Unlike `eprintln!` it ends nothing where nobody reads that any more: a
+/// recording goes on.
+macro_rules! tell {
+    ($($text:tt)*) => {
+        $crate::output::tell(format_args!("{}\n", format_args!($($text)*)))
+    };
+}
 
 mod args;
 mod commands;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Standard output, and how numbers look on it.
+//! Standard output and error, and how numbers look on it.
 
 use crate::error::CliError;
 use std::env;
+use std::fmt;
 use std::io::{self, Write};
 
 /// Whether to colour a stream: only a terminal, and never with `NO_COLOR` set
@@ -22,6 +23,11 @@ pub fn print(text: &str) -> Result<(), CliError> {
     stdout.write_all(text.as_bytes())?;
     stdout.flush()?;
     Ok(())
+}
+
+/// Writes to standard error, if somebody reads it.
+pub fn tell(text: fmt::Arguments<'_>) {
+    let _ = io::stderr().lock().write_fmt(text);
 }
 
 /// Writes a JSON value, pretty, with a final line feed. Its text is never in memory as a whole.

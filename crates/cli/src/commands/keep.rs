@@ -124,12 +124,14 @@ fn options(args: &KeepArgs) -> Result<RecordOptions, CliError> {
 pub fn tell(notice: &KeepNotice<'_>) {
     match notice {
         KeepNotice::Warning(text) => {
-            eprintln!("warning: {text}: nothing that registered so far has it");
+            tell!("warning: {text}: nothing that registered so far has it");
         }
         KeepNotice::Fired(reason) => {
-            eprintln!("fired     {}  {}", date::text(Nanos(reason.at_ns)), why(reason));
+            tell!("fired     {}  {}", date::text(Nanos(reason.at_ns)), why(reason));
         }
-        KeepNotice::Window(window, folder) => eprint!("{}", line(folder, window)),
+        KeepNotice::Window(window, folder) => {
+            crate::output::tell(format_args!("{}", line(folder, window)))
+        }
     }
 }
 

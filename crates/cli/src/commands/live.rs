@@ -142,7 +142,7 @@ pub fn announce(args: &RecordArgs, session: &Session) -> Result<(), CliError> {
         // Without it nobody can connect, so it is told in any case.
         if !args.quiet || fingerprint.is_some() && args.tls_cert.is_none() {
             let known = fingerprint.map_or(String::new(), |one| format!(" --fingerprint {one}"));
-            eprintln!("live on {address}: lat record --connect {address}{known} -o DIR");
+            tell!("live on {address}: lat record --connect {address}{known} -o DIR");
         }
     }
     Ok(())
@@ -186,6 +186,6 @@ pub fn print(
     for problem in &report.problems {
         text += &format!("problem   {problem}\n");
     }
-    eprint!("{text}");
+    output::tell(format_args!("{text}"));
     Ok(())
 }

@@ -84,7 +84,7 @@ fn text_of(path: &Path) -> Result<String, CliError> {
 pub fn read(path: &Path) -> Result<Policies, CliError> {
     let name = path.display().to_string();
     policy::parse(&name, &text_of(path)?).map_err(|faults| {
-        faults.iter().for_each(|fault| eprintln!("{fault}\n"));
+        faults.iter().for_each(|fault| tell!("{fault}\n"));
         let count = values::counted(faults.len() as u64, "fault");
         CliError::new("cannot use the policies", name, format!("{count}; nothing was started"))
     })
@@ -95,13 +95,13 @@ fn from_genode(args: FromGenodeArgs) -> Result<ExitStatus, CliError> {
     match policy::from_genode(&name, &text_of(&args.file)?) {
         Ok(said) => {
             for remark in &said.remarks {
-                eprintln!("remark: {name}:{remark}");
+                tell!("remark: {name}:{remark}");
             }
             output::print(&said.toml)?;
             Ok(ExitStatus::Fine)
         }
         Err(fault) => {
-            eprintln!("{fault}\n");
+            tell!("{fault}\n");
             Err(CliError::new("cannot translate", name, "see above"))
         }
     }

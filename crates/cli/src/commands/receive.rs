@@ -82,14 +82,28 @@ fn print(args: &RecordArgs, output: &Path, summary: &ReceiveSummary) -> Result<(
     if args.quiet {
         return Ok(());
     }
-    let mut text = recording_summary::facts(output, report);
-    let dropped = summary.progress.dropped;
-    if dropped.packets > 0 {
-        let events = match dropped.events {
+    let progress = &summary.progress;
+    let mut text = if report.complete {
+        recording_summary::facts(output, report)
+    } else {
+        // The report that came last is older than the packets.
+        let problems = report.problems.iter().map(|problem| format!("problem   {problem}\n"));
+        format!(
+            "received  {}, {} in {}: {}\n{}",
+            values::counted(progress.packets, "packet"),
+            values::bytes(progress.bytes),
+            values::time(u64::try_from(progress.elapsed.as_nanos()).unwrap_or(u64::MAX)),
+            output.display(),
+            problems.collect::<String>(),
+        )
+    };
+    if progress.dropped.packets > 0 {
+        let all = report.received.iter().flat_map(|received| &received.dropped_of);
+        let events = match all.map(|one| one.count.events).sum::<Option<u64>>() {
             Some(events) => values::counted(events, "event"),
             None => "nobody knows how many events".to_owned(),
         };
-        let packets = values::counted(dropped.packets, "packet");
+        let packets = values::counted(progress.dropped.packets, "packet");
         text += &format!("dropped   {packets} by the server, {events}: this side was too slow\n");
     }
     let clock = report.received.as_ref().and_then(|received| received.clock);
@@ -105,7 +119,7 @@ fn print(args: &RecordArgs, output: &Path, summary: &ReceiveSummary) -> Result<(
         format!("what is here is made whole by lat recover {}", output.display())
     };
     text += &format!("next      {next}\n");
-    eprint!("{text}");
+    output::tell(format_args!("{text}"));
     Ok(())
 }
 
@@ -163,8 +177,8 @@ fn summary(args: &RecordArgs, path: &PathBuf, dumps: u64, bytes: u64) -> Result<
     }
     if !args.quiet {
         let (dumps, bytes) = (values::counted(dumps, "dump"), values::bytes(bytes));
-        eprintln!("received  {dumps}, {bytes}: {}", path.display());
-        eprintln!("next      lat stats {}", path.display());
+        tell!("received  {dumps}, {bytes}: {}", path.display());
+        tell!("next      lat stats {}", path.display());
     }
     Ok(())
 }

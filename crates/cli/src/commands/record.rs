@@ -277,7 +277,7 @@ pub fn run_with(
     if let Some(capture) = capture {
         // Without the right to it the rest is recorded. The report says so, too.
         if let Err(problem) = session.add_source(Box::new(capture)) {
-            eprintln!("warning: {problem}");
+            tell!("warning: {problem}");
         }
     }
     if let Some(kernel) = kernel {
@@ -296,9 +296,9 @@ pub fn run_with(
         return Err(error.into());
     }
     if let (Some(pid), None, false) = (args.attach, args.duration, args.quiet) {
-        eprintln!("recording {pid}; Ctrl-C ends it");
+        tell!("recording {pid}; Ctrl-C ends it");
     } else if let (None, true, false) = (args.duration, args.command.is_empty(), args.quiet) {
-        eprintln!("recording {}; Ctrl-C ends it", policy::what(args));
+        tell!("recording {}; Ctrl-C ends it", policy::what(args));
     }
     let mut line = StatusLine::new(args.quiet || args.json);
     let summary = session.run(&mut |now: &Progress| {
@@ -312,8 +312,9 @@ pub fn run_with(
     }
     if !keeps_streams {
         remove_unused(&output);
-    } else if args.quiet && !summary.report.complete {
-        eprintln!("{}", recording_summary::incomplete(&output, &summary.report));
+    } else if args.quiet {
+        let ended = recording_summary::incomplete(&output, &summary.report);
+        ended.iter().for_each(|text| tell!("{text}"));
     }
     Ok(match summary.exit_status {
         // A shell's exit status fits in a byte; 128 + signal does, too.

@@ -5,8 +5,9 @@ use crate::commands::keep;
 use crate::error::CliError;
 use crate::output;
 use crate::values;
-use lateralis_recorder::report::{Losses, Report, Totals};
+use lateralis_recorder::report::{Losses, Outcome, Report, Totals, Triggers};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -45,6 +46,24 @@ fn add_fired(text: &mut String, report: &Report) {
         count => format!("; {} skipped, one ran already", values::counted(count, "command")),
     };
     let _ = writeln!(text, "fired     {times}{skipped}");
+    add_failed(text, triggers);
+}
+
+/// Actions that failed, each with why and how often.
+fn add_failed(text: &mut String, triggers: &Triggers) {
+    let mut failed: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    for done in triggers.firings.iter().flat_map(|fired| &fired.done) {
+        let why = match done.outcome {
+            Outcome::Failed => done.cause.as_deref().unwrap_or("it cannot be done"),
+            Outcome::TimedOut => "it took too long and was killed: --run-time",
+            Outcome::Done | Outcome::Running | Outcome::Skipped => continue,
+        };
+        *failed.entry((&done.action, why)).or_default() += 1;
+    }
+    for ((action, why), count) in failed {
+        let times = values::counted(count, "time");
+        let _ = writeln!(text, "failed    {action}: {why}, {times}");
+    }
 }
 
 /// What there is, and what is missing.
@@ -82,13 +101,18 @@ fn add_losses(text: &mut String, report: &Report) {
     }
 }
 
-/// That it ended early, and why, for people who asked for silence: what is not there they must know.
-pub fn incomplete(folder: &Path, report: &Report) -> String {
-    format!(
-        "error: the recording ended early: {}: {}: what was written until then can be read",
-        folder.display(),
-        report.problems.join("; ")
-    )
+/// What ended early, it or one beside it, and why, for people who asked for silence: what is not there
+/// they must know.
+pub fn incomplete(folder: &Path, report: &Report) -> Vec<String> {
+    let own = (!report.complete).then(|| folder.display().to_string());
+    let beside = report.outputs.iter().filter(|one| !one.complete).map(|one| one.path.clone());
+    let problems = report.problems.join("; ");
+    let say = |path| {
+        format!(
+            "error: the recording ended early: {path}: {problems}: what was written until then can be read"
+        )
+    };
+    own.into_iter().chain(beside).map(say).collect()
 }
 
 /// Whose events they are.
@@ -128,7 +152,7 @@ pub fn print(folder: &Path, report: &Report, as_json: bool, quiet: bool) -> Resu
         output::print(&format!("{}\n", json(folder, report)))
     } else {
         if !quiet {
-            eprint!("{}", text(folder, report));
+            output::tell(format_args!("{}", text(folder, report)));
         }
         Ok(())
     }

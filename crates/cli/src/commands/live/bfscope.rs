@@ -51,7 +51,7 @@ pub fn start(args: &LiveArgs, port: u16, session: &Session) -> Result<Scope, Cli
     listener.set_nonblocking(true).map_err(error)?;
     let address = listener.local_addr().map_err(error)?;
     if !args.record.quiet {
-        eprintln!("bfscope on {address}: nc {} {}", address.ip(), address.port());
+        tell!("bfscope on {address}: nc {} {}", address.ip(), address.port());
     }
     let name = record::program_name(args.record.command.first());
     let file = record::free_name(&name).with_extension("trc");
@@ -185,7 +185,7 @@ impl Bfscope {
     /// On standard error, what was not said last.
     fn tell(&mut self, sentence: String) {
         if !self.quiet && self.told != sentence {
-            eprintln!("bfscope: {sentence}");
+            tell!("bfscope: {sentence}");
             self.told = sentence;
         }
     }

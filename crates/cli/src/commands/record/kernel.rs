@@ -84,6 +84,6 @@ pub(super) fn add(session: &mut Session, kernel: Opened, args: &RecordArgs) {
         }
     };
     if let (Err(sentence), false) = (added, args.quiet) {
-        eprintln!("warning: {sentence}");
+        tell!("warning: {sentence}");
     }
 }
