@@ -330,6 +330,13 @@ fn a_stuck_client_that_is_killed_costs_itself_only_and_what_it_lost_is_known_exa
     let mut stuck = client("stuck");
     wait_for("the client", || place.0.join("stuck/report.json").exists());
     write(&mut recorder, &mut output, 10_000);
+    // It comes back with something: what it lost meanwhile begins behind that.
+    let is_stream = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().contains("cpu");
+    let has_some = |entry: fs::DirEntry| entry.metadata().is_ok_and(|file| file.len() >= 4096);
+    wait_for("packets", || {
+        let files = fs::read_dir(place.0.join("stuck/ctf")).expect("a folder").flatten();
+        files.filter(is_stream).any(has_some)
+    });
     let pid = stuck.0.id().to_string();
     let status = Command::new("kill").args(["-STOP", &pid]).status();
     assert!(status.expect("kill").success());

@@ -8,16 +8,19 @@ use lateralis_ring::{PacketHeader, abi};
 
 use super::received_files::Received;
 use crate::linux::recording::sum;
-use crate::report::{ByteOrder, Report};
+use crate::report::{self, ByteOrder, Report};
 use crate::walk::RecordPlan;
 
 /// Makes streams, totals and events those of the files under `root`. Done where something was
-/// dropped; else the server's numbers are right. Cost: reads all files once.
+/// dropped; else the server's numbers are right. So what was dropped while nobody was connected, of
+/// which the server has only packets and bytes, is known in events, too. Cost: reads all files once.
 pub(super) fn recount(root: &Path, report: &mut Report, files: &[Received]) {
     let swapped = (report.byte_order == ByteOrder::Big) != cfg!(target_endian = "big");
     let plans = plans(report, swapped);
     let mut names = BTreeMap::new();
-    for stream in &mut report.streams {
+    let Report { streams, received, complete, .. } = report;
+    for stream in streams {
+        let written = stream.events;
         let dropped = files.iter().filter(|file| stream.files.contains(&path_of(file)));
         let dropped = dropped.fold(0, |sum, file| sum + file.dropped.packets);
         stream.lost_packets = stream.lost_packets.saturating_add(dropped);
@@ -50,9 +53,26 @@ pub(super) fn recount(root: &Path, report: &mut Report, files: &[Received]) {
                 }
             }
         }
+        // The numbers of a recording that goes on are older than its packets.
+        if let Some(received) = received.as_mut().filter(|_| *complete) {
+            let missing = written.saturating_sub(stream.events);
+            know_events(&mut received.dropped_of, &stream.files, missing);
+        }
     }
     report.events = names;
     sum(report);
+}
+
+/// Puts the events that are missing of a stream to the one of its files whose dropped packets nobody
+/// counted the events of. Where there are several it stays unknown which has how many.
+fn know_events(dropped_of: &mut [report::LiveStreamCount], files: &[String], missing: u64) {
+    let of_stream = dropped_of.iter_mut().filter(|one| files.contains(&one.file));
+    let (known, mut unknown): (Vec<_>, Vec<_>) =
+        of_stream.partition(|one| one.count.events.is_some());
+    let counted: u64 = known.iter().filter_map(|one| one.count.events).sum();
+    if let [one] = &mut unknown[..] {
+        one.count.events = Some(missing.saturating_sub(counted));
+    }
 }
 
 pub(super) fn path_of(file: &Received) -> String {
@@ -85,4 +105,25 @@ fn plans(report: &Report, swapped: bool) -> HashMap<u32, (RecordPlan, BTreeMap<u
         plans.insert(class.id, (plan, names));
     }
     plans
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_one_file_lost_while_nobody_was_connected_is_what_is_missing() {
+        let of = |file: &str, events| report::LiveStreamCount {
+            file: file.to_owned(),
+            count: report::LiveCount { packets: 1, bytes: 1, events },
+        };
+        let files = ["a".to_owned(), "b".to_owned()];
+        let mut dropped = [of("a", Some(3)), of("b", None), of("c", None)];
+        know_events(&mut dropped, &files, 10);
+        let events: Vec<_> = dropped.iter().map(|one| one.count.events).collect();
+        assert_eq!(events, [Some(3), Some(7), None]);
+        let mut dropped = [of("a", None), of("b", None)];
+        know_events(&mut dropped, &files, 10);
+        assert!(dropped.iter().all(|one| one.count.events.is_none()));
+    }
 }
