@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `lat policy check`, `lat record --policy`, `lat record --filter`, as people run them.
 
+mod writers;
+
 use crate::place::Place;
 use serde_json::Value;
 use std::fs;

@@ -6,12 +6,15 @@
 //! read        the TOML text          diagnostic  what is wrong with it, and where
 //! request     the text for tracers   genode      Genode's configuration as TOML
 //! wanted      what several policies about one program come to
+//! shared      what of that cannot be          overlap     whether two can be about one
 //! ```
 
 mod diagnostic;
 mod genode;
+mod overlap;
 mod read;
 mod request;
+mod shared;
 mod wanted;
 
 pub use diagnostic::Diagnostic;

@@ -9,7 +9,7 @@ mod kills;
 mod memory;
 mod writer;
 
-pub use writer::{any_moment, wait_for};
+pub use writer::{account, any_moment, committed, found, lost, steps, wait_for};
 
 /// As many as `usual` faults, or of five times as many with LATERALIS_SLOW_TESTS=1.
 pub fn rounds(usual: u64) -> u64 {

@@ -7,6 +7,9 @@ use std::fmt::Write;
 use roxmltree::{Document, Node, ParsingOptions};
 
 use super::diagnostic::{Diagnostic, advice};
+use super::read::{POLICIES_MAX, THREAD_NAME_MAX};
+use super::shared::{Part, firsts};
+use super::{Condition, How, Property};
 
 /// Longest text.
 const TEXT_BYTES_MAX: usize = 1 << 20;
@@ -54,7 +57,7 @@ pub fn from_genode(file: &str, text: &str) -> Result<Translation, Box<Diagnostic
         return fault(root.range().start, what, "the outermost element is <config>");
     }
     let mut writer =
-        Writer { toml: String::new(), remarks: Vec::new(), has_packets: false, shared: Vec::new() };
+        Writer { toml: String::new(), remarks: Vec::new(), has_packets: false, before: Vec::new() };
     writer.config(root);
     if !writer.toml.contains("[[policy]]") {
         let what = "no <policy> in it: nothing would be recorded".to_owned();
@@ -76,12 +79,22 @@ struct Writer {
     toml: String,
     remarks: Vec<String>,
     has_packets: bool,
-    /// Labels of policies about threads, and the buffer that the first about each has.
-    shared: Vec<(Option<Label>, Option<u64>)>,
+    before: Vec<Before>,
 }
 
-/// An attribute of [`LABELS`], and its value.
-type Label = (String, String);
+/// What was said by a policy so far.
+struct Before {
+    label: Vec<Condition>,
+    is_about_threads: bool,
+    buffer_bytes: Option<u64>,
+}
+
+impl Before {
+    fn part(&self) -> Part<'_> {
+        let is_about_threads = self.is_about_threads;
+        Part { conditions: &self.label, is_about_threads, records: true }
+    }
+}
 
 /// A text in quotes, as TOML has it.
 fn quoted(text: &str) -> String {
@@ -152,7 +165,7 @@ impl Writer {
         // As there: without one all threads, and then those of this name.
         match node.attribute("thread") {
             None | Some("") => {}
-            Some(name) if name.len() > 15 => self.remark(
+            Some(name) if name.len() > THREAD_NAME_MAX => self.remark(
                 node,
                 format!("thread=\"{name}\": threads have names of at most 15 bytes here; left out"),
             ),
@@ -208,21 +221,34 @@ impl Writer {
 
     /// Here threads of a program share rings: those of the first policy about it.
     fn buffer(&mut self, node: Node<'_, '_>, bytes: Option<u64>) {
-        let label = |name: &str| Some((name.to_owned(), node.attribute(name)?.to_owned()));
-        let own = LABELS.into_iter().find_map(label).filter(|_| node.has_tag_name("policy"));
-        let first = self.shared.iter().find(|(other, _)| *other == own).map(|(_, bytes)| *bytes);
-        match (first, bytes) {
-            (Some(first), Some(own)) if first != bytes => self.remark(
-                node,
-                format!("buffer of {own} bytes: threads of a program share rings here; left out"),
-            ),
-            (_, Some(bytes)) => {
+        let hows = [How::Exact, How::Prefix, How::Suffix];
+        let label = LABELS.into_iter().zip(hows).find_map(|(name, how)| {
+            let value = node.attribute(name)?.to_owned();
+            Some(Condition { property: Property::Label, how, value })
+        });
+        let own: Vec<_> = label.filter(|_| node.has_tag_name("policy")).into_iter().collect();
+        let name = node.attribute("thread").unwrap_or_default();
+        let is_about_threads = (1..=THREAD_NAME_MAX).contains(&name.len());
+        // More are refused when they are read.
+        self.before.truncate(POLICIES_MAX);
+        self.before.push(Before { label: own, is_about_threads, buffer_bytes: bytes });
+        let parts: Vec<Part<'_>> = self.before.iter().map(|one| one.part()).collect();
+        let differs = firsts(&parts).iter().any(|one| self.before[*one].buffer_bytes != bytes);
+        match bytes {
+            Some(own) if differs => {
+                self.remark(
+                    node,
+                    format!(
+                        "buffer of {own} bytes: threads of a program share rings here, and a policy \
+                         before can be about the same program; left out"
+                    ),
+                );
+                self.before.last_mut().into_iter().for_each(|own| own.buffer_bytes = None);
+            }
+            Some(bytes) => {
                 let _ = writeln!(self.toml, "buffer = {bytes}");
             }
-            (_, None) => {}
-        }
-        if first.is_none() && node.attribute("thread").is_some_and(|name| !name.is_empty()) {
-            self.shared.push((own, bytes));
+            None => {}
         }
     }
 

@@ -10,12 +10,13 @@ use toml_edit::{Document, Item, Table, Value};
 use super::diagnostic::{Diagnostic, advice};
 use crate::filter::Filter;
 
+use super::shared::{SHARED, contradictions};
 use super::{Choice, Condition, How, PARTS, Policies, Policy, Property, ThreadCondition, patterns};
 
 /// Longest text.
 const TEXT_BYTES_MAX: usize = 1 << 20;
 /// Most policies. Each process is compared with all.
-const POLICIES_MAX: usize = 256;
+pub(super) const POLICIES_MAX: usize = 256;
 /// Most faults that are told.
 const FAULTS_MAX: usize = 20;
 
@@ -38,8 +39,6 @@ const EFFECTS: [&str; 11] = [
     "name", "record", "enable", "disable", "filter", "with", "buffer", "packet", "mode", "output",
     "live",
 ];
-/// Of them, those that are of a program as a whole: its threads share rings and what reads them.
-const SHARED: [&str; 5] = ["buffer", "packet", "mode", "output", "live"];
 
 /// All keys of a policy.
 fn keys() -> Vec<String> {
@@ -207,23 +206,15 @@ impl Reader<'_> {
         draft.policy.threads.push(condition);
     }
 
-    /// Where a thread's policy says of rings or writers what the first about the same program says
-    /// otherwise.
+    /// Where a policy says of rings or writers what one before it says otherwise.
     fn shared(&mut self, drafts: &[Draft]) {
+        let policies: Vec<&Policy> = drafts.iter().map(|draft| &draft.policy).collect();
         for (number, draft) in drafts.iter().enumerate() {
-            let mut before = drafts[..number].iter();
-            let same = |one: &&Draft| {
-                one.policy.conditions == draft.policy.conditions
-                    && !one.policy.threads.is_empty()
-                    && one.policy.choice.is_some()
-            };
-            let Some(first) = before.find(same) else { continue };
-            for (key, span) in &draft.shared {
-                if shared_of(&draft.policy, key) != shared_of(&first.policy, key) {
-                    let what = format!("threads of a program share its `{key}`");
-                    let advice = format!("`{}` says it, the first about them", first.policy.name);
-                    self.fault(span.clone(), what, advice);
-                }
+            let keys: Vec<&str> = draft.shared.iter().map(|(key, _)| *key).collect();
+            let found = contradictions(&policies[..=number], &keys);
+            for ((_, span), fault) in draft.shared.iter().zip(found) {
+                let Some((what, advice)) = fault else { continue };
+                self.fault(span.clone(), what, advice);
             }
         }
     }
@@ -417,19 +408,7 @@ impl Reader<'_> {
 }
 
 /// Longest name of a thread [prctl(2), PR_SET_NAME].
-const THREAD_NAME_MAX: usize = 15;
-
-/// What a policy says by a key of [`SHARED`].
-fn shared_of(policy: &Policy, key: &str) -> Option<String> {
-    let choice = policy.choice.as_ref()?;
-    match key {
-        "buffer" => choice.buffer_bytes.map(|bytes| bytes.to_string()),
-        "packet" => choice.packet_bytes.map(|bytes| bytes.to_string()),
-        "mode" => choice.mode.map(|mode| format!("{mode:?}")),
-        "output" => choice.output.as_ref().map(|path| path.display().to_string()),
-        _ => choice.live.clone(),
-    }
-}
+pub(super) const THREAD_NAME_MAX: usize = 15;
 
 const PATTERN: &str = "write SUBSYSTEM or SUBSYSTEM:EVENT, with * and ?";
 
