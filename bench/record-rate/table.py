@@ -45,13 +45,19 @@ def lines_of(head, rows):
 
 
 def rates(rows):
-    best = {}
+    tried = {}
     for row in rows:
-        rate = float(row["written"]) / float(row["seconds"])
-        is_good = row["lost"] == "0" and row["client_dropped"] == "0"
-        if is_good and rate >= 0.95 * int(row["rate_asked"]):
-            if row["way"] not in best or rate > best[row["way"]][0]:
-                best[row["way"]] = rate, int(row["bytes"]) / float(row["seconds"])
+        tried.setdefault((row["way"], int(row["rate_asked"])), []).append(row)
+    best = {}
+    for (way, asked), attempts in tried.items():
+        rated = [(float(row["written"]) / float(row["seconds"]), row) for row in attempts]
+        good = [(rate, row) for rate, row in rated if rate >= 0.95 * asked
+                and row["lost"] == "0" and row["client_dropped"] == "0"]
+        # As `run` has it: a first one that failed is made good by two others.
+        if len(good) == len(attempts) or len(good) == 2:
+            rate, row = good[0]
+            if way not in best or rate > best[way][0]:
+                best[way] = rate, int(row["bytes"]) / float(row["seconds"])
     peer = best.get("lttng", (0, 0))[0]
     for way, (rate, size) in best.items():
         ratio = f"{rate / peer:.1f}" if peer else ""
