@@ -10,6 +10,7 @@ import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { duration } from "../../src/logic/units.ts";
 import { settled, shownView } from "../support/browser.ts";
+import { type Run, genode } from "../support/genode.ts";
 import { type Printed, demo, print, runScript, serve, whyNot } from "../support/lat.ts";
 import { inChromium } from "../support/pages.ts";
 
@@ -186,7 +187,7 @@ function path(name: string, get: () => string | null, of: Case): void {
       const rows = (await readFile((await file.path())!, "utf8")).trim().split("\n");
       expect(rows.length - 1).toBe(rest.length);
       // Columns: time_ns, cpu, subsystem, event, ….
-      const told = rows.slice(1).map((row) => row.split(",").slice(1, 4).join(":"));
+      const told = rows.slice(1).map((row) => row.split(",").slice(1, 4).filter(Boolean).join(":"));
       expect(told).toEqual(rest.map((one) => `${one.cpu}:${one.name}`));
     });
   });
@@ -208,3 +209,75 @@ path("lat view of Barrelfish's dump", () => (existsSync(BARRELFISH) ? BARRELFISH
   messages: false,
   script: 'activity("lock").begin("threads:MUTEX_LOCK_NESTED_ENTER").end("threads:MUTEX_UNLOCK").key("arg");',
 });
+path("lat view of a run of Genode", () => genode().folder, {
+  event: ["checkpoint", "START"],
+  messages: false,
+  script: 'activity("call").begin("rpc:call").end("rpc:returned").key("name");',
+});
+
+let run: Run;
+const aRun = () => serve((run = genode()).folder);
+inChromium("components of Genode", { serve: aRun, missing: whyNot() }, (begin) => {
+  /** What the pointer finds from top to bottom of a lane at a time. */
+  const under = async (page: Page, lane: string, t: number): Promise<string[]> => {
+    await page.locator("#lane-search").fill(lane);
+    const [t0, t1] = await shownView(page);
+    const area = (await page.locator(".canvas-area").boundingBox())!;
+    const label = (await page.locator(".label").filter({ has: page.getByText(lane, { exact: true }) }).first().boundingBox())!;
+    const found: string[] = [];
+    for (let y = label.y + 3; y < label.y + label.height; y += 4) {
+      await page.mouse.move(area.x + ((t - t0) / (t1 - t0)) * area.width, y);
+      await settled(page);
+      found.push(...(await page.locator(".tooltip").allTextContents()));
+    }
+    return found;
+  };
+
+  test("have their states on their threads' lanes", async () => {
+    const page = await begin();
+    await page.locator("#event-count").waitFor();
+    await settled(page);
+    // The page counts from where the session begins.
+    const from = Number((await firstRow(page)) ?? 0);
+    await page.goto(`${page.url().split("#")[0]}#view=${from},${from + 400_000}`);
+    await page.reload();
+    await page.locator("#event-count").waitFor();
+    const waiting = await under(page, "clerk 1", from + run.waits - run.begin);
+    expect(waiting.join("\n")).toContain("await_reply");
+    const serving = await under(page, "ep", from + run.waits - run.begin);
+    expect(serving.join("\n")).toContain("ready");
+  });
+
+  test("have latencies of their calls: listed, counted, and in a histogram", async () => {
+    const page = await begin("#tab=statistics");
+    await page.locator("#event-count").waitFor();
+    const longest = duration(Math.max(...run.latencies));
+    const row = page
+      .locator(".statistics tr")
+      .filter({ has: page.getByText("rpc", { exact: true }) })
+      .first();
+    await expect.poll(() => row.textContent()).toContain(longest);
+    expect(await row.locator("td").nth(1).textContent()).toBe(String(run.latencies.length));
+    await page.getByRole("tab", { name: "Activities" }).click();
+    const kinds = page.locator(".bar select");
+    await expect
+      .poll(() => kinds.locator("option").allTextContents())
+      .toContainEqual(expect.stringMatching(/^rpc/));
+    const options = await kinds.locator("option").allTextContents();
+    await kinds.selectOption({ index: options.findIndex((one) => one.startsWith("rpc")) });
+    const list = page.locator(`.list[aria-rowcount="${run.latencies.length}"]`);
+    await list.waitFor();
+    await list.locator('.list-row[data-row="0"]').click();
+    await expect.poll(() => page.locator(".details").textContent()).toContain(longest);
+    await page.getByRole("tab", { name: "Histogram" }).click();
+    await page.getByRole("combobox", { name: "of" }).selectOption("span:rpc");
+    await page.locator(".plot canvas").waitFor();
+  });
+});
+
+/** The time of the first event, as the page has it. */
+async function firstRow(page: Page): Promise<string | undefined> {
+  await page.locator('.list-row[data-row="0"]').click();
+  await settled(page);
+  return (await page.evaluate(() => location.hash)).match(/selected=\d+,\d+,(\d+)/)?.[1];
+}
