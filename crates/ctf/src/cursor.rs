@@ -46,7 +46,12 @@ pub struct Cursor<'r> {
     time: Nanos,
     pub(crate) writer: Option<Writer>,
     damage: Vec<Damage>,
+    /// File and bytes of packets that have been read and are in memory still.
+    passed: (u32, Range<u64>),
 }
+
+/// Bytes that are read before they may leave memory: to say so takes some microseconds.
+const PASSED_BYTES: u64 = 4 << 20;
 
 pub(crate) const NO_PACKET: Packet = Packet {
     file: 0,
@@ -97,6 +102,7 @@ impl<'r> Cursor<'r> {
             time: Nanos(0),
             writer: None,
             damage: Vec::new(),
+            passed: (0, 0..0),
         }
     }
 
@@ -272,14 +278,29 @@ impl<'r> Cursor<'r> {
         std::mem::take(&mut self.damage)
     }
 
+    /// The packets before this one have been read.
+    fn pass(&mut self, packet: &Packet) {
+        let (file, read) = (self.passed.0, self.passed.1.clone());
+        let goes_on = file == packet.file && read.end == packet.offset_bytes;
+        let mut begin = read.start;
+        if !goes_on || read.end - read.start >= PASSED_BYTES {
+            self.reader.release_bytes(file, read);
+            begin = packet.offset_bytes;
+        }
+        let end = packet.offset_bytes.saturating_add(packet.size_bytes);
+        self.passed = (packet.file, begin..end);
+    }
+
     pub(crate) fn open_packet(&mut self) -> bool {
         let stream = self.stream;
         if self.next_packet >= self.after_packets {
+            self.reader.release_bytes(self.passed.0, self.passed.1.clone());
             return false;
         }
         let found = &stream.packets[self.next_packet];
         self.next_packet += 1;
         let packet = &found.packet;
+        self.pass(packet);
         let file = (*self.reader.files()[packet.file as usize].bytes).as_ref();
         let bytes = file.get(packet.offset_bytes as usize..).unwrap_or(&[]);
         self.bytes = &bytes[..bytes.len().min(packet.size_bytes as usize)];

@@ -338,10 +338,15 @@ impl Reader {
                 let end =
                     run.iter().map(|found| found.packet.offset_bytes + found.packet.size_bytes);
                 let end = end.max().unwrap_or(begin);
-                if let Some(file) = self.files.get(run[0].packet.file as usize) {
-                    file.bytes.release(begin as usize..end as usize);
-                }
+                self.release_bytes(run[0].packet.file, begin..end);
             }
+        }
+    }
+
+    /// Some bytes of a file have been read.
+    pub(crate) fn release_bytes(&self, file: u32, range: Range<u64>) {
+        if let Some(file) = self.files.get(file as usize).filter(|_| self.is_large) {
+            file.bytes.release(range.start as usize..range.end as usize);
         }
     }
 

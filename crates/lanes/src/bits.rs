@@ -118,6 +118,24 @@ impl RankedBits {
         Some(index * 64 + word.trailing_zeros() as usize - self.lead)
     }
 
+    /// The first one from a place on, where there is any.
+    ///
+    /// Cost: of one in the next words a look at them, else that of [`RankedBits::select`].
+    #[must_use]
+    pub fn next(&self, from: usize) -> Option<usize> {
+        /// A cache line: to look at more costs as much as to search.
+        const NEAR: usize = 8;
+        let at = from.checked_add(self.lead)?;
+        let mut word = self.words.get(at / 64)? & (u64::MAX << (at % 64));
+        for index in at / 64..at / 64 + NEAR {
+            if word != 0 {
+                return Some(index * 64 + word.trailing_zeros() as usize - self.lead);
+            }
+            word = *self.words.get(index + 1)?;
+        }
+        self.select(self.rank(from))
+    }
+
     /// Bytes in memory.
     #[must_use]
     pub fn bytes(&self) -> usize {
@@ -133,13 +151,17 @@ mod tests {
     proptest! {
         #[test]
         fn ranks_and_places_are_those_of_counting(
-            bits in prop::collection::vec(prop::bool::weighted(0.3), 0..400),
+            weight in 0.002f64..0.5,
+            bits in prop::collection::vec(0.0f64..1.0, 0..2000),
         ) {
+            let bits: Vec<bool> = bits.into_iter().map(|one| one < weight).collect();
             let ranked: RankedBits = bits.iter().copied().collect();
             let mut before = 0;
             for (index, bit) in bits.iter().enumerate() {
                 prop_assert_eq!(ranked.rank(index), before);
                 prop_assert_eq!(ranked.get(index), *bit);
+                let next = bits[index..].iter().position(|bit| *bit);
+                prop_assert_eq!(ranked.next(index), next.map(|steps| index + steps));
                 if *bit {
                     prop_assert_eq!(ranked.select(before), Some(index));
                     before += 1;
@@ -147,6 +169,7 @@ mod tests {
             }
             prop_assert_eq!((ranked.count(), ranked.rank(bits.len())), (before, before));
             prop_assert_eq!(ranked.select(before), None);
+            prop_assert_eq!(ranked.next(bits.len()), None);
         }
 
         #[test]
@@ -167,6 +190,8 @@ mod tests {
                 let mut before = 0;
                 for (index, bit) in left.iter().enumerate() {
                     prop_assert_eq!((ranked.get(index), ranked.rank(index)), (*bit, before));
+                    let next = left[index..].iter().position(|bit| *bit);
+                    prop_assert_eq!(ranked.next(index), next.map(|steps| index + steps));
                     if *bit {
                         prop_assert_eq!(ranked.select(before), Some(index));
                         before += 1;

@@ -2,6 +2,7 @@
 //! Numbers that stand one behind the other in an index.
 
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
@@ -95,6 +96,22 @@ impl<T: Number> Column<T> {
         (end <= bytes.len()).then(|| Self::Kept(Kept { all, begin, len, kind: PhantomData }))
     }
 
+    /// To look at many.
+    pub fn reading(&self) -> Reading<'_, T> {
+        match self {
+            Self::Kept(kept) => Reading::Kept(kept.bytes()),
+            Self::Grown(grown) => Reading::Grown(grown),
+        }
+    }
+
+    /// Which bytes of the file they are.
+    pub fn place(&self) -> Option<Range<usize>> {
+        match self {
+            Self::Kept(kept) => Some(kept.begin..kept.begin + kept.len * T::BYTES),
+            Self::Grown(_) => None,
+        }
+    }
+
     /// How many.
     #[inline]
     pub fn len(&self) -> usize {
@@ -130,71 +147,33 @@ impl<T: Number> Column<T> {
     }
 }
 
-/// The first item of each bucket of time.
-#[derive(Clone)]
-pub struct Grid {
-    /// Nanoseconds of a bucket, as a power of two.
-    shift: u32,
-    first: Column<u32>,
-    /// The first bucket there is.
-    base: u64,
-    /// Of one that grows: items that are forgotten, modulo 2^32. Its numbers count those as well.
-    forgotten: Option<u32>,
+/// A column of which many numbers are looked at: where its bytes are is looked up once.
+pub enum Reading<'a, T: Number> {
+    /// Bytes of a file.
+    Kept(&'a [u8]),
+    /// Pieces in memory.
+    Grown(&'a Grown<T>),
 }
 
-impl Grid {
-    /// From a column; `shift` of a hostile index may be anything.
-    pub fn new(shift: u32, first: Column<u32>) -> Self {
-        Self { shift: shift.min(63), first, base: 0, forgotten: None }
-    }
-
-    pub(crate) fn grown(shift: u32, first: Column<u32>, base: u64, forgotten: u32) -> Self {
-        Self { shift, first, base, forgotten: Some(forgotten) }
-    }
-
-    fn first(&self, bucket: usize) -> usize {
-        let number = self.first.get(bucket);
-        match self.forgotten {
-            None => number as usize,
-            // Fewer than 2^31 are kept: what would be more has been forgotten.
-            Some(forgotten) => (number.wrapping_sub(forgotten) as i32).max(0) as usize,
-        }
-    }
-
-    /// How many of these times, which ascend, are before one.
-    ///
-    /// Cost: a look-up, and a step for each time that the number in the bucket is halved.
+impl<T: Number> Reading<'_, T> {
+    /// How many.
     #[inline]
-    pub fn before(&self, times: &Column<u64>, time: i64) -> usize {
-        let Ok(time) = u64::try_from(time) else {
-            return 0;
-        };
-        let count = times.len();
-        let Some(bucket) = (time >> self.shift).checked_sub(self.base) else {
-            return 0;
-        };
-        let bucket = usize::try_from(bucket).unwrap_or(usize::MAX);
-        if bucket >= self.first.len() {
-            return count;
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Kept(bytes) => bytes.len() / T::BYTES,
+            Self::Grown(grown) => grown.len(),
         }
-        let mut low = self.first(bucket).min(count);
-        let next = bucket + 1;
-        let end = if next < self.first.len() { self.first(next) } else { count };
-        let mut high = end.clamp(low, count);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if times.get(middle) < time {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        low
     }
 
-    /// The exponent for so many items up to a time: some 64 a bucket.
-    pub fn shift_for(count: usize, end: u64) -> u32 {
-        let buckets = (count as u64 / 64).max(1);
-        (0..63).find(|shift| end >> shift < buckets).unwrap_or(63)
+    /// One; 0 beyond the end.
+    #[inline]
+    pub fn get(&self, index: usize) -> T {
+        match self {
+            Self::Kept(bytes) => {
+                let at = index * T::BYTES;
+                bytes.get(at..at + T::BYTES).map_or_else(T::default, T::read)
+            }
+            Self::Grown(grown) => grown.get(index),
+        }
     }
 }

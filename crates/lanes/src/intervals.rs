@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::column::{Column, Grid};
-use crate::pixels::{BLOCK, EACH, MAIN, Pixels, Scale, share};
+use crate::column::Column;
+use crate::grid::Grid;
+use crate::pixels::{BLOCK, MAIN, Scale};
 use crate::{Interval, PointRef, UNFINISHED};
 
 /// Intervals of which no two overlap, in the order of time; one of no length takes its
@@ -41,7 +42,7 @@ pub(crate) enum Sums {
 }
 
 impl Sums {
-    fn get(&self, index: usize) -> u64 {
+    pub(crate) fn get(&self, index: usize) -> u64 {
         match self {
             Self::Kept(column) => column.get(index),
             Self::Made(sums) => sums.get(index).copied().unwrap_or(0),
@@ -92,8 +93,8 @@ pub(crate) fn main_names(items: impl Iterator<Item = (u32, u64)>) -> Vec<u32> {
 /// Those of a row that a filter leaves.
 #[derive(Clone)]
 pub struct Left {
-    items: Vec<u32>,
-    sums: Sums,
+    pub(crate) items: Vec<u32>,
+    pub(crate) sums: Sums,
     /// Intervals of the row that were looked at and had ended, those forgotten by then included.
     looked: u64,
     /// Those forgotten, and all points that were.
@@ -185,16 +186,10 @@ impl Intervals {
     #[must_use]
     pub fn touching(&self, begin: i64, end: i64) -> (usize, usize) {
         let mut from = self.before(begin);
-        if from > 0 && self.reach(from - 1) > begin {
+        if from > 0 && reach(self.ends(from - 1)) > begin {
             from -= 1;
         }
         (from, self.before(end).max(from))
-    }
-
-    /// The nanosecond behind one.
-    fn reach(&self, index: usize) -> i64 {
-        let (begin, end) = self.ends(index);
-        i64::try_from(end.max(begin.saturating_add(1))).unwrap_or(i64::MAX)
     }
 
     /// Those that a filter leaves, so that they can be drawn.
@@ -247,8 +242,8 @@ impl Intervals {
     }
 
     /// Which of those that are left touch a stretch: ranks among them.
-    fn ranks(&self, left: Option<&Left>, begin: i64, end: i64) -> (usize, usize) {
-        let (from, to) = self.touching(begin, end);
+    pub(crate) fn ranks(&self, left: Option<&Left>, touching: (usize, usize)) -> (usize, usize) {
+        let (from, to) = touching;
         match left {
             None => (from, to),
             Some(Left { items, .. }) => {
@@ -258,110 +253,11 @@ impl Intervals {
         }
     }
 
-    /// Draws all, or those that are left, as [`crate::pixels`] says: how many at most touch a
-    /// pixel.
-    pub fn draw(&self, left: Option<&Left>, scale: &Scale, out: &mut Pixels) -> usize {
-        let mut most = 0;
-        for pixel in 0..scale.px {
-            let (begin, end) = scale.pixel(pixel);
-            let (from, to) = self.ranks(left, begin, end);
-            let count = to - from;
-            most = most.max(count);
-            if count == 0 {
-                out.nothing();
-                continue;
-            }
-            let (name, covered) = self.most_of(left, (from, to), (begin, end));
-            // Only the last one can be open beyond those behind it.
-            let is_unended = self.is_unfinished(item(left, to - 1));
-            let cover = share(covered, (end - begin) as u64);
-            out.push(name, cover, count, is_unended);
-        }
-        most
-    }
-
     /// The items that touch a picture.
     #[must_use]
     pub fn items(&self, left: Option<&Left>, scale: &Scale) -> Vec<usize> {
-        let (from, to) = self.ranks(left, scale.t0, scale.t1);
+        let (from, to) = self.ranks(left, self.touching(scale.t0, scale.t1));
         (from..to).map(|rank| item(left, rank)).collect()
-    }
-
-    /// How much of a stretch an interval covers.
-    fn covered(&self, index: usize, (begin, end): (i64, i64)) -> u64 {
-        let (since, until) = self.ends(index);
-        let since = i64::try_from(since).unwrap_or(i64::MAX).max(begin);
-        let until = i64::try_from(until).unwrap_or(i64::MAX).min(end);
-        u64::try_from(until.saturating_sub(since)).unwrap_or(0)
-    }
-
-    /// The name that covers most of a stretch that some touch, and how much all do.
-    fn most_of(
-        &self,
-        left: Option<&Left>,
-        (from, to): (usize, usize),
-        stretch: (i64, i64),
-    ) -> (u32, u64) {
-        if to - from == 1 {
-            let only = item(left, from);
-            return (self.name(only), self.covered(only, stretch));
-        }
-        if to - from <= EACH {
-            return self.most_of_few(left, (from, to), stretch);
-        }
-        let wide = self.main.len() + 1;
-        let sums = left.map_or(&self.sums, |left| &left.sums);
-        let mut found = [0u64; MAIN + 1];
-        let mut add = |rank: usize| {
-            let index = item(left, rank);
-            let (covered, name) = (self.covered(index, stretch), self.name(index));
-            found[0] = found[0].saturating_add(covered);
-            if let Some(place) = self.main.iter().take(MAIN).position(|main| *main == name) {
-                found[place + 1] = found[place + 1].saturating_add(covered);
-            }
-        };
-        let (first, last) = ((from + 1).div_ceil(BLOCK), (to - 1) / BLOCK);
-        (from..first * BLOCK).for_each(&mut add);
-        (last * BLOCK..to).for_each(&mut add);
-        for (place, sum) in found.iter_mut().enumerate().take(wide) {
-            let more = sums.get(last * wide + place);
-            *sum = sum.saturating_add(more.saturating_sub(sums.get(first * wide + place)));
-        }
-        let mut best: Option<(u64, u32)> = None;
-        for (place, name) in self.main.iter().enumerate().take(MAIN) {
-            let sum = found[place + 1];
-            let is_better = best.is_none_or(|(most, of)| sum > most || (sum == most && *name < of));
-            if sum > 0 && is_better {
-                best = Some((sum, *name));
-            }
-        }
-        let name = best.map_or_else(|| self.name(item(left, from)), |(_, name)| name);
-        (name, found[0])
-    }
-
-    fn most_of_few(
-        &self,
-        left: Option<&Left>,
-        (from, to): (usize, usize),
-        stretch: (i64, i64),
-    ) -> (u32, u64) {
-        let mut parts = [(0u32, 0u64); EACH];
-        let parts = &mut parts[..to - from];
-        let mut all = 0;
-        for (rank, part) in (from..).zip(parts.iter_mut()) {
-            let index = item(left, rank);
-            *part = (self.name(index), self.covered(index, stretch));
-            all = u64::saturating_add(all, part.1);
-        }
-        parts.sort_unstable_by_key(|(name, _)| *name);
-        let mut best = (parts[0].0, 0);
-        for same in parts.chunk_by(|a, b| a.0 == b.0) {
-            let sum = same.iter().fold(0, |sum: u64, (_, covered)| sum.saturating_add(*covered));
-            if sum > best.1 {
-                best = (same[0].0, sum);
-            }
-        }
-        (best.0, all)
     }
 }
 
@@ -373,7 +269,14 @@ impl Left {
     }
 }
 
+/// The index of one of those that are left.
 #[inline]
-fn item(left: Option<&Left>, rank: usize) -> usize {
+pub(crate) fn item(left: Option<&Left>, rank: usize) -> usize {
     left.map_or(rank, |left| left.items.get(rank).copied().unwrap_or(0) as usize)
+}
+
+/// The nanosecond behind an interval.
+#[inline]
+pub(crate) fn reach((begin, end): (u64, u64)) -> i64 {
+    i64::try_from(end.max(begin.saturating_add(1))).unwrap_or(i64::MAX)
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A counter: values that hold until the next.
 
-use crate::column::{Column, Grid};
+use crate::column::Column;
+use crate::grid::Grid;
 use crate::pixels::{BLOCK, Scale};
 
 /// Values in the order of time.

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::PointRef;
-use crate::column::{Column, Grid};
+use crate::column::Column;
+use crate::grid::Grid;
 use crate::pixels::Scale;
 
 /// By which end messages are in order.

@@ -2,8 +2,10 @@
 //! An index, opened.
 
 use std::fmt;
+use std::ops::Range;
 
-use crate::column::{Column, Grid, Number, Shared};
+use crate::column::{Column, Number, Shared};
+use crate::grid::Grid;
 use crate::intervals::Sums;
 use crate::messages::Order;
 use crate::meta::{Meta, Row};
@@ -106,6 +108,24 @@ impl Lanes {
         let levels = levels.iter().map(|at| levels_of(&all, at)).collect::<Result<_, _>>()?;
         let messages = messages_of(&all, &messages, longest)?;
         Ok(Self { meta, points, rows, levels, messages })
+    }
+
+    /// Which bytes of an index pictures are made from, those of many pictures first: whoever has it in
+    /// a file may want them in memory before somebody asks.
+    #[must_use]
+    pub fn drawn(&self) -> Vec<Range<usize>> {
+        let points = || self.points.iter().flatten();
+        let mut all: Vec<Option<Range<usize>>> = points().map(|of| of.grid.place()).collect();
+        all.extend(points().flat_map(|of| [of.times.place(), of.classes.place()]));
+        let row = |of: &Intervals| {
+            let sums = match &of.sums {
+                Sums::Kept(sums) => sums.place(),
+                Sums::Made(_) => None,
+            };
+            [of.grid.place(), of.begins.place(), of.ends.place(), of.names.place(), sums]
+        };
+        all.extend(self.rows.iter().flat_map(row));
+        all.into_iter().flatten().collect()
     }
 
     /// Its lists.

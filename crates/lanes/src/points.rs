@@ -2,7 +2,8 @@
 //! The events of a lane.
 
 use crate::RankedBits;
-use crate::column::{Column, Grid};
+use crate::column::Column;
+use crate::grid::Grid;
 use crate::pixels::{Pixels, Scale};
 
 /// Events in the order of time.
@@ -67,28 +68,23 @@ impl Points {
     /// Draws all, or those whose bit is set, as [`crate::pixels`] says: how many at most touch a
     /// pixel.
     pub fn draw(&self, chosen: Option<&RankedBits>, scale: &Scale, out: &mut Pixels) -> usize {
-        let mut most = 0;
-        let mut last = (i64::MIN, 0);
-        for pixel in 0..scale.px {
-            let (begin, end) = scale.pixel(pixel);
-            let from = if last.0 == begin { last.1 } else { self.before(begin) };
-            let to = self.before(end);
-            last = (end, to);
-            let (count, first) = match chosen {
-                None => (to - from.min(to), from),
-                Some(bits) => {
-                    let rank = bits.rank(from);
-                    let count = bits.rank(to).saturating_sub(rank);
-                    (count, if count > 0 { bits.select(rank).unwrap_or(from) } else { from })
-                }
-            };
-            most = most.max(count);
-            if count == 0 {
-                out.nothing();
-            } else {
-                out.push(u32::from(self.class(first)), 1, count, false);
+        let before = self.grid.pixels(&self.times, scale);
+        let of = |pixel: u32| {
+            let (from, to) = before.of(pixel);
+            let Some(bits) = chosen else { return (to - from, from) };
+            let count = bits.rank(to).saturating_sub(bits.rank(from));
+            (count, if count > 0 { bits.next(from).unwrap_or(from) } else { from })
+        };
+        let pixels: Vec<(usize, usize)> = (0..scale.px).map(of).collect();
+        let classes = self.classes.reading();
+        // First all classes, so that no look at memory waits for another.
+        let colours: Vec<u16> = pixels.iter().map(|(_, first)| classes.get(*first)).collect();
+        for ((count, _), class) in pixels.iter().zip(colours) {
+            match count {
+                0 => out.nothing(),
+                _ => out.push(u32::from(class), 1, *count, false),
             }
         }
-        most
+        pixels.iter().map(|(count, _)| *count).max().unwrap_or(0)
     }
 }

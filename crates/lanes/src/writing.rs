@@ -6,7 +6,8 @@ use std::io::{self, Write};
 use serde::{Deserialize, Serialize};
 
 use crate::building::{Placed, RawMessage, RawPoint, numbers};
-use crate::column::{Grid, Number};
+use crate::column::Number;
+use crate::grid::Grid;
 use crate::intervals::{Sums, main_names};
 use crate::levels::reaches;
 use crate::meta::Meta;

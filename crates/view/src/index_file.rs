@@ -5,13 +5,15 @@ use std::env;
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::UNIX_EPOCH;
+use std::sync::{Arc, Weak};
+use std::thread;
+use std::time::{Duration, UNIX_EPOCH};
 
 use lateralis_lanes::{IndexError, Lanes, Shared, Spool};
-use memmap2::Mmap;
+use memmap2::{Advice, Mmap, UncheckedAdvice};
 
 /// The index in the folder of a recording.
 pub const NAME: &str = "view.index";
@@ -141,8 +143,76 @@ pub fn open(place: &Path, identity: &str) -> Option<Lanes> {
     // somebody writes to the file meanwhile; no value is read twice on the assumption that it is
     // the same. We only rename new files over old ones; a file that somebody cuts while it is
     // mapped ends the process with a signal, as it does in every reader that maps.
-    let map = unsafe { Mmap::map(&file) }.ok()?;
-    Lanes::open(Arc::new(map), identity).ok()
+    let map = Arc::new(unsafe { Mmap::map(&file) }.ok()?);
+    let lanes = Lanes::open(Arc::clone(&map) as Shared, identity).ok()?;
+    let (drawn, map) = (lanes.drawn(), Arc::downgrade(&map));
+    // Without it pictures are the same, and take longer.
+    let _ = thread::Builder::new().name("view-index".into()).spawn(move || keep(&map, &drawn));
+    Some(lanes)
+}
+
+/// Of an index brought into memory before anybody asks for it. A page that is touched first when it is
+/// drawn costs a microsecond, and a picture of 1600 pixels and 8 lanes touches two for each of them.
+const WARM_BYTES: usize = 1 << 30;
+/// At a time: whoever maps something meanwhile waits for so much.
+const STEP_BYTES: usize = 8 << 20;
+/// Of files in memory, as what is looked at comes to that; the kernel counts them as ours.
+const RESIDENT_BYTES: u64 = 3 << 29;
+/// So much came since they were last let go, or it is not worth it.
+const GROWN_BYTES: u64 = 1 << 28;
+/// Between two looks.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Has at hand what pictures are made from, and lets the rest go when it gets too much, as long as
+/// anybody has the index.
+fn keep(map: &Weak<Mmap>, drawn: &[Range<usize>]) {
+    let mut warmed = 0;
+    let mut wanted = true;
+    while let Some(map) = map.upgrade() {
+        if wanted {
+            warm(&map, drawn);
+            warmed = resident_bytes();
+        }
+        let is_small = (map.len() as u64) < RESIDENT_BYTES / 2;
+        if is_small {
+            return;
+        }
+        let now = resident_bytes();
+        wanted = now > RESIDENT_BYTES && now > warmed.saturating_add(GROWN_BYTES);
+        if wanted {
+            // SAFETY: the map is of a file and read-only, so that no byte is lost: pages that are
+            // touched again are those of the file again. It is only advice, and may fail.
+            let _ = unsafe { map.unchecked_advise(UncheckedAdvice::DontNeed) };
+            continue;
+        }
+        drop(map);
+        thread::sleep(LOOK);
+    }
+}
+
+fn warm(map: &Mmap, drawn: &[Range<usize>]) {
+    let mut left = WARM_BYTES;
+    for range in drawn {
+        for begin in range.clone().step_by(STEP_BYTES) {
+            let length = STEP_BYTES.min(range.end - begin).min(left);
+            // Linux before 5.14 does not know it, and reads ahead.
+            if map.advise_range(Advice::PopulateRead, begin, length).is_err() {
+                let _ = map.advise_range(Advice::WillNeed, begin, length);
+            }
+            left -= length;
+            if left == 0 {
+                return;
+            }
+        }
+    }
+}
+
+/// Bytes of files that are in memory of this process; 0 where nobody says.
+fn resident_bytes() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("RssFile:"));
+    let kib = line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
+    kib.unwrap_or(0) * 1024
 }
 
 /// Makes an index with `write`, at a place where it is kept, or in memory.

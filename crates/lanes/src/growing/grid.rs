@@ -2,7 +2,7 @@
 //! A grid of time over a column that grows: its buckets get wider with the time that it covers.
 
 use super::pieces::Pieces;
-use crate::column::Grid;
+use crate::grid::Grid;
 
 /// Nanoseconds of the first buckets, as a power of two.
 const NARROWEST: u32 = 10;
