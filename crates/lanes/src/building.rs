@@ -105,6 +105,8 @@ pub struct Builder {
     levels: Vec<Pieces<(i64, f64)>>,
     messages: Pieces<RawMessage>,
     extent: Option<(i64, i64)>,
+    /// What applications are called in the end, by what they were called.
+    who_ran: Vec<u32>,
 }
 
 impl Default for Builder {
@@ -127,6 +129,7 @@ impl Builder {
             levels: Vec::new(),
             messages: Pieces::default(),
             extent: None,
+            who_ran: Vec::new(),
         }
     }
 
@@ -196,6 +199,11 @@ impl Builder {
         }
     }
 
+    /// Of rows of who ran, each name gives way to what stands at its place.
+    pub fn rename_who_ran(&mut self, names: Vec<u32>) {
+        self.who_ran = names;
+    }
+
     /// When the first and the last of all happened.
     #[must_use]
     pub fn extent(&self) -> Option<(i64, i64)> {
@@ -213,6 +221,7 @@ impl Builder {
     /// Those of `out` and of the spool.
     pub fn finish(self, mut meta: Meta, identity: &str, out: &mut dyn Write) -> io::Result<()> {
         let Self { spool, fault, mut lanes, points, groups, mut levels, messages, .. } = self;
+        let who_ran = self.who_ran;
         if let Some(fault) = fault {
             return Err(fault);
         }
@@ -239,6 +248,10 @@ impl Builder {
             for interval in &mut intervals {
                 interval.from = interval.from.map(settled);
                 interval.to = interval.to.map(settled);
+                if kind == RowKind::Running {
+                    let name = who_ran.get(interval.name as usize);
+                    interval.name = name.copied().unwrap_or(interval.name);
+                }
             }
             for (depth, row) in (0..).zip(placed(intervals, end)) {
                 let name = name.clone();

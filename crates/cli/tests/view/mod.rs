@@ -7,6 +7,7 @@ mod compared;
 mod counted;
 mod growing;
 mod hostile;
+mod late;
 mod live;
 mod numbers;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Classes, threads, applications and lanes, numbered as they come.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::RandomState;
 use lateralis_lanes::{
@@ -11,26 +11,32 @@ use lateralis_model::{Event, Names, Source, Writer};
 use lateralis_store::Recording;
 use lateralis_store::facts::{Facts, Owner};
 
+use super::WRITER;
 use super::paired::Paired;
-use super::{NOBODY, WRITER};
 
 /// Lists that grow. What has a number keeps it.
 pub struct Lists {
-    known: Names,
+    pub(super) known: Names,
     /// Names of streams.
     streams: Vec<String>,
     classes: Vec<Class>,
     ids: HashMap<String, u16, RandomState>,
     /// By stream class and class; `None` of what is not shown.
     class_ids: Vec<Vec<Option<u16>>>,
-    threads: Vec<Thread>,
-    thread_ids: HashMap<Writer, u32, RandomState>,
-    last_thread: Option<(Writer, u32)>,
-    applications: Vec<Application>,
-    application_ids: HashMap<u32, u32, RandomState>,
+    pub(super) threads: Vec<Thread>,
+    pub(super) thread_ids: HashMap<Writer, u32, RandomState>,
+    pub(super) last_thread: Option<(Writer, u32)>,
+    /// Threads of whose process nobody has told yet: each is taken for the first of one.
+    pub(super) guessed: HashMap<u32, u32, RandomState>,
+    pub(super) applications: Vec<Application>,
+    pub(super) application_ids: HashMap<u32, u32, RandomState>,
+    /// Threads of each application.
+    pub(super) members: Vec<u32>,
+    /// Applications that turned out to be others.
+    pub(super) merged: BTreeMap<u32, u32>,
     cpu_lanes: HashMap<u32, u32, RandomState>,
-    owner_lanes: HashMap<Owner, u32, RandomState>,
-    process_lanes: HashMap<u32, u32, RandomState>,
+    pub(super) owner_lanes: HashMap<Owner, u32, RandomState>,
+    pub(super) process_lanes: HashMap<u32, u32, RandomState>,
     counters: Vec<Counter>,
     counter_ids: HashMap<(u32, Owner), u32, RandomState>,
     pub names: Vec<String>,
@@ -38,7 +44,7 @@ pub struct Lists {
     /// What schemas promise of each kind of span.
     budgets: Vec<Vec<String>>,
     /// Changes whenever anything is added.
-    version: u64,
+    pub(super) version: u64,
 }
 
 impl Lists {
@@ -53,7 +59,10 @@ impl Lists {
             threads: vec![Thread { name: "unknown".into(), ..Thread::default() }],
             thread_ids: HashMap::default(),
             last_thread: None,
+            guessed: HashMap::default(),
             applications: vec![Application { name: "unknown".into(), ..Application::default() }],
+            members: vec![1],
+            merged: BTreeMap::new(),
             application_ids: HashMap::default(),
             cpu_lanes: HashMap::default(),
             owner_lanes: HashMap::default(),
@@ -155,52 +164,6 @@ impl Lists {
         }
     }
 
-    pub fn thread(&mut self, writer: Option<Writer>) -> u32 {
-        let Some(writer) = writer else { return NOBODY };
-        if let Some((last, id)) = self.last_thread
-            && last == writer
-        {
-            return id;
-        }
-        let id = match self.thread_ids.get(&writer) {
-            Some(id) => *id,
-            None => {
-                let application = self.application(writer.pid);
-                let name = self.known.threads.get(&writer.tid).cloned();
-                let thread = Thread {
-                    pid: Some(writer.pid),
-                    tid: Some(writer.tid),
-                    name: name.unwrap_or_default(),
-                    application,
-                    lane: None,
-                };
-                self.threads.push(thread);
-                self.version += 1;
-                let id = self.threads.len() as u32 - 1;
-                self.thread_ids.insert(writer, id);
-                id
-            }
-        };
-        self.last_thread = Some((writer, id));
-        id
-    }
-
-    pub fn application_of(&self, thread: u32) -> u32 {
-        self.threads.get(thread as usize).map_or(NOBODY, |thread| thread.application)
-    }
-
-    fn application(&mut self, pid: u32) -> u32 {
-        if let Some(id) = self.application_ids.get(&pid) {
-            return *id;
-        }
-        let name = self.known.processes.get(&pid).cloned().unwrap_or_default();
-        self.applications.push(Application { name, pid: Some(pid), events: 0 });
-        self.version += 1;
-        let id = self.applications.len() as u32 - 1;
-        self.application_ids.insert(pid, id);
-        id
-    }
-
     pub fn cpu_lane(&mut self, builder: &mut dyn Gathers, cpu: u32) -> u32 {
         *self.cpu_lanes.entry(cpu).or_insert_with(|| {
             self.version += 1;
@@ -226,7 +189,7 @@ impl Lists {
                 builder.lane(Lane { kind: LaneKind::Component, name, ..Lane::default() })
             }
             (_, writer) => {
-                let thread = self.thread(writer);
+                let thread = self.thread(builder, writer);
                 let parent = writer.map(|writer| self.process_lane(builder, writer.pid));
                 let known = self.threads.get_mut(thread as usize);
                 let mut lane = Lane { kind: LaneKind::Thread, parent, ..Lane::default() };
@@ -243,7 +206,7 @@ impl Lists {
         lane
     }
 
-    fn process_lane(&mut self, builder: &mut dyn Gathers, pid: u32) -> u32 {
+    pub(super) fn process_lane(&mut self, builder: &mut dyn Gathers, pid: u32) -> u32 {
         if let Some(lane) = self.process_lanes.get(&pid) {
             return *lane;
         }

@@ -13,11 +13,12 @@ mod lists;
 mod paired;
 mod ran;
 mod streams;
+mod who;
 
 use std::io::{self, Write};
 
 use lateralis_lanes::{Builder, Gathers, PointRef, Spool};
-use lateralis_model::{Damage, Event, Interval, LossCause, Source};
+use lateralis_model::{Damage, Event, Interval, LossCause, Source, Writer};
 use lateralis_store::Recording;
 use lateralis_store::facts::{At, Fact, Facts, Owner};
 
@@ -118,7 +119,7 @@ impl<B: Gathers> Indexing<B> {
 
     fn event(&mut self, event: &Event<'_>, at: &At, told: &[(At, Fact)], facts: &Facts) {
         let class = self.lists.class(event);
-        let thread = self.lists.thread(at.writer);
+        let thread = self.lists.thread_told(&mut self.builder, at.writer, facts.threads());
         let lane = match at.cpu {
             Some(cpu) => self.lists.cpu_lane(&mut self.builder, cpu),
             None => self.lists.owner_lane(&mut self.builder, at.owner()),
@@ -156,8 +157,8 @@ impl<B: Gathers> Indexing<B> {
                 let lane = self.lists.cpu_lane(&mut self.builder, cpu);
                 let who = [from, to].map(|tid| {
                     let thread = (tid != 0).then(|| {
-                        let pid = facts.threads().pid(tid);
-                        self.lists.thread(Some(lateralis_model::Writer { pid, tid }))
+                        let who = Some(Writer { pid: facts.threads().pid(tid), tid });
+                        self.lists.thread_told(&mut self.builder, who, facts.threads())
                     });
                     thread.map(|thread| (thread, self.lists.application_of(thread)))
                 });
@@ -202,6 +203,7 @@ impl Indexing<Builder> {
         // The session begins with its first event: what was lost before that is lost at its begin.
         let (origin, last) = self.builder.extent().unwrap_or((0, 0));
         let Self { mut builder, mut lists, paired, lane_of_stream, .. } = self;
+        builder.rename_who_ran(lists.settle());
         lists.name_all(facts, &mut builder);
         let mut meta = lists.meta(facts, &paired);
         meta.origin = origin;

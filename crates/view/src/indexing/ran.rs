@@ -40,7 +40,8 @@ impl Ran {
         // Who leaves first came before anything is known.
         if let Some(before) = self.on.remove(&cpu) {
             // If another leaves than came, switches between are missing.
-            let quality = if before.who == from { 0 } else { 2 };
+            let thread = |who: Option<Who>| who.map(|(thread, _)| thread);
+            let quality = if thread(before.who) == thread(from) { 0 } else { 2 };
             before.ran(builder, Some(time), quality, None);
         }
         let stays = true;
