@@ -223,7 +223,11 @@ inChromium("components of Genode", { serve: aRun, missing: whyNot() }, (begin) =
     await page.locator("#lane-search").fill(lane);
     const [t0, t1] = await shownView(page);
     const area = (await page.locator(".canvas-area").boundingBox())!;
-    const label = (await page.locator(".label").filter({ has: page.getByText(lane, { exact: true }) }).first().boundingBox())!;
+    const label = (await page
+      .locator(".label")
+      .filter({ has: page.getByText(lane, { exact: true }) })
+      .first()
+      .boundingBox())!;
     const found: string[] = [];
     for (let y = label.y + 3; y < label.y + label.height; y += 4) {
       await page.mouse.move(area.x + ((t - t0) / (t1 - t0)) * area.width, y);
