@@ -30,6 +30,7 @@ pub mod probe;
 pub mod relate;
 pub mod script;
 pub mod seeds;
+pub mod sieve;
 pub mod tmfxml;
 pub mod trace;
 pub mod view;
@@ -84,6 +85,7 @@ pub const TARGETS: &[Target] = &[
     target("kernel", kernel::check, kernel::good, words::KERNEL),
     target("policies", policy::check_policies, policy::good_policies, words::POLICY),
     target("event_filter", event_filter::check, event_filter::good, words::EVENT_FILTER),
+    target("sieve", sieve::check, sieve::good, &[]),
     target("genode", policy::check_genode, policy::good_genode, words::GENODE),
     target("relate", relate::check, relate::good, &[]),
     target("view", view::check, view::good, words::VIEW),

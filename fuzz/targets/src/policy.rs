@@ -55,6 +55,21 @@ fn apply(policies: &Policies) {
         waits: false,
         launched: false,
     };
+    let wanted = policies.wanted(&facts);
+    let about: Vec<_> = policies.about(&facts).map(|(_, policy)| policy).collect();
+    let is_about_threads = about.iter().any(|policy| !policy.threads.is_empty());
+    if let Some(wanted) = wanted {
+        let rules = if is_about_threads { about.len() } else { 0 };
+        assert_eq!(wanted.threads.len(), rules);
+        // Nothing that it says of the program as a whole is without effect.
+        for choice in about.iter().filter_map(|policy| policy.choice.as_ref()) {
+            assert!(choice.output.is_none() || choice.output == wanted.choice.output);
+            assert!(choice.live.is_none() || choice.live == wanted.choice.live);
+            assert!(choice.mode.is_none() || choice.mode == wanted.choice.mode);
+            let bytes = choice.buffer_bytes;
+            assert!(bytes.is_none() || bytes == wanted.choice.buffer_bytes);
+        }
+    }
     if let Ok(text) = request(policies, &common) {
         assert_eq!(text.lines().count(), policies.list.len());
     }
@@ -67,7 +82,11 @@ pub fn good_policies() -> Vec<Vec<u8>> {
         enable = [\"http\", \"db:Q*\"]\ndisable = \"http:B\"\nwith = [\"mutex\"]\nbuffer = \"1M\"\n\
         packet = 8192\nmode = \"overwrite\"\n[[policy]]\nprogram_prefix = \"\"\"a\"\"\"\n\
         record = false\n";
-    vec![all.into(), b"[[policy]]\n".to_vec()]
+    let threads = "[[policy]]\nprogram = \"a\"\nthread = \"ep\"\nenable = \"x:Y\"\nfilter = \"x:Y: n == 1\"\n\
+        output = \"beside\"\nlive = \"127.0.0.1:0\"\n[[policy]]\nprogram_prefix = \"a\"\n\
+        thread_pattern = \"w*\"\nrecord = false\n[[policy]]\nprogram_suffix = \"a\"\noutput = \"beside\"\n\
+        live = \"127.0.0.1:0\"\n";
+    vec![all.into(), threads.into(), b"[[policy]]\n".to_vec()]
 }
 
 /// The example of seed 004.

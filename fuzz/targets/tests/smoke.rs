@@ -61,6 +61,7 @@ smoke! {
     genode 3000
     relate 5000
     event_filter 5000
+    sieve 20000
     view 3000
     probe 3000
 }
