@@ -57,10 +57,11 @@ def live(rows, out):
     events, lost = counts[-1], sum(int(row["lost"]) for row in rows)
     medians, p99s = column(busy, "age_median_ms"), column(busy, "age_p99_ms")
     print("\n## While it is made\n", file=out)
-    print(f"{events / 1e6:.1f} million events in {len(busy)} s, {events / max(len(busy), 1) / 1e6:.2f} million a second, "
-          f"into a page that follows them; {lost} of them lost. Writer,\nrecorder, server and browser share "
-          f"{os.cpu_count()} CPUs; {circumstances(busy)}.\n*Age*: how old the newest event was that is on the screen, "
-          "at each frame; each second has a median and a p99 of its\nframes.\n", file=out)
+    rate = events / max(len(busy), 1) / 1e6
+    print(f"{events / 1e6:.1f} million events in {len(busy)} s, {rate:.2f} million a second, into a page "
+          f"that follows them; {lost} of them lost. Writer,\nrecorder, server and browser share "
+          f"{os.cpu_count()} CPUs; {circumstances(busy)}.\n*Age*: how old the newest event was that is "
+          "on the screen, at each frame; each second has a median and a p99 of its\nframes.\n", file=out)
     print("| | median second | p99 | worst second |", file=out)
     print("|---|--:|--:|--:|", file=out)
     for name, values in [("age, median of the second, ms", medians), ("age, p99 of the second, ms", p99s),
@@ -71,38 +72,42 @@ def live(rows, out):
         far = share(values, 0.01 if name.startswith("frames") else 0.99)
         print(f"| {name} | {share(values, 0.5):.1f} | {far:.1f} | {worst:.1f} |", file=out)
     soon = sum(age <= 250 for age in p99s)
-    print(f"\nIn {soon} of {len(p99s)} seconds 99 % of the frames show what is no older than 250 ms.", file=out)
+    print(f"\nIn {soon} of {len(p99s)} seconds 99 % of the frames show what is no older than 250 ms.",
+          file=out)
     print("\n| MB | at the begin | 1st quarter | 2nd | 3rd | 4th |", file=out)
     print("|---|--:|--:|--:|--:|--:|", file=out)
     for name, key in [("server, memory that is not of files", "server_mb"),
                       ("page, JavaScript heap after garbage was collected", "heap_kept_mb"),
                       ("page, JavaScript heap as it is", "heap_mb")]:
-        print(f"| {name} | " + " | ".join(f"{value:.1f}" for value in quarters(busy, key)) + " |", file=out)
+        values = " | ".join(f"{value:.1f}" for value in quarters(busy, key))
+        print(f"| {name} | {values} |", file=out)
 
 
 def pan(rows, out):
     rounds = sorted({row["round"] for row in rows})
     print("\n## Panning and zooming\n", file=out)
-    print(f"300 frames in to a millionth and out again, {len(rounds)} times; {circumstances(rows)}.\n*Draw*: JavaScript in a frame, from the first callback to the last. Of frames longer than "
-          "50 ms the browser tells how much was of scripts.\n", file=out)
-    print("| round | frame, median, ms | p99 | longest | longer than 50 ms | of these scripts at most | draw, p95, ms | "
-          "longest | pictures | of these most bytes |", file=out)
+    print(f"300 frames in to a millionth and out again, {len(rounds)} times; {circumstances(rows)}.\n"
+          "*Draw*: JavaScript in a frame, from the first callback to the last. Of frames longer than "
+          "50 ms the browser tells\nhow much was of scripts.\n", file=out)
+    print("| round | frame, median, ms | p99 | longest | longer than 50 ms | of these scripts at most | "
+          "draw, p95, ms | longest | pictures | of these most bytes |", file=out)
     print("|--:|" + "--:|" * 9, file=out)
     for number in rounds:
         own = [row for row in rows if row["round"] == number]
-        lengths, draws, sizes = column(own, "length_ms"), column(own, "draw_ms"), column(own, "view_bytes")
-        scripts = column(own, "long_scripts_ms")
+        lengths, draws = column(own, "length_ms"), column(own, "draw_ms")
+        scripts, sizes = column(own, "long_scripts_ms"), column(own, "view_bytes")
+        long = sum(length > 50 for length in lengths)
         print(f"| {number} | {share(lengths, 0.5):.1f} | {share(lengths, 0.99):.1f} | {max(lengths):.1f} | "
-              f"{sum(length > 50 for length in lengths)} | {max(scripts, default=0):.1f} | {share(draws, 0.95):.1f} | "
-              f"{max(draws):.1f} | {len(sizes)} | {max(sizes, default=0):,.0f} |", file=out)
+              f"{long} | {max(scripts, default=0):.1f} | {share(draws, 0.95):.1f} | {max(draws):.1f} | "
+              f"{len(sizes)} | {max(sizes, default=0):,.0f} |", file=out)
 
 
 def main():
     with open(HERE / "RESULTS.md", "w") as out:
-        print("<!-- made by bench/view/report.py from live.csv and pan.csv: change none of them by hand -->", file=out)
+        print("<!-- made by bench/view/report.py from live.csv and pan.csv; not typed -->", file=out)
         print("# The page in a browser\n", file=out)
-        print("`lat view` in Chromium, 1600 x 900. `bench/view/live --browser` and `bench/view/pan` measure; spy.js "
-              "says how.\n", file=out)
+        print("`lat view` in Chromium, 1600 x 900. `bench/view/live --browser` and `bench/view/pan` measure; "
+              "spy.js says how.\n", file=out)
         machine(out)
         if rows := rows_of("live.csv"):
             live(rows, out)
