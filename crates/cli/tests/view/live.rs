@@ -2,7 +2,10 @@
 //! `lat view` of a recording that goes on: over TCP and of a folder that is written; what is seen at
 //! the end is what was saved; recorders that are killed; connections that break.
 
-use std::io::BufRead;
+use std::io::{self, BufRead};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
 
 use serde_json::{Value, json};
 
@@ -11,13 +14,20 @@ use super::{printed, the_list_is_what_is_printed};
 use crate::live::{Running, ready, record, write};
 use crate::place::Place;
 
-/// Waits until so many requests of the writer are in the session.
-fn wait_for(page: &mut Page, count: u64) -> Value {
+/// How many requests of the writer are in the session.
+pub fn requests(open: &Value) -> u64 {
+    let classes = open["classes"].as_array().unwrap();
+    let requests = classes.iter().find(|class| class["name"] == "REQUEST");
+    requests.map_or(0, |class| class["count"].as_u64().unwrap())
+}
+
+/// Waits until there are so many.
+pub fn wait_for(page: &mut Page, count: u64) -> Value {
     loop {
         let open = page.ask("open", json!({}));
-        let classes = open["classes"].as_array().unwrap();
-        let requests = classes.iter().find(|class| class["name"] == "REQUEST");
-        if requests.is_some_and(|class| class["count"].as_u64() == Some(count)) {
+        let found = requests(&open);
+        assert!(found <= count, "{found} of {count}");
+        if found == count {
             return open;
         }
         page.told("grown");
@@ -33,7 +43,7 @@ fn numbers(page: &mut Page, from: u64) -> Vec<u64> {
     fields.filter(is_it).filter_map(|field| field["value"].as_u64()).collect()
 }
 
-fn begin(place: &Place, options: &[&str]) -> Option<(Running, impl BufRead)> {
+pub fn begin(place: &Place, options: &[&str]) -> Option<(Running, impl BufRead)> {
     let (recorder, mut output) = record(place, options)?;
     ready(&mut output);
     Some((recorder, output))
@@ -98,8 +108,7 @@ fn a_folder_is_followed_and_a_killed_recorder_is_told() {
     // What was seen stays.
     let open = page.ask("open", json!({}));
     assert_eq!(open["is_live"], false);
-    let requests = open["classes"].as_array().unwrap().iter().find(|c| c["name"] == "REQUEST");
-    assert_eq!(requests.unwrap()["count"], 1000);
+    assert_eq!(requests(&open), 1000);
 }
 
 #[test]
@@ -111,4 +120,122 @@ fn nobody_at_the_address_is_an_error_that_says_so() {
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{error}");
     assert!(error.starts_with("error: cannot follow") && error.contains("lat live"), "{error}");
+}
+
+/// A way to a server that can be broken.
+struct Way {
+    address: String,
+    /// Both ends of all connections; `None` while it is broken.
+    open: Arc<Mutex<Option<Vec<TcpStream>>>>,
+}
+
+impl Way {
+    fn to(server: String) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("its address").to_string();
+        let open = Arc::new(Mutex::new(Some(Vec::new())));
+        let ends = Arc::clone(&open);
+        thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                let mut ends = ends.lock().expect("a lock");
+                let (Some(ends), Ok(server)) = (&mut *ends, TcpStream::connect(&server)) else {
+                    continue;
+                };
+                for (from, to) in [(&client, &server), (&server, &client)] {
+                    let copies = [from, to].map(|end| end.try_clone().expect("an end"));
+                    let [mut from, mut to] = copies;
+                    thread::spawn(move || {
+                        let _ = io::copy(&mut from, &mut to);
+                        let _ = to.shutdown(Shutdown::Both);
+                    });
+                }
+                ends.extend([client, server]);
+            }
+        });
+        Self { address, open }
+    }
+
+    fn break_down(&self) {
+        let ends = self.open.lock().expect("a lock").take();
+        for end in ends.into_iter().flatten() {
+            let _ = end.shutdown(Shutdown::Both);
+        }
+    }
+
+    fn mend(&self) {
+        *self.open.lock().expect("a lock") = Some(Vec::new());
+    }
+}
+
+#[test]
+fn a_connection_that_breaks_is_made_again_and_what_was_missed_is_counted() {
+    let place = Place::new();
+    let options = ["live", "127.0.0.1:0", "--live-window", "256K", "--packet", "4K"];
+    let Some((mut recorder, mut output)) = record(&place, &options) else { return };
+    let way = Way::to(recorder.address());
+    ready(&mut output);
+    write(&mut recorder, &mut output, 1000);
+    let viewer = Viewer::start(&place, &[&way.address]);
+    let mut page = viewer.page();
+    wait_for(&mut page, 1000);
+    way.break_down();
+    let why = page.told("disconnected")["why"].take();
+    assert!(why.as_str().is_some_and(|why| why.contains("tried again")), "{why}");
+    // Several times what the server keeps.
+    for _ in 0..5 {
+        write(&mut recorder, &mut output, 20_000);
+    }
+    way.mend();
+    let missed = loop {
+        let missed = page.told("missed");
+        if missed["packets"].as_u64() > Some(0) {
+            break missed;
+        }
+    };
+    write(&mut recorder, &mut output, 10);
+    drop(recorder.0.stdin.take());
+    assert_eq!(page.told("ended")["complete"], true);
+    let (status, text) = recorder.wait();
+    assert_eq!(status, Some(0), "{text}");
+    let open = page.ask("open", json!({}));
+    let seen = requests(&open);
+    assert!((1010..101_010).contains(&seen), "{seen}, {missed}");
+    // The last ones came over the connection that was made again.
+    let all: u64 =
+        open["classes"].as_array().unwrap().iter().map(|c| c["count"].as_u64().unwrap()).sum();
+    assert_eq!(numbers(&mut page, all - 10).last(), Some(&9));
+    // Where they are missing is known, too.
+    let losses = open["losses"].as_array().unwrap();
+    assert!(!losses.is_empty(), "{open}");
+}
+
+#[test]
+fn losses_are_told_while_they_come_and_are_those_of_the_report() {
+    let place = Place::new();
+    let small = ["record", "-o", "here", "--buffer", "16K", "--packet", "4K"];
+    let Some((mut recorder, mut output)) = begin(&place, &small) else { return };
+    write(&mut recorder, &mut output, 10);
+    let viewer = Viewer::start(&place, &["here"]);
+    let mut page = viewer.page();
+    wait_for(&mut page, 10);
+    write(&mut recorder, &mut output, 1_000_000);
+    let told = loop {
+        let grown = page.told("grown");
+        if let Some(loss) = grown["losses"].as_array().and_then(|losses| losses.first()) {
+            break loss.clone();
+        }
+    };
+    assert!(told["begin"].as_f64() <= told["end"].as_f64(), "{told}");
+    assert!(told["lane"].is_u64() && told["cause"].is_string(), "{told}");
+    drop(recorder.0.stdin.take());
+    page.told("ended");
+    let (status, text) = recorder.wait();
+    assert_eq!(status, Some(0), "{text}");
+    page.told("replaced");
+    let open = page.ask("open", json!({}));
+    let of = |loss: &Value| loss["count"].as_u64();
+    let counted: u64 = open["losses"].as_array().unwrap().iter().filter_map(of).sum();
+    let lost = place.report("here")["totals"]["lost"]["total"].as_u64().expect("losses");
+    assert_eq!(counted, lost);
+    assert_eq!(requests(&open) + lost, 1_000_010);
 }

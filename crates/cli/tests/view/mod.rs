@@ -4,6 +4,7 @@
 
 mod client;
 mod compared;
+mod control;
 mod counted;
 mod growing;
 mod hostile;
