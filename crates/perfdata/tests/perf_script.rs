@@ -244,7 +244,7 @@ fn callchains_and_registers_agree() {
     let trace = read(&path);
     assert_eq!(trace.trace().clocks[0].name, "monotonic");
     let mut events = trace.events();
-    let (mut compared, mut addresses) = (0, 0);
+    let (mut compared, mut addresses, mut unsaid) = (0, 0, 0);
     while let Some(event) = events.next_event().filter(|event| event.ticks.is_some()) {
         if event.class.name != "cpu-clock" {
             continue;
@@ -262,6 +262,12 @@ fn callchains_and_registers_agree() {
             let values = common::show_all(payload);
             panic!("perf script has no sample at {time}: {values}")
         };
+        compared += 1;
+        // Of a process that has just come or gone perf script can print a sample without its chain.
+        if theirs.is_empty() && !ours.is_empty() {
+            unsaid += 1;
+            continue;
+        }
         assert_eq!(ours.len(), theirs.len(), "{whole:x?} is not {theirs:x?} at {time}");
         // Of code in user space, perf script prints places in files.
         for (ours, theirs) in ours.iter().zip(theirs) {
@@ -269,9 +275,9 @@ fn callchains_and_registers_agree() {
         }
         addresses += ours.len();
         assert!(number(&event, "period") > 0);
-        compared += 1;
     }
     assert_eq!(compared, theirs.len(), "samples, and those of perf script");
-    println!("{compared} chains of {addresses} addresses agree");
+    assert!(unsaid * 20 <= compared, "of {unsaid} of {compared} perf script says no chain");
+    println!("{} chains of {addresses} addresses agree", compared - unsaid);
     assert!(compared > 0 && addresses > compared);
 }
