@@ -77,6 +77,14 @@ export function readPush(told: Told): Push | null {
   }
 }
 
+/** Losses that are told one by one: as many as the server keeps. */
+const LOSSES_KEPT = 1000;
+
+/** The newest losses of those that are known and those that came. */
+export function newestLosses(known: Loss[], came: Loss[]): Loss[] {
+  return came.length === 0 ? known : [...known, ...came].slice(-LOSSES_KEPT);
+}
+
 /** A session as it is after something came. */
 export function grown(session: Session, push: Extract<Push, { event: "grown" }>): Session {
   return {
@@ -85,7 +93,7 @@ export function grown(session: Session, push: Extract<Push, { event: "grown" }>)
     end: Math.max(push.end, push.begin ?? session.begin),
     events: push.events ?? session.events,
     gone: { events: push.gone },
-    losses: push.losses.length === 0 ? session.losses : [...session.losses, ...push.losses],
+    losses: newestLosses(session.losses, push.losses),
   };
 }
 

@@ -10,6 +10,7 @@ import {
   grown,
   hasNewLists,
   missedText,
+  newestLosses,
   readPush,
   renumbered,
   shiftBetween,
@@ -150,7 +151,7 @@ export function pushed(message: { event: string; [key: string]: unknown }): void
     case "grown":
       silentWhy.value = null;
       age.value = { ns: push.ageNs, toldMs: performance.now() };
-      if (paused.value) held = { ...push, losses: [...(held?.losses ?? []), ...push.losses] };
+      if (paused.value) held = { ...push, losses: newestLosses(held?.losses ?? [], push.losses) };
       else take(session, push);
       break;
     case "disconnected":

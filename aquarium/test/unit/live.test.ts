@@ -82,6 +82,10 @@ describe("a session that grows", () => {
     expect([now.begin, now.end, eventsOf(now), now.gone]).toEqual([100, 2000, 25, { events: 4 }]);
     expect(now.losses).toEqual([loss]);
     expect(grown(now, growth()).losses).toEqual([loss]);
+    // However long it loses: the newest thousand.
+    const many = Array.from({ length: 600 }, (_, count) => ({ ...loss, count }));
+    const lossy = grown(grown(now, growth({ losses: many })), growth({ losses: many }));
+    expect([lossy.losses.length, lossy.losses[0].count, lossy.losses[999].count]).toEqual([1000, 200, 599]);
     // Nothing told of a number leaves it as it was.
     expect(eventsOf(grown(now, growth({ events: undefined })))).toBe(25);
     const classes = [3, 7].map((count, id) => ({
