@@ -3,6 +3,7 @@
 
 use crate::process;
 use crate::steps::{Outcome, Step};
+use crate::workspace;
 use std::process::Command;
 
 /// Sources are as `rustfmt` writes them.
@@ -64,8 +65,15 @@ fn test() -> Outcome {
     tests(&mut cargo(&arguments), "test")
 }
 
+/// Random tests draw the same cases for the same sources, so that whoever runs them again sees
+/// the same verdict; other sources draw others, and `cargo test` by itself always does.
+const SEED: &str = "PROPTEST_RNG_SEED";
+
 /// Runs tests and counts them.
 pub fn tests(command: &mut Command, log_name: &str) -> Outcome {
+    if std::env::var_os(SEED).is_none() {
+        command.env(SEED, workspace::seed().to_string());
+    }
     match process::run(command, log_name) {
         Ok(finished) => {
             let mut outcome = count(&finished.output);

@@ -130,7 +130,7 @@ impl<'a> Telling<'a> {
         let mut left = self.so_far.clone();
         left.points.iter_mut().for_each(|lane| lane.retain(|point| is_left(point.0)));
         // The level that held when it began is known.
-        let before = left.levels.iter().filter(|level| level.0 - ORIGIN <= begin as i64).count();
+        let before = left.levels.iter().filter(|level| !is_left(level.0)).count();
         left.levels.drain(..before.saturating_sub(1));
         left
     }
@@ -215,6 +215,24 @@ proptest! {
             prop_assert_eq!(pictures(&lanes, &scale), drawn);
         }
     }
+}
+
+#[test]
+fn values_of_the_moment_forgotten_up_to_stay() {
+    let mut growing = Growing::new(0);
+    for (time, value) in [(5, 9.0), (8, 7.0), (10, 3.0), (10, 5.0)] {
+        growing.level(0, time, value);
+    }
+    growing.forget(10);
+    growing.level(0, 10, 4.0);
+    let meta = Meta { counters: vec![Counter::default()], ..Meta::default() };
+    let lanes = growing.lanes(meta);
+    let levels = lanes.levels(0).unwrap();
+    let told: Vec<(u64, f64)> = (0..levels.len()).map(|index| levels.point(index)).collect();
+    // The one before says what held until then.
+    assert_eq!(told, [(8, 7.0), (10, 3.0), (10, 5.0), (10, 4.0)]);
+    let reach = levels.draw(&Scale::new(10, 20, 1)).next().unwrap();
+    assert_eq!((reach.low, reach.high, reach.last), (3.0, 5.0, 4.0));
 }
 
 #[test]

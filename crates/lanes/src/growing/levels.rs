@@ -46,12 +46,13 @@ impl GrowingLevels {
         }
     }
 
-    /// Forgets those before a time, but for the last: that is what held by then.
+    /// Forgets those before a time, but for the last: that is what held until then. Those of the
+    /// very time stay, as events do: more of them may still come.
     pub fn forget(&mut self, time: u64) {
         let (mut low, mut high) = (0, self.times.len());
         while low < high {
             let middle = low + (high - low) / 2;
-            if self.times.get(middle) <= time { low = middle + 1 } else { high = middle }
+            if self.times.get(middle) < time { low = middle + 1 } else { high = middle }
         }
         let count = low.saturating_sub(1);
         self.times.forget(count);
