@@ -28,7 +28,15 @@ export function tickLabel(t: number, step: number): string {
 const TICK_PX = 130;
 const MOST_TICKS = 400;
 
-export function ticks(view: Interval, widthPx: number): Tick[] {
+let last: { view: Interval; widthPx: number; found: readonly Tick[] } | null = null;
+
+/** The axis and the grid ask for the same ones in each frame. */
+export function ticks(view: Interval, widthPx: number): readonly Tick[] {
+  if (last?.view !== view || last.widthPx !== widthPx) last = { view, widthPx, found: made(view, widthPx) };
+  return last.found;
+}
+
+function made(view: Interval, widthPx: number): Tick[] {
   if (widthPx <= 0 || !(width(view) > 0)) return [];
   const step = niceStep((width(view) * TICK_PX) / widthPx);
   // Steps of 2 are divided into 4, those of 1 and 5 into 5: the parts are round as well.

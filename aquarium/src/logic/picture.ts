@@ -2,7 +2,7 @@
 // A `view` answer, taken apart: rows with their slices of the columns, and single things where rows are exact.
 
 import { BadFrame, type Frame, f64, u16, u32, u8 } from "../protocol/frame.ts";
-import type { RowColumns } from "./raster.ts";
+import { FLAG_DAMAGED, FLAG_LOST, type RowColumns, flaggedRuns } from "./raster.ts";
 import type { Window } from "./viewport.ts";
 
 export interface Items {
@@ -17,7 +17,9 @@ export interface PictureRow {
   row: number;
   exact: boolean;
   columns: RowColumns;
-  flags: Uint8Array;
+  /** Stretches of pixels with losses, and with damage: [first, end). */
+  lost: [number, number][];
+  damaged: [number, number][];
   /** Of exact rows, by begin. */
   items: Items;
 }
@@ -60,7 +62,8 @@ export function takeApart(frame: Frame, window: Window, filter: number): Picture
         cover: cover.subarray(from, to),
         count: count.subarray(from, to),
       },
-      flags: flags.subarray(from, to),
+      lost: flaggedRuns(flags.subarray(from, to), FLAG_LOST),
+      damaged: flaggedRuns(flags.subarray(from, to), FLAG_DAMAGED),
       items: items[index],
     };
   });

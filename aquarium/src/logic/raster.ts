@@ -56,30 +56,43 @@ function pack(rgb: Rgb): number {
   return packed[0];
 }
 
-/** One line of pixels into an empty image. Empty pixels stay transparent, so that the grid behind shows. */
-function rasterBar({ columns, palette }: RasterRow, out: Uint32Array, at: number): void {
+const HEIGHTS = Uint8Array.from({ length: 256 }, (_, count) => densityHeight(count));
+
+/** Columns [from, to) of a raster, and an image of so many pixels a line that they go to. */
+export interface Part {
+  from: number;
+  to: number;
+  out: Uint32Array;
+  wide: number;
+}
+
+/** One line of pixels. Empty ones are transparent, so that the grid behind shows. */
+function rasterBar({ columns, palette }: RasterRow, { from, to, out }: Part, at: number): void {
   const { colour, cover } = columns;
   // Neighbours are alike most of the time.
   let [value, covered, pixel] = [0, 0, 0];
-  for (let x = 0; x < colour.length; x++) {
-    if (colour[x] === 0 || cover[x] === 0) continue;
+  for (let x = from; x < to; x++) {
     if (colour[x] !== value || cover[x] !== covered) {
       [value, covered] = [colour[x], cover[x]];
-      pixel = pack(mix(palette.background, palette.rgb(value - 1), strength(covered)));
+      const empty = value === 0 || covered === 0;
+      pixel = empty ? 0 : pack(mix(palette.background, palette.rgb(value - 1), strength(covered)));
     }
-    out[at + x] = pixel;
+    out[at + x - from] = pixel;
   }
 }
 
 /** DENSITY_PX lines of pixels; columns grow from the bottom line up. */
-function rasterDensity({ columns, palette }: RasterRow, out: Uint32Array, at: number, width: number): void {
+function rasterDensity({ columns, palette }: RasterRow, { from, to, out, wide }: Part, at: number): void {
   const { colour, count } = columns;
   let [value, pixel] = [0, 0];
-  for (let x = 0; x < colour.length; x++) {
-    if (colour[x] === 0) continue;
-    if (colour[x] !== value) pixel = pack(palette.rgb((value = colour[x]) - 1));
-    const height = densityHeight(count[x]);
-    for (let line = DENSITY_PX - height; line < DENSITY_PX; line++) out[at + line * width + x] = pixel;
+  for (let x = from; x < to; x++) {
+    if (colour[x] !== value) {
+      value = colour[x];
+      pixel = value === 0 ? 0 : pack(palette.rgb(value - 1));
+    }
+    const top = DENSITY_PX - (value === 0 ? 0 : HEIGHTS[count[x]]);
+    let index = at + x - from;
+    for (let line = 0; line < DENSITY_PX; line++, index += wide) out[index] = line < top ? 0 : pixel;
   }
 }
 
@@ -91,12 +104,11 @@ export interface RasterRow {
   exact?: boolean;
 }
 
-export interface Raster {
-  width: number;
-  height: number;
-  pixels: Uint8ClampedArray<ArrayBuffer>;
+export interface RasterLines {
   /** First line of each row in the image, and how many lines it has. */
-  lines: { y: number; height: number }[];
+  rows: { y: number; height: number }[];
+  /** An image is never without a line. */
+  height: number;
 }
 
 function rasterHeight({ kind, exact }: RasterRow): number {
@@ -104,22 +116,25 @@ function rasterHeight({ kind, exact }: RasterRow): number {
   return kind === "events" ? DENSITY_PX : 1;
 }
 
-/** All rows of an answer, one below the other. */
-export function raster(rows: readonly RasterRow[], width: number): Raster {
-  const lines: { y: number; height: number }[] = [];
-  let height = 0;
-  for (const row of rows) {
-    lines.push({ y: height, height: rasterHeight(row) });
-    height += rasterHeight(row);
-  }
-  const pixels = new Uint32Array(width * Math.max(height, 1));
-  rows.forEach((row, index) => {
-    const at = lines[index].y * width;
-    if (row.exact) return;
-    if (row.kind === "events") rasterDensity(row, pixels, at, width);
-    else rasterBar(row, pixels, at);
+/** Where rows stand in their image: one below the other. */
+export function rasterLines(rows: readonly RasterRow[]): RasterLines {
+  let y = 0;
+  const lines = rows.map((row) => {
+    const height = rasterHeight(row);
+    y += height;
+    return { y: y - height, height };
   });
-  return { width, height: Math.max(height, 1), pixels: new Uint8ClampedArray(pixels.buffer), lines };
+  return { rows: lines, height: Math.max(y, 1) };
+}
+
+/** All pixels of some columns of all rows, over whatever the image had before. */
+export function rasterPart(rows: readonly RasterRow[], lines: RasterLines, part: Part): void {
+  rows.forEach((row, index) => {
+    if (row.exact) return;
+    const at = lines.rows[index].y * part.wide;
+    if (row.kind === "events") rasterDensity(row, part, at);
+    else rasterBar(row, part, at);
+  });
 }
 
 /** Runs of pixels that have one of the flags, for hatching: [first, end). */

@@ -23,7 +23,8 @@ import {
 import { ask } from "../../state/server.ts";
 import * as store from "../../state/store.ts";
 import { paintMarks } from "../timeline/marks.ts";
-import { RowImages, type Scene, paint } from "../timeline/paint.ts";
+import { RowImages } from "../timeline/images.ts";
+import { type Scene, paint } from "../timeline/paint.ts";
 import { NEAR_PX } from "../timeline/pointer.ts";
 
 function sceneOf(which: Which): Scene | null {

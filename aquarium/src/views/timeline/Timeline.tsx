@@ -3,6 +3,7 @@
 
 import { useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import type { Stretches } from "../../logic/brush.ts";
 import { GROUPINGS, type Grouping } from "../../logic/layout.ts";
 import { brushed } from "../../state/brush.ts";
 import * as store from "../../state/store.ts";
@@ -10,9 +11,10 @@ import { Axis } from "./Axis.tsx";
 import { Labels } from "./Labels.tsx";
 import { Minimap } from "./Minimap.tsx";
 import { Tooltip } from "./Tooltip.tsx";
-import { paintMarks } from "./marks.ts";
+import { type Marks, paintMarks } from "./marks.ts";
 import { paintPulses } from "./pulses.ts";
-import { RowImages, paint } from "./paint.ts";
+import { RowImages } from "./images.ts";
+import { type Scene, paint } from "./paint.ts";
 import { attachPointer } from "./pointer.ts";
 import { arrowLines, scene } from "./scene.ts";
 
@@ -100,14 +102,19 @@ function usePainting(
   pulses: { current: HTMLCanvasElement | null },
 ): void {
   const images = useRef(new RowImages());
-  const frame = useRef(0);
+  const newest = useRef<{ scene: Scene; marks: Marks; stretches: Stretches | null } | null>(null);
   useSignalEffect(() => {
-    const now = scene.value;
-    const stretches = brushed.value?.stretches ?? null;
-    const marks = { selected: store.selected.value, range: store.range.value, arrows: arrowLines.value };
     store.canvasSize.value;
-    cancelAnimationFrame(frame.current);
-    frame.current = requestAnimationFrame(() => {
+    const isAwaited = newest.current !== null;
+    newest.current = {
+      scene: scene.value,
+      marks: { selected: store.selected.value, range: store.range.value, arrows: arrowLines.value },
+      stretches: brushed.value?.stretches ?? null,
+    };
+    if (isAwaited) return;
+    requestAnimationFrame(() => {
+      const { scene: now, marks, stretches } = newest.current!;
+      newest.current = null;
       const [lower, upper, over] = [below, above, pulses].map((one) => one.current?.getContext("2d"));
       if (!lower || !upper || !over) return;
       paint(lower, now, images.current);

@@ -24,7 +24,7 @@ export function paintMarks(context: CanvasRenderingContext2D, scene: Scene, mark
   const ratio = globalThis.devicePixelRatio || 1;
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.clearRect(0, 0, scene.width, scene.height);
-  for (const pinned of [false, true]) {
+  for (const pinned of scene.pinnedHeight > 0 ? [false, true] : [false]) {
     context.save();
     context.beginPath();
     if (pinned) context.rect(0, 0, scene.width, scene.pinnedHeight);

@@ -5,10 +5,10 @@ import { ticks } from "../../logic/axis.ts";
 import { type Colours, type Theme, css } from "../../logic/colour.ts";
 import { type PlacedLane, type PlacedRow, screenY } from "../../logic/layout.ts";
 import { type Picture, type PictureRow, firstFrom, rowKey } from "../../logic/picture.ts";
-import { FLAG_DAMAGED, FLAG_LOST, type Raster, flaggedRuns, raster } from "../../logic/raster.ts";
 import { type Levels, range, runs } from "../../logic/steps.ts";
-import { type Interval, placed, toPixel } from "../../logic/viewport.ts";
+import { type Interval, toPixel } from "../../logic/viewport.ts";
 import type { Loss } from "../../protocol/types.ts";
+import type { RowImages } from "./images.ts";
 
 export interface Scene {
   view: Interval;
@@ -35,60 +35,15 @@ export function coloursOf(scene: Scene, row: Pick<PlacedRow, "kind" | "script">)
   return kind === "events" ? scene.classes : scene.names;
 }
 
-/** The stretched image, kept until the picture or the theme changes. */
-export class RowImages {
-  private canvas: HTMLCanvasElement | null = null;
-  private raster: Raster | null = null;
-  private of: Picture | null = null;
-  private theme: Theme | null = null;
-
-  update(scene: Scene, placed: Map<string, PlacedRow>): void {
-    const picture = scene.picture;
-    if (picture === null || (picture === this.of && scene.theme === this.theme)) return;
-    this.of = picture;
-    this.theme = scene.theme;
-    const rows = picture.rows.map((row) => {
-      const { kind, script } = placed.get(rowKey(row.lane, row.row)) ?? { kind: "spans", script: null };
-      const colours = coloursOf(scene, { kind, script });
-      return {
-        kind,
-        columns: row.columns,
-        exact: row.exact,
-        palette: { background: scene.theme.lane, rgb: (id: number) => colours.rgb(id) },
-      };
-    });
-    this.raster = raster(rows, picture.window.px);
-    const canvas = (this.canvas ??= document.createElement("canvas"));
-    canvas.width = this.raster.width;
-    canvas.height = this.raster.height;
-    const image = new ImageData(this.raster.pixels, this.raster.width, this.raster.height);
-    canvas.getContext("2d")?.putImageData(image, 0, 0);
-  }
-
-  draw(context: CanvasRenderingContext2D, scene: Scene, index: number, y: number, height: number): void {
-    const line = this.raster?.lines[index];
-    if (!line || !this.canvas || !this.of) return;
-    // Only the part on the screen: stretching thousands of screens of it by software takes as long as it is wide.
-    const { window } = this.of;
-    const first = Math.max(0, Math.floor((scene.view.t0 - window.t0) / window.nsPerPx));
-    const end = Math.min(window.px, Math.ceil((scene.view.t1 - window.t0) / window.nsPerPx) + 1);
-    if (end <= first) return;
-    const part = { t0: window.t0 + first * window.nsPerPx, t1: window.t0 + end * window.nsPerPx };
-    const at = placed(part, scene.view, scene.width);
-    context.drawImage(this.canvas, first, line.y, end - first, line.height, at.x, y, at.width, height);
-  }
-}
-
 export function paint(context: CanvasRenderingContext2D, scene: Scene, images: RowImages): void {
   const ratio = globalThis.devicePixelRatio || 1;
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.imageSmoothingEnabled = false;
   context.fillStyle = css(scene.theme.canvas);
   context.fillRect(0, 0, scene.width, scene.height);
-  const rows = scene.lanes.flatMap((lane) => lane.rows);
-  images.update(scene, new Map(rows.map((row) => [rowKey(row.lane, row.row), row])));
+  images.update(scene);
   // Pinned lanes first scrolled ones pass below, then over them.
-  for (const pinned of [false, true]) {
+  for (const pinned of scene.pinnedHeight > 0 ? [false, true] : [false]) {
     context.save();
     context.beginPath();
     if (pinned) context.rect(0, 0, scene.width, scene.pinnedHeight);
@@ -228,10 +183,13 @@ function paintDots(
   // On whole pixels of the screen, or the copies would be smeared.
   const whole = (at: number) => Math.round(at * ratio) / ratio;
   const top = whole(y + height / 2 - DOT_PX);
+  const byName = new Map<number, HTMLCanvasElement>();
   for (let index = firstFrom(items, scene.view.t0 - slack); index < items.begin.length; index++) {
     if (items.begin[index] > scene.view.t1 + slack) break;
     const x = toPixel(scene.view, items.begin[index], scene.width);
-    const dot = dotOf(scene.classes.css(items.name[index]), ratio);
+    const name = items.name[index];
+    const dot = byName.get(name) ?? dotOf(scene.classes.css(name), ratio);
+    byName.set(name, dot);
     context.drawImage(dot, whole(x - DOT_PX), top, dot.width / ratio, dot.height / ratio);
   }
 }
@@ -283,11 +241,11 @@ function hatchFlags(
 ): void {
   if (!scene.picture) return;
   const { window } = scene.picture;
-  for (const [mask, colour] of [
-    [FLAG_LOST, scene.theme.loss],
-    [FLAG_DAMAGED, scene.theme.damage],
+  for (const [stretches, colour] of [
+    [found.lost, scene.theme.loss],
+    [found.damaged, scene.theme.damage],
   ] as const) {
-    for (const [from, to] of flaggedRuns(found.flags, mask)) {
+    for (const [from, to] of stretches) {
       const x0 = toPixel(scene.view, window.t0 + from * window.nsPerPx, scene.width);
       const x1 = toPixel(scene.view, window.t0 + to * window.nsPerPx, scene.width);
       if (x1 >= 0 && x0 <= scene.width) hatch(context, x0, y, Math.max(x1 - x0, 2), height, colour);

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// Rows of a picture as one image, a pixel of the answer each, which is stretched to the screen. An answer is wider than
+// the screen: columns become pixels when they are first drawn, tile by tile, or a new picture would cost a frame three
+// times of what is seen of it.
+
+import type { Theme } from "../../logic/colour.ts";
+import { type Picture, rowKey } from "../../logic/picture.ts";
+import { type RasterLines, type RasterRow, rasterLines, rasterPart } from "../../logic/raster.ts";
+import { placed } from "../../logic/viewport.ts";
+import { type Scene, coloursOf } from "./paint.ts";
+
+const TILE_PX = 256;
+
+/** The columns of a picture that are on the screen: [first, end). */
+interface Shown {
+  first: number;
+  end: number;
+}
+
+export class RowImages {
+  private readonly canvas = document.createElement("canvas");
+  private of: Picture | null = null;
+  private theme: Theme | null = null;
+  private rows: RasterRow[] = [];
+  private lines: RasterLines = { rows: [], height: 1 };
+  private isDrawn: boolean[] = [];
+  /** One tile, used again for each. */
+  private tile = new ImageData(TILE_PX, 1);
+
+  /** Makes what of the scene's picture is on the screen. Until the picture or the theme changes, nothing is made twice. */
+  update(scene: Scene): void {
+    const { picture, theme } = scene;
+    if (picture === null) return;
+    if (picture !== this.of || theme !== this.theme) this.begin(scene, picture);
+    const { first, end } = shown(scene, picture);
+    for (let index = Math.floor(first / TILE_PX); index * TILE_PX < end; index++) {
+      if (!this.isDrawn[index]) this.drawTile(index, picture.window.px);
+    }
+  }
+
+  private begin(scene: Scene, picture: Picture): void {
+    this.of = picture;
+    this.theme = scene.theme;
+    const known = new Map(
+      scene.lanes.flatMap((lane) => lane.rows.map((row) => [rowKey(row.lane, row.row), row])),
+    );
+    this.rows = picture.rows.map((row) => {
+      const { kind, script } = known.get(rowKey(row.lane, row.row)) ?? { kind: "spans", script: null };
+      const colours = coloursOf(scene, { kind, script });
+      const palette = { background: scene.theme.lane, rgb: (id: number) => colours.rgb(id) };
+      return { kind, columns: row.columns, exact: row.exact, palette };
+    });
+    this.lines = rasterLines(this.rows);
+    this.isDrawn = [];
+    // Only what has been drawn is shown: whatever an earlier picture left is not in the way, and need not be cleared.
+    if (this.canvas.width < picture.window.px) this.canvas.width = picture.window.px;
+    if (this.canvas.height < this.lines.height) this.canvas.height = this.lines.height;
+    if (this.tile.height < this.lines.height) this.tile = new ImageData(TILE_PX, this.lines.height);
+  }
+
+  private drawTile(index: number, px: number): void {
+    const from = index * TILE_PX;
+    const to = Math.min(from + TILE_PX, px);
+    const out = new Uint32Array(this.tile.data.buffer);
+    const context = this.canvas.getContext("2d");
+    rasterPart(this.rows, this.lines, { from, to, out, wide: TILE_PX });
+    context?.putImageData(this.tile, from, 0, 0, 0, to - from, this.lines.height);
+    this.isDrawn[index] = true;
+  }
+
+  draw(context: CanvasRenderingContext2D, scene: Scene, index: number, y: number, height: number): void {
+    const line = this.lines.rows[index];
+    if (!line || !this.of) return;
+    // Only the part on the screen: stretching thousands of screens of it by software takes as long as it is wide.
+    const { window } = this.of;
+    const { first, end } = shown(scene, this.of);
+    if (end <= first) return;
+    const part = { t0: window.t0 + first * window.nsPerPx, t1: window.t0 + end * window.nsPerPx };
+    const at = placed(part, scene.view, scene.width);
+    context.drawImage(this.canvas, first, line.y, end - first, line.height, at.x, y, at.width, height);
+  }
+}
+
+function shown({ view }: Scene, { window }: Picture): Shown {
+  return {
+    first: Math.max(0, Math.floor((view.t0 - window.t0) / window.nsPerPx)),
+    end: Math.min(window.px, Math.ceil((view.t1 - window.t0) / window.nsPerPx) + 1),
+  };
+}
