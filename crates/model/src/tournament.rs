@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Which of many streams is next.
 
+use std::hint::select_unpredictable;
+
 use lateralis_units::Nanos;
 
 /// The turn of a stream that has ended: behind all others, and one more still fits.
 pub const ENDED: u64 = u64::MAX - 1;
 
-/// A number that orders as times do.
+/// A number that orders as times do, never 0.
 #[inline]
 #[must_use]
 pub fn turn_of(time: Nanos) -> u64 {
     // The sign turned over: times before the origin come first.
-    (time.0 as u64 ^ (1 << 63)).min(ENDED - 1)
+    (time.0 as u64 ^ (1 << 63)).clamp(1, ENDED - 1)
 }
 
 /// When a stream is next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Turn {
-    /// [`turn_of`] the time of its next event, [`ENDED`] if there is none.
+    /// [`turn_of`] the time of its next event, [`ENDED`] if there is none; never 0.
     pub turn: u64,
     /// Index of the stream.
     pub stream: u64,
@@ -75,8 +77,8 @@ impl Tournament {
     /// Plays the matches above a stream again, after its next turn has changed.
     /// Returns the winner.
     ///
-    /// Which stream is next is not to be guessed, so there must be no branch, which
-    /// compilers make of anything that looks like a choice.
+    /// Which stream is next is not to be guessed, so nothing here is a branch; and of each match
+    /// the next one waits for no more than a comparison and a choice.
     ///
     /// # Panics
     /// If there is no such stream.
@@ -84,16 +86,63 @@ impl Tournament {
     pub fn play(&mut self, mut key: Turn) -> Turn {
         let mut node = self.leaves + key.stream as usize;
         while node > 1 {
-            // One that comes from the right loses also to an equal one.
+            // One that comes from the right loses also to an equal one. No turn is 0.
             let from_right = node as u64 & 1;
             node /= 2;
-            let loser = &mut self.losers[node];
-            let swap = u64::from(loser.turn < key.turn + from_right).wrapping_neg();
-            let turn = (loser.turn ^ key.turn) & swap;
-            let stream = (loser.stream ^ key.stream) & swap;
-            (loser.turn, loser.stream) = (loser.turn ^ turn, loser.stream ^ stream);
-            key = Turn { turn: key.turn ^ turn, stream: key.stream ^ stream };
+            let other = self.losers[node];
+            let loses = other.turn.wrapping_sub(from_right) < key.turn;
+            self.losers[node] = Turn {
+                turn: select_unpredictable(loses, key.turn, other.turn),
+                stream: select_unpredictable(loses, key.stream, other.stream),
+            };
+            key = Turn {
+                turn: select_unpredictable(loses, other.turn, key.turn),
+                stream: select_unpredictable(loses, other.stream, key.stream),
+            };
         }
         key
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Against sorting: any number of streams, with many equal turns, and the ends of all times.
+    #[test]
+    fn the_order_is_that_of_turns_then_of_streams() {
+        let mut seed = 3u64;
+        let mut below = |limit: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) % limit
+        };
+        for count in (1..=33).chain([100]) {
+            let stream = |below: &mut dyn FnMut(u64) -> u64| {
+                let all = (0..below(20)).map(|_| match below(8) {
+                    0 => turn_of(Nanos(i64::MIN)),
+                    1 => turn_of(Nanos(i64::MAX)),
+                    _ => 1000 + below(12),
+                });
+                let mut all: Vec<u64> = all.collect();
+                all.sort_unstable();
+                all
+            };
+            let streams: Vec<Vec<u64>> = (0..count).map(|_| stream(&mut below)).collect();
+            let all = (0..).zip(&streams);
+            let mut expected: Vec<(u64, u64)> = all
+                .flat_map(|(index, turns)| turns.iter().map(move |&turn| (turn, index)))
+                .collect();
+            expected.sort_unstable();
+            let mut rest: Vec<_> = streams.iter().map(|turns| turns.iter().copied()).collect();
+            let turns: Vec<u64> = rest.iter_mut().map(|s| s.next().unwrap_or(ENDED)).collect();
+            let (mut tournament, mut next) = Tournament::start(&turns);
+            let mut found = Vec::new();
+            while next.turn != ENDED {
+                found.push((next.turn, next.stream));
+                let turn = rest[next.stream as usize].next().unwrap_or(ENDED);
+                next = tournament.play(Turn { turn, ..next });
+            }
+            assert_eq!(found, expected);
+        }
     }
 }

@@ -91,8 +91,8 @@ impl Encoder {
     #[inline]
     pub fn leaves(&mut self, leaves: &[Leaf], values: &Values<'_>) -> Option<()> {
         self.out.reserve(leaves.len() * 8);
-        for (index, leaf) in leaves.iter().enumerate() {
-            let slot = values.slots.get(index).copied().unwrap_or(Slot::Unsigned(0));
+        // Side by side, without looking whether each is there; missing ones are not usual.
+        for (leaf, &slot) in leaves.iter().zip(values.slots.get(..leaves.len())?) {
             match *leaf {
                 Leaf::Word => self.out.extend_from_slice(&raw(slot).to_le_bytes()),
                 Leaf::Number { bits, signed } => {

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use lateralis_model::{
-    Attribute, Base, Clock, Damage, EnvValue, EventClass, Events, FieldClass, Interval, Loss,
-    LossCause, Names, Packet, Source, StreamClass, StreamIndex, StreamSummary, Trace,
+    Attribute, Base, Clock, Damage, EnvValue, Event, EventClass, Events, FieldClass, Interval,
+    Loss, LossCause, Names, Packet, Source, StreamClass, StreamIndex, StreamSummary, Trace,
 };
 use lateralis_units::{CpuId, Nanos, Ticks};
 
@@ -409,5 +409,14 @@ impl Source for PerfTrace {
 
     fn events_in(&self, interval: Interval) -> Box<dyn Events + '_> {
         Box::new(PerfEvents::new(self, interval))
+    }
+
+    /// As it always is, without two calls by table for each event.
+    fn visit(&self, see: &mut dyn FnMut(&Event<'_>)) -> Vec<Damage> {
+        let mut events = PerfEvents::new(self, Interval::default());
+        while events.advance() {
+            see(&events.event());
+        }
+        events.damage()
     }
 }
