@@ -61,6 +61,12 @@ fn clippy() -> Outcome {
 }
 
 fn test() -> Outcome {
+    // Built apart, so that a slow compiler does not take the time of the tests.
+    let build = ["test", "--locked", "--workspace", "--no-run"];
+    let built = simple(&build, "test-build", "tests do not build");
+    if !built.failures.is_empty() {
+        return built;
+    }
     let arguments = ["test", "--locked", "--workspace", "--no-fail-fast", "--", "--show-output"];
     tests(&mut cargo(&arguments), "test")
 }
