@@ -51,6 +51,14 @@ export function rowHeight(kind: RowKind): number {
   return ROW_HEIGHT[kind] ?? 16;
 }
 
+/** Interfaces behind cores, in and out of one beside each other: packets begin before, or long after, whoever they are for. */
+function withPackets(roots: readonly Lane[]): Lane[] {
+  const packets = roots.filter((lane) => lane.kind === "packets");
+  packets.sort((a, b) => a.name.localeCompare(b.name));
+  const cores = roots.filter((lane) => lane.kind === "cpu");
+  return [...cores, ...packets, ...roots.filter((lane) => lane.kind !== "cpu" && lane.kind !== "packets")];
+}
+
 /** Lanes with those that hold them first; a lane whose parent is missing, or its own ancestor, stands at the top. */
 export function treeOrder(lanes: readonly Lane[]): { lane: Lane; level: number; children: boolean }[] {
   const byId = new Map(lanes.map((lane) => [lane.id, lane]));
@@ -66,7 +74,8 @@ export function treeOrder(lanes: readonly Lane[]): { lane: Lane; level: number; 
     order.push({ lane, level, children: below.length > 0 });
     for (const child of below) visit(child, level + 1);
   };
-  for (const root of roots) visit(root, 0);
+  const hasPackets = roots.some((lane) => lane.kind === "packets");
+  for (const root of hasPackets ? withPackets(roots) : roots) visit(root, 0);
   return order;
 }
 

@@ -147,6 +147,12 @@ describe("lanes in groups", () => {
   const shown = (by: Parameters<typeof regrouped>[1]) =>
     treeOrder(regrouped(lanes, by)).map(({ lane, level }) => [lane.id, level]);
 
+  test("packets stand behind cores, what goes in and out of one interface together", () => {
+    const named = (id: number, name: string) => ({ ...lane(id, "packets"), name });
+    const all = [lane(0, "cpu"), named(1, "lo in"), lane(2, "thread"), named(3, "eth0 in"), lane(4, "cpu")];
+    const order = treeOrder([...all, named(5, "eth0 out")]).map((one) => one.lane.id);
+    expect(order).toEqual([0, 4, 3, 5, 1, 2]);
+  });
   test("are all, or those of cores with what is below, or the others", () => {
     expect(regrouped(lanes, "all")).toBe(lanes);
     expect(shown("cores")).toEqual([

@@ -20,6 +20,7 @@ mod index_file;
 mod indexing;
 mod live;
 pub mod methods;
+mod packets;
 mod params;
 mod rows;
 mod scripts;

@@ -15,6 +15,7 @@ use lateralis_store::facts::{At, Facts};
 use lateralis_units::Nanos;
 
 use crate::answer::Problem;
+use crate::packets;
 use crate::session::{Session, Source, lock};
 
 /// Scripts of a session.
@@ -316,6 +317,7 @@ pub struct Places {
     lanes: HashMap<(u32, u32), u32, RandomState>,
     threads: HashMap<(u32, u32), u32, RandomState>,
     streams: HashMap<String, u32, RandomState>,
+    packets: HashMap<String, u32, RandomState>,
 }
 
 impl Places {
@@ -327,6 +329,7 @@ impl Places {
             lanes: HashMap::default(),
             threads: HashMap::default(),
             streams: HashMap::default(),
+            packets: HashMap::default(),
         };
         for (id, lane) in (0..).zip(&lanes.meta().lanes) {
             match (lane.kind, lane.cpu, lane.pid.zip(lane.tid)) {
@@ -338,6 +341,9 @@ impl Places {
                 }
                 (LaneKind::Component, ..) => {
                     places.streams.insert(lane.name.clone(), id);
+                }
+                (LaneKind::Packets, ..) => {
+                    places.packets.insert(lane.name.clone(), id);
                 }
                 _ => {}
             }
@@ -353,6 +359,10 @@ impl Places {
     /// The lane of an event.
     #[must_use]
     pub fn of(&self, event: &Event<'_>, at: &At, source: &Source) -> Option<u32> {
+        let packets = packets::lane_name(event).and_then(|name| self.packets.get(&name));
+        if let Some(lane) = packets {
+            return Some(*lane);
+        }
         match (at.cpu, at.writer) {
             (Some(cpu), _) => self.cpus.get(&cpu).copied(),
             (None, Some(writer)) => self.lanes.get(&(writer.pid, writer.tid)).copied(),

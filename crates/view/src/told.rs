@@ -11,6 +11,7 @@ use lateralis_units::Nanos;
 use serde_json::{Map, Value, json};
 
 use crate::answer::Problem;
+use crate::packets;
 use crate::session::{Session, Source, lock};
 
 /// Events that are read over rather than looking for the next one anew.
@@ -117,6 +118,9 @@ impl Reader<'_> {
 
 /// Whether an event is one of a lane, as the index has put it.
 pub fn is_on(lanes: &Lanes, lane: u32, event: &Event<'_>, at: &At, source: &Source) -> bool {
+    if let Some(own) = packets::lane_of(&lanes.meta().lanes, event) {
+        return own == lane;
+    }
     let Some(lane) = lanes.meta().lanes.get(lane as usize) else { return false };
     match (lane.kind, at.cpu, at.writer) {
         (LaneKind::Cpu, cpu, _) => cpu.is_some() && cpu == lane.cpu,

@@ -11,6 +11,7 @@ mod hostile;
 mod late;
 mod live;
 mod numbers;
+mod packets;
 
 use crate::place;
 

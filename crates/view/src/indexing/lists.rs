@@ -13,6 +13,7 @@ use lateralis_store::facts::{Facts, Owner};
 
 use super::WRITER;
 use super::paired::Paired;
+use crate::packets;
 
 /// Lists that grow. What has a number keeps it.
 pub struct Lists {
@@ -35,6 +36,7 @@ pub struct Lists {
     /// Applications that turned out to be others.
     pub(super) merged: BTreeMap<u32, u32>,
     cpu_lanes: HashMap<u32, u32, RandomState>,
+    packets_lanes: HashMap<String, u32, RandomState>,
     pub(super) owner_lanes: HashMap<Owner, u32, RandomState>,
     pub(super) process_lanes: HashMap<u32, u32, RandomState>,
     counters: Vec<Counter>,
@@ -65,6 +67,7 @@ impl Lists {
             merged: BTreeMap::new(),
             application_ids: HashMap::default(),
             cpu_lanes: HashMap::default(),
+            packets_lanes: HashMap::default(),
             owner_lanes: HashMap::default(),
             process_lanes: HashMap::default(),
             counters: Vec::new(),
@@ -171,6 +174,21 @@ impl Lists {
             let cpu = Some(cpu);
             builder.lane(Lane { kind: LaneKind::Cpu, name, cpu, ..Lane::default() })
         })
+    }
+
+    /// The lane of packets of that name, unless there are too many.
+    pub fn packets_lane(&mut self, builder: &mut dyn Gathers, name: String) -> Option<u32> {
+        if let Some(lane) = self.packets_lanes.get(&name) {
+            return Some(*lane);
+        }
+        if self.packets_lanes.len() >= packets::LANES_MAX {
+            return None;
+        }
+        let kind = LaneKind::Packets;
+        let lane = builder.lane(Lane { kind, name: name.clone(), ..Lane::default() });
+        self.packets_lanes.insert(name, lane);
+        self.version += 1;
+        Some(lane)
     }
 
     /// The lane of whatever events, spans and states are of.

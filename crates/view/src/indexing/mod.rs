@@ -27,6 +27,8 @@ use lists::Lists;
 use paired::Paired;
 use ran::Ran;
 
+use crate::packets;
+
 /// The record that names the writer of what follows: every event says its writer already.
 const WRITER: &str = "lateralis:WRITER";
 
@@ -120,9 +122,12 @@ impl<B: Gathers> Indexing<B> {
     fn event(&mut self, event: &Event<'_>, at: &At, told: &[(At, Fact)], facts: &Facts) {
         let class = self.lists.class(event);
         let thread = self.lists.thread_told(&mut self.builder, at.writer, facts.threads());
-        let lane = match at.cpu {
-            Some(cpu) => self.lists.cpu_lane(&mut self.builder, cpu),
-            None => self.lists.owner_lane(&mut self.builder, at.owner()),
+        let packets = packets::lane_name(event)
+            .and_then(|name| self.lists.packets_lane(&mut self.builder, name));
+        let lane = match (at.cpu, packets) {
+            (Some(cpu), _) => self.lists.cpu_lane(&mut self.builder, cpu),
+            (None, Some(lane)) => lane,
+            (None, None) => self.lists.owner_lane(&mut self.builder, at.owner()),
         };
         if let Some(place) = self.lane_of_stream.get_mut(at.stream.0 as usize) {
             place.get_or_insert(lane);
@@ -137,7 +142,7 @@ impl<B: Gathers> Indexing<B> {
             self.ran.seen(&mut self.builder, (cpu, lane), time, (thread, application), is_switch);
         }
         let Some(class) = class else { return };
-        let point = self.builder.point(lane, time, class, thread);
+        let point = self.builder.point(packets.unwrap_or(lane), time, class, thread);
         self.lists.count(class, thread, time);
         for (at, fact) in told {
             self.fact(at, *fact, (point, class, thread), facts);
