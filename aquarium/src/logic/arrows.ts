@@ -2,6 +2,7 @@
 // Messages as arrows between lanes.
 
 import { type Frame, BadFrame, f64, u32 } from "../protocol/frame.ts";
+import { type Layout, screenY } from "./layout.ts";
 import type { Interval } from "./viewport.ts";
 import { toPixel } from "./viewport.ts";
 
@@ -63,6 +64,30 @@ export function lines(
     found.push({ x0, y0, x1, y1, count, widthPx: arrowWidth(count), index });
   }
   return found;
+}
+
+/** The same for lanes as they lie on a screen: arrows begin and end in the middle of a lane's events, else of its first row. */
+export function linesOn(
+  arrows: Arrows,
+  { lanes }: Layout,
+  view: Interval,
+  size: { width: number; height: number },
+  scrollTop: number,
+): Line[] {
+  const middles = new Map<number, number>();
+  for (const lane of lanes) {
+    const row = lane.rows.find((one) => one.kind === "events") ?? lane.rows[0];
+    const y = row ? row.y + row.height / 2 : lane.y + lane.height / 2;
+    middles.set(lane.id, screenY(lane, y, scrollTop));
+  }
+  const all = lines(arrows, view, size.width, (lane) => middles.get(lane) ?? null);
+  return all.filter((line) => Math.max(line.y0, line.y1) > 0 && Math.min(line.y0, line.y1) < size.height);
+}
+
+/** Programs that share a core send from it to itself: then what is to be seen is between threads. */
+export function ownLanes({ fromLane, toLane }: Arrows): "cores" | "threads" {
+  const within = fromLane.reduce((sum, from, index) => sum + Number(from === toLane[index]), 0);
+  return within * 2 > fromLane.length ? "threads" : "cores";
 }
 
 const BADGE_ROOM = { x: 60, y: 26 };

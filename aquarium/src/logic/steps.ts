@@ -1,10 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // Counters as steps: low, high and last of each pixel (NaN: not known there).
 
+import { type Frame, f64 } from "../protocol/frame.ts";
+import type { Window } from "./viewport.ts";
+
 export interface Levels {
   low: Float64Array;
   high: Float64Array;
   last: Float64Array;
+}
+
+export interface LevelsOf {
+  window: Window;
+  byCounter: Map<number, Levels>;
+}
+
+/** An answer to `levels`, by the counters that were asked for. */
+export function takeLevels(frame: Frame, counters: readonly number[], window: Window): LevelsOf {
+  const [low, high, last] = ["low", "high", "last"].map((name) => f64(frame, name));
+  const of = (id: number, index: number): [number, Levels] => {
+    const part = (column: Float64Array) => column.subarray(index * window.px, (index + 1) * window.px);
+    return [id, { low: part(low), high: part(high), last: part(last) }];
+  };
+  return { window, byCounter: new Map(counters.map(of)) };
 }
 
 /** Between which values the axis of a counter runs; it begins at 0 unless something is below. */

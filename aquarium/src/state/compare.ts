@@ -2,16 +2,15 @@
 // Two recordings held against each other: which, aligned by what, and their pictures. While they are, the view is of
 // the time that both have, and the filter stays the session's.
 
-import { batch, computed, effect, signal } from "@preact/signals";
-import { type Side, commonWhole, overlap, toOwn } from "../logic/compare.ts";
+import { type Signal, batch, computed, effect, signal } from "@preact/signals";
+import type { Arrows } from "../logic/arrows.ts";
+import { type Side, commonWhole, overlap } from "../logic/compare.ts";
 import { Colours } from "../logic/colour.ts";
-import { type Layout, layout, visible } from "../logic/layout.ts";
-import { type Picture, takeApart } from "../logic/picture.ts";
-import { type Window, planWindow, serves } from "../logic/viewport.ts";
-import type { Frame } from "../protocol/frame.ts";
+import { type Layout, layout } from "../logic/layout.ts";
+import type { Picture } from "../logic/picture.ts";
+import type { LevelsOf } from "../logic/steps.ts";
 import type { Session, Thing } from "../protocol/types.ts";
-import { Loader } from "./loader.ts";
-import { ask, failed, request } from "./server.ts";
+import { ask } from "./server.ts";
 import * as store from "./store.ts";
 
 export type Which = "good" | "bad";
@@ -29,23 +28,27 @@ export interface Half {
 export const sides = signal<Side[]>([]);
 export const halves = signal<Record<Which, Half> | null>(null);
 export const alignedBy = signal("the begin of both");
-export const pictures: Record<Which, ReturnType<typeof signal<Picture | null>>> = {
-  good: signal<Picture | null>(null),
-  bad: signal<Picture | null>(null),
+export const pictures: Record<Which, Signal<Picture | null>> = { good: signal(null), bad: signal(null) };
+/** Messages of each, of the filter that they were asked with. */
+export const arrowsOf: Record<Which, Signal<{ arrows: Arrows; filter: number } | null>> = {
+  good: signal(null),
+  bad: signal(null),
 };
-export const scrolled: Record<Which, ReturnType<typeof signal<number>>> = {
-  good: signal<number>(0),
-  bad: signal<number>(0),
-};
+export const levelsOf: Record<Which, Signal<LevelsOf | null>> = { good: signal(null), bad: signal(null) };
+export const scrolled: Record<Which, Signal<number>> = { good: signal(0), bad: signal(0) };
 /** CSS pixels of each half's canvas. */
-export const halfSize: Record<Which, ReturnType<typeof signal<{ width: number; height: number }>>> = {
+export const halfSize: Record<Which, Signal<{ width: number; height: number }>> = {
   good: signal({ width: 0, height: 0 }),
   bad: signal({ width: 0, height: 0 }),
 };
 export const picked = signal<{ which: Which; lane: number; row: number; thing: Thing } | null>(null);
 
-/** The view of the joined session, to go back to. */
+/** The view of the joined session, to go back to, and the scripts that chose there. */
 let viewBefore: { t0: number; t1: number } | null = null;
+let scriptsBefore: ReadonlySet<number> = new Set();
+
+export const NO_SCRIPTS =
+  "A script chooses by what it has seen of all recordings together: its filter is off while two are compared.";
 
 export async function enter(good = 0, bad = 1, anchors: [number, number] = [0, 0]): Promise<boolean> {
   const answer = await ask<{ sides: Side[] }>("sides", {});
@@ -63,9 +66,16 @@ export async function enter(good = 0, bad = 1, anchors: [number, number] = [0, 0
   batch(() => {
     if (store.comparedWhole.value === null) viewBefore = store.view.value;
     halves.value = { good: first, bad: second };
+    if (store.filter.value.scriptsOn.size > 0) {
+      scriptsBefore = store.filter.value.scriptsOn;
+      store.filter.value = { ...store.filter.value, scriptsOn: new Set() };
+      store.tell(NO_SCRIPTS);
+    }
     picked.value = null;
     alignedBy.value = anchors.some((one) => one !== 0) ? "what was chosen" : "the begin of both";
-    for (const which of BOTH) pictures[which].value = null;
+    for (const which of BOTH) {
+      for (const one of [pictures, arrowsOf, levelsOf]) one[which].value = null;
+    }
     store.clearSelection();
     store.comparedWhole.value = wholeOf(halves.value);
     store.showAll();
@@ -91,6 +101,8 @@ export function leave(): void {
     halves.value = null;
     picked.value = null;
     store.comparedWhole.value = null;
+    if (scriptsBefore.size > 0) store.filter.value = { ...store.filter.value, scriptsOn: scriptsBefore };
+    scriptsBefore = new Set();
     if (viewBefore) store.view.value = viewBefore;
     else store.showAll();
     viewBefore = null;
@@ -195,54 +207,8 @@ function layoutOf(which: Which) {
 }
 export const layouts = { good: layoutOf("good"), bad: layoutOf("bad") };
 
-interface Wish {
-  side: number;
-  lanes: number[];
-  window: Window;
-  filter: number;
-}
-
-function loaderOf(which: Which) {
-  return new Loader<Wish, Frame>(
-    ({ side, lanes, window, filter }) =>
-      request("view", { side, lanes, t0: window.t0, t1: window.t1, px: window.px, filter }),
-    (frame, wish) => {
-      answered[which] = JSON.stringify(wish);
-      pictures[which].value = takeApart(frame, wish.window, wish.filter);
-    },
-    failed,
-  );
-}
-const loaders = { good: loaderOf("good"), bad: loaderOf("bad") };
-const answered: Record<Which, string> = { good: "", bad: "" };
-
-function want(which: Which): void {
-  const half = halves.value?.[which];
-  const { width, height } = halfSize[which].value!;
-  const placed = visible(layouts[which].value, scrolled[which].value!, height);
-  const filter = store.filterId.value;
-  const view = store.view.value;
-  if (!half || store.status.value !== "open" || width === 0 || placed.length === 0) return;
-  const own = toOwn(view, half.anchor);
-  const px = Math.round(width * (globalThis.devicePixelRatio || 1));
-  const rows = placed.flatMap((lane) => lane.rows.filter((row) => row.kind !== "level"));
-  const now = pictures[which].value;
-  const wish = {
-    side: half.info.side,
-    lanes: placed.map((lane) => lane.id),
-    window: planWindow(own, px, Math.max(1, rows.length)),
-    filter,
-  };
-  const complete =
-    now &&
-    now.filter === filter &&
-    serves(now.window, own, px) &&
-    rows.every((row) => now.byRow.has(`${row.lane}/${row.row}`));
-  if (!complete && JSON.stringify(wish) !== answered[which]) loaders[which].want(wish);
-}
-
-export function startCompareViews(): void {
-  for (const which of BOTH) effect(() => want(which));
+/** Once it is known what was opened. */
+export function compareIfApart(): void {
   let asked = false;
   effect(() => {
     if (asked || !store.methods.value.has("sides") || store.session.value === null) return;

@@ -2,13 +2,14 @@
 // Between the connection and the signals: opens the session, keeps the filter and the pictures up to date.
 
 import { batch, effect } from "@preact/signals";
-import { takeArrows } from "../logic/arrows.ts";
+import { ownLanes, takeArrows } from "../logic/arrows.ts";
 import { type Filter, parameters } from "../logic/filter.ts";
 import { rowKey, takeApart } from "../logic/picture.ts";
 import { type Window, planWindow, serves } from "../logic/viewport.ts";
-import { visible } from "../logic/layout.ts";
+import { type Layout, visible } from "../logic/layout.ts";
+import { takeLevels } from "../logic/steps.ts";
 import { Connection, RequestError, Superseded } from "../protocol/connection.ts";
-import { type Frame, f64, u32, u8 } from "../protocol/frame.ts";
+import { type Frame, u32, u8 } from "../protocol/frame.ts";
 import type { Quality } from "../protocol/types.ts";
 import { Loader } from "./loader.ts";
 import { connectionChanged, pushed } from "./opening.ts";
@@ -173,17 +174,16 @@ const arrows = new Loader<{ window: Window; lanes: number[]; filter: number }, F
   (frame, wish) => {
     const arrows = takeArrows(frame);
     store.arrowData.value = { arrows, filter: wish.filter };
-    // Programs that share a core send from it to itself: then what is to be seen is between threads.
-    const within = arrows.fromLane.reduce(
-      (sum, from, index) => sum + Number(from === arrows.toLane[index]),
-      0,
-    );
-    if (store.arrowsBetween.value === null && arrows.count.length > 0) {
-      store.arrowsBetween.value = within * 2 > arrows.count.length ? "threads" : "cores";
-    }
+    if (arrows.count.length > 0) store.arrowsBetween.value ??= ownLanes(arrows);
   },
   failed,
 );
+
+/** Of which lanes arrows are asked for. */
+export function arrowLanes({ lanes }: Layout): number[] {
+  const between = store.arrowsBetween.value ?? "cores";
+  return lanes.filter((lane) => between === "cores" || lane.kind !== "cpu").map((lane) => lane.id);
+}
 
 let arrowsFor = "";
 
@@ -192,10 +192,7 @@ function wantArrows(): void {
   const session = store.session.value;
   const view = store.view.value;
   const filter = store.filterId.value;
-  const between = store.arrowsBetween.value ?? "cores";
-  const lanes = store.lanesLayout.value.lanes
-    .filter((lane) => between === "cores" || lane.kind !== "cpu")
-    .map((lane) => lane.id);
+  const lanes = arrowLanes(store.lanesLayout.value);
   const wide = store.canvasSize.value.width;
   if (session === null || store.status.value !== "open" || wide === 0 || session.channels.length === 0)
     return;
@@ -225,18 +222,7 @@ function wantOverview(): void {
 const levelLoader = new Loader<{ counters: number[]; window: Window }, Frame>(
   ({ counters, window }) => send("levels", { counters, t0: window.t0, t1: window.t1, px: window.px }),
   (frame, { counters, window }) => {
-    const [low, high, last] = ["low", "high", "last"].map((name) => f64(frame, name));
-    const part = (column: Float64Array, index: number) =>
-      column.subarray(index * window.px, (index + 1) * window.px);
-    store.levels.value = {
-      window,
-      byCounter: new Map(
-        counters.map((id, index) => [
-          id,
-          { low: part(low, index), high: part(high, index), last: part(last, index) },
-        ]),
-      ),
-    };
+    store.levels.value = takeLevels(frame, counters, window);
   },
   failed,
 );

@@ -7,7 +7,7 @@ import { type Filter, EVERYTHING, type Script, tree } from "../logic/filter.ts";
 import { type Grouping, type Layout, layout, regrouped } from "../logic/layout.ts";
 import type { Arrows } from "../logic/arrows.ts";
 import type { Picture } from "../logic/picture.ts";
-import type { Levels } from "../logic/steps.ts";
+import type { LevelsOf } from "../logic/steps.ts";
 import { type Interval, clamp, fit } from "../logic/viewport.ts";
 import type { Status } from "../protocol/connection.ts";
 import type { Quality, Session, Thing } from "../protocol/types.ts";
@@ -74,7 +74,7 @@ export const listAt = signal<{ row: number; stamp: number } | null>(null);
 export const picture = signal<Picture | null>(null);
 export const arrowData = signal<{ arrows: Arrows; filter: number } | null>(null);
 export const overview = signal<{ count: Uint32Array; flags: Uint8Array } | null>(null);
-export const levels = signal<{ window: Interval; byCounter: Map<number, Levels> } | null>(null);
+export const levels = signal<LevelsOf | null>(null);
 
 export const paletteOpen = signal(false);
 export const hotkeysOpen = signal(false);

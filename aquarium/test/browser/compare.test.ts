@@ -3,6 +3,7 @@
 
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
+import { DARK_THEME } from "../../src/logic/colour.ts";
 import { settled, shownView } from "../support/browser.ts";
 import { inChromium, made } from "../support/pages.ts";
 import { FakeServer } from "../support/server.ts";
@@ -29,6 +30,12 @@ const DIFFERENCE = {
 const traces = [makeTrace(1), makeTrace(7, 3_000_000)];
 const server = new FakeServer(traces[0]);
 server.sides = traces.map((trace) => new FakeServer(trace));
+for (const side of server.sides) {
+  side.more = [
+    { id: 90, parent: 0, kind: "counter", name: "free", rows: [{ row: 0, kind: "level", name: "free" }] },
+  ];
+  side.counters = [{ id: 0, name: "free", lane: 90 }];
+}
 server.compared = {
   differences: [DIFFERENCE, { ...DIFFERENCE, name: "retry", before: 0, ratio: null }],
   perhaps: [],
@@ -128,6 +135,34 @@ inChromium("two recordings", made(server), (begin) => {
     await expect.poll(() => page.locator(".sunburst path").count()).toBe(4);
     await page.locator('.sunburst .flame-box[data-name="lookup"]').hover();
     await expect.poll(() => page.locator(".facts").textContent()).toContain("lookup");
+  });
+
+  test("have their messages as arrows, and their counters", async () => {
+    const page = await start();
+    const arrows = (which: string) =>
+      page.locator(`.half.${which} canvas[data-arrows]`).getAttribute("data-arrows").then(Number);
+    for (const which of ["good", "bad"]) await expect.poll(() => arrows(which)).toBeGreaterThan(0);
+    for (const which of ["good", "bad"]) {
+      const lane = page.locator(`.half.${which} .label`, { hasText: "free" });
+      const { y, height } = (await lane.boundingBox())!;
+      const canvas = page.locator(`.half.${which} canvas`).first();
+      const top = y - (await canvas.boundingBox())!.y;
+      // The line of a counter has the colour of no event here and no application.
+      const columns = await canvas.evaluate(
+        (element: HTMLCanvasElement, [top, height, rgb]) => {
+          const { data } = element.getContext("2d")!.getImageData(0, top, element.width, height);
+          const found = new Set<number>();
+          for (let at = 0; at < data.length; at += 4)
+            if (rgb.every((one, part) => Math.abs(data[at + part] - one) < 40))
+              found.add((at / 4) % element.width);
+          return found.size;
+        },
+        [Math.round(top), Math.round(height), DARK_THEME.palette[2]] as const,
+      );
+      expect(columns).toBeGreaterThan(100);
+    }
+    await page.keyboard.press("m");
+    for (const which of ["good", "bad"]) await expect.poll(() => arrows(which)).toBe(0);
   });
 
   test("a link opens both as they were aligned", async () => {

@@ -12,6 +12,31 @@ const shows = (page: Page, events: number) => page.locator(`#event-count[data-co
 const notice = (page: Page, text: string | RegExp) =>
   page.locator(".notice").filter({ hasText: text }).waitFor();
 
+/** How many columns of a lane have the colour of stripes where something was lost. */
+async function hatching(
+  page: Page,
+  lane: string,
+): Promise<{ before: number; hatched: () => Promise<number> }> {
+  const { y, height } = (await page.locator(".label", { hasText: lane }).boundingBox())!;
+  const canvas = page.locator(".canvas-area canvas").first();
+  const top = y - (await canvas.boundingBox())!.y;
+  // Red, as no event and no application here is.
+  const hatched = () =>
+    canvas.evaluate(
+      (element: HTMLCanvasElement, { top, height }) => {
+        const { data } = element.getContext("2d")!.getImageData(0, top, element.width, height);
+        const found = new Set<number>();
+        for (let at = 0; at < data.length; at += 4) {
+          const [red, green, blue] = data.subarray(at, at + 3);
+          if (red - blue > 40 && Math.abs(green - blue) < 20) found.add((at / 4) % element.width);
+        }
+        return found.size;
+      },
+      { top: Math.round(top), height: Math.round(height) },
+    );
+  return { before: await hatched(), hatched };
+}
+
 inChromium("a recording that still runs", nothing, (begin) => {
   let trace: Trace;
   let server: FakeServer;
@@ -86,6 +111,28 @@ inChromium("a recording that still runs", nothing, (begin) => {
     // Losses told while it was held are not forgotten.
     await page.locator(".problem").filter({ hasText: "lost" }).click();
     await page.getByRole("cell", { name: "ring full" }).first().waitFor();
+  });
+
+  test("losses are hatched on their lane and counted, as they come", async () => {
+    const begin = trace.end;
+    grow(1_000_000);
+    await expect.poll(end).toBeGreaterThan(trace.end);
+    const { before, hatched } = await hatching(page, "core 1");
+    // Nothing happens there but what is lost.
+    const lose = (from: number, count: number | null) => {
+      const lost = { lane: 1, begin: begin + from, end: begin + from + 200_000, count, cause: "ring full" };
+      grow(1000, { losses: [lost] });
+    };
+    const told = (text: string) => page.locator(".problem").filter({ hasText: text }).waitFor();
+    lose(100_000, 7);
+    await told("127 lost");
+    await expect.poll(hatched).toBeGreaterThan(before);
+    const first = await hatched();
+    lose(500_000, 30);
+    await told("157 lost");
+    await expect.poll(hatched).toBeGreaterThan(first * 1.5);
+    lose(800_000, null);
+    await told("≥ 157 lost");
   });
 
   test("the list grows at its end, and a filter goes on to choose", async () => {

@@ -18,14 +18,14 @@ const spans = (trace: string): Span[] => JSON.parse(told("stats", "--json", trac
 let traces: string[];
 const twoRuns = () => serve((traces = [demo(60), demo(90)]));
 
-inChromium("two recordings of lat demo", { serve: twoRuns, missing }, (begin) => {
-  const drawn = (page: Page, which: string) =>
-    expect
-      .poll(async () =>
-        Number(await page.locator(`.half.${which} canvas[data-rows]`).getAttribute("data-rows")),
-      )
-      .toBeGreaterThan(0);
+const drawn = (page: Page, which: string) =>
+  expect
+    .poll(async () =>
+      Number(await page.locator(`.half.${which} canvas[data-rows]`).getAttribute("data-rows")),
+    )
+    .toBeGreaterThan(0);
 
+inChromium("two recordings of lat demo", { serve: twoRuns, missing }, (begin) => {
   test("stand one above the other, each whole; all of both is on one time line", async () => {
     const page = await begin();
     for (const which of ["good", "bad"]) await drawn(page, which);
@@ -52,6 +52,32 @@ inChromium("two recordings of lat demo", { serve: twoRuns, missing }, (begin) =>
     await page.locator('.flame-box[data-name="request"]').first().waitFor();
     await page.getByRole("tab", { name: "Changes" }).click();
     await page.locator(".statistics .summary b").first().waitFor();
+  });
+});
+
+inChromium("a script that filters two recordings", { serve: twoRuns, missing }, (begin) => {
+  test("is off while they are held against each other, says why, and comes back", async () => {
+    const page = await begin();
+    await page.getByRole("button", { name: "one time line" }).click();
+    await page.getByRole("tab", { name: "Scripts" }).click();
+    const editor = page.locator(".cm-content");
+    await editor.waitFor();
+    await editor.fill('filter("requests", event => event.name === "client:ORDER");');
+    await page.getByRole("button", { name: "run" }).click();
+    const line = page.getByRole("treeitem").filter({ hasText: "requests" });
+    await expect.poll(() => line.getAttribute("aria-checked")).toBe("true");
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "compare" }).click();
+    for (const which of ["good", "bad"]) await drawn(page, which);
+    expect(await line.getAttribute("aria-checked")).toBe("false");
+    expect(await line.getAttribute("aria-disabled")).toBe("true");
+    expect(await line.getAttribute("title")).toContain("all recordings together");
+    await line.click();
+    await page.locator(".notice").filter({ hasText: "all recordings together" }).waitFor();
+    expect(await line.getAttribute("aria-checked")).toBe("false");
+    await page.getByRole("button", { name: "one time line" }).click();
+    await expect.poll(() => line.getAttribute("aria-checked")).toBe("true");
+    expect(await line.getAttribute("aria-disabled")).toBe("false");
   });
 });
 

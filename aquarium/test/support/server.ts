@@ -40,6 +40,8 @@ export class FakeServer {
   lists = 1;
   /** Lanes beside those of the trace. */
   more: object[] = [];
+  /** Counters of lanes in `more`; each falls from 1 to 0 over the time that is asked for. */
+  counters: { id: number; name: string; lane: number }[] = [];
   /** Servers of recordings by themselves, for what is held against each other. */
   sides: FakeServer[] = [];
   /** What `compare` says. */
@@ -165,6 +167,10 @@ export class FakeServer {
       return encodeFrame(id, {}, { count, flags });
     },
     arrows: (params, id) => this.arrows(params, id),
+    levels: ({ counters, px }, id) => {
+      const values = Float64Array.from({ length: counters.length * px }, (_, at) => 1 - (at % px) / px);
+      return encodeFrame(id, {}, { low: values, high: values, last: values });
+    },
     at: (params) => ({ thing: this.at(params) }),
     events: ({ filter, from, count }) => ({
       rows: this.events(filter)
@@ -316,7 +322,7 @@ export class FakeServer {
       names: NAMES,
       span_kinds: kindsOf(this.trace),
       channels: [{ id: 0, name: "ipc", count: this.trace.messages.length }],
-      counters: [],
+      counters: this.counters,
       damage: [],
       losses: [
         {
@@ -348,9 +354,13 @@ export class FakeServer {
   }
 
   private view({ lanes, t0, t1, px, filter }: Parameters, id: number): ArrayBuffer {
-    const open = this.open() as { lanes: { id: number; rows: { row: number }[] }[] };
+    const open = this.open() as { lanes: { id: number; rows: { row: number; kind: string }[] }[] };
+    const rowsOf = new Map(open.lanes.map((lane) => [lane.id, lane.rows]));
     const rows = (lanes as number[]).flatMap((lane) =>
-      open.lanes[lane].rows.map((row) => ({ lane, row: row.row })),
+      rowsOf
+        .get(lane)!
+        .filter((row) => row.kind !== "level")
+        .map((row) => ({ lane, row: row.row })),
     );
     const colour = new Uint16Array(rows.length * px);
     const cover = new Uint8Array(rows.length * px);

@@ -3,6 +3,7 @@
 
 import { useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import { type Line, linesOn } from "../../logic/arrows.ts";
 import { toOwn } from "../../logic/compare.ts";
 import { rowAt, screenY, visible } from "../../logic/layout.ts";
 import { thousands } from "../../logic/units.ts";
@@ -11,10 +12,12 @@ import { zoomBy, thingOf } from "../../state/actions.ts";
 import {
   type Which,
   align,
+  arrowsOf,
   colours,
   halfSize,
   halves,
   layouts,
+  levelsOf,
   picked,
   pictures,
   scrolled,
@@ -22,33 +25,45 @@ import {
 } from "../../state/compare.ts";
 import { ask } from "../../state/server.ts";
 import * as store from "../../state/store.ts";
+import { LaneName } from "../timeline/Labels.tsx";
 import { paintMarks } from "../timeline/marks.ts";
 import { RowImages } from "../timeline/images.ts";
 import { type Scene, paint } from "../timeline/paint.ts";
 import { NEAR_PX } from "../timeline/pointer.ts";
+import { counterOf } from "../timeline/scene.ts";
 
 function sceneOf(which: Which): Scene | null {
   const half = halves.value?.[which];
   const { applications, names, classes } = colours;
   if (!half || !applications.value || !names.value || !classes.value) return null;
-  const { width, height } = halfSize[which].value!;
+  const { width, height } = halfSize[which].value;
+  const levels = levelsOf[which].value;
   return {
     view: toOwn(store.view.value, half.anchor),
     width,
     height,
     pinnedHeight: 0,
-    scrollTop: scrolled[which].value!,
-    lanes: visible(layouts[which].value, scrolled[which].value!, height),
+    scrollTop: scrolled[which].value,
+    lanes: visible(layouts[which].value, scrolled[which].value, height),
     theme: store.theme.value,
-    picture: pictures[which].value ?? null,
+    picture: pictures[which].value,
     applications: applications.value[which],
     names: names.value[which],
     classes: classes.value[which],
     scripts: new Map(),
     losses: half.session.losses,
-    levels: { window: { t0: 0, t1: 1 }, of: () => null },
+    levels: {
+      window: levels?.window ?? { t0: 0, t1: 1 },
+      of: (row, lane) => levels?.byCounter.get(counterOf(half.session.counters, row, lane) ?? -1) ?? null,
+    },
     selectedLane: picked.value?.which === which ? picked.value.lane : null,
   };
+}
+
+function arrowLines(which: Which, { view, width, height, scrollTop }: Scene): readonly Line[] {
+  const data = arrowsOf[which].value;
+  if (!data || !store.arrowsOn.value || data.filter !== store.filterId.value) return [];
+  return linesOn(data.arrows, layouts[which].value, view, { width, height }, scrollTop);
 }
 
 const DRAG_PX = 4;
@@ -80,6 +95,7 @@ export function HalfTimeline({ which }: { which: Which }) {
     const now = sceneOf(which);
     const own = picked.value?.which === which ? picked.value : null;
     if (!now) return;
+    const arrows = arrowLines(which, now);
     cancelAnimationFrame(frame.current);
     frame.current = requestAnimationFrame(() => {
       const [lower, upper] = canvases.map((canvas) => canvas.current?.getContext("2d"));
@@ -87,21 +103,22 @@ export function HalfTimeline({ which }: { which: Which }) {
       paint(lower, now, images.current);
       const { lane = 0, row = 0, thing } = own ?? {};
       const selected = thing ? { lane, row, begin: thing.begin, end: thing.end ?? null, thing } : null;
-      paintMarks(upper, now, { selected, range: null, arrows: [] });
+      paintMarks(upper, now, { selected, range: null, arrows });
+      upper.canvas.dataset.arrows = String(arrows.length);
       upper.canvas.dataset.rows = String(now.picture?.rows.length ?? 0);
     });
   });
 
   if (!half) return null;
-  const timeAt = (x: number) => toTime(store.view.value, x, halfSize[which].value!.width);
+  const timeAt = (x: number) => toTime(store.view.value, x, halfSize[which].value.width);
   const place = (event: MouseEvent) => {
     const edge = area.current!.getBoundingClientRect();
     return { x: event.clientX - edge.left, y: event.clientY - edge.top };
   };
   const pick = async (x: number, y: number) => {
-    const found = rowAt(layouts[which].value, y, scrolled[which].value!);
+    const found = rowAt(layouts[which].value, y, scrolled[which].value);
     if (!found?.row || found.row.kind === "level") return null;
-    const within = Math.ceil((width(store.view.value) / halfSize[which].value!.width) * NEAR_PX);
+    const within = Math.ceil((width(store.view.value) / halfSize[which].value.width) * NEAR_PX);
     const { lane, row } = found.row;
     const asked = { lane, row, t: Math.round(timeAt(x) + half.anchor), within };
     const answer = await ask("at", { side: half.info.side, filter: store.filterId.value, ...asked });
@@ -110,8 +127,8 @@ export function HalfTimeline({ which }: { which: Which }) {
     return thing;
   };
   const own = picked.value?.which === which ? picked.value.thing : null;
-  const { width: wide, height } = halfSize[which].value!;
-  const shown = visible(layouts[which].value, scrolled[which].value!, height);
+  const { width: wide, height } = halfSize[which].value;
+  const shown = visible(layouts[which].value, scrolled[which].value, height);
   return (
     <section class={`half ${which}`} aria-label={`The ${which} recording`}>
       <header>
@@ -135,7 +152,7 @@ export function HalfTimeline({ which }: { which: Which }) {
             role="listitem"
             class="label"
             style={{
-              top: `${screenY(lane, lane.y, scrolled[which].value!)}px`,
+              top: `${screenY(lane, lane.y, scrolled[which].value)}px`,
               height: `${lane.height}px`,
               paddingLeft: `${6 + lane.level * 12}px`,
             }}
@@ -157,7 +174,7 @@ export function HalfTimeline({ which }: { which: Which }) {
               ) : (
                 <span class="fold" />
               )}
-              <span class="lane-name">{lane.name}</span>
+              <LaneName lane={lane} />
             </div>
           </div>
         ))}
@@ -215,6 +232,6 @@ export function HalfTimeline({ which }: { which: Which }) {
 }
 
 function scrollBy(which: Which, px: number): void {
-  const most = Math.max(0, layouts[which].value.height - halfSize[which].value!.height);
-  scrolled[which].value = Math.min(most, Math.max(0, scrolled[which].value! + px));
+  const most = Math.max(0, layouts[which].value.height - halfSize[which].value.height);
+  scrolled[which].value = Math.min(most, Math.max(0, scrolled[which].value + px));
 }

@@ -35,18 +35,50 @@ export function Labels() {
   );
 }
 
+/** A name and, as far as there is room, what it is of. */
+export function LaneName({
+  lane,
+  number,
+  title,
+}: {
+  lane: PlacedLane;
+  number?: number | null;
+  title?: string;
+}) {
+  const kind = KIND_NAMES[lane.kind] ?? lane.kind;
+  // `warehouse:QUEUE.waiting` is `waiting`, of QUEUE: cut at its end it would be no counter's name.
+  const [, of, field] = shortName(lane.name).match(/^(.*)\.([^.]+)$/) ?? [];
+  if (lane.kind === "counter" && field)
+    return (
+      <>
+        <span class="lane-name" title={title}>
+          {field}
+        </span>
+        <small>
+          <span>{of}</span>
+        </small>
+      </>
+    );
+  // "core 0" need not be told to be a core.
+  const isPlain = lane.kind === "cpu" || lane.name.toLowerCase().includes(kind);
+  return (
+    <>
+      <span class="lane-name" title={title}>
+        {lane.kind === "counter" ? shortName(lane.name) : lane.name}
+      </span>
+      <small>
+        {number != null && <span>{number}</span>}
+        {!isPlain && <span>{kind}</span>}
+      </small>
+    </>
+  );
+}
+
 function Label({ lane, y, top }: { lane: PlacedLane; y: number; top: number }) {
   const info = store.laneById.value.get(lane.id);
   const stuck = Math.min(Math.max(0, top - y), Math.max(0, lane.height - 22));
   const depth = lane.rows.filter((row) => row.kind === "spans").length;
   const kind = KIND_NAMES[lane.kind] ?? lane.kind;
-  // "core 0" need not be told to be a core.
-  const small = [
-    lane.name.toLowerCase().includes(kind) || lane.kind === "cpu" ? undefined : kind,
-    info?.tid ?? info?.pid,
-  ]
-    .filter((part) => part !== undefined)
-    .join(" ");
   return (
     <div
       role="listitem"
@@ -66,13 +98,11 @@ function Label({ lane, y, top }: { lane: PlacedLane; y: number; top: number }) {
         ) : (
           <span class="fold" />
         )}
-        <span
-          class="lane-name"
+        <LaneName
+          lane={lane}
+          number={info?.tid ?? info?.pid}
           title={`${lane.name} (${kind})${depth > 1 ? `, ${depth} levels of spans` : ""}`}
-        >
-          {lane.kind === "counter" ? shortName(lane.name) : lane.name}
-        </span>
-        <small>{small}</small>
+        />
         <button
           class="pin"
           aria-pressed={lane.pinned}

@@ -136,7 +136,7 @@ function LaneSearch() {
     <input
       id="lane-search"
       type="search"
-      placeholder="Search lanes   /"
+      placeholder="Search   /"
       aria-label="Search lanes"
       value={store.laneSearch.value}
       onInput={(event) => (store.laneSearch.value = event.currentTarget.value)}

@@ -2,9 +2,10 @@
 // What is to be painted, gathered from the signals.
 
 import { computed } from "@preact/signals";
-import { type Line, lines } from "../../logic/arrows.ts";
-import { type PlacedLane, type PlacedRow, screenY, visible } from "../../logic/layout.ts";
+import { type Line, linesOn } from "../../logic/arrows.ts";
+import { type PlacedLane, type PlacedRow, visible } from "../../logic/layout.ts";
 import * as store from "../../state/store.ts";
+import type { Session } from "../../protocol/types.ts";
 import type { Scene } from "./paint.ts";
 
 export const scene = computed<Scene>(() => {
@@ -12,6 +13,7 @@ export const scene = computed<Scene>(() => {
   const layout = store.lanesLayout.value;
   const scrollTop = store.scrollTop.value;
   const levels = store.levels.value;
+  const counters = store.session.value?.counters ?? [];
   return {
     view: store.view.value,
     width,
@@ -28,15 +30,14 @@ export const scene = computed<Scene>(() => {
     losses: store.session.value?.losses ?? [],
     levels: {
       window: levels?.window ?? { t0: 0, t1: 1 },
-      of: (row, lane) => levels?.byCounter.get(counterOf(row, lane) ?? -1) ?? null,
+      of: (row, lane) => levels?.byCounter.get(counterOf(counters, row, lane) ?? -1) ?? null,
     },
     selectedLane: store.selected.value?.lane ?? null,
   };
 });
 
 /** The counter that a lane's row shows: the one that names the lane, else the one of its name. */
-export function counterOf(row: PlacedRow, lane: PlacedLane): number | null {
-  const counters = store.session.value?.counters ?? [];
+export function counterOf(counters: Session["counters"], row: PlacedRow, lane: PlacedLane): number | null {
   const byLane = counters.find((one) => one.lane === lane.id);
   const byName =
     counters.find((one) => one.name === (row.name || lane.name)) ??
@@ -44,19 +45,9 @@ export function counterOf(row: PlacedRow, lane: PlacedLane): number | null {
   return (byLane ?? byName)?.id ?? null;
 }
 
-/** Arrows begin and end in the middle of a lane's first row. */
 export const arrowLines = computed<readonly Line[]>(() => {
   const data = store.arrowData.value;
   if (!data || !store.arrowsOn.value || data.filter !== store.filterId.value) return [];
-  const layout = store.lanesLayout.value;
-  const { width, height } = store.canvasSize.value;
-  const scrollTop = store.scrollTop.value;
-  const middles = new Map<number, number>();
-  for (const lane of layout.lanes) {
-    const row = lane.rows.find((one) => one.kind === "events") ?? lane.rows[0];
-    const y = row ? row.y + row.height / 2 : lane.y + lane.height / 2;
-    middles.set(lane.id, screenY(lane, y, scrollTop));
-  }
-  const all = lines(data.arrows, store.view.value, width, (lane) => middles.get(lane) ?? null);
-  return all.filter((line) => Math.max(line.y0, line.y1) > 0 && Math.min(line.y0, line.y1) < height);
+  const { lanesLayout, view, canvasSize, scrollTop } = store;
+  return linesOn(data.arrows, lanesLayout.value, view.value, canvasSize.value, scrollTop.value);
 });
