@@ -22,6 +22,7 @@ mod metadata_faults;
 mod metadata_limits;
 mod metadata_suite;
 mod real_traces;
+mod rhythm;
 mod write;
 mod write_real;
 mod written;

@@ -175,12 +175,12 @@ impl<'r> Batch<'r> {
         self.bytes = cursor.bytes;
         self.clock = cursor.clock;
         self.is_counted = !ways.keeps;
-        self.is_in_order = false;
         self.counted_at = None;
         self.packet_slots.clear();
         self.packet_slots.extend_from_slice(&cursor.packet_slots);
+        self.judge();
+        self.is_in_order = false;
         self.ordered = 0;
-        self.is_alike = self.is_mostly_alike();
         self.buckets.begin(&self.seen, ways.classes.len());
         self.seen.clear();
         self.rows.clear();

@@ -44,6 +44,7 @@ mod gather;
 mod memory;
 mod parallel;
 mod parts;
+mod rhythm;
 mod survey;
 mod walk;
 
@@ -57,6 +58,7 @@ pub(crate) use memory::Spare;
 pub use parallel::Parallel;
 pub(crate) use parallel::parts_of;
 pub(crate) use parts::{columns, parts};
+use rhythm::Rhythm;
 pub(crate) use survey::survey;
 
 use crate::reader::Reader;
@@ -77,8 +79,8 @@ pub struct Batch<'r> {
     packet_slots: Vec<Slot>,
     bytes: &'r [u8],
     clock: Option<&'r Clock>,
-    /// Whether most events of the batch before were of one class.
-    is_alike: bool,
+    /// What the batch before lets expect of this one.
+    rhythm: Rhythm,
     /// Whether only the numbers of events are wanted.
     is_counted: bool,
     /// Whether events are told in their order only, and which columns there are then.
@@ -148,7 +150,7 @@ impl<'r> Batch<'r> {
             packet_slots: Vec::new(),
             bytes: &[],
             clock: None,
-            is_alike: false,
+            rhythm: Rhythm::default(),
             is_counted: false,
             is_in_order: false,
             columns_in_order: 0,

@@ -9,6 +9,7 @@
 use lateralis_model::{CountBy, Want, Wanted};
 
 use super::alike::Alike;
+use super::rhythm::{ANY, Expected, Known, RHYTHM, SAME};
 use super::{BATCH_EVENTS, Batch, IS_ROW, Row};
 use crate::cursor::Cursor;
 use crate::plan::{EventPlan, Header, Leaf, Straight, StreamPlan, Usual, fetch_ahead};
@@ -70,6 +71,9 @@ const NO_CLASS: u32 = u32::MAX;
 
 /// Behind the end of every packet: those that are walked are shorter.
 const NO_RUN: u32 = u32::MAX;
+
+/// Behind no header at all.
+pub(super) const NOTHING: Stride = Stride { bytes: NO_RUN, class: NO_CLASS };
 
 /// How to walk the events of a class.
 #[derive(Debug, Clone, Copy)]
@@ -214,15 +218,19 @@ impl<'r> Batch<'r> {
             if let Some(usual) = &header.usual {
                 let stop = content.min(usual.inside(cursor.bytes));
                 let from = (at, clock);
-                (at, clock) = match (ways.packed, self.is_alike) {
-                    (true, true) => {
-                        self.walk_usual::<HOW, true, true>(cursor, ways, usual, stop, from)
+                (at, clock) = match (ways.packed, self.rhythm.expected) {
+                    (true, Expected::Same) => {
+                        self.walk_usual::<HOW, true, SAME>(cursor, ways, usual, stop, from)
                     }
-                    (true, false) => {
-                        self.walk_usual::<HOW, true, false>(cursor, ways, usual, stop, from)
+                    (true, Expected::Rhythm(_)) if HOW == KEEP => {
+                        self.walk_usual::<HOW, true, RHYTHM>(cursor, ways, usual, stop, from)
                     }
+                    (false, Expected::Rhythm(_)) if HOW == KEEP => {
+                        self.walk_usual::<HOW, false, RHYTHM>(cursor, ways, usual, stop, from)
+                    }
+                    (true, _) => self.walk_usual::<HOW, true, ANY>(cursor, ways, usual, stop, from),
                     (false, _) => {
-                        self.walk_usual::<HOW, false, false>(cursor, ways, usual, stop, from)
+                        self.walk_usual::<HOW, false, ANY>(cursor, ways, usual, stop, from)
                     }
                 };
                 if at >= content || self.ordered >= ways.limit {
@@ -249,10 +257,10 @@ impl<'r> Batch<'r> {
     }
 
     /// The same of usual headers that begin before byte `stop`. Returns where it
-    /// ended, and the clock there. `PACKED` only where [`Ways::packed`]; `ALIKE` only then, and
-    /// expects that most events are of one class.
+    /// ended, and the clock there. `PACKED` only where [`Ways::packed`]; `EXPECTS` says what of
+    /// the next events, [`SAME`] only then.
     #[inline(never)]
-    fn walk_usual<const HOW: u8, const PACKED: bool, const ALIKE: bool>(
+    fn walk_usual<const HOW: u8, const PACKED: bool, const EXPECTS: u8>(
         &mut self,
         cursor: &mut Cursor<'r>,
         ways: &Ways<'r>,
@@ -271,6 +279,7 @@ impl<'r> Batch<'r> {
             first if first < stop => at = first,
             _ => return (at, clock),
         }
+        let known = Known::of(self.rhythm.expected, ways);
         loop {
             // Apart from the batch, so that they stay in registers.
             let limit = ways.limit.min(self.order.len());
@@ -285,8 +294,17 @@ impl<'r> Batch<'r> {
                 let read = unsafe { usual.read_inside::<PACKED>(bytes, at, clock) };
                 let Some((id, now, behind)) = read else { break Next::Stop };
                 let id = id as usize;
-                let Some(&stride) = strides.get(id) else { break Next::Stop };
-                let mask = if PACKED { 0 } else { masks[id] as usize };
+                let (stride, mask) = match id {
+                    id if EXPECTS == RHYTHM && id == known[0].id => known[0].follows(),
+                    id if EXPECTS == RHYTHM && id == known[1].id => known[1].follows(),
+                    id if EXPECTS == RHYTHM && id == known[2].id => known[2].follows(),
+                    id if EXPECTS == RHYTHM && id == known[3].id => known[3].follows(),
+                    id => match strides.get(id) {
+                        Some(&stride) => (stride, masks[id] as usize),
+                        None => break Next::Stop,
+                    },
+                };
+                let mask = if PACKED { 0 } else { mask };
                 let start = (behind + mask) & !mask;
                 let after = start + stride.bytes as usize;
                 let Some(bucket) = classes.get_mut(stride.class as usize) else {
@@ -308,7 +326,7 @@ impl<'r> Batch<'r> {
                     order[ordered] = stride.class;
                     ordered += 1;
                     (at, clock) = (after, now);
-                    if ALIKE {
+                    if EXPECTS == SAME {
                         break Next::Alike(Alike { usual, id: id as u64, stride });
                     }
                     continue;
@@ -320,7 +338,10 @@ impl<'r> Batch<'r> {
                 let registers = &mut cursor.machine.registers;
                 let marks = bucket.next_marks(way.steps as usize);
                 let straight = way.straight;
-                let after = straight.and_then(|s| s.walk(bytes, behind, end, registers, marks));
+                let after = straight.and_then(|straight| match EXPECTS {
+                    RHYTHM => straight.walk_here(bytes, behind, end, registers, marks),
+                    _ => straight.walk(bytes, behind, end, registers, marks),
+                });
                 let Some(after) = after else { break Next::Stop };
                 // SAFETY: it is open.
                 unsafe { bucket.push_open(now, 0) };

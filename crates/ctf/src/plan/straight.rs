@@ -155,6 +155,34 @@ impl Straight {
         if let Some(body) = &self.one_variable {
             return body.walk(bytes, at, end, marks);
         }
+        self.walk_steps(bytes, at, end, registers, marks)
+    }
+
+    /// The same as a part of its caller: for loops that find only few ways through it.
+    #[inline(always)]
+    pub fn walk_here(
+        &self,
+        bytes: &[u8],
+        at: usize,
+        end: usize,
+        registers: &mut [u64],
+        marks: &mut [u32],
+    ) -> Option<usize> {
+        match &self.one_variable {
+            Some(body) => body.walk(bytes, at, end, marks),
+            None => self.walk_steps(bytes, at, end, registers, marks),
+        }
+    }
+
+    #[inline(never)]
+    fn walk_steps(
+        &self,
+        bytes: &[u8],
+        at: usize,
+        end: usize,
+        registers: &mut [u64],
+        marks: &mut [u32],
+    ) -> Option<usize> {
         let mut marks = marks.iter_mut();
         self.steps(bytes, at, end, registers, |_, position, length| {
             *marks.next()? = position as u32;
