@@ -7,7 +7,8 @@
 //! twice as fast so.
 
 use super::Batch;
-use super::walk::{IN_ORDER, Stride, Ways};
+use super::walk::IN_ORDER;
+use super::ways::{Stride, Ways};
 use crate::plan::{Usual, fetch_ahead};
 
 /// Events whose bytes are asked for at once, and how many bytes at most: of large events the

@@ -6,7 +6,7 @@ use std::ops::Range;
 use lateralis_model::{Damage, StreamIndex, Want, Wanted};
 
 use super::gather::Marks;
-use super::walk::Ways;
+use super::ways::Ways;
 use super::{Batch, NO_PART, Part};
 use crate::cursor::Cursor;
 use crate::plan::Leaf;

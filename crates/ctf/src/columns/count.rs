@@ -7,7 +7,8 @@
 use lateralis_units::Ticks;
 
 use super::Batch;
-use super::walk::{COUNT, Ways};
+use super::walk::COUNT;
+use super::ways::Ways;
 use crate::cursor::Cursor;
 use crate::plan::{Usual, fetch_ahead};
 

@@ -47,6 +47,7 @@ mod parts;
 mod rhythm;
 mod survey;
 mod walk;
+mod ways;
 
 use lateralis_model::{Clock, Column, Event, Fields, Packet, Places, Slot, StreamIndex, Writer};
 use lateralis_units::{Nanos, Ticks};

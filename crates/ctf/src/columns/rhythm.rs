@@ -7,7 +7,7 @@
 //! of few classes in a rhythm that it can learn; where they come as it happens, wrong guesses
 //! would cost more than waiting.
 
-use super::walk::{NOTHING, Stride, Ways};
+use super::ways::{NOTHING, Stride, Ways};
 use super::{Batch, IS_ROW};
 
 /// Classes that have a branch of their own.
