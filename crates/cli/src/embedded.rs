@@ -30,14 +30,14 @@ pub const DEMO_CLIENT: Embedded = Embedded {
 
 impl Embedded {
     /// Writes the file into the user's cache folder, unless it is there already,
-    /// and returns its path. The name holds a hash of the content, so versions
-    /// of `lat` do not disturb each other; the file appears whole, by a rename.
+    /// and returns its path. Its folder is named by a hash of the content, so versions
+    /// of `lat` do not disturb each other, and programs bear the name that recordings
+    /// show; the file appears whole, by a rename.
     ///
     /// Errors: no folder that can be written.
     pub fn install(&self) -> Result<PathBuf, CliError> {
-        let folder = cache_folder()?;
-        let name = format!("{}-{:016x}{}", self.stem, fnv1a(self.bytes), self.ending);
-        let path = folder.join(&name);
+        let folder = cache_folder()?.join(format!("{:016x}", fnv1a(self.bytes)));
+        let path = folder.join(format!("{}{}", self.stem, self.ending));
         if fs::read(&path).is_ok_and(|there| there == self.bytes) {
             return Ok(path);
         }
