@@ -90,9 +90,21 @@ export function shortName(name: string): string {
   return short === "" ? name : short;
 }
 
-/** A field's value with its unit; times in nanoseconds are made readable. */
-export function fieldText(value: unknown, unit?: string | null): string {
+/** So many numbers below 256 are bytes, of a packet for instance. */
+const LEAST_BYTES = 16;
+
+function listText(list: readonly unknown[], most: number): string {
+  const isByte = (one: unknown) => Number.isInteger(one) && Number(one) >= 0 && Number(one) <= 255;
+  const shown = list.slice(0, most);
+  const rest = shown.length < list.length ? ` … ${thousands(list.length)} in all` : "";
+  if (list.length < LEAST_BYTES || !list.every(isByte)) return `${JSON.stringify(shown)}${rest}`;
+  return shown.map((one) => Number(one).toString(16).padStart(2, "0")).join(" ") + rest;
+}
+
+/** A field's value with its unit, of a list at most so many; times in nanoseconds are made readable. */
+export function fieldText(value: unknown, unit?: string | null, most = 1024): string {
   if (value === null || value === undefined) return "unknown";
+  if (Array.isArray(value)) return listText(value, most);
   if (typeof value === "number") {
     if (unit === "ns") return duration(value);
     // What has no unit is often an id: digits as they are, to be searched for and copied.

@@ -62,6 +62,11 @@ describe("numbers", () => {
     expect(fieldText(443210, null)).toBe("443210");
     expect(fieldText("0x7f", null)).toBe("0x7f");
     expect(fieldText(null)).toBe("unknown");
+    expect(fieldText([1, 2, 300])).toBe("[1,2,300]");
+    const packet = Array.from({ length: 300 }, (_, at) => at % 256);
+    expect(fieldText(packet, null, 4)).toBe("00 01 02 03 … 300 in all");
+    expect(fieldText(packet.slice(0, 16))).toBe("00 01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f");
+    expect(fieldText([...packet, -1], null, 2)).toBe("[0,1] … 301 in all");
   });
 });
 

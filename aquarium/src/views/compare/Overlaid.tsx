@@ -6,7 +6,7 @@ import { css } from "../../logic/colour.ts";
 import { duration, qualified, thousands } from "../../logic/units.ts";
 import { BOTH, halves } from "../../state/compare.ts";
 import * as store from "../../state/store.ts";
-import { Bins, PAIR, type Shape } from "../panels/Bins.tsx";
+import { Bins, PAIR, type Shape, ShapeChoice } from "../panels/Bins.tsx";
 import { useAnswer } from "../panels/useAnswer.ts";
 
 export const comparedSpan = signal<string | null>(null);
@@ -47,16 +47,7 @@ export function Overlaid() {
             ))}
           </select>
         </label>
-        <label>
-          as{" "}
-          <select
-            value={shape.value}
-            onChange={(event) => (shape.value = event.currentTarget.value as Shape)}
-          >
-            <option value="bars">histogram</option>
-            <option value="curve">latency versus count</option>
-          </select>
-        </label>
+        <ShapeChoice shape={shape} />
         {BOTH.map((which, index) => {
           const side = answer?.sides[index];
           return (

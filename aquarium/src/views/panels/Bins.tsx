@@ -2,12 +2,14 @@
 // Counts by duration as bars or as a falling curve, for one recording or two; a range of it can be brushed, by
 // dragging or with the keyboard.
 
+import type { Signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import { atLeast, binsOf } from "../../logic/brush.ts";
 import { css } from "../../logic/colour.ts";
 import { duration, thousands } from "../../logic/units.ts";
 import * as store from "../../state/store.ts";
+import { axisIn, fitted } from "./plot.ts";
 
 export interface Series {
   name: string;
@@ -15,6 +17,18 @@ export interface Series {
 }
 
 export type Shape = "bars" | "curve";
+
+export function ShapeChoice({ shape }: { shape: Signal<Shape> }) {
+  return (
+    <label>
+      as{" "}
+      <select value={shape.value} onChange={(event) => (shape.value = event.currentTarget.value as Shape)}>
+        <option value="bars">histogram</option>
+        <option value="curve">latency versus count</option>
+      </select>
+    </label>
+  );
+}
 
 interface Props {
   label: string;
@@ -43,23 +57,13 @@ export function Bins(props: Props) {
 
   useEffect(() => {
     const element = box.current!;
-    const size = () => ({
-      width: Math.max(element.clientWidth, 100),
-      height: Math.max(element.clientHeight - 4, 60),
-    });
     const low = edges.slice(0, bins);
     // Edges that grow by a factor belong on a logarithmic axis.
     const grows = low.length > 2 && low[0] > 0 && low[2] - low[1] > (low[1] - low[0]) * 1.01;
-    const axis = {
-      stroke: theme.faint,
-      grid: { stroke: theme.grid, width: 1 },
-      ticks: { stroke: theme.grid, width: 1 },
-      font: "11px system-ui",
-    };
-    const made = new uPlot(
+    const axis = axisIn(theme);
+    const { plot: made, end } = fitted(
+      element,
       {
-        ...size(),
-        legend: { show: false },
         cursor: { y: false, drag: { x: props.brushed !== undefined, y: false, setScale: false } },
         scales: { x: { time: false, distr: grows ? 3 : 1 } },
         axes: [
@@ -81,15 +85,11 @@ export function Bins(props: Props) {
         },
       },
       [low, ...columns],
-      element,
     );
     plot.current = made;
-    const observer = new ResizeObserver(() => made.setSize(size()));
-    observer.observe(element);
     return () => {
       plot.current = null;
-      observer.disconnect();
-      made.destroy();
+      end();
     };
   }, [JSON.stringify(edges), JSON.stringify(series), shape, theme, props.shares]);
 

@@ -6,6 +6,9 @@ import { ask } from "../../state/server.ts";
 import * as store from "../../state/store.ts";
 import { type Column, VirtualList } from "./VirtualList.tsx";
 
+/** Of a list: a row has no room for more. */
+const MOST_IN_ROW = 16;
+
 const COLUMNS: Column<EventRow>[] = [
   { name: "Time", width: "168px", align: "right", cell: (row) => instant(row.ts) },
   { name: "Core", width: "92px", cell: (row) => store.laneById.value.get(row.lane)?.name ?? "" },
@@ -35,7 +38,7 @@ const COLUMNS: Column<EventRow>[] = [
     cell: (row) =>
       row.fields.map((field) => (
         <span class="pair" key={field.name}>
-          <small>{field.name}</small> {fieldText(field.label ?? field.value, field.unit)}
+          <small>{field.name}</small> {fieldText(field.label ?? field.value, field.unit, MOST_IN_ROW)}
         </span>
       )),
   },

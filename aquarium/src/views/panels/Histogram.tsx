@@ -6,7 +6,7 @@ import { text as brushText } from "../../logic/brush.ts";
 import { duration, qualified, thousands } from "../../logic/units.ts";
 import { brush, brushed, setBrush } from "../../state/brush.ts";
 import * as store from "../../state/store.ts";
-import { Bins, type Shape } from "./Bins.tsx";
+import { Bins, type Shape, ShapeChoice } from "./Bins.tsx";
 import { useAnswer } from "./useAnswer.ts";
 
 const BINS = 80;
@@ -74,16 +74,7 @@ export function Histogram() {
             </select>
           </label>
         )}
-        <label>
-          as{" "}
-          <select
-            value={shape.value}
-            onChange={(event) => (shape.value = event.currentTarget.value as Shape)}
-          >
-            <option value="bars">histogram</option>
-            <option value="curve">latency versus count</option>
-          </select>
-        </label>
+        <ShapeChoice shape={shape} />
         <span>
           {qualified(thousands(count), answer?.quality)} in the{" "}
           {store.range.value ? "marked range" : "shown time"}

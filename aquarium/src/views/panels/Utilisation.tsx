@@ -3,12 +3,12 @@
 
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
-import uPlot from "uplot";
 import { Colours, css } from "../../logic/colour.ts";
 import { planWindow } from "../../logic/viewport.ts";
 import { type Frame, f64 } from "../../protocol/frame.ts";
 import { tickLabel } from "../../logic/axis.ts";
 import * as store from "../../state/store.ts";
+import { axisIn, fitted } from "./plot.ts";
 import { useAnswer } from "./useAnswer.ts";
 
 type By = "cpu" | "thread" | "application";
@@ -71,20 +71,10 @@ function Lines({ frame, t0, step }: { frame: Frame; t0: number; step: number }) 
     setLegend(
       shown.map((row, index) => ({ name: row.name, colour: colour(row, index), mean: mean(series[index]) })),
     );
-    const size = () => ({
-      width: Math.max(element.clientWidth, 100),
-      height: Math.max(element.clientHeight - 4, 60),
-    });
-    const axis = {
-      stroke: theme.faint,
-      grid: { stroke: theme.grid, width: 1 },
-      ticks: { stroke: theme.grid, width: 1 },
-      font: "11px system-ui",
-    };
-    const plot = new uPlot(
+    const axis = axisIn(theme);
+    return fitted(
+      element,
       {
-        ...size(),
-        legend: { show: false },
         cursor: { y: false },
         scales: { x: { time: false }, y: { range: (_, __, high) => [0, Math.max(100, high ?? 100)] } },
         axes: [
@@ -100,14 +90,7 @@ function Lines({ frame, t0, step }: { frame: Frame; t0: number; step: number }) 
         ],
       },
       [Array.from({ length: px }, (_, index) => t0 + (index + 0.5) * step), ...series],
-      element,
-    );
-    const observer = new ResizeObserver(() => plot.setSize(size()));
-    observer.observe(element);
-    return () => {
-      observer.disconnect();
-      plot.destroy();
-    };
+    ).end;
   }, [frame, theme]);
   if (rows.length === 0) return <p class="empty">It is not known who ran in this time.</p>;
   return (

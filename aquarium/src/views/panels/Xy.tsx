@@ -3,13 +3,14 @@
 
 import { signal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import uPlot from "uplot";
+import type uPlot from "uplot";
 import { css } from "../../logic/colour.ts";
 import { thousands, duration } from "../../logic/units.ts";
 import { reveal } from "../../logic/viewport.ts";
 import { type Points, correlation, points } from "../../logic/xy.ts";
 import { type Frame, f64 } from "../../protocol/frame.ts";
 import * as store from "../../state/store.ts";
+import { axisIn, fitted } from "./plot.ts";
 import { useAnswer } from "./useAnswer.ts";
 
 const MOST = 4000;
@@ -172,24 +173,16 @@ function Plot({ points: shown, of, labels, units, isTime }: PlotProps) {
   useEffect(() => {
     const element = box.current!;
     if (shown.x.length === 0) return;
-    const size = () => ({
-      width: Math.max(element.clientWidth, 100),
-      height: Math.max(element.clientHeight - 4, 60),
-    });
     const axis = {
-      stroke: theme.faint,
-      grid: { stroke: theme.grid, width: 1 },
-      ticks: { stroke: theme.grid, width: 1 },
-      font: "11px system-ui",
+      ...axisIn(theme),
       labelFont: "11px system-ui",
       labelSize: 16,
     };
     const text = (unit: string | null) => (_: uPlot, values: (number | null)[]) =>
       values.map((value) => (value === null ? "" : unit === "ns" ? duration(value) : brief(value)));
-    const plot = new uPlot(
+    const { plot, end } = fitted(
+      element,
       {
-        ...size(),
-        legend: { show: false },
         cursor: { drag: { x: false, y: false } },
         scales: { x: { time: false } },
         axes: [
@@ -212,7 +205,6 @@ function Plot({ points: shown, of, labels, units, isTime }: PlotProps) {
         ],
       },
       [shown.x, shown.y],
-      element,
     );
     const go = () => {
       const index = plot.cursor.idx;
@@ -220,12 +212,7 @@ function Plot({ points: shown, of, labels, units, isTime }: PlotProps) {
       if (t !== undefined) store.view.value = reveal(store.view.value, { t0: t, t1: t }, store.whole.value);
     };
     plot.over.addEventListener("click", go);
-    const observer = new ResizeObserver(() => plot.setSize(size()));
-    observer.observe(element);
-    return () => {
-      observer.disconnect();
-      plot.destroy();
-    };
+    return end;
   }, [shown, theme, labels.join(), units.join()]);
   const together = isTime ? null : correlation(shown);
   const some = shown.x.length < of ? ` of ${thousands(of)}` : "";

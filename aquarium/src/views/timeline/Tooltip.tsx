@@ -13,6 +13,8 @@ import { arrowLines } from "./scene.ts";
 import { toPixel } from "../../logic/viewport.ts";
 
 const found = signal<Under | null>(null);
+/** The server's word for a process or thread that nobody has told: no word says as much. */
+const NOBODY = "unknown";
 /** A pointer on its way somewhere asks for nothing. */
 const REST_MS = 40;
 
@@ -40,7 +42,7 @@ export function Tooltip() {
   const arrow = found.value?.thing ? null : lineAt(arrowLines.value, at.x, at.y, 4);
   const loss = lossAt(at.x, found.value?.lane ?? null);
   const content = found.value?.thing ? (
-    <ThingFields thing={found.value.thing} />
+    <ThingFields thing={found.value.thing} most={MOST_IN_TOOLTIP} />
   ) : arrow ? (
     <ArrowFields index={arrow.index} />
   ) : null;
@@ -56,13 +58,20 @@ export function Tooltip() {
   );
 }
 
-export function ThingFields({ thing }: { thing: Thing }) {
+/** Of a list, as the bytes of a packet: more would hide what the pointer is at. */
+const MOST_IN_TOOLTIP = 40;
+
+/** All that is known of a thing; of lists so much. */
+export function ThingFields({ thing, most }: { thing: Thing; most?: number }) {
   const session = store.session.value;
   const info = thing.class == null ? undefined : store.classById.value.get(thing.class);
   const application =
     typeof thing.application === "number"
       ? store.applicationById.value.get(thing.application)?.name
       : (thing.application ?? undefined);
+  // How long a list is it says itself.
+  const lengths = new Set((thing.fields ?? []).map((field) => `_${field.name}_length`));
+  const fields = (thing.fields ?? []).filter((field) => !lengths.has(field.name));
   const wall = session?.is_date ? date(session.origin, thing.begin) : null;
   const rows: [string, string | null | undefined][] = [
     ["time", instant(thing.begin)],
@@ -99,17 +108,17 @@ export function ThingFields({ thing }: { thing: Thing }) {
       </h3>
       <dl>
         {rows
-          .filter(([, value]) => value !== null && value !== undefined && value !== "")
+          .filter(([, value]) => value !== null && value !== undefined && value !== "" && value !== NOBODY)
           .map(([name, value]) => (
             <div key={name}>
               <dt>{name}</dt>
               <dd>{value}</dd>
             </div>
           ))}
-        {(thing.fields ?? []).map((field) => (
+        {fields.map((field) => (
           <div key={`field ${field.name}`} class="field">
             <dt>{field.name}</dt>
-            <dd>{fieldText(field.label ?? field.value, field.unit)}</dd>
+            <dd>{fieldText(field.label ?? field.value, field.unit, most)}</dd>
           </div>
         ))}
       </dl>

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// What all plots share: the page's colours, and the room that they have.
+
+import uPlot from "uplot";
+import type { Theme } from "../../logic/colour.ts";
+
+export function axisIn(theme: Theme) {
+  return {
+    stroke: theme.faint,
+    grid: { stroke: theme.grid, width: 1 },
+    ticks: { stroke: theme.grid, width: 1 },
+    font: "11px system-ui",
+  };
+}
+
+/** A plot without a legend that stays as large as the element it is in, until `end` is called. */
+export function fitted(
+  element: HTMLElement,
+  options: Omit<uPlot.Options, "width" | "height" | "legend">,
+  data: uPlot.AlignedData,
+): { plot: uPlot; end: () => void } {
+  const size = () => ({
+    width: Math.max(element.clientWidth, 100),
+    height: Math.max(element.clientHeight - 4, 60),
+  });
+  const plot = new uPlot({ ...options, ...size(), legend: { show: false } }, data, element);
+  const observer = new ResizeObserver(() => plot.setSize(size()));
+  observer.observe(element);
+  const end = () => {
+    observer.disconnect();
+    plot.destroy();
+  };
+  return { plot, end };
+}
