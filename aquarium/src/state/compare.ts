@@ -69,6 +69,8 @@ export async function enter(good = 0, bad = 1, anchors: [number, number] = [0, 0
     if (store.filter.value.scriptsOn.size > 0) {
       scriptsBefore = store.filter.value.scriptsOn;
       store.filter.value = { ...store.filter.value, scriptsOn: new Set() };
+      // Everything, until the server has made the rest of it.
+      store.filterId.value = 0;
       store.tell(NO_SCRIPTS);
     }
     picked.value = null;

@@ -69,7 +69,8 @@ function startPictures(which: Which): void {
     if (picture && isServed(picture)) return;
     const window = planWindow(own, px, Math.max(1, rows.length));
     const wish = { side: half.info.side, lanes: placed.map((lane) => lane.id), window, filter };
-    if (JSON.stringify(wish) !== answered) views.want(wish);
+    // What was answered before somebody left and came back is not there any more.
+    if (picture === null || JSON.stringify(wish) !== answered) views.want(wish);
   });
 }
 

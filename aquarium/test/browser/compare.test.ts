@@ -75,7 +75,8 @@ inChromium("two recordings", made(server), (begin) => {
     await page.getByRole("region", { name: "Timeline" }).waitFor();
     expect((await page.getByRole("tab").allTextContents())[0]).toContain("Events");
     await page.keyboard.press("c");
-    await page.locator(".half.good").waitFor();
+    await drawn(page, "good");
+    await drawn(page, "bad");
   });
 
   test("move and zoom together, and are aligned at what was selected in each", async () => {

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Page } from "playwright-core";
 import { launch, open } from "../support/browser.ts";
-import { LAT, type Served, demo, serve } from "../support/lat.ts";
+import { LAT, type Served, demo, print, serve } from "../support/lat.ts";
 
 const IMAGES = process.env.IMAGES ?? fileURLToPath(new URL("../../docs/images/", import.meta.url));
 const REST_MS = 1200;
@@ -38,6 +38,9 @@ for thread in asking: thread.start()
 for thread in asking: thread.join()
 `;
 
+/** Not a script that starts it. */
+const PYTHON = existsSync("/usr/bin/python3") ? "/usr/bin/python3" : "python3";
+
 const complaints: string[] = [];
 const browser = await launch();
 
@@ -60,31 +63,25 @@ const tab = async (page: Page, name: string) => {
   await page.waitForTimeout(REST_MS);
 };
 
-/** Where what is selected stands. */
-async function selectedX(page: Page): Promise<number> {
-  const area = (await page.locator(".canvas-area").boundingBox())!;
-  const hash = new URLSearchParams((await page.evaluate(() => location.hash)).slice(1));
-  const [t0, t1] = (hash.get("view") ?? "0,1").split(",").map(Number);
-  const t = Number(hash.get("selected")?.split(",")[2] ?? (t0 + t1) / 2);
-  return area.x + (area.width * (t - t0)) / (t1 - t0);
-}
-
-/** Into what is selected, so far that things can be told apart. */
-async function zoomed(page: Page, steps: number): Promise<void> {
-  const area = (await page.locator(".canvas-area").boundingBox())!;
-  await page.mouse.move(await selectedX(page), area.y + area.height * 0.5);
-  for (let step = 0; step < steps; step++) await page.keyboard.press("w");
+/** Shows the time of that length with the most events of a name, and selects one in the midst of it. */
+async function toBusiest(page: Page, trace: string, name: string, ns: number): Promise<void> {
+  const times = print(trace)
+    .filter((one) => one.name === name)
+    .map((one) => one.since);
+  let [from, best, most] = [0, 0, 0];
+  times.forEach((time, to) => {
+    while (time - times[from] > ns) from++;
+    if (to - from > most) [best, most] = [from, to - from];
+  });
+  const view = `#view=${times[best]},${times[best] + ns}`;
+  await page.evaluate((hash) => (location.hash = hash), view);
   await page.waitForTimeout(REST_MS);
-}
-
-/** Goes to the middle of the events, where there are many. */
-async function toMiddle(page: Page): Promise<void> {
-  await page.getByRole("tab", { name: /^Events/ }).click();
-  await page.locator(".list-row").first().waitFor();
-  await page.locator(".list").evaluate((list) => (list.scrollTop = list.scrollHeight / 2));
+  const area = (await page.locator(".canvas-area").boundingBox())!;
+  const middle = times[best + Math.floor(most / 2)] - times[best];
+  // The events of the first lane, below its bar where it has one.
+  const lane = (await page.locator(".label").first().boundingBox())!;
+  await page.mouse.click(area.x + (area.width * middle) / ns, lane.y + lane.height - 11);
   await page.waitForTimeout(REST_MS);
-  await page.locator(".list-row").nth(3).click();
-  await page.waitForTimeout(REST_MS / 2);
 }
 
 const given = process.argv[2] ?? demo();
@@ -94,8 +91,7 @@ await pictures([given], async (page) => {
   await page.locator(".flame-box").nth(2).hover();
   await page.waitForTimeout(REST_MS / 4);
   await shot(page, "view-flame");
-  await toMiddle(page);
-  await zoomed(page, 8);
+  await toBusiest(page, given, "client:SEND", 3e6);
   await tab(page, "Histogram");
   const plot = (await page.locator(".plot .u-over").boundingBox())!;
   await page.mouse.move(plot.x + plot.width * 0.5, plot.y + 40);
@@ -107,8 +103,9 @@ await pictures([given], async (page) => {
 });
 
 await pictures([given], async (page) => {
-  await toMiddle(page);
-  await zoomed(page, 15);
+  await toBusiest(page, given, "client:SEND", 3e5);
+  // The list beside it, and no pointer in the way.
+  await page.mouse.move(0, 0);
   await shot(page, "view-zoomed");
   await page.keyboard.press("Escape");
   await page.keyboard.press("t");
@@ -131,6 +128,13 @@ const live = spawn(LAT, ["demo", "-o", growing, "--orders", "1000000"], { stdio:
 while (!existsSync(`${growing}/ctf/metadata`)) await new Promise((done) => setTimeout(done, 20));
 await pictures([growing], async (page) => {
   await page.waitForTimeout(REST_MS * 3);
+  // On a busy machine pictures take their time.
+  const lateNs = () =>
+    page.locator("canvas[data-until]").evaluate((canvas) => {
+      const { view = "0,0", until = "0" } = (canvas as HTMLElement).dataset;
+      return Number(view.split(",")[1]) - Number(until);
+    });
+  while ((await lateNs()) > 5e8) await page.waitForTimeout(50);
   await shot(page, "view-live");
 });
 live.kill();
@@ -147,7 +151,7 @@ const capture = [
   "--packets",
   "lo",
   "--",
-  "python3",
+  PYTHON,
   "-c",
   TALK,
 ];
@@ -157,14 +161,7 @@ if (!existsSync(`${talk}/ctf`) || stderr.includes("CAP_NET_RAW")) {
 } else {
   await pictures([talk], async (page) => {
     await page.getByRole("combobox", { name: /grouped/ }).selectOption("processes");
-    await page.locator(".list").evaluate((list) => (list.scrollTop = list.scrollHeight * 0.62));
-    await page.waitForTimeout(REST_MS);
-    await page.locator(".list-row", { hasText: "packet" }).nth(2).click();
-    await page.waitForTimeout(REST_MS / 2);
-    await zoomed(page, 9);
-    const lane = (await page.locator(".label", { hasText: "lo in" }).boundingBox())!;
-    await page.mouse.move(await selectedX(page), lane.y + lane.height / 2);
-    await page.waitForTimeout(REST_MS);
+    await toBusiest(page, talk, "packets:packet", 12e6);
     await shot(page, "view-packets");
   });
 }
