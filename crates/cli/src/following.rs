@@ -93,7 +93,9 @@ pub fn follow(
     loop {
         let state = live.map_or_else(|| state(path), LiveCopy::state)?;
         let goes_on = matches!(state, State::UpTo(_) | State::Busy);
-        if state != State::Busy {
+        // Where nothing came it is not looked at again.
+        let is_worth_it = !goes_on || live.is_none_or(LiveCopy::has_news);
+        if state != State::Busy && is_worth_it {
             let until = match state {
                 State::UpTo(time) => Some(time),
                 _ => None,

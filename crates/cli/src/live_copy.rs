@@ -21,6 +21,10 @@ use crate::peer_args::PeerArgs;
 const BYTES_MAX: u64 = 4 << 30;
 /// How long to try to come back when the connection broke.
 const RETRY: Duration = Duration::from_secs(10);
+/// Flushes for which what came before may have to wait, to be told in the order of time.
+const FLUSHES_WAITED: u32 = 3;
+/// Without packets the rest is looked at so often: names of processes, what the recorder lost.
+const QUIET: Duration = Duration::from_millis(500);
 
 /// How it is going.
 #[derive(Debug, Default)]
@@ -30,6 +34,36 @@ struct Now {
     /// It has ended: whether as it should, or why not.
     ended: Option<Result<bool, String>>,
     link: Link,
+    /// Packets that came, or were told as dropped.
+    packets: u64,
+    seen: Option<Seen>,
+}
+
+/// What was there when somebody looked last.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    packets: u64,
+    flushed_ns: Option<i64>,
+    /// Flushes since packets came last, backwards.
+    flushes_left: u32,
+    at: Instant,
+}
+
+impl Now {
+    /// Whether there may be more than when this was asked last.
+    fn has_news(&mut self, at: Instant) -> bool {
+        let (packets, flushed_ns) = (self.packets, self.flushed_ns);
+        let flushes_left = match self.seen {
+            Some(seen) if seen.packets == packets => match seen.flushes_left.checked_sub(1) {
+                Some(left) if seen.flushed_ns != flushed_ns => left,
+                _ if at.duration_since(seen.at) < QUIET => return false,
+                _ => seen.flushes_left,
+            },
+            _ => FLUSHES_WAITED,
+        };
+        self.seen = Some(Seen { packets, flushed_ns, flushes_left, at });
+        true
+    }
 }
 
 /// How the connection is.
@@ -95,6 +129,7 @@ impl LiveCopy {
                 let was_connected = now.link.was_connected || progress.connected;
                 let (connected, dropped) = (progress.connected, progress.dropped);
                 now.link = Link { connected, was_connected, dropped };
+                now.packets = progress.packets.saturating_add(dropped.packets);
                 if now.flushed_ns != progress.flushed_ns {
                     now.flushed_ns = progress.flushed_ns;
                     shared.1.notify_all();
@@ -128,6 +163,12 @@ impl LiveCopy {
         {
             now = self.now.1.wait_timeout(now, left).unwrap_or_else(PoisonError::into_inner).0;
         }
+    }
+
+    /// Whether there may be more than when this was asked last: what came is worth a look, and
+    /// some flushes later what had to wait.
+    pub fn has_news(&self) -> bool {
+        lock(&self.now.0).has_news(Instant::now())
     }
 
     /// How the connection is.
@@ -189,6 +230,22 @@ pub fn address(traces: &[PathBuf]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn where_nothing_comes_nothing_is_looked_at_but_for_what_waited() {
+        let mut now = Now { packets: 5, flushed_ns: Some(1), ..Now::default() };
+        let at = Instant::now();
+        assert!(now.has_news(at) && !now.has_news(at), "once");
+        let mut looks = 0;
+        for flush in 2..20 {
+            now.flushed_ns = Some(flush);
+            looks += u32::from(now.has_news(at));
+        }
+        assert_eq!(looks, FLUSHES_WAITED);
+        assert!(now.has_news(at + QUIET) && !now.has_news(at + QUIET), "now and then");
+        now.packets = 6;
+        assert!(now.has_news(at + QUIET));
+    }
 
     #[test]
     fn an_address_is_no_path() {

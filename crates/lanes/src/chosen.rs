@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
-use crate::intervals::Left;
+use crate::left::Left;
 use crate::{Lanes, PointRef, RankedBits, RowKind};
 
 /// What somebody wants to see.

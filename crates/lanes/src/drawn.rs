@@ -3,7 +3,8 @@
 
 use crate::Interval;
 use crate::column::Reading;
-use crate::intervals::{Intervals, Left, item, reach};
+use crate::intervals::{Intervals, reach};
+use crate::left::{Left, item};
 use crate::pixels::{BLOCK, EACH, MAIN, Pixels, Scale, share};
 
 /// A row that is being drawn: where its columns are is looked up once.

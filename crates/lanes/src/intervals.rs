@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::column::Column;
 use crate::grid::Grid;
-use crate::pixels::{BLOCK, MAIN, Scale};
+use crate::pixels::{BLOCK, MAIN};
 use crate::{Interval, PointRef, UNFINISHED};
 
 /// Intervals of which no two overlap, in the order of time; one of no length takes its
@@ -58,7 +58,7 @@ impl Sums {
     }
 
     /// Goes on with the items from one on, which begins a block.
-    fn more(
+    pub(crate) fn more(
         items: impl Iterator<Item = (u32, u64)>,
         from: usize,
         main: &[u32],
@@ -88,18 +88,6 @@ pub(crate) fn main_names(items: impl Iterator<Item = (u32, u64)>) -> Vec<u32> {
     let mut names: Vec<(u32, u64)> = times.into_iter().collect();
     names.sort_by_key(|(name, time)| (std::cmp::Reverse(*time), *name));
     names.into_iter().take(MAIN).map(|(name, _)| name).collect()
-}
-
-/// Those of a row that a filter leaves.
-#[derive(Clone)]
-pub struct Left {
-    pub(crate) items: Vec<u32>,
-    pub(crate) sums: Sums,
-    /// Intervals of the row that were looked at and had ended, those forgotten by then included.
-    looked: u64,
-    /// Those forgotten, and all points that were.
-    forgotten: (u64, u64),
-    main: Vec<u32>,
 }
 
 impl Intervals {
@@ -191,88 +179,6 @@ impl Intervals {
         }
         (from, self.before(end).max(from))
     }
-
-    /// Those that a filter leaves, so that they can be drawn.
-    ///
-    /// Cost: a look at each.
-    #[must_use]
-    pub fn left(&self, keeps: impl Fn(usize) -> bool) -> Left {
-        self.left_after(None, keeps)
-    }
-
-    /// The same, where it is known of the same row when it had not grown as far.
-    ///
-    /// Cost: a look at each that has ended since, or was open; and a copy.
-    #[must_use]
-    pub fn left_after(&self, before: Option<&Left>, keeps: impl Fn(usize) -> bool) -> Left {
-        // What was looked at is right still, unless the row is counted otherwise by now.
-        let points = self.points_forgotten.iter().flat_map(|of| of.iter()).sum();
-        let forgotten = (self.forgotten, points);
-        let before = before.filter(|before| {
-            before.main == self.main
-                && before.forgotten == forgotten
-                && before.looked <= self.forgotten + self.begins.len() as u64
-        });
-        let (mut items, mut sums, looked) = match before {
-            Some(Left { items, sums: Sums::Made(sums), looked, .. }) => {
-                let looked = (looked - self.forgotten) as usize;
-                let ended = items.partition_point(|item| (*item as usize) < looked);
-                (items[..ended].to_vec(), sums.clone(), looked)
-            }
-            _ => (Vec::new(), vec![0; self.main.len() + 1], 0),
-        };
-        items.extend((looked..self.len()).filter(|index| keeps(*index)).map(|index| index as u32));
-        // Sums of whole blocks of what had ended stay.
-        let wide = self.main.len() + 1;
-        let ended = items.partition_point(|item| (*item as usize) < looked);
-        let blocks = (ended / BLOCK).min(sums.len() / wide - 1);
-        sums.truncate((blocks + 1) * wide);
-        let lengths = items[blocks * BLOCK..].iter().map(|item| {
-            let (begin, end) = self.ends(*item as usize);
-            (self.name(*item as usize), end - begin)
-        });
-        Sums::more(lengths, blocks * BLOCK, &self.main, &mut sums);
-        Left {
-            items,
-            sums: Sums::Made(sums),
-            looked: self.forgotten + self.begins.len() as u64,
-            forgotten,
-            main: self.main.clone(),
-        }
-    }
-
-    /// Which of those that are left touch a stretch: ranks among them.
-    pub(crate) fn ranks(&self, left: Option<&Left>, touching: (usize, usize)) -> (usize, usize) {
-        let (from, to) = touching;
-        match left {
-            None => (from, to),
-            Some(Left { items, .. }) => {
-                let low = items.partition_point(|item| (*item as usize) < from);
-                (low, low + items[low..].partition_point(|item| (*item as usize) < to))
-            }
-        }
-    }
-
-    /// The items that touch a picture.
-    #[must_use]
-    pub fn items(&self, left: Option<&Left>, scale: &Scale) -> Vec<usize> {
-        let (from, to) = self.ranks(left, self.touching(scale.t0, scale.t1));
-        (from..to).map(|rank| item(left, rank)).collect()
-    }
-}
-
-impl Left {
-    /// Which are left.
-    #[must_use]
-    pub fn items(&self) -> &[u32] {
-        &self.items
-    }
-}
-
-/// The index of one of those that are left.
-#[inline]
-pub(crate) fn item(left: Option<&Left>, rank: usize) -> usize {
-    left.map_or(rank, |left| left.items.get(rank).copied().unwrap_or(0) as usize)
 }
 
 /// The nanosecond behind an interval.

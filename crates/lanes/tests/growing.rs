@@ -8,7 +8,7 @@ use std::sync::Arc;
 use lateralis_lanes::pixels::UNENDED;
 use lateralis_lanes::{
     Application, Chosen, Class, Counter, Gathers, Growing, Interval, Lane, Lanes, Listed, Meta,
-    Opened, Pixels, PointRef, RowKind, Scale, Thread,
+    Opened, Pixels, PointRef, RowKind, Scale, Thread, Wanted,
 };
 use proptest::prelude::*;
 
@@ -296,4 +296,60 @@ fn a_long_stream_takes_no_more_than_its_part() {
     let mut out = Pixels::default();
     intervals.draw(None, &Scale::new(299_999_860, 299_999_870, 2), &mut out);
     assert_eq!((out.cover, out.flags), (vec![255; 2], vec![UNENDED; 2]));
+}
+
+/// Sums over many that a filter leaves go on when some of them are forgotten, little by little.
+#[test]
+fn what_a_filter_leaves_goes_on_while_the_oldest_is_forgotten() {
+    let mut growing = Growing::new(0);
+    growing.lane(Lane::default());
+    // A simple generator of numbers (Lehmer): which are left shall have no pattern.
+    let mut random = 1u64;
+    let mut next = move |below: u64| {
+        random = random * 48_271 % 0x7fff_ffff;
+        random % below
+    };
+    let wanted = Wanted { classes_off: [1].into(), ..Wanted::default() };
+    let (mut time, mut before) = (0, None::<Arc<Chosen>>);
+    for round in 0..120 {
+        for _ in 0..next(400) {
+            let class = u16::from(next(3) == 0);
+            let from = growing.point(0, time, class, 0);
+            let (end, name) = (time + 1 + next(90) as i64, next(24) as u32);
+            let to = Some(growing.point(0, end, 0, 0));
+            let from = Some(from);
+            let interval =
+                Interval { begin: time, end: Some(end), name, thread: 0, from, to, quality: 0 };
+            growing.interval(0, RowKind::Spans, None, interval);
+            time = end + next(5) as i64;
+        }
+        if round > 10 && round % 3 > 0 {
+            let behind = growing.begin() + next(growing.end() - growing.begin()) / 9;
+            growing.forget(behind);
+        }
+        let meta = || Meta {
+            classes: vec![Class::default(); 2],
+            applications: vec![Application::default()],
+            threads: vec![Thread::default()],
+            ..Meta::default()
+        };
+        let lanes = growing.lanes(meta());
+        if lanes.meta().rows.is_empty() {
+            continue;
+        }
+        let chosen = Arc::new(Chosen::after(before.as_ref(), &lanes, &wanted, None));
+        let anew = Chosen::new(&lanes, &wanted, None);
+        let row = lanes.row(0).unwrap().1;
+        let (left, right) = (chosen.left(&lanes, 0).unwrap(), anew.left(&lanes, 0).unwrap());
+        assert_eq!(left.items(), right.items(), "round {round}");
+        for px in [1, 3, 17, 200] {
+            let scale = Scale::new(lanes.meta().begin as i64, lanes.meta().end as i64, px);
+            let [mut one, mut other] = [Pixels::default(), Pixels::default()];
+            row.draw(Some(left), &scale, &mut one);
+            row.draw(Some(right), &scale, &mut other);
+            assert_eq!(one, other, "round {round}, {px} pixels");
+        }
+        before = Some(chosen);
+    }
+    assert!(growing.begin() > 0 && growing.end() as i64 > time - 100);
 }

@@ -58,21 +58,24 @@ impl Host {
         host
     }
 
-    fn change(&self, with: impl FnOnce(&mut State, u64)) {
+    fn change<T>(&self, with: impl FnOnce(&mut State, u64) -> T) -> T {
         let mut state = lock(&self.state);
         state.changes += 1;
         let number = state.changes;
-        with(&mut state, number);
+        let done = with(&mut state, number);
         self.changed.notify_all();
+        done
     }
 
     /// This is what is served from now on.
     pub fn show(&self, session: Arc<Session>) {
-        self.change(|state, number| {
-            state.now = Some(Ok(session));
+        let before = self.change(|state, number| {
             state.shown = number;
             state.progress = None;
+            state.now.replace(Ok(session))
         });
+        // What it alone had in memory is given back without the lock.
+        drop(before);
     }
 
     /// Nothing can be served.

@@ -108,7 +108,7 @@ impl<T: Number> Pieces<T> {
 
     /// Bytes in memory.
     pub fn bytes(&self) -> usize {
-        (self.gone..self.gone + self.list.len()).map(|piece| room(piece) * T::BYTES).sum()
+        (begin(self.gone + self.list.len()) - begin(self.gone)) * T::BYTES
     }
 
     /// As it is now.

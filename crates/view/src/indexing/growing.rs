@@ -300,13 +300,17 @@ impl Grow {
     }
 }
 
-/// Forgets the oldest where there is more than there shall be.
+/// Forgets the oldest where there is more than there shall be: little at a time, so that nobody waits
+/// for memory, and room on disk, that is given back.
 fn bound(indexing: &mut Indexing<Growing>, memory_bytes: usize) {
-    let mut eighths = 1;
-    while indexing.builder.bytes() > memory_bytes && eighths < 8 {
-        let time = indexing.builder.time_behind(eighths, 8);
+    /// Of a gigabyte some eight megabytes, a millisecond's work.
+    const PARTS: u64 = 128;
+    let mut parts = 1;
+    while indexing.builder.bytes() > memory_bytes && parts < PARTS {
+        let time = indexing.builder.time_behind(parts, PARTS);
         indexing.builder.forget(time);
-        eighths += 1;
+        // Where that is not enough, what takes the memory stands elsewhere in time.
+        parts *= 2;
         indexing.paired.bound(&mut indexing.builder);
     }
 }

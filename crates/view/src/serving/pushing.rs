@@ -2,16 +2,18 @@
 //! What a page is told without asking: spec/view.md §5.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::{Condvar, Mutex};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
 use crate::host::{Host, Told};
-use crate::session::Session;
+use crate::session::{Session, lock};
 
-/// Between two words about growth.
-const PERIOD: Duration = Duration::from_millis(80);
+/// From a word about growth to the next, for a page that has drawn what the one before told of.
+const SOONEST: Duration = Duration::from_millis(30);
+/// The same for one that asks for nothing, or has not got yet what it asked for.
+const LATEST: Duration = Duration::from_millis(100);
 /// Between two looks whether the page has gone.
 const LOOK: Duration = Duration::from_millis(200);
 /// Losses of one word; of more the page asks for all.
@@ -23,15 +25,56 @@ const NOT_OPENED: u64 = u64::MAX;
 pub struct Pushing {
     /// The loss that it is told next.
     next_loss: AtomicU64,
+    asked: Mutex<Asked>,
+    answered: Condvar,
+}
+
+/// What a page has asked for.
+#[derive(Default)]
+struct Asked {
+    /// Requests that have no answer yet.
+    open: u64,
+    /// Whether any came since it was told last.
+    is_any: bool,
 }
 
 impl Default for Pushing {
     fn default() -> Self {
-        Self { next_loss: AtomicU64::new(NOT_OPENED) }
+        let next_loss = AtomicU64::new(NOT_OPENED);
+        Self { next_loss, asked: Mutex::default(), answered: Condvar::new() }
     }
 }
 
 impl Pushing {
+    /// The page asks for something.
+    pub fn asks(&self) {
+        let mut asked = lock(&self.asked);
+        asked.open += 1;
+        asked.is_any = true;
+    }
+
+    /// It has got so many answers, or will get none.
+    pub fn is_answered(&self, requests: usize) {
+        let mut asked = lock(&self.asked);
+        asked.open = asked.open.saturating_sub(requests as u64);
+        if asked.open == 0 {
+            self.answered.notify_all();
+        }
+    }
+
+    /// Waits until the page can be told again: one that is slow is told less often, so that what it
+    /// asks for is of the newest that there is.
+    fn wait(&self, told: Instant) {
+        let mut asked = lock(&self.asked);
+        loop {
+            let is_done = asked.is_any && asked.open == 0;
+            let until = told + if is_done { SOONEST } else { LATEST };
+            let Some(left) = until.checked_duration_since(Instant::now()) else { break };
+            asked = self.answered.wait_timeout(asked, left).unwrap_or_else(|e| e.into_inner()).0;
+        }
+        asked.is_any = false;
+    }
+
     /// The page gets all lists of this state.
     pub fn opened(&self, session: &Session) {
         let next = session.growth.as_ref().map_or(0, |growth| growth.next_loss());
@@ -48,7 +91,11 @@ impl Pushing {
         send: &mut dyn FnMut(String) -> bool,
     ) -> bool {
         let mut told = Told::default();
+        let mut told_at = None;
         while !is_over() {
+            if let Some(at) = told_at.take() {
+                self.wait(at);
+            }
             let news = host.news(&mut told, LOOK);
             // First how far it has grown, then that it has ended.
             if let Some(session) = news.session
@@ -57,7 +104,7 @@ impl Pushing {
                 if !send(word.to_string()) {
                     return false;
                 }
-                thread::sleep(PERIOD);
+                told_at = Some(Instant::now());
             }
             if !news.said.into_iter().all(|word| send(word.to_string())) {
                 return false;

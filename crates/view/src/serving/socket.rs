@@ -91,10 +91,17 @@ pub fn serve(
         slow.close();
         let _ = stream.shutdown(Shutdown::Both);
     };
+    // What takes its time says nothing of how often the page can be told of growth.
+    let is_answered = |waiting: &Waiting| {
+        if std::ptr::eq(waiting, &quick) {
+            pushing.is_answered(1);
+        }
+    };
     let work = |waiting: &Waiting| {
         while let Some(request) = waiting.pop() {
             let Some(answer) = answer(host, &request, waiting, &pushing) else { break };
             if waiting.replaces(&request) {
+                is_answered(waiting);
                 continue;
             }
             let message = match answer {
@@ -104,6 +111,7 @@ pub fn serve(
             if lock(&writer).send(message).is_err() {
                 close();
             }
+            is_answered(waiting);
         }
     };
     thread::scope(|scope| {
@@ -125,8 +133,12 @@ pub fn serve(
         {
             let Message::Text(text) = message else { continue };
             let Some(request) = Request::parse(&text) else { continue };
-            let waiting = if methods::is_quick(&request.method) { &quick } else { &slow };
-            waiting.push(request);
+            if methods::is_quick(&request.method) {
+                pushing.asks();
+                pushing.is_answered(quick.push(request));
+            } else {
+                slow.push(request);
+            }
         }
         close();
     });

@@ -53,17 +53,20 @@ struct State {
 }
 
 impl Waiting {
-    /// Adds a request, once there is room.
-    pub fn push(&self, request: Request) {
+    /// Adds a request, once there is room: how many older ones it takes the place of.
+    pub fn push(&self, request: Request) -> usize {
         let mut state = lock(&self.state);
+        let before = state.requests.len();
         if methods::is_replaced(&request.method) {
             state.requests.retain(|older| !is_same(older, &request));
         }
+        let replaced = before - state.requests.len();
         while state.requests.len() >= WAITING_MAX && !state.is_closed {
             state = self.changed.wait(state).unwrap_or_else(|e| e.into_inner());
         }
         state.requests.push_back(request);
         self.changed.notify_all();
+        replaced
     }
 
     /// The next one, once there is one; `None` when no more will come.
@@ -117,12 +120,13 @@ mod tests {
             let params = serde_json::json!({ "side": side });
             Request { params, ..request(id, "view") }
         };
-        [of_side(8, 0), of_side(9, 1), of_side(10, 0)].into_iter().for_each(|r| waiting.push(r));
+        [of_side(8, 0), of_side(9, 1), of_side(10, 0)].map(|request| waiting.push(request));
         assert_eq!([next(), next()], [Some(9), Some(10)]);
         let popped = request(6, "view");
         assert!(!waiting.replaces(&popped));
-        waiting.push(request(7, "view"));
+        assert_eq!(waiting.push(request(7, "view")), 0);
         assert!(waiting.replaces(&popped));
+        assert_eq!(waiting.push(request(11, "view")), 1, "one is not answered");
         waiting.close();
         assert_eq!(next(), None);
     }

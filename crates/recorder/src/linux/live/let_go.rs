@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FallocateFlags, fallocate};
 
 /// Bytes that are given back at once, at least.
-const LEAST_BYTES: u64 = 16 << 20;
+const LEAST_BYTES: u64 = 4 << 20;
+/// Bytes of a file that are given back at once, at most: whoever writes to it waits meanwhile.
+const MOST_BYTES: u64 = 32 << 20;
 /// A hole is of whole pages.
 const PAGE_BYTES: u64 = 4096;
 
@@ -30,8 +32,9 @@ impl LetGo {
     /// system has no holes, nothing happens.
     pub fn before(&mut self, marks: &BTreeMap<String, u64>) {
         for (name, mark) in marks {
-            let end = mark / PAGE_BYTES * PAGE_BYTES;
             let done = self.done.get(name).copied().unwrap_or(0);
+            // The rest follows the next time.
+            let end = (mark / PAGE_BYTES * PAGE_BYTES).min(done.saturating_add(MOST_BYTES));
             if end.saturating_sub(done) < LEAST_BYTES {
                 continue;
             }
