@@ -55,6 +55,8 @@ pub struct End {
     pub writer: Option<Writer>,
     /// The processor.
     pub cpu: Option<u32>,
+    /// What whoever shows the event knows it by.
+    pub tag: u64,
 }
 
 impl Activity {
@@ -73,6 +75,7 @@ type Attributes = Vec<(Arc<str>, Scalar)>;
 struct Begun {
     key: Vec<Scalar>,
     cpu: Option<u32>,
+    tag: u64,
     attributes: Attributes,
 }
 
@@ -305,12 +308,12 @@ impl Pairing {
         engine: &Engine,
         found: &mut dyn FnMut(Activity),
     ) -> Result<(), ScriptError> {
-        let End { time, writer, cpu } = at;
+        let End { time, writer, cpu, tag } = at;
         let kind = said.kind;
         let side = match said.what {
             What::Side(side) => side,
             What::Whole(begin, end) => {
-                let end_at = |time| End { time, writer, cpu };
+                let end_at = |time| End { time, ..at };
                 let (begin, end) = (end_at(begin), end_at(end));
                 found(Activity { kind, key: said.key, begin, end, attributes: said.attributes });
                 return Ok(());
@@ -335,7 +338,7 @@ impl Pairing {
         if side == Side::Begin {
             self.open += 1;
             held.add(Held::of(&said.key, &said.attributes), engine)?;
-            let begun = Begun { key: said.key, cpu, attributes: said.attributes };
+            let begun = Begun { key: said.key, cpu, tag, attributes: said.attributes };
             let place = (is_number, number, writer, time);
             self.begun.entry(place).or_default().push(begun);
             return Ok(());
@@ -359,7 +362,12 @@ impl Pairing {
         found(Activity {
             kind,
             key: begun.key,
-            begin: End { time: span.begin.time, writer: span.begin.writer, cpu: begun.cpu },
+            begin: End {
+                time: span.begin.time,
+                writer: span.begin.writer,
+                cpu: begun.cpu,
+                tag: begun.tag,
+            },
             end: at,
             attributes,
         });

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 use foldhash::fast::RandomState;
 use lateralis_analysis::filter::Context;
 use lateralis_lanes::{
-    Builder, Interval, LaneKind, Lanes, Meta, NONE, PointRef, RankedBits, RowKind, Shared,
+    Builder, Chosen, Interval, Intervals, LaneKind, Lanes, Left, Meta, NONE, PointRef, RankedBits,
+    RowKind, Shared,
 };
 use lateralis_model::{Event, Source as _};
 use lateralis_script::{Activities, Activity, End, Limits, Script, ScriptError};
@@ -22,6 +23,10 @@ use crate::session::{Session, Source, lock};
 const SCRIPTS_MAX: usize = 256;
 /// Activities that one may find.
 const FOUND_MAX: usize = 4_000_000;
+/// What filters leave of rows of a script, of which is remembered which it is.
+const LEFT_MAX: usize = 64;
+/// The tag of an event that stands on no lane.
+const NOWHERE: u64 = u64::MAX;
 
 /// What the filters of a script keep.
 pub struct Kept {
@@ -71,6 +76,13 @@ impl Kept {
     }
 }
 
+/// What a row does not say of an activity.
+struct Told {
+    /// What tells it apart.
+    key: String,
+    thread: u32,
+}
+
 /// A script that has run.
 pub struct Ran {
     /// As the page calls it.
@@ -79,10 +91,15 @@ pub struct Ran {
     text: String,
     /// What its filters keep, if it has any.
     kept: Mutex<Option<Arc<Kept>>>,
-    /// Its activities on rows of their own, if it has any; lanes are those of the session.
+    /// Its activities on rows of their own, if it has any; lanes are those of the session. Events are
+    /// counted with those forgotten.
     pub found: Option<Lanes>,
-    /// What tells activities apart, in the order of [`Interval::from`]'s index.
-    pub keys: Vec<String>,
+    /// More of each activity, in the order of [`Interval::thread`].
+    told: Vec<Told>,
+    /// By filter and row what is left of it.
+    left: Mutex<Vec<((u64, usize), Arc<Left>)>>,
+    /// Up to when activities were looked for, since the origin.
+    pub until: u64,
     /// How it ran.
     pub how: String,
     /// Events kept, or activities found.
@@ -94,6 +111,62 @@ impl Ran {
     #[must_use]
     pub fn kept(&self) -> Option<Arc<Kept>> {
         lock(&self.kept).clone()
+    }
+
+    /// Up to when its activities are known, if the session has more by now: they are those of when it
+    /// ran.
+    #[must_use]
+    pub fn behind(&self, session: &Session) -> Option<u64> {
+        let is_behind = session.growth.is_some() && self.until < session.lanes.meta().end;
+        (self.found.is_some() && is_behind).then_some(self.until)
+    }
+
+    /// What tells an activity apart, where its script says so.
+    #[must_use]
+    pub fn key(&self, row: &Intervals, index: usize) -> Option<&str> {
+        let told = self.told.get(row.thread(index) as usize)?;
+        (!told.key.is_empty()).then_some(told.key.as_str())
+    }
+
+    /// The thread of an activity.
+    #[must_use]
+    pub fn thread(&self, row: &Intervals, index: usize) -> u32 {
+        self.told.get(row.thread(index) as usize).map_or(NONE, |told| told.thread)
+    }
+
+    /// What a filter leaves of a row: as of a declared span, both events count. `None`: all.
+    ///
+    /// Cost: a look at each activity, once for each filter.
+    #[must_use]
+    pub fn left(
+        &self,
+        session: &Session,
+        (filter, chosen): (u64, Option<&Chosen>),
+        row: usize,
+    ) -> Option<Arc<Left>> {
+        let chosen = chosen?;
+        let intervals = self.found.as_ref()?.row(row)?.1;
+        let known = |all: &[((u64, usize), Arc<Left>)]| {
+            all.iter().find(|(of, _)| *of == (filter, row)).map(|(_, left)| Arc::clone(left))
+        };
+        if let Some(left) = known(&lock(&self.left)) {
+            return Some(left);
+        }
+        let keeps = |index: usize| {
+            intervals.events(index).into_iter().flatten().all(|point| {
+                let forgotten = session.lanes.points(point.lane).map_or(0, |of| of.forgotten());
+                // Modulo 2^32, as they are counted; of what is forgotten nobody knows any more.
+                let index = point.index.wrapping_sub(forgotten as u32);
+                (index as i32) < 0 || chosen.has(PointRef { index, ..point })
+            })
+        };
+        let left = Arc::new(intervals.left(keeps));
+        let mut all = lock(&self.left);
+        if all.len() >= LEFT_MAX {
+            all.remove(0);
+        }
+        all.push(((filter, row), Arc::clone(&left)));
+        Some(left)
     }
 
     /// Looks at what has come since it ran, in a session that grows. Activities are those of when it
@@ -180,6 +253,40 @@ fn problem(error: &ScriptError) -> Problem {
 struct Finding {
     activities: Activities,
     found: Vec<Activity>,
+    places: Vec<Last>,
+}
+
+/// The last event of a lane, and how many of its time were before it.
+#[derive(Clone, Default)]
+struct Last {
+    time: Option<i64>,
+    before: u32,
+}
+
+impl Finding {
+    /// Knows an event by its lane and the place among those of its time.
+    fn tag(&mut self, lane: Option<u32>, time: i64) -> u64 {
+        let Some((lane, last)) = lane.and_then(|id| Some((id, self.places.get_mut(id as usize)?)))
+        else {
+            return NOWHERE;
+        };
+        let before = if last.time == Some(time) { last.before + 1 } else { 0 };
+        *last = Last { time: Some(time), before };
+        u64::from(lane) << 32 | u64::from(before)
+    }
+}
+
+/// The event of a tag, counted with those forgotten; `None` where it does not stand in its lane as it
+/// was told.
+fn point(session: &Session, end: &End) -> Option<PointRef> {
+    let (lane, before) = ((end.tag >> 32) as u32, end.tag as u32);
+    let points = session.lanes.points(lane).filter(|_| end.tag != NOWHERE)?;
+    let since = i128::from(end.time.0) - i128::from(session.lanes.meta().origin);
+    let since = i64::try_from(since).ok()?;
+    let index = points.before(since) + before as usize;
+    let is_it = index < points.len() && points.time(index) == since as u64;
+    let number = (index as u64).wrapping_add(points.forgotten());
+    is_it.then_some(PointRef { lane, index: number as u32 })
 }
 
 /// Runs a script over the events of a stretch, both ends included: of each lane what it keeps.
@@ -208,11 +315,14 @@ fn over(
             continue;
         }
         let is_kept = !has_filters || script.keeps(&event, &context).map_err(|e| problem(&e))?;
-        if has_filters && let Some(lane) = places.of(&event, &at, &source) {
+        let lane = places.of(&event, &at, &source);
+        if let Some(lane) = lane.filter(|_| has_filters) {
             seen[lane as usize].push((event.time.0, is_kept));
         }
-        if let Some(Finding { activities, found }) = finding.as_mut().filter(|_| is_kept) {
-            let end = End { time: at.time, writer: at.writer, cpu: at.cpu };
+        // Those that are not kept have their places as well.
+        let tag = finding.as_mut().map_or(NOWHERE, |finding| finding.tag(lane, at.time.0));
+        if let Some(Finding { activities, found, .. }) = finding.as_mut().filter(|_| is_kept) {
+            let end = End { time: at.time, writer: at.writer, cpu: at.cpu, tag };
             let mut see = |activity| found.push(activity);
             let took = activities.event(script, &event, end, &context, &mut see);
             took.map_err(|error| problem(&error))?;
@@ -228,8 +338,11 @@ fn over(
 fn run(session: &Session, name: &str, text: &str) -> Result<Ran, Problem> {
     let mut script = load(name, text)?;
     let has_activities = script.has_activities();
-    let mut finding =
-        has_activities.then(|| Finding { activities: Activities::new(&script), found: Vec::new() });
+    let mut finding = has_activities.then(|| Finding {
+        activities: Activities::new(&script),
+        found: Vec::new(),
+        places: vec![Last::default(); session.lanes.count() as usize],
+    });
     let mut seen: Vec<Vec<(i64, bool)>> = Vec::new();
     let meta = session.lanes.meta();
     let (begin, end) = (meta.origin.saturating_add_unsigned(meta.begin), end_of(session));
@@ -243,16 +356,26 @@ fn run(session: &Session, name: &str, text: &str) -> Result<Ran, Problem> {
         Some(found) => found.len(),
         None => kept.as_ref().map_or(0, Kept::count),
     };
-    let keys = found.iter().flatten().map(key).collect();
     let names: Vec<String> = script.activity_names().map(str::to_owned).collect();
     let places = Places::new(&session.lanes);
+    let thread = |end: &End| {
+        let writer = end.writer?;
+        places.threads.get(&(writer.pid, writer.tid)).copied()
+    };
+    let tell = |activity: &Activity| Told {
+        key: key(activity),
+        thread: thread(&activity.begin).unwrap_or(NONE),
+    };
+    let told = found.iter().flatten().map(tell).collect();
     let found = found.map(|found| rows(session, &places, names, found)).transpose()?;
     Ok(Ran {
         name: name.to_owned(),
         text: text.to_owned(),
         kept: Mutex::new(kept.map(Arc::new)),
         found,
-        keys,
+        told,
+        left: Mutex::default(),
+        until: meta.end,
         how: how.unwrap_or_else(|| "compiled".into()),
         count: count as u64,
     })
@@ -275,10 +398,6 @@ fn rows(
     for lane in &meta.lanes {
         builder.lane(lane.clone());
     }
-    let thread_of = |end: &End| {
-        let writer = end.writer?;
-        places.threads.get(&(writer.pid, writer.tid)).copied()
-    };
     for (index, activity) in (0..).zip(found) {
         let lane =
             activity.begin.cpu.and_then(|cpu| places.cpus.get(&cpu).copied()).or_else(|| {
@@ -290,10 +409,10 @@ fn rows(
             begin: activity.begin.time.0,
             end: Some(activity.end.time.0),
             name: activity.kind as u32,
-            thread: thread_of(&activity.begin).unwrap_or(NONE),
-            // No event, but which of the keys is its own.
-            from: Some(PointRef { lane: 0, index }),
-            to: None,
+            // No thread, but where more is told of it.
+            thread: index,
+            from: point(session, &activity.begin),
+            to: point(session, &activity.end),
             quality: 0,
         };
         builder.interval(

@@ -127,7 +127,7 @@ fn gather(
         }
         let (first, last) = reached.unwrap_or((event.time, event.time));
         reached = Some((first.min(event.time), last.max(event.time)));
-        let at = End { time: at.time, writer: at.writer, cpu: at.cpu };
+        let at = End { time: at.time, writer: at.writer, cpu: at.cpu, tag: 0 };
         let mut written = Ok(());
         let mut found = |activity: Activity| {
             durations[activity.kind].push(activity.duration_ns());

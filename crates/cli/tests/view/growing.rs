@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::demo;
 use crate::place::Place;
 
-fn ask(session: &Session, method: &str, params: Value) -> Value {
+pub fn ask(session: &Session, method: &str, params: Value) -> Value {
     match methods::answer(session, method, &params) {
         Ok(Answer::Json(value)) => value,
         Ok(Answer::Columns(..)) => panic!("{method}: columns"),
@@ -24,7 +24,7 @@ fn ask(session: &Session, method: &str, params: Value) -> Value {
     }
 }
 
-fn newest(host: &Host) -> Arc<Session> {
+pub fn newest(host: &Host) -> Arc<Session> {
     host.session(&|| true).expect("a session").expect("no problem")
 }
 
@@ -222,7 +222,7 @@ fn a_script_goes_on_with_what_comes() {
     assert_eq!(found, events(&whole, &of_whole));
 }
 
-fn interval(path: &Path) -> (i64, i64) {
+pub fn interval(path: &Path) -> (i64, i64) {
     use lateralis_model::Source as _;
     let interval = Recording::open(path).unwrap().source.interval();
     (interval.begin.unwrap().0, interval.end.unwrap().0)

@@ -2,6 +2,7 @@
 //! `lat view`: what its server says over a real connection, each number counted again from
 //! `lat print` and `lat stats`.
 
+mod activities;
 mod client;
 mod compared;
 mod control;

@@ -118,7 +118,7 @@ pub fn activities(
     let mut events = trace.events();
     while let Some(event) = events.next_event() {
         let cpu = event.packet.cpu.map(|cpu| cpu.0);
-        let at = End { time: event.time, writer: event.writer, cpu };
+        let at = End { time: event.time, writer: event.writer, cpu, tag: 0 };
         activities.event(script, &event, at, &context, &mut |activity| found.push(activity))?;
     }
     let left_over = activities.left_over().collect();

@@ -33,10 +33,12 @@ pub fn activities(session: &Session, params: Params<'_>) -> Result<Value, Proble
     let shown: Vec<Found> = list.iter().skip(from).take(count).copied().collect();
     let mut rows: Vec<Value> =
         shown.iter().filter_map(|found| row(session, lanes, ran.as_deref(), found)).collect();
-    if ran.is_none() {
+    let Some(ran) = ran else {
         keys(session, &shown, &mut rows)?;
-    }
-    Ok(json!({ "total": list.len(), "rows": rows }))
+        return Ok(json!({ "total": list.len(), "rows": rows }));
+    };
+    let until = ran.behind(session);
+    Ok(json!({ "total": list.len(), "rows": rows, "until": until }))
 }
 
 fn lanes_of<'a>(session: &'a Session, ran: Option<&'a Ran>) -> &'a Lanes {
@@ -68,9 +70,19 @@ fn listed(
     let lanes = lanes_of(session, ran);
     let mut list = Vec::new();
     if ran.is_none_or(|ran| ran.found.is_some()) {
+        let left_of = |ran: &Ran| {
+            let of = (filter, chosen.as_deref());
+            (0..lanes.meta().rows.len()).map(|row| ran.left(session, of, row)).collect::<Vec<_>>()
+        };
+        let left = ran.map(left_of);
+        let is_left = |row: usize, index: usize| match &left {
+            Some(rows) => rows.get(row).and_then(Option::as_ref).is_none_or(|left| {
+                left.items().binary_search_by_key(&index, |item| *item as usize).is_ok()
+            }),
+            None => is_left(lanes, chosen.as_deref(), row, index),
+        };
         let keeps = |row: usize, intervals: &lateralis_lanes::Intervals, index: usize| {
-            kind.is_none_or(|kind| kind == intervals.name(index))
-                && (ran.is_some() || is_left(lanes, chosen.as_deref(), row, index))
+            kind.is_none_or(|kind| kind == intervals.name(index)) && is_left(row, index)
         };
         let is_meant = |found: &Found| brush.is_none_or(|brush| brush.has(found.duration));
         each(lanes, stretch, &keeps, &mut |found, _| {
@@ -96,13 +108,14 @@ fn row(session: &Session, lanes: &Lanes, ran: Option<&Ran>, found: &Found) -> Op
     let index = found.index as usize;
     let meta = session.lanes.meta();
     let (begin, end) = intervals.ends(index);
-    let thread = meta.threads.get(intervals.thread(index) as usize);
+    let thread = match ran {
+        Some(ran) => ran.thread(intervals, index),
+        None => intervals.thread(index),
+    };
+    let thread = meta.threads.get(thread as usize);
     let application = thread.and_then(|thread| meta.applications.get(thread.application as usize));
     let is_open = intervals.is_unfinished(index);
-    let key = ran.and_then(|ran| {
-        let place = intervals.events(index)[0]?;
-        ran.keys.get(place.index as usize).filter(|key| !key.is_empty())
-    });
+    let key = ran.and_then(|ran| ran.key(intervals, index));
     let rows = session.rows_of(told.lane);
     let number = rows.iter().find(|(_, drawn)| match (drawn, ran) {
         (Drawn::Intervals(row), None) => *row == found.row as usize,
@@ -185,6 +198,6 @@ pub fn script(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
     let names = ran.found.as_ref().map(|found| found.meta().names.clone());
     Ok(json!({
         "script": id, "kind": kind, "how": how, "why": why, "count": ran.count, "rows": rows,
-        "names": names, "has_filter": ran.kept().is_some(),
+        "names": names, "has_filter": ran.kept().is_some(), "until": ran.behind(session),
     }))
 }

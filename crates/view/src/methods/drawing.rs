@@ -46,7 +46,8 @@ pub fn view(session: &Session, params: Params<'_>) -> Result<Answer, Problem> {
     if lanes.len() > LANES_MAX || count.saturating_mul(scale.px.into()) > PIXELS_MAX {
         return Err(too_much("view"));
     }
-    let chosen = session.chosen(params.count("filter", 0)?)?;
+    let filter = params.count("filter", 0)?;
+    let chosen = session.chosen(filter)?;
     let mut pixels = Pixels::default();
     let mut told: Vec<Value> = Vec::new();
     let mut items = Items::default();
@@ -71,7 +72,15 @@ pub fn view(session: &Session, params: Params<'_>) -> Result<Answer, Problem> {
                     else {
                         continue;
                     };
-                    drawn_as_items(found, None, &scale, place, &mut pixels, &mut items)
+                    let left = ran.left(session, (filter, chosen), row);
+                    let left = left.as_deref();
+                    let exact =
+                        drawn_as_items(found, left, &scale, place, &mut pixels, &mut items);
+                    // Nobody has looked for them in what came since.
+                    if let Some(until) = ran.behind(session) {
+                        pixels.mark(&scale, &[(until, session.lanes.meta().end)], LOST);
+                    }
+                    exact
                 }
             };
             let of = &session.lanes.meta().lanes[lane as usize];

@@ -106,7 +106,11 @@ fn lane(session: &Session, id: u32) -> Value {
             let ran = session.common.scripts.get(script).ok();
             let found = ran.as_ref().and_then(|ran| ran.found.as_ref()?.meta().rows.get(row));
             let (name, depth) = found.map_or((None, 0), |row| (row.name.clone(), row.depth));
-            json!({ "row": number, "kind": "spans", "name": name, "depth": depth, "script": script })
+            let until = ran.as_ref().and_then(|ran| ran.behind(session));
+            json!({
+                "row": number, "kind": "spans", "name": name, "depth": depth, "script": script,
+                "until": until,
+            })
         }
         Drawn::Events => json!({ "row": number, "kind": "events" }),
         Drawn::Level(_) => json!({ "row": number, "kind": "level", "name": lane.name }),

@@ -15,7 +15,8 @@ pub fn at(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
     let (lane, row) = (params.id("lane")?, params.id("row")?);
     let time = params.time("t")?;
     let within = params.count("within", 0)?;
-    let chosen = session.chosen(params.count("filter", 0)?)?;
+    let filter = params.count("filter", 0)?;
+    let chosen = session.chosen(filter)?;
     let thing = match session.drawn(lane, row)? {
         Drawn::Events => {
             let point = nearest(session, chosen.as_deref(), lane, time, within);
@@ -26,7 +27,9 @@ pub fn at(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
             index.map(|index| interval(session, chosen.as_deref(), row, index)).transpose()?
         }
         Drawn::Level(counter) => level(session, counter, time),
-        Drawn::Found(script, row) => found(session, (script, row), time, within)?,
+        Drawn::Found(script, row) => {
+            found(session, (filter, chosen.as_deref()), (script, row), time, within)?
+        }
     };
     Ok(json!({ "thing": thing }))
 }
@@ -156,6 +159,7 @@ pub fn interval(
 /// An activity of a script.
 fn found(
     session: &Session,
+    filter: (u64, Option<&Chosen>),
     (script, row): (u32, usize),
     time: i64,
     within: u64,
@@ -172,12 +176,21 @@ fn found(
     };
     // They do not overlap: the nearest is one of the two around the time.
     let middle = intervals.before(time.saturating_add(1)).clamp(from, to);
-    let around = middle.saturating_sub(1).max(from)..(middle + 1).min(to);
-    let Some(index) = around.min_by_key(distance) else { return Ok(None) };
+    let nearest = match ran.left(session, filter, row) {
+        None => (middle.saturating_sub(1).max(from)..(middle + 1).min(to)).min_by_key(distance),
+        Some(left) => {
+            let items = left.items();
+            let place = items.partition_point(|item| (*item as usize) < middle);
+            let around = [place.checked_sub(1), Some(place)].into_iter().flatten();
+            let around = around.filter_map(|place| Some(*items.get(place)? as usize));
+            around.filter(|index| (from..to).contains(index)).min_by_key(distance)
+        }
+    };
+    let Some(index) = nearest else { return Ok(None) };
     let (begin, end) = intervals.ends(index);
     let meta = session.lanes.meta();
-    let thread = meta.threads.get(intervals.thread(index) as usize);
-    let key = intervals.events(index)[0].and_then(|place| ran.keys.get(place.index as usize));
+    let thread = meta.threads.get(ran.thread(intervals, index) as usize);
+    let key = ran.key(intervals, index);
     let mut thing = json!({
         "kind": "activity", "begin": begin, "end": end, "duration": end - begin,
         "name": told.name, "key": key, "lane": told.lane, "script": script,
