@@ -65,6 +65,17 @@ impl Points {
         self.classes.range(from, to).zip(self.threads.range(from, to))
     }
 
+    /// How many of all, or of those whose bit is set, are in each pixel.
+    #[must_use]
+    pub fn counts(&self, chosen: Option<&RankedBits>, scale: &Scale) -> Vec<usize> {
+        let before = self.grid.pixels(&self.times, scale);
+        let of = |pixel: u32| {
+            let (from, to) = before.of(pixel);
+            chosen.map_or(to - from, |bits| bits.rank(to).saturating_sub(bits.rank(from)))
+        };
+        (0..scale.px).map(of).collect()
+    }
+
     /// Draws all, or those whose bit is set, as [`crate::pixels`] says: how many at most touch a
     /// pixel.
     pub fn draw(&self, chosen: Option<&RankedBits>, scale: &Scale, out: &mut Pixels) -> usize {

@@ -2,14 +2,17 @@
 //! `view`, `overview`, `arrows`, `levels`: pictures.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use lateralis_lanes::pixels::{DAMAGED, LOST};
 use lateralis_lanes::{Chosen, Intervals, Left, NONE, Pixels, PointRef, Scale};
 use serde_json::{Value, json};
 
+use super::sharing::{shared, threads};
 use crate::answer::{Answer, Numbers, Problem};
 use crate::params::Params;
 use crate::rows::Drawn;
+use crate::scripts::Ran;
 use crate::session::Session;
 
 /// Pixels of all rows of an answer: 4 million are some 20 MB.
@@ -37,57 +40,60 @@ struct Items {
     events: Vec<f64>,
 }
 
+impl Items {
+    fn append(&mut self, more: Self) {
+        self.rows.extend(more.rows);
+        self.begins.extend(more.begins);
+        self.ends.extend(more.ends);
+        self.names.extend(more.names);
+        self.events.extend(more.events);
+    }
+}
+
+/// A row that is to be drawn.
+struct Row {
+    lane: u32,
+    number: u32,
+    drawn: Drawn,
+    /// The script whose activities it has.
+    ran: Option<Arc<Ran>>,
+}
+
 /// The rows of lanes as pixels.
 pub fn view(session: &Session, params: Params<'_>) -> Result<Answer, Problem> {
     let lanes = params.ids("lanes")?;
     let scale = scale(params)?;
-    let rows = |lane: &u32| session.rows_of(*lane).len() as u64;
-    let count: u64 = lanes.iter().map(rows).sum();
-    if lanes.len() > LANES_MAX || count.saturating_mul(scale.px.into()) > PIXELS_MAX {
+    if lanes.len() > LANES_MAX {
+        return Err(too_much("view"));
+    }
+    if let Some(lane) = lanes.iter().find(|lane| **lane >= session.lanes.count()) {
+        return Err(Problem::new("no such lane", lane.to_string(), "load the page again"));
+    }
+    let mut rows: Vec<Row> = Vec::new();
+    for lane in lanes {
+        for (number, drawn) in session.rows_of(lane) {
+            let ran = match drawn {
+                Drawn::Level(_) => continue,
+                Drawn::Found(script, _) => Some(session.common.scripts.get(script)?),
+                _ => None,
+            };
+            rows.push(Row { lane, number, drawn, ran });
+        }
+    }
+    let all = (rows.len() as u64).saturating_mul(scale.px.into());
+    if all > PIXELS_MAX {
         return Err(too_much("view"));
     }
     let filter = params.count("filter", 0)?;
     let chosen = session.chosen(filter)?;
-    let mut pixels = Pixels::default();
-    let mut told: Vec<Value> = Vec::new();
-    let mut items = Items::default();
-    for lane in lanes {
-        if lane >= session.lanes.count() {
-            return Err(Problem::new("no such lane", lane.to_string(), "load the page again"));
-        }
-        for (number, drawn) in session.rows_of(lane) {
-            let place = told.len() as u32;
-            let chosen = chosen.as_deref();
-            let exact = match drawn {
-                Drawn::Level(_) => continue,
-                Drawn::Events => {
-                    events(session, chosen, &scale, (lane, place), &mut pixels, &mut items)
-                }
-                Drawn::Intervals(row) => {
-                    intervals(session, chosen, &scale, (row, place), &mut pixels, &mut items)
-                }
-                Drawn::Found(script, row) => {
-                    let ran = session.common.scripts.get(script)?;
-                    let Some((_, found)) = ran.found.as_ref().and_then(|found| found.row(row))
-                    else {
-                        continue;
-                    };
-                    let left = ran.left(session, (filter, chosen), row);
-                    let left = left.as_deref();
-                    let exact =
-                        drawn_as_items(found, left, &scale, place, &mut pixels, &mut items);
-                    // Nobody has looked for them in what came since.
-                    if let Some(until) = ran.behind(session) {
-                        pixels.mark(&scale, &[(until, session.lanes.meta().end)], LOST);
-                    }
-                    exact
-                }
-            };
-            let of = &session.lanes.meta().lanes[lane as usize];
-            pixels.mark(&scale, &of.lost, LOST);
-            pixels.mark(&scale, &of.damaged, DAMAGED);
-            told.push(json!({ "lane": lane, "row": number, "exact": exact }));
-        }
+    let chosen = (filter, chosen.as_deref());
+    let draw = |place: usize| row(session, chosen, &scale, (&rows[place], place as u32));
+    let parts = shared(rows.len(), threads(all), &draw);
+    let (mut pixels, mut items, mut told) = (Pixels::default(), Items::default(), Vec::new());
+    for (row, ((drawn, things), exact)) in rows.iter().zip(parts) {
+        append(&mut pixels, drawn);
+        items.append(things);
+        told.push(json!({ "lane": row.lane, "row": row.number, "exact": exact }));
     }
     let Pixels { colour, cover, count, flags } = pixels;
     let columns = vec![
@@ -109,6 +115,52 @@ pub fn view(session: &Session, params: Params<'_>) -> Result<Answer, Problem> {
     ))
 }
 
+/// Draws a row: its pixels, its things where they are few, and whether they are.
+fn row(
+    session: &Session,
+    (filter, chosen): (u64, Option<&Chosen>),
+    scale: &Scale,
+    (row, place): (&Row, u32),
+) -> ((Pixels, Items), bool) {
+    let (mut pixels, mut items) = (Pixels::default(), Items::default());
+    let (out, things) = (&mut pixels, &mut items);
+    let exact = match (row.drawn, &row.ran) {
+        (Drawn::Intervals(of), _) => intervals(session, chosen, scale, (of, place), out, things),
+        (Drawn::Found(_, of), Some(ran)) => {
+            let found = ran.found.as_ref().and_then(|found| found.row(of));
+            let left = ran.left(session, (filter, chosen), of);
+            match found {
+                Some((_, found)) => {
+                    drawn_as_items(found, left.as_deref(), scale, place, out, things)
+                }
+                None => nothing(scale, out),
+            }
+        }
+        (Drawn::Events, _) => events(session, chosen, scale, (row.lane, place), out, things),
+        _ => nothing(scale, out),
+    };
+    // Nobody has looked for them in what came since.
+    if let Some(until) = row.ran.as_ref().and_then(|ran| ran.behind(session)) {
+        pixels.mark(scale, &[(until, session.lanes.meta().end)], LOST);
+    }
+    let of = &session.lanes.meta().lanes[row.lane as usize];
+    pixels.mark(scale, &of.lost, LOST);
+    pixels.mark(scale, &of.damaged, DAMAGED);
+    ((pixels, items), exact)
+}
+
+fn nothing(scale: &Scale, pixels: &mut Pixels) -> bool {
+    (0..scale.px).for_each(|_| pixels.nothing());
+    true
+}
+
+fn append(all: &mut Pixels, more: Pixels) {
+    all.colour.extend(more.colour);
+    all.cover.extend(more.cover);
+    all.count.extend(more.count);
+    all.flags.extend(more.flags);
+}
+
 /// Draws the events of a lane: whether each is told.
 fn events(
     session: &Session,
@@ -118,10 +170,7 @@ fn events(
     pixels: &mut Pixels,
     items: &mut Items,
 ) -> bool {
-    let Some(points) = session.lanes.points(lane) else {
-        (0..scale.px).for_each(|_| pixels.nothing());
-        return true;
-    };
+    let Some(points) = session.lanes.points(lane) else { return nothing(scale, pixels) };
     let bits = chosen.and_then(|chosen| chosen.bits(lane));
     let most = points.draw(bits, scale, pixels);
     if most <= 1 {
@@ -148,10 +197,7 @@ fn intervals(
     pixels: &mut Pixels,
     items: &mut Items,
 ) -> bool {
-    let Some((_, intervals)) = session.lanes.row(row) else {
-        (0..scale.px).for_each(|_| pixels.nothing());
-        return true;
-    };
+    let Some((_, intervals)) = session.lanes.row(row) else { return nothing(scale, pixels) };
     let left = chosen.and_then(|chosen| chosen.left(&session.lanes, row));
     drawn_as_items(intervals, left, scale, place, pixels, items)
 }
@@ -186,22 +232,21 @@ pub fn overview(session: &Session, params: Params<'_>) -> Result<Answer, Problem
     let (begin, end) = (begin.unwrap_or(meta.begin as i64), end.unwrap_or(meta.end as i64));
     let scale = Scale::new(begin, end, params.px()?);
     let chosen = session.chosen(params.count("filter", 0)?)?;
-    let mut count = vec![0u32; scale.px as usize];
-    let mut flags = Pixels::default();
-    (0..scale.px).for_each(|_| flags.nothing());
-    for lane in 0..session.lanes.count() {
-        let Some(points) = session.lanes.points(lane) else { continue };
+    let of_lane = |lane: usize| {
+        let lane = lane as u32;
         let bits = chosen.as_ref().and_then(|chosen| chosen.bits(lane));
-        let rank = |time: i64| {
-            let before = points.before(time);
-            bits.map_or(before, |bits| bits.rank(before))
-        };
-        for (pixel, count) in (0..).zip(&mut count) {
-            let (begin, end) = scale.pixel(pixel);
-            let here = rank(end).saturating_sub(rank(begin));
+        session.lanes.points(lane).map(|points| points.counts(bits, &scale))
+    };
+    let lanes = session.lanes.count();
+    let threads = threads(u64::from(lanes) * u64::from(scale.px));
+    let mut count = vec![0u32; scale.px as usize];
+    for here in shared(lanes as usize, threads, &of_lane).into_iter().flatten() {
+        for (count, here) in count.iter_mut().zip(here) {
             *count = count.saturating_add(u32::try_from(here).unwrap_or(u32::MAX));
         }
     }
+    let mut flags = Pixels::default();
+    nothing(&scale, &mut flags);
     for lane in &meta.lanes {
         flags.mark(&scale, &lane.lost, LOST);
         flags.mark(&scale, &lane.damaged, DAMAGED);

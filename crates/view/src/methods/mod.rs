@@ -16,6 +16,7 @@ mod opening;
 mod plotting;
 mod querying;
 mod selecting;
+mod sharing;
 mod telling;
 mod using;
 
