@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Asks a `lat view` for pictures as somebody does who pans and zooms, and prints what they cost: node ask.mjs URL
+// Asks a `lat view` for pictures as somebody does who pans and zooms, and prints what they cost:
+// node ask.mjs URL [ROWS.csv], to which each figure is added; node ask.mjs URL open waits for lists alone.
 
+import { appendFileSync } from "node:fs";
 import { open } from "./socket.mjs";
+
+const table = process.argv[3] === "open" ? null : process.argv[3];
+const keep = (what, number, value) => table && appendFileSync(table, `${what},${number},${value}\n`);
 
 const server = open(process.argv[2]);
 const begun = process.hrtime.bigint();
@@ -16,6 +21,7 @@ const time = async (method, params) => {
   return { ms: Number(process.hrtime.bigint() - begin) / 1e6, answer };
 };
 const made = await time("filter", { classes_off: off });
+keep("filter_ms", 0, made.ms.toFixed(3));
 console.log(`filter made: ${made.ms.toFixed(0)} ms, ${made.answer.count} events left`);
 for (const [what, filter] of [
   ["everything", 0],
@@ -30,13 +36,23 @@ for (const [what, filter] of [
     const { ms, answer } = await time("view", { lanes, t0, t1: t0 + width, px: 1600, filter });
     costs.push(ms);
     sizes.push(answer.length);
+    keep(`view_${what}_ms`, frame, ms.toFixed(3));
+    keep(`view_${what}_bytes`, frame, answer.length);
   }
+  const densities = [];
+  for (let number = 0; number < 30; number++) {
+    const { ms } = await time("overview", { px: 1600, filter });
+    densities.push(ms);
+    keep(`overview_${what}_ms`, number, ms.toFixed(3));
+  }
+  densities.sort((a, b) => a - b);
   costs.sort((a, b) => a - b);
   const at = (share) => costs[Math.floor((costs.length - 1) * share)].toFixed(1);
   const bytes = Math.max(...sizes) / 1e6;
   console.log(
     `${what}: 300 views of ${lanes.length} processors at 1600 px: median ${at(0.5)} ms, p99 ${at(0.99)} ms, ` +
-      `longest ${at(1)} ms, ${bytes.toFixed(2)} MB at most`,
+      `longest ${at(1)} ms, ${bytes.toFixed(2)} MB at most; density of the whole: median ` +
+      `${densities[densities.length >> 1].toFixed(1)} ms`,
   );
 }
 // One event of its class among all: it is in the picture of everything.
@@ -53,6 +69,7 @@ for (let index = 0; index < column.length; index++) {
 }
 console.log(`one event of ${session.recordings[0].events}: seen in ${seen} pixel of the whole`);
 const stats = await time("stats", { filter: 0 });
+keep("stats_ms", 0, stats.ms.toFixed(3));
 console.log(`stats of everything: ${stats.ms.toFixed(0)} ms`);
 server.close();
 process.exit(seen === 1 ? 0 : 1);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Makes RESULTS.md of live.csv and pan.csv: bench/view/report.py"""
+"""Makes RESULTS.md of live.csv, pan.csv and server.csv: bench/view/report.py"""
 
 import csv
 import os
@@ -102,9 +102,37 @@ def pan(rows, out):
               f"{len(sizes)} | {max(sizes, default=0):,.0f} |", file=out)
 
 
+def server(rows, out):
+    def of(what):
+        return [float(row["value"]) for row in rows if row["what"] == what]
+
+    def one(what):
+        return of(what)[0]
+
+    print("\n## The server by itself\n", file=out)
+    print(f"{one('events') / 1e6:.0f} million events; load average {one('load'):.1f} before. `bench/view/run` asks for the "
+          "same 300 pictures, in to a\nmillionth and out again, without a browser, one after the other; times are those of "
+          "who asks.\n", file=out)
+    print("| answers, ms | count | median | p99 | longest | most bytes |", file=out)
+    print("|---|--:|--:|--:|--:|--:|", file=out)
+    for name, what in [("view, everything", "view_everything"), ("view, filtered", "view_filtered"),
+                       ("overview, everything", "overview_everything"), ("overview, filtered", "overview_filtered")]:
+        times, sizes = of(what + "_ms"), of(what + "_bytes")
+        most = f"{max(sizes):,.0f}" if sizes else ""
+        print(f"| {name} | {len(times)} | {share(times, 0.5):.1f} | {share(times, 0.99):.1f} | {max(times):.1f} | "
+              f"{most} |", file=out)
+    for name, what in [("filter made", "filter_ms"), ("statistics of everything", "stats_ms")]:
+        print(f"| {name} | 1 | {one(what):.1f} | | | |", file=out)
+    print(f"\n* the index is made in {one('index_s'):.1f} s ({one('index_cpu_s'):.1f} s of processors, "
+          f"{one('index_peak_kib') / 1024:.0f} MB at most): {one('index_bytes') / 1e9:.2f} GB", file=out)
+    print(f"* lists are there {one('open_s'):.2f} s after the start, where the index is", file=out)
+    print(f"* memory with everything asked: {one('peak_kib') / 1024:.0f} MB at most, "
+          f"{one('anonymous_kib') / 1024:.0f} MB of them not of files", file=out)
+
+
 def main():
     with open(HERE / "RESULTS.md", "w") as out:
-        print("<!-- made by bench/view/report.py from live.csv and pan.csv; not typed -->", file=out)
+        print("<!-- made by bench/view/report.py from live.csv, pan.csv and server.csv; not typed -->", file=out)
         print("# The page in a browser\n", file=out)
         print("`lat view` in Chromium, 1600 x 900. `bench/view/live --browser` and `bench/view/pan` measure; "
               "spy.js says how.\n", file=out)
@@ -113,6 +141,8 @@ def main():
             live(rows, out)
         if rows := rows_of("pan.csv"):
             pan(rows, out)
+        if rows := rows_of("server.csv"):
+            server(rows, out)
 
 
 main()
