@@ -2,15 +2,12 @@
 //! A recording that is followed while it goes on: how far it is, and what its recorder is
 //! asked for.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use lateralis_recorder::linux::discovery::{self, Target};
-use lateralis_recorder::linux::targets::{self, Controlled};
-use lateralis_recorder::linux::{Request, is_being_written};
+use lateralis_recorder::linux::{Request, RunningRecorder, is_being_written, recorders};
 use lateralis_store::{Recording, Tail};
 use lateralis_units::Nanos;
 use serde_json::Value;
@@ -29,8 +26,7 @@ pub const MARGIN_NANOS: i64 = 1_000_000;
 pub enum State {
     /// It goes on; everything up to this moment has been written.
     UpTo(Nanos),
-    /// It goes on, and its recorder cannot be asked now: there is no program yet, or it is
-    /// about to end.
+    /// It goes on, and its recorder cannot be asked now: it begins, or is about to end.
     Busy,
     /// Nothing will be added.
     Complete,
@@ -147,23 +143,14 @@ pub fn is_complete(path: &Path) -> Option<bool> {
     serde_json::from_slice::<Value>(&report).ok()?["complete"].as_bool()
 }
 
-/// Has the recorder of this recording write what the rings hold. Whether it did.
+/// Has the recorder of this recording write what the rings hold, also one that records no program.
+/// Whether it did.
 fn flush(path: &Path) -> bool {
     let here = path.canonicalize().ok();
-    let mut asked = BTreeSet::new();
-    for program in discovery::list(None) {
-        if !program.recorder_pid.is_some_and(|pid| asked.insert(pid)) {
-            continue;
-        }
-        let target = Target::Pid(program.pid);
-        let recorders = targets::request(None, &target, Request::Status).unwrap_or_default();
-        let outputs = recorders.iter().filter_map(|recorder| match recorder {
-            Controlled::ByRecorder { answer, .. } => answer.output.as_ref(),
-            Controlled::FlightRecorder { .. } => None,
-        });
-        if outputs.filter_map(|output| output.canonicalize().ok()).any(|o| Some(o) == here) {
-            return targets::request(None, &target, Request::Flush).is_ok();
-        }
-    }
-    false
+    let is_it = |recorder: &RunningRecorder| {
+        let output = recorder.answer.output.as_ref();
+        here.is_some() && output.and_then(|output| output.canonicalize().ok()) == here
+    };
+    let recorder = recorders(None).into_iter().find(is_it);
+    recorder.is_some_and(|recorder| recorder.ask(Request::Flush).is_ok())
 }
