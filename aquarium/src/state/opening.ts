@@ -85,6 +85,8 @@ function begin(before: Session | null, session: Session): void {
         store.clearSelection();
         store.show({ t0: t0 + by, t1: t1 + by });
       }
+      // One that goes on, and comes anew each time.
+      if (session.is_live && store.follow.value) toEdge();
     }
     store.picture.value = null;
     // Numbers of filters are this server's own: everything, until it has made ours.

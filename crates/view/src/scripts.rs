@@ -76,6 +76,9 @@ impl Kept {
     }
 }
 
+/// What is left of a row, by the number of a filter and of the row.
+type LeftOf = ((u64, usize), Arc<Left>);
+
 /// What a row does not say of an activity.
 struct Told {
     /// What tells it apart.
@@ -97,7 +100,7 @@ pub struct Ran {
     /// More of each activity, in the order of [`Interval::thread`].
     told: Vec<Told>,
     /// By filter and row what is left of it.
-    left: Mutex<Vec<((u64, usize), Arc<Left>)>>,
+    left: Mutex<Vec<LeftOf>>,
     /// Up to when activities were looked for, since the origin.
     pub until: u64,
     /// How it ran.
@@ -146,7 +149,7 @@ impl Ran {
     ) -> Option<Arc<Left>> {
         let chosen = chosen?;
         let intervals = self.found.as_ref()?.row(row)?.1;
-        let known = |all: &[((u64, usize), Arc<Left>)]| {
+        let known = |all: &[LeftOf]| {
             all.iter().find(|(of, _)| *of == (filter, row)).map(|(_, left)| Arc::clone(left))
         };
         if let Some(left) = known(&lock(&self.left)) {

@@ -94,6 +94,8 @@ pub struct Session {
     pub compared: Mutex<Compared>,
     /// How it grows, if it does.
     pub growth: Option<Growth>,
+    /// Whether another will take its place that has more.
+    goes_on: bool,
 }
 
 /// Locks; what a thread that panicked left behind is still whole, for nothing is taken apart in
@@ -141,6 +143,12 @@ impl Opening {
         };
         let (paths, options) = (paths.to_vec(), options.clone());
         Ok(Self { paths, options, identity, place, recording, kept })
+    }
+
+    /// Looked at once: no index of it is used, or kept.
+    #[must_use]
+    pub fn in_memory(self) -> Self {
+        Self { place: None, ..self }
     }
 
     /// Makes the index, where there is none.
@@ -191,6 +199,7 @@ impl Session {
             common,
             remembered: Mutex::default(),
             growth,
+            goes_on: false,
         }
     }
 
@@ -210,10 +219,16 @@ impl Session {
         Self::with(vec![path], options, Arc::new(lanes), rows, common, Some(growth))
     }
 
+    /// The same where more may come: another session that has that as well.
+    #[must_use]
+    pub fn going_on(self) -> Self {
+        Self { goes_on: true, ..self }
+    }
+
     /// Whether more may come.
     #[must_use]
     pub fn is_live(&self) -> bool {
-        self.growth.as_ref().is_some_and(|growth| growth.is_live)
+        self.goes_on || self.growth.as_ref().is_some_and(|growth| growth.is_live)
     }
 
     /// Asks the recorder, where that is possible and of use.

@@ -2,11 +2,11 @@
 //! `lat view`: the viewer in the browser. What it shows is served by `lateralis-view`.
 
 mod control;
+mod dumps;
 mod live;
 
 use std::io::{self, IsTerminal, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -30,7 +30,8 @@ use crate::values;
     after_help = "The page works without a network. What is looked up again and again is kept in \
     view.index, in the folder of the recording or in the cache folder; it is made anew when the \
     trace has changed, and may be deleted. A recording that is still being made is followed; instead of \
-    a path, TRACE may be HOST:PORT of a live one.\n\n\
+    a path, TRACE may be HOST:PORT of a live one, or bfscope://HOST:PORT of a bfscope, whose dumps are \
+    shown as they come.\n\n\
     Examples:\n  \
     lat view demo\n  \
     lat view good bad                     two recordings on one time line\n  \
@@ -38,7 +39,8 @@ use crate::values;
     lat view --listen 0.0.0.0 demo        for other machines, who need the token in the address\n  \
     lat view --allow-origin 'vscode-webview://*' demo\n\
     \x20                                       for the trace viewer of VS Code, at /tsp/api\n  \
-    lat view 127.0.0.1:6660               what a lat record --live or lat live records, as it comes"
+    lat view 127.0.0.1:6660               what a lat record --live or lat live records, as it comes\n  \
+    lat view bfscope://127.0.0.1:6666     what a bfscope of Barrelfish dumps"
 )]
 pub struct ViewArgs {
     #[command(flatten)]
@@ -78,13 +80,16 @@ pub fn run(args: ViewArgs) -> Result<ExitStatus, CliError> {
             "build it with ./x build view in the sources of Lateralis, which needs Node.js",
         ));
     }
-    refuse_dumps(&args.inputs.traces)?;
     let host = Arc::new(Host::default());
+    let mut options = args.inputs.hints.options()?;
+    if let Some(dumped) = dumps::Dumped::begin(&args, &options, &host)? {
+        serve(&args, &host)?;
+        return dumped.run();
+    }
     if let Some(following) = live::Following::begin(&args, &host)? {
         serve(&args, &host)?;
         return following.run();
     }
-    let mut options = args.inputs.hints.options()?;
     options.relate = match args.inputs.relate {
         RelateBy::Exchange => Relate::Exchange,
         RelateBy::Messages => Relate::Messages,
@@ -138,18 +143,6 @@ fn serve(args: &ViewArgs, host: &Arc<Host>) -> Result<JoinHandle<()>, CliError> 
         let _ = server.run();
     };
     std::thread::Builder::new().name("view-server".to_owned()).spawn(run).map_err(cannot)
-}
-
-/// Dumps of a bfscope come as texts that are read whole: what to do instead.
-fn refuse_dumps(traces: &[PathBuf]) -> Result<(), CliError> {
-    const BFSCOPE: &str = "bfscope://";
-    let is_dump = |path: &&PathBuf| path.to_str().is_some_and(|text| text.starts_with(BFSCOPE));
-    if let Some(path) = traces.iter().find(is_dump) {
-        let text = path.display().to_string();
-        let advice = format!("lat record --connect {text} -o dump.trc, then lat view dump.trc");
-        return Err(CliError::new("cannot follow dumps", text, advice));
-    }
-    Ok(())
 }
 
 /// Starts the browser, where there is one.

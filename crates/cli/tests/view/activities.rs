@@ -11,7 +11,7 @@ use lateralis_view::{Host, Live, LiveOptions, Opening, Session, methods};
 use serde_json::{Value, json};
 
 use super::demo;
-use super::growing::{ask, interval, newest};
+use super::growing::{ask, newest};
 use crate::place::Place;
 
 /// These are the spans `request` and `shelf_held` of the schema, as docs/guides/scripts.md says.
@@ -27,9 +27,8 @@ fn listed(session: &Session, asked: Value, name: &str) -> Vec<String> {
     let rows = answer["rows"].as_array().unwrap();
     assert_eq!(answer["total"], rows.len(), "fewer than a page");
     let of_name = |row: &&Value| row["name"].as_str().unwrap().rsplit(':').next() == Some(name);
-    let told = |row: &Value| {
-        format!("{} {} {} {}", row["begin"], row["end"], row["tid"], row["duration"])
-    };
+    let told =
+        |row: &Value| format!("{} {} {} {}", row["begin"], row["end"], row["tid"], row["duration"]);
     // What has not ended is no activity.
     let ended = rows.iter().filter(of_name).filter(|row| !row["end"].is_null());
     let mut all: Vec<String> = ended.map(told).collect();
@@ -122,20 +121,22 @@ fn where_nobody_looked_for_activities_is_told() {
     let place = Place::new();
     demo(&place);
     let path = place.0.join("demo");
-    let (host, interval) = (Arc::new(Host::default()), interval(&path));
+    let run = |session: &Session| ask(session, "script", json!({ "name": "two", "text": SCRIPT }));
+    // Up to when half of them have been.
+    let opening = Opening::new(std::slice::from_ref(&path), &OpenOptions::default()).unwrap();
+    let whole = opening.index(&mut |_, _| {}).unwrap();
+    let asked = json!({ "script": run(&whole)["script"], "filter": 0, "from": 0, "count": 1000 });
+    let rows = ask(&whole, "activities", asked)["rows"].as_array().unwrap().clone();
+    let middle = rows[rows.len() / 2]["end"].as_i64().unwrap() + whole.lanes.meta().origin + 1000;
+    let host = Arc::new(Host::default());
     let options = LiveOptions { memory_bytes: 1 << 30, is_here: true };
     let mut live = Live::new(&path, options, Arc::clone(&host));
-    let run = |session: &Session| ask(session, "script", json!({ "name": "two", "text": SCRIPT }));
-    let mut before = json!(null);
-    for round in 1..=4 {
-        let until = interval.0 + (interval.1 - interval.0) * round / 4;
-        let recording = live.tail().open().unwrap();
-        live.round(&recording, (round < 4).then_some(Nanos(until)));
-        if round == 2 {
-            before = run(&newest(&host));
-            assert!(before["until"].is_null(), "all there is by now: {before}");
-        }
-    }
+    let recording = live.tail().open().unwrap();
+    live.round(&recording, Some(Nanos(middle)));
+    let before = run(&newest(&host));
+    assert!(before["until"].is_null(), "all there is by now: {before}");
+    let recording = live.tail().open().unwrap();
+    live.round(&recording, None);
     let now = newest(&host);
     let asked = json!({ "script": before["script"], "filter": 0, "from": 0, "count": 1 });
     let until = ask(&now, "activities", asked)["until"].clone();

@@ -222,7 +222,7 @@ fn a_script_goes_on_with_what_comes() {
     assert_eq!(found, events(&whole, &of_whole));
 }
 
-pub fn interval(path: &Path) -> (i64, i64) {
+fn interval(path: &Path) -> (i64, i64) {
     use lateralis_model::Source as _;
     let interval = Recording::open(path).unwrap().source.interval();
     (interval.begin.unwrap().0, interval.end.unwrap().0)

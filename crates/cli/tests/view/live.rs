@@ -239,3 +239,44 @@ fn losses_are_told_while_they_come_and_are_those_of_the_report() {
     assert_eq!(counted, lost);
     assert_eq!(requests(&open) + lost, 1_000_010);
 }
+
+/// Where no program is recorded, there is nobody to ask but the recorder itself.
+#[test]
+fn a_folder_with_nothing_but_the_kernel_is_followed() {
+    if !crate::kernel::usable(&[]) {
+        return;
+    }
+    let place = Place::new();
+    let words = ["record", "--quiet", "--system", "--kernel", "sched", "-o", "here", "--", "cat"];
+    let mut recorder = std::process::Command::new(env!("CARGO_BIN_EXE_lat"))
+        .args(words)
+        .current_dir(&place.0)
+        .env("LATERALIS_DIR", place.0.join("areas"))
+        .stdin(std::process::Stdio::piped())
+        .spawn()
+        .expect("lat can be started");
+    while !place.0.join("here/report.json").exists() {
+        assert!(recorder.try_wait().expect("its status").is_none(), "the recorder ended");
+        thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let viewer = Viewer::start(&place, &["here"]);
+    let mut page = viewer.page();
+    let open = page.ask("open", json!({}));
+    assert_eq!(open["is_live"], true, "{open}");
+    let seen = |open: &Value| -> u64 {
+        let classes = open["classes"].as_array().unwrap().iter();
+        let switches = classes.filter(|class| class["name"].as_str().unwrap().contains("switch"));
+        switches.map(|class| class["count"].as_u64().unwrap()).sum()
+    };
+    // Who reads and answers switches: there are more each time.
+    for _ in 0..3 {
+        let before = seen(&page.ask("open", json!({})));
+        while seen(&page.ask("open", json!({}))) == before {
+            page.told("grown");
+        }
+    }
+    // The program that is not looked into ends.
+    drop(recorder.stdin.take());
+    assert!(recorder.wait().expect("its status").success());
+    assert_eq!(page.told("ended")["complete"], true);
+}

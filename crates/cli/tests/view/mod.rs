@@ -7,6 +7,7 @@ mod client;
 mod compared;
 mod control;
 mod counted;
+mod dumps;
 mod growing;
 mod hostile;
 mod late;

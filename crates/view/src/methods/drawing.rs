@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use lateralis_lanes::pixels::{DAMAGED, LOST};
 use lateralis_lanes::{Chosen, Intervals, Left, NONE, Pixels, PointRef, Scale};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::sharing::{shared, threads};
 use crate::answer::{Answer, Numbers, Problem};

@@ -20,11 +20,7 @@ pub fn threads(pixels: u64) -> usize {
 }
 
 /// Does so many pieces of work, each by whoever is free: what came of them, in their order.
-pub fn shared<T: Send>(
-    count: usize,
-    threads: usize,
-    work: &(dyn Fn(usize) -> T + Sync),
-) -> Vec<T> {
+pub fn shared<T: Send>(count: usize, threads: usize, work: &(dyn Fn(usize) -> T + Sync)) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let run = || {
         let mut done = Vec::new();

@@ -120,7 +120,7 @@ mod tests {
             let params = serde_json::json!({ "side": side });
             Request { params, ..request(id, "view") }
         };
-        [of_side(8, 0), of_side(9, 1), of_side(10, 0)].map(|request| waiting.push(request));
+        let _ = [of_side(8, 0), of_side(9, 1), of_side(10, 0)].map(|request| waiting.push(request));
         assert_eq!([next(), next()], [Some(9), Some(10)]);
         let popped = request(6, "view");
         assert!(!waiting.replaces(&popped));

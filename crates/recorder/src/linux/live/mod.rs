@@ -33,7 +33,13 @@ pub use let_go::LetGo;
 pub use receive::{ReceiveFrom, ReceiveOptions, ReceiveProgress, ReceiveSummary, receive};
 pub(super) use server::LiveServer;
 
-/// Whether somebody has asked this process to end since [`receive`] was called first.
+/// From now on whoever asks this process to end leaves it to [`is_asked_to_end`] to say so.
+pub fn notice_endings() {
+    super::signals::catch_endings();
+}
+
+/// Whether somebody has asked this process to end since [`receive`] or [`notice_endings`] was called
+/// first.
 #[must_use]
 pub fn is_asked_to_end() -> bool {
     super::signals::interrupts() + super::signals::terminations() > 0
