@@ -110,17 +110,18 @@ def server(rows, out):
         return of(what)[0]
 
     print("\n## The server by itself\n", file=out)
-    print(f"{one('events') / 1e6:.0f} million events; load average {one('load'):.1f} before. `bench/view/run` asks for the "
-          "same 300 pictures, in to a\nmillionth and out again, without a browser, one after the other; times are those of "
-          "who asks.\n", file=out)
+    print(f"{one('events') / 1e6:.0f} million events; load average {one('load'):.1f} before. "
+          "`bench/view/run` asks for the same 300 pictures, in to a\nmillionth and out again, without a "
+          "browser, one after the other; times are those of who asks.\n", file=out)
     print("| answers, ms | count | median | p99 | longest | most bytes |", file=out)
     print("|---|--:|--:|--:|--:|--:|", file=out)
     for name, what in [("view, everything", "view_everything"), ("view, filtered", "view_filtered"),
-                       ("overview, everything", "overview_everything"), ("overview, filtered", "overview_filtered")]:
+                       ("overview, everything", "overview_everything"),
+                       ("overview, filtered", "overview_filtered")]:
         times, sizes = of(what + "_ms"), of(what + "_bytes")
         most = f"{max(sizes):,.0f}" if sizes else ""
-        print(f"| {name} | {len(times)} | {share(times, 0.5):.1f} | {share(times, 0.99):.1f} | {max(times):.1f} | "
-              f"{most} |", file=out)
+        print(f"| {name} | {len(times)} | {share(times, 0.5):.1f} | {share(times, 0.99):.1f} | "
+              f"{max(times):.1f} | {most} |", file=out)
     for name, what in [("filter made", "filter_ms"), ("statistics of everything", "stats_ms")]:
         print(f"| {name} | 1 | {one(what):.1f} | | | |", file=out)
     print(f"\n* the index is made in {one('index_s'):.1f} s ({one('index_cpu_s'):.1f} s of processors, "
@@ -132,7 +133,8 @@ def server(rows, out):
 
 def main():
     with open(HERE / "RESULTS.md", "w") as out:
-        print("<!-- made by bench/view/report.py from live.csv, pan.csv and server.csv; not typed -->", file=out)
+        print("<!-- made by bench/view/report.py from live.csv, pan.csv and server.csv; not typed -->",
+              file=out)
         print("# The page in a browser\n", file=out)
         print("`lat view` in Chromium, 1600 x 900. `bench/view/live --browser` and `bench/view/pan` measure; "
               "spy.js says how.\n", file=out)
