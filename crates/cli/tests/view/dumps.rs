@@ -80,6 +80,28 @@ fn send(peer: &mut TcpStream, bytes: &[u8]) {
 }
 
 #[test]
+fn a_line_without_an_end_is_not_kept_for_ever() {
+    let place = Place::new();
+    let (server, address) = listener();
+    let other = std::thread::spawn(move || {
+        let (mut peer, _) = server.accept().expect("a client");
+        send(&mut peer, dump(100).as_bytes());
+        // Until nobody listens any more.
+        let mut sent = 0u64;
+        while sent < 1 << 28 && peer.write_all(&[b'7'; 1 << 16]).is_ok() {
+            sent += 1 << 16;
+        }
+        sent
+    });
+    let told = place.lat(&["view", "--no-open", "--no-page", &address]);
+    let sent = other.join().expect("no panic");
+    let text = String::from_utf8_lossy(&told.stderr).into_owned();
+    assert_eq!(told.status.code(), Some(2), "{text}");
+    assert!(text.contains("a line that does not end"), "{text}");
+    assert!(sent < 1 << 28, "{sent} bytes were taken");
+}
+
+#[test]
 fn what_is_no_bfscope_is_an_error_that_says_so() {
     let place = Place::new();
     let (server, address) = listener();

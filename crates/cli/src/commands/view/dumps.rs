@@ -31,7 +31,7 @@ const SOONEST: Duration = Duration::from_millis(500);
 const PAUSES: u32 = 3;
 /// Bytes of dumps at most: they are in memory while they are read.
 const BYTES_MAX: u64 = 1 << 30;
-/// Without a dump in so many bytes it is something else that is sent.
+/// Without a dump in so many bytes, or in a line so long, it is something else that is sent.
 const FOREIGN_BYTES: u64 = 1 << 20;
 
 /// A bfscope that is listened to.
@@ -153,6 +153,9 @@ impl Dumped {
             if self.bytes > BYTES_MAX {
                 let why = "a gigabyte of dumps is here: record them with lat record --connect";
                 return Ok(Some(Some(why.to_owned())));
+            }
+            if self.held.len() as u64 > FOREIGN_BYTES {
+                return Err(self.foreign("a line that does not end".to_owned()));
             }
             if self.count() == 0 && self.bytes > FOREIGN_BYTES {
                 return Err(self.foreign("no dump in what came".to_owned()));
