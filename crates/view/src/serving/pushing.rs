@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 use crate::host::{Host, Told};
 use crate::session::{Session, lock};
 
-/// From a word about growth to the next, for a page that has drawn what the one before told of.
-const SOONEST: Duration = Duration::from_millis(30);
+/// From a word about growth to the next, for a page that has drawn what the one before told of. With
+/// 30 ms server and page share two processors with what they show, and all is seen later.
+const SOONEST: Duration = Duration::from_millis(70);
 /// The same for one that asks for nothing, or has not got yet what it asked for.
 const LATEST: Duration = Duration::from_millis(100);
 /// Between two looks whether the page has gone.

@@ -23,8 +23,6 @@ use crate::live_copy::{CopyOptions, Link, LiveCopy, address};
 
 /// How soon what happens shall be seen: flushes of the recorder, and looks at its files.
 const PERIOD: Duration = Duration::from_millis(50);
-/// The same where the recorder flushes by itself: 25 times a second.
-const LIVE_PERIOD: Duration = Duration::from_millis(40);
 /// Between two looks whether this shall end.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -53,7 +51,7 @@ impl Following {
     /// Errors: nobody is at the address, or refuses; there is no room for a copy.
     pub fn begin(args: &ViewArgs, host: &Arc<Host>) -> Result<Option<Self>, CliError> {
         let traces = &args.inputs.traces;
-        let options = CopyOptions { flush_every: Some(LIVE_PERIOD), is_let_go: true };
+        let options = CopyOptions { flush_every: Some(PERIOD), is_let_go: true };
         let copy = match address(traces) {
             Some(_) => LiveCopy::begin(traces, &args.peer, options)?,
             None => None,
@@ -157,7 +155,7 @@ impl Follower for Shown {
     fn pause(&mut self, live: Option<&LiveCopy>, state: State) {
         match live {
             Some(live) => {
-                live.wait(state, LIVE_PERIOD);
+                live.wait(state, PERIOD);
                 self.tell(live.link());
             }
             None => sleep(PERIOD),
