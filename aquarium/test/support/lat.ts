@@ -42,12 +42,15 @@ export interface Printed {
   fields: Record<string, unknown>;
 }
 
+/** All events, in the order of the page's lists: those of one nanosecond by processor, where `lat print` has them by stream. */
 export function print(trace: string): Printed[] {
   const lines = told("print", "--format", "json", trace)
     .split("\n")
     .filter((line) => line !== "")
     .map((line) => JSON.parse(line) as Printed);
-  return lines.map((line) => ({ ...line, since: Number(nanos(line.time) - nanos(lines[0].time)) }));
+  return lines
+    .map((line) => ({ ...line, since: Number(nanos(line.time) - nanos(lines[0].time)) }))
+    .sort((a, b) => a.since - b.since || (a.cpu ?? 0) - (b.cpu ?? 0));
 }
 
 /** Of seconds with nine decimals. */
