@@ -6,7 +6,7 @@ import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
-const { chromium } = createRequire(here("../../aquarium/package.json"))("playwright-core");
+const { chromium } = createRequire(here("../../aquarium/test/package.json"))("playwright-core");
 const PLACES = [
   process.env.CHROMIUM,
   "/usr/bin/chromium",
