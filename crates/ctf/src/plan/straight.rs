@@ -9,18 +9,18 @@
 //! fit (variants, optional fields, elements of variable size, bits that do not
 //! end at a byte) stays with the [`Machine`](super::Machine).
 
+mod making;
+
 use std::ops::Range;
 
-use lateralis_model::{Scalar, Slot};
+use lateralis_model::Slot;
 
 use super::cell::{CELL_MARGIN, Cell, push_cells};
 use super::load::Load;
 use super::one_variable::{self, OneVariable};
 use super::zeros::{first_zero, text_length};
-use super::{Count, Op, Program};
-
-/// A run longer than this is no run: offsets stay small.
-const RUN_BITS_MAX: u64 = 1 << 27;
+use super::{Op, Program};
+use making::Making;
 
 /// A body as steps.
 #[derive(Debug)]
@@ -121,19 +121,11 @@ impl Straight {
     /// The steps of `program`; `None` if it takes more than steps. Events begin
     /// at a byte if `at_byte`, else anywhere.
     pub fn of(program: &Program, at_byte: bool) -> Option<Self> {
-        let mut making = Making {
-            steps: Vec::new(),
-            saves: Vec::new(),
-            leaves: Vec::new(),
-            marks: 0,
-            run: None,
-            align: 8,
-            last: Last::None,
-        };
         let aligned = matches!(program.ops.first(), Some(Op::Align(8..)));
         if !(at_byte || aligned) {
             return None;
         }
+        let mut making = Making::new();
         for op in &program.ops {
             making.op(op)?;
         }
@@ -152,10 +144,7 @@ impl Straight {
         registers: &mut [u64],
         marks: &mut [u32],
     ) -> Option<usize> {
-        if let Some(body) = &self.one_variable {
-            return body.walk(bytes, at, end, marks);
-        }
-        self.walk_steps(bytes, at, end, registers, marks)
+        self.walk_here(bytes, at, end, registers, marks)
     }
 
     /// The same as a part of its caller: for loops that find only few ways through it.
@@ -363,212 +352,4 @@ fn text_end(content: &[u8], unit: u8) -> Option<usize> {
     let unit = usize::from(unit);
     let zero = content.chunks_exact(unit).position(|unit| unit.iter().all(|&b| b == 0));
     Some(zero? * unit)
-}
-
-/// The run being made.
-struct Run {
-    align: u32,
-    bits: u64,
-    first_leaf: u32,
-    saves: Vec<(Load, u32)>,
-}
-
-/// The number read last, which may be saved.
-enum Last {
-    None,
-    Number(Load),
-}
-
-struct Making {
-    steps: Vec<Step>,
-    saves: Vec<(Load, u32)>,
-    leaves: Vec<Leaf>,
-    marks: u32,
-    run: Option<Run>,
-    /// Alignment that the next field needs, in bits.
-    align: u32,
-    last: Last,
-}
-
-impl Making {
-    /// Adds one operation; `None` if it does not fit.
-    fn op(&mut self, op: &Op) -> Option<()> {
-        match *op {
-            Op::Align(bits) => self.align(bits)?,
-            Op::Scalar { ref scalar, .. } => {
-                let at_bits = self.run().bits as u32;
-                let load = Load::of(scalar, at_bits);
-                self.leaf(What::Number(load));
-                self.grow(u64::from(scalar.bits))?;
-                self.last = Last::Number(load);
-            }
-            Op::Save(register) => match self.last {
-                Last::Number(load) => self.run.as_mut()?.saves.push((load, register)),
-                Last::None => return None,
-            },
-            Op::TextToNull(unit) => {
-                self.close()?;
-                self.variable(Step::Text { unit }, What::Text);
-            }
-            Op::Span { length: Count::Fixed(bytes), unit, .. } => {
-                self.align(8)?;
-                let at = (self.run().bits / 8) as u32;
-                let bits = bytes.checked_mul(8).filter(|&bits| bits < RUN_BITS_MAX)?;
-                self.leaf(What::FixedSpan { at, bytes: bytes as u32, unit });
-                self.grow(bits)?;
-            }
-            Op::Span { length: Count::Register(register), unit, .. } => {
-                self.close()?;
-                self.variable(Step::Span { register, unit }, What::Span { unit });
-            }
-            Op::Packed { count: Count::Fixed(count), ref scalar } => {
-                self.align(scalar.align_bits.max(1))?;
-                let at_bits = self.run().bits as u32;
-                let bits = match count.checked_sub(1) {
-                    None => 0,
-                    Some(before) => {
-                        before.checked_mul(scalar.stride_bits())? + u64::from(scalar.bits)
-                    }
-                };
-                let bits = Some(bits).filter(|&bits| bits < RUN_BITS_MAX)?;
-                self.leaf(What::FixedList { at_bits, count: u32::try_from(count).ok()? });
-                self.grow(bits)?;
-            }
-            Op::Packed { count: Count::Register(register), ref scalar } => {
-                self.list(register, scalar)?;
-            }
-            Op::OddReal(_)
-            | Op::Role(_)
-            | Op::VarInt { .. }
-            | Op::Repeat { .. }
-            | Op::Next
-            | Op::Select { .. }
-            | Op::Maybe { .. }
-            | Op::Jump(_) => return None,
-        }
-        Some(())
-    }
-
-    fn list(&mut self, register: u32, scalar: &Scalar) -> Option<()> {
-        let stride = scalar.stride_bits();
-        if !stride.is_multiple_of(8) || !scalar.bits.is_multiple_of(8) {
-            return None;
-        }
-        self.close()?;
-        let align = scalar.align_bits.max(std::mem::replace(&mut self.align, 8)).max(8);
-        let (mask, last) = (align / 8 - 1, scalar.bits / 8);
-        let stride = u32::try_from(stride / 8).ok()?;
-        self.variable(Step::List { register, mask, stride, last }, What::List);
-        Some(())
-    }
-
-    /// Inside a run that is aligned as much the distance is known; else a new
-    /// run begins.
-    fn align(&mut self, bits: u32) -> Option<()> {
-        match &mut self.run {
-            Some(run) if bits <= run.align => {
-                run.bits = run.bits.next_multiple_of(u64::from(bits.max(1)));
-            }
-            Some(_) => {
-                self.close()?;
-                self.align = bits.max(8);
-            }
-            None => self.align = self.align.max(bits),
-        }
-        Some(())
-    }
-
-    fn run(&mut self) -> &mut Run {
-        let first_leaf = self.leaves.len() as u32;
-        let align = &mut self.align;
-        self.run.get_or_insert_with(|| Run {
-            align: std::mem::replace(align, 8),
-            bits: 0,
-            first_leaf,
-            saves: Vec::new(),
-        })
-    }
-
-    fn grow(&mut self, bits: u64) -> Option<()> {
-        let run = self.run();
-        run.bits += bits;
-        (run.bits < RUN_BITS_MAX).then_some(())
-    }
-
-    fn leaf(&mut self, what: What) {
-        self.leaves.push(Leaf { mark: self.marks, what });
-        self.last = Last::None;
-    }
-
-    /// A step that leaves two marks and is one leaf.
-    fn variable(&mut self, step: Step, what: What) {
-        // Alignment that nothing fixed followed: a run of nothing.
-        if self.align > 8 {
-            self.run();
-            let _ = self.close();
-        }
-        self.leaf(what);
-        self.marks += 2;
-        self.steps.push(step);
-    }
-
-    /// Ends the run; `None` if it does not end at a byte.
-    fn close(&mut self) -> Option<()> {
-        let Some(run) = self.run.take() else {
-            return Some(());
-        };
-        if !run.bits.is_multiple_of(8) {
-            return None;
-        }
-        let bytes = (run.bits / 8) as u32;
-        let leaves = run.first_leaf..self.leaves.len() as u32;
-        self.steps.push(Step::Run { mask: run.align / 8 - 1, bytes, leaves });
-        for save in run.saves {
-            self.steps.push(Step::Save { back: bytes, save: self.saves.len() as u32 });
-            self.saves.push(save);
-        }
-        self.marks += 1;
-        self.last = Last::None;
-        Some(())
-    }
-
-    fn finish(mut self) -> Option<Straight> {
-        // An event without fields is a run of nothing.
-        if self.align > 8 || self.steps.is_empty() {
-            self.run();
-        }
-        self.close()?;
-        let needed: Vec<u32> = self.steps.iter().filter_map(Step::register).collect();
-        let saves = &self.saves;
-        self.steps.retain(|step| match step {
-            Step::Save { save, .. } => needed.contains(&saves[*save as usize].1),
-            _ => true,
-        });
-        let fixed = match self.steps.as_slice() {
-            [Step::Run { mask, bytes, .. }] => Some(Fixed { mask: *mask, bytes: *bytes }),
-            _ => None,
-        };
-        let Self { steps, saves, leaves, marks, .. } = self;
-        // Leaves outside of runs are never looked at as cells.
-        let mut run_bytes = vec![0; leaves.len()];
-        for step in &steps {
-            if let Step::Run { bytes, leaves: inside, .. } = step {
-                run_bytes[inside.start as usize..inside.end as usize].fill(*bytes);
-            }
-        }
-        let sized = leaves.iter().zip(&run_bytes).enumerate();
-        let cells = sized.map(|(at, (leaf, &bytes))| Cell::of(leaf, at as u32, bytes)).collect();
-        let one_variable = OneVariable::of(&steps, &saves);
-        Some(Straight { steps, saves, leaves, cells, marks, fixed, one_variable })
-    }
-}
-
-impl Step {
-    /// The register it takes its length from.
-    fn register(&self) -> Option<u32> {
-        match self {
-            Self::Span { register, .. } | Self::List { register, .. } => Some(*register),
-            Self::Run { .. } | Self::Save { .. } | Self::Text { .. } => None,
-        }
-    }
 }
