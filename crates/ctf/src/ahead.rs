@@ -84,6 +84,7 @@ impl<'r> Ahead<'r> {
                 self.writer = cursor.writer;
                 let slots_end = self.slots.len() as u32;
                 self.rows.push(Row { time, ticks, class_index, slots_end });
+                latest = self.fill_usual(latest);
             } else {
                 self.slots.truncate(self.rows.last().map_or(0, |row| row.slots_end as usize));
             }
@@ -94,6 +95,32 @@ impl<'r> Ahead<'r> {
             };
         }
         self.turns.first().copied().unwrap_or(ENDED)
+    }
+
+    /// Reads on while events are as usual. They are of the packet and writer of the last row, and no earlier.
+    #[inline(always)]
+    fn fill_usual(&mut self, mut latest: u64) -> u64 {
+        let Self { cursor, interval, turns, rows, slots, .. } = self;
+        let last = interval.end.unwrap_or(Nanos(i64::MAX));
+        let mut is_over = false;
+        if rows.len() < EVENTS && slots.len() < SLOTS {
+            cursor.advance_while_usual(slots, |read, time, slots_end| {
+                is_over = time > last;
+                if is_over {
+                    return false;
+                }
+                latest = latest.max(turn_of(time));
+                turns.push(latest);
+                let (ticks, class_index, slots_end) =
+                    (read.ticks, read.class_index, slots_end as u32);
+                rows.push(Row { time, ticks, class_index, slots_end });
+                rows.len() < EVENTS && slots_end < SLOTS as u32
+            });
+        }
+        if is_over {
+            cursor.end_stream();
+        }
+        latest
     }
 
     /// Damage inside the packets read so far.

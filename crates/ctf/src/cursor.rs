@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The events of one stream, one after the other.
 
+mod usual;
+
 use std::ops::Range;
 
 use lateralis_model::{
@@ -166,44 +168,6 @@ impl<'r> Cursor<'r> {
     pub(crate) fn end_stream(&mut self) {
         self.next_packet = self.after_packets;
         self.position = self.end;
-    }
-
-    /// Steps to an event whose header is as usual and whose body is straight. Does
-    /// nothing if the next one is not, which [`Cursor::advance_any`] then reads.
-    #[inline]
-    fn advance_usual(&mut self, slots: &mut Vec<Slot>) -> bool {
-        if self.position >= self.usual_end {
-            return false;
-        }
-        let (plan, bytes, clock) = (self.plan, self.bytes, self.machine.clock);
-        let Some(usual) = plan.header.as_ref().and_then(|header| header.usual.as_ref()) else {
-            return false;
-        };
-        let at = self.position.div_ceil(8) as usize;
-        // SAFETY: `usual_end` comes from `inside` of these bytes, so that the next byte
-        // is before what that said.
-        let Some((id, now, behind)) = (unsafe { usual.read_inside::<false>(bytes, at, clock) })
-        else {
-            return false;
-        };
-        let Some(&class) = plan.small_ids().get(id as usize) else { return false };
-        let Some(Some(event)) = plan.events.get(class as usize) else { return false };
-        let Some(straight) = &event.straight else { return false };
-        if now < clock || event.names_writer {
-            return false;
-        }
-        let (registers, before) = (&mut self.machine.registers, slots.len());
-        let Some(after) = straight.row(bytes, behind, self.end_bytes, registers, slots) else {
-            slots.truncate(before);
-            return false;
-        };
-        self.position = after as u64 * 8;
-        self.machine.clock = now;
-        self.class_index = class;
-        if let Some(clock) = self.clock {
-            self.time = clock.nanos_near(&mut self.second, Ticks(now));
-        }
-        true
     }
 
     #[inline(never)]
