@@ -97,7 +97,8 @@ impl<'r> Ahead<'r> {
         self.turns.first().copied().unwrap_or(ENDED)
     }
 
-    /// Reads on while events are as usual. They are of the packet and writer of the last row, and no earlier.
+    /// Reads on while events are as usual. They are of the packet and writer of the last
+    /// row, and no earlier.
     #[inline(always)]
     fn fill_usual(&mut self, mut latest: u64) -> u64 {
         let Self { cursor, interval, turns, rows, slots, .. } = self;

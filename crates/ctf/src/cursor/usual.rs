@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Events whose header is as usual and whose body is straight: nearly all. What is read here needs no more than
-//! a few loads; everything else is left where it is, for [`Cursor::advance`] to read bit by bit.
+//! Events whose header is as usual and whose body is straight: nearly all. What is read
+//! here needs no more than a few loads; everything else is left where it is, for
+//! [`Cursor::advance`] to read bit by bit.
 
 use lateralis_model::Slot;
 use lateralis_units::{Nanos, Ticks};
@@ -27,8 +28,8 @@ pub(crate) struct Read {
 }
 
 impl Place<'_> {
-    /// Reads the event at bit `position`, and appends its slots. `None`, and nothing is appended, if it is not as
-    /// usual.
+    /// Reads the event at bit `position`, and appends its slots. `None`, and nothing is
+    /// appended, if it is not as usual.
     #[inline(always)]
     fn read(
         &self,
@@ -95,8 +96,9 @@ impl<'r> Cursor<'r> {
         true
     }
 
-    /// Steps over events of this packet as long as they are as usual and `see` wants more. It gets each with its
-    /// time and the slots behind its last. Cost: what does not change is loaded once, not for each event.
+    /// Steps over events of this packet as long as they are as usual and `see` wants
+    /// more. It gets each with its time and where its slots end. Cost: what does not
+    /// change is loaded once, not for each event.
     #[inline(always)]
     pub(crate) fn advance_while_usual(
         &mut self,
