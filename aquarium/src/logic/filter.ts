@@ -33,6 +33,11 @@ export const EVERYTHING: Filter = {
   activitiesOff: new Set(),
 };
 
+/** Whether nothing is switched off, and no script chooses. */
+export function leavesAll(filter: Filter): boolean {
+  return Object.values(filter).every((one: ReadonlySet<number>) => one.size === 0);
+}
+
 export type LeafKind = "lane" | "class" | "application" | "script" | "activity";
 export interface Leaf {
   kind: LeafKind;
@@ -134,8 +139,11 @@ export function parameters(filter: Filter): Record<string, number[]> {
   };
 }
 
+/** The lists of a session that the tree is made of. */
+export type Lists = Pick<Session, "applications" | "classes" | "lanes">;
+
 /** The tree of a session. Groups without leaves are left out: nothing can be chosen there. */
-export function tree(session: Session, scripts: readonly Script[]): Node[] {
+export function tree(session: Lists, scripts: readonly Script[]): Node[] {
   const groups = [
     cores(session),
     subsystems(session),
@@ -150,7 +158,7 @@ function group(key: string, label: string, children: Node[]): Node {
   return { key, label, count: null, leaves: children.flatMap((child) => child.leaves), children };
 }
 
-function cores(session: Session): Node {
+function cores(session: Lists): Node {
   const lanes = session.lanes.filter((lane) => lane.kind === "cpu");
   return group(
     "cores",
@@ -165,7 +173,7 @@ function cores(session: Session): Node {
   );
 }
 
-function subsystems(session: Session): Node {
+function subsystems(session: Lists): Node {
   const names = [...new Set(session.classes.map((one) => one.subsystem))];
   return group(
     "subsystems",
@@ -191,7 +199,7 @@ function subsystems(session: Session): Node {
   );
 }
 
-function messages(session: Session): Node {
+function messages(session: Lists): Node {
   const side = (key: "sends" | "receives", label: string): Node[] => {
     const classes = session.classes.filter((one) => one[key] === true);
     if (classes.length === 0) return [];
@@ -210,7 +218,7 @@ function messages(session: Session): Node {
   return group("messages", "Messages", [...side("sends", "send"), ...side("receives", "receive")]);
 }
 
-function applications(session: Session): Node {
+function applications(session: Lists): Node {
   return group(
     "applications",
     "Applications",

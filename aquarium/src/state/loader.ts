@@ -34,6 +34,11 @@ export class Loader<Wish, Answer> {
     else if (this.timer === undefined) this.timer = setTimeout(() => this.go(), patience - waited);
   }
 
+  /** Whether an answer is waited for. */
+  get isBusy(): boolean {
+    return this.inFlight;
+  }
+
   /** What was asked for is of no use any more. */
   forget(): void {
     this.pending = null;

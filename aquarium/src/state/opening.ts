@@ -15,8 +15,12 @@ import {
   renumbered,
   shiftBetween,
 } from "../logic/live.ts";
+import { leavesAll } from "../logic/filter.ts";
+import type { Picture } from "../logic/picture.ts";
+import { type Interval, clamp } from "../logic/viewport.ts";
 import type { Session } from "../protocol/types.ts";
-import { ask, numbersAreNew, picturesAreOld } from "./server.ts";
+import { Coming } from "./coming.ts";
+import { ask, numbersAreNew, isPictureAsked, overviewAhead, pictureAhead, picturesAreOld } from "./server.ts";
 import * as store from "./store.ts";
 
 const PROTOCOL = 1;
@@ -33,8 +37,10 @@ export const paused = signal(false);
 /** Grows with the session, but seldom: for lists that are asked for whole. */
 export const growth = signal(0);
 
+type Grown = Extract<Push, { event: "grown" }>;
+
 /** What came while the page was held. */
-let held: Extract<Push, { event: "grown" }> | null = null;
+let held: Grown | null = null;
 let lostAt: number | null = null;
 let opening = false;
 let openAgain = false;
@@ -61,6 +67,7 @@ async function open(): Promise<void> {
 
 /** A session whose numbers are new: what is told by names stays. */
 function begin(before: Session | null, session: Session): void {
+  coming.forget();
   batch(() => {
     progress.value = null;
     silentWhy.value = null;
@@ -105,6 +112,8 @@ async function refresh(): Promise<void> {
   opening = true;
   const session = await ask<Session>("open", {});
   opening = false;
+  // Losses that it told already are in the lists, too.
+  coming.settle();
   const known = new Set(store.scripts.value.map((one) => one.id));
   if (session !== null && store.session.value !== null) {
     batch(() => {
@@ -153,8 +162,9 @@ export function pushed(message: { event: string; [key: string]: unknown }): void
     case "grown":
       silentWhy.value = null;
       age.value = { ns: push.ageNs, toldMs: performance.now() };
-      if (paused.value) held = { ...push, losses: newestLosses(held?.losses ?? [], push.losses) };
-      else take(session, push);
+      if (paused.value) held = held ? joined(held, push) : push;
+      else if (hasPictureAhead(session)) coming.come(push);
+      else take(push, null);
       break;
     case "disconnected":
       silentWhy.value = push.why || "no connection to the recorder";
@@ -164,6 +174,7 @@ export function pushed(message: { event: string; [key: string]: unknown }): void
       store.tell(missedText(push), push.packets > 0 ? "problem" : "info");
       break;
     case "ended":
+      coming.settle();
       resume();
       store.session.value = { ...store.session.value!, is_live: false };
       store.follow.value = false;
@@ -181,15 +192,54 @@ export function pushed(message: { event: string; [key: string]: unknown }): void
 let lastList = 0;
 let listTimer: ReturnType<typeof setTimeout> | undefined;
 
-function take(session: Session, push: Extract<Push, { event: "grown" }>): void {
+/** What the filter leaves is counted anew, where growth does not say it: another answer is another frame. */
+function count(push: Grown): void {
+  const shown = store.shownCount.value;
+  const isTold = shown !== null && push.events !== null && push.losses.length === 0;
+  if (isTold && leavesAll(store.filter.value)) store.shownCount.value = { ...shown, count: push.events! };
+  // What was counted stays until then.
+  else store.countAgain();
+}
+
+const joined = (before: Grown, after: Grown): Grown => ({
+  ...after,
+  losses: newestLosses(before.losses, after.losses),
+});
+
+const coming = new Coming<Grown, Picture>(askAhead, take, joined);
+
+/** A view that follows, and has shown something: where it will be is known before it is there. */
+function hasPictureAhead(session: Session): boolean {
+  const isShown = store.picture.value !== null && !document.hidden;
+  return store.follow.value && session.is_live && isShown && !isPictureAsked();
+}
+
+/** The view at the newest edge of a session. */
+function edgeOf(session: Session): Interval {
+  const whole = { t0: session.begin, t1: Math.max(session.end, session.begin + 1) };
+  return clamp(atEdge(whole, store.followSpan.value), whole);
+}
+
+function askAhead(push: Grown): Promise<Picture | null> {
+  const session = store.session.value;
+  if (session === null) return Promise.resolve(null);
+  overviewAhead(push.end);
+  return pictureAhead(edgeOf(grown(session, push)), push.end);
+}
+
+function take(push: Grown, ahead: Picture | null): void {
+  const session = store.session.value;
+  if (session === null) return;
+  // Whoever has gone elsewhere meanwhile sees what is there.
+  const picture = store.follow.value ? ahead : null;
   if (hasNewLists(session, push)) void refresh();
   batch(() => {
     // What was the end of the picture is not its end any more.
-    if (store.view.value.t1 >= session.end) picturesAreOld();
+    if (picture === null && store.view.value.t1 >= session.end) picturesAreOld();
     store.session.value = grown(session, push);
     if (store.follow.value) toEdge();
-    // The same filter again, for its count: what was counted stays until then.
-    store.countAgain();
+    if (picture !== null) store.picture.value = picture;
+    count(push);
   });
   const now = performance.now();
   clearTimeout(listTimer);
@@ -209,15 +259,16 @@ export function toEdge(): void {
 
 /** Holds everything as it is, or goes on with what came meanwhile. */
 export function togglePause(): void {
-  if (paused.value) resume();
-  else paused.value = true;
+  if (paused.value) return resume();
+  coming.settle();
+  paused.value = true;
 }
 
 function resume(): void {
   paused.value = false;
   const push = held;
   held = null;
-  if (push && store.session.value) take(store.session.value, push);
+  if (push) take(push, null);
 }
 
 /** Events that came while the page was held. */

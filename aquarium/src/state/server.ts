@@ -4,8 +4,8 @@
 import { batch, effect } from "@preact/signals";
 import { ownLanes, takeArrows } from "../logic/arrows.ts";
 import { type Filter, parameters } from "../logic/filter.ts";
-import { rowKey, takeApart } from "../logic/picture.ts";
-import { type Window, planWindow, serves } from "../logic/viewport.ts";
+import { type Picture, rowKey, takeApart } from "../logic/picture.ts";
+import { type Interval, type Window, planWindow, serves } from "../logic/viewport.ts";
 import { type Layout, visible } from "../logic/layout.ts";
 import { takeLevels } from "../logic/steps.ts";
 import { Connection, RequestError, Superseded } from "../protocol/connection.ts";
@@ -136,6 +136,22 @@ const views = new Loader<ViewWish, { frame: Frame; until: number }>(
   failed,
 );
 
+/** Whether a picture of the view as it is has been asked for: one ahead would take its place. */
+export const isPictureAsked = () => views.isBusy;
+
+/** The picture of a view that will be shown with it; null where there will be another, or none. */
+export async function pictureAhead(view: Interval, until: number): Promise<Picture | null> {
+  if (isComparing() || store.status.value !== "open" || devicePx() === 0) return null;
+  const { lanes, rows } = shownLanes();
+  const filter = store.filterId.value;
+  const layout = store.lanesLayout.value;
+  const window = planWindow(view, devicePx(), rows.length, 1);
+  const frame = await send<Frame>("view", { lanes, t0: window.t0, t1: window.t1, px: window.px, filter });
+  if (filter !== store.filterId.value || layout !== store.lanesLayout.value) return null;
+  picturesStale = false;
+  return { ...takeApart(frame, window, filter), until };
+}
+
 function devicePx(): number {
   return Math.round(store.canvasSize.value.width * (globalThis.devicePixelRatio || 1));
 }
@@ -213,10 +229,22 @@ const overviews = new Loader<number, Frame>(
   failed,
 );
 
+/** Of which end, and with which filter, an overview was asked for before the session was shown to be so long. */
+let overviewFor = "";
+const overviewOf = (end: number, filter: number) => `${end} ${filter}`;
+
+/** The overview of a session as it will be when it is shown. */
+export function overviewAhead(end: number): void {
+  if (store.status.value !== "open") return;
+  overviewFor = overviewOf(end, store.filterId.value);
+  overviews.want(store.filterId.value);
+}
+
 function wantOverview(): void {
   const session = store.session.value;
+  const filter = store.filterId.value;
   if (session === null || store.status.value !== "open") return;
-  overviews.want(store.filterId.value);
+  if (overviewFor !== overviewOf(session.end, filter)) overviews.want(filter);
 }
 
 const levelLoader = new Loader<{ counters: number[]; window: Window }, Frame>(

@@ -104,18 +104,28 @@ export const whole = computed<Interval>(() => {
   return open ? { t0: open.begin, t1: Math.max(open.end, open.begin + 1) } : { t0: 0, t1: 1 };
 });
 
+// Lists are the same from one word of growth to the next: what is made of them is not made again.
+const listOf = <Key extends "applications" | "classes" | "lanes" | "names">(key: Key) => {
+  const none: Session[Key] = [];
+  return computed<Session[Key]>(() => session.value?.[key] ?? none);
+};
+const applications = listOf("applications");
+const classes = listOf("classes");
+const lanes = listOf("lanes");
+const names = listOf("names");
+
 export const applicationColours = computed(
   () =>
     new Colours(
-      (session.value?.applications ?? []).map((one) => one.name),
+      applications.value.map((one) => one.name),
       theme.value,
     ),
 );
-export const nameColours = computed(() => new Colours(session.value?.names ?? [], theme.value));
+export const nameColours = computed(() => new Colours(names.value, theme.value));
 export const classColours = computed(
   () =>
     new Colours(
-      (session.value?.classes ?? []).map((one) => `${one.subsystem} ${one.name}`),
+      classes.value.map((one) => `${one.subsystem} ${one.name}`),
       theme.value,
     ),
 );
@@ -124,10 +134,15 @@ export const scriptColours = computed(
   () => new Map(scripts.value.map((one) => [one.id, new Colours(one.names, theme.value)])),
 );
 
-export const filterTree = computed(() => (session.value ? tree(session.value, scripts.value) : []));
+const lists = computed(() => ({
+  applications: applications.value,
+  classes: classes.value,
+  lanes: lanes.value,
+}));
+export const filterTree = computed(() => tree(lists.value, scripts.value));
 
 export const lanesLayout = computed<Layout>(() =>
-  layout(regrouped(session.value?.lanes ?? [], grouping.value), {
+  layout(regrouped(lanes.value, grouping.value), {
     hidden: filter.value.lanesOff,
     scriptsOff: filter.value.activitiesOff,
     folded: folded.value,
@@ -136,11 +151,9 @@ export const lanesLayout = computed<Layout>(() =>
   }),
 );
 
-export const laneById = computed(() => new Map((session.value?.lanes ?? []).map((lane) => [lane.id, lane])));
-export const applicationById = computed(
-  () => new Map((session.value?.applications ?? []).map((one) => [one.id, one])),
-);
-export const classById = computed(() => new Map((session.value?.classes ?? []).map((one) => [one.id, one])));
+export const laneById = computed(() => new Map(lanes.value.map((lane) => [lane.id, lane])));
+export const applicationById = computed(() => new Map(applications.value.map((one) => [one.id, one])));
+export const classById = computed(() => new Map(classes.value.map((one) => [one.id, one])));
 
 /** Lists, statistics and exports are of this: what was marked, or all that can be seen. */
 export const chosen = computed<Interval>(() => range.value ?? view.value);

@@ -88,6 +88,21 @@ inChromium("a recording that still runs", nothing, (begin) => {
     expect(await page.getByRole("button", { name: "Follow" }).count()).toBe(0);
   });
 
+  test("a word of growth that is followed is one picture, and says itself how many events there are", async () => {
+    for (let word = 0; word < 3; word++) {
+      const before = server.requests.length;
+      grow(1_000_000);
+      await expect.poll(end).toBeGreaterThan(trace.end);
+      await shows(page, trace.events.length);
+      const asked = server.requests.slice(before).map((request) => request.method);
+      const of = (method: string) => asked.filter((one) => one === method).length;
+      expect(of("filter")).toBe(0);
+      expect(of("view")).toBeGreaterThan(0);
+      // Lists that are asked for now and then have a picture of their own.
+      expect(of("view")).toBeLessThanOrEqual(1 + of("open"));
+    }
+  });
+
   test("zoomed while it is followed keeps that width, and its newest edge", async () => {
     for (let step = 0; step < 4; step++) await page.keyboard.press("w");
     const [t0, t1] = await shownView(page);

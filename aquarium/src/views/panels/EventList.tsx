@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
+import { useMemo } from "preact/hooks";
 import { fieldText, instant } from "../../logic/units.ts";
 import type { EventRow, Thing } from "../../protocol/types.ts";
 import { eventsRow, select } from "../../state/actions.ts";
+import { growth } from "../../state/opening.ts";
 import { ask } from "../../state/server.ts";
 import * as store from "../../state/store.ts";
 import { type Column, VirtualList } from "./VirtualList.tsx";
@@ -59,11 +61,14 @@ export function EventList() {
   const filter = store.filterId.value;
   const count = store.shownCount.value?.count ?? 0;
   const selected = store.selected.value;
+  // Rows have other numbers whenever the oldest were forgotten: asked for anew as seldom as other lists.
+  const grew = growth.value;
+  const gone = useMemo(() => store.session.peek()?.gone?.events ?? 0, [grew]);
   return (
     <VirtualList<EventRow>
       label="Events"
       rows={count}
-      of={`${filter} ${store.session.value?.gone?.events ?? 0}`}
+      of={`${filter} ${gone}`}
       columns={COLUMNS}
       show={store.listAt.value}
       empty={store.shownCount.value ? "No event passes the filter." : ""}

@@ -18,10 +18,21 @@ export function Minimap() {
   const box = useRef<HTMLDivElement>(null);
   const drag = useRef<{ part: "left" | "right" | "move" | "new"; at: number } | null>(null);
 
-  useSignalEffect(() =>
-    paintMinimap(canvas.current, box.current?.clientWidth ?? 0, store.canvasSize.value.width),
-  );
-  useEffect(() => paintMinimap(canvas.current, box.current?.clientWidth ?? 0, 0), []);
+  // Once a frame at most, however much of it changed.
+  const isAwaited = useRef(false);
+  const paintSoon = () => {
+    if (isAwaited.current) return;
+    isAwaited.current = true;
+    requestAnimationFrame(() => {
+      isAwaited.current = false;
+      paintMinimap(canvas.current, box.current?.clientWidth ?? 0);
+    });
+  };
+  useSignalEffect(() => {
+    for (const of of [store.canvasSize, store.theme, store.view, store.overview, store.whole]) of.value;
+    paintSoon();
+  });
+  useEffect(paintSoon, []);
 
   const time = (event: PointerEvent | WheelEvent | MouseEvent) => {
     const edge = box.current!.getBoundingClientRect();
@@ -134,7 +145,7 @@ function densityOf(wide: number, ratio: number): HTMLCanvasElement {
   return canvas;
 }
 
-function paintMinimap(canvas: HTMLCanvasElement | null, wide: number, _resized: number): void {
+function paintMinimap(canvas: HTMLCanvasElement | null, wide: number): void {
   const theme = store.theme.value;
   const view = store.view.value;
   const context = canvas?.getContext("2d");

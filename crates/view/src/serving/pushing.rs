@@ -10,9 +10,10 @@ use serde_json::{Value, json};
 use crate::host::{Host, Told};
 use crate::session::{Session, lock};
 
-/// From a word about growth to the next, for a page that has drawn what the one before told of. With
-/// 30 ms server and page share two processors with what they show, and all is seen later.
-const SOONEST: Duration = Duration::from_millis(70);
+/// From a word about growth to the next, for a page that has drawn what the one before told of. Less
+/// than from one state of a session to the next (60 ms, as `lat view` flushes): a state is told when
+/// it is made. Were it to wait for its turn, it would be older by as much as that takes.
+const SOONEST: Duration = Duration::from_millis(40);
 /// The same for one that asks for nothing, or has not got yet what it asked for.
 const LATEST: Duration = Duration::from_millis(100);
 /// Between two looks whether the page has gone.

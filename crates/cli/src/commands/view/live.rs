@@ -21,8 +21,9 @@ use crate::exit::ExitStatus;
 use crate::following::{self, Follower, State};
 use crate::live_copy::{CopyOptions, Link, LiveCopy, address};
 
-/// How soon what happens shall be seen: flushes of the recorder, and looks at its files.
-const PERIOD: Duration = Duration::from_millis(50);
+/// How soon what happens shall be seen: flushes of the recorder, and looks at its files. Pages are
+/// told of each: more often, two processors that do all of it at a million events a second are full.
+const PERIOD: Duration = Duration::from_millis(60);
 /// Between two looks whether this shall end.
 const LOOK: Duration = Duration::from_millis(100);
 
