@@ -268,7 +268,9 @@ fn a_long_stream_takes_no_more_than_its_part() {
         }
         most = most.max(growing.bytes());
     }
-    assert!(most < MOST + (4 << 20), "{most} bytes");
+    // A piece of each column may be begun before any is let go: 0.9 MB of points, 3.1 MB of rows with
+    // their sums, 0.9 MB of messages and levels.
+    assert!(most < MOST + (5 << 20), "{most} bytes");
     let lanes = growing.lanes(Meta { counters: vec![Counter::default(); 2], ..Meta::default() });
     assert_eq!(lanes.event_count() + growing.forgotten(), events);
     assert!(lanes.event_count() > 100_000 && lanes.meta().begin > 0);

@@ -36,6 +36,7 @@ pub struct GrowingRow {
     sums: Pieces<u64>,
     /// Sums up to the end: of all, and of each main name.
     sum: Vec<u64>,
+    weights: Weights,
     /// How many there were when the main names were chosen, those forgotten included.
     looked: usize,
     pub open: Option<Open>,
@@ -67,7 +68,8 @@ impl GrowingRow {
         self.reach = end.max(begin.saturating_add(1));
         self.add(interval.name, end - begin);
         let all = self.begins.forgotten() + self.begins.len();
-        // As often as it has grown by what it has: each interval is looked at twice on average.
+        // As often as it has grown by what it has: where other names have become main ones, all of it
+        // is summed up again.
         if all.is_multiple_of(BLOCK) && all - self.looked >= self.begins.len().max(FIRST_LOOK) {
             self.look();
         }
@@ -78,9 +80,12 @@ impl GrowingRow {
             self.start_sums();
         }
         self.sum[0] = self.sum[0].saturating_add(length);
-        if let Some(place) = self.main.iter().position(|main| *main == name) {
+        let place = self.main.iter().position(|main| *main == name);
+        if let Some(place) = place {
             self.sum[place + 1] = self.sum[place + 1].saturating_add(length);
         }
+        let weight = self.weights.of(name, place);
+        *weight = weight.saturating_add(length);
         if (self.begins.forgotten() + self.begins.len()).is_multiple_of(BLOCK) {
             self.sum.iter().for_each(|sum| self.sums.push(*sum));
         }
@@ -91,18 +96,27 @@ impl GrowingRow {
         self.sum.iter().for_each(|sum| self.sums.push(*sum));
     }
 
-    /// Chooses the main names anew, and sums up again.
+    /// Chooses the main names anew, and sums up again if they are others. Of millions of intervals that
+    /// takes long enough to be seen.
     fn look(&mut self) {
-        let item =
-            |index: usize| (self.names.get(index), self.ends.get(index) - self.begins.get(index));
-        let all: Vec<(u32, u64)> = (0..self.begins.len()).map(item).collect();
-        self.main = main_names(all.iter().copied());
         self.looked = self.begins.forgotten() + self.begins.len();
+        let names = main_names(self.weights.all(&self.main));
+        if names.len() == self.main.len() && names.iter().all(|name| self.main.contains(name)) {
+            return;
+        }
+        self.weights.divide(&self.main, &names);
+        self.main = names;
         let mut sums = Pieces::default();
-        Sums::of(all.into_iter(), &self.main).into_iter().for_each(|sum| sums.push(sum));
+        let items = (0..self.begins.len()).map(|index| self.item(index));
+        Sums::of(items, &self.main).into_iter().for_each(|sum| sums.push(sum));
         let wide = self.main.len() + 1;
         self.sum = (sums.len() - wide..sums.len()).map(|place| sums.get(place)).collect();
         self.sums = sums;
+    }
+
+    /// Name and length of one.
+    fn item(&self, index: usize) -> (u32, u64) {
+        (self.names.get(index), self.ends.get(index) - self.begins.get(index))
     }
 
     /// Forgets those that have ended by a time, by whole blocks.
@@ -116,6 +130,12 @@ impl GrowingRow {
         let count = low / BLOCK * BLOCK;
         if count == 0 {
             return;
+        }
+        for index in 0..count {
+            let (name, length) = self.item(index);
+            let place = self.main.iter().position(|main| *main == name);
+            let weight = self.weights.of(name, place);
+            *weight = weight.saturating_sub(length);
         }
         self.begins.forget(count);
         self.ends.forget(count);
@@ -174,6 +194,39 @@ impl GrowingRow {
     }
 }
 
+/// How much time each name takes of what is left of a row: kept, so that nobody has to go through all
+/// of it to know which take most.
+#[derive(Default)]
+struct Weights {
+    /// Of the main names, in their order.
+    main: Vec<u64>,
+    others: BTreeMap<u32, u64>,
+}
+
+impl Weights {
+    /// That of a name, which is at a place of the main ones or is none of them.
+    fn of(&mut self, name: u32, place: Option<usize>) -> &mut u64 {
+        match place.and_then(|place| self.main.get_mut(place)) {
+            Some(weight) => weight,
+            None => self.others.entry(name).or_default(),
+        }
+    }
+
+    fn all(&self, main: &[u32]) -> impl Iterator<Item = (u32, u64)> {
+        let main = main.iter().copied().zip(self.main.iter().copied());
+        main.chain(self.others.iter().map(|(name, weight)| (*name, *weight)))
+    }
+
+    /// These are the main names from now on, in place of those before.
+    fn divide(&mut self, before: &[u32], names: &[u32]) {
+        let mut all: BTreeMap<u32, u64> = self.all(before).collect();
+        self.main = names.iter().map(|name| all.remove(name).unwrap_or(0)).collect();
+        // Of those that are forgotten nothing is kept.
+        all.retain(|_, weight| *weight > 0);
+        self.others = all;
+    }
+}
+
 /// The rows of a group, by its name.
 type Named = (Option<String>, Vec<u32>);
 
@@ -191,5 +244,58 @@ impl Groups {
             groups.len() - 1
         });
         &mut groups[place].1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn interval(name: u32) -> Interval {
+        Interval { begin: 0, end: None, name, thread: 0, from: None, to: None, quality: 0 }
+    }
+
+    proptest! {
+        #[test]
+        fn main_names_and_sums_are_those_of_a_look_at_each(
+            steps in prop::collection::vec((0u32..25, 1usize..6, 0u64..50, 0u64..20_000), 1..40),
+        ) {
+            let (mut row, mut time) = (GrowingRow::default(), 0);
+            for (name, blocks, length, old) in steps {
+                // Looked at is at the end of a block.
+                for index in 0..blocks * BLOCK {
+                    row.push(time, time + length, &interval(name + (index % 3) as u32));
+                    time += length + 1;
+                }
+                row.forget(time.saturating_sub(old));
+                row.look();
+                let all: Vec<(u32, u64)> = (0..row.begins.len()).map(|index| row.item(index)).collect();
+                let mut weights: BTreeMap<u32, u64> = row.weights.all(&row.main).collect();
+                let mut expected = BTreeMap::<u32, u64>::new();
+                for (name, length) in &all {
+                    *expected.entry(*name).or_default() += length;
+                }
+                expected.retain(|_, weight| *weight > 0);
+                weights.retain(|_, weight| *weight > 0);
+                prop_assert_eq!(&weights, &expected);
+                // Names without any time are never drawn: whether they are main ones does not matter.
+                let counted = |names: &[u32]| -> Vec<u32> {
+                    let mut names = names.to_vec();
+                    names.retain(|name| expected.contains_key(name));
+                    names.sort_unstable();
+                    names
+                };
+                prop_assert_eq!(counted(row.main()), counted(&main_names(all.iter().copied())));
+                let wide = row.main.len() + 1;
+                let again = Sums::of(all.into_iter(), &row.main);
+                prop_assert_eq!(row.sums.len(), again.len());
+                // Those that are forgotten are in all sums alike.
+                for (place, sum) in again.into_iter().enumerate() {
+                    let since = row.sums.get(place) - row.sums.get(place % wide);
+                    prop_assert_eq!(since, sum);
+                }
+            }
+        }
     }
 }
