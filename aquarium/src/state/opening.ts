@@ -37,7 +37,14 @@ export const paused = signal(false);
 /** Grows with the session, but seldom: for lists that are asked for whole. */
 export const growth = signal(0);
 
-type Grown = Extract<Push, { event: "grown" }>;
+/** A word of growth, and when it came. */
+type Grown = Extract<Push, { event: "grown" }> & { toldMs: number };
+
+/** What is shown together with it. */
+interface Ahead {
+  picture: Picture;
+  overview: store.Overview | null;
+}
 
 /** What came while the page was held. */
 let held: Grown | null = null;
@@ -159,13 +166,14 @@ export function pushed(message: { event: string; [key: string]: unknown }): void
   const session = store.session.value;
   if (session === null) return;
   switch (push.event) {
-    case "grown":
+    case "grown": {
       silentWhy.value = null;
-      age.value = { ns: push.ageNs, toldMs: performance.now() };
-      if (paused.value) held = held ? joined(held, push) : push;
-      else if (hasPictureAhead(session)) coming.come(push);
-      else take(push, null);
+      const word = { ...push, toldMs: performance.now() };
+      if (paused.value) held = held ? joined(held, word) : word;
+      else if (hasPictureAhead(session)) coming.come(word);
+      else take(word, null);
       break;
+    }
     case "disconnected":
       silentWhy.value = push.why || "no connection to the recorder";
       break;
@@ -206,7 +214,7 @@ const joined = (before: Grown, after: Grown): Grown => ({
   losses: newestLosses(before.losses, after.losses),
 });
 
-const coming = new Coming<Grown, Picture>(askAhead, take, joined);
+const coming = new Coming<Grown, Ahead>(askAhead, take, joined);
 
 /** A view that follows, and has shown something: where it will be is known before it is there. */
 function hasPictureAhead(session: Session): boolean {
@@ -220,25 +228,30 @@ function edgeOf(session: Session): Interval {
   return clamp(atEdge(whole, store.followSpan.value), whole);
 }
 
-function askAhead(push: Grown): Promise<Picture | null> {
+async function askAhead(push: Grown): Promise<Ahead | null> {
   const session = store.session.value;
-  if (session === null) return Promise.resolve(null);
-  overviewAhead(push.end);
-  return pictureAhead(edgeOf(grown(session, push)), push.end);
+  if (session === null) return null;
+  const [overview, picture] = await Promise.all([
+    overviewAhead(push.end).catch(() => null),
+    pictureAhead(edgeOf(grown(session, push)), push.end),
+  ]);
+  return picture && { picture, overview };
 }
 
-function take(push: Grown, ahead: Picture | null): void {
+function take(push: Grown, ahead: Ahead | null): void {
   const session = store.session.value;
   if (session === null) return;
   // Whoever has gone elsewhere meanwhile sees what is there.
-  const picture = store.follow.value ? ahead : null;
+  const shown = store.follow.value ? ahead : null;
   if (hasNewLists(session, push)) void refresh();
   batch(() => {
     // What was the end of the picture is not its end any more.
-    if (picture === null && store.view.value.t1 >= session.end) picturesAreOld();
+    if (shown === null && store.view.value.t1 >= session.end) picturesAreOld();
+    age.value = { ns: push.ageNs, toldMs: push.toldMs };
     store.session.value = grown(session, push);
     if (store.follow.value) toEdge();
-    if (picture !== null) store.picture.value = picture;
+    if (shown !== null) store.picture.value = shown.picture;
+    if (shown?.overview) store.overview.value = shown.overview;
     count(push);
   });
   const now = performance.now();

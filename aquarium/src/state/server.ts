@@ -221,30 +221,39 @@ function wantArrows(): void {
   arrows.want({ window, lanes, filter });
 }
 
-const overviews = new Loader<number, Frame>(
-  (filter) => send("overview", { px: OVERVIEW_PX, filter }),
-  (frame) => {
-    store.overview.value = { count: u32(frame, "count"), flags: u8(frame, "flags") };
+async function overviewOf(filter: number): Promise<store.Overview> {
+  const frame = await send<Frame>("overview", { px: OVERVIEW_PX, filter });
+  return { count: u32(frame, "count"), flags: u8(frame, "flags") };
+}
+
+const overviews = new Loader<number, store.Overview>(
+  overviewOf,
+  (overview) => {
+    store.overview.value = overview;
   },
   failed,
 );
 
-/** Of which end, and with which filter, an overview was asked for before the session was shown to be so long. */
-let overviewFor = "";
-const overviewOf = (end: number, filter: number) => `${end} ${filter}`;
+/** The session's end and the filter of an overview that is shown together with what it is of. */
+let overviewAheadOf = "";
+const endAndFilter = (end: number, filter: number) => `${end} ${filter}`;
 
-/** The overview of a session as it will be when it is shown. */
-export function overviewAhead(end: number): void {
-  if (store.status.value !== "open") return;
-  overviewFor = overviewOf(end, store.filterId.value);
-  overviews.want(store.filterId.value);
+/** The overview of a session as it will be when it is shown; null where there will be another, or none. */
+export async function overviewAhead(end: number): Promise<store.Overview | null> {
+  if (store.status.value !== "open") return null;
+  const filter = store.filterId.value;
+  overviewAheadOf = "";
+  const overview = await overviewOf(filter);
+  if (filter !== store.filterId.value) return null;
+  overviewAheadOf = endAndFilter(end, filter);
+  return overview;
 }
 
 function wantOverview(): void {
   const session = store.session.value;
   const filter = store.filterId.value;
   if (session === null || store.status.value !== "open") return;
-  if (overviewFor !== overviewOf(session.end, filter)) overviews.want(filter);
+  if (overviewAheadOf !== endAndFilter(session.end, filter)) overviews.want(filter);
 }
 
 const levelLoader = new Loader<{ counters: number[]; window: Window }, Frame>(

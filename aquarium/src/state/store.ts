@@ -73,7 +73,11 @@ export const listAt = signal<{ row: number; stamp: number } | null>(null);
 
 export const picture = signal<Picture | null>(null);
 export const arrowData = signal<{ arrows: Arrows; filter: number } | null>(null);
-export const overview = signal<{ count: Uint32Array; flags: Uint8Array } | null>(null);
+export interface Overview {
+  count: Uint32Array;
+  flags: Uint8Array;
+}
+export const overview = signal<Overview | null>(null);
 export const levels = signal<LevelsOf | null>(null);
 
 export const paletteOpen = signal(false);

@@ -88,7 +88,7 @@ inChromium("a recording that still runs", nothing, (begin) => {
     expect(await page.getByRole("button", { name: "Follow" }).count()).toBe(0);
   });
 
-  test("a word of growth that is followed is one picture, and says itself how many events there are", async () => {
+  test("a word of growth that is followed says itself how many events there are", async () => {
     for (let word = 0; word < 3; word++) {
       const before = server.requests.length;
       grow(1_000_000);
@@ -98,8 +98,9 @@ inChromium("a recording that still runs", nothing, (begin) => {
       const of = (method: string) => asked.filter((one) => one === method).length;
       expect(of("filter")).toBe(0);
       expect(of("view")).toBeGreaterThan(0);
-      // Lists that are asked for now and then have a picture of their own.
-      expect(of("view")).toBeLessThanOrEqual(1 + of("open"));
+      // Lists that are asked for now and then have a picture of their own; and where the picture is not there in
+      // time, growth is shown without it and one is asked for again.
+      expect(of("view")).toBeLessThanOrEqual(2 + of("open"));
     }
   });
 
