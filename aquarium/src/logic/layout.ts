@@ -10,6 +10,8 @@ export interface PlacedRow {
   name: string;
   depth: number;
   script: number | null;
+  /** How many rows it stands for, drawn one over the other. */
+  packed: number;
   /** From the top of all lanes, in CSS pixels. */
   y: number;
   height: number;
@@ -145,6 +147,7 @@ export function layout(lanes: readonly Lane[], options: LayoutOptions): Layout {
         name: row.name ?? "",
         depth: row.depth ?? 0,
         script: row.script ?? null,
+        packed: row.packed ?? 1,
         y: at,
         height,
       });

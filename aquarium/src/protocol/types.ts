@@ -11,6 +11,8 @@ export interface RowInfo {
   kind: RowKind;
   name?: string;
   depth?: number;
+  /** How many rows it stands for, where they are too many to be drawn each. */
+  packed?: number;
   /** Of activities that a script found: their names are the script's own. */
   script?: number;
 }
@@ -91,6 +93,8 @@ export interface Session {
   span_kinds: { id: number; name: string; count: number; budget?: string | null }[];
   channels: { id: number; name: string; count: number }[];
   counters: { id: number; name: string; unit?: string | null; lane?: number }[];
+  /** What scripts have found by now that look for activities. */
+  scripts?: { script: number; count: number; until: number | null; stopped: Failure | null }[];
   losses: Loss[];
   damage: Damage[];
   /** What this server can do. */

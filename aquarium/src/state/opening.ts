@@ -126,6 +126,7 @@ async function refresh(): Promise<void> {
     batch(() => {
       store.methods.value = new Set(session.methods);
       store.session.value = withoutScripts(session, known);
+      store.scripts.value = followed(store.scripts.value, session);
       picturesAreOld();
       if (store.follow.value) toEdge();
     });
@@ -134,6 +135,17 @@ async function refresh(): Promise<void> {
     openAgain = false;
     void refresh();
   }
+}
+
+/** What scripts have found by now, of those that look for activities. */
+function followed(scripts: store.RanScript[], session: Session): store.RanScript[] {
+  return scripts.map((one) => {
+    const now = session.scripts?.find((told) => told.script === one.id);
+    if (now === undefined) return one;
+    const { stopped, count } = now;
+    const why = stopped ? [stopped.where, stopped.what].filter(Boolean).join(": ") : null;
+    return one.count === count && one.stopped === why ? one : { ...one, count, stopped: why };
+  });
 }
 
 /** Rows of scripts that this page has not run are somebody else's. */

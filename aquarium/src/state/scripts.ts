@@ -87,8 +87,10 @@ export async function run(): Promise<void> {
     error.value = null;
     said.value = null;
   });
+  // Where the session grows, the new one follows it instead.
+  const before = store.scripts.value.find((one) => one.name === draft.name);
   try {
-    took(draft, await request<ScriptAnswer>("script", { name: draft.name, text: draft.text }));
+    took(draft, await request<ScriptAnswer>("script", { name: draft.name, text: draft.text, replaces: before?.id ?? null }));
   } catch (failure) {
     if (!(failure instanceof RequestError)) {
       said.value = "the connection was lost: run it again";
@@ -119,6 +121,7 @@ function took(draft: Draft, answer: ScriptAnswer): void {
         why: answer.why ?? "",
         count: answer.count,
         names: answer.names ?? [],
+        stopped: null,
       },
     ];
     const session = store.session.value;

@@ -27,6 +27,8 @@ export interface RanScript extends Script {
   why: string;
   count: number;
   names: readonly string[];
+  /** Why it looks no further in a session that grows. */
+  stopped: string | null;
 }
 
 export interface Notice {

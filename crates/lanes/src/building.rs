@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use crate::meta::{Lane, Meta, Row, RowKind};
+use crate::slots::Slots;
 use crate::spool::{Pieces, Spool};
 use crate::writing::Writing;
 use crate::{NONE, UNFINISHED};
@@ -79,8 +80,9 @@ fn sorted(points: &mut Vec<RawPoint>) -> Vec<u32> {
 /// Which row an interval is for.
 type Group = (u32, RowKind, Option<String>);
 
-/// Rows of one group at most: spans that overlap more often are listed, and not drawn.
-pub(crate) const ROWS_MAX: usize = 256;
+/// Rows of one group at most, of which each costs a kilobyte: what overlaps more often is a trace that
+/// nobody meant.
+pub(crate) const ROWS_MAX: usize = 1 << 16;
 
 /// A message as it is kept.
 #[derive(Debug, Clone, Copy)]
@@ -297,19 +299,23 @@ pub(crate) fn placed(intervals: Vec<Interval>, session_end: i64) -> Vec<Vec<Plac
         })
         .collect();
     all.sort_by_key(|placed| (placed.begin, std::cmp::Reverse(placed.end)));
-    let mut rows: Vec<(i64, Vec<Placed>)> = Vec::new();
+    let mut rows: Vec<Vec<Placed>> = Vec::new();
+    let mut slots = Slots::new(i64::MAX);
     for placed in all {
         let reach = placed.end.max(placed.begin.saturating_add(1));
-        match rows.iter().position(|(free, _)| *free <= placed.begin) {
+        match slots.first(placed.begin) {
             Some(row) => {
-                rows[row].0 = reach;
-                rows[row].1.push(placed);
+                slots.set(row, reach);
+                rows[row].push(placed);
             }
-            None if rows.len() < ROWS_MAX => rows.push((reach, vec![placed])),
+            None if rows.len() < ROWS_MAX => {
+                slots.push(reach);
+                rows.push(vec![placed]);
+            }
             None => {}
         }
     }
-    rows.into_iter().map(|(_, row)| row).collect()
+    rows
 }
 
 /// Lane and index; [`NONE`] of nothing.

@@ -34,6 +34,7 @@ mod meta;
 mod opened;
 pub mod pixels;
 mod points;
+mod slots;
 mod spool;
 mod writing;
 

@@ -137,6 +137,33 @@ impl Pixels {
         self.flags.push(several | if is_unended { UNENDED } else { 0 });
     }
 
+    /// Adds rows as if all that is in them were in one: as many things, the colour of the row that
+    /// covers most of a pixel (of several the first), and as much cover as that.
+    pub fn push_packed(&mut self, rows: impl Iterator<Item = Self>, scale: &Scale) {
+        let mut all = Self::default();
+        (0..scale.px).for_each(|_| all.nothing());
+        let mut counts = vec![0f64; scale.px as usize];
+        for row in rows {
+            for (pixel, count) in counts.iter_mut().enumerate().filter(|(p, _)| row.count[*p] > 0) {
+                // What `logarithm` made of it.
+                *count += (f64::from(row.count[pixel]) / 16.0).exp2() - 1.0;
+                all.flags[pixel] |= row.flags[pixel];
+                if row.cover[pixel] > all.cover[pixel] {
+                    all.cover[pixel] = row.cover[pixel];
+                    all.colour[pixel] = row.colour[pixel];
+                }
+            }
+        }
+        for (pixel, count) in counts.into_iter().enumerate() {
+            all.count[pixel] = logarithm(count.round() as usize);
+            all.flags[pixel] |= if count > 1.5 { SEVERAL } else { 0 };
+        }
+        self.colour.extend(all.colour);
+        self.cover.extend(all.cover);
+        self.count.extend(all.count);
+        self.flags.extend(all.flags);
+    }
+
     /// Marks those pixels, of the last so many, that stretches of time touch: disjoint ones, both
     /// ends included, that ascend.
     pub fn mark(&mut self, scale: &Scale, stretches: &[(u64, u64)], flag: u8) {

@@ -70,9 +70,33 @@ impl Activity {
 
 type Attributes = Vec<(Arc<str>, Scalar)>;
 
+/// What an event does to activities.
+#[derive(Debug)]
+pub enum Step<'a> {
+    /// One has begun, and may end.
+    Begins {
+        /// Tells it from all others that begin.
+        number: u64,
+        /// As [`Activity::kind`].
+        kind: usize,
+        /// As [`Activity::key`].
+        key: &'a [Scalar],
+        /// Its beginning.
+        at: End,
+    },
+    /// One is whole.
+    Ends {
+        /// As it began, if that was told.
+        number: Option<u64>,
+        /// All of it.
+        activity: Activity,
+    },
+}
+
 /// What a beginning carries until its end.
 #[derive(Debug)]
 struct Begun {
+    number: u64,
     key: Vec<Scalar>,
     cpu: Option<u32>,
     tag: u64,
@@ -144,7 +168,15 @@ pub struct Activities {
     /// By stream class and class, for each kind that is declared: whether its patterns
     /// allow that the class begins or ends it.
     classes: HashMap<(u32, u32), Vec<(bool, bool)>>,
+    counted: Counted,
+}
+
+/// What all pairings have in common.
+#[derive(Default)]
+struct Counted {
     held: Held,
+    /// Activities that began.
+    begun: u64,
 }
 
 impl Activities {
@@ -154,7 +186,7 @@ impl Activities {
         Self {
             pairings: script.kinds.iter().map(|_| Pairing::default()).collect(),
             classes: HashMap::new(),
-            held: Held::default(),
+            counted: Counted::default(),
         }
     }
 
@@ -173,6 +205,25 @@ impl Activities {
         at: End,
         context: &Context<'_>,
         found: &mut dyn FnMut(Activity),
+    ) -> Result<(), ScriptError> {
+        self.steps(script, event, at, context, &mut |step| {
+            if let Step::Ends { activity, .. } = step {
+                found(activity);
+            }
+        })
+    }
+
+    /// The same for whoever wants to know what has begun and not ended.
+    ///
+    /// # Errors
+    /// As [`Activities::event`].
+    pub fn steps(
+        &mut self,
+        script: &mut Script,
+        event: &Event<'_>,
+        at: End,
+        context: &Context<'_>,
+        see: &mut dyn FnMut(Step<'_>),
     ) -> Result<(), ScriptError> {
         let engine = &script.engine;
         engine.refill();
@@ -196,8 +247,8 @@ impl Activities {
                             key: key_of(&kind.name, key, engine, event, context)?,
                             attributes: attributes_of(attributes, event, context),
                         };
-                        let (pairing, held) = (&mut self.pairings[index], &mut self.held);
-                        pairing.take(said, at, held, engine, found)?;
+                        let (pairing, counted) = (&mut self.pairings[index], &mut self.counted);
+                        pairing.take(said, at, counted, engine, see)?;
                     }
                 }
                 Decode::Function(function, handle) => {
@@ -209,8 +260,8 @@ impl Activities {
                     let all = std::mem::take(&mut *script.said.borrow_mut());
                     result?;
                     for said in all {
-                        let (pairing, held) = (&mut self.pairings[said.kind], &mut self.held);
-                        pairing.take(said, at, held, engine, found)?;
+                        let pairing = &mut self.pairings[said.kind];
+                        pairing.take(said, at, &mut self.counted, engine, see)?;
                     }
                 }
             }
@@ -304,10 +355,11 @@ impl Pairing {
         &mut self,
         said: Said,
         at: End,
-        held: &mut Held,
+        counted: &mut Counted,
         engine: &Engine,
-        found: &mut dyn FnMut(Activity),
+        see: &mut dyn FnMut(Step<'_>),
     ) -> Result<(), ScriptError> {
+        let held = &mut counted.held;
         let End { time, writer, cpu, tag } = at;
         let kind = said.kind;
         let side = match said.what {
@@ -315,7 +367,9 @@ impl Pairing {
             What::Whole(begin, end) => {
                 let end_at = |time| End { time, ..at };
                 let (begin, end) = (end_at(begin), end_at(end));
-                found(Activity { kind, key: said.key, begin, end, attributes: said.attributes });
+                let Said { key, attributes, .. } = said;
+                let activity = Activity { kind, key, begin, end, attributes };
+                see(Step::Ends { number: None, activity });
                 return Ok(());
             }
         };
@@ -338,8 +392,11 @@ impl Pairing {
         if side == Side::Begin {
             self.open += 1;
             held.add(Held::of(&said.key, &said.attributes), engine)?;
-            let begun = Begun { key: said.key, cpu, tag, attributes: said.attributes };
             let place = (is_number, number, writer, time);
+            let number = counted.begun;
+            counted.begun += 1;
+            see(Step::Begins { number, kind, key: &said.key, at });
+            let begun = Begun { number, key: said.key, cpu, tag, attributes: said.attributes };
             self.begun.entry(place).or_default().push(begun);
             return Ok(());
         }
@@ -359,18 +416,14 @@ impl Pairing {
                 attributes.push((name, value));
             }
         }
-        found(Activity {
-            kind,
-            key: begun.key,
-            begin: End {
-                time: span.begin.time,
-                writer: span.begin.writer,
-                cpu: begun.cpu,
-                tag: begun.tag,
-            },
-            end: at,
-            attributes,
-        });
+        let begin = End {
+            time: span.begin.time,
+            writer: span.begin.writer,
+            cpu: begun.cpu,
+            tag: begun.tag,
+        };
+        let activity = Activity { kind, key: begun.key, begin, end: at, attributes };
+        see(Step::Ends { number: Some(begun.number), activity });
         Ok(())
     }
 }

@@ -46,7 +46,7 @@ mod objects;
 mod scalar;
 mod script;
 
-pub use activities::{Activities, Activity, End};
+pub use activities::{Activities, Activity, End, Step};
 pub use engine::Limits;
 pub use error::ScriptError;
 pub use scalar::Scalar;

@@ -39,4 +39,4 @@ pub use tables::{
     BATCH_ROWS, ExportError, Exported, Feed, Partition, Scan, Session, StoreError, Table,
     TableFormat, TableWriter, WEIGHT,
 };
-pub use tail::{Progress, See, Tail};
+pub use tail::{Progress, See, Shown, Tail};

@@ -13,6 +13,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use lateralis_model::{Clock, Damage, Event, Names, Source};
 use lateralis_traces::Error;
@@ -52,6 +53,10 @@ struct Place {
     packets: u64,
 }
 
+/// How far a recording was shown, for another [`Tail`] of it that is to go exactly as far.
+#[derive(Debug, Clone, Default)]
+pub struct Shown(Arc<BTreeMap<String, Place>>);
+
 /// What came of a round.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Progress {
@@ -71,6 +76,8 @@ pub struct Progress {
 #[derive(Debug, Default)]
 struct Walk {
     from: Place,
+    /// Where another has got to, if nothing behind that is wanted.
+    to: Option<Place>,
     /// Where its packets begin, and the last of them ends.
     packets: Vec<u64>,
     end: u64,
@@ -98,6 +105,16 @@ impl Tail {
         }
     }
 
+    /// Of the same from some bytes of stream files on, as [`Tail::marks`] has them, with times by a
+    /// clock, as [`Tail::clock`] has it.
+    #[must_use]
+    pub fn behind(path: &Path, marks: &BTreeMap<String, u64>, clock: Option<&Clock>) -> Self {
+        let place = |offset_bytes: &u64| Place { offset_bytes: *offset_bytes, ..Place::default() };
+        let places = marks.iter().map(|(name, bytes)| (name.clone(), place(bytes))).collect();
+        let tail = Self::new(path).without_names().keeping_its_clock();
+        Self { places, clock: clock.cloned(), ..tail }
+    }
+
     /// With times by the clock as it was known first, so that all rounds are on one time line.
     #[must_use]
     pub fn keeping_its_clock(self) -> Self {
@@ -114,6 +131,12 @@ impl Tail {
     #[must_use]
     pub fn marks(&self) -> BTreeMap<String, u64> {
         self.places.iter().map(|(name, place)| (name.clone(), place.offset_bytes)).collect()
+    }
+
+    /// How far it was shown.
+    #[must_use]
+    pub fn shown(&self) -> Shown {
+        Shown(Arc::new(self.places.clone()))
     }
 
     /// Without the names that only events tell; that costs a pass over them.
@@ -172,11 +195,26 @@ impl Tail {
         until: Option<Nanos>,
         see: &mut See<'_>,
     ) -> Progress {
+        self.read_until(recording, until, None, see)
+    }
+
+    /// The same as far as another has shown it, by the places in the files.
+    pub fn read_to(&mut self, recording: &Recording, shown: &Shown, see: &mut See<'_>) -> Progress {
+        self.read_until(recording, None, Some(shown), see)
+    }
+
+    fn read_until(
+        &mut self,
+        recording: &Recording,
+        until: Option<Nanos>,
+        shown: Option<&Shown>,
+        see: &mut See<'_>,
+    ) -> Progress {
         let source = &recording.source;
         // The moment is one of the best clock there is.
         let clock = self.clock_now.as_ref().or(source.trace().clocks.first());
         let until = until.and_then(|time| Some(clock?.ticks(time)));
-        let mut walks = self.walks(recording);
+        let mut walks = self.walks(recording, shown);
         let mut progress = Progress::default();
         let mut events = source.events();
         let mut is_enough = false;
@@ -187,7 +225,7 @@ impl Tail {
                 continue;
             }
             let ticks = event.ticks.unwrap_or_default();
-            if until.is_some_and(|until| ticks > until) {
+            if walk.is_beyond() || until.is_some_and(|until| ticks > until) {
                 walk.waits = true;
                 continue;
             }
@@ -210,9 +248,11 @@ impl Tail {
         progress
     }
 
-    fn walks(&self, recording: &Recording) -> Vec<Walk> {
+    fn walks(&self, recording: &Recording, shown: Option<&Shown>) -> Vec<Walk> {
         let place = |name: &String| self.places.get(name).copied().unwrap_or_default();
-        let walk = |name| Walk { from: place(name), ..Walk::default() };
+        // Of a stream that it does not know the other has shown nothing.
+        let to = |name| shown.map(|shown| shown.0.get(name).copied().unwrap_or_default());
+        let walk = |name| Walk { from: place(name), to: to(name), ..Walk::default() };
         let mut walks: Vec<Walk> =
             recording.streams.iter().map(|stream| walk(&stream.name)).collect();
         let _ = recording.source.packets(&mut |stream, _, packet, _| {
@@ -236,6 +276,12 @@ impl Walk {
         let before = self.at.filter(|(at, _)| *at == packet).map_or(0, |(_, events)| events);
         self.at = Some((packet, before + 1));
         packet != self.from.offset_bytes || before >= self.from.events
+    }
+
+    /// Whether the event that it came to is one that the other has not shown.
+    fn is_beyond(&self) -> bool {
+        let (Some(to), Some((packet, events))) = (self.to, self.at) else { return false };
+        packet > to.offset_bytes || packet == to.offset_bytes && events > to.events
     }
 
     /// The number of a packet in its stream.

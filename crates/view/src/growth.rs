@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use lateralis_lanes::Lost;
 use lateralis_model::Clock;
-use lateralis_store::Recording;
+use lateralis_store::{Recording, Shown};
 
 use crate::answer::Problem;
 use crate::indexing::Marks;
@@ -46,6 +46,8 @@ pub struct Again {
     pub marks: Vec<(i64, Marks)>,
     /// The clock that times are by.
     pub clock: Option<Clock>,
+    /// Up to where in the files all was read.
+    pub shown: Shown,
     /// Up to when this state reaches.
     pub end: i64,
     /// What was opened last.

@@ -78,6 +78,15 @@ impl Host {
         drop(before);
     }
 
+    /// What is served has more than when pages were told of it.
+    pub fn show_again(&self) {
+        self.change(|state, number| {
+            if let Some(Ok(_)) = &state.now {
+                state.shown = number;
+            }
+        });
+    }
+
     /// Nothing can be served.
     pub fn fail(&self, problem: Problem) {
         let error = problem.json();

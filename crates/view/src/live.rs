@@ -45,11 +45,12 @@ impl Live {
     /// Of a recording, to be shown by a host.
     #[must_use]
     pub fn new(path: &Path, options: LiveOptions, host: Arc<Host>) -> Self {
+        let common = Arc::new(Common::told_to(&host));
         Self {
             path: path.to_owned(),
             grow: Grow::new(path, options.memory_bytes),
             host,
-            common: Arc::default(),
+            common,
             cached: Arc::default(),
             losses: Vec::new(),
             serial: 0,
@@ -60,7 +61,8 @@ impl Live {
     /// The page may ask the recorder for something. Before the first round.
     #[must_use]
     pub fn controlled(self, control: Box<dyn Control>) -> Self {
-        Self { common: Arc::new(Common::controlled(control)), ..self }
+        let common = Common::told_to(&self.host).controlled(control);
+        Self { common: Arc::new(common), ..self }
     }
 
     /// How far the recording has been read.
@@ -93,7 +95,7 @@ impl Live {
             self.host.progress("waiting for the first event", 0, None);
             return;
         };
-        let Now { lanes, lists, forgotten, late, losses, marks, clock } = now;
+        let Now { lanes, lists, forgotten, late, losses, marks, shown, clock } = now;
         let next = self.losses.last().map_or(0, |(number, _)| number + 1);
         self.losses.extend((next..).zip(losses));
         let most = self.losses.len().saturating_sub(LOSSES_KEPT);
@@ -102,6 +104,7 @@ impl Live {
         let meta = lanes.meta();
         let again = Again {
             marks,
+            shown,
             clock,
             end: meta.origin.saturating_add_unsigned(meta.end),
             cached: Arc::clone(&self.cached),
@@ -117,7 +120,9 @@ impl Live {
             again,
         };
         let common = Arc::clone(&self.common);
-        self.host.show(Arc::new(Session::grown(self.path.clone(), lanes, common, growth)));
+        let session = Session::grown(self.path.clone(), lanes, common, growth);
+        self.common.scripts.follow(&session);
+        self.host.show(Arc::new(session));
     }
 
     /// Whether there is anything to be seen.

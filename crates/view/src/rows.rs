@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Rows of lanes, as the page counts and draws them.
 
-use lateralis_lanes::{LaneKind, Lanes, RowKind};
+use lateralis_lanes::{LaneKind, Lanes, Row, RowKind};
 
 /// A row of a lane as the page counts them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,14 +10,59 @@ pub enum Drawn {
     Events,
     /// A row of intervals, by its number in the index.
     Intervals(usize),
+    /// Rows of one kind and name that are too deep to be drawn each, the first by its number: all in
+    /// one, as one.
+    Packed(usize),
     /// A counter, by its number.
     Level(u32),
     /// Activities of a script: its number, and its row there.
     Found(u32, usize),
 }
 
-/// Numbers of rows that scripts have found, in a session that grows.
-pub const SCRIPTS_FROM: u32 = 1 << 16;
+/// Rows of a lane, and of those that one script has found on it, of which each has a number.
+const NUMBERS: u32 = 1 << 20;
+
+/// The number of a row that a script has found, in a session that grows: behind all others, also those
+/// that come yet; its own stays whatever else is found. `None` of more than can be told apart.
+pub fn number_of_found(script: u32, nth: u32) -> Option<u32> {
+    script.checked_add(1)?.checked_mul(NUMBERS)?.checked_add(nth).filter(|_| nth < NUMBERS)
+}
+
+/// Rows of one kind and name that are drawn, the last of them in place of all that are deeper.
+const DRAWN_MAX: u32 = 256;
+
+/// As which row one of the index is drawn: itself, or that in which it is packed with others.
+pub fn drawn_as(lanes: &Lanes, row: usize) -> Option<Drawn> {
+    let all = &lanes.meta().rows;
+    let of = all.get(row)?;
+    if of.depth + 1 < DRAWN_MAX {
+        return Some(Drawn::Intervals(row));
+    }
+    let first = all.iter().position(|other| is_group(of, other) && other.depth + 1 == DRAWN_MAX)?;
+    Some(Drawn::Packed(first))
+}
+
+/// Rows that are packed in one, which is the first of them.
+pub fn packed(lanes: &Lanes, first: usize) -> Vec<usize> {
+    let all = &lanes.meta().rows;
+    let Some(of) = all.get(first) else { return Vec::new() };
+    let is_in = |row: &usize| is_group(of, &all[*row]) && all[*row].depth >= of.depth;
+    (first..all.len()).filter(is_in).collect()
+}
+
+/// Whether a row is drawn with all that are deeper.
+pub fn is_packed(row: &Row) -> bool {
+    row.depth + 1 == DRAWN_MAX
+}
+
+/// Whether it is not drawn by itself.
+pub fn is_deeper(row: &Row) -> bool {
+    row.depth >= DRAWN_MAX
+}
+
+fn is_group(one: &Row, other: &Row) -> bool {
+    (one.lane, one.kind) == (other.lane, other.kind) && one.name == other.name
+}
 
 /// Numbered as they stand.
 pub fn numbered(rows: Vec<Vec<Drawn>>) -> Vec<Vec<(u32, Drawn)>> {
@@ -35,13 +80,13 @@ pub fn rows_of_growing(lanes: &Lanes) -> Vec<Vec<(u32, Drawn)>> {
         of_row.push(next.map_or(0, |next| std::mem::replace(next, *next + 1)));
     }
     let number = |drawn: Drawn| match drawn {
-        Drawn::Intervals(row) => of_row.get(row).copied().unwrap_or(0),
+        Drawn::Intervals(row) | Drawn::Packed(row) => of_row.get(row).copied().unwrap_or(0),
         // A counter has a lane of its own.
         Drawn::Level(_) => 1,
         _ => 0,
     };
     let order = |drawn: &Drawn| match drawn {
-        Drawn::Intervals(row) => {
+        Drawn::Intervals(row) | Drawn::Packed(row) => {
             let row = &meta.rows[*row];
             (2 + u8::from(row.kind == RowKind::Spans), row.name.clone(), row.depth)
         }
@@ -68,7 +113,11 @@ pub fn rows(lanes: &Lanes) -> Vec<Vec<Drawn>> {
     let add = |rows: &mut Vec<Vec<Drawn>>, kind: RowKind| {
         for (index, row) in meta.rows.iter().enumerate().filter(|(_, row)| row.kind == kind) {
             if let Some(rows) = rows.get_mut(row.lane as usize) {
-                rows.push(Drawn::Intervals(index));
+                match row.depth + 1 {
+                    DRAWN_MAX => rows.push(Drawn::Packed(index)),
+                    depth if depth < DRAWN_MAX => rows.push(Drawn::Intervals(index)),
+                    _ => {}
+                }
             }
         }
     };
@@ -86,4 +135,115 @@ pub fn rows(lanes: &Lanes) -> Vec<Vec<Drawn>> {
         }
     }
     rows
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use lateralis_lanes::{
+        Builder, Gathers, Growing, Interval, Lane, Lanes, Meta, Shared, SpanKind,
+    };
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::answer::{Answer, Numbers};
+    use crate::methods;
+    use crate::session::Session;
+
+    /// Spans that are open at once, and one that is alone behind them.
+    const DEEP: i64 = 300;
+
+    fn span(nth: i64) -> Interval {
+        let (begin, end) = if nth < DEEP { (nth, Some(1000 + nth)) } else { (5000, Some(6000)) };
+        Interval { begin, end, name: 0, thread: 0, from: None, to: None, quality: 0 }
+    }
+
+    fn meta() -> Meta {
+        let kind =
+            SpanKind { name: "request".into(), count: DEEP as u64 + 1, ..SpanKind::default() };
+        Meta { end: 7000, names: vec!["request".into()], span_kinds: vec![kind], ..Meta::default() }
+    }
+
+    fn finished() -> Lanes {
+        let mut builder = Builder::default();
+        let lane = builder.lane(Lane::default());
+        for nth in 0..=DEEP {
+            builder.interval(lane, RowKind::Spans, None, span(nth));
+        }
+        let mut bytes = Vec::new();
+        builder.finish(meta(), "", &mut bytes).unwrap();
+        let bytes: Shared = Arc::new(bytes);
+        Lanes::open(bytes, "").unwrap()
+    }
+
+    fn growing() -> Lanes {
+        let mut growing = Growing::new(0);
+        let lane = growing.lane(Lane::default());
+        let begins = |nth| Interval { end: None, ..span(nth) };
+        let opened: Vec<_> = (0..DEEP)
+            .map(|nth| growing.begins(lane, RowKind::Spans, None, begins(nth)).unwrap())
+            .collect();
+        for (nth, opened) in (0..).zip(opened) {
+            growing.ends(opened, Some(span(nth)));
+        }
+        growing.interval(lane, RowKind::Spans, None, span(DEEP));
+        growing.lanes(meta())
+    }
+
+    fn ask(session: &Session, method: &str, params: &Value) -> Value {
+        match methods::answer(session, method, params) {
+            Ok(Answer::Json(value)) => value,
+            Ok(_) => panic!("{method}: columns"),
+            Err(problem) => panic!("{method}: {problem:?}"),
+        }
+    }
+
+    #[test]
+    fn spans_deeper_than_rows_are_drawn_listed_and_counted() {
+        for lanes in [finished(), growing()] {
+            let session = Session::of_index(lanes);
+            let open = ask(&session, "open", &json!({}));
+            let rows = open["lanes"][0]["rows"].as_array().unwrap();
+            let spans: Vec<&Value> = rows.iter().filter(|row| row["kind"] == "spans").collect();
+            assert_eq!(spans.len(), 256);
+            let last = spans[255];
+            assert_eq!((&last["depth"], &last["packed"]), (&json!(255), &json!(DEEP - 255)));
+            assert!(spans[..255].iter().all(|row| row["packed"].is_null()));
+            let asked = json!({ "filter": 0, "from": 0, "count": 1000 });
+            let list = ask(&session, "activities", &asked);
+            assert_eq!(list["total"], DEEP + 1);
+            for (nth, row) in (0..).zip(list["rows"].as_array().unwrap()) {
+                assert_eq!(
+                    (&row["begin"], &row["end"]),
+                    (&json!(span(nth).begin), &json!(span(nth).end))
+                );
+                // Each says on which row it is drawn.
+                let expected = if nth < DEEP { nth.min(255) } else { 0 };
+                assert_eq!(row["row"], spans[expected as usize]["row"]);
+            }
+            let stats = ask(&session, "stats", &json!({ "filter": 0 }));
+            assert_eq!(stats["spans"][0]["count"], DEEP + 1, "{stats}");
+            // The youngest of those that are packed is found where only it is.
+            let at =
+                json!({ "lane": 0, "row": last["row"], "t": 998 + DEEP, "within": 0, "filter": 0 });
+            let thing = ask(&session, "at", &at)["thing"].clone();
+            assert_eq!(thing["end"], 999 + DEEP, "{thing}");
+            let view = json!({ "lanes": [0], "t0": 0, "t1": 7000, "px": 7, "filter": 0 });
+            let Ok(Answer::Columns(told, columns)) = methods::answer(&session, "view", &view)
+            else {
+                panic!("a picture")
+            };
+            let rows = told["rows"].as_array().unwrap();
+            let place = rows.iter().position(|row| row["row"] == last["row"]).unwrap();
+            let bytes = |name: &str| match columns.iter().find(|(known, _)| *known == name) {
+                Some((_, Numbers::U8(bytes))) => bytes[place * 7..(place + 1) * 7].to_vec(),
+                other => panic!("{name}: {other:?}"),
+            };
+            // 45 are packed: 16·log2(46) is 88; of each the pixel shows that it is not one.
+            assert_eq!(bytes("count"), [88, 88, 0, 0, 0, 0, 0]);
+            assert_eq!(bytes("flags"), [1, 1, 0, 0, 0, 0, 0]);
+            assert!(rows[place]["exact"] == false && bytes("cover")[0] > 0);
+        }
+    }
 }

@@ -15,8 +15,9 @@ use lateralis_traces::OpenOptions;
 use crate::answer::Problem;
 use crate::control::Control;
 use crate::growth::Growth;
+use crate::host::Host;
 use crate::methods::{Compared, Remembered};
-use crate::rows::{Drawn, SCRIPTS_FROM, numbered, rows, rows_of_growing};
+use crate::rows::{Drawn, is_deeper, number_of_found, numbered, rows, rows_of_growing};
 use crate::scripts::Scripts;
 use crate::sides::Sides;
 use crate::{index_file, indexing};
@@ -55,8 +56,20 @@ pub struct Common {
 impl Common {
     /// With somebody who asks the recorder.
     #[must_use]
-    pub fn controlled(control: Box<dyn Control>) -> Self {
-        Self { control: Some(control), ..Self::default() }
+    pub fn controlled(self, control: Box<dyn Control>) -> Self {
+        Self { control: Some(control), ..self }
+    }
+
+    /// Of states that a host shows: it is told when scripts find something.
+    #[must_use]
+    pub fn told_to(host: &Arc<Host>) -> Self {
+        let host = Arc::downgrade(host);
+        let tell = move || {
+            if let Some(host) = host.upgrade() {
+                host.show_again();
+            }
+        };
+        Self { scripts: Scripts::waking(Arc::new(tell)), ..Self::default() }
     }
 }
 
@@ -237,8 +250,15 @@ impl Session {
         self.common.control.as_deref().filter(|_| self.is_live())
     }
 
+    /// Whether scripts have found all that there is in it, or were stopped.
+    #[must_use]
+    pub fn scripts_are_done(&self) -> bool {
+        self.common.scripts.are_done(self)
+    }
+
     /// Which state of the session it is.
-    fn serial(&self) -> u64 {
+    #[must_use]
+    pub fn serial(&self) -> u64 {
         self.growth.as_ref().map_or(0, |growth| growth.serial)
     }
 
@@ -404,14 +424,25 @@ impl Session {
     #[must_use]
     pub fn rows_of(&self, lane: u32) -> Vec<(u32, Drawn)> {
         let mut rows = self.rows.get(lane as usize).cloned().unwrap_or_default();
-        // Behind all others, also those that come yet.
-        let mut number = if self.growth.is_some() { SCRIPTS_FROM } else { rows.len() as u32 };
+        let mut next = rows.len() as u32;
         for (script, ran) in (0..).zip(self.common.scripts.all()) {
-            let found = ran.found.as_ref().map_or(&[][..], |found| &found.meta().rows);
-            for (row, _) in found.iter().enumerate().filter(|(_, row)| row.lane == lane) {
-                rows.push((number, Drawn::Found(script, row)));
-                number += 1;
+            let Some(found) = ran.found() else { continue };
+            let all = &found.lanes.meta().rows;
+            let is_drawn = |row: &lateralis_lanes::Row| row.lane == lane && !is_deeper(row);
+            let of_lane = all.iter().enumerate().filter(|(_, row)| is_drawn(row));
+            let mut of_script: Vec<(u32, usize)> = (0..).zip(of_lane.map(|(row, _)| row)).collect();
+            if self.growth.is_none() {
+                for (_, row) in of_script {
+                    rows.push((next, Drawn::Found(script, row)));
+                    next += 1;
+                }
+                continue;
             }
+            // Numbered as they came, drawn as an index that is written has them.
+            of_script.sort_by_key(|(_, row)| (&all[*row].name, all[*row].depth));
+            let drawn =
+                |(nth, row)| Some((number_of_found(script, nth)?, Drawn::Found(script, row)));
+            rows.extend(of_script.into_iter().filter_map(drawn));
         }
         rows
     }

@@ -91,6 +91,12 @@ function Result({ name }: { name: string }) {
     );
   const ran = store.scripts.value.find((one) => one.name === name);
   if (!ran) return null;
+  if (ran.stopped !== null)
+    return (
+      <span class="broken" role="alert">
+        {thousands(ran.count)} activities found until it was stopped: {ran.stopped}
+      </span>
+    );
   const what = ran.finds ? "activities found" : "events kept";
   return (
     <span role="status">

@@ -115,6 +115,18 @@ function Label({ lane, y, top }: { lane: PlacedLane; y: number; top: number }) {
           </svg>
         </button>
       </div>
+      {lane.rows
+        .filter((row) => row.packed > 1)
+        .map((row) => (
+          <small
+            key={row.row}
+            class="packed"
+            style={{ top: `${row.y - lane.y}px`, height: `${row.height}px`, lineHeight: `${row.height}px` }}
+            title={`So many overlap here that ${row.packed} rows are drawn in one, one over the other. Lists and numbers have them all.`}
+          >
+            {row.packed} rows in one
+          </small>
+        ))}
     </div>
   );
 }

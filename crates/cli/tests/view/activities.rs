@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Activities of scripts are left by a filter as the spans are that the schema declares, in every view;
-//! and in a session that grows it is told up to when they are known.
+//! and in a session that grows they are found as it does.
 
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use lateralis_traces::OpenOptions;
@@ -116,45 +118,209 @@ fn activities_of_a_script_obey_the_filter_as_spans_do() {
     assert!(different >= 3, "filters leave less");
 }
 
+/// A session in rounds that end at these moments, the last with all; a script runs after the first.
+fn in_rounds(
+    path: &Path,
+    moments: &[i64],
+    text: &str,
+    each: &mut dyn FnMut(&Session, &Value),
+) -> (Arc<Session>, Value) {
+    let host = Arc::new(Host::default());
+    let options = LiveOptions { memory_bytes: 1 << 30, is_here: true };
+    let mut live = Live::new(path, options, Arc::clone(&host));
+    let mut script = Value::Null;
+    for moment in moments {
+        let recording = live.tail().open().unwrap();
+        live.round(&recording, Some(Nanos(*moment)));
+        let now = newest(&host);
+        if script.is_null() {
+            script = ask(&now, "script", json!({ "name": "two", "text": text }));
+        }
+        wait(&now);
+        each(&now, &script);
+    }
+    let recording = live.tail().open().unwrap();
+    live.round(&recording, None);
+    live.end(true, None);
+    let now = newest(&host);
+    wait(&now);
+    (now, script)
+}
+
+/// Until scripts have looked at all that a session has.
+fn wait(session: &Session) {
+    while !session.scripts_are_done() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}
+
+/// What the page is told of each script.
+fn scripts(session: &Session) -> Vec<Value> {
+    ask(session, "open", json!({}))["scripts"].as_array().unwrap().clone()
+}
+
+/// All that a script has found and has ended, with lanes by name and times of the trace.
+fn found(session: &Session, script: &Value, filter: &Value) -> Vec<String> {
+    let lanes = ask(session, "open", json!({}))["lanes"].clone();
+    let origin = session.lanes.meta().origin;
+    let asked = json!({ "script": script["script"], "filter": filter, "from": 0, "count": 1000 });
+    let answer = ask(session, "activities", asked);
+    let rows = answer["rows"].as_array().unwrap();
+    assert_eq!(answer["total"], rows.len(), "fewer than a page");
+    let told = |row: &Value| {
+        let lane = &lanes[row["lane"].as_u64().unwrap() as usize]["name"];
+        let names = ["duration", "name", "key", "thread", "tid", "pid", "process", "quality"];
+        let rest = names.map(|name| row[name].to_string()).join(" ");
+        format!("{} {lane} {rest}", origin + row["begin"].as_i64().unwrap())
+    };
+    let mut all: Vec<String> = rows.iter().filter(|row| !row["end"].is_null()).map(told).collect();
+    all.sort();
+    all
+}
+
 #[test]
-fn where_nobody_looked_for_activities_is_told() {
+fn a_script_finds_in_rounds_what_it_finds_in_the_whole() {
     let place = Place::new();
     demo(&place);
     let path = place.0.join("demo");
-    let run = |session: &Session| ask(session, "script", json!({ "name": "two", "text": SCRIPT }));
-    // Up to when half of them have been.
     let opening = Opening::new(std::slice::from_ref(&path), &OpenOptions::default()).unwrap();
     let whole = opening.index(&mut |_, _| {}).unwrap();
-    let asked = json!({ "script": run(&whole)["script"], "filter": 0, "from": 0, "count": 1000 });
-    let rows = ask(&whole, "activities", asked)["rows"].as_array().unwrap().clone();
-    let middle = rows[rows.len() / 2]["end"].as_i64().unwrap() + whole.lanes.meta().origin + 1000;
-    let host = Arc::new(Host::default());
-    let options = LiveOptions { memory_bytes: 1 << 30, is_here: true };
-    let mut live = Live::new(&path, options, Arc::clone(&host));
-    let recording = live.tail().open().unwrap();
-    live.round(&recording, Some(Nanos(middle)));
-    let before = run(&newest(&host));
-    assert!(before["until"].is_null(), "all there is by now: {before}");
-    let recording = live.tail().open().unwrap();
-    live.round(&recording, None);
-    let now = newest(&host);
-    let asked = json!({ "script": before["script"], "filter": 0, "from": 0, "count": 1 });
-    let until = ask(&now, "activities", asked)["until"].clone();
-    let (until_ns, end) = (until.as_u64().unwrap(), now.lanes.meta().end);
-    assert!(until_ns < end && until_ns > 0);
+    let of_whole = ask(&whole, "script", json!({ "name": "two", "text": SCRIPT }));
+    let all = found(&whole, &of_whole, &json!(0));
+    assert!(all.len() > 50);
+    let meta = whole.lanes.meta();
+    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+    for seed in 1..=12u64 {
+        // Moments of a round each: few, then many.
+        let mut moments: Vec<i64> = (0..seed * 6)
+            .map(|_| {
+                random ^= random << 13;
+                random ^= random >> 7;
+                random ^= random << 17;
+                meta.origin.saturating_add_unsigned(random % meta.end)
+            })
+            .collect();
+        moments.sort_unstable();
+        let mut rows: BTreeMap<String, Value> = BTreeMap::new();
+        let (mut before, mut filter) = (0, Value::Null);
+        let (now, script) = in_rounds(&path, &moments, SCRIPT, &mut |now, script| {
+            let told = scripts(now).remove(0);
+            let count = told["count"].as_u64().unwrap();
+            assert!(count >= before && told["until"].is_null(), "{told}");
+            assert_eq!(found(now, script, &json!(0)).len() as u64, count, "listed = counted");
+            before = count;
+            // What has ended by then is what the whole has of that time, and rows keep their numbers.
+            let end = now.lanes.meta().origin.saturating_add_unsigned(now.lanes.meta().end);
+            let ended = found(now, script, &json!(0));
+            assert!(ended.iter().all(|one| all.contains(one)), "until {end}");
+            for lane in ask(now, "open", json!({}))["lanes"].as_array().unwrap() {
+                let of = lane["rows"].as_array().unwrap();
+                for row in of.iter().filter(|row| !row["script"].is_null()) {
+                    let place = format!("{} {}", lane["id"], row["row"]);
+                    let told = json!([row["name"], row["depth"]]);
+                    assert_eq!(rows.entry(place).or_insert_with(|| told.clone()), &told);
+                }
+            }
+            if filter.is_null() {
+                let processor = ask(now, "open", json!({}))["lanes"].as_array().unwrap().clone();
+                let off: Vec<&Value> = processor
+                    .iter()
+                    .filter(|lane| lane["kind"] == "cpu")
+                    .map(|lane| &lane["id"])
+                    .collect();
+                let off: Vec<&Value> = off.into_iter().take(1).collect();
+                filter = ask(now, "filter", json!({ "lanes_off": off }))["filter"].clone();
+            }
+            // Asked for each time, so that what was known of it goes on.
+            let _ = found(now, script, &filter);
+        });
+        assert_eq!(found(&now, &script, &json!(0)), all, "{seed}");
+        assert_eq!(scripts(&now)[0]["count"], all.len());
+        // What has not ended when all has was none: the same as in the whole.
+        let open = json!({ "script": script["script"], "filter": 0, "from": 0, "count": 1000 });
+        assert_eq!(ask(&now, "activities", open)["total"], all.len());
+        // The filter that grew with it leaves what it leaves when it is made at once.
+        let again = ask(&now, "script", json!({ "name": "two", "text": SCRIPT }));
+        assert_eq!(found(&now, &script, &filter), found(&now, &again, &filter));
+        let (there, flags) = drawn(&now, &json!(0));
+        assert!(there.contains(&true) && flags.iter().all(|flags| flags & 2 == 0));
+    }
+}
+
+#[test]
+fn a_script_that_loops_while_it_follows_is_stopped_alone() {
+    let place = Place::new();
+    demo(&place);
+    let path = place.0.join("demo");
+    let opening = Opening::new(std::slice::from_ref(&path), &OpenOptions::default()).unwrap();
+    let whole = opening.index(&mut |_, _| {}).unwrap();
+    let meta = whole.lanes.meta();
+    let events = whole.lanes.event_count();
+    // It has seen half of the events when it does not end any more.
+    let bad = format!(
+        "let seen = 0;\nactivity(\"all\", (event, on) => {{\n  \
+         if (++seen > {}) for (;;);\n  on.begin(\"all\");\n  on.end(\"all\");\n}});\n",
+        events / 2
+    );
+    let moments: Vec<i64> =
+        (1..100).map(|n| meta.origin.saturating_add_unsigned(meta.end * n / 100)).collect();
+    let mut other = Value::Null;
+    let (now, script) = in_rounds(&path, &moments, &bad, &mut |now, _| {
+        if other.is_null() {
+            other = ask(now, "script", json!({ "name": "good", "text": SCRIPT }));
+        }
+    });
+    let told = scripts(&now);
+    let what = told[0]["stopped"]["what"].as_str().unwrap_or_default();
+    assert!(what.contains("does a loop not end"), "{told:?}");
+    let (until, end) = (told[0]["until"].as_u64().unwrap(), meta.end);
+    assert!(until > 0 && until < end, "{told:?}");
+    assert_eq!(told[0]["count"], events / 2, "what it found before");
+    // The other, and the session, went on.
+    assert!(told[1]["stopped"].is_null() && told[1]["until"].is_null(), "{told:?}");
+    let of_whole = ask(&whole, "script", json!({ "name": "two", "text": SCRIPT }));
+    assert_eq!(found(&now, &other, &json!(0)), found(&whole, &of_whole, &json!(0)));
+    assert_eq!(now.lanes.event_count(), events);
+    // Behind it every pixel of its rows says that something is missing.
+    let asked = json!({ "script": script["script"], "filter": 0, "from": 0, "count": 1 });
+    assert_eq!(ask(&now, "activities", asked)["until"], until);
     let open = ask(&now, "open", json!({}));
     let rows = open["lanes"].as_array().unwrap().iter().flat_map(|l| l["rows"].as_array().unwrap());
-    let of_script: Vec<&Value> = rows.filter(|row| !row["script"].is_null()).collect();
+    let of_script: Vec<&Value> = rows.filter(|row| row["script"] == script["script"]).collect();
     assert!(!of_script.is_empty() && of_script.iter().all(|row| row["until"] == until));
-    // Behind it every pixel says that something is missing, before it none.
-    let (there, flags) = drawn(&now, &json!(0));
-    let edge = (until_ns * 200 / end) as usize;
-    for row in flags.chunks(200) {
-        assert!(row[..edge].iter().all(|flags| flags & 2 == 0));
-        assert!(row[edge + 1..].iter().all(|flags| flags & 2 == 2));
-    }
-    assert!(there.contains(&true));
-    let again = run(&now);
-    assert!(again["until"].is_null());
-    assert!(again["count"].as_u64() > before["count"].as_u64(), "{before} {again}");
+    let (_, flags) = drawn(&now, &json!(0));
+    let edge = (until * 200 / end) as usize;
+    let is_hatched = |row: &&[u8]| row[edge + 1..].iter().all(|flags| flags & 2 == 2);
+    let hatched = flags.chunks(200).filter(is_hatched).count();
+    assert_eq!(hatched, of_script.len());
+    assert!(flags.chunks(200).all(|row| row[..edge].iter().all(|flags| flags & 2 == 0)));
+}
+
+#[test]
+fn a_script_that_is_run_again_follows_instead_of_what_it_was() {
+    let place = Place::new();
+    demo(&place);
+    let path = place.0.join("demo");
+    let opening = Opening::new(std::slice::from_ref(&path), &OpenOptions::default()).unwrap();
+    let meta = opening.index(&mut |_, _| {}).unwrap();
+    let meta = meta.lanes.meta();
+    let moments = [meta.origin.saturating_add_unsigned(meta.end / 2)];
+    let (now, _) = in_rounds(&path, &moments, SCRIPT, &mut |now, script| {
+        let mut last = script["script"].clone();
+        for _ in 0..40 {
+            let asked = json!({ "name": "two", "text": SCRIPT, "replaces": last });
+            last = ask(now, "script", asked)["script"].clone();
+        }
+        assert_eq!(scripts(now).len(), 1, "what was replaced is forgotten");
+        let more = json!({ "name": "more", "text": SCRIPT });
+        let (mut added, mut refused) = (1, Value::Null);
+        while refused.is_null() && added < 100 {
+            match methods::answer(now, "script", &more) {
+                Ok(_) => added += 1,
+                Err(problem) => refused = problem.json(),
+            }
+        }
+        assert_eq!(added, 16, "{refused}");
+    });
+    assert_eq!(scripts(&now).len(), 16);
 }

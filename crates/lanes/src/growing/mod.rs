@@ -77,6 +77,11 @@ impl Growing {
         since
     }
 
+    /// All that happened up to a time has been told.
+    pub fn reaches(&mut self, time: i64) {
+        self.reach(time);
+    }
+
     /// When the session begins.
     #[must_use]
     pub fn origin(&self) -> i64 {
@@ -180,19 +185,24 @@ impl Growing {
 
     /// The first row of a group that is free; `None` if there are too many.
     fn free(&mut self, lane: u32, kind: RowKind, name: Option<&str>, begin: u64) -> Option<u32> {
-        let rows = &self.rows;
-        let of = self.groups.of(lane, kind, name);
-        let free = of.iter().find(|row| rows[**row as usize].is_free(begin)).copied();
-        if free.is_some() || of.len() >= ROWS_MAX {
+        let group = self.groups.of(lane, kind, name);
+        let free = self.groups.first(group, begin);
+        let depth = self.groups.depth(group);
+        if free.is_some() || depth >= ROWS_MAX {
             return free;
         }
-        let row = rows.len() as u32;
-        let (name, depth) = (name.map(str::to_owned), of.len() as u32);
-        of.push(row);
+        let row = self.rows.len() as u32;
+        let (name, depth) = (name.map(str::to_owned), depth as u32);
+        self.groups.push(group);
         self.told.push(Row { lane, kind, name, depth, main: Vec::new() });
         self.rows.push(GrowingRow::default());
         self.numbers.push(0);
         Some(row)
+    }
+
+    /// A row is free from another time on.
+    fn settle(&mut self, row: u32) {
+        self.groups.set(row, self.rows[row as usize].free());
     }
 
     fn opened(&mut self, opened: Opened) -> Option<&mut GrowingRow> {
@@ -233,6 +243,7 @@ impl Gathers for Growing {
         let end = self.reach(end);
         if let Some(row) = self.free(lane, kind, name, begin) {
             self.rows[row as usize].push(begin, end, &interval);
+            self.settle(row);
         }
     }
 
@@ -264,6 +275,7 @@ impl Gathers for Growing {
         // Its end is kept since the origin, as the begin.
         let end = interval.end.map(|end| self.since(end) as i64);
         self.rows[row as usize].open = Some(Open { begin, interval: Interval { end, ..interval } });
+        self.settle(row);
         Some(Opened { row, number: self.begun })
     }
 
@@ -274,6 +286,7 @@ impl Gathers for Growing {
         if let (Some(open), Some(interval), Some(end)) = (open, interval, end) {
             row.push(open.begin, end, &interval);
         }
+        self.settle(opened.row);
     }
 
     fn goes_on(&mut self, opened: Opened, until: i64) {

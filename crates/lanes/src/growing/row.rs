@@ -9,6 +9,7 @@ use super::pieces::Pieces;
 use crate::building::{Interval, numbers};
 use crate::intervals::{Sums, main_names};
 use crate::pixels::BLOCK;
+use crate::slots::Slots;
 use crate::{Intervals, UNFINISHED};
 
 /// Intervals by which a row is first asked which names take most of it: fewer are looked at each.
@@ -45,9 +46,9 @@ pub struct GrowingRow {
 }
 
 impl GrowingRow {
-    /// Whether an interval can begin here.
-    pub fn is_free(&self, begin: u64) -> bool {
-        self.open.is_none() && self.reach <= begin
+    /// From when on an interval can begin here.
+    pub fn free(&self) -> u64 {
+        if self.open.is_some() { NEVER } else { self.reach }
     }
 
     /// Adds one that has ended; it begins where the row is free.
@@ -227,23 +228,63 @@ impl Weights {
     }
 }
 
-/// The rows of a group, by its name.
-type Named = (Option<String>, Vec<u32>);
+/// When nothing is free.
+const NEVER: u64 = u64::MAX;
 
-/// Rows of lanes: which of them are of one group.
+/// Rows in which intervals of one lane, kind and name are, in the order of their depth.
+struct Group {
+    rows: Vec<u32>,
+    slots: Slots<u64>,
+}
+
+/// A group, by its name.
+type Named = (Option<String>, usize);
+
+/// Rows of lanes: which of them are of one group, and which of those are free.
 #[derive(Default)]
-pub struct Groups(BTreeMap<(u32, crate::RowKind), Vec<Named>>);
+pub struct Groups {
+    named: BTreeMap<(u32, crate::RowKind), Vec<Named>>,
+    all: Vec<Group>,
+    /// Of each row its group, and its depth there.
+    places: Vec<(usize, usize)>,
+}
 
 impl Groups {
-    /// The rows of a group, in the order of their depth.
-    pub fn of(&mut self, lane: u32, kind: crate::RowKind, name: Option<&str>) -> &mut Vec<u32> {
-        let groups = self.0.entry((lane, kind)).or_default();
-        let place = groups.iter().position(|(of, _)| of.as_deref() == name);
-        let place = place.unwrap_or_else(|| {
-            groups.push((name.map(str::to_owned), Vec::new()));
-            groups.len() - 1
-        });
-        &mut groups[place].1
+    /// A group by its number.
+    pub fn of(&mut self, lane: u32, kind: crate::RowKind, name: Option<&str>) -> usize {
+        let named = self.named.entry((lane, kind)).or_default();
+        if let Some((_, group)) = named.iter().find(|(of, _)| of.as_deref() == name) {
+            return *group;
+        }
+        let group = self.all.len();
+        named.push((name.map(str::to_owned), group));
+        self.all.push(Group { rows: Vec::new(), slots: Slots::new(NEVER) });
+        group
+    }
+
+    /// How many rows a group has.
+    pub fn depth(&self, group: usize) -> usize {
+        self.all[group].slots.len()
+    }
+
+    /// The first row of a group that is free at a time.
+    pub fn first(&self, group: usize, time: u64) -> Option<u32> {
+        let Group { rows, slots } = &self.all[group];
+        slots.first(time).map(|depth| rows[depth])
+    }
+
+    /// The next row is one of a group.
+    pub fn push(&mut self, group: usize) {
+        let row = self.places.len() as u32;
+        self.places.push((group, self.depth(group)));
+        self.all[group].rows.push(row);
+        self.all[group].slots.push(0);
+    }
+
+    /// A row is free from then on.
+    pub fn set(&mut self, row: u32, free: u64) {
+        let (group, depth) = self.places[row as usize];
+        self.all[group].slots.set(depth, free);
     }
 }
 

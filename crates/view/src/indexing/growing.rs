@@ -13,7 +13,7 @@ use lateralis_model::{
     Clock, Damage, Event, EventClass, Interval, LossCause, Names, Source, StreamClass, StreamIndex,
 };
 use lateralis_store::facts::{At, Fact, Facts};
-use lateralis_store::{Recording, Tail};
+use lateralis_store::{Recording, Shown, Tail};
 use lateralis_units::Nanos;
 
 use super::Indexing;
@@ -103,6 +103,8 @@ pub struct Now {
     pub losses: Vec<Lost>,
     /// Where in the files what happened behind some moments begins, by time.
     pub marks: Vec<(i64, Marks)>,
+    /// Up to where in the files all was read.
+    pub shown: Shown,
     /// The clock that times are by.
     pub clock: Option<Clock>,
 }
@@ -294,6 +296,7 @@ impl Grow {
             late: growing.late(),
             losses: std::mem::take(&mut self.fresh_losses),
             marks: self.marks.clone(),
+            shown: self.tail.shown(),
             clock: self.tail.clock().cloned(),
             lanes: growing.lanes(meta),
         })

@@ -11,8 +11,8 @@ use super::brushing::Brush;
 use super::selecting::{Found, each, is_left, stretch};
 use crate::answer::Problem;
 use crate::params::Params;
-use crate::rows::Drawn;
-use crate::scripts::Ran;
+use crate::rows::{Drawn, drawn_as};
+use crate::scripts::{Found as Finds, Ran};
 use crate::session::{Session, lock};
 use crate::told;
 
@@ -28,28 +28,31 @@ pub fn activities(session: &Session, params: Params<'_>) -> Result<Value, Proble
     let count = params.count("count", 100)?.min(ROWS_MAX) as usize;
     let script = params.get("script").map(|_| params.id("script")).transpose()?;
     let ran = script.map(|id| session.common.scripts.get(id)).transpose()?;
-    let list = listed(session, params, ran.as_deref())?;
-    let lanes = lanes_of(session, ran.as_deref());
+    let finds = ran.as_ref().and_then(|ran| ran.found());
+    let of = ran.as_deref().map(|ran| (ran, finds.as_deref()));
+    let list = listed(session, params, of)?;
+    let of = of.and_then(|(ran, finds)| Some((ran, finds?)));
+    let lanes = lanes_of(session, of);
     let shown: Vec<Found> = list.iter().skip(from).take(count).copied().collect();
     let mut rows: Vec<Value> =
-        shown.iter().filter_map(|found| row(session, lanes, ran.as_deref(), found)).collect();
-    let Some(ran) = ran else {
+        shown.iter().filter_map(|found| row(session, lanes, of, found)).collect();
+    if ran.is_none() {
         keys(session, &shown, &mut rows)?;
         return Ok(json!({ "total": list.len(), "rows": rows }));
-    };
-    let until = ran.behind(session);
+    }
+    let until = finds.and_then(|finds| finds.behind(session));
     Ok(json!({ "total": list.len(), "rows": rows, "until": until }))
 }
 
-fn lanes_of<'a>(session: &'a Session, ran: Option<&'a Ran>) -> &'a Lanes {
-    ran.and_then(|ran| ran.found.as_ref()).unwrap_or(&session.lanes)
+fn lanes_of<'a>(session: &'a Session, of: Option<(&Ran, &'a Finds)>) -> &'a Lanes {
+    of.map_or(&session.lanes, |(_, finds)| &finds.lanes)
 }
 
 /// All that are meant, sorted; made once for as long as the page asks for the same.
 fn listed(
     session: &Session,
     params: Params<'_>,
-    ran: Option<&Ran>,
+    of: Option<(&Ran, Option<&Finds>)>,
 ) -> Result<Arc<Vec<Found>>, Problem> {
     let stretch = stretch(session, params)?;
     let kind = params.get("kind").map(|_| params.id("kind")).transpose()?;
@@ -58,8 +61,9 @@ fn listed(
     let descending = params.is("descending");
     let brush = Brush::of(params)?;
     let what = format!(
-        "{stretch:?} {kind:?} {filter} {by_duration} {descending} {brush:?} {:?}",
-        params.get("script")
+        "{stretch:?} {kind:?} {filter} {by_duration} {descending} {brush:?} {:?} {:?}",
+        params.get("script"),
+        of.and_then(|(_, finds)| Some(finds?.serial)),
     );
     if let Some((known, list)) = &*lock(&session.remembered)
         && *known == what
@@ -67,14 +71,17 @@ fn listed(
         return Ok(Arc::clone(list));
     }
     let chosen = session.chosen(filter)?;
-    let lanes = lanes_of(session, ran);
+    let has_none = of.is_some_and(|(_, finds)| finds.is_none());
+    let of = of.and_then(|(ran, finds)| Some((ran, finds?)));
+    let lanes = lanes_of(session, of);
     let mut list = Vec::new();
-    if ran.is_none_or(|ran| ran.found.is_some()) {
-        let left_of = |ran: &Ran| {
-            let of = (filter, chosen.as_deref());
-            (0..lanes.meta().rows.len()).map(|row| ran.left(session, of, row)).collect::<Vec<_>>()
+    if !has_none {
+        let left_of = |(ran, finds): (&Ran, &Finds)| {
+            let by = (filter, chosen.as_deref());
+            let rows = 0..lanes.meta().rows.len();
+            rows.map(|row| ran.left(session, by, finds, row)).collect::<Vec<_>>()
         };
-        let left = ran.map(left_of);
+        let left = of.map(left_of);
         let is_left = |row: usize, index: usize| match &left {
             Some(rows) => rows.get(row).and_then(Option::as_ref).is_none_or(|left| {
                 left.items().binary_search_by_key(&index, |item| *item as usize).is_ok()
@@ -103,24 +110,30 @@ fn listed(
     Ok(list)
 }
 
-fn row(session: &Session, lanes: &Lanes, ran: Option<&Ran>, found: &Found) -> Option<Value> {
+fn row(
+    session: &Session,
+    lanes: &Lanes,
+    of: Option<(&Ran, &Finds)>,
+    found: &Found,
+) -> Option<Value> {
     let (told, intervals) = lanes.row(found.row as usize)?;
     let index = found.index as usize;
     let meta = session.lanes.meta();
     let (begin, end) = intervals.ends(index);
-    let thread = match ran {
-        Some(ran) => ran.thread(intervals, index),
+    let thread = match of {
+        Some((_, finds)) => finds.thread(intervals, index),
         None => intervals.thread(index),
     };
     let thread = meta.threads.get(thread as usize);
     let application = thread.and_then(|thread| meta.applications.get(thread.application as usize));
     let is_open = intervals.is_unfinished(index);
-    let key = ran.and_then(|ran| ran.key(intervals, index));
+    let key = of.and_then(|(_, finds)| finds.key(intervals, index));
     let rows = session.rows_of(told.lane);
-    let number = rows.iter().find(|(_, drawn)| match (drawn, ran) {
-        (Drawn::Intervals(row), None) => *row == found.row as usize,
-        (Drawn::Found(script, row), Some(ran)) => {
-            *row == found.row as usize
+    let own = drawn_as(lanes, found.row as usize);
+    let number = rows.iter().find(|(_, drawn)| match (drawn, of) {
+        (drawn, None) => Some(*drawn) == own,
+        (Drawn::Found(script, row), Some((ran, _))) => {
+            matches!(own, Some(Drawn::Intervals(own) | Drawn::Packed(own)) if own == *row)
                 && session.common.scripts.get(*script).is_ok_and(|of| std::ptr::eq(&*of, ran))
         }
         _ => false,
@@ -178,15 +191,18 @@ fn keys(session: &Session, shown: &[Found], rows: &mut [Value]) -> Result<(), Pr
 /// Runs a script of the page over all events.
 pub fn script(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
     let (name, text) = (params.text("name")?, params.text("text")?);
-    let id = session.common.scripts.add(session, name, text)?;
+    let replaced = params.get("replaces").filter(|id| !id.is_null());
+    let replaced = replaced.map(|_| params.id("replaces")).transpose()?;
+    let id = session.common.scripts.add(session, (name, text), replaced)?;
     let ran = session.common.scripts.get(id)?;
-    let kind = if ran.found.is_some() { "activity" } else { "filter" };
+    let found = ran.found();
+    let kind = if found.is_some() { "activity" } else { "filter" };
     let (how, why) = ran.how.split_once(": ").unwrap_or((&ran.how, ""));
     let mut rows = Vec::new();
     for (lane, _) in (0u32..).zip(&session.lanes.meta().lanes) {
         for (number, drawn) in session.rows_of(lane) {
             let Drawn::Found(script, row) = drawn else { continue };
-            let told = ran.found.as_ref().and_then(|found| found.meta().rows.get(row));
+            let told = found.as_ref().and_then(|found| found.lanes.meta().rows.get(row));
             if let Some(told) = told.filter(|_| script == id) {
                 rows.push(json!({
                     "lane": lane, "row": number, "kind": "spans", "name": told.name,
@@ -195,9 +211,11 @@ pub fn script(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
             }
         }
     }
-    let names = ran.found.as_ref().map(|found| found.meta().names.clone());
+    let names = found.as_ref().map(|found| found.lanes.meta().names.clone());
+    let (has_filter, until) =
+        (ran.kept().is_some(), found.as_ref().and_then(|found| found.behind(session)));
     Ok(json!({
-        "script": id, "kind": kind, "how": how, "why": why, "count": ran.count, "rows": rows,
-        "names": names, "has_filter": ran.kept().is_some(), "until": ran.behind(session),
+        "script": id, "kind": kind, "how": how, "why": why, "count": ran.count(), "rows": rows,
+        "names": names, "has_filter": has_filter, "until": until,
     }))
 }

@@ -11,8 +11,8 @@ use serde_json::json;
 use super::sharing::{shared, threads};
 use crate::answer::{Answer, Numbers, Problem};
 use crate::params::Params;
-use crate::rows::Drawn;
-use crate::scripts::Ran;
+use crate::rows::{Drawn, is_packed, packed};
+use crate::scripts::{Found, Ran};
 use crate::session::Session;
 
 /// Pixels of all rows of an answer: 4 million are some 20 MB.
@@ -56,7 +56,7 @@ struct Row {
     number: u32,
     drawn: Drawn,
     /// The script whose activities it has.
-    ran: Option<Arc<Ran>>,
+    ran: Option<(Arc<Ran>, Arc<Found>)>,
 }
 
 /// The rows of lanes as pixels.
@@ -74,7 +74,12 @@ pub fn view(session: &Session, params: Params<'_>) -> Result<Answer, Problem> {
         for (number, drawn) in session.rows_of(lane) {
             let ran = match drawn {
                 Drawn::Level(_) => continue,
-                Drawn::Found(script, _) => Some(session.common.scripts.get(script)?),
+                Drawn::Found(script, _) => {
+                    let ran = session.common.scripts.get(script)?;
+                    // One that was replaced meanwhile has none any more.
+                    let Some(found) = ran.found() else { continue };
+                    Some((ran, found))
+                }
                 _ => None,
             };
             rows.push(Row { lane, number, drawn, ran });
@@ -126,10 +131,21 @@ fn row(
     let (out, things) = (&mut pixels, &mut items);
     let exact = match (row.drawn, &row.ran) {
         (Drawn::Intervals(of), _) => intervals(session, chosen, scale, (of, place), out, things),
-        (Drawn::Found(_, of), Some(ran)) => {
-            let found = ran.found.as_ref().and_then(|found| found.row(of));
-            let left = ran.left(session, (filter, chosen), of);
-            match found {
+        (Drawn::Packed(first), _) => several(session, chosen, scale, first, out),
+        (Drawn::Found(_, of), Some((ran, found))) => {
+            let left = ran.left(session, (filter, chosen), found, of);
+            match found.lanes.row(of) {
+                Some((told, _)) if is_packed(told) => {
+                    let draw = |row: usize| {
+                        let mut one = Pixels::default();
+                        let left = ran.left(session, (filter, chosen), found, row);
+                        found.lanes.row(row)?.1.draw(left.as_deref(), scale, &mut one);
+                        Some(one)
+                    };
+                    let rows = packed(&found.lanes, of).into_iter();
+                    out.push_packed(rows.filter_map(draw), scale);
+                    false
+                }
                 Some((_, found)) => {
                     drawn_as_items(found, left.as_deref(), scale, place, out, things)
                 }
@@ -140,7 +156,7 @@ fn row(
         _ => nothing(scale, out),
     };
     // Nobody has looked for them in what came since.
-    if let Some(until) = row.ran.as_ref().and_then(|ran| ran.behind(session)) {
+    if let Some(until) = row.ran.as_ref().and_then(|(_, found)| found.behind(session)) {
         pixels.mark(scale, &[(until, session.lanes.meta().end)], LOST);
     }
     let of = &session.lanes.meta().lanes[row.lane as usize];
@@ -200,6 +216,25 @@ fn intervals(
     let Some((_, intervals)) = session.lanes.row(row) else { return nothing(scale, pixels) };
     let left = chosen.and_then(|chosen| chosen.left(&session.lanes, row));
     drawn_as_items(intervals, left, scale, place, pixels, items)
+}
+
+/// Draws rows as one, of which a pixel shows that of which most is there: never exact.
+fn several(
+    session: &Session,
+    chosen: Option<&Chosen>,
+    scale: &Scale,
+    first: usize,
+    pixels: &mut Pixels,
+) -> bool {
+    let draw = |row: usize| {
+        let mut one = Pixels::default();
+        let (_, intervals) = session.lanes.row(row)?;
+        let left = chosen.and_then(|chosen| chosen.left(&session.lanes, row));
+        intervals.draw(left, scale, &mut one);
+        Some(one)
+    };
+    pixels.push_packed(packed(&session.lanes, first).into_iter().filter_map(draw), scale);
+    false
 }
 
 /// Draws intervals, and tells each where they are few.

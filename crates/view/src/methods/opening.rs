@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::answer::Problem;
 use crate::params::Params;
-use crate::rows::Drawn;
+use crate::rows::{Drawn, packed};
 use crate::session::{Filter, Session};
 
 /// Losses and pieces of damage that are listed; all of them are drawn.
@@ -21,6 +21,9 @@ pub fn count_quality(meta: &Meta) -> &'static str {
 
 /// All lists.
 pub fn open(session: &Session) -> Value {
+    // Before they are looked at: whoever gets older ones is told once more.
+    let lists = session.growth.as_ref();
+    let lists = lists.map_or(1, |growth| growth.lists + session.common.scripts.lists());
     let meta = session.lanes.meta();
     let quality = count_quality(meta);
     let lanes: Vec<Value> = (0u32..).zip(&meta.lanes).map(|(id, _)| lane(session, id)).collect();
@@ -55,6 +58,13 @@ pub fn open(session: &Session) -> Value {
     let channels = channels.map(|(id, c)| json!({ "id": id, "name": c.name, "count": c.count }));
     let counters = meta.counters.iter().enumerate();
     let counters = counters.map(|(id, c)| json!({ "id": id, "name": c.name, "lane": c.lane }));
+    let scripts = session.common.scripts.all();
+    let scripts = (0u32..).zip(&scripts).filter_map(|(id, ran)| {
+        let found = ran.found()?;
+        let stopped = found.stopped.as_ref().map(Problem::json);
+        let until = found.behind(session);
+        Some(json!({ "script": id, "count": found.count, "until": until, "stopped": stopped }))
+    });
     let losses = meta.losses.iter().take(LISTED_MAX).map(|loss| {
         let (begin, end) = (loss.begin, loss.end);
         json!({ "lane": loss.lane, "begin": begin, "end": end, "count": loss.count, "cause": loss.cause })
@@ -74,7 +84,7 @@ pub fn open(session: &Session) -> Value {
         "begin": meta.begin,
         "end": meta.end,
         "is_live": session.is_live(),
-        "lists": session.growth.as_ref().map_or(1, |growth| growth.lists),
+        "lists": lists,
         "gone": { "events": session.growth.as_ref().map_or(0, |growth| growth.forgotten) },
         "late": session.growth.as_ref().map_or(0, |growth| growth.late),
         "recordings": meta.recordings,
@@ -85,6 +95,7 @@ pub fn open(session: &Session) -> Value {
         "span_kinds": kinds.collect::<Vec<_>>(),
         "channels": channels.collect::<Vec<_>>(),
         "counters": counters.collect::<Vec<_>>(),
+        "scripts": scripts.collect::<Vec<_>>(),
         "losses": losses.collect::<Vec<_>>(),
         "damage": damage.collect::<Vec<_>>(),
     })
@@ -104,9 +115,10 @@ fn lane(session: &Session, id: u32) -> Value {
     let rows = session.rows_of(id).into_iter().map(|(number, drawn)| match drawn {
         Drawn::Found(script, row) => {
             let ran = session.common.scripts.get(script).ok();
-            let found = ran.as_ref().and_then(|ran| ran.found.as_ref()?.meta().rows.get(row));
-            let (name, depth) = found.map_or((None, 0), |row| (row.name.clone(), row.depth));
-            let until = ran.as_ref().and_then(|ran| ran.behind(session));
+            let found = ran.and_then(|ran| ran.found());
+            let until = found.as_ref().and_then(|found| found.behind(session));
+            let told = found.as_ref().and_then(|found| found.lanes.meta().rows.get(row));
+            let (name, depth) = told.map_or((None, 0), |row| (row.name.clone(), row.depth));
             json!({
                 "row": number, "kind": "spans", "name": name, "depth": depth, "script": script,
                 "until": until,
@@ -114,14 +126,23 @@ fn lane(session: &Session, id: u32) -> Value {
         }
         Drawn::Events => json!({ "row": number, "kind": "events" }),
         Drawn::Level(_) => json!({ "row": number, "kind": "level", "name": lane.name }),
-        Drawn::Intervals(row) => {
+        Drawn::Intervals(row) | Drawn::Packed(row) => {
+            let packed = match drawn {
+                Drawn::Packed(_) => packed(&session.lanes, row).len(),
+                _ => 1,
+            };
             let row = &meta.rows[row];
             let kind = match row.kind {
                 RowKind::Running => "running",
                 RowKind::Spans => "spans",
                 RowKind::States => "states",
             };
-            json!({ "row": number, "kind": kind, "name": row.name, "depth": row.depth })
+            let mut told =
+                json!({ "row": number, "kind": kind, "name": row.name, "depth": row.depth });
+            if packed > 1 {
+                told["packed"] = packed.into();
+            }
+            told
         }
     });
     json!({

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::answer::Problem;
 use crate::params::Params;
-use crate::rows::Drawn;
+use crate::rows::{Drawn, packed};
 use crate::session::Session;
 use crate::{methods::listing, told};
 
@@ -25,6 +25,17 @@ pub fn at(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
         Drawn::Intervals(row) => {
             let index = interval_near(session, chosen.as_deref(), row, time, within);
             index.map(|index| interval(session, chosen.as_deref(), row, index)).transpose()?
+        }
+        Drawn::Packed(first) => {
+            // Of each of them the nearest, and the nearest of those.
+            let near = |row| {
+                let index = interval_near(session, chosen.as_deref(), row, time, within)?;
+                let (begin, end) = session.lanes.row(row)?.1.ends(index);
+                Some(((begin as i64 - time).max(time - end as i64).max(0), row, index))
+            };
+            let nearest = packed(&session.lanes, first).into_iter().filter_map(near).min();
+            let told = |(_, row, index)| interval(session, chosen.as_deref(), row, index);
+            nearest.map(told).transpose()?
         }
         Drawn::Level(counter) => level(session, counter, time),
         Drawn::Found(script, row) => {
@@ -166,8 +177,8 @@ fn found(
 ) -> Result<Option<Value>, Problem> {
     let ran = session.common.scripts.get(script)?;
     let within = i64::try_from(within).unwrap_or(i64::MAX);
-    let Some(lanes) = ran.found.as_ref() else { return Ok(None) };
-    let Some((told, intervals)) = lanes.row(row) else { return Ok(None) };
+    let Some(found) = ran.found() else { return Ok(None) };
+    let Some((told, intervals)) = found.lanes.row(row) else { return Ok(None) };
     let until = time.saturating_add(within).saturating_add(1);
     let (from, to) = intervals.touching(time.saturating_sub(within), until);
     let distance = |index: &usize| {
@@ -176,7 +187,7 @@ fn found(
     };
     // They do not overlap: the nearest is one of the two around the time.
     let middle = intervals.before(time.saturating_add(1)).clamp(from, to);
-    let nearest = match ran.left(session, filter, row) {
+    let nearest = match ran.left(session, filter, &found, row) {
         None => (middle.saturating_sub(1).max(from)..(middle + 1).min(to)).min_by_key(distance),
         Some(left) => {
             let items = left.items();
@@ -188,11 +199,12 @@ fn found(
     };
     let Some(index) = nearest else { return Ok(None) };
     let (begin, end) = intervals.ends(index);
+    let end = (!intervals.is_unfinished(index)).then_some(end);
     let meta = session.lanes.meta();
-    let thread = meta.threads.get(ran.thread(intervals, index) as usize);
-    let key = ran.key(intervals, index);
+    let thread = meta.threads.get(found.thread(intervals, index) as usize);
+    let key = found.key(intervals, index);
     let mut thing = json!({
-        "kind": "activity", "begin": begin, "end": end, "duration": end - begin,
+        "kind": "activity", "begin": begin, "end": end, "duration": end.map(|end| end - begin),
         "name": told.name, "key": key, "lane": told.lane, "script": script,
         "thread": thread.map(|thread| thread.name.as_str()),
         "application": thread.map(|thread| thread.application),

@@ -135,7 +135,8 @@ impl Pushing {
         self.next_loss.store(growth.next_loss(), Ordering::Relaxed);
         // Lists are another whenever losses are too many to be told: only their number counts.
         let is_too_many = losses.len() > LOSSES_MAX;
-        let lists = growth.lists + if is_too_many { growth.next_loss() } else { 0 };
+        let known = growth.lists + session.common.scripts.lists();
+        let lists = known + if is_too_many { growth.next_loss() } else { 0 };
         let now = SystemTime::now().duration_since(UNIX_EPOCH).ok();
         let now = now.and_then(|since| i64::try_from(since.as_nanos()).ok());
         let newest = meta.origin.saturating_add_unsigned(meta.end);

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A script that looks for activities in what comes, as long as the session grows.
+//!
+//! Each has a thread of its own, on which its engine stays, and reads the recording by itself as far
+//! as the session has ([`Shown`]): what it costs, or that it is stopped, changes nothing else.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use lateralis_lanes::Lanes;
+use lateralis_store::{Shown, Tail};
+
+use super::found::Found;
+use super::looking::Following;
+use crate::answer::Problem;
+use crate::session::{Session, lock};
+
+/// After so long without a newer state pages are told what was found: else with that.
+const QUIET: Duration = Duration::from_millis(150);
+
+/// Tells pages that there is more than they were told of.
+#[derive(Clone, Default)]
+pub struct Wake {
+    count: Arc<AtomicU64>,
+    tell: Option<Arc<dyn Fn() + Send + Sync>>,
+}
+
+impl Wake {
+    /// That calls somebody.
+    pub fn telling(tell: Arc<dyn Fn() + Send + Sync>) -> Self {
+        Self { tell: Some(tell), ..Self::default() }
+    }
+
+    /// How often it was told.
+    pub fn count(&self) -> u64 {
+        // Partner: the addition below. Whoever sees an older number is told again.
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// Lists are another.
+    fn note(&self) {
+        self.count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn tell(&self) {
+        self.note();
+        if let Some(tell) = &self.tell {
+            tell();
+        }
+    }
+}
+
+/// How far a session has grown.
+pub struct State {
+    pub lanes: Arc<Lanes>,
+    pub serial: u64,
+    pub lists: u64,
+    pub is_live: bool,
+    pub shown: Shown,
+}
+
+impl State {
+    /// Of a session that grows.
+    #[must_use]
+    pub fn of(session: &Session) -> Option<Self> {
+        let growth = session.growth.as_ref()?;
+        let (serial, lists, is_live) = (growth.serial, growth.lists, growth.is_live);
+        let (lanes, shown) = (Arc::clone(&session.lanes), growth.again.shown.clone());
+        Some(Self { lanes, serial, lists, is_live, shown })
+    }
+}
+
+/// What a script finds, and who looks for it.
+#[derive(Default)]
+pub struct Follower {
+    found: Mutex<Option<Arc<Found>>>,
+    next: Mutex<Option<Arc<State>>>,
+    has_next: Condvar,
+    is_over: AtomicBool,
+}
+
+impl Follower {
+    /// Of a session that does not grow.
+    pub fn ended(found: Found) -> Arc<Self> {
+        let found = Mutex::new(Some(Arc::new(found)));
+        Arc::new(Self { found, is_over: AtomicBool::new(true), ..Self::default() })
+    }
+
+    /// Has a script look at all there is, and follow.
+    ///
+    /// # Errors
+    /// What is wrong with the script; the recording cannot be read.
+    pub fn start(
+        session: &Session,
+        (name, text): (&str, &str),
+        wake: &Wake,
+    ) -> Result<Arc<Self>, Problem> {
+        let fault = |what: String| Problem::new("cannot follow the recording", what, "");
+        let growth = session.growth.as_ref().ok_or_else(|| fault("it does not grow".into()))?;
+        let state = State::of(session).ok_or_else(|| fault("it does not grow".into()))?;
+        let meta = session.lanes.meta();
+        let begin = meta.origin.saturating_add_unsigned(meta.begin);
+        let path = session.paths().first().cloned().unwrap_or_default();
+        let tail = growth.again.tail(&path, begin);
+        let own = Arc::new(Self::default());
+        let (shared, wake) = (Arc::clone(&own), wake.clone());
+        let (name, text) = (name.to_owned(), text.to_owned());
+        let (done, first) = mpsc::channel();
+        let work = move || {
+            let mut following = match Following::new(&name, &text, tail, begin, &state) {
+                Ok(following) => following,
+                Err(error) => return drop(done.send(Err(error))),
+            };
+            let looked = following.look(&state, &shared.is_over);
+            let is_good = looked.is_ok();
+            shared.publish(following.found(&state, None));
+            let _ = done.send(looked);
+            if is_good {
+                shared.run(&mut following, &wake, state.is_live);
+            }
+            shared.is_over.store(true, Ordering::Release);
+        };
+        let thread = thread::Builder::new().name("script".into()).stack_size(STACK_BYTES);
+        thread.spawn(work).map_err(|error| fault(error.to_string()))?;
+        first.recv().map_err(|_| fault("its thread has ended".into()))??;
+        Ok(own)
+    }
+
+    fn publish(&self, found: Found) {
+        *lock(&self.found) = Some(Arc::new(found));
+    }
+
+    /// What was found by now.
+    pub fn found(&self) -> Option<Arc<Found>> {
+        lock(&self.found).clone()
+    }
+
+    /// Whether it looks for more.
+    pub fn is_at_work(&self) -> bool {
+        // Partner: the stores of `start`, `end` and `run`.
+        !self.is_over.load(Ordering::Acquire)
+    }
+
+    /// The session has grown.
+    pub fn go_on(&self, state: &Arc<State>) {
+        if self.is_at_work() {
+            let mut next = lock(&self.next);
+            if next.as_ref().is_none_or(|known| known.serial < state.serial) {
+                *next = Some(Arc::clone(state));
+            }
+            self.has_next.notify_one();
+        }
+    }
+
+    /// Nobody wants it any more: what it found is given back.
+    pub fn end(&self) {
+        self.is_over.store(true, Ordering::Release);
+        *lock(&self.next) = None;
+        *lock(&self.found) = None;
+        self.has_next.notify_one();
+    }
+
+    /// The next state, so long at most.
+    fn wait(&self, time: Duration) -> Option<Arc<State>> {
+        let mut next = lock(&self.next);
+        if next.is_none() && self.is_at_work() {
+            next = self.has_next.wait_timeout(next, time).unwrap_or_else(|e| e.into_inner()).0;
+        }
+        next.take()
+    }
+
+    fn run(&self, following: &mut Following, wake: &Wake, is_live: bool) {
+        let (mut is_live, mut is_news) = (is_live, false);
+        while is_live && self.is_at_work() {
+            let Some(state) = self.wait(QUIET) else {
+                // Nobody draws anything, unless told to.
+                if std::mem::take(&mut is_news) {
+                    wake.tell();
+                }
+                continue;
+            };
+            if state.serial <= following.serial {
+                continue;
+            }
+            let before = (following.count, following.growing.row_count());
+            let stopped = following.look(&state, &self.is_over).err();
+            if !self.is_at_work() {
+                return;
+            }
+            is_live = state.is_live && stopped.is_none();
+            if !is_live {
+                following.close();
+            }
+            if before.1 != following.growing.row_count() {
+                wake.note();
+            }
+            is_news |= before != (following.count, following.growing.row_count());
+            self.publish(following.found(&state, stopped));
+        }
+        // What has ended, or was stopped, is told once more.
+        wake.tell();
+    }
+}
+
+/// Stack of the thread: twice that of the script's calls, and of what calls it.
+const STACK_BYTES: usize = 2 << 20;
+
+/// Reads what a script is to look at.
+impl crate::growth::Again {
+    /// A tail that begins at or before a moment.
+    fn tail(&self, path: &Path, begin: i64) -> Tail {
+        let before = self.marks.partition_point(|(time, _)| *time < begin).checked_sub(1);
+        match before {
+            Some(at) => Tail::behind(path, &self.marks[at].1, self.clock.as_ref()),
+            None => Tail::behind(path, &Default::default(), self.clock.as_ref()),
+        }
+    }
+}
