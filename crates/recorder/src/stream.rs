@@ -126,8 +126,8 @@ pub struct RingStream {
     totals: StreamTotals,
     intervals: Vec<LossInterval>,
     damages: Vec<PacketDamage>,
-    /// Processes that introduced themselves since somebody asked.
-    introductions: Vec<Introduction>,
+    /// Processes that introduced themselves since somebody asked, and when.
+    introductions: Vec<(u64, Introduction)>,
 }
 
 impl RingStream {
@@ -160,9 +160,9 @@ impl RingStream {
         self.baseline
     }
 
-    /// Processes that introduced themselves in packets sealed since the last call. Each is told
-    /// once; at most as many as such records fit into the packets.
-    pub fn take_introductions(&mut self) -> Vec<Introduction> {
+    /// Processes that introduced themselves in packets sealed since the last call, with readings of
+    /// the clock. Each is told once; at most as many as such records fit into the packets.
+    pub fn take_introductions(&mut self) -> Vec<(u64, Introduction)> {
         std::mem::take(&mut self.introductions)
     }
 
@@ -273,9 +273,10 @@ impl RingStream {
                 self.damage(chunk.bytes - walked.good_bytes, fault.to_string());
             }
             let packet = &buffer[records.clone()];
-            let processes = walked.processes_at.iter();
-            self.introductions
-                .extend(processes.filter_map(|at| plan.process(packet, *at as usize)));
+            for (at, time) in &walked.processes_at {
+                let said = plan.process(packet, *at as usize);
+                self.introductions.extend(said.map(|said| (*time, said)));
+            }
             if let Some(at) = walked.last_writer_at {
                 let at = records.start + at as usize + abi::RECORD_HEADER_BYTES as usize;
                 self.writer = buffer[at..at + 8].try_into().ok();

@@ -53,8 +53,8 @@ pub struct Walked {
     pub internal_events: u64,
     /// Offset of the last WRITER record.
     pub last_writer_at: Option<u64>,
-    /// Offsets of the PROCESS records.
-    pub processes_at: Vec<u64>,
+    /// Offsets of the PROCESS records, and their times.
+    pub processes_at: Vec<(u64, u64)>,
     /// Why the walk ended before the end.
     pub fault: Option<WalkFault>,
 }
@@ -268,7 +268,7 @@ impl RecordPlan {
                 if id == abi::ID_WRITER {
                     walked.last_writer_at = Some(at as u64);
                 } else if id == abi::ID_PROCESS {
-                    walked.processes_at.push(at as u64);
+                    walked.processes_at.push((at as u64, full));
                 }
             } else {
                 walked.events += 1;

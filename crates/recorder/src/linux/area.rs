@@ -304,8 +304,8 @@ impl LiveArea {
                     let parts = (&self.header, self.class_id, plan);
                     let context = context(recording, parts, mode, recording.now());
                     let sealed = self.rings[index].stream.seal(&context, &chunk, &mut buffer);
-                    for process in self.rings[index].stream.take_introductions() {
-                        self.processes.introduce(&process);
+                    for (time, process) in self.rings[index].stream.take_introductions() {
+                        self.processes.introduce(&process, time);
                     }
                     if let Some(sealed) = sealed {
                         self.write(recording, index, mode, &sealed, &buffer);

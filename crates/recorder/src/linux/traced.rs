@@ -18,6 +18,8 @@ struct Traced {
     parent_pid: u32,
     exe: String,
     name: String,
+    /// Reading of the area's clock when it last told its name in a record.
+    named_at: u64,
     arguments: Vec<String>,
     build_id: Option<String>,
     seen_ns: i64,
@@ -70,6 +72,7 @@ impl TracedProcesses {
                 parent_pid: tag.and_then(|_| proc::parent(pid)).unwrap_or(0),
                 exe,
                 name,
+                named_at: 0,
                 arguments: words(&header.command),
                 build_id,
                 seen_ns: now,
@@ -105,15 +108,20 @@ impl TracedProcesses {
         }
     }
 
-    /// Takes over what a process says of itself in its first record: so those are known, too,
-    /// that had ended before the table was looked at, or found no place in it.
-    pub(super) fn introduce(&mut self, process: &Introduction) {
+    /// Takes over what a process says of itself in its first record, at a reading of the area's clock:
+    /// so those are known, too, that had ended before the table was looked at, or found no place in it.
+    pub(super) fn introduce(&mut self, process: &Introduction, time: u64) {
         let name = String::from_utf8_lossy(&process.name).into_owned();
-        let Some(known) = self.by_pid.get_mut(&process.pid) else {
-            self.add(process.pid, process.parent_pid, name, clocks::utc_ns());
+        if !self.by_pid.contains_key(&process.pid) {
+            self.add(process.pid, process.parent_pid, name.clone(), clocks::utc_ns());
+        }
+        let Some(known) = self.by_pid.get_mut(&process.pid) else { return };
+        // In shared rings a process introduces itself again when it has executed another program,
+        // perhaps in the ring of another processor, of which was read before.
+        if time < known.named_at {
             return;
-        };
-        // In shared rings a process introduces itself again when it has executed another program.
+        }
+        known.named_at = time;
         if known.name != name && !name.is_empty() {
             known.name = name;
             let alive = known.tag.is_some_and(|tag| tag.is_alive());
@@ -135,6 +143,7 @@ impl TracedProcesses {
             parent_pid,
             exe: exe.map(|path| path.to_string_lossy().into_owned()).unwrap_or_default(),
             name,
+            named_at: 0,
             arguments: Vec::new(),
             build_id: tag.and_then(|_| proc::build_id(pid)),
             seen_ns: now,
@@ -170,5 +179,28 @@ impl TracedProcesses {
                 ended_ns: traced.ended_ns,
             })
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_name_stays_in_whatever_order_rings_are_read() {
+        let said = |name: &str| Introduction { pid: 7, parent_pid: 1, name: name.into() };
+        let told = [("before", 10), ("between", 20), ("last", 30)];
+        for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+            let mut traced = TracedProcesses {
+                area_id: 1,
+                live: false,
+                by_pid: BTreeMap::new(),
+                table_was_full: false,
+            };
+            for (name, time) in order.map(|at| told[at]) {
+                traced.introduce(&said(name), time);
+            }
+            assert_eq!(traced.into_report()[0].name, "last", "{order:?}");
+        }
     }
 }
