@@ -20,7 +20,7 @@ export type Push =
       losses: Loss[];
     }
   | { event: "disconnected"; why: string }
-  | { event: "missed"; seconds: number; packets: number; events: number | null }
+  | { event: "missed"; seconds: number; packets: number | null; events: number | null }
   | { event: "ended"; complete: boolean; why: string }
   | { event: "replaced" };
 
@@ -65,7 +65,7 @@ export function readPush(told: Told): Push | null {
       return {
         event: "missed",
         seconds: number(told.seconds) ?? 0,
-        packets: number(told.packets) ?? 0,
+        packets: number(told.packets),
         events: number(told.events),
       };
     case "ended":
@@ -115,6 +115,7 @@ export function atEdge(whole: Interval, span: number): Interval {
 
 export function missedText(push: Extract<Push, { event: "missed" }>): string {
   const after = `the recorder is back after ${push.seconds.toFixed(1)} s`;
+  if (push.packets === null) return `${after}: nobody knows what was missed`;
   if (push.packets === 0 && !push.events) return `${after}: nothing was missed`;
   const events = push.events === null ? "an unknown number of" : thousands(push.events);
   return `${after}: ${thousands(push.packets)} packets with ${events} events were missed`;

@@ -191,7 +191,7 @@ export function pushed(message: { event: string; [key: string]: unknown }): void
       break;
     case "missed":
       silentWhy.value = null;
-      store.tell(missedText(push), push.packets > 0 ? "problem" : "info");
+      store.tell(missedText(push), push.packets === 0 ? "info" : "problem");
       break;
     case "ended":
       coming.settle();

@@ -123,11 +123,12 @@ describe("a session that grows", () => {
   });
 
   test("tells what was missed, and how it ended", () => {
-    const missed = (packets: number, events: number | null) =>
+    const missed = (packets: number | null, events: number | null) =>
       plain(missedText({ event: "missed", seconds: 2.25, packets, events }));
     expect(missed(0, 0)).toBe("the recorder is back after 2.3 s: nothing was missed");
     expect(missed(3, 1200)).toContain("3 packets with 1 200 events were missed");
     expect(missed(3, null)).toContain("an unknown number of events");
+    expect(missed(null, null)).toContain("nobody knows what was missed");
     expect(endedText({ event: "ended", complete: true, why: "" })).toContain("all of it is here");
     expect(endedText({ event: "ended", complete: false, why: "killed" })).toContain("early: killed");
   });

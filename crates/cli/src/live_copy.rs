@@ -66,6 +66,10 @@ impl Now {
     }
 }
 
+/// What can be followed by its address alone.
+const THERE_MUST_BE: &str = "there must be a `lat live` or `lat record --live`; dumps of a bfscope are \
+                             shown by `lat view bfscope://HOST:PORT`";
+
 /// How the connection is.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Link {
@@ -194,7 +198,7 @@ impl LiveCopy {
             (Some(Err(reason)), _) => Err(CliError::new(
                 "cannot follow",
                 &self.address,
-                format!("{reason}; there must be a `lat live` or `lat record --live`"),
+                format!("{reason}; {THERE_MUST_BE}"),
             )),
             (None, Some(flushed)) => Ok(State::UpTo(Nanos(flushed.saturating_sub(MARGIN_NANOS)))),
             (None, None) => Ok(State::Busy),

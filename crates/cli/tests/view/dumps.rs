@@ -5,10 +5,11 @@
 use std::fs;
 use std::io::Write as _;
 use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
 
 use serde_json::json;
 
-use super::client::Viewer;
+use super::client::{Page, Viewer};
 use super::{printed, the_list_is_what_is_printed};
 use crate::place::Place;
 
@@ -74,6 +75,41 @@ fn dumps_of_a_bfscope_are_seen_as_they_come() {
     the_list_is_what_is_printed(&mut page, &printed(&place, "all.trc"));
 }
 
+#[test]
+fn a_connection_that_breaks_is_made_again() {
+    let place = Place::new();
+    let (server, address) = listener();
+    let viewer = Viewer::start(&place, &[&address]);
+    let (mut peer, _) = server.accept().expect("a client");
+    let mut page = viewer.page();
+    let sees = |page: &mut Page, events: u64| {
+        loop {
+            let open = page.ask("open", json!({}));
+            let classes = open["classes"].as_array().unwrap();
+            if classes.iter().map(|class| class["count"].as_u64().unwrap()).sum::<u64>() == events {
+                break;
+            }
+            page.told("replaced");
+        }
+    };
+    send(&mut peer, dump(100).as_bytes());
+    sees(&mut page, 3);
+    // In the middle of a line, and without a goodbye.
+    send(&mut peer, b"# Core");
+    rustix::net::sockopt::set_socket_linger(&peer, Some(Duration::ZERO)).expect("no goodbye");
+    drop(peer);
+    let why = page.told("disconnected")["why"].to_string();
+    assert!(why.contains("tried again"), "{why}");
+    let (mut peer, _) = server.accept().expect("the same client");
+    assert!(page.told("missed")["packets"].is_null());
+    send(&mut peer, dump(200).as_bytes());
+    sees(&mut page, 6);
+    fs::write(place.0.join("all.trc"), dump(100) + "# Core\n" + &dump(200)).expect("a file");
+    drop(peer);
+    assert_eq!(page.told("ended")["complete"], true);
+    the_list_is_what_is_printed(&mut page, &printed(&place, "all.trc"));
+}
+
 fn send(peer: &mut TcpStream, bytes: &[u8]) {
     peer.write_all(bytes).expect("a client");
     peer.flush().expect("a client");
@@ -116,6 +152,18 @@ fn what_is_no_bfscope_is_an_error_that_says_so() {
     assert!(text.contains("this is no bfscope") && text.contains("HOST:PORT"), "{text}");
     let nobody = place.lat(&["view", "--no-open", "--no-page", "bfscope://127.0.0.1:1"]);
     assert_eq!(nobody.status.code(), Some(2), "{nobody:?}");
+    let (server, address) = listener();
+    let other = std::thread::spawn(move || {
+        let (mut peer, _) = server.accept().expect("a client");
+        send(&mut peer, dump(100).as_bytes());
+    });
+    // One that is not said to be one.
+    let unnamed = address.trim_start_matches("bfscope://");
+    let told = place.lat(&["view", "--no-open", "--no-page", unnamed]);
+    other.join().expect("no panic");
+    let text = String::from_utf8_lossy(&told.stderr).into_owned();
+    assert_eq!(told.status.code(), Some(2), "{text}");
+    assert!(text.contains("lat view bfscope://"), "{text}");
     let two = place.lat(&["view", "--no-open", "--no-page", &address, &address]);
     assert_eq!(two.status.code(), Some(2), "{two:?}");
 }

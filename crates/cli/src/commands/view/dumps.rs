@@ -4,7 +4,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
-use std::net::TcpStream;
+use std::net::{TcpStream, ToSocketAddrs as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,6 +15,7 @@ use lateralis_recorder::linux::live::bfscope::Dumps;
 use lateralis_recorder::linux::live::{is_asked_to_end, notice_endings};
 use lateralis_traces::OpenOptions as TraceOptions;
 use lateralis_view::{Host, Opening};
+use rustix::net::sockopt;
 use serde_json::json;
 
 use super::ViewArgs;
@@ -31,6 +32,14 @@ const SOONEST: Duration = Duration::from_millis(500);
 const PAUSES: u32 = 3;
 /// Bytes of dumps at most: they are in memory while they are read.
 const BYTES_MAX: u64 = 1 << 30;
+/// Somebody who says nothing for so long is asked whether he is there, so often, each time so much later: a machine
+/// that was switched off says no goodbye.
+const ASKED_AFTER: Duration = Duration::from_secs(10);
+const ASKED: u32 = 3;
+const ASKED_EVERY: Duration = Duration::from_secs(5);
+/// So long an address may take to answer; and between two tries to reach it again.
+const ANSWER: Duration = Duration::from_secs(2);
+const TRY_AGAIN: Duration = Duration::from_millis(500);
 /// Without a dump in so many bytes, or in a line so long, it is something else that is sent.
 const FOREIGN_BYTES: u64 = 1 << 20;
 
@@ -79,8 +88,7 @@ impl Dumped {
                 format!("{cause}: write it as {BFSCOPE}HOST:PORT, usually port 6666 or 666");
             CliError::new("cannot connect", &address, advice)
         };
-        let stream = TcpStream::connect(&address).map_err(error)?;
-        stream.set_read_timeout(Some(SILENCE)).map_err(error)?;
+        let stream = connect(&address).map_err(error)?;
         notice_endings();
         let folder = std::env::temp_dir().join(format!("lat-dumps-{}", std::process::id()));
         let made = DirBuilder::new().mode(0o700).create(&folder);
@@ -125,8 +133,8 @@ impl Dumped {
         Ok(ExitStatus::Fine)
     }
 
-    /// Takes what comes. `None`: somebody has asked this to end. Else why nothing more comes, if that
-    /// is not because the bfscope has ended.
+    /// Takes what comes, over another connection where one breaks. `None`: somebody has asked this to
+    /// end. Else why nothing more comes, if that is not because the bfscope has ended.
     fn listen(&mut self) -> Result<Option<Option<String>>, CliError> {
         let mut buffer = vec![0; 64 << 10];
         loop {
@@ -148,7 +156,11 @@ impl Dumped {
                         self.show(true)?;
                     }
                 }
-                Err(cause) => return Ok(Some(Some(format!("the connection broke: {cause}")))),
+                Err(cause) => {
+                    if !self.connect_again(&cause)? {
+                        return Ok(None);
+                    }
+                }
             }
             if self.bytes > BYTES_MAX {
                 let why = "a gigabyte of dumps is here: record them with lat record --connect";
@@ -166,11 +178,42 @@ impl Dumped {
     /// What was held back is text where a line has ended: a length has no end of a line in it.
     fn pause(&mut self) {
         if self.last == b'\n' {
-            let mut done = std::mem::take(&mut self.dumps);
-            done.end();
-            self.before += done.count();
-            self.held.extend(done.take());
+            self.end_dump();
         }
+    }
+
+    /// What comes next begins anew.
+    fn end_dump(&mut self) {
+        let mut done = std::mem::take(&mut self.dumps);
+        done.end();
+        self.before += done.count();
+        self.held.extend(done.take());
+    }
+
+    /// The connection broke: waits until there is another. False if somebody asks this to end first.
+    fn connect_again(&mut self, cause: &io::Error) -> Result<bool, CliError> {
+        let since = Instant::now();
+        let why = format!("the connection to the bfscope broke ({cause}): it is tried again");
+        self.host.say(json!({ "event": "disconnected", "why": why }));
+        // Of a line that broke off only its beginning is known.
+        self.end_dump();
+        if !self.held.is_empty() {
+            self.held.push(b'\n');
+        }
+        self.last = b'\n';
+        self.keep(true)?;
+        while !is_asked_to_end() {
+            if let Ok(stream) = connect(&self.address) {
+                self.stream = stream;
+                // A bfscope numbers nothing: who was away cannot know how much there was.
+                let seconds = since.elapsed().as_secs_f64();
+                let told = json!({ "event": "missed", "seconds": seconds, "packets": null, "events": null });
+                self.host.say(told);
+                return Ok(true);
+            }
+            sleep(TRY_AGAIN);
+        }
+        Ok(false)
     }
 
     /// Dumps that have begun.
@@ -235,6 +278,24 @@ impl Dumped {
         self.has_more = false;
         Ok(())
     }
+}
+
+fn connect(address: &str) -> io::Result<TcpStream> {
+    let mut failed = io::Error::from(io::ErrorKind::AddrNotAvailable);
+    for address in address.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, ANSWER) {
+            Ok(stream) => {
+                stream.set_read_timeout(Some(SILENCE))?;
+                sockopt::set_tcp_keepidle(&stream, ASKED_AFTER)?;
+                sockopt::set_tcp_keepintvl(&stream, ASKED_EVERY)?;
+                sockopt::set_tcp_keepcnt(&stream, ASKED)?;
+                sockopt::set_socket_keepalive(&stream, true)?;
+                return Ok(stream);
+            }
+            Err(error) => failed = error,
+        }
+    }
+    Err(failed)
 }
 
 fn is_later(cause: &io::Error) -> bool {
