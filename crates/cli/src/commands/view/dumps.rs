@@ -32,8 +32,8 @@ const SOONEST: Duration = Duration::from_millis(500);
 const PAUSES: u32 = 3;
 /// Bytes of dumps at most: they are in memory while they are read.
 const BYTES_MAX: u64 = 1 << 30;
-/// Somebody who says nothing for so long is asked whether he is there, so often, each time so much later: a machine
-/// that was switched off says no goodbye.
+/// Somebody who says nothing for so long is asked whether he is there, so often, each time so much
+/// later: a machine that was switched off says no goodbye.
 const ASKED_AFTER: Duration = Duration::from_secs(10);
 const ASKED: u32 = 3;
 const ASKED_EVERY: Duration = Duration::from_secs(5);
