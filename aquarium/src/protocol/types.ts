@@ -134,7 +134,8 @@ export interface EventRow {
   class: number;
   application: number | null;
   thread?: string | number | null;
-  fields: Field[];
+  /** Null of an event whose bytes were forgotten since it was listed. */
+  fields: Field[] | null;
 }
 
 export interface Activity {

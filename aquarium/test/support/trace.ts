@@ -6,7 +6,7 @@ export interface Event {
   core: number;
   class: number;
   application: number;
-  fields: { name: string; value: number; unit?: string }[];
+  fields: { name: string; value: number; unit?: string }[] | null;
 }
 export interface Piece {
   lane: number;

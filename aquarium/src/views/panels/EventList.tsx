@@ -38,11 +38,11 @@ const COLUMNS: Column<EventRow>[] = [
     name: "Fields",
     width: "minmax(160px, 1fr)",
     cell: (row) =>
-      row.fields.map((field) => (
+      row.fields?.map((field) => (
         <span class="pair" key={field.name}>
           <small>{field.name}</small> {fieldText(field.label ?? field.value, field.unit, MOST_IN_ROW)}
         </span>
-      )),
+      )) ?? <small>forgotten</small>,
   },
 ];
 
@@ -105,7 +105,7 @@ function thingOfRow(row: EventRow): Thing {
     name: info?.name ?? "",
     class: row.class,
     lane: row.lane,
-    fields: row.fields,
+    fields: row.fields ?? [],
     application: row.application,
     cpu: lane?.cpu ?? null,
     number: row.number,
