@@ -9,14 +9,12 @@ import { fileURLToPath } from "node:url";
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { duration } from "../../src/logic/units.ts";
-import { settled, shownView } from "../support/browser.ts";
+import { listRow, settled, shownView, shows } from "../support/browser.ts";
 import { type Run, genode } from "../support/genode.ts";
 import { type Printed, demo, print, runScript, serve, whyNot } from "../support/lat.ts";
 import { inChromium } from "../support/pages.ts";
 
 const BARRELFISH = fileURLToPath(new URL("../../../../shared/data/barrelfish/atrace.trc", import.meta.url));
-
-const shows = (page: Page, events: number) => page.locator(`#event-count[data-count="${events}"]`).waitFor();
 
 /** The line of the filter's tree with a name, within a group. */
 const line = (page: Page, prefix: string, name: string) =>
@@ -95,7 +93,7 @@ function path(name: string, get: () => string | null, of: Case): void {
       const hash = () => page.evaluate(() => location.hash);
       /** The time of a row that is clicked, as the page has it. */
       const clicked = async (at: number): Promise<number> => {
-        const row = page.locator(`.list-row[data-row="${at}"]`);
+        const row = listRow(page, at);
         await expect.poll(() => row.textContent()).toContain(events[at].name.split(":").pop()!);
         const before = await hash();
         await row.click();
@@ -161,10 +159,9 @@ function path(name: string, get: () => string | null, of: Case): void {
       await page
         .locator(".bar select")
         .selectOption({ index: -1 + (await page.locator(".bar option").count()) });
-      const list = page.locator(`.list[aria-rowcount="${found.length}"]`);
-      await list.waitFor();
+      await page.locator(`.list[aria-rowcount="${found.length}"]`).waitFor();
       // The longest first.
-      await list.locator('.list-row[data-row="0"]').click();
+      await listRow(page, 0).click();
       const longest = Math.max(...found.map((one) => one.duration_ns));
       await expect.poll(() => page.locator(".details").textContent()).toContain(duration(longest));
       await page.locator('.tree-line[data-key^="activity-"]').click();
@@ -269,9 +266,8 @@ inChromium("components of Genode", { serve: aRun, missing: whyNot() }, (begin) =
       .toContainEqual(expect.stringMatching(/^rpc/));
     const options = await kinds.locator("option").allTextContents();
     await kinds.selectOption({ index: options.findIndex((one) => one.startsWith("rpc")) });
-    const list = page.locator(`.list[aria-rowcount="${run.latencies.length}"]`);
-    await list.waitFor();
-    await list.locator('.list-row[data-row="0"]').click();
+    await page.locator(`.list[aria-rowcount="${run.latencies.length}"]`).waitFor();
+    await listRow(page, 0).click();
     await expect.poll(() => page.locator(".details").textContent()).toContain(longest);
     await page.getByRole("tab", { name: "Histogram" }).click();
     await page.getByRole("combobox", { name: "of" }).selectOption("span:rpc");
@@ -281,7 +277,7 @@ inChromium("components of Genode", { serve: aRun, missing: whyNot() }, (begin) =
 
 /** The time of the first event, as the page has it. */
 async function firstRow(page: Page): Promise<string | undefined> {
-  await page.locator('.list-row[data-row="0"]').click();
+  await listRow(page, 0).click();
   await settled(page);
   return (await page.evaluate(() => location.hash)).match(/selected=\d+,\d+,(\d+)/)?.[1];
 }

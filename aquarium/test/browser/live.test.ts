@@ -3,12 +3,11 @@
 
 import type { Page } from "playwright-core";
 import { beforeEach, expect, test } from "vitest";
-import { shownView } from "../support/browser.ts";
+import { listRow, shownView, shows } from "../support/browser.ts";
 import { inChromium, nothing } from "../support/pages.ts";
 import { FakeServer } from "../support/server.ts";
 import { type Trace, makeTrace } from "../support/trace.ts";
 
-const shows = (page: Page, events: number) => page.locator(`#event-count[data-count="${events}"]`).waitFor();
 const notice = (page: Page, text: string | RegExp) =>
   page.locator(".notice").filter({ hasText: text }).waitFor();
 
@@ -162,7 +161,7 @@ inChromium("a recording that still runs", nothing, (begin) => {
     await shows(page, rest + 1);
     await page.locator(".list").focus();
     await page.keyboard.press("End");
-    const row = page.locator(`.list-row[data-row="${rest}"]`);
+    const row = listRow(page, rest);
     await expect.poll(() => row.textContent()).toContain("forgotten");
   });
 

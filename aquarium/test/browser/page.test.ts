@@ -4,14 +4,12 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import type { Page } from "playwright-core";
-import { settled, shownView } from "../support/browser.ts";
+import { listRow, settled, shownView, shows } from "../support/browser.ts";
 import { inChromium, made } from "../support/pages.ts";
 import { FakeServer } from "../support/server.ts";
 import { makeTrace } from "../support/trace.ts";
 
 const node = (key: string) => `.tree-line[data-key="${key}"]`;
-/** Waits for what is drawn to be of a number of events. */
-const shows = (page: Page, events: number) => page.locator(`#event-count[data-count="${events}"]`).waitFor();
 /** Pixels of the upper canvas that are not empty: names and arrows. */
 const marks = (page: Page) =>
   page.evaluate(() => {
@@ -114,7 +112,7 @@ inChromium("in Chromium", made(server), (begin) => {
     // Far away in the list: the graph follows.
     await page.locator(".list").focus();
     await page.keyboard.press("Home");
-    await page.locator('.list-row[data-row="2"]').click();
+    await listRow(page, 2).click();
     await expect
       .poll(() => page.evaluate(() => location.hash))
       .toMatch(new RegExp(`selected=${trace.events[2].core},1,${trace.events[2].t}`));
@@ -131,7 +129,7 @@ inChromium("in Chromium", made(server), (begin) => {
     const before = await page.evaluate(() => location.hash.match(/view=([^&]*)/)![1]);
     await page.locator(".list").focus();
     await page.keyboard.press("End");
-    await page.locator(`.list-row[data-row="${trace.events.length - 1}"]`).click();
+    await listRow(page, trace.events.length - 1).click();
     await expect
       .poll(() => page.evaluate(() => location.hash))
       .toContain(`,${trace.events[trace.events.length - 1].t}`);

@@ -2,7 +2,7 @@
 // A real Chromium, as Debian installs it.
 
 import { existsSync } from "node:fs";
-import { type Browser, type Page, chromium } from "playwright-core";
+import { type Browser, type Locator, type Page, chromium } from "playwright-core";
 
 const PLACES = [
   process.env.CHROMIUM,
@@ -33,6 +33,25 @@ export function launch(more: string[] = []): Promise<Browser> {
   return chromium.launch({ executablePath, args: [...FLAGS, ...more], timeout: NEVER_MS });
 }
 
+/** By this much at most each answer is late, as on a busy machine or a far one: finds tests that look too soon. */
+const SLOW_ANSWERS_MS = Number(process.env.SLOW_ANSWERS_MS ?? 0);
+
+/** In the page: each message of a server arrives some time later, no two at once, the order as it is. */
+function slowAnswers(mostMs: number): void {
+  if (mostMs === 0) return;
+  const sockets = WebSocket.prototype;
+  const { set } = Object.getOwnPropertyDescriptor(sockets, "onmessage")!;
+  Object.defineProperty(sockets, "onmessage", {
+    set(this: WebSocket, told: (message: MessageEvent) => void) {
+      let last: Promise<unknown> = Promise.resolve();
+      set!.call(this, (message: MessageEvent) => {
+        const later = () => new Promise((done) => setTimeout(done, Math.random() * mostMs));
+        last = last.then(later).then(() => told.call(this, message));
+      });
+    },
+  });
+}
+
 export interface Opened {
   page: Page;
   /** What the page complained of: exceptions and console errors. */
@@ -53,6 +72,7 @@ export async function open(
   });
   context.setDefaultTimeout(NEVER_MS);
   const page = await context.newPage();
+  await page.addInitScript(slowAnswers, SLOW_ANSWERS_MS);
   const complaints: string[] = [];
   page.on("pageerror", (error) => complaints.push(String(error)));
   page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
@@ -80,6 +100,17 @@ export async function settled(page: Page): Promise<void> {
       return true;
     });
   while (!(await isStill())) await new Promise((done) => setTimeout(done, 20));
+}
+
+/** Until so many events are shown, in the list, the graph and all numbers. */
+export async function shows(page: Page, events: number): Promise<void> {
+  await page.locator(`#event-count[data-count="${events}"]`).waitFor();
+  await settled(page);
+}
+
+/** A row of the list, once what it lists has come: until then a click on it chooses nothing. */
+export function listRow(page: Page, index: number): Locator {
+  return page.locator(`.list-row[data-row="${index}"]:not(:has(.loading))`);
 }
 
 /** The interval of time that the page shows, in nanoseconds, once it has settled. */
