@@ -6,12 +6,21 @@
 //! same few instructions, without a branch for each.
 
 use std::mem::MaybeUninit;
+use std::ops::Range;
 
 use lateralis_model::{NumberKind, Slot};
 
 use super::load::{Form, Load};
 use super::straight::{Leaf, What};
 use super::zeros::{ZEROS_BLOCK, first_zero_of, text_length};
+
+/// Cells are read by this number. How many there are is not to be guessed of events in no
+/// order; that they are at most so many is, for most events. A few more that are thrown away
+/// take less than a wrong guess.
+const TOGETHER: usize = 2;
+
+/// Cells that are read together.
+pub type Cells = [Cell; TOGETHER];
 
 /// Bytes behind a run that reading its cells may look at.
 pub const CELL_MARGIN: usize = ZEROS_BLOCK;
@@ -43,18 +52,9 @@ enum Kind {
 }
 
 impl Cell {
-    /// The cell of a leaf with its index, in a run of so many bytes; outside of runs
-    /// there are none.
-    pub fn of(leaf: &Leaf, index: u32, run_bytes: u32) -> Self {
-        let other = Self {
-            mask: 0,
-            sign: 0,
-            at: 0,
-            size: index,
-            number: NumberKind::Unsigned,
-            shift: 0,
-            kind: Kind::Other,
-        };
+    /// The cell of a leaf with its index, in a run of so many bytes.
+    fn of(leaf: &Leaf, index: u32, run_bytes: u32) -> Self {
+        let other = Self { size: index, kind: Kind::Other, ..NOTHING };
         let cell = match leaf.what {
             What::Number(ref load) => Self::number(load, other),
             What::FixedSpan { at, bytes, unit: 1 } => {
@@ -78,8 +78,36 @@ impl Cell {
     }
 }
 
-/// Appends what the cells of a run say that begins at byte `base`; `leaves` are those of
-/// the event.
+/// A number that says nothing.
+const NOTHING: Cell = Cell {
+    mask: 0,
+    sign: 0,
+    at: 0,
+    size: 0,
+    number: NumberKind::Unsigned,
+    shift: 0,
+    kind: Kind::Number,
+};
+
+/// Appends the cells of a run of so many bytes, which has these of the event's leaves. Returns
+/// where they are.
+pub fn add_cells(
+    all: &mut Vec<Cells>,
+    leaves: &[Leaf],
+    inside: &Range<u32>,
+    run_bytes: u32,
+) -> Range<u32> {
+    let first = all.len() as u32;
+    let cell = |index: u32| Cell::of(&leaves[index as usize], index, run_bytes);
+    let mut cells = inside.clone().map(cell).peekable();
+    while cells.peek().is_some() {
+        all.push(std::array::from_fn(|_| cells.next().unwrap_or(NOTHING)));
+    }
+    first..all.len() as u32
+}
+
+/// Appends the `count` slots that the cells of a run say that begins at byte `base`; `leaves`
+/// are those of the event.
 ///
 /// # Safety
 /// The run for which the cells were made ends at least [`CELL_MARGIN`] bytes before the
@@ -88,47 +116,67 @@ impl Cell {
 pub unsafe fn push_cells(
     bytes: &[u8],
     base: usize,
-    cells: &[Cell],
+    cells: &[Cells],
+    count: usize,
     leaves: &[Leaf],
     slots: &mut Vec<Slot>,
 ) {
     let run = &bytes[base..];
-    slots.reserve(cells.len());
+    slots.reserve(cells.len() * TOGETHER);
+    debug_assert!(count <= cells.len() * TOGETHER);
     let len = slots.len();
     let mut next = slots.spare_capacity_mut().as_mut_ptr();
-    for cell in cells {
-        let at = cell.at as usize;
-        debug_assert!(at + CELL_MARGIN <= run.len());
-        // SAFETY: room for all cells was reserved, and each takes one slot of it.
-        let slot = unsafe { &mut *next };
-        next = next.wrapping_add(1);
-        // Written where it is known: put together first and copied then, a slot would
-        // wait for its own parts to be stored.
-        if cell.kind == Kind::Number {
+    for cells in cells {
+        for cell in cells {
+            // SAFETY: room for all cells was reserved, and each takes one slot of it.
+            let slot = unsafe { &mut *next };
+            next = next.wrapping_add(1);
             // SAFETY: a cell begins at most where its run ends [`Cell::of`], and as the
-            // caller says there are CELL_MARGIN bytes behind, of which this takes 8.
-            let word = unsafe { run.as_ptr().add(at).cast::<[u8; 8]>().read() };
-            let value = (u64::from_le_bytes(word) >> (cell.shift & 63)) & cell.mask;
-            // The bits above the highest become what it is.
-            let value = (value ^ cell.sign).wrapping_sub(cell.sign);
-            slot.write(Slot::number(cell.number, value));
-            continue;
+            // caller says there are CELL_MARGIN bytes behind.
+            unsafe { push_cell(run, base, cell, slot) };
+            if cell.kind == Kind::Other {
+                *slot = other(&leaves[cell.size as usize], bytes, base);
+            }
         }
-        if cell.kind == Kind::Text {
-            // SAFETY: as above, and this takes CELL_MARGIN bytes.
-            let head = unsafe { &*run.as_ptr().add(at).cast::<[u8; ZEROS_BLOCK]>() };
-            let size = cell.size as usize;
-            let len = match first_zero_of(head) {
-                ZEROS_BLOCK.. => text_length(&run[at..at + size], 1),
-                zero => zero.min(size),
-            };
-            slot.write(Slot::Span { len: len as u32, start: (base + at) as u64 });
-            continue;
-        }
-        *slot = other(&leaves[cell.size as usize], bytes, base);
     }
-    // SAFETY: so many have been written behind the first `len`.
-    unsafe { slots.set_len(len + cells.len()) };
+    // SAFETY: as many as there are cells have been written behind the first `len`, and `count`
+    // is the number of those that were not added to fill up.
+    unsafe { slots.set_len(len + count.min(cells.len() * TOGETHER)) };
+}
+
+/// Reads one cell of a run, which begins at byte `base` of its packet and of `run`.
+///
+/// # Safety
+/// There are [`CELL_MARGIN`] bytes of `run` from the cell's first byte on.
+#[inline(always)]
+unsafe fn push_cell(run: &[u8], base: usize, cell: &Cell, slot: &mut MaybeUninit<Slot>) {
+    let at = cell.at as usize;
+    debug_assert!(at + CELL_MARGIN <= run.len());
+    // Written where it is known: put together first and copied then, a slot would
+    // wait for its own parts to be stored.
+    if cell.kind == Kind::Number {
+        // SAFETY: these are the first 8 of the bytes that the caller promises.
+        let word = unsafe { run.as_ptr().add(at).cast::<[u8; 8]>().read() };
+        let value = (u64::from_le_bytes(word) >> (cell.shift & 63)) & cell.mask;
+        // The bits above the highest become what it is.
+        let value = (value ^ cell.sign).wrapping_sub(cell.sign);
+        slot.write(Slot::number(cell.number, value));
+    } else if cell.kind == Kind::Text {
+        // SAFETY: these are the bytes that the caller promises.
+        let head = unsafe { &*run.as_ptr().add(at).cast::<[u8; ZEROS_BLOCK]>() };
+        let size = cell.size as usize;
+        let len = match first_zero_of(head) {
+            ZEROS_BLOCK.. => long_text(&run[at..at + size]),
+            zero => zero.min(size),
+        };
+        slot.write(Slot::Span { len: len as u32, start: (base + at) as u64 });
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn long_text(content: &[u8]) -> usize {
+    text_length(content, 1)
 }
 
 #[cold]

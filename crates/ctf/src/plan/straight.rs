@@ -15,7 +15,7 @@ use std::ops::Range;
 
 use lateralis_model::Slot;
 
-use super::cell::{CELL_MARGIN, Cell, push_cells};
+use super::cell::{CELL_MARGIN, Cells, add_cells, push_cells};
 use super::load::Load;
 use super::one_variable::{self, OneVariable};
 use super::zeros::{first_zero, text_length};
@@ -30,8 +30,8 @@ pub struct Straight {
     saves: Vec<(Load, u32)>,
     /// One per slot of a row, in their order.
     pub leaves: Vec<Leaf>,
-    /// The same of leaves in runs, made for rows.
-    cells: Vec<Cell>,
+    /// The same of leaves in runs, made for rows; those of each run begin anew.
+    cells: Vec<Cells>,
     /// Numbers that walking an event leaves.
     pub marks: u32,
     /// Set if the event is a single run.
@@ -64,7 +64,7 @@ impl Fixed {
 #[derive(Debug)]
 pub(super) enum Step {
     /// Fields at constant distances. Leaves its position.
-    Run { mask: u32, bytes: u32, leaves: Range<u32> },
+    Run { mask: u32, bytes: u32, leaves: Range<u32>, cells: Range<u32> },
     /// A number of the run just before, whose base lies so many bytes back, goes to a
     /// register.
     Save { back: u32, save: u32 },
@@ -213,7 +213,9 @@ impl Straight {
             let (base, after) = fixed.walk(at, end)?;
             if after + CELL_MARGIN <= bytes.len() {
                 // SAFETY: this is their run, and its margin was just looked at.
-                unsafe { push_cells(bytes, base, &self.cells, &self.leaves, slots) };
+                unsafe {
+                    push_cells(bytes, base, &self.cells, self.leaves.len(), &self.leaves, slots)
+                };
                 return Some(after);
             }
         }
@@ -233,12 +235,13 @@ impl Straight {
             let length = length.unwrap_or(0);
             match step {
                 Step::Save { .. } => {}
-                Step::Run { bytes: size, leaves, .. } => {
+                Step::Run { bytes: size, leaves, cells, .. } => {
                     let leaves = leaves.start as usize..leaves.end as usize;
                     if position + *size as usize + CELL_MARGIN <= bytes.len() {
-                        let cells = self.cells.get(leaves)?;
+                        let cells = self.cells.get(cells.start as usize..cells.end as usize)?;
+                        let count = leaves.len();
                         // SAFETY: they were made for this run, whose margin is there.
-                        unsafe { push_cells(bytes, position, cells, &self.leaves, slots) };
+                        unsafe { push_cells(bytes, position, cells, count, &self.leaves, slots) };
                     } else {
                         // The last run of a packet.
                         let leaves = self.leaves.get(leaves)?;

@@ -4,7 +4,7 @@
 use lateralis_model::Scalar;
 
 use super::super::Count;
-use super::{Cell, Fixed, Leaf, Load, OneVariable, Op, Step, Straight, What};
+use super::{Cells, Fixed, Leaf, Load, OneVariable, Op, Step, Straight, What, add_cells};
 
 /// A run longer than this is no run: offsets stay small.
 const RUN_BITS_MAX: u64 = 1 << 27;
@@ -28,6 +28,7 @@ pub(super) struct Making {
     steps: Vec<Step>,
     saves: Vec<(Load, u32)>,
     leaves: Vec<Leaf>,
+    cells: Vec<Cells>,
     marks: u32,
     run: Option<Run>,
     /// Alignment that the next field needs, in bits.
@@ -41,6 +42,7 @@ impl Making {
             steps: Vec::new(),
             saves: Vec::new(),
             leaves: Vec::new(),
+            cells: Vec::new(),
             marks: 0,
             run: None,
             align: 8,
@@ -179,7 +181,8 @@ impl Making {
         }
         let bytes = (run.bits / 8) as u32;
         let leaves = run.first_leaf..self.leaves.len() as u32;
-        self.steps.push(Step::Run { mask: run.align / 8 - 1, bytes, leaves });
+        let cells = add_cells(&mut self.cells, &self.leaves, &leaves, bytes);
+        self.steps.push(Step::Run { mask: run.align / 8 - 1, bytes, leaves, cells });
         for save in run.saves {
             self.steps.push(Step::Save { back: bytes, save: self.saves.len() as u32 });
             self.saves.push(save);
@@ -206,16 +209,7 @@ impl Making {
             [Step::Run { mask, bytes, .. }] => Some(Fixed { mask: *mask, bytes: *bytes }),
             _ => None,
         };
-        let Self { steps, saves, leaves, marks, .. } = self;
-        // Leaves outside of runs are never looked at as cells.
-        let mut run_bytes = vec![0; leaves.len()];
-        for step in &steps {
-            if let Step::Run { bytes, leaves: inside, .. } = step {
-                run_bytes[inside.start as usize..inside.end as usize].fill(*bytes);
-            }
-        }
-        let sized = leaves.iter().zip(&run_bytes).enumerate();
-        let cells = sized.map(|(at, (leaf, &bytes))| Cell::of(leaf, at as u32, bytes)).collect();
+        let Self { steps, saves, leaves, cells, marks, .. } = self;
         let one_variable = OneVariable::of(&steps, &saves);
         Some(Straight { steps, saves, leaves, cells, marks, fixed, one_variable })
     }
