@@ -97,6 +97,33 @@ export function grown(session: Session, push: Extract<Push, { event: "grown" }>)
   };
 }
 
+/** What is the same stays the same object: nothing that is made of it is made again. */
+function same<T>(before: T, now: T): T {
+  return JSON.stringify(before) === JSON.stringify(now) ? before : now;
+}
+
+/**
+ * A session that was opened again for its lists. How far it has grown is what is shown of it: the next word of growth
+ * says what is there by now, and comes with its picture.
+ */
+export function reopened(before: Session, now: Session): Session {
+  const isGrowing = before.is_live && before.origin === now.origin;
+  const { begin, end, is_live, events, gone } = isGrowing ? before : now;
+  const isSame = now.lists !== undefined && now.lists === before.lists;
+  return {
+    ...now,
+    ...{ begin, end, is_live, events, gone },
+    lanes: isSame ? before.lanes : now.lanes,
+    names: isSame ? before.names : now.names,
+    classes: same(before.classes, now.classes),
+    applications: same(before.applications, now.applications),
+    recordings: same(before.recordings, now.recordings),
+    channels: same(before.channels, now.channels),
+    losses: same(before.losses, now.losses),
+    damage: same(before.damage, now.damage),
+  };
+}
+
 /** All events that are there now. Of several recordings each says how many all have. */
 export function eventsOf(session: Session): number {
   return session.events ?? session.classes.reduce((sum, one) => sum + one.count, 0);

@@ -12,6 +12,11 @@ export const SHORTEST_NS = 20;
 /** How far a view may stand out beyond the session, as a share of the session. */
 const MARGIN = 0.05;
 
+/** Whether two intervals look the same in a picture of so many pixels. */
+export function isWithinPixel(a: Interval, b: Interval, px: number): boolean {
+  return Math.max(Math.abs(a.t0 - b.t0), Math.abs(a.t1 - b.t1)) * px < width(b);
+}
+
 export function width(view: Interval): number {
   return view.t1 - view.t0;
 }

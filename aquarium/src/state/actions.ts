@@ -264,7 +264,7 @@ export const COMMANDS: Command[] = [
 ];
 
 export function hasMessages(): boolean {
-  return (store.session.value?.channels.length ?? 0) > 0;
+  return store.channels.value.length > 0;
 }
 
 export function available(): Command[] {

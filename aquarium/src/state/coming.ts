@@ -25,9 +25,14 @@ export class Coming<Word, Picture> {
 
   /** Shows at once what came, without a picture: something else is about to change what it is of. */
   settle(): void {
-    const words = [this.asked, this.newer];
+    const words = this.waiting();
     this.forget();
-    for (const word of words) if (word !== null) this.show(word, null);
+    for (const word of words) this.show(word, null);
+  }
+
+  /** What is not shown yet. */
+  waiting(): Word[] {
+    return [this.asked, this.newer].filter((word) => word !== null);
   }
 
   /** What came is of a session that is not shown any more. */

@@ -12,6 +12,7 @@ import {
   missedText,
   newestLosses,
   readPush,
+  reopened,
   renumbered,
   shiftBetween,
 } from "../logic/live.ts";
@@ -29,7 +30,8 @@ const LIST_MS = 1000;
 
 /** What the server does before there is anything to show. */
 export const progress = signal<{ what: string; done: number; of: number | null } | null>(null);
-/** How old the newest event was, and when that was told. */
+/** How old the newest event was, and when that was told; nobody reads numbers that change more often than this. */
+export const AGE_MS = 250;
 export const age = signal<{ ns: number | null; toldMs: number } | null>(null);
 /** Why nothing comes just now, although the recording is not known to have ended. */
 export const silentWhy = signal<string | null>(null);
@@ -86,7 +88,7 @@ function begin(before: Session | null, session: Session): void {
       before === null
         ? { ...store.filter.value, scriptsOn: new Set(), activitiesOff: new Set() }
         : renumbered(store.filter.value, before, now);
-    store.methods.value = new Set(session.methods);
+    setMethods(session.methods);
     store.session.value = now;
     if (before === null) {
       store.showAll();
@@ -119,15 +121,18 @@ async function refresh(): Promise<void> {
   opening = true;
   const session = await ask<Session>("open", {});
   opening = false;
-  // Losses that it told already are in the lists, too.
-  coming.settle();
-  const known = new Set(store.scripts.value.map((one) => one.id));
-  if (session !== null && store.session.value !== null) {
+  const before = store.session.value;
+  if (session !== null && before !== null) {
+    // Losses that it told already are in the lists, too.
+    for (const word of [...coming.waiting(), held]) if (word !== null) word.losses = [];
+    const known = new Set(store.scripts.value.map((one) => one.id));
+    const now = reopened(before, withoutScripts(session, known));
     batch(() => {
-      store.methods.value = new Set(session.methods);
-      store.session.value = withoutScripts(session, known);
+      setMethods(session.methods);
+      store.session.value = now;
       store.scripts.value = followed(store.scripts.value, session);
-      picturesAreOld();
+      // Counts alone change nothing that is drawn.
+      if (now.lanes !== before.lanes || now.end !== before.end) picturesAreOld();
       if (store.follow.value) toEdge();
     });
   }
@@ -137,15 +142,22 @@ async function refresh(): Promise<void> {
   }
 }
 
+function setMethods(methods: readonly string[]): void {
+  const { value: known } = store.methods;
+  const isSame = known.size === methods.length && methods.every((one) => known.has(one));
+  if (!isSame) store.methods.value = new Set(methods);
+}
+
 /** What scripts have found by now, of those that look for activities. */
 function followed(scripts: store.RanScript[], session: Session): store.RanScript[] {
-  return scripts.map((one) => {
+  const followed = scripts.map((one) => {
     const now = session.scripts?.find((told) => told.script === one.id);
     if (now === undefined) return one;
     const { stopped, count } = now;
     const why = stopped ? [stopped.where, stopped.what].filter(Boolean).join(": ") : null;
     return one.count === count && one.stopped === why ? one : { ...one, count, stopped: why };
   });
+  return followed.some((one, index) => one !== scripts[index]) ? followed : scripts;
 }
 
 /** Rows of scripts that this page has not run are somebody else's. */
@@ -243,9 +255,10 @@ function edgeOf(session: Session): Interval {
 async function askAhead(push: Grown): Promise<Ahead | null> {
   const session = store.session.value;
   if (session === null) return null;
+  const now = grown(session, push);
   const [overview, picture] = await Promise.all([
-    overviewAhead(push.end).catch(() => null),
-    pictureAhead(edgeOf(grown(session, push)), push.end),
+    overviewAhead(now).catch(() => null),
+    pictureAhead(edgeOf(now), push.end),
   ]);
   return picture && { picture, overview };
 }
@@ -259,7 +272,7 @@ function take(push: Grown, ahead: Ahead | null): void {
   batch(() => {
     // What was the end of the picture is not its end any more.
     if (shown === null && store.view.value.t1 >= session.end) picturesAreOld();
-    age.value = { ns: push.ageNs, toldMs: push.toldMs };
+    if (push.toldMs - (age.value?.toldMs ?? 0) >= AGE_MS) age.value = { ns: push.ageNs, toldMs: push.toldMs };
     store.session.value = grown(session, push);
     if (store.follow.value) toEdge();
     if (shown !== null) store.picture.value = shown.picture;

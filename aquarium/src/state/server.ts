@@ -5,12 +5,12 @@ import { batch, effect } from "@preact/signals";
 import { ownLanes, takeArrows } from "../logic/arrows.ts";
 import { type Filter, parameters } from "../logic/filter.ts";
 import { type Picture, rowKey, takeApart } from "../logic/picture.ts";
-import { type Interval, type Window, planWindow, serves } from "../logic/viewport.ts";
+import { type Interval, type Window, isWithinPixel, planWindow, serves } from "../logic/viewport.ts";
 import { type Layout, visible } from "../logic/layout.ts";
 import { takeLevels } from "../logic/steps.ts";
 import { Connection, RequestError, Superseded } from "../protocol/connection.ts";
 import { type Frame, u32, u8 } from "../protocol/frame.ts";
-import type { Quality } from "../protocol/types.ts";
+import type { Quality, Session } from "../protocol/types.ts";
 import { Loader } from "./loader.ts";
 import { connectionChanged, pushed } from "./opening.ts";
 import { begun } from "./pending.ts";
@@ -72,6 +72,7 @@ let picturesStale = false;
 /** Numbers of rows and filters are others now. */
 export function numbersAreNew(): void {
   answered = "";
+  overviewStale = true;
   sentFilter = null;
 }
 
@@ -221,39 +222,55 @@ function wantArrows(): void {
   arrows.want({ window, lanes, filter });
 }
 
-async function overviewOf(filter: number): Promise<store.Overview> {
-  const frame = await send<Frame>("overview", { px: OVERVIEW_PX, filter });
-  return { count: u32(frame, "count"), flags: u8(frame, "flags") };
+/** What an overview is of: the time of the session, its losses, the filter. */
+type Overseen = Pick<store.Overview, "of" | "losses" | "filter">;
+
+async function overviewOf(wish: Overseen): Promise<store.Overview> {
+  const frame = await send<Frame>("overview", { px: OVERVIEW_PX, filter: wish.filter });
+  // The session may have grown since the wish.
+  const { begin = wish.of.t0, end = wish.of.t1 } = frame.result as { begin?: number; end?: number };
+  const of = { t0: begin, t1: Math.max(end, begin + 1) };
+  return { ...wish, of, count: u32(frame, "count"), flags: u8(frame, "flags") };
 }
 
-const overviews = new Loader<number, store.Overview>(
+let overviewStale = true;
+const overviews = new Loader<Overseen, store.Overview>(
   overviewOf,
   (overview) => {
+    overviewStale = false;
     store.overview.value = overview;
   },
   failed,
 );
 
-/** The session's end and the filter of an overview that is shown together with what it is of. */
-let overviewAheadOf = "";
-const endAndFilter = (end: number, filter: number) => `${end} ${filter}`;
+const overseen = (session: Session): Overseen => ({
+  of: { t0: session.begin, t1: Math.max(session.end, session.begin + 1) },
+  losses: session.losses,
+  filter: store.filterId.value,
+});
 
-/** The overview of a session as it will be when it is shown; null where there will be another, or none. */
-export async function overviewAhead(end: number): Promise<store.Overview | null> {
-  if (store.status.value !== "open") return null;
-  const filter = store.filterId.value;
-  overviewAheadOf = "";
-  const overview = await overviewOf(filter);
-  if (filter !== store.filterId.value) return null;
-  overviewAheadOf = endAndFilter(end, filter);
+/** Whether the overview that is shown is that of a session, but for growth that nobody would see. */
+function isOverview({ of, losses, filter }: Overseen): boolean {
+  const now = store.overview.peek();
+  const isOfIt = now !== null && !overviewStale && now.filter === filter && now.losses === losses;
+  return isOfIt && isWithinPixel(now.of, of, OVERVIEW_PX);
+}
+
+/** The overview of a session as it will be when it is shown; null where there is one, or none to be had. */
+export async function overviewAhead(session: Session): Promise<store.Overview | null> {
+  const wish = overseen(session);
+  if (store.status.value !== "open" || isOverview(wish)) return null;
+  const overview = await overviewOf(wish);
+  if (wish.filter !== store.filterId.value) return null;
+  overviewStale = false;
   return overview;
 }
 
 function wantOverview(): void {
   const session = store.session.value;
-  const filter = store.filterId.value;
   if (session === null || store.status.value !== "open") return;
-  if (overviewAheadOf !== endAndFilter(session.end, filter)) overviews.want(filter);
+  const wish = overseen(session);
+  if (!session.is_live || !isOverview(wish)) overviews.want(wish);
 }
 
 const levelLoader = new Loader<{ counters: number[]; window: Window }, Frame>(

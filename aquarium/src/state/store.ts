@@ -10,7 +10,7 @@ import type { Picture } from "../logic/picture.ts";
 import type { LevelsOf } from "../logic/steps.ts";
 import { type Interval, clamp, fit } from "../logic/viewport.ts";
 import type { Status } from "../protocol/connection.ts";
-import type { Quality, Session, Thing } from "../protocol/types.ts";
+import type { Loss, Quality, Session, Thing } from "../protocol/types.ts";
 
 /** What was clicked: a place on a lane, and what is known of what lies there. */
 export interface Selected {
@@ -78,6 +78,10 @@ export const arrowData = signal<{ arrows: Arrows; filter: number } | null>(null)
 export interface Overview {
   count: Uint32Array;
   flags: Uint8Array;
+  /** The session's time, filter and losses that it is of. */
+  of: Interval;
+  filter: number;
+  losses: readonly Loss[];
 }
 export const overview = signal<Overview | null>(null);
 export const levels = signal<LevelsOf | null>(null);
@@ -111,7 +115,8 @@ export const whole = computed<Interval>(() => {
 });
 
 // Lists are the same from one word of growth to the next: what is made of them is not made again.
-const listOf = <Key extends "applications" | "classes" | "lanes" | "names">(key: Key) => {
+type Lists = "applications" | "channels" | "classes" | "damage" | "lanes" | "losses" | "names" | "recordings";
+const listOf = <Key extends Lists>(key: Key) => {
   const none: Session[Key] = [];
   return computed<Session[Key]>(() => session.value?.[key] ?? none);
 };
@@ -119,6 +124,12 @@ const applications = listOf("applications");
 const classes = listOf("classes");
 const lanes = listOf("lanes");
 const names = listOf("names");
+export const channels = listOf("channels");
+export const damage = listOf("damage");
+export const losses = listOf("losses");
+export const recordings = listOf("recordings");
+export const isLive = computed(() => session.value?.is_live === true);
+export const isOpened = computed(() => session.value !== null);
 
 export const applicationColours = computed(
   () =>

@@ -57,7 +57,7 @@ let written = "";
 
 export function keepUrl(): void {
   let timer: ReturnType<typeof setTimeout> | undefined;
-  let done = () => {};
+  let done: (() => void) | null = null;
   effect(() => {
     const selected = store.selected.value;
     const now = halves.value;
@@ -79,12 +79,12 @@ export function keepUrl(): void {
     });
     if (store.session.value === null) return;
     clearTimeout(timer);
-    done();
-    done = begun();
+    done ??= begun();
     timer = setTimeout(() => {
       written = hash;
       history.replaceState(null, "", `${location.pathname}${location.search}${hash}`);
-      done();
+      done?.();
+      done = null;
     }, SETTLE_MS);
   });
 }

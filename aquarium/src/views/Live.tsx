@@ -6,7 +6,7 @@ import { useEffect, useState } from "preact/hooks";
 import { lagText } from "../logic/live.ts";
 import { thousands } from "../logic/units.ts";
 import { toggleFollow } from "../state/actions.ts";
-import { age, heldEvents, paused, progress, silentWhy, togglePause } from "../state/opening.ts";
+import { AGE_MS, age, heldEvents, paused, progress, silentWhy, togglePause } from "../state/opening.ts";
 import { ask } from "../state/server.ts";
 import * as store from "../state/store.ts";
 import { Button } from "./Toolbar.tsx";
@@ -14,10 +14,9 @@ import { Button } from "./Toolbar.tsx";
 const LOOK_MS = 250;
 
 export function LiveTools() {
-  const session = store.session.value;
   return (
     <>
-      {session?.is_live && (
+      {store.isLive.value && (
         <div class="group" role="group" aria-label="Live">
           <LiveBadge />
           <Button label="Follow" keys="L" pressed={store.follow.value} onClick={toggleFollow}>
@@ -40,18 +39,19 @@ function Held() {
   return <>held{count > 0 ? ` · ${thousands(count)} more` : ""}</>;
 }
 
-function useTick(): number {
-  const [tick, next] = useState(0);
+/** Renders again now and then, where it is due: each time is a frame of its own. */
+function useTick(isDue: () => boolean = () => true): void {
+  const [, next] = useState(0);
   useEffect(() => {
-    const timer = setInterval(() => next((n) => n + 1), LOOK_MS);
+    const timer = setInterval(() => isDue() && next((n) => n + 1), LOOK_MS);
     return () => clearInterval(timer);
   }, []);
-  return tick;
 }
 
 /** Live, and by how much what is shown lies behind. */
 function LiveBadge() {
-  useTick();
+  // As long as words come it changes with them.
+  useTick(() => performance.now() - (age.peek()?.toldMs ?? 0) > AGE_MS + LOOK_MS);
   const why = silentWhy.value;
   if (why !== null)
     return (

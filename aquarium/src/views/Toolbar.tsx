@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
+import { computed } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { eventsOf } from "../logic/live.ts";
 import { duration, qualified, thousands } from "../logic/units.ts";
@@ -58,25 +59,30 @@ export function Button({ label, keys, pressed, onClick, children }: ButtonProps)
   );
 }
 
+/** What recordings are shown; how much time: texts that stay while a view moves. */
+const recordingTitle = computed(() =>
+  store.recordings.value.map((one) => `${one.path} (${one.format})`).join("\n"),
+);
+const recordingNames = computed(() =>
+  store.recordings.value.map((one) => one.path.split("/").filter(Boolean).pop()).join(" + "),
+);
+const shownSpan = computed(() => duration(width(store.view.value)));
+
 export function Toolbar() {
-  const session = store.session.value;
   return (
     <header class="toolbar">
       <h1>
         <img src="icon.svg" alt="" width="18" height="18" />
         Aquarium
       </h1>
-      <span
-        class="recording"
-        title={session?.recordings.map((one) => `${one.path} (${one.format})`).join("\n")}
-      >
-        {session?.recordings.map((one) => one.path.split("/").filter(Boolean).pop()).join(" + ")}
+      <span class="recording" title={recordingTitle.value}>
+        {recordingNames.value}
       </span>
       <Count />
       <Problem />
       <span class="spring" />
       <span class="shown-span" title="How much time the timeline shows">
-        {duration(width(store.view.value))}
+        {shownSpan.value}
       </span>
       <div class="group" role="group" aria-label="Navigation">
         <Button label="Zoom out" keys="S" onClick={act.zoomOut}>
@@ -158,9 +164,8 @@ function Count() {
 }
 
 function Problem() {
-  const session = store.session.value;
-  const losses = session?.losses ?? [];
-  const damage = session?.damage ?? [];
+  const losses = store.losses.value;
+  const damage = store.damage.value;
   if (losses.length + damage.length === 0) return null;
   const unknown = losses.some((one) => one.count === null);
   const lost = losses.reduce((sum, one) => sum + (one.count ?? 0), 0);

@@ -42,7 +42,8 @@ export function savePng(): void {
     );
   }
   for (const tick of document.querySelectorAll<HTMLElement>(".axis span.tick")) {
-    context.fillText(tick.textContent ?? "", wide + parseFloat(tick.style.left) + 4, axis / 2);
+    const at = tick.getBoundingClientRect();
+    context.fillText(tick.textContent ?? "", wide + at.left - top.left + 4, axis / 2);
   }
   out.toBlob((blob) => blob && download(blob, "aquarium.png"), "image/png");
 }

@@ -3,7 +3,7 @@
 
 import type { Page } from "playwright-core";
 import { beforeEach, expect, test } from "vitest";
-import { listRow, shownView, shows } from "../support/browser.ts";
+import { listRow, settled, shownView, shows } from "../support/browser.ts";
 import { inChromium, nothing } from "../support/pages.ts";
 import { FakeServer } from "../support/server.ts";
 import { type Trace, makeTrace } from "../support/trace.ts";
@@ -34,6 +34,40 @@ async function hatching(
       { top: Math.round(top), height: Math.round(height) },
     );
   return { before: await hatched(), hatched };
+}
+
+/**
+ * Notes from now on what changes in the page, frame by frame: of what changes outside of frames, as by an answer that
+ * came, the next one. `data-pending` is no part of the picture.
+ */
+function noteFrames(): void {
+  const frames = new Map<number, Set<string>>();
+  let before = new Set<string>();
+  const names = (records: MutationRecord[]) => {
+    const name = ({ target, attributeName, type }: MutationRecord) => {
+      const element = target instanceof Element ? target : target.parentElement;
+      const own = element?.getAttribute("class") ?? element?.tagName;
+      return `${element?.closest(".labels") ? "labels" : own}/${attributeName ?? type}`;
+    };
+    return records.filter((one) => one.attributeName !== "data-pending").map(name);
+  };
+  const add = (stamp: number, found: Iterable<string>) => {
+    const known = frames.get(stamp) ?? new Set();
+    for (const one of found) known.add(one);
+    if (known.size > 0) frames.set(stamp, known);
+  };
+  const observer = new MutationObserver((records) => names(records).forEach((one) => before.add(one)));
+  const all = { attributes: true, childList: true, characterData: true, subtree: true };
+  observer.observe(document.documentElement, all);
+  const request = window.requestAnimationFrame.bind(window);
+  window.requestAnimationFrame = (act) =>
+    request((stamp) => {
+      add(stamp, before);
+      before = new Set();
+      act(stamp);
+      add(stamp, names(observer.takeRecords()));
+    });
+  Object.assign(window, { shownFrames: () => [...frames.values()].map((names) => [...names]) });
 }
 
 inChromium("a recording that still runs", nothing, (begin) => {
@@ -97,10 +131,49 @@ inChromium("a recording that still runs", nothing, (begin) => {
       const of = (method: string) => asked.filter((one) => one === method).length;
       expect(of("filter")).toBe(0);
       expect(of("view")).toBeGreaterThan(0);
-      // Lists that are asked for now and then have a picture of their own; and where the picture is not there in
-      // time, growth is shown without it and one is asked for again.
-      expect(of("view")).toBeLessThanOrEqual(2 + of("open"));
+      // Where the picture is not there in time, growth is shown without it and one is asked for again.
+      expect(of("view")).toBeLessThanOrEqual(2);
     }
+  });
+
+  test("what a word of growth changes is seen in one frame, and nothing else is touched", async () => {
+    // A view whose width stays: ticks of the axis move with it, and need no new places.
+    for (let step = 0; step < 4; step++) await page.keyboard.press("w");
+    await settled(page);
+    await page.evaluate(noteFrames);
+    const words = 5;
+    for (let word = 0; word < words; word++) {
+      grow(1_000_000);
+      await expect.poll(end).toBeGreaterThan(trace.end);
+      await shows(page, trace.events.length);
+    }
+    const frames = await page.evaluate(() => (window as any).shownFrames() as string[][]);
+    const has = (name: string) => frames.filter((changed) => changed.includes(name));
+    const [counted, moved] = [has("count/data-count"), has("axis/aria-label")];
+    expect(counted.length).toBe(words);
+    // Numbers, the axis, and the canvas, which says what it shows.
+    for (const changed of [...counted, ...moved]) expect(changed).toContain("CANVAS/data-view");
+    for (const left of ["labels/style", "tick/style", "tool/class", "A/href", "tab-row/childList"]) {
+      expect(has(left)).toEqual([]);
+    }
+  });
+
+  test("the density of all is asked for where growth is seen in it, and lists draw nothing", async () => {
+    const asked = (method: string) => server.requests.filter((one) => one.method === method).length;
+    const [overviews, opens] = [asked("overview"), asked("open")];
+    const words = 3;
+    for (let word = 0; word < words; word++) {
+      grow(Math.ceil(trace.end / 1e5));
+      await shows(page, trace.events.length);
+    }
+    await expect.poll(() => asked("open")).toBeGreaterThan(opens);
+    const views = asked("view");
+    // Those of a word that is still waited for, and no more.
+    await settled(page);
+    expect(asked("view") - views).toBeLessThanOrEqual(1);
+    expect(asked("overview")).toBe(overviews);
+    grow(Math.ceil(trace.end / 50));
+    await expect.poll(() => asked("overview")).toBeGreaterThan(overviews);
   });
 
   test("zoomed while it is followed keeps that width, and its newest edge", async () => {

@@ -36,6 +36,8 @@ export class FakeServer {
   isLive = false;
   /** Losses that were told as they came. */
   private readonly losses: object[] = [];
+  /** What was lost stays where it was, however long the trace becomes. */
+  private readonly endAtFirst: number;
   /** Change it with what `open` tells; then push `grown`. */
   lists = 1;
   /** Lanes beside those of the trace. */
@@ -52,6 +54,7 @@ export class FakeServer {
   readonly requests: { method: string; params: Parameters }[] = [];
 
   constructor(private readonly trace: Trace) {
+    this.endAtFirst = trace.end;
     this.http = createServer((request, response) => this.serve(request, response));
     const sockets = new WebSocketServer({ server: this.http, path: "/ws" });
     sockets.on("connection", (socket) => {
@@ -327,8 +330,8 @@ export class FakeServer {
       losses: [
         {
           lane: 2,
-          begin: this.trace.end * 0.72,
-          end: this.trace.end * 0.76,
+          begin: this.endAtFirst * 0.72,
+          end: this.endAtFirst * 0.76,
           count: 120,
           cause: "the ring was full",
         },

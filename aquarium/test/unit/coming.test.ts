@@ -74,7 +74,9 @@ test("what came is shown at once before something else changes, and forgotten wi
     [2, null],
   ]);
   of.come(4);
+  expect(of.waiting()).toEqual([4]);
   of.forget();
+  expect(of.waiting()).toEqual([]);
   await vi.advanceTimersByTimeAsync(1000);
   expect(shown.length).toBe(2);
   of.come(8);

@@ -11,6 +11,7 @@ import {
   missedText,
   readPush,
   renumbered,
+  reopened,
   shiftBetween,
 } from "../../src/logic/live.ts";
 import type { Session } from "../../src/protocol/types.ts";
@@ -179,4 +180,22 @@ describe("a session that is numbered anew", () => {
     expect(shiftBetween(before, after)).toBe(1000);
     expect(shiftBetween(before, { ...after, origin: "later" })).toBe(0);
   });
+});
+
+test("a session that is opened again is new only where it differs, and as long as what is shown", () => {
+  const lane = { id: 0, parent: null, kind: "cpu", name: "core 0", rows: [] };
+  const lost = { lane: 0, begin: 1, end: 2, count: 3, cause: "ring full" };
+  const before = session({ lanes: [lane], losses: [lost], events: 10, gone: { events: 0 } });
+  const opened = session({ end: 3000, events: 30, lanes: [{ ...lane }], losses: [{ ...lost }] });
+  const now = reopened(before, { ...opened, gone: { events: 5 } });
+  expect(now).toEqual(before);
+  for (const list of ["lanes", "losses", "names", "classes", "recordings"] as const) {
+    expect(now[list]).toBe(before[list]);
+  }
+  // Lanes differ with the number of the lists alone: they are not compared one by one.
+  expect(reopened(before, { ...opened, lists: 2 }).lanes).toBe(opened.lanes);
+  expect(reopened(before, { ...opened, losses: [lost, lost] }).losses).toHaveLength(2);
+  // What does not grow has no word that says how far it is.
+  expect(reopened({ ...before, is_live: false }, { ...opened, is_live: false }).end).toBe(3000);
+  expect(reopened(before, { ...opened, origin: "5" }).end).toBe(3000);
 });

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // One of two recordings: its lanes over the time that both have.
 
-import { useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { type Line, linesOn } from "../../logic/arrows.ts";
 import { toOwn } from "../../logic/compare.ts";
@@ -25,6 +24,7 @@ import {
 } from "../../state/compare.ts";
 import { ask } from "../../state/server.ts";
 import * as store from "../../state/store.ts";
+import { usePainter } from "../painter.ts";
 import { LaneName } from "../timeline/Labels.tsx";
 import { paintMarks } from "../timeline/marks.ts";
 import { RowImages } from "../timeline/images.ts";
@@ -72,7 +72,6 @@ export function HalfTimeline({ which }: { which: Which }) {
   const area = useRef<HTMLDivElement>(null);
   const canvases = [useRef<HTMLCanvasElement>(null), useRef<HTMLCanvasElement>(null)];
   const images = useRef(new RowImages());
-  const frame = useRef(0);
   const drag = useRef<{ x: number; y: number; moved: boolean } | null>(null);
   const half = halves.value?.[which];
 
@@ -91,22 +90,22 @@ export function HalfTimeline({ which }: { which: Which }) {
     return () => observer.disconnect();
   }, []);
 
-  useSignalEffect(() => {
+  const gather = () => {
     const now = sceneOf(which);
     const own = picked.value?.which === which ? picked.value : null;
-    if (!now) return;
-    const arrows = arrowLines(which, now);
-    cancelAnimationFrame(frame.current);
-    frame.current = requestAnimationFrame(() => {
-      const [lower, upper] = canvases.map((canvas) => canvas.current?.getContext("2d"));
-      if (!lower || !upper) return;
-      paint(lower, now, images.current);
-      const { lane = 0, row = 0, thing } = own ?? {};
-      const selected = thing ? { lane, row, begin: thing.begin, end: thing.end ?? null, thing } : null;
-      paintMarks(upper, now, { selected, range: null, arrows });
-      upper.canvas.dataset.arrows = String(arrows.length);
-      upper.canvas.dataset.rows = String(now.picture?.rows.length ?? 0);
-    });
+    return now && { now, own, arrows: arrowLines(which, now) };
+  };
+  usePainter(gather, (newest) => {
+    if (!newest) return;
+    const { now, own, arrows } = newest;
+    const [lower, upper] = canvases.map((canvas) => canvas.current?.getContext("2d"));
+    if (!lower || !upper) return;
+    paint(lower, now, images.current);
+    const { lane = 0, row = 0, thing } = own ?? {};
+    const selected = thing ? { lane, row, begin: thing.begin, end: thing.end ?? null, thing } : null;
+    paintMarks(upper, now, { selected, range: null, arrows });
+    upper.canvas.dataset.arrows = String(arrows.length);
+    upper.canvas.dataset.rows = String(now.picture?.rows.length ?? 0);
   });
 
   if (!half) return null;

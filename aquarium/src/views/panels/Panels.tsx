@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // The lower part: tabs of lists and numbers, and what is known of the selected thing.
 
+import { untracked } from "@preact/signals";
 import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
 import { qualified, thousands } from "../../logic/units.ts";
 import * as store from "../../state/store.ts";
 import { halves, picked } from "../../state/compare.ts";
@@ -24,14 +26,14 @@ import { Xy } from "./Xy.tsx";
 
 interface Tab {
   key: string;
-  label: () => string;
+  label: () => ComponentChildren;
   /** The server's method that it needs, if not every server has it. */
   needs?: string;
   panel: () => ComponentChildren;
 }
 
 const TABS: Tab[] = [
-  { key: "events", label: () => `Events${count()}`, panel: () => <EventList /> },
+  { key: "events", label: () => <EventsLabel />, panel: () => <EventList /> },
   { key: "activities", label: () => "Activities", needs: "activities", panel: () => <Activities /> },
   { key: "statistics", label: () => "Statistics", needs: "stats", panel: () => <Statistics /> },
   { key: "histogram", label: () => "Histogram", needs: "histogram", panel: () => <Histogram /> },
@@ -44,9 +46,10 @@ const TABS: Tab[] = [
   { key: "notes", label: () => "Notes", needs: "note", panel: () => <Notes /> },
 ];
 
-function count(): string {
+/** By itself: of all tabs it alone changes as a recording grows. */
+function EventsLabel() {
   const shown = store.shownCount.value;
-  return shown ? ` – ${qualified(thousands(shown.count), shown.quality)}` : "";
+  return <>Events{shown ? ` – ${qualified(thousands(shown.count), shown.quality)}` : ""}</>;
 }
 
 /** While two recordings are held against each other: of both, by the session's filter. */
@@ -108,7 +111,7 @@ export function Panels() {
           role="tabpanel"
           aria-labelledby={current ? `tab-${current.key}` : undefined}
         >
-          {store.session.value && current?.panel()}
+          {store.isOpened.value && current?.panel()}
         </div>
       </div>
       <Details />
@@ -118,9 +121,12 @@ export function Panels() {
 
 /** What is listed, as a file: made by the server from the same filter, and of the marked range if there is one. */
 function Save({ table }: { table: string }) {
+  // Each address has the time of all: the menu is made when it is opened, not as a recording grows.
+  const [, again] = useState(0);
+  const address = (format: string) => untracked(() => exportUrl(table, format));
   const what = `${table}${store.range.value ? " of the marked range" : ""}`;
   return (
-    <details class="save">
+    <details class="save" onToggle={() => again((n) => n + 1)}>
       <summary class="text" title={`Save ${what}`}>
         save ▾
       </summary>
@@ -133,9 +139,12 @@ function Save({ table }: { table: string }) {
           <a
             key={format}
             role="menuitem"
-            href={exportUrl(table, format)}
+            href={address(format)}
             download={`${table}.${format}`}
-            onClick={(event) => event.currentTarget.closest("details")?.removeAttribute("open")}
+            onClick={(event) => {
+              event.currentTarget.href = address(format);
+              event.currentTarget.closest("details")?.removeAttribute("open");
+            }}
           >
             {name}
             <small>{what}</small>

@@ -2,11 +2,14 @@
 import { useRef } from "preact/hooks";
 import { ticks } from "../../logic/axis.ts";
 import { instant } from "../../logic/units.ts";
-import { toPixel, toTime } from "../../logic/viewport.ts";
+import { toPixel, toTime, width as span } from "../../logic/viewport.ts";
 import { notes } from "../../state/notes.ts";
 import * as store from "../../state/store.ts";
 import { zoomBy } from "../../state/actions.ts";
 import { show } from "../panels/Notes.tsx";
+
+/** How many screens long the strip is that ticks stand on. */
+const STRIP = 8;
 
 /** Labels of time. Dragging along it marks a range; the wheel zooms. */
 export function Axis() {
@@ -15,6 +18,10 @@ export function Axis() {
   const begin = useRef<number | null>(null);
   const time = (event: PointerEvent | WheelEvent) =>
     toTime(view, event.clientX - (event.currentTarget as HTMLElement).getBoundingClientRect().left, width);
+  // Ticks keep their places in a strip that moves with the view: a tick that moves by itself is laid out anew.
+  const begins = Math.floor(view.t0 / (span(view) * STRIP)) * span(view) * STRIP;
+  const shift = toPixel(view, begins, width);
+  const left = (x: number) => `${Math.round((x - shift) * 100) / 100}px`;
   return (
     <div
       class="axis"
@@ -54,15 +61,17 @@ export function Axis() {
           ⚑
         </button>
       ))}
-      {ticks(view, width).map((tick) =>
-        tick.label === null ? (
-          <i class="tick" key={tick.t} style={{ left: `${tick.x}px` }} />
-        ) : (
-          <span class="tick" key={tick.t} style={{ left: `${tick.x}px` }}>
-            {tick.label}
-          </span>
-        ),
-      )}
+      <div class="ticks" style={{ transform: `translateX(${shift}px)` }}>
+        {ticks(view, width).map((tick) =>
+          tick.label === null ? (
+            <i class="tick" key={tick.t} style={{ left: left(tick.x) }} />
+          ) : (
+            <span class="tick" key={tick.t} style={{ left: left(tick.x) }}>
+              {tick.label}
+            </span>
+          ),
+        )}
+      </div>
     </div>
   );
 }

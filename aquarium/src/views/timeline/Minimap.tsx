@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // The whole session with its density, and the window that the timeline shows: dragged, resized, or set by a click.
 
-import { useSignalEffect } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useRef } from "preact/hooks";
 import { css } from "../../logic/colour.ts";
 import { instant } from "../../logic/units.ts";
-import { fit, toPixel, toTime, width } from "../../logic/viewport.ts";
+import { type Interval, fit, isWithinPixel, toPixel, toTime, width } from "../../logic/viewport.ts";
 import * as store from "../../state/store.ts";
 import { zoomBy, panBy } from "../../state/actions.ts";
+import { usePainter } from "../painter.ts";
 import { hatch } from "./paint.ts";
 
 const HEIGHT_PX = 40;
@@ -18,21 +18,10 @@ export function Minimap() {
   const box = useRef<HTMLDivElement>(null);
   const drag = useRef<{ part: "left" | "right" | "move" | "new"; at: number } | null>(null);
 
-  // Once a frame at most, however much of it changed.
-  const isAwaited = useRef(false);
-  const paintSoon = () => {
-    if (isAwaited.current) return;
-    isAwaited.current = true;
-    requestAnimationFrame(() => {
-      isAwaited.current = false;
-      paintMinimap(canvas.current, box.current?.clientWidth ?? 0);
-    });
-  };
-  useSignalEffect(() => {
+  const gather = () => {
     for (const of of [store.canvasSize, store.theme, store.view, store.overview, store.whole]) of.value;
-    paintSoon();
-  });
-  useEffect(paintSoon, []);
+  };
+  usePainter(gather, () => paintMinimap(canvas.current, box.current?.clientWidth ?? 0));
 
   const time = (event: PointerEvent | WheelEvent | MouseEvent) => {
     const edge = box.current!.getBoundingClientRect();
@@ -107,13 +96,20 @@ export function Minimap() {
   );
 }
 
+/** The time that the mini-map shows: of a session that grows what its density is of, until that would be seen. */
+function mapped(): Interval {
+  const whole = store.whole.value;
+  const overview = store.overview.value;
+  return overview && isWithinPixel(overview.of, whole, overview.count.length) ? overview.of : whole;
+}
+
 /** The density, kept until it changes: only the frame above it moves with the view. */
 let density: { of: unknown[]; canvas: HTMLCanvasElement } | null = null;
 
 function densityOf(wide: number, ratio: number): HTMLCanvasElement {
   const overview = store.overview.value;
   const theme = store.theme.value;
-  const whole = store.whole.value;
+  const whole = mapped();
   const of = [overview, theme, whole.t0, whole.t1, wide, ratio];
   if (density?.of.every((one, index) => one === of[index])) return density.canvas;
   const canvas = density?.canvas ?? document.createElement("canvas");
@@ -156,7 +152,7 @@ function paintMinimap(canvas: HTMLCanvasElement | null, wide: number): void {
   if (canvas.height !== below.height) canvas.height = below.height;
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.drawImage(below, 0, 0, wide, HEIGHT_PX);
-  const full = fit(store.whole.value);
+  const full = fit(mapped());
   const [x0, x1] = [toPixel(full, view.t0, wide), toPixel(full, view.t1, wide)];
   context.fillStyle = theme.name === "dark" ? "rgba(10,13,16,.62)" : "rgba(90,105,120,.28)";
   context.fillRect(0, 0, Math.max(0, x0), HEIGHT_PX);

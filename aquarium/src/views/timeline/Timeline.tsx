@@ -3,18 +3,18 @@
 
 import { useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type { Stretches } from "../../logic/brush.ts";
 import { GROUPINGS, type Grouping } from "../../logic/layout.ts";
 import { brushed } from "../../state/brush.ts";
 import * as store from "../../state/store.ts";
+import { usePainter } from "../painter.ts";
 import { Axis } from "./Axis.tsx";
 import { Labels } from "./Labels.tsx";
 import { Minimap } from "./Minimap.tsx";
 import { Tooltip } from "./Tooltip.tsx";
-import { type Marks, paintMarks } from "./marks.ts";
+import { paintMarks } from "./marks.ts";
 import { paintPulses } from "./pulses.ts";
 import { RowImages } from "./images.ts";
-import { type Scene, paint } from "./paint.ts";
+import { paint } from "./paint.ts";
 import { attachPointer } from "./pointer.ts";
 import { arrowLines, scene } from "./scene.ts";
 
@@ -95,39 +95,30 @@ export function Timeline() {
   );
 }
 
-/** Both canvases are painted once a frame at most, however many signals changed. */
 function usePainting(
   below: { current: HTMLCanvasElement | null },
   above: { current: HTMLCanvasElement | null },
   pulses: { current: HTMLCanvasElement | null },
 ): void {
   const images = useRef(new RowImages());
-  const newest = useRef<{ scene: Scene; marks: Marks; stretches: Stretches | null } | null>(null);
-  useSignalEffect(() => {
-    store.canvasSize.value;
-    const isAwaited = newest.current !== null;
-    newest.current = {
-      scene: scene.value,
-      marks: { selected: store.selected.value, range: store.range.value, arrows: arrowLines.value },
-      stretches: brushed.value?.stretches ?? null,
-    };
-    if (isAwaited) return;
-    requestAnimationFrame(() => {
-      const { scene: now, marks, stretches } = newest.current!;
-      newest.current = null;
-      const [lower, upper, over] = [below, above, pulses].map((one) => one.current?.getContext("2d"));
-      if (!lower || !upper || !over) return;
-      paint(lower, now, images.current);
-      paintMarks(upper, now, marks);
-      // An empty canvas above the others costs each frame as much as a full one.
-      const isBrushed = stretches !== null && stretches.size > 0;
-      over.canvas.style.display = isBrushed ? "" : "none";
-      over.canvas.dataset.pulses = String(isBrushed ? paintPulses(over, now, stretches) : 0);
-      // What assistive tools and tests can know of a canvas.
-      upper.canvas.dataset.view = `${now.view.t0},${now.view.t1}`;
-      upper.canvas.dataset.arrows = String(marks.arrows.length);
-      if (now.picture?.until !== undefined) upper.canvas.dataset.until = String(now.picture.until);
-    });
+  const gather = () => ({
+    now: scene.value,
+    marks: { selected: store.selected.value, range: store.range.value, arrows: arrowLines.value },
+    stretches: brushed.value?.stretches ?? null,
+  });
+  usePainter(gather, ({ now, marks, stretches }) => {
+    const [lower, upper, over] = [below, above, pulses].map((one) => one.current?.getContext("2d"));
+    if (!lower || !upper || !over) return;
+    paint(lower, now, images.current);
+    paintMarks(upper, now, marks);
+    // An empty canvas above the others costs each frame as much as a full one.
+    const isBrushed = stretches !== null && stretches.size > 0;
+    over.canvas.style.display = isBrushed ? "" : "none";
+    over.canvas.dataset.pulses = String(isBrushed ? paintPulses(over, now, stretches) : 0);
+    // What assistive tools and tests can know of a canvas.
+    upper.canvas.dataset.view = `${now.view.t0},${now.view.t1}`;
+    upper.canvas.dataset.arrows = String(marks.arrows.length);
+    if (now.picture?.until !== undefined) upper.canvas.dataset.until = String(now.picture.until);
   });
 }
 
@@ -174,7 +165,7 @@ function Groups() {
 }
 
 function Hint() {
-  if (store.session.value === null || store.lanesLayout.value.lanes.length > 0) return null;
+  if (!store.isOpened.value || store.lanesLayout.value.lanes.length > 0) return null;
   const searched = store.laneSearch.value !== "";
   return (
     <p class="empty">
