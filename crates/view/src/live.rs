@@ -27,6 +27,9 @@ pub struct LiveOptions {
     pub memory_bytes: usize,
     /// Whether it is recorded on this machine, so that its times are ours.
     pub is_here: bool,
+    /// Events that a script which is behind looks at until it tells what it found: `None` where that is
+    /// by time alone.
+    pub turn_events: Option<u64>,
 }
 
 /// Takes what comes, round by round, and shows it.
@@ -39,13 +42,14 @@ pub struct Live {
     losses: Vec<(u64, Lost)>,
     serial: u64,
     is_here: bool,
+    turn_events: Option<u64>,
 }
 
 impl Live {
     /// Of a recording, to be shown by a host.
     #[must_use]
     pub fn new(path: &Path, options: LiveOptions, host: Arc<Host>) -> Self {
-        let common = Arc::new(Common::told_to(&host));
+        let common = Arc::new(Common::told_to(&host, options.turn_events));
         Self {
             path: path.to_owned(),
             grow: Grow::new(path, options.memory_bytes),
@@ -55,13 +59,14 @@ impl Live {
             losses: Vec::new(),
             serial: 0,
             is_here: options.is_here,
+            turn_events: options.turn_events,
         }
     }
 
     /// The page may ask the recorder for something. Before the first round.
     #[must_use]
     pub fn controlled(self, control: Box<dyn Control>) -> Self {
-        let common = Common::told_to(&self.host).controlled(control);
+        let common = Common::told_to(&self.host, self.turn_events).controlled(control);
         Self { common: Arc::new(common), ..self }
     }
 

@@ -60,16 +60,17 @@ impl Common {
         Self { control: Some(control), ..self }
     }
 
-    /// Of states that a host shows: it is told when scripts find something.
+    /// Of states that a host shows: it is told when scripts find something, those that are behind after
+    /// so many events at least.
     #[must_use]
-    pub fn told_to(host: &Arc<Host>) -> Self {
+    pub fn told_to(host: &Arc<Host>, turn_events: Option<u64>) -> Self {
         let host = Arc::downgrade(host);
         let tell = move || {
             if let Some(host) = host.upgrade() {
                 host.show_again();
             }
         };
-        Self { scripts: Scripts::waking(Arc::new(tell)), ..Self::default() }
+        Self { scripts: Scripts::waking(Arc::new(tell), turn_events), ..Self::default() }
     }
 }
 

@@ -118,15 +118,16 @@ fn activities_of_a_script_obey_the_filter_as_spans_do() {
     assert!(different >= 3, "filters leave less");
 }
 
-/// A session in rounds that end at these moments, the last with all; a script runs after the first.
+/// A session in rounds that end at these moments, the last with all; a script runs after the first. What
+/// it found is told after so many events at least.
 fn in_rounds(
     path: &Path,
-    moments: &[i64],
+    (moments, turn_events): (&[i64], Option<u64>),
     text: &str,
     each: &mut dyn FnMut(&Session, &Value),
 ) -> (Arc<Session>, Value) {
     let host = Arc::new(Host::default());
-    let options = LiveOptions { memory_bytes: 1 << 30, is_here: true };
+    let options = LiveOptions { memory_bytes: 1 << 30, is_here: true, turn_events };
     let mut live = Live::new(path, options, Arc::clone(&host));
     let mut script = Value::Null;
     for moment in moments {
@@ -203,7 +204,10 @@ fn a_script_finds_in_rounds_what_it_finds_in_the_whole() {
         moments.sort_unstable();
         let mut rows: BTreeMap<String, Value> = BTreeMap::new();
         let (mut before, mut filter) = (0, Value::Null);
-        let (now, script) = in_rounds(&path, &moments, SCRIPT, &mut |now, script| {
+        // Every other time in turns, which end between events of one time as well.
+        let turn_events = (seed % 2 == 0).then_some(1 + random % 50);
+        let split = (&moments[..], turn_events);
+        let (now, script) = in_rounds(&path, split, SCRIPT, &mut |now, script| {
             let told = scripts(now).remove(0);
             let count = told["count"].as_u64().unwrap();
             assert!(count >= before && told["until"].is_null(), "{told}");
@@ -241,10 +245,59 @@ fn a_script_finds_in_rounds_what_it_finds_in_the_whole() {
         assert_eq!(ask(&now, "activities", open)["total"], all.len());
         // The filter that grew with it leaves what it leaves when it is made at once.
         let again = ask(&now, "script", json!({ "name": "two", "text": SCRIPT }));
+        wait(&now);
         assert_eq!(found(&now, &script, &filter), found(&now, &again, &filter));
         let (there, flags) = drawn(&now, &json!(0));
         assert!(there.contains(&true) && flags.iter().all(|flags| flags & 2 == 0));
     }
+}
+
+/// A script that has seen so many events when it does not end any more.
+fn looping_behind(events: u64) -> String {
+    format!(
+        "let seen = 0;\nactivity(\"all\", (event, on) => {{\n  \
+         if (++seen > {events}) for (;;);\n  on.begin(\"all\");\n  on.end(\"all\");\n}});\n"
+    )
+}
+
+#[test]
+fn a_script_that_is_behind_tells_what_it_has_found_by_then() {
+    const TURN: u64 = 20;
+    let place = Place::new();
+    demo(&place);
+    let path = place.0.join("demo");
+    let opening = Opening::new(std::slice::from_ref(&path), &OpenOptions::default()).unwrap();
+    let whole = opening.index(&mut |_, _| {}).unwrap();
+    let (events, end) = (whole.lanes.event_count(), whole.lanes.meta().end);
+    let host = Arc::new(Host::default());
+    let options = LiveOptions { memory_bytes: 1 << 30, is_here: true, turn_events: Some(TURN) };
+    let mut live = Live::new(&path, options, Arc::clone(&host));
+    // All is there at once.
+    let recording = live.tail().open().unwrap();
+    live.round(&recording, None);
+    let now = newest(&host);
+    let lists = || ask(&now, "open", json!({}))["lists"].as_u64().unwrap();
+    let before = lists();
+    let good = ask(&now, "script", json!({ "name": "two", "text": SCRIPT }));
+    wait(&now);
+    // Pages were told of turns in which something was found: not of all of it at once.
+    assert!(lists() - before > events / TURN / 4, "{before} {} of {events}", lists());
+    let of_whole = ask(&whole, "script", json!({ "name": "two", "text": SCRIPT }));
+    assert_eq!(found(&now, &good, &json!(0)), found(&whole, &of_whole, &json!(0)));
+    // Of one that does not get to the end all is kept that it found, and until when it looked.
+    let seen = (events / 2).min(500);
+    let bad = ask(&now, "script", json!({ "name": "bad", "text": looping_behind(seen) }));
+    wait(&now);
+    let told = scripts(&now);
+    assert_eq!(told[1]["script"], bad["script"]);
+    assert_eq!(told[1]["count"], seen);
+    let until = told[1]["until"].as_u64().unwrap();
+    assert!(until > 0 && until < end && told[1]["stopped"]["what"].is_string(), "{told:?}");
+    let times = found(&now, &bad, &json!(0));
+    let time = |one: &String| one.split(' ').next().unwrap().parse::<i64>().unwrap();
+    let latest = times.iter().map(time).max().unwrap() - whole.lanes.meta().origin;
+    assert!(latest.unsigned_abs() <= until, "{latest} {until}");
+    assert!(told[0]["stopped"].is_null() && told[0]["until"].is_null(), "{told:?}");
 }
 
 #[test]
@@ -256,16 +309,11 @@ fn a_script_that_loops_while_it_follows_is_stopped_alone() {
     let whole = opening.index(&mut |_, _| {}).unwrap();
     let meta = whole.lanes.meta();
     let events = whole.lanes.event_count();
-    // It has seen half of the events when it does not end any more.
-    let bad = format!(
-        "let seen = 0;\nactivity(\"all\", (event, on) => {{\n  \
-         if (++seen > {}) for (;;);\n  on.begin(\"all\");\n  on.end(\"all\");\n}});\n",
-        events / 2
-    );
+    let bad = looping_behind(events / 2);
     let moments: Vec<i64> =
         (1..100).map(|n| meta.origin.saturating_add_unsigned(meta.end * n / 100)).collect();
     let mut other = Value::Null;
-    let (now, script) = in_rounds(&path, &moments, &bad, &mut |now, _| {
+    let (now, script) = in_rounds(&path, (&moments, None), &bad, &mut |now, _| {
         if other.is_null() {
             other = ask(now, "script", json!({ "name": "good", "text": SCRIPT }));
         }
@@ -305,7 +353,7 @@ fn a_script_that_is_run_again_follows_instead_of_what_it_was() {
     let meta = opening.index(&mut |_, _| {}).unwrap();
     let meta = meta.lanes.meta();
     let moments = [meta.origin.saturating_add_unsigned(meta.end / 2)];
-    let (now, _) = in_rounds(&path, &moments, SCRIPT, &mut |now, script| {
+    let (now, _) = in_rounds(&path, (&moments, None), SCRIPT, &mut |now, script| {
         let mut last = script["script"].clone();
         for _ in 0..40 {
             let asked = json!({ "name": "two", "text": SCRIPT, "replaces": last });

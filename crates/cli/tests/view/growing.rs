@@ -111,7 +111,7 @@ fn a_recording_taken_in_rounds_is_the_whole_in_the_end() {
     let opening = Opening::new(std::slice::from_ref(&path), &OpenOptions::default()).unwrap();
     let whole = opening.index(&mut |_, _| {}).unwrap();
     let (host, interval) = (Arc::new(Host::default()), interval(&path));
-    let options = LiveOptions { memory_bytes: 1 << 30, is_here: true };
+    let options = LiveOptions { memory_bytes: 1 << 30, is_here: true, turn_events: None };
     let mut live = Live::new(&path, options, Arc::clone(&host));
     let rounds = 40;
     let (mut before, mut lists) = (0, 0);
@@ -197,7 +197,7 @@ fn a_script_goes_on_with_what_comes() {
     let whole = Opening::new(std::slice::from_ref(&path), &OpenOptions::default()).unwrap();
     let whole = whole.index(&mut |_, _| {}).unwrap();
     let (host, interval) = (Arc::new(Host::default()), interval(&path));
-    let options = LiveOptions { memory_bytes: 1 << 30, is_here: true };
+    let options = LiveOptions { memory_bytes: 1 << 30, is_here: true, turn_events: None };
     let mut live = Live::new(&path, options, Arc::clone(&host));
     let text = "event => event.name.length % 2 === 0";
     let mut filter = json!(null);

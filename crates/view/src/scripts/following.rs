@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lateralis_lanes::Lanes;
 use lateralis_store::{Shown, Tail};
@@ -20,6 +20,44 @@ use crate::session::{Session, lock};
 
 /// After so long without a newer state pages are told what was found: else with that.
 const QUIET: Duration = Duration::from_millis(150);
+/// Who is behind tells what was found after so much work: as often as an eye wants to see it.
+const TURN: Duration = Duration::from_millis(200);
+/// Work is at least so many times as long as it takes to open what is there, so that of all the time
+/// a fifth at most goes into that, however much is there.
+const OPENINGS: u32 = 4;
+
+/// How much is looked at before what was found is told.
+pub struct Turn<'a> {
+    is_over: &'a AtomicBool,
+    begun: Instant,
+    time: Duration,
+    left: u64,
+}
+
+impl Turn<'_> {
+    /// What is to be read is open: now it begins.
+    pub fn begin(&mut self) {
+        let now = Instant::now();
+        self.time = TURN.max(now.duration_since(self.begun) * OPENINGS);
+        self.begun = now;
+    }
+
+    /// Whether it is over with the event that was looked at.
+    pub fn ends(&mut self) -> bool {
+        /// Events between two looks at the clock: it takes less than looking at one of them.
+        const LOOK: u64 = 16;
+        self.left = self.left.saturating_sub(1);
+        let is_late = || self.left.is_multiple_of(LOOK) && self.begun.elapsed() >= self.time;
+        // Partner: the store of `end`. It is only about not to work in vain.
+        self.left == 0 || self.is_over.load(Ordering::Relaxed) || is_late()
+    }
+}
+
+#[cfg(test)]
+pub fn turn_of_one() -> Turn<'static> {
+    static IS_OVER: AtomicBool = AtomicBool::new(false);
+    Turn { is_over: &IS_OVER, begun: Instant::now(), time: TURN, left: 1 }
+}
 
 /// Tells pages that there is more than they were told of.
 #[derive(Clone, Default)]
@@ -60,6 +98,8 @@ pub struct State {
     pub lists: u64,
     pub is_live: bool,
     pub shown: Shown,
+    /// Events that were forgotten.
+    pub forgotten: u64,
 }
 
 impl State {
@@ -69,7 +109,7 @@ impl State {
         let growth = session.growth.as_ref()?;
         let (serial, lists, is_live) = (growth.serial, growth.lists, growth.is_live);
         let (lanes, shown) = (Arc::clone(&session.lanes), growth.again.shown.clone());
-        Some(Self { lanes, serial, lists, is_live, shown })
+        Some(Self { lanes, serial, lists, is_live, shown, forgotten: growth.forgotten })
     }
 }
 
@@ -80,6 +120,7 @@ pub struct Follower {
     next: Mutex<Option<Arc<State>>>,
     has_next: Condvar,
     is_over: AtomicBool,
+    turn_events: u64,
 }
 
 impl Follower {
@@ -89,14 +130,15 @@ impl Follower {
         Arc::new(Self { found, is_over: AtomicBool::new(true), ..Self::default() })
     }
 
-    /// Has a script look at all there is, and follow.
+    /// Has a script look at all there is, and follow: back when there is something to tell, though
+    /// that may not be all; later after so many events at least.
     ///
     /// # Errors
     /// What is wrong with the script; the recording cannot be read.
     pub fn start(
         session: &Session,
         (name, text): (&str, &str),
-        wake: &Wake,
+        (wake, turn_events): (&Wake, u64),
     ) -> Result<Arc<Self>, Problem> {
         let fault = |what: String| Problem::new("cannot follow the recording", what, "");
         let growth = session.growth.as_ref().ok_or_else(|| fault("it does not grow".into()))?;
@@ -105,7 +147,7 @@ impl Follower {
         let begin = meta.origin.saturating_add_unsigned(meta.begin);
         let path = session.paths().first().cloned().unwrap_or_default();
         let tail = growth.again.tail(&path, begin);
-        let own = Arc::new(Self::default());
+        let own = Arc::new(Self { turn_events, ..Self::default() });
         let (shared, wake) = (Arc::clone(&own), wake.clone());
         let (name, text) = (name.to_owned(), text.to_owned());
         let (done, first) = mpsc::channel();
@@ -114,12 +156,12 @@ impl Follower {
                 Ok(following) => following,
                 Err(error) => return drop(done.send(Err(error))),
             };
-            let looked = following.look(&state, &shared.is_over);
+            let looked = following.look(&state, shared.turn());
             let is_good = looked.is_ok();
             shared.publish(following.found(&state, None));
             let _ = done.send(looked);
             if is_good {
-                shared.run(&mut following, &wake, state.is_live);
+                shared.run(&mut following, &wake, Arc::new(state));
             }
             shared.is_over.store(true, Ordering::Release);
         };
@@ -127,6 +169,11 @@ impl Follower {
         thread.spawn(work).map_err(|error| fault(error.to_string()))?;
         first.recv().map_err(|_| fault("its thread has ended".into()))??;
         Ok(own)
+    }
+
+    fn turn(&self) -> Turn<'_> {
+        let left = self.turn_events.max(1);
+        Turn { is_over: &self.is_over, begun: Instant::now(), time: TURN, left }
     }
 
     fn publish(&self, found: Found) {
@@ -172,33 +219,44 @@ impl Follower {
         next.take()
     }
 
-    fn run(&self, following: &mut Following, wake: &Wake, is_live: bool) {
-        let (mut is_live, mut is_news) = (is_live, false);
-        while is_live && self.is_at_work() {
-            let Some(state) = self.wait(QUIET) else {
-                // Nobody draws anything, unless told to.
-                if std::mem::take(&mut is_news) {
-                    wake.tell();
+    /// Follows from a state on, of which not all may have been looked at.
+    fn run(&self, following: &mut Following, wake: &Wake, mut state: Arc<State>) {
+        let mut is_news = false;
+        while self.is_at_work() {
+            let is_done = following.serial >= state.serial;
+            if is_done && !state.is_live {
+                break;
+            }
+            // What there was when it began is looked at to its end, also where that is forgotten by then.
+            if following.serial > 0 {
+                match self.wait(if is_done { QUIET } else { Duration::ZERO }) {
+                    Some(next) if next.serial > state.serial => state = next,
+                    // Nobody draws anything, unless told to.
+                    None if is_done && std::mem::take(&mut is_news) => wake.tell(),
+                    _ => {}
                 }
-                continue;
-            };
-            if state.serial <= following.serial {
+            }
+            if following.serial >= state.serial {
                 continue;
             }
             let before = (following.count, following.growing.row_count());
-            let stopped = following.look(&state, &self.is_over).err();
+            let stopped = following.look(&state, self.turn()).err();
             if !self.is_at_work() {
                 return;
             }
-            is_live = state.is_live && stopped.is_none();
-            if !is_live {
-                following.close();
-            }
+            let is_stopped = stopped.is_some();
+            self.publish(following.found(&state, stopped));
             if before.1 != following.growing.row_count() {
                 wake.note();
             }
             is_news |= before != (following.count, following.growing.row_count());
-            self.publish(following.found(&state, stopped));
+            if is_stopped {
+                break;
+            }
+            // Who is behind is not quiet for long.
+            if following.serial < state.serial && std::mem::take(&mut is_news) {
+                wake.tell();
+            }
         }
         // What has ended, or was stopped, is told once more.
         wake.tell();

@@ -50,8 +50,10 @@ pub struct Found {
     pub count: u64,
     /// Up to when they were looked for, since the origin.
     pub until: u64,
-    /// Up to which state of the session, and how often it was told by then.
+    /// The newest state of the session that was looked at, and how often it was by then.
     pub serial: (u64, u64),
+    /// The newest state of which all was.
+    pub done: u64,
     /// Why nobody looks any further.
     pub stopped: Option<Problem>,
 }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A script at work on what comes, round by round.
+//! A script at work on what comes, turn by turn.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use foldhash::fast::RandomState;
 use lateralis_analysis::filter::Context;
@@ -14,7 +13,7 @@ use lateralis_script::{Activities, End, Script};
 use lateralis_store::facts::Facts;
 use lateralis_store::{Recording, Tail};
 
-use super::following::State;
+use super::following::{State, Turn};
 use super::found::{Found, Lasts, Rest, Telling};
 use super::places::Places;
 use super::steps::{Begun, Round, bytes};
@@ -44,9 +43,16 @@ pub struct Following {
     next: u32,
     /// Nothing before it is looked at.
     begin: i64,
+    /// Up to when all was looked at, since the origin.
     until: u64,
+    /// The last state of which all was looked at: 0 if there is none.
     pub serial: u64,
+    /// The newest state of which some was.
+    begun_serial: u64,
     looks: u64,
+    /// Events that it has looked at, and those forgotten before it began.
+    looked: u64,
+    forgotten: u64,
     pub count: u64,
 }
 
@@ -79,18 +85,38 @@ impl Following {
             begin,
             until: 0,
             serial: 0,
+            begun_serial: 0,
             looks: 0,
+            looked: 0,
+            forgotten: state.forgotten,
             count: 0,
         })
     }
 
-    /// Looks at what has come, up to a state.
+    /// Events that were forgotten before it saw them. Where it begins none counts: what there was then
+    /// it sees to the end, and it is the recording that has that.
+    fn missed(&self, state: &State) -> u64 {
+        match self.serial > 0 && state.lanes.meta().begin > self.until {
+            // All that it has looked at is among those forgotten.
+            true => state.forgotten.saturating_sub(self.forgotten + self.looked),
+            false => 0,
+        }
+    }
+
+    /// Looks at what has come, up to a state, for one turn.
     ///
     /// Cost: by what has come; and by lanes and threads, where there are new ones.
-    pub fn look(&mut self, state: &State, is_over: &AtomicBool) -> Result<(), Problem> {
+    ///
+    /// # Errors
+    /// The script was stopped; the recording cannot be read.
+    pub fn look(&mut self, state: &State, mut turn: Turn<'_>) -> Result<(), Problem> {
         let meta = state.lanes.meta();
-        if self.looks > 0 && meta.begin > self.until {
-            let what = "it is slower than what comes: events were forgotten before it saw them";
+        self.begun_serial = state.serial;
+        let missed = self.missed(state);
+        if missed > 0 {
+            let what = format!(
+                "it is slower than what comes: {missed} events were forgotten before it saw them"
+            );
             return Err(Problem::new(what, "script", "have it look at fewer events"));
         }
         let recording = self.tail.open().map_err(|error| {
@@ -113,34 +139,44 @@ impl Following {
         };
         let mut result = Ok(());
         let has_filters = script.has_filters();
-        let begin = self.begin;
-        let mut seen = 0u32;
+        let (begin, is_first, looked) = (self.begin, self.serial == 0, &mut self.looked);
+        let mut broke_off = None;
+        turn.begin();
         tail.read_to(&recording, &state.shown, &mut |event, _| {
             let at = facts.at(event);
             facts.of(event, |_, _| {});
-            seen = seen.wrapping_add(1);
-            // Partner: the store of `end`. It is only about not to work in vain.
-            if seen.is_multiple_of(256) && is_over.load(Ordering::Relaxed) {
+            let is_known = known.contains(&event.class.name);
+            // What is late may be of a time before it began.
+            *looked += u64::from(is_known && (at.time.0 >= begin || !is_first));
+            if is_known && at.time.0 >= begin {
+                let lane = places.of(event, &at, &recording.streams);
+                let tag = lasts.tag(lane, at.time.0);
+                let end = End { time: at.time, writer: at.writer, cpu: at.cpu, tag };
+                let kept = if has_filters { script.keeps(event, &context) } else { Ok(true) };
+                let done = kept.and_then(|is_kept| match is_kept {
+                    true => activities.steps(script, event, end, &context, &mut |s| found.step(s)),
+                    false => Ok(()),
+                });
+                result = done.map_err(|error| problem(&error)).and_then(|()| found.bound());
+            }
+            if result.is_err() || turn.ends() {
+                broke_off = Some(at.time.0);
                 return ControlFlow::Break(());
             }
-            if at.time.0 < begin || !known.contains(&event.class.name) {
-                return ControlFlow::Continue(());
-            }
-            let lane = places.of(event, &at, &recording.streams);
-            let tag = lasts.tag(lane, at.time.0);
-            let end = End { time: at.time, writer: at.writer, cpu: at.cpu, tag };
-            let kept = if has_filters { script.keeps(event, &context) } else { Ok(true) };
-            let done = kept.and_then(|is_kept| match is_kept {
-                true => activities.steps(script, event, end, &context, &mut |s| found.step(s)),
-                false => Ok(()),
-            });
-            result = done.map_err(|error| problem(&error)).and_then(|()| found.bound());
-            if result.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            ControlFlow::Continue(())
         });
         self.looks += 1;
-        self.serial = state.serial;
-        if result.is_ok() {
-            self.until = meta.end;
+        match broke_off {
+            // Not all: of the same time others may follow.
+            Some(time) => {
+                let since = i128::from(time) - i128::from(meta.origin);
+                let until = u64::try_from(since).unwrap_or(0).min(meta.end);
+                self.until = self.until.max(until);
+            }
+            None => {
+                self.until = meta.end;
+                self.serial = state.serial;
+            }
         }
         self.forget(meta.begin);
         result
@@ -182,7 +218,7 @@ impl Following {
     }
 
     /// Nothing comes any more: what has not ended was none.
-    pub fn close(&mut self) {
+    fn close(&mut self) {
         for (_, Begun { opened, .. }) in self.begun.drain() {
             if let Some(opened) = opened {
                 self.growing.ends(opened, None);
@@ -192,7 +228,7 @@ impl Following {
 
     /// All of it by now.
     pub fn found(&mut self, state: &State, stopped: Option<Problem>) -> Found {
-        if !state.is_live {
+        if stopped.is_some() || !state.is_live && self.serial >= state.serial {
             self.close();
         }
         let names = self.names_of_kinds.clone();
@@ -203,7 +239,8 @@ impl Following {
             rest: Rest::Growing(Arc::clone(&self.telling)),
             count: self.count,
             until: self.until,
-            serial: (state.serial, self.looks),
+            serial: (self.begun_serial, self.looks),
+            done: self.serial,
             stopped,
         }
     }
@@ -223,4 +260,53 @@ fn names_of(recording: &Recording, meta: &Meta) -> Names {
         }
     }
     names
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use lateralis_lanes::{Gathers, Growing, Lane, LaneKind, Meta};
+    use lateralis_store::{Shown, Tail};
+
+    use super::{Following, State};
+    use crate::scripts::following::turn_of_one;
+
+    /// A moment of a session with an event each nanosecond.
+    fn state(growing: &Growing, serial: u64) -> State {
+        State {
+            lanes: Arc::new(growing.lanes(Meta::default())),
+            serial,
+            lists: 0,
+            is_live: true,
+            shown: Shown::default(),
+            forgotten: growing.forgotten(),
+        }
+    }
+
+    #[test]
+    fn events_that_were_forgotten_before_a_script_saw_them_are_counted_and_it_says_so() {
+        let mut growing = Growing::new(0);
+        let lane = growing.lane(Lane { kind: LaneKind::Cpu, ..Lane::default() });
+        for time in 0..100 {
+            let _ = growing.point(lane, time, 0, 0);
+        }
+        growing.forget(10);
+        let first = state(&growing, 1);
+        let tail = Tail::new(Path::new("/nowhere"));
+        let text = r#"activity("a").begin("b").end("c");"#;
+        let mut following = Following::new("a", text, tail, 10, &first).unwrap();
+        // It has seen those from 10 on, and begun with what came since.
+        (following.serial, following.until, following.looked) = (1, 50, 40);
+        growing.forget(50);
+        assert_eq!(following.missed(&state(&growing, 2)), 0, "all were seen");
+        growing.forget(73);
+        let state = state(&growing, 3);
+        assert_eq!(following.missed(&state), 23);
+        let stopped = following.look(&state, turn_of_one()).expect_err("stopped");
+        assert!(stopped.what.contains("23 events were forgotten"), "{stopped:?}");
+        // The row is missing from there on, not from now on.
+        assert_eq!(following.found(&state, Some(stopped)).until, 50);
+    }
 }

@@ -166,13 +166,17 @@ pub struct Scripts {
     newest: Mutex<Option<Arc<State>>>,
     /// Tells pages that more was found than when they were told of that state.
     wake: Wake,
+    /// Events that one which is behind looks at until it tells what it found, if that is not by time
+    /// alone.
+    turn_events: Option<u64>,
 }
 
 impl Scripts {
-    /// With somebody who tells pages that there is something new.
+    /// With somebody who tells pages that there is something new; who is behind tells what it found
+    /// after so many events at least.
     #[must_use]
-    pub fn waking(tell: Arc<dyn Fn() + Send + Sync>) -> Self {
-        Self { wake: Wake::telling(tell), ..Self::default() }
+    pub fn waking(tell: Arc<dyn Fn() + Send + Sync>, turn_events: Option<u64>) -> Self {
+        Self { wake: Wake::telling(tell), turn_events, ..Self::default() }
     }
 
     /// All of them.
@@ -211,8 +215,7 @@ impl Scripts {
     /// Whether all have found what there is in a state of a session, or were stopped.
     #[must_use]
     pub fn are_done(&self, session: &Session) -> bool {
-        let is_done =
-            |found: Arc<Found>| found.stopped.is_some() || found.serial.0 >= session.serial();
+        let is_done = |found: Arc<Found>| found.stopped.is_some() || found.done >= session.serial();
         self.all().iter().all(|ran| ran.found().is_none_or(is_done))
     }
 
@@ -242,7 +245,8 @@ impl Scripts {
                 let advice = "remove others, or load the page again when the recording has ended";
                 return Err(Problem::new("too many scripts follow the recording", name, advice));
             }
-            let ran = run_growing(session, name, text, &self.wake)?;
+            let often = (&self.wake, self.turn_events.unwrap_or(u64::MAX));
+            let ran = run_growing(session, name, text, often)?;
             if let Some(instead) = instead {
                 instead.end();
             }
@@ -274,7 +278,12 @@ fn how(script: &Script) -> String {
 }
 
 /// Where a session grows: filters look when somebody asks, activities are found as events come.
-fn run_growing(session: &Session, name: &str, text: &str, wake: &Wake) -> Result<Ran, Problem> {
+fn run_growing(
+    session: &Session,
+    name: &str,
+    text: &str,
+    often: (&Wake, u64),
+) -> Result<Ran, Problem> {
     let mut script = load(name, text)?;
     let meta = session.lanes.meta();
     let (begin, end) = (meta.origin.saturating_add_unsigned(meta.begin), end_of(session));
@@ -285,7 +294,7 @@ fn run_growing(session: &Session, name: &str, text: &str, wake: &Wake) -> Result
         kept = Some(Kept { lanes: Vec::new(), until: begin }.after(session, seen, end));
     }
     let found = match script.has_activities() {
-        true => Some(Follower::start(session, (name, text), wake)?),
+        true => Some(Follower::start(session, (name, text), often)?),
         false => None,
     };
     Ok(Ran {
@@ -323,7 +332,7 @@ fn run(session: &Session, name: &str, text: &str) -> Result<Ran, Problem> {
         let (count, told) = (found.len() as u64, found.iter().map(tell).collect());
         let lanes = found::rows(session, &places, names, found)?;
         let (rest, until, serial) = (Rest::Whole(told), meta.end, (0, 0));
-        let found = Found { lanes, rest, count, until, serial, stopped: None };
+        let found = Found { lanes, rest, count, until, serial, done: 0, stopped: None };
         Ok(Follower::ended(found))
     });
     Ok(Ran {

@@ -71,7 +71,8 @@ impl Following {
         };
         let is_here = copy.as_ref().is_none_or(LiveCopy::is_here);
         let memory_bytes = usize::try_from(args.window).unwrap_or(usize::MAX);
-        let live = Live::new(&path, LiveOptions { memory_bytes, is_here }, Arc::clone(host));
+        let options = LiveOptions { memory_bytes, is_here, turn_events: None };
+        let live = Live::new(&path, options, Arc::clone(host));
         // Who may record here may control it here; elsewhere others would have to be trusted.
         let live = match is_here && args.listen.is_loopback() {
             true => {
