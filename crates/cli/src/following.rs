@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use lateralis_recorder::linux::{Request, RunningRecorder, is_being_written, recorders};
+use lateralis_recorder::linux::{Request, RunningRecorder, is_being_written, is_locked, recorders};
 use lateralis_store::{Recording, Tail};
 use lateralis_units::Nanos;
 use serde_json::Value;
@@ -46,7 +46,11 @@ fn state(path: &Path) -> Result<State, CliError> {
     let asked_at = now();
     // Before the report: one that ends in between has said so there.
     let goes_on = is_being_written(path);
+    let is_certain = goes_on && is_locked(path);
     match is_complete(path) {
+        // One that begins has said nothing of itself yet.
+        None if is_certain && flush(path) => Ok(State::UpTo(Nanos(asked_at.0 - MARGIN_NANOS))),
+        None if is_certain => Ok(State::Busy),
         None => Err(CliError::new(
             "cannot follow",
             path.display().to_string(),

@@ -111,6 +111,37 @@ fn a_folder_is_followed_and_a_killed_recorder_is_told() {
     assert_eq!(requests(&open), 1000);
 }
 
+/// Before a recorder has said anything of itself, the lock of the folder is all there is of it.
+#[test]
+fn a_folder_without_a_report_is_followed_as_long_as_its_recorder_is_there() {
+    let place = Place::new();
+    let Some((mut recorder, mut output)) = begin(&place, &["record", "-o", "here"]) else { return };
+    write(&mut recorder, &mut output, 500);
+    let viewer = Viewer::start(&place, &["here"]);
+    wait_for(&mut viewer.page(), 500);
+    drop(viewer);
+    // As it was in its first moment. Of programs it knows all by now, so it writes no other.
+    let report = place.0.join("here/report.json");
+    std::fs::remove_file(&report).expect("it was there");
+    let viewer = Viewer::start(&place, &["here"]);
+    let mut page = viewer.page();
+    let open = wait_for(&mut page, 500);
+    assert_eq!(open["is_live"], true);
+    write(&mut recorder, &mut output, 500);
+    let open = wait_for(&mut page, 1000);
+    assert_eq!(open["is_live"], true);
+    assert!(!report.exists(), "nothing else has told that it goes on");
+    recorder.kill();
+    let ended = page.told("ended");
+    assert_eq!(ended["complete"], false, "{ended}");
+    // It is not live for ever.
+    drop(viewer);
+    let viewer = Viewer::start(&place, &["here"]);
+    let mut page = viewer.page();
+    let open = page.ask("open", json!({}));
+    assert_eq!((&open["is_live"], requests(&open)), (&json!(false), 1000));
+}
+
 #[test]
 fn nobody_at_the_address_is_an_error_that_says_so() {
     let place = Place::new();

@@ -52,7 +52,7 @@ pub use capture::Capture;
 pub use control::{Answer, Request, RunningRecorder, ask, recorders};
 pub use dirs::area_dir;
 pub use keep::{KeepNotice, KeepObserver};
-pub use output::is_being_written;
+pub use output::{is_being_written, is_locked};
 pub use recover::recover;
 pub use session::{PolicyWriter, Session, Summary};
 pub use snapshot::snapshot;

@@ -14,8 +14,8 @@ use super::reserve::Reserve;
 use crate::error::Error;
 use crate::index::{ENTRY_BYTES, FILE_HEADER, IndexEntry};
 
-pub use directory::is_being_written;
 pub(super) use directory::replace;
+pub use directory::{is_being_written, is_locked};
 pub(super) use lateralis_live::Folder;
 
 /// Handle of a stream file.

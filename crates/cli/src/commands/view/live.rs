@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use lateralis_recorder::linux::is_being_written;
 use lateralis_recorder::linux::live::{LetGo, is_asked_to_end};
+use lateralis_recorder::linux::{is_being_written, is_locked};
 use lateralis_store::{Recording, Tail};
 use lateralis_traces::OpenOptions;
 use lateralis_units::Nanos;
@@ -99,6 +99,10 @@ impl Following {
         let state = match following::follow(&self.path, self.copy.as_ref(), &mut self.shown) {
             // What was seen stays.
             Err(_) if self.shown.live.has_begun() => State::Interrupted,
+            // Its recorder was there when this began, and is gone before it said anything of itself.
+            Err(_) if self.copy.is_none() && following::is_complete(&self.path).is_none() => {
+                State::Interrupted
+            }
             state => state?,
         };
         let is_complete = state == State::Complete;
@@ -134,7 +138,11 @@ impl Following {
 
 /// Whether it is a recording of ours that is being written.
 fn goes_on(path: &Path) -> bool {
-    following::is_complete(path) == Some(false) && is_being_written(path)
+    // One that begins has no report yet: then only a lock is believed, for other traces have none.
+    match following::is_complete(path) {
+        Some(is_complete) => !is_complete && is_being_written(path),
+        None => is_locked(path) && following::is_complete(path) != Some(true),
+    }
 }
 
 impl Follower for Shown {

@@ -34,6 +34,16 @@ pub fn is_being_written(root: &Path) -> bool {
     flock(&directory, FlockOperation::NonBlockingLockShared).is_err()
 }
 
+/// Whether a recorder writes to a directory, for certain: it has its lock before anything is in it, so
+/// this tells of one also that has not said anything of itself yet.
+#[must_use]
+pub fn is_locked(root: &Path) -> bool {
+    let directory = File::open(root).ok().filter(|it| it.metadata().is_ok_and(|it| it.is_dir()));
+    let Some(directory) = directory else { return false };
+    let lock = flock(&directory, FlockOperation::NonBlockingLockShared);
+    matches!(lock, Err(rustix::io::Errno::WOULDBLOCK))
+}
+
 /// Where a directory is, and the lock of whoever writes it, if nobody else has it. The working
 /// directory may change; the recording stays where it was asked for.
 fn lock(root: &Path) -> Result<(PathBuf, Option<File>), Error> {
@@ -70,9 +80,14 @@ impl Output {
             }
             Err(error) => return Err(Error::file("open directory", root, error)),
         }
-        fs::create_dir_all(innermost)
-            .map_err(|cause| Error::file("make directory", root, cause))?;
-        let (root, lock) = lock(root)?;
+        let make = |path: &Path| {
+            fs::create_dir_all(path).map_err(|cause| Error::file("make directory", root, cause))
+        };
+        make(root)?;
+        // Who sees anything in it sees the lock as well.
+        let (locked, lock) = lock(root)?;
+        make(innermost)?;
+        let root = locked;
         let mut output = Output::empty(root, bytes_max);
         output._lock = lock;
         Ok(output)
