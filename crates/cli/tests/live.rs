@@ -60,7 +60,7 @@ impl Drop for Running {
     }
 }
 
-fn start(place: &Place, arguments: &[&str], input: Stdio, output: Stdio) -> Running {
+pub fn start(place: &Place, arguments: &[&str], input: Stdio, output: Stdio) -> Running {
     let mut child = Command::new(env!("CARGO_BIN_EXE_lat"))
         .args(arguments)
         .current_dir(&place.0)

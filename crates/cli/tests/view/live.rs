@@ -3,7 +3,9 @@
 //! the end is what was saved; recorders that are killed; connections that break.
 
 use std::io::{self, BufRead};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream, UdpSocket};
+use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -11,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::client::{Page, Viewer};
 use super::{printed, the_list_is_what_is_printed};
-use crate::live::{Running, ready, record, write};
+use crate::live::{Running, ready, record, start, write};
 use crate::place::Place;
 
 /// How many requests of the writer are in the session.
@@ -310,4 +312,76 @@ fn a_folder_with_nothing_but_the_kernel_is_followed() {
     drop(recorder.stdin.take());
     assert!(recorder.wait().expect("its status").success());
     assert_eq!(page.told("ended")["complete"], true);
+}
+
+/// Whether this may look at packets of interfaces; said aloud if not.
+fn may_capture() -> bool {
+    /// `CAP_NET_RAW` of linux/capability.h.
+    const NET_RAW: u32 = 13;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let has = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let has = has.and_then(|has| u64::from_str_radix(has.trim(), 16).ok()).unwrap_or(0);
+    if has >> NET_RAW & 1 == 0 {
+        println!("SKIPPED: no CAP_NET_RAW here");
+    }
+    has >> NET_RAW & 1 == 1
+}
+
+/// Ends a thread with its scope.
+struct Until<'a>(&'a AtomicBool);
+
+impl Drop for Until<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_folder_with_nothing_but_packets_of_an_interface_is_followed() {
+    if !may_capture() {
+        return;
+    }
+    let place = Place::new();
+    let words = ["record", "--quiet", "-o", "here", "--packets", "lo", "--", "cat"];
+    let mut recorder = start(&place, &words, Stdio::piped(), Stdio::null());
+    while !place.0.join("here/report.json").exists() {
+        assert!(recorder.0.try_wait().expect("its status").is_none(), "the recorder ended");
+        thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let until = Until(&is_over);
+        // Whenever capturing begins, there is something to capture.
+        scope.spawn(|| {
+            let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+            let own = socket.local_addr().expect("its address");
+            // Partner: the store when this is dropped. It orders nothing.
+            while !is_over.load(Ordering::Relaxed) {
+                socket.send_to(b"seen", own).expect("sent");
+                thread::sleep(std::time::Duration::from_millis(1));
+            }
+        });
+        let viewer = Viewer::start(&place, &["here"]);
+        let mut page = viewer.page();
+        let open = page.ask("open", json!({}));
+        assert_eq!(open["is_live"], true, "{open}");
+        let seen = |open: &Value| -> u64 {
+            let lanes = open["lanes"].as_array().expect("lanes").iter();
+            let of_interface = lanes.filter(|lane| lane["kind"] == "packets");
+            of_interface.map(|lane| lane["events"].as_u64().expect("a count")).sum()
+        };
+        for _ in 0..3 {
+            let before = seen(&page.ask("open", json!({})));
+            while seen(&page.ask("open", json!({}))) == before {
+                page.told("grown");
+            }
+        }
+        drop(recorder.0.stdin.take());
+        assert_eq!(page.told("ended")["complete"], true);
+        drop(until);
+    });
+    let (status, text) = recorder.wait();
+    assert_eq!(status, Some(0), "{text}");
+    let report = place.report("here");
+    assert_eq!(report["processes"].as_array().map(Vec::len), Some(0), "no program: {report}");
 }
