@@ -119,9 +119,6 @@ impl StreamPlan {
         let at_byte = self.header.as_ref().is_some_and(|header| !header.any_bit);
         for event in self.events.iter_mut().flatten() {
             event.straight = Straight::of(&event.program, at_byte);
-            if let Some(straight) = &mut event.straight {
-                straight.leaves.shrink_to_fit();
-            }
         }
     }
 

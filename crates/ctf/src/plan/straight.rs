@@ -22,16 +22,16 @@ use super::zeros::{first_zero, text_length};
 use super::{Op, Program};
 use making::Making;
 
-/// A body as steps.
+/// A body as steps. Tens of thousands of them may be kept, so each is as small as it can be.
 #[derive(Debug)]
 pub struct Straight {
-    steps: Vec<Step>,
+    steps: Box<[Step]>,
     /// Numbers that later steps need, and their registers.
-    saves: Vec<(Load, u32)>,
+    saves: Box<[(Load, u32)]>,
     /// One per slot of a row, in their order.
-    pub leaves: Vec<Leaf>,
+    pub leaves: Box<[Leaf]>,
     /// The same of leaves in runs, made for rows; those of each run begin anew.
-    cells: Vec<Cells>,
+    cells: Box<[Cells]>,
     /// Numbers that walking an event leaves.
     pub marks: u32,
     /// Set if the event is a single run.
@@ -275,7 +275,7 @@ impl Straight {
         registers: &mut [u64],
         mut see: impl FnMut(&Step, usize, Option<usize>) -> Option<()>,
     ) -> Option<usize> {
-        for step in &self.steps {
+        for step in &*self.steps {
             match step {
                 Step::Run { mask, bytes: size, .. } => {
                     let mask = *mask as usize;

@@ -211,6 +211,8 @@ impl Making {
         };
         let Self { steps, saves, leaves, cells, marks, .. } = self;
         let one_variable = OneVariable::of(&steps, &saves);
+        let (steps, saves) = (steps.into_boxed_slice(), saves.into_boxed_slice());
+        let (leaves, cells) = (leaves.into_boxed_slice(), cells.into_boxed_slice());
         Some(Straight { steps, saves, leaves, cells, marks, fixed, one_variable })
     }
 }
