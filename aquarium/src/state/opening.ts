@@ -21,6 +21,7 @@ import type { Picture } from "../logic/picture.ts";
 import { type Interval, clamp } from "../logic/viewport.ts";
 import type { Session } from "../protocol/types.ts";
 import { Coming } from "./coming.ts";
+import { runAgain, wanted } from "./scripts.ts";
 import { ask, numbersAreNew, isPictureAsked, overviewAhead, pictureAhead, picturesAreOld } from "./server.ts";
 import * as store from "./store.ts";
 
@@ -77,11 +78,12 @@ async function open(): Promise<void> {
 /** A session whose numbers are new: what is told by names stays. */
 function begin(before: Session | null, session: Session): void {
   coming.forget();
+  const scripts = before === null ? [] : wanted();
   batch(() => {
     progress.value = null;
     silentWhy.value = null;
     held = null;
-    // Scripts of an earlier page, or of a server that is gone, mean nothing here: they are run again if they are wanted.
+    // Scripts of an earlier page, or of a server that is gone, mean nothing here: those of this page are run again.
     store.scripts.value = [];
     const now = withoutScripts(session, new Set());
     store.filter.value =
@@ -110,6 +112,7 @@ function begin(before: Session | null, session: Session): void {
     store.shownCount.value = null;
     numbersAreNew();
   });
+  void runAgain(scripts, new Set(session.scripts?.map((one) => one.script)));
 }
 
 /** The same session with more in its lists. */

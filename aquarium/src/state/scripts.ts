@@ -104,7 +104,49 @@ export async function run(): Promise<void> {
   }
 }
 
-function took(draft: Draft, answer: ScriptAnswer): void {
+/** A script that ran, and whether its filter and its rows are switched on. */
+export interface Wanted extends Draft {
+  id: number;
+  isOn: boolean;
+  isShown: boolean;
+}
+
+/** Those that are still to be run again. */
+let waiting: readonly Wanted[] = [];
+
+/** What has run in the session that is shown, or was to. */
+export function wanted(): Wanted[] {
+  const { scriptsOn, activitiesOff } = store.filter.value;
+  const ran = store.scripts.value.map(({ id, name, text, filters }) => ({
+    ...{ id, name, text },
+    isOn: !filters || scriptsOn.has(id),
+    isShown: !activitiesOff.has(id),
+  }));
+  return [...waiting.filter((one) => ran.every(({ name }) => name !== one.name)), ...ran];
+}
+
+/** Runs in a session what ran in the one before; `known` are scripts that its server has already. */
+export async function runAgain(scripts: readonly Wanted[], known: ReadonlySet<number>): Promise<void> {
+  waiting = scripts;
+  for (const one of scripts) {
+    try {
+      const { id, name, text } = one;
+      const answer = await request<ScriptAnswer>("script", { name, text, replaces: known.has(id) ? id : null });
+      if (waiting !== scripts) return;
+      took(one, answer, one);
+    } catch (failure) {
+      if (waiting !== scripts || !(failure instanceof RequestError)) return;
+      store.tell(`the script "${one.name}" could not be run again: ${failure.message}`, "problem");
+    }
+  }
+  waiting = [];
+}
+
+function took(
+  draft: Draft,
+  answer: ScriptAnswer,
+  { isOn, isShown }: Pick<Wanted, "isOn" | "isShown"> = { isOn: true, isShown: true },
+): void {
   const finds = answer.kind === "activity";
   const filters = answer.has_filter ?? answer.kind === "filter";
   const before = store.scripts.value.find((one) => one.name === draft.name);
@@ -115,6 +157,7 @@ function took(draft: Draft, answer: ScriptAnswer): void {
       {
         id: answer.script,
         name: draft.name,
+        text: draft.text,
         filters,
         finds,
         how: answer.how,
@@ -128,8 +171,11 @@ function took(draft: Draft, answer: ScriptAnswer): void {
     if (session && answer.rows) store.session.value = withRows(session, answer, before?.id);
     const scriptsOn = new Set(store.filter.value.scriptsOn);
     if (before) scriptsOn.delete(before.id);
-    if (filters) scriptsOn.add(answer.script);
-    store.filter.value = { ...store.filter.value, scriptsOn };
+    if (filters && isOn) scriptsOn.add(answer.script);
+    const activitiesOff = new Set(store.filter.value.activitiesOff);
+    if (before) activitiesOff.delete(before.id);
+    if (!isShown) activitiesOff.add(answer.script);
+    store.filter.value = { ...store.filter.value, scriptsOn, activitiesOff };
   });
 }
 

@@ -23,6 +23,7 @@ export interface Selected {
 
 /** A script that the server ran, and what its activities are called. */
 export interface RanScript extends Script {
+  text: string;
   how: string;
   why: string;
   count: number;
