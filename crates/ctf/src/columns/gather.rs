@@ -267,7 +267,8 @@ impl Gathered {
                     || plain!(i32, out, i64::from)
                     || plain!(i64, out, |value| value);
                 if !done {
-                    loaded(load, marks, out, |value| value as i64);
+                    let unused = 64 - load.bits().clamp(1, 64);
+                    loaded(load, marks, out, |raw| (raw << unused) as i64 >> unused);
                 }
                 Stored::Signed(first)
             }
@@ -323,7 +324,7 @@ fn step_of(places: &[u32]) -> Option<usize> {
     (ascends && pieces.all(is_even)).then_some(step as usize)
 }
 
-/// Numbers of any layout.
+/// Numbers of any layout: `take` makes the value of its bits, above which there is nothing, or its sign.
 fn loaded<T: Copy + Default>(
     load: &Load,
     marks: Marks<'_>,
@@ -331,9 +332,12 @@ fn loaded<T: Copy + Default>(
     take: impl Fn(u64) -> T,
 ) {
     let bytes = marks.bytes;
-    match (marks.arrays(load.at as usize), load.by_shifts()) {
-        (Some(words), Some(shifts)) => {
-            marks.each(out, |base| take(shifts.value(u64::from_le_bytes(*words(base)))));
+    match (marks.arrays(load.at as usize), load.as_shift()) {
+        (Some(words), Some((shift, mask, false))) => {
+            marks.each(out, |base| take(u64::from_le_bytes(*words(base)) >> (shift & 63) & mask));
+        }
+        (Some(words), Some((shift, mask, true))) => {
+            marks.each(out, |base| take(u64::from_be_bytes(*words(base)) >> (shift & 63) & mask));
         }
         _ => marks.each(out, |base| take(load.value(bytes, base))),
     }
