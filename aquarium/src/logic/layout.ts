@@ -2,6 +2,7 @@
 // Lanes as rows of pixels, from top to bottom: tree order, folded, pinned, searched.
 
 import type { Lane, RowKind } from "../protocol/types.ts";
+import { thousands } from "./units.ts";
 
 export interface PlacedRow {
   lane: number;
@@ -51,6 +52,16 @@ const EMPTY_LANE = 22;
 
 export function rowHeight(kind: RowKind): number {
   return ROW_HEIGHT[kind] ?? 16;
+}
+
+/** Whether a row is drawn by how much there is, not thing by thing: bars over each other would look like one. */
+export function isDense(row: Pick<PlacedRow, "kind" | "packed">): boolean {
+  return row.kind === "events" || row.packed > 1;
+}
+
+/** What a row says that stands for several. */
+export function packedText(row: Pick<PlacedRow, "packed">): string {
+  return `${thousands(row.packed)} rows in one`;
 }
 
 /** Interfaces behind cores, in and out of one beside each other: packets begin before, or long after, whoever they are for. */

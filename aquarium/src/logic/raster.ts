@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // Columns of a `view` answer become pixels: one image for all rows, stretched to the screen when drawn.
 //
-// Bars are one pixel high in the image. Events are DENSITY_PX high: each column stands as tall as its count,
-// on a logarithmic scale, and at least one pixel where there is anything at all.
+// Bars are one pixel high in the image. Rows that are dense are DENSITY_PX high: each column stands as tall as its
+// count, on a logarithmic scale, and at least one pixel where there is anything at all.
 
 import { type Rgb, mix } from "./colour.ts";
 
@@ -97,7 +97,8 @@ function rasterDensity({ columns, palette }: RasterRow, { from, to, out, wide }:
 }
 
 export interface RasterRow {
-  kind: string;
+  /** Whether it is drawn by how much there is: events, and rows that stand for several. */
+  dense: boolean;
   columns: RowColumns;
   palette: Palette;
   /** Drawn one by one: then it has no lines in the image. */
@@ -111,9 +112,9 @@ export interface RasterLines {
   height: number;
 }
 
-function rasterHeight({ kind, exact }: RasterRow): number {
+function rasterHeight({ dense, exact }: RasterRow): number {
   if (exact) return 0;
-  return kind === "events" ? DENSITY_PX : 1;
+  return dense ? DENSITY_PX : 1;
 }
 
 /** Where rows stand in their image: one below the other. */
@@ -132,7 +133,7 @@ export function rasterPart(rows: readonly RasterRow[], lines: RasterLines, part:
   rows.forEach((row, index) => {
     if (row.exact) return;
     const at = lines.rows[index].y * part.wide;
-    if (row.kind === "events") rasterDensity(row, part, at);
+    if (row.dense) rasterDensity(row, part, at);
     else rasterBar(row, part, at);
   });
 }

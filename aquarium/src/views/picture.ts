@@ -32,7 +32,7 @@ export function savePng(): void {
   context.textBaseline = "middle";
   context.fillStyle = store.theme.value.text;
   const top = area.getBoundingClientRect();
-  for (const label of labels.querySelectorAll<HTMLElement>(".lane-name")) {
+  for (const label of labels.querySelectorAll<HTMLElement>(".lane-name, .packed")) {
     const at = label.getBoundingClientRect();
     context.fillText(
       label.textContent ?? "",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-import { screenY, visible } from "../../logic/layout.ts";
+import { packedText, screenY, visible } from "../../logic/layout.ts";
 import type { PlacedLane } from "../../logic/layout.ts";
-import { shortName } from "../../logic/units.ts";
+import { shortName, thousands } from "../../logic/units.ts";
 import * as store from "../../state/store.ts";
 
 const KIND_NAMES: Record<string, string> = {
@@ -76,7 +76,10 @@ export function LaneName({
 
 function Label({ lane, y, top }: { lane: PlacedLane; y: number; top: number }) {
   const info = store.laneById.value.get(lane.id);
-  const stuck = Math.min(Math.max(0, top - y), Math.max(0, lane.height - 22));
+  // What a packed row at its end says stays free.
+  const last = lane.rows[lane.rows.length - 1];
+  const room = (last?.packed > 1 ? last.y - lane.y : lane.height) - 22;
+  const stuck = Math.min(Math.max(0, top - y), Math.max(0, room));
   const depth = lane.rows.filter((row) => row.kind === "spans").length;
   const kind = KIND_NAMES[lane.kind] ?? lane.kind;
   return (
@@ -122,9 +125,9 @@ function Label({ lane, y, top }: { lane: PlacedLane; y: number; top: number }) {
             key={row.row}
             class="packed"
             style={{ top: `${row.y - lane.y}px`, height: `${row.height}px`, lineHeight: `${row.height}px` }}
-            title={`So many overlap here that ${row.packed} rows are drawn in one, one over the other. Lists and numbers have them all.`}
+            title={`So many overlap here that ${thousands(row.packed)} rows are drawn in one: as high as there are many, in the colour of what takes most. Lists and numbers have them all.`}
           >
-            {row.packed} rows in one
+            {packedText(row)}
           </small>
         ))}
     </div>

@@ -4,12 +4,15 @@
 // times of what is seen of it.
 
 import type { Theme } from "../../logic/colour.ts";
+import { isDense } from "../../logic/layout.ts";
 import { type Picture, rowKey } from "../../logic/picture.ts";
 import { type RasterLines, type RasterRow, rasterLines, rasterPart } from "../../logic/raster.ts";
 import { placed } from "../../logic/viewport.ts";
 import { type Scene, coloursOf } from "./paint.ts";
 
 const TILE_PX = 256;
+/** Of a lane that is not shown any more. */
+const UNKNOWN = { kind: "spans", script: null, packed: 1 } as const;
 
 /** The columns of a picture that are on the screen: [first, end). */
 interface Shown {
@@ -45,10 +48,10 @@ export class RowImages {
       scene.lanes.flatMap((lane) => lane.rows.map((row) => [rowKey(row.lane, row.row), row])),
     );
     this.rows = picture.rows.map((row) => {
-      const { kind, script } = known.get(rowKey(row.lane, row.row)) ?? { kind: "spans", script: null };
-      const colours = coloursOf(scene, { kind, script });
+      const of = known.get(rowKey(row.lane, row.row)) ?? UNKNOWN;
+      const colours = coloursOf(scene, of);
       const palette = { background: scene.theme.lane, rgb: (id: number) => colours.rgb(id) };
-      return { kind, columns: row.columns, exact: row.exact, palette };
+      return { dense: isDense(of), columns: row.columns, exact: row.exact, palette };
     });
     this.lines = rasterLines(this.rows);
     this.isDrawn = [];

@@ -2,7 +2,7 @@
 // The upper canvas: names on bars, arrows, the selection and the marked range.
 
 import { type Line, badged } from "../../logic/arrows.ts";
-import { type PlacedLane, type PlacedRow, screenY } from "../../logic/layout.ts";
+import { type PlacedLane, type PlacedRow, isDense, screenY } from "../../logic/layout.ts";
 import { type PictureRow, rowKey } from "../../logic/picture.ts";
 import { solidRuns } from "../../logic/raster.ts";
 import { brief, duration, shortName } from "../../logic/units.ts";
@@ -49,7 +49,7 @@ export function paintMarks(context: CanvasRenderingContext2D, scene: Scene, mark
 
 function names(context: CanvasRenderingContext2D, scene: Scene, lane: PlacedLane, row: PlacedRow): void {
   const index = scene.picture?.byRow.get(rowKey(row.lane, row.row));
-  if (index === undefined || row.kind === "events" || row.kind === "level" || row.height < 12) return;
+  if (index === undefined || isDense(row) || row.kind === "level" || row.height < 12) return;
   const found = scene.picture!.rows[index];
   const y = screenY(lane, row.y, scene.scrollTop) + row.height / 2 + 0.5;
   for (const [x0, x1, id] of found.exact ? bars(scene, found) : solid(scene, found)) {

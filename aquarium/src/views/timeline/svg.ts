@@ -4,7 +4,7 @@
 import type { Line } from "../../logic/arrows.ts";
 import { ticks } from "../../logic/axis.ts";
 import { css, mix } from "../../logic/colour.ts";
-import { type PlacedRow, screenY } from "../../logic/layout.ts";
+import { type PlacedRow, isDense, packedText, screenY } from "../../logic/layout.ts";
 import { type PictureRow, rowKey } from "../../logic/picture.ts";
 import { DENSITY_PX, densityHeight, solidRuns, strength } from "../../logic/raster.ts";
 import { shortName } from "../../logic/units.ts";
@@ -55,6 +55,10 @@ export function svg(scene: Scene, arrows: readonly Line[]): string {
   for (const lane of lanes) {
     const y = screenY(lane, lane.y, scene.scrollTop) + AXIS_PX;
     parts.push(text(8 + 12 * lane.level, y + 16, theme.text, lane.name));
+    for (const row of lane.rows.filter((row) => row.packed > 1)) {
+      const at = screenY(lane, row.y, scene.scrollTop) + AXIS_PX + row.height / 2 + 4;
+      parts.push(text(LABELS_PX - 5, at, theme.faint, packedText(row), "end"));
+    }
     parts.push(rect(0, y + lane.height - 1, width + LABELS_PX, 1, theme.grid));
   }
   parts.push("</svg>");
@@ -62,7 +66,8 @@ export function svg(scene: Scene, arrows: readonly Line[]): string {
 }
 
 function drawn(scene: Scene, row: PlacedRow, found: PictureRow, y: number): string[] {
-  if (row.kind === "events") return found.exact ? dots(scene, found, row, y) : density(scene, found, row, y);
+  if (row.kind === "events" && found.exact) return dots(scene, found, row, y);
+  if (isDense(row)) return density(scene, found, row, y);
   return found.exact ? bars(scene, found, row, y) : runs(scene, found, row, y);
 }
 
@@ -114,12 +119,13 @@ function runs(scene: Scene, found: PictureRow, row: PlacedRow, y: number): strin
 
 function density(scene: Scene, found: PictureRow, row: PlacedRow, y: number): string[] {
   const parts: string[] = [];
+  const colours = coloursOf(scene, row);
   const { colour, count } = found.columns;
   const { first, end, pixel } = shown(scene);
   for (let x = first; x < end; x++) {
     if (colour[x] === 0) continue;
     const high = (densityHeight(count[x]) / DENSITY_PX) * row.height;
-    const fill = scene.classes.css(colour[x] - 1);
+    const fill = colours.css(colour[x] - 1);
     parts.push(rect(pixel(x), y + row.height - high, pixel(x + 1) - pixel(x), high, fill));
   }
   return parts;
@@ -160,8 +166,9 @@ function rect(x: number, y: number, width: number, height: number, fill: string)
   return `<rect x="${number(x)}" y="${number(y)}" width="${number(width)}" height="${number(height)}" fill="${fill}"/>`;
 }
 
-function text(x: number, y: number, fill: string, content: string): string {
-  return `<text x="${number(x)}" y="${number(y)}" fill="${fill}">${escaped(content)}</text>`;
+function text(x: number, y: number, fill: string, content: string, anchor = "start"): string {
+  const at = `x="${number(x)}" y="${number(y)}"${anchor === "start" ? "" : ` text-anchor="${anchor}"`}`;
+  return `<text ${at} fill="${fill}">${escaped(content)}</text>`;
 }
 
 /** Names come from traces: whatever they hold is text. Control characters are not allowed in XML at all. */

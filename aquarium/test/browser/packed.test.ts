@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// A lane whose spans overlap more often than there are rows to draw: its last row stands for several, says so, and is
+// as high as there are many. What lies under the pointer there is counted from what the trace was made of.
+
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
+import { settled, shownView } from "../support/browser.ts";
+import { BURSTS, type Request, deep, requests } from "../support/deep.ts";
+import { serve, whyNot } from "../support/lat.ts";
+import { inChromium } from "../support/pages.ts";
+
+/** Rows that are drawn each; the next one has all that are deeper. */
+const DRAWN = 255;
+
+const ALL = requests();
+/** Which are open at a time in the last row. */
+const under = (t: number): Request[] =>
+  ALL.filter((one) => one.row >= DRAWN && one.begin <= t && t <= one.end);
+
+const many = { serve: () => serve(deep()), missing: whyNot() };
+inChromium("spans that overlap more often than there are rows", many, (begin) => {
+  const label = (page: Page) => page.locator(".label small.packed");
+  const area = async (page: Page) => (await page.locator(".canvas-area").boundingBox())!;
+  const toEnd = async (page: Page) => {
+    await page.locator("#event-count").waitFor();
+    await page.locator(".lanes").evaluate((lanes) => (lanes.scrollTop = lanes.scrollHeight));
+    await settled(page);
+  };
+
+  test("are said to be several rows, beside the row and not below the name of the lane", async () => {
+    const page = await begin();
+    await toEnd(page);
+    expect(await label(page).allTextContents()).toEqual([`${BURSTS[2] - DRAWN} rows in one`]);
+    expect(await label(page).getAttribute("title")).toContain(`${BURSTS[2] - DRAWN} rows`);
+    // So low that nearly all of the lane has gone by: its name stops before it covers that.
+    await page.setViewportSize({ width: 700, height: 420 });
+    await toEnd(page);
+    const [name, packed] = await page.evaluate(() => {
+      const said = document.querySelector(".label small.packed")!;
+      const line = said.closest(".label")!.querySelector(".label-line")!;
+      return [line, said].map((one) => one.getBoundingClientRect().toJSON() as DOMRect);
+    });
+    expect(name.bottom).toBeLessThanOrEqual(packed.top);
+    expect(packed.left).toBeGreaterThan(name.left);
+  });
+
+  test("are as high as there are many, and have no name of one of them", async () => {
+    const page = await begin();
+    await toEnd(page);
+    const [t0, t1] = await shownView(page);
+    const { y: top, width } = await area(page);
+    const { y, height } = (await label(page).boundingBox())!;
+    /** How many pixels of the row have a colour where so many overlap, on the canvas of bars, or that of names. */
+    const coloured = (canvas: number, x: number) =>
+      page
+        .locator(".canvas-area canvas")
+        .nth(canvas)
+        .evaluate(
+          (element: HTMLCanvasElement, { x, y, height }) => {
+            const { data } = element.getContext("2d")!.getImageData(x, y, 1, height);
+            const pixels = Array.from({ length: height }, (_, line) => data.subarray(4 * line, 4 * line + 4));
+            const [most, least] = [Math.max, Math.min];
+            // Of the canvas of names all that is not transparent.
+            const is = ([r, g, b, a]: Uint8ClampedArray) =>
+              a < 255 ? a > 0 : most(r, g, b) - least(r, g, b) > 40;
+            return pixels.filter(is).length;
+          },
+          { x, y: Math.round(y - top), height: Math.round(height) },
+        );
+    const seen = new Map<number, number>();
+    for (let x = 4; x < width - 4; x += 3) {
+      const t = t0 + (x / width) * (t1 - t0);
+      const near = [-2, 0, 2].map((by) => under(t + (by / width) * (t1 - t0)).length);
+      // Between columns, or where a column is cut, it is one number or another.
+      if (new Set(near).size === 1) seen.set(near[0], await coloured(0, x));
+      expect(await coloured(1, x)).toBe(0);
+    }
+    const most = Math.max(...seen.keys());
+    expect(most).toBeGreaterThan(100);
+    expect(seen.get(0)).toBe(0);
+    const few = Math.min(...[...seen.keys()].filter((many) => many > 0));
+    expect(seen.get(few)).toBeGreaterThan(0);
+    expect(seen.get(most)).toBeGreaterThan(seen.get(few)! + 2);
+  });
+
+  test("are found by the pointer one by one", async () => {
+    const page = await begin();
+    await toEnd(page);
+    const [t0, t1] = await shownView(page);
+    const { x: left, width } = await area(page);
+    const { y, height } = (await label(page).boundingBox())!;
+    const found = new Set<number>();
+    for (let step = 1; step < 40; step++) {
+      const x = Math.round((width * step) / 40);
+      const [first] = under(Math.round(t0 + (x / width) * (t1 - t0)));
+      await page.mouse.move(left + x, y + height / 2);
+      await settled(page);
+      const number = page.locator(".tooltip .field").filter({ hasText: /^number/ });
+      if (first === undefined) continue;
+      expect(await number.locator("dd").textContent()).toBe(String(ALL.indexOf(first)));
+      expect(await page.locator(".tooltip h3").textContent()).toContain("span");
+      found.add(first.row);
+    }
+    // Not those of the first of its rows alone.
+    expect(found.size).toBeGreaterThan(3);
+  });
+});

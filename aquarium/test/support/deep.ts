@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// A trace whose spans overlap more often than there are rows to draw: as Chrome's JSON has them.
+
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** A request: when it began and ended, in nanoseconds since the first one, and how many were open by then. */
+export interface Request {
+  begin: number;
+  end: number;
+  row: number;
+}
+
+/** Three times some are open at once: more than are drawn each, a few, and more again. */
+export const BURSTS = [300, 12, 420];
+const APART_US = 4000;
+
+export function requests(): Request[] {
+  return BURSTS.flatMap((many, burst) =>
+    Array.from({ length: many }, (_, row) => {
+      const at = burst * APART_US;
+      // They end in another order than they began.
+      return { begin: (at + row) * 1000, end: (at + 1000 + 4 * ((row * 7) % many)) * 1000, row };
+    }),
+  );
+}
+
+/** The file they are in: of one thread, whose spans they are; another does a few things one behind the other. */
+export function deep(): string {
+  const told = requests().flatMap((one, id) =>
+    (["b", "e"] as const).map((ph) => {
+      const ts = (ph === "b" ? one.begin : one.end) / 1000;
+      const name = id % 3 === 0 ? "lookup" : "request";
+      return { ph, cat: "shop", name, id, pid: 5, tid: 7, ts, args: { number: id } };
+    }),
+  );
+  // Another thread, whose lane is below.
+  for (let at = 0; at < 9; at++) {
+    const one = { cat: "shop", name: "carry", pid: 5, tid: 8, args: { number: at } };
+    told.push({ ...one, id: 1000 + at, ph: "b", ts: 1000 * at }, { ...one, id: 1000 + at, ph: "e", ts: 1000 * at + 700 });
+  }
+  told.sort((a, b) => a.ts - b.ts);
+  const names = [
+    { ph: "M", name: "process_name", pid: 5, tid: 7, args: { name: "shop" } },
+    { ph: "M", name: "thread_name", pid: 5, tid: 7, args: { name: "clerk" } },
+    { ph: "M", name: "thread_name", pid: 5, tid: 8, args: { name: "porter" } },
+  ];
+  const file = join(mkdtempSync(join(tmpdir(), "aquarium-")), "deep.json");
+  writeFileSync(file, JSON.stringify({ traceEvents: [...names, ...told] }));
+  return file;
+}
