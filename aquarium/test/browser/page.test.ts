@@ -4,10 +4,59 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import type { Page } from "playwright-core";
+import { ticks } from "../../src/logic/axis.ts";
 import { listRow, settled, shownView, shows } from "../support/browser.ts";
 import { inChromium, made } from "../support/pages.ts";
 import { FakeServer } from "../support/server.ts";
 import { makeTrace } from "../support/trace.ts";
+
+/**
+ * The axis in a picture that was saved: how far each label there is from being, pixel by pixel, what is written at the
+ * place where the page has it; and how many pixels beside all labels are not empty.
+ */
+function axisOf(page: Page, png: Buffer) {
+  return page.evaluate(async (base64) => {
+    const bitmap = await createImageBitmap(await (await fetch(`data:image/png;base64,${base64}`)).blob());
+    const high = bitmap.height - document.querySelector<HTMLCanvasElement>(".canvas-area canvas")!.height;
+    const strip = (paint: (to: CanvasRenderingContext2D) => void) => {
+      const to = Object.assign(document.createElement("canvas"), { width: bitmap.width, height: high });
+      const context = to.getContext("2d", { willReadFrequently: true })!;
+      paint(context);
+      return (x: number, wide: number) => [...context.getImageData(x, 0, wide, high).data];
+    };
+    const saved = strip((to) => to.drawImage(bitmap, 0, 0));
+    const [ground] = [saved(0, 1).slice(0, 3)];
+    const left = document.querySelector(".canvas-area")!.getBoundingClientRect().left;
+    const labels = document.querySelector(".labels")!.clientWidth;
+    const covered = new Set<number>();
+    const ticks = [...document.querySelectorAll<HTMLElement>(".axis span.tick")].map((tick) => {
+      const label = tick.textContent!;
+      const at = labels + tick.getBoundingClientRect().left - left + 4;
+      let wide = 0;
+      const own = strip((to) => {
+        to.fillStyle = `rgb(${ground})`;
+        to.fillRect(0, 0, bitmap.width, high);
+        to.fillStyle = getComputedStyle(document.body).color;
+        to.font = "12px system-ui, sans-serif";
+        to.textBaseline = "middle";
+        to.fillText(label, at, high / 2);
+        wide = Math.ceil(to.measureText(label).width) + 2;
+      });
+      const from = Math.floor(at) - 1;
+      for (let x = from; x < from + wide; x++) covered.add(x);
+      const [there, expected] = [saved(from, wide), own(from, wide)];
+      const ink = expected.filter((value, index) => index % 4 < 3 && value !== ground[index % 4]).length;
+      const off = expected.filter((value, index) => Math.abs(value - there[index]) > 8).length;
+      return { label, x: at - labels - 4, ink, off };
+    });
+    let beside = 0;
+    for (let x = labels; x < bitmap.width; x++) {
+      if (covered.has(x)) continue;
+      beside += saved(x, 1).filter((value, index) => index % 4 < 3 && value !== ground[index % 4]).length;
+    }
+    return { ticks, beside };
+  }, png.toString("base64"));
+}
 
 const node = (key: string) => `.tree-line[data-key="${key}"]`;
 /** Pixels of the upper canvas that are not empty: names and arrows. */
@@ -254,6 +303,17 @@ inChromium("in Chromium", made(server), (begin) => {
     expect([...png.subarray(1, 4)]).toEqual([..."PNG"].map((letter) => letter.charCodeAt(0)));
     // Width and height stand at 16 and 20 of a PNG.
     expect(png.readUInt32BE(16)).toBeGreaterThan(800);
+    const axis = await axisOf(page, png);
+    const wide = await page.locator(".canvas-area").evaluate((area) => area.clientWidth);
+    const expected = ticks({ t0: 0, t1: 120_000 }, wide).filter((tick) => tick.label !== null);
+    expect(axis.ticks.map((tick) => tick.label)).toEqual(expected.map((tick) => tick.label));
+    expect(axis.ticks.length).toBeGreaterThan(3);
+    axis.ticks.forEach(({ x, ink, off }, index) => {
+      expect(Math.abs(x - expected[index].x)).toBeLessThan(1);
+      expect(ink).toBeGreaterThan(50);
+      expect(off).toBe(0);
+    });
+    expect(axis.beside).toBe(0);
     const text = (await save("SVG")).toString();
     const parsed = await page.evaluate((source) => {
       const document = new DOMParser().parseFromString(source, "image/svg+xml");
