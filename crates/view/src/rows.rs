@@ -2,6 +2,7 @@
 //! Rows of lanes, as the page counts and draws them.
 
 use lateralis_lanes::{LaneKind, Lanes, Row, RowKind};
+use serde_json::Value;
 
 /// A row of a lane as the page counts them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,12 +43,25 @@ pub fn drawn_as(lanes: &Lanes, row: usize) -> Option<Drawn> {
     Some(Drawn::Packed(first))
 }
 
-/// Rows that are packed in one, which is the first of them.
-pub fn packed(lanes: &Lanes, first: usize) -> Vec<usize> {
+/// Rows that are drawn as one: it alone, or all that are packed with it, which is the first of them.
+pub fn drawn_together(lanes: &Lanes, row: usize) -> Vec<usize> {
     let all = &lanes.meta().rows;
-    let Some(of) = all.get(first) else { return Vec::new() };
-    let is_in = |row: &usize| is_group(of, &all[*row]) && all[*row].depth >= of.depth;
-    (first..all.len()).filter(is_in).collect()
+    match all.get(row) {
+        None => Vec::new(),
+        Some(of) if !is_packed(of) => vec![row],
+        Some(of) => {
+            let is_in = |row: &usize| is_group(of, &all[*row]) && all[*row].depth >= of.depth;
+            (row..all.len()).filter(is_in).collect()
+        }
+    }
+}
+
+/// Says of a row how many are drawn as it, where that is more than one.
+pub fn tell_packed(lanes: &Lanes, row: usize, told: &mut Value) {
+    let packed = drawn_together(lanes, row).len();
+    if packed > 1 {
+        told["packed"] = packed.into();
+    }
 }
 
 /// Whether a row is drawn with all that are deeper.
@@ -144,7 +158,7 @@ mod tests {
     use lateralis_lanes::{
         Builder, Gathers, Growing, Interval, Lane, Lanes, Meta, Shared, SpanKind,
     };
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
     use crate::answer::{Answer, Numbers};

@@ -13,6 +13,7 @@ mod hostile;
 mod late;
 mod live;
 mod numbers;
+mod packed;
 mod packets;
 
 use crate::place;

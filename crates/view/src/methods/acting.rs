@@ -11,7 +11,7 @@ use super::brushing::Brush;
 use super::selecting::{Found, each, is_left, stretch};
 use crate::answer::Problem;
 use crate::params::Params;
-use crate::rows::{Drawn, drawn_as};
+use crate::rows::{Drawn, drawn_as, tell_packed};
 use crate::scripts::{Found as Finds, Ran};
 use crate::session::{Session, lock};
 use crate::told;
@@ -202,12 +202,14 @@ pub fn script(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
     for (lane, _) in (0u32..).zip(&session.lanes.meta().lanes) {
         for (number, drawn) in session.rows_of(lane) {
             let Drawn::Found(script, row) = drawn else { continue };
-            let told = found.as_ref().and_then(|found| found.lanes.meta().rows.get(row));
-            if let Some(told) = told.filter(|_| script == id) {
-                rows.push(json!({
-                    "lane": lane, "row": number, "kind": "spans", "name": told.name,
-                    "depth": told.depth,
-                }));
+            let Some(lanes) = found.as_ref().map(|found| &found.lanes) else { continue };
+            if let Some(of) = lanes.meta().rows.get(row).filter(|_| script == id) {
+                let (name, depth) = (&of.name, of.depth);
+                let mut told = json!({
+                    "lane": lane, "row": number, "kind": "spans", "name": name, "depth": depth,
+                });
+                tell_packed(lanes, row, &mut told);
+                rows.push(told);
             }
         }
     }

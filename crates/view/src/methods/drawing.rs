@@ -11,7 +11,7 @@ use serde_json::json;
 use super::sharing::{shared, threads};
 use crate::answer::{Answer, Numbers, Problem};
 use crate::params::Params;
-use crate::rows::{Drawn, is_packed, packed};
+use crate::rows::{Drawn, drawn_together, is_packed};
 use crate::scripts::{Found, Ran};
 use crate::session::Session;
 
@@ -142,7 +142,7 @@ fn row(
                         found.lanes.row(row)?.1.draw(left.as_deref(), scale, &mut one);
                         Some(one)
                     };
-                    let rows = packed(&found.lanes, of).into_iter();
+                    let rows = drawn_together(&found.lanes, of).into_iter();
                     out.push_packed(rows.filter_map(draw), scale);
                     false
                 }
@@ -233,7 +233,8 @@ fn several(
         intervals.draw(left, scale, &mut one);
         Some(one)
     };
-    pixels.push_packed(packed(&session.lanes, first).into_iter().filter_map(draw), scale);
+    let rows = drawn_together(&session.lanes, first).into_iter();
+    pixels.push_packed(rows.filter_map(draw), scale);
     false
 }
 

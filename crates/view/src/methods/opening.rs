@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::answer::Problem;
 use crate::params::Params;
-use crate::rows::{Drawn, packed};
+use crate::rows::{Drawn, tell_packed};
 use crate::session::{Filter, Session};
 
 /// Losses and pieces of damage that are listed; all of them are drawn.
@@ -119,29 +119,27 @@ fn lane(session: &Session, id: u32) -> Value {
             let until = found.as_ref().and_then(|found| found.behind(session));
             let told = found.as_ref().and_then(|found| found.lanes.meta().rows.get(row));
             let (name, depth) = told.map_or((None, 0), |row| (row.name.clone(), row.depth));
-            json!({
+            let mut told = json!({
                 "row": number, "kind": "spans", "name": name, "depth": depth, "script": script,
                 "until": until,
-            })
+            });
+            if let Some(found) = &found {
+                tell_packed(&found.lanes, row, &mut told);
+            }
+            told
         }
         Drawn::Events => json!({ "row": number, "kind": "events" }),
         Drawn::Level(_) => json!({ "row": number, "kind": "level", "name": lane.name }),
         Drawn::Intervals(row) | Drawn::Packed(row) => {
-            let packed = match drawn {
-                Drawn::Packed(_) => packed(&session.lanes, row).len(),
-                _ => 1,
-            };
-            let row = &meta.rows[row];
-            let kind = match row.kind {
+            let of = &meta.rows[row];
+            let kind = match of.kind {
                 RowKind::Running => "running",
                 RowKind::Spans => "spans",
                 RowKind::States => "states",
             };
             let mut told =
-                json!({ "row": number, "kind": kind, "name": row.name, "depth": row.depth });
-            if packed > 1 {
-                told["packed"] = packed.into();
-            }
+                json!({ "row": number, "kind": kind, "name": of.name, "depth": of.depth });
+            tell_packed(&session.lanes, row, &mut told);
             told
         }
     });

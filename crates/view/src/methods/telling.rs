@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `at`, `step`: single things.
 
-use lateralis_lanes::{Chosen, Listed, PointRef, RowKind, quality_name};
+use lateralis_lanes::{Chosen, Lanes, Listed, PointRef, RowKind, quality_name};
 use serde_json::{Value, json};
 
 use crate::answer::Problem;
 use crate::params::Params;
-use crate::rows::{Drawn, packed};
+use crate::rows::{Drawn, drawn_together};
 use crate::session::Session;
 use crate::{methods::listing, told};
 
@@ -22,24 +22,15 @@ pub fn at(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
             let point = nearest(session, chosen.as_deref(), lane, time, within);
             point.map(|point| event(session, chosen.as_deref(), point)).transpose()?
         }
-        Drawn::Intervals(row) => {
-            let index = interval_near(session, chosen.as_deref(), row, time, within);
-            index.map(|index| interval(session, chosen.as_deref(), row, index)).transpose()?
-        }
-        Drawn::Packed(first) => {
-            // Of each of them the nearest, and the nearest of those.
-            let near = |row| {
-                let index = interval_near(session, chosen.as_deref(), row, time, within)?;
-                let (begin, end) = session.lanes.row(row)?.1.ends(index);
-                Some(((begin as i64 - time).max(time - end as i64).max(0), row, index))
-            };
-            let nearest = packed(&session.lanes, first).into_iter().filter_map(near).min();
-            let told = |(_, row, index)| interval(session, chosen.as_deref(), row, index);
-            nearest.map(told).transpose()?
+        Drawn::Intervals(row) | Drawn::Packed(row) => {
+            let lanes = &session.lanes;
+            let keeps = |row, index| chosen.as_deref().is_none_or(|c| c.keeps(lanes, row, index));
+            let near = interval_near(lanes, &drawn_together(lanes, row), &keeps, (time, within));
+            near.map(|(row, index)| interval(session, chosen.as_deref(), row, index)).transpose()?
         }
         Drawn::Level(counter) => level(session, counter, time),
         Drawn::Found(script, row) => {
-            found(session, (filter, chosen.as_deref()), (script, row), time, within)?
+            found(session, chosen.as_deref(), (script, row), (time, within))?
         }
     };
     Ok(json!({ "thing": thing }))
@@ -65,28 +56,33 @@ fn nearest(
     Some(PointRef { lane, index: found.1 as u32 })
 }
 
+/// Of the intervals on some rows that are kept the one nearest to a time, by its row and its index
+/// there; of several the first.
 fn interval_near(
-    session: &Session,
-    chosen: Option<&Chosen>,
-    row: usize,
-    time: i64,
-    within: u64,
-) -> Option<usize> {
-    let (_, intervals) = session.lanes.row(row)?;
+    lanes: &Lanes,
+    rows: &[usize],
+    keeps: &dyn Fn(usize, usize) -> bool,
+    (time, within): (i64, u64),
+) -> Option<(usize, usize)> {
     let within = i64::try_from(within).unwrap_or(i64::MAX);
     let (begin, end) = (time.saturating_sub(within), time.saturating_add(within).saturating_add(1));
-    let (from, to) = intervals.touching(begin, end);
-    // Those that touch the time, and the next on both sides: a filter may have left few of many.
-    let middle = intervals.before(time.saturating_add(1)).clamp(from, to);
-    let keeps = |index: &usize| chosen.is_none_or(|c| c.keeps(&session.lanes, row, *index));
-    let before = (from..middle).rev().find(keeps);
-    let after = (middle..to).find(keeps);
-    let distance = |index: &usize| {
-        let (begin, end) = intervals.ends(*index);
-        let (begin, end) = (begin as i64, end as i64);
-        if time < begin { begin - time } else { (time - end).max(0) }
+    let of_row = |row: usize| {
+        let (_, intervals) = lanes.row(row)?;
+        let (from, to) = intervals.touching(begin, end);
+        // Those that touch the time, and the next on both sides: a filter may have left few of many.
+        let middle = intervals.before(time.saturating_add(1)).clamp(from, to);
+        let is_kept = |index: &usize| keeps(row, *index);
+        let before = (from..middle).rev().find(is_kept);
+        let after = (middle..to).find(is_kept);
+        let distance = |index: usize| {
+            let (begin, end) = intervals.ends(index);
+            let (begin, end) = (begin as i64, end as i64);
+            if time < begin { begin - time } else { (time - end).max(0) }
+        };
+        [before, after].into_iter().flatten().map(|index| (distance(index), row, index)).min()
     };
-    [before, after].into_iter().flatten().min_by_key(distance)
+    let nearest = rows.iter().filter_map(|row| of_row(*row)).min();
+    nearest.map(|(_, row, index)| (row, index))
 }
 
 /// An event whole.
@@ -170,34 +166,18 @@ pub fn interval(
 /// An activity of a script.
 fn found(
     session: &Session,
-    filter: (u64, Option<&Chosen>),
+    chosen: Option<&Chosen>,
     (script, row): (u32, usize),
-    time: i64,
-    within: u64,
+    near: (i64, u64),
 ) -> Result<Option<Value>, Problem> {
     let ran = session.common.scripts.get(script)?;
-    let within = i64::try_from(within).unwrap_or(i64::MAX);
     let Some(found) = ran.found() else { return Ok(None) };
-    let Some((told, intervals)) = found.lanes.row(row) else { return Ok(None) };
-    let until = time.saturating_add(within).saturating_add(1);
-    let (from, to) = intervals.touching(time.saturating_sub(within), until);
-    let distance = |index: &usize| {
-        let (begin, end) = intervals.ends(*index);
-        (begin as i64 - time).max(time - end as i64).max(0)
+    let lanes = &found.lanes;
+    let keeps = |row, index| chosen.is_none_or(|c| found.is_left(session, c, row, index));
+    let Some((row, index)) = interval_near(lanes, &drawn_together(lanes, row), &keeps, near) else {
+        return Ok(None);
     };
-    // They do not overlap: the nearest is one of the two around the time.
-    let middle = intervals.before(time.saturating_add(1)).clamp(from, to);
-    let nearest = match ran.left(session, filter, &found, row) {
-        None => (middle.saturating_sub(1).max(from)..(middle + 1).min(to)).min_by_key(distance),
-        Some(left) => {
-            let items = left.items();
-            let place = items.partition_point(|item| (*item as usize) < middle);
-            let around = [place.checked_sub(1), Some(place)].into_iter().flatten();
-            let around = around.filter_map(|place| Some(*items.get(place)? as usize));
-            around.filter(|index| (from..to).contains(index)).min_by_key(distance)
-        }
-    };
-    let Some(index) = nearest else { return Ok(None) };
+    let Some((told, intervals)) = lanes.row(row) else { return Ok(None) };
     let (begin, end) = intervals.ends(index);
     let end = (!intervals.is_unfinished(index)).then_some(end);
     let meta = session.lanes.meta();

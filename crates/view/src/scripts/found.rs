@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use foldhash::fast::RandomState;
-use lateralis_lanes::{Builder, Interval, Intervals, Lanes, Meta, NONE, PointRef, RowKind, Shared};
+use lateralis_lanes::{
+    Builder, Chosen, Interval, Intervals, Lanes, Meta, NONE, PointRef, RowKind, Shared,
+};
 use lateralis_script::{Activities, Activity, End, Scalar};
 
 use super::places::Places;
@@ -77,6 +79,18 @@ impl Found {
     #[must_use]
     pub fn thread(&self, row: &Intervals, index: usize) -> u32 {
         self.told(row, index, |told| told.thread).unwrap_or(NONE)
+    }
+
+    /// Whether a filter leaves an activity: as of a declared span, both events count.
+    #[must_use]
+    pub fn is_left(&self, session: &Session, chosen: &Chosen, row: usize, index: usize) -> bool {
+        let Some((_, intervals)) = self.lanes.row(row) else { return false };
+        intervals.events(index).into_iter().flatten().all(|point| {
+            let forgotten = session.lanes.points(point.lane).map_or(0, |of| of.forgotten());
+            // Modulo 2^32, as they are counted; of what is forgotten nobody knows any more.
+            let index = point.index.wrapping_sub(forgotten as u32);
+            (index as i32) < 0 || chosen.has(PointRef { index, ..point })
+        })
     }
 
     /// Up to when they are known, if that is not nearly all of the session: the script was stopped, or

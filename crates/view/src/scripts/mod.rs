@@ -10,7 +10,7 @@ mod steps;
 
 use std::sync::{Arc, Mutex};
 
-use lateralis_lanes::{Chosen, Left, PointRef};
+use lateralis_lanes::{Chosen, Left};
 use lateralis_script::{Activities, Limits, Script, ScriptError};
 
 use crate::answer::Problem;
@@ -74,7 +74,7 @@ impl Ran {
         self.found().map_or(self.count, |found| found.count)
     }
 
-    /// What a filter leaves of a row: as of a declared span, both events count. `None`: all.
+    /// What a filter leaves of a row ([`Found::is_left`]). `None`: all.
     ///
     /// Cost: a look at each activity, once for each filter.
     #[must_use]
@@ -97,14 +97,7 @@ impl Ran {
         {
             return Some(Arc::clone(left));
         }
-        let keeps = |index: usize| {
-            intervals.events(index).into_iter().flatten().all(|point| {
-                let forgotten = session.lanes.points(point.lane).map_or(0, |of| of.forgotten());
-                // Modulo 2^32, as they are counted; of what is forgotten nobody knows any more.
-                let index = point.index.wrapping_sub(forgotten as u32);
-                (index as i32) < 0 || chosen.has(PointRef { index, ..point })
-            })
-        };
+        let keeps = |index: usize| found.is_left(session, chosen, row, index);
         let before = before.filter(|(serial, _)| *serial < found.serial).map(|(_, left)| left);
         let left = Arc::new(intervals.left_after(before.as_deref(), keeps));
         // Of events that came behind this state of the session the filter does not know yet.
