@@ -2,7 +2,7 @@
 // Lanes as rows of pixels, from top to bottom: tree order, folded, pinned, searched.
 
 import type { Lane, RowKind } from "../protocol/types.ts";
-import { thousands } from "./units.ts";
+import { brief, thousands } from "./units.ts";
 
 export interface PlacedRow {
   lane: number;
@@ -13,6 +13,8 @@ export interface PlacedRow {
   script: number | null;
   /** How many rows it stands for, drawn one over the other. */
   packed: number;
+  /** How many things had room on none of them. */
+  leftOut: number;
   /** From the top of all lanes, in CSS pixels. */
   y: number;
   height: number;
@@ -60,8 +62,25 @@ export function isDense(row: Pick<PlacedRow, "kind" | "packed">): boolean {
 }
 
 /** What a row says that stands for several. */
-export function packedText(row: Pick<PlacedRow, "packed">): string {
-  return `${thousands(row.packed)} rows in one`;
+export function packedText({ packed, leftOut }: Pick<PlacedRow, "packed" | "leftOut">): string {
+  const rows = `${leftOut > 0 ? brief(packed) : thousands(packed)} rows in one`;
+  return leftOut > 0 ? `${rows}, ${brief(leftOut)} left out` : rows;
+}
+
+/** The same in full. */
+export function packedTitle({ packed, leftOut }: Pick<PlacedRow, "packed" | "leftOut">): string {
+  const drawn = [
+    `So many overlap here that ${thousands(packed)} rows are drawn in one:`,
+    "as high as there are many, in the colour of what takes most.",
+  ];
+  const rest =
+    leftOut === 0
+      ? ["Lists and numbers have them all."]
+      : [
+          `${thousands(leftOut)} more had room on no row:`,
+          "they are counted with their kind, but neither drawn nor listed nor exported.",
+        ];
+  return [...drawn, ...rest].join(" ");
 }
 
 /** Interfaces behind cores, in and out of one beside each other: packets begin before, or long after, whoever they are for. */
@@ -159,6 +178,7 @@ export function layout(lanes: readonly Lane[], options: LayoutOptions): Layout {
         depth: row.depth ?? 0,
         script: row.script ?? null,
         packed: row.packed ?? 1,
+        leftOut: row.left_out ?? 0,
         y: at,
         height,
       });

@@ -13,6 +13,8 @@ export interface RowInfo {
   depth?: number;
   /** How many rows it stands for, where they are too many to be drawn each. */
   packed?: number;
+  /** How many things had room on none of those: they are counted, and neither drawn nor listed. */
+  left_out?: number;
   /** Of activities that a script found: their names are the script's own. */
   script?: number;
 }

@@ -38,7 +38,8 @@ export function deep(): string {
   // Another thread, whose lane is below.
   for (let at = 0; at < 9; at++) {
     const one = { cat: "shop", name: "carry", pid: 5, tid: 8, args: { number: at } };
-    told.push({ ...one, id: 1000 + at, ph: "b", ts: 1000 * at }, { ...one, id: 1000 + at, ph: "e", ts: 1000 * at + 700 });
+    const id = 1000 + at;
+    told.push({ ...one, id, ph: "b", ts: 1000 * at }, { ...one, id, ph: "e", ts: 1000 * at + 700 });
   }
   told.sort((a, b) => a.ts - b.ts);
   const names = [

@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 import { describe, expect, test } from "vitest";
 import { search } from "../../src/logic/fuzzy.ts";
-import { layout, regrouped, rowAt, treeOrder, visible } from "../../src/logic/layout.ts";
+import {
+  layout,
+  packedText,
+  packedTitle,
+  regrouped,
+  rowAt,
+  treeOrder,
+  visible,
+} from "../../src/logic/layout.ts";
 import * as L from "../../src/logic/virtual.ts";
 import { readNotes } from "../../src/logic/notes.ts";
 import type { Lane } from "../../src/protocol/types.ts";
@@ -179,4 +187,18 @@ describe("lanes in groups", () => {
     expect(regrouped([lane(1, "thread", 9)], "cores")).toEqual([]);
     expect(regrouped([lane(1, "thread", 1)], "processes")).toHaveLength(1);
   });
+});
+
+test("a row that stands for several says of how many, and what had room on none of them", () => {
+  const rows = (more: object) => [{ row: 0, kind: "spans" as const, depth: 255, ...more }];
+  const of = { id: 0, parent: null, kind: "thread", name: "clerk" };
+  const lane = (more: object): Lane => ({ ...of, rows: rows(more) });
+  const nothing = new Set<number>();
+  const options = { hidden: nothing, scriptsOff: nothing, folded: nothing, pinned: [], search: "" };
+  const told = (more: object) => layout([lane(more)], options).lanes[0].rows[0];
+  expect(packedText(told({ packed: 45 }))).toBe("45 rows in one");
+  expect(packedTitle(told({ packed: 45 }))).toContain("Lists and numbers have them all.");
+  const full = told({ packed: 65_281, left_out: 1234 });
+  expect(packedText(full)).toMatch(/^65.*k rows in one, 1.*k left out$/);
+  expect(packedTitle(full).replace(/\s/g, " ")).toContain("1 234 more had room on no row");
 });

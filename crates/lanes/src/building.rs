@@ -255,10 +255,14 @@ impl Builder {
                     interval.name = name.copied().unwrap_or(interval.name);
                 }
             }
-            for (depth, row) in (0..).zip(placed(intervals, end)) {
+            let (rows, left_out) = placed(intervals, end);
+            for (depth, row) in (0..).zip(rows) {
                 let name = name.clone();
                 let main = writing.intervals(&row)?;
-                meta.rows.push(Row { lane, kind, name, depth, main });
+                meta.rows.push(Row { lane, kind, name, depth, main, left_out: 0 });
+            }
+            if let Some(last) = meta.rows.last_mut().filter(|_| left_out > 0) {
+                last.left_out = left_out;
             }
         }
         levels.resize_with(meta.counters.len(), Pieces::default);
@@ -287,8 +291,9 @@ pub(crate) struct Placed {
 }
 
 /// Rows in which no two intervals overlap: each in the first that is free when it begins, of those
-/// that begin together the longest first, so that what is nested is below what it is nested in.
-pub(crate) fn placed(intervals: Vec<Interval>, session_end: i64) -> Vec<Vec<Placed>> {
+/// that begin together the longest first, so that what is nested is below what it is nested in. And how
+/// many are on none, for there are no more rows.
+pub(crate) fn placed(intervals: Vec<Interval>, session_end: i64) -> (Vec<Vec<Placed>>, u64) {
     let mut all: Vec<Placed> = intervals
         .into_iter()
         .map(|interval| {
@@ -301,6 +306,7 @@ pub(crate) fn placed(intervals: Vec<Interval>, session_end: i64) -> Vec<Vec<Plac
     all.sort_by_key(|placed| (placed.begin, std::cmp::Reverse(placed.end)));
     let mut rows: Vec<Vec<Placed>> = Vec::new();
     let mut slots = Slots::new(i64::MAX);
+    let mut left_out = 0;
     for placed in all {
         let reach = placed.end.max(placed.begin.saturating_add(1));
         match slots.first(placed.begin) {
@@ -312,10 +318,10 @@ pub(crate) fn placed(intervals: Vec<Interval>, session_end: i64) -> Vec<Vec<Plac
                 slots.push(reach);
                 rows.push(vec![placed]);
             }
-            None => {}
+            None => left_out += 1,
         }
     }
-    rows
+    (rows, left_out)
 }
 
 /// Lane and index; [`NONE`] of nothing.

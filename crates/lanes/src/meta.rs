@@ -128,6 +128,9 @@ pub struct Row {
     pub depth: u32,
     /// Names that take the most time.
     pub main: Vec<u32>,
+    /// Of the deepest row that there may be: intervals that had room on none, and are not here.
+    #[serde(default)]
+    pub left_out: u64,
 }
 
 /// A class of events.

@@ -56,11 +56,16 @@ pub fn drawn_together(lanes: &Lanes, row: usize) -> Vec<usize> {
     }
 }
 
-/// Says of a row how many are drawn as it, where that is more than one.
+/// Says of a row how many are drawn as it, where that is more than one; and how many intervals had room
+/// on none of them.
 pub fn tell_packed(lanes: &Lanes, row: usize, told: &mut Value) {
-    let packed = drawn_together(lanes, row).len();
-    if packed > 1 {
-        told["packed"] = packed.into();
+    let packed = drawn_together(lanes, row);
+    if packed.len() > 1 {
+        told["packed"] = packed.len().into();
+    }
+    let left_out: u64 = packed.iter().map(|row| lanes.meta().rows[*row].left_out).sum();
+    if left_out > 0 {
+        told["left_out"] = left_out.into();
     }
 }
 
@@ -203,6 +208,53 @@ mod tests {
         }
         growing.interval(lane, RowKind::Spans, None, span(DEEP));
         growing.lanes(meta())
+    }
+
+    /// More than there may be rows, all at once.
+    fn too_many(into: &mut dyn Gathers, lane: u32) {
+        for nth in 0..ROWS + 3 {
+            let interval = Interval { begin: nth, end: Some(100_000), ..span(0) };
+            into.interval(lane, RowKind::Spans, None, interval);
+        }
+    }
+
+    /// Rows of spans of a lane, at most.
+    const ROWS: i64 = 1 << 16;
+
+    #[test]
+    fn spans_that_have_room_on_no_row_are_counted_and_said_to_be_left_out() {
+        let meta = || {
+            let count = ROWS as u64 + 3;
+            let kind = SpanKind { name: "request".into(), count, ..SpanKind::default() };
+            Meta { end: 100_000, span_kinds: vec![kind], ..meta() }
+        };
+        let mut builder = Builder::default();
+        let lane = builder.lane(Lane::default());
+        too_many(&mut builder, lane);
+        let mut bytes = Vec::new();
+        builder.finish(meta(), "", &mut bytes).unwrap();
+        let finished = Lanes::open(Arc::new(bytes) as Shared, "").unwrap();
+        let mut growing = Growing::new(0);
+        let lane = growing.lane(Lane::default());
+        // One that begins has room, or is told when it ends.
+        too_many(&mut growing, lane);
+        assert_eq!(growing.begins(lane, RowKind::Spans, None, span(1)), None);
+        assert_eq!(growing.left_out(), 3);
+        for lanes in [finished, growing.lanes(meta())] {
+            let session = Session::of_index(lanes);
+            let open = ask(&session, "open", &json!({}));
+            let rows = open["lanes"][0]["rows"].as_array().unwrap();
+            let spans: Vec<&Value> = rows.iter().filter(|row| row["kind"] == "spans").collect();
+            let told = (&spans[255]["packed"], &spans[255]["left_out"]);
+            assert_eq!(told, (&json!(ROWS - 255), &json!(3)));
+            assert!(spans[..255].iter().all(|row| row["left_out"].is_null()));
+            let asked = json!({ "filter": 0, "from": 0, "count": 1 });
+            assert_eq!(ask(&session, "activities", &asked)["total"], ROWS);
+            let stats = ask(&session, "stats", &json!({ "filter": 0 }));
+            let told = (&stats["spans"][0]["count"], &stats["spans"][0]["quality"]);
+            assert_eq!(told, (&json!(ROWS), &json!("unknown")), "{stats}");
+            assert_eq!(open["span_kinds"][0]["count"], ROWS + 3);
+        }
     }
 
     fn ask(session: &Session, method: &str, params: &Value) -> Value {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-import { packedText, screenY, visible } from "../../logic/layout.ts";
+import { packedText, packedTitle, screenY, visible } from "../../logic/layout.ts";
 import type { PlacedLane } from "../../logic/layout.ts";
-import { shortName, thousands } from "../../logic/units.ts";
+import { shortName } from "../../logic/units.ts";
 import * as store from "../../state/store.ts";
 
 const KIND_NAMES: Record<string, string> = {
@@ -125,7 +125,7 @@ function Label({ lane, y, top }: { lane: PlacedLane; y: number; top: number }) {
             key={row.row}
             class="packed"
             style={{ top: `${row.y - lane.y}px`, height: `${row.height}px`, lineHeight: `${row.height}px` }}
-            title={`So many overlap here that ${thousands(row.packed)} rows are drawn in one: as high as there are many, in the colour of what takes most. Lists and numbers have them all.`}
+            title={packedTitle(row)}
           >
             {packedText(row)}
           </small>

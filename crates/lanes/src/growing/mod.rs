@@ -42,6 +42,7 @@ pub struct Growing {
     begin: u64,
     end: u64,
     late: u64,
+    left_out: u64,
     begun: u64,
     numbers: Vec<u64>,
 }
@@ -62,6 +63,7 @@ impl Growing {
             begin: 0,
             end: 0,
             late: 0,
+            left_out: 0,
             begun: 0,
             numbers: Vec::new(),
         }
@@ -110,6 +112,12 @@ impl Growing {
     #[must_use]
     pub fn row_count(&self) -> usize {
         self.rows.len()
+    }
+
+    /// Intervals that had room on no row.
+    #[must_use]
+    pub fn left_out(&self) -> u64 {
+        self.left_out
     }
 
     /// Events that are remembered.
@@ -194,10 +202,19 @@ impl Growing {
         let row = self.rows.len() as u32;
         let (name, depth) = (name.map(str::to_owned), depth as u32);
         self.groups.push(group);
-        self.told.push(Row { lane, kind, name, depth, main: Vec::new() });
+        self.told.push(Row { lane, kind, name, depth, ..Row::default() });
         self.rows.push(GrowingRow::default());
         self.numbers.push(0);
         Some(row)
+    }
+
+    /// One of a group has room on no row.
+    fn leave_out(&mut self, lane: u32, kind: RowKind, name: Option<&str>) {
+        let group = self.groups.of(lane, kind, name);
+        if let Some(row) = self.groups.last(group) {
+            self.told[row as usize].left_out += 1;
+            self.left_out += 1;
+        }
     }
 
     /// A row is free from another time on.
@@ -237,13 +254,19 @@ impl Gathers for Growing {
         let begin = self.reach(interval.begin);
         let Some(end) = interval.end else {
             // Whatever is told whole without an end never gets one.
-            let _ = self.begins(lane, kind, name, interval);
+            if self.begins(lane, kind, name, interval).is_none() {
+                self.leave_out(lane, kind, name);
+            }
             return;
         };
         let end = self.reach(end);
-        if let Some(row) = self.free(lane, kind, name, begin) {
-            self.rows[row as usize].push(begin, end, &interval);
-            self.settle(row);
+        // What had no room when it began is told again as a whole: only now it is left out.
+        match self.free(lane, kind, name, begin) {
+            Some(row) => {
+                self.rows[row as usize].push(begin, end, &interval);
+                self.settle(row);
+            }
+            None => self.leave_out(lane, kind, name),
         }
     }
 

@@ -262,6 +262,11 @@ impl Groups {
         group
     }
 
+    /// The deepest row of a group.
+    pub fn last(&self, group: usize) -> Option<u32> {
+        self.all[group].rows.last().copied()
+    }
+
     /// How many rows a group has.
     pub fn depth(&self, group: usize) -> usize {
         self.all[group].slots.len()

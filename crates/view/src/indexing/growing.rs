@@ -291,7 +291,7 @@ impl Grow {
         meta.losses.clone_from(&self.losses);
         meta.damage.clone_from(&self.damage);
         Some(Now {
-            lists: indexing.lists.version() + growing.row_count() as u64,
+            lists: indexing.lists.version() + growing.row_count() as u64 + growing.left_out(),
             forgotten: growing.forgotten(),
             late: growing.late(),
             losses: std::mem::take(&mut self.fresh_losses),

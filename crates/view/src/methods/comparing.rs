@@ -9,7 +9,7 @@ use lateralis_store::Chosen;
 use lateralis_store::compared::{Comparison, Difference, Observed, Of};
 use serde_json::{Value, json};
 
-use super::counting::{BINS_MAX, counted, edges, gathered, is_whole};
+use super::counting::{BINS_MAX, counted, edges, gathered, spans_are_whole};
 use super::selecting::{Unscripted, stretch};
 use crate::answer::Problem;
 use crate::params::Params;
@@ -126,7 +126,7 @@ pub fn histograms(session: &Session, params: Params<'_>) -> Result<Value, Proble
         if let Some(kind) = kind {
             let mut all = gathered(&of, Params(&own), Some(kind as u32))?;
             let own_stretch = stretch(&of, Params(&own))?;
-            if all[kind].uncertain > 0 || !is_whole(&of, own_stretch) {
+            if all[kind].uncertain > 0 || !spans_are_whole(&of, own_stretch) {
                 quality = "unknown";
             }
             nanos = std::mem::take(&mut all[kind].nanos);

@@ -2,7 +2,7 @@
 //! `stats`, `histogram`: numbers of a selection.
 
 use lateralis_analysis::Distribution;
-use lateralis_lanes::{Listed, quality_name};
+use lateralis_lanes::{Listed, RowKind, quality_name};
 use serde_json::{Value, json};
 
 use super::selecting::{self, each, is_left, stretch};
@@ -19,6 +19,13 @@ pub fn is_whole(session: &Session, (begin, end): (i64, i64)) -> bool {
     let touches = |from: u64, to: u64| (from as i64) < end && to as i64 >= begin;
     !meta.losses.iter().any(|loss| touches(loss.begin, loss.end))
         && !meta.damage.iter().any(|d| touches(d.begin.unwrap_or(0), d.end.unwrap_or(meta.end)))
+}
+
+/// Whether all spans of a stretch are there: neither lost, nor left out for want of rows.
+pub fn spans_are_whole(session: &Session, stretch: (i64, i64)) -> bool {
+    let rows = &session.lanes.meta().rows;
+    is_whole(session, stretch)
+        && !rows.iter().any(|row| row.left_out > 0 && row.kind == RowKind::Spans)
 }
 
 /// Durations of spans by kind, and how many have no certain one, or none.
@@ -62,7 +69,7 @@ pub fn stats(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
     let (lanes, meta) = (&session.lanes, session.lanes.meta());
     let is_whole = is_whole(session, (begin, end));
     let count_quality = quality_name(u8::from(!is_whole));
-    let value_quality = if is_whole { "exact" } else { "unknown" };
+    let value_quality = if spans_are_whole(session, (begin, end)) { "exact" } else { "unknown" };
     let mut classes = vec![0u64; meta.classes.len()];
     if chosen.is_none() && selecting::is_all(session, (begin, end)) {
         classes = meta.classes.iter().map(|class| class.count).collect();
@@ -129,7 +136,7 @@ pub fn histogram(session: &Session, params: Params<'_>) -> Result<Value, Problem
     let none = || Problem::new("no such kind of span", span.to_string(), "load the page again");
     let mut kinds = gathered(session, params, Some(span))?;
     let kind = kinds.get_mut(span as usize).ok_or_else(none)?;
-    let quality = if kind.uncertain > 0 || !is_whole(session, stretch(session, params)?) {
+    let quality = if kind.uncertain > 0 || !spans_are_whole(session, stretch(session, params)?) {
         "unknown"
     } else {
         "exact"

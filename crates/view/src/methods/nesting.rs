@@ -11,7 +11,7 @@ use foldhash::fast::RandomState;
 use lateralis_lanes::{Intervals, LaneKind, RowKind};
 use serde_json::{Value, json};
 
-use super::counting::is_whole;
+use super::counting::spans_are_whole;
 use super::selecting::{is_left, stretch};
 use crate::answer::Problem;
 use crate::params::Params;
@@ -216,7 +216,7 @@ pub fn flame(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
         tree.end_lane();
     }
     sum_roots(&mut tree.nodes);
-    let quality = if uncertain > 0 || unfinished > 0 || !is_whole(session, (begin, end)) {
+    let quality = if uncertain > 0 || unfinished > 0 || !spans_are_whole(session, (begin, end)) {
         "unknown"
     } else {
         "exact"

@@ -239,17 +239,17 @@ impl Follower {
             if following.serial >= state.serial {
                 continue;
             }
-            let before = (following.count, following.growing.row_count());
+            let before = (following.count, following.lists());
             let stopped = following.look(&state, self.turn()).err();
             if !self.is_at_work() {
                 return;
             }
             let is_stopped = stopped.is_some();
             self.publish(following.found(&state, stopped));
-            if before.1 != following.growing.row_count() {
+            if before.1 != following.lists() {
                 wake.note();
             }
-            is_news |= before != (following.count, following.growing.row_count());
+            is_news |= before != (following.count, following.lists());
             if is_stopped {
                 break;
             }

@@ -182,6 +182,11 @@ impl Following {
         result
     }
 
+    /// Changes whenever more is to be said of its rows.
+    pub fn lists(&self) -> u64 {
+        self.growing.row_count() as u64 + self.growing.left_out()
+    }
+
     fn learn(&mut self, recording: &Recording, state: &State) {
         let trace = recording.source.trace();
         let classes = trace.stream_classes.iter().map(|of| 1 + of.event_classes.len()).sum();
