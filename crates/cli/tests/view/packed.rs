@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Spans and activities that overlap more often than there are rows to draw: what lies under the
-//! pointer, against the list that they were made from.
+//! pointer, and what is exported, against the list that they were made from.
 
 use std::fs;
-use std::path::PathBuf;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use lateralis_traces::OpenOptions;
 use lateralis_view::{Opening, Session};
 use serde_json::{Value, json};
 
+use super::client::Viewer;
 use super::growing::ask;
 use crate::place::Place;
 
@@ -115,5 +119,111 @@ fn what_is_under_the_pointer_is_the_nearest_of_all_that_are_drawn_in_one_row() {
             beside += usize::from(nearest.is_some_and(|one| one.row > 255));
         }
         assert!(found > 300 && beside > 50, "{found} {beside}");
+    }
+}
+
+/// The body of an answer to a request.
+fn get(address: &str, path: &str) -> Vec<u8> {
+    let mut stream = TcpStream::connect(address).expect("a connection");
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).expect("asked");
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).expect("an answer");
+    let line = |from: usize| {
+        let length = bytes[from..].windows(2).position(|two| two == b"\r\n").expect("a line");
+        (String::from_utf8_lossy(&bytes[from..from + length]).into_owned(), from + length + 2)
+    };
+    let (status, mut at) = line(0);
+    assert!(status.contains(" 200 "), "{status}");
+    let mut is_chunked = false;
+    loop {
+        let (head, next) = line(at);
+        at = next;
+        is_chunked |= head.eq_ignore_ascii_case("transfer-encoding: chunked");
+        if head.is_empty() {
+            break;
+        }
+    }
+    assert!(is_chunked, "its end is told from a break");
+    let mut body = Vec::new();
+    loop {
+        let (size, next) = line(at);
+        let size = usize::from_str_radix(&size, 16).expect("a size");
+        if size == 0 {
+            return body;
+        }
+        body.extend(&bytes[next..next + size]);
+        at = next + size + 2;
+    }
+}
+
+/// What pyarrow reads of a Parquet file; `None`, and said aloud, where it is not there.
+fn parquet(path: &Path) -> Option<Value> {
+    let python = std::env::var("LATERALIS_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let has = Command::new(&python).args(["-c", "import pyarrow.parquet"]).output();
+    if !has.is_ok_and(|output| output.status.success()) {
+        println!("SKIPPED: no {python} with pyarrow");
+        return None;
+    }
+    let program = "import sys, json, pyarrow.parquet as pq\n\
+        table = pq.read_table(sys.argv[1])\n\
+        columns = [table[name] for name in sys.argv[2:]]\n\
+        numbers = [c.cast('int64') if 'timestamp' in str(c.type) else c for c in columns]\n\
+        print(json.dumps(list(zip(*[column.to_pylist() for column in numbers]))))";
+    let run = Command::new(&python).args(["-c", program]).arg(path).args(COLUMNS).output();
+    let output = run.expect("it runs");
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{error}");
+    Some(serde_json::from_slice(&output.stdout).expect("JSON"))
+}
+
+/// Columns of spans that the fixture tells.
+const COLUMNS: [&str; 8] =
+    ["begin_ns", "end_ns", "duration_ns", "name", "key", "pid", "tid", "quality"];
+
+fn same(format: &str, rows: &[Value], expected: &[Value]) {
+    for (row, expected) in rows.iter().zip(expected) {
+        assert_eq!(row, expected, "{format}");
+    }
+    assert_eq!(rows.len(), expected.len(), "{format}");
+}
+
+#[test]
+fn spans_of_more_rows_than_are_drawn_are_exported_all() {
+    let place = Place::new();
+    written(&place);
+    let viewer = Viewer::start(&place, &["deep.json"]);
+    // In the order of their beginnings, in which they were made.
+    let row = |(id, one): (u64, Request)| {
+        let duration = one.end - one.begin;
+        json!([one.begin, one.end, duration, "request", id.to_string(), 5, 7, "exact"])
+    };
+    let expected: Vec<Value> = (0..).zip(requests()).map(row).collect();
+    let export = |format: &str| {
+        get(&viewer.address, &format!("/export?table=activities&filter=0&format={format}"))
+    };
+    let csv = String::from_utf8(export("csv")).expect("text");
+    let mut lines = csv.lines();
+    let names: Vec<&str> = lines.next().expect("names").split(',').collect();
+    let number = |text: &str| text.parse::<i64>().map_or_else(|_| json!(text), |n| json!(n));
+    let of_csv = lines.map(|line| {
+        let cells: Vec<&str> = line.split(',').collect();
+        let cell = |name: &&str| {
+            let text = cells[names.iter().position(|known| known == name).expect("a column")];
+            if *name == "key" { json!(text) } else { number(text) }
+        };
+        Value::Array(COLUMNS.iter().map(cell).collect())
+    });
+    same("CSV", &of_csv.collect::<Vec<_>>(), &expected);
+    let text = String::from_utf8(export("json")).expect("text");
+    let of_json = text.lines().map(|line| {
+        let row: Value = serde_json::from_str(line).expect("a row");
+        Value::Array(COLUMNS.iter().map(|name| row[*name].clone()).collect())
+    });
+    same("JSON", &of_json.collect::<Vec<_>>(), &expected);
+    let file = place.0.join("spans.parquet");
+    fs::write(&file, export("parquet")).expect("written");
+    if let Some(rows) = parquet(&file) {
+        same("Parquet", rows.as_array().expect("rows"), &expected);
     }
 }
