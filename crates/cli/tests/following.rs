@@ -61,6 +61,16 @@ fn follow(
         assert!(running.0[0].try_wait().expect("its status").is_none(), "the recorder ended");
         sleep(Duration::from_millis(5));
     }
+    let (lines, rows) = begin(place, &mut running, how);
+    (running, lines, rows)
+}
+
+/// Starts one who follows, and reads rows while all that runs does.
+fn begin(
+    place: &Place,
+    running: &mut Running,
+    how: &[&str],
+) -> (BufReader<impl std::io::Read + use<>>, Vec<Value>) {
     let mut follower = start(place, &[how, &["-f"]].concat());
     let mut lines = BufReader::new(follower.stdout.take().expect("its output"));
     running.0.push(follower);
@@ -74,7 +84,7 @@ fn follow(
     for child in &mut running.0 {
         assert!(child.try_wait().expect("its status").is_none(), "rows came only at the end");
     }
-    (running, lines, rows)
+    (lines, rows)
 }
 
 const TABLE: [&str; 5] = ["table", "live", "--name", "events", "--json"];
@@ -98,10 +108,13 @@ fn finished(place: &Place, how: &[&str], code: i32) -> Vec<Value> {
     String::from_utf8_lossy(&output.stdout).lines().map(row).collect()
 }
 
-/// The rest of what the follower says, its error output and its exit code.
-fn rest(running: &mut Running, lines: impl std::io::BufRead) -> (Vec<Value>, String, Option<i32>) {
+/// The rest of what a follower says, its error output and its exit code.
+fn rest(
+    running: &mut Running,
+    (nth, lines): (usize, impl std::io::BufRead),
+) -> (Vec<Value>, String, Option<i32>) {
     let rows = lines.lines().map(|line| row(&line.expect("a line"))).collect();
-    let follower = &mut running.0[1];
+    let follower = &mut running.0[nth];
     let mut error = String::new();
     let stderr = follower.stderr.take();
     stderr.expect("its errors").read_to_string(&mut error).expect("text");
@@ -128,7 +141,7 @@ fn rows_that_are_followed_are_those_of_the_finished_recording() {
         .expect("a number");
     kill(pid as u32, "-TERM");
     running.0[0].wait().expect("the recorder ends");
-    let (more, error, code) = rest(&mut running, lines);
+    let (more, error, code) = rest(&mut running, (1, lines));
     rows.extend(more);
     assert_eq!((error.as_str(), code), ("", Some(0)));
     assert_same(&rows, &finished(&place, &TABLE, 0));
@@ -144,7 +157,7 @@ fn lines_that_are_followed_are_those_of_the_finished_recording() {
         .expect("a number");
     kill(pid as u32, "-TERM");
     running.0[0].wait().expect("the recorder ends");
-    let (more, error, code) = rest(&mut running, lines);
+    let (more, error, code) = rest(&mut running, (1, lines));
     rows.extend(more);
     assert_eq!((error.as_str(), code), ("", Some(0)));
     let whole = finished(&place, &LINES, 0);
@@ -172,13 +185,38 @@ fn a_recorder_that_is_killed_ends_what_follows_it() {
         .as_u64()
         .expect("a number");
     kill(pid as u32, "-KILL");
-    let (more, error, code) = rest(&mut running, lines);
+    let (more, error, code) = rest(&mut running, (1, lines));
     rows.extend(more);
     assert_eq!(code, Some(1), "{error}");
     assert!(error.contains("interrupted: its recorder is gone"), "{error}");
     // It may have been killed within a packet: then that is damage.
     let damaged = place.lat(&TABLE).status.code();
     assert_same(&rows, &finished(&place, &TABLE, damaged.expect("a code")));
+}
+
+/// Before a recorder has said anything of itself, the lock of the folder is all there is of it.
+#[test]
+fn a_recording_without_a_report_is_followed_as_long_as_its_recorder_is_there() {
+    let place = Place::new();
+    let Some(program) = place.example("slowdown") else { return };
+    let (mut running, _first, rows) = follow(&place, &program, &TABLE);
+    let pid = rows.iter().find(|row| row["class"] == "shop:REQUEST").expect("a request")["pid"]
+        .as_u64()
+        .expect("a number");
+    // As it was in its first moment. The recorder knows its only program by now, and writes no other.
+    let report = place.0.join("live/report.json");
+    std::fs::remove_file(&report).expect("it was there");
+    let [table, print] = [&TABLE[..], &LINES].map(|how| begin(&place, &mut running, how));
+    assert!(!report.exists(), "nothing else has told that it goes on");
+    kill(pid as u32, "-TERM");
+    running.0[0].wait().expect("the recorder ends");
+    assert!(report.exists(), "and when it has ended");
+    for (nth, how, (lines, mut rows)) in [(2, &TABLE[..], table), (3, &LINES, print)] {
+        let (more, error, code) = rest(&mut running, (nth, lines));
+        rows.extend(more);
+        assert_eq!((error.as_str(), code), ("", Some(0)), "{how:?}");
+        assert_same(&rows, &finished(&place, how, 0));
+    }
 }
 
 #[test]
