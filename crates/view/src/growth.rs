@@ -28,6 +28,8 @@ pub struct Growth {
     pub losses: Arc<Vec<(u64, Lost)>>,
     /// Whether times are by a clock that is this machine's.
     pub is_here: bool,
+    /// Whether the bytes of what was forgotten go with it.
+    pub is_let_go: bool,
     /// How its events are read again.
     pub again: Again,
 }
@@ -43,7 +45,7 @@ impl Growth {
 /// Reads events of a recording that grows again, from near where they are.
 pub struct Again {
     /// Where in the files what happened behind some moments begins, by time.
-    pub marks: Vec<(i64, Marks)>,
+    pub marks: Arc<Vec<(i64, Marks)>>,
     /// The clock that times are by.
     pub clock: Option<Clock>,
     /// Up to where in the files all was read.

@@ -27,6 +27,9 @@ pub struct LiveOptions {
     pub memory_bytes: usize,
     /// Whether it is recorded on this machine, so that its times are ours.
     pub is_here: bool,
+    /// Whether bytes that are [needless](Live::needless) may go: then nothing that was forgotten is read
+    /// again.
+    pub is_let_go: bool,
     /// Events that a script which is behind looks at until it tells what it found: `None` where that is
     /// by time alone.
     pub turn_events: Option<u64>,
@@ -42,6 +45,7 @@ pub struct Live {
     losses: Vec<(u64, Lost)>,
     serial: u64,
     is_here: bool,
+    is_let_go: bool,
     turn_events: Option<u64>,
 }
 
@@ -59,6 +63,7 @@ impl Live {
             losses: Vec::new(),
             serial: 0,
             is_here: options.is_here,
+            is_let_go: options.is_let_go,
             turn_events: options.turn_events,
         }
     }
@@ -108,7 +113,7 @@ impl Live {
         self.serial += 1;
         let meta = lanes.meta();
         let again = Again {
-            marks,
+            marks: Arc::new(marks),
             shown,
             clock,
             end: meta.origin.saturating_add_unsigned(meta.end),
@@ -122,6 +127,7 @@ impl Live {
             late,
             losses: Arc::new(self.losses.clone()),
             is_here: self.is_here,
+            is_let_go: self.is_let_go,
             again,
         };
         let common = Arc::clone(&self.common);

@@ -127,7 +127,8 @@ fn in_rounds(
     each: &mut dyn FnMut(&Session, &Value),
 ) -> (Arc<Session>, Value) {
     let host = Arc::new(Host::default());
-    let options = LiveOptions { memory_bytes: 1 << 30, is_here: true, turn_events };
+    let options =
+        LiveOptions { memory_bytes: 1 << 30, is_here: true, is_let_go: false, turn_events };
     let mut live = Live::new(path, options, Arc::clone(&host));
     let mut script = Value::Null;
     for moment in moments {
@@ -270,7 +271,12 @@ fn a_script_that_is_behind_tells_what_it_has_found_by_then() {
     let whole = opening.index(&mut |_, _| {}).unwrap();
     let (events, end) = (whole.lanes.event_count(), whole.lanes.meta().end);
     let host = Arc::new(Host::default());
-    let options = LiveOptions { memory_bytes: 1 << 30, is_here: true, turn_events: Some(TURN) };
+    let options = LiveOptions {
+        memory_bytes: 1 << 30,
+        is_here: true,
+        is_let_go: false,
+        turn_events: Some(TURN),
+    };
     let mut live = Live::new(&path, options, Arc::clone(&host));
     // All is there at once.
     let recording = live.tail().open().unwrap();

@@ -111,7 +111,8 @@ fn a_recording_taken_in_rounds_is_the_whole_in_the_end() {
     let opening = Opening::new(std::slice::from_ref(&path), &OpenOptions::default()).unwrap();
     let whole = opening.index(&mut |_, _| {}).unwrap();
     let (host, interval) = (Arc::new(Host::default()), interval(&path));
-    let options = LiveOptions { memory_bytes: 1 << 30, is_here: true, turn_events: None };
+    let options =
+        LiveOptions { memory_bytes: 1 << 30, is_here: true, is_let_go: false, turn_events: None };
     let mut live = Live::new(&path, options, Arc::clone(&host));
     let rounds = 40;
     let (mut before, mut lists) = (0, 0);
@@ -197,7 +198,8 @@ fn a_script_goes_on_with_what_comes() {
     let whole = Opening::new(std::slice::from_ref(&path), &OpenOptions::default()).unwrap();
     let whole = whole.index(&mut |_, _| {}).unwrap();
     let (host, interval) = (Arc::new(Host::default()), interval(&path));
-    let options = LiveOptions { memory_bytes: 1 << 30, is_here: true, turn_events: None };
+    let options =
+        LiveOptions { memory_bytes: 1 << 30, is_here: true, is_let_go: false, turn_events: None };
     let mut live = Live::new(&path, options, Arc::clone(&host));
     let text = "event => event.name.length % 2 === 0";
     let mut filter = json!(null);
@@ -222,7 +224,7 @@ fn a_script_goes_on_with_what_comes() {
     assert_eq!(found, events(&whole, &of_whole));
 }
 
-fn interval(path: &Path) -> (i64, i64) {
+pub fn interval(path: &Path) -> (i64, i64) {
     use lateralis_model::Source as _;
     let interval = Recording::open(path).unwrap().source.interval();
     (interval.begin.unwrap().0, interval.end.unwrap().0)

@@ -8,6 +8,7 @@ mod compared;
 mod control;
 mod counted;
 mod dumps;
+mod forgotten;
 mod growing;
 mod hostile;
 mod late;

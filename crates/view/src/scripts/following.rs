@@ -11,11 +11,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use lateralis_lanes::Lanes;
+use lateralis_model::Clock;
 use lateralis_store::{Shown, Tail};
 
 use super::found::Found;
 use super::looking::Following;
 use crate::answer::Problem;
+use crate::indexing::Marks;
 use crate::session::{Session, lock};
 
 /// After so long without a newer state pages are told what was found: else with that.
@@ -25,6 +27,9 @@ const TURN: Duration = Duration::from_millis(200);
 /// Work is at least so many times as long as it takes to open what is there, so that of all the time
 /// a fifth at most goes into that, however much is there.
 const OPENINGS: u32 = 4;
+
+/// How often one begins anew, whose first events were forgotten before it had seen them.
+const BEGINNINGS: u32 = 8;
 
 /// How much is looked at before what was found is told.
 pub struct Turn<'a> {
@@ -91,6 +96,37 @@ impl Wake {
     }
 }
 
+/// The newest state of a session that grows.
+#[derive(Default)]
+pub struct Newest {
+    state: Mutex<Option<Arc<State>>>,
+    /// When it begins, where bytes of what was before may be gone; else 0.
+    begin: AtomicU64,
+}
+
+impl Newest {
+    /// There is a newer one. Before any byte goes that it does not need.
+    pub fn set(&self, state: &Arc<State>) {
+        *lock(&self.state) = Some(Arc::clone(state));
+        let begin = if state.is_let_go { state.lanes.meta().begin } else { 0 };
+        // Partner: the load of `beyond`. Whoever reads bytes that are gone by then sees it.
+        self.begin.store(begin, Ordering::Release);
+    }
+
+    /// It, if there is any.
+    pub fn get(&self) -> Option<Arc<State>> {
+        lock(&self.state).clone()
+    }
+
+    /// It, if bytes of what was behind a time may be gone.
+    ///
+    /// Cost: of an event that is not: a look at a number.
+    pub fn beyond(&self, time: u64) -> Option<Arc<State>> {
+        // Partner: the store of `set`.
+        if self.begin.load(Ordering::Acquire) <= time { None } else { self.get() }
+    }
+}
+
 /// How far a session has grown.
 pub struct State {
     pub lanes: Arc<Lanes>,
@@ -98,8 +134,12 @@ pub struct State {
     pub lists: u64,
     pub is_live: bool,
     pub shown: Shown,
-    /// Events that were forgotten.
+    /// Events that were forgotten; and whether their bytes go as well.
     pub forgotten: u64,
+    pub is_let_go: bool,
+    /// How its events are read again.
+    pub marks: Arc<Vec<(i64, Marks)>>,
+    pub clock: Option<Clock>,
 }
 
 impl State {
@@ -109,7 +149,23 @@ impl State {
         let growth = session.growth.as_ref()?;
         let (serial, lists, is_live) = (growth.serial, growth.lists, growth.is_live);
         let (lanes, shown) = (Arc::clone(&session.lanes), growth.again.shown.clone());
-        Some(Self { lanes, serial, lists, is_live, shown, forgotten: growth.forgotten })
+        let (forgotten, is_let_go) = (growth.forgotten, growth.is_let_go);
+        let (marks, clock) = (Arc::clone(&growth.again.marks), growth.again.clock.clone());
+        Some(Self { lanes, serial, lists, is_live, shown, forgotten, is_let_go, marks, clock })
+    }
+
+    /// The first moment that is remembered.
+    pub fn begin(&self) -> i64 {
+        let meta = self.lanes.meta();
+        meta.origin.saturating_add_unsigned(meta.begin)
+    }
+
+    /// Reads what is remembered: begins there or before.
+    pub fn tail(&self, path: &Path) -> Tail {
+        let before = self.marks.partition_point(|(time, _)| *time < self.begin()).checked_sub(1);
+        let nothing = Marks::default();
+        let marks = before.map_or(&nothing, |at| &self.marks[at].1);
+        Tail::behind(path, marks, self.clock.as_ref())
     }
 }
 
@@ -121,6 +177,7 @@ pub struct Follower {
     has_next: Condvar,
     is_over: AtomicBool,
     turn_events: u64,
+    newest: Arc<Newest>,
 }
 
 impl Follower {
@@ -139,29 +196,36 @@ impl Follower {
         session: &Session,
         (name, text): (&str, &str),
         (wake, turn_events): (&Wake, u64),
+        newest: &Arc<Newest>,
     ) -> Result<Arc<Self>, Problem> {
         let fault = |what: String| Problem::new("cannot follow the recording", what, "");
-        let growth = session.growth.as_ref().ok_or_else(|| fault("it does not grow".into()))?;
         let state = State::of(session).ok_or_else(|| fault("it does not grow".into()))?;
-        let meta = session.lanes.meta();
-        let begin = meta.origin.saturating_add_unsigned(meta.begin);
         let path = session.paths().first().cloned().unwrap_or_default();
-        let tail = growth.again.tail(&path, begin);
-        let own = Arc::new(Self { turn_events, ..Self::default() });
+        let newest = Arc::clone(newest);
+        let own = Arc::new(Self { turn_events, newest, ..Self::default() });
         let (shared, wake) = (Arc::clone(&own), wake.clone());
         let (name, text) = (name.to_owned(), text.to_owned());
         let (done, first) = mpsc::channel();
         let work = move || {
-            let mut following = match Following::new(&name, &text, tail, begin, &state) {
-                Ok(following) => following,
-                Err(error) => return drop(done.send(Err(error))),
+            let (mut state, mut left) = (Arc::new(state), BEGINNINGS);
+            let (mut following, looked) = loop {
+                let mut following = match Following::new(&name, &text, &path, &state) {
+                    Ok(following) => following,
+                    Err(error) => return drop(done.send(Err(error))),
+                };
+                let looked = following.look(&state, &shared.newest, shared.turn());
+                left -= 1;
+                match shared.newest.get() {
+                    // Nobody was told anything of it: it begins with what is there by now.
+                    Some(newer) if following.is_overtaken && left > 0 => state = newer,
+                    _ => break (following, looked),
+                }
             };
-            let looked = following.look(&state, shared.turn());
             let is_good = looked.is_ok();
             shared.publish(following.found(&state, None));
             let _ = done.send(looked);
             if is_good {
-                shared.run(&mut following, &wake, Arc::new(state));
+                shared.run(&mut following, &wake, state);
             }
             shared.is_over.store(true, Ordering::Release);
         };
@@ -240,7 +304,7 @@ impl Follower {
                 continue;
             }
             let before = (following.count, following.lists());
-            let stopped = following.look(&state, self.turn()).err();
+            let stopped = following.look(&state, &self.newest, self.turn()).err();
             if !self.is_at_work() {
                 return;
             }
@@ -265,15 +329,3 @@ impl Follower {
 
 /// Stack of the thread: twice that of the script's calls, and of what calls it.
 const STACK_BYTES: usize = 2 << 20;
-
-/// Reads what a script is to look at.
-impl crate::growth::Again {
-    /// A tail that begins at or before a moment.
-    fn tail(&self, path: &Path, begin: i64) -> Tail {
-        let before = self.marks.partition_point(|(time, _)| *time < begin).checked_sub(1);
-        match before {
-            Some(at) => Tail::behind(path, &self.marks[at].1, self.clock.as_ref()),
-            None => Tail::behind(path, &Default::default(), self.clock.as_ref()),
-        }
-    }
-}

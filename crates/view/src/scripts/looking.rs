@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
@@ -13,7 +14,7 @@ use lateralis_script::{Activities, End, Script};
 use lateralis_store::facts::Facts;
 use lateralis_store::{Recording, Tail};
 
-use super::following::{State, Turn};
+use super::following::{Newest, State, Turn};
 use super::found::{Found, Lasts, Rest, Telling};
 use super::places::Places;
 use super::steps::{Begun, Round, bytes};
@@ -53,24 +54,20 @@ pub struct Following {
     /// Events that it has looked at, and those forgotten before it began.
     looked: u64,
     forgotten: u64,
+    /// Whether it was stopped because of events that were forgotten before it saw them.
+    pub is_overtaken: bool,
     pub count: u64,
 }
 
 impl Following {
     /// With nothing looked at.
-    pub fn new(
-        name: &str,
-        text: &str,
-        tail: Tail,
-        begin: i64,
-        state: &State,
-    ) -> Result<Self, Problem> {
+    pub fn new(name: &str, text: &str, path: &Path, state: &State) -> Result<Self, Problem> {
         let script = load(name, text)?;
         Ok(Self {
             names_of_kinds: script.activity_names().map(str::to_owned).collect(),
             activities: Activities::new(&script),
             script,
-            tail,
+            tail: state.tail(path),
             facts: Facts::default(),
             classes: 0,
             growing: Growing::new(state.lanes.meta().origin),
@@ -82,25 +79,36 @@ impl Following {
             telling: Telling::default(),
             told: (0, 0),
             next: 0,
-            begin,
-            until: 0,
+            begin: state.begin(),
+            until: state.lanes.meta().begin,
             serial: 0,
             begun_serial: 0,
             looks: 0,
             looked: 0,
             forgotten: state.forgotten,
+            is_overtaken: false,
             count: 0,
         })
     }
 
-    /// Events that were forgotten before it saw them. Where it begins none counts: what there was then
-    /// it sees to the end, and it is the recording that has that.
-    fn missed(&self, state: &State) -> u64 {
-        match self.serial > 0 && state.lanes.meta().begin > self.until {
+    /// No event was forgotten before it saw it, as of a state.
+    ///
+    /// # Errors
+    /// So many were.
+    fn check_in_time(&mut self, state: &State) -> Result<(), Problem> {
+        let missed = match state.lanes.meta().begin > self.until {
             // All that it has looked at is among those forgotten.
             true => state.forgotten.saturating_sub(self.forgotten + self.looked),
-            false => 0,
+            false => return Ok(()),
+        };
+        if missed == 0 {
+            return Ok(());
         }
+        self.is_overtaken = true;
+        let what = format!(
+            "it is slower than what comes: {missed} events were forgotten before it saw them"
+        );
+        Err(Problem::new(what, "script", "have it look at fewer events"))
     }
 
     /// Looks at what has come, up to a state, for one turn.
@@ -109,17 +117,23 @@ impl Following {
     ///
     /// # Errors
     /// The script was stopped; the recording cannot be read.
-    pub fn look(&mut self, state: &State, mut turn: Turn<'_>) -> Result<(), Problem> {
+    pub fn look(
+        &mut self,
+        state: &State,
+        newest: &Newest,
+        mut turn: Turn<'_>,
+    ) -> Result<(), Problem> {
         let meta = state.lanes.meta();
         self.begun_serial = state.serial;
-        let missed = self.missed(state);
-        if missed > 0 {
-            let what = format!(
-                "it is slower than what comes: {missed} events were forgotten before it saw them"
-            );
-            return Err(Problem::new(what, "script", "have it look at fewer events"));
+        // What there was where it began it sees to the end, as long as the recording has that.
+        if self.serial > 0 {
+            self.check_in_time(state)?;
         }
-        let recording = self.tail.open().map_err(|error| {
+        let opened = self.tail.open();
+        if let Some(newest) = newest.beyond(self.until) {
+            self.check_in_time(&newest)?;
+        }
+        let recording = opened.map_err(|error| {
             Problem::new("cannot read the recording", error.to_string(), "open it again")
         })?;
         self.learn(&recording, state);
@@ -140,9 +154,17 @@ impl Following {
         let mut result = Ok(());
         let has_filters = script.has_filters();
         let (begin, is_first, looked) = (self.begin, self.serial == 0, &mut self.looked);
-        let mut broke_off = None;
+        let (forgotten, until) = (self.forgotten, &mut self.until);
+        let (mut broke_off, mut is_late) = (false, false);
         turn.begin();
         tail.read_to(&recording, &state.shown, &mut |event, _| {
+            // Events between the one before and this may have had bytes that are gone.
+            if let Some(newest) = newest.beyond(*until) {
+                is_late = newest.forgotten > forgotten + *looked;
+                if is_late {
+                    return ControlFlow::Break(());
+                }
+            }
             let at = facts.at(event);
             facts.of(event, |_, _| {});
             let is_known = known.contains(&event.class.name);
@@ -159,24 +181,20 @@ impl Following {
                 });
                 result = done.map_err(|error| problem(&error)).and_then(|()| found.bound());
             }
-            if result.is_err() || turn.ends() {
-                broke_off = Some(at.time.0);
-                return ControlFlow::Break(());
-            }
-            ControlFlow::Continue(())
+            let since = i128::from(at.time.0) - i128::from(meta.origin);
+            *until = u64::try_from(since).unwrap_or(0).min(meta.end).max(*until);
+            broke_off = result.is_err() || turn.ends();
+            if broke_off { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         self.looks += 1;
-        match broke_off {
-            // Not all: of the same time others may follow.
-            Some(time) => {
-                let since = i128::from(time) - i128::from(meta.origin);
-                let until = u64::try_from(since).unwrap_or(0).min(meta.end);
-                self.until = self.until.max(until);
-            }
-            None => {
-                self.until = meta.end;
-                self.serial = state.serial;
-            }
+        // So may those behind the last.
+        if let Some(newest) = newest.beyond(self.until) {
+            result = result.and_then(|()| self.check_in_time(&newest));
+        }
+        // Else not all was looked at: of the same time others may follow.
+        if !broke_off && !is_late && !self.is_overtaken {
+            self.until = meta.end;
+            self.serial = state.serial;
         }
         self.forget(meta.begin);
         result
@@ -273,9 +291,9 @@ mod tests {
     use std::sync::Arc;
 
     use lateralis_lanes::{Gathers, Growing, Lane, LaneKind, Meta};
-    use lateralis_store::{Shown, Tail};
+    use lateralis_store::Shown;
 
-    use super::{Following, State};
+    use super::{Following, Newest, State};
     use crate::scripts::following::turn_of_one;
 
     /// A moment of a session with an event each nanosecond.
@@ -287,6 +305,9 @@ mod tests {
             is_live: true,
             shown: Shown::default(),
             forgotten: growing.forgotten(),
+            is_let_go: true,
+            marks: Arc::default(),
+            clock: None,
         }
     }
 
@@ -299,17 +320,17 @@ mod tests {
         }
         growing.forget(10);
         let first = state(&growing, 1);
-        let tail = Tail::new(Path::new("/nowhere"));
+        let nowhere = Path::new("/nowhere");
         let text = r#"activity("a").begin("b").end("c");"#;
-        let mut following = Following::new("a", text, tail, 10, &first).unwrap();
+        let mut following = Following::new("a", text, nowhere, &first).unwrap();
         // It has seen those from 10 on, and begun with what came since.
         (following.serial, following.until, following.looked) = (1, 50, 40);
         growing.forget(50);
-        assert_eq!(following.missed(&state(&growing, 2)), 0, "all were seen");
+        assert!(following.check_in_time(&state(&growing, 2)).is_ok(), "all were seen");
         growing.forget(73);
         let state = state(&growing, 3);
-        assert_eq!(following.missed(&state), 23);
-        let stopped = following.look(&state, turn_of_one()).expect_err("stopped");
+        let newest = Newest::default();
+        let stopped = following.look(&state, &newest, turn_of_one()).expect_err("stopped");
         assert!(stopped.what.contains("23 events were forgotten"), "{stopped:?}");
         // The row is missing from there on, not from now on.
         assert_eq!(following.found(&state, Some(stopped)).until, 50);

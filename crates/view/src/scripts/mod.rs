@@ -16,7 +16,7 @@ use lateralis_script::{Activities, Limits, Script, ScriptError};
 use crate::answer::Problem;
 use crate::session::{Session, lock};
 pub use following::State;
-use following::{Follower, Wake};
+use following::{Follower, Newest, Wake};
 pub use found::Found;
 use found::{Finding, Rest, Told};
 use kept::{Kept, over};
@@ -156,7 +156,7 @@ fn load(name: &str, text: &str) -> Result<Script, Problem> {
 pub struct Scripts {
     all: Mutex<Vec<Arc<Ran>>>,
     /// The newest state of a session that grows.
-    newest: Mutex<Option<Arc<State>>>,
+    newest: Arc<Newest>,
     /// Tells pages that more was found than when they were told of that state.
     wake: Wake,
     /// Events that one which is behind looks at until it tells what it found, if that is not by time
@@ -197,7 +197,7 @@ impl Scripts {
     /// The session has grown: those that look for activities go on, each by itself.
     pub fn follow(&self, session: &Session) {
         let Some(state) = State::of(session).map(Arc::new) else { return };
-        *lock(&self.newest) = Some(Arc::clone(&state));
+        self.newest.set(&state);
         for ran in lock(&self.all).iter() {
             if let Some(found) = &ran.found {
                 found.go_on(&state);
@@ -239,7 +239,7 @@ impl Scripts {
                 return Err(Problem::new("too many scripts follow the recording", name, advice));
             }
             let often = (&self.wake, self.turn_events.unwrap_or(u64::MAX));
-            let ran = run_growing(session, name, text, often)?;
+            let ran = run_growing(session, (name, text), often, &self.newest)?;
             if let Some(instead) = instead {
                 instead.end();
             }
@@ -252,8 +252,8 @@ impl Scripts {
         let id = all.len() as u32 - 1;
         drop(all);
         // What came while it ran for the first time.
-        if let (Some(found), Some(newest)) = (&ran.found, &*lock(&self.newest)) {
-            found.go_on(newest);
+        if let (Some(found), Some(newest)) = (&ran.found, self.newest.get()) {
+            found.go_on(&newest);
         }
         Ok(id)
     }
@@ -273,9 +273,9 @@ fn how(script: &Script) -> String {
 /// Where a session grows: filters look when somebody asks, activities are found as events come.
 fn run_growing(
     session: &Session,
-    name: &str,
-    text: &str,
+    (name, text): (&str, &str),
     often: (&Wake, u64),
+    newest: &Arc<Newest>,
 ) -> Result<Ran, Problem> {
     let mut script = load(name, text)?;
     let meta = session.lanes.meta();
@@ -287,7 +287,7 @@ fn run_growing(
         kept = Some(Kept { lanes: Vec::new(), until: begin }.after(session, seen, end));
     }
     let found = match script.has_activities() {
-        true => Some(Follower::start(session, (name, text), often)?),
+        true => Some(Follower::start(session, (name, text), often, newest)?),
         false => None,
     };
     Ok(Ran {

@@ -71,7 +71,8 @@ impl Following {
         };
         let is_here = copy.as_ref().is_none_or(LiveCopy::is_here);
         let memory_bytes = usize::try_from(args.window).unwrap_or(usize::MAX);
-        let options = LiveOptions { memory_bytes, is_here, turn_events: None };
+        let is_let_go = copy.is_some();
+        let options = LiveOptions { memory_bytes, is_here, is_let_go, turn_events: None };
         let live = Live::new(&path, options, Arc::clone(host));
         // Who may record here may control it here; elsewhere others would have to be trusted.
         let live = match is_here && args.listen.is_loopback() {
@@ -84,7 +85,7 @@ impl Following {
         };
         let shown = Shown {
             live,
-            let_go: copy.is_some().then(|| LetGo::new(&path)),
+            let_go: is_let_go.then(|| LetGo::new(&path)),
             host: Arc::clone(host),
             link: Link { connected: true, ..Link::default() },
             since: None,
