@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // Two recordings held against each other: each has its own time, and an anchor in it that is 0 for both.
 
-import type { Quality } from "../protocol/types.ts";
+import type { Lane, Quality, ScriptAnswer } from "../protocol/types.ts";
 import type { Interval } from "./viewport.ts";
 
 /** A recording by itself, as the method `sides` tells it. */
@@ -32,6 +32,15 @@ export interface Difference {
   count_before: number;
   count_after: number;
   quality: string;
+}
+
+/** Lanes of a recording with the rows of what these scripts have found there, by the numbers that scripts have for all. */
+export function withFound(lanes: readonly Lane[], found: ReadonlyMap<number, ScriptAnswer>): Lane[] {
+  const rows = [...found].flatMap(([script, answer]) => (answer.rows ?? []).map((row) => ({ ...row, script })));
+  return lanes.map((lane) => {
+    const own = lane.rows.filter((row) => row.script === undefined);
+    return { ...lane, rows: [...own, ...rows.filter((row) => row.lane === lane.id)] };
+  });
 }
 
 /** From the time of a side to that which both have. */

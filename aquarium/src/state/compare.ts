@@ -4,12 +4,12 @@
 
 import { type Signal, batch, computed, effect, signal } from "@preact/signals";
 import type { Arrows } from "../logic/arrows.ts";
-import { type Side, commonWhole, overlap } from "../logic/compare.ts";
+import { type Side, commonWhole, overlap, withFound } from "../logic/compare.ts";
 import { Colours } from "../logic/colour.ts";
 import { type Layout, layout } from "../logic/layout.ts";
 import type { Picture } from "../logic/picture.ts";
 import type { LevelsOf } from "../logic/steps.ts";
-import type { Session, Thing } from "../protocol/types.ts";
+import type { Quality, ScriptAnswer, Session, Thing } from "../protocol/types.ts";
 import { ask } from "./server.ts";
 import * as store from "./store.ts";
 
@@ -43,12 +43,44 @@ export const halfSize: Record<Which, Signal<{ width: number; height: number }>> 
 };
 export const picked = signal<{ which: Which; lane: number; row: number; thing: Thing } | null>(null);
 
-/** The view of the joined session, to go back to, and the scripts that chose there. */
-let viewBefore: { t0: number; t1: number } | null = null;
-let scriptsBefore: ReadonlySet<number> = new Set();
+/** The filter that a half can be asked with, and what it leaves there. */
+export interface Applied {
+  /** Null: its scripts have not looked at this recording, or failed there. */
+  filter: number | null;
+  /** Of events; null of everything. */
+  count: number | null;
+  quality?: Quality;
+  /** Why the session's filter cannot be applied. */
+  problem: string | null;
+}
+export const NOTHING_APPLIED: Applied = { filter: null, count: null, problem: null };
+export const applied: Record<Which, Signal<Applied>> = {
+  good: signal(NOTHING_APPLIED),
+  bad: signal(NOTHING_APPLIED),
+};
+/** How far a script has looked at a half. */
+export interface Looked {
+  looked: number;
+  events: number;
+}
+export const lookingAt: Record<Which, Signal<ReadonlyMap<number, Looked>>> = {
+  good: signal(new Map()),
+  bad: signal(new Map()),
+};
+/** What scripts have found in a half alone: rows are by its own numbers. */
+export const foundOf: Record<Which, Signal<ReadonlyMap<number, ScriptAnswer>>> = {
+  good: signal(new Map()),
+  bad: signal(new Map()),
+};
+/** What both can be asked with; null as long as they cannot. */
+export const appliedToBoth = computed(() => {
+  const [good, bad] = BOTH.map((which) => applied[which].value);
+  const filter = good.filter === bad.filter ? good.filter : null;
+  return { filter, problem: good.problem ?? bad.problem };
+});
 
-export const NO_SCRIPTS =
-  "A script chooses by what it has seen of all recordings together: its filter is off while two are compared.";
+/** The view of the joined session, to go back to. */
+let viewBefore: { t0: number; t1: number } | null = null;
 
 export async function enter(good = 0, bad = 1, anchors: [number, number] = [0, 0]): Promise<boolean> {
   const answer = await ask<{ sides: Side[] }>("sides", {});
@@ -66,13 +98,6 @@ export async function enter(good = 0, bad = 1, anchors: [number, number] = [0, 0
   batch(() => {
     if (store.comparedWhole.value === null) viewBefore = store.view.value;
     halves.value = { good: first, bad: second };
-    if (store.filter.value.scriptsOn.size > 0) {
-      scriptsBefore = store.filter.value.scriptsOn;
-      store.filter.value = { ...store.filter.value, scriptsOn: new Set() };
-      // Everything, until the server has made the rest of it.
-      store.filterId.value = 0;
-      store.tell(NO_SCRIPTS);
-    }
     picked.value = null;
     alignedBy.value = anchors.some((one) => one !== 0) ? "what was chosen" : "the begin of both";
     for (const which of BOTH) {
@@ -103,8 +128,6 @@ export function leave(): void {
     halves.value = null;
     picked.value = null;
     store.comparedWhole.value = null;
-    if (scriptsBefore.size > 0) store.filter.value = { ...store.filter.value, scriptsOn: scriptsBefore };
-    scriptsBefore = new Set();
     if (viewBefore) store.view.value = viewBefore;
     else store.showAll();
     viewBefore = null;
@@ -142,7 +165,8 @@ export function align(anchors: Partial<Record<Which, number>>, by: string): void
 export async function alignAtFirst(subsystem: string, name: string): Promise<void> {
   const now = halves.value;
   if (!now) return;
-  const filter = store.filterId.value;
+  const { filter } = appliedToBoth.value;
+  if (filter === null) return store.tell("the filter is not known yet of both recordings", "problem");
   const found = await Promise.all(
     BOTH.map(async (which) => {
       const { session, info } = now[which];
@@ -197,10 +221,11 @@ function layoutOf(which: Which) {
     const cpus = new Set(
       joined.lanes.filter((lane) => store.filter.value.lanesOff.has(lane.id)).map((lane) => lane.cpu),
     );
-    const hidden = half.session.lanes.filter((lane) => lane.kind === "cpu" && cpus.has(lane.cpu));
-    return layout(half.session.lanes, {
+    const lanes = withFound(half.session.lanes, foundOf[which].value);
+    const hidden = lanes.filter((lane) => lane.kind === "cpu" && cpus.has(lane.cpu));
+    return layout(lanes, {
       hidden: new Set(hidden.map((lane) => lane.id)),
-      scriptsOff: new Set(),
+      scriptsOff: store.filter.value.activitiesOff,
       folded: half.folded,
       pinned: [],
       search: store.laneSearch.value,

@@ -13,6 +13,7 @@ import {
   BOTH,
   type Half,
   type Which,
+  applied,
   arrowsOf,
   halfSize,
   halves,
@@ -21,6 +22,7 @@ import {
   pictures,
   scrolled,
 } from "./compare.ts";
+import { startApplied } from "./applied.ts";
 import { Loader } from "./loader.ts";
 import { arrowLanes, failed, request } from "./server.ts";
 import * as store from "./store.ts";
@@ -43,8 +45,8 @@ function loader(method: string, got: (frame: Frame, wish: Wish) => void): Loader
 function seen(which: Which): { half: Half; own: Interval; width: number; filter: number } | null {
   const half = halves.value?.[which];
   const { width } = halfSize[which].value;
-  const [view, filter] = [store.view.value, store.filterId.value];
-  if (!half || store.status.value !== "open" || width === 0) return null;
+  const [view, { filter }] = [store.view.value, applied[which].value];
+  if (!half || store.status.value !== "open" || width === 0 || filter === null) return null;
   return { half, own: toOwn(view, half.anchor), width, filter };
 }
 
@@ -120,6 +122,7 @@ function startLevels(which: Which): void {
 }
 
 export function startHalves(): void {
+  startApplied();
   for (const which of BOTH) {
     startPictures(which);
     startArrows(which);

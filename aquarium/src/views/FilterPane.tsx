@@ -6,7 +6,6 @@ import { useRef } from "preact/hooks";
 import { type Node, EVERYTHING, isEverything, state } from "../logic/filter.ts";
 import { brief, qualified, thousands } from "../logic/units.ts";
 import { onlyNode, setFilter, toggleNode } from "../state/actions.ts";
-import { NO_SCRIPTS, halves } from "../state/compare.ts";
 import * as store from "../state/store.ts";
 
 const open = signal<ReadonlySet<string>>(
@@ -60,8 +59,8 @@ export function FilterPane() {
         open.value.has(line.node.key) && line.node.children.length > 0
           ? toggleOpen(line.node)
           : go(parentOf(lines, index)),
-      " ": () => press(line.node),
-      Enter: () => press(line.node),
+      " ": () => toggleNode(line.node),
+      Enter: () => toggleNode(line.node),
     };
     const step = steps[event.key];
     if (!step) return;
@@ -109,28 +108,14 @@ function toggleOpen(node: Node): void {
   open.value = next;
 }
 
-/** Null if it can be switched. */
-function whyFixed(node: Node): string | null {
-  const isOfScripts = node.leaves.length > 0 && node.leaves.every((leaf) => leaf.kind === "script");
-  return halves.value && isOfScripts ? NO_SCRIPTS : null;
-}
-
-function press(node: Node, act = toggleNode): void {
-  const why = whyFixed(node);
-  if (why === null) act(node);
-  else store.tell(why);
-}
-
 function TreeLine({ line, current }: { line: Line; current: boolean }) {
   const { node, level } = line;
   const now = state(store.filter.value, node);
   const folds = node.children.length > 0;
   const isOpen = open.value.has(node.key);
-  const fixed = whyFixed(node);
   return (
     <div
-      class={`tree-line level-${level} ${fixed === null ? "" : "fixed"}`}
-      aria-disabled={fixed !== null}
+      class={`tree-line level-${level}`}
       role="treeitem"
       aria-level={level + 1}
       aria-checked={now === "mixed" ? "mixed" : now === "on"}
@@ -139,10 +124,10 @@ function TreeLine({ line, current }: { line: Line; current: boolean }) {
       data-key={node.key}
       data-state={now}
       style={{ paddingLeft: `${4 + level * 14}px` }}
-      title={fixed ?? node.title}
+      title={node.title}
       onClick={() => {
         atKey.value = node.key;
-        press(node);
+        toggleNode(node);
       }}
     >
       <span
@@ -166,7 +151,7 @@ function TreeLine({ line, current }: { line: Line; current: boolean }) {
         title={`Only ${node.label}`}
         onClick={(event) => {
           event.stopPropagation();
-          press(node, onlyNode);
+          onlyNode(node);
         }}
       >
         only

@@ -4,6 +4,7 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { thousands } from "../../src/logic/units.ts";
+import { settled, shows } from "../support/browser.ts";
 import { demo, print, serve, told, whyNot } from "../support/lat.ts";
 import { inChromium } from "../support/pages.ts";
 
@@ -55,29 +56,109 @@ inChromium("two recordings of lat demo", { serve: twoRuns, missing }, (begin) =>
   });
 });
 
-inChromium("a script that filters two recordings", { serve: twoRuns, missing }, (begin) => {
-  test("is off while they are held against each other, says why, and comes back", async () => {
+const FILTER = '.tree-line[data-key^="script-"]';
+const ACTIVITY = '.tree-line[data-key^="activity-"]';
+
+inChromium("scripts on two recordings", { serve: twoRuns, missing }, (begin) => {
+  /** With a script that ran over both on one time line, and held against each other again. */
+  const withScript = async (text: string) => {
     const page = await begin();
     await page.getByRole("button", { name: "one time line" }).click();
     await page.getByRole("tab", { name: "Scripts" }).click();
     await page.getByRole("button", { name: "new" }).click();
-    await page.locator(".cm-content").fill('filter("orders", event => event.name === "client:ORDER");');
-    await page.keyboard.press("Control+Enter");
-    const line = page.locator('.tree-line[data-key^="script-"]');
-    await expect.poll(() => line.getAttribute("aria-checked")).toBe("true");
+    await page.getByRole("textbox", { name: "Script script 1" }).fill(text);
+    await page.getByRole("button", { name: "run", exact: true }).click();
+    await page.locator(`${FILTER}[aria-checked="true"], ${ACTIVITY}[aria-checked="true"]`).waitFor();
     await page.keyboard.press("Escape");
     await page.getByRole("button", { name: "compare" }).click();
-    for (const which of ["good", "bad"]) await drawn(page, which);
-    expect(await line.getAttribute("aria-checked")).toBe("false");
-    expect(await line.getAttribute("aria-disabled")).toBe("true");
-    expect(await line.getAttribute("title")).toContain("all recordings together");
-    // No pointer waits for what is disabled to be enabled.
-    await line.dispatchEvent("click");
-    await page.locator(".notice").filter({ hasText: "all recordings together" }).waitFor();
-    expect(await line.getAttribute("aria-checked")).toBe("false");
-    await page.getByRole("button", { name: "one time line" }).click();
+    await settled(page);
+    return page;
+  };
+  const heads = (page: Page) => page.locator(".half header small").allTextContents();
+  const summary = (page: Page) => page.locator(".statistics .summary").first().textContent();
+  /** Pixels with a colour in the rows of a half. */
+  const coloured = (page: Page, which: string) =>
+    page.locator(`.half.${which} canvas`).first().evaluate((element: HTMLCanvasElement) => {
+      const { data } = element.getContext("2d")!.getImageData(0, 0, element.width, element.height);
+      let count = 0;
+      for (let at = 0; at < data.length; at += 4) {
+        const [red, green, blue] = data.subarray(at, at + 3);
+        if (Math.max(red, green, blue) - Math.min(red, green, blue) > 60) count++;
+      }
+      return count;
+    });
+
+  test("a filter leaves the same of both halves and their changes, on and off", async () => {
+    const page = await withScript('filter("orders", event => event.name === "client:ORDER");');
+    const all = traces.map((trace) => print(trace).length);
+    const orders = traces.map((trace) => print(trace).filter((one) => one.name === "client:ORDER").length);
+    const left = orders.map((count, side) => `${thousands(count)} of ${thousands(all[side])} events`);
+    expect(await heads(page)).toEqual(left);
+    expect(await summary(page)).toContain(`; ${thousands(orders[0])} and ${thousands(orders[1])} events in`);
+    const filtered = [await coloured(page, "good"), await coloured(page, "bad")];
+    await page.getByRole("tab", { name: "Difference" }).click();
+    // Spans need both their events.
+    await page.locator(".empty", { hasText: "Neither recording has spans." }).waitFor();
+
+    const line = page.locator(FILTER);
+    await line.click();
+    await expect.poll(() => line.getAttribute("aria-checked")).toBe("false");
+    await settled(page);
+    expect(await heads(page)).toEqual(all.map((count) => `${thousands(count)} events`));
+    await page.locator('.flame-box[data-name="request"]').first().waitFor();
+    expect(await coloured(page, "good")).toBeGreaterThan(filtered[0]);
+    expect(await coloured(page, "bad")).toBeGreaterThan(filtered[1]);
+
+    await page.getByRole("tab", { name: "Changes" }).click();
+    await line.click();
     await expect.poll(() => line.getAttribute("aria-checked")).toBe("true");
-    expect(await line.getAttribute("aria-disabled")).toBe("false");
+    await settled(page);
+    expect(await heads(page)).toEqual(left);
+    expect([await coloured(page, "good"), await coloured(page, "bad")]).toEqual(filtered);
+    expect(await summary(page)).toContain(`; ${thousands(orders[0])} and ${thousands(orders[1])} events in`);
+    await page.getByRole("button", { name: "one time line" }).click();
+    await shows(page, orders[0] + orders[1]);
+  });
+
+  test("a filter that fails on one says so there; the other is shown, and all once it is off", async () => {
+    // On one time line the first event that it sees is one of the first recording.
+    const { pid } = print(traces[1])[0];
+    const page = await withScript(`let first;
+filter("orders", event => {
+  first ??= event.pid;
+  if (first === ${pid}) for (;;);
+  return event.name === "client:ORDER";
+});`);
+    const [good, bad] = traces.map((trace) => print(trace));
+    const orders = good.filter((one) => one.name === "client:ORDER").length;
+    expect((await heads(page))[0]).toBe(`${thousands(orders)} of ${thousands(good.length)} events`);
+    expect(await page.locator(".half.bad header [role=alert]").textContent()).toContain("a loop");
+    expect(await page.locator(".half.good header [role=alert]").count()).toBe(0);
+    expect(await page.locator(".panel .empty").textContent()).toContain("a loop");
+    expect(await coloured(page, "bad")).toBe(0);
+    expect(await coloured(page, "good")).toBeGreaterThan(0);
+    await page.locator(FILTER).click();
+    await drawn(page, "bad");
+    await settled(page);
+    expect((await heads(page))[1]).toBe(`${thousands(bad.length)} events`);
+    expect(await coloured(page, "bad")).toBeGreaterThan(0);
+    await page.locator(".statistics .summary b").first().waitFor();
+  });
+
+  test("activities have rows in both, which can be switched off", async () => {
+    const page = await withScript(
+      'activity("trip").begin("client:ORDER").end("client:DONE").key("id");',
+    );
+    const heights = (which: string) =>
+      page.locator(`.half.${which} .label`).evaluateAll((all) =>
+        all.map((one) => [one.textContent, (one as HTMLElement).offsetHeight] as const),
+      );
+    const before = { good: new Map(await heights("good")), bad: new Map(await heights("bad")) };
+    await page.locator(ACTIVITY).click();
+    for (const which of ["good", "bad"] as const)
+      await expect
+        .poll(async () => (await heights(which)).some(([name, height]) => height < before[which].get(name)!))
+        .toBe(true);
   });
 });
 

@@ -154,6 +154,8 @@ export class FakeServer {
   private readonly methods: Record<string, (params: Parameters, id: number) => unknown> = {
     open: () => this.open(),
     filter: (params) => {
+      if (params.filter !== undefined)
+        return { ...params, count: this.events(params.filter).length, quality: "exact", running: [] };
       this.filters.push(params as Filter);
       return {
         filter: this.filters.length - 1,

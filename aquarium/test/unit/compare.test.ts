@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 import { describe, expect, test } from "vitest";
-import { type Side, commonWhole, factorText, overlap, shiftText, toOwn } from "../../src/logic/compare.ts";
+import { type Side, commonWhole, factorText, overlap, shiftText, toOwn, withFound } from "../../src/logic/compare.ts";
 import { Colours, DARK_THEME } from "../../src/logic/colour.ts";
 import { read, write } from "../../src/logic/hash.ts";
+import type { Lane, RowInfo } from "../../src/protocol/types.ts";
 
 const side = (origin: string, end: number): Side => ({
   side: 0,
@@ -15,6 +16,18 @@ const side = (origin: string, end: number): Side => ({
 });
 
 describe("two recordings", () => {
+  test("have rows of what scripts found in each alone, by the numbers that scripts have for both", () => {
+    const lane = (id: number, rows: RowInfo[]): Lane => ({ id, parent: null, kind: "cpu", name: "", rows });
+    const events: RowInfo = { row: 0, kind: "events" };
+    // The server lists rows of its scripts by its own numbers, those of other pages among them.
+    const lanes = [lane(0, [events, { row: 1, kind: "spans", script: 0 }]), lane(1, [events])];
+    const row = { lane: 0, row: 1, kind: "spans" as const, name: "trip" };
+    const answer = { script: 0, kind: "activity" as const, how: "compiled", count: 1, rows: [row] };
+    const found = withFound(lanes, new Map([[7, answer]]));
+    expect(found.map((one) => one.rows)).toEqual([[events, { ...row, script: 7 }], [events]]);
+    expect(withFound(lanes, new Map()).map((one) => one.rows)).toEqual([[events], [events]]);
+  });
+
   test("have a time together in which their anchors are at 0", () => {
     const both = [side("1", 1000), side("9", 400)];
     expect(commonWhole(both, [0, 0])).toEqual({ t0: 0, t1: 1000 });

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use lateralis_analysis::Gaps;
 use lateralis_model::{
-    Damage, Event, Interval, Loss, LossCause, Names, Source, StreamIndex, StreamSummary, Trace,
+    Damage, Event, Events, Interval, Loss, LossCause, Names, Source, StreamIndex, StreamSummary,
+    Trace,
 };
 use lateralis_units::Nanos;
 
@@ -28,6 +29,9 @@ pub struct Chosen<'a> {
     /// Only these events of that time. Who runs on which processor is known from the others,
     /// too.
     pub contains: &'a dyn Fn(&Event<'_>) -> bool,
+    /// Told before each pass over the events, of which there may be several: for whoever chooses by
+    /// what came before.
+    pub begins: &'a dyn Fn(),
 }
 
 impl<'a> Chosen<'a> {
@@ -41,6 +45,7 @@ impl<'a> Chosen<'a> {
             names: source.names(),
             interval: Interval::default(),
             contains: &|_| true,
+            begins: &|| {},
         }
     }
 
@@ -54,7 +59,15 @@ impl<'a> Chosen<'a> {
             names: &recording.names,
             interval: Interval::default(),
             contains: &|_| true,
+            begins: &|| {},
         }
+    }
+
+    /// A pass over all events of the time, those that are not chosen among them.
+    #[must_use]
+    pub fn events(&self) -> Box<dyn Events + 'a> {
+        (self.begins)();
+        self.source.events_in(self.interval)
     }
 
     /// What the events say, from the first on.

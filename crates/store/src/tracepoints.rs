@@ -202,7 +202,7 @@ pub fn gather(chosen: &Chosen<'_>, frequency_hz: Option<u64>) -> Gathered {
         let of = |class| gathering.parts(class, clock, frequency_hz);
         parts.push(stream.event_classes.iter().map(of).collect());
     }
-    let mut events = source.events_in(chosen.interval);
+    let mut events = chosen.events();
     while let Some(event) = events.next_event() {
         if !(chosen.contains)(&event) {
             continue;

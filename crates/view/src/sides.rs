@@ -14,6 +14,7 @@ use lateralis_traces::OpenOptions;
 use serde_json::Value;
 
 use crate::answer::Problem;
+use crate::scripts::{Beside, Ran, Run};
 use crate::session::{Filter, Opening, Session};
 
 /// Recordings that can be held against each other.
@@ -24,6 +25,7 @@ pub struct Sides {
     paths: Vec<PathBuf>,
     options: OpenOptions,
     opened: Vec<OnceLock<Result<Arc<Session>, Problem>>>,
+    scripts: Beside,
 }
 
 impl Sides {
@@ -35,6 +37,7 @@ impl Sides {
             paths: paths.to_vec(),
             options: options.clone(),
             opened: (0..count).map(|_| OnceLock::new()).collect(),
+            scripts: Beside::default(),
         }
     }
 
@@ -71,16 +74,34 @@ impl Sides {
         opened.get_or_init(open).clone()
     }
 
-    /// One of a request, and the request as that one understands it: its filter is by other
-    /// numbers there.
+    /// A script of the whole session over one of them alone; begun, if nobody asked before.
     ///
     /// # Errors
-    /// As [`Sides::get`]; there is no such filter, or it has scripts.
+    /// As [`Sides::get`]; there is no such script.
+    pub fn script(&self, whole: &Session, side: u32, id: u32) -> Result<Arc<Run>, Problem> {
+        let script = whole.common.scripts.get(id)?;
+        let session = self.get(side)?;
+        let place = self.path(side).map(|path| path.display().to_string());
+        self.scripts.run((side, &session, place.unwrap_or_default()), (id, &script))
+    }
+
+    /// Another script has taken the place of one of the whole session.
+    pub fn replaced(&self, id: u32, all: &[Arc<Ran>]) {
+        self.scripts.replaced(id, all);
+    }
+
+    /// One of a request, and the request as that one understands it: its filter is by other
+    /// numbers there. It may wait until scripts of the filter have looked at that recording.
+    ///
+    /// # Errors
+    /// As [`Sides::get`]; there is no such filter; its scripts failed there, or it does not wait and
+    /// they have not ended.
     pub fn of_request(
         &self,
         whole: &Session,
         side: u32,
         params: &Value,
+        waits: bool,
     ) -> Result<(Arc<Session>, Value), Problem> {
         let session = self.get(side)?;
         let mut own = params.clone();
@@ -89,7 +110,13 @@ impl Sides {
         }
         if let Some(number) = params.get("filter").and_then(Value::as_u64) {
             let filter = whole.filter_of(number)?;
-            own["filter"] = session.filter(translated(whole, &session, &filter)?)?.into();
+            let wanted = translated(whole, &session, &filter);
+            // All are begun before the first is waited for.
+            let runs = filter.scripts.iter().map(|id| self.script(whole, side, *id));
+            let runs = runs.collect::<Result<Vec<_>, _>>()?;
+            let number = |run: &Arc<Run>| if waits { run.wait() } else { run.number() };
+            let scripts = runs.iter().map(number).collect::<Result<_, _>>()?;
+            own["filter"] = session.filter(Filter { wanted, scripts })?.into();
         }
         Ok((session, own))
     }
@@ -115,14 +142,10 @@ fn carried<'a, T, K: Ord + 'a>(
     all.filter(|(_, one)| keys.contains(&key(one))).map(|(id, _)| id).collect()
 }
 
-/// The same filter in another session, by what its numbers stand for.
-fn translated(whole: &Session, side: &Session, filter: &Filter) -> Result<Filter, Problem> {
-    if !filter.scripts.is_empty() {
-        let advice = "switch the scripts off in the filter";
-        return Err(Problem::new("scripts choose in all recordings together", "filter", advice));
-    }
+/// What a filter wants in another session, by what its numbers stand for.
+fn translated(whole: &Session, side: &Session, filter: &Filter) -> Wanted {
     let (from, to) = (whole.lanes.meta(), side.lanes.meta());
-    let wanted = Wanted {
+    Wanted {
         lanes_off: carried(&filter.wanted.lanes_off, &from.lanes, &to.lanes, identity),
         classes_off: carried(&filter.wanted.classes_off, &from.classes, &to.classes, |class| {
             class.name.as_str()
@@ -133,8 +156,7 @@ fn translated(whole: &Session, side: &Session, filter: &Filter) -> Result<Filter
             &to.applications,
             |application| (application.pid, application.name.as_str()),
         ),
-    };
-    Ok(Filter { wanted, scripts: Vec::new() })
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 import { type Difference, factorText, shiftText } from "../../logic/compare.ts";
 import { duration, qualified, thousands } from "../../logic/units.ts";
-import { halves } from "../../state/compare.ts";
+import { appliedToBoth, halves } from "../../state/compare.ts";
 import * as store from "../../state/store.ts";
 import { useAnswer } from "../panels/useAnswer.ts";
 import { comparedSpan } from "./Overlaid.tsx";
@@ -22,11 +22,10 @@ interface Answer {
 
 export function Changes() {
   const now = halves.value!;
-  const { answer, error, waiting } = useAnswer<Answer>("compare", {
-    good: [now.good.info.side],
-    bad: [now.bad.info.side],
-    filter: store.filterId.value,
-  });
+  const { filter, problem } = appliedToBoth.value;
+  const sides = { good: [now.good.info.side], bad: [now.bad.info.side] };
+  const { answer, error, waiting } = useAnswer<Answer>("compare", filter === null ? null : { ...sides, filter });
+  if (problem) return <p class="empty">{problem}</p>;
   if (error) return <p class="empty">{error}</p>;
   if (!answer) return <p class="empty">Comparing: a look at each event…</p>;
   const percent = answer.threshold * 100;

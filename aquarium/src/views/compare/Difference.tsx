@@ -6,7 +6,7 @@ import { type Rgb, css, mix } from "../../logic/colour.ts";
 import { factorText } from "../../logic/compare.ts";
 import { type FlameAnswer, type Placed, change, compared, find, layout, toTree } from "../../logic/flame.ts";
 import { duration, qualified, thousands } from "../../logic/units.ts";
-import { halves } from "../../state/compare.ts";
+import { appliedToBoth, halves } from "../../state/compare.ts";
 import * as store from "../../state/store.ts";
 import { ShapeChoice, shape } from "../panels/Flame.tsx";
 import { FlameGraph, Sunburst } from "../panels/FlameShapes.tsx";
@@ -18,9 +18,10 @@ const MORE: Rgb = [240, 138, 36];
 
 export function DifferenceGraph() {
   const now = halves.value!;
-  const filter = store.filterId.value;
-  const good = useAnswer<FlameAnswer>("flame", { side: now.good.info.side, filter, by: "all" });
-  const bad = useAnswer<FlameAnswer>("flame", { side: now.bad.info.side, filter, by: "all" });
+  const { filter, problem } = appliedToBoth.value;
+  const asked = (side: number) => (filter === null ? null : { side, filter, by: "all" });
+  const good = useAnswer<FlameAnswer>("flame", asked(now.good.info.side));
+  const bad = useAnswer<FlameAnswer>("flame", asked(now.bad.info.side));
   const root = useMemo(
     () =>
       good.answer && bad.answer
@@ -30,7 +31,7 @@ export function DifferenceGraph() {
   );
   const [zoomedKey, setZoomed] = useState("");
   const [at, setAt] = useState<string | null>(null);
-  const error = good.error ?? bad.error;
+  const error = problem ?? good.error ?? bad.error;
   if (error) return <p class="empty">{error}</p>;
   if (!root) return <p class="empty" />;
   if (root.children === undefined) return <p class="empty">Neither recording has spans.</p>;
@@ -56,7 +57,7 @@ export function DifferenceGraph() {
   };
   const quality = good.answer?.quality === "exact" && bad.answer?.quality === "exact" ? "exact" : "unknown";
   return (
-    <div class="with-bar">
+    <div class={`with-bar ${good.waiting || bad.waiting ? "stale" : ""}`}>
       <div class="bar">
         <ShapeChoice />
         <span class="of-side">

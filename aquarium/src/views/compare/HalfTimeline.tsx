@@ -5,18 +5,20 @@ import { useEffect, useRef } from "preact/hooks";
 import { type Line, linesOn } from "../../logic/arrows.ts";
 import { toOwn } from "../../logic/compare.ts";
 import { rowAt, screenY, visible } from "../../logic/layout.ts";
-import { thousands } from "../../logic/units.ts";
+import { qualified, thousands } from "../../logic/units.ts";
 import { focus, pan, toTime, width } from "../../logic/viewport.ts";
 import { zoomBy, thingOf } from "../../state/actions.ts";
 import {
   type Which,
   align,
+  applied,
   arrowsOf,
   colours,
   halfSize,
   halves,
   layouts,
   levelsOf,
+  lookingAt,
   picked,
   pictures,
   scrolled,
@@ -50,7 +52,7 @@ function sceneOf(which: Which): Scene | null {
     applications: applications.value[which],
     names: names.value[which],
     classes: classes.value[which],
-    scripts: new Map(),
+    scripts: store.scriptColours.value,
     losses: half.session.losses,
     levels: {
       window: levels?.window ?? { t0: 0, t1: 1 },
@@ -62,7 +64,7 @@ function sceneOf(which: Which): Scene | null {
 
 function arrowLines(which: Which, { view, width, height, scrollTop }: Scene): readonly Line[] {
   const data = arrowsOf[which].value;
-  if (!data || !store.arrowsOn.value || data.filter !== store.filterId.value) return [];
+  if (!data || !store.arrowsOn.value || data.filter !== applied[which].value.filter) return [];
   return linesOn(data.arrows, layouts[which].value, view, { width, height }, scrollTop);
 }
 
@@ -119,8 +121,10 @@ export function HalfTimeline({ which }: { which: Which }) {
     if (!found?.row || found.row.kind === "level") return null;
     const within = Math.ceil((width(store.view.value) / halfSize[which].value.width) * NEAR_PX);
     const { lane, row } = found.row;
+    const { filter } = applied[which].value;
+    if (filter === null) return null;
     const asked = { lane, row, t: Math.round(timeAt(x) + half.anchor), within };
-    const answer = await ask("at", { side: half.info.side, filter: store.filterId.value, ...asked });
+    const answer = await ask("at", { side: half.info.side, filter, ...asked });
     const thing = thingOf(answer);
     picked.value = thing ? { which, lane, row, thing } : null;
     return thing;
@@ -133,7 +137,7 @@ export function HalfTimeline({ which }: { which: Which }) {
       <header>
         <b>{which}</b>
         <span title={half.info.path}>{half.info.path.split("/").filter(Boolean).pop()}</span>
-        <small>{thousands(half.info.events)} events</small>
+        <Left which={which} events={half.info.events} />
         {own && (
           <button
             class="text"
@@ -227,6 +231,30 @@ export function HalfTimeline({ which }: { which: Which }) {
         <canvas ref={canvases[1]} aria-hidden="true" />
       </div>
     </section>
+  );
+}
+
+/** How many events the filter leaves, or why that is not known. */
+function Left({ which, events }: { which: Which; events: number }) {
+  const { count, quality, problem } = applied[which].value;
+  const looking = [...lookingAt[which].value].map(([id, { looked, events }]) => {
+    const name = store.scripts.value.find((one) => one.id === id)?.name ?? "a script";
+    return `${name} has looked at ${thousands(looked)} of ${thousands(events)} events`;
+  });
+  const left = count === null ? "" : `${qualified(thousands(count), quality ?? "exact")} of `;
+  return (
+    <>
+      <small>
+        {left}
+        {thousands(events)} events
+      </small>
+      {looking.length > 0 && <small role="status">{looking.join(", ")}…</small>}
+      {problem !== null && (
+        <span class="broken" role="alert" title={problem}>
+          {problem}
+        </span>
+      )}
+    </>
   );
 }
 

@@ -4,7 +4,7 @@
 import { signal } from "@preact/signals";
 import { css } from "../../logic/colour.ts";
 import { duration, qualified, thousands } from "../../logic/units.ts";
-import { BOTH, halves } from "../../state/compare.ts";
+import { BOTH, appliedToBoth, halves } from "../../state/compare.ts";
 import * as store from "../../state/store.ts";
 import { Bins, PAIR, type Shape, ShapeChoice } from "../panels/Bins.tsx";
 import { useAnswer } from "../panels/useAnswer.ts";
@@ -23,19 +23,22 @@ export function Overlaid() {
   const counts = new Map(now.good.session.span_kinds.map((one) => [one.name, one.count]));
   const first = [...names].sort((a, b) => (counts.get(b) ?? 0) - (counts.get(a) ?? 0))[0];
   const span = names.includes(comparedSpan.value ?? "") ? comparedSpan.value! : first;
+  const { filter, problem } = appliedToBoth.value;
   const parameters = {
     good: [now.good.info.side],
     bad: [now.bad.info.side],
     span,
-    filter: store.filterId.value,
+    filter,
     bins: 70,
   };
-  const { answer, error } = useAnswer<Answer>("histograms", span === undefined ? null : parameters);
+  const isNone = span === undefined || filter === null;
+  const { answer, error, waiting } = useAnswer<Answer>("histograms", isNone ? null : parameters);
   if (span === undefined) return <p class="empty">Neither recording has spans.</p>;
+  if (problem) return <p class="empty">{problem}</p>;
   const theme = store.theme.value;
   const series = BOTH.map((which, index) => ({ name: which, counts: answer?.sides[index]?.counts ?? [] }));
   return (
-    <div class="with-bar">
+    <div class={`with-bar ${waiting ? "stale" : ""}`}>
       <div class="bar">
         <label>
           span{" "}

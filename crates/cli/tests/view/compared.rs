@@ -7,14 +7,14 @@ use super::client::Viewer;
 use crate::diff::write;
 use crate::place::Place;
 
-fn demos(place: &Place) {
+pub fn demos(place: &Place) {
     for (name, orders) in [("good", "40"), ("bad", "70")] {
         let output = place.lat(&["demo", "--orders", orders, "-o", name]);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
 }
 
-fn names(list: &Value, name: &str) -> Vec<String> {
+pub fn names(list: &Value, name: &str) -> Vec<String> {
     list.as_array().expect("a list").iter().map(|one| one[name].to_string()).collect()
 }
 

@@ -5,6 +5,7 @@
 mod activities;
 mod client;
 mod compared;
+mod compared_scripts;
 mod control;
 mod counted;
 mod dumps;

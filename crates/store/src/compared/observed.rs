@@ -129,7 +129,7 @@ impl Observed {
             .collect();
         let (mut first, mut last, mut all) = (None, Nanos(i64::MIN), 0_u64);
         let mut said = Vec::new();
-        let mut events = chosen.source.events_in(chosen.interval);
+        let mut events = chosen.events();
         while let Some(event) = events.next_event() {
             let is_chosen = (chosen.contains)(&event);
             facts.of(&event, |at, fact| said.push((*at, fact)));

@@ -99,7 +99,7 @@ fn pass(
         slowest: BinaryHeap::new(),
         kept: Vec::new(),
     };
-    let mut events = chosen.source.events_in(chosen.interval);
+    let mut events = chosen.events();
     while let Some(event) = events.next_event() {
         let is_chosen = (chosen.contains)(&event);
         facts.of(&event, |at, fact| {

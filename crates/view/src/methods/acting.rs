@@ -12,7 +12,7 @@ use super::selecting::{Found, each, is_left, stretch};
 use crate::answer::Problem;
 use crate::params::Params;
 use crate::rows::{Drawn, drawn_as, tell_packed};
-use crate::scripts::{Found as Finds, Ran};
+use crate::scripts::{Found as Finds, Progress, Ran};
 use crate::session::{Session, lock};
 use crate::told;
 
@@ -194,6 +194,33 @@ pub fn script(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
     let replaced = params.get("replaces").filter(|id| !id.is_null());
     let replaced = replaced.map(|_| params.id("replaces")).transpose()?;
     let id = session.common.scripts.add(session, (name, text), replaced)?;
+    if let Some(replaced) = replaced {
+        session.sides.replaced(replaced, &session.common.scripts.all());
+    }
+    script_told(session, id)
+}
+
+/// A script of the session over one of its recordings alone: how far it has come, or what it found
+/// there, by the numbers of that recording.
+pub fn script_of(session: &Session, side: u32, params: Params<'_>) -> Result<Value, Problem> {
+    if params.get("script").is_none() {
+        let advice = "send it without `side`, then ask for it by its number";
+        return Err(Problem::new("a script is one of all recordings", "script", advice));
+    }
+    let run = session.sides.script(session, side, params.id("script")?)?;
+    match run.progress()? {
+        Progress::Running { looked, events } => {
+            Ok(json!({ "is_running": true, "looked": looked, "events": events }))
+        }
+        Progress::Ended(id) => {
+            let mut told = script_told(&*session.sides.get(side)?, id)?;
+            told["is_running"] = false.into();
+            Ok(told)
+        }
+    }
+}
+
+fn script_told(session: &Session, id: u32) -> Result<Value, Problem> {
     let ran = session.common.scripts.get(id)?;
     let found = ran.found();
     let kind = if found.is_some() { "activity" } else { "filter" };

@@ -10,10 +10,10 @@ use lateralis_store::compared::{Comparison, Difference, Observed, Of};
 use serde_json::{Value, json};
 
 use super::counting::{BINS_MAX, counted, edges, gathered, spans_are_whole};
-use super::selecting::{Unscripted, stretch};
+use super::selecting::{Reading, stretch};
 use crate::answer::Problem;
 use crate::params::Params;
-use crate::session::{Filter, Session, lock};
+use crate::session::{Session, lock};
 
 /// Differences that are listed.
 const LISTED_MAX: usize = 500;
@@ -62,9 +62,8 @@ pub fn compare(session: &Session, params: Params<'_>) -> Result<Value, Problem> 
     {
         return Ok(Value::clone(answer));
     }
-    let filter = session.filter_of(number)?;
     let observe = |sides: &[u32]| -> Result<Vec<Observed>, Problem> {
-        sides.iter().map(|side| observed(session, *side, &filter)).collect()
+        sides.iter().map(|side| observed(session, *side, number)).collect()
     };
     let options = Options::default();
     let comparison = Comparison::of(&observe(&good)?, &observe(&bad)?, &options);
@@ -74,13 +73,15 @@ pub fn compare(session: &Session, params: Params<'_>) -> Result<Value, Problem> 
 }
 
 /// A recording as numbers, of what a filter of the whole session leaves.
-fn observed(session: &Session, side: u32, filter: &Filter) -> Result<Observed, Problem> {
-    let of = session.sides.get(side)?;
+fn observed(session: &Session, side: u32, filter: u64) -> Result<Observed, Problem> {
+    let asked = json!({ "filter": filter });
+    let (of, own) = session.sides.of_request(session, side, &asked, true)?;
     let source = of.source()?;
-    let recording = &source.recording;
-    let wanted = Unscripted::of(filter, session.lanes.meta())?;
-    let contains = |event: &Event<'_>| wanted.keeps(event, &recording.streams);
-    Ok(Observed::of(&Chosen { contains: &contains, ..Chosen::all(recording) }))
+    let reading = Reading::new(&of, &source, Params(&own).count("filter", 0)?)?;
+    let contains = |event: &Event<'_>| reading.keeps(event);
+    let begins = || reading.begin();
+    let all = Chosen::all(&source.recording);
+    Ok(Observed::of(&Chosen { contains: &contains, begins: &begins, ..all }))
 }
 
 fn told(comparison: &Comparison, options: &Options) -> Value {
@@ -119,7 +120,7 @@ pub fn histograms(session: &Session, params: Params<'_>) -> Result<Value, Proble
     let (good, bad) = pair(session, params)?;
     let mut found: Vec<(u32, Vec<u64>, &str)> = Vec::new();
     for side in good.into_iter().chain(bad) {
-        let (of, own) = session.sides.of_request(session, side, params.0)?;
+        let (of, own) = session.sides.of_request(session, side, params.0, true)?;
         let kinds = &of.lanes.meta().span_kinds;
         let kind = kinds.iter().position(|kind| kind.name == name);
         let (mut nanos, mut quality) = (Vec::new(), "exact");

@@ -88,10 +88,14 @@ pub fn is_replaced(method: &str) -> bool {
     REPLACED.contains(&method)
 }
 
-/// Whether it waits behind no slow one.
+/// Whether it waits behind no slow one: how far a script of a side has come is told at once.
 #[must_use]
-pub fn is_quick(method: &str) -> bool {
-    QUICK.contains(&method)
+pub fn is_quick(method: &str, params: &Value) -> bool {
+    QUICK.contains(&method) || method == "script" && has_side(params)
+}
+
+fn has_side(params: &Value) -> bool {
+    params.get("side").is_some_and(|side| !side.is_null())
 }
 
 /// Answers a request.
@@ -99,9 +103,17 @@ pub fn is_quick(method: &str) -> bool {
 /// # Errors
 /// What is wrong with it, or could not be done.
 pub fn answer(session: &Session, method: &str, params: &Value) -> Result<Answer, Problem> {
-    if params.get("side").is_some_and(|side| !side.is_null()) {
-        let (side, own) = session.sides.of_request(session, Params(params).id("side")?, params)?;
-        return answer(&side, method, &own);
+    if has_side(params) {
+        let side = Params(params).id("side")?;
+        return match method {
+            "script" => acting::script_of(session, side, Params(params)).map(Answer::Json),
+            "filter" => opening::filter_of(session, side, Params(params)).map(Answer::Json),
+            _ => {
+                let waits = !is_quick(method, params);
+                let (side, own) = session.sides.of_request(session, side, params, waits)?;
+                answer(&side, method, &own)
+            }
+        };
     }
     let params = Params(params);
     match method {

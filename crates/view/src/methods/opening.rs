@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::answer::Problem;
 use crate::params::Params;
 use crate::rows::{Drawn, tell_packed};
+use crate::scripts::Progress;
 use crate::session::{Filter, Session};
 
 /// Losses and pieces of damage that are listed; all of them are drawn.
@@ -149,6 +150,28 @@ fn lane(session: &Session, id: u32) -> Value {
     })
 }
 
+/// What a filter of the session leaves of one of its recordings alone; or how far its scripts have
+/// looked at that, until they have.
+pub fn filter_of(session: &Session, side: u32, params: Params<'_>) -> Result<Value, Problem> {
+    let number = params.count("filter", 0)?;
+    let mut running = Vec::new();
+    for script in session.filter_of(number)?.scripts {
+        let run = session.sides.script(session, side, script)?;
+        if let Progress::Running { looked, events } = run.progress()? {
+            running.push(json!({ "script": script, "looked": looked, "events": events }));
+        }
+    }
+    if !running.is_empty() {
+        return Ok(json!({ "filter": number, "running": running }));
+    }
+    let asked = json!({ "filter": number });
+    let (of, own) = session.sides.of_request(session, side, &asked, false)?;
+    let mut told = counted(&of, Params(&own).count("filter", 0)?)?;
+    told["filter"] = number.into();
+    told["running"] = running.into();
+    Ok(told)
+}
+
 /// Makes a filter, and counts what it leaves.
 pub fn filter(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
     let wanted = Wanted {
@@ -158,7 +181,11 @@ pub fn filter(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
     };
     let scripts = params.set("scripts")?.into_iter().collect();
     let number = session.filter(Filter { wanted, scripts })?;
-    let chosen = session.chosen(number as u64)?;
+    counted(session, number as u64)
+}
+
+fn counted(session: &Session, number: u64) -> Result<Value, Problem> {
+    let chosen = session.chosen(number)?;
     let count = chosen.map_or_else(|| session.lanes.event_count(), |chosen| chosen.count());
     Ok(json!({ "filter": number, "count": count, "quality": count_quality(session.lanes.meta()) }))
 }

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Which spans are meant: of a kind or a script, of a filter, in a stretch of time.
 
+use std::cell::RefCell;
+use std::sync::Arc;
+
 use lateralis_lanes::{Chosen, Intervals, LaneKind, Lanes, Meta, RowKind};
 use lateralis_model::{Event, StreamSummary};
+use lateralis_store::facts::Facts;
 
 use crate::answer::Problem;
 use crate::params::Params;
-use crate::session::{Filter, Session};
+use crate::scripts::{Lasts, Places, point_of};
+use crate::session::{Filter, Session, Source};
 
 /// A span: its row and place there.
 #[derive(Debug, Clone, Copy)]
@@ -60,6 +65,47 @@ pub fn each(
 /// Whether a filter leaves a span of the session.
 pub fn is_left(lanes: &Lanes, chosen: Option<&Chosen>, row: usize, index: usize) -> bool {
     chosen.is_none_or(|chosen| chosen.keeps(lanes, row, index))
+}
+
+/// What a filter leaves, for whoever reads the trace again from its begin, event by event.
+pub struct Reading<'a> {
+    session: &'a Session,
+    source: &'a Source,
+    places: Places,
+    chosen: Option<Arc<Chosen>>,
+    /// What the events so far say, and where each lane is.
+    known: RefCell<(Facts, Lasts)>,
+}
+
+impl<'a> Reading<'a> {
+    /// By a filter of the session.
+    ///
+    /// # Errors
+    /// There is none; or what its scripts have to say.
+    pub fn new(session: &'a Session, source: &'a Source, filter: u64) -> Result<Self, Problem> {
+        let (chosen, places) = (session.chosen(filter)?, Places::new(&session.lanes));
+        Ok(Self { session, source, places, chosen, known: RefCell::default() })
+    }
+
+    /// Before the first event, each time that they are read.
+    pub fn begin(&self) {
+        let facts = Facts::new(&self.source.trace, &self.source.recording.streams);
+        *self.known.borrow_mut() = (facts, Lasts::default());
+    }
+
+    /// Whether the next event is left.
+    #[must_use]
+    pub fn keeps(&self, event: &Event<'_>) -> bool {
+        let Some(chosen) = &self.chosen else { return true };
+        let (facts, lasts) = &mut *self.known.borrow_mut();
+        let at = facts.of(event, |_, _| {});
+        // What stands on no lane is no event of the session.
+        let lane = self.places.of(event, &at, &self.source.recording.streams);
+        let lane = lane.filter(|_| self.source.classes.contains_key(&event.class.name));
+        let tag = lasts.tag(lane, at.time.0);
+        let point = point_of(&self.session.lanes, tag, at.time.0);
+        point.is_some_and(|point| chosen.has(point))
+    }
 }
 
 /// A filter for events as they stand in a trace: also of a trace other than the one whose numbers it has.

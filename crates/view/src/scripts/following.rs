@@ -328,4 +328,4 @@ impl Follower {
 }
 
 /// Stack of the thread: twice that of the script's calls, and of what calls it.
-const STACK_BYTES: usize = 2 << 20;
+pub const STACK_BYTES: usize = 2 << 20;

@@ -135,17 +135,22 @@ impl Lasts {
     }
 }
 
-/// The event of a tag, counted with those forgotten; `None` where it does not stand in its lane as it
-/// was told.
-pub fn point(lanes: &Lanes, end: &End) -> Option<PointRef> {
-    let (lane, before) = ((end.tag >> 32) as u32, end.tag as u32);
-    let points = lanes.points(lane).filter(|_| end.tag != NOWHERE)?;
-    let since = i128::from(end.time.0) - i128::from(lanes.meta().origin);
+/// The event of a tag and a time; `None` where it does not stand in its lane as it was told.
+pub fn point_of(lanes: &Lanes, tag: u64, time: i64) -> Option<PointRef> {
+    let (lane, before) = ((tag >> 32) as u32, tag as u32);
+    let points = lanes.points(lane).filter(|_| tag != NOWHERE)?;
+    let since = i128::from(time) - i128::from(lanes.meta().origin);
     let since = i64::try_from(since).ok()?;
     let index = points.before(since) + before as usize;
     let is_it = index < points.len() && points.time(index) == since as u64;
-    let number = (index as u64).wrapping_add(points.forgotten());
-    is_it.then_some(PointRef { lane, index: number as u32 })
+    is_it.then_some(PointRef { lane, index: index as u32 })
+}
+
+/// The event at which an activity begins or ends, counted with those forgotten.
+pub fn point(lanes: &Lanes, end: &End) -> Option<PointRef> {
+    let point = point_of(lanes, end.tag, end.time.0)?;
+    let forgotten = lanes.points(point.lane)?.forgotten();
+    Some(PointRef { index: u64::from(point.index).wrapping_add(forgotten) as u32, ..point })
 }
 
 pub fn key(key: &[Scalar]) -> String {

@@ -8,6 +8,7 @@ use lateralis_script::{End, Script};
 use lateralis_store::facts::Facts;
 use lateralis_units::Nanos;
 
+use super::beside::Watch;
 use super::found::{FOUND_MAX, Finding, NOWHERE};
 use super::places::Places;
 use super::problem;
@@ -69,6 +70,7 @@ pub fn over(
     script: &mut Script,
     seen: &mut Vec<Vec<(i64, bool)>>,
     finding: &mut Option<Finding>,
+    watch: &Watch,
 ) -> Result<(), Problem> {
     let source = session.source_between(begin, end)?;
     let places = Places::new(&session.lanes);
@@ -81,6 +83,7 @@ pub fn over(
         Some(_) => Interval { begin: Some(Nanos(begin)), end: Some(Nanos(end)) },
     };
     let mut events = source.recording.source.events_in(stretch);
+    let mut looked = 0;
     while let Some(event) = events.next_event() {
         let at = facts.at(&event);
         facts.of(&event, |_, _| {});
@@ -89,6 +92,8 @@ pub fn over(
         }
         let is_kept = !has_filters || script.keeps(&event, &context).map_err(|e| problem(&e))?;
         let lane = places.of(&event, &at, &source.recording.streams);
+        looked += u64::from(lane.is_some());
+        watch.looked(looked)?;
         if let Some(lane) = lane.filter(|_| has_filters) {
             seen[lane as usize].push((event.time.0, is_kept));
         }

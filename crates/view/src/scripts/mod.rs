@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Scripts of the page: what their filters keep, and the activities they find.
 
+mod beside;
 mod following;
 mod found;
 mod kept;
@@ -15,12 +16,14 @@ use lateralis_script::{Activities, Limits, Script, ScriptError};
 
 use crate::answer::Problem;
 use crate::session::{Session, lock};
+use beside::Watch;
+pub use beside::{Beside, Progress, Run};
 pub use following::State;
 use following::{Follower, Newest, Wake};
-pub use found::Found;
 use found::{Finding, Rest, Told};
+pub use found::{Found, Lasts, point_of};
 use kept::{Kept, over};
-use places::Places;
+pub use places::Places;
 
 /// Scripts of a session.
 const SCRIPTS_MAX: usize = 256;
@@ -136,7 +139,7 @@ impl Ran {
         let mut script = load(&self.name, &self.text)?;
         let mut seen = Vec::new();
         let stretch = (kept.until.saturating_add(1), end);
-        over(session, stretch, &mut script, &mut seen, &mut None)?;
+        over(session, stretch, &mut script, &mut seen, &mut None, &Watch::default())?;
         *own = Some(Arc::new(kept.after(session, seen, end)));
         Ok(())
     }
@@ -225,37 +228,57 @@ impl Scripts {
         (name, text): (&str, &str),
         replaced: Option<u32>,
     ) -> Result<u32, Problem> {
+        if session.growth.is_none() {
+            return self.add_ended(session, (name, text), &Watch::default());
+        }
         let follow = |ran: &&Arc<Ran>| ran.found.as_ref().is_some_and(|found| found.is_at_work());
         let following = lock(&self.all).iter().filter(follow).count();
-        if lock(&self.all).len() >= SCRIPTS_MAX {
-            return Err(Problem::new("too many scripts", name, "load the page again"));
+        self.has_room(name)?;
+        let instead = replaced.and_then(|id| self.get(id).ok()).and_then(|ran| ran.found.clone());
+        let is_more = !instead.as_ref().is_some_and(|found| found.is_at_work());
+        if is_more && following >= FOLLOWING_MAX {
+            let advice = "remove others, or load the page again when the recording has ended";
+            return Err(Problem::new("too many scripts follow the recording", name, advice));
         }
-        let ran = Arc::new(if session.growth.is_some() {
-            let instead =
-                replaced.and_then(|id| self.get(id).ok()).and_then(|ran| ran.found.clone());
-            let is_more = !instead.as_ref().is_some_and(|found| found.is_at_work());
-            if is_more && following >= FOLLOWING_MAX {
-                let advice = "remove others, or load the page again when the recording has ended";
-                return Err(Problem::new("too many scripts follow the recording", name, advice));
-            }
-            let often = (&self.wake, self.turn_events.unwrap_or(u64::MAX));
-            let ran = run_growing(session, (name, text), often, &self.newest)?;
-            if let Some(instead) = instead {
-                instead.end();
-            }
-            ran
-        } else {
-            run(session, name, text)?
-        });
-        let mut all = lock(&self.all);
-        all.push(Arc::clone(&ran));
-        let id = all.len() as u32 - 1;
-        drop(all);
+        let often = (&self.wake, self.turn_events.unwrap_or(u64::MAX));
+        let ran = Arc::new(run_growing(session, (name, text), often, &self.newest)?);
+        if let Some(instead) = instead {
+            instead.end();
+        }
+        let id = self.push(&ran);
         // What came while it ran for the first time.
         if let (Some(found), Some(newest)) = (&ran.found, self.newest.get()) {
             found.go_on(&newest);
         }
         Ok(id)
+    }
+
+    /// The same of a session that does not grow, watched.
+    ///
+    /// # Errors
+    /// What is wrong with it; nobody wants it any more.
+    pub fn add_ended(
+        &self,
+        session: &Session,
+        (name, text): (&str, &str),
+        watch: &Watch,
+    ) -> Result<u32, Problem> {
+        self.has_room(name)?;
+        let ran = run(session, name, text, watch)?;
+        Ok(self.push(&Arc::new(ran)))
+    }
+
+    fn has_room(&self, name: &str) -> Result<(), Problem> {
+        match lock(&self.all).len() < SCRIPTS_MAX {
+            true => Ok(()),
+            false => Err(Problem::new("too many scripts", name, "load the page again")),
+        }
+    }
+
+    fn push(&self, ran: &Arc<Ran>) -> u32 {
+        let mut all = lock(&self.all);
+        all.push(Arc::clone(ran));
+        all.len() as u32 - 1
     }
 }
 
@@ -283,7 +306,7 @@ fn run_growing(
     let mut kept = None;
     if script.has_filters() {
         let mut seen = Vec::new();
-        over(session, (begin, end), &mut script, &mut seen, &mut None)?;
+        over(session, (begin, end), &mut script, &mut seen, &mut None, &Watch::default())?;
         kept = Some(Kept { lanes: Vec::new(), until: begin }.after(session, seen, end));
     }
     let found = match script.has_activities() {
@@ -301,7 +324,7 @@ fn run_growing(
     })
 }
 
-fn run(session: &Session, name: &str, text: &str) -> Result<Ran, Problem> {
+fn run(session: &Session, name: &str, text: &str, watch: &Watch) -> Result<Ran, Problem> {
     let mut script = load(name, text)?;
     let has_activities = script.has_activities();
     let mut finding = has_activities.then(|| Finding {
@@ -312,7 +335,7 @@ fn run(session: &Session, name: &str, text: &str) -> Result<Ran, Problem> {
     let mut seen: Vec<Vec<(i64, bool)>> = Vec::new();
     let meta = session.lanes.meta();
     let (begin, end) = (meta.origin.saturating_add_unsigned(meta.begin), end_of(session));
-    over(session, (begin, end), &mut script, &mut seen, &mut finding)?;
+    over(session, (begin, end), &mut script, &mut seen, &mut finding, watch)?;
     let nothing = Kept { lanes: Vec::new(), until: begin };
     let kept = script.has_filters().then(|| nothing.after(session, seen, end));
     let names: Vec<String> = script.activity_names().map(str::to_owned).collect();

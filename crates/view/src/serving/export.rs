@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::http::Head;
 use crate::answer::Problem;
 use crate::methods;
+use crate::params::Params;
 use crate::session::Session;
 use crate::told;
 
@@ -82,7 +83,7 @@ impl Export {
             _ => return None,
         };
         let mut params = json!({});
-        for name in ["filter", "t0", "t1", "kind", "script"] {
+        for name in ["side", "filter", "t0", "t1", "kind", "script"] {
             if let Some(text) = head.parameter(name) {
                 params[name] = serde_json::from_str(text).ok().filter(Value::is_number)?;
             }
@@ -121,6 +122,12 @@ impl Export {
     /// Those of `out`, and what the trace cannot tell any more.
     pub fn write(&self, session: &Session, out: &mut dyn Write) -> io::Result<()> {
         let failed = |problem: Problem| io::Error::other(problem.what);
+        if self.params.get("side").is_some() {
+            let side = Params(&self.params).id("side").map_err(failed)?;
+            let own = session.sides.of_request(session, side, &self.params, true);
+            let (side, params) = own.map_err(failed)?;
+            return Self { params, ..*self }.write(&side, out);
+        }
         let columns: &[(&str, TableType)] =
             if self.table == Table::Events { &EVENTS } else { &ACTIVITIES };
         let mut rows = Rows::new(self.format, columns, BufWriter::new(out))?;
@@ -134,7 +141,7 @@ impl Export {
     }
 
     fn events(&self, session: &Session, see: See<'_>) -> Result<io::Result<()>, Problem> {
-        let params = crate::params::Params(&self.params);
+        let params = Params(&self.params);
         let chosen = session.chosen(params.count("filter", 0)?)?;
         let (begin, end) = methods::stretch(session, params)?;
         let listed = Listed::new(&session.lanes, chosen.as_deref());

@@ -133,7 +133,7 @@ pub fn serve(
         {
             let Message::Text(text) = message else { continue };
             let Some(request) = Request::parse(&text) else { continue };
-            if methods::is_quick(&request.method) {
+            if methods::is_quick(&request.method, &request.params) {
                 pushing.asks();
                 pushing.is_answered(quick.push(request));
             } else {
