@@ -103,8 +103,11 @@ describe.skipIf(skipped !== null)(`the trace server protocol${skipped === null ?
     const states = model(await client.fetchTimeGraphStates(experiment.UUID, "timeline", query)).model;
     const points = states.rows.flatMap((row) => row.states).filter((state) => state.end - state.start === 1n);
     const told = count(points, (state) => `${state.label} ${state.start - origin}`);
-    const expected = count(inside, (event) => `${event.name} ${event.since}`);
-    expect(told).toEqual(expected);
+    // Events of one processor in the same nanosecond, as a fast machine writes them, are one state without a name.
+    const alone = count(inside, (event) => `${event.cpu} ${event.since}`);
+    const name = (event: Printed) => (alone.get(`${event.cpu} ${event.since}`) === 1 ? event.name : undefined);
+    const places = new Map(inside.map((event) => [`${event.cpu} ${event.since} ${name(event)}`, event]));
+    expect(told).toEqual(count([...places.values()], (event) => `${name(event)} ${event.since}`));
   });
 
   test("from far away states are few, in order, and nothing is missing", async () => {
