@@ -150,6 +150,34 @@ fn pictures_are_counted(page: &mut Page, lines: &[Value]) {
     }
 }
 
+/// Who is shown on each processor are those whose events come from there, from the first to the last of
+/// each that come together: no event that the tracer writes for itself is anybody's.
+fn who_ran_is_whose_events_were_printed(page: &mut Page, lines: &[Value]) {
+    let open = page.ask("open", json!({}));
+    let origin: i64 = open["origin"].as_str().unwrap().parse().unwrap();
+    assert_eq!(origin, lines.iter().map(time).min().unwrap());
+    let lanes = open["lanes"].as_array().unwrap();
+    for lane in lanes.iter().filter(|lane| lane["kind"] == "cpu") {
+        let here: Vec<&Value> = lines.iter().filter(|line| line["cpu"] == lane["cpu"]).collect();
+        let runs: Vec<&[&Value]> = here.chunk_by(|a, b| a["tid"] == b["tid"]).collect();
+        let times = |run: &[&Value]| [run[0], run[run.len() - 1]].map(|line| time(line) - origin);
+        // Two threads in one nanosecond take two rows, and which is where is nobody's to say.
+        let is_apart = |pair: &[&[&Value]]| times(pair[0])[1] < times(pair[1])[0];
+        if !runs.windows(2).all(is_apart) {
+            continue;
+        }
+        let rows = lane["rows"].as_array().unwrap();
+        assert_eq!(rows.iter().filter(|row| row["kind"] == "running").count(), 1, "{lane}");
+        for run in runs {
+            let [begin, end] = times(run);
+            let asked = json!({ "lane": lane["id"], "row": 0, "t": begin, "within": 0 });
+            let thing = &page.ask("at", asked)["thing"];
+            assert_eq!([&thing["begin"], &thing["end"]], [&json!(begin), &json!(end)], "{thing}");
+            assert_eq!(thing["tid"], run[0]["tid"]);
+        }
+    }
+}
+
 #[test]
 fn the_demo_is_seen_as_it_is_printed() {
     let place = Place::new();
@@ -158,6 +186,7 @@ fn the_demo_is_seen_as_it_is_printed() {
     let mut page = viewer.page();
     the_list_is_what_is_printed(&mut page, &lines);
     pictures_are_counted(&mut page, &lines);
+    who_ran_is_whose_events_were_printed(&mut page, &lines);
     let open = page.ask("open", json!({}));
     // Spans and messages are as many as lat stats says.
     let stats = place.json(&["stats", "--json", "demo"]);

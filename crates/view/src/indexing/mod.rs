@@ -135,13 +135,14 @@ impl<B: Gathers> Indexing<B> {
             self.lane_of_stream.resize(at.stream.0 as usize + 1, None);
             self.lane_of_stream[at.stream.0 as usize] = Some(lane);
         }
+        // What is not shown says who writes, at the begin of a packet as well: nobody need have run then.
+        let Some(class) = class else { return };
         let time = at.time.0;
         if let Some(cpu) = at.cpu.filter(|_| !self.has_switches) {
             let is_switch = event.class.name.ends_with(":CSWITCH");
             let application = self.lists.application_of(thread);
             self.ran.seen(&mut self.builder, (cpu, lane), time, (thread, application), is_switch);
         }
-        let Some(class) = class else { return };
         let point = self.builder.point(packets.unwrap_or(lane), time, class, thread);
         self.lists.count(class, thread, time);
         for (at, fact) in told {
