@@ -114,7 +114,7 @@ await pictures([given], async (page) => {
 });
 
 // Three times as many clients have to wait for each other.
-await pictures([demo(400), demo(400, "--threads", "6")], async (page) => {
+await pictures([demo(1500), demo(1500, "--threads", "6")], async (page) => {
   await page.locator(".half.bad .label").first().waitFor();
   await page.waitForTimeout(REST_MS * 2);
   await shot(page, "view-compare");

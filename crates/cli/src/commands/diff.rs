@@ -111,7 +111,8 @@ fn observe(paths: &[PathBuf], args: &DiffArgs) -> Result<(Vec<Observed>, Vec<Tra
             recording.learn_names();
         }
         args.select.warn_of_unknown_fields(recording.source.trace());
-        let selection = Selection::of_patterns(&args.select, &recording, true)?;
+        // How often the tracer notes who writes is nothing that a program does.
+        let selection = Selection::of_patterns(&args.select, &recording, false)?;
         let contains = |event: &lateralis_model::Event<'_>| selection.contains(event);
         seen.push(Observed::of(&selection.chosen(&recording, &contains)));
         selection.finish()?;

@@ -28,11 +28,19 @@ fn a_side_is_what_a_view_of_that_recording_alone_is() {
     assert!(joined["methods"].as_array().unwrap().contains(&json!("compare")));
     let sides = page.ask("sides", json!({}))["sides"].clone();
     assert_eq!(names(&sides, "path"), ["\"good\"", "\"bad\""]);
+    let compared = page.ask("compare", json!({ "good": [0], "bad": [1], "filter": 0 }));
+    let diff = place.json(&["diff", "--json", "good", "bad"]);
+    assert_eq!(compared["compared"], diff["compared"]);
     for (side, path) in [(0, "good"), (1, "bad")] {
         let alone = Viewer::start(&place, &[path]);
         let mut other = alone.page();
         let open = other.ask("open", json!({}));
         assert_eq!(page.ask("open", json!({ "side": side })), open, "{path}");
+        // The same events are compared as are shown and printed.
+        let shown: f64 =
+            open["classes"].as_array().unwrap().iter().map(|c| c["count"].as_f64().unwrap()).sum();
+        assert_eq!(compared["events"][side], shown);
+        assert_eq!(diff[format!("{path}_events_per_run")], shown);
         assert!(!open["methods"].as_array().unwrap().contains(&json!("compare")));
         assert!(other.try_ask("compare", json!({})).is_err());
         let lanes: Vec<&Value> =

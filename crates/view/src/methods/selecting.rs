@@ -96,12 +96,13 @@ impl<'a> Reading<'a> {
     /// Whether the next event is left.
     #[must_use]
     pub fn keeps(&self, event: &Event<'_>) -> bool {
-        let Some(chosen) = &self.chosen else { return true };
+        // What stands on no lane is no event of the session.
+        let is_shown = self.source.classes.contains_key(&event.class.name);
+        let Some(chosen) = &self.chosen else { return is_shown };
         let (facts, lasts) = &mut *self.known.borrow_mut();
         let at = facts.of(event, |_, _| {});
-        // What stands on no lane is no event of the session.
         let lane = self.places.of(event, &at, &self.source.recording.streams);
-        let lane = lane.filter(|_| self.source.classes.contains_key(&event.class.name));
+        let lane = lane.filter(|_| is_shown);
         let tag = lasts.tag(lane, at.time.0);
         let point = point_of(&self.session.lanes, tag, at.time.0);
         point.is_some_and(|point| chosen.has(point))
