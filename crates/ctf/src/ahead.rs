@@ -6,17 +6,21 @@
 //! comparison that gives it its turn; so a stream is read some events at a time, all of
 //! one packet.
 
+use std::ops::RangeInclusive;
+
 use lateralis_model::{Damage, ENDED, Event, Interval, Slot, Writer, turn_of};
 use lateralis_units::{Nanos, Ticks};
 
 use crate::cursor::Cursor;
 
-/// Events that are read at a time at most: enough to be read as one, few enough that
-/// those of hundreds of streams stay in the second-level cache.
-const EVENTS: usize = 16;
+/// Events that are read at a time at most: enough to be read as one, few enough that those of
+/// hundreds of streams stay in the second-level cache. A few streams have as many together as
+/// [`ALL_EVENTS`], as far as one gains by it.
+const EVENTS: RangeInclusive<usize> = 16..=64;
+const ALL_EVENTS: usize = 1 << 11;
 
-/// No further event is read behind so many slots (8 KiB).
-const SLOTS: usize = 1 << 9;
+/// No further event is read behind so many slots (8 KiB) for each 16 events.
+const SLOTS_PER_EVENT: usize = 1 << 5;
 
 /// A stream, read ahead.
 pub struct Ahead<'r> {
@@ -29,6 +33,8 @@ pub struct Ahead<'r> {
     slots: Vec<Slot>,
     /// Who wrote them all.
     writer: Option<Writer>,
+    /// Events that are read at a time.
+    most: usize,
     /// Rows that have had their turn.
     pub taken: usize,
 }
@@ -43,13 +49,14 @@ struct Row {
 }
 
 impl<'r> Ahead<'r> {
-    /// The events of the interval.
-    pub fn new(mut cursor: Cursor<'r>, interval: Interval) -> Self {
+    /// The events of the interval, of one of so many streams.
+    pub fn new(mut cursor: Cursor<'r>, interval: Interval, streams: usize) -> Self {
         if let Some(begin) = interval.begin {
             cursor.skip_to(begin);
         }
+        let most = (ALL_EVENTS / streams.max(1)).clamp(*EVENTS.start(), *EVENTS.end());
         let (turns, rows, slots) = (Vec::new(), Vec::new(), Vec::new());
-        Self { cursor, interval, turns, rows, slots, writer: None, taken: 0 }
+        Self { cursor, interval, turns, rows, slots, writer: None, most, taken: 0 }
     }
 
     /// An event that has been read, by its index.
@@ -90,8 +97,11 @@ impl<'r> Ahead<'r> {
             }
             there = match self.rows.len() {
                 0 => self.cursor.advance_onto(&mut self.slots),
-                EVENTS.. => false,
-                _ => self.slots.len() < SLOTS && self.cursor.advance_inside(&mut self.slots),
+                read if read >= self.most => false,
+                _ => {
+                    self.slots.len() < self.most * SLOTS_PER_EVENT
+                        && self.cursor.advance_inside(&mut self.slots)
+                }
             };
         }
         self.turns.first().copied().unwrap_or(ENDED)
@@ -102,9 +112,10 @@ impl<'r> Ahead<'r> {
     #[inline(always)]
     fn fill_usual(&mut self, mut latest: u64) -> u64 {
         let Self { cursor, interval, turns, rows, slots, .. } = self;
+        let (most, most_slots) = (self.most, self.most * SLOTS_PER_EVENT);
         let last = interval.end.unwrap_or(Nanos(i64::MAX));
         let mut is_over = false;
-        if rows.len() < EVENTS && slots.len() < SLOTS {
+        if rows.len() < most && slots.len() < most_slots {
             cursor.advance_while_usual(slots, |read, time, slots_end| {
                 is_over = time > last;
                 if is_over {
@@ -115,7 +126,7 @@ impl<'r> Ahead<'r> {
                 let (ticks, class_index, slots_end) =
                     (read.ticks, read.class_index, slots_end as u32);
                 rows.push(Row { time, ticks, class_index, slots_end });
-                rows.len() < EVENTS && slots_end < SLOTS as u32
+                rows.len() < most && (slots_end as usize) < most_slots
             });
         }
         if is_over {

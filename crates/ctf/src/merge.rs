@@ -35,9 +35,9 @@ const ORDERED: usize = 1 << 10;
 
 impl<'r> Merge<'r> {
     pub(crate) fn new(reader: &'r Reader, interval: Interval) -> Self {
-        let streams = 0..reader.streams().len() as u32;
-        let streams: Vec<_> =
-            streams.map(|s| Ahead::new(reader.cursor(StreamIndex(s)), interval)).collect();
+        let count = reader.streams().len();
+        let ahead = |index| Ahead::new(reader.cursor(StreamIndex(index)), interval, count);
+        let streams: Vec<_> = (0..count as u32).map(ahead).collect();
         Self {
             streams,
             tournament: None,
