@@ -26,8 +26,6 @@ const SLOTS_PER_EVENT: usize = 1 << 5;
 pub struct Ahead<'r> {
     cursor: Cursor<'r>,
     interval: Interval,
-    /// When each row has its turn: [`turn_of`] its time, or of the latest before.
-    pub turns: Vec<u64>,
     rows: Vec<Row>,
     /// Of all rows.
     slots: Vec<Slot>,
@@ -41,6 +39,8 @@ pub struct Ahead<'r> {
 
 /// An event that has been read.
 struct Row {
+    /// When it has its turn: [`turn_of`] its time, or of the latest before.
+    turn: u64,
     time: Nanos,
     /// Worthless in a stream without clock.
     ticks: Ticks,
@@ -55,8 +55,14 @@ impl<'r> Ahead<'r> {
             cursor.skip_to(begin);
         }
         let most = (ALL_EVENTS / streams.max(1)).clamp(*EVENTS.start(), *EVENTS.end());
-        let (turns, rows, slots) = (Vec::new(), Vec::new(), Vec::new());
-        Self { cursor, interval, turns, rows, slots, writer: None, most, taken: 0 }
+        let (rows, slots) = (Vec::new(), Vec::new());
+        Self { cursor, interval, rows, slots, writer: None, most, taken: 0 }
+    }
+
+    /// When an event that has been read has its turn, by its index.
+    #[inline]
+    pub fn turn(&self, index: usize) -> Option<u64> {
+        self.rows.get(index).map(|row| row.turn)
     }
 
     /// An event that has been read, by its index.
@@ -72,8 +78,7 @@ impl<'r> Ahead<'r> {
     /// turn of the first event, [`ENDED`] if there is none.
     #[inline(never)]
     pub fn fill(&mut self) -> u64 {
-        let mut latest = self.turns.last().copied().unwrap_or(0);
-        self.turns.clear();
+        let mut latest = self.rows.last().map_or(0, |row| row.turn);
         self.rows.clear();
         self.slots.clear();
         self.taken = 0;
@@ -87,10 +92,9 @@ impl<'r> Ahead<'r> {
             }
             if self.interval.begin.is_none_or(|begin| time >= begin) {
                 latest = latest.max(turn_of(time));
-                self.turns.push(latest);
                 self.writer = cursor.writer;
                 let slots_end = self.slots.len() as u32;
-                self.rows.push(Row { time, ticks, class_index, slots_end });
+                self.rows.push(Row { turn: latest, time, ticks, class_index, slots_end });
                 latest = self.fill_usual(latest);
             } else {
                 self.slots.truncate(self.rows.last().map_or(0, |row| row.slots_end as usize));
@@ -104,14 +108,14 @@ impl<'r> Ahead<'r> {
                 }
             };
         }
-        self.turns.first().copied().unwrap_or(ENDED)
+        self.turn(0).unwrap_or(ENDED)
     }
 
     /// Reads on while events are as usual. They are of the packet and writer of the last
     /// row, and no earlier.
     #[inline(always)]
     fn fill_usual(&mut self, mut latest: u64) -> u64 {
-        let Self { cursor, interval, turns, rows, slots, .. } = self;
+        let Self { cursor, interval, rows, slots, .. } = self;
         let (most, most_slots) = (self.most, self.most * SLOTS_PER_EVENT);
         let last = interval.end.unwrap_or(Nanos(i64::MAX));
         let mut is_over = false;
@@ -122,10 +126,9 @@ impl<'r> Ahead<'r> {
                     return false;
                 }
                 latest = latest.max(turn_of(time));
-                turns.push(latest);
                 let (ticks, class_index, slots_end) =
                     (read.ticks, read.class_index, slots_end as u32);
-                rows.push(Row { time, ticks, class_index, slots_end });
+                rows.push(Row { turn: latest, time, ticks, class_index, slots_end });
                 rows.len() < most && (slots_end as usize) < most_slots
             });
         }

@@ -99,7 +99,7 @@ impl<'r> Merge<'r> {
             let ahead = &mut streams[winner.stream as usize];
             order.push((winner.stream as u32, ahead.taken as u32));
             ahead.taken += 1;
-            let Some(&turn) = ahead.turns.get(ahead.taken) else {
+            let Some(turn) = ahead.turn(ahead.taken) else {
                 self.is_spent = true;
                 break;
             };
