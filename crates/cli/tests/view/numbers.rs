@@ -11,7 +11,7 @@ use crate::place::genode::{Thread, checkpoint};
 #[test]
 fn tracepoints_are_those_of_lat_tracepoints() {
     let place = Place::new();
-    demo(&place);
+    let lines = demo(&place);
     let viewer = Viewer::start(&place, &["demo"]);
     let mut page = viewer.page();
     let told = page.ask("tracepoints", json!({ "filter": 0 }));
@@ -30,6 +30,36 @@ fn tracepoints_are_those_of_lat_tracepoints() {
             let expected = row[format!("{part}_cycles")].as_f64();
             assert_eq!(told["cycles"][part].as_f64(), expected, "{part} of {row}");
         }
+    }
+    // What a script leaves is what the same choice leaves there, in a stretch of time as well.
+    let text = r#"filter("most orders", event => event.fields.id >= 9);"#;
+    let script = page.ask("script", json!({ "name": "most", "text": text }))["script"].take();
+    let most = page.ask("filter", json!({ "scripts": [script] }))["filter"].take();
+    let open = page.ask("open", json!({}));
+    let origin: i64 = open["origin"].as_str().unwrap().parse().unwrap();
+    let half = lines[lines.len() / 2]["time_ns"].as_i64().unwrap() - origin;
+    let at =
+        |t: i64| format!("@{}.{:09}", (origin + t) / 1_000_000_000, (origin + t) % 1_000_000_000);
+    let chosen = ["--where", "id >= 9"];
+    for (asked, more) in [
+        (json!({ "filter": most }), &[][..]),
+        (json!({ "filter": most, "t0": 0, "t1": half + 1 }), &["--until", &at(half)]),
+        (json!({ "filter": most, "t0": half + 1 }), &["--from", &at(half + 1)]),
+    ] {
+        let told = page.ask("tracepoints", asked);
+        let expected =
+            place.json(&[&["tracepoints", "--json", "demo"], &chosen[..], more].concat());
+        let counts = |rows: &Value, name: &str, count: &dyn Fn(&Value) -> Value| {
+            let rows = rows.as_array().unwrap().iter();
+            let all = rows.map(|row| [&row[name], &row["key"], &count(row)].map(Value::to_string));
+            let mut all: Vec<_> = all.filter(|[_, _, count]| count != "null").collect();
+            all.sort();
+            all
+        };
+        let (rows, other) = (&told["rows"], &expected["tracepoints"]);
+        let told = counts(rows, "name", &|row| row["cycles"]["count"].clone());
+        assert_eq!(told, counts(other, "name", &|row| row["count"].clone()));
+        assert!(!told.is_empty());
     }
     // One that is not there, and two that do not nest.
     let label = &told["rows"][0]["label"];

@@ -8,7 +8,7 @@ use lateralis_store::tracepoints::{Gathered, gather};
 use lateralis_units::Nanos;
 use serde_json::{Value, json};
 
-use super::selecting::{Unscripted, is_all, stretch};
+use super::selecting::{Reading, is_all, stretch};
 use crate::answer::Problem;
 use crate::params::Params;
 use crate::session::Session;
@@ -20,18 +20,17 @@ const ROWS_MAX: usize = 2000;
 pub fn tracepoints(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
     let source = session.source()?;
     let recording = &source.recording;
-    let meta = session.lanes.meta();
-    let filter = session.filter_of(params.count("filter", 0)?)?;
-    let wanted = Unscripted::of(&filter, meta)?;
-    let (begin, end) = stretch(session, params)?;
-    let time = |t: i64| Some(Nanos(meta.origin.saturating_add(t)));
-    let interval = if is_all(session, (begin, end)) {
-        Interval::default()
-    } else {
-        Interval { begin: time(begin), end: time(end.saturating_sub(1)) }
-    };
-    let contains = |event: &Event<'_>| wanted.keeps(event, &recording.streams);
-    let chosen = Chosen { interval, contains: &contains, ..Chosen::all(recording) };
+    let reading = Reading::new(session, &source, params.count("filter", 0)?)?;
+    let stretch = stretch(session, params)?;
+    let origin = session.lanes.meta().origin;
+    let [begin, end] = [stretch.0, stretch.1].map(|t| Nanos(origin.saturating_add(t)));
+    // Who is where is told by what was before: all is read up to the end.
+    let end_last = Nanos(end.0.saturating_sub(1));
+    let interval = Interval { begin: None, end: (!is_all(session, stretch)).then_some(end_last) };
+    let contains = |event: &Event<'_>| reading.keeps(event) && event.time >= begin;
+    let begins = || reading.begin();
+    let chosen =
+        Chosen { interval, contains: &contains, begins: &begins, ..Chosen::all(recording) };
     let gathered = gather(&chosen, session.frequency_hz());
     let cost = cost_of(&gathered, params)?;
     let plain = gathered.cycles();

@@ -4,14 +4,14 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use lateralis_lanes::{Chosen, Intervals, LaneKind, Lanes, Meta, RowKind};
-use lateralis_model::{Event, StreamSummary};
+use lateralis_lanes::{Chosen, Intervals, Lanes, RowKind};
+use lateralis_model::Event;
 use lateralis_store::facts::Facts;
 
 use crate::answer::Problem;
 use crate::params::Params;
 use crate::scripts::{Lasts, Places, point_of};
-use crate::session::{Filter, Session, Source};
+use crate::session::{Session, Source};
 
 /// A span: its row and place there.
 #[derive(Debug, Clone, Copy)]
@@ -106,43 +106,5 @@ impl<'a> Reading<'a> {
         let tag = lasts.tag(lane, at.time.0);
         let point = point_of(&self.session.lanes, tag, at.time.0);
         point.is_some_and(|point| chosen.has(point))
-    }
-}
-
-/// A filter for events as they stand in a trace: also of a trace other than the one whose numbers it has.
-pub struct Unscripted<'a> {
-    classes_off: Vec<&'a str>,
-    pids_off: Vec<Option<u32>>,
-    cpus_off: Vec<u32>,
-}
-
-impl<'a> Unscripted<'a> {
-    /// What a filter's numbers stand for.
-    ///
-    /// # Errors
-    /// It has scripts: they choose by what they have seen of the whole session.
-    pub fn of(filter: &Filter, meta: &'a Meta) -> Result<Self, Problem> {
-        if !filter.scripts.is_empty() {
-            let advice = "switch the scripts off in the filter";
-            return Err(Problem::new("script filters do not choose here", "filter", advice));
-        }
-        let wanted = &filter.wanted;
-        let class = |id: &u32| Some(meta.classes.get(*id as usize)?.name.as_str());
-        let pid = |id: &u32| Some(meta.applications.get(*id as usize)?.pid);
-        let cpu = |id: &u32| meta.lanes.get(*id as usize).filter(|l| l.kind == LaneKind::Cpu)?.cpu;
-        Ok(Self {
-            classes_off: wanted.classes_off.iter().filter_map(class).collect(),
-            pids_off: wanted.applications_off.iter().filter_map(pid).collect(),
-            cpus_off: wanted.lanes_off.iter().filter_map(cpu).collect(),
-        })
-    }
-
-    /// Whether an event is left.
-    #[must_use]
-    pub fn keeps(&self, event: &Event<'_>, streams: &[StreamSummary]) -> bool {
-        let cpu = streams.get(event.stream.0 as usize).and_then(|stream| stream.cpu);
-        !self.classes_off.contains(&event.class.name.as_str())
-            && !self.pids_off.contains(&event.writer.map(|writer| writer.pid))
-            && !cpu.is_some_and(|cpu| self.cpus_off.contains(&cpu.0))
     }
 }
