@@ -4,7 +4,7 @@
 
 import { computed, effect, untracked } from "@preact/signals";
 import type { Looked, Which } from "./compare.ts";
-import { BOTH, NOTHING_APPLIED, applied, arrowsOf, foundOf, halves, lookingAt, pictures } from "./compare.ts";
+import { BOTH, NOTHING_APPLIED, applied, foundOf, halves, lookingAt } from "./compare.ts";
 import { RequestError, Superseded } from "../protocol/connection.ts";
 import type { Quality, ScriptAnswer } from "../protocol/types.ts";
 import { begun } from "./pending.ts";
@@ -66,10 +66,7 @@ async function apply(which: Which, side: number, filter: number, isWanted: () =>
   } catch (error) {
     told([]);
     if (!(error instanceof RequestError)) throw error;
-    // What an older filter left is not what is asked for, and this one leaves nobody knows what.
     applied[which].value = { ...NOTHING_APPLIED, problem: error.message };
-    pictures[which].value = null;
-    arrowsOf[which].value = null;
   }
 }
 

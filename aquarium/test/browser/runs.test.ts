@@ -60,17 +60,18 @@ const FILTER = '.tree-line[data-key^="script-"]';
 const ACTIVITY = '.tree-line[data-key^="activity-"]';
 
 inChromium("scripts on two recordings", { serve: twoRuns, missing }, (begin) => {
-  /** With a script that ran over both on one time line, and held against each other again. */
-  const withScript = async (text: string) => {
-    const page = await begin();
-    await page.getByRole("button", { name: "one time line" }).click();
+  const write = async (page: Page, text: string) => {
     await page.getByRole("tab", { name: "Scripts" }).click();
     await page.getByRole("button", { name: "new" }).click();
     await page.getByRole("textbox", { name: "Script script 1" }).fill(text);
     await page.getByRole("button", { name: "run", exact: true }).click();
+  };
+  /** With a script that ran while both are held against each other, and what changed at the bottom. */
+  const withScript = async (text: string) => {
+    const page = await begin();
+    await write(page, text);
     await page.locator(`${FILTER}[aria-checked="true"], ${ACTIVITY}[aria-checked="true"]`).waitFor();
-    await page.keyboard.press("Escape");
-    await page.getByRole("button", { name: "compare" }).click();
+    await page.getByRole("tab", { name: "Changes" }).click();
     await settled(page);
     return page;
   };
@@ -118,6 +119,27 @@ inChromium("scripts on two recordings", { serve: twoRuns, missing }, (begin) => 
     expect(await summary(page)).toContain(`; ${thousands(orders[0])} and ${thousands(orders[1])} events in`);
     await page.getByRole("button", { name: "one time line" }).click();
     await shows(page, orders[0] + orders[1]);
+  });
+
+  test("one that cannot be compiled says where; mended it says how it runs, and holds on one time line as well", async () => {
+    const page = await begin();
+    await write(page, 'filter("orders", event =>\n  event.name === );');
+    await page.getByRole("alert").filter({ hasText: "line 2, column" }).waitFor();
+    const editor = page.getByRole("textbox", { name: "Script script 1" });
+    await editor.fill('filter("orders", event =>\n  event.name === "client:ORDER");');
+    await page.getByRole("button", { name: "run", exact: true }).click();
+    const orders = traces.map((trace) => print(trace).filter((one) => one.name === "client:ORDER").length);
+    const both = orders[0] + orders[1];
+    await page.getByRole("status").filter({ hasText: `${thousands(both)} events kept, compiled` }).waitFor();
+    await page.locator('[role="option"][aria-selected="true"] .badge.compiled').waitFor();
+    await settled(page);
+    for (const [side, head] of (await heads(page)).entries())
+      expect(head.startsWith(`${thousands(orders[side])} of `), head).toBe(true);
+    await page.getByRole("button", { name: "one time line" }).click();
+    await shows(page, both);
+    await page.getByRole("button", { name: "compare" }).click();
+    await settled(page);
+    expect((await heads(page))[1].startsWith(`${thousands(orders[1])} of `)).toBe(true);
   });
 
   test("a filter that fails on one says so there; the other is shown, and all once it is off", async () => {

@@ -39,7 +39,9 @@ function sceneOf(which: Which): Scene | null {
   const { applications, names, classes } = colours;
   if (!half || !applications.value || !names.value || !classes.value) return null;
   const { width, height } = halfSize[which].value;
-  const levels = levelsOf[which].value;
+  // What an older filter left is not what is asked for, and one that failed leaves nobody knows what.
+  const isKnown = applied[which].value.problem === null;
+  const levels = isKnown ? levelsOf[which].value : null;
   return {
     view: toOwn(store.view.value, half.anchor),
     width,
@@ -48,7 +50,7 @@ function sceneOf(which: Which): Scene | null {
     scrollTop: scrolled[which].value,
     lanes: visible(layouts[which].value, scrolled[which].value, height),
     theme: store.theme.value,
-    picture: pictures[which].value,
+    picture: isKnown ? pictures[which].value : null,
     applications: applications.value[which],
     names: names.value[which],
     classes: classes.value[which],

@@ -32,6 +32,8 @@ interface Tab {
   panel: () => ComponentChildren;
 }
 
+const SCRIPTS: Tab = { key: "scripts", label: () => "Scripts", needs: "script", panel: () => <Scripts /> };
+
 const TABS: Tab[] = [
   { key: "events", label: () => <EventsLabel />, panel: () => <EventList /> },
   { key: "activities", label: () => "Activities", needs: "activities", panel: () => <Activities /> },
@@ -41,7 +43,7 @@ const TABS: Tab[] = [
   { key: "utilisation", label: () => "Utilisation", needs: "utilisation", panel: () => <Utilisation /> },
   { key: "tracepoints", label: () => "Tracepoints", needs: "tracepoints", panel: () => <Tracepoints /> },
   { key: "xy", label: () => "XY", needs: "values", panel: () => <Xy /> },
-  { key: "scripts", label: () => "Scripts", needs: "script", panel: () => <Scripts /> },
+  SCRIPTS,
   { key: "sql", label: () => "SQL", needs: "sql", panel: () => <Sql /> },
   { key: "notes", label: () => "Notes", needs: "note", panel: () => <Notes /> },
 ];
@@ -57,6 +59,7 @@ const COMPARED: Tab[] = [
   { key: "changes", label: () => "Changes", needs: "compare", panel: () => <Changes /> },
   { key: "overlaid", label: () => "Histograms", needs: "histograms", panel: () => <Overlaid /> },
   { key: "difference", label: () => "Difference", needs: "flame", panel: () => <DifferenceGraph /> },
+  SCRIPTS,
 ];
 
 export function Panels() {
