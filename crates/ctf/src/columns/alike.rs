@@ -16,6 +16,11 @@ use crate::plan::{Usual, fetch_ahead};
 const FETCHED_EVENTS: usize = 16;
 const FETCHED_BYTES: usize = 2048;
 
+/// How much further ahead than of others they are asked for: these events are walked in a nanosecond
+/// each, less than memory takes for their bytes. Three pages ahead altogether, which a first-level
+/// cache of 32 KiB holds: measured on a recording of 200 MB, more makes no difference any more.
+const FURTHER_BYTES: usize = 10 << 10;
+
 /// What memory gives at once.
 const LINE_BYTES: usize = 64;
 
@@ -69,7 +74,8 @@ impl Batch<'_> {
         let mut count = 0;
         'same: for ticks in ticks.chunks_mut(FETCHED_EVENTS) {
             let fetched = 0..(ticks.len() * step).min(FETCHED_BYTES);
-            fetched.step_by(LINE_BYTES).for_each(|line| fetch_ahead(bytes, at + line));
+            let ahead = at + FURTHER_BYTES;
+            fetched.step_by(LINE_BYTES).for_each(|line| fetch_ahead(bytes, ahead + line));
             for tick in ticks {
                 // SAFETY: so many steps fit before `inside`, each one longer than none.
                 let now = unsafe { usual.clock_of_same(bytes, at, id, clock) };
