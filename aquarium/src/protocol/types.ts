@@ -127,6 +127,8 @@ export interface Thing {
   cpu?: number | null;
   quality?: Quality;
   number?: number | null;
+  /** Of an activity. */
+  key?: string | null;
 }
 
 export interface EventRow {

@@ -17,19 +17,35 @@ const ALL = requests();
 const under = (t: number): Request[] =>
   ALL.filter((one) => one.row >= DRAWN && one.begin <= t && t <= one.end);
 
+/** Finds the same spans, by what they are called: their rows are below those of the schema. */
+const SCRIPT = `const open = new Set();
+activity("found", (event, activity) => {
+  const { number } = event.fields;
+  if (event.name === "carry") return;
+  if (open.delete(number)) return activity.end(number);
+  open.add(number);
+  activity.begin(number);
+});`;
+
 const many = { serve: () => serve(deep()), missing: whyNot() };
+const area = async (page: Page) => (await page.locator(".canvas-area").boundingBox())!;
+const label = (page: Page) => page.locator(".label small.packed").last();
+
 inChromium("spans that overlap more often than there are rows", many, (begin) => {
-  const label = (page: Page) => page.locator(".label small.packed");
-  const area = async (page: Page) => (await page.locator(".canvas-area").boundingBox())!;
   const toEnd = async (page: Page) => {
     await page.locator("#event-count").waitFor();
     await page.locator(".lanes").evaluate((lanes) => (lanes.scrollTop = lanes.scrollHeight));
     await settled(page);
   };
 
-  test("are said to be several rows, beside the row and not below the name of the lane", async () => {
+  const ofSchema = async () => {
     const page = await begin();
     await toEnd(page);
+    return page;
+  };
+
+  test("are said to be several rows, beside the row and not below the name of the lane", async () => {
+    const page = await ofSchema();
     expect(await label(page).allTextContents()).toEqual([`${BURSTS[2] - DRAWN} rows in one`]);
     expect(await label(page).getAttribute("title")).toContain(`${BURSTS[2] - DRAWN} rows`);
     // So low that nearly all of the lane has gone by: its name stops before it covers that.
@@ -44,9 +60,23 @@ inChromium("spans that overlap more often than there are rows", many, (begin) =>
     expect(packed.left).toBeGreaterThan(name.left);
   });
 
-  test("are as high as there are many, and have no name of one of them", async () => {
+  const ofScript = async () => {
     const page = await begin();
+    await page.getByRole("tab", { name: "Scripts" }).click();
+    await page.getByRole("button", { name: "new" }).click();
+    await page.getByRole("textbox", { name: "Script script 1" }).fill(SCRIPT);
+    await page.getByRole("button", { name: "run", exact: true }).click();
+    await expect.poll(() => page.locator(".label small.packed").count()).toBe(2);
     await toEnd(page);
+    return page;
+  };
+
+  const STARTS = [
+    { of: "a schema", start: ofSchema, told: "span", field: /^number/ },
+    { of: "a script", start: ofScript, told: "activity", field: /^key/ },
+  ];
+  test.for(STARTS)("of $of are as high as there are many, without a name of one of them", async ({ start }) => {
+    const page = await start();
     const [t0, t1] = await shownView(page);
     const { y: top, width } = await area(page);
     const { y, height } = (await label(page).boundingBox())!;
@@ -83,9 +113,8 @@ inChromium("spans that overlap more often than there are rows", many, (begin) =>
     expect(seen.get(most)).toBeGreaterThan(seen.get(few)! + 2);
   });
 
-  test("are found by the pointer one by one", async () => {
-    const page = await begin();
-    await toEnd(page);
+  test.for(STARTS)("of $of are found by the pointer one by one", async ({ start, told, field }) => {
+    const page = await start();
     const [t0, t1] = await shownView(page);
     const { x: left, width } = await area(page);
     const { y, height } = (await label(page).boundingBox())!;
@@ -95,10 +124,10 @@ inChromium("spans that overlap more often than there are rows", many, (begin) =>
       const [first] = under(Math.round(t0 + (x / width) * (t1 - t0)));
       await page.mouse.move(left + x, y + height / 2);
       await settled(page);
-      const number = page.locator(".tooltip .field").filter({ hasText: /^number/ });
+      const number = page.locator(".tooltip dl > div").filter({ hasText: field });
       if (first === undefined) continue;
       expect(await number.locator("dd").textContent()).toBe(String(ALL.indexOf(first)));
-      expect(await page.locator(".tooltip h3").textContent()).toContain("span");
+      expect(await page.locator(".tooltip h3").textContent()).toContain(told);
       found.add(first.row);
     }
     // Not those of the first of its rows alone.

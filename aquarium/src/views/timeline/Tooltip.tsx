@@ -79,13 +79,14 @@ export function ThingFields({ thing, most }: { thing: Thing; most?: number }) {
     [
       "duration",
       thing.end == null
-        ? thing.kind === "span"
+        ? thing.kind === "span" || thing.kind === "activity"
           ? "not ended"
           : null
         : thing.end > thing.begin
           ? duration(thing.end - thing.begin)
           : null,
     ],
+    ["key", thing.key],
     ["subsystem", info?.subsystem],
     ["application", application],
     ["process", thing.process],
