@@ -73,6 +73,35 @@ fn a_side_is_what_a_view_of_that_recording_alone_is() {
     assert!(page.try_ask("open", json!({ "side": "x" })).is_err());
 }
 
+/// Damage inside of a packet, which has no checksum, ends what is known of it: for all alike.
+#[test]
+fn of_a_damaged_side_those_events_are_compared_that_are_shown() {
+    let place = Place::new();
+    demos(&place);
+    // Without the checksums of our own packets.
+    let written = place.lat(&["convert", "bad", "--to", "ctf2", "-o", "damaged"]);
+    assert!(written.status.success(), "{}", String::from_utf8_lossy(&written.stderr));
+    let files = std::fs::read_dir(place.0.join("damaged")).expect("a trace").flatten();
+    let streams =
+        files.map(|file| file.path()).filter(|path| path.to_string_lossy().contains("_cpu"));
+    let longest = streams.max_by_key(|path| path.metadata().unwrap().len()).expect("a stream");
+    let mut bytes = std::fs::read(&longest).expect("its bytes");
+    let middle = bytes.len() / 2;
+    bytes[middle..middle + 64].fill(0xff);
+    std::fs::write(&longest, bytes).expect("a damaged stream");
+    let viewer = Viewer::start(&place, &["good", "damaged"]);
+    let mut page = viewer.page();
+    let classes = page.ask("open", json!({}))["classes"].clone();
+    let is_it = |class: &&Value| class["subsystem"] == "client" && class["name"] == "RECEIVE";
+    let off = classes.as_array().unwrap().iter().find(is_it).expect("a class");
+    let filter = page.ask("filter", json!({ "classes_off": [off["id"]] }))["filter"].take();
+    let told = page.ask("compare", json!({ "good": [0], "bad": [1], "filter": filter }));
+    let left = page.ask("filter", json!({ "side": 1, "filter": filter }));
+    assert!(left["count"].as_u64() > Some(100), "{left}");
+    assert_eq!(told["events"][1].as_f64(), left["count"].as_f64());
+    assert_eq!(told["is_lossy"], json!([false, true]));
+}
+
 #[test]
 fn what_changed_is_what_lat_diff_says() {
     let place = Place::new();
