@@ -63,8 +63,8 @@ pub(super) struct Marks<'b> {
     bytes: &'b [u8],
     /// Which mark is read.
     mark: usize,
-    /// The largest of them all.
-    furthest: usize,
+    /// The largest of them all, once that was asked.
+    furthest: Option<usize>,
     /// How far it is from one to the next, if that is always the same.
     step: Option<usize>,
 }
@@ -73,20 +73,26 @@ impl<'b> Marks<'b> {
     /// Marks of events that leave `stride` each.
     pub fn new(marks: &'b [u32], stride: usize, bytes: &'b [u8]) -> Self {
         let step = if stride == 1 { step_of(marks) } else { None };
-        Self { marks, stride, bytes, mark: usize::MAX, furthest: 0, step }
+        Self { marks, stride, bytes, mark: usize::MAX, furthest: None, step }
     }
 
     /// Reads this mark of each event from now on.
     pub fn turn_to(&mut self, mark: usize) {
         if self.mark != mark {
-            self.mark = mark;
+            (self.mark, self.furthest) = (mark, None);
+        }
+    }
+
+    /// Finds the largest of those that are read, which [`Marks::arrays`] needs.
+    fn find_furthest(&mut self) {
+        if self.furthest.is_none() {
             let each = self.marks.chunks_exact(self.stride);
-            self.furthest = match (self.stride, self.step) {
+            let furthest = match (self.stride, self.step) {
                 (_, Some(_)) => self.marks.last().copied(),
                 (1, None) => self.marks.iter().copied().max(),
-                _ => each.map(|marks| marks[mark]).max(),
-            }
-            .unwrap_or(0) as usize;
+                _ => each.map(|marks| marks[self.mark]).max(),
+            };
+            self.furthest = Some(furthest.unwrap_or(0) as usize);
         }
     }
 
@@ -133,7 +139,7 @@ impl<'b> Marks<'b> {
     #[inline(always)]
     fn arrays<const N: usize>(self, at: usize) -> Option<impl Fn(usize) -> &'b [u8; N]> {
         let tail = self.bytes.get(at..)?;
-        let furthest = self.furthest;
+        let furthest = self.furthest?;
         (furthest <= tail.len().checked_sub(N)?).then_some(move |mark: usize| {
             debug_assert!(mark <= furthest);
             // SAFETY: `mark` is one of those of which `furthest` is the largest, since
@@ -184,6 +190,9 @@ impl Gathered {
     /// Adds the column of a leaf.
     pub fn leaf(&mut self, leaf: &Leaf, marks: &mut Marks<'_>) {
         marks.turn_to(leaf.mark as usize);
+        if let What::Number(_) | What::FixedSpan { .. } = leaf.what {
+            marks.find_furthest();
+        }
         let (marks, bytes) = (*marks, marks.bytes);
         let (numbers, lengths) = (self.unsigned.used, self.lengths.used);
         let stored = match leaf.what {
