@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What a walk found, by class: readings of the clock, and where to read on.
 
+use crate::plan::MARKS_TOGETHER;
+
 /// Room that buckets keep: classes take turns, and each might once have filled a
 /// batch. 16 MiB.
 const KEPT_ROOM: usize = 1 << 20;
@@ -25,7 +27,7 @@ pub(super) struct Bucket {
     ticks: Vec<u64>,
     /// Where events that are a run begin.
     starts: Vec<u32>,
-    /// Marks of other events, as many of each as its class has.
+    /// Marks of other events, as many of each as its class has; and [`MARKS_TOGETHER`] more.
     marks: Vec<u32>,
     /// Events that have no columns: rows, or only counted.
     pub others: u64,
@@ -127,8 +129,9 @@ impl Bucket {
             self.ticks.resize(room, 0);
             self.starts.resize(room, 0);
         }
-        if self.marks.len() < self.ticks.len() * marks {
-            self.marks.resize(self.ticks.len() * marks, 0);
+        let all = self.ticks.len() * marks + MARKS_TOGETHER;
+        if marks > 0 && self.marks.len() < all {
+            self.marks.resize(all, 0);
         }
         self.open = self.ticks.len();
     }
@@ -143,11 +146,10 @@ impl Bucket {
         self.marks.get(..self.len * each).unwrap_or(&[])
     }
 
-    /// The marks of the next event; none if there is no room for so many.
+    /// The marks from those of the next event on, of which each leaves so many.
     #[inline(always)]
     pub fn next_marks(&mut self, each: usize) -> &mut [u32] {
-        let first = self.len * each;
-        self.marks.get_mut(first..first + each).unwrap_or(&mut [])
+        self.marks.get_mut(self.len * each..).unwrap_or(&mut [])
     }
 
     /// Counts many that are not the first, in the order of time.
@@ -174,12 +176,13 @@ impl Bucket {
     #[inline(always)]
     pub unsafe fn push_open(&mut self, ticks: u64, start: u32) {
         debug_assert!(self.is_open());
+        let len = self.len;
         // SAFETY: `len < open`, and `open` is at most the length of both: it is set to
         // that of `ticks`, which grows together with `starts`, and neither shrinks.
         unsafe {
-            *self.ticks.get_unchecked_mut(self.len) = ticks;
-            *self.starts.get_unchecked_mut(self.len) = start;
+            *self.ticks.get_unchecked_mut(len) = ticks;
+            *self.starts.get_unchecked_mut(len) = start;
         }
-        self.len += 1;
+        self.len = len + 1;
     }
 }

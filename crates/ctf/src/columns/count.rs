@@ -209,7 +209,7 @@ impl<'r> Batch<'r> {
 }
 
 /// The bytes, where events with usual headers have to end, and where the first begins.
-fn usual_bounds<'r, const PACKED: bool>(
+pub(super) fn usual_bounds<'r, const PACKED: bool>(
     cursor: &Cursor<'r>,
     usual: &Usual,
     stop: usize,

@@ -41,6 +41,7 @@ mod batches;
 mod buckets;
 mod count;
 mod gather;
+mod lanes;
 mod memory;
 mod parallel;
 mod parts;

@@ -7,11 +7,11 @@
 //! of few classes in a rhythm that it can learn; where they come as it happens, wrong guesses
 //! would cost more than waiting.
 
-use super::ways::{NOTHING, Stride, Ways};
+use super::ways::NO_CLASS;
 use super::{Batch, IS_ROW};
 
 /// Classes that have a branch of their own.
-const BRANCHES: usize = 4;
+pub(super) const BRANCHES: usize = 4;
 
 /// Events that are looked at, and how many of them may be a surprise.
 const SAMPLE: usize = 256;
@@ -31,66 +31,15 @@ pub(super) enum Expected {
     Any,
     /// The class of the event before: see [`alike`](super::alike).
     Same,
-    /// Mostly these classes, in a rhythm.
+    /// Mostly these classes, in a rhythm: those that are left are none.
     Rhythm([u32; BRANCHES]),
 }
-
-/// How that is told to the walk.
-pub(super) const ANY: u8 = 0;
-pub(super) const SAME: u8 = 1;
-pub(super) const RHYTHM: u8 = 2;
 
 /// What is expected, and for how many batches it is not looked at again.
 #[derive(Default)]
 pub(super) struct Rhythm {
     pub expected: Expected,
     batches: u32,
-}
-
-/// An id that has a branch of its own, and what follows its header.
-#[derive(Clone, Copy)]
-pub(super) struct Known {
-    pub id: usize,
-    stride: Stride,
-    mask: usize,
-}
-
-impl Known {
-    /// The ids of what is expected.
-    pub fn of(expected: Expected, ways: &Ways<'_>) -> [Self; BRANCHES] {
-        let none = Self { id: usize::MAX, stride: NOTHING, mask: 0 };
-        let Expected::Rhythm(classes) = expected else { return [none; BRANCHES] };
-        classes.map(|class| {
-            let id = ways.strides.iter().position(|stride| stride.class == class);
-            id.map_or(none, |id| Self {
-                id,
-                stride: ways.strides[id],
-                mask: ways.masks[id] as usize,
-            })
-        })
-    }
-
-    /// What follows the header, and its alignment less one, said in a way that no compiler makes
-    /// a choice of instead of a branch: then all would wait for the id again.
-    #[inline(always)]
-    pub fn follows(&self) -> (Stride, usize) {
-        let Stride { bytes, class } = self.stride;
-        let [mut bytes, mut class, mut mask] = [bytes as usize, class as usize, self.mask];
-        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-        // SAFETY: there are no instructions, so nothing is changed.
-        unsafe {
-            std::arch::asm!(
-                "/* {bytes} {class} {mask} */",
-                bytes = inout(reg) bytes,
-                class = inout(reg) class,
-                mask = inout(reg) mask,
-                options(nomem, nostack, preserves_flags),
-            );
-        }
-        // For where that is left out.
-        let _ = (&mut bytes, &mut class, &mut mask);
-        (Stride { bytes: bytes as u32, class: class as u32 }, mask)
-    }
 }
 
 impl Batch<'_> {
@@ -135,7 +84,7 @@ fn rhythm_of(order: &[u32]) -> Expected {
         }
     }
     counts.sort_unstable_by_key(|(class, count)| (usize::MAX - count, *class));
-    let mut classes = [u32::MAX; BRANCHES];
+    let mut classes = [NO_CLASS; BRANCHES];
     classes.iter_mut().zip(&counts).for_each(|(place, (class, _))| *place = *class);
     let others: usize = counts.iter().skip(BRANCHES).map(|(_, count)| count).sum();
     match surprises <= SURPRISES_MAX && others <= 2 * SURPRISES_MAX {

@@ -4,11 +4,13 @@
 //!
 //! Where each event begins depends on the one before, so this loop is bound by the
 //! time from one place to the next: the header is loaded, from its id the length, and
-//! both are added, unless it is guessed ([`rhythm`](super::rhythm), [`alike`](super::alike)).
+//! both are added, unless it is guessed ([`lanes`](super::lanes), [`alike`](super::alike)).
 //! Whatever else is done for an event happens beside that.
 
 use super::alike::Alike;
-use super::rhythm::{ANY, Expected, Known, RHYTHM, SAME};
+use super::count::usual_bounds;
+use super::lanes::have_lanes;
+use super::rhythm::Expected;
 use super::ways::{BATCH_VALUES, Stride, Way, Ways};
 use super::{BATCH_EVENTS, Batch, IS_ROW, Row};
 use crate::cursor::Cursor;
@@ -69,17 +71,18 @@ impl<'r> Batch<'r> {
                 let from = (at, clock);
                 (at, clock) = match (ways.packed, self.rhythm.expected) {
                     (true, Expected::Same) => {
-                        self.walk_usual::<HOW, true, SAME>(cursor, ways, usual, stop, from)
+                        self.walk_usual::<HOW, true, true>(cursor, ways, usual, stop, from)
                     }
-                    (true, Expected::Rhythm(_)) if HOW == KEEP => {
-                        self.walk_usual::<HOW, true, RHYTHM>(cursor, ways, usual, stop, from)
+                    (_, Expected::Rhythm(classes))
+                        if HOW == KEEP && have_lanes(classes, ways, usual) =>
+                    {
+                        self.walk_rhythm(cursor, ways, usual, classes, stop, from)
                     }
-                    (false, Expected::Rhythm(_)) if HOW == KEEP => {
-                        self.walk_usual::<HOW, false, RHYTHM>(cursor, ways, usual, stop, from)
+                    (true, _) => {
+                        self.walk_usual::<HOW, true, false>(cursor, ways, usual, stop, from)
                     }
-                    (true, _) => self.walk_usual::<HOW, true, ANY>(cursor, ways, usual, stop, from),
                     (false, _) => {
-                        self.walk_usual::<HOW, false, ANY>(cursor, ways, usual, stop, from)
+                        self.walk_usual::<HOW, false, false>(cursor, ways, usual, stop, from)
                     }
                 };
                 if at >= content || self.ordered >= ways.limit {
@@ -106,29 +109,23 @@ impl<'r> Batch<'r> {
     }
 
     /// The same of usual headers that begin before byte `stop`. Returns where it
-    /// ended, and the clock there. `PACKED` only where [`Ways::packed`]; `EXPECTS` says what of
-    /// the next events, [`SAME`] only then.
+    /// ended, and the clock there. `PACKED` only where [`Ways::packed`]; `ALIKE` if the
+    /// next events are expected to be of one class, and only then.
     #[inline(never)]
-    fn walk_usual<const HOW: u8, const PACKED: bool, const EXPECTS: u8>(
+    fn walk_usual<const HOW: u8, const PACKED: bool, const ALIKE: bool>(
         &mut self,
         cursor: &mut Cursor<'r>,
         ways: &Ways<'r>,
         usual: &Usual,
         stop: usize,
-        (mut at, mut clock): (usize, u64),
+        (at, mut clock): (usize, u64),
     ) -> (usize, u64) {
-        let (bytes, end) = (cursor.bytes, cursor.end_bytes);
+        let Some((bytes, end, mut at)) = usual_bounds::<PACKED>(cursor, usual, stop, at) else {
+            return (at, clock);
+        };
         let strides = ways.strides.as_slice();
         let masks = &ways.masks[..strides.len()];
-        // Where the next header is. Behind the last event of a packet there is none: what
-        // is left there is told by who takes a closer look.
         let header = |at: usize| if PACKED { usual.aligned(at) } else { at };
-        let end = if header(1) == 1 { end } else { end.min(stop.saturating_sub(1)) };
-        match header(at) {
-            first if first < stop => at = first,
-            _ => return (at, clock),
-        }
-        let known = Known::of(self.rhythm.expected, ways);
         loop {
             // Apart from the batch, so that they stay in registers.
             let limit = ways.limit.min(self.order.len());
@@ -143,17 +140,8 @@ impl<'r> Batch<'r> {
                 let read = unsafe { usual.read_inside::<PACKED>(bytes, at, clock) };
                 let Some((id, now, behind)) = read else { break Next::Stop };
                 let id = id as usize;
-                let (stride, mask) = match id {
-                    id if EXPECTS == RHYTHM && id == known[0].id => known[0].follows(),
-                    id if EXPECTS == RHYTHM && id == known[1].id => known[1].follows(),
-                    id if EXPECTS == RHYTHM && id == known[2].id => known[2].follows(),
-                    id if EXPECTS == RHYTHM && id == known[3].id => known[3].follows(),
-                    id => match strides.get(id) {
-                        Some(&stride) => (stride, masks[id] as usize),
-                        None => break Next::Stop,
-                    },
-                };
-                let mask = if PACKED { 0 } else { mask };
+                let Some(&stride) = strides.get(id) else { break Next::Stop };
+                let mask = if PACKED { 0 } else { masks[id] as usize };
                 let start = (behind + mask) & !mask;
                 let after = start + stride.bytes as usize;
                 let Some(bucket) = classes.get_mut(stride.class as usize) else {
@@ -175,7 +163,7 @@ impl<'r> Batch<'r> {
                     order[ordered] = stride.class;
                     ordered += 1;
                     (at, clock) = (after, now);
-                    if EXPECTS == SAME {
+                    if ALIKE {
                         break Next::Alike(Alike { usual, id: id as u64, stride });
                     }
                     continue;
@@ -187,10 +175,8 @@ impl<'r> Batch<'r> {
                 let registers = &mut cursor.machine.registers;
                 let marks = bucket.next_marks(way.steps as usize);
                 let straight = way.straight;
-                let after = straight.and_then(|straight| match EXPECTS {
-                    RHYTHM => straight.walk_here(bytes, behind, end, registers, marks),
-                    _ => straight.walk(bytes, behind, end, registers, marks),
-                });
+                let after =
+                    straight.and_then(|walk| walk.walk(bytes, behind, end, registers, marks));
                 let Some(after) = after else { break Next::Stop };
                 // SAFETY: it is open.
                 unsafe { bucket.push_open(now, 0) };

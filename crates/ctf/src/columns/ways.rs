@@ -44,22 +44,19 @@ pub(super) struct Stride {
 }
 
 /// What it is will be said by who reads it by bits.
-const NO_CLASS: u32 = u32::MAX;
+pub(super) const NO_CLASS: u32 = u32::MAX;
 
 /// Behind the end of every packet: those that are walked are shorter.
-const NO_RUN: u32 = u32::MAX;
-
-/// Behind no header at all.
-pub(super) const NOTHING: Stride = Stride { bytes: NO_RUN, class: NO_CLASS };
+pub(super) const NO_RUN: u32 = u32::MAX;
 
 /// How to walk the events of a class.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Way<'r> {
     pub class: u32,
     /// Alignment in bytes of a run, less one.
-    mask: u32,
+    pub mask: u32,
     /// Length of an event if it is a run and wanted, and nothing else.
-    run: Option<u32>,
+    pub run: Option<u32>,
     pub keep: bool,
     pub names_writer: bool,
     /// Marks of an event that takes several steps and is wanted, and nothing else; else 0.

@@ -107,6 +107,40 @@ impl Usual {
         self.of_head(head, base, clock)
     }
 
+    /// Whether the short form tells this id.
+    pub fn is_short(&self, id: u64) -> bool {
+        id <= self.high
+    }
+
+    /// Bytes of the short form.
+    #[inline(always)]
+    pub fn short_bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Id and clock of the header at byte `at`; worthless if that is no [short](Usual::is_short)
+    /// id.
+    ///
+    /// # Safety
+    /// `at` is less than [`Usual::inside`] of these bytes.
+    #[inline(always)]
+    pub unsafe fn read_short(&self, bytes: &[u8], at: usize, clock: u64) -> (u64, u64) {
+        debug_assert!(at < self.inside(bytes));
+        // SAFETY: from `at` on there are FORM_BYTES at least, as the caller says.
+        let head = unsafe { &*bytes.as_ptr().add(at).cast::<[u8; FORM_BYTES]>() };
+        self.short_of(head, clock)
+    }
+
+    #[inline(always)]
+    fn short_of(&self, head: &[u8; FORM_BYTES], clock: u64) -> (u64, u64) {
+        let mut word = [0; 8];
+        word.copy_from_slice(&head[..8]);
+        let id = u64::from_le_bytes(word) & self.id_mask;
+        // The mask is for `told`; here it would only take time.
+        let value = self.clock.word(head) >> (self.clock.shift & 63);
+        (id, told(clock, value, self.clock.mask))
+    }
+
     /// How far it is from one event to the next of the same kind in the short form, where
     /// that follows the header after so many bytes; `None` if it has no short form.
     pub fn step(&self, id: u64, behind_bytes: u32) -> Option<usize> {
@@ -128,13 +162,8 @@ impl Usual {
         debug_assert!(at < self.inside(bytes) && id <= self.high);
         // SAFETY: from `at` on there are FORM_BYTES at least, as the caller says.
         let head = unsafe { &*bytes.as_ptr().add(at).cast::<[u8; FORM_BYTES]>() };
-        let mut word = [0; 8];
-        word.copy_from_slice(&head[..8]);
-        if u64::from_le_bytes(word) & self.id_mask != id {
-            return None;
-        }
-        let value = self.clock.word(head) >> (self.clock.shift & 63);
-        Some(told(clock, value, self.clock.mask))
+        let (found, now) = self.short_of(head, clock);
+        (found == id).then_some(now)
     }
 
     /// [`Usual::read_inside`] anywhere. `None` also if so many bytes are not there.
@@ -146,14 +175,9 @@ impl Usual {
 
     #[inline(always)]
     fn of_head(&self, head: &[u8; FORM_BYTES], base: usize, clock: u64) -> Option<Told> {
-        let mut word = [0; 8];
-        word.copy_from_slice(&head[..8]);
-        let word = u64::from_le_bytes(word);
-        let id = word & self.id_mask;
+        let (id, now) = self.short_of(head, clock);
         if id <= self.high {
-            // The mask is for `told`; here it would only take time.
-            let value = self.clock.word(head) >> (self.clock.shift & 63);
-            return Some((id, told(clock, value, self.clock.mask), base + self.bytes));
+            return Some((id, now, base + self.bytes));
         }
         let long = self.long.as_ref().filter(|long| long.low <= id && id <= long.high)?;
         let clock = told(clock, long.clock.read::<false>(head), long.clock.mask);

@@ -31,6 +31,7 @@ pub use head::Head;
 pub use header::{Header, Usual};
 pub use load::{Form, Load};
 pub use machine::{Fault, Machine};
+pub use one_variable::MARKS as MARKS_TOGETHER;
 pub use straight::{Leaf, Straight, What};
 pub use zeros::{ZEROS_BLOCK, first_zero_of, text_length};
 

@@ -9,7 +9,7 @@ use super::straight::{Fixed, Step};
 use super::zeros::first_zero;
 
 /// Marks of such a body at most: of both runs, and two of the part between them.
-pub(super) const MARKS: usize = 4;
+pub const MARKS: usize = 4;
 
 /// A run, a part of variable size and another run; either run may be absent.
 #[derive(Debug, Clone, Copy)]
@@ -66,11 +66,18 @@ impl OneVariable {
 
     /// As [`Straight::walk`](super::Straight::walk).
     #[inline(always)]
-    pub fn walk(&self, bytes: &[u8], at: usize, end: usize, marks: &mut [u32]) -> Option<usize> {
-        let (mut marks, mut base, mut at) = (marks.iter_mut(), at, at);
+    pub fn walk(
+        &self,
+        bytes: &[u8],
+        at: usize,
+        end: usize,
+        marks: &mut [u32; MARKS],
+    ) -> Option<usize> {
+        let (mut base, mut at, mut mark) = (at, at, 0);
         if let Some(run) = self.before {
             (base, at) = run.walk(at, end)?;
-            *marks.next()? = base as u32;
+            marks[0] = base as u32;
+            mark = 1;
         }
         let (length, after) = match self.part {
             Part::Text => {
@@ -88,11 +95,15 @@ impl OneVariable {
                 (count as usize, at + size as usize)
             }
         };
-        *marks.next()? = at as u32;
-        *marks.next()? = length as u32;
-        let Some(run) = self.after else { return Some(after) };
-        let (start, after) = run.walk(after, end)?;
-        *marks.next()? = start as u32;
-        Some(after)
+        marks[mark] = at as u32;
+        marks[mark + 1] = length as u32;
+        match self.after {
+            Some(run) => {
+                let (start, after) = run.walk(after, end)?;
+                marks[mark + 2] = start as u32;
+                Some(after)
+            }
+            None => (after <= end).then_some(after),
+        }
     }
 }

@@ -17,7 +17,7 @@ use lateralis_model::Slot;
 
 use super::cell::{CELL_MARGIN, Cells, add_cells, push_cells};
 use super::load::Load;
-use super::one_variable::{self, OneVariable};
+use super::one_variable::{MARKS, OneVariable};
 use super::zeros::{first_zero, text_length};
 use super::{Op, Program};
 use making::Making;
@@ -133,8 +133,8 @@ impl Straight {
     }
 
     /// Walks one event that begins at byte `at`, and sets its marks, of which there
-    /// must be [`Straight::marks`]. Returns where it ends; `None` if it does not fit
-    /// before `end`.
+    /// must be [`Straight::marks`] and room for [`MARKS`]. Returns where it ends; `None` if it
+    /// does not fit before `end`.
     #[inline(never)]
     pub fn walk(
         &self,
@@ -144,21 +144,8 @@ impl Straight {
         registers: &mut [u64],
         marks: &mut [u32],
     ) -> Option<usize> {
-        self.walk_here(bytes, at, end, registers, marks)
-    }
-
-    /// The same as a part of its caller: for loops that find only few ways through it.
-    #[inline(always)]
-    pub fn walk_here(
-        &self,
-        bytes: &[u8],
-        at: usize,
-        end: usize,
-        registers: &mut [u64],
-        marks: &mut [u32],
-    ) -> Option<usize> {
         match &self.one_variable {
-            Some(body) => body.walk(bytes, at, end, marks),
+            Some(body) => body.walk(bytes, at, end, marks.first_chunk_mut()?),
             None => self.walk_steps(bytes, at, end, registers, marks),
         }
     }
@@ -192,7 +179,7 @@ impl Straight {
         registers: &mut [u64],
     ) -> Option<usize> {
         if let Some(body) = &self.one_variable {
-            return body.walk(bytes, at, end, &mut [0; one_variable::MARKS]);
+            return body.walk(bytes, at, end, &mut [0; MARKS]);
         }
         self.steps(bytes, at, end, registers, |_, _, _| Some(()))
     }
