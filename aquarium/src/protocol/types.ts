@@ -92,7 +92,7 @@ export interface Session {
   classes: EventClass[];
   applications: Application[];
   names: string[];
-  span_kinds: { id: number; name: string; count: number; budget?: string | null }[];
+  span_kinds: { id: number; name: string; count: number; budgets?: string[] }[];
   channels: { id: number; name: string; count: number }[];
   counters: { id: number; name: string; unit?: string | null; lane?: number }[];
   /** What scripts have found by now that look for activities. */
@@ -167,7 +167,8 @@ export interface SpanStats {
   p99: number;
   p999: number;
   quality: Quality;
-  budget?: { text?: string; kept?: boolean } | string | null;
+  /** What its schema promises, and whether that is kept; null where nothing was measured. */
+  budgets?: { text: string; measured: number | null; kept: boolean | null; quality: Quality }[];
 }
 
 export interface Stats {

@@ -185,8 +185,30 @@ pub struct SpanKind {
     pub count: u64,
     /// The fields that tell one from another.
     pub keys: Vec<String>,
-    /// What its schema allows, as it says it.
-    pub budgets: Vec<String>,
+    /// What its schema promises.
+    pub budgets: Vec<Budget>,
+}
+
+/// A promise about how long spans of a kind take.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Budget {
+    /// As the schema says it, without the name of the span: `p99 < 5 ms`.
+    pub text: String,
+    /// Which number of their durations, in the schema's word: `p99`.
+    pub number: String,
+    /// In nanoseconds; none where it is in cycles of a clock that nobody knows.
+    pub limit_ns: Option<f64>,
+    /// Whether the limit itself keeps it.
+    pub is_inclusive: bool,
+}
+
+impl Budget {
+    /// Whether so many nanoseconds keep it, where that can be told.
+    #[must_use]
+    pub fn is_kept_by(&self, nanos: u64) -> Option<bool> {
+        let nanos = nanos as f64;
+        self.limit_ns.map(|limit| if self.is_inclusive { nanos <= limit } else { nanos < limit })
+    }
 }
 
 /// A channel.

@@ -64,7 +64,7 @@ export function Statistics() {
                   </td>
                 ))}
                 <td>
-                  <Budget span={span} />
+                  <Budgets span={span} />
                 </td>
               </tr>
             ))}
@@ -111,14 +111,13 @@ export function Statistics() {
   );
 }
 
-function Budget({ span }: { span: SpanStats }) {
-  const { budget } = span;
-  if (!budget) return null;
-  if (typeof budget === "string") return <>{budget}</>;
-  const kept = budget.kept;
-  return (
-    <span class={kept === false ? "broken" : "kept"}>
-      {budget.text} {kept === undefined ? "" : kept ? "kept" : "broken"}
-    </span>
-  );
+function Budgets({ span }: { span: SpanStats }) {
+  return (span.budgets ?? []).map(({ text, kept, quality }) => (
+    <div key={text}>
+      {text}{" "}
+      {kept !== null && (
+        <span class={kept ? "kept" : "broken"}>{qualified(kept ? "kept" : "broken", quality)}</span>
+      )}
+    </div>
+  ));
 }

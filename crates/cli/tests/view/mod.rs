@@ -197,6 +197,19 @@ fn the_demo_is_seen_as_it_is_printed() {
         let all = told["count"].as_u64().unwrap() + told["unfinished"].as_u64().unwrap_or(0);
         assert_eq!(kind["count"], all, "{kind}");
     }
+    // And promises of the schema are kept or broken as it says.
+    let told = page.ask("stats", json!({ "filter": 0 }));
+    let promised = stats["budgets"].as_array().unwrap();
+    assert!(!promised.is_empty());
+    for of in promised {
+        let is_it = |text: &str| of["budget"].as_str().unwrap().ends_with(text);
+        let spans = told["spans"].as_array().unwrap().iter();
+        let spans = spans.filter(|span| is_it(span["budgets"][0]["text"].as_str().unwrap_or("-")));
+        let found: Vec<&Value> = spans.map(|span| &span["budgets"][0]).collect();
+        assert_eq!(found.len(), 1, "{of}");
+        assert_eq!([&found[0]["measured"], &found[0]["kept"]], [&of["measured_ns"], &of["kept"]]);
+        assert_eq!(found[0]["quality"], of["quality"]);
+    }
     let lanes: Vec<&Value> =
         open["lanes"].as_array().unwrap().iter().map(|lane| &lane["id"]).collect();
     let asked = json!({ "lanes": lanes, "t0": 0, "t1": open["end"], "px": 4000, "filter": 0 });

@@ -158,9 +158,15 @@ impl Grow {
         let stable: Vec<StreamIndex> = self.streams.of(&recording.streams);
         let mut origin = None;
         if self.indexing.is_none() {
-            // The first event tells when the session begins.
+            // The first event that is shown tells when the session begins.
             let mut events = recording.source.events();
-            let first = events.next_event().map(|event| event.time);
+            let mut first = None;
+            while let Some(event) = events.next_event() {
+                if event.class.name != super::WRITER {
+                    first = Some(event.time);
+                    break;
+                }
+            }
             // Another may come before one that has not been waited for.
             let is_due = |time: &Nanos| until.is_none_or(|until| *time <= until);
             origin = first.filter(is_due).map(|time| time.0);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::RandomState;
 use lateralis_lanes::{
-    Application, Channel, Class, Counter, Gathers, Lane, LaneKind, Meta, SpanKind, Thread,
+    Application, Budget, Channel, Class, Counter, Gathers, Lane, LaneKind, Meta, SpanKind, Thread,
 };
 use lateralis_model::{Event, Names, Source, Writer};
 use lateralis_store::Recording;
@@ -44,7 +44,7 @@ pub struct Lists {
     pub names: Vec<String>,
     name_ids: HashMap<String, u32, RandomState>,
     /// What schemas promise of each kind of span.
-    budgets: Vec<Vec<String>>,
+    budgets: Vec<Vec<Budget>>,
     /// Changes whenever anything is added.
     pub(super) version: u64,
 }
@@ -342,14 +342,21 @@ impl Lists {
     }
 }
 
-/// What schemas promise of a span: `p99 < 50 us`.
-fn budgets(recording: &Recording, span: &str) -> Vec<String> {
+/// What schemas promise of a span.
+fn budgets(recording: &Recording, span: &str) -> Vec<Budget> {
+    let hertz = recording.source.trace().clocks.first().map(|clock| clock.frequency());
     let schemas = recording.meanings.schemas().iter();
     let of = schemas.flat_map(|schema| &schema.budgets).filter(|budget| budget.span == span);
     of.map(|budget| {
         let than = if budget.is_inclusive { "<=" } else { "<" };
-        let (statistic, unit) = (budget.statistic.word(), budget.unit.word());
-        format!("{statistic} {than} {} {unit}", budget.limit_text())
+        let (number, unit) = (budget.statistic.word(), budget.unit.word());
+        let cycles = || Some(budget.limit_cycles()? * 1e9 / hertz? as f64);
+        Budget {
+            text: format!("{number} {than} {} {unit}", budget.limit_text()),
+            number: number.to_owned(),
+            limit_ns: budget.limit_ns().or_else(cycles),
+            is_inclusive: budget.is_inclusive,
+        }
     })
     .collect()
 }

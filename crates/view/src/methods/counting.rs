@@ -2,7 +2,7 @@
 //! `stats`, `histogram`: numbers of a selection.
 
 use lateralis_analysis::Distribution;
-use lateralis_lanes::{Listed, RowKind, quality_name};
+use lateralis_lanes::{Budget, Listed, RowKind, quality_name};
 use serde_json::{Value, json};
 
 use super::selecting::{self, each, is_left, stretch};
@@ -103,7 +103,13 @@ pub fn stats(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
             "uncertain": kind.uncertain,
             "quality": if kind.uncertain > 0 { "unknown" } else { value_quality },
         });
-        if let Some(d) = Distribution::of(&[&kind.nanos]) {
+        let durations = Distribution::of(&[&kind.nanos]);
+        if !told.budgets.is_empty() {
+            let is_exact = row["quality"] == "exact";
+            let budgets = told.budgets.iter().map(|of| budget(of, durations.as_ref(), is_exact));
+            row["budgets"] = budgets.collect();
+        }
+        if let Some(d) = durations {
             let numbers = [
                 ("total", d.total),
                 ("min", d.min),
@@ -117,9 +123,6 @@ pub fn stats(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
             ];
             numbers.iter().for_each(|(name, value)| row[*name] = (*value).into());
         }
-        if !told.budgets.is_empty() {
-            row["budget"] = told.budgets.join(", ").into();
-        }
         spans.push(row);
     }
     Ok(json!({
@@ -127,6 +130,28 @@ pub fn stats(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
         "classes": classes.collect::<Vec<_>>(),
         "spans": spans,
     }))
+}
+
+/// Whether durations keep what was promised of them, as `lat stats` tells it.
+fn budget(of: &Budget, durations: Option<&Distribution>, is_exact: bool) -> Value {
+    let number = |d: &Distribution| {
+        Some(match of.number.as_str() {
+            "p50" => d.median,
+            "p90" => d.p90,
+            "p99" => d.p99,
+            "p99.9" => d.p999,
+            "mean" => d.mean,
+            "max" => d.max,
+            "min" => d.min,
+            _ => return None,
+        })
+    };
+    let measured = durations.and_then(number);
+    let kept = measured.and_then(|nanos| of.is_kept_by(nanos));
+    // What is too long already does not get shorter by what is missing.
+    let is_sure = is_exact || of.number == "max" && kept == Some(false);
+    let quality = if is_sure { "exact" } else { "unknown" };
+    json!({ "text": of.text, "measured": measured, "kept": kept, "quality": quality })
 }
 
 /// How many spans of a kind took how long: bins that widen by the same factor.

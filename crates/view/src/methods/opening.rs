@@ -51,7 +51,8 @@ pub fn open(session: &Session) -> Value {
             "id": id, "name": kind.name, "count": kind.count, "keys": kind.keys,
         });
         if !kind.budgets.is_empty() {
-            told["budget"] = kind.budgets.join(", ").into();
+            let texts: Vec<&str> = kind.budgets.iter().map(|budget| budget.text.as_str()).collect();
+            told["budgets"] = texts.into();
         }
         told
     });
