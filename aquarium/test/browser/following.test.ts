@@ -49,7 +49,7 @@ inChromium("a script while a program is recorded", { serve: recording, missing: 
     await page.locator("#event-count").waitFor();
     await page.getByRole("tab", { name: "Scripts" }).click();
     await page.getByRole("button", { name: "new" }).click();
-    await page.locator(".cm-content").fill(SCRIPT);
+    await page.getByRole("textbox", { name: "Script script 1" }).fill(SCRIPT);
     await page.keyboard.press("Control+Enter");
     await page.locator('.tree-line[data-key^="activity-"]').waitFor();
     const first = await found(page);

@@ -138,7 +138,7 @@ function path(name: string, get: () => string | null, of: Case): void {
       await shows(page, events.length);
       await page.getByRole("tab", { name: "Scripts" }).click();
       await page.getByRole("button", { name: "new" }).click();
-      const editor = page.locator(".cm-content");
+      const editor = page.getByRole("textbox", { name: "Script script 1" });
       await editor.fill('activity("broken".begin(');
       await page.keyboard.press("Control+Enter");
       await expect.poll(() => page.locator(".bar [role=alert]").textContent()).toContain("line 1");
