@@ -318,6 +318,32 @@ fn the_sources_own_length_is_used_and_a_field_that_is_none_is_not() {
     }
 }
 
+/// Found by fuzzing: in CTF 1.8 labels may overlap and the first one counts; CTF 2 forbids it.
+#[test]
+fn the_sources_own_tag_is_used_unless_a_value_of_it_chooses_two_options_in_ctf_2() {
+    let label =
+        |name: &str, low, high| Label { name: name.into(), ranges: vec![Range { low, high }] };
+    for (first_of_two, is_twice) in [(1, false), (0, true)] {
+        let labels = vec![label("one", 0, 0), label("two", first_of_two, 9)];
+        let tag = IntegerClass { bits: 8, labels, ..IntegerClass::default() };
+        let options =
+            ["one", "two"].map(|name| Member { name: name.into(), class: FieldClass::u64() });
+        let class = FieldClass::structure([
+            ("tag", FieldClass::new(FieldKind::Unsigned(tag))),
+            ("v", FieldClass::new(FieldKind::Variant(options.into()))),
+        ]);
+        let source = one(class, |p| p.u64(5).option(1).u64(7));
+        for version in [Version::V1, Version::V2] {
+            let mut files = Files::default();
+            let options = Options { version, ..Options::default() };
+            write::write(&source, &mut files, &options).unwrap();
+            let is_added = files.metadata.contains("v_lat_tag");
+            assert_eq!(is_added, is_twice && version == Version::V2, "{}", files.metadata);
+            same(&source, version);
+        }
+    }
+}
+
 #[test]
 fn threads_are_kept_as_lttng_names_them() {
     let mut builder = MemoryTrace::builder("threads", 1 << 20);

@@ -139,6 +139,25 @@ mod tests {
         check_explained(&input);
     }
 
+    /// Found by fuzzing: the own time of what lasts beyond the window was doubted for a loss there.
+    #[test]
+    fn a_loss_behind_the_window_casts_no_doubt_on_an_own_time_within_it() {
+        const TILL_256_NS: [u8; 4] = [0, 0, 0, 1];
+        const WHOLE_OF_240_NS: u8 = 6;
+        const WHOLE: u8 = 10;
+        const LOST: u8 = 0xf0;
+        let input = [
+            TILL_256_NS,
+            [WHOLE, 1, WHOLE_OF_240_NS, 199],
+            [4, 1, 0, 99],
+            [LOST, 0, 0, 9],
+            [4, 1, 0, 9],
+            [LOST, 0, 0, 9],
+            [4, 1, 0, 200],
+        ];
+        check_compared(&input.concat());
+    }
+
     /// Else the checks above would say nothing.
     #[test]
     fn there_are_exact_and_other_numbers_in_good_inputs() {

@@ -205,6 +205,28 @@ pub enum Selection {
     Label(Arc<str>),
 }
 
+/// The smallest value among the ranges of more than one option, which CTF 2 forbids
+/// [CTF2-SPEC-2.0, variant field class].
+///
+/// Cost: sorts the ranges.
+pub(crate) fn chosen_twice<'a>(
+    options: impl Iterator<Item = (usize, &'a [Range])>,
+) -> Option<i128> {
+    let of = |(index, ranges): (usize, &'a [Range])| {
+        ranges.iter().map(move |range| (range.low, range.high, index))
+    };
+    let mut all: Vec<(i128, i128, usize)> = options.flat_map(of).collect();
+    all.sort_unstable();
+    let mut last: Option<(i128, usize)> = None;
+    for (low, high, index) in all {
+        if last.is_some_and(|(end, other)| low <= end && other != index) {
+            return Some(low);
+        }
+        last = last.filter(|&(end, _)| end > high).or(Some((high, index)));
+    }
+    None
+}
+
 /// One option of a variant.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OptionClass {

@@ -24,6 +24,7 @@ use lateralis_model::{Attribute, ByteOrder, Clock, EnvValue, Uuid};
 
 pub(crate) use brief::brief;
 pub use describe::describe;
+pub(crate) use field::chosen_twice;
 pub use field::{
     ArrayClass, FieldClass, Length, Location, Meaning, MemberClass, OptionClass, OptionalClass,
     PathItem, ROLE_COUNT, Role, Roles, ScalarClass, Scope, Selection, StructClass, TextClass,

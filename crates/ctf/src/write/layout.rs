@@ -13,6 +13,7 @@ use lateralis_model::{
 
 use super::Version;
 use super::names::{LENGTH, PRESENT, TAG, Taken};
+use crate::metadata::chosen_twice;
 
 /// A field with its name as written, without the underscore of CTF 1.8.
 #[derive(Debug)]
@@ -402,8 +403,11 @@ impl Before<'_> {
                     Version::V2 => Some((option.name.clone(), label.ranges.clone())),
                 }
             };
-            let all: Option<Vec<_>> = options.iter().map(of).collect();
-            Some((index, all?))
+            let all: Vec<Chosen> = options.iter().map(of).collect::<Option<_>>()?;
+            // In CTF 1.8 the first option counts; CTF 2 cannot say so.
+            let ranges = || all.iter().map(|(_, ranges)| ranges.as_slice()).enumerate();
+            let fits = version == Version::V1 || chosen_twice(ranges()).is_none();
+            fits.then_some((index, all))
         })
     }
 }

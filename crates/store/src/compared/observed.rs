@@ -74,6 +74,7 @@ struct Gathering {
     certainty: SpanCertainty,
     doubts: Doubts,
     begin: Nanos,
+    end: Nanos,
     pairers: Vec<Pairer>,
     matchers: Vec<Matcher>,
     nesting: Nesting,
@@ -111,6 +112,7 @@ impl Observed {
             certainty: SpanCertainty::new(begin, gaps),
             doubts: Doubts::new(&facts, begin),
             begin,
+            end,
             pairers: Vec::new(),
             matchers: Vec::new(),
             nesting: Nesting::default(),
@@ -331,13 +333,14 @@ impl Gathering {
     }
 
     fn reach(&mut self, thread: u32, time: Nanos, is_edge: bool) {
-        let Self { nesting, wholes, times, certainty, .. } = self;
-        wholes.reach(nesting, thread, time, is_edge, |ended| own_time(times, certainty, ended));
+        let Self { nesting, wholes, times, certainty, end, .. } = self;
+        let own = |ended| own_time(times, certainty, *end, ended);
+        wholes.reach(nesting, thread, time, is_edge, own);
     }
 
     fn finish(&mut self) {
-        let Self { nesting, wholes, times, certainty, .. } = self;
-        wholes.finish(nesting, |ended| own_time(times, certainty, ended));
+        let Self { nesting, wholes, times, certainty, end, .. } = self;
+        wholes.finish(nesting, |ended| own_time(times, certainty, *end, ended));
     }
 
     /// Spans whose key is a word are of a kind of their own: the word means the same in the next
@@ -387,8 +390,14 @@ fn add_time(
     }
 }
 
-fn own_time(times: &mut HashMap<(Of, u32, u64), Times>, certainty: &SpanCertainty, ended: Ended) {
-    let is_certain = certainty.is_own_certain(ended.begin, ended.end);
+/// Only what is chosen was taken off: a loss behind `chosen_end` changes nothing.
+fn own_time(
+    times: &mut HashMap<(Of, u32, u64), Times>,
+    certainty: &SpanCertainty,
+    chosen_end: Nanos,
+    ended: Ended,
+) {
+    let is_certain = certainty.is_own_certain(ended.begin, ended.end.min(chosen_end));
     add_time(times, (Of::Own, ended.kind, 0), is_certain, ended.own_nanos);
 }
 

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use lateralis_model::ScalarKind;
 
-use super::super::field::{FieldClass, Length, OptionClass, Role, Roles, Scope, Selection};
+use super::super::field::{
+    FieldClass, Length, OptionClass, Role, Roles, Scope, Selection, chosen_twice,
+};
 
 /// Bits of a magic number.
 const MAGIC_BITS: u32 = 32;
@@ -119,22 +121,11 @@ fn kept(roles: Roles, scope: Scope, bits: Option<u32>, faults: &mut Vec<String>)
 ///
 /// Cost: sorts the ranges.
 pub(super) fn options_apart(options: &[OptionClass], report: &mut dyn FnMut(String)) {
-    let mut ranges = Vec::new();
-    for (index, option) in options.iter().enumerate() {
-        if let Selection::Ranges(of_option) = &option.selection {
-            ranges.extend(of_option.iter().map(|range| (range.low, range.high, index)));
-        }
-    }
-    ranges.sort_unstable();
-    let mut last: Option<(i128, usize)> = None;
-    for (low, high, index) in ranges {
-        if let Some((end, other)) = last
-            && low <= end
-            && other != index
-        {
-            report(format!("{low} chooses two options of a variant; the first one counts"));
-            return;
-        }
-        last = last.filter(|&(end, _)| end > high).or(Some((high, index)));
+    let ranges = options.iter().enumerate().filter_map(|(index, option)| match &option.selection {
+        Selection::Ranges(ranges) => Some((index, ranges.as_slice())),
+        Selection::Label(_) => None,
+    });
+    if let Some(value) = chosen_twice(ranges) {
+        report(format!("{value} chooses two options of a variant; the first one counts"));
     }
 }
