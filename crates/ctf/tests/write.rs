@@ -344,6 +344,23 @@ fn the_sources_own_tag_is_used_unless_a_value_of_it_chooses_two_options_in_ctf_2
     }
 }
 
+/// Found by fuzzing: neither version has such variants, but what is read may.
+#[test]
+fn a_variant_without_options_is_written_as_an_empty_structure() {
+    let nothing = FieldClass::new(FieldKind::Variant([].into()));
+    let class = FieldClass::structure([
+        ("none", FieldClass::array(nothing, None)),
+        ("n", FieldClass::u64()),
+    ]);
+    let source = one(class, |p| p.array(0, |p| p).u64(7));
+    for version in [Version::V1, Version::V2] {
+        let (copy, report) = copy(&source, version);
+        assert_eq!(copy.diagnostics(), [], "{version:?}");
+        assert_eq!(report.dropped.iter().count(), 1, "{:?}", report.dropped);
+        assert_eq!(events(&copy), events(&source));
+    }
+}
+
 #[test]
 fn threads_are_kept_as_lttng_names_them() {
     let mut builder = MemoryTrace::builder("threads", 1 << 20);

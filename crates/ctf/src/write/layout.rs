@@ -249,6 +249,11 @@ impl<'a> Maker<'a> {
                 let element = Box::new(self.alone(element, before, refers));
                 Node::Array { element, length, packed: *packed }
             }
+            // No event has it: there is nothing to choose. Neither version can say so.
+            FieldKind::Variant(options) if options.is_empty() => {
+                self.dropped.note("variants without options: empty structures");
+                Node::Struct { members: Vec::new(), refers: false }
+            }
             FieldKind::Variant(options) => self.variant(options, before, refers),
             FieldKind::Optional(class) => {
                 let mut inside = false;
@@ -375,9 +380,6 @@ impl Before<'_> {
     /// A field with a label for each option; with it, per option, the name that
     /// the option must have and the values that choose it.
     fn tag(&self, options: &[Member], version: Version) -> Option<(usize, Vec<Chosen>)> {
-        if options.is_empty() {
-            return None;
-        }
         (0..self.members.len()).rev().find_map(|index| {
             let member = &self.members[index];
             let last = self.members.iter().rposition(|other| other.name == member.name);
