@@ -459,6 +459,30 @@ fn what_is_recovered_is_whole_and_says_what_is_missing() {
     assert_eq!(lost, [(LossCause::Packets, Some(1))], "the packet is missing, and counted");
 }
 
+/// Found by fuzzing: a source may say that as many packets are missing as there are numbers for.
+#[test]
+fn as_many_packets_as_can_be_counted_may_be_missing() {
+    let mut builder = MemoryTrace::builder("gaps", 1 << 20);
+    let clock = builder.clock(Clock::new("c", 1_000_000_000, 0, 0));
+    let class = builder.stream_class(StreamClass { clock: Some(clock), ..Default::default() });
+    let stream = builder.stream(class, "s", None);
+    let event = builder.event_class(class, EventClass::default());
+    for ticks in [1, 100, 200] {
+        builder.event(stream, event, ticks, None).end().unwrap();
+    }
+    let interval = Interval { begin: Some(Nanos(1)), end: Some(Nanos(100)) };
+    let (cause, count) = (LossCause::Packets, Some(u64::MAX));
+    builder.loss(Loss { stream, cause, count, interval });
+    let source = builder.finish();
+    for version in [Version::V1, Version::V2] {
+        let (copy, _) = copy(&source, version);
+        assert_eq!(events(&copy), events(&source));
+        // The first packet has a number, too.
+        let lost: Vec<_> = copy.losses().iter().map(|loss| (loss.cause, loss.count)).collect();
+        assert_eq!(lost, [(LossCause::Packets, Some(u64::MAX - 1))]);
+    }
+}
+
 /// An empty array aligns all the same, so the bits before it are content.
 #[test]
 fn nothing_behind_a_number_of_odd_width_is_still_there() {

@@ -153,7 +153,7 @@ impl Stream {
             if self.open.is_some() {
                 self.close(None, shared, sink)?;
             }
-            self.sequence += 1;
+            self.sequence = self.sequence.saturating_add(1);
         }
         self.had_writer = wrote;
         if self.open.is_none() {
@@ -314,7 +314,7 @@ impl Stream {
         sink.packet(self.number, &self.encoder.out, &entry)?;
         self.offset_bytes += packet_bits / 8;
         self.packets += 1;
-        self.sequence += 1;
+        self.sequence = self.sequence.saturating_add(1);
         self.last_end = Some(end);
         Ok(())
     }
