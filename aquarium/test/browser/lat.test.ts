@@ -11,7 +11,7 @@ import { expect, test } from "vitest";
 import { duration } from "../../src/logic/units.ts";
 import { listRow, settled, shownView, shows } from "../support/browser.ts";
 import { type Run, genode } from "../support/genode.ts";
-import { type Printed, demo, print, runScript, serve, whyNot } from "../support/lat.ts";
+import { type Printed, demo, print, runScript, serve, told, whyNot } from "../support/lat.ts";
 import { inChromium } from "../support/pages.ts";
 
 const BARRELFISH = fileURLToPath(new URL("../../../../shared/data/barrelfish/atrace.trc", import.meta.url));
@@ -195,6 +195,33 @@ function mode(names: string[]): string {
   for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
   return [...counts].sort((a, b) => b[1] - a[1])[0][0];
 }
+
+let recording = "";
+const serveDemo = () => {
+  recording = demo();
+  return serve(recording);
+};
+inChromium("promises of a schema", { serve: serveDemo, missing: whyNot() }, (begin) => {
+  test("are kept or broken as lat stats says", async () => {
+    const page = await begin("#tab=statistics");
+    const { budgets } = JSON.parse(told("stats", recording, "--json"));
+    expect(budgets.length).toBeGreaterThan(1);
+    const shown = async () => {
+      const rows = await page.locator(".statistics tr:has(td > div)").all();
+      const each = rows.map(async (row) => {
+        const span = await row.locator("th, td").first().innerText();
+        const cells = await row.locator("td > div").allInnerTexts();
+        return cells.map((cell) => `${span.trim()} ${cell}`);
+      });
+      return (await Promise.all(each)).flat();
+    };
+    const wanted = budgets.map((one: { budget: string; kept: boolean }) =>
+      expect.stringMatching(new RegExp(`^${one.budget} ${one.kept ? "kept" : "broken"}`)),
+    );
+    await expect.poll(shown).toEqual(expect.arrayContaining(wanted));
+    expect(await shown()).toHaveLength(budgets.length);
+  });
+});
 
 path("lat view of a recording by lat demo", demo, {
   event: ["client", "STATE"],
