@@ -43,6 +43,8 @@ pub struct CpuTime {
     pub unknown_nanos: u64,
     /// Switches seen.
     pub switch_count: u64,
+    /// Switches that were not seen, at least: a thread left that was not the one that came.
+    pub missing_count: u64,
     /// Busy nanoseconds over time.
     pub busy: Series,
 }
@@ -56,6 +58,8 @@ pub struct ThreadTime {
     pub schedule_count: u64,
     /// Times it came to another processor than it had last.
     pub migration_count: u64,
+    /// Times it left a processor without having come there, or came and another one left.
+    pub missing_count: u64,
     last_cpu: Option<u32>,
 }
 
@@ -153,7 +157,10 @@ impl Utilisation {
         let lane = self.lanes[switch.cpu as usize];
         let occupant = match (lane.occupant, switch.from) {
             (Some(known), Some(from)) if known == from => Some(known),
-            (Some(_), Some(_)) => None,
+            (Some(came), Some(leaves)) => {
+                self.miss(switch.cpu, [came, leaves]);
+                None
+            }
             (Some(known), None) => Some(known),
             // Before the first switch only it can tell; after a hole, nobody.
             (None, from) => from.filter(|_| !lane.has_switched),
@@ -168,6 +175,16 @@ impl Utilisation {
             time.schedule_count += 1;
             time.migration_count += u64::from(time.last_cpu.is_some_and(|cpu| cpu != switch.cpu));
             time.last_cpu = Some(switch.cpu);
+        }
+    }
+
+    /// One of these came and the other left: a switch in between was not seen.
+    fn miss(&mut self, cpu: u32, between: [Occupant; 2]) {
+        self.cpus[cpu as usize].missing_count += 1;
+        for occupant in between {
+            if let Occupant::Thread(thread) = occupant {
+                self.thread(thread).missing_count += 1;
+            }
         }
     }
 
@@ -228,7 +245,10 @@ mod tests {
         all.push(switch(40, 0, Some(Thread(1)), Some(Idle)));
         all.finish(Nanos(40));
         assert_eq!(all.cpus()[0].unknown_nanos, 20);
+        assert_eq!(all.cpus()[0].missing_count, 1);
         assert_eq!(all.threads()[1].running_nanos, 20);
+        let missing: Vec<u64> = all.threads().iter().map(|time| time.missing_count).collect();
+        assert_eq!(missing, [0, 0, 1, 1]);
     }
 
     #[test]
@@ -317,6 +337,7 @@ mod tests {
                 prop_assert!(seen.running_nanos <= truth.running_nanos);
                 prop_assert!(seen.schedule_count <= truth.schedule_count);
                 prop_assert!(losses.is_empty() <= (seen == truth));
+                prop_assert_eq!(truth.missing_count, 0);
             }
             for (cpu, (seen, truth)) in seen.cpus().iter().zip(truth.cpus()).enumerate() {
                 let is_exact = !gaps.touch_stream(StreamIndex(cpu as u32), Nanos(0), Nanos(time));

@@ -4,7 +4,7 @@
 
 use crate::place;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
@@ -282,6 +282,43 @@ fn utilisation_of_threads_is_as_counted_by_hand() {
     assert_eq!(stats["cpus"].as_array().map(Vec::len), Some(1));
     let silence = chosen.windows(2).map(|two| time(&two[1]) - time(&two[0])).max();
     assert_eq!(stats["events_by_cpu"][0]["longest_silence_ns"], json!(silence));
+}
+
+#[test]
+fn switches_that_nothing_told_of_make_nothing_exact() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(KERNEL);
+    if !path.exists() {
+        println!("SKIPPED: no {}", path.display());
+        return;
+    }
+    let place = Place::new();
+    let trace = path.to_str().expect("UTF-8");
+    // As kernels do that never tell of leaving idleness.
+    place.lat(&["convert", trace, "-o", "out", "--where", "!(prev_tid == 0)"]);
+    let stats = place.json(&["stats", "out", "--json"]);
+    assert_eq!(stats["losses"], json!([]), "nobody has counted them");
+    let mut partial = BTreeSet::new();
+    for cpu in stats["cpus"].as_array().expect("processors") {
+        let number = cpu["cpu"].to_string();
+        let switches = lines(&place, "out", &["--event", "sched_switch", "--cpu", &number]);
+        let who = |line: &Value, name: &str| line["fields"][name].as_i64().expect("a thread");
+        let two =
+            switches.windows(2).map(|two| [who(&two[0], "next_tid"), who(&two[1], "prev_tid")]);
+        let torn: Vec<[i64; 2]> = two.filter(|[came, leaves]| came != leaves).collect();
+        assert!(torn.len() > 100);
+        assert_eq!(cpu["missing_switches"], torn.len());
+        assert_eq!(cpu["not_exact"]["busy_ns"], "lower_bound");
+        assert_eq!(cpu["not_exact"]["utilisation"], "unknown");
+        partial.extend(torn.into_iter().flatten());
+    }
+    for thread in stats["threads"].as_array().expect("threads") {
+        let is_partial = partial.contains(&thread["tid"].as_i64().expect("a thread"));
+        let quality = if is_partial { json!("lower_bound") } else { Value::Null };
+        assert_eq!(thread["not_exact"]["running_ns"], quality, "{thread}");
+    }
+    let text = place.lat(&["stats", "out", "--section", "cpus"]);
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    assert!(text.contains("switches are missing") && text.contains("≥ at least"), "{text}");
 }
 
 /// Calls of the utilisation between requests: three before, five in the first interval, two between,

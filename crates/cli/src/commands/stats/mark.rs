@@ -71,6 +71,14 @@ impl Trust {
         let end = chosen.end.unwrap_or(Nanos(i64::MAX));
         Self { sum: gaps.of_count(begin, end), value: gaps.of_value(begin, end) }
     }
+
+    /// The same of something of which events are known to be missing besides.
+    pub fn without(self, missing_count: u64) -> Self {
+        match missing_count {
+            0 => self,
+            _ => Self { sum: self.sum.and(Quality::LowerBound), value: Quality::Unknown },
+        }
+    }
 }
 
 #[cfg(test)]

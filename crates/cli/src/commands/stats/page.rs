@@ -173,7 +173,7 @@ pub fn render(
             page.text.push_str(&format!("  … {more} more, see `lat info`\n"));
         }
     }
-    if trust.value != Quality::Exact {
+    if trust.value != Quality::Exact || statistics.running.missing_count() > 0 {
         page.text.push_str(LEGEND);
     }
     page.text

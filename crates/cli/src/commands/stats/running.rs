@@ -72,6 +72,16 @@ pub fn alone(facts: &Facts, streams: &[StreamSummary]) -> Vec<bool> {
     streams.iter().map(is_alone).collect()
 }
 
+/// What the threads of a process had together.
+#[derive(Default)]
+struct ProcessTime {
+    running_nanos: u64,
+    kernel_nanos: u64,
+    schedule_count: u64,
+    missing_count: u64,
+    thread_count: u64,
+}
+
 impl Running {
     /// From `begin` on, with the kinds of spans of these facts; for `alone` see the function.
     pub fn new(facts: &Facts, begin: Nanos, gaps: &Gaps, alone: Vec<bool>) -> Self {
@@ -201,32 +211,46 @@ impl Running {
         all
     }
 
+    /// Switches that were not seen, at least.
+    pub fn missing_count(&self) -> u64 {
+        self.utilisation.cpus().iter().map(|time| time.missing_count).sum()
+    }
+
     /// Threads that ran, those that ran longest first.
     fn by_thread(&self) -> Vec<(u32, u32, &ThreadTime)> {
         let times = self.utilisation.threads().iter().enumerate();
-        let ran = times.filter(|(_, time)| time.running_nanos > 0 || time.schedule_count > 0);
+        let ran = times.filter(|(_, time)| {
+            time.running_nanos > 0 || time.schedule_count > 0 || time.missing_count > 0
+        });
         let mut all: Vec<_> = ran.map(|(n, time)| (self.tid(n as u32), n as u32, time)).collect();
         all.sort_by_key(|(tid, _, time)| (Reverse(time.running_nanos), *tid));
         all
     }
 
-    /// By process: running nanoseconds, kernel nanoseconds, schedules, threads.
-    fn by_process(&self, who: Who<'_>) -> Vec<(u32, [u64; 4])> {
-        let mut all: BTreeMap<u32, [u64; 4]> = BTreeMap::new();
+    /// By process, those that ran longest first.
+    fn by_process(&self, who: Who<'_>) -> Vec<(u32, ProcessTime)> {
+        let mut all: BTreeMap<u32, ProcessTime> = BTreeMap::new();
         for (tid, number, time) in self.by_thread() {
             let sums = all.entry(who.threads.process(tid).unwrap_or(tid)).or_default();
-            sums[0] += time.running_nanos;
-            sums[1] += self.kernel.of_thread(number);
-            sums[2] += time.schedule_count;
-            sums[3] += 1;
+            sums.running_nanos += time.running_nanos;
+            sums.kernel_nanos += self.kernel.of_thread(number);
+            sums.schedule_count += time.schedule_count;
+            sums.missing_count += time.missing_count;
+            sums.thread_count += 1;
         }
         let mut all: Vec<_> = all.into_iter().collect();
-        all.sort_by_key(|(pid, sums)| (Reverse(sums[0]), *pid));
+        all.sort_by_key(|(pid, sums)| (Reverse(sums.running_nanos), *pid));
         all
     }
 
-    /// Quality of what a processor did: only its own stream tells of it, but those of others
-    /// may tell that the trace began earlier or ended later.
+    /// How far what is said of a processor can be trusted: only its own stream tells of it, but
+    /// those of others may tell that the trace began earlier or ended later.
+    fn cpu_trust(&self, number: u32, missing_count: u64, trust: Trust) -> Trust {
+        let sum = self.cpu_quality(number, trust);
+        let value = if sum == Quality::Exact { sum } else { trust.value };
+        Trust { sum, value }.without(missing_count)
+    }
+
     fn cpu_quality(&self, number: u32, trust: Trust) -> Quality {
         let outside = || {
             self.gaps.between(Nanos(i64::MIN), self.begin)
@@ -260,8 +284,7 @@ impl Running {
             .by_cpu()
             .into_iter()
             .map(|(cpu, number, time)| {
-                let quality = self.cpu_quality(number, trust);
-                let value = if quality == Quality::Exact { quality } else { trust.value };
+                let trust = self.cpu_trust(number, time.missing_count, trust);
                 let series = json!({
                     "begin_ns": self.begin.0,
                     "bucket_ns": time.busy.width_nanos(),
@@ -269,13 +292,14 @@ impl Running {
                 });
                 let mut row = Row::default()
                     .plain("cpu", cpu)
-                    .number("busy_ns", time.busy_nanos, quality)
-                    .number("idle_ns", time.idle_nanos, quality)
-                    .number("unknown_ns", time.unknown_nanos, value)
+                    .number("busy_ns", time.busy_nanos, trust.sum)
+                    .number("idle_ns", time.idle_nanos, trust.sum)
+                    .number("unknown_ns", time.unknown_nanos, trust.value)
                     // The whole may be longer, too.
-                    .number("utilisation", share(time.busy_nanos), value)
-                    .number("switches", time.switch_count, quality)
-                    .number("series", series, value);
+                    .number("utilisation", share(time.busy_nanos), trust.value)
+                    .number("switches", time.switch_count, trust.sum)
+                    .plain("missing_switches", time.missing_count)
+                    .number("series", series, trust.value);
                 if self.has_kernel {
                     row = row.number("kernel_ns", self.kernel.of_cpu(number), trust.sum);
                 }
@@ -286,6 +310,7 @@ impl Running {
             .by_thread()
             .into_iter()
             .map(|(tid, number, time)| {
+                let trust = trust.without(time.missing_count);
                 let mut row = Row::default()
                     .plain("tid", tid)
                     .plain("pid", who.threads.process(tid))
@@ -303,16 +328,17 @@ impl Running {
         let applications: Vec<Value> = self
             .by_process(who)
             .into_iter()
-            .map(|(pid, [running, kernel, schedules, threads])| {
+            .map(|(pid, time)| {
+                let trust = trust.without(time.missing_count);
                 let mut row = Row::default()
                     .plain("pid", pid)
                     .plain("application", who.process(pid))
-                    .number("running_ns", running, trust.sum)
-                    .number("utilisation", share(running), trust.value)
-                    .number("schedules", schedules, trust.sum)
-                    .number("threads", threads, trust.sum);
+                    .number("running_ns", time.running_nanos, trust.sum)
+                    .number("utilisation", share(time.running_nanos), trust.value)
+                    .number("schedules", time.schedule_count, trust.sum)
+                    .number("threads", time.thread_count, trust.sum);
                 if self.has_kernel {
-                    row = row.number("kernel_ns", kernel, trust.sum);
+                    row = row.number("kernel_ns", time.kernel_nanos, trust.sum);
                 }
                 row.value()
             })
@@ -332,9 +358,8 @@ impl Running {
             return;
         }
         let share = |nanos: u64| percent(nanos, over);
-        let Trust { sum, value } = page.trust;
-        let kernel = |nanos: u64| match self.has_kernel {
-            true => mark(share(nanos), value),
+        let kernel = |nanos: u64, trust: Trust| match self.has_kernel {
+            true => mark(share(nanos), trust.value),
             false => String::new(),
         };
         let mut table = Table::new(&[
@@ -349,19 +374,27 @@ impl Running {
         let cpus = self.by_cpu();
         let buckets = cpus.iter().map(|(.., time)| time.busy.values().len()).max().unwrap_or(0);
         for (cpu, number, time) in cpus.iter().take(page.rows) {
-            let quality = self.cpu_quality(*number, page.trust);
-            let value = if quality == Quality::Exact { quality } else { value };
+            let trust = self.cpu_trust(*number, time.missing_count, page.trust);
             table.row([
                 cpu.to_string(),
-                mark(share(time.busy_nanos), value),
-                mark(share(time.idle_nanos), value),
-                mark(share(time.unknown_nanos), value),
-                kernel(self.kernel.of_cpu(*number)),
-                mark(values::count(time.switch_count), quality),
+                mark(share(time.busy_nanos), trust.value),
+                mark(share(time.idle_nanos), trust.value),
+                mark(share(time.unknown_nanos), trust.value),
+                kernel(self.kernel.of_cpu(*number), trust),
+                mark(values::count(time.switch_count), trust.sum),
                 spark(time.busy.values(), time.busy.width_nanos(), buckets),
             ]);
         }
         page.table(Section::Cpus, "processors", &table, cpus.len());
+        if self.missing_count() > 0 {
+            let missing = values::count(self.missing_count());
+            page.remark(
+                Section::Cpus,
+                &format!(
+                    "at least {missing} switches are missing: other threads left than had come"
+                ),
+            );
+        }
         let head = |first| {
             Table::new(&[
                 (first, Left),
@@ -375,25 +408,27 @@ impl Running {
         let mut table = head("thread");
         let threads = self.by_thread();
         for (tid, number, time) in threads.iter().take(page.rows) {
+            let trust = page.trust.without(time.missing_count);
             table.row([
                 who.thread(*tid, None),
-                mark(values::time(time.running_nanos), sum),
-                mark(share(time.running_nanos), value),
-                kernel(self.kernel.of_thread(*number)),
-                mark(values::count(time.schedule_count), sum),
-                mark(values::count(time.migration_count), value),
+                mark(values::time(time.running_nanos), trust.sum),
+                mark(share(time.running_nanos), trust.value),
+                kernel(self.kernel.of_thread(*number), trust),
+                mark(values::count(time.schedule_count), trust.sum),
+                mark(values::count(time.migration_count), trust.value),
             ]);
         }
         page.table(Section::Threads, "threads", &table, threads.len());
         let applications = self.by_process(who);
         let mut table = head("application");
-        for (pid, [running, in_kernel, schedules, _]) in applications.iter().take(page.rows) {
+        for (pid, time) in applications.iter().take(page.rows) {
+            let trust = page.trust.without(time.missing_count);
             table.row([
                 who.process(*pid),
-                mark(values::time(*running), sum),
-                mark(share(*running), value),
-                kernel(*in_kernel),
-                mark(values::count(*schedules), sum),
+                mark(values::time(time.running_nanos), trust.sum),
+                mark(share(time.running_nanos), trust.value),
+                kernel(time.kernel_nanos, trust),
+                mark(values::count(time.schedule_count), trust.sum),
             ]);
         }
         page.table(Section::Applications, "applications", &table, applications.len());
