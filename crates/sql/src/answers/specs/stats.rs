@@ -163,6 +163,7 @@ pub const SPECS: &[Spec] = &[
                 int("kernel_ns", "/kernel_ns"),
                 real("utilisation", "/utilisation"),
                 int("switches", "/switches"),
+                int("missing_switches", "/missing_switches"),
             ],
             TRUST,
         ],
