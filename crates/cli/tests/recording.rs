@@ -180,3 +180,44 @@ fn nothing_is_left_where_areas_live() {
     assert!(left.is_empty(), "{left:?}");
     assert_eq!(place.json(&["list", "--json"])["programs"].as_array().map(Vec::len), Some(0));
 }
+
+/// Writes, in itself and in a child, only with a thread that is called otherwise.
+const THREAD_WRITES: &str = r#"
+    #define _GNU_SOURCE
+    #include <lockio.h>
+    #include <pthread.h>
+    #include <sys/wait.h>
+    #include <unistd.h>
+    static void *work(void *unused) {
+        pthread_setname_np(pthread_self(), "worker");
+        lat_server_request(1);
+        return unused;
+    }
+    int main(void) {
+        const pid_t child = fork();
+        pthread_t thread;
+        pthread_create(&thread, 0, work, 0);
+        pthread_join(thread, 0);
+        if (child > 0) waitpid(child, 0, 0);
+        return 0;
+    }
+"#;
+
+#[test]
+fn a_process_has_its_own_name_whichever_thread_writes_first() {
+    let place = Place::new();
+    let source = place.0.join("own.c");
+    fs::write(&source, THREAD_WRITES).expect("its source");
+    let Some(program) = place.compile("own", &source, "lockio") else { return };
+    let output = place.lat(&["record", "-o", "out", "--", program.to_str().expect("a path")]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let names = |event: &str| -> Vec<String> {
+        let output = place.lat(&["print", "out", "--event", event, "--format", "json"]);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let line = |line: &str| serde_json::from_str::<Value>(line).expect("a line of JSON");
+        let name = |line: Value| line["fields"]["name"].as_str().expect("a name").to_owned();
+        text.lines().map(line).map(name).collect()
+    };
+    assert_eq!(names("lateralis:PROCESS"), ["own-program", "own-program"]);
+    assert_eq!(names("lateralis:THREAD_NAME"), ["worker", "worker"]);
+}

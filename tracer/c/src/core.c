@@ -10,6 +10,8 @@
 #include "core.h"
 #include "filter.h"
 
+#include <stddef.h>
+
 struct lat_i_area lat_i_area;
 struct lat_ring lat_i_dummy_ring __attribute__((aligned(64)));
 struct lat_i_state lat_i_state = {(char *)&lat_i_dummy_ring, 0, 0};
@@ -416,24 +418,32 @@ static void emit(uint32_t id, const struct lat_i_piece *pieces, uint32_t count,
         emit_per_thread(id, pieces, count, payload_bytes);
 }
 
+struct who {
+    uint32_t pid, parent_or_tid;
+    char name[16];
+};
+
+static void tell(uint32_t id, const struct who *who)
+{
+    uint64_t length = 0;
+    while (length < sizeof who->name - 1 && who->name[length] != 0)
+        length++;
+    const struct lat_i_piece piece = {who, offsetof(struct who, name) + length + 1};
+    emit(id, &piece, 1, piece.bytes);
+}
+
 /* A writer's first records say who it is (spec/lateralis.pleco). */
 static void introduce(int first_of_process)
 {
-    struct {
-        uint32_t pid, parent_or_tid;
-        char name[16];
-    } record = {lat_i_thread.pid, 0, {0}};
-    lat_i_port_thread_name(record.name);
-    uint64_t length = 0;
-    while (length < sizeof record.name - 1 && record.name[length] != 0)
-        length++;
-    const struct lat_i_piece piece = {&record, 8 + length + 1};
+    struct who who = {lat_i_thread.pid, 0, {0}};
     if (first_of_process) {
-        record.parent_or_tid = lat_i_port_parent_pid();
-        emit(LAT_ID_PROCESS, &piece, 1, piece.bytes);
+        who.parent_or_tid = lat_i_port_parent_pid();
+        lat_i_port_process_name(who.name);
+        tell(LAT_ID_PROCESS, &who);
     }
-    record.parent_or_tid = lat_i_thread.writer;
-    emit(LAT_ID_THREAD_NAME, &piece, 1, piece.bytes);
+    who.parent_or_tid = lat_i_thread.writer;
+    lat_i_port_thread_name(who.name);
+    tell(LAT_ID_THREAD_NAME, &who);
 }
 
 static void emit_or_count(uint32_t id, const struct lat_i_piece *pieces, uint32_t count,

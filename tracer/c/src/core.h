@@ -51,6 +51,8 @@ int lat_i_port_open_rings(uint64_t bytes);
 void lat_i_port_thread_claimed(void);
 /** Name of the calling thread, at most 15 characters and NUL. Async-signal-safe. */
 void lat_i_port_thread_name(char name[16]);
+/** Name of the process, whichever of its threads calls. Like that of a thread otherwise. */
+void lat_i_port_process_name(char name[16]);
 
 /* Restartable-sequence primitives, one assembler file per CPU family. All return 1 when
  * committed, 0 when the condition did not hold or the sequence was restarted.

@@ -209,6 +209,25 @@ void lat_i_port_thread_name(char name[16])
     errno = saved_errno;
 }
 
+/* The first thread is called like its process. Where another is the first to write, the table has the
+ * name of the one that registered the process, which is the first as a rule: the tracer is loaded with
+ * the program, and a fork leaves one thread. */
+void lat_i_port_process_name(char name[16])
+{
+    lat_i_port_thread_name(name);
+    if (lat_i_thread.writer == lat_i_thread.pid)
+        return;
+    const struct lat_area_process *table = processes();
+    for (uint32_t i = 0; i < LAT_AREA_PROCESS_COUNT; i++) {
+        if (__atomic_load_n(&table[i].state, __ATOMIC_ACQUIRE) != LAT_SLOT_READY || /* pair R2 */
+            table[i].pid != lat_i_thread.pid)
+            continue;
+        for (uint32_t at = 0; at < 15; at++)
+            name[at] = table[i].name[at];
+        return;
+    }
+}
+
 static void thread_ended(void *unused)
 {
     (void)unused;

@@ -195,6 +195,10 @@ void lat_i_port_thread_name(char name[16])
 {
     name[0] = 0;
 }
+void lat_i_port_process_name(char name[16])
+{
+    name[0] = 0;
+}
 
 /* A step inside a sequence. @return whether the sequence goes on. */
 static int step(void)
