@@ -30,6 +30,18 @@ static LAT_INLINE uint64_t lat_i_clock(void)
 #endif
 }
 
+/** No later read of the clock happens before what was loaded up to here was there. x86: LFENCE lets nothing
+ * behind it begin before all in front of it is done [Intel SDM vol. 2, LFENCE; RDTSC]; AArch64: ISB
+ * [Arm ARM D12.1, reads of CNTVCT_EL0]. clock_gettime orders itself. */
+static LAT_INLINE void lat_i_clock_fence(void)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("lfence" ::: "memory");
+#elif defined(__aarch64__)
+    __asm__ volatile("isb" ::: "memory");
+#endif
+}
+
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define LAT_I_RECORD_HEADER(id, ticks) ((uint64_t)(ticks) << 16 | (id))
 #else

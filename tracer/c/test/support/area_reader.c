@@ -257,8 +257,12 @@ static void read_records(struct reader *reader, uint32_t ring, const uint8_t *pa
                     ring, (unsigned long long)head->sequence, offset, record.id);
             return;
         }
-        if (record.time < state->time)
+        if (record.time < state->time) {
             reader->out_of_order++;
+            problem(reader, "ring %u packet %llu: event %u is %llu ticks before the last, of thread %u",
+                    ring, (unsigned long long)head->sequence, record.id,
+                    (unsigned long long)(state->time - record.time), state->tid);
+        }
         state->time = record.time;
         read_record(reader, state, &record);
         offset += 8 + record.bytes;
