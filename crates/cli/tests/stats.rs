@@ -215,18 +215,22 @@ fn messages_states_and_levels_are_as_counted_by_hand() {
     assert!(chart.len() <= 1024 && chart.iter().any(|point| point[1] == most as f64));
 }
 
-/// A trace of LTTng that is not part of the project.
-const KERNEL: &str = "../../../shared/data/traces/ctf1/lttng-ref/basic-kernel-analysis/kernel";
+/// A trace of LTTng that is not part of the project; `None`, said aloud, where it is not.
+fn kernel_trace() -> Option<String> {
+    let shared = "../../../shared/data/traces/ctf1/lttng-ref/basic-kernel-analysis/kernel";
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(shared);
+    if !path.exists() {
+        println!("SKIPPED: no {}", path.display());
+        return None;
+    }
+    Some(path.to_str().expect("UTF-8").to_owned())
+}
 
 #[test]
 fn utilisation_of_threads_is_as_counted_by_hand() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(KERNEL);
-    if !path.exists() {
-        println!("SKIPPED: no {}", path.display());
-        return;
-    }
+    let Some(trace) = kernel_trace() else { return };
+    let trace = trace.as_str();
     let place = Place::new();
-    let trace = path.to_str().expect("UTF-8");
     let stats = place.json(&["stats", trace, "--json"]);
     let all = lines(&place, trace, &[]);
     let end = all.iter().map(time).max().expect("events");
@@ -286,13 +290,9 @@ fn utilisation_of_threads_is_as_counted_by_hand() {
 
 #[test]
 fn switches_that_nothing_told_of_make_nothing_exact() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(KERNEL);
-    if !path.exists() {
-        println!("SKIPPED: no {}", path.display());
-        return;
-    }
+    let Some(trace) = kernel_trace() else { return };
+    let trace = trace.as_str();
     let place = Place::new();
-    let trace = path.to_str().expect("UTF-8");
     // As kernels do that never tell of leaving idleness.
     place.lat(&["convert", trace, "-o", "out", "--where", "!(prev_tid == 0)"]);
     let stats = place.json(&["stats", "out", "--json"]);
