@@ -214,3 +214,27 @@ fn damage_is_shown_and_the_rest_recovered_from_traces_of_others() {
         }
     }
 }
+
+#[test]
+fn a_part_of_a_trace_alone_is_no_empty_trace() {
+    let place = Place::new();
+    assert!(place.lat(&["demo", "-o", "demo", "--orders", "5"]).status.success());
+    let ctf = place.0.join("demo/ctf");
+    let entries = fs::read_dir(&ctf).expect("streams").flatten();
+    let stream = entries.map(|one| one.path()).find(|one| !one.ends_with("metadata"));
+    let alone = place.0.join("alone");
+    fs::create_dir(&alone).expect("a directory");
+    fs::copy(stream.expect("a stream"), alone.join("stream")).expect("copied");
+    fs::copy(ctf.join("metadata"), alone.join("renamed")).expect("copied");
+    // What lies beneath is another trace.
+    fs::rename(place.0.join("demo"), alone.join("demo")).expect("moved");
+    for part in ["alone/stream", "alone/renamed"] {
+        let output = place.lat(&["info", part]);
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(text.starts_with("error: no metadata beside it: alone/"), "{text}");
+    }
+    fs::rename(alone.join("renamed"), alone.join("metadata")).expect("renamed");
+    let info = place.lat(&["info", "alone/stream"]);
+    assert!(info.status.success(), "{}", String::from_utf8_lossy(&info.stdout));
+}

@@ -20,6 +20,11 @@ pub enum Error {
         /// Archives among them, which are not opened unless they are named.
         archives: usize,
     },
+    /// A part of a CTF trace without the metadata that describes it.
+    NoMetadata {
+        /// The part.
+        path: PathBuf,
+    },
     /// An archive cannot be unpacked.
     Unpacking {
         /// Which.
@@ -84,6 +89,12 @@ impl fmt::Display for Error {
                     files => write!(f, "none of its {files} files is of a known format"),
                 }
             }
+            Self::NoMetadata { path } => write!(
+                f,
+                "no metadata beside it: {}: it belongs to a CTF trace: name the directory that holds \
+                 its file `metadata`",
+                path.display()
+            ),
             Self::Special { path } => write!(
                 f,
                 "no regular file: {}: copy what comes out of it to a file first",

@@ -227,7 +227,8 @@ fn open_path(path: &Path, options: &OpenOptions) -> Result<Vec<Placed>, Error> {
         return match open_file(path, options)? {
             Some(source) => Ok(vec![(String::new(), source)]),
             // Metadata or a stream: the trace is what lies around it.
-            None => open_ctf(path, options),
+            None if path.with_file_name("metadata").is_file() => open_ctf(path, options),
+            None => Err(Error::NoMetadata { path: path.to_owned() }),
         };
     }
     open_directory(path, options, &mut 0)
