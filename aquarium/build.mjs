@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // Makes dist/: the page as `lat` embeds it. Nothing in it is fetched from anywhere else.
+// With --check, builds in memory and compares with dist/: exit status 1 if that was made of other sources.
 import { build, context } from "esbuild";
-import { cp, mkdir, rm } from "node:fs/promises";
+import { cp, mkdir, readFile, readdir, rm } from "node:fs/promises";
+import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
@@ -24,6 +26,18 @@ const options = {
   legalComments: "eof",
   logLevel: "warning",
 };
+
+if (process.argv.includes("--check")) {
+  const { outputFiles } = await build({ ...options, write: false });
+  const expected = new Map(outputFiles.map((file) => [basename(file.path), file.contents]));
+  for (const name of ["index.html", "icon.svg"]) expected.set(name, await readFile(`${here}src/${name}`));
+  const found = await readdir(`${here}dist`);
+  const differs = (name) => readFile(`${here}dist/${name}`).then((bytes) => !bytes.equals(expected.get(name)));
+  const wrong = found.filter((name) => !expected.has(name));
+  for (const name of expected.keys()) if (!found.includes(name) || (await differs(name))) wrong.push(name);
+  if (wrong.length > 0) console.error(`dist/ is not what the sources give: ${wrong.join(", ")}: run aquarium/build`);
+  process.exit(wrong.length > 0 ? 1 : 0);
+}
 
 await rm(`${here}dist`, { recursive: true, force: true });
 await mkdir(`${here}dist`, { recursive: true });

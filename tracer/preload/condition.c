@@ -42,7 +42,7 @@ static void cancelled(void *wait)
 static int is_traced(void)
 {
     return LAT_I_UNLIKELY(lat_mutex_mutex_lock_enabled() | lat_mutex_cond_wait_enabled()) &&
-           preload_quiet == 0;
+           preload_records();
 }
 
 #define WAIT(call)                                                                               \

@@ -12,18 +12,20 @@
 /* errno for the functions that report by it. */
 #define ABSENT_FD (errno = ENOSYS, -1)
 
-/* First, so that the allocator is there when the search for the others needs it. */
+/* Where there is no such function there is no memory from it. */
+#define ABSENT_BLOCK (errno = ENOMEM, NULL)
+
 #define PRELOAD_ALLOCATION(F)                                                                    \
-    F(void *, malloc, (size_t size), (size), NULL)                                               \
-    F(void *, calloc, (size_t count, size_t size), (count, size), NULL)                          \
-    F(void *, realloc, (void *old, size_t size), (old, size), NULL)                              \
+    F(void *, malloc, (size_t size), (size), ABSENT_BLOCK)                                       \
+    F(void *, calloc, (size_t count, size_t size), (count, size), ABSENT_BLOCK)                  \
+    F(void *, realloc, (void *old, size_t size), (old, size), ABSENT_BLOCK)                      \
     F(void, free, (void *block), (block), (void)0)                                               \
     F(int, posix_memalign, (void **block, size_t align, size_t size), (block, align, size),      \
       ENOMEM)                                                                                    \
-    F(void *, aligned_alloc, (size_t align, size_t size), (align, size), NULL)                   \
-    F(void *, memalign, (size_t align, size_t size), (align, size), NULL)                        \
-    F(void *, valloc, (size_t size), (size), NULL)                                               \
-    F(void *, pvalloc, (size_t size), (size), NULL)
+    F(void *, aligned_alloc, (size_t align, size_t size), (align, size), ABSENT_BLOCK)           \
+    F(void *, memalign, (size_t align, size_t size), (align, size), ABSENT_BLOCK)                \
+    F(void *, valloc, (size_t size), (size), ABSENT_BLOCK)                                       \
+    F(void *, pvalloc, (size_t size), (size), ABSENT_BLOCK)
 
 #define PRELOAD_LOCKS(F)                                                                         \
     F(int, pthread_mutex_lock, (pthread_mutex_t * m), (m), ENOSYS)                               \
@@ -205,12 +207,33 @@
     F(int, pthread_clockjoin_np,                                                                 \
       (pthread_t handle, void **result, clockid_t clock, const struct timespec *t),              \
       (handle, result, clock, t), ENOSYS)                                                        \
+    F(int, prctl, (int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d),  \
+      (option, a, b, c, d), ABSENT_FD)                                                           \
     F(int, pthread_setname_np, (pthread_t handle, const char *name), (handle, name), ENOSYS)     \
     F(int, clone,                                                                                \
       (int (*function)(void *), void *stack, int flags, void *argument, pid_t *parent_tid,       \
        void *tls, pid_t *child_tid),                                                             \
       (function, stack, flags, argument, parent_tid, tls, child_tid), ABSENT_FD)                 \
     F(pid_t, _Fork, (void), (), ABSENT_FD)
+
+#define PRELOAD_PROGRAMS(F)                                                                      \
+    F(int, execve, (const char *path, char *const argv[], char *const envp[]),                   \
+      (path, argv, envp), ABSENT_FD)                                                             \
+    F(int, execvpe, (const char *file, char *const argv[], char *const envp[]),                  \
+      (file, argv, envp), ABSENT_FD)                                                             \
+    F(int, fexecve, (int fd, char *const argv[], char *const envp[]), (fd, argv, envp),          \
+      ABSENT_FD)                                                                                 \
+    F(int, execveat,                                                                             \
+      (int at, const char *path, char *const argv[], char *const envp[], int flags),             \
+      (at, path, argv, envp, flags), ABSENT_FD)                                                  \
+    F(int, posix_spawn,                                                                          \
+      (pid_t * pid, const char *path, const posix_spawn_file_actions_t *actions,                 \
+       const posix_spawnattr_t *attributes, char *const argv[], char *const envp[]),             \
+      (pid, path, actions, attributes, argv, envp), ENOSYS)                                      \
+    F(int, posix_spawnp,                                                                         \
+      (pid_t * pid, const char *file, const posix_spawn_file_actions_t *actions,                 \
+       const posix_spawnattr_t *attributes, char *const argv[], char *const envp[]),             \
+      (pid, file, actions, attributes, argv, envp), ENOSYS)
 
 #define PRELOAD_FUNCTIONS(F)                                                                     \
     PRELOAD_ALLOCATION(F)                                                                        \
@@ -219,6 +242,7 @@
     PRELOAD_STREAMS(F)                                                                           \
     PRELOAD_SOCKETS(F)                                                                           \
     PRELOAD_POLLS(F)                                                                             \
-    PRELOAD_THREADS(F)
+    PRELOAD_THREADS(F)                                                                           \
+    PRELOAD_PROGRAMS(F)
 
 #endif

@@ -10,8 +10,6 @@
  */
 #include "real.h"
 
-#include "bootstrap.h"
-
 #include <malloc.h>
 #include <stdlib.h>
 
@@ -41,8 +39,6 @@ PRELOAD_EXPORT void *calloc(size_t count, size_t size)
 
 PRELOAD_EXPORT void free(void *block)
 {
-    if (preload_is_bootstrap(block))
-        return;
     if (block != NULL)
         RECORD(malloc_free, PRELOAD_ADDRESS(block), PRELOAD_CALLER, preload_process());
     REAL(free)(block);
@@ -51,12 +47,6 @@ PRELOAD_EXPORT void free(void *block)
 PRELOAD_EXPORT void *realloc(void *old, size_t size)
 {
     const uint64_t old_address = PRELOAD_ADDRESS(old);
-    if (preload_is_bootstrap(old)) {
-        void *copy = malloc(size);
-        if (copy != NULL)
-            preload_bootstrap_copy(copy, old, size);
-        return copy;
-    }
     if (old != NULL)
         RECORD(malloc_realloc_from, old_address, PRELOAD_CALLER, preload_process());
     void *block = REAL(realloc)(old, size);

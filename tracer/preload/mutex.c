@@ -15,7 +15,7 @@ static int is_taken(int error)
 static int is_traced(void)
 {
     return LAT_I_UNLIKELY(lat_mutex_mutex_lock_enabled() | lat_mutex_mutex_wait_enabled()) &&
-           preload_quiet == 0;
+           preload_records();
 }
 
 /* `wait` is the blocking call, evaluated only when the mutex is not free. */

@@ -5,15 +5,65 @@
  * A child that shares memory with its parent (vfork, clone) runs on the parent's thread
  * block, and the kernel has forgotten its restartable sequences: a record that it writes could
  * collide with one that another thread writes on that CPU, and nobody would restart either.
- * So it records nothing until it has memory of its own.
+ * So it records nothing until it has memory of its own. Where the parent runs on beside it, the two are
+ * told apart by the number that the kernel gives them: nothing in memory differs.
  */
 #include "real.h"
 
+#include "area.h"
 #include "core.h"
 
 #include <sched.h>
 #include <stdarg.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
+#include <unistd.h>
+
+#include <linux/seccomp.h>
+
+/* Words that the kernel clears when the child that borrows ends or has memory of its own. 0: free. */
+static pid_t lent_to[32]; /* claimed and given back by the lender (acquire, release: pair of itself) */
+static __thread uint32_t lent_words __attribute__((tls_model("initial-exec"))); /* of this thread */
+#define PRELOAD_LENT_MOST (0xffu * PRELOAD_LENT)
+
+static int claim_lent(void)
+{
+    for (int word = 0; word < 32; word++) {
+        pid_t nobody = 0;
+        /* A word that was cleared counts as taken as long as its lender has not noticed. */
+        if (__atomic_load_n(&lent_to[word], __ATOMIC_RELAXED) == 0 &&
+            (lent_words >> word & 1) == 0 &&
+            __atomic_compare_exchange_n(&lent_to[word], &nobody, 1, 0, __ATOMIC_ACQUIRE,
+                                        __ATOMIC_RELAXED))
+            return word;
+    }
+    return -1;
+}
+
+/* Asks the kernel once an event, but only while a child runs beside: it can not be told otherwise. */
+int preload_records_though(void)
+{
+    const int saved_errno = errno;
+    if ((preload_quiet & PRELOAD_LOCKED) != 0) {
+        lat_i_count_lost(1);
+        return 0;
+    }
+    if ((preload_quiet & (PRELOAD_LENT - 1)) != 0 ||
+        (uint32_t)syscall(SYS_gettid) != lat_i_this_thread()) {
+        errno = saved_errno;
+        return 0;
+    }
+    errno = saved_errno;
+    for (int word = 0; word < 32; word++) {
+        if ((lent_words >> word & 1) != 0 &&
+            __atomic_load_n(&lent_to[word], __ATOMIC_ACQUIRE) == 0) {
+            lent_words &= ~(UINT32_C(1) << word);
+            preload_quiet -= PRELOAD_LENT;
+        }
+    }
+    return 1;
+}
 
 /* vfork returns twice into the same frame, so the wrapper may leave nothing on the stack and
  * can not be written in C. The child runs while its parent waits: the count that was
@@ -107,13 +157,57 @@ PRELOAD_EXPORT int clone(int (*function)(void *), void *stack, int flags, void *
 
     /* With a thread block of its own (CLONE_SETTLS) it is not our concern: it starts at zero. */
     const int borrows = (flags & CLONE_VM) != 0 && (flags & CLONE_SETTLS) == 0;
-    if (borrows)
+    const int beside = borrows && (flags & CLONE_VFORK) == 0;
+    const unsigned more = beside ? PRELOAD_LENT : borrows ? 1 : 0;
+    pid_t *ends = child_tid;
+    int word = -1;
+    if (beside && (preload_quiet & PRELOAD_LENT_MOST) == PRELOAD_LENT_MOST) {
+        /* So many that this thread stays quiet for good. */
         preload_quiet++;
-    const int child = REAL(clone)(function, stack, flags, argument, parent_tid, tls, child_tid);
-    /* Without CLONE_VFORK the child lives on beside us, and both stay quiet. */
-    if (borrows && (child < 0 || (flags & CLONE_VFORK) != 0))
-        preload_quiet--;
+        return REAL(clone)(function, stack, flags, argument, parent_tid, tls, child_tid);
+    }
+    if (beside && (flags & (CLONE_CHILD_CLEARTID | CLONE_CHILD_SETTID)) == 0)
+        word = claim_lent();
+    if (word >= 0) {
+        flags |= CLONE_CHILD_CLEARTID;
+        ends = &lent_to[word];
+        lent_words |= UINT32_C(1) << word;
+    }
+    preload_quiet += more;
+    const int child = REAL(clone)(function, stack, flags, argument, parent_tid, tls, ends);
+    if (child < 0 && word >= 0) {
+        lent_words &= ~(UINT32_C(1) << word);
+        __atomic_store_n(&lent_to[word], 0, __ATOMIC_RELEASE);
+    }
+    if (borrows && (child < 0 || !beside))
+        preload_quiet -= more;
     return child;
+}
+
+/* The kernel asks for the name in memory that it has read by then. */
+PRELOAD_EXPORT int prctl(int option, ...)
+{
+    unsigned long a[4];
+    va_list list;
+    va_start(list, option);
+    for (int i = 0; i < 4; i++)
+        a[i] = va_arg(list, unsigned long);
+    va_end(list);
+    /* Both forbid the processor's clock, which each event reads. */
+    const int locks = (option == PR_SET_SECCOMP && a[0] == SECCOMP_MODE_STRICT) ||
+                      (option == PR_SET_TSC && a[0] == PR_TSC_SIGSEGV);
+    if (locks)
+        preload_quiet |= PRELOAD_LOCKED;
+    const int result = REAL(prctl)(option, a[0], a[1], a[2], a[3]);
+    if ((locks && result != 0) ||
+        (option == PR_SET_TSC && a[0] == PR_TSC_ENABLE && result == 0))
+        preload_quiet &= ~PRELOAD_LOCKED;
+    if (option == PR_SET_NAME && result == 0 && preload_records()) {
+        const int saved_errno = errno;
+        lat_i_rename_thread((const char *)a[0]);
+        errno = saved_errno;
+    }
+    return result;
 }
 
 /* fork without the handlers by which the tracer learns of it. */

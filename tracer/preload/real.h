@@ -22,6 +22,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <spawn.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -52,24 +53,33 @@ PRELOAD_HIDDEN extern struct preload_real preload_real;
 #define REAL(name) (__atomic_load_n(&preload_real.name, __ATOMIC_RELAXED))
 
 /**
- * Above 0 this thread records nothing: the library is being set up, a fork is in progress, or
- * the thread's memory is lent to a child of vfork, which the kernel does not restart out of
- * restartable sequences.
+ * Not 0: this thread may be unable to record. In the low bits: the library is being set up, a fork is
+ * in progress, or the thread's memory is lent to a child of vfork, which the kernel does not restart
+ * out of restartable sequences. In the high bits: its memory is lent to children that run beside it.
  */
 PRELOAD_HIDDEN extern __thread unsigned preload_quiet
     __attribute__((tls_model("initial-exec")));
+#define PRELOAD_LENT 0x10000u     /* added for each child that runs beside */
+#define PRELOAD_LOCKED 0x40000000u /* the processor's clock is forbidden: process.c */
+/** Whether this is a thread that lent its memory, and not the child that has it. */
+PRELOAD_HIDDEN int preload_records_though(void);
+/** Whether the calling thread records. */
+static inline int preload_records(void)
+{
+    return LAT_I_LIKELY(preload_quiet == 0) || preload_records_though();
+}
 
 /** Evaluates the arguments only when the event is enabled. Never changes errno. */
 #define RECORD(event, ...)                                                                       \
     do {                                                                                         \
-        if (LAT_I_UNLIKELY(lat_##event##_enabled()) && preload_quiet == 0)                       \
+        if (LAT_I_UNLIKELY(lat_##event##_enabled()) && preload_records())                        \
             lat_##event(__VA_ARGS__);                                                            \
     } while (0)
 
 #define PRELOAD_ADDRESS(pointer) ((uint64_t)(uintptr_t)(pointer))
 /** Where the wrapper was called from. */
 #define PRELOAD_CALLER PRELOAD_ADDRESS(__builtin_return_address(0))
-/** The calling thread. A system call for a thread that has not written yet. */
+/** The calling thread. */
 PRELOAD_HIDDEN uint32_t preload_thread_slow(void);
 static inline uint32_t preload_thread(void)
 {

@@ -6,7 +6,7 @@ static int is_traced(void)
 {
     return LAT_I_UNLIKELY(lat_mutex_rwlock_read_enabled() | lat_mutex_rwlock_write_enabled() |
                           lat_mutex_rwlock_wait_enabled()) &&
-           preload_quiet == 0;
+           preload_records();
 }
 
 #define LOCK(lock, try, event, exclusive, how, wait)                                             \

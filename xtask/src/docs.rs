@@ -12,6 +12,7 @@ use crate::generate;
 use crate::process;
 use crate::steps::{Outcome, Step};
 use crate::workspace;
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
@@ -55,14 +56,11 @@ fn run_block(place: &str, script: &str, folder: &Path, lat: &Path) -> Outcome {
     if !missing.is_empty() {
         return Outcome::skip(format!("{place}: no {} here", missing.join(", ")));
     }
-    let mut path = lat.parent().unwrap_or(Path::new("")).as_os_str().to_owned();
-    path.push(":");
-    path.push(std::env::var_os("PATH").unwrap_or_default());
     let mut shell = Command::new("bash");
     shell
         .args(["-e", "-u", "-o", "pipefail", "-c", script])
         .current_dir(folder)
-        .env("PATH", path)
+        .env("PATH", path_with(lat))
         .env("LATERALIS_SOURCE", workspace::root());
     match process::run(&mut shell, "docs") {
         Ok(finished) if finished.success() => Outcome::pass(),
@@ -71,9 +69,19 @@ fn run_block(place: &str, script: &str, folder: &Path, lat: &Path) -> Outcome {
     }
 }
 
+/// The PATH of somebody who has installed this `lat`.
+fn path_with(lat: &Path) -> OsString {
+    let mut path = lat.parent().unwrap_or(Path::new("")).as_os_str().to_owned();
+    path.push(":");
+    path.push(std::env::var_os("PATH").unwrap_or_default());
+    path
+}
+
 /// Compares a block of output with what `lat demo` prints, numbers left out.
 fn compare_demo(place: &str, shown: &str, folder: &Path, lat: &Path) -> Outcome {
-    match process::run(Command::new(lat).arg("demo").current_dir(folder), "docs-demo") {
+    let mut demo = Command::new(lat);
+    demo.arg("demo").current_dir(folder).env("PATH", path_with(lat));
+    match process::run(&mut demo, "docs-demo") {
         Ok(finished) if skeleton(&finished.output) == skeleton(shown) => Outcome::pass(),
         Ok(finished) => Outcome::fail(format!(
             "{place}: lat demo prints something else; paste this:\n{}",

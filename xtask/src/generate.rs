@@ -2,6 +2,7 @@
 //! Files in the repository that a program writes: `cargo xtask gen` writes
 //! them, `gen --check` says which are not as they would be written.
 
+use crate::notices;
 use crate::process;
 use crate::steps::{Outcome, Step};
 use crate::workspace;
@@ -11,6 +12,8 @@ use std::process::Command;
 
 /// Every generated file is current.
 pub const CHECK: Step = Step { name: "gen", run: check };
+/// Writes the notices alone, which need no `lat`.
+pub const NOTICES: Step = Step { name: "notices", run: || of_notices(write_one) };
 /// Writes every generated file.
 pub const WRITE: Step = Step { name: "gen", run: write };
 
@@ -81,26 +84,31 @@ fn are_current() -> Outcome {
 }
 
 fn write() -> Outcome {
-    each(|path, current, text| {
-        if current == text {
-            return Outcome::pass();
+    each(write_one)
+}
+
+fn write_one(path: &PathBuf, current: &str, text: &str) -> Outcome {
+    if current == text {
+        return Outcome::pass();
+    }
+    let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
+    match folder.and_then(|()| fs::write(path, text)) {
+        Ok(()) => {
+            println!("wrote {}", path.display());
+            Outcome::pass()
         }
-        let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
-        match folder.and_then(|()| fs::write(path, text)) {
-            Ok(()) => {
-                println!("wrote {}", path.display());
-                Outcome::pass()
-            }
-            Err(error) => Outcome::fail(format!("{}: {error}", path.display())),
-        }
-    })
+        Err(error) => Outcome::fail(format!("{}: {error}", path.display())),
+    }
 }
 
 fn each(action: fn(&PathBuf, &str, &str) -> Outcome) -> Outcome {
-    let mut outcome = Outcome::default();
+    let mut outcome = of_notices(action);
     let lat = match lat() {
         Ok(lat) => lat,
-        Err(error) => return Outcome::fail(error),
+        Err(error) => {
+            outcome.add(Outcome::fail(error));
+            return outcome;
+        }
     };
     for product in &PRODUCTS {
         let path = workspace::root().join(product.path);
@@ -120,6 +128,17 @@ fn each(action: fn(&PathBuf, &str, &str) -> Outcome) -> Outcome {
         });
     }
     outcome
+}
+
+/// The one file that `lat` does not write.
+fn of_notices(action: fn(&PathBuf, &str, &str) -> Outcome) -> Outcome {
+    match notices::text() {
+        Ok(text) => {
+            let path = workspace::root().join(notices::PATH);
+            action(&path, &fs::read_to_string(&path).unwrap_or_default(), &text)
+        }
+        Err(error) => Outcome::fail(error),
+    }
 }
 
 /// Builds `lat` and says where it is.

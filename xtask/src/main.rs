@@ -5,14 +5,20 @@
 //! failed and was skipped. Nothing stops at the first fault: all faults are
 //! shown at the end, then one line with the sums.
 
+#![forbid(unsafe_code)]
+
 mod docs;
 mod generate;
+mod kinds;
 mod layers;
+mod licences;
+mod notices;
 mod process;
 mod rust;
 mod sql;
 mod steps;
 mod suites;
+mod supply;
 mod tidy;
 mod workspace;
 
@@ -26,6 +32,8 @@ Usage: cargo xtask TASK
   fmt               sources are formatted
   tidy              house rules that a program can check
   layers            who may depend on whom (xtask/layers.toml)
+  supply            sources, hashes and licences of what is fetched; cargo-deny where it is
+  notices           write docs/third-party.md alone
   gen [--check]     write generated files, or check that they are current
   clippy            no warnings
   test              Rust unit, property and end-to-end tests
@@ -35,6 +43,9 @@ Usage: cargo xtask TASK
   page              the page of `lat view`: types, its logic, itself in Chromium
   preload           the preload library on small programs
   real              real programs under lat record
+  fresh [--all]     the README's first command on a new Debian; --all: with the build
+  situations        programs in real situations, with and without lat record
+  mutations         damaged, hostile and absurd files of all formats, read by every command
   fuzz              each fuzz target for a short while
   docs              commands in README.md and docs/ run and work
   bench             what an event costs, beside other tracers
@@ -50,6 +61,8 @@ fn main() -> ExitCode {
         ["fmt"] => vec![rust::FMT],
         ["tidy"] => vec![tidy::STEP],
         ["layers"] => vec![layers::STEP],
+        ["supply"] => vec![supply::STEP],
+        ["notices"] => vec![generate::NOTICES],
         ["gen"] => vec![generate::WRITE],
         ["gen", "--check"] => vec![generate::CHECK],
         ["clippy"] => vec![rust::CLIPPY],
@@ -61,6 +74,10 @@ fn main() -> ExitCode {
         ["preload"] => vec![suites::PRELOAD],
         ["page"] => vec![suites::PAGE],
         ["real"] => vec![suites::REAL],
+        ["fresh"] => vec![suites::FRESH],
+        ["fresh", "--all"] => vec![suites::FRESH_ALL],
+        ["situations"] => vec![suites::SITUATIONS],
+        ["mutations"] => vec![suites::MUTATIONS],
         ["fuzz"] => vec![suites::FUZZ],
         ["docs"] => vec![docs::STEP],
         ["bench", rest @ ..] => return process::bench(rest),
@@ -82,6 +99,7 @@ fn all() -> Vec<Step> {
         rust::FMT,
         tidy::STEP,
         layers::STEP,
+        supply::STEP,
         rust::CLIPPY,
         generate::CHECK,
         rust::TEST,
@@ -91,6 +109,9 @@ fn all() -> Vec<Step> {
         suites::PRELOAD,
         suites::PAGE,
         suites::REAL,
+        suites::FRESH,
+        suites::SITUATIONS,
+        suites::MUTATIONS,
         suites::FUZZ,
         suites::BENCH,
         suites::BENCH_DIFF,

@@ -23,6 +23,17 @@ pub const PRELOAD: Step = Step { name: "preload", run: || suite("tracer/preload/
 pub const PAGE: Step = Step { name: "page", run: || suite("aquarium/test/run", &[]) };
 /// Real programs under `lat record`.
 pub const REAL: Step = Step { name: "real", run: || suite("tests/real-programs/run", &[]) };
+/// The README's first command on a new Debian, up to the build.
+pub const FRESH: Step =
+    Step { name: "fresh", run: || suite("tests/fresh-debian/run", &["--set-up-only"]) };
+/// All of it, with the build, on each release.
+pub const FRESH_ALL: Step = Step { name: "fresh", run: || suite("tests/fresh-debian/run", &[]) };
+/// Programs in real situations, with and without `lat record`.
+pub const SITUATIONS: Step =
+    Step { name: "situations", run: || suite("tests/situations/run", &[]) };
+/// Damaged, hostile and absurd files of all formats, read by every command; always the same few.
+pub const MUTATIONS: Step =
+    Step { name: "mutations", run: || suite("tests/mutations/run", &["--smoke"]) };
 /// Each fuzz target for a short while.
 pub const FUZZ: Step = Step { name: "fuzz", run: || suite("fuzz/run", &["--smoke"]) };
 /// The measurements, with few rounds: they run and their counts are right.

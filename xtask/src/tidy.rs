@@ -2,8 +2,10 @@
 //! House rules that a program can check, so that nobody has to remember them
 //! in a review. Each rule is a function from one file to complaints.
 
+use crate::kinds;
 use crate::steps::{Outcome, Step};
 use crate::workspace;
+use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
 /// All rules over all files.
@@ -15,7 +17,7 @@ struct Rule {
     check: fn(&str, &str) -> Vec<usize>,
 }
 
-const RULES: [Rule; 8] = [
+const RULES: [Rule; 9] = [
     Rule { holds: "the licence is named in the first lines", check: licence },
     Rule { holds: "nothing is left for later", check: unfinished },
     Rule { holds: "no blanks at the end of a line", check: trailing_blanks },
@@ -24,6 +26,10 @@ const RULES: [Rule; 8] = [
     Rule { holds: "no paths of one particular machine", check: machine_paths },
     Rule { holds: "a crate says what it is in its first lines", check: crate_docs },
     Rule { holds: "files are named after what they do", check: file_names },
+    Rule {
+        holds: "`lat` prints by crate::output, which lets nothing hostile through",
+        check: prints,
+    },
 ];
 
 fn run() -> Outcome {
@@ -50,17 +56,45 @@ fn run() -> Outcome {
         }
         if name.ends_with(".md") {
             links.extend(broken_links(path, &text));
+            let folder = workspace::root().join(path.parent().unwrap_or(Path::new("")));
+            let read = |file: &str| std::fs::read_to_string(folder.join(file)).ok();
+            links.extend(kinds::complaints(path, &text, &read));
         }
         if path.ends_with("tests/main.rs") {
             links.extend(lost_tests(path, &text, &files));
         }
     }
+    let texts = |path: &Path| std::fs::read_to_string(workspace::root().join(path)).ok();
+    links.extend(unforbidden(&files, &texts));
     let mut outcome = Outcome::default();
     for complaints in complaints {
         outcome.add(Outcome::of(complaints));
     }
     outcome.add(Outcome::of(links));
+    outcome.add(Outcome::of(wrong_toolchains()));
     outcome
+}
+
+/// `x` cannot read manifests before there is a cargo, so it has the versions of Rust they ask for itself.
+fn wrong_toolchains() -> Vec<String> {
+    let read =
+        |path: &str| std::fs::read_to_string(workspace::root().join(path)).unwrap_or_default();
+    let script = read("x");
+    [("Cargo.toml", "rust_needed="), ("crates/sql/Cargo.toml", "rust_needed_sql=")]
+        .into_iter()
+        .filter_map(|(manifest, variable)| {
+            let text = read(manifest);
+            let asked = text.lines().find_map(|line| line.strip_prefix("rust-version = "));
+            let checked = script.lines().find_map(|line| line.strip_prefix(variable));
+            (checked != asked.map(|version| version.trim_matches('"'))).then(|| {
+                format!(
+                    "x: {variable}{}: {manifest} says {}",
+                    checked.unwrap_or(""),
+                    asked.unwrap_or("")
+                )
+            })
+        })
+        .collect()
 }
 
 fn ends_with_any(name: &str, endings: &[&str]) -> bool {
@@ -74,9 +108,18 @@ fn is_code(name: &str) -> bool {
 /// Files whose bytes are what a program printed: they are as they are.
 fn is_golden(name: &str) -> bool {
     // crates/pleco/suite shows what the compiler says of characters that do not belong there.
-    ["golden/", "goldens/", "fixtures/", "expected/", "seeds/", "crates/pleco/suite/"]
-        .iter()
-        .any(|folder| name.contains(folder))
+    // aquarium/dist is what a bundler wrote.
+    [
+        "golden/",
+        "goldens/",
+        "fixtures/",
+        "expected/",
+        "seeds/",
+        "crates/pleco/suite/",
+        "aquarium/dist/",
+    ]
+    .iter()
+    .any(|folder| name.contains(folder))
         || ends_with_any(name, &[".expected", ".out", ".snap", ".s", ".case", ".bin"])
         || name.starts_with("LICENSE")
         || name == "Cargo.lock"
@@ -172,6 +215,67 @@ fn file_names(name: &str, _: &str) -> Vec<usize> {
     if is_code(name) && says_nothing.contains(&&*stem) { vec![1] } else { Vec::new() }
 }
 
+/// Text of traces must not reach a terminal past the one filter.
+fn prints(name: &str, text: &str) -> Vec<usize> {
+    let is_ours = name.starts_with("crates/cli/src/") && name != "crates/cli/src/output.rs";
+    let ways = ["println!", "print!(", "eprint!(", "dbg!(", "stdout()", "stderr()"];
+    // A descriptor of rustix is asked about, never written to.
+    let is_way = |line: &str| ways.iter().any(|way| line.contains(way));
+    let is_comment = |line: &str| line.trim_start().starts_with("//");
+    let is_asked = |line: &str| line.contains("rustix::stdio::");
+    match is_ours {
+        true => lines_where(text, |line| is_way(line) && !is_comment(line) && !is_asked(line)),
+        false => Vec::new(),
+    }
+}
+
+/// Roots of crates without `unsafe` that do not forbid it: the next one would come unseen.
+fn unforbidden(files: &[PathBuf], texts: &dyn Fn(&Path) -> Option<String>) -> Vec<String> {
+    let mut complaints = Vec::new();
+    let manifests = files.iter().filter(|path| path.ends_with("Cargo.toml"));
+    let folders: BTreeSet<&Path> = manifests.filter_map(|path| path.parent()).collect();
+    for folder in folders.iter().copied() {
+        // Each file belongs to the package that is nearest above it.
+        let is_own = |path: &&PathBuf| {
+            path.extension().is_some_and(|ending| ending == "rs")
+                && path.ancestors().skip(1).find(|above| folders.contains(above)) == Some(folder)
+        };
+        let own: Vec<(&PathBuf, String)> =
+            files.iter().filter(is_own).filter_map(|path| Some((path, texts(path)?))).collect();
+        // Tests and programs that are built as others are not what is installed.
+        let is_source =
+            |path: &Path| path.starts_with(folder.join("src")) || path.parent() == Some(folder);
+        if own.iter().any(|(path, text)| is_source(path) && has_unsafe(text)) {
+            continue;
+        }
+        for (path, text) in own {
+            let name = path.file_name().unwrap_or_default();
+            let is_root = (name == "lib.rs" || name == "main.rs")
+                && (path.parent() == Some(&folder.join("src")) || path.parent() == Some(folder))
+                || path.parent() == Some(&folder.join("src/bin"));
+            if is_root && !text.contains("#![forbid(unsafe_code)]") {
+                complaints.push(format!("{}: no #![forbid(unsafe_code)]", path.display()));
+            }
+        }
+    }
+    complaints
+}
+
+/// Whether Rust code says `unsafe`.
+fn has_unsafe(text: &str) -> bool {
+    let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+    // What these macros make has an unsafe attribute; in texts that a program writes they do not count.
+    let makes = ["fuzz_target!", "register_at_start!"];
+    let uses = ["unsafe {", "unsafe fn", "unsafe impl", "unsafe extern", "unsafe(", "unsafe trait"];
+    code.into_iter().any(|line| {
+        let called = line.trim_start().split('(').next().unwrap_or("");
+        let is_path =
+            called.bytes().all(|byte| byte.is_ascii_alphanumeric() || b":_!".contains(&byte));
+        is_path && makes.iter().any(|name| called.ends_with(name))
+            || uses.iter().any(|word| line.contains(word))
+    })
+}
+
 /// Links of a Markdown file to files that are not there.
 fn broken_links(path: &Path, text: &str) -> Vec<String> {
     let mut broken = Vec::new();
@@ -253,6 +357,26 @@ mod tests {
         assert_eq!(machine_paths(name, concat!("some/wo", "rk/main\n")), [0; 0]);
         assert_eq!(crate_docs(name, "fn f() {}\n"), [1]);
         assert_eq!(file_names("crates/a/src/utils.rs", ""), [1]);
+        let printed = "// println!(x)\nprintln!(x);\nrustix::stdio::stderr();\nio::stderr()\n";
+        assert_eq!(prints("crates/cli/src/date.rs", printed), [2, 4]);
+        assert_eq!(prints("crates/cli/src/output.rs", printed), [0; 0]);
+    }
+
+    #[test]
+    fn a_crate_without_unsafe_code_forbids_it() {
+        let names = ["Cargo.toml", "a/Cargo.toml", "a/src/lib.rs", "a/src/x.rs", "a/src/bin/p.rs"];
+        let files: Vec<PathBuf> = names.iter().map(PathBuf::from).collect();
+        let forbids = "#![forbid(unsafe_code)]\n";
+        let complaints = |lib: &str, x: &str| {
+            unforbidden(&files, &|path: &Path| match path.to_str()? {
+                "a/src/lib.rs" => Some(lib.to_owned()),
+                "a/src/x.rs" => Some(x.to_owned()),
+                _ => Some(forbids.to_owned()),
+            })
+        };
+        assert_eq!(complaints("", ""), ["a/src/lib.rs: no #![forbid(unsafe_code)]"]);
+        assert_eq!(complaints(forbids, "// unsafe { }"), [""; 0]);
+        assert_eq!(complaints("", "unsafe { f() }"), [""; 0]);
     }
 
     #[test]

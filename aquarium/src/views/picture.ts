@@ -14,9 +14,9 @@ export function saveSvg(): void {
 export function savePng(): void {
   const area = document.querySelector(".canvas-area");
   const canvases = [...(area?.querySelectorAll("canvas") ?? [])];
-  if (!area || canvases.length === 0) return;
+  const labels = document.querySelector(".labels");
+  if (!area || !labels || canvases.length === 0) return;
   const ratio = devicePixelRatio || 1;
-  const labels = document.querySelector(".labels")!;
   const axis = 26;
   const wide = labels.clientWidth;
   const out = document.createElement("canvas");

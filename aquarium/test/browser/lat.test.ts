@@ -3,8 +3,10 @@
 // event, messages, an application; from a dot to the list, from the list to the graph. What `lat print` says of the
 // same trace is the answer that every step is held against.
 
-import { existsSync } from "node:fs";
+import { existsSync, mkdtempSync, writeFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
@@ -308,3 +310,30 @@ async function firstRow(page: Page): Promise<string | undefined> {
   await settled(page);
   return (await page.evaluate(() => location.hash)).match(/selected=\d+,\d+,(\d+)/)?.[1];
 }
+
+/** One event of one stream, and nothing about processors or threads. */
+function bare(): string {
+  const folder = mkdtempSync(join(tmpdir(), "aquarium-"));
+  const metadata = `/* CTF 1.8 */
+trace { major = 1; minor = 8; byte_order = le; };
+clock { name = c; freq = 1000000000; };
+stream { event.header := struct { integer { size = 64; align = 8; map = clock.c.value; } timestamp; }; };
+event { name = "e"; id = 0; fields := struct { integer { size = 8; align = 8; } x; }; };
+`;
+  writeFileSync(join(folder, "metadata"), metadata);
+  writeFileSync(join(folder, "stream"), Buffer.from([0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 2]));
+  return folder;
+}
+
+inChromium("a trace that names no thread", { serve: () => serve(bare()), missing: whyNot() }, (begin) => {
+  test("every panel opens and says what it does not know", async () => {
+    const page = await begin();
+    await shows(page, 2);
+    for (const tab of await page.getByRole("tab").all()) {
+      await tab.click();
+      await settled(page);
+    }
+    await page.getByRole("tab", { name: "Utilisation" }).click();
+    await page.getByText("It is not known who ran in this time.").waitFor();
+  });
+});

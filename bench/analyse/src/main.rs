@@ -11,6 +11,8 @@
 //! between: 60 kinds of calls, 12 of others, 4,000 threads, each on a processor of its own.
 //! A record is 22 bytes: `u16 id; u64 timestamp; u32 tid; u64 arg`, nothing between.
 
+#![forbid(unsafe_code)]
+
 mod filters;
 
 use std::fs::{self, File};

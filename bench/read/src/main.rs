@@ -8,6 +8,8 @@
 //! program if they do not agree. The line `largest` measures nothing: its bytes are those of the
 //! largest packet.
 
+#![forbid(unsafe_code)]
+
 mod by_hand;
 
 use std::hint::black_box;

@@ -235,7 +235,7 @@ mod tests {
                     if sends {
                         matcher.send(key.checked_sub(1), end);
                     } else {
-                        found.extend(matcher.receive(key.checked_sub(1), end));
+                        found.extend(matcher.receive(key.checked_sub(1), end, false));
                     }
                 }
                 found

@@ -240,7 +240,7 @@ mod tests {
                 while early.give_up(Some(Nanos(time))).is_some() {}
                 let end = end(time, stream);
                 if !sends {
-                    match matcher.receive(Some(key), end) {
+                    match matcher.receive(Some(key), end, false) {
                         Some(_) => found += 1,
                         None => early.arrive(arrival(0, Some(key), end)),
                     }

@@ -69,9 +69,11 @@ impl KernelTime {
             && nanos > 0
             && !self.gaps.between(entered.min(of.since), time)
         {
-            self.cpus[index].nanos += nanos;
+            let of_cpu = &mut self.cpus[index].nanos;
+            *of_cpu = of_cpu.saturating_add(nanos);
             if let Some(thread) = of.thread {
-                self.thread(thread).nanos += nanos;
+                let of_thread = &mut self.thread(thread).nanos;
+                *of_thread = of_thread.saturating_add(nanos);
             }
         }
         let of = &mut self.cpus[index];

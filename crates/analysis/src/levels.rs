@@ -87,7 +87,7 @@ impl Level {
             // The part that is not in the area yet.
             let nanos = time.since(last.time).max(0) as u64;
             self.area += last.value * nanos as f64;
-            self.nanos += nanos;
+            self.nanos = self.nanos.saturating_add(nanos);
         }
         if let Some(last) = &mut self.last {
             last.time = last.time.max(time);

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use lateralis_model::{Interval, Loss, LossCause, StreamIndex};
+use lateralis_units::Nanos;
 
 /// Losses of one kind, added up.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,24 +25,27 @@ pub struct LossTotal {
 /// One total per cause, in the order of the causes.
 #[must_use]
 pub fn total_by_cause(losses: &[Loss]) -> Vec<LossTotal> {
-    total(losses, |loss| (None, loss.cause))
+    total(losses, |loss| (None, loss.cause, None))
 }
 
-/// One total per stream and cause, in this order.
+/// One total per stream and cause, in this order. Times in which tracing was stopped are one each:
+/// what lies between two of them was recorded.
 #[must_use]
 pub fn total_by_stream(losses: &[Loss]) -> Vec<LossTotal> {
-    total(losses, |loss| (Some(loss.stream), loss.cause))
+    let is_apart = |loss: &Loss| matches!(loss.cause, LossCause::Stopped);
+    let ends = |loss: &Loss| (loss.interval.begin, loss.interval.end);
+    total(losses, |loss| (Some(loss.stream), loss.cause, is_apart(loss).then_some(ends(loss))))
 }
 
-type Key = (Option<StreamIndex>, LossCause);
+type Key = (Option<StreamIndex>, LossCause, Option<(Option<Nanos>, Option<Nanos>)>);
 
 fn total(losses: &[Loss], key: impl Fn(&Loss) -> Key) -> Vec<LossTotal> {
     let mut totals: BTreeMap<Key, LossTotal> = BTreeMap::new();
     for loss in losses {
-        let (stream, cause) = key(loss);
-        let total = totals.entry((stream, cause)).or_insert_with(|| LossTotal {
-            stream,
-            cause,
+        let key = key(loss);
+        let total = totals.entry(key).or_insert_with(|| LossTotal {
+            stream: key.0,
+            cause: key.1,
             count: 0,
             is_lower_bound: false,
             interval: loss.interval,
@@ -58,7 +62,6 @@ fn total(losses: &[Loss], key: impl Fn(&Loss) -> Key) -> Vec<LossTotal> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lateralis_units::Nanos;
 
     fn loss(stream: u32, cause: LossCause, count: Option<u64>, begin: i64, end: i64) -> Loss {
         let interval = Interval { begin: Some(Nanos(begin)), end: Some(Nanos(end)) };
@@ -80,5 +83,22 @@ mod tests {
         assert!(by_cause[1].is_lower_bound && !by_cause[0].is_lower_bound);
         assert_eq!(total_by_stream(&losses).len(), 3);
         assert_eq!(total_by_cause(&[]), []);
+    }
+
+    #[test]
+    fn times_in_which_tracing_was_stopped_are_apart() {
+        let stopped = |begin: Option<i64>, end: Option<i64>| Loss {
+            stream: StreamIndex(0),
+            cause: LossCause::Stopped,
+            count: None,
+            interval: Interval { begin: begin.map(Nanos), end: end.map(Nanos) },
+        };
+        let losses = [stopped(None, Some(10)), stopped(Some(20), None)];
+        let totals = total_by_stream(&losses);
+        assert_eq!(
+            totals.iter().map(|it| it.interval).collect::<Vec<_>>(),
+            [losses[0].interval, losses[1].interval]
+        );
+        assert_eq!(total_by_cause(&losses).len(), 1);
     }
 }

@@ -46,6 +46,8 @@ impl Message {
 struct Slot {
     end: End,
     next: u32,
+    /// Whether it has arrived, and stays because it may arrive again.
+    has_arrived: bool,
 }
 
 /// Joins the sends and receives of one channel: of equal key in the order in which they
@@ -77,7 +79,15 @@ impl Default for Matcher {
 impl Matcher {
     /// A message leaves. Ends in the order of time. Cost: a look-up.
     pub fn send(&mut self, key: Option<u64>, end: End) {
-        let slot = Slot { end, next: NONE };
+        let slot = Slot { end, next: NONE, has_arrived: false };
+        if let Entry::Occupied(entry) = self.keyed.entry(key)
+            && self.slots[entry.get().0 as usize].has_arrived
+        {
+            // It stayed only until the next of its key leaves.
+            let (first, _) = entry.remove();
+            self.slots[first as usize].next = self.free;
+            self.free = first;
+        }
         let index = if self.free == NONE {
             self.slots.push(slot);
             self.slots.len() as u32 - 1
@@ -99,14 +109,23 @@ impl Matcher {
         self.on_the_way += 1;
     }
 
-    /// A message arrives: the whole of it, or `None` if it never left. Cost: a look-up.
-    pub fn receive(&mut self, key: Option<u64>, end: End) -> Option<Message> {
+    /// A message arrives: the whole of it, or `None` if it never left. With `fans_out` the last
+    /// that left stays until another of its key leaves, so that it can arrive again. Cost: a
+    /// look-up.
+    pub fn receive(&mut self, key: Option<u64>, end: End, fans_out: bool) -> Option<Message> {
         let Entry::Occupied(mut entry) = self.keyed.entry(key) else {
             self.unsent_count += 1;
             return None;
         };
         let first = entry.get().0;
-        let Slot { end: send, next } = self.slots[first as usize];
+        let Slot { end: send, next, has_arrived } = self.slots[first as usize];
+        if !has_arrived {
+            self.on_the_way -= 1;
+        }
+        if fans_out && next == NONE {
+            self.slots[first as usize].has_arrived = true;
+            return Some(Message { key, send, receive: end });
+        }
         if next == NONE {
             entry.remove();
         } else {
@@ -114,7 +133,6 @@ impl Matcher {
         }
         self.slots[first as usize].next = self.free;
         self.free = first;
-        self.on_the_way -= 1;
         Some(Message { key, send, receive: end })
     }
 
@@ -136,6 +154,12 @@ impl Matcher {
         self.on_the_way
     }
 
+    /// Keys under which something is held: on the way, or staying because it may arrive again.
+    #[must_use]
+    pub fn held(&self) -> u64 {
+        self.keyed.len() as u64
+    }
+
     /// Those of them that may arrive yet: by key, and of equal key in the order in which they left.
     #[must_use]
     pub fn departures(&self) -> Vec<(Option<u64>, End)> {
@@ -146,7 +170,9 @@ impl Matcher {
         for (key, first) in keys {
             let mut at = first;
             while let Some(slot) = self.slots.get(at as usize) {
-                all.push((key, slot.end));
+                if !slot.has_arrived {
+                    all.push((key, slot.end));
+                }
                 at = slot.next;
             }
         }
@@ -173,16 +199,34 @@ mod tests {
     #[test]
     fn messages_of_a_key_arrive_in_the_order_they_left() {
         let mut matcher = Matcher::default();
-        assert_eq!(matcher.receive(None, end(0)), None);
+        assert_eq!(matcher.receive(None, end(0), false), None);
         matcher.send(None, end(1));
         matcher.send(Some(1), end(2));
         matcher.send(None, end(3));
-        let first = matcher.receive(None, end(10)).unwrap();
+        let first = matcher.receive(None, end(10), false).unwrap();
         assert_eq!((first.send.time, first.nanos()), (Nanos(1), 9));
-        assert_eq!(matcher.receive(None, end(11)).unwrap().nanos(), 8);
-        assert_eq!(matcher.receive(Some(2), end(12)), None);
+        assert_eq!(matcher.receive(None, end(11), false).unwrap().nanos(), 8);
+        assert_eq!(matcher.receive(Some(2), end(12), false), None);
         assert_eq!((matcher.on_the_way(), matcher.unsent_count()), (1, 2));
-        assert_eq!(matcher.receive(Some(1), end(1)).unwrap().nanos(), 0, "clocks disagree");
+        assert_eq!(matcher.receive(Some(1), end(1), false).unwrap().nanos(), 0, "clocks disagree");
+    }
+
+    #[test]
+    fn what_fans_out_arrives_until_the_next_leaves() {
+        let mut matcher = Matcher::default();
+        matcher.send(Some(1), end(1));
+        let mut arrive =
+            |time| matcher.receive(Some(1), end(time), true).map(|found| found.send.time.0);
+        assert_eq!([arrive(2), arrive(3)], [Some(1), Some(1)]);
+        assert_eq!((matcher.on_the_way(), matcher.departures().len()), (0, 0));
+        matcher.send(Some(1), end(4));
+        matcher.send(Some(1), end(5));
+        assert_eq!(matcher.on_the_way(), 2);
+        let mut arrive =
+            |time| matcher.receive(Some(1), end(time), true).map(|found| found.send.time.0);
+        assert_eq!([arrive(6), arrive(7), arrive(8)], [Some(4), Some(5), Some(5)]);
+        assert_eq!((matcher.on_the_way(), matcher.unsent_count()), (0, 0));
+        assert!(matcher.slots.len() <= 2);
     }
 
     proptest! {
@@ -203,7 +247,7 @@ mod tests {
                 }
                 let expected = queue.pop_front();
                 unsent += u64::from(expected.is_none());
-                let found = matcher.receive(key, end(time)).map(|message| message.send.time.0);
+                let found = matcher.receive(key, end(time), false).map(|message| message.send.time.0);
                 prop_assert_eq!(found, expected);
             }
             let waiting: usize = queues.values().map(VecDeque::len).sum();
@@ -225,7 +269,7 @@ mod tests {
                         matcher.send(Some(*key), end);
                         return false;
                     }
-                    matcher.receive(Some(*key), end).is_some()
+                    matcher.receive(Some(*key), end, false).is_some()
                 });
                 count.count()
             };

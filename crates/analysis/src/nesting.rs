@@ -82,7 +82,7 @@ impl Nesting {
         };
         let own_nanos = stack.open.remove(index).own_nanos;
         if let Some(below) = index.checked_sub(1).and_then(|below| stack.open.get_mut(below)) {
-            below.own_nanos += own_nanos;
+            below.own_nanos = below.own_nanos.saturating_add(own_nanos);
         }
     }
 
@@ -104,7 +104,8 @@ impl Stack {
     #[inline]
     fn reach(&mut self, time: Nanos) {
         if let Some(top) = self.open.last_mut() {
-            top.own_nanos += time.since(self.until).max(0) as u64;
+            let nanos = time.since(self.until).max(0) as u64;
+            top.own_nanos = top.own_nanos.saturating_add(nanos);
             self.until = self.until.max(time);
         } else {
             self.until = time;

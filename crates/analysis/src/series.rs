@@ -34,7 +34,7 @@ impl Grid {
 
     pub fn begin_of(&self, index: usize) -> Nanos {
         let offset = (index as u128) << self.shift;
-        Nanos(i64::try_from(i128::from(self.begin.0) + offset as i128).unwrap_or(i64::MAX))
+        Nanos::nearest(i128::from(self.begin.0) + offset as i128)
     }
 
     /// Widens the buckets until one reaches `offset`: `join` puts two and two together.
@@ -99,7 +99,7 @@ impl Series {
         while at < end {
             let index = self.grid.index(at);
             let next = ((index as u128 + 1) * u128::from(self.grid.width())).min(u128::from(end));
-            self.values[index] += next as u64 - at;
+            self.values[index] = self.values[index].saturating_add(next as u64 - at);
             at = next as u64;
         }
     }

@@ -39,7 +39,8 @@ impl States {
     /// known, nor whether the next is entered or has been all along.
     pub fn doubt(&mut self, time: Nanos) {
         if let Some((state, since)) = self.current.take() {
-            self.unknown_nanos += time.since(since).max(0) as u64;
+            let nanos = time.since(since).max(0) as u64;
+            self.unknown_nanos = self.unknown_nanos.saturating_add(nanos);
             self.doubted = Some(state);
         }
     }
@@ -77,7 +78,7 @@ impl States {
         if let Some((state, since)) = self.current.take() {
             let nanos = time.since(since).max(0) as u64;
             let of = &mut self.states[state as usize];
-            of.nanos += nanos;
+            of.nanos = of.nanos.saturating_add(nanos);
             of.longest_nanos = of.longest_nanos.max(nanos);
         }
     }

@@ -136,12 +136,13 @@ impl Utilisation {
         let occupant = occupant.filter(|_| !is_touched);
         let time = &mut self.cpus[cpu as usize];
         match occupant {
-            Some(Occupant::Idle) => time.idle_nanos += nanos,
-            None => time.unknown_nanos += nanos,
+            Some(Occupant::Idle) => time.idle_nanos = time.idle_nanos.saturating_add(nanos),
+            None => time.unknown_nanos = time.unknown_nanos.saturating_add(nanos),
             Some(Occupant::Thread(thread)) => {
-                time.busy_nanos += nanos;
+                time.busy_nanos = time.busy_nanos.saturating_add(nanos);
                 time.busy.add_stretch(from, until);
-                self.thread(thread).running_nanos += nanos;
+                let running = &mut self.thread(thread).running_nanos;
+                *running = running.saturating_add(nanos);
             }
         }
     }

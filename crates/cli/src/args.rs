@@ -2,11 +2,15 @@
 //! The table of commands. Each command's own options stand with the command.
 
 use crate::commands::{
-    completions, control, convert, demo, diff, info, keep, list, live, man, path, pleco, policy,
-    print, record, run_script, sql, stats, table, tracepoints, view, xml,
+    clean, completions, control, convert, demo, diff, info, keep, list, live, man, path, pleco,
+    policy, print, record, run_script, sql, stats, table, tracepoints, view, xml,
 };
 use crate::error::CliError;
-use clap::{Parser, Subcommand};
+use crate::output::{Page, tell};
+use clap::{Arg, ArgAction, CommandFactory, Parser, Subcommand};
+use lateralis_model::terminal;
+use std::env;
+use std::ffi::OsString;
 
 /// Record what programs do, nearly for free, and look at it.
 #[derive(Debug, Parser)]
@@ -38,6 +42,8 @@ pub enum Command {
     Live(Box<live::LiveArgs>),
     /// Show programs that can be traced now, and their events
     List(list::ListArgs),
+    /// Remove what ended programs and recorders left in memory
+    Clean(clean::CleanArgs),
     /// Record more events of a program that is being recorded
     Enable(control::SwitchArgs),
     /// Record fewer events of a program that is being recorded
@@ -97,17 +103,156 @@ pub enum Command {
 /// The parsed command line. Help and usage errors are printed here and end the
 /// process, with 0 and 2.
 pub fn parse() -> Result<Cli, CliError> {
-    Cli::try_parse().map_err(|error| {
-        // A closed pipe under `lat --help | head` is no failure.
-        let _ = error.print();
-        std::process::exit(error.exit_code())
+    let words = with_separator(env::args_os().collect());
+    Cli::try_parse_from(&words).map_err(|error| {
+        let code = error.exit_code();
+        // What was typed may have come from elsewhere, by a script or a shell's pattern: it is shown, but
+        // not as it is. The library leaves parts of such words out, so it gets words without them.
+        let is_hostile = |word: &OsString| word.to_string_lossy().contains(terminal::is_hostile);
+        if words.iter().any(is_hostile) {
+            let shown =
+                words.iter().map(|word| terminal::shown(&word.to_string_lossy()).into_owned());
+            let error = Cli::try_parse_from(shown).err().unwrap_or(error);
+            let mut page = Page::new();
+            page.lines(&error.render().to_string());
+            tell(&page);
+        } else {
+            // A closed pipe under `lat --help | head` is no failure.
+            let _ = error.print();
+        }
+        std::process::exit(code)
     })
+}
+
+/// Commands that start a program: all words from its name on are its own.
+const LAUNCHERS: [&str; 3] = ["record", "keep", "live"];
+
+/// Puts `--` in front of the program's name where it was left out.
+fn with_separator(mut words: Vec<OsString>) -> Vec<OsString> {
+    let launcher = words.get(1).and_then(|word| word.to_str());
+    if let Some(launcher) = launcher.filter(|word| LAUNCHERS.contains(word))
+        && let Some(place) = program_place(launcher, &words)
+    {
+        words.insert(place, "--".into());
+    }
+    words
+}
+
+/// Where the program's name stands; `None` if there is a `--` already, or what is not understood, about
+/// which the parser will say more.
+fn program_place(launcher: &str, words: &[OsString]) -> Option<usize> {
+    let mut cli = Cli::command();
+    cli.build();
+    let command = cli.find_subcommand(launcher)?;
+    let mut takes_address = launcher == "live";
+    // What stands in front of the `--` is meant to be an address, whatever it looks like.
+    if takes_address && words.iter().any(|word| word == "--") {
+        return None;
+    }
+    let mut at = 2;
+    while let Some(word) = words.get(at) {
+        let text = word.to_string_lossy();
+        let value = match text.strip_prefix("--") {
+            Some("") => return None,
+            Some(long) if long.contains('=') => Value::Here,
+            Some(long) => {
+                value_of(command.get_arguments().find(|arg| arg.get_long() == Some(long))?)
+            }
+            None if text.len() > 1 && text.starts_with('-') => {
+                value_of_shorts(&text[1..], command)?
+            }
+            None if takes_address && is_address(&text) => {
+                takes_address = false;
+                Value::Here
+            }
+            None => return Some(at),
+        };
+        let next_is_option =
+            words.get(at + 1).is_some_and(|next| next.as_encoded_bytes().starts_with(b"-"));
+        at += match value {
+            Value::MayFollow if next_is_option => 1,
+            Value::Here => 1,
+            Value::MayFollow | Value::Follows => 2,
+        };
+    }
+    None
+}
+
+/// Where the value of an option stands.
+#[derive(Clone, Copy)]
+enum Value {
+    /// In the same word, or it has none.
+    Here,
+    /// In the next word.
+    Follows,
+    /// In the next word, unless that is an option.
+    MayFollow,
+}
+
+fn value_of(option: &Arg) -> Value {
+    let may_be_left_out = option.get_num_args().is_some_and(|range| range.min_values() == 0);
+    match option.get_action() {
+        ArgAction::Set | ArgAction::Append if may_be_left_out => Value::MayFollow,
+        ArgAction::Set | ArgAction::Append => Value::Follows,
+        _ => Value::Here,
+    }
+}
+
+/// Of several options in one word, as `-qo DIR`.
+fn value_of_shorts(letters: &str, command: &clap::Command) -> Option<Value> {
+    for (at, letter) in letters.char_indices() {
+        let option = command.get_arguments().find(|arg| arg.get_short() == Some(letter))?;
+        let value = value_of(option);
+        if !matches!(value, Value::Here) {
+            let is_last = at + letter.len_utf8() == letters.len();
+            return Some(if is_last { value } else { Value::Here });
+        }
+    }
+    Some(Value::Here)
+}
+
+/// Whether a word says where to listen, and is no program.
+fn is_address(word: &str) -> bool {
+    word == "-" || word.contains(':') && !word.contains('/')
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Cli;
+    use super::{Cli, with_separator};
     use clap::CommandFactory;
+    use std::ffi::OsString;
+
+    fn separated(words: &str) -> String {
+        let words = with_separator(words.split(' ').map(OsString::from).collect());
+        words.join(std::ffi::OsStr::new(" ")).into_string().expect("text")
+    }
+
+    #[test]
+    fn the_first_word_that_is_no_option_begins_the_program() {
+        for (given, expected) in [
+            ("lat record ls", "lat record -- ls"),
+            ("lat record ls -l -- x", "lat record -- ls -l -- x"),
+            ("lat record --with io ls -l", "lat record --with io -- ls -l"),
+            ("lat record --with=io ls --with", "lat record --with=io -- ls --with"),
+            ("lat record -qo out ls -q", "lat record -qo out -- ls -q"),
+            ("lat record -oout -q ls", "lat record -oout -q -- ls"),
+            ("lat record --live --quiet ls", "lat record --live --quiet -- ls"),
+            ("lat record --live 127.0.0.1:0 ls", "lat record --live 127.0.0.1:0 -- ls"),
+            ("lat record --attach 12", "lat record --attach 12"),
+            ("lat record -- ls -l", "lat record -- ls -l"),
+            ("lat record --wiht io ls", "lat record --wiht io ls"),
+            ("lat keep --when c ls -a", "lat keep --when c -- ls -a"),
+            ("lat live ls -a", "lat live -- ls -a"),
+            ("lat live 127.0.0.1:0 ls -a", "lat live 127.0.0.1:0 -- ls -a"),
+            ("lat live - --bfscope 6666 ls", "lat live - --bfscope 6666 -- ls"),
+            ("lat live 127.0.0.1:0 -- ls", "lat live 127.0.0.1:0 -- ls"),
+            ("lat live nonsense -- ls", "lat live nonsense -- ls"),
+            ("lat print x", "lat print x"),
+            ("lat", "lat"),
+        ] {
+            assert_eq!(separated(given), expected);
+        }
+    }
 
     #[test]
     fn table_is_consistent() {

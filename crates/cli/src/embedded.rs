@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Programs that `lat` carries in itself, and putting them where they can run.
 
+mod places;
+
 use crate::error::CliError;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// A file inside this binary.
@@ -29,25 +31,69 @@ pub const DEMO_CLIENT: Embedded = Embedded {
 };
 
 impl Embedded {
-    /// Writes the file into the user's cache folder, unless it is there already,
-    /// and returns its path. Its folder is named by a hash of the content, so versions
-    /// of `lat` do not disturb each other, and programs bear the name that recordings
-    /// show; the file appears whole, by a rename.
+    /// Writes the file into a cache folder, unless it is there already, and returns its path. Its
+    /// folder is named by a hash of the content, so versions of `lat` do not disturb each other, and
+    /// programs bear the name that recordings show; the file appears whole, by a rename.
     ///
-    /// Errors: no folder that can be written.
+    /// Errors: no folder that can be written and that nobody else can change.
     pub fn install(&self) -> Result<PathBuf, CliError> {
-        let folder = cache_folder()?.join(format!("{:016x}", fnv1a(self.bytes)));
-        let path = folder.join(format!("{}{}", self.stem, self.ending));
-        if fs::read(&path).is_ok_and(|there| there == self.bytes) {
-            return Ok(path);
-        }
-        self.write(&folder, &path)
-            .map_err(|cause| CliError::at_path("cannot install a part of lat", &path, &cause))?;
-        Ok(path)
+        self.install_into("", &|_| true)
     }
 
-    fn write(&self, folder: &Path, path: &Path) -> io::Result<()> {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    /// The same for a library that the dynamic linker of each program loads. The path has `$LIB` in
+    /// it, which the dynamic linker of the GNU C library replaces by a name of its own: there the
+    /// library lies. Another C library leaves it as it is, finds no such file, and goes on without; it
+    /// could not load the library.
+    ///
+    /// Errors: as [`Embedded::install`]; only folders whose files may be run, and whose path can
+    /// stand in `LD_PRELOAD`, are taken.
+    pub fn install_library(&self) -> Result<PathBuf, CliError> {
+        let folders = library_folders();
+        let name = format!("{}{}", self.stem, self.ending);
+        let mut path = None;
+        for folder in &folders {
+            let first = self.install_into(folder, &places::loads)?;
+            path.get_or_insert(first);
+        }
+        let path = path.unwrap_or_default();
+        let above = path.ancestors().nth(1 + Path::new(folders[0]).components().count());
+        Ok(above.unwrap_or(&path).join("$LIB").join(name))
+    }
+
+    fn install_into(
+        &self,
+        subfolder: &str,
+        serves: &dyn Fn(&Path) -> bool,
+    ) -> Result<PathBuf, CliError> {
+        let mut refused = None;
+        for cache in places::candidates() {
+            let hash = format!("{:016x}", fnv1a(self.bytes));
+            let folder = cache.path.join(hash).join(subfolder);
+            let path = folder.join(format!("{}{}", self.stem, self.ending));
+            match self.write(&cache, &folder, &path) {
+                Ok(()) if serves(&path) => return Ok(path),
+                Ok(()) => {}
+                Err(cause) => {
+                    let error = CliError::at_path("cannot install a part of lat", &path, &cause);
+                    refused.get_or_insert(error);
+                }
+            }
+        }
+        Err(refused.unwrap_or_else(|| {
+            CliError::new(
+                "no folder for a part of lat: it must be yours alone, on a file system whose files may \
+                 be run, with no blank, colon or $ in its name",
+                "",
+                "set XDG_CACHE_HOME to such a folder",
+            )
+        }))
+    }
+
+    fn write(&self, cache: &places::Candidate, folder: &Path, path: &Path) -> io::Result<()> {
+        cache.make(folder)?;
+        if fs::read(path).is_ok_and(|there| there == self.bytes) {
+            return Ok(());
+        }
         let unfinished = folder.join(format!(".{}-{}", self.stem, std::process::id()));
         // Left over from a process of the same number: not worth anything.
         let _ = fs::remove_file(&unfinished);
@@ -56,7 +102,11 @@ impl Embedded {
             .create_new(true)
             .mode(0o755)
             .open(&unfinished)
-            .and_then(|mut file| file.write_all(self.bytes))
+            .and_then(|mut file| {
+                file.write_all(self.bytes)?;
+                // Whatever the mask is: another user's programs may have to read it.
+                file.set_permissions(Permissions::from_mode(0o755))
+            })
             .and_then(|()| fs::rename(&unfinished, path));
         if written.is_err() {
             let _ = fs::remove_file(&unfinished);
@@ -65,16 +115,14 @@ impl Embedded {
     }
 }
 
-/// `$XDG_CACHE_HOME/lateralis`, else `~/.cache/lateralis`.
-fn cache_folder() -> Result<PathBuf, CliError> {
-    let absolute =
-        |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    absolute("XDG_CACHE_HOME")
-        .or_else(|| absolute("HOME").map(|home| home.join(".cache")))
-        .map(|cache| cache.join("lateralis"))
-        .ok_or_else(|| {
-            CliError::new("no cache folder", "", "set HOME or XDG_CACHE_HOME to a folder of yours")
-        })
+/// What `$LIB` can stand for in a program of this machine's architecture: it is fixed when the C
+/// library is built [ld.so(8)].
+fn library_folders() -> [&'static str; 3] {
+    if cfg!(target_arch = "aarch64") {
+        ["lib/aarch64-linux-gnu", "lib64", "lib"]
+    } else {
+        ["lib/x86_64-linux-gnu", "lib64", "lib"]
+    }
 }
 
 /// FNV-1a, 64 bit: tells versions apart; nothing is trusted because of it.

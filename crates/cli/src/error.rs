@@ -17,6 +17,8 @@ pub enum CliError {
         place: String,
         /// The cause or the next step, as the user would do it; may be empty.
         advice: String,
+        /// Lines below, which show the place; mostly empty.
+        picture: String,
     },
     /// Standard output could not be written. A closed pipe is no failure:
     /// whoever read us had enough.
@@ -30,7 +32,24 @@ impl CliError {
         place: impl Into<String>,
         advice: impl Into<String>,
     ) -> Self {
-        Self::Failed { what: what.into(), place: place.into(), advice: advice.into() }
+        let (what, place, advice) = (what.into(), place.into(), advice.into());
+        Self::Failed { what, place, advice, picture: String::new() }
+    }
+
+    /// The same error, with lines below that show its place.
+    pub fn with_picture(mut self, lines: String) -> Self {
+        if let Self::Failed { picture, .. } = &mut self {
+            *picture = lines;
+        }
+        self
+    }
+
+    /// Lines below the error that show its place; may be empty.
+    pub fn picture(&self) -> &str {
+        match self {
+            Self::Failed { picture, .. } => picture,
+            Self::Output(_) => "",
+        }
     }
 
     /// An operating-system error about a path.
@@ -59,7 +78,7 @@ fn explain(cause: &io::Error) -> String {
 impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Failed { what, place, advice } => {
+            Self::Failed { what, place, advice, .. } => {
                 f.write_str(what)?;
                 for part in [place, advice] {
                     if !part.is_empty() {

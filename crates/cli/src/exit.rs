@@ -2,7 +2,6 @@
 //! Exit codes: 0 fine, 1 ran and found problems, 2 could not run.
 
 use crate::error::CliError;
-use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 /// How a command that ran came out.
@@ -29,14 +28,7 @@ pub fn code(outcome: Result<ExitStatus, CliError>) -> ExitCode {
         Ok(ExitStatus::Given(code)) => code,
         Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
         Err(error) => {
-            let mut stderr = std::io::stderr().lock();
-            let mark = if crate::output::colour(stderr.is_terminal()) {
-                "\x1b[1;31merror\x1b[0m"
-            } else {
-                "error"
-            };
-            // Nobody is left to tell if standard error is closed as well.
-            let _ = writeln!(stderr, "{mark}: {error}");
+            crate::output::tell_error(&error);
             ExitCode::from(2)
         }
     }

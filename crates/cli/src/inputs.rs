@@ -3,13 +3,13 @@
 //! options everywhere.
 
 use std::fs;
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use lateralis_traces::{OpenOptions, Relate, words};
 
 use crate::error::CliError;
+use crate::memory;
 use crate::values;
 use lateralis_store::Recording;
 
@@ -50,9 +50,10 @@ pub struct HintArgs {
     /// Names of Barrelfish's events: a schema (.pleco), or the JSON made of it
     #[arg(long, value_name = "FILE")]
     pub definitions: Option<PathBuf>,
-    /// Memory for formats that are read as a whole
-    #[arg(long, value_name = "SIZE", default_value = "8G", value_parser = values::parse_bytes)]
-    pub memory: u64,
+    /// Memory for formats that are read as a whole, and for what archives hold [default: a quarter of
+    /// what this machine, or the control group, has left]
+    #[arg(long, value_name = "SIZE", value_parser = values::parse_bytes)]
+    pub memory: Option<u64>,
 }
 
 impl InputArgs {
@@ -68,8 +69,7 @@ impl InputArgs {
         };
         let recording = Recording::open_all(&self.traces, &options)?;
         for sentence in &recording.clocks {
-            // Nobody is left to tell if standard error is closed.
-            let _ = writeln!(io::stderr(), "warning: {sentence}");
+            tell!("warning: {sentence}");
         }
         Ok(recording)
     }
@@ -81,7 +81,7 @@ impl HintArgs {
     /// Errors: a format that nobody knows; definitions that cannot be read.
     pub fn options(&self) -> Result<OpenOptions, CliError> {
         let mut options = OpenOptions {
-            memory_bytes: self.memory,
+            memory_bytes: self.memory.unwrap_or_else(memory::share),
             frequency_hz: self.frequency,
             definitions: self.definitions()?,
             ..OpenOptions::default()

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A live recording that is followed by its address: received into a temporary folder meanwhile.
 
-use std::fs::DirBuilder;
 use std::net::IpAddr;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use lateralis_files::TemporaryFolder;
 use lateralis_recorder::linux::live::{Count, ReceiveFrom, ReceiveOptions, receive};
 use lateralis_units::Nanos;
 
@@ -92,7 +91,7 @@ pub struct CopyOptions {
 
 /// A copy that grows. Gone when nobody follows any more.
 pub struct LiveCopy {
-    folder: PathBuf,
+    folder: TemporaryFolder,
     address: String,
     now: Arc<(Mutex<Now>, Condvar)>,
     stop: Arc<AtomicBool>,
@@ -109,15 +108,13 @@ impl LiveCopy {
         copy: CopyOptions,
     ) -> Result<Option<Self>, CliError> {
         let Some(address) = address(traces) else { return Ok(None) };
-        let folder = std::env::temp_dir().join(format!("lat-follow-{}", std::process::id()));
-        DirBuilder::new()
-            .mode(0o700)
-            .create(&folder)
-            .map_err(|cause| CliError::at_path("cannot make", &folder, &cause))?;
+        let folder = TemporaryFolder::new("lat-follow-").map_err(|cause| {
+            CliError::at_path("cannot make a folder", &std::env::temp_dir(), &cause)
+        })?;
         let (now, stop) = (Arc::<(Mutex<Now>, Condvar)>::default(), Arc::<AtomicBool>::default());
         let options = ReceiveOptions {
             from: ReceiveFrom::Tcp(address.clone()),
-            output: folder.clone(),
+            output: folder.path().to_owned(),
             token: peer.token.clone(),
             trust: peer.trust(),
             retry: RETRY,
@@ -148,7 +145,7 @@ impl LiveCopy {
 
     /// Where the copy is.
     pub fn path(&self) -> &Path {
-        &self.folder
+        self.folder.path()
     }
 
     /// Waits until more is here than at that moment, or it has ended; so long at most.
@@ -213,7 +210,6 @@ impl Drop for LiveCopy {
         if let Some(receiver) = self.receiver.take() {
             let _ = receiver.join();
         }
-        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 

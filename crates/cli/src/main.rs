@@ -11,17 +11,30 @@
 //! * [`commands`] has one file per command;
 //! * [`error`] and [`exit`] fix what a failure looks like and what it returns;
 //! * [`inputs`] and [`selection`] are the traces and the choice of events that commands share;
-//! * [`output`] is standard output and error that survive a closed pipe.
+//! * [`output`] is standard output and error: nothing hostile gets through, and a closed pipe ends nothing.
 
-/// A line on standard error. Unlike `eprintln!` it ends nothing where nobody reads that any more: a
-/// recording goes on.
+#![forbid(unsafe_code)]
+
+/// A line on standard error. Unlike `eprintln!` it ends nothing where nobody reads that any more (a
+/// recording goes on), and what its values hold stays on this line.
 macro_rules! tell {
     ($($text:tt)*) => {
-        $crate::output::tell(format_args!("{}\n", format_args!($($text)*)))
+        $crate::output::tell_line(format_args!($($text)*))
+    };
+}
+
+/// A line of a page. Its values cannot end it, nor say anything else to a terminal.
+macro_rules! line {
+    ($page:expr $(,)?) => {
+        $page.line(format_args!(""))
+    };
+    ($page:expr, $($text:tt)*) => {
+        $page.line(format_args!($($text)*))
     };
 }
 
 mod args;
+mod beyond;
 mod commands;
 mod date;
 mod embedded;
@@ -30,6 +43,7 @@ mod exit;
 mod following;
 mod inputs;
 mod live_copy;
+mod memory;
 mod moment;
 mod output;
 mod peer_args;
@@ -37,6 +51,7 @@ mod reference;
 mod script;
 mod selection;
 mod status_line;
+mod suggestion;
 mod table;
 mod values;
 

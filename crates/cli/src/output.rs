@@ -1,40 +1,219 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Standard output and error, and how numbers look on it.
+//! Standard output and error: the only place of this crate that writes to them (`cargo xtask tidy`).
+//!
+//! Text for people is a [`Page`]: whatever a line is made of, only printable characters of it reach a
+//! terminal, and only the page itself ends lines ([`lateralis_model::terminal`]). Data goes through
+//! [`data`], which leaves it as it is where no terminal reads it. Both survive a closed pipe.
 
 use crate::error::CliError;
+use lateralis_model::terminal::{self, Cleaner, Style};
 use std::env;
 use std::fmt;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
+
+/// Text for people, line by line.
+#[derive(Debug, Default)]
+pub struct Page {
+    text: String,
+}
+
+impl Page {
+    /// An empty page.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether nothing is on it.
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    /// Adds to the line that is not ended yet.
+    pub fn part(&mut self, part: fmt::Arguments<'_>) {
+        // Neither this writer nor a text that is shown can fail.
+        let _ = fmt::Write::write_fmt(&mut Shown(&mut self.text), part);
+    }
+
+    /// Adds a line, or the rest of one.
+    pub fn line(&mut self, line: fmt::Arguments<'_>) {
+        self.part(line);
+        self.text.push('\n');
+    }
+
+    /// Adds a line for each that a text of ours has: a picture of an error, help.
+    pub fn lines(&mut self, text: &str) {
+        text.lines().for_each(|line| self.line(format_args!("{line}")));
+    }
+
+    /// Adds an empty line.
+    pub fn gap(&mut self) {
+        self.text.push('\n');
+    }
+
+    /// Adds another page below.
+    pub fn page(&mut self, other: &Page) {
+        self.text.push_str(&other.text);
+    }
+
+    /// What is on it, as it is printed.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Removes blanks at the end of the line that is not ended yet.
+    pub fn trim_line(&mut self) {
+        let begin = self.text.rfind('\n').map_or(0, |at| at + 1);
+        let end = self.text.trim_end_matches(' ').len().max(begin);
+        self.text.truncate(end);
+    }
+
+    /// A page with one line.
+    pub fn of_line(line: fmt::Arguments<'_>) -> Self {
+        let mut page = Self::new();
+        page.line(line);
+        page
+    }
+}
+
+impl From<Page> for String {
+    fn from(page: Page) -> Self {
+        page.text
+    }
+}
+
+/// Takes text, hostile characters as escapes.
+struct Shown<'a>(&'a mut String);
+
+impl fmt::Write for Shown<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        terminal::push(self.0, text);
+        Ok(())
+    }
+}
+
+/// A word in the colour of errors, if this is a terminal with colours.
+pub fn error_mark() -> &'static str {
+    if has_colour(io::stderr().is_terminal()) { "\x1b[1;31merror\x1b[0m" } else { "error" }
+}
 
 /// Whether to colour a stream: only a terminal, and never with `NO_COLOR` set
 /// or `TERM=dumb`.
-pub fn colour(is_terminal: bool) -> bool {
+fn has_colour(is_terminal: bool) -> bool {
     is_terminal
         && env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
         && env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// Writes text to standard output in one piece.
+/// Whether somebody sees standard output at once.
+pub fn is_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// Whether somebody sees standard error at once.
+pub fn is_error_terminal() -> bool {
+    io::stderr().is_terminal()
+}
+
+/// Writes a page to standard output in one piece.
 ///
 /// Errors: [`CliError::Output`], also for a closed pipe, which the exit code
 /// then treats as success.
-pub fn print(text: &str) -> Result<(), CliError> {
+pub fn print(page: &Page) -> Result<(), CliError> {
+    print_bytes(page.text.as_bytes())
+}
+
+/// Writes bytes that are `lat`'s own to standard output: scripts, manual pages, generated documents.
+///
+/// Errors: as [`print`].
+pub fn print_bytes(bytes: &[u8]) -> Result<(), CliError> {
     let mut stdout = io::stdout().lock();
-    stdout.write_all(text.as_bytes())?;
+    stdout.write_all(bytes)?;
     stdout.flush()?;
     Ok(())
 }
 
-/// Writes to standard error, if somebody reads it.
-pub fn tell(text: fmt::Arguments<'_>) {
-    let _ = io::stderr().lock().write_fmt(text);
+/// Writes a page to standard error, if somebody reads it.
+pub fn tell(page: &Page) {
+    let _ = io::stderr().lock().write_all(page.text.as_bytes());
+}
+
+/// Writes one line to standard error, if somebody reads it.
+pub fn tell_line(line: fmt::Arguments<'_>) {
+    tell(&Page::of_line(line));
+}
+
+/// Says why a command could not do its work, on standard error.
+pub fn tell_error(error: &CliError) {
+    let mut page = Page::of_line(format_args!(": {error}"));
+    page.lines(error.picture());
+    let mut stderr = io::stderr().lock();
+    // Nobody is left to tell if standard error is closed as well.
+    let _ = stderr.write_all(error_mark().as_bytes());
+    let _ = stderr.write_all(page.text.as_bytes());
+}
+
+/// Replaces the last line of the terminal by this one, leaving the cursor at its start.
+pub fn overwrite_line(line: &str) {
+    let _ = write!(io::stderr().lock(), "\r\x1b[K{}\r", terminal::shown(line));
+}
+
+/// Goes to the start of an empty line: of this one if it is empty, else of the next.
+pub fn leave_line(columns: usize) {
+    let _ = write!(io::stderr().lock(), "{:1$}\r\x1b[K", "", columns);
+}
+
+/// Standard output for lines for people that are cleaned as they are made ([`terminal::clean`]): as
+/// fast as they are printed.
+pub fn cleaned_lines() -> io::StdoutLock<'static> {
+    io::stdout().lock()
+}
+
+/// Standard output for data, whose values keep what they have; shown on a terminal they do not.
+pub fn data(style: Style) -> Box<dyn Write> {
+    let stdout = io::stdout().lock();
+    match is_terminal() {
+        true => Box::new(Cleaner::new(stdout, style)),
+        false => Box::new(stdout),
+    }
+}
+
+/// Standard output for JSON, which can say every character by printable ones.
+pub fn json() -> impl Write {
+    let stdout = io::BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    Cleaner::new(stdout, Style::Json)
 }
 
 /// Writes a JSON value, pretty, with a final line feed. Its text is never in memory as a whole.
 pub fn print_json(value: &impl serde::Serialize) -> Result<(), CliError> {
-    let mut out = io::BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    let mut out = json();
     serde_json::to_writer_pretty(&mut out, value).map_err(io::Error::from)?;
     out.write_all(b"\n")?;
     out.flush()?;
     Ok(())
+}
+
+/// Writes a JSON value as one line.
+pub fn print_json_line(value: &impl serde::Serialize) -> Result<(), CliError> {
+    let mut out = json();
+    serde_json::to_writer(&mut out, value).map_err(io::Error::from)?;
+    out.write_all(b"\n")?;
+    out.flush()?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_page_ends_lines() {
+        let mut page = Page::new();
+        let name = "a\nforged \x1b[31m\u{202e}";
+        line!(page, "  {name:<3}  {}", 7);
+        page.part(format_args!("x  "));
+        page.trim_line();
+        line!(page);
+        page.gap();
+        assert_eq!(page.as_str(), "  a\\nforged \\x1b[31m\\u{202e}  7\nx\n\n");
+    }
 }

@@ -11,7 +11,7 @@ use std::fmt::Write;
 
 /// Prints the reference as Markdown.
 pub fn run() -> Result<ExitStatus, CliError> {
-    output::print(&markdown())?;
+    output::print_bytes(markdown().as_bytes())?;
     Ok(ExitStatus::Fine)
 }
 

@@ -45,9 +45,6 @@ pub fn load_filter(given: &str) -> Result<Script, CliError> {
 
 /// What failed in a script, with the line below.
 pub fn error(error: ScriptError) -> CliError {
-    let message = match error.caret() {
-        caret if caret.is_empty() => error.message.clone(),
-        caret => format!("{}\n{caret}", error.message),
-    };
-    CliError::new("the script failed", error.place(), message)
+    CliError::new("the script failed", error.place(), error.message.clone())
+        .with_picture(error.caret())
 }

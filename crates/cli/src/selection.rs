@@ -5,7 +5,6 @@ mod by_columns;
 
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::io::{self, Write as _};
 
 use clap::Args;
 use lateralis_analysis::filter::columns::Answer;
@@ -128,11 +127,7 @@ impl SelectArgs {
         let names = if unknown.is_empty() { Vec::new() } else { field_names(trace) };
         for name in unknown {
             let advice = advice(&name, &names);
-            // Nobody is left to tell if standard error is closed.
-            let _ = writeln!(
-                io::stderr(),
-                "warning: no event of the trace has a field `{name}`: {advice}"
-            );
+            tell!("warning: no event of the trace has a field `{name}`: {advice}");
         }
     }
 

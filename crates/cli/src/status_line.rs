@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! One line at the bottom of a terminal that changes while something goes on.
 
+use crate::output;
 use crate::values;
 use lateralis_recorder::Progress;
-use std::io::{self, IsTerminal, Write};
 
 /// Draws on standard error, so that the output of a recorded program stays as
 /// it is; draws nothing if that is no terminal.
 ///
-/// The recorded program may write to the same terminal. So the line is left with
-/// the cursor at its start, where the program's output then replaces it; and nothing
-/// is drawn while a program draws the screen itself (an editor, a pager).
+/// Not for a time in which a recorded program shares the terminal: the program may have left a
+/// prompt on the line. After it, [`begin_line`] goes to a line of our own. Nothing is drawn while
+/// a program draws the screen itself (an editor, a pager).
 pub struct StatusLine {
     active: bool,
     drawn: bool,
@@ -19,7 +19,7 @@ pub struct StatusLine {
 impl StatusLine {
     /// A line, or nothing with `quiet` or without a terminal.
     pub fn new(quiet: bool) -> Self {
-        Self { active: !quiet && io::stderr().is_terminal(), drawn: false }
+        Self { active: !quiet && output::is_error_terminal(), drawn: false }
     }
 
     /// Replaces the line's text.
@@ -29,14 +29,14 @@ impl StatusLine {
         }
         self.drawn = true;
         // A terminal that went away is no reason to stop recording.
-        let _ = write!(io::stderr().lock(), "\r\x1b[K{}\r", fitting(text, width()));
+        output::overwrite_line(fitting(text, width()));
     }
 
     /// Removes the line.
     pub fn clear(&mut self) {
         if self.drawn {
             self.drawn = false;
-            let _ = write!(io::stderr().lock(), "\r\x1b[K");
+            output::overwrite_line("");
         }
     }
 }
@@ -45,6 +45,22 @@ impl Drop for StatusLine {
     fn drop(&mut self) {
         self.clear();
     }
+}
+
+/// Goes to the start of a line if standard error is a terminal whose cursor may be elsewhere: a
+/// program that used it may have ended inside a line, which must stay.
+pub fn begin_line() {
+    if !output::is_error_terminal() {
+        return;
+    }
+    let Ok(size) = rustix::termios::tcgetwinsize(rustix::stdio::stderr()) else { return };
+    let columns = usize::from(size.ws_col);
+    if columns < 2 {
+        return;
+    }
+    // Where the cursor is cannot be asked without taking the program's input. Blanks for all columns
+    // stay on an empty line, and wrap to the next one from anywhere else.
+    output::leave_line(columns);
 }
 
 /// What a recording says of itself while it runs.
@@ -64,12 +80,12 @@ pub fn progress(now: &Progress) -> String {
 
 /// Whether whoever uses the terminal reads single key presses.
 fn screen_is_taken() -> bool {
-    rustix::termios::tcgetattr(io::stderr())
+    rustix::termios::tcgetattr(rustix::stdio::stderr())
         .is_ok_and(|modes| !modes.local_modes.contains(rustix::termios::LocalModes::ICANON))
 }
 
 fn width() -> usize {
-    let size = rustix::termios::tcgetwinsize(io::stderr());
+    let size = rustix::termios::tcgetwinsize(rustix::stdio::stderr());
     size.map_or(80, |size| usize::from(size.ws_col)).max(20)
 }
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Aligned tables for terminals.
 
+use crate::output::Page;
+use lateralis_model::terminal;
+use std::borrow::Cow;
+
 /// How the cells of a column are aligned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
@@ -24,7 +28,12 @@ impl Table {
 
     /// Adds a row; missing cells are empty.
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        self.rows.push(cells.into_iter().collect());
+        // What is shown is what is measured.
+        let shown = |cell: String| match terminal::shown(&cell) {
+            Cow::Borrowed(_) => cell,
+            Cow::Owned(shown) => shown,
+        };
+        self.rows.push(cells.into_iter().map(shown).collect());
     }
 
     /// Whether there are no rows.
@@ -33,7 +42,7 @@ impl Table {
     }
 
     /// The lines, indented by two blanks, without trailing blanks.
-    pub fn render(&self) -> String {
+    pub fn render(&self) -> Page {
         let width = |text: &str| text.chars().count();
         let widths: Vec<usize> = (0..self.head.len())
             .map(|column| {
@@ -42,10 +51,9 @@ impl Table {
                 widest.max(width(self.head[column].0))
             })
             .collect();
-        let mut out = String::new();
+        let mut page = Page::new();
         let head: Vec<String> = self.head.iter().map(|(name, _)| (*name).to_owned()).collect();
         for row in std::iter::once(&head).chain(&self.rows) {
-            let start = out.len();
             for (column, (_, align)) in self.head.iter().enumerate() {
                 // A column of which nobody says anything has no place.
                 if widths[column] == 0 {
@@ -53,17 +61,15 @@ impl Table {
                 }
                 let cell = row.get(column).map_or("", String::as_str);
                 let blanks = " ".repeat(widths[column] - width(cell));
-                out.push_str("  ");
                 match align {
-                    Align::Left => out.push_str(&format!("{cell}{blanks}")),
-                    Align::Right => out.push_str(&format!("{blanks}{cell}")),
+                    Align::Left => page.part(format_args!("  {cell}{blanks}")),
+                    Align::Right => page.part(format_args!("  {blanks}{cell}")),
                 }
             }
-            let end = out.trim_end().len().max(start);
-            out.truncate(end);
-            out.push('\n');
+            page.trim_line();
+            line!(page);
         }
-        out
+        page
     }
 }
 
@@ -79,6 +85,14 @@ mod tests {
         table.row(["a".into(), "10 000".into(), "µs".into()]);
         table.row(["long name".into(), "7".into()]);
         let expected = "  name            n\n  a          10 000  µs\n  long name       7\n";
-        assert_eq!(table.render(), expected);
+        assert_eq!(table.render().as_str(), expected);
+    }
+
+    #[test]
+    fn a_cell_can_neither_end_its_line_nor_move_its_column() {
+        let mut table = Table::new(&[("name", Align::Left), ("n", Align::Right)]);
+        table.row(["a\x1b[2K\nb".into(), "1".into()]);
+        let expected = "  name         n\n  a\\x1b[2K\\nb  1\n";
+        assert_eq!(table.render().as_str(), expected);
     }
 }

@@ -198,7 +198,7 @@ fn chunks_are_whole_recordings_that_together_hold_everything() {
         [("all", &[][..], u64::MAX), ("some", &["--keep-chunks", "2"], 2)]
     {
         let arguments = [
-            &["record", "--quiet", "-o", output, "--chunk-size", "64K", "--flush-every", "100ms"],
+            &["record", "-o", output, "--chunk-size", "64K", "--flush-every", "100ms"],
             more,
             &["--", program, "2", "400", "5"],
         ]
@@ -206,6 +206,8 @@ fn chunks_are_whole_recordings_that_together_hold_everything() {
         let recorded = place.lat(&arguments);
         let text = String::from_utf8_lossy(&recorded.stderr);
         assert_eq!(recorded.status.code(), Some(0), "{text}");
+        let removed = text.lines().filter(|line| line.starts_with("removed")).count();
+        assert_eq!(removed, usize::from(chunks_at_most != u64::MAX), "{text}");
         let totals = place.report(output)["totals"].clone();
         assert_eq!(totals["lost"]["total"], 0);
         let mut chunks: Vec<String> = fs::read_dir(place.0.join(output))

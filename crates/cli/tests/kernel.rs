@@ -9,6 +9,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
+/// Where the kernel has marks of programs for everybody's instances.
+const COPY_MARKS: &str = "options/copy_trace_marker";
+
 /// Whether events of the kernel can be recorded here, and the programs are there.
 pub fn usable(programs: &[&str]) -> bool {
     if let Err(reason) = tracefs() {
@@ -115,6 +118,71 @@ fn system_calls_stand_inside_the_program_s_own_events() {
     let stats = place.lat(&["stats", "out"]);
     let stats = String::from_utf8_lossy(&stats.stdout).into_owned();
     assert!(stats.contains("syscall write") && stats.contains("io_write"), "{stats}");
+}
+
+#[test]
+fn a_daemon_is_followed_by_events_of_the_kernel_alone() {
+    if !usable(&["babeltrace2"]) {
+        return;
+    }
+    let place = Place::new();
+    // It begins to write when the command has ended.
+    let command = "first=$$; (setsid sh -c \"while kill -0 $first 2>/dev/null; do sleep 0.05; done; \
+        exec dd if=/dev/zero of=/dev/null bs=1 count=2000 status=none\" >/dev/null 2>&1 &); exit 3";
+    let kernel = "syscalls:sys_enter_write";
+    let words =
+        ["record", "--kernel", kernel, "--follow", "-o", "out", "--quiet", "--", "sh", "-c"];
+    let output = place.lat(&[&words[..], &[command]].concat());
+    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+    let report = place.report("out");
+    assert_eq!(report["totals"]["lost"]["total"], 0, "{report:#}");
+    let text = babeltrace(&place.0.join("out/ctf"));
+    let is_of_dd = |line: &&str| {
+        line.contains("sys_enter_write") && line.contains("fd = 1,") && line.contains("count = 1 ")
+    };
+    assert_eq!(text.lines().filter(is_of_dd).count(), 2000);
+}
+
+#[test]
+fn marks_of_a_recorded_program_are_spans_and_those_of_others_are_not_there() {
+    if !usable(&["babeltrace2"]) {
+        return;
+    }
+    let Some(tracefs) = tracefs().ok().filter(|path| path.join(COPY_MARKS).exists()) else {
+        println!("SKIPPED: this kernel copies no marks");
+        return;
+    };
+    let marker = tracefs.join("trace_marker");
+    let others =
+        format!("while :; do echo \"B|$$|foreign\" > {}; sleep 0.01; done", marker.display());
+    let mut others = Command::new("sh").args(["-c", &others]).spawn().expect("sh is there");
+    let place = Place::new();
+    // In a process that the recorded one makes, too.
+    let script = "mark() { echo \"$1\" > $0; sleep 0.005; }; mark \"B|$$|outer\"; mark \"C|$$|queue|3\"; \
+        (mark \"S|$$|load|7\"; mark \"F|$$|load|7\"); mark \"B|$$|inner\"; mark \"E|$$\"; mark \"E|$$\"";
+    let marker = marker.display().to_string();
+    let words = ["record", "--kernel", "sched:sched_switch", "-o", "out", "--quiet", "--"];
+    let output = place.lat(&[&words[..], &["sh", "-c", script, &marker]].concat());
+    let _ = others.kill();
+    let _ = others.wait();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report = place.report("out");
+    assert_eq!(report["problems"].as_array().map(Vec::len), Some(0), "{}", report["problems"]);
+    assert_eq!(report["events"]["ftrace:print"], 7, "{report:#}");
+    let text = babeltrace(&place.0.join("out/ctf"));
+    let marks: Vec<&str> = text.lines().filter(|line| line.contains(" ftrace:print:")).collect();
+    let is_foreign = |mark: &&str| mark.contains("foreign");
+    assert!(marks.len() == 7 && !marks.iter().any(is_foreign), "{marks:?}");
+    let mut spans: Vec<(String, u64)> = crate::foreign::table(&place, "out", "spans")
+        .into_iter()
+        .map(|row| (row["span"].clone(), row["duration"].parse::<u64>().unwrap_or(0) / 5_000_000))
+        .filter(|(name, _)| ["outer", "load", "inner"].contains(&name.as_str()))
+        .collect();
+    spans.sort();
+    // Each sleep is 5 ms at least.
+    let names: Vec<&str> = spans.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["inner", "load", "outer"]);
+    assert!(spans[0].1 >= 1 && spans[1].1 >= 1 && spans[2].1 >= 6, "{spans:?}");
 }
 
 #[test]

@@ -25,8 +25,14 @@ const LONG: Duration = Duration::from_secs(60);
 pub struct Running(pub Child, BufReader<ChildStderr>);
 
 impl Running {
+    /// A process whose standard error is a pipe.
+    pub fn of(mut child: Child) -> Self {
+        let stderr = BufReader::new(child.stderr.take().expect("its errors"));
+        Self(child, stderr)
+    }
+
     /// A line on standard error that begins with `start`, without it.
-    fn told(&mut self, start: &str) -> String {
+    pub fn told(&mut self, start: &str) -> String {
         loop {
             let mut line = String::new();
             assert!(self.1.read_line(&mut line).expect("text") > 0, "it never said {start:?}");
@@ -61,7 +67,7 @@ impl Drop for Running {
 }
 
 pub fn start(place: &Place, arguments: &[&str], input: Stdio, output: Stdio) -> Running {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_lat"))
+    let child = Command::new(env!("CARGO_BIN_EXE_lat"))
         .args(arguments)
         .current_dir(&place.0)
         .env("LATERALIS_DIR", place.0.join("areas"))
@@ -71,8 +77,7 @@ pub fn start(place: &Place, arguments: &[&str], input: Stdio, output: Stdio) -> 
         .stderr(Stdio::piped())
         .spawn()
         .expect("lat can be started");
-    let stderr = BufReader::new(child.stderr.take().expect("its errors"));
-    Running(child, stderr)
+    Running::of(child)
 }
 
 fn quiet(place: &Place, arguments: &[&str]) -> Running {
@@ -81,7 +86,7 @@ fn quiet(place: &Place, arguments: &[&str]) -> Running {
 
 /// A program that writes its events when its standard input says so, and ends when that ends.
 /// `go N` writes N events.
-fn writer(place: &Place) -> Option<PathBuf> {
+pub fn writer(place: &Place) -> Option<PathBuf> {
     let source = place.0.join("writer.c");
     let text = r#"
         #include <lockio.h>
@@ -232,7 +237,7 @@ fn two_clients_have_what_the_directory_has_and_a_stuck_one_knows_what_it_lost() 
 }
 
 /// Preamble and request of a client that has nothing, by the text of `spec/live.md`.
-fn hello() -> Vec<u8> {
+pub fn hello() -> Vec<u8> {
     let mut bytes = b"LATLIVE\n\x01\0\0\0\0\0\0\0".to_vec();
     let body = [0; 24];
     let mut head = [24u32.to_le_bytes(), 32u32.to_le_bytes()].concat();

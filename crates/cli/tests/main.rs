@@ -3,24 +3,30 @@
 //!
 //! One program of all files here: making one of each took longer than running them.
 
+mod absurd_times;
 mod choosing;
 mod conventions;
 mod damage;
 mod diff;
+mod exports;
 mod faults;
 mod following;
+mod foreign;
 mod genode;
 
+mod hostile_text;
 mod hosts;
 mod keep;
 mod keep_sources;
 mod kernel;
 mod kernel_counts;
 mod lent;
+mod life;
 mod limits;
 mod live;
 mod look;
 mod losses;
+mod missing;
 mod packets;
 mod path;
 mod place;
@@ -29,6 +35,7 @@ mod probes;
 mod reading;
 mod recording;
 mod scripts;
+mod second_user;
 mod seeds;
 mod sessions;
 mod sql;

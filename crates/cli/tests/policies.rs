@@ -185,7 +185,9 @@ fn a_policy_about_a_thread_with_a_writer_of_its_own() {
     let (report, beside) = (place.report("out"), place.report("beside"));
     assert_eq!((&report["totals"]["events"], &beside["totals"]["events"]), (&0.into(), &40.into()));
     assert_eq!(report["outputs"][0]["totals"], beside["totals"]);
-    assert_eq!((&beside["complete"], &beside["areas"][0]["left_out"]), (&true.into(), &160.into()));
+    // Fewer are left out by the recorder if the program got its filter before it wrote.
+    let left_out = beside["areas"][0]["left_out"].as_u64();
+    assert!(beside["complete"] == true && left_out.is_some_and(|n| n <= 160), "{beside}");
     let printed = place.lat(&["print", "beside", "--thread", "ep"]).stdout;
     assert_eq!(String::from_utf8_lossy(&printed).matches("server:REQUEST").count(), 40);
     // What is there is not written over, and nothing begins.

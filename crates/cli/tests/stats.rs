@@ -76,6 +76,31 @@ struct Held {
 }
 
 #[test]
+fn sections_have_the_numbers_of_the_whole() {
+    let place = Place::new();
+    for (name, buffer) in [("whole", "16M"), ("lossy", "64K")] {
+        let program = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=20000", "status=none"];
+        let words = ["record", "-q", "--with", "io,malloc", "--buffer", buffer, "-o", name, "--"];
+        assert!(place.lat(&[&words[..], &program].concat()).status.success());
+        let head = |more: &[&str]| {
+            let text = place.lat(&[&["stats", name], more].concat()).stdout;
+            String::from_utf8_lossy(&text).lines().next().unwrap_or_default().to_owned()
+        };
+        let whole = place.json(&["stats", name, "--json"]);
+        assert!(head(&[]).contains("of the tracer's own"), "{}", head(&[]));
+        for section in
+            ["events", "spans", "keys", "slowest", "latency", "threads", "losses", "cpus"]
+        {
+            assert_eq!(head(&["--section", section]), head(&[]), "{name} {section}");
+            let part = place.json(&["stats", name, "--json", "--section", section]);
+            for member in ["events_total", "duration_ns", "first_ns", "quality", "faults"] {
+                assert_eq!(part[member], whole[member], "{name} {section} {member}");
+            }
+        }
+    }
+}
+
+#[test]
 fn locks_of_a_real_program_are_as_counted_by_hand() {
     if !Command::new("python3").arg("--version").output().is_ok_and(|o| o.status.success()) {
         println!("SKIPPED: no python3 here");

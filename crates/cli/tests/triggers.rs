@@ -257,6 +257,22 @@ fn an_event_starts_and_another_stops_exactly() {
     let between = ticks.iter().filter(is_between).count();
     assert!(!ticks.is_empty() && ticks.len() - between <= 1, "{between} of {}", ticks.len());
     assert_eq!(report["problems"], serde_json::json!([]));
+    // What lies before and after was not recorded, and readers say so.
+    let info = place.json(&["info", "exact", "--json"]);
+    let gaps: Vec<&serde_json::Value> = info["losses"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter(|loss| loss["cause"] == "stopped" && loss["is_lower_bound"] == true)
+        .collect();
+    // However few CPUs the program ran on.
+    let ends_at = |key: &str, ns: i64| gaps.iter().any(|gap| gap[key] == ns);
+    assert!(ends_at("to_ns", started) && ends_at("from_ns", stopped), "{}", info["losses"]);
+    for command in ["info", "stats", "print"] {
+        let output = place.lat(&[command, "exact"]);
+        let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        assert!(text.contains("stopped"), "{command}: {text}");
+    }
     // Each of the ticks of that time: those that surely lie in it are known by the program itself.
     let inside = own.chunks_exact(16).filter(|pair| {
         let slack = 1_000_000;

@@ -71,6 +71,17 @@ impl Entry {
         bytes
     }
 
+    /// The entry of version 1.1 that these bytes are.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8; ENTRY_BYTES]) -> Self {
+        let (words, _) = bytes.as_chunks::<8>();
+        let mut all = [0; ENTRY_BYTES / 8];
+        for (word, place) in words.iter().zip(&mut all) {
+            *place = u64::from_be_bytes(*word);
+        }
+        Self::from_words(&all)
+    }
+
     fn from_words(words: &[u64]) -> Self {
         let word = |index: usize| words.get(index).copied().unwrap_or(0);
         Self {

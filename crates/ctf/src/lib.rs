@@ -51,9 +51,10 @@ mod order;
 mod packets;
 mod plan;
 mod reader;
+mod wraps;
 
 pub use columns::{BATCH_EVENTS, Batch, Batches, ClassColumns, Parallel};
 pub use cursor::Cursor;
 pub use merge::Merge;
 pub use packets::Found;
-pub use reader::{Bytes, Reader, Stream, StreamFile};
+pub use reader::{Bytes, Findings, Reader, Stream, StreamFile};

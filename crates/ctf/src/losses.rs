@@ -1,13 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What the counters in the packets of a stream say was lost.
 
+use std::collections::BTreeMap;
+
 use lateralis_model::{Interval, Loss, LossCause, Packet, StreamIndex};
 use lateralis_units::{Nanos, Ticks};
 
 use crate::packets::{Found, LOSS_CAUSES};
 
+/// What was before a packet whose predecessor is read from another recording.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Before {
+    /// Number of the packet before it.
+    pub sequence: Option<u64>,
+    /// Counter of all losses.
+    pub discarded: Option<u64>,
+    /// Counters by cause.
+    pub lost: Option<[u64; 4]>,
+}
+
 /// What the counters of the packets of one stream say was lost, in the order of
-/// the packets.
+/// the packets; `befores` by number of the packet.
 ///
 /// Counters are cumulative. Where the stream was recorded from its beginning
 /// (its first packet has number 0, or the trace is of Lateralis) they count from
@@ -15,6 +28,7 @@ use crate::packets::{Found, LOSS_CAUSES};
 pub fn count(
     stream: StreamIndex,
     packets: &[Found],
+    befores: &BTreeMap<usize, Before>,
     lateralis: bool,
     nanos: &dyn Fn(Option<Ticks>) -> Option<Nanos>,
     out: &mut Vec<Loss>,
@@ -24,8 +38,13 @@ pub fn count(
     let mut discarded = if from_start { Some(0) } else { first.packet.discarded };
     let mut lost = if from_start { Some([0; 4]) } else { first.lost };
     let mut previous: Option<&Packet> = None;
-    for found in packets {
+    for (number, found) in packets.iter().enumerate() {
         let packet = &found.packet;
+        let before = befores.get(&number);
+        if let Some(before) = before {
+            discarded = before.discarded.or(discarded);
+            lost = before.lost.or(lost);
+        }
         let begin = previous.map_or(packet.begin, |packet| packet.end);
         let interval = Interval { begin: nanos(begin), end: nanos(packet.end) };
         let mut push = |cause, count: u64| {
@@ -43,10 +62,15 @@ pub fn count(
         }
         if let (Some(before), Some(now)) = (discarded, packet.discarded) {
             let count = now.saturating_sub(before);
-            push(LossCause::Discarded, count.saturating_sub(explained));
+            // A recorder of Lateralis adds to the sum of the causes what it could not write.
+            let rest = if lateralis { LossCause::NotWritten } else { LossCause::Discarded };
+            push(rest, count.saturating_sub(explained));
         }
         if let Some(number) = packet.sequence {
             let expected = match previous {
+                _ if before.is_some_and(|before| before.sequence.is_some()) => {
+                    before.and_then(|before| before.sequence?.checked_add(1))
+                }
                 Some(previous) => previous.sequence.map(|number| number.saturating_add(1)),
                 None if lateralis => Some(0),
                 None => None,

@@ -79,6 +79,10 @@ pub struct Place {
     pub streams: Vec<PathBuf>,
     /// The directory that holds all of them.
     pub root: PathBuf,
+    /// The directories with metadata that it is made of.
+    pub parts: Vec<PathBuf>,
+    /// Files below it that are none of its streams.
+    pub others: Vec<PathBuf>,
 }
 
 /// The traces at or under `path`, sorted by place. A file is taken for one in its
@@ -124,7 +128,9 @@ impl Search {
         let owns = own_metadata.is_file();
         if owns {
             let root = directory.to_owned();
-            self.found.push(Place { metadata: own_metadata, streams: Vec::new(), root });
+            let parts = vec![root.clone()];
+            let (streams, others) = (Vec::new(), Vec::new());
+            self.found.push(Place { metadata: own_metadata, streams, root, parts, others });
             trace = Some(self.found.len() - 1);
         }
         let Ok(entries) = fs::read_dir(directory) else {
@@ -148,9 +154,10 @@ impl Search {
                 && name != "metadata"
                 && !hidden
                 && path.is_file()
-                && (owns || begins_like_a_packet(&path))
             {
-                self.found[trace].streams.push(path);
+                let trace = &mut self.found[trace];
+                let is_stream = owns || begins_like_a_packet(&path);
+                if is_stream { &mut trace.streams } else { &mut trace.others }.push(path);
             }
         }
     }
@@ -181,6 +188,8 @@ fn join_chunks(found: Vec<Place>) -> Vec<Place> {
             }
         }
         whole.streams.extend(place.streams);
+        whole.parts.extend(place.parts);
+        whole.others.extend(place.others);
         if classes(&class) > classes(known) {
             whole.metadata = place.metadata;
             *known = class;

@@ -6,10 +6,11 @@
 //! no packet becomes [`Damage`], and the search goes on at the next place where
 //! magic number and UUID stand.
 
+mod open_packet;
 mod quick;
 
-use lateralis_model::{Damage, DamageReason, Interval, LossCause, Packet, Uuid};
-use lateralis_units::{CpuId, Ticks};
+use lateralis_model::{Damage, DamageReason, Interval, LossCause, Packet, RingPlace, Uuid};
+use lateralis_units::{CpuId, Nanos, Ticks};
 
 use crate::metadata::{Role, TraceClass};
 use crate::plan::{Fault, Machine, Plan};
@@ -35,8 +36,20 @@ pub struct Found {
     /// Loss counters under the names that Lateralis gives them, cumulative: full,
     /// too big, contended, no ring.
     pub lost: Option<[u64; 4]>,
+    /// Where its records were in the memory of the program, if the recorder says so.
+    pub place: Option<RingPlace>,
     /// Slots that the packet header takes before those of the context.
     pub header_slots: u32,
+}
+
+/// Bits of `ring_flags` in packets of Lateralis [trace-layout, "Packet"].
+mod ring_flags {
+    pub const PLACE: u64 = 4;
+    pub const REPEATED_WRITER: u64 = 8;
+    pub const ALL_LOSSES: u64 = 16;
+    pub const PLACE_SHIFT: u32 = 8;
+    /// Bytes of a WRITER record.
+    pub const WRITER_BYTES: u64 = 16;
 }
 
 /// Causes in the order of [`Found::lost`].
@@ -62,7 +75,8 @@ impl Scan {
     /// Leaves out what the file ends with and is not whole: somebody is still writing it.
     pub fn leave_unfinished(&mut self, length: u64) {
         let is_cut = |damage: &Damage| {
-            damage.end_bytes == length && matches!(damage.reason, DamageReason::Truncated { .. })
+            use DamageReason::{NeverClosed, Truncated};
+            damage.end_bytes == length && matches!(damage.reason, Truncated { .. } | NeverClosed)
         };
         if let Some(last) = self.damage.pop_if(|last| is_cut(last)) {
             self.packets.retain(|found| found.packet.offset_bytes < last.begin_bytes);
@@ -80,6 +94,8 @@ pub struct Scanner<'a> {
     lateralis: bool,
     /// UUID of packets that belong to the file.
     expected: Option<Uuid>,
+    /// Clock at the last event of the packet that was never closed and looked at last.
+    last_event: Option<Ticks>,
 }
 
 /// Why no packet can begin here.
@@ -96,7 +112,16 @@ impl<'a> Scanner<'a> {
         let machine = Machine::new(plan.registers);
         let lateralis = trace.is_lateralis();
         let quick = Quick::of(trace, model, plan);
-        Self { trace, model, plan, machine, quick, lateralis, expected: trace.uuid }
+        Self {
+            trace,
+            model,
+            plan,
+            machine,
+            quick,
+            lateralis,
+            expected: trace.uuid,
+            last_event: None,
+        }
     }
 
     /// Finds the packets in a file, the one of that number, from the byte `from` on, where
@@ -132,7 +157,12 @@ impl<'a> Scanner<'a> {
                     offset += found.packet.size_bytes;
                     let whole = !matches!(damage, Some(DamageReason::BadChecksum { .. }));
                     if let Some(reason) = damage {
-                        let interval = self.interval(&found);
+                        let mut interval = self.interval(&found);
+                        if reason == DamageReason::NeverClosed {
+                            // What may be missing was after the last event that is there.
+                            interval.begin = self.nanos(&found, self.last_event).or(interval.begin);
+                            interval.end = None;
+                        }
                         scan.damage.push(Damage {
                             file: content.name.clone(),
                             begin_bytes: begin,
@@ -202,23 +232,30 @@ impl<'a> Scanner<'a> {
     }
 
     fn interval(&self, found: &Found) -> Interval {
-        let class = &self.model.stream_classes[found.class as usize];
-        let clock = class.clock.and_then(|index| self.model.clocks.get(index));
-        let nanos = |ticks: Option<Ticks>| Some(clock?.nanos(ticks?));
+        let nanos = |ticks| self.nanos(found, ticks);
         Interval { begin: nanos(found.packet.begin), end: nanos(found.packet.end) }
+    }
+
+    fn nanos(&self, found: &Found, ticks: Option<Ticks>) -> Option<Nanos> {
+        let class = &self.model.stream_classes[found.class as usize];
+        Some(self.model.clocks.get(class.clock?)?.nanos(ticks?))
     }
 
     /// Damage without a time of its own lies between its neighbours.
     fn bound_damage(&self, scan: &mut Scan) {
         for damage in &mut scan.damage {
-            if damage.interval == Interval::default() {
-                let after = scan
-                    .packets
-                    .partition_point(|found| found.packet.offset_bytes < damage.begin_bytes);
-                let before = after.checked_sub(1).map(|index| &scan.packets[index]);
+            let behind = |bytes: u64| {
+                scan.packets.partition_point(|found| found.packet.offset_bytes < bytes)
+            };
+            let is_unknown = damage.interval == Interval::default();
+            if is_unknown {
+                let before = behind(damage.begin_bytes).checked_sub(1);
+                let before = before.map(|index| &scan.packets[index]);
                 damage.interval.begin = before.and_then(|found| self.interval(found).end);
-                damage.interval.end =
-                    scan.packets.get(after).and_then(|found| self.interval(found).begin);
+            }
+            if is_unknown || damage.reason == DamageReason::NeverClosed {
+                let after = scan.packets.get(behind(damage.end_bytes));
+                damage.interval.end = after.and_then(|found| self.interval(found).begin);
             }
         }
     }
@@ -246,13 +283,7 @@ impl<'a> Scanner<'a> {
         let uuid = self.machine.uuid.map(Uuid);
         let foreign = uuid.is_some() && self.expected.is_some() && uuid != self.expected;
         let id = self.machine.role(Role::StreamClassId);
-        let class = match (id, self.trace.streams.as_slice()) {
-            (Some(id), streams) => streams.iter().position(|stream| stream.id == id),
-            (None, [_]) => Some(0),
-            (None, streams) => streams.iter().position(|stream| stream.id == 0),
-        };
-        let class = class.filter(|&class| self.plan.streams[class].readable);
-        let Some(class) = class else {
+        let Some(class) = self.class_of(id) else {
             let id = id.unwrap_or(0);
             return Err(no_packet(DamageReason::UnknownStreamClass { id }));
         };
@@ -261,12 +292,15 @@ impl<'a> Scanner<'a> {
             class: class as u32,
             stream_id: self.machine.role(Role::StreamId),
             lost: None,
+            place: None,
             header_slots,
         };
-        let damage = self.context(&mut found, rest, length).map_err(|no| match &bad_magic {
-            Some(reason) => NoPacket { reason: reason.clone(), skip: None },
-            None => no,
-        })?;
+        let has_magic = self.machine.role(Role::Magic) == Some(u64::from(MAGIC));
+        let damage =
+            self.context(&mut found, rest, length, has_magic).map_err(|no| match &bad_magic {
+                Some(reason) => NoPacket { reason: reason.clone(), skip: None },
+                None => no,
+            })?;
         if let Some(reason) = bad_magic {
             // One wrong bit in the magic number is not worth a packet, if all
             // else says that there is one.
@@ -285,11 +319,22 @@ impl<'a> Scanner<'a> {
         Ok((found, damage))
     }
 
+    /// The stream class of a packet whose header says this number, or none.
+    fn class_of(&self, id: Option<u64>) -> Option<usize> {
+        let class = match (id, self.trace.streams.as_slice()) {
+            (Some(id), streams) => streams.iter().position(|stream| stream.id == id),
+            (None, [_]) => Some(0),
+            (None, streams) => streams.iter().position(|stream| stream.id == 0),
+        };
+        class.filter(|&class| self.plan.streams[class].readable)
+    }
+
     fn context(
         &mut self,
         found: &mut Found,
         rest: &[u8],
         length: u64,
+        has_magic: bool,
     ) -> Result<Option<DamageReason>, NoPacket> {
         let (end, length_bits) = (rest.len() as u64 * 8, length * 8);
         let class = found.class as usize;
@@ -306,6 +351,9 @@ impl<'a> Scanner<'a> {
         // Without sizes the file is one packet [CTF 1.8.3 §5.2].
         let (content, size) =
             (self.machine.role(Role::ContentSize), self.machine.role(Role::PacketSize));
+        if let Some(size) = self.never_closed(has_magic, size, content) {
+            return Ok(self.open_packet(found, rest, length, events_offset, size));
+        }
         let packet_bits = size.or(content).unwrap_or(length_bits);
         let content_bits = content.unwrap_or(packet_bits);
         let impossible = packet_bits % 8 != 0
@@ -361,6 +409,7 @@ impl<'a> Scanner<'a> {
         };
         let slots = self.machine.slots.get(found.header_slots as usize..).unwrap_or(&[]);
         let mut lost = [None; 4];
+        let (mut area, mut ring, mut flags, mut ring_sequence) = (None, None, None, None);
         for (member, field) in lateralis_model::Fields::new(context, slots, rest) {
             if member.name == "cpu_id" {
                 let cpu = field.as_u64().and_then(|cpu| u32::try_from(cpu).ok());
@@ -369,9 +418,20 @@ impl<'a> Scanner<'a> {
             if let Some(cause) = LOSS_FIELDS.iter().position(|name| *name == member.name) {
                 lost[cause] = field.as_u64();
             }
+            match member.name.as_str() {
+                "area_id" => area = field.as_u64(),
+                "cpu_id" | "ring_id" => ring = field.as_u64(),
+                "ring_flags" => flags = field.as_u64(),
+                "ring_sequence" => ring_sequence = field.as_u64(),
+                _ => {}
+            }
         }
         if let [Some(a), Some(b), Some(c), Some(d)] = lost {
             found.lost = Some([a, b, c, d]);
+        }
+        let ring = ring.and_then(|ring| u32::try_from(ring).ok());
+        if let (true, Some(area), Some(ring)) = (self.lateralis, area, ring) {
+            found.place = place(found, (area, ring), flags, ring_sequence);
         }
     }
 
@@ -423,6 +483,29 @@ impl<'a> Scanner<'a> {
         };
         read && ours && machine.role(Role::Magic) == Some(u64::from(MAGIC))
     }
+}
+
+/// Where the records of a packet were in a ring, as its flags say.
+fn place(
+    found: &Found,
+    (area, ring): (u64, u32),
+    flags: Option<u64>,
+    sequence: Option<u64>,
+) -> Option<RingPlace> {
+    let flags = flags.filter(|flags| flags & ring_flags::PLACE != 0)?;
+    let begin_bytes = (flags >> ring_flags::PLACE_SHIFT).saturating_mul(8);
+    let is_repeated = flags & ring_flags::REPEATED_WRITER != 0;
+    let added = if is_repeated { ring_flags::WRITER_BYTES } else { 0 };
+    let records = found.packet.content_bits.div_ceil(64).saturating_mul(8);
+    let records = records.checked_sub(found.packet.events_offset_bits / 8 + added)?;
+    Some(RingPlace {
+        area,
+        ring,
+        sequence: u32::try_from(sequence?).ok()?,
+        begin_bytes,
+        end_bytes: begin_bytes.saturating_add(records),
+        lost: found.lost.filter(|_| flags & ring_flags::ALL_LOSSES != 0),
+    })
 }
 
 /// A fault of the machine as the model says it.

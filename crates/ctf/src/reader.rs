@@ -8,19 +8,21 @@ use std::sync::OnceLock;
 
 use lateralis_model::{
     Clock, ColumnBatch, ColumnRequest, Damage, DamageReason, Event, Events, Interval, Look, Loss,
-    Names, Packet, PartSummary, Seen, Source, StreamIndex, StreamSummary, Trace, Wanted,
+    Names, Packet, PartSummary, Repeated, RingPlace, Seen, Source, StreamIndex, StreamSummary,
+    Trace, Wanted,
 };
 use lateralis_units::{Nanos, Ticks};
 
 use crate::chunks;
 use crate::columns::{self, Batches, Parallel, Spare, Unit};
 use crate::cursor::Cursor;
-use crate::losses;
+use crate::losses::{self, Before};
 use crate::merge::Merge;
 use crate::metadata::{self, Diagnostic, TraceClass};
 use crate::order;
 use crate::packets::{Found, Scanner};
 use crate::plan::{self, Plan};
+use crate::wraps;
 
 /// A stream file: its name for messages, and its bytes, mapped or read.
 pub struct StreamFile {
@@ -66,6 +68,22 @@ pub struct Stream {
     pub name: String,
     /// Its packets.
     pub packets: Vec<Found>,
+    /// Of packets whose predecessor was dropped, by number: what was before.
+    pub befores: BTreeMap<usize, Before>,
+}
+
+/// What other files than those of a trace say about it: the report of its recorder, the index of
+/// its packets.
+#[derive(Debug, Default)]
+pub struct Findings {
+    /// Events that were not recorded.
+    pub losses: Vec<Loss>,
+    /// Packets that are missing.
+    pub damage: Vec<Damage>,
+    /// Sentences on why the trace is incomplete.
+    pub faults: Vec<String>,
+    /// Everything else worth a sentence.
+    pub remarks: Vec<String>,
 }
 
 /// A trace, ready to be read.
@@ -77,6 +95,8 @@ pub struct Reader {
     streams: Vec<Stream>,
     damage: Vec<Damage>,
     losses: Vec<Loss>,
+    /// What is known from beside the trace.
+    findings: Findings,
     diagnostics: Vec<Diagnostic>,
     names: Names,
     /// Pieces that can be read alone, once somebody asks for them.
@@ -177,7 +197,7 @@ impl Reader {
                 order::put_in_order(&mut packets, |found| {
                     damage.push(disorder(found, clock, &files));
                 });
-                Stream { class, id, name, packets }
+                Stream { class, id, name, packets, befores: BTreeMap::new() }
             })
             .collect();
         // The order in which events of the same time are delivered.
@@ -193,6 +213,7 @@ impl Reader {
             streams,
             damage,
             losses,
+            findings: Findings::default(),
             diagnostics,
             names,
             units: OnceLock::new(),
@@ -200,6 +221,9 @@ impl Reader {
             is_large,
         };
         reader.count_losses();
+        if marks.is_none() {
+            reader.findings.remarks = wraps::doubtful(&reader);
+        }
         reader
     }
 
@@ -209,9 +233,21 @@ impl Reader {
         for (index, stream) in self.streams.iter().enumerate() {
             let index = StreamIndex(index as u32);
             let nanos = |ticks: Option<Ticks>| self.nanos(stream.class, ticks?);
-            losses::count(index, &stream.packets, lateralis, &nanos, &mut losses);
+            let (packets, befores) = (&stream.packets, &stream.befores);
+            losses::count(index, packets, befores, lateralis, &nanos, &mut losses);
         }
+        losses.extend(self.findings.losses.iter().cloned());
         self.losses = losses;
+    }
+
+    /// Adds what was found out about the trace from other files than its own. Times are on its
+    /// time line.
+    pub fn add_findings(&mut self, findings: Findings) {
+        self.damage.extend(findings.damage);
+        self.findings.losses.extend(findings.losses);
+        self.findings.faults.extend(findings.faults);
+        self.findings.remarks.extend(findings.remarks);
+        self.count_losses();
     }
 
     /// Ticks of a stream class on the time line, if it has a clock.
@@ -397,12 +433,17 @@ impl Source for Reader {
     }
 
     fn faults(&self) -> Vec<String> {
-        self.diagnostics.iter().map(|diagnostic| format!("metadata: {diagnostic}")).collect()
+        let metadata = self.diagnostics.iter().map(|fault| format!("metadata: {fault}"));
+        metadata.chain(self.findings.faults.iter().cloned()).collect()
     }
 
     fn remarks(&self) -> Vec<String> {
+        // Where it is known that the file had packets, that is damage.
+        let is_damaged = |file: &&StreamFile| self.damage.iter().any(|it| it.file == file.name);
         let empty = self.files.iter().filter(|file| (*file.bytes).as_ref().is_empty());
-        empty.map(|file| format!("{}: the stream file is empty", file.name)).collect()
+        let empty = empty.filter(|file| !is_damaged(file));
+        let empty = empty.map(|file| format!("{}: the stream file is empty", file.name));
+        empty.chain(self.findings.remarks.iter().cloned()).collect()
     }
 
     fn names(&self) -> &Names {
@@ -418,6 +459,10 @@ impl Source for Reader {
             for damage in &mut self.damage {
                 let Interval { begin, end } = damage.interval;
                 damage.interval = Interval { begin: begin.map(retimed), end: end.map(retimed) };
+            }
+            for loss in &mut self.findings.losses {
+                let Interval { begin, end } = loss.interval;
+                loss.interval = Interval { begin: begin.map(retimed), end: end.map(retimed) };
             }
         }
         self.units = OnceLock::new();
@@ -466,6 +511,52 @@ impl Source for Reader {
         see: &mut dyn FnMut(&dyn ColumnBatch) -> ControlFlow<()>,
     ) -> Vec<Damage> {
         columns::columns(self, request, see)
+    }
+
+    fn ring_places(&self, see: &mut dyn FnMut(StreamIndex, u64, &RingPlace)) {
+        for (index, stream) in (0..).zip(&self.streams) {
+            for (number, found) in (0..).zip(&stream.packets) {
+                if let Some(place) = &found.place {
+                    see(StreamIndex(index), number, place);
+                }
+            }
+        }
+    }
+
+    fn drop_repeated(&mut self, repeated: &Repeated) {
+        for (index, stream) in (0..).zip(&mut self.streams) {
+            let key = |number: usize| (StreamIndex(index), number as u64);
+            let is_dropped = |number| repeated.packets.binary_search(&key(number)).is_ok();
+            let mut befores = BTreeMap::new();
+            let mut kept = Vec::with_capacity(stream.packets.len());
+            let mut dropped: Option<Found> = None;
+            for (number, found) in std::mem::take(&mut stream.packets).into_iter().enumerate() {
+                if is_dropped(number) {
+                    dropped = Some(found);
+                    continue;
+                }
+                let mut before = stream.befores.get(&number).copied();
+                if let Some(dropped) = dropped.take() {
+                    let packet = &dropped.packet;
+                    let (sequence, discarded) = (packet.sequence, packet.discarded);
+                    before = Some(Before { sequence, discarded, lost: dropped.lost });
+                }
+                let told = repeated.lost_before.binary_search_by_key(&key(number), |it| it.0);
+                if let Ok(told) = told {
+                    let lost = repeated.lost_before[told].1;
+                    let before = before.get_or_insert_default();
+                    before.discarded = Some(lost.iter().fold(0, |sum, it| sum.saturating_add(*it)));
+                    before.lost = Some(lost);
+                }
+                if let Some(before) = before {
+                    befores.insert(kept.len(), before);
+                }
+                kept.push(found);
+            }
+            (stream.packets, stream.befores) = (kept, befores);
+        }
+        self.units = OnceLock::new();
+        self.count_losses();
     }
 
     fn visit(&self, see: &mut dyn FnMut(&Event<'_>)) -> Vec<Damage> {

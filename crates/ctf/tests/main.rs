@@ -21,6 +21,7 @@ mod maker;
 mod metadata_faults;
 mod metadata_limits;
 mod metadata_suite;
+mod open_packets;
 mod real_traces;
 mod rhythm;
 mod write;

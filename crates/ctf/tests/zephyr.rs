@@ -11,7 +11,7 @@ use std::process::Command;
 
 use lateralis_ctf::{Reader, StreamFile};
 use lateralis_model::text::Babeltrace;
-use lateralis_model::{Damage, DamageReason};
+use lateralis_model::{Damage, DamageReason, Source as _};
 
 /// Types and events as Zephyr describes them; `TIME` and `ID` are the types of the
 /// event header, which were 32 and 8 bits until 2026, and are 64 and 16 since.
@@ -175,6 +175,28 @@ fn records_read_as_babeltrace_reads_them_and_a_short_clock_goes_on() {
             same(name, &reading.lines, &theirs);
         }
     }
+}
+
+/// An interrupt takes its time, and another record comes between (zephyr PR#93210): in 32 bits
+/// that is an overflow, as babeltrace2 has it, but hardly one.
+#[test]
+fn a_record_one_tick_early_is_an_overflow_with_a_remark() {
+    let remarks = |times: &[u64]| {
+        let (bytes, _) = OLD.stream(times.iter().copied());
+        let file = StreamFile { name: "channel0_0".into(), bytes: Box::new(bytes.clone()) };
+        let remarks = Reader::new(OLD.metadata().as_bytes(), vec![file]).remarks();
+        let ours = read(&OLD.metadata(), &bytes).lines;
+        if let Some(theirs) = babeltrace("early", &OLD.metadata(), &bytes) {
+            same("early", &ours, &theirs);
+        }
+        remarks
+    };
+    let found = remarks(&[1000, 2000, 1999, 3000, 2998]);
+    let [remark] = &found[..] else { panic!("{found:?}") };
+    let begin = "channel0_0: the clock of 32 bits steps back by 1 before event 3, at 4.294969295 s";
+    assert!(remark.starts_with(begin) && remark.ends_with("(2 such steps)"), "{remark}");
+    // One that has overflowed, and one after a long time without events.
+    assert_eq!(remarks(&[u64::from(u32::MAX) - 5, 1 << 32, (1 << 32) + 4_200_000_000]), [""; 0]);
 }
 
 /// A long clock made of a short counter jumps back to 0 (zephyr#111651), where other

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
 
-use crate::{GREETING, LINE_BYTES};
+use crate::{EVENTS_MAX, GREETING, LINE_BYTES};
 
 /// An instance takes the kernel milliseconds, on a busy machine a second.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -27,7 +27,10 @@ impl Loan {
     ///
     /// Errors: nobody listens there, who asks may not, or the helper could not make one.
     pub fn ask(socket: &Path) -> io::Result<Self> {
-        let connection = UnixStream::connect(socket)?;
+        Self::receive(UnixStream::connect(socket)?)
+    }
+
+    fn receive(connection: UnixStream) -> io::Result<Self> {
         connection.set_read_timeout(Some(PATIENCE))?;
         let mut line = [0; 512];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -39,7 +42,13 @@ impl Loan {
             RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
             _ => None,
         });
-        let said = String::from_utf8_lossy(&line[..received.bytes]);
+        // A stream has no messages: what comes first may be the beginning of a line.
+        let mut said = line[..received.bytes].to_vec();
+        if !said.is_empty() && !said.contains(&b'\n') {
+            let left = line.len() - said.len();
+            BufReader::new((&connection).take(left as u64)).read_until(b'\n', &mut said)?;
+        }
+        let said = String::from_utf8_lossy(&said);
         match directory {
             Some(directory) if said.trim_end() == GREETING => Ok(Self { directory, connection }),
             _ => Err(io::Error::other(format!("the helper said: {}", said.trim_end()))),
@@ -60,11 +69,14 @@ impl Loan {
     ) -> io::Result<()> {
         // Lines stay short whatever is asked for.
         let mut line = String::new();
+        let mut count = 0;
         for (system, event) in events {
-            if line.len() > LINE_BYTES / 2 {
+            if line.len() > LINE_BYTES / 2 || count == EVENTS_MAX {
                 self.request(&line)?;
                 line.clear();
+                count = 0;
             }
+            count += 1;
             if line.is_empty() {
                 line.push_str("events");
             }
@@ -90,5 +102,24 @@ impl Loan {
             "" => Err(io::Error::other("the helper is gone")),
             other => Err(io::Error::other(format!("the helper said: {other}"))),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_in_pieces_is_read_whole() {
+        let (connection, mut helper) = UnixStream::pair().unwrap();
+        let helper = std::thread::spawn(move || {
+            for piece in ["error: ", "files are ", "still open\n"] {
+                let _ = helper.write_all(piece.as_bytes());
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        });
+        let refused = Loan::receive(connection).unwrap_err().to_string();
+        helper.join().unwrap();
+        assert_eq!(refused, "the helper said: error: files are still open");
     }
 }

@@ -5,18 +5,21 @@
 //! tracefs lets the group read. Directories above stay closed; the recorder gets in by the
 //! descriptor alone.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::{self, BufRead, BufReader, IoSlice, Read, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
-use std::os::unix::fs::{chown, lchown};
+use std::os::unix::fs::{MetadataExt as _, chown, lchown};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::thread::sleep;
-use std::time::Duration;
+use std::sync::Arc;
+use std::thread::{self, sleep};
+use std::time::{Duration, Instant};
 
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 
+use crate::loans::{Counted, Loans};
 use crate::{GREETING, LINE_BYTES, Request};
 
 /// Names of instances begin so, as those that recorders make themselves.
@@ -41,10 +44,23 @@ const READ: [&str; 7] = [
     "buffer_subbuf_size_kb",
 ];
 
+/// Who borrows and never switches on what was lent gives it back after so long. A recording switches
+/// on at once; one that is paused had been on.
+const IDLE: Duration = Duration::from_secs(60);
+/// Between two looks at whether that is so.
+const LOOK: Duration = Duration::from_secs(5);
+/// Time that a recorder has to take an answer.
+const ANSWER: Duration = Duration::from_secs(10);
+/// Events that one recorder may ask for, also those that there are not.
+const ASKED_MAX: usize = 1 << 16;
+/// Between two tries to remove an instance of which somebody has a file open.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
+
 /// Makes instances and takes them away.
 #[derive(Debug, Clone)]
 pub struct Lender {
     tracefs: PathBuf,
+    loans: Arc<Loans>,
 }
 
 impl Lender {
@@ -54,17 +70,21 @@ impl Lender {
     pub fn new(tracefs: &Path) -> io::Result<Self> {
         fs::read_dir(tracefs.join("instances"))?;
         fs::File::open(tracefs.join("available_events"))?;
-        Ok(Self { tracefs: tracefs.to_owned() })
+        Ok(Self { tracefs: tracefs.to_owned(), loans: Arc::default() })
     }
 
-    /// Serves one recorder until it closes the connection. `number`: of all that this process
-    /// serves.
+    /// Serves one recorder until it closes the connection, and returns when the instance is gone.
     ///
     /// Errors: of the connection or the file system; the instance is taken away all the same.
-    pub fn serve(&self, mut client: UnixStream, number: u64) -> io::Result<()> {
+    pub fn serve(&self, mut client: UnixStream) -> io::Result<()> {
+        client.set_write_timeout(Some(ANSWER))?;
         let peer = rustix::net::sockopt::socket_peercred(&client)?;
         let (user, group) = (peer.uid.as_raw(), peer.gid.as_raw());
-        let name = format!("{PREFIX}{}-{number}", std::process::id());
+        let counted = match self.loans.lend(user) {
+            Ok(counted) => counted,
+            Err(refusal) => return send_line(&client, &format!("error: {refusal}")),
+        };
+        let name = format!("{PREFIX}{}-{}", std::process::id(), counted.number());
         let path = self.tracefs.join("instances").join(name);
         fs::create_dir(&path)?;
         let served = hand_over(&path, user, group)
@@ -72,11 +92,40 @@ impl Lender {
             .and_then(|()| answer(&mut client, &path, user, group));
         if let Err(error) = &served {
             // The recorder may be gone: then nobody wants to know.
-            let _ = writeln!(client, "error: {error}");
+            let _ = send_line(&client, &format!("error: {error}"));
         }
         drop(client);
-        take_away(&path);
+        take_away(&path, &counted);
         served
+    }
+
+    /// Removes instances of helpers and recorders that are gone. One of which somebody still has a file
+    /// open counts as lent to its user until it can be removed.
+    pub fn remove_abandoned(&self) {
+        let instances = fs::read_dir(self.tracefs.join("instances"));
+        for entry in instances.into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let owner = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
+            let owner = owner.and_then(|rest| rest.split('-').next()?.parse::<u32>().ok());
+            if owner.is_none_or(|pid| Path::new("/proc").join(pid.to_string()).exists()) {
+                continue;
+            }
+            let path = entry.path();
+            if remove(&path) {
+                continue;
+            }
+            // A recorder that outlives the helper that lent it an instance goes on with it.
+            let user = fs::metadata(path.join("tracing_on")).map_or(0, |about| about.uid());
+            let counted = self.loans.adopt(user);
+            let wait = move || {
+                let _counted = counted;
+                while !remove(&path) {
+                    sleep(TRY_AGAIN);
+                }
+            };
+            // Without a thread it stays, as long as this helper runs.
+            let _ = thread::Builder::new().name("left-over".to_owned()).spawn(wait);
+        }
     }
 }
 
@@ -94,19 +143,39 @@ fn greet(client: &UnixStream, path: &Path) -> io::Result<()> {
 }
 
 fn answer(client: &mut UnixStream, path: &Path, user: u32, group: u32) -> io::Result<()> {
+    client.set_read_timeout(Some(LOOK))?;
     let mut reader = BufReader::new(client.try_clone()?);
-    let mut line = String::new();
+    let (mut line, mut lent, mut asked) = (Vec::new(), HashSet::new(), 0);
+    let lent_at = Instant::now();
+    let mut was_on = false;
     loop {
-        line.clear();
-        if reader.by_ref().take(LINE_BYTES as u64).read_line(&mut line)? == 0 {
-            return Ok(());
+        // What has come of a line is kept over a look.
+        let left = (LINE_BYTES - line.len().min(LINE_BYTES)) as u64;
+        match reader.by_ref().take(left).read_until(b'\n', &mut line) {
+            Ok(0) if line.is_empty() => return Ok(()),
+            Ok(_) => {}
+            Err(error) if is_later(&error) => {
+                was_on = was_on || is_on(path);
+                if !was_on && lent_at.elapsed() > IDLE {
+                    return Err(io::Error::other("nothing was recorded for a minute"));
+                }
+                continue;
+            }
+            Err(error) => return Err(error),
         }
-        let answer = match Request::parse(&line) {
+        let text = std::str::from_utf8(&line).map_err(io::Error::other)?;
+        let answer = match Request::parse(text) {
             Err(wrong) => format!("error: {wrong}"),
             Ok(Request::Events(events)) => {
+                asked += events.len();
+                if asked > ASKED_MAX {
+                    return Err(io::Error::other("too many events are asked for"));
+                }
                 for (system, event) in events {
                     // One that there is not is the recorder's to notice.
-                    let _ = lend_event(path, system, event, user, group);
+                    if lent.insert(format!("{system}:{event}")) {
+                        let _ = lend_event(path, system, event, user, group);
+                    }
                 }
                 "ok".to_owned()
             }
@@ -117,8 +186,22 @@ fn answer(client: &mut UnixStream, path: &Path, user: u32, group: u32) -> io::Re
                 }
             }
         };
-        writeln!(client, "{answer}")?;
+        line.clear();
+        send_line(client, &answer)?;
     }
+}
+
+/// Sends one line by one system call: formatted output would go out in pieces.
+fn send_line(mut client: &UnixStream, line: &str) -> io::Result<()> {
+    client.write_all(format!("{line}\n").as_bytes())
+}
+
+fn is_later(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+}
+
+fn is_on(path: &Path) -> bool {
+    fs::read(path.join("tracing_on")).is_ok_and(|text| text.starts_with(b"1"))
 }
 
 /// Gives what every recorder needs.
@@ -157,28 +240,53 @@ fn lend_event(path: &Path, system: &str, event: &str, user: u32, group: u32) -> 
     lchown(folder.join("enable"), Some(user), Some(group))
 }
 
-/// Removes an instance; it is busy as long as somebody has a file of it open.
-fn take_away(path: &Path) {
-    let _ = fs::write(path.join("tracing_on"), "0");
+/// Takes an instance from its user and removes it. It is busy as long as anybody has a file of it open:
+/// until then it is off, has no buffers to speak of, and counts as lent.
+fn take_away(path: &Path, counted: &Counted) {
+    revoke(path);
     for wait_ms in (0..7).map(|power| 10 << power) {
-        match fs::remove_dir(path) {
-            Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
-                sleep(Duration::from_millis(wait_ms));
-            }
-            _ => return,
+        if remove(path) {
+            return;
         }
+        sleep(Duration::from_millis(wait_ms));
+    }
+    counted.is_left_over();
+    while !remove(path) {
+        // Who has kept a switch open may have used it.
+        quiet(path);
+        sleep(TRY_AGAIN);
     }
 }
 
-/// Removes instances of helpers and recorders that are gone.
-pub fn remove_abandoned(tracefs: &Path) {
-    for entry in fs::read_dir(tracefs.join("instances")).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let owner = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
-        let owner = owner.and_then(|rest| rest.split('-').next()?.parse::<u32>().ok());
-        if owner.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists()) {
-            // One that is still in use stays; the next helper tries again.
-            let _ = fs::remove_dir(entry.path());
+/// Whether an instance is gone.
+fn remove(path: &Path) -> bool {
+    match fs::remove_dir(path) {
+        Ok(()) => true,
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
+}
+
+/// Nothing is recorded any more, and what was is thrown away.
+fn quiet(path: &Path) {
+    for (name, text) in [("tracing_on", "0"), ("events/enable", "0"), ("trace", "")] {
+        let _ = fs::write(path.join(name), text);
+    }
+    // The least that the kernel gives.
+    let _ = fs::write(path.join("buffer_size_kb"), "1");
+}
+
+/// Nothing of an instance can be opened by its user any more.
+fn revoke(path: &Path) {
+    for name in WRITTEN {
+        let _ = lchown(path.join(name), Some(0), Some(0));
+    }
+    for name in READ {
+        let _ = readable(&path.join(name), 0);
+    }
+    for cpu in fs::read_dir(path.join("per_cpu")).into_iter().flatten().flatten() {
+        for name in ["trace_pipe_raw", "stats", "."] {
+            let _ = readable(&cpu.path().join(name), 0);
         }
     }
+    quiet(path);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `lat-helper`: root starts it, members of a group may then trace the kernel with `lat`.
 
+#![forbid(unsafe_code)]
+
 use std::fs;
 use std::io;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -8,12 +10,12 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use lateralis_helper::{Lender, SOCKET, remove_abandoned};
+use lateralis_helper::{LOANS_MAX, Lender, SOCKET};
 
-/// Instances that are lent at a time: each holds buffers of the kernel.
-const LOANS_MAX: u64 = 16;
+/// Connections at a time. Most are over at once, with a refusal: instances are counted by [`Lender`].
+const CONNECTIONS_MAX: usize = 4 * LOANS_MAX;
 
 const HELP: &str =
     "Lets members of a group trace the kernel with `lat record --kernel` and `--system`
@@ -51,10 +53,21 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error}");
+            eprintln!("error: {}", printable(&error));
             ExitCode::from(2)
         }
     }
+}
+
+/// For the terminal of root: names and paths that clients and options told have no control characters
+/// on it, nor controls of the writing direction.
+fn printable(text: &str) -> String {
+    let hostile = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}')
+            || matches!(c, '\u{2060}'..='\u{206f}')
+    };
+    text.chars().map(|c| if hostile(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
 fn options(arguments: &[String]) -> Result<Options, String> {
@@ -103,29 +116,29 @@ fn listen(options: &Options) -> Result<(), String> {
     };
     let lender = Lender::new(&options.tracefs)
         .map_err(|error| told("lend tracing of the kernel", &options.tracefs, error))?;
-    remove_abandoned(&options.tracefs);
+    lender.remove_abandoned();
     let socket = &options.socket;
     let listener = bind(socket, options.group).map_err(|error| told("listen", socket, error))?;
-    println!("listening: {}: group {}", socket.display(), options.group);
-    let loans = Arc::new(AtomicU64::new(0));
-    for (number, client) in (0..).zip(listener.incoming()) {
+    println!("listening: {}: group {}", printable(&socket.display().to_string()), options.group);
+    let open = Arc::new(AtomicUsize::new(0));
+    for client in listener.incoming() {
         let Ok(client) = client else {
             // Too many descriptors, for instance: they become fewer in time only.
             std::thread::sleep(std::time::Duration::from_millis(100));
             continue;
         };
         // No other memory is published by this count.
-        if loans.fetch_add(1, Ordering::Relaxed) >= LOANS_MAX {
-            loans.fetch_sub(1, Ordering::Relaxed);
+        if open.fetch_add(1, Ordering::Relaxed) >= CONNECTIONS_MAX {
+            open.fetch_sub(1, Ordering::Relaxed);
             let _ = io::Write::write_all(&mut &client, b"error: too many recordings at a time\n");
             continue;
         }
-        let (lender, loans) = (lender.clone(), Arc::clone(&loans));
+        let (lender, open) = (lender.clone(), Arc::clone(&open));
         std::thread::spawn(move || {
-            if let Err(error) = lender.serve(client, number) {
-                eprintln!("warning: loan {number}: {error}");
+            if let Err(error) = lender.serve(client) {
+                eprintln!("warning: a loan ended: {}", printable(&error.to_string()));
             }
-            loans.fetch_sub(1, Ordering::Relaxed);
+            open.fetch_sub(1, Ordering::Relaxed);
         });
     }
     Ok(())

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::BUFFER_KB_MAX;
+use crate::{BUFFER_KB_MAX, EVENTS_MAX};
 
 /// One line of a recorder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub enum WrongRequest<'a> {
     Unknown(&'a str),
     /// Not `SUBSYSTEM:EVENT` of letters, digits, `_` and `-`.
     Name(&'a str),
+    /// More events than a line may have.
+    TooMany,
     /// No number from 1 to [`BUFFER_KB_MAX`].
     Size(&'a str),
 }
@@ -30,6 +32,7 @@ impl fmt::Display for WrongRequest<'_> {
         match self {
             Self::Unknown(word) => write!(f, "unknown request: {word:.40}"),
             Self::Name(name) => write!(f, "not SUBSYSTEM:EVENT: {name:.80}"),
+            Self::TooMany => write!(f, "more than {EVENTS_MAX} events in a line"),
             Self::Size(size) => write!(f, "not 1 to {BUFFER_KB_MAX} KiB: {size:.40}"),
         }
     }
@@ -43,7 +46,13 @@ impl<'a> Request<'a> {
         let (word, rest) = line.trim_end().split_once(' ').unwrap_or((line.trim_end(), ""));
         match word {
             "events" => {
-                rest.split_ascii_whitespace().map(event).collect::<Result<_, _>>().map(Self::Events)
+                let names = rest.split_ascii_whitespace();
+                let events: Vec<_> =
+                    names.take(EVENTS_MAX + 1).map(event).collect::<Result<_, _>>()?;
+                match events.len() > EVENTS_MAX {
+                    true => Err(WrongRequest::TooMany),
+                    false => Ok(Self::Events(events)),
+                }
             }
             "buffer_kb" => {
                 let size = rest.parse().ok().filter(|kb| (1..=BUFFER_KB_MAX).contains(kb));
@@ -83,6 +92,8 @@ mod tests {
             let line = format!("events {name}");
             assert_eq!(Request::parse(&line), Err(WrongRequest::Name(name)), "{name}");
         }
+        let many = format!("events{}", " a:b".repeat(EVENTS_MAX + 1));
+        assert_eq!(Request::parse(&many), Err(WrongRequest::TooMany));
         let long = format!("a:{}", "x".repeat(129));
         assert!(Request::parse(&format!("events {long}")).is_err());
         for size in ["", "0", "-1", "65537", "18446744073709551616", "1 2"] {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use lateralis_helper::Loan;
+use lateralis_helper::{EVENTS_MAX, LOANS_OF_USER_MAX, Loan};
 
 const TRACEFS: &str = "/sys/kernel/tracing";
 
@@ -111,15 +111,22 @@ fn recordings_go_on_when_the_helper_is_killed() {
 #[test]
 fn whatever_is_sent_only_its_sender_suffers() {
     let Some(helper) = Helper::start("hostile") else { return };
-    let connect = || {
+    let try_connect = || {
         let client = UnixStream::connect(helper.socket()).unwrap();
         client.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         let mut reader = BufReader::new(client.try_clone().unwrap());
         let mut greeting = String::new();
         // The directory that comes along is closed by being passed over.
         reader.read_line(&mut greeting).unwrap();
-        assert_eq!(greeting, "lateralis-helper 1\n");
-        (client, reader)
+        (greeting, client, reader)
+    };
+    // A loan is counted a moment longer than its instance is there.
+    let connect = || loop {
+        let (greeting, client, reader) = try_connect();
+        if greeting == "lateralis-helper 1\n" {
+            return (client, reader);
+        }
+        assert!(greeting.starts_with("error: too many recordings of one user"), "{greeting}");
     };
     let (mut client, mut reader) = connect();
     for (line, said) in [
@@ -142,11 +149,54 @@ fn whatever_is_sent_only_its_sender_suffers() {
     drop((client, reader));
     wait_until("instances are left", || helper.instances().is_empty());
 
-    let mut held: Vec<_> = (0..16).map(|_| connect()).collect();
+    let mut held: Vec<_> = (0..LOANS_OF_USER_MAX).map(|_| connect()).collect();
     let mut refused = String::new();
     UnixStream::connect(helper.socket()).unwrap().read_to_string(&mut refused).unwrap();
-    assert_eq!(refused, "error: too many recordings at a time\n");
+    assert_eq!(refused, "error: too many recordings of one user at a time (4)\n");
     held.clear();
     wait_until("instances are left", || helper.instances().is_empty());
-    assert!(Loan::ask(&helper.socket()).is_ok());
+    wait_until("nothing is lent", || Loan::ask(&helper.socket()).is_ok());
+}
+
+#[test]
+fn an_instance_whose_files_stay_open_counts_until_they_are_closed() {
+    let Some(helper) = Helper::start("kept") else { return };
+    let events = [("sched", "sched_switch")];
+    let loan = Loan::ask(&helper.socket()).unwrap();
+    loan.events(events).unwrap();
+    let open = |name: &str| fs::File::options().write(true).open(loan.path().join(name)).unwrap();
+    let mut switches = ["events/sched/sched_switch/enable", "tracing_on"].map(open);
+    let pipe = fs::File::open(loan.path().join("per_cpu/cpu0/trace_pipe_raw")).unwrap();
+    let directory = fs::File::open(loan.path()).unwrap();
+    drop(loan);
+    wait_until("it is not refused as still open", || {
+        // Until the helper gives up removing it, others are lent, and these are too many for a moment.
+        let refused = Loan::ask(&helper.socket()).map(drop);
+        refused.is_err_and(|error| error.to_string().contains("still open"))
+    });
+    wait_until("others are left", || helper.instances().len() == 1);
+    // A switch that was kept open is switched back.
+    for switch in &mut switches {
+        switch.write_all(b"1").unwrap();
+    }
+    let path = Path::new(TRACEFS).join("instances").join(&helper.instances()[0]);
+    wait_until("it stays on", || fs::read_to_string(path.join("tracing_on")).unwrap() == "0\n");
+    let about = fs::metadata(path.join("tracing_on")).unwrap();
+    assert_eq!(std::os::unix::fs::MetadataExt::uid(&about), 0);
+    drop((switches, pipe, directory));
+    wait_until("it is still there", || helper.instances().is_empty());
+    // A loan is counted a moment longer than its instance is there.
+    wait_until("nothing is lent", || Loan::ask(&helper.socket()).is_ok());
+}
+
+#[test]
+fn lines_cost_what_their_events_cost() {
+    let Some(helper) = Helper::start("lines") else { return };
+    let loan = Loan::ask(&helper.socket()).unwrap();
+    let names: Vec<String> = (0..2 * EVENTS_MAX).map(|number| format!("n{number}")).collect();
+    // Longer than a line may be: it comes in two.
+    loan.events(names.iter().map(|name| ("no", name.as_str()))).unwrap();
+    let many: Vec<_> =
+        (0..40).flat_map(|_| names.iter().map(|name| ("no", name.as_str()))).collect();
+    assert!(loan.events(many).is_err(), "that is more than there can be");
 }

@@ -127,6 +127,11 @@ fn argument(
 fn text_column(event: &Event<'_>, line: &mut Vec<u8>) {
     let mut text = Vec::new();
     text.extend_from_slice(event.class.name.as_bytes());
+    if let Some(phase) = event.class.attribute(lateralis_model::role::PHASE) {
+        text.extend_from_slice(b" (");
+        text.extend_from_slice(phase.as_bytes());
+        text.push(b')');
+    }
     let mut writer = FieldWriter::default();
     for (member, field) in fields(event) {
         if !matches!(field.value(), Value::Optional(None)) {

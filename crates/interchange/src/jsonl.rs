@@ -45,6 +45,9 @@ impl<'s> Lines<'s> {
             time(line, "time", event.time);
         }
         text(line, "name", &meaning.name(event));
+        if let Some(phase) = event.class.attribute(lateralis_model::role::PHASE) {
+            text(line, "phase", phase);
+        }
         if let Some(category) = event.class.attribute(crate::CATEGORY) {
             text(line, "category", category);
         }

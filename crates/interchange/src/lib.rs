@@ -10,6 +10,9 @@
 //! | [`jsonl`] | – | one JSON object a line |
 //! | [`parquet`] | – | tables |
 //!
+//! [`with_marks`] makes spans of the marks that programs write into the kernel's trace, whatever
+//! format that has.
+//!
 //! Bytes go in and values come out; nothing here touches a file or a clock. Bytes
 //! are hostile: a reader gives what is intact, notes the rest as damage, and takes
 //! no more memory than it is told to, beside what its input itself takes.
@@ -23,6 +26,8 @@
 //! assert!(String::from_utf8(out).unwrap().starts_with(r#"{"time_ns":1500,"#));
 //! ```
 
+#![forbid(unsafe_code)]
+
 pub mod chrome;
 pub mod csv;
 mod dynamic;
@@ -30,6 +35,7 @@ mod error;
 pub mod fxt;
 mod json;
 pub mod jsonl;
+mod marks;
 mod meaning;
 pub mod parquet;
 pub mod perfetto;
@@ -37,9 +43,9 @@ mod phases;
 mod picture;
 
 pub use error::Error;
+pub use marks::with_marks;
 
-/// Attribute of event classes: the category that the format gives them.
-pub const CATEGORY: &str = "category";
+pub use lateralis_model::role::CATEGORY;
 /// Attribute of event classes: names the context field with the event's own name,
 /// where so many names were met that they share a class.
 pub const NAME_FIELD: &str = "lateralis.name-field";

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use lateralis_model::role::{Keyed, Role};
+use lateralis_model::role::{KEY_CATEGORY, KEY_CPU, KEY_PROCESS, Keyed, Role};
 use lateralis_model::{
     Dropped, Event, EventClass, Field, Member, Source, StreamClass, Text, Value,
 };
@@ -47,6 +47,12 @@ impl Meanings {
             }
         }
         sum
+    }
+
+    /// Whether some events begin spans of their thread, which others end.
+    pub fn have_edges(&self) -> bool {
+        let begins = |role: &Role| matches!(role, Role::Begin(keyed) if keyed.keys.is_empty());
+        self.0.iter().flatten().any(|meaning| meaning.roles.iter().any(begins))
     }
 
     /// Of an event's class; `None` for a class that came after opening.
@@ -217,9 +223,16 @@ pub fn key(event: &Event<'_>, keyed: &Keyed) -> u64 {
     let mut hash = Fnv::default();
     hash.bytes(keyed.name.as_bytes());
     for name in &keyed.keys {
-        match find(event, name) {
-            Some(field) => hash.field(field),
-            None => hash.bytes(b"?"),
+        match (name.as_str(), find(event, name)) {
+            (_, Some(field)) => hash.field(field),
+            (KEY_PROCESS, None) => hash.bytes(&Owner::of(event).ids().0.to_le_bytes()),
+            (KEY_CATEGORY, None) => {
+                let of_class = event.class.attribute(crate::CATEGORY).unwrap_or_default();
+                let own = find(event, "event.category").and_then(|field| field.as_text());
+                hash.bytes(own.as_deref().unwrap_or(of_class).as_bytes());
+            }
+            (KEY_CPU, None) => hash.bytes(&cpu(event).unwrap_or(u32::MAX).to_le_bytes()),
+            (_, None) => hash.bytes(b"?"),
         }
     }
     hash.0

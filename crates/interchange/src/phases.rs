@@ -26,25 +26,89 @@ pub fn counters(class: &ClassText<'_>) -> Vec<Role> {
     numbers.map(|member| Role::Counter { field: member.name.clone() }).collect()
 }
 
-/// The clauses of a phase. Ids are looked for in the context under `ids`.
-pub fn roles(phase: char, class: &ClassText<'_>, ids: &[&str]) -> Vec<Role> {
-    let named = |keys: Vec<String>| Keyed { name: class.name.to_owned(), keys };
-    let by_id = || named(ids.iter().filter_map(|name| context(class, name)).collect());
+/// What the clauses of an event need to know beside its phase.
+pub struct Keys {
+    /// The parts of the key of a span that its thread does not tell from others.
+    pub span: Vec<String>,
+    /// The parts of the key of a message.
+    pub flow: Vec<String>,
+    /// Whether a message may arrive several times.
+    pub fans_out: bool,
+    /// Whether the event tells a duration that can be.
+    pub is_whole: bool,
+}
+
+/// The clauses of a phase.
+pub fn roles(phase: char, class: &ClassText<'_>, keys: &Keys) -> Vec<Role> {
+    let named = |keys: &[String]| Keyed {
+        name: class.name.to_owned(),
+        keys: keys.to_vec(),
+        ..Keyed::default()
+    };
+    let flow = || Keyed { fans_out: keys.fans_out, ..named(&keys.flow) };
     match phase {
-        'B' => vec![Role::Begin(named(Vec::new()))],
-        'E' => vec![Role::End(named(Vec::new()))],
-        'X' => context(class, "dur")
+        'B' => vec![Role::Begin(named(&[]))],
+        'E' => vec![Role::End(named(&[]))],
+        'X' if keys.is_whole => context(class, "dur")
             .map(|duration| Role::Span { name: class.name.to_owned(), duration })
             .into_iter()
             .collect(),
-        'b' | 'S' | 'N' => vec![Role::Begin(by_id())],
-        'e' | 'F' | 'D' => vec![Role::End(by_id())],
-        's' => vec![Role::Send(by_id())],
-        't' => vec![Role::Receive(by_id()), Role::Send(by_id())],
-        'f' => vec![Role::Receive(by_id())],
+        // It began, and nobody tells when it ended.
+        'X' => vec![Role::Begin(named(&[]))],
+        'b' | 'S' | 'N' => vec![Role::Begin(named(&keys.span))],
+        'e' | 'F' | 'D' => vec![Role::End(named(&keys.span))],
+        's' => vec![Role::Send(named(&keys.flow))],
+        't' => vec![Role::Receive(flow()), Role::Send(named(&keys.flow))],
+        'f' => vec![Role::Receive(flow())],
         'C' => counters(class),
         _ => Vec::new(),
     }
+}
+
+/// Whether a phase begins a span that another event ends, or ends one that another began.
+pub fn begins(phase: char) -> Option<bool> {
+    match phase {
+        'B' | 'b' | 'S' => Some(true),
+        'E' | 'e' | 'F' => Some(false),
+        _ => None,
+    }
+}
+
+/// Where spans nest.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Track {
+    /// A thread of a process.
+    Thread(u32, u32),
+    /// Its process, unless it is of all, and what tells it from others.
+    Keyed(Option<u32>, Vec<u8>),
+    /// By its number.
+    Number(u64),
+}
+
+/// The word for a phase, where there is one.
+pub fn word(phase: char) -> Option<&'static str> {
+    Some(match phase {
+        'B' => "begin",
+        'E' => "end",
+        'X' => "complete",
+        'i' | 'I' | 'R' => "instant",
+        'C' => "counter",
+        'b' | 'S' => "async begin",
+        'n' | 'T' | 'p' => "async instant",
+        'e' | 'F' => "async end",
+        's' => "flow start",
+        't' => "flow step",
+        'f' => "flow end",
+        'N' => "object created",
+        'O' => "object snapshot",
+        'D' => "object destroyed",
+        'P' => "sample",
+        '(' => "context begin",
+        ')' => "context end",
+        'c' => "clock sync",
+        'v' | 'V' => "memory dump",
+        _ => return None,
+    })
 }
 
 /// Clauses as attributes of a class.

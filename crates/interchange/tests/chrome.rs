@@ -3,7 +3,7 @@
 
 use lateralis_interchange::chrome;
 use lateralis_model::role::Role;
-use lateralis_model::{MemoryTrace, Source};
+use lateralis_model::{MemoryTrace, Source, Value as FieldValue};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -125,10 +125,11 @@ fn phases_have_roles_whose_fields_exist() {
                 Role::State { field, .. } | Role::Counter { field } => vec![field.clone()],
             };
             for field in fields {
-                let found = [event.payload(), event.context()]
-                    .into_iter()
-                    .flatten()
-                    .any(|fields| fields.get(&field).is_some());
+                let found = field.starts_with('$')
+                    || [event.payload(), event.context()]
+                        .into_iter()
+                        .flatten()
+                        .any(|fields| fields.get(&field).is_some());
                 assert!(found, "{role}: {field}");
             }
             seen.push(role.to_string());
@@ -138,10 +139,12 @@ fn phases_have_roles_whose_fields_exist() {
         "begin outer",
         "end outer",
         "span draw for dur",
-        "begin load key id",
-        "end load key id",
-        "send msg key id",
-        "recv msg key id",
+        "begin load key id $category $pid",
+        "end load key id $category $pid",
+        "begin old key id scope $category $pid",
+        "end old key id $category $pid",
+        "send msg key id $category",
+        "recv msg fanout key id $category",
         "counter used",
         "span flow for event.dur",
         "send flow key bind_id",
@@ -278,5 +281,228 @@ proptest! {
         } else {
             prop_assert!(whole <= 1);
         }
+    }
+}
+
+/// The spans and messages of a file, by pairing its events as every reader of clauses does.
+fn count_of(trace: &MemoryTrace, wanted: &str) -> usize {
+    let mut count = 0;
+    let mut events = trace.events();
+    while let Some(event) = events.next_event() {
+        count += Role::of(event.class).filter(|role| role.to_string().starts_with(wanted)).count();
+    }
+    count
+}
+
+fn event_names(trace: &MemoryTrace) -> Vec<(i64, String)> {
+    let mut names = Vec::new();
+    let mut events = trace.events();
+    while let Some(event) = events.next_event() {
+        names.push((event.time.0, event.class.name.clone()));
+    }
+    names
+}
+
+#[test]
+fn an_event_without_its_duration_costs_no_other() {
+    let trace = read(
+        r#"[{"name":"f","ph":"X","ts":1,"dur":5,"pid":1,"tid":1},
+            {"name":"f","ph":"X","ts":10,"pid":1,"tid":1},
+            {"name":"f","ph":"X","ts":20,"dur":-3,"pid":1,"tid":1},
+            {"name":"f","ph":"X","ts":30,"dur":null,"pid":1,"tid":1},
+            {"name":"f","ph":"X","ts":40,"dur":"x","pid":1,"tid":1},
+            {"name":"f","ph":"X","ts":50,"dur":1e30,"pid":1,"tid":1},
+            {"name":"f","ph":"X","ts":60,"dur":9223372036854775,"pid":1,"tid":1},
+            {"name":"f","ph":"X","ts":70,"dur":"5","pid":1,"tid":1}]"#,
+    );
+    assert_eq!((count_of(&trace, "span f for dur"), count_of(&trace, "begin f")), (2, 6));
+    assert!(trace.remarks()[0].starts_with("6 complete events (X)"), "{:?}", trace.remarks());
+}
+
+#[test]
+fn an_event_without_its_time_stands_where_it_is_written_and_begins_nothing() {
+    let trace = read(
+        r#"[{"name":"a","ph":"X","ts":null,"dur":5,"pid":1,"tid":1},
+            {"name":"b","ph":"X","ts":1700000000000000,"dur":5,"pid":1,"tid":1},
+            {"name":"a","ph":"B","ts":NaN,"pid":1,"tid":1},
+            {"name":"a","ph":"X","ts":1e30,"dur":5,"pid":1,"tid":1},
+            {"name":"a","ph":"X","dur":5,"pid":1,"tid":1},
+            {"name":"a","ph":"X","ts":"soon","dur":5,"pid":1,"tid":1}]"#,
+    );
+    assert_eq!((trace.len(), count_of(&trace, "")), (6, 1));
+    assert!(event_names(&trace).iter().all(|(time, _)| *time == 1_700_000_000_000_000_000));
+    assert!(trace.damage().is_empty());
+    assert!(trace.remarks().iter().any(|remark| remark.starts_with("5 events tell no time")));
+}
+
+#[test]
+fn samples_that_are_no_numbers_cost_themselves() {
+    let trace = read(
+        r#"[{"name":"q","ph":"C","ts":1,"pid":1,"args":{"v":1}},
+            {"name":"q","ph":"C","ts":2,"pid":1,"args":{"v":"2.5"}},
+            {"name":"q","ph":"C","ts":3,"pid":1,"args":{"v":null}},
+            {"name":"q","ph":"C","ts":4,"pid":1,"args":{"v":NaN}},
+            {"name":"q","ph":"C","ts":5,"pid":1,"args":{"v":"high"}},
+            {"name":"q","ph":"C","ts":6,"pid":1,"id":"0x1","args":{"v":true}},
+            {"name":"q","ph":"C","ts":7,"pid":1,"id":"0x1","args":{"v":-3}}]"#,
+    );
+    let mut levels = Vec::new();
+    let mut events = trace.events();
+    while let Some(event) = events.next_event() {
+        let field = event.payload().unwrap().get("v");
+        if field.is_some_and(|field| !matches!(field.value(), FieldValue::Optional(None))) {
+            levels.push((event.time.0 / 1000, event.class.name.clone()));
+        }
+    }
+    assert_eq!(levels, [(1, "q".to_owned()), (2, "q".to_owned()), (7, "q[0x1]".to_owned())]);
+    assert_eq!(count_of(&trace, "counter v"), 7, "the class is a counter whatever samples say");
+    assert!(trace.remarks().iter().any(|remark| remark.starts_with("4 samples of counters")));
+}
+
+#[test]
+fn keys_are_whatever_tells_a_span_from_others() {
+    let trace = read(
+        r#"[{"ph":"b","name":"f","cat":"c","id2":{"local":"0x1"},"ts":1,"pid":1,"tid":1},
+            {"ph":"b","name":"f","cat":"c","id2":{"global":"0x1"},"ts":1,"pid":1,"tid":1},
+            {"ph":"b","name":"f","cat":"c","id":1,"ts":1,"pid":1,"tid":1},
+            {"ph":"b","name":"f","cat":"c","id":"1","scope":"s","ts":1,"pid":1,"tid":1},
+            {"ph":"b","name":"f","cat":"c","id":null,"ts":1,"pid":1,"tid":1},
+            {"ph":"X","name":"f","ts":1,"dur":1,"pid":1,"tid":1,"bind_id":"1","flow_in":false},
+            {"ph":"X","name":"g","ts":1,"dur":1,"pid":1,"tid":1,"bind_id":"1","flow_in":true},
+            {"ph":"E","name":"g","ts":1,"pid":1,"tid":1,"bind_id":"1","flow_in":true}]"#,
+    );
+    let mut clauses = Vec::new();
+    let mut events = trace.events();
+    while let Some(event) = events.next_event() {
+        clauses.push(Role::of(event.class).map(|role| role.to_string()).collect::<Vec<_>>());
+    }
+    let clauses: Vec<_> = clauses.iter().map(|clauses| clauses.join("; ")).collect();
+    assert_eq!(
+        clauses,
+        [
+            "begin f key id2 $category $pid",
+            "begin f key id2 $category",
+            "begin f key id $category $pid",
+            "begin f key id scope $category $pid",
+            "begin f key $category $pid",
+            "span f for dur",
+            "span g for dur; recv flow fanout key bind_id",
+            "end g"
+        ]
+    );
+}
+
+#[test]
+fn ends_are_named_in_the_order_of_time() {
+    let trace = read(
+        r#"[{"ph":"E","ts":20,"pid":1,"tid":7},
+            {"name":"a","ph":"B","ts":0,"pid":1,"tid":7},
+            {"ph":"e","cat":"c","id":1,"ts":9,"pid":1,"tid":8},
+            {"ph":"E","ts":10,"pid":1,"tid":7,"args":{"r":1}},
+            {"name":"b","ph":"B","ts":5,"pid":1,"tid":7},
+            {"ph":"e","cat":"c","id":1,"ts":9,"pid":2,"tid":8},
+            {"ph":"b","name":"n","cat":"c","id":1,"ts":3,"pid":1,"tid":7}]"#,
+    );
+    let names: Vec<_> =
+        event_names(&trace).into_iter().map(|(time, name)| (time / 1000, name)).collect();
+    let expected = [(0, "a"), (3, "n"), (5, "b"), (9, "n"), (9, ""), (10, "b"), (20, "a")];
+    assert_eq!(names, expected.map(|(time, name)| (time, name.to_owned())));
+}
+
+#[test]
+fn a_file_may_be_several_values() {
+    let count = |text: &str| {
+        assert!(chrome::sniff(text.as_bytes()), "{text}");
+        let trace = chrome::read("t", text.as_bytes(), 1 << 20).unwrap();
+        (trace.len(), trace.damage().len())
+    };
+    let (a, b) = (
+        r#"{"ph":"i","name":"a","ts":1,"pid":1}"#,
+        r#"{"ph":"i","name":"b","ts":2,"pid":1,"args":{"x":1}}"#,
+    );
+    assert_eq!(count(&format!("[{a},{b}]")), (2, 0));
+    assert_eq!(count(&format!("[{a}]\n[{b}]")), (2, 0));
+    assert_eq!(count(&format!(r#"{{"traceEvents":[{a}]}}{{"traceEvents":[{b}]}}"#)), (2, 0));
+    assert_eq!(count(&format!("{a}\n{b}\n")), (2, 0), "one a line");
+    assert_eq!(count(&format!("{a},\n{b},\n")), (2, 0));
+    assert_eq!(count(&format!("[,{a},,{b},]")), (2, 0), "commas");
+    assert_eq!(count(&format!("[ , {a}")), (2 - 1, 0));
+    assert_eq!(count(&format!("[[{a}],[{b}]]")), (2, 0), "arrays in an array");
+    assert_eq!(count(&format!(r#"[{{"traceEvents":[{a}]}},{{"traceEvents":[{b}]}}]"#)), (2, 0));
+    assert_eq!(count(&format!("[{a}]]\0\0\n[{b}]")), (2, 0), "closed twice, and padded");
+    assert_eq!(count(&format!("[{a}] and then [{b}]")), (2, 1), "what lies between is damage");
+    assert_eq!(count("[]"), (0, 0));
+}
+
+#[test]
+fn documents_with_times_of_their_own_are_put_on_one_line() {
+    let document = |base: i64| {
+        format!(
+            r#"{{"baseTimeNanoseconds":{base},"traceEvents":[{{"ph":"i","name":"a","ts":1,"pid":1}}]}}"#
+        )
+    };
+    let text =
+        format!("{}{}", document(1_700_000_000_000_000_000), document(1_700_000_005_000_000_000));
+    let times: Vec<_> = event_names(&read(&text)).iter().map(|(time, _)| *time).collect();
+    assert_eq!(times, [1_700_000_000_000_001_000, 1_700_000_005_000_001_000]);
+    // Times since 1970 beside a base are not moved again.
+    let text = r#"{"beginningOfTime":1700000000000000,"traceEvents":[
+        {"ph":"i","name":"a","ts":1700000000000001,"pid":1}]}"#;
+    assert_eq!(event_names(&read(text))[0].0, 1_700_000_000_000_001_000);
+}
+
+#[test]
+fn events_are_found_wherever_they_begin() {
+    let (filler, tab) = ("x".repeat(10_000), '\t');
+    let text = format!(
+        r#"{{"distributedInfo":{{"ranks":["{filler}"]}},"note":"tab{tab}and
+ line","traceEvents":[{{"ph":"i","name":"a","ts":1,"pid":1}}],"after":1}}"#
+    );
+    let bytes = text.as_bytes();
+    assert!(!chrome::sniff(&bytes[..4096]) && chrome::may_have_events(&bytes[..4096]));
+    assert!(chrome::has_events(bytes));
+    let trace = chrome::read("t", bytes, 1 << 20).unwrap();
+    assert_eq!((trace.len(), trace.damage().len()), (1, 0));
+    assert!(trace.trace().env("chrome.object.after").is_some());
+    assert!(!chrome::has_events(br#"{"a":{"traceEvents":[]}}"#), "of another object");
+    assert!(!chrome::has_events(br#"{"ph":1}"#));
+}
+
+#[test]
+fn arguments_that_are_no_json_cost_themselves() {
+    let deep = format!("{}1{}", "[".repeat(300), "]".repeat(300));
+    let arguments: [&[u8]; 10] = [
+        b"NaN",
+        b"-inf",
+        b"1e400",
+        b"\"\x01\x1b[0m\"",
+        b"\"line\nfeed\"",
+        b"\"\xff\xc3\"",
+        b"\"\\ud800\"",
+        b"\"an \"unescaped\" quote\"",
+        b"\"an \" odd one\"",
+        deep.as_bytes(),
+    ];
+    for argument in arguments {
+        let text = [
+            b"[{\"ph\":\"B\",\"name\":\"good\",\"ts\":1,\"pid\":1,\"tid\":1},\n\
+              {\"ph\":\"X\",\"name\":\"f\",\"args\":{\"a\":"
+                .as_slice(),
+            argument,
+            b",\"b\":2},\"ts\":2,\"dur\":3,\"pid\":1,\"tid\":1},\n\
+              {\"ph\":\"E\",\"name\":\"good\",\"ts\":9,\"pid\":1,\"tid\":1}]",
+        ]
+        .concat();
+        let trace = chrome::read("t", &text, 1 << 20).unwrap();
+        let place = String::from_utf8_lossy(argument).into_owned();
+        assert_eq!((trace.len(), trace.damage().len()), (3, 0), "{place}");
+        assert_eq!(count_of(&trace, "span f for dur"), 1, "{place}");
+        assert!(trace.remarks()[0].starts_with("1 events are not strict"), "{place}");
+        let mut events = trace.events_in(lateralis_model::Interval {
+            begin: Some(lateralis_units::Nanos(2000)),
+            end: Some(lateralis_units::Nanos(2001)),
+        });
+        let event = events.next_event().unwrap();
+        assert_eq!(event.payload().unwrap().get("b").unwrap().as_u64(), Some(2), "{place}");
     }
 }

@@ -111,7 +111,15 @@ fn written(
 
 #[test]
 fn chrome_json() {
-    run(&[CHROME.into()], 300, chrome::read);
+    let odd = r#"[,{"ph":"B","name":"a","ts":1,"pid":1,"tid":2,"args":{"v":NaN,"s":"a "b" c"}},
+{"ph":"E","ts":null,"pid":1,"tid":2},{"ph":"E","ts":1.5e1,"pid":1,"tid":2},
+{"ph":"b","name":"q","cat":"k","id2":{"local":"0x1"},"ts":4,"pid":1,"tid":2},
+{"ph":"e","cat":"k","id2":{"local":"0x1"},"ts":5,"pid":1,"tid":2,"args":{"s":"\ud800"}},
+{"ph":"X","name":"z","ts":6,"pid":1,"tid":2,"bind_id":"7","flow_out":true,"dur":-1},
+{"ph":"C","name":"g","ts":20,"pid":1,"id":"0x1","args":{"used":"7.5"}}]
+{"baseTimeNanoseconds":1700000000000000000,"traceEvents":[{"ph":"i","name":"n","ts":1,"pid":1}]}
+{"baseTimeNanoseconds":1700000000000000001,"traceEvents":[{"ph":"i","name":"n","ts":1,"pid":1}]}"#;
+    run(&[CHROME.into(), odd.into()], 300, chrome::read);
 }
 
 #[test]

@@ -6,5 +6,6 @@
 mod chrome;
 mod fxt;
 mod hostile;
+mod marks;
 mod perfetto;
 mod tables;

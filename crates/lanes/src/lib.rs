@@ -17,6 +17,8 @@
 //! An index is a file that anybody may have written: no number in it is trusted, an impossible one
 //! gives a wrong picture at most. No I/O, no clock, no threads.
 
+#![forbid(unsafe_code)]
+
 mod bits;
 mod building;
 mod chosen;

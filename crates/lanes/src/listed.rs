@@ -33,9 +33,27 @@ impl<'a> Listed<'a> {
         self.lanes.iter().map(|lane| Self::rank(lane, time) as u64).sum()
     }
 
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        let of = |(_, points, bits): &(u32, &Points, Option<&RankedBits>)| {
+            bits.map_or(points.len(), |bits| bits.rank(points.len())) as u64
+        };
+        self.lanes.iter().map(of).sum()
+    }
+
     fn rank((_, points, bits): &(u32, &Points, Option<&RankedBits>), time: i64) -> usize {
         let before = points.before(time);
         bits.map_or(before, |bits| bits.rank(before))
+    }
+
+    /// How many there are up to a time, with those of it.
+    fn rank_through(lane: &(u32, &Points, Option<&RankedBits>), time: i64) -> usize {
+        match time.checked_add(1) {
+            Some(after) => Self::rank(lane, after),
+            // No time is later than the last one.
+            None => lane.2.map_or(lane.1.len(), |bits| bits.rank(lane.1.len())),
+        }
     }
 
     fn nth((_, _, bits): &(u32, &Points, Option<&RankedBits>), rank: usize) -> Option<usize> {
@@ -51,7 +69,7 @@ impl<'a> Listed<'a> {
         let time = points.time(point.index as usize) as i64;
         let of = |lane: &(u32, &Points, Option<&RankedBits>)| {
             let before = match lane.0.cmp(&point.lane) {
-                std::cmp::Ordering::Less => return Self::rank(lane, time.saturating_add(1)) as u64,
+                std::cmp::Ordering::Less => return Self::rank_through(lane, time) as u64,
                 std::cmp::Ordering::Equal => point.index as usize,
                 std::cmp::Ordering::Greater => return Self::rank(lane, time) as u64,
             };
@@ -66,16 +84,18 @@ impl<'a> Listed<'a> {
     #[must_use]
     pub fn rows(&self, from: u64, count: usize) -> Vec<PointRef> {
         // The last time before which there are not more than `from`.
-        let (mut low, mut high) = (0i64, i64::try_from(self.end).unwrap_or(i64::MAX - 1) + 1);
+        let (mut low, mut high) = (0i64, i64::try_from(self.end).unwrap_or(i64::MAX));
+        high = high.saturating_add(1);
         while low < high {
-            let middle = low + (high - low + 1) / 2;
+            // Rounded up, and without a sum that may be larger than all times.
+            let middle = high - (high - low) / 2;
             if self.before(middle) <= from { low = middle } else { high = middle - 1 }
         }
         let mut skip = from - self.before(low).min(from);
         let mut at: Vec<usize> = self.lanes.iter().map(|lane| Self::rank(lane, low)).collect();
         // Of that time the events of one lane come before those of the next.
         for (lane, at) in self.lanes.iter().zip(&mut at) {
-            let of_time = Self::rank(lane, low + 1).saturating_sub(*at) as u64;
+            let of_time = Self::rank_through(lane, low).saturating_sub(*at) as u64;
             let passed = skip.min(of_time);
             *at += passed as usize;
             skip -= passed;

@@ -17,10 +17,13 @@ const FIRST_LINE: &[u8] = b"# Start";
 const PREFIXES: [usize; 3] = [8, 6, 9];
 const LOOK_AHEAD: usize = 9 + FIRST_LINE.len();
 
+/// Bytes of [`length_prefix`].
+pub const LENGTH_BYTES: usize = 8;
+
 /// The eight bytes in front of a dump: its length as digits, zeros in front.
 #[must_use]
-pub fn length_prefix(bytes: usize) -> [u8; 8] {
-    let mut digits = [b'0'; 8];
+pub fn length_prefix(bytes: usize) -> [u8; LENGTH_BYTES] {
+    let mut digits = [b'0'; LENGTH_BYTES];
     let mut rest = bytes.min(DUMP_BYTES_MAX);
     for digit in digits.iter_mut().rev() {
         *digit = b'0' + (rest % 10) as u8;

@@ -11,6 +11,8 @@
 //! Bytes and times are arguments: no sockets, no threads, no clock. A peer is hostile: no input
 //! panics, and none makes more memory than the bounds here.
 
+#![forbid(unsafe_code)]
+
 pub mod bfscope;
 mod decoder;
 mod exchange;

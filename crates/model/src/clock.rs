@@ -122,6 +122,20 @@ impl Clock {
         self.offset_ticks
     }
 
+    /// The offset as formats want it: seconds, and ticks that are less than one, none of them
+    /// negative. As it is where seconds cannot hold it.
+    #[must_use]
+    pub fn offset(&self) -> (i64, i64) {
+        let frequency = i128::from(self.frequency);
+        let ticks = i128::from(self.offset_ticks);
+        let seconds = i128::from(self.offset_seconds) + ticks.div_euclid(frequency);
+        let parts = (i64::try_from(seconds), i64::try_from(ticks.rem_euclid(frequency)));
+        match parts {
+            (Ok(seconds), Ok(ticks)) => (seconds, ticks),
+            _ => (self.offset_seconds, self.offset_ticks),
+        }
+    }
+
     /// What `precision` says in nanoseconds, rounded up; `None` where nothing was said.
     #[must_use]
     pub fn precision_ns(&self) -> Option<u64> {
@@ -167,7 +181,7 @@ impl Clock {
             u128::from(ticks.0) * NANOS / u128::from(self.frequency)
         };
         let sum = self.base_nanos + elapsed as i128;
-        Nanos(sum.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64)
+        Nanos::nearest(sum)
     }
 
     /// [`Clock::nanos`] of many readings, appended to `times`.
@@ -179,7 +193,8 @@ impl Clock {
         let bits = readings.iter().fold(0, |bits, ticks| bits | ticks);
         if bits < self.plain_below {
             let base = self.base_nanos as i64;
-            times.extend(readings.iter().map(|&ticks| Nanos(base + ticks as i64)));
+            // Below `plain_below` the sum fits, so that nothing needs a look at each.
+            times.extend(readings.iter().map(|&ticks| Nanos(base.wrapping_add(ticks as i64))));
             return;
         }
         let mut second = Second::default();

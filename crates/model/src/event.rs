@@ -44,6 +44,35 @@ pub struct Packet {
     pub cpu: Option<CpuId>,
 }
 
+/// Where the records of a packet were in the memory of the traced program. Packets of several
+/// recordings with the same place are copies of the same records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RingPlace {
+    /// Number of the area.
+    pub area: u64,
+    /// Number of the ring in it.
+    pub ring: u32,
+    /// Number of the packet in the ring, its low 32 bits.
+    pub sequence: u32,
+    /// First byte of the records in that packet.
+    pub begin_bytes: u64,
+    /// End of the records in that packet.
+    pub end_bytes: u64,
+    /// Lost events by cause since the ring was made, up to the packet; `None` if they count from a
+    /// later moment.
+    pub lost: Option<[u64; 4]>,
+}
+
+/// Packets that another recording of the same program holds as well.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Repeated {
+    /// The packets, by stream and number in it, ascending.
+    pub packets: Vec<(StreamIndex, u64)>,
+    /// Of the packets that remain, those whose loss counters count from other values than those of
+    /// the packet before them: by stream and number, ascending.
+    pub lost_before: Vec<((StreamIndex, u64), [u64; 4])>,
+}
+
 /// An event, lent until the reader's next step.
 #[derive(Clone, Copy)]
 pub struct Event<'a> {

@@ -33,6 +33,7 @@ pub mod role;
 mod scalar;
 mod source;
 mod steps;
+pub mod terminal;
 pub mod text;
 mod tournament;
 mod value;
@@ -47,7 +48,7 @@ pub use columns::{
     Spans, TooLong, Want, Wanted, leaves,
 };
 pub use dropped::Dropped;
-pub use event::{Event, Packet, StreamIndex, Writer};
+pub use event::{Event, Packet, Repeated, RingPlace, StreamIndex, Writer};
 pub use loss::{Damage, DamageReason, Interval, Loss, LossCause};
 pub use memory::{Builder, Full, MemoryTrace, Pending};
 pub use quality::Quality;

@@ -32,6 +32,15 @@ pub enum LossCause {
     Packets,
     /// The producer counts losses but not their causes.
     Discarded,
+    /// The recorder had read them and could not write them: the disk was full, or a cap on its
+    /// space was reached.
+    NotWritten,
+    /// The recording was stopped, and started again later.
+    Stopped,
+    /// The recording ended before the programs did.
+    Ended,
+    /// Events, processes or names found no place in the tables of the producer.
+    NoPlace,
 }
 
 impl LossCause {
@@ -45,6 +54,27 @@ impl LossCause {
             Self::NoRing => "no_ring",
             Self::Packets => "packets",
             Self::Discarded => "discarded",
+            Self::NotWritten => "not_written",
+            Self::Stopped => "stopped",
+            Self::Ended => "ended",
+            Self::NoPlace => "no_place",
+        }
+    }
+
+    /// What happened, in words for people.
+    #[must_use]
+    pub fn described(self) -> &'static str {
+        match self {
+            Self::Full => "ring full",
+            Self::TooBig => "longer than a packet",
+            Self::Contended => "restarted too often",
+            Self::NoRing => "no ring",
+            Self::Packets => "whole packets missing",
+            Self::Discarded => "discarded",
+            Self::NotWritten => "read, but could not be written",
+            Self::Stopped => "the recording was stopped",
+            Self::Ended => "the recording had ended, the programs went on",
+            Self::NoPlace => "no place in the tables of the program",
         }
     }
 }
@@ -98,6 +128,9 @@ pub enum DamageReason {
         /// Bits of its content.
         content_bits: u64,
     },
+    /// The producer never wrote the sizes of the packet, as one that was killed: the events that
+    /// can be decoded are read, how many followed is unknown.
+    NeverClosed,
     /// The checksum of the packet is another.
     BadChecksum {
         /// In the packet.
@@ -128,6 +161,13 @@ pub enum DamageReason {
     /// The packet begins before the one that lies before it. Where what packets say agrees on an
     /// order, their events come in that; nothing is lost then.
     OutOfOrder,
+    /// Whole packets that the recorder wrote are not in the file, or the file is not there.
+    Missing {
+        /// Number of packets; `None` if unknown.
+        packets: Option<u64>,
+        /// Number of events in them; `None` if unknown.
+        events: Option<u64>,
+    },
 }
 
 impl fmt::Display for DamageReason {
@@ -146,6 +186,10 @@ impl fmt::Display for DamageReason {
                 f,
                 "impossible sizes: packet of {packet_bits} bits, content of {content_bits} bits"
             ),
+            Self::NeverClosed => f.write_str(
+                "the packet was never closed: it has the events that could be decoded, \
+                 there may have been more",
+            ),
             Self::BadChecksum { stored, computed } => {
                 write!(f, "wrong checksum: stored {stored:#010x}, computed {computed:#010x}")
             }
@@ -157,6 +201,15 @@ impl fmt::Display for DamageReason {
             Self::BadValue { rule } => write!(f, "forbidden value: {rule}"),
             Self::BadTime => f.write_str("time runs backwards in the packet"),
             Self::OutOfOrder => f.write_str("the packet lies behind a later one"),
+            Self::Missing { packets, events } => {
+                let number = |count: Option<u64>, unit: &str| match count {
+                    Some(1) => format!("1 {unit}"),
+                    Some(count) => format!("{count} {unit}s"),
+                    None => format!("an unknown number of {unit}s"),
+                };
+                let (packets, events) = (number(*packets, "packet"), number(*events, "event"));
+                write!(f, "missing: {packets} with {events} that the recorder wrote")
+            }
         }
     }
 }

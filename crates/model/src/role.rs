@@ -13,15 +13,33 @@
 //! end SPAN [key FIELD...]        it ends
 //! span SPAN for FIELD            a whole span: begins at the event, FIELD holds its nanoseconds
 //! send MESSAGE [key FIELD...]    a message leaves
-//! recv MESSAGE [key FIELD...]    it arrives
+//! recv MESSAGE [fanout] [key FIELD...]
+//!                                it arrives; with fanout, one that left may arrive often
 //! state MACHINE FIELD            the machine enters the state in FIELD
 //! counter FIELD                  FIELD holds a level
 //! ```
+//!
+//! Beside fields, keys may be what is known of an event otherwise: [`KEY_CPU`], [`KEY_PROCESS`],
+//! [`KEY_CATEGORY`]. An event without a field of the key has another key than any event with it.
+//!
+//! What one event means is decided by that event alone: events of one name that differ in
+//! their meaning, such as a complete one whose duration is missing, are of different classes.
 
 use crate::EventClass;
 
 /// Name of the attribute.
 pub const ATTRIBUTE: &str = "lateralis.role";
+/// Attribute of classes whose names do not tell what their events are, because the format tells
+/// it beside: `begin`, `end`, `complete`, `instant`, `counter` …
+pub const PHASE: &str = "phase";
+/// Attribute of classes: the category that the format gives them.
+pub const CATEGORY: &str = "category";
+/// Among the keys of a clause: the processor that the event happened on.
+pub const KEY_CPU: &str = "$cpu";
+/// Among the keys of a clause: the process of the event.
+pub const KEY_PROCESS: &str = "$pid";
+/// Among the keys of a clause: the category of the event's class.
+pub const KEY_CATEGORY: &str = "$category";
 
 /// One clause.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,6 +80,8 @@ pub struct Keyed {
     pub name: String,
     /// Names of fields; empty where threads tell them apart.
     pub keys: Vec<String>,
+    /// Of a message that arrives: whether another may arrive that left with it.
+    pub fans_out: bool,
 }
 
 impl Role {
@@ -73,12 +93,17 @@ impl Role {
         let verb = words.next()?;
         let mut keyed = || {
             let name = words.next()?;
-            let keys = match words.next().as_deref() {
+            let mut word = words.next();
+            let fans_out = verb == "recv" && word.as_deref() == Some("fanout");
+            if fans_out {
+                word = words.next();
+            }
+            let keys = match word.as_deref() {
                 None => Vec::new(),
                 Some("key") => words.by_ref().collect(),
                 Some(_) => return None,
             };
-            Some(Keyed { name, keys })
+            Some(Keyed { name, keys, fans_out })
         };
         Some(match verb.as_str() {
             "begin" => Self::Begin(keyed()?),
@@ -107,6 +132,9 @@ impl std::fmt::Display for Role {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let keyed = |f: &mut std::fmt::Formatter<'_>, verb: &str, keyed: &Keyed| {
             write!(f, "{verb} {}", Word(&keyed.name))?;
+            if keyed.fans_out && verb == "recv" {
+                f.write_str(" fanout")?;
+            }
             if !keyed.keys.is_empty() {
                 f.write_str(" key")?;
             }
@@ -187,6 +215,8 @@ mod tests {
             "begin \"draw frame\"",
             "send ipc key channel seq",
             "recv ipc",
+            "recv ipc fanout",
+            "recv ipc fanout key id $category $pid",
             "span \"say \\\"hi\\\" \\\\\" for duration_ns",
             "state thread state",
             "counter free",
@@ -197,7 +227,9 @@ mod tests {
 
     #[test]
     fn what_is_no_clause_is_none() {
-        for clause in ["", "begin", "begin a b", "span a of b", "counter", "dance x"] {
+        for clause in
+            ["", "begin", "begin a b", "begin a fanout", "span a of b", "counter", "dance x"]
+        {
             assert_eq!(Role::parse(clause), None, "{clause}");
         }
     }

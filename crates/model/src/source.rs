@@ -9,7 +9,7 @@ use lateralis_units::{CpuId, Nanos};
 use crate::columns::OneRow;
 use crate::{
     Clock, ColumnBatch, ColumnRequest, Damage, Event, Interval, Loss, Packet, PartSummary,
-    StreamIndex, Trace, Writer,
+    Repeated, RingPlace, StreamIndex, Trace, Writer,
 };
 
 /// A stream of an opened trace.
@@ -140,6 +140,20 @@ pub trait Source: Send + Sync {
     ) -> ControlFlow<()> {
         let _ = see;
         ControlFlow::Continue(())
+    }
+
+    /// Shows where the packets of Lateralis were in memory: stream, number in it from 0, place.
+    /// Packets of which that is unknown are left out.
+    fn ring_places(&self, see: &mut dyn FnMut(StreamIndex, u64, &RingPlace)) {
+        let _ = see;
+    }
+
+    /// Drops packets that are read from another source; numbers are those of
+    /// [`Source::ring_places`].
+    ///
+    /// Cost: proportional to packets.
+    fn drop_repeated(&mut self, repeated: &Repeated) {
+        let _ = repeated;
     }
 
     /// Shows the events of some parts as columns, and as rows what has none; an event at

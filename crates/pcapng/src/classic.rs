@@ -51,6 +51,27 @@ pub(crate) fn sniff(first: &[u8]) -> bool {
     Kind::of(first).is_some()
 }
 
+const FRACTION: &str = "the fraction of a time is below one second";
+
+/// Packets that are looked at to see whether a file of microseconds has nanoseconds.
+const LOOKED_AT: usize = 10_000;
+
+/// Whether most packets of a file of microseconds have fractions that are only possible as
+/// nanoseconds. Some writers take the wrong magic number (ntopng#5728).
+fn is_in_nanoseconds(bytes: &[u8], kind: Kind) -> bool {
+    let (mut at, mut count, mut beyond) = (HEADER_BYTES, 0, 0);
+    while count < LOOKED_AT
+        && let Some(record) = Record::at(bytes, at, kind)
+        && record.captured <= LONGEST_PACKET
+        && record.fraction < 1_000_000_000
+    {
+        count += 1;
+        beyond += usize::from(record.fraction >= 1_000_000);
+        at = at.saturating_add(kind.record_bytes() + record.captured as usize);
+    }
+    count < 2 * beyond
+}
+
 /// The header of a packet.
 #[derive(Debug, Clone, Copy)]
 struct Record {
@@ -95,7 +116,7 @@ impl Record {
         if self.captured > LONGEST_PACKET {
             Some("no packet is longer than 262144 bytes")
         } else if self.fraction >= kind.fractions() {
-            Some("the fraction of a time is below one second")
+            Some(FRACTION)
         } else {
             None
         }
@@ -104,9 +125,17 @@ impl Record {
 
 pub(crate) fn read(name: &str, bytes: &[u8], limit_bytes: u64) -> MemoryTrace {
     let mut sink = Sink::new("pcap", name, limit_bytes);
-    let Some(kind) = Kind::of(bytes) else {
+    let Some(mut kind) = Kind::of(bytes) else {
         return sink.finish();
     };
+    if kind.resolution == Resolution::MICROSECONDS && is_in_nanoseconds(bytes, kind) {
+        kind.resolution = Resolution::Decimal(9);
+        sink.builder.remark(format!(
+            "{name}: times are read as nanoseconds: as microseconds, which the magic number says, \
+             most would have a second and more behind the point"
+        ));
+    }
+    let mut late_fractions = 0;
     let timing = sink.timing(kind.resolution, 0);
     if bytes.len() < HEADER_BYTES {
         let missing_bytes = Some((HEADER_BYTES - bytes.len()) as u64);
@@ -121,9 +150,24 @@ pub(crate) fn read(name: &str, bytes: &[u8], limit_bytes: u64) -> MemoryTrace {
     while at < bytes.len() {
         let fault = match Record::at(bytes, at, kind) {
             None => Err(DamageReason::Truncated { missing_bytes: None }),
-            Some(record) => {
+            Some(mut record) => {
                 let end = at + kind.record_bytes() + record.captured as usize;
-                match record.fault(kind) {
+                let mut fault = record.fault(kind);
+                // If a packet follows, or the end, nothing but the fraction is wrong.
+                let follows = || {
+                    let next = Record::at(bytes, end, kind);
+                    let is_near = |next: Record| {
+                        next.fault(kind).is_none()
+                            && next.seconds.abs_diff(record.seconds) <= NEAR_SECONDS
+                    };
+                    end == bytes.len() || next.is_some_and(is_near)
+                };
+                if fault == Some(FRACTION) && follows() {
+                    record.fraction = kind.fractions() - 1;
+                    late_fractions += 1;
+                    fault = None;
+                }
+                match fault {
                     Some(rule) => Err(DamageReason::BadValue { rule }),
                     None if end > bytes.len() => {
                         let missing_bytes = Some((end - bytes.len()) as u64);
@@ -168,6 +212,12 @@ pub(crate) fn read(name: &str, bytes: &[u8], limit_bytes: u64) -> MemoryTrace {
             break;
         }
         at = end;
+    }
+    if late_fractions > 0 {
+        sink.builder.remark(format!(
+            "{name}: {late_fractions} packets have a fraction of a second and more behind the \
+             point: they stand at the end of their second"
+        ));
     }
     sink.finish()
 }

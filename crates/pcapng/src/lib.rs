@@ -36,6 +36,8 @@
 //! assert_eq!(packet.payload().unwrap().get("original_bytes").unwrap().as_u64(), Some(60));
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod blocks;
 mod classic;
 mod interface;

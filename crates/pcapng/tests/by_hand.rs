@@ -292,3 +292,35 @@ fn what_is_no_capture_is_refused_in_one_sentence() {
         "no packet capture: x: begins with 7f 45 4c 46; give a pcapng or pcap file"
     );
 }
+
+/// A classic capture of microseconds: a packet of one byte for each second and fraction.
+fn classic(times: &[(u32, u32)]) -> Vec<u8> {
+    let mut bytes = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0];
+    bytes.extend([0; 8]);
+    [65_535u32, 1].iter().for_each(|word| bytes.extend(word.to_le_bytes()));
+    for (number, (seconds, fraction)) in times.iter().enumerate() {
+        [*seconds, *fraction, 1, 1].iter().for_each(|word| bytes.extend(word.to_le_bytes()));
+        bytes.push(number as u8);
+    }
+    bytes
+}
+
+#[test]
+fn nanoseconds_under_the_magic_number_of_microseconds_are_nanoseconds() {
+    let times = [(7, 999_999_999), (8, 12), (8, 500_000_000), (9, 1_000_000)];
+    let trace = all(&classic(&times));
+    let found: Vec<_> = brief(&trace).into_iter().map(|(time, ..)| time).collect();
+    assert_eq!(found, [7_999_999_999, 8_000_000_012, 8_500_000_000, 9_001_000_000]);
+    assert_eq!(trace.damage(), []);
+    assert!(trace.remarks()[0].contains("read as nanoseconds"), "{:?}", trace.remarks());
+}
+
+#[test]
+fn a_fraction_that_is_none_costs_no_packet() {
+    let times = [(7, 1), (7, 1_000_000), (8, 3), (9, 4_000_000_000)];
+    let trace = all(&classic(&times));
+    let found: Vec<_> = brief(&trace).into_iter().map(|(time, ..)| time / 1000).collect();
+    assert_eq!(found, [7_000_001, 7_999_999, 8_000_003, 9_999_999]);
+    assert_eq!(trace.damage(), []);
+    assert!(trace.remarks()[0].contains("2 packets"), "{:?}", trace.remarks());
+}

@@ -16,6 +16,8 @@
 //! This crate does no I/O and reads no clock. Everything is decoded while it is
 //! read, over an index of runs of records or pages that are in the order of time.
 
+#![forbid(unsafe_code)]
+
 mod catalog;
 pub mod ftrace;
 mod inflate;

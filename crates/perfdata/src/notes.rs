@@ -28,6 +28,13 @@ impl Notes {
         Self { file: file.to_owned(), damage, damage_count: 0, remarks }
     }
 
+    /// What is damaged from here on is in the file of this name.
+    pub fn in_file(&mut self, file: &str) {
+        if self.file != file {
+            file.clone_into(&mut self.file);
+        }
+    }
+
     /// Bytes `begin..end` of the file are damaged; `time` is that of the last
     /// event before them.
     pub fn damage(&mut self, begin: u64, end: u64, reason: DamageReason, time: Option<Nanos>) {
@@ -36,6 +43,7 @@ impl Notes {
         if let Some(last) = self.damage.last_mut()
             && last.end_bytes == begin
             && last.reason == reason
+            && last.file == self.file
         {
             last.end_bytes = end;
             return;

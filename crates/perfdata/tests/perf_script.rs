@@ -6,9 +6,11 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
-use common::{Scratch, get, number, output, printed, read, text};
+use common::{Scratch, damage, get, number, output, printed, read, text};
 use lateralis_model::{Event, Source};
+use lateralis_perfdata::perf::{self, Bytes};
 
 /// The line of `perf script` for a sample, without the fields that are not
 /// compared.
@@ -79,12 +81,29 @@ fn samples(trace: &dyn Source) -> Vec<String> {
     lines
 }
 
+/// A file, or a folder of `perf record --threads`.
+fn open(path: &Path) -> Box<dyn Source> {
+    if !path.is_dir() {
+        return read(path);
+    }
+    let bytes = |name: &str| -> Bytes { Arc::new(std::fs::read(path.join(name)).unwrap()) };
+    assert!(perf::is_of_folder((*bytes("data")).as_ref()));
+    let entries = std::fs::read_dir(path).unwrap().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let beside: Vec<_> =
+        names.filter(|name| name != "data").map(|name| (name.clone(), bytes(&name))).collect();
+    assert!(!beside.is_empty());
+    let trace = perf::open_folder("data", bytes("data"), beside, 4 << 30).unwrap();
+    assert_eq!(damage(&trace), []);
+    Box::new(trace)
+}
+
 fn compare(path: &Path, fields: &str) -> Option<usize> {
     let name = path.to_string_lossy().into_owned();
     let script = text("perf", &["script", "-i", &name, "--ns", "-F", fields])?;
     let mut theirs: Vec<_> = script.lines().filter_map(normal).collect();
     theirs.sort();
-    let ours = samples(&*read(path));
+    let ours = samples(&*open(path));
     let first = ours.iter().zip(&theirs).position(|(our, their)| our != their);
     if let Some(at) = first {
         panic!("{name}: ours {:?}, theirs {:?}", ours[at], theirs[at]);
@@ -124,6 +143,23 @@ fn software_events_agree() {
     }
     if let Some(count) = compare(&path, "comm,pid,tid,cpu,time,event") {
         assert!(count > 20, "{count} events");
+    }
+}
+
+#[test]
+fn folders_of_several_threads_agree() {
+    let scratch = Scratch::new("folders");
+    let threads: [&[&str]; 2] = [&["--threads"], &["--threads=core", "-z"]];
+    for (number, threads) in threads.iter().enumerate() {
+        let path = scratch.file(&format!("folder-{number}"));
+        let options = [*threads, &["-a"], &TRACEPOINTS].concat();
+        if !record(&path, &options) {
+            continue;
+        }
+        if let Some(count) = compare(&path, "comm,pid,tid,cpu,time,event,trace") {
+            println!("{count} events agree");
+            assert!(count > 500, "{count} events");
+        }
     }
 }
 

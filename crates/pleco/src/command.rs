@@ -9,6 +9,7 @@ mod files;
 
 use crate::compat::{self, Effect, Version};
 use crate::ctf::{self, ByteOrder, TraceDescription};
+use crate::diagnostic::printable;
 use crate::generate;
 use crate::json::Json;
 use crate::schema::Schema;
@@ -54,7 +55,7 @@ pub fn main(program: &str, arguments: impl Iterator<Item = OsString>) -> ExitCod
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Found) => ExitCode::from(1),
         Err(Failure::CannotRun(sentence)) => {
-            eprintln!("error: {sentence}");
+            eprintln!("error: {}", printable(&sentence));
             ExitCode::from(2)
         }
     }

@@ -171,7 +171,7 @@ const PACKET_CONTEXT: [(&str, u32); 15] = [
     ("cpu_id", 32),
     ("checksum", 32),
     ("ring_flags", 32),
-    ("reserved", 32),
+    ("ring_sequence", 32),
 ];
 
 fn context_member(name: &'static str, kind: RingKind) -> &'static str {

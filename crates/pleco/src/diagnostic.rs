@@ -277,19 +277,29 @@ fn shorten(text: String) -> String {
     }
 }
 
+/// What a terminal would act on, or show in another order: control characters, controls of the
+/// writing direction, separators of lines.
+pub(crate) fn is_hostile(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}')
+        || matches!(c, '\u{2060}'..='\u{206f}' | '\u{200b}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
+        || matches!(c, '\u{e0000}'..='\u{e007f}')
+}
+
 /// One character for one, so that the mark stays under its text; nothing that a
 /// terminal would act on.
 fn visible(c: char) -> char {
     if c == '\t' {
         ' '
-    } else if c.is_control() {
+    } else if is_hostile(c) {
         char::REPLACEMENT_CHARACTER
     } else {
         c
     }
 }
 
-fn printable(text: &str) -> String {
+/// For a terminal, as one line.
+pub(crate) fn printable(text: &str) -> String {
     text.chars().map(visible).collect()
 }
 

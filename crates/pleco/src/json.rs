@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Writing JSON (RFC 8259). Only a writer: nothing here reads JSON.
 
+use crate::diagnostic::is_hostile;
 use std::fmt::Write;
 
 /// A JSON value. Members of an object keep the order in which they were added.
@@ -111,8 +112,11 @@ pub(crate) fn write_string(out: &mut String, text: &str) {
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
-            c if c.is_control() => {
-                let _ = write!(out, "\\u{:04x}", c as u32);
+            // Said by printable characters, so that a terminal can show it.
+            c if is_hostile(c) => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    let _ = write!(out, "\\u{unit:04x}");
+                }
             }
             c => out.push(c),
         }

@@ -20,6 +20,8 @@
 //!   input, memory proportional to the text, of which there are at most 16 MiB.
 //! * The same schema always gives the same output, byte for byte.
 
+#![forbid(unsafe_code)]
+
 mod canonical;
 pub mod command;
 pub mod compat;

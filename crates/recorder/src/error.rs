@@ -31,8 +31,20 @@ pub enum Error {
     },
     /// The output directory has something in it.
     OutputExists(PathBuf),
-    /// The directory where areas live belongs to somebody else, or others can write it.
-    AreaDirectory(PathBuf),
+    /// The directory of the recording is another user's.
+    OutputOfAnother {
+        /// Which.
+        path: PathBuf,
+        /// Whose.
+        owner: u32,
+    },
+    /// The directory of areas belongs to another user, or others can write it.
+    AreaDirectory {
+        /// The directory.
+        path: PathBuf,
+        /// User id of its owner.
+        owner: u32,
+    },
     /// The command could not be started.
     Launch {
         /// Its first word.
@@ -155,7 +167,10 @@ impl Error {
                 _ => String::new(),
             },
             Error::OutputExists(_) => "choose another name with -o, or remove it".to_owned(),
-            Error::AreaDirectory(_) => {
+            Error::OutputOfAnother { .. } => {
+                "choose another name with -o, in a folder of your own".to_owned()
+            }
+            Error::AreaDirectory { .. } => {
                 "remove it, or set LATERALIS_DIR to a directory of your own with mode 0700"
                     .to_owned()
             }
@@ -225,9 +240,14 @@ impl fmt::Display for Error {
             Error::OutputExists(path) => {
                 write!(f, "Cannot write recording: path={} exists", path.display())
             }
-            Error::AreaDirectory(path) => write!(
+            Error::OutputOfAnother { path, owner } => write!(
                 f,
-                "Cannot trust area directory: path={} is not a directory of this user alone",
+                "Cannot write recording: path={} belongs to another user, owner={owner}",
+                path.display()
+            ),
+            Error::AreaDirectory { path, owner } => write!(
+                f,
+                "Cannot trust area directory: path={}, owner={owner} is not a directory of this user alone",
                 path.display()
             ),
             Error::Launch { command, cause } => {

@@ -105,6 +105,21 @@ impl Patterns {
         Patterns { items }
     }
 
+    /// The patterns that mean something and match none of these events: names of their subsystem and of
+    /// themselves.
+    #[must_use]
+    pub fn unused(&self, events: &[(&str, &str)]) -> Vec<String> {
+        let one = |pattern: &Pattern| Patterns { items: vec![pattern.clone()] };
+        let is_used = |list: &Patterns| {
+            events.iter().any(|(subsystem, event)| list.matches(subsystem, event))
+        };
+        let wanted = self.items.iter().filter(|pattern| !pattern.excludes).map(one);
+        let mut unused: Vec<String> =
+            wanted.filter(|list| !is_used(list)).map(|list| list.to_string()).collect();
+        unused.dedup();
+        unused
+    }
+
     /// Whether the list means nothing at all.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
@@ -192,6 +207,13 @@ mod tests {
         check("*,!a:B", "a:C", true);
         check("!a,a:B", "a:B", true);
         check("a*b*c:X", "aXbYbc:X", true);
+    }
+
+    #[test]
+    fn patterns_of_no_event_are_named() {
+        let patterns = Patterns::parse("a,a:B,x:*,!y:Z,a:Typo").unwrap();
+        assert_eq!(patterns.unused(&[("a", "B"), ("c", "D")]), ["x:*", "a:Typo"]);
+        assert!(Patterns::all().unused(&[("a", "B")]).is_empty());
     }
 
     #[test]

@@ -229,7 +229,8 @@ impl Policies {
 }
 
 /// The events to record. Nothing named: all of the program's own. `with`: the parts of the
-/// library that are wanted too, if the library is loaded.
+/// library that are wanted too, if the library is loaded: all of them, unless `enable` is about events
+/// of the library; then it says which.
 ///
 /// Errors: what is no pattern.
 pub fn patterns(
@@ -238,12 +239,26 @@ pub fn patterns(
     with: Option<&[&str]>,
 ) -> Result<Patterns, PatternError> {
     let mut list: Vec<String> = enable.to_vec();
-    if enable.is_empty() {
-        list.push("*".into());
+    let subsystem = |pattern: &str| pattern.split(':').next().unwrap_or_default().to_owned();
+    let named: Vec<String> = enable.iter().map(|one| subsystem(one)).collect();
+    let is_of_library =
+        |name: &String| PARTS.iter().any(|part| glob(name.as_bytes(), part.as_bytes()));
+    if enable.is_empty() || named.iter().any(is_of_library) {
+        if enable.is_empty() {
+            list.push("*".into());
+        }
+        // A part that nobody asked for is not meant by `*`.
+        let is_other = |with: &[&str], part: &str| {
+            !with.contains(&part) && !named.iter().any(|name| name == part)
+        };
         let others =
-            |with: &[&str]| PARTS.into_iter().filter(|part| !with.contains(part)).collect();
+            |with: &[&str]| PARTS.into_iter().filter(|part| is_other(with, part)).collect();
         let others: Vec<&str> = with.map(others).unwrap_or_default();
-        list.extend(others.into_iter().map(|part| format!("!{part}")));
+        // What no pattern can mean need not be taken out.
+        let reached = |part: &&str| {
+            enable.is_empty() || named.iter().any(|name| glob(name.as_bytes(), part.as_bytes()))
+        };
+        list.extend(others.into_iter().filter(reached).map(|part| format!("!{part}")));
     } else {
         list.extend(with.unwrap_or_default().iter().map(|part| part.to_string()));
     }

@@ -79,6 +79,128 @@ pub struct Report {
     /// Recordings beside this one, which have the events of some policies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outputs: Vec<PolicyOutput>,
+    /// Intervals in which nothing was recorded although programs may have run; at most 1000.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unrecorded: Vec<Unrecorded>,
+    /// Programs of which nothing was recorded, as far as that is known; at most 100 entries.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_recorded: Vec<NotRecorded>,
+    /// Number of all programs of which nothing was recorded, those without an entry included.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub not_recorded_total: u64,
+    /// Chunks that were made; only of a recording in chunks.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub made_chunks: u64,
+    /// Chunks of these that were removed because newer ones took their place: the oldest.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub removed_chunks: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// Why nothing was recorded in an interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum UnrecordedCause {
+    /// The recording was stopped (`lat stop`), and may have been started again.
+    Stopped,
+    /// The recording ended before the programs did: the disk was full, or a cap was reached.
+    Ended,
+}
+
+/// An interval in which nothing was recorded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unrecorded {
+    /// Why.
+    pub cause: UnrecordedCause,
+    /// Start of the interval, UTC nanoseconds since 1970.
+    pub from_ns: i64,
+    /// End of the interval; none while it goes on.
+    pub to_ns: Option<i64>,
+    /// What led to it, one sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Why nothing was recorded of a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NotRecordedReason {
+    /// Its tracer has another version of the ABI than the recorder.
+    OtherVersion,
+    /// Its area cannot be read: a wrong magic number, a wrong layout.
+    UnreadableArea,
+    /// Its area has no rings, because there was no room for them.
+    NoRoom,
+    /// It should have made an area and did not: it has no access to the directory of areas, or is in
+    /// another mount namespace or of another user.
+    NeverRegistered,
+    /// The preload library cannot be loaded into it: it is static, or of another C library or
+    /// architecture.
+    CannotBePreloaded,
+    /// Anything that this version does not know.
+    #[serde(other)]
+    Other,
+}
+
+/// A program of which nothing was recorded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotRecorded {
+    /// Its path or name; that of its area file if nothing else is known.
+    pub program: String,
+    /// Its process, if known.
+    pub pid: Option<u32>,
+    /// Why.
+    pub reason: NotRecordedReason,
+    /// One sentence: what was found, and what to do.
+    pub detail: String,
+    /// Number of programs of this name with this reason.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub count: u64,
+}
+
+fn one() -> u64 {
+    1
+}
+
+fn is_one(count: &u64) -> bool {
+    *count == 1
+}
+
+impl NotRecorded {
+    /// Its name, with its process or the number of programs.
+    fn named(&self) -> String {
+        match (self.count, self.pid) {
+            (1, Some(pid)) => format!("{} ({pid})", self.program),
+            (0 | 1, _) => self.program.clone(),
+            (count, _) => format!("{} ({count} times)", self.program),
+        }
+    }
+}
+
+impl Report {
+    /// Programs that were not recorded, those with the same detail together: at most `most` of their
+    /// names, and the detail.
+    #[must_use]
+    pub fn not_recorded_by_detail(&self, most: usize) -> Vec<(String, &str)> {
+        let mut groups: Vec<(&str, Vec<&NotRecorded>)> = Vec::new();
+        for one in &self.not_recorded {
+            match groups.iter_mut().find(|(detail, _)| *detail == one.detail) {
+                Some((_, group)) => group.push(one),
+                None => groups.push((&one.detail, vec![one])),
+            }
+        }
+        let names = |(detail, group): (_, Vec<&NotRecorded>)| {
+            let mut names: Vec<String> = group.iter().take(most).map(|one| one.named()).collect();
+            if let Some(more) = group.len().checked_sub(most).filter(|more| *more > 0) {
+                names.push(format!("{more} more"));
+            }
+            (names.join(", "), detail)
+        };
+        groups.into_iter().map(names).collect()
+    }
 }
 
 /// When an event started and stopped the events of an area.
@@ -240,10 +362,14 @@ pub struct Command {
 /// A traced process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
-    /// Its number.
+    /// Its number where the recorder ran; from 1,000,000,000 on one that the recorder gave to a
+    /// process of another PID namespace that had ended before it was looked for.
     pub pid: u32,
     /// Its parent's.
     pub parent_pid: u32,
+    /// What it calls itself in its PID namespace, if that is another number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid_in_namespace: Option<u32>,
     /// The area it writes into, hexadecimal.
     pub area_id: String,
     /// Path of its program.
@@ -495,6 +621,11 @@ impl Report {
             triggers: None,
             flushes: None,
             outputs: Vec::new(),
+            unrecorded: Vec::new(),
+            not_recorded: Vec::new(),
+            not_recorded_total: 0,
+            made_chunks: 0,
+            removed_chunks: 0,
         }
     }
 

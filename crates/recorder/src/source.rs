@@ -153,6 +153,12 @@ pub trait Source: Send {
         Ok(())
     }
 
+    /// Whether a process that it chose, or one that such a process made, still lives: for recordings
+    /// that follow them. A source that chooses none says no.
+    fn follows_somebody(&self) -> bool {
+        false
+    }
+
     /// Stops for now, or goes on.
     fn pause(&mut self, paused: bool);
 

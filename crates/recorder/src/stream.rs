@@ -15,7 +15,7 @@ mod part;
 use std::ops::Range;
 
 use lateralis_ring::abi::{self, packet};
-use lateralis_ring::{Chunk, LossCounts, PacketHeader};
+use lateralis_ring::{Chunk, LossCounts, PacketHeader, PacketPlace};
 
 use crate::index::IndexEntry;
 use crate::walk::{Introduction, RecordPlan, extend_time};
@@ -126,6 +126,8 @@ pub struct RingStream {
     totals: StreamTotals,
     intervals: Vec<LossInterval>,
     damages: Vec<PacketDamage>,
+    /// Where in the ring the next chunk was.
+    place: Option<PacketPlace>,
     /// Processes that introduced themselves since somebody asked, and when.
     introductions: Vec<(u64, Introduction)>,
 }
@@ -146,6 +148,7 @@ impl RingStream {
             totals: StreamTotals::default(),
             intervals: Vec::new(),
             damages: Vec::new(),
+            place: None,
             introductions: Vec::new(),
         }
     }
@@ -164,6 +167,11 @@ impl RingStream {
     /// the clock. Each is told once; at most as many as such records fit into the packets.
     pub fn take_introductions(&mut self) -> Vec<(u64, Introduction)> {
         std::mem::take(&mut self.introductions)
+    }
+
+    /// The stream as it is now, to go back to, if its sums are such.
+    pub fn clone_if(&self, holds: impl Fn(&StreamTotals) -> bool) -> Option<RingStream> {
+        holds(&self.totals).then(|| self.clone())
     }
 
     /// Sums so far.
@@ -231,6 +239,14 @@ impl RingStream {
         }
     }
 
+    /// Notes that the next chunk to seal holds the records from `from` on of the ring's packet
+    /// `sequence`, and all that follow up to its end.
+    pub fn locate(&mut self, sequence: u64, from: u64) {
+        let has_all_losses = self.baseline == LossCounts::default();
+        self.place =
+            Some(PacketPlace { sequence, from, has_repeated_writer: false, has_all_losses });
+    }
+
     /// Makes a packet of a chunk whose records stand in `buffer` from [`PREFIX_BYTES`] on.
     /// `None` if there is nothing to say: no records and no new losses.
     ///
@@ -294,6 +310,7 @@ impl RingStream {
         }
         if end == records.start && !self.has_untold_losses() {
             self.last_time = last_time;
+            self.place = None;
             return None;
         }
         if end == records.start {
@@ -303,6 +320,9 @@ impl RingStream {
         if !own_start && end > records.start {
             start -= self.repeat_writer(context, buffer, first_time, writer_before);
             internal_events += u64::from(start != records.start);
+            if let Some(place) = &mut self.place {
+                place.has_repeated_writer = start != records.start;
+            }
         }
         self.last_time = last_time;
         let flags = if own_start && chunk.closed { 0 } else { abi::FLAG_OPEN_PART };
@@ -376,6 +396,23 @@ impl RingStream {
         Some(self.finish(context, buffer, 0..end, numbers))
     }
 
+    /// A packet without records that carries how many events were not written, in
+    /// `events_discarded`; for the end of a recording. `None` if there are none.
+    pub fn seal_not_written(
+        &mut self,
+        context: &SealContext<'_>,
+        buffer: &mut [u8],
+    ) -> Option<Sealed> {
+        if self.totals.not_written == 0 {
+            return None;
+        }
+        let begin = if self.last_end == 0 { self.started_at } else { self.last_end };
+        let finish = context.now.max(begin);
+        let flags = abi::FLAG_OPEN_PART;
+        let numbers = Numbers { slack: 0, begin, finish, events: 0, internal_events: 0, flags };
+        Some(self.finish(context, buffer, 0..abi::PACKET_HEADER_BYTES as usize, numbers))
+    }
+
     fn finish(
         &mut self,
         context: &SealContext<'_>,
@@ -393,13 +430,17 @@ impl RingStream {
             content_bits: (packet_bytes - numbers.slack) * 8,
             packet_bits: packet_bytes * 8,
             sequence: self.sequence,
-            events_discarded: self.told.total(),
+            events_discarded: self.told.total().saturating_add(self.totals.not_written),
             lost: self.told,
             area_id: context.area_id,
             cpu_id: self.ring,
             checksum: 0,
             ring_flags: numbers.flags | if context.overwrite { abi::FLAG_OVERWRITE } else { 0 },
+            ring_sequence: 0,
         };
+        if let Some(place) = self.place.take() {
+            header.set_place(&place);
+        }
         let start = bytes.start;
         let encode = |header: &PacketHeader, buffer: &mut [u8]| {
             if let Some((place, _)) = buffer[start..].split_first_chunk_mut() {
@@ -436,6 +477,8 @@ impl RingStream {
         self.totals.events -= sealed.events;
         self.totals.internal_events -= sealed.internal_events;
         self.totals.not_written += sealed.events;
+        // The file's numbers count packets as written.
+        self.sequence = sealed.index.sequence;
         let slack = (sealed.index.packet_bits - sealed.index.content_bits) / 8;
         let records = sealed.bytes.start + abi::PACKET_HEADER_BYTES as usize..sealed.bytes.end;
         if let Some(plan) = context.plan {

@@ -24,6 +24,7 @@ fn full_report() -> Report {
         processes: vec![Process {
             pid: 1,
             parent_pid: 0,
+            pid_in_namespace: Some(2),
             area_id: text(),
             exe: text(),
             name: text(),
@@ -138,6 +139,22 @@ fn full_report() -> Report {
         }),
         outputs: vec![PolicyOutput { path: text(), complete: true, totals: Totals::default() }],
         flushes: Some(Flushes::default()),
+        unrecorded: vec![Unrecorded {
+            cause: UnrecordedCause::Stopped,
+            from_ns: 0,
+            to_ns: Some(1),
+            reason: Some(text()),
+        }],
+        not_recorded: vec![NotRecorded {
+            program: text(),
+            pid: None,
+            reason: NotRecordedReason::NeverRegistered,
+            detail: text(),
+            count: 2,
+        }],
+        not_recorded_total: 2,
+        made_chunks: 2,
+        removed_chunks: 1,
     }
 }
 

@@ -18,9 +18,12 @@ fn stream() -> StreamPlan {
 }
 
 /// Numbers as often as it is drained.
+#[derive(Default)]
 struct Numbers {
     next: u32,
     lost: u64,
+    /// Called once, when this many numbers have been given.
+    after: Option<(u32, fn())>,
 }
 
 impl Numbers {
@@ -65,6 +68,9 @@ impl Source for Numbers {
         self.lost += 5;
         let now = sink.now();
         sink.lose(0, LossCounts { full: 5, ..LossCounts::default() }, now);
+        if let Some((_, act)) = self.after.take_if(|(count, _)| self.next >= *count) {
+            act();
+        }
         0.0
     }
 
@@ -79,7 +85,7 @@ impl Source for Numbers {
 
 #[test]
 fn every_packet_can_be_read_alone_and_losses_have_their_place() {
-    let mut source = Numbers { next: 0, lost: 0 };
+    let mut source = Numbers::default();
     let mut sink = MemorySink::new(&source, 4096, 1 << 40);
     source.begin(&mut sink).unwrap();
     for _ in 0..3 {
@@ -144,15 +150,19 @@ fn what_does_not_fit_is_refused_and_counted() {
 fn a_session_records_a_source_without_any_program() {
     use lateralis_recorder::RecordOptions;
     use lateralis_recorder::linux::Session;
+    use rustix::process::Signal;
 
     let root = std::env::temp_dir().join(format!("lateralis-source-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&root);
     std::fs::create_dir_all(&root).unwrap();
     let mut options = RecordOptions::new(root.join("out"));
     options.area_dir = Some(root.join("areas"));
-    options.duration = Some(Duration::from_millis(50));
     let mut session = Session::new(options).unwrap();
-    session.add_source(Box::new(Numbers { next: 0, lost: 0 })).unwrap();
+    // The session ends when the source has given enough, however long that takes. It catches this
+    // signal before it drains anything.
+    let stop = || rustix::process::kill_process(rustix::process::getpid(), Signal::TERM).unwrap();
+    let source = Numbers { after: Some((300, stop)), ..Numbers::default() };
+    session.add_source(Box::new(source)).unwrap();
     let summary = session.run(&mut |_| {}).unwrap();
     let report = summary.report;
     assert!(report.complete && report.problems.is_empty(), "{:?}", report.problems);
@@ -160,7 +170,7 @@ fn a_session_records_a_source_without_any_program() {
     assert_eq!(source.name, "numbers");
     assert_eq!(source.lost["too fast"], report.totals.lost.full);
     assert_eq!(report.totals.events % 100, 2);
-    assert!(report.totals.events > 2);
+    assert!(report.totals.events > 300);
     assert_eq!(report.events["s:E"], report.totals.events);
     let [stream] = &report.streams[..] else { panic!("{:?}", report.streams) };
     assert_eq!((stream.cpu, stream.area_id.as_str()), (Some(3), source.area_id.as_str()));

@@ -184,6 +184,8 @@ pub mod header {
     pub const STREAM_ID: u64 = 208;
     pub const POINTER_BYTES: u64 = 212;
     pub const FILTER_COUNT: u64 = 216;
+    pub const LOST_PROCESSES: u64 = 220;
+    pub const PID_NAMESPACE: u64 = 224;
     pub const TRIGGER: u64 = 256;
     pub const EXE: u64 = 512;
     pub const EXE_BYTES: u64 = 256;
@@ -279,6 +281,7 @@ pub mod ring {
     pub const TOLD_CONTENDED: u64 = 88;
     pub const TOLD_NO_RING: u64 = 96;
     pub const TOLD_BELOW: u64 = 104;
+    pub const BACKED_BYTES: u64 = 112;
     pub const OWNER: u64 = 128;
 }
 

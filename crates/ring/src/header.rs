@@ -118,6 +118,7 @@ pub struct AreaHeader {
     pub uuid: [u8; 16],
     pub stream_id: u32,
     pub pointer_bytes: u32,
+    pub pid_namespace: u64,
     /// Path of the program, up to the first NUL.
     pub exe: Vec<u8>,
     /// Arguments separated by NUL, without the trailing NULs.
@@ -204,6 +205,7 @@ impl AreaHeader {
             uuid,
             stream_id: word(header::STREAM_ID)?,
             pointer_bytes: word(header::POINTER_BYTES)?,
+            pid_namespace: long(header::PID_NAMESPACE)?,
             exe: up_to_nul(text_at(&view, header::EXE, header::EXE_BYTES)?),
             command,
             enable: up_to_nul(text_at(&view, header::ENABLE, header::ENABLE_BYTES)?),
@@ -240,6 +242,19 @@ pub fn processes(view: &AreaView<'_>) -> Result<Vec<ProcessEntry>, OutOfArea> {
         });
     }
     Ok(found)
+}
+
+/// Gives the place of a process that is gone free for another.
+pub fn free_process(view: &AreaView<'_>, pid: u32) -> Result<(), OutOfArea> {
+    for slot in 0..abi::PROCESS_COUNT {
+        let at = abi::PROCESSES_OFFSET + slot * process::BYTES;
+        if view.load_u32(at + process::STATE, Load::Acquire)? == abi::SLOT_READY
+            && view.load_u32(at + process::PID, Load::Relaxed)? == pid
+        {
+            view.exchange_u32(at + process::STATE, abi::SLOT_READY, abi::SLOT_FREE)?;
+        }
+    }
+    Ok(())
 }
 
 /// A registered schema. The numbers are as found; [`SchemaEntry::ids`] and [`schema_text`] check.

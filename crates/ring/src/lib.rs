@@ -38,11 +38,11 @@ pub use filter::{FilterStep, filter_of, filter_offset, has_filters, set_filter_o
 pub use geometry::{Geometry, GeometryError, RingKind, RingMode};
 pub use header::{
     AreaHeader, AreaHeaderError, ClockKind, ProcessEntry, SchemaEntry, Trigger, enable_byte,
-    event_ids_in_use, processes, schema_text, schemas, set_enable_byte, set_wanted_byte,
-    wanted_byte, write_trigger,
+    event_ids_in_use, free_process, processes, schema_text, schemas, set_enable_byte,
+    set_wanted_byte, wanted_byte, write_trigger,
 };
 pub use maker::{MakeRings, RingPlan, abandon_rings, begin_rings, finish_rings, plan_rings};
 pub use memory::{AreaView, Load, OutOfArea, RingMemory};
-pub use packet::{LossCounts, PacketHeader};
+pub use packet::{LossCounts, PacketHeader, PacketPlace};
 pub use reader::{Chunk, Poll, ReadPolicy, RingDamage, RingReader};
 pub use scan::{Found, scan};

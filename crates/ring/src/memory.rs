@@ -207,6 +207,14 @@ impl<'m> AreaView<'m> {
         Ok(word.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok())
     }
 
+    /// The same for a 64-bit word.
+    pub fn exchange_u64(&self, offset: u64, from: u64, to: u64) -> Result<bool, OutOfArea> {
+        let place = self.place_for_store(offset, 8)?;
+        // SAFETY: in bounds, aligned and writable; only atomic accesses in this process.
+        let word = unsafe { AtomicU64::from_ptr(place.cast()) };
+        Ok(word.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok())
+    }
+
     /// Copies bytes out, any offset and length, relaxed.
     /// Cost: one load per aligned word, one per byte before the first and after the last.
     pub fn copy_out(&self, offset: u64, to: &mut [u8]) -> Result<(), OutOfArea> {

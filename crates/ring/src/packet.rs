@@ -59,6 +59,32 @@ impl LossCounts {
     }
 }
 
+/// Offset of `ring_sequence`; reserved in the ring itself, where it is 0.
+const RING_SEQUENCE: u64 = 124;
+/// Flag in `ring_flags` of a file: `ring_sequence` and the bits from [`PLACE_SHIFT`] on tell where
+/// the records were in the ring.
+const FLAG_PLACE: u32 = 4;
+/// Flag in `ring_flags` of a file: the first record is a WRITER that the recorder repeated.
+const FLAG_REPEATED_WRITER: u32 = 8;
+/// Flag in `ring_flags` of a file: losses count from when the ring was made.
+const FLAG_ALL_LOSSES: u32 = 16;
+/// Where in `ring_flags` the place of the first record in its ring packet begins, in units of 8
+/// bytes.
+const PLACE_SHIFT: u32 = 8;
+
+/// Where the records of a packet in a file were in the ring [trace-layout, "Packet"].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PacketPlace {
+    /// Number of the packet in the ring; the low 32 bits are kept.
+    pub sequence: u64,
+    /// Where in that packet the first record was, in bytes.
+    pub from: u64,
+    /// The first record is a WRITER that the recorder repeated.
+    pub has_repeated_writer: bool,
+    /// Losses count from when the ring was made.
+    pub has_all_losses: bool,
+}
+
 /// A packet header as plain values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PacketHeader {
@@ -88,8 +114,10 @@ pub struct PacketHeader {
     pub cpu_id: u32,
     /// CRC-32C of the packet with this field zero; 0 = none.
     pub checksum: u32,
-    /// [`abi::FLAG_OVERWRITE`], [`abi::FLAG_OPEN_PART`].
+    /// [`abi::FLAG_OVERWRITE`], [`abi::FLAG_OPEN_PART`], and what [`PacketHeader::set_place`] adds.
     pub ring_flags: u32,
+    /// Number of the packet in the ring, low 32 bits; 0 in the ring itself.
+    pub ring_sequence: u32,
 }
 
 impl PacketHeader {
@@ -135,7 +163,17 @@ impl PacketHeader {
             cpu_id: u32_at(packet::CPU_ID),
             checksum: u32_at(packet::CHECKSUM),
             ring_flags: u32_at(packet::RING_FLAGS),
+            ring_sequence: u32_at(RING_SEQUENCE),
         }
+    }
+
+    /// Notes where the records were in the ring.
+    pub fn set_place(&mut self, place: &PacketPlace) {
+        // The longest packet has 16 MiB, 2^21 units.
+        self.ring_flags |= FLAG_PLACE | ((place.from / 8) as u32) << PLACE_SHIFT;
+        self.ring_flags |= if place.has_repeated_writer { FLAG_REPEATED_WRITER } else { 0 };
+        self.ring_flags |= if place.has_all_losses { FLAG_ALL_LOSSES } else { 0 };
+        self.ring_sequence = place.sequence as u32;
     }
 
     /// Writes the header; `swapped` as for [`PacketHeader::decode`].
@@ -153,6 +191,7 @@ impl PacketHeader {
             (packet::CPU_ID, self.cpu_id),
             (packet::CHECKSUM, self.checksum),
             (packet::RING_FLAGS, self.ring_flags),
+            (RING_SEQUENCE, self.ring_sequence),
         ] {
             put(offset, &mut value.to_ne_bytes());
         }
@@ -196,12 +235,12 @@ mod tests {
             cpu_id: 13,
             checksum: 14,
             ring_flags: 15,
+            ring_sequence: 16,
         };
         for swapped in [false, true] {
             let mut bytes = [0xff; 128];
             header.encode(&mut bytes, swapped);
             assert_eq!(PacketHeader::decode(&bytes, swapped), header);
-            assert_eq!(bytes[124..128], [0; 4]);
             let magic = abi::PACKET_MAGIC;
             let expected = if swapped { magic.swap_bytes() } else { magic }.to_ne_bytes();
             assert_eq!(bytes[..4], expected);

@@ -97,6 +97,11 @@ const NUMBERS: &[(&str, u64, &str)] = &[
         "abi::header::FILTER_COUNT",
     ),
     (
+        "offsetof(struct lat_area_header, pid_namespace)",
+        abi::header::PID_NAMESPACE as u64,
+        "abi::header::PID_NAMESPACE",
+    ),
+    (
         "offsetof(struct lat_area_header, features)",
         abi::header::FEATURES as u64,
         "abi::header::FEATURES",
@@ -266,6 +271,11 @@ const NUMBERS: &[(&str, u64, &str)] = &[
         "offsetof(struct lat_area_header, lost_schemas)",
         abi::header::LOST_SCHEMAS as u64,
         "abi::header::LOST_SCHEMAS",
+    ),
+    (
+        "offsetof(struct lat_area_header, lost_processes)",
+        abi::header::LOST_PROCESSES as u64,
+        "abi::header::LOST_PROCESSES",
     ),
     ("offsetof(struct lat_area_header, uuid)", abi::header::UUID as u64, "abi::header::UUID"),
     (
@@ -450,6 +460,11 @@ const NUMBERS: &[(&str, u64, &str)] = &[
         "offsetof(struct lat_ring, told_below)",
         abi::ring::TOLD_BELOW as u64,
         "abi::ring::TOLD_BELOW",
+    ),
+    (
+        "offsetof(struct lat_ring, backed_bytes)",
+        abi::ring::BACKED_BYTES as u64,
+        "abi::ring::BACKED_BYTES",
     ),
     ("offsetof(struct lat_ring, lost_full)", abi::ring::LOST_FULL as u64, "abi::ring::LOST_FULL"),
     (

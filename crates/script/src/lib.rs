@@ -38,6 +38,8 @@
 //! assert!(script.keeps(&events.next_event().unwrap(), &context).unwrap());
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod activities;
 mod engine;
 mod error;

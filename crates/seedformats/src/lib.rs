@@ -12,6 +12,8 @@
 //! so many bytes of memory as the caller says; what is damaged costs itself only.
 //! No module knows another.
 
+#![forbid(unsafe_code)]
+
 pub mod barrelfish;
 pub mod composite;
 pub mod genode;

@@ -281,6 +281,16 @@ fn list(names: &[&str]) -> String {
     names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ")
 }
 
+/// A message for a terminal; it may show its place on lines below.
+pub fn lines(before: &str, message: &str) -> String {
+    let mut text = before.to_owned();
+    for line in message.lines() {
+        text.push_str(&lateralis_model::terminal::shown(line));
+        text.push('\n');
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

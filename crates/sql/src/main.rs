@@ -13,8 +13,10 @@ use std::thread;
 
 use clap::Parser;
 use lateralis_model::Source;
+use lateralis_model::terminal::shown;
 use lateralis_sql::answers::Lat;
 use lateralis_sql::engine::{Engine, Limits};
+use lateralis_sql::fault::lines;
 use lateralis_sql::output::Format;
 use lateralis_sql::session::{Place, Session, Stop};
 use lateralis_sql::{describe, memory, panics, shell};
@@ -108,7 +110,7 @@ fn main() -> ExitCode {
     };
     outcome.unwrap_or_else(|message| {
         // Nobody is left to tell if standard error is closed as well.
-        let _ = writeln!(io::stderr(), "error: {message}");
+        let _ = io::stderr().write_all(lines("error: ", &message).as_bytes());
         ExitCode::from(2)
     })
 }
@@ -283,7 +285,7 @@ fn told_damage(engine: &Engine) -> bool {
 }
 
 fn note(text: &str) {
-    let _ = writeln!(io::stderr(), "{text}");
+    let _ = writeln!(io::stderr(), "{}", shown(text));
 }
 
 /// A size like `64K` or `2G`.

@@ -16,7 +16,7 @@ pub fn role(event: &SchemaEvent, clause: &Clause) -> Option<Role> {
     let field = |index: &usize| Some(event.fields.get(*index)?.name.clone());
     let keyed = |name: &str, keys: &[usize]| {
         let keys: Option<Vec<String>> = keys.iter().map(field).collect();
-        Some(Keyed { name: name.to_owned(), keys: keys? })
+        Some(Keyed { name: name.to_owned(), keys: keys?, fans_out: false })
     };
     Some(match clause {
         Clause::Begin { span, keys } => Role::Begin(keyed(span, keys)?),

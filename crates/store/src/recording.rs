@@ -19,6 +19,9 @@ use crate::relations;
 use crate::successions::Successions;
 use crate::time_lines::TimeLines;
 
+/// Longest report that is read.
+const REPORT_BYTES_MAX: u64 = 64 << 20;
+
 /// A recording of `lat record`, or traces of any format.
 pub struct Recording {
     /// As given by the user.
@@ -226,5 +229,9 @@ impl Recording {
 
 fn report(path: &Path) -> Option<Value> {
     let beside = [path.join("report.json"), path.join("../report.json")];
-    beside.iter().find_map(|path| serde_json::from_slice(&fs::read(path).ok()?).ok())
+    let is_short = |path: &&PathBuf| {
+        fs::metadata(path).is_ok_and(|about| about.is_file() && about.len() <= REPORT_BYTES_MAX)
+    };
+    let beside = beside.iter().filter(is_short);
+    beside.into_iter().find_map(|path| serde_json::from_slice(&fs::read(path).ok()?).ok())
 }

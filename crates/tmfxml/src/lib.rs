@@ -19,6 +19,8 @@
 //! Sources: its user guide, "Data driven analysis", and its schemas `xmlDefinition.xsd`,
 //! `xmlCommon.xsd`, `xmlStateProvider.xsd` and `xmlPatternStateProvider.xsd`.
 
+#![forbid(unsafe_code)]
+
 mod datum;
 mod event;
 mod machine;

@@ -18,6 +18,8 @@ use crate::{Analysis, Kind};
 const FILE_BYTES: usize = 16 << 20;
 /// Elements, texts and comments of a file.
 const NODES: u32 = 1 << 18;
+/// Attributes of an element; the analyses of Trace Compass have at most ten.
+const ATTRIBUTES: usize = 256;
 /// Elements inside of each other.
 const DEPTH: usize = 64;
 /// Problems that are told.
@@ -71,7 +73,8 @@ impl File {
 /// Reads a file.
 ///
 /// Cost: linear in its size; one of more than 16 MiB, of more than 2^18 nodes, deeper than 64
-/// elements or with a document type is refused.
+/// elements or with a document type is refused, and so is one with an element of more than
+/// 256 attributes: the library compares all names of an element with each other.
 #[must_use]
 pub fn parse(text: &str) -> File {
     let refused = |what: String, line, column| File {
@@ -80,6 +83,13 @@ pub fn parse(text: &str) -> File {
     };
     if text.len() > FILE_BYTES {
         return refused(format!("the file has more than {FILE_BYTES} bytes"), 1, 1);
+    }
+    if let Some(at) = crowded_element(text) {
+        let before = &text[..at];
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        let what = format!("an element has more than {ATTRIBUTES} attributes");
+        return refused(what, line as u32, column as u32);
     }
     // Entities could grow, and only a document type declares them.
     let options = ParsingOptions { nodes_limit: NODES, ..ParsingOptions::default() };
@@ -347,6 +357,38 @@ impl<'d, 'i> Reader<'d, 'i> {
         self.plan.handlers.push(Handler { events, changes });
         Ok(())
     }
+}
+
+/// Where the first element begins that has too many attributes. Cost: one pass; nothing is checked that
+/// the library checks.
+fn crowded_element(text: &str) -> Option<usize> {
+    let mut at = 0;
+    while let Some(begin) = text[at..].find('<').map(|found| at + found) {
+        let rest = &text[begin..];
+        let skipped = [("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?", "?>")];
+        if let Some((_, end)) = skipped.iter().find(|(open, _)| rest.starts_with(open)) {
+            at = begin + rest.find(end)? + end.len();
+            continue;
+        }
+        let (mut quote, mut attributes, mut length) = (None, 0, rest.len());
+        for (index, byte) in rest.bytes().enumerate().skip(1) {
+            match (byte, quote) {
+                (b'"' | b'\'', None) => quote = Some(byte),
+                (_, Some(open)) if byte == open => quote = None,
+                (b'=', None) => attributes += 1,
+                (b'>', None) => {
+                    length = index + 1;
+                    break;
+                }
+                _ => {}
+            }
+            if attributes > ATTRIBUTES {
+                return Some(begin);
+            }
+        }
+        at = begin + length;
+    }
+    None
 }
 
 #[cfg(test)]

@@ -12,12 +12,13 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Cursor, Read};
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use tempfile::TempDir;
+use lateralis_files::TemporaryFolder;
 
 use crate::packed::{End, Packing, copy};
 
@@ -89,7 +90,7 @@ fn is_header(block: &[u8]) -> bool {
 #[derive(Debug)]
 pub struct Contents {
     /// Where it lies; removed when this value is dropped.
-    pub directory: TempDir,
+    pub directory: TemporaryFolder,
     /// Files that came out.
     pub files: usize,
     /// Bytes of the archive that could not be read.
@@ -108,7 +109,7 @@ pub struct Contents {
 /// If the directory cannot be made or is full.
 pub fn unpack(bytes: &[u8], kind: Kind, limit_bytes: u64) -> io::Result<Contents> {
     let mut contents = Contents {
-        directory: tempfile::Builder::new().prefix("lateralis-unpacked-").tempdir()?,
+        directory: TemporaryFolder::new("lateralis-unpacked-")?,
         files: 0,
         damage: Vec::new(),
         remarks: BTreeMap::new(),
@@ -131,6 +132,11 @@ pub fn unpack(bytes: &[u8], kind: Kind, limit_bytes: u64) -> io::Result<Contents
         }
     }
     Ok(contents)
+}
+
+/// Of several files of a name the last is the one, as other tools unpack them.
+fn create(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
 }
 
 /// The parts of a name below the directory it is unpacked to; `None` if it leads
@@ -196,7 +202,8 @@ impl Contents {
         let Some(path) = self.place(name) else { return Ok(true) };
         let parent = path.parent().unwrap_or(&path);
         // Where a file stands in the way, the name is another file's directory.
-        let Ok(mut file) = fs::create_dir_all(parent).and_then(|()| File::create(&path)) else {
+        let Ok(mut file) = lateralis_files::create_folder(parent).and_then(|()| create(&path))
+        else {
             self.remark(format!("left out, since its name is taken: {}", shown(name)));
             return Ok(true);
         };
@@ -250,7 +257,7 @@ impl Contents {
             && let Some(path) = self.place(name)
         {
             // That it is a file already is said of the files below it.
-            let _ = fs::create_dir_all(path);
+            let _ = lateralis_files::create_folder(&path);
         }
     }
 
@@ -287,7 +294,8 @@ impl Contents {
             match archive.by_index(index) {
                 Ok(mut file) if file.is_file() => {
                     let (begin, size) = (file.header_start(), file.size());
-                    let end = file.data_start().unwrap_or(begin) + file.compressed_size();
+                    let data = file.data_start().unwrap_or(begin);
+                    let end = data.saturating_add(file.compressed_size());
                     if !self.file(name.as_bytes(), &mut file, Some(size))? {
                         self.damaged(begin, end.min(bytes.len() as u64));
                     }
@@ -332,7 +340,8 @@ impl Contents {
                 continue;
             }
             lost.get_or_insert(at as u64);
-            let mut after = bytes[at + 1..].windows(ZIP_FILE.len());
+            // A directory that is cut off ends where the bytes do.
+            let mut after = bytes.get(at + 1..).unwrap_or_default().windows(ZIP_FILE.len());
             match after.position(|window| window == ZIP_FILE) {
                 Some(next) => at += 1 + next,
                 None => {

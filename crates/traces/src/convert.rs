@@ -3,11 +3,12 @@
 //! name only when it is whole.
 
 use std::fmt;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use lateralis_ctf::write as ctf;
+use lateralis_files::{NewFile, NewFolder, SHARED};
 use lateralis_interchange::{chrome, csv, fxt, jsonl, parquet, perfetto};
 use lateralis_model::{Damage, Dropped, Source};
 use lateralis_seedformats::barrelfish::{self, Definitions};
@@ -161,7 +162,7 @@ pub fn convert(
         if matches!(target, Target::Ctf | Target::Ctf2) {
             return Err(ConvertError::NoDirectory { path: output.to_owned() });
         }
-        return write(source, target, output, true, options).map_err(io);
+        return write_special(source, target, output, options).map_err(io);
     }
     // What a link leads to is replaced, not the link: it may be /dev/stdout.
     let behind = output.is_symlink().then(|| output.canonicalize().ok()).flatten();
@@ -169,23 +170,36 @@ pub fn convert(
     if output.symlink_metadata().is_ok() && !options.replace {
         return Err(ConvertError::Exists { path: output.to_owned() });
     }
-    let mut unfinished = output.as_os_str().to_owned();
-    unfinished.push(".unfinished");
-    let unfinished = PathBuf::from(unfinished);
-    remove(&unfinished).map_err(io)?;
-    let written = write(source, target, &unfinished, is_single, options).and_then(|converted| {
-        if options.replace {
-            remove(output)?;
-        }
-        fs::rename(&unfinished, output)?;
-        Ok(converted)
-    });
-    written.map_err(|error| {
-        // What is half done must not look whole; that it cannot be removed is
-        // less important than why it could not be done.
-        let _ = remove(&unfinished);
-        io(error)
-    })
+    let is_folder =
+        matches!(target, Target::Ctf | Target::Ctf2) || (target == Target::Parquet && !is_single);
+    // Under its name only when it is whole; before that nobody can guess where it is.
+    let written = if is_folder {
+        NewFolder::beside(output).and_then(|folder| {
+            let converted = write_folder(source, target, folder.path())?;
+            if options.replace {
+                remove(output)?;
+            }
+            folder.publish()?;
+            Ok(converted)
+        })
+    } else {
+        NewFile::beside(output, SHARED).and_then(|file| {
+            let mut out = BufWriter::with_capacity(BUFFER_BYTES, file);
+            let dropped = write_file(source, target, &mut out, options)?;
+            let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+            if options.replace {
+                // A folder that is in the way is not replaced by a rename.
+                if output.symlink_metadata().is_ok_and(|about| about.is_dir()) {
+                    remove(output)?;
+                }
+                file.publish()?;
+            } else {
+                file.publish_new()?;
+            }
+            Ok(Converted { dropped, damage: damage_of(source) })
+        })
+    };
+    written.map_err(io)
 }
 
 /// Writes a trace as bytes of a file into `out`, which is flushed then.
@@ -225,13 +239,25 @@ fn damage_of(source: &dyn Source) -> Vec<Damage> {
     damage
 }
 
-fn write(
+/// Into something that is there: a device, a pipe.
+fn write_special(
     source: &dyn Source,
     target: Target,
     path: &Path,
-    is_single: bool,
     options: &Options,
 ) -> io::Result<Converted> {
+    let file = OpenOptions::new().write(true).open(path)?;
+    if file.metadata()?.is_file() {
+        // It was something else a moment ago.
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    let mut out = BufWriter::with_capacity(BUFFER_BYTES, file);
+    let dropped = write_file(source, target, &mut out, options)?;
+    out.into_inner().map_err(io::IntoInnerError::into_error)?;
+    Ok(Converted { dropped, damage: damage_of(source) })
+}
+
+fn write_folder(source: &dyn Source, target: Target, path: &Path) -> io::Result<Converted> {
     let directory = |version| {
         let options = ctf::Options { version, ..ctf::Options::default() };
         let report = ctf::directory::write_directory(source, path, &options)?;
@@ -240,9 +266,8 @@ fn write(
     match target {
         Target::Ctf => directory(ctf::Version::V1),
         Target::Ctf2 => directory(ctf::Version::V2),
-        Target::Parquet if !is_single => {
-            fs::create_dir(path)?;
-            let create = |name: &str| File::create(path.join(format!("{name}.parquet")));
+        _ => {
+            let create = |name: &str| File::create_new(path.join(format!("{name}.parquet")));
             let mut events = BufWriter::new(create("events")?);
             parquet::write(source, &mut events)?;
             events.into_inner().map_err(io::IntoInnerError::into_error)?;
@@ -251,12 +276,6 @@ fn write(
                 Ok(Box::new(out) as Box<dyn Write>)
             };
             let dropped = parquet::write_classes(source, &mut open)?;
-            Ok(Converted { dropped, damage: damage_of(source) })
-        }
-        _ => {
-            let mut out = BufWriter::with_capacity(BUFFER_BYTES, File::create(path)?);
-            let dropped = write_file(source, target, &mut out, options)?;
-            out.into_inner().map_err(io::IntoInnerError::into_error)?;
             Ok(Converted { dropped, damage: damage_of(source) })
         }
     }

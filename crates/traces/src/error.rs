@@ -115,7 +115,8 @@ impl fmt::Display for Error {
                     packing.map_or("it".to_owned(), |name| format!("what {name} packed in it"));
                 write!(
                     f,
-                    "unknown format: {path}: {what} begins with {}; known are {known}",
+                    "unknown format: {path}: {what} begins with {}; known are {known}; \
+                     if it is one of them, --as FORMAT says which",
                     beginning(first)
                 )
             }

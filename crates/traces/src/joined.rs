@@ -17,6 +17,8 @@ mod batch;
 
 use batch::Shifted;
 
+use crate::repeated;
+
 use crate::clocks::{self, PutOn, Relation, Tie, TimeBase};
 
 /// A trace and the place where it was found.
@@ -50,6 +52,8 @@ pub struct Joined {
     format: String,
     /// Of each trace its clock.
     bases: Vec<Option<TimeBase>>,
+    /// Packets that several of them held.
+    repeated: repeated::Found,
     /// The `report.json` of a recording that came out of an archive.
     pub report: Option<Vec<u8>>,
 }
@@ -69,9 +73,11 @@ impl Joined {
             names: Names::default(),
             format: String::new(),
             bases: Vec::new(),
+            repeated: repeated::Found::default(),
             report: None,
         };
         let mut sources = sources;
+        joined.repeated = repeated::drop_repeated(&mut sources);
         joined.align(&mut sources);
         let mut first_stream = 0;
         for (place, source) in sources {
@@ -300,11 +306,27 @@ impl Source for Joined {
     }
 
     fn faults(&self) -> Vec<String> {
-        self.sentences(|source| source.faults())
+        let mut faults = self.sentences(|source| source.faults());
+        let count = self.repeated.overlapping;
+        if count > 0 {
+            faults.push(format!(
+                "{count} packets hold in part what another recording holds as well: events are there \
+                 twice"
+            ));
+        }
+        faults
     }
 
     fn remarks(&self) -> Vec<String> {
-        self.sentences(|source| source.remarks())
+        let mut remarks = self.sentences(|source| source.remarks());
+        let count = self.repeated.dropped;
+        if count > 0 {
+            let packets = if count == 1 { "packet is" } else { "packets are" };
+            remarks.push(format!(
+                "{count} {packets} in several of these recordings: each event is counted once"
+            ));
+        }
+        remarks
     }
 
     fn names(&self) -> &Names {

@@ -16,10 +16,13 @@ mod archive;
 mod clocks;
 mod convert;
 mod error;
+mod expected;
 mod formats;
 mod joined;
 mod open;
 mod packed;
+mod perf_folder;
+mod repeated;
 mod tracefs;
 
 pub use clocks::{PutOn, Relate, Relation, Tie, TimeBase};

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! From paths to traces. The only place of this crate that touches files.
 
-use std::collections::BTreeMap;
+mod directory;
+mod recorded;
+
+use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use lateralis_ctf::open as ctf;
+use lateralis_ctf::{Reader, open as ctf};
+use lateralis_interchange::{chrome, with_marks};
 use lateralis_model::{Clock, Damage, DamageReason, Interval, Source};
+use lateralis_perfdata::perf;
 use lateralis_seedformats::genode;
 use memmap2::Mmap;
 
@@ -18,16 +23,12 @@ use crate::error::Error;
 use crate::formats::{Bytes, FORMATS, Format};
 use crate::joined::{Joined, Placed};
 use crate::packed::{End, Packing, Unpacked};
+use crate::perf_folder;
 use crate::tracefs;
+use directory::{SEARCH_DEPTH, has_bytes, search, with_unread};
 
 /// Bytes of a file that decide what it is.
 const SNIFF_BYTES: usize = 4096;
-
-/// Levels of directories that are searched for files of a known format.
-const SEARCH_DEPTH: usize = 8;
-
-/// Files that are looked at below one path.
-const FILES_MAX: usize = 10_000;
 
 /// What files do not say themselves, and what opening may take.
 #[derive(Debug, Clone)]
@@ -227,7 +228,9 @@ fn open_path(path: &Path, options: &OpenOptions) -> Result<Vec<Placed>, Error> {
         return match open_file(path, options)? {
             Some(source) => Ok(vec![(String::new(), source)]),
             // Metadata or a stream: the trace is what lies around it.
-            None if path.with_file_name("metadata").is_file() => open_ctf(path, options),
+            None if path.with_file_name("metadata").is_file() => {
+                open_ctf(path, options, &mut Vec::new())
+            }
             None => Err(Error::NoMetadata { path: path.to_owned() }),
         };
     }
@@ -243,65 +246,74 @@ fn open_directory(
     // A recording of `lat record` is what its ctf/ holds.
     let inner = path.join("ctf");
     if inner.join("metadata").is_file() {
-        return open_ctf(&inner, options);
+        let mut unread = recorded::others_beside(path);
+        let sources = open_ctf(&inner, options, &mut unread)?;
+        return Ok(with_unread(sources, &unread));
     }
     if tracefs::is_tracefs(path) {
-        let trace = tracefs::open(path)?;
-        return Ok(vec![(String::new(), Box::new(trace))]);
+        let trace = with_marks(Box::new(tracefs::open(path)?), options.memory_bytes);
+        return Ok(vec![(String::new(), trace)]);
     }
-    let mut sources = open_ctf(path, options)?;
+    let mut unread = Vec::new();
+    let mut sources = open_ctf(path, options, &mut unread)?;
     let mut files = Vec::new();
     search(path, SEARCH_DEPTH, &mut files);
-    for file in &files {
+    // Of a folder of perf, one file opens all.
+    let of_perf: HashSet<PathBuf> =
+        files.iter().flat_map(|file| perf_folder::files_beside(file)).collect();
+    for file in files.iter().filter(|file| !of_perf.contains(*file)) {
+        let place = file.strip_prefix(path).unwrap_or(file).display().to_string();
         if archive_kind(file).is_ok_and(|kind| kind.is_some()) {
             *archives += 1;
-        } else if let Ok(Some(source)) = open_file(file, options) {
-            let place = file.strip_prefix(path).unwrap_or(file);
-            sources.push((place.display().to_string(), source));
+            continue;
+        }
+        match open_file(file, options) {
+            Ok(Some(source)) => sources.push((place, source)),
+            // Of a trace that is broken the cause is told, of other files that they are no trace.
+            Err(error @ Error::Format { .. }) => unread.push(format!("{place} ({error})")),
+            Ok(None) | Err(_) => unread.push(place),
         }
     }
     if sources.is_empty() {
         let (files, archives) = (files.len(), *archives as usize);
         return Err(Error::NoTrace { path: path.to_owned(), files, archives });
     }
-    Ok(sources)
-}
-
-/// Files under a directory that is no CTF trace.
-fn search(directory: &Path, depth: usize, files: &mut Vec<PathBuf>) {
-    let Ok(entries) = fs::read_dir(directory) else {
-        return;
-    };
-    if directory.join("metadata").is_file() {
-        return;
-    }
-    let mut entries: Vec<_> = entries.flatten().take(FILES_MAX).collect();
-    entries.sort_by_key(fs::DirEntry::file_name);
-    for entry in entries {
-        // Links to files are followed, links to directories are not: they may be circles.
-        let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        if is_directory && depth > 0 {
-            search(&entry.path(), depth - 1, files);
-        } else if entry.path().is_file() && files.len() < FILES_MAX {
-            files.push(entry.path());
-        }
-    }
+    Ok(with_unread(sources, &unread))
 }
 
 /// The CTF traces at or under a path. The streams of a recorder of Genode are one trace
 /// each with a fixed identity; together they are one with components as processes.
-fn open_ctf(path: &Path, options: &OpenOptions) -> Result<Vec<Placed>, Error> {
+/// Files below them that are no streams are added to `unread`.
+fn open_ctf(
+    path: &Path,
+    options: &OpenOptions,
+    unread: &mut Vec<String>,
+) -> Result<Vec<Placed>, Error> {
     let explain = |error| match error {
         ctf::Error::Io { path, source } => Error::Io { path, source },
         _ => Error::NoTrace { path: path.to_owned(), files: 0, archives: 0 },
     };
     let open = |place: &ctf::Place| {
         let name = place.root.strip_prefix(path).unwrap_or(&place.root);
-        let reader = place.open().map_err(explain)?;
-        Ok((name.display().to_string(), Box::new(reader) as Box<dyn Source>))
+        let mut reader = place.open().map_err(explain)?;
+        recorded::compare(place, &mut reader);
+        Ok((name.display().to_string(), reader))
     };
     let places = ctf::find(path).map_err(explain)?;
-    let opened: Vec<Placed> = places.iter().map(open).collect::<Result<_, _>>()?;
+    let others = places.iter().flat_map(|place| &place.others).filter(|file| has_bytes(file));
+    unread.extend(others.map(|file| file.strip_prefix(path).unwrap_or(file).display().to_string()));
+    let mut opened: Vec<(String, Reader)> = places.iter().map(open).collect::<Result<_, _>>()?;
+    if places.iter().all(|place| place.root != path) {
+        recorded::compare_folder(path, &mut opened);
+    }
+    let boxed = |((name, reader), place): ((String, Reader), &ctf::Place)| {
+        let source: Box<dyn Source> = Box::new(reader);
+        match recorded::has_no_marks(place) {
+            true => (name, source),
+            false => (name, with_marks(source, options.memory_bytes)),
+        }
+    };
+    let opened: Vec<Placed> = opened.into_iter().zip(&places).map(boxed).collect();
     let whole =
         |source: &dyn Source| genode::is_genode(source.trace()) && source.faults().is_empty();
     let (of_genode, mut others): (Vec<Placed>, Vec<Placed>) =
@@ -317,6 +329,11 @@ fn open_ctf(path: &Path, options: &OpenOptions) -> Result<Vec<Placed>, Error> {
 
 /// A file as a whole trace; `None` if it belongs to a CTF trace.
 fn open_file(path: &Path, options: &OpenOptions) -> Result<Option<Box<dyn Source>>, Error> {
+    let trace = open_as_it_is(path, options)?;
+    Ok(trace.map(|trace| with_marks(trace, options.memory_bytes)))
+}
+
+fn open_as_it_is(path: &Path, options: &OpenOptions) -> Result<Option<Box<dyn Source>>, Error> {
     let io = |source| Error::Io { path: path.to_owned(), source };
     let file = File::open(path).map_err(io)?;
     let length = file.metadata().map_err(io)?.len();
@@ -329,6 +346,10 @@ fn open_file(path: &Path, options: &OpenOptions) -> Result<Option<Box<dyn Source
         let first = &map[..map.len().min(SNIFF_BYTES)];
         if options.format.is_none() && is_ctf(first) {
             return Ok(None);
+        }
+        let is_of_perf = options.format.as_deref().is_none_or(|word| word == "perf");
+        if is_of_perf && perf::is_of_folder(first) {
+            return perf_folder::open(path, Arc::new(map), options.memory_bytes).map(Some);
         }
         let first = first.to_vec();
         let file = Inside { path, name, first, length, packing: None };
@@ -380,13 +401,24 @@ impl Inside<'_> {
             Some(word) => format.word == word,
             None => (format.sniff)(&self.first, self.length),
         };
-        let mut formats = FORMATS.iter().filter(is_it).peekable();
-        if formats.peek().is_none() {
+        let unknown = || {
             let first = self.first[..self.first.len().min(64)].to_vec();
             let packing = self.packing.map(Packing::name);
-            return Err(Error::Unknown { path: self.path.to_owned(), first, packing });
+            Error::Unknown { path: self.path.to_owned(), first, packing }
+        };
+        let mut formats: Vec<&Format> = FORMATS.iter().filter(is_it).collect();
+        let is_late = formats.is_empty() && chrome::may_have_events(&self.first);
+        if formats.is_empty() && (!is_late || options.format.is_some()) {
+            return Err(unknown());
         }
         let bytes = bytes()?;
+        if is_late {
+            // Metadata of any length may stand before the events.
+            if !chrome::has_events((*bytes).as_ref()) {
+                return Err(unknown());
+            }
+            formats.extend(FORMATS.iter().filter(|format| format.word == "chrome"));
+        }
         let mut refused = None;
         for format in formats {
             match (format.read)(&self.name, &bytes, options) {

@@ -7,8 +7,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use lateralis_model::{
-    Clock, ColumnBatch, ColumnRequest, Damage, DamageReason, Event, Events, Interval, Loss, Names,
-    Packet, PartSummary, Source, StreamIndex, StreamSummary, Trace,
+    Clock, ColumnBatch, ColumnRequest, Damage, DamageReason, Event, Events, Interval, Look, Loss,
+    Names, Packet, PartSummary, Repeated, RingPlace, Seen, Source, StreamIndex, StreamSummary,
+    Trace,
 };
 use lzma_rust2::{Action, Status, XzStream};
 
@@ -41,6 +42,15 @@ pub enum End {
     Limit,
     /// The rest is cut or damaged.
     Damaged,
+    /// All of it is there, and behind it something that is not of it.
+    Behind,
+}
+
+impl End {
+    /// Of a decoder that gave up.
+    fn of(error: &io::Error) -> Self {
+        if error.kind() == io::ErrorKind::Unsupported { Self::Behind } else { Self::Damaged }
+    }
 }
 
 impl Packing {
@@ -66,7 +76,7 @@ impl Packing {
     /// Reads what is inside. The memory of the decoder is 256 MiB at most.
     pub fn reader(self, bytes: &[u8]) -> io::Result<Box<dyn Read + '_>> {
         Ok(match self {
-            Self::Gzip => Box::new(flate2::read::MultiGzDecoder::new(bytes)),
+            Self::Gzip => Box::new(GzipMembers { member: None, rest: bytes, begun: false }),
             Self::Zstd => Box::new(zstd::Decoder::with_buffer(bytes)?),
             Self::Xz => {
                 let stream = XzStream::new_mem_limit(true, XZ_MEMORY_KIB);
@@ -111,7 +121,7 @@ impl Packing {
         let all = (first.len() as u64) < in_memory_bytes || most_bytes <= in_memory_bytes;
         if read.is_err() || all {
             let end = match read {
-                Err(_) => End::Damaged,
+                Err(error) => End::of(&error),
                 Ok(_) if first.len() as u64 > limit_bytes => End::Limit,
                 Ok(_) => End::Whole,
             };
@@ -133,6 +143,38 @@ impl Packing {
         // SAFETY: the map is read-only, and nobody else has this file: it has no name.
         let map = unsafe { memmap2::Mmap::map(&file) }?;
         Ok((Arc::new(map), end))
+    }
+}
+
+/// Decoder of gzip files: members, behind which there may be zeros up to the end of a block (of a
+/// tape, of a device), or something that is no member.
+struct GzipMembers<'a> {
+    member: Option<flate2::bufread::GzDecoder<&'a [u8]>>,
+    rest: &'a [u8],
+    begun: bool,
+}
+
+impl Read for GzipMembers<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        while !into.is_empty() {
+            if let Some(member) = &mut self.member {
+                let count = member.read(into)?;
+                if count > 0 {
+                    return Ok(count);
+                }
+                self.rest = *member.get_ref();
+                self.member = None;
+            }
+            if self.begun && self.rest.iter().all(|&byte| byte == 0) {
+                break;
+            }
+            if self.begun && !self.rest.starts_with(&[0x1f, 0x8b]) {
+                return Err(io::ErrorKind::Unsupported.into());
+            }
+            self.begun = true;
+            self.member = Some(flate2::bufread::GzDecoder::new(self.rest));
+        }
+        Ok(0)
     }
 }
 
@@ -178,7 +220,7 @@ pub fn copy(from: &mut dyn Read, to: &mut File) -> io::Result<(u64, End)> {
                 copied += count as u64;
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(_) => return Ok((copied, End::Damaged)),
+            Err(error) => return Ok((copied, End::of(&error))),
         }
     }
 }
@@ -204,6 +246,10 @@ impl Unpacked {
         match end {
             End::Whole => inner,
             End::Limit => Box::new(Self::new(inner, Vec::new(), vec![full.to_owned()])),
+            End::Behind => {
+                let behind = format!("{file}: what lies behind the compressed data is not read");
+                Box::new(Self::new(inner, Vec::new(), vec![behind]))
+            }
             End::Damaged => {
                 let interval = Interval { begin: inner.interval().end, end: None };
                 let damage = Damage {
@@ -275,6 +321,18 @@ impl Source for Unpacked {
         self.inner.visit(see)
     }
 
+    fn survey(
+        &self,
+        look: &dyn Fn(u32, u32) -> Look,
+        see: &mut dyn FnMut(Seen<'_>),
+    ) -> Vec<Damage> {
+        self.inner.survey(look, see)
+    }
+
+    fn has_columns(&self) -> bool {
+        self.inner.has_columns()
+    }
+
     fn parts(&self) -> Vec<PartSummary> {
         self.inner.parts()
     }
@@ -284,6 +342,14 @@ impl Source for Unpacked {
         see: &mut dyn FnMut(StreamIndex, u64, &Packet, Interval) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         self.inner.packets(see)
+    }
+
+    fn ring_places(&self, see: &mut dyn FnMut(StreamIndex, u64, &RingPlace)) {
+        self.inner.ring_places(see);
+    }
+
+    fn drop_repeated(&mut self, repeated: &Repeated) {
+        self.inner.drop_repeated(repeated);
     }
 
     fn columns(

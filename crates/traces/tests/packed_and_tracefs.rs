@@ -133,6 +133,28 @@ fn a_cut_compressed_file_gives_what_is_before_the_cut_and_says_so() {
 }
 
 #[test]
+fn zeros_behind_gzip_are_nothing_and_other_bytes_are_told_without_damage() {
+    let scratch = Scratch::new("behind");
+    let plain = opened(&scratch.write("plain", &chrome()), 1 << 30).unwrap();
+    let chrome = chrome();
+    let (first, second) = chrome.split_at(40);
+    let members = [gzip(first), gzip(second)].concat();
+    for (name, behind, remarks) in [
+        ("zeros", &[0u8; 512][..], 0),
+        ("one", &[0], 0),
+        ("text", b"\0\0more", 1),
+        ("more", b"x", 1),
+    ] {
+        let path = scratch.write(name, &[&members, behind].concat());
+        let trace = opened(&path, 1 << 30).unwrap();
+        assert_eq!(lines(&trace), lines(&plain), "{name}");
+        assert_eq!(trace.damage(), [], "{name}");
+        let about = |remark: &&String| remark.contains("behind the compressed data");
+        assert_eq!(trace.remarks().iter().filter(about).count(), remarks, "{name}");
+    }
+}
+
+#[test]
 fn a_bomb_takes_no_more_memory_than_it_may() {
     let scratch = Scratch::new("bomb");
     // 64 MiB of blanks in some 300 KB behind a good beginning.
@@ -275,4 +297,101 @@ fn our_line(event: &Event<'_>) -> Option<String> {
     let (seconds, micros) = (micros / 1_000_000, micros % 1_000_000);
     let (tid, cpu) = (event.writer?.tid, event.packet.cpu?.0);
     Some(format!("{tid} {cpu} {seconds}.{micros:06}: {name}: {value}"))
+}
+
+/// Samples of a folder of `perf record --threads`, as `perf script` counts them.
+fn perf_folder(path: &Path) -> Option<usize> {
+    let name = path.to_string_lossy();
+    let record = ["record", "-q", "--threads", "-F", "5000", "-e", "cpu-clock", "-o", &name, "--"];
+    let work = ["sh", "-c", "for i in 1 2 3; do ls -lR /usr/include >/dev/null; done"];
+    let run = |arguments: &[&str]| match Command::new("perf").args(arguments).output() {
+        Ok(output) if output.status.success() => Some(output.stdout),
+        Ok(output) => {
+            println!("SKIPPED: perf: {}", String::from_utf8_lossy(&output.stderr).trim());
+            None
+        }
+        Err(error) => {
+            println!("SKIPPED: perf: {error}");
+            None
+        }
+    };
+    run(&[&record[..], &work].concat())?;
+    let script = run(&["script", "-i", &name, "-F", "time"])?;
+    Some(script.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count())
+}
+
+#[test]
+fn a_folder_of_perf_opens_as_one_trace_and_names_what_is_missing() {
+    let scratch = Scratch::new("perf-folder");
+    let folder = scratch.0.join("inner/folder");
+    fs::create_dir_all(scratch.0.join("inner")).unwrap();
+    let Some(count) = perf_folder(&folder) else { return };
+    assert!(count > 20, "{count} samples");
+    let samples = |path: &Path| {
+        let trace = opened(path, 1 << 30).unwrap();
+        let samples = lines(&trace).iter().filter(|line| line.contains(" cpu-clock ")).count();
+        (samples, trace.remarks(), trace.damage().to_vec())
+    };
+    // Itself, what it lies in, and one of its files.
+    for path in [&folder, &scratch.0, &folder.join("data")] {
+        assert_eq!(samples(path), (count, vec![], vec![]), "{}", path.display());
+    }
+    fs::write(folder.join("data.x"), "?").unwrap();
+    let (same, remarks, _) = samples(&folder);
+    assert_eq!((same, remarks.len()), (count, 1));
+    assert!(remarks[0].ends_with("a file beside it is not read: data.x"), "{remarks:?}");
+    // A file of one of its threads alone, and all but that.
+    let alone = scratch.0.join("alone");
+    fs::create_dir_all(&alone).unwrap();
+    fs::copy(folder.join("data"), alone.join("data")).unwrap();
+    let (fewer, _, damage) = samples(&alone);
+    assert!(fewer < count);
+    assert_eq!((damage.len(), &*damage[0].file), (1, "data.0"));
+    fs::write(alone.join("data.3"), "").unwrap();
+    let (_, _, damage) = samples(&alone);
+    assert_eq!((damage.len(), &*damage[0].file), (1, "data.0 and 2 more"));
+}
+
+#[test]
+fn files_in_a_recording_that_are_not_read_are_named() {
+    let scratch = Scratch::new("recorded");
+    let metadata = br#"/* CTF 1.8 */ trace { major = 1; minor = 8; byte_order = le; }; stream {};
+        event { name = "e"; fields := struct { integer { size = 8; } a; }; };"#;
+    scratch.write("one/ctf/metadata", metadata);
+    scratch.write("one/ctf/stream", b"123");
+    scratch.write("one/report.json", b"{}");
+    scratch.write("one/view.index", b"1");
+    scratch.write("one/.hidden", b"1");
+    let remarks = |path: &str| opened(&scratch.0.join(path), 1 << 30).unwrap().remarks();
+    assert_eq!(remarks("one"), Vec::<String>::new());
+    scratch.write("one/notes.txt", b"1");
+    scratch.write("one/more/deep", b"1");
+    let unread = |remarks: Vec<String>| -> Vec<String> {
+        remarks.into_iter().filter(|remark| remark.contains("not read")).collect()
+    };
+    let named = unread(remarks("one"));
+    assert_eq!(named, ["files beside it are not read: more/, notes.txt"]);
+    // A folder of recordings.
+    scratch.write("report.json", b"{}");
+    scratch.write("other", b"1");
+    let named = unread(remarks(""));
+    assert!(named[0].ends_with("one/more/deep, one/notes.txt, other"), "{named:?}");
+    // Below a trace, what is no packet; what has nothing in it is not missed.
+    scratch.write("one/ctf/below/text", b"text");
+    scratch.write("one/ctf/below/empty", b"");
+    let named = unread(remarks("one"));
+    assert_eq!(named.len(), 1);
+    assert!(named[0].contains("below/text") && !named[0].contains("empty"), "{named:?}");
+}
+
+#[test]
+fn files_of_a_directory_that_are_not_read_are_named() {
+    let scratch = Scratch::new("unread");
+    scratch.write("a.json", br#"[{"ph":"i","name":"a","ts":1,"pid":1,"tid":1}]"#);
+    scratch.write("data.0", b"PERFILE2 no more");
+    scratch.write("notes.txt", b"hello");
+    let joined = open(std::slice::from_ref(&scratch.0), &OpenOptions::default()).unwrap();
+    let remarks = joined.remarks().join("\n");
+    assert!(remarks.contains("files beside it are not read"), "{remarks}");
+    assert!(remarks.contains("data.0") && remarks.contains("notes.txt"), "{remarks}");
 }

@@ -11,6 +11,8 @@
 //! assert_eq!(Nanos(1_500_000_000).to_string(), "1.500000000");
 //! ```
 
+#![forbid(unsafe_code)]
+
 use std::fmt;
 
 /// A reading of a clock in its own unit, counted from that clock's zero.
@@ -42,6 +44,19 @@ pub struct CpuId(pub u32);
 pub const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
 impl Nanos {
+    /// The time that is nearest to a number: what a file, a ring or a peer gives becomes a time here,
+    /// whatever it is. Numbers beyond the time line (292 years to both sides) are its ends.
+    #[must_use]
+    pub fn nearest(number: i128) -> Nanos {
+        Nanos(number.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64)
+    }
+
+    /// Later by so much, earlier if it is negative; at most the end of the time line.
+    #[must_use]
+    pub fn later(self, nanos: i64) -> Nanos {
+        Nanos(self.0.saturating_add(nanos))
+    }
+
     /// The time from `earlier` to `self`, negative where the order is reversed.
     #[must_use]
     pub fn since(self, earlier: Nanos) -> i64 {
@@ -98,6 +113,24 @@ mod tests {
         assert_eq!(Nanos(-1).to_string(), "-0.000000001");
         assert_eq!(Nanos(-1_000_000_001).to_string(), "-1.000000001");
         assert_eq!(Nanos(i64::MIN).to_string(), "-9223372036.854775808");
+    }
+
+    #[test]
+    fn numbers_beyond_the_time_line_are_its_ends() {
+        for (number, time) in [
+            (i128::MIN, i64::MIN),
+            (i128::from(i64::MIN) - 1, i64::MIN),
+            (i128::from(i64::MIN), i64::MIN),
+            (-1, -1),
+            (i128::from(i64::MAX), i64::MAX),
+            (i128::from(u64::MAX), i64::MAX),
+            (i128::MAX, i64::MAX),
+        ] {
+            assert_eq!(Nanos::nearest(number), Nanos(time));
+        }
+        assert_eq!(Nanos(i64::MAX).later(1), Nanos(i64::MAX));
+        assert_eq!(Nanos(i64::MIN).later(-1), Nanos(i64::MIN));
+        assert_eq!(Nanos(-7).later(9), Nanos(2));
     }
 
     #[test]

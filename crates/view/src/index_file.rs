@@ -3,15 +3,18 @@
 
 use std::env;
 use std::fmt::Write as _;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, UNIX_EPOCH};
 
+use lateralis_files::{
+    NewFile, PRIVATE, create_folder, is_own_folder, is_writable_folder, open_regular, unnamed_file,
+};
 use lateralis_lanes::{IndexError, Lanes, Shared, Spool};
 use memmap2::{Advice, Mmap, UncheckedAdvice};
 
@@ -34,7 +37,9 @@ pub fn identity(paths: &[PathBuf], how: &str) -> io::Result<String> {
     let mut left = FILES_MAX;
     for path in paths {
         let path = path.canonicalize()?;
-        let _ = writeln!(text, "{}", path.display());
+        // Whoever sends a folder with an index in it can know all but which inode the folder gets.
+        let inode = fs::metadata(&path)?.ino();
+        let _ = writeln!(text, "{} {inode}", path.display());
         describe(&path, DEPTH_MAX, &mut left, &mut text)?;
     }
     Ok(text)
@@ -47,7 +52,8 @@ fn describe(path: &Path, depth: usize, left: &mut usize, text: &mut String) -> i
     }
     *left -= 1;
     if metadata.is_dir() {
-        let mut inside: Vec<PathBuf> = fs::read_dir(path)?.flatten().map(|e| e.path()).collect();
+        let mut inside: Vec<PathBuf> =
+            fs::read_dir(path)?.flatten().take(*left).map(|e| e.path()).collect();
         inside.sort();
         for path in inside {
             // What cannot be looked at cannot be read either.
@@ -65,13 +71,12 @@ fn describe(path: &Path, depth: usize, left: &mut usize, text: &mut String) -> i
     Ok(())
 }
 
-/// Where files that belong to these traces are kept: in the folder of a recording of `lat record`,
+/// Where files that belong to these traces are kept: in the folder of a recording that this user made,
 /// else in the cache of the user; `None` if there is no such place.
 #[must_use]
 pub fn place(paths: &[PathBuf], name: &str) -> Option<PathBuf> {
     if let [path] = paths
-        && path.join("report.json").is_file()
-        && is_writable(path)
+        && is_own_recording(path, name)
     {
         return Some(path.join(name));
     }
@@ -82,15 +87,22 @@ pub fn place(paths: &[PathBuf], name: &str) -> Option<PathBuf> {
         .map(|path| path.canonicalize().unwrap_or_else(|_| path.clone()).display().to_string())
         .collect();
     let folder = cache.join("lateralis").join("view");
-    fs::create_dir_all(&folder).ok()?;
+    create_folder(&folder).ok()?;
     Some(folder.join(format!("{:016x}.{name}", hash(told.join("\n").as_bytes()))))
 }
 
-fn is_writable(folder: &Path) -> bool {
-    let probe = folder.join(format!(".view.{}", std::process::id()));
-    let is = File::create(&probe).is_ok();
-    let _ = fs::remove_file(&probe);
-    is
+/// Whether a folder is a recording of this user, to which nobody else can write, with nothing under the
+/// name but a file of the same user. Nothing is made to find that out.
+fn is_own_recording(folder: &Path, name: &str) -> bool {
+    let user = fs::metadata(folder).map(|about| about.uid());
+    let is_own_file = |name: &str| {
+        let about = folder.join(name).symlink_metadata();
+        about.map(|about| about.is_file() && user.as_ref().is_ok_and(|user| *user == about.uid()))
+    };
+    is_own_folder(folder)
+        && is_own_file("report.json").unwrap_or(false)
+        && is_own_file(name).unwrap_or(true)
+        && is_writable_folder(folder)
 }
 
 /// FNV-1a; only names depend on it.
@@ -122,13 +134,7 @@ impl Spool for Spooled {
 /// Such a file beside an index that is to be made; memory where that is not possible.
 #[must_use]
 pub fn spool(place: Option<&Path>) -> Box<dyn Spool> {
-    let made = place.and_then(|place| {
-        let path = place.with_extension(format!("spool{}", std::process::id()));
-        let options = &mut OpenOptions::new();
-        let file = options.read(true).write(true).create_new(true).open(&path).ok()?;
-        fs::remove_file(&path).ok()?;
-        Some(Spooled { file, end: 0 })
-    });
+    let made = place.and_then(|place| Some(Spooled { file: unnamed_file(place).ok()?, end: 0 }));
     match made {
         Some(spooled) => Box::new(spooled),
         None => Box::new(Vec::new()),
@@ -138,7 +144,7 @@ pub fn spool(place: Option<&Path>) -> Box<dyn Spool> {
 /// Opens the index at a place, if it is of this trace.
 #[must_use]
 pub fn open(place: &Path, identity: &str) -> Option<Lanes> {
-    let file = File::open(place).ok()?;
+    let file = open_regular(place).ok()?;
     // SAFETY: the map is read-only, and every read of it is bounds-checked. Its bytes may change if
     // somebody writes to the file meanwhile; no value is read twice on the assumption that it is
     // the same. We only rename new files over old ones; a file that somebody cuts while it is
@@ -225,19 +231,13 @@ pub fn make(
     write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<Lanes> {
     let broken = |error: IndexError| io::Error::other(error.to_string());
-    if let Some(place) = place {
-        let fresh = place.with_extension(format!("new{}", std::process::id()));
-        if let Ok(file) = File::create(&fresh) {
-            let mut out = BufWriter::with_capacity(1 << 18, file);
-            let written = write(&mut out).and_then(|()| out.flush());
-            drop(out);
-            let moved = written.and_then(|()| fs::rename(&fresh, place));
-            if let Err(error) = moved {
-                let _ = fs::remove_file(&fresh);
-                return Err(error);
-            }
-            return open(place, identity).ok_or_else(|| broken(IndexError::Foreign));
-        }
+    if let Some(place) = place
+        && let Ok(fresh) = NewFile::beside(place, PRIVATE)
+    {
+        let mut out = BufWriter::with_capacity(1 << 18, fresh);
+        write(&mut out)?;
+        out.into_inner().map_err(io::IntoInnerError::into_error)?.publish()?;
+        return open(place, identity).ok_or_else(|| broken(IndexError::Foreign));
     }
     let mut bytes = Vec::new();
     write(&mut bytes)?;

@@ -90,6 +90,11 @@ impl Sides {
         self.scripts.replaced(id, all);
     }
 
+    /// The page that ran these scripts of the whole session has gone; `all`: as they were before.
+    pub fn left(&self, ids: &[u32], all: &[Arc<Ran>]) {
+        ids.iter().for_each(|id| self.replaced(*id, all));
+    }
+
     /// One of a request, and the request as that one understands it: its filter is by other
     /// numbers there. It may wait until scripts of the filter have looked at that recording.
     ///

@@ -31,14 +31,14 @@ pub fn fields(session: &Session, points: &[PointRef]) -> Result<Vec<Option<Value
     let origin = lanes.meta().origin;
     let time_of = |point: &PointRef| {
         let points = lanes.points(point.lane);
-        points.map_or(0, |points| points.time(point.index as usize)) as i64
+        points.map_or(0, |points| points.time(point.index as usize))
     };
-    let mut wanted: Vec<(i64, usize)> = points.iter().map(time_of).zip(0..).collect();
+    let mut wanted: Vec<(u64, usize)> = points.iter().map(time_of).zip(0..).collect();
     wanted.sort_unstable();
     let (Some((first, _)), Some((last, _))) = (wanted.first(), wanted.last()) else {
         return Ok(Vec::new());
     };
-    let source = session.source_between(origin + first, origin + last)?;
+    let source = session.source_between(absolute(origin, *first).0, absolute(origin, *last).0)?;
     let mut reader = Reader {
         lanes,
         lines: JsonLines::new(&source.recording.source, &source.names),
@@ -52,16 +52,28 @@ pub fn fields(session: &Session, points: &[PointRef]) -> Result<Vec<Option<Value
         // What is near is read in one go.
         let mut run = 1;
         while let Some((time, _)) = rest.get(run)
-            && all.before(*time) - all.before(rest[run - 1].0) <= NEAR
+            && all.before(near(*time)).saturating_sub(all.before(near(rest[run - 1].0))) <= NEAR
         {
             run += 1;
         }
         let (now, later) = rest.split_at(run);
         let last = now.last().map_or(*first, |(time, _)| *time);
-        reader.read((origin + first, origin + last), now, points, &mut told);
+        let interval = (absolute(origin, *first), absolute(origin, last));
+        reader.read(interval, now, points, &mut told);
         rest = later;
     }
     Ok(told)
+}
+
+/// The time of an event that is so long behind the first. A session may be as long as the time line,
+/// which is twice what a signed number counts.
+fn absolute(origin: i64, behind: u64) -> Nanos {
+    Nanos::nearest(i128::from(origin) + i128::from(behind))
+}
+
+/// The same behind the first as the index is asked, whose times end earlier.
+fn near(behind: u64) -> i64 {
+    i64::try_from(behind).unwrap_or(i64::MAX)
 }
 
 struct Reader<'a> {
@@ -74,8 +86,8 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn read(
         &mut self,
-        (begin, end): (i64, i64),
-        wanted: &[(i64, usize)],
+        (begin, end): (Nanos, Nanos),
+        wanted: &[(u64, usize)],
         points: &[PointRef],
         told: &mut [Option<Value>],
     ) {
@@ -84,12 +96,12 @@ impl Reader<'_> {
         let mut places: HashMap<i64, Vec<(u32, usize, usize)>> = HashMap::new();
         for (time, place) in wanted {
             let PointRef { lane, index } = points[*place];
-            let before = self.lanes.points(lane).map_or(0, |points| points.before(*time));
+            let before = self.lanes.points(lane).map_or(0, |points| points.before(near(*time)));
             let nth = (index as usize).saturating_sub(before);
-            places.entry(meta.origin + time).or_default().push((lane, nth, *place));
+            places.entry(absolute(meta.origin, *time).0).or_default().push((lane, nth, *place));
         }
         let mut passed: HashMap<(i64, u32), usize> = HashMap::new();
-        let interval = Interval { begin: Some(Nanos(begin)), end: Some(Nanos(end)) };
+        let interval = Interval { begin: Some(begin), end: Some(end) };
         let mut events = self.source.recording.source.events_in(interval);
         let mut facts = lock(&self.source.facts);
         while let Some(event) = events.next_event() {

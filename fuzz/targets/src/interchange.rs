@@ -43,7 +43,13 @@ pub fn good() -> Vec<Vec<u8>> {
 {"ph":"e","name":"l","id":"0x1f","ts":8,"pid":1,"tid":3},
 {"ph":"s","name":"m","id":1,"ts":11,"pid":1,"tid":2},
 {"ph":"f","name":"m","id":1,"ts":13,"pid":2,"tid":4},
-{"ph":"C","name":"g","ts":21,"pid":1,"tid":2,"args":{"used":7}}]"#;
+{"ph":"b","name":"q","cat":"k","id2":{"local":"0x1"},"ts":14,"pid":1,"tid":2},
+{"ph":"e","cat":"k","id2":{"local":"0x1"},"ts":15,"pid":1,"tid":2},
+{"ph":"X","name":"z","ts":16,"pid":1,"tid":2,"bind_id":"7","flow_out":true,"args":{"v":NaN}},
+{"ph":"X","name":"z","ts":17,"dur":-1,"pid":1,"tid":2,"bind_id":"7","flow_in":true},
+{"ph":"C","name":"g","ts":20,"pid":1,"id":"0x1","args":{"used":"7.5"}},
+{"ph":"C","name":"g","ts":21,"pid":1,"tid":2,"args":{"used":7}}]
+{"traceEvents":[{"ph":"i","name":"n","ts":1e1,"pid":1,"args":{"s":"a "b" c"}}]}"#;
     let trace = chrome::read("good", text, LIMIT).expect("a good trace");
     let (mut packets, mut records) = (Vec::new(), Vec::new());
     perfetto::write(&trace, &mut packets).expect("a vector takes everything");

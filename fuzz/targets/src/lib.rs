@@ -5,6 +5,8 @@
 //!
 //! A function here panics exactly when it found a fault.
 
+#![forbid(unsafe_code)]
+
 pub mod analyses;
 pub mod area;
 pub mod captures;

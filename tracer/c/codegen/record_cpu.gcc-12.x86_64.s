@@ -3,13 +3,13 @@
 			R_X86_64_PC32	lat_schema_tests-0x4
 	movzbl (%rax),%esi
 	test   %esi,%esi
-	je     <probe_empty+0xb0>
+	je     <probe_empty+0xb8>
 	push   %rbx
 	sub    $0x10,%rsp
 	mov    0x0(%rip),%ebx        # <probe_empty+0x1d>
 			R_X86_64_PC32	lat_schema_tests+0x4
 	test   $0x2,%sil
-	jne    <probe_empty+0xb8>
+	jne    <probe_empty+0xc0>
 	mov    0x0(%rip),%rdx        # <probe_empty+0x2e>
 			R_X86_64_PC32	lat_i_state+0xc
 	lea    0x0(%rip),%rax        # <probe_empty+0x35>
@@ -24,13 +24,14 @@
 	mov    %fs:0x0,%edi
 			R_X86_64_TPOFF32	lat_i_thread+0x8
 	cmp    %edi,0x10(%rcx)
-	jne    <probe_empty+0x90>
+	jne    <probe_empty+0x98>
 	mov    (%rcx),%rdi
 	and    $0xfffffffffffffff8,%rdi
 	lea    0x8(%rdi),%rsi
 	cmp    %rsi,0x8(%rcx)
-	jb     <probe_empty+0x90>
-	and    0x18(%rcx),%rdi
+	jb     <probe_empty+0x98>
+	and    0x0(%rip),%rdi        # <probe_empty+0x73>
+			R_X86_64_PC32	lat_i_state+0x14
 	mov    %bx,0x1000(%rcx,%rdi,1)
 	mov    %eax,0x1002(%rcx,%rdi,1)
 	mov    %dx,0x1006(%rcx,%rdi,1)
@@ -38,11 +39,12 @@
 	add    $0x10,%rsp
 	pop    %rbx
 	ret
+	nopl   0x0(%rax,%rax,1)
 	lea    0x8(%rsp),%rdx
 	mov    %ebx,%edi
 	xor    %esi,%esi
 	movq   $0x0,0x8(%rsp)
-	call   <probe_empty+0xa7>
+	call   <probe_empty+0xaf>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
 	add    $0x10,%rsp
 	pop    %rbx
@@ -53,19 +55,19 @@
 	movq   $0x0,0x8(%rsp)
 	lea    0x8(%rsp),%rdx
 	mov    %ebx,%edi
-	call   <probe_empty+0xcd>
+	call   <probe_empty+0xd5>
 			R_X86_64_PLT32	lat_i_look_words-0x4
 	test   %eax,%eax
 	jne    <probe_empty+0x27>
-	jmp    <probe_empty+0x8a>
-	nopw   0x0(%rax,%rax,1)
+	jmp    <probe_empty+0x8d>
+	nop
 
 <probe_u32>:
 	mov    0x0(%rip),%rax        # <probe_u32+0x7>
 			R_X86_64_PC32	lat_schema_tests-0x4
 	movzbl 0xb(%rax),%esi
 	test   %esi,%esi
-	je     <probe_u32+0xc0>
+	je     <probe_u32+0xc8>
 	push   %rbp
 	push   %rbx
 	mov    %edi,%ebx
@@ -74,7 +76,7 @@
 			R_X86_64_PC32	lat_schema_tests+0x4
 	lea    0xb(%rax),%ebp
 	test   $0x2,%sil
-	jne    <probe_u32+0xc8>
+	jne    <probe_u32+0xd0>
 	mov    0x0(%rip),%rdx        # <probe_u32+0x35>
 			R_X86_64_PC32	lat_i_state+0xc
 	lea    0x0(%rip),%rax        # <probe_u32+0x3c>
@@ -89,13 +91,14 @@
 	mov    %fs:0x0,%edi
 			R_X86_64_TPOFF32	lat_i_thread+0x8
 	cmp    %edi,0x10(%rcx)
-	jne    <probe_u32+0xa0>
+	jne    <probe_u32+0xa8>
 	mov    (%rcx),%rdi
 	and    $0xfffffffffffffff8,%rdi
 	lea    0x14(%rdi),%rsi
 	cmp    %rsi,0x8(%rcx)
-	jb     <probe_u32+0xa0>
-	and    0x18(%rcx),%rdi
+	jb     <probe_u32+0xa8>
+	and    0x0(%rip),%rdi        # <probe_u32+0x7a>
+			R_X86_64_PC32	lat_i_state+0x14
 	mov    %bp,0x1000(%rcx,%rdi,1)
 	mov    %eax,0x1002(%rcx,%rdi,1)
 	mov    %dx,0x1006(%rcx,%rdi,1)
@@ -105,11 +108,12 @@
 	pop    %rbx
 	pop    %rbp
 	ret
+	nopl   0x0(%rax,%rax,1)
 	mov    $0x4,%esi
 	lea    0x8(%rsp),%rdx
 	mov    %ebp,%edi
 	mov    %rbx,0x8(%rsp)
-	call   <probe_u32+0xb6>
+	call   <probe_u32+0xbe>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
 	add    $0x18,%rsp
 	pop    %rbx
@@ -122,11 +126,12 @@
 	lea    0x8(%rsp),%rdx
 	mov    %ebp,%edi
 	mov    %rbx,0x8(%rsp)
-	call   <probe_u32+0xdf>
+	call   <probe_u32+0xe7>
 			R_X86_64_PLT32	lat_i_look_words-0x4
 	test   %eax,%eax
 	jne    <probe_u32+0x2e>
-	jmp    <probe_u32+0x99>
+	jmp    <probe_u32+0x9c>
+	data16 cs nopw 0x0(%rax,%rax,1)
 	nopl   0x0(%rax)
 
 <probe_one>:
@@ -164,7 +169,8 @@
 	lea    0x10(%rdi),%rsi
 	cmp    %rsi,0x8(%rcx)
 	jb     <probe_one+0xa8>
-	and    0x18(%rcx),%rdi
+	and    0x0(%rip),%rdi        # <probe_one+0x7b>
+			R_X86_64_PC32	lat_i_state+0x14
 	mov    %bp,0x1000(%rcx,%rdi,1)
 	mov    %eax,0x1002(%rcx,%rdi,1)
 	mov    %dx,0x1006(%rcx,%rdi,1)
@@ -196,7 +202,7 @@
 			R_X86_64_PLT32	lat_i_look_words-0x4
 	test   %eax,%eax
 	jne    <probe_one+0x2f>
-	jmp    <probe_one+0x9a>
+	jmp    <probe_one+0x9d>
 	data16 cs nopw 0x0(%rax,%rax,1)
 	nopl   0x0(%rax)
 
@@ -212,7 +218,7 @@
 			R_X86_64_PC32	lat_schema_tests-0x4
 	movzbl 0x3(%rax),%esi
 	test   %esi,%esi
-	je     <probe_four+0xc3>
+	je     <probe_four+0xc6>
 	mov    0x0(%rip),%eax        # <probe_four+0x28>
 			R_X86_64_PC32	lat_schema_tests+0x4
 	mov    %rdi,%r13
@@ -220,7 +226,7 @@
 	mov    %rcx,%rbx
 	lea    0x3(%rax),%r14d
 	test   $0x2,%sil
-	jne    <probe_four+0x100>
+	jne    <probe_four+0x110>
 	mov    0x0(%rip),%rdx        # <probe_four+0x46>
 			R_X86_64_PC32	lat_i_state+0xc
 	lea    0x0(%rip),%rax        # <probe_four+0x4d>
@@ -235,13 +241,14 @@
 	mov    %fs:0x0,%edi
 			R_X86_64_TPOFF32	lat_i_thread+0x8
 	cmp    %edi,0x10(%rcx)
-	jne    <probe_four+0xd0>
+	jne    <probe_four+0xd8>
 	mov    (%rcx),%rdi
 	and    $0xfffffffffffffff8,%rdi
 	lea    0x28(%rdi),%rsi
 	cmp    %rsi,0x8(%rcx)
-	jb     <probe_four+0xd0>
-	and    0x18(%rcx),%rdi
+	jb     <probe_four+0xd8>
+	and    0x0(%rip),%rdi        # <probe_four+0x8b>
+			R_X86_64_PC32	lat_i_state+0x14
 	mov    %r14w,0x1000(%rcx,%rdi,1)
 	mov    %eax,0x1002(%rcx,%rdi,1)
 	mov    %dx,0x1006(%rcx,%rdi,1)
@@ -257,6 +264,7 @@
 	pop    %r13
 	pop    %r14
 	ret
+	nopl   0x0(%rax,%rax,1)
 	mov    $0x20,%esi
 	mov    %rsp,%rdx
 	mov    %r14d,%edi
@@ -264,7 +272,7 @@
 	mov    %r12,0x8(%rsp)
 	mov    %rbp,0x10(%rsp)
 	mov    %rbx,0x18(%rsp)
-	call   <probe_four+0xf3>
+	call   <probe_four+0xfb>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
 	add    $0x20,%rsp
 	pop    %rbx
@@ -273,6 +281,7 @@
 	pop    %r13
 	pop    %r14
 	ret
+	nopl   0x0(%rax,%rax,1)
 	mov    %rdi,(%rsp)
 	or     $0x2000,%esi
 	mov    %r14d,%edi
@@ -280,11 +289,11 @@
 	mov    %rsp,%rdx
 	mov    %r12,0x8(%rsp)
 	mov    %rcx,0x18(%rsp)
-	call   <probe_four+0x124>
+	call   <probe_four+0x134>
 			R_X86_64_PLT32	lat_i_look_words-0x4
 	test   %eax,%eax
 	jne    <probe_four+0x3f>
-	jmp    <probe_four+0xc3>
+	jmp    <probe_four+0xc6>
 	xchg   %ax,%ax
 
 <probe_eight>:
@@ -300,7 +309,7 @@
 	movhlps %xmm0,%xmm7
 	movzbl 0x4(%rax),%esi
 	test   %esi,%esi
-	je     <probe_eight+0x170>
+	je     <probe_eight+0x180>
 	push   %r15
 	movq   %xmm7,%r9
 	movq   %xmm6,%r15
@@ -320,7 +329,7 @@
 			R_X86_64_PC32	lat_schema_tests+0x4
 	lea    0x4(%rax),%r10d
 	test   $0x2,%sil
-	jne    <probe_eight+0x178>
+	jne    <probe_eight+0x188>
 	mov    0x0(%rip),%rdx        # <probe_eight+0x86>
 			R_X86_64_PC32	lat_i_state+0xc
 	lea    0x0(%rip),%rax        # <probe_eight+0x8d>
@@ -335,13 +344,14 @@
 	mov    %fs:0x0,%edi
 			R_X86_64_TPOFF32	lat_i_thread+0x8
 	cmp    %edi,0x10(%rcx)
-	jne    <probe_eight+0x140>
+	jne    <probe_eight+0x150>
 	mov    (%rcx),%rdi
 	and    $0xfffffffffffffff8,%rdi
 	lea    0x48(%rdi),%rsi
 	cmp    %rsi,0x8(%rcx)
-	jb     <probe_eight+0x140>
-	and    0x18(%rcx),%rdi
+	jb     <probe_eight+0x150>
+	and    0x0(%rip),%rdi        # <probe_eight+0xd3>
+			R_X86_64_PC32	lat_i_state+0x14
 	mov    %r10w,0x1000(%rcx,%rdi,1)
 	mov    %eax,0x1002(%rcx,%rdi,1)
 	mov    %dx,0x1006(%rcx,%rdi,1)
@@ -364,7 +374,7 @@
 	pop    %r14
 	pop    %r15
 	ret
-	nop
+	cs nopw 0x0(%rax,%rax,1)
 	lea    0x60(%rsp),%rdx
 	mov    $0x40,%esi
 	mov    %r10d,%edi
@@ -372,9 +382,9 @@
 	movaps %xmm2,0x70(%rsp)
 	movaps %xmm1,0x80(%rsp)
 	movaps %xmm0,0x90(%rsp)
-	call   <probe_eight+0x16c>
+	call   <probe_eight+0x17c>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
-	jmp    <probe_eight+0x12d>
+	jmp    <probe_eight+0x134>
 	xchg   %ax,%ax
 	ret
 	nopl   0x0(%rax)
@@ -392,7 +402,7 @@
 	movaps %xmm1,0x20(%rsp)
 	movaps %xmm0,0x90(%rsp)
 	movaps %xmm0,0x10(%rsp)
-	call   <probe_eight+0x1ca>
+	call   <probe_eight+0x1da>
 			R_X86_64_PLT32	lat_i_look_words-0x4
 	mov    0xc(%rsp),%r10d
 	mov    0x50(%rsp),%r8
@@ -403,7 +413,7 @@
 	movdqa 0x40(%rsp),%xmm3
 	mov    0x58(%rsp),%r9
 	jne    <probe_eight+0x7f>
-	jmp    <probe_eight+0x12d>
+	jmp    <probe_eight+0x134>
 	xchg   %ax,%ax
 
 <probe_enabled>:
@@ -422,18 +432,18 @@
 			R_X86_64_PLT32	lat_register-0x4
 
 <__rseq_failure>:
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a5a>
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a2a>
 	jmp    <__rseq_failure+0xc>
-			R_X86_64_PC32	.text+0x8c
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a66>
+			R_X86_64_PC32	.text+0x94
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a36>
 	jmp    <__rseq_failure+0x18>
-			R_X86_64_PC32	.text+0x17c
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a72>
+			R_X86_64_PC32	.text+0x184
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a42>
 	jmp    <__rseq_failure+0x24>
-			R_X86_64_PC32	.text+0x274
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a7e>
+			R_X86_64_PC32	.text+0x284
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a4e>
 	jmp    <__rseq_failure+0x30>
-			R_X86_64_PC32	.text+0x39c
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a8a>
+			R_X86_64_PC32	.text+0x3b4
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a5a>
 	jmp    <probe_empty+0x3c>
-			R_X86_64_PC32	.text+0x53c
+			R_X86_64_PC32	.text+0x56c

@@ -39,7 +39,7 @@
 	mov    0x0(%rip),%ebx        # <probe_empty+0x24>
 			R_X86_64_PC32	lat_schema_tests+0x4
 	test   $0x2,%sil
-	jne    <probe_empty+0xb2>
+	jne    <probe_empty+0xb5>
 	mov    0x0(%rip),%rdx        # <probe_empty+0x35>
 			R_X86_64_PC32	lat_i_state+0xc
 	lea    0x0(%rip),%rax        # <probe_empty+0x3c>
@@ -54,13 +54,14 @@
 	mov    %fs:0x0,%edi
 			R_X86_64_TPOFF32	lat_i_thread+0x8
 	cmp    %edi,0x10(%rcx)
-	jne    <probe_empty+0x96>
+	jne    <probe_empty+0x99>
 	mov    (%rcx),%rdi
 	and    $0xfffffffffffffff8,%rdi
 	lea    0x8(%rdi),%rsi
 	cmp    %rsi,0x8(%rcx)
-	jb     <probe_empty+0x96>
-	and    0x18(%rcx),%rdi
+	jb     <probe_empty+0x99>
+	and    0x0(%rip),%rdi        # <probe_empty+0x7a>
+			R_X86_64_PC32	lat_i_state+0x14
 	mov    %bx,0x1000(%rcx,%rdi,1)
 	mov    %eax,0x1002(%rcx,%rdi,1)
 	mov    %dx,0x1006(%rcx,%rdi,1)
@@ -70,19 +71,18 @@
 	lea    0x8(%rsp),%rdx
 	mov    %ebx,%edi
 	xor    %esi,%esi
-	call   <probe_empty+0xad>
+	call   <probe_empty+0xb0>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
 	jmp    <probe_empty+0xa>
 	movq   $0x0,0x8(%rsp)
 	lea    0x8(%rsp),%rdx
 	mov    %ebx,%edi
-	call   <probe_empty+0xc7>
+	call   <probe_empty+0xca>
 			R_X86_64_PLT32	lat_i_look_words-0x4
 	test   %eax,%eax
 	jne    <probe_empty+0x2e>
 	jmp    <probe_empty+0xa>
-	cs nopw 0x0(%rax,%rax,1)
-	xchg   %ax,%ax
+	nopw   0x0(%rax,%rax,1)
 
 <probe_u32>:
 	push   %r14
@@ -103,7 +103,7 @@
 			R_X86_64_PC32	lat_schema_tests+0x4
 	add    $0xb,%ebx
 	test   $0x2,%sil
-	jne    <probe_u32+0xbe>
+	jne    <probe_u32+0xc1>
 	mov    0x0(%rip),%rdx        # <probe_u32+0x3d>
 			R_X86_64_PC32	lat_i_state+0xc
 	lea    0x0(%rip),%rax        # <probe_u32+0x44>
@@ -118,13 +118,14 @@
 	mov    %fs:0x0,%edi
 			R_X86_64_TPOFF32	lat_i_thread+0x8
 	cmp    %edi,0x10(%rcx)
-	jne    <probe_u32+0xa6>
+	jne    <probe_u32+0xa9>
 	mov    (%rcx),%rdi
 	and    $0xfffffffffffffff8,%rdi
 	lea    0x14(%rdi),%rsi
 	cmp    %rsi,0x8(%rcx)
-	jb     <probe_u32+0xa6>
-	and    0x18(%rcx),%rdi
+	jb     <probe_u32+0xa9>
+	and    0x0(%rip),%rdi        # <probe_u32+0x82>
+			R_X86_64_PC32	lat_i_state+0x14
 	mov    %bx,0x1000(%rcx,%rdi,1)
 	mov    %eax,0x1002(%rcx,%rdi,1)
 	mov    %dx,0x1006(%rcx,%rdi,1)
@@ -135,19 +136,20 @@
 	mov    %rsp,%rdx
 	mov    %ebx,%edi
 	mov    $0x4,%esi
-	call   <probe_u32+0xb9>
+	call   <probe_u32+0xbc>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
 	jmp    <probe_u32+0x9>
 	mov    %r14,(%rsp)
 	or     $0x400,%esi
 	mov    %rsp,%rdx
 	mov    %ebx,%edi
-	call   <probe_u32+0xd2>
+	call   <probe_u32+0xd5>
 			R_X86_64_PLT32	lat_i_look_words-0x4
 	test   %eax,%eax
 	jne    <probe_u32+0x36>
 	jmp    <probe_u32+0x9>
-	nop
+	cs nopw 0x0(%rax,%rax,1)
+	nopl   0x0(%rax)
 
 <probe_one>:
 	push   %rbp
@@ -168,7 +170,7 @@
 			R_X86_64_PC32	lat_schema_tests+0x4
 	add    $0x1,%ebp
 	test   $0x2,%sil
-	jne    <probe_one+0xbc>
+	jne    <probe_one+0xbf>
 	mov    0x0(%rip),%rdx        # <probe_one+0x3b>
 			R_X86_64_PC32	lat_i_state+0xc
 	lea    0x0(%rip),%rax        # <probe_one+0x42>
@@ -183,13 +185,14 @@
 	mov    %fs:0x0,%edi
 			R_X86_64_TPOFF32	lat_i_thread+0x8
 	cmp    %edi,0x10(%rcx)
-	jne    <probe_one+0xa4>
+	jne    <probe_one+0xa7>
 	mov    (%rcx),%rdi
 	and    $0xfffffffffffffff8,%rdi
 	lea    0x10(%rdi),%rsi
 	cmp    %rsi,0x8(%rcx)
-	jb     <probe_one+0xa4>
-	and    0x18(%rcx),%rdi
+	jb     <probe_one+0xa7>
+	and    0x0(%rip),%rdi        # <probe_one+0x80>
+			R_X86_64_PC32	lat_i_state+0x14
 	mov    %bp,0x1000(%rcx,%rdi,1)
 	mov    %eax,0x1002(%rcx,%rdi,1)
 	mov    %dx,0x1006(%rcx,%rdi,1)
@@ -200,19 +203,18 @@
 	mov    %rsp,%rdx
 	mov    %ebp,%edi
 	mov    $0x8,%esi
-	call   <probe_one+0xb7>
+	call   <probe_one+0xba>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
 	jmp    <probe_one+0x8>
 	mov    %rbx,(%rsp)
 	or     $0x800,%esi
 	mov    %rsp,%rdx
 	mov    %ebp,%edi
-	call   <probe_one+0xd0>
+	call   <probe_one+0xd3>
 			R_X86_64_PLT32	lat_i_look_words-0x4
 	test   %eax,%eax
 	jne    <probe_one+0x34>
 	jmp    <probe_one+0x8>
-	nopl   (%rax)
 
 <probe_four>:
 	push   %rbp
@@ -242,7 +244,7 @@
 			R_X86_64_PC32	lat_schema_tests+0x4
 	add    $0x3,%ebp
 	test   $0x2,%sil
-	jne    <probe_four+0xfb>
+	jne    <probe_four+0xfe>
 	mov    0x0(%rip),%rdx        # <probe_four+0x53>
 			R_X86_64_PC32	lat_i_state+0xc
 	lea    0x0(%rip),%rax        # <probe_four+0x5a>
@@ -257,13 +259,14 @@
 	mov    %fs:0x0,%edi
 			R_X86_64_TPOFF32	lat_i_thread+0x8
 	cmp    %edi,0x10(%rcx)
-	jne    <probe_four+0xd4>
+	jne    <probe_four+0xd7>
 	mov    (%rcx),%rdi
 	and    $0xfffffffffffffff8,%rdi
 	lea    0x28(%rdi),%rsi
 	cmp    %rsi,0x8(%rcx)
-	jb     <probe_four+0xd4>
-	and    0x18(%rcx),%rdi
+	jb     <probe_four+0xd7>
+	and    0x0(%rip),%rdi        # <probe_four+0x98>
+			R_X86_64_PC32	lat_i_state+0x14
 	mov    %bp,0x1000(%rcx,%rdi,1)
 	mov    %eax,0x1002(%rcx,%rdi,1)
 	mov    %dx,0x1006(%rcx,%rdi,1)
@@ -280,7 +283,7 @@
 	mov    %rsp,%rdx
 	mov    %ebp,%edi
 	mov    $0x20,%esi
-	call   <probe_four+0xf6>
+	call   <probe_four+0xf9>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
 	jmp    <probe_four+0x11>
 	mov    %rbx,(%rsp)
@@ -290,12 +293,12 @@
 	or     $0x2000,%esi
 	mov    %rsp,%rdx
 	mov    %ebp,%edi
-	call   <probe_four+0x11e>
+	call   <probe_four+0x121>
 			R_X86_64_PLT32	lat_i_look_words-0x4
 	test   %eax,%eax
 	jne    <probe_four+0x4c>
 	jmp    <probe_four+0x11>
-	nopl   0x0(%rax,%rax,1)
+	xchg   %ax,%ax
 
 <probe_eight>:
 	push   %rbp
@@ -332,7 +335,7 @@
 	add    $0x4,%eax
 	mov    %eax,0xc(%rsp)
 	test   $0x2,%sil
-	jne    <probe_eight+0x167>
+	jne    <probe_eight+0x16e>
 	mov    %r8,0x68(%rsp)
 	mov    %rbp,0x70(%rsp)
 	mov    0xc(%rsp),%ebx
@@ -350,13 +353,14 @@
 	mov    %fs:0x0,%edi
 			R_X86_64_TPOFF32	lat_i_thread+0x8
 	cmp    %edi,0x10(%rcx)
-	jne    <probe_eight+0x127>
+	jne    <probe_eight+0x12e>
 	mov    (%rcx),%rdi
 	and    $0xfffffffffffffff8,%rdi
 	lea    0x48(%rdi),%rsi
 	cmp    %rsi,0x8(%rcx)
-	jb     <probe_eight+0x127>
-	and    0x18(%rcx),%rdi
+	jb     <probe_eight+0x12e>
+	and    0x0(%rip),%rdi        # <probe_eight+0xc5>
+			R_X86_64_PC32	lat_i_state+0x14
 	mov    %bx,0x1000(%rcx,%rdi,1)
 	mov    %eax,0x1002(%rcx,%rdi,1)
 	mov    %dx,0x1006(%rcx,%rdi,1)
@@ -383,7 +387,7 @@
 	lea    0x10(%rsp),%rdx
 	mov    0xc(%rsp),%edi
 	mov    $0x40,%esi
-	call   <probe_eight+0x162>
+	call   <probe_eight+0x169>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
 	jmp    <probe_eight+0x32>
 	mov    %r15,0x10(%rsp)
@@ -400,7 +404,7 @@
 	mov    %r10,0x58(%rsp)
 	mov    %r8,0x60(%rsp)
 	mov    %r9,%rbx
-	call   <probe_eight+0x1b0>
+	call   <probe_eight+0x1b7>
 			R_X86_64_PLT32	lat_i_look_words-0x4
 	mov    %rbx,%r9
 	mov    0x60(%rsp),%r8
@@ -408,7 +412,8 @@
 	test   %eax,%eax
 	jne    <probe_eight+0x67>
 	jmp    <probe_eight+0x32>
-	nopw   0x0(%rax,%rax,1)
+	cs nopw 0x0(%rax,%rax,1)
+	nopl   0x0(%rax,%rax,1)
 
 <probe_enabled>:
 	mov    0x0(%rip),%rax        # <probe_enabled+0x7>
@@ -420,18 +425,18 @@
 	ret
 
 <__rseq_failure>:
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a7a>
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a5a>
 	jmp    <__rseq_failure+0xc>
-			R_X86_64_PLT32	.text+0xd2
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a86>
+			R_X86_64_PLT32	.text+0xd5
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a66>
 	jmp    <__rseq_failure+0x18>
-			R_X86_64_PLT32	.text+0x1c2
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a92>
+			R_X86_64_PLT32	.text+0x1c5
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a72>
 	jmp    <__rseq_failure+0x24>
-			R_X86_64_PLT32	.text+0x2a0
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a9e>
+			R_X86_64_PLT32	.text+0x2b3
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a7e>
 	jmp    <__rseq_failure+0x30>
-			R_X86_64_PLT32	.text+0x3b0
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052aaa>
+			R_X86_64_PLT32	.text+0x3c3
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a8a>
 	jmp    <lat_forget_tests+0xc>
-			R_X86_64_PLT32	.text+0x533
+			R_X86_64_PLT32	.text+0x54a

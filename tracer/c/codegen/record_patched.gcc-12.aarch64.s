@@ -13,9 +13,9 @@
 	str	x19, [sp, #16]
 	ldr	w19, [x2, #8]
 	tbnz	w1, #1, <probe_empty+0xec>
-	adrp	x3, <lat_i_state>
+	adrp	x4, <lat_i_state>
 			R_AARCH64_ADR_PREL_PG_HI21	lat_i_state
-	add	x4, x3, #0x0
+	add	x3, x4, #0x0
 			R_AARCH64_ADD_ABS_LO12_NC	lat_i_state
 	mrs	x1, tpidr_el0
 	mov	w2, w19
@@ -23,38 +23,38 @@
 			R_AARCH64_TLSLE_ADD_TPREL_HI12	lat_i_thread
 	add	x1, x1, #0x0
 			R_AARCH64_TLSLE_ADD_TPREL_LO12_NC	lat_i_thread
-	mov	x6, #0x0                   	// #0
-	ldp	x4, x5, [x4, #8]
+	mov	x7, #0x0                   	// #0
+	ldp	x5, x6, [x3, #8]
 	mrs	x0, tpidr_el0
-	ldr	x3, [x3]
+	ldr	x8, [x3, #24]
+	ldr	x3, [x4]
 			R_AARCH64_LDST64_ABS_LO12_NC	lat_i_state
-	add	x0, x0, x5
-	ldr	w5, [x1, #8]
-	cbz	w5, <probe_empty+0xc8>
+	add	x0, x0, x6
+	ldr	w6, [x1, #8]
+	cbz	w6, <probe_empty+0xc8>
 	adrp	x9, <probe_empty>
 			R_AARCH64_ADR_PREL_PG_HI21	__rseq_cs
 	add	x9, x9, #0x0
 			R_AARCH64_ADD_ABS_LO12_NC	__rseq_cs
 	str	x9, [x0, #8]
 	ldr	w9, [x0]
-	madd	x9, x9, x4, x3
+	madd	x9, x9, x5, x3
 	ldr	x10, [x9]
 	ldr	w11, [x9, #16]
-	cmp	w11, w5
+	cmp	w11, w6
 	b.ne	<probe_empty+0xc8>  // b.any
 	and	x10, x10, #0xfffffffffffffff8
 	add	x11, x10, #0x8
 	ldr	x12, [x9, #8]
 	cmp	x11, x12
 	b.hi	<probe_empty+0xc8>  // b.pmore
-	ldr	x12, [x9, #24]
-	and	x12, x12, x10
+	and	x12, x8, x10
 	add	x12, x12, x9
 	add	x12, x12, #0x1, lsl #12
 	mrs	x13, cntvct_el0
 	orr	x13, x2, x13, lsl #16
 	str	x13, [x12]
-	add	x11, x11, x6
+	add	x11, x11, x7
 	stlr	x11, [x9]
 	ldr	x19, [sp, #16]
 	ldp	x29, x30, [sp], #48
@@ -94,9 +94,9 @@
 	ldr	w20, [x2, #8]
 	add	w20, w20, #0xb
 	tbnz	w1, #1, <probe_u32+0xf8>
-	adrp	x3, <lat_i_state>
+	adrp	x4, <lat_i_state>
 			R_AARCH64_ADR_PREL_PG_HI21	lat_i_state
-	add	x4, x3, #0x0
+	add	x3, x4, #0x0
 			R_AARCH64_ADD_ABS_LO12_NC	lat_i_state
 	mrs	x2, tpidr_el0
 	mov	w0, w20
@@ -104,39 +104,39 @@
 			R_AARCH64_TLSLE_ADD_TPREL_HI12	lat_i_thread
 	add	x2, x2, #0x0
 			R_AARCH64_TLSLE_ADD_TPREL_LO12_NC	lat_i_thread
-	mov	x6, #0x4                   	// #4
-	ldp	x4, x5, [x4, #8]
+	mov	x7, #0x4                   	// #4
+	ldp	x5, x6, [x3, #8]
 	mrs	x1, tpidr_el0
-	add	x1, x1, x5
-	ldr	w5, [x2, #8]
-	ldr	x2, [x3]
+	ldr	x3, [x3, #24]
+	add	x1, x1, x6
+	ldr	w6, [x2, #8]
+	ldr	x2, [x4]
 			R_AARCH64_LDST64_ABS_LO12_NC	lat_i_state
-	cbz	w5, <probe_u32+0xd4>
+	cbz	w6, <probe_u32+0xd4>
 	adrp	x9, <probe_empty>
 			R_AARCH64_ADR_PREL_PG_HI21	__rseq_cs+0x20
 	add	x9, x9, #0x0
 			R_AARCH64_ADD_ABS_LO12_NC	__rseq_cs+0x20
 	str	x9, [x1, #8]
 	ldr	w9, [x1]
-	madd	x9, x9, x4, x2
+	madd	x9, x9, x5, x2
 	ldr	x10, [x9]
 	ldr	w11, [x9, #16]
-	cmp	w11, w5
+	cmp	w11, w6
 	b.ne	<probe_u32+0xd4>  // b.any
 	and	x10, x10, #0xfffffffffffffff8
 	add	x11, x10, #0x10
 	ldr	x12, [x9, #8]
 	cmp	x11, x12
 	b.hi	<probe_u32+0xd4>  // b.pmore
-	ldr	x12, [x9, #24]
-	and	x12, x12, x10
+	and	x12, x3, x10
 	add	x12, x12, x9
 	add	x12, x12, #0x1, lsl #12
 	mrs	x13, cntvct_el0
 	orr	x13, x0, x13, lsl #16
 	str	x13, [x12]
 	str	x19, [x12, #8]
-	add	x11, x11, x6
+	add	x11, x11, x7
 	stlr	x11, [x9]
 	ldp	x19, x20, [sp, #16]
 	ldp	x29, x30, [sp], #48
@@ -179,9 +179,9 @@
 	ldr	w20, [x2, #8]
 	add	w20, w20, #0x1
 	tbnz	w1, #1, <probe_one+0xf4>
-	adrp	x3, <lat_i_state>
+	adrp	x4, <lat_i_state>
 			R_AARCH64_ADR_PREL_PG_HI21	lat_i_state
-	add	x4, x3, #0x0
+	add	x3, x4, #0x0
 			R_AARCH64_ADD_ABS_LO12_NC	lat_i_state
 	mrs	x2, tpidr_el0
 	mov	w0, w20
@@ -189,39 +189,39 @@
 			R_AARCH64_TLSLE_ADD_TPREL_HI12	lat_i_thread
 	add	x2, x2, #0x0
 			R_AARCH64_TLSLE_ADD_TPREL_LO12_NC	lat_i_thread
-	mov	x6, #0x0                   	// #0
-	ldp	x4, x5, [x4, #8]
+	mov	x7, #0x0                   	// #0
+	ldp	x5, x6, [x3, #8]
 	mrs	x1, tpidr_el0
-	add	x1, x1, x5
-	ldr	w5, [x2, #8]
-	ldr	x2, [x3]
+	ldr	x3, [x3, #24]
+	add	x1, x1, x6
+	ldr	w6, [x2, #8]
+	ldr	x2, [x4]
 			R_AARCH64_LDST64_ABS_LO12_NC	lat_i_state
-	cbz	w5, <probe_one+0xd4>
+	cbz	w6, <probe_one+0xd4>
 	adrp	x9, <probe_empty>
 			R_AARCH64_ADR_PREL_PG_HI21	__rseq_cs+0x40
 	add	x9, x9, #0x0
 			R_AARCH64_ADD_ABS_LO12_NC	__rseq_cs+0x40
 	str	x9, [x1, #8]
 	ldr	w9, [x1]
-	madd	x9, x9, x4, x2
+	madd	x9, x9, x5, x2
 	ldr	x10, [x9]
 	ldr	w11, [x9, #16]
-	cmp	w11, w5
+	cmp	w11, w6
 	b.ne	<probe_one+0xd4>  // b.any
 	and	x10, x10, #0xfffffffffffffff8
 	add	x11, x10, #0x10
 	ldr	x12, [x9, #8]
 	cmp	x11, x12
 	b.hi	<probe_one+0xd4>  // b.pmore
-	ldr	x12, [x9, #24]
-	and	x12, x12, x10
+	and	x12, x3, x10
 	add	x12, x12, x9
 	add	x12, x12, #0x1, lsl #12
 	mrs	x13, cntvct_el0
 	orr	x13, x0, x13, lsl #16
 	str	x13, [x12]
 	str	x19, [x12, #8]
-	add	x11, x11, x6
+	add	x11, x11, x7
 	stlr	x11, [x9]
 	ldp	x19, x20, [sp, #16]
 	ldp	x29, x30, [sp], #48
@@ -266,9 +266,9 @@
 	ldr	w23, [x5, #8]
 	add	w23, w23, #0x3
 	tbnz	w4, #1, <probe_four+0x12c>
-	adrp	x1, <lat_i_state>
+	adrp	x2, <lat_i_state>
 			R_AARCH64_ADR_PREL_PG_HI21	lat_i_state
-	add	x2, x1, #0x0
+	add	x1, x2, #0x0
 			R_AARCH64_ADD_ABS_LO12_NC	lat_i_state
 	mrs	x5, tpidr_el0
 	mov	w0, w23
@@ -277,31 +277,31 @@
 	add	x5, x5, #0x0
 			R_AARCH64_TLSLE_ADD_TPREL_LO12_NC	lat_i_thread
 	mov	x6, #0x0                   	// #0
-	ldp	x2, x3, [x2, #8]
+	ldp	x3, x7, [x1, #8]
 	mrs	x4, tpidr_el0
-	ldr	x1, [x1]
+	ldr	w5, [x5, #8]
+	add	x4, x4, x7
+	ldr	x7, [x1, #24]
+	ldr	x1, [x2]
 			R_AARCH64_LDST64_ABS_LO12_NC	lat_i_state
-	add	x4, x4, x3
-	ldr	w3, [x5, #8]
-	cbz	w3, <probe_four+0xfc>
+	cbz	w5, <probe_four+0xfc>
 	adrp	x9, <probe_empty>
 			R_AARCH64_ADR_PREL_PG_HI21	__rseq_cs+0x60
 	add	x9, x9, #0x0
 			R_AARCH64_ADD_ABS_LO12_NC	__rseq_cs+0x60
 	str	x9, [x4, #8]
 	ldr	w9, [x4]
-	madd	x9, x9, x2, x1
+	madd	x9, x9, x3, x1
 	ldr	x10, [x9]
 	ldr	w11, [x9, #16]
-	cmp	w11, w3
+	cmp	w11, w5
 	b.ne	<probe_four+0xfc>  // b.any
 	and	x10, x10, #0xfffffffffffffff8
 	add	x11, x10, #0x28
 	ldr	x12, [x9, #8]
 	cmp	x11, x12
 	b.hi	<probe_four+0xfc>  // b.pmore
-	ldr	x12, [x9, #24]
-	and	x12, x12, x10
+	and	x12, x7, x10
 	add	x12, x12, x9
 	add	x12, x12, #0x1, lsl #12
 	mrs	x13, cntvct_el0
@@ -368,9 +368,9 @@
 	stp	x0, x2, [sp, #80]
 	add	w19, w19, #0x4
 	tbnz	w1, #1, <probe_eight+0x164>
-	adrp	x3, <lat_i_state>
+	adrp	x4, <lat_i_state>
 			R_AARCH64_ADR_PREL_PG_HI21	lat_i_state
-	add	x4, x3, #0x0
+	add	x3, x4, #0x0
 			R_AARCH64_ADD_ABS_LO12_NC	lat_i_state
 	mrs	x2, tpidr_el0
 	mov	w0, w19
@@ -378,32 +378,32 @@
 			R_AARCH64_TLSLE_ADD_TPREL_HI12	lat_i_thread
 	add	x2, x2, #0x0
 			R_AARCH64_TLSLE_ADD_TPREL_LO12_NC	lat_i_thread
-	mov	x6, #0x0                   	// #0
-	ldp	x4, x5, [x4, #8]
+	mov	x7, #0x0                   	// #0
+	ldp	x5, x6, [x3, #8]
 	mrs	x1, tpidr_el0
-	add	x1, x1, x5
-	ldr	w5, [x2, #8]
-	ldr	x2, [x3]
+	ldr	x3, [x3, #24]
+	add	x1, x1, x6
+	ldr	w6, [x2, #8]
+	ldr	x2, [x4]
 			R_AARCH64_LDST64_ABS_LO12_NC	lat_i_state
-	cbz	w5, <probe_eight+0x128>
+	cbz	w6, <probe_eight+0x128>
 	adrp	x9, <probe_empty>
 			R_AARCH64_ADR_PREL_PG_HI21	__rseq_cs+0x80
 	add	x9, x9, #0x0
 			R_AARCH64_ADD_ABS_LO12_NC	__rseq_cs+0x80
 	str	x9, [x1, #8]
 	ldr	w9, [x1]
-	madd	x9, x9, x4, x2
+	madd	x9, x9, x5, x2
 	ldr	x10, [x9]
 	ldr	w11, [x9, #16]
-	cmp	w11, w5
+	cmp	w11, w6
 	b.ne	<probe_eight+0x128>  // b.any
 	and	x10, x10, #0xfffffffffffffff8
 	add	x11, x10, #0x48
 	ldr	x12, [x9, #8]
 	cmp	x11, x12
 	b.hi	<probe_eight+0x128>  // b.pmore
-	ldr	x12, [x9, #24]
-	and	x12, x12, x10
+	and	x12, x3, x10
 	add	x12, x12, x9
 	add	x12, x12, #0x1, lsl #12
 	mrs	x13, cntvct_el0
@@ -419,7 +419,7 @@
 	str	x13, [x12, #56]
 	ldr	x13, [sp, #80]
 	str	x13, [x12, #64]
-	add	x11, x11, x6
+	add	x11, x11, x7
 	stlr	x11, [x9]
 	ldp	x19, x20, [sp, #16]
 	ldp	x21, x22, [sp, #32]

@@ -6,13 +6,13 @@
 			R_X86_64_PC32	lat_schema_tests-0x4
 	movzbl (%rax),%esi
 	test   %esi,%esi
-	je     <probe_empty+0xa0>
+	je     <probe_empty+0xa8>
 	push   %rbx
 	sub    $0x10,%rsp
 	mov    0x0(%rip),%ebx        # <probe_empty+0x2d>
 			R_X86_64_PC32	lat_schema_tests+0x4
 	test   $0x2,%sil
-	jne    <probe_empty+0xc8>
+	jne    <probe_empty+0xd0>
 	mov    0x0(%rip),%rdx        # <probe_empty+0x3e>
 			R_X86_64_PC32	lat_i_state+0xc
 	lea    0x0(%rip),%rax        # <probe_empty+0x45>
@@ -27,13 +27,14 @@
 	mov    %fs:0x0,%edi
 			R_X86_64_TPOFF32	lat_i_thread+0x8
 	cmp    %edi,0x10(%rcx)
-	jne    <probe_empty+0xa8>
+	jne    <probe_empty+0xb0>
 	mov    (%rcx),%rdi
 	and    $0xfffffffffffffff8,%rdi
 	lea    0x8(%rdi),%rsi
 	cmp    %rsi,0x8(%rcx)
-	jb     <probe_empty+0xa8>
-	and    0x18(%rcx),%rdi
+	jb     <probe_empty+0xb0>
+	and    0x0(%rip),%rdi        # <probe_empty+0x83>
+			R_X86_64_PC32	lat_i_state+0x14
 	mov    %bx,0x1000(%rcx,%rdi,1)
 	mov    %eax,0x1002(%rcx,%rdi,1)
 	mov    %dx,0x1006(%rcx,%rdi,1)
@@ -41,13 +42,14 @@
 	add    $0x10,%rsp
 	pop    %rbx
 	ret
+	nopl   0x0(%rax,%rax,1)
 	ret
 	nopl   0x0(%rax)
 	lea    0x8(%rsp),%rdx
 	mov    %ebx,%edi
 	xor    %esi,%esi
 	movq   $0x0,0x8(%rsp)
-	call   <probe_empty+0xbf>
+	call   <probe_empty+0xc7>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
 	add    $0x10,%rsp
 	pop    %rbx
@@ -56,12 +58,12 @@
 	movq   $0x0,0x8(%rsp)
 	lea    0x8(%rsp),%rdx
 	mov    %ebx,%edi
-	call   <probe_empty+0xdd>
+	call   <probe_empty+0xe5>
 			R_X86_64_PLT32	lat_i_look_words-0x4
 	test   %eax,%eax
 	jne    <probe_empty+0x37>
-	jmp    <probe_empty+0x9a>
-	nopw   0x0(%rax,%rax,1)
+	jmp    <probe_empty+0x9d>
+	nop
 
 <probe_u32>:
 	test   $0xb,%eax
@@ -71,7 +73,7 @@
 			R_X86_64_PC32	lat_schema_tests-0x4
 	movzbl 0xb(%rax),%esi
 	test   %esi,%esi
-	je     <probe_u32+0xb0>
+	je     <probe_u32+0xb8>
 	push   %rbp
 	push   %rbx
 	mov    %edi,%ebx
@@ -95,13 +97,14 @@
 	mov    %fs:0x0,%edi
 			R_X86_64_TPOFF32	lat_i_thread+0x8
 	cmp    %edi,0x10(%rcx)
-	jne    <probe_u32+0xb8>
+	jne    <probe_u32+0xc0>
 	mov    (%rcx),%rdi
 	and    $0xfffffffffffffff8,%rdi
 	lea    0x14(%rdi),%rsi
 	cmp    %rsi,0x8(%rcx)
-	jb     <probe_u32+0xb8>
-	and    0x18(%rcx),%rdi
+	jb     <probe_u32+0xc0>
+	and    0x0(%rip),%rdi        # <probe_u32+0x8a>
+			R_X86_64_PC32	lat_i_state+0x14
 	mov    %bp,0x1000(%rcx,%rdi,1)
 	mov    %eax,0x1002(%rcx,%rdi,1)
 	mov    %dx,0x1006(%rcx,%rdi,1)
@@ -111,6 +114,7 @@
 	pop    %rbx
 	pop    %rbp
 	ret
+	nopl   0x0(%rax,%rax,1)
 	ret
 	nopl   0x0(%rax)
 	mov    %rbx,%rdi
@@ -118,13 +122,12 @@
 	mov    %rdi,0x8(%rsp)
 	lea    0x8(%rsp),%rdx
 	mov    %ebp,%edi
-	call   <probe_u32+0xd1>
+	call   <probe_u32+0xd9>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
 	add    $0x18,%rsp
 	pop    %rbx
 	pop    %rbp
 	ret
-	nopl   0x0(%rax,%rax,1)
 	or     $0x400,%esi
 	lea    0x8(%rsp),%rdx
 	mov    %ebp,%edi
@@ -133,7 +136,7 @@
 			R_X86_64_PLT32	lat_i_look_words-0x4
 	test   %eax,%eax
 	jne    <probe_u32+0x3e>
-	jmp    <probe_u32+0xa9>
+	jmp    <probe_u32+0xac>
 	data16 cs nopw 0x0(%rax,%rax,1)
 	nopl   0x0(%rax)
 
@@ -175,7 +178,8 @@
 	lea    0x10(%rdi),%rsi
 	cmp    %rsi,0x8(%rcx)
 	jb     <probe_one+0xc0>
-	and    0x18(%rcx),%rdi
+	and    0x0(%rip),%rdi        # <probe_one+0x8b>
+			R_X86_64_PC32	lat_i_state+0x14
 	mov    %bp,0x1000(%rcx,%rdi,1)
 	mov    %eax,0x1002(%rcx,%rdi,1)
 	mov    %dx,0x1006(%rcx,%rdi,1)
@@ -207,7 +211,7 @@
 			R_X86_64_PLT32	lat_i_look_words-0x4
 	test   %eax,%eax
 	jne    <probe_one+0x3f>
-	jmp    <probe_one+0xaa>
+	jmp    <probe_one+0xad>
 	data16 cs nopw 0x0(%rax,%rax,1)
 	nopl   0x0(%rax)
 
@@ -226,7 +230,7 @@
 			R_X86_64_PC32	lat_schema_tests-0x4
 	movzbl 0x3(%rax),%esi
 	test   %esi,%esi
-	je     <probe_four+0xd3>
+	je     <probe_four+0xd6>
 	mov    0x0(%rip),%eax        # <probe_four+0x38>
 			R_X86_64_PC32	lat_schema_tests+0x4
 	mov    %rdi,%r13
@@ -234,7 +238,7 @@
 	mov    %rcx,%rbx
 	lea    0x3(%rax),%r14d
 	test   $0x2,%sil
-	jne    <probe_four+0x110>
+	jne    <probe_four+0x120>
 	mov    0x0(%rip),%rdx        # <probe_four+0x56>
 			R_X86_64_PC32	lat_i_state+0xc
 	lea    0x0(%rip),%rax        # <probe_four+0x5d>
@@ -249,13 +253,14 @@
 	mov    %fs:0x0,%edi
 			R_X86_64_TPOFF32	lat_i_thread+0x8
 	cmp    %edi,0x10(%rcx)
-	jne    <probe_four+0xe0>
+	jne    <probe_four+0xe8>
 	mov    (%rcx),%rdi
 	and    $0xfffffffffffffff8,%rdi
 	lea    0x28(%rdi),%rsi
 	cmp    %rsi,0x8(%rcx)
-	jb     <probe_four+0xe0>
-	and    0x18(%rcx),%rdi
+	jb     <probe_four+0xe8>
+	and    0x0(%rip),%rdi        # <probe_four+0x9b>
+			R_X86_64_PC32	lat_i_state+0x14
 	mov    %r14w,0x1000(%rcx,%rdi,1)
 	mov    %eax,0x1002(%rcx,%rdi,1)
 	mov    %dx,0x1006(%rcx,%rdi,1)
@@ -271,6 +276,7 @@
 	pop    %r13
 	pop    %r14
 	ret
+	nopl   0x0(%rax,%rax,1)
 	mov    $0x20,%esi
 	mov    %rsp,%rdx
 	mov    %r14d,%edi
@@ -278,7 +284,7 @@
 	mov    %r12,0x8(%rsp)
 	mov    %rbp,0x10(%rsp)
 	mov    %rbx,0x18(%rsp)
-	call   <probe_four+0x103>
+	call   <probe_four+0x10b>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
 	add    $0x20,%rsp
 	pop    %rbx
@@ -287,6 +293,7 @@
 	pop    %r13
 	pop    %r14
 	ret
+	nopl   0x0(%rax,%rax,1)
 	mov    %rdi,(%rsp)
 	or     $0x2000,%esi
 	mov    %r14d,%edi
@@ -294,11 +301,11 @@
 	mov    %rsp,%rdx
 	mov    %r12,0x8(%rsp)
 	mov    %rcx,0x18(%rsp)
-	call   <probe_four+0x134>
+	call   <probe_four+0x144>
 			R_X86_64_PLT32	lat_i_look_words-0x4
 	test   %eax,%eax
 	jne    <probe_four+0x4f>
-	jmp    <probe_four+0xd3>
+	jmp    <probe_four+0xd6>
 	xchg   %ax,%ax
 
 <probe_eight>:
@@ -313,7 +320,7 @@
 			R_X86_64_PC32	lat_schema_tests-0x4
 	movzbl 0x4(%rax),%esi
 	test   %esi,%esi
-	je     <probe_eight+0x140>
+	je     <probe_eight+0x150>
 	push   %r14
 	push   %r13
 	push   %r12
@@ -324,7 +331,7 @@
 			R_X86_64_PC32	lat_schema_tests+0x4
 	lea    0x4(%rax),%ebx
 	test   $0x2,%sil
-	jne    <probe_eight+0x180>
+	jne    <probe_eight+0x190>
 	movhlps %xmm0,%xmm4
 	movhlps %xmm3,%xmm5
 	movhlps %xmm2,%xmm6
@@ -351,13 +358,14 @@
 	mov    %fs:0x0,%edi
 			R_X86_64_TPOFF32	lat_i_thread+0x8
 	cmp    %edi,0x10(%rcx)
-	jne    <probe_eight+0x148>
+	jne    <probe_eight+0x158>
 	mov    (%rcx),%rdi
 	and    $0xfffffffffffffff8,%rdi
 	lea    0x48(%rdi),%rsi
 	cmp    %rsi,0x8(%rcx)
-	jb     <probe_eight+0x148>
-	and    0x18(%rcx),%rdi
+	jb     <probe_eight+0x158>
+	and    0x0(%rip),%rdi        # <probe_eight+0xda>
+			R_X86_64_PC32	lat_i_state+0x14
 	mov    %bx,0x1000(%rcx,%rdi,1)
 	mov    %eax,0x1002(%rcx,%rdi,1)
 	mov    %dx,0x1006(%rcx,%rdi,1)
@@ -379,6 +387,7 @@
 	pop    %r13
 	pop    %r14
 	ret
+	nopw   0x0(%rax,%rax,1)
 	ret
 	nopl   0x0(%rax)
 	lea    0x40(%rsp),%rdx
@@ -388,7 +397,7 @@
 	movaps %xmm2,0x50(%rsp)
 	movaps %xmm1,0x60(%rsp)
 	movaps %xmm0,0x70(%rsp)
-	call   <probe_eight+0x16d>
+	call   <probe_eight+0x17d>
 			R_X86_64_PLT32	lat_i_emit_words-0x4
 	sub    $0xffffffffffffff80,%rsp
 	pop    %rbx
@@ -409,7 +418,7 @@
 	movaps %xmm1,0x60(%rsp)
 	movaps %xmm1,0x10(%rsp)
 	movaps %xmm0,0x70(%rsp)
-	call   <probe_eight+0x1b9>
+	call   <probe_eight+0x1c9>
 			R_X86_64_PLT32	lat_i_look_words-0x4
 	movdqa (%rsp),%xmm0
 	movdqa 0x10(%rsp),%xmm1
@@ -417,7 +426,7 @@
 	movdqa 0x20(%rsp),%xmm2
 	movdqa 0x30(%rsp),%xmm3
 	jne    <probe_eight+0x52>
-	jmp    <probe_eight+0x133>
+	jmp    <probe_eight+0x13a>
 	nopl   (%rax)
 
 <probe_enabled>:
@@ -456,18 +465,18 @@
 			R_X86_64_PLT32	lat_i_forget_sites-0x4
 
 <__rseq_failure>:
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a2a>
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a0a>
 	jmp    <__rseq_failure+0xc>
-			R_X86_64_PC32	.text+0xa4
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a36>
+			R_X86_64_PC32	.text+0xac
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a16>
 	jmp    <__rseq_failure+0x18>
-			R_X86_64_PC32	.text+0x1a4
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a42>
+			R_X86_64_PC32	.text+0x1ac
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a22>
 	jmp    <__rseq_failure+0x24>
 			R_X86_64_PC32	.text+0x2bc
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a4e>
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a2e>
 	jmp    <__rseq_failure+0x30>
-			R_X86_64_PC32	.text+0x3ec
-	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a5a>
+			R_X86_64_PC32	.text+0x3f4
+	ud1    0x53053053(%rip),%edi        # <probe_enabled+0x53052a3a>
 	jmp    <lat_patch_tests+0x2c>
-			R_X86_64_PC32	.text+0x594
+			R_X86_64_PC32	.text+0x5b4

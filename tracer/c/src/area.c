@@ -7,7 +7,9 @@
 #define _GNU_SOURCE
 #endif
 #include "area.h"
+#include "calls.h"
 #include "core.h"
+#include "directory.h"
 #include "maps.h"
 #include "register.h"
 #include "request.h"
@@ -15,6 +17,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,31 +35,38 @@
 #define RESERVE_BYTES_MIN (UINT64_C(1) << 26)
 /* Threads that can write at the same moment where rings belong to threads. */
 #define THREAD_RING_COUNT 64u
-/* Heap allocated at once; more is allocated as schemas come. */
-#define HEAP_STEP_BYTES 0x10000u
+/* Heap allocated at once behind the text of the first schema, and as more schemas come: a page of it costs
+ * a program that lives for a moment 2 us. */
+#define HEAP_SPARE_BYTES 0x1000u
+#define HEAP_STEP_BYTES 0x4000u
 #define DEFAULT_BUFFER_BYTES (UINT64_C(4) << 20)
 #define DEFAULT_PACKET_BYTES (UINT64_C(64) << 10)
 #define DEFAULT_CAP_BYTES (UINT64_C(256) << 20)
 
 char lat_i_area_path[PATH_MAX];
 int lat_i_area_shared;
+int lat_i_area_alone;
 static uint64_t heap_allocated;
+static uint64_t opened_bytes; /* of rings, that are accessible already */
 
-int lat_i_area_in_line(const char *line, void *unused)
+/* Of /proc/PID/maps. */
+static int line_shows_area(const char *line, void *unused)
 {
     const char *name = strrchr(lat_i_area_path, '/');
     (void)unused;
     return name != NULL && strstr(line, name) != NULL;
 }
 
-static uint32_t possible_cpus(void)
+static uint32_t possible_cpus(const struct lat_i_request *request)
 {
     char text[256];
     uint32_t count = 0;
-    const int file = open("/sys/devices/system/cpu/possible", O_RDONLY | O_CLOEXEC);
+    if (request->cpus != 0 && request->cpus <= 4096)
+        return request->cpus;
+    const int file = lat_i_open("/sys/devices/system/cpu/possible", O_RDONLY | O_CLOEXEC, 0);
     if (file >= 0) {
-        const ssize_t length = read(file, text, sizeof text - 1);
-        close(file);
+        const ssize_t length = lat_i_read(file, text, sizeof text - 1);
+        lat_i_close(file);
         if (length > 0) {
             /* "0-3,8-11": the last number is the highest CPU. */
             text[length] = 0;
@@ -81,23 +91,11 @@ static uint64_t nanoseconds(clockid_t clock)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static int area_directory(char *path, size_t bytes)
+/* Its own number means the same process only in the same namespace. */
+static uint64_t pid_namespace(void)
 {
     struct stat status;
-    const char *given = getenv("LATERALIS_DIR");
-    int length;
-    if (given != NULL && given[0] != 0)
-        length = snprintf(path, bytes, "%s", given);
-    else
-        length = snprintf(path, bytes, "%s/lateralis-%u",
-                          access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp", (unsigned)geteuid());
-    if (length < 0 || (size_t)length >= bytes)
-        return 0;
-    if (mkdir(path, 0700) != 0 && errno != EEXIST)
-        return 0;
-    /* Somebody else's directory of that name, or one that others can write, is not ours. */
-    return lstat(path, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
-           (status.st_mode & 022) == 0;
+    return stat("/proc/self/ns/pid", &status) == 0 ? (uint64_t)status.st_ino : 0;
 }
 
 static void read_command(struct lat_area_header *header)
@@ -105,10 +103,10 @@ static void read_command(struct lat_area_header *header)
     ssize_t length = readlink("/proc/self/exe", header->exe, sizeof header->exe - 1);
     if (length < 0)
         header->exe[0] = 0;
-    const int file = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    const int file = lat_i_open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC, 0);
     if (file >= 0) {
-        length = read(file, header->command, sizeof header->command - 1);
-        close(file);
+        length = lat_i_read(file, header->command, sizeof header->command - 1);
+        lat_i_close(file);
         if (length < 0)
             header->command[0] = 0;
     }
@@ -165,6 +163,95 @@ static void ring_geometry(const struct lat_i_request *request, uint64_t count, u
     *packet_bytes = packet;
 }
 
+/* Bytes of a ring below which it is not made smaller for want of room. */
+#define SMALLEST_BUFFER_BYTES UINT64_C(65536)
+/* Bytes of each ring, and rings, whose pages are mapped before the first event. */
+#define READY_DATA_BYTES UINT64_C(32768)
+#define READY_BYTES (LAT_RING_CONTROL_BYTES + READY_DATA_BYTES)
+#define READY_RINGS UINT64_C(16)
+/* Memory of rings before the recorder has seen them: of all of them, and at least of one. A program with
+ * events of its own may write them faster than anybody can look, and lives longer; one that nobody
+ * prepared is in between if it was asked for what comes often. */
+#define FIRST_BYTES (UINT64_C(16) << 20)
+#define FIRST_BYTES_FREQUENT (UINT64_C(2) << 20)
+#define FIRST_RING_BYTES UINT64_C(262144)
+#define FIRST_BYTES_SMALL (UINT64_C(256) << 10)
+#define FIRST_RING_BYTES_SMALL UINT64_C(16384)
+/* A ring of a small start never has more than this. */
+#define FIRST_RING_BYTES_SMALL_MOST UINT64_C(131072)
+
+const char *const *lat_i_frequent_subsystems;
+
+static int rings_start_small(const char *enable)
+{
+    if (lat_i_frequent_subsystems == NULL)
+        return 0;
+    for (const char *const *name = lat_i_frequent_subsystems; *name != NULL; name++)
+        if (lat_i_patterns_enable_any(enable, *name))
+            return 0;
+    return 1;
+}
+
+/* Bytes of the data of a ring that have memory from the start; the reader gives more as it is used. */
+static uint64_t first_bytes(const struct lat_area_header *header, uint32_t grows, uint64_t ring,
+                            uint64_t buffer)
+{
+    const int small = rings_start_small(header->enable);
+    const uint64_t all = lat_i_frequent_subsystems == NULL ? FIRST_BYTES
+                         : small                           ? FIRST_BYTES_SMALL
+                                                           : FIRST_BYTES_FREQUENT;
+    uint64_t share = all / header->ring_count;
+    uint64_t least = small ? FIRST_RING_BYTES_SMALL : FIRST_RING_BYTES;
+
+    /* Nobody gives more, or looks before the flight is over. */
+    if (!grows || header->ring_mode == LAT_MODE_OVERWRITE)
+        return buffer;
+    if (header->ring_kind == LAT_RING_PER_THREAD) {
+        /* The first rings are claimed first; most of the others never are. */
+        if (ring < 2)
+            share = small ? FIRST_RING_BYTES_SMALL_MOST : all / 2;
+        else
+            least = FIRST_RING_BYTES_SMALL;
+    }
+    if (small && share > FIRST_RING_BYTES_SMALL_MOST)
+        share = FIRST_RING_BYTES_SMALL_MOST;
+    if (share < least)
+        share = least;
+    share &= ~UINT64_C(4095);
+    return share < buffer ? share : buffer;
+}
+
+/* Gives the file its length, and each ring the memory that it begins with. `most`: no ring gets more.
+ * @return 0 or an errno. */
+static int allocate_rings(int file, struct lat_area_header *header, uint32_t grows, uint64_t buffer,
+                          uint64_t most)
+{
+    const uint64_t stride = LAT_RING_CONTROL_BYTES + buffer;
+    const uint64_t end = LAT_AREA_RINGS_OFFSET + stride * header->ring_count;
+    uint64_t from = LAT_AREA_RINGS_OFFSET, bytes = 0;
+
+    if (!file_may_have(end))
+        return EFBIG;
+    if (ftruncate(file, (off_t)end) != 0)
+        return errno;
+    /* Rings that are whole from the start lie one behind the other: one call for all. */
+    for (uint64_t r = 0; r < header->ring_count; r++) {
+        uint64_t first = first_bytes(header, grows, r, buffer);
+        if (first > most)
+            first = most;
+        bytes += LAT_RING_CONTROL_BYTES + first;
+        if (first == buffer && r + 1 < header->ring_count)
+            continue;
+        if (fallocate(file, 0, (off_t)from, (off_t)bytes) != 0) {
+            const int failed = errno;
+            return ftruncate(file, LAT_AREA_RINGS_OFFSET) == 0 ? failed : errno;
+        }
+        from = LAT_AREA_RINGS_OFFSET + (r + 1) * stride;
+        bytes = 0;
+    }
+    return 0;
+}
+
 /* Rings of the launcher's wish, spec/ring-abi.md §2. @return 0 or an errno. */
 static int make_rings(int file, struct lat_area_header *header, const struct lat_i_request *request)
 {
@@ -173,38 +260,51 @@ static int make_rings(int file, struct lat_area_header *header, const struct lat
     uint32_t none = 0;
 
     ring_geometry(request, count, &buffer, &packet);
-    const uint64_t stride = LAT_RING_CONTROL_BYTES + buffer;
-    const uint64_t bytes = stride * count;
-    if (LAT_AREA_RINGS_OFFSET + bytes > header->area_bytes)
+    if (LAT_AREA_RINGS_OFFSET + (LAT_RING_CONTROL_BYTES + buffer) * count > header->area_bytes)
         return ENOMEM;
     char *rings = (char *)header + LAT_AREA_RINGS_OFFSET;
     if (!__atomic_compare_exchange_n(&header->rings_ready, &none, 1, 0, __ATOMIC_ACQUIRE,
                                      __ATOMIC_RELAXED))
         return 0;
-    const int too_large = !file_may_have(LAT_AREA_RINGS_OFFSET + bytes);
-    if (too_large || fallocate(file, 0, LAT_AREA_RINGS_OFFSET, (off_t)bytes) != 0 ||
-        mprotect(rings, bytes, PROT_READ | PROT_WRITE) != 0) {
-        const int failed = too_large ? EFBIG : errno;
+    const uint32_t grows = request->grows && header->ring_mode != LAT_MODE_OVERWRITE;
+    uint64_t most = buffer;
+    int failed = allocate_rings(file, header, grows, buffer, most);
+    /* A container's /dev/shm has 64 MB: better small rings than none. What does not fit into them is
+     * counted. */
+    while (failed == ENOSPC && grows && most > FIRST_RING_BYTES_SMALL) {
+        most /= 2;
+        failed = allocate_rings(file, header, grows, buffer, most);
+    }
+    while ((failed == ENOSPC || failed == EFBIG) && buffer > SMALLEST_BUFFER_BYTES) {
+        buffer /= 2;
+        packet = packet > buffer / 2 ? buffer / 2 : packet;
+        failed = allocate_rings(file, header, grows, buffer, most);
+    }
+    const uint64_t stride = LAT_RING_CONTROL_BYTES + buffer;
+    if (failed == 0 && mprotect(rings, stride * count, PROT_READ | PROT_WRITE) != 0)
+        failed = errno;
+    opened_bytes = failed == 0 ? stride * count : 0;
+    if (failed != 0) {
         __atomic_store_n(&header->rings_ready, 0, __ATOMIC_RELEASE);
         return failed;
     }
     header->ring_stride = stride;
     header->packet_bytes = packet;
     header->packets_per_ring = buffer / packet;
-#ifdef MADV_POPULATE_WRITE
-    /* Otherwise the first lap pays a page fault per 4 KiB: 13 cycles an event. */
-    madvise(rings, bytes, MADV_POPULATE_WRITE);
-#endif
     for (uint64_t r = 0; r < count; r++) {
         struct lat_ring *ring = (struct lat_ring *)(void *)(rings + r * stride);
+        uint64_t first = first_bytes(header, grows, r, buffer);
+        first = first < most ? first : most;
+#ifdef MADV_POPULATE_WRITE
+        /* Otherwise the first lap pays a page fault per 4 KiB: 13 cycles an event. For all of it a
+         * program that lives for a moment would pay; so only the beginnings are mapped, and of rings
+         * that start small nothing. */
+        if (r < READY_RINGS && first > FIRST_RING_BYTES_SMALL_MOST)
+            madvise(ring, first < READY_DATA_BYTES ? LAT_RING_CONTROL_BYTES + first : READY_BYTES,
+                    MADV_POPULATE_WRITE);
+#endif
         ring->mask = (buffer - 1) & ~LAT_CURSOR_SLACK_MASK;
-        for (uint64_t p = 0; p < header->packets_per_ring; p++) {
-            struct lat_packet *head = (struct lat_packet *)(void *)((char *)ring +
-                                                                    LAT_RING_CONTROL_BYTES + p * packet);
-            head->magic = LAT_PACKET_MAGIC;
-            head->area_id = header->area_id;
-            head->cpu_id = (uint32_t)r;
-        }
+        ring->backed_bytes = first < buffer ? first : 0;
     }
     __atomic_store_n(&header->rings_ready, 2, __ATOMIC_RELEASE); /* pair R1 */
     return 0;
@@ -229,11 +329,18 @@ static struct lat_area_header *map_area(int file, uint64_t wanted, uint64_t *map
     return NULL;
 }
 
+/* Behind the last ring comes a page of this process alone: there a record ends that begins at the last
+ * word of the ring, because another process changed its cursor. Longer ones are looked at first. */
 int lat_i_port_open_rings(uint64_t bytes)
 {
     const int saved_errno = errno;
-    const int opened = syscall(SYS_mprotect, (char *)lat_i_area.header + LAT_AREA_RINGS_OFFSET,
-                               bytes, PROT_READ | PROT_WRITE) == 0;
+    char *rings = (char *)lat_i_area.header + LAT_AREA_RINGS_OFFSET;
+    const uint64_t room = lat_i_area.mapped_bytes - LAT_AREA_RINGS_OFFSET;
+    const int opened = bytes <= opened_bytes ||
+                       syscall(SYS_mprotect, rings, bytes, PROT_READ | PROT_WRITE) == 0;
+    if (opened && room - bytes >= LAT_RING_CONTROL_BYTES)
+        syscall(SYS_mmap, rings + bytes, LAT_RING_CONTROL_BYTES, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
     errno = saved_errno;
     return opened;
 }
@@ -243,37 +350,66 @@ void lat_i_area_join(const char *path)
 {
     struct stat status;
     uint64_t mapped;
-    const int file = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    const int file = lat_i_open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0);
     if (file < 0)
         return;
     if (fstat(file, &status) == 0 && status.st_uid == geteuid() &&
         status.st_size >= (off_t)LAT_AREA_RINGS_OFFSET) {
         struct lat_area_header first;
-        if (pread(file, &first, sizeof first, 0) == (ssize_t)sizeof first &&
+        if (lat_i_read(file, &first, sizeof first) == (ssize_t)sizeof first &&
             first.magic == LAT_AREA_MAGIC && first.magic_complement == ~LAT_AREA_MAGIC &&
             first.abi_version == LAT_ABI_VERSION && first.state == LAT_AREA_READY &&
             first.area_bytes >= LAT_AREA_RINGS_OFFSET && first.area_bytes <= RESERVE_BYTES * 1024 &&
+            first.ring_count != 0 &&
             (first.ring_kind == LAT_RING_PER_THREAD ||
              (first.ring_kind == LAT_RING_PER_CPU && lat_i_rseq_works()))) {
             snprintf(lat_i_area_path, sizeof lat_i_area_path, "%s", path);
             /* Another copy of the tracer in this process is in it already. Two copies must not
              * take each other's rings for their own: the ids of their threads are the same. */
-            const int twice = lat_i_maps_each((uint32_t)getpid(), lat_i_area_in_line, NULL) != 0;
+            const int twice = lat_i_maps_each((uint32_t)getpid(), line_shows_area, NULL) != 0;
             struct lat_area_header *header =
                 twice ? NULL : map_area(file, first.area_bytes, &mapped);
             if (header != NULL && mapped == first.area_bytes) {
                 lat_i_area_shared = 1;
-                heap_allocated = HEAP_STEP_BYTES;
+                heap_allocated = 0; /* not known: allocated again, which changes nothing */
                 lat_i_area.kind = first.ring_kind;
                 lat_i_area.ring_count = first.ring_count;
+                lat_i_area.mapped_bytes = mapped;
                 __atomic_store_n(&lat_i_area.header, header, __ATOMIC_RELEASE);
-                lat_i_register_process((uint32_t)getpid());
+                lat_i_register_process();
             } else if (header != NULL) {
                 munmap(header, mapped);
             }
         }
     }
-    close(file);
+    lat_i_close(file);
+}
+
+/* Whether an area says that its last process ended and that nobody wants what is in it. */
+static int is_left_over(int directory, const char *name)
+{
+    struct lat_area_header header;
+    const int file = (int)syscall(SYS_openat, directory, name,
+                                  O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
+    if (file < 0)
+        return 0;
+    const ssize_t length = lat_i_read(file, &header, offsetof(struct lat_area_header, exe));
+    lat_i_close(file);
+    return length == (ssize_t)offsetof(struct lat_area_header, exe) &&
+           header.magic == LAT_AREA_MAGIC && header.magic_complement == ~LAT_AREA_MAGIC &&
+           header.state == LAT_AREA_EXITED && header.session == 0 && header.recorder_pid == 0 &&
+           !(header.rings_ready != 0 && header.ring_mode == LAT_MODE_OVERWRITE);
+}
+
+/* Of an entry of the directory of areas. */
+static int take_away_left_over(int directory, const char *name, void *unused)
+{
+    const size_t bytes = strlen(name);
+    (void)unused;
+    if (bytes > 5 && name[0] != '.' && strcmp(name + bytes - 5, ".area") == 0 &&
+        is_left_over(directory, name))
+        syscall(SYS_unlinkat, directory, name, 0);
+    return 1;
 }
 
 /* Shows a finished area under its name. @return whether it did. */
@@ -285,21 +421,78 @@ static int show_area(const char *hidden, const char *shared)
     return link(hidden, lat_i_area_path) == 0 && unlink(hidden) == 0;
 }
 
-void lat_i_area_make(const char *path)
+static const struct lat_i_request default_request = {.buffer_bytes = DEFAULT_BUFFER_BYTES,
+                                                     .packet_bytes = DEFAULT_PACKET_BYTES,
+                                                     .cap_bytes = DEFAULT_CAP_BYTES,
+                                                     .mode = LAT_MODE_DISCARD,
+                                                     .enable = "*"};
+
+enum asked { NOT_ASKED, ASKED, SESSION_OVER };
+
+/* Who asks this program for records: its launcher, else a recorder of all programs. `lock` is then for
+ * lat_i_session_lives. */
+static enum asked look_for_request(const char *directory, struct lat_i_request *request, int *lock)
 {
-    char directory[PATH_MAX - 96], hidden[PATH_MAX];
-    struct lat_i_request request = {.buffer_bytes = DEFAULT_BUFFER_BYTES,
-                                    .packet_bytes = DEFAULT_PACKET_BYTES,
-                                    .cap_bytes = DEFAULT_CAP_BYTES,
-                                    .mode = LAT_MODE_DISCARD,
-                                    .enable = "*"};
+    int over = 0;
+    *request = default_request;
+    if (getenv("LATERALIS_RECORD") != NULL) {
+        if (!lat_i_request_of_launcher(request))
+            return NOT_ASKED;
+        *lock = lat_i_session_lock_open(request, directory);
+        if (lat_i_session_lives(request, *lock))
+            return ASKED;
+        /* Inherited from a program that outlived its recording. */
+        lat_i_session_lock_close(*lock);
+        *lock = -1;
+        over = 1;
+        *request = default_request;
+    }
+    if (!lat_i_request_standing(directory, request))
+        return over ? SESSION_OVER : NOT_ASKED;
+    *lock = lat_i_session_lock_open(request, directory);
+    return ASKED;
+}
+
+int lat_i_launcher_asks(void)
+{
+    struct lat_i_request request = default_request;
+    if (!lat_i_request_of_launcher(&request))
+        return 0;
+    const int lock = lat_i_session_lock_open(&request, getenv("LATERALIS_DIR"));
+    const int lives = lat_i_session_lives(&request, lock);
+    lat_i_session_lock_close(lock);
+    return lives;
+}
+
+/* In a directory, for a request that was found; `lock` is its session's. */
+static void make_in(const char *directory, const char *path, const struct lat_i_request *request,
+                    int launched, int lock, uint64_t text_bytes);
+
+void lat_i_area_make(const char *path, uint64_t text_bytes)
+{
+    char directory[PATH_MAX - 96];
+    struct lat_i_request request;
+    int lock = -1;
+
+    if (!lat_i_area_directory(directory, sizeof directory))
+        return;
+    const enum asked asked = look_for_request(directory, &request, &lock);
+    /* An area of a session that is over would never be removed. */
+    if (asked != SESSION_OVER)
+        make_in(directory, path, &request, asked == ASKED, lock, text_bytes);
+    lat_i_session_lock_close(lock);
+}
+
+static void make_in(const char *directory, const char *path, const struct lat_i_request *request,
+                    int launched, int lock, uint64_t text_bytes)
+{
+    char hidden[PATH_MAX];
     uint64_t mapped;
 
-    if (!area_directory(directory, sizeof directory))
-        return;
-    const int launched = lat_i_request_of_launcher(&request) ||
-                         (getenv("LATERALIS_RECORD") == NULL &&
-                          lat_i_request_standing(directory, &request));
+    /* A program that ends asks the kernel nothing, not even to remove its area: programs that begin do
+     * it, each for a few. */
+    if (!launched)
+        lat_i_entries_each(directory, 1, take_away_left_over, NULL);
     const char *ring = getenv("LATERALIS_RING");
     const int per_cpu = !(ring != NULL && strcmp(ring, "thread") == 0) && lat_i_rseq_works();
     const uint32_t pid = (uint32_t)getpid();
@@ -319,17 +512,20 @@ void lat_i_area_make(const char *path)
         snprintf(lat_i_area_path, sizeof lat_i_area_path, "%s", path);
     else
         return; /* nowhere but in the directory that has been looked at */
-    const int file = open(hidden, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    uint64_t heap_bytes = (text_bytes + HEAP_SPARE_BYTES + 4095) & ~UINT64_C(4095);
+    if (heap_bytes > LAT_AREA_HEAP_BYTES)
+        heap_bytes = LAT_AREA_HEAP_BYTES;
+    const int file = lat_i_open(hidden, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (file < 0)
         return;
     if (!file_may_have(LAT_AREA_RINGS_OFFSET) || ftruncate(file, LAT_AREA_RINGS_OFFSET) != 0 ||
-        fallocate(file, 0, 0, LAT_AREA_HEAP_OFFSET + HEAP_STEP_BYTES) != 0)
+        fallocate(file, 0, 0, (off_t)(LAT_AREA_HEAP_OFFSET + heap_bytes)) != 0)
         goto give_up;
-    heap_allocated = HEAP_STEP_BYTES;
-    const uint32_t ring_count = per_cpu ? possible_cpus() : THREAD_RING_COUNT;
+    heap_allocated = heap_bytes;
+    const uint32_t ring_count = per_cpu ? possible_cpus(request) : THREAD_RING_COUNT;
     uint64_t buffer = 0, packet = 0;
-    if (launched && !request.waits)
-        ring_geometry(&request, ring_count, &buffer, &packet);
+    if (launched && !request->waits)
+        ring_geometry(request, ring_count, &buffer, &packet);
     const uint64_t asked =
         LAT_AREA_RINGS_OFFSET + ring_count * (LAT_RING_CONTROL_BYTES + buffer);
     struct lat_area_header *header = map_area(file, address_space_wanted(asked), &mapped);
@@ -344,6 +540,7 @@ void lat_i_area_make(const char *path)
     header->area_id = area_id;
     header->creator_pid = pid;
     header->creator_uid = (uint32_t)geteuid();
+    header->pid_namespace = pid_namespace();
     header->ring_kind = per_cpu ? LAT_RING_PER_CPU : LAT_RING_PER_THREAD;
     header->ring_count = ring_count;
     header->rings_offset = LAT_AREA_RINGS_OFFSET;
@@ -364,39 +561,47 @@ void lat_i_area_make(const char *path)
     header->realtime_ns_at_start = nanoseconds(CLOCK_REALTIME);
     read_command(header);
     lat_i_area.kind = header->ring_kind;
-    lat_i_area.ring_count = header->ring_count;
+    lat_i_area.ring_count = ring_count;
+    lat_i_area.mapped_bytes = mapped;
     if (launched) {
-        header->session = request.session;
-        header->ring_mode = request.mode;
-        header->recorder_pid = request.recorder != 0 ? request.recorder : (uint32_t)getppid();
+        header->session = request->session;
+        header->ring_mode = request->mode;
+        header->recorder_pid = request->recorder != 0 ? request->recorder : (uint32_t)getppid();
     }
-    if (launched && !request.waits) {
-        snprintf(header->enable, sizeof header->enable, "%s", request.enable);
-        header->setup_errno = (uint32_t)make_rings(file, header, &request);
+    if (launched && !request->waits) {
+        snprintf(header->enable, sizeof header->enable, "%s", request->enable);
+        header->setup_errno = (uint32_t)make_rings(file, header, request);
     }
     header->magic_complement = ~LAT_AREA_MAGIC;
     header->magic = LAT_AREA_MAGIC;
     __atomic_store_n(&header->state, LAT_AREA_READY, __ATOMIC_RELEASE); /* pair R2 */
     __atomic_store_n(&lat_i_area.header, header, __ATOMIC_RELEASE);
-    lat_i_register_process(pid);
+    lat_i_register_process();
     lat_i_area_shared = path != NULL;
-    if (!show_area(hidden, path)) {
+    lat_i_area_alone = path == NULL;
+    const int shown = show_area(hidden, path);
+    /* Its recorder may have looked for areas for the last time since it was asked for. It looks
+     * after its session is over: what is seen by then it takes away, all else goes here. */
+    if (!shown || (launched && !lat_i_session_lives(request, lock))) {
+        if (shown)
+            unlink(lat_i_area_path);
         lat_i_area_shared = 0;
+        opened_bytes = 0;
         __atomic_store_n(&lat_i_area.header, NULL, __ATOMIC_RELEASE);
         munmap(header, mapped);
         goto give_up;
     }
-    close(file);
+    lat_i_close(file);
     return;
 give_up:
     unlink(hidden);
-    close(file);
+    lat_i_close(file);
 }
 
 int lat_i_port_area_lock(void)
 {
     const struct timespec moment = {0, 100000};
-    const int file = open(lat_i_area_path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    const int file = lat_i_open(lat_i_area_path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0);
     for (int tries = 0; file >= 0 && tries < 1000; tries++) {
         if (flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
             break;
@@ -408,7 +613,7 @@ int lat_i_port_area_lock(void)
 void lat_i_port_area_unlock(int token)
 {
     if (token >= 0)
-        close(token);
+        lat_i_close(token);
 }
 
 int lat_i_port_heap_grow(uint64_t bytes)
@@ -418,11 +623,11 @@ int lat_i_port_heap_grow(uint64_t bytes)
     const uint64_t wanted = (bytes + HEAP_STEP_BYTES - 1) / HEAP_STEP_BYTES * HEAP_STEP_BYTES;
     if (wanted > LAT_AREA_HEAP_BYTES)
         return 0;
-    const int file = open(lat_i_area_path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    const int file = lat_i_open(lat_i_area_path, O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0);
     if (file < 0)
         return 0;
     const int grown = fallocate(file, 0, LAT_AREA_HEAP_OFFSET, (off_t)wanted) == 0;
-    close(file);
+    lat_i_close(file);
     if (grown)
         heap_allocated = wanted;
     return grown;

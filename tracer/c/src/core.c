@@ -14,7 +14,7 @@
 
 struct lat_i_area lat_i_area;
 struct lat_ring lat_i_dummy_ring __attribute__((aligned(64)));
-struct lat_i_state lat_i_state = {(char *)&lat_i_dummy_ring, 0, 0};
+struct lat_i_state lat_i_state = {(char *)&lat_i_dummy_ring, 0, 0, 0};
 /* The core's own definition of what lat.h declares. */
 __thread struct lat_i_thread lat_i_thread __attribute__((tls_model("initial-exec"))) = {
     &lat_i_dummy_ring, 0, 0, 0, {0, 0, 0, 0}};
@@ -51,13 +51,27 @@ static uint64_t payload_bytes_max(void)
 }
 
 #define WRITER_RECORD_BYTES 16u
-#define OPENING_STORES 14u
+#define OPENING_STORES 17u
 
 /* The fields of a WRITER record. */
 static uint64_t writer_payload(void)
 {
     return LAT_I_PACK((uint64_t)lat_i_thread.pid, 0, 32) |
            LAT_I_PACK((uint64_t)lat_i_thread.writer, 32, 32);
+}
+
+/* Positions below it have memory (spec/ring-abi.md §4.4). */
+static uint64_t backed_end(const struct lat_ring *ring)
+{
+    /* Pair G1: the memory was there before the number. */
+    const uint64_t bytes = __atomic_load_n(&ring->backed_bytes, __ATOMIC_ACQUIRE);
+    return bytes == 0 ? UINT64_MAX : bytes;
+}
+
+static uint64_t number_of(const struct lat_ring *ring)
+{
+    const char *rings = (const char *)lat_i_area.header + LAT_AREA_RINGS_OFFSET;
+    return (uint64_t)((const char *)ring - rings) / lat_i_area.ring_stride;
 }
 
 /*
@@ -81,6 +95,8 @@ static uint64_t prepare_next_packet(struct lat_ring *ring, uint64_t cursor,
         if (next >= consumed + lat_i_area.packets_per_ring)
             return 0;
     }
+    if (next * bytes + LAT_PACKET_HEADER_BYTES + WRITER_RECORD_BYTES > backed_end(ring))
+        return 0;
     if (position != 0) {
         struct lat_packet *old = packet_at(ring, current);
         const uint64_t content = position - (cursor & LAT_CURSOR_SLACK_MASK) - current * bytes;
@@ -100,6 +116,12 @@ static uint64_t prepare_next_packet(struct lat_ring *ring, uint64_t cursor,
     }
     struct lat_packet *packet = packet_at(ring, next);
     uint64_t *record = (uint64_t *)(void *)(packet + 1);
+    /* Each word whole: uuid, stream and checksum are the recorder's, and in its copy only. */
+    stores[n++] = (struct lat_i_store){(uint64_t *)(void *)&packet->magic,
+                                       LAT_I_PACK((uint64_t)LAT_PACKET_MAGIC, 0, 32)};
+    stores[n++] = (struct lat_i_store){&packet->area_id, lat_i_area.header->area_id};
+    stores[n++] = (struct lat_i_store){(uint64_t *)(void *)&packet->cpu_id,
+                                       LAT_I_PACK(number_of(ring), 0, 32)};
     stores[n++] = (struct lat_i_store){&packet->content_bits, 0};
     stores[n++] = (struct lat_i_store){&packet->timestamp_begin, now};
     stores[n++] = (struct lat_i_store){&packet->sequence, next};
@@ -113,11 +135,26 @@ static uint64_t prepare_next_packet(struct lat_ring *ring, uint64_t cursor,
     return next * bytes + LAT_PACKET_HEADER_BYTES + WRITER_RECORD_BYTES;
 }
 
-/* The limit that belongs to the packet in which `cursor` lies. */
-static uint64_t limit_of(uint64_t cursor)
+/* Where the records of the packet in which `cursor` lies must end. */
+static uint64_t packet_end(uint64_t cursor)
 {
     const uint64_t bytes = lat_i_area.packet_bytes;
     return (cursor & ~(bytes - 1)) + bytes - LAT_PACKET_TAIL_BYTES;
+}
+
+/* Whether records of so many bytes from `position` on end in its packet. The position is a word that others
+ * can write: what fits lies in the ring, whatever it is. */
+static int fits_packet(uint64_t position, uint64_t bytes)
+{
+    const uint64_t within = position & (lat_i_area.packet_bytes - 1) & ~LAT_CURSOR_SLACK_MASK;
+    return within + bytes <= lat_i_area.packet_bytes - LAT_PACKET_TAIL_BYTES;
+}
+
+/* The limit that belongs to that packet, as far as it has memory. */
+static uint64_t limit_of(const struct lat_ring *ring, uint64_t cursor)
+{
+    const uint64_t end = packet_end(cursor), backed = backed_end(ring);
+    return end < backed ? end : backed;
 }
 
 /* last_writer, with the reserved word behind it. */
@@ -140,10 +177,26 @@ static int open_packet(struct lat_ring *ring, uint32_t cpu, uint64_t cursor)
     if (lat_i_rseq_stores(ring, cpu, cursor, stores, n, &ring->cursor, opened)) {
         /* Pair W3: the packet is known to be reused before its bytes change. */
         __atomic_thread_fence(__ATOMIC_RELEASE);
-        lat_i_rseq_stores(ring, cpu, opened, 0, 0, &ring->limit, limit_of(opened));
+        lat_i_rseq_stores(ring, cpu, opened, 0, 0, &ring->limit, limit_of(ring, opened));
         lat_i_rseq_stores(ring, cpu, opened, 0, 0, (uint64_t *)(void *)&ring->last_writer,
                           writer_word());
     }
+    return 1;
+}
+
+/* For a record that ends behind the limit. @return as open_packet. Not inlined: an event that finds room
+ * shall not pay for it. */
+static __attribute__((noinline)) int make_room(struct lat_ring *ring, uint32_t cpu, uint64_t cursor,
+                                               uint64_t record_bytes)
+{
+    const uint64_t end = (cursor & ~LAT_CURSOR_SLACK_MASK) + record_bytes;
+    const uint64_t limit = limit_of(ring, cursor);
+    if (cursor == 0 || !fits_packet(cursor, record_bytes))
+        return open_packet(ring, cpu, cursor);
+    if (end > limit)
+        return 0; /* the packet has no memory yet for it */
+    /* Somebody opened the packet and did not come to set the limit, or it has got memory since. */
+    lat_i_rseq_stores(ring, cpu, cursor, 0, 0, &ring->limit, limit);
     return 1;
 }
 
@@ -155,7 +208,8 @@ static int opened_by_me(struct lat_ring *ring, uint64_t start)
            record[1] == writer_payload();
 }
 
-/* Makes this thread the ring's last writer. @return as open_packet. */
+/* Makes this thread the ring's last writer. @return as open_packet; 0 also where the packet has no
+ * memory yet for the record. */
 static int become_writer(struct lat_ring *ring, uint32_t cpu, uint64_t cursor,
                          uint64_t record_bytes)
 {
@@ -168,8 +222,10 @@ static int become_writer(struct lat_ring *ring, uint32_t cpu, uint64_t cursor,
                           writer_word());
         return 1;
     }
-    if (end + record_bytes > limit_of(start))
+    if (!fits_packet(start, WRITER_RECORD_BYTES + record_bytes))
         return open_packet(ring, cpu, cursor); /* the next packet begins with a WRITER anyway */
+    if (end + record_bytes > backed_end(ring))
+        return 0;
     const struct lat_i_store stores[3] = {
         {(uint64_t *)(void *)&ring->last_writer, LAT_I_PACK((uint64_t)LAT_WRITER_NONE, 0, 32)},
         {place_at(ring, start), LAT_I_RECORD_HEADER((uint64_t)LAT_ID_WRITER, lat_i_clock())},
@@ -204,12 +260,9 @@ static void emit_per_cpu(uint32_t id, const struct lat_i_piece *pieces, uint32_t
         const uint64_t start = cursor & ~LAT_CURSOR_SLACK_MASK;
         int free_packet = 1;
 
-        if (start + record_bytes > __atomic_load_n(&ring->limit, RELAXED)) {
-            if (cursor != 0 && start + record_bytes <= limit_of(start))
-                /* Somebody opened the packet and did not come to set the limit. */
-                lat_i_rseq_stores(ring, cpu, cursor, 0, 0, &ring->limit, limit_of(start));
-            else
-                free_packet = open_packet(ring, cpu, cursor);
+        if (start + record_bytes > __atomic_load_n(&ring->limit, RELAXED) ||
+            !fits_packet(start, record_bytes)) {
+            free_packet = make_room(ring, cpu, cursor, record_bytes);
         } else if (__atomic_load_n(&ring->last_writer, RELAXED) != lat_i_thread.writer) {
             free_packet = become_writer(ring, cpu, cursor, record_bytes);
         } else if (lat_i_rseq_record(ring, cpu, cursor, place_at(ring, start), id, pieces, count,
@@ -226,16 +279,16 @@ static void emit_per_cpu(uint32_t id, const struct lat_i_piece *pieces, uint32_t
 
 /* ---- per-thread rings ------------------------------------------------- */
 
-/* Takes the first ring whose owner is nobody or, in the second round, a thread that is gone:
- * one that was killed, and could not give its ring back. */
-static struct lat_ring *take_ring(int from_the_dead)
+/* Takes the first ring that nobody has. Those of threads that were killed are given back by the recorder,
+ * which may ask the kernel who is gone. */
+static struct lat_ring *take_ring(void)
 {
     for (uint32_t i = 0; i < lat_i_area.ring_count; i++) {
         struct lat_ring *ring =
             (struct lat_ring *)(void *)((char *)lat_i_area.header + LAT_AREA_RINGS_OFFSET +
                                         i * lat_i_area.ring_stride);
         uint64_t owner = __atomic_load_n(&ring->owner, RELAXED);
-        if (owner != 0 && !(from_the_dead && lat_i_port_thread_gone((uint32_t)owner)))
+        if (owner != 0)
             continue;
         /* Pairs with the release of owner in lat_i_thread_end: the last owner's records. */
         if (__atomic_compare_exchange_n(&ring->owner, &owner, lat_i_thread.writer, 0,
@@ -247,9 +300,7 @@ static struct lat_ring *take_ring(int from_the_dead)
 
 static int claim_ring(uint32_t level)
 {
-    struct lat_ring *ring = take_ring(0);
-    if (ring == 0)
-        ring = take_ring(1);
+    struct lat_ring *ring = take_ring();
     if (ring == 0)
         return 0;
     /* Else the first time of this owner may be read while the claim still waits for its memory, and
@@ -279,6 +330,37 @@ static void copy_pieces(uint8_t *to, const struct lat_i_piece *pieces, uint32_t 
             __asm__ volatile("" ::: "memory");
         }
     }
+}
+
+/* Makes the calling thread the last writer of its ring, and room for a record behind `cursor`, in the next
+ * packet if need be. @return where, or 0: there is no room. Context: the ring is marked as busy. */
+static uint64_t prepare_place(struct lat_ring *ring, uint64_t cursor, uint64_t record_bytes)
+{
+    const int writer_known = ring->last_writer == lat_i_thread.writer;
+    const uint64_t room = backed_end(ring);
+    uint64_t position = cursor & ~LAT_CURSOR_SLACK_MASK;
+    const uint64_t bytes = record_bytes + (writer_known ? 0 : WRITER_RECORD_BYTES);
+    const uint64_t end = position + bytes;
+    if (cursor == 0 || !fits_packet(position, bytes)) {
+        struct lat_i_store stores[OPENING_STORES];
+        uint64_t n;
+        position = prepare_next_packet(ring, cursor, stores, &n);
+        if (position == 0 || position + record_bytes > room)
+            return 0;
+        for (uint64_t i = 0; i < n; i++)
+            *(volatile uint64_t *)stores[i].address = stores[i].value;
+        __atomic_store_n(&ring->cursor, position, __ATOMIC_RELEASE); /* pair W1 */
+        __atomic_thread_fence(__ATOMIC_RELEASE); /* pair W3 */
+    } else if (end > room) {
+        return 0;
+    } else if (!writer_known) {
+        uint64_t *place = place_at(ring, position);
+        place[0] = LAT_I_RECORD_HEADER((uint64_t)LAT_ID_WRITER, lat_i_clock());
+        place[1] = writer_payload();
+        position += WRITER_RECORD_BYTES;
+    }
+    ring->last_writer = lat_i_thread.writer;
+    return position;
 }
 
 static void emit_per_thread(uint32_t id, const struct lat_i_piece *pieces, uint32_t count,
@@ -316,29 +398,17 @@ static void emit_per_thread(uint32_t id, const struct lat_i_piece *pieces, uint3
 
     const uint64_t cursor = __atomic_load_n(&ring->cursor, RELAXED);
     uint64_t position = cursor & ~LAT_CURSOR_SLACK_MASK;
-    const int writer_known = ring->last_writer == lat_i_thread.writer;
-    if (cursor == 0 ||
-        position + record_bytes + (writer_known ? 0 : WRITER_RECORD_BYTES) > limit_of(position)) {
-        struct lat_i_store stores[OPENING_STORES];
-        uint64_t n;
-        const uint64_t opened = prepare_next_packet(ring, cursor, stores, &n);
-        if (opened == 0) {
+    /* Where the old limit leaves room it stays, and nothing else need be looked at. */
+    if (ring->last_writer != lat_i_thread.writer || position + record_bytes > limit ||
+        !fits_packet(position, record_bytes)) {
+        position = prepare_place(ring, cursor, record_bytes);
+        if (position == 0) {
             count_loss(&ring->lost_full);
             __atomic_store_n(&ring->limit, 0, RELAXED);
             return;
         }
-        for (uint64_t i = 0; i < n; i++)
-            *(volatile uint64_t *)stores[i].address = stores[i].value;
-        __atomic_store_n(&ring->cursor, opened, __ATOMIC_RELEASE); /* pair W1 */
-        __atomic_thread_fence(__ATOMIC_RELEASE); /* pair W3 */
-        position = opened;
-    } else if (!writer_known) {
-        uint64_t *place = place_at(ring, position);
-        place[0] = LAT_I_RECORD_HEADER((uint64_t)LAT_ID_WRITER, lat_i_clock());
-        place[1] = writer_payload();
-        position += WRITER_RECORD_BYTES;
+        limit = limit_of(ring, position);
     }
-    ring->last_writer = lat_i_thread.writer;
     if (ring == lat_i_thread.ring)
         lat_i_thread.base = (uintptr_t)place_at(ring, position) - (uintptr_t)position;
 
@@ -348,7 +418,7 @@ static void emit_per_thread(uint32_t id, const struct lat_i_piece *pieces, uint3
     copy_pieces((uint8_t *)(place + 1), pieces, count);
     __atomic_store_n(&ring->cursor, position + record_bytes + slack, __ATOMIC_RELEASE); /* W1 */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    __atomic_store_n(&ring->limit, limit_of(position), RELAXED);
+    __atomic_store_n(&ring->limit, limit, RELAXED);
 }
 
 void lat_i_thread_end(void)
@@ -394,13 +464,14 @@ int lat_i_rings_usable(void)
     if (packet < 4096 || packet > (UINT64_C(1) << 24) || (packet & (packet - 1)) != 0 ||
         packets < 2 || packets > 65536 || (packets & (packets - 1)) != 0 ||
         stride < LAT_RING_CONTROL_BYTES + packet * packets || stride % 4096 != 0 ||
-        LAT_AREA_RINGS_OFFSET + stride * lat_i_area.ring_count > header->area_bytes ||
+        stride > (lat_i_area.mapped_bytes - LAT_AREA_RINGS_OFFSET) / lat_i_area.ring_count ||
         !lat_i_port_open_rings(stride * lat_i_area.ring_count))
         return 0;
     lat_i_area.ring_stride = stride;
     lat_i_area.packet_bytes = packet;
     lat_i_area.packets_per_ring = packets;
     if (lat_i_area.kind == LAT_RING_PER_CPU) {
+        __atomic_store_n(&lat_i_state.mask, (packet * packets - 1) & ~LAT_CURSOR_SLACK_MASK, RELAXED);
         /* The base first: with the dummy's base any stride but 0 would leave its memory. A site
          * that sees the new base and stride 0 finds ring 0 and is not its last writer. (A
          * machine that reorders loads tests for a writer id before it uses either.) */
@@ -447,6 +518,23 @@ static void introduce(int first_of_process)
     who.parent_or_tid = lat_i_thread.writer;
     lat_i_port_thread_name(who.name);
     tell(LAT_ID_THREAD_NAME, &who);
+}
+
+void lat_i_tell_thread_name(uint32_t thread, const char *name)
+{
+    struct who who = {lat_i_thread.pid, thread, {0}};
+    if (lat_i_thread.writer == 0 || !lat_i_rings_usable())
+        return;
+    for (uint32_t at = 0; at < sizeof who.name - 1 && name[at] != 0; at++)
+        who.name[at] = name[at];
+    tell(LAT_ID_THREAD_NAME, &who);
+    lat_i_port_sequence_over();
+}
+
+void lat_i_count_lost(uint64_t events)
+{
+    if (lat_i_area.header != 0)
+        __atomic_fetch_add(&lat_i_area.header->lost_no_ring, events, RELAXED); /* pair: count_loss */
 }
 
 static void emit_or_count(uint32_t id, const struct lat_i_piece *pieces, uint32_t count,

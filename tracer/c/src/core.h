@@ -18,6 +18,7 @@ struct lat_i_area {
     struct lat_area_header *header; /* NULL: no area, nothing is ever recorded */
     uint32_t kind;                  /* enum lat_ring_kind */
     uint32_t ring_count;
+    uint64_t mapped_bytes;          /* address space of the area */
     uint64_t ring_stride;
     uint64_t packet_bytes;
     uint64_t packets_per_ring;
@@ -39,8 +40,6 @@ int lat_i_port_thread_begin(void);
 uint32_t lat_i_port_parent_pid(void);
 /** The current CPU when restartable sequences work in this thread, else negative. */
 int lat_i_port_cpu(void);
-/** Whether no such thread lives on this machine any more. Async-signal-safe. */
-int lat_i_port_thread_gone(uint32_t thread);
 /** Takes away the thread's reference to the descriptor of its last restartable sequence: it may
  * lie in an object that will be unloaded (include/lat/ring_cpu_x86_64.h). Async-signal-safe. */
 void lat_i_port_sequence_over(void);
@@ -49,7 +48,7 @@ void lat_i_port_sequence_over(void);
 int lat_i_port_open_rings(uint64_t bytes);
 /** Something that must run when this thread ends, once it has claimed a ring. */
 void lat_i_port_thread_claimed(void);
-/** Name of the calling thread, at most 15 characters and NUL. Async-signal-safe. */
+/** Name of the calling thread, at most 15 characters and NUL; asked for once a thread. Async-signal-safe. */
 void lat_i_port_thread_name(char name[16]);
 /** Name of the process, whichever of its threads calls. Like that of a thread otherwise. */
 void lat_i_port_process_name(char name[16]);
@@ -78,6 +77,10 @@ int lat_i_rseq_record(struct lat_ring *ring, uint32_t cpu, uint64_t expect, uint
 int lat_i_rings_usable(void);
 /** Gives the thread's rings back (per-thread kind). Context: the thread's end. */
 void lat_i_thread_end(void);
+/** Tells what a thread of this process is called from now on, if the calling one is a writer. */
+void lat_i_tell_thread_name(uint32_t thread, const char *name);
+/** Counts events that cannot be recorded for a reason that is no ring's. */
+void lat_i_count_lost(uint64_t events);
 /** Forgets what the parent's thread knew. Context: the only thread of a forked child. */
 void lat_i_thread_forked(void);
 

@@ -13,24 +13,39 @@
 #endif
 #include "core.h"
 #include "area.h"
-#include "maps.h"
 #include "register.h"
 #include "request.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
-static uint32_t registered_pid; /* process that has its slot in the process table */
+/*
+ * What is known of this process, so that nobody has to ask the kernel while the program runs: a
+ * program that has locked itself in (seccomp) dies of a system call that it did not expect. Written
+ * at start and in a forked child, which has one thread.
+ */
+static uint32_t this_pid;
+static uint32_t parent_pid;
+static char process_name[16];   /* of the first thread, as far as we were told */
 static uint32_t announced_pid;  /* process whose PROCESS record was asked for */
+static int libc_has_thread;     /* the number that libc has of a thread is the kernel's */
+/* Not 0 in the process that wrote the above. The kernel clears it in a process that was forked
+ * without the handlers; NULL where it cannot. */
+static volatile uint32_t *not_forked_unseen;
 static pthread_key_t thread_end_key;
 static int thread_end_key_made;
+
+/* What this thread is called, if that was told or asked for. */
+static __thread char thread_name[16] __attribute__((tls_model("initial-exec")));
+int lat_i_names_are_told;
 
 /* ---- what the core asks (core.h) ---------------------------------------- */
 
@@ -132,64 +147,104 @@ static struct lat_area_process *processes(void)
                                                LAT_AREA_PROCESSES_OFFSET);
 }
 
-/* Of a process or thread; async-signal-safe, but for errno. */
-static int lives(uint32_t id)
+static void copy_name(char to[16], const char *from)
 {
-    return syscall(SYS_kill, id, 0) == 0 || errno == EPERM;
+    uint32_t at = 0;
+    for (; at < 15 && from[at] != 0; at++)
+        to[at] = from[at];
+    to[at] = 0;
 }
 
-int lat_i_port_thread_gone(uint32_t thread)
+static void ask_thread_name(char name[16])
+{
+    if (syscall(SYS_prctl, PR_GET_NAME, name, 0, 0, 0) != 0)
+        name[0] = 0;
+    name[15] = 0;
+}
+
+/* libc makes a thread's clock of its number, without asking the kernel [clock_gettime of Linux: an id
+ * below 0 is ~number << 3 and what is to be measured]. 0: it does not know. */
+static uint32_t thread_by_libc(pthread_t handle)
+{
+    clockid_t clock;
+    if (pthread_getcpuclockid(handle, &clock) != 0 || clock >= 0)
+        return 0;
+    return ~(uint32_t)(clock >> 3);
+}
+
+/* Of a process that was forked past us: set-up of that process, which asks the kernel. What
+ * libc says of its first thread is not believed again: it may be the parent's. */
+static void look_who_this_is(void)
+{
+    const uint32_t pid = (uint32_t)syscall(SYS_getpid);
+    if (pid != this_pid) {
+        libc_has_thread = 0;
+        this_pid = pid;
+        parent_pid = (uint32_t)syscall(SYS_getppid);
+        ask_thread_name(process_name);
+        lat_i_register_process();
+    }
+    if (not_forked_unseen != NULL)
+        *not_forked_unseen = 1;
+}
+
+uint32_t lat_i_this_process(void)
 {
     const int saved_errno = errno;
-    const int gone = !lives(thread);
+    if (lat_i_area.header != NULL && (not_forked_unseen == NULL || *not_forked_unseen == 0))
+        look_who_this_is();
     errno = saved_errno;
-    return gone;
+    return this_pid;
 }
 
-/* Async-signal-safe. A full table takes the slot of a process that is gone; its
- * PROCESS record is in the trace. */
-void lat_i_register_process(uint32_t pid)
+uint32_t lat_i_thread_of(pthread_t handle)
+{
+    return libc_has_thread ? thread_by_libc(handle) : 0;
+}
+
+uint32_t lat_i_this_thread(void)
+{
+    uint32_t thread = libc_has_thread ? thread_by_libc(pthread_self()) : 0;
+    if (thread == 0)
+        thread = (uint32_t)syscall(SYS_gettid); /* can not fail */
+    return thread;
+}
+
+/* Async-signal-safe. The PROCESS record of one that finds no place is in the trace. */
+void lat_i_register_process(void)
 {
     struct lat_area_process *table = processes();
-    for (uint32_t i = 0; i < 2 * LAT_AREA_PROCESS_COUNT; i++) {
-        struct lat_area_process *slot = &table[i % LAT_AREA_PROCESS_COUNT];
-        uint32_t state = __atomic_load_n(&slot->state, __ATOMIC_RELAXED);
-        const int second_round = i >= LAT_AREA_PROCESS_COUNT;
-        if (state != LAT_SLOT_FREE &&
-            !(second_round && state == LAT_SLOT_READY && !lives(slot->pid)))
-            continue;
+    for (uint32_t i = 0; i < LAT_AREA_PROCESS_COUNT; i++) {
+        struct lat_area_process *slot = &table[i];
+        uint32_t state = LAT_SLOT_FREE;
         if (!__atomic_compare_exchange_n(&slot->state, &state, LAT_SLOT_CLAIMED, 0,
                                          __ATOMIC_RELAXED, __ATOMIC_RELAXED))
             continue;
-        lat_i_port_thread_name(slot->name);
-        slot->pid = pid;
-        slot->parent_pid = (uint32_t)syscall(SYS_getppid);
+        copy_name(slot->name, process_name);
+        slot->pid = this_pid;
+        slot->parent_pid = parent_pid;
         slot->patch_table = (uint64_t)(uintptr_t)lat_i_patch_tables;
         __atomic_store_n(&slot->state, LAT_SLOT_READY, __ATOMIC_RELEASE); /* pair R2 */
         return;
     }
-    __atomic_fetch_add(&lat_i_area.header->lost_schemas, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&lat_i_area.header->lost_processes, 1, __ATOMIC_RELAXED);
 }
 
 int lat_i_port_thread_begin(void)
 {
-    const int saved_errno = errno;
     if (lat_i_area.kind == LAT_RING_PER_CPU && lat_i_port_cpu() < 0)
         return 0;
-    const uint32_t pid = (uint32_t)syscall(SYS_getpid);
-    if (__atomic_exchange_n(&registered_pid, pid, __ATOMIC_RELAXED) != pid)
-        lat_i_register_process(pid);
+    const uint32_t pid = lat_i_this_process();
     const int first = __atomic_exchange_n(&announced_pid, pid, __ATOMIC_RELAXED) != pid;
     lat_i_thread.pid = pid;
     __atomic_signal_fence(__ATOMIC_SEQ_CST); /* a handler that sees the id sees the pid */
-    lat_i_thread.writer = (uint32_t)syscall(SYS_gettid);
-    errno = saved_errno;
+    lat_i_thread.writer = lat_i_this_thread();
     return first ? LAT_I_FIRST_OF_PROCESS : LAT_I_THREAD_READY;
 }
 
 uint32_t lat_i_port_parent_pid(void)
 {
-    return (uint32_t)syscall(SYS_getppid); /* can not fail */
+    return parent_pid;
 }
 
 void lat_i_port_thread_claimed(void)
@@ -200,32 +255,87 @@ void lat_i_port_thread_claimed(void)
         pthread_setspecific(thread_end_key, &lat_i_thread);
 }
 
+/* Names that threads were given by others, until they write for the first time. Best effort: a name that
+ * finds no place, or is read while it is overwritten, is one name less in the trace. */
+#define NAMED_COUNT 64u
+static struct {
+    uint32_t thread; /* 0: nobody (release, acquire: pair of itself) */
+    char name[16];
+} named[NAMED_COUNT];
+static uint32_t next_named; /* relaxed */
+
+void lat_i_name_thread(uint32_t thread, const char *name)
+{
+    const uint32_t at = __atomic_fetch_add(&next_named, 1, __ATOMIC_RELAXED) % NAMED_COUNT;
+    if (lat_i_area.header == NULL || thread == 0)
+        return;
+    __atomic_store_n(&named[at].thread, 0, __ATOMIC_RELEASE);
+    copy_name(named[at].name, name);
+    __atomic_store_n(&named[at].thread, thread, __ATOMIC_RELEASE);
+    lat_i_tell_thread_name(thread, named[at].name);
+}
+
+static void take_name_by_other(void)
+{
+    for (uint32_t at = 0; lat_i_thread.writer != 0 && at < NAMED_COUNT; at++) {
+        if (__atomic_load_n(&named[at].thread, __ATOMIC_ACQUIRE) != lat_i_thread.writer)
+            continue;
+        copy_name(thread_name, named[at].name);
+        __atomic_store_n(&named[at].thread, 0, __ATOMIC_RELEASE);
+    }
+}
+
+/* The kernel is asked only for a thread of which nobody told us: not for the first of a process,
+ * and not where the preload library sees who begins and who is renamed. */
 void lat_i_port_thread_name(char name[16])
 {
     const int saved_errno = errno;
-    if (syscall(SYS_prctl, PR_GET_NAME, name, 0, 0, 0) != 0)
-        name[0] = 0;
-    name[15] = 0;
+    take_name_by_other();
+    if (thread_name[0] == 0 &&
+        (lat_i_names_are_told || lat_i_thread.writer == lat_i_thread.pid))
+        copy_name(thread_name, process_name);
+    if (thread_name[0] == 0)
+        ask_thread_name(thread_name);
+    copy_name(name, thread_name);
     errno = saved_errno;
 }
 
-/* The first thread is called like its process. Where another is the first to write, the table has the
- * name of the one that registered the process, which is the first as a rule: the tracer is loaded with
- * the program, and a fork leaves one thread. */
 void lat_i_port_process_name(char name[16])
 {
-    lat_i_port_thread_name(name);
-    if (lat_i_thread.writer == lat_i_thread.pid)
-        return;
-    const struct lat_area_process *table = processes();
+    copy_name(name, process_name);
+}
+
+const char *lat_i_name_of_thread(void)
+{
+    return thread_name[0] != 0 ? thread_name : process_name;
+}
+
+/* The first thread is called like its process. */
+static void name_process(const char *name)
+{
+    struct lat_area_process *table = processes();
+    copy_name(process_name, name);
     for (uint32_t i = 0; i < LAT_AREA_PROCESS_COUNT; i++) {
-        if (__atomic_load_n(&table[i].state, __ATOMIC_ACQUIRE) != LAT_SLOT_READY || /* pair R2 */
-            table[i].pid != lat_i_thread.pid)
-            continue;
-        for (uint32_t at = 0; at < 15; at++)
-            name[at] = table[i].name[at];
-        return;
+        if (__atomic_load_n(&table[i].state, __ATOMIC_ACQUIRE) == LAT_SLOT_READY && /* pair R2 */
+            table[i].pid == this_pid)
+            copy_name(table[i].name, name);
     }
+}
+
+void lat_i_begin_thread(const char *name)
+{
+    copy_name(thread_name, name);
+}
+
+void lat_i_rename_thread(const char *name)
+{
+    if (lat_i_area.header == NULL)
+        return;
+    copy_name(thread_name, name);
+    if (lat_i_this_thread() == lat_i_this_process())
+        name_process(name);
+    if (lat_i_thread.writer != 0)
+        lat_i_tell_thread_name(lat_i_thread.writer, thread_name);
 }
 
 static void thread_ended(void *unused)
@@ -237,9 +347,12 @@ static void thread_ended(void *unused)
 /* ---- forks, start and end ---------------------------------------------- */
 
 /* Around fork nobody is half-way through a registration. */
+static int forked_by_first; /* thread of its process; under the lock */
 static void before_fork(void)
 {
     lat_i_register_lock();
+    lat_i_area_alone = 0;
+    forked_by_first = lat_i_this_thread() == this_pid;
 }
 static void forked_parent(void)
 {
@@ -250,30 +363,59 @@ static void forked_child(void)
     const int saved_errno = errno;
     lat_i_register_unlock();
     lat_i_thread_forked();
-    /* A daemon's parent ends now and must see that somebody is left. */
+    memset(named, 0, sizeof named);
     if (lat_i_area.header != NULL) {
-        registered_pid = (uint32_t)getpid();
-        lat_i_register_process(registered_pid);
+        parent_pid = this_pid;
+        this_pid = lat_i_this_thread();
+        if (thread_name[0] != 0)
+            copy_name(process_name, thread_name);
+        else if (!lat_i_names_are_told && !forked_by_first)
+            ask_thread_name(process_name);
+        if (not_forked_unseen != NULL)
+            *not_forked_unseen = 1;
+        lat_i_register_process();
     }
     errno = saved_errno;
 }
 
 /* Into the area that programs share. If a launcher wants records, the first makes it, and who
  * can not join makes one of its own: none stays out of the recording. */
-static void join_or_make(const char *path)
+static void join_or_make(const char *path, uint64_t text_bytes)
 {
-    struct lat_i_request request = {0};
-    const int requested = lat_i_request_of_launcher(&request);
+    const int requested = lat_i_launcher_asks();
     lat_i_area_join(path);
     if (lat_i_area.header == NULL && requested)
-        lat_i_area_make(path);
+        lat_i_area_make(path, text_bytes);
     if (lat_i_area.header == NULL && requested)
         lat_i_area_join(path); /* another program was quicker */
     if (lat_i_area.header == NULL && requested)
-        lat_i_area_make(NULL);
+        lat_i_area_make(NULL, text_bytes);
 }
 
-void lat_i_port_start(void)
+static void look_who_starts(void)
+{
+    void *page;
+    this_pid = (uint32_t)getpid();
+    parent_pid = (uint32_t)getppid();
+    const uint32_t thread = (uint32_t)syscall(SYS_gettid);
+    libc_has_thread = thread_by_libc(pthread_self()) == thread;
+    ask_thread_name(thread == this_pid ? process_name : thread_name);
+    if (process_name[0] == 0)
+        copy_name(process_name, thread_name);
+#ifdef MADV_WIPEONFORK
+    page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page != MAP_FAILED && madvise(page, 4096, MADV_WIPEONFORK) == 0) {
+        not_forked_unseen = (volatile uint32_t *)page;
+        *not_forked_unseen = 1;
+    } else if (page != MAP_FAILED) {
+        munmap(page, 4096);
+    }
+#else
+    (void)page;
+#endif
+}
+
+void lat_i_port_start(uint64_t text_bytes)
 {
     static int started;
     const int saved_errno = errno;
@@ -285,48 +427,40 @@ void lat_i_port_start(void)
     if (getauxval(AT_SECURE) == 0 && getenv("LATERALIS_DISABLE") == NULL) {
         thread_end_key_made = pthread_key_create(&thread_end_key, thread_ended) == 0;
         pthread_atfork(before_fork, forked_parent, forked_child);
+        look_who_starts();
         if (shared != NULL && shared[0] != 0)
-            join_or_make(shared);
+            join_or_make(shared, text_bytes);
         else
-            lat_i_area_make(NULL);
-        if (lat_i_area.header != NULL)
-            registered_pid = (uint32_t)getpid();
+            lat_i_area_make(NULL, text_bytes);
+        /* Else the first event would make the rings accessible. */
+        lat_i_rings_usable();
     }
     errno = saved_errno;
 }
 
-/* Whether another process still writes here. One that has called exec since has not got the
- * area any more, and neither has one that has ended and is waited for. */
-static int process_uses_area(uint32_t pid)
-{
-    return lives(pid) && lat_i_maps_each(pid, lat_i_area_in_line, NULL) != 0;
-}
-
-/* A normal end. If nobody is left in this area and nobody records, it goes; a
- * flight recorder's contents stay. */
+/* A normal end: says so in memory, and asks the kernel nothing. Who records removes the area; if
+ * nobody does, the next program that makes one, or lat, removes what says that it is over. */
 static __attribute__((destructor(101))) void process_ends(void)
 {
     struct lat_area_header *header = lat_i_area.header;
     const int saved_errno = errno;
-    const uint32_t pid = (uint32_t)getpid();
+    const int forked_unseen = not_forked_unseen != NULL && *not_forked_unseen == 0;
     int others = 0;
     struct lat_area_process *table = header != NULL ? processes() : NULL;
-    for (uint32_t i = 0; header != NULL && i < LAT_AREA_PROCESS_COUNT; i++) {
+    /* One that was forked past us, and wrote nothing, has no place that it could give back. */
+    for (uint32_t i = 0; header != NULL && !forked_unseen && i < LAT_AREA_PROCESS_COUNT; i++) {
         if (__atomic_load_n(&table[i].state, __ATOMIC_ACQUIRE) != LAT_SLOT_READY)
             continue;
-        if (table[i].pid == pid)
+        if (table[i].pid == this_pid)
             __atomic_store_n(&table[i].state, LAT_SLOT_FREE, __ATOMIC_RELEASE);
         else
-            others |= process_uses_area(table[i].pid);
+            others = 1;
     }
-    if (header != NULL && !others) {
-        /* A shared one waits for the next program as long as its recorder wants it. */
-        if (!lat_i_area_shared || header->session == 0)
-            __atomic_store_n(&header->state, LAT_AREA_EXITED, __ATOMIC_RELEASE); /* pair R2 */
-        if (header->session == 0 && header->recorder_pid == 0 &&
-            !(header->rings_ready != 0 && header->ring_mode == LAT_MODE_OVERWRITE))
-            unlink(lat_i_area_path);
-    }
+    /* A shared one waits for the next program as long as its recorder wants it. One that lost a
+     * process's place cannot tell whether that process is still there. */
+    if (header != NULL && !forked_unseen && !others && header->lost_processes == 0 &&
+        (!lat_i_area_shared || header->session == 0))
+        __atomic_store_n(&header->state, LAT_AREA_EXITED, __ATOMIC_RELEASE); /* pair R2 */
     /* This may be the end of a plug-in that holds the tracer, and threads go on. */
     if (thread_end_key_made)
         pthread_key_delete(thread_end_key);

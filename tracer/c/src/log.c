@@ -217,7 +217,7 @@ void lat_i_register_formats(struct lat_i_log_object *object, struct lat_i_format
     if (begin == end || schema->registered)
         return;
     lat_i_register_lock();
-    lat_i_port_start();
+    lat_i_port_start(0);
     lat_i_register_unlock();
     const uint64_t count = (uint64_t)(end - begin);
     if (lat_i_area.header == NULL || count > LAT_AREA_EVENT_COUNT ||

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #endif
 #include "maps.h"
+#include "calls.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,11 +18,11 @@ int lat_i_maps_each(uint32_t pid, int (*visit)(const char *line, void *context),
     size_t used = 0;
     int found = 0;
     snprintf(text, sizeof text, "/proc/%u/maps", pid);
-    const int file = open(text, O_RDONLY | O_CLOEXEC);
+    const int file = lat_i_open(text, O_RDONLY | O_CLOEXEC, 0);
     if (file < 0)
         return errno == ENOENT ? 0 : -1;
     for (;;) {
-        const ssize_t length = read(file, text + used, sizeof text - 1 - used);
+        const ssize_t length = lat_i_read(file, text + used, sizeof text - 1 - used);
         if (length <= 0) {
             /* A process that has ended meanwhile has no maps any more. */
             found = length < 0 && errno != ESRCH ? -1 : 0;
@@ -33,7 +34,7 @@ int lat_i_maps_each(uint32_t pid, int (*visit)(const char *line, void *context),
         while ((end = strchr(line, '\n')) != NULL) {
             *end = 0;
             if (visit(line, context)) {
-                close(file);
+                lat_i_close(file);
                 return 1;
             }
             line = end + 1;
@@ -43,6 +44,6 @@ int lat_i_maps_each(uint32_t pid, int (*visit)(const char *line, void *context),
         if (used == sizeof text - 1)
             used = 0; /* no line is that long: dropped */
     }
-    close(file);
+    lat_i_close(file);
     return found;
 }

@@ -11,6 +11,7 @@
 #define _GNU_SOURCE
 #endif
 #include "register.h"
+#include "calls.h"
 #include "core.h"
 
 #include <errno.h>
@@ -75,7 +76,7 @@ void lat_i_register_sites(struct lat_i_patch_table *table)
         return;
     /* Through the kernel and not by mprotect: no page of code is ever writable here. Where that is
      * forbidden the sites stay as they are, which only means that their events stay off. */
-    const int memory = open("/proc/self/mem", O_WRONLY | O_CLOEXEC);
+    const int memory = lat_i_open("/proc/self/mem", O_WRONLY | O_CLOEXEC, 0);
     for (const struct lat_i_site *site = table->begin; site < table->end; site++) {
         const struct lat_schema *schema =
             (const struct lat_schema *)(const void *)((const char *)&site->schema + site->schema);
@@ -86,7 +87,7 @@ void lat_i_register_sites(struct lat_i_patch_table *table)
             break;
     }
     if (memory >= 0)
-        close(memory);
+        lat_i_close(memory);
     errno = saved_errno;
 #else
     (void)table;

@@ -7,21 +7,22 @@
 #define _GNU_SOURCE
 #endif
 #include "register.h"
+#include "area.h"
+#include "calls.h"
 #include "core.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <string.h>
 
-static pthread_mutex_t register_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t register_lock;
 
 void lat_i_register_lock(void)
 {
-    pthread_mutex_lock(&register_lock);
+    lat_i_lock(&register_lock);
 }
 void lat_i_register_unlock(void)
 {
-    pthread_mutex_unlock(&register_lock);
+    lat_i_unlock(&register_lock);
 }
 
 /* ---- enable patterns --------------------------------------------------------- */
@@ -48,7 +49,8 @@ int lat_i_glob_matches(const char *pattern, size_t pattern_bytes, const char *te
     return p == pattern_bytes;
 }
 
-/* Whether the list enables SUBSYSTEM:EVENT; the last pattern that matches decides. */
+/* Whether the list enables SUBSYSTEM:EVENT, without an event any of the subsystem; the last pattern
+ * that matches decides. */
 static int patterns_enable(const char *list, const char *subsystem, size_t subsystem_bytes,
                            const char *event, size_t event_bytes)
 {
@@ -61,13 +63,19 @@ static int patterns_enable(const char *list, const char *subsystem, size_t subsy
         const char *colon = memchr(pattern, ':', pattern_bytes);
         const size_t first_bytes = colon != NULL ? (size_t)(colon - pattern) : pattern_bytes;
         if (lat_i_glob_matches(pattern, first_bytes, subsystem, subsystem_bytes) &&
-            (colon == NULL ||
-             lat_i_glob_matches(colon + 1, pattern_bytes - first_bytes - 1, event, event_bytes)))
+            (colon == NULL || (event == NULL && !excludes) ||
+             (event != NULL &&
+              lat_i_glob_matches(colon + 1, pattern_bytes - first_bytes - 1, event, event_bytes))))
             enabled = !excludes;
         list += bytes;
         list += *list == ',';
     }
     return enabled;
+}
+
+int lat_i_patterns_enable_any(const char *list, const char *subsystem)
+{
+    return patterns_enable(list, subsystem, strlen(subsystem), NULL, 0);
 }
 
 static int is_word(char c)
@@ -121,6 +129,17 @@ static void enable_by_patterns(const char *patterns, const struct lat_schema *sc
     }
 }
 
+/* The patterns of the area, which others can write: looked at in a copy that ends. */
+struct patterns {
+    char text[sizeof((struct lat_area_header *)NULL)->enable];
+};
+
+static void copy_patterns(const struct lat_area_header *header, struct patterns *copy)
+{
+    memcpy(copy->text, header->enable, sizeof copy->text);
+    copy->text[sizeof copy->text - 1] = 0;
+}
+
 /* ---- the schema table -------------------------------------------------------- */
 
 static struct lat_area_schema *find_schema(struct lat_area_schema *table, uint64_t hash)
@@ -140,10 +159,11 @@ static struct lat_area_schema *publish_schema(struct lat_area_header *header,
     if (schema->event_count > LAT_AREA_EVENT_COUNT || schema->text_bytes > LAT_AREA_HEAP_BYTES)
         return NULL;
     /* Looked at before anything is taken: what is taken is never given back. */
-    if (__atomic_load_n(&header->next_event_id, __ATOMIC_RELAXED) + schema->event_count >
-            LAT_AREA_EVENT_COUNT ||
-        !lat_i_port_heap_grow(__atomic_load_n(&header->heap_used, __ATOMIC_RELAXED) +
-                              schema->text_bytes))
+    const uint64_t heap_used = __atomic_load_n(&header->heap_used, __ATOMIC_RELAXED);
+    if (__atomic_load_n(&header->next_event_id, __ATOMIC_RELAXED) >
+            LAT_AREA_EVENT_COUNT - schema->event_count ||
+        heap_used > LAT_AREA_HEAP_BYTES - schema->text_bytes ||
+        !lat_i_port_heap_grow(heap_used + schema->text_bytes))
         return NULL;
     while (!__atomic_compare_exchange_n(&table[slot].state, &free_slot, LAT_SLOT_CLAIMED, 0,
                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
@@ -154,9 +174,9 @@ static struct lat_area_schema *publish_schema(struct lat_area_header *header,
     const uint32_t base =
         __atomic_fetch_add(&header->next_event_id, schema->event_count, __ATOMIC_RELAXED);
     const uint64_t heap = __atomic_fetch_add(&header->heap_used, schema->text_bytes, __ATOMIC_RELAXED);
-    /* Another process of a shared area may have been quicker. */
-    if (base + schema->event_count > LAT_AREA_EVENT_COUNT ||
-        heap + schema->text_bytes > LAT_AREA_HEAP_BYTES ||
+    /* Another process of a shared area may have been quicker; and others can write these words. */
+    if (base > LAT_AREA_EVENT_COUNT - schema->event_count ||
+        heap > LAT_AREA_HEAP_BYTES - schema->text_bytes ||
         !lat_i_port_heap_grow(heap + schema->text_bytes))
         return NULL;
 
@@ -169,23 +189,28 @@ static struct lat_area_schema *publish_schema(struct lat_area_header *header,
     const size_t name_bytes = strlen(schema->name);
     memcpy(entry->name, schema->name,
            name_bytes < sizeof entry->name ? name_bytes : sizeof entry->name - 1);
-    memcpy((char *)header + entry->text_offset, schema->text, schema->text_bytes);
+    memcpy((char *)header + LAT_AREA_HEAP_OFFSET + heap, schema->text, schema->text_bytes);
+    uint8_t *enable = (uint8_t *)header + LAT_AREA_ENABLE_OFFSET + base;
     /* Before others can see it: one that finds the schema here writes at once. */
-    enable_by_patterns(header->enable, schema, (uint8_t *)header + LAT_AREA_ENABLE_OFFSET + base);
+    struct patterns asked, now;
+    copy_patterns(header, &asked);
+    enable_by_patterns(asked.text, schema, enable);
     __atomic_store_n(&entry->state, LAT_SLOT_READY, __ATOMIC_RELEASE); /* pair R2 */
     /* And after: who changed the patterns meanwhile has not found the schema. Pair: the fence
      * between the recorder's store of the patterns and its look at the table. */
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    enable_by_patterns(header->enable, schema, (uint8_t *)header + LAT_AREA_ENABLE_OFFSET + base);
+    copy_patterns(header, &now);
+    if (strcmp(asked.text, now.text) != 0)
+        enable_by_patterns(now.text, schema, enable);
     return entry;
 }
 
 void lat_register(struct lat_schema *schema)
 {
-    pthread_mutex_lock(&register_lock);
+    lat_i_lock(&register_lock);
     if (!schema->registered) {
         schema->registered = 1;
-        lat_i_port_start();
+        lat_i_port_start(schema->text_bytes);
         struct lat_area_header *header = lat_i_area.header;
         if (header != NULL) {
             struct lat_area_schema *table =
@@ -194,24 +219,28 @@ void lat_register(struct lat_schema *schema)
             if (entry == NULL) {
                 /* Two processes that publish the same would use up twice as many ids. */
                 const int saved_errno = errno;
-                const int lock = lat_i_port_area_lock();
+                const int lock = lat_i_area_alone ? -1 : lat_i_port_area_lock();
                 entry = find_schema(table, schema->hash);
                 if (entry == NULL)
                     entry = publish_schema(header, table, schema);
                 lat_i_port_area_unlock(lock);
                 errno = saved_errno;
             }
-            if (entry != NULL && entry->event_count == schema->event_count) {
-                schema->base_id = entry->base_id;
+            /* Read once: a site relies on the number ever after. */
+            const uint32_t base =
+                entry != NULL ? __atomic_load_n(&entry->base_id, __ATOMIC_RELAXED) : 0;
+            if (entry != NULL && entry->event_count == schema->event_count &&
+                base <= LAT_AREA_EVENT_COUNT - schema->event_count) {
+                schema->base_id = base;
                 /* Last: a site that sees the new bytes must see the id. Pair: the data
                  * dependency in the site, and on program start no other thread exists. */
                 __atomic_store_n(&schema->enabled,
-                                 (const uint8_t *)header + LAT_AREA_ENABLE_OFFSET + entry->base_id,
+                                 (const uint8_t *)header + LAT_AREA_ENABLE_OFFSET + base,
                                  __ATOMIC_RELEASE);
             } else {
                 __atomic_fetch_add(&header->lost_schemas, 1, __ATOMIC_RELAXED);
             }
         }
     }
-    pthread_mutex_unlock(&register_lock);
+    lat_i_unlock(&register_lock);
 }

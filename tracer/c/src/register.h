@@ -5,8 +5,9 @@
 
 #include "lat/lat.h"
 
-/** Makes or joins the area, once. Context: start-up or dlopen. */
-void lat_i_port_start(void);
+/** Makes or joins the area, once. `text_bytes`: of the schema that is registered next, for which there is
+ * room then. Context: start-up or dlopen. */
+void lat_i_port_start(uint64_t text_bytes);
 /** Keeps other processes from publishing schemas in the same area; gives up after 0.1 s, as when
  * one is stopped inside. The kernel lets go for one that dies. @return a token for
  * lat_i_port_area_unlock. Context: start-up or dlopen. */
@@ -16,6 +17,8 @@ void lat_i_port_area_unlock(int token);
 int lat_i_port_heap_grow(uint64_t bytes);
 
 /** Glob with * and ?. */
+/** Whether a list of patterns enables events of a subsystem. */
+int lat_i_patterns_enable_any(const char *list, const char *subsystem);
 int lat_i_glob_matches(const char *pattern, size_t pattern_bytes, const char *text,
                        size_t text_bytes);
 

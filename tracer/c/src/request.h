@@ -10,11 +10,22 @@ struct lat_i_request {
     uint32_t mode;       /* enum lat_ring_mode */
     uint32_t recorder;   /* 0: the parent */
     uint32_t waits;      /* the recorder makes the rings, and says what is enabled */
+    uint32_t grows;      /* it gives rings memory as they are used */
+    uint32_t locked;     /* its recorder holds a lock as long as the session goes on */
+    uint32_t cpus;       /* that the machine can have; 0: not said */
     const char *enable;  /* patterns, until the next request is read */
 };
 
-/** What LATERALIS_RECORD says to this program. @return whether it is asked to record. */
+/** What LATERALIS_RECORD says to this program. @return whether it asks for records. */
 int lat_i_request_of_launcher(struct lat_i_request *request);
+
+/** The recorder holds a lock on a file beside the areas as long as its session goes on. Opens that file.
+ * @return a descriptor, -1 where the file is not there. */
+int lat_i_session_lock_open(const struct lat_i_request *request, const char *directory);
+/** Whether the session still has its recorder; of one without a lock this is not known: yes. */
+int lat_i_session_lives(const struct lat_i_request *request, int lock);
+/** Ends the use of the descriptor. */
+void lat_i_session_lock_close(int lock);
 /** What a recorder wants of every program, from the file in the directory of areas. @return as
  * above. */
 int lat_i_request_standing(const char *directory, struct lat_i_request *request);

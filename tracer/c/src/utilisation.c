@@ -9,6 +9,8 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include "calls.h"
+
 #include <lat/lat.h>
 #include <lat/utilisation.h>
 
@@ -39,7 +41,7 @@ struct lat_i_utilisation_thread {
 };
 
 /* All under the lock. Pages of the table that nobody uses are no memory. */
-static pthread_mutex_t lat_i_utilisation_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t lat_i_utilisation_lock;
 static struct lat_i_utilisation_thread lat_i_utilisation_threads[LAT_UTILISATION_THREADS];
 static unsigned lat_i_utilisation_looks;
 static uint32_t lat_i_utilisation_missed;
@@ -62,13 +64,13 @@ static int lat_i_utilisation_read(int tid, const char *name, char *text, size_t 
     char path[64];
     int file, count;
     snprintf(path, sizeof path, "/proc/self/task/%d/%s", tid, name);
-    file = open(path, O_RDONLY | O_CLOEXEC);
+    file = lat_i_open(path, O_RDONLY | O_CLOEXEC, 0);
     if (file < 0)
         return -errno;
-    count = (int)read(file, text, bytes - 1);
+    count = (int)lat_i_read(file, text, bytes - 1);
     if (count < 0)
         count = -errno;
-    close(file);
+    lat_i_close(file);
     text[count > 0 ? count : 0] = 0;
     return count;
 }
@@ -190,8 +192,8 @@ static void lat_i_utilisation_enter(void)
 {
     /* A child that was forked has one thread, and perhaps a lock that another one held. */
     if (lat_i_utilisation_owner != 0 && lat_i_utilisation_owner != (int)getpid())
-        pthread_mutex_init(&lat_i_utilisation_lock, NULL);
-    pthread_mutex_lock(&lat_i_utilisation_lock);
+        lat_i_utilisation_lock = 0;
+    lat_i_lock(&lat_i_utilisation_lock);
     if (lat_i_utilisation_owner != (int)getpid()) {
         memset(lat_i_utilisation_threads, 0, sizeof lat_i_utilisation_threads);
         lat_i_utilisation_is_tracking = 0;
@@ -201,7 +203,7 @@ static void lat_i_utilisation_enter(void)
 
 static int lat_i_utilisation_leave(int result)
 {
-    pthread_mutex_unlock(&lat_i_utilisation_lock);
+    lat_i_unlock(&lat_i_utilisation_lock);
     return result;
 }
 

@@ -184,10 +184,6 @@ int lat_i_port_open_rings(uint64_t bytes)
 void lat_i_port_sequence_over(void)
 {
 }
-int lat_i_port_thread_gone(uint32_t thread)
-{
-    return world.coroutine[thread - 100].ended;
-}
 void lat_i_port_thread_claimed(void)
 {
 }
@@ -466,6 +462,7 @@ static void set_up(void)
     lat_i_area.rings_usable = 1;
     lat_i_state.rings = (char *)area.bytes + LAT_AREA_RINGS_OFFSET;
     lat_i_state.ring_stride = RING_BYTES;
+    lat_i_state.mask = PACKET_BYTES * PACKETS - 8;
     area.header.ring_mode = scenario->mode;
     play.kills_left = scenario->kills;
     for (uint32_t r = 0; r < RINGS; r++)

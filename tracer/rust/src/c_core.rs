@@ -22,6 +22,8 @@ pub struct State {
     pub ring_stride: AtomicU64,
     /// Of `struct rseq` from the thread pointer.
     pub rseq_offset: AtomicIsize,
+    /// What turns a position into a place of the ring: no other process writes it.
+    pub mask: AtomicU64,
 }
 
 /// `struct lat_i_piece`: a part of a payload.
@@ -99,10 +101,11 @@ pub(crate) use absent::*;
 
 /// Layout of State and Piece, for the comparison with C.
 #[doc(hidden)]
-pub const CORE_LAYOUT: [usize; 6] = [
+pub const CORE_LAYOUT: [usize; 7] = [
     core::mem::offset_of!(State, rings),
     core::mem::offset_of!(State, ring_stride),
     core::mem::offset_of!(State, rseq_offset),
+    core::mem::offset_of!(State, mask),
     size_of::<State>(),
     core::mem::offset_of!(Piece, bytes),
     size_of::<Piece>(),

@@ -80,7 +80,8 @@ export function HalfTimeline({ which }: { which: Which }) {
   const half = halves.value?.[which];
 
   useEffect(() => {
-    const element = area.current!;
+    const element = area.current;
+    if (!element) return;
     const observer = new ResizeObserver(() => {
       const size = { width: element.clientWidth, height: element.clientHeight };
       for (const { current: canvas } of canvases) {
@@ -92,7 +93,7 @@ export function HalfTimeline({ which }: { which: Which }) {
     });
     observer.observe(element);
     return () => observer.disconnect();
-  }, []);
+  }, [half === undefined]);
 
   const gather = () => {
     const now = sceneOf(which);

@@ -55,7 +55,9 @@ function Lines({ frame, t0, step }: { frame: Frame; t0: number; step: number }) 
   const theme = store.theme.value;
   const { rows = [], px = 0, by: kind } = frame.result as { rows?: Row[]; px?: number; by?: By };
   useEffect(() => {
-    const element = box.current!;
+    const element = box.current;
+    // Without rows there is a sentence instead of a plot.
+    if (!element) return;
     const all = f64(frame, "share");
     const shown = rows.slice(0, MOST_LINES);
     const series = shown.map((_, index) =>

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
+use lateralis_model::role::PHASE;
 use lateralis_model::{Event, Field, FieldKind, IntegerClass, Names, StreamSummary, Value};
 
 use super::{Comparison, Expression, Known, Operand, Step, matches_pattern};
@@ -213,6 +214,7 @@ fn find_known<'a>(known: Known, event: &Event<'a>, context: &Context<'a>) -> Opt
             let subsystem = name.split_once(':').map_or("", |(subsystem, _)| subsystem);
             Some(Found::Text(Cow::Borrowed(subsystem)))
         }
+        Known::Phase => event.class.attribute(PHASE).map(|phase| Found::Text(phase.into())),
         Known::Cpu => {
             let cpu = event.packet.cpu.map(|cpu| i128::from(cpu.0));
             cpu.or_else(|| number(&["cpu_id"])).map(Found::Integer)
@@ -236,7 +238,8 @@ pub(super) const TID_FIELDS: [&str; 4] = ["tid", "vtid", "_vtid", "_tid"];
 pub(super) const COMMAND_FIELDS: [&str; 4] = ["comm", "procname", "_procname", "thread_name"];
 
 fn common<'a>(event: &Event<'a>, name: &str) -> Option<Field<'a>> {
-    let scopes = [event.context(), event.common_context(), event.packet_context()];
+    // Beside the common context the own one holds an id as its format had it, a text for instance.
+    let scopes = [event.common_context(), event.context(), event.packet_context()];
     scopes.into_iter().flatten().find_map(|fields| fields.get(name))
 }
 

@@ -9,8 +9,8 @@
 //!
 //! * `name`, `a.b`, `list[2]`: a field of the payload, else of the event's context, the
 //!   common context, the packet
-//! * `$event $subsystem $cpu $pid $tid $process $thread $stream $time`: what every event has;
-//!   `$time` in nanoseconds on the time line
+//! * `$event $subsystem $phase $cpu $pid $tid $process $thread $stream $time`: what every event
+//!   has; `$time` in nanoseconds on the timeline
 //! * `12`, `0x1f`, `-3`, `1.5`: numbers; with `ns us ms s` nanoseconds, with `k M G` powers of
 //!   1024
 //! * `"text"`, `'text'`, `WORD`: text; a bare word right of an operator is text, so labels
@@ -84,6 +84,8 @@ pub enum Known {
     Event,
     /// The part of the name before the colon.
     Subsystem,
+    /// What the format says beside the name that it is: `begin`, `end`, `instant` …
+    Phase,
     /// The processor it happened on.
     Cpu,
     /// Id of the process that wrote it.
@@ -96,7 +98,7 @@ pub enum Known {
     Thread,
     /// Name of its stream.
     Stream,
-    /// When it happened, in nanoseconds on the time line.
+    /// When it happened, in nanoseconds on the timeline.
     Time,
 }
 

@@ -168,9 +168,10 @@ impl<'a> Parser<'a> {
     }
 
     fn known(&mut self) -> Result<Operand, SyntaxError> {
-        const NAMES: [(&str, Known); 9] = [
+        const NAMES: [(&str, Known); 10] = [
             ("event", Known::Event),
             ("subsystem", Known::Subsystem),
+            ("phase", Known::Phase),
             ("cpu", Known::Cpu),
             ("pid", Known::Pid),
             ("tid", Known::Tid),
@@ -180,7 +181,8 @@ impl<'a> Parser<'a> {
             ("time", Known::Time),
         ];
         let error = self.error(
-            "expected $event, $subsystem, $cpu, $pid, $tid, $process, $thread, $stream or $time",
+            "expected $event, $subsystem, $phase, $cpu, $pid, $tid, $process, $thread, $stream or \
+             $time",
         );
         self.at += 1;
         let word = self.word();

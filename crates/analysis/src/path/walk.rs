@@ -297,7 +297,7 @@ pub fn shares(segments: &[Segment]) -> Vec<Share> {
     for segment in segments {
         let key = (segment.thread, segment.doing, segment.what, segment.waited);
         let (nanos, count): &mut (u64, u64) = by_key.entry(key).or_default();
-        *nanos += segment.nanos();
+        *nanos = nanos.saturating_add(segment.nanos());
         *count += 1;
     }
     let share = |((thread, doing, what, waited), (nanos, count))| Share {

@@ -4,9 +4,9 @@
 use crate::args::Cli;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
+use crate::output;
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
-use std::io::{self, Write};
 
 /// Options of `lat completions`.
 #[derive(Debug, Args)]
@@ -22,6 +22,6 @@ pub struct CompletionsArgs {
 pub fn run(args: CompletionsArgs) -> Result<ExitStatus, CliError> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "lat", &mut script);
-    io::stdout().lock().write_all(&script)?;
+    output::print_bytes(&script)?;
     Ok(ExitStatus::Fine)
 }

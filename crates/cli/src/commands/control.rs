@@ -5,7 +5,7 @@
 use crate::commands::{convert, recording_summary};
 use crate::error::CliError;
 use crate::exit::ExitStatus;
-use crate::output;
+use crate::output::{self, Page};
 use crate::values;
 use clap::Args;
 use lateralis_recorder::linux::discovery::{self, Target};
@@ -122,7 +122,10 @@ pub fn switch(args: SwitchArgs, enable: bool) -> Result<ExitStatus, CliError> {
     } else {
         let word = if enable { "enabled" } else { "disabled" };
         let events = values::counted(changed as u64, "event");
-        output::print(&format!("{word} {events}\n\nnext: lat list {}\n", args.target))?;
+        let mut page = Page::of_line(format_args!("{word} {events}"));
+        page.gap();
+        line!(page, "next: lat list {}", args.target);
+        output::print(&page)?;
     }
     Ok(ExitStatus::Fine)
 }
@@ -153,7 +156,7 @@ pub fn flush(args: TellArgs) -> Result<ExitStatus, CliError> {
 pub fn snapshot(args: SnapshotArgs) -> Result<ExitStatus, CliError> {
     let version = version(args.ctf2);
     let summary = linux::snapshot(None, &Target::parse(&args.target), &args.output, version)?;
-    recording_summary::print(&args.output, &summary.report, args.json, false)?;
+    recording_summary::print(&args.output, &summary.report, args.json, false, false)?;
     Ok(status(&summary))
 }
 
@@ -161,7 +164,7 @@ pub fn snapshot(args: SnapshotArgs) -> Result<ExitStatus, CliError> {
 pub fn recover(args: RecoverArgs) -> Result<ExitStatus, CliError> {
     match linux::recover(&args.path, &args.output, version(args.ctf2)) {
         Ok(summary) => {
-            recording_summary::print(&args.output, &summary.report, args.json, false)?;
+            recording_summary::print(&args.output, &summary.report, args.json, false, false)?;
             Ok(status(&summary))
         }
         Err(nothing @ Error::NothingToRecover(_)) => recover_trace(args, nothing.into()),
@@ -190,8 +193,9 @@ fn print(done: &[Controlled], as_json: bool, without: &str) -> Result<ExitStatus
         let list: Vec<Value> = done.iter().map(to_json).collect();
         output::print_json(&json!({ "programs": list }))?;
     } else {
-        let lines: Vec<String> = done.iter().map(|one| line(one, without)).collect();
-        output::print(&lines.concat())?;
+        let mut page = Page::new();
+        done.iter().for_each(|one| line!(page, "{}", line(one, without)));
+        output::print(&page)?;
     }
     Ok(ExitStatus::Fine)
 }
@@ -210,7 +214,7 @@ fn line(controlled: &Controlled, without: &str) -> String {
         Controlled::ByRecorder { recorder_pid, answer } => {
             let output = answer.output.as_deref().unwrap_or(Path::new(""));
             format!(
-                "{}: {}, {}, {} lost{} (recorder {recorder_pid})\n",
+                "{}: {}, {}, {} lost{} (recorder {recorder_pid})",
                 output.display(),
                 values::counted(answer.events, "event"),
                 values::bytes(answer.bytes),
@@ -218,6 +222,6 @@ fn line(controlled: &Controlled, without: &str) -> String {
                 if answer.paused { ", stopped" } else { "" },
             )
         }
-        Controlled::FlightRecorder { pid } => format!("{pid} {without} {pid} -o DIR\n"),
+        Controlled::FlightRecorder { pid } => format!("{pid} {without} {pid} -o DIR"),
     }
 }

@@ -2,19 +2,19 @@
 //! `lat convert`: a trace as a file of another format.
 
 use std::fs;
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use lateralis_model::Source;
+use lateralis_model::terminal::Style;
 use lateralis_traces::{ConvertError, Converted, Options, TARGETS, Target, convert, convert_into};
 use serde_json::json;
 
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::inputs::InputArgs;
-use crate::output;
+use crate::output::{self, Page};
 use crate::selection::{SelectArgs, Selected, Selection};
 use crate::values;
 use lateralis_store::Recording;
@@ -123,7 +123,7 @@ fn write(
     let alone = to_standard_output(output)
         || fs::metadata(output).is_ok_and(|there| !there.is_file() && !there.is_dir());
     let converted = match to_standard_output(output) {
-        true => convert_into(&selected, target, &mut io::stdout().lock(), output, options),
+        true => convert_into(&selected, target, &mut output::data(style(target)), output, options),
         false => convert(&selected, target, output, options),
     };
     let Converted { dropped, damage } = converted.map_err(explain)?;
@@ -137,29 +137,38 @@ fn write(
             "damage": damage.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "faults": faults,
         });
-        format!("{value:#}\n")
+        let mut text = Page::new();
+        text.lines(&format!("{value:#}"));
+        text
     } else {
-        let mut text = format!("written   {}\n", output.display());
+        let mut text = Page::of_line(format_args!("written   {}", output.display()));
         for (what, count) in dropped.iter() {
-            text += &format!("not kept  {what} ({})\n", values::count(count));
+            line!(text, "not kept  {what} ({})", values::count(count));
         }
         for sentence in faults.iter().cloned().chain(damage.iter().map(ToString::to_string)) {
-            text += &format!("damage    {sentence}\n");
+            line!(text, "damage    {sentence}");
         }
         if !alone && !matches!(target, Target::Csv | Target::JsonLines | Target::Parquet) {
-            text += &format!("next      lat info {}\n", output.display());
+            line!(text, "next      lat info {}", output.display());
         }
         text
     };
     if alone {
         // A pipe or a device, perhaps standard output: the trace alone goes there.
-        // Nobody is left to tell if standard error is closed.
-        let _ = io::stderr().write_all(text.as_bytes());
+        output::tell(&text);
     } else {
         output::print(&text)?;
     }
     let fine = damage.is_empty() && faults.is_empty();
     Ok(if fine { ExitStatus::Fine } else { ExitStatus::Problems })
+}
+
+/// How a terminal is shown what the format would let it have.
+fn style(target: Target) -> Style {
+    match target {
+        Target::Chrome | Target::JsonLines => Style::Json,
+        _ => Style::Text,
+    }
 }
 
 fn explain(error: ConvertError) -> CliError {

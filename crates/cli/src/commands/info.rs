@@ -6,6 +6,7 @@ mod page;
 
 use clap::Args;
 
+use crate::beyond;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::inputs::InputArgs;
@@ -42,6 +43,7 @@ pub fn run(args: InfoArgs) -> Result<ExitStatus, CliError> {
     let selection = Selection::new(&args.select, &recording, true)?;
     let facts = Facts::of(&recording, &selection);
     selection.finish()?;
+    beyond::warn(facts.times_beyond);
     if args.json {
         output::print_json(&facts.document(&recording))?;
     } else {

@@ -12,9 +12,11 @@ use lateralis_recorder::{KeepOptions, RecordOptions};
 use lateralis_units::Nanos;
 
 use crate::commands::record::{self, Mode, RecordArgs};
+use crate::commands::recording_summary::quoted;
 use crate::date;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
+use crate::output::Page;
 use crate::values;
 
 /// Longest time between two looks at the rings: nobody waits for single events.
@@ -24,7 +26,8 @@ const DISK_BYTES: u64 = 1 << 30;
 
 /// Options of `lat keep`.
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("condition").args(["when"]).required(true).multiple(true),
+#[command(override_usage = "lat keep [OPTIONS] --when <CONDITION> [--] [CMD]...",
+    group = ArgGroup::new("condition").args(["when"]).required(true).multiple(true),
     after_help = "Examples:
   lat keep --when 'span(request) > 5ms' -- ./server
                                           10 s before and 5 s behind each request that takes longer
@@ -130,14 +133,14 @@ pub fn tell(notice: &KeepNotice<'_>) {
             tell!("fired     {}  {}", date::text(Nanos(reason.at_ns)), why(reason));
         }
         KeepNotice::Window(window, folder) => {
-            crate::output::tell(format_args!("{}", line(folder, window)))
+            line(folder, window).into_iter().for_each(|line| tell!("{line}"));
         }
     }
 }
 
 /// What a window is, and why it was kept.
-fn line(output: &Path, window: &KeptWindow) -> String {
-    let Some(first) = window.reasons.first() else { return String::new() };
+fn line(output: &Path, window: &KeptWindow) -> Option<String> {
+    let first = window.reasons.first()?;
     let folder: PathBuf = output.join(&window.name);
     let mut text = format!(
         "kept      {}  {}  {}",
@@ -152,7 +155,7 @@ fn line(output: &Path, window: &KeptWindow) -> String {
     for short in &window.short {
         text += &format!("; {short}");
     }
-    text + "\n"
+    Some(text)
 }
 
 /// Why a window was kept: `span(request) > 5ms: 7.21 ms, key 42`.
@@ -175,14 +178,16 @@ fn why(reason: &KeptReason) -> String {
 }
 
 /// The windows of a folder, as a text for people; `None` if it has no list.
-pub fn summary(output: &Path) -> Option<String> {
+pub fn summary(output: &Path) -> Option<Page> {
     let list = std::fs::read_to_string(output.join("kept.json")).ok()?;
     let list = KeptList::from_json(&list).ok()?;
     let mut kept = list.windows.iter().filter(|window| !window.removed);
     let bytes: u64 = kept.clone().map(|window| window.bytes).sum();
     let count = kept.clone().count() as u64;
-    let mut text = format!(
-        "kept      {}, {}: {}; fired {}, not kept {}, removed {}\n",
+    let mut text = Page::new();
+    line!(
+        text,
+        "kept      {}, {}: {}; fired {}, not kept {}, removed {}",
         values::counted(count, "window"),
         values::bytes(bytes),
         output.display(),
@@ -192,15 +197,20 @@ pub fn summary(output: &Path) -> Option<String> {
     );
     let limits = &list.not_judged;
     if limits.events + limits.spans + limits.values + limits.late_events > 0 {
-        text += &format!(
-            "unknown   not judged: {} events, {} spans, {} values; late: {} events\n",
-            limits.events, limits.spans, limits.values, limits.late_events
+        line!(
+            text,
+            "unknown   not judged: {} events, {} spans, {} values; late: {} events",
+            limits.events,
+            limits.spans,
+            limits.values,
+            limits.late_events
         );
     }
     let next = kept
         .next_back()
         .map_or("lat record -- CMD, then lat stats: how long do spans take?".to_owned(), |last| {
-            format!("lat stats {}", output.join(&last.name).display())
+            format!("lat stats {}", quoted(&output.join(&last.name).to_string_lossy()))
         });
-    Some(text + &format!("next      {next}\n"))
+    line!(text, "next      {next}");
+    Some(text)
 }

@@ -3,13 +3,12 @@
 
 use crate::error::CliError;
 use crate::exit::ExitStatus;
-use crate::output;
+use crate::output::{self, Page};
 use crate::table::{Align, Table};
 use crate::values;
 use clap::Args;
 use lateralis_recorder::linux::discovery::{self, AreaInfo, EventInfo, Target};
 use serde_json::{Value, json};
-use std::fmt::Write;
 
 /// Options of `lat list`.
 #[derive(Debug, Args)]
@@ -20,6 +19,9 @@ use std::fmt::Write;
 pub struct ListArgs {
     /// A process id or a program's name: show its events
     pub target: Option<String>,
+    /// Show what is left of ended programs as well
+    #[arg(long)]
+    pub all: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -28,6 +30,8 @@ pub struct ListArgs {
 /// Prints what is there; nothing being there is no error.
 pub fn run(args: ListArgs) -> Result<ExitStatus, CliError> {
     let mut areas = discovery::list(None);
+    let left: Vec<u64> = areas.iter().filter(|area| !area.alive).map(|area| area.bytes).collect();
+    areas.retain(|area| area.alive || args.all);
     if let Some(target) = &args.target {
         let wanted = discovery::find(None, &Target::parse(target))?;
         areas.retain(|area| wanted.iter().any(|found| found.path == area.path));
@@ -36,20 +40,33 @@ pub fn run(args: ListArgs) -> Result<ExitStatus, CliError> {
         output::print_json(&json!({ "programs": areas.iter().map(to_json).collect::<Vec<_>>() }))?;
         return Ok(ExitStatus::Fine);
     }
-    let mut text = String::new();
+    let mut text = Page::new();
     match &args.target {
-        None => programs(&areas, &mut text),
+        None => {
+            programs(&areas, &mut text);
+            if !left.is_empty() {
+                let areas = values::counted(left.len() as u64, "area");
+                let size = values::bytes(left.iter().sum());
+                line!(
+                    text,
+                    "{areas} of ended programs, {size}: lat list --all shows them, lat recover reads \
+                     them, lat clean removes them"
+                );
+            }
+        }
         Some(_) => areas.iter().for_each(|area| events(area, &mut text)),
     }
     output::print(&text)?;
     Ok(ExitStatus::Fine)
 }
 
-fn programs(areas: &[AreaInfo], text: &mut String) {
+fn programs(areas: &[AreaInfo], text: &mut Page) {
     if areas.is_empty() {
-        text.push_str(
-            "no program that can be traced is running\n\n\
-             next: start one by lat record -- CMD, any program by lat record --with mutex,io -- CMD\n",
+        line!(text, "no program that can be traced is running");
+        text.gap();
+        line!(
+            text,
+            "next: start one by lat record -- CMD, any program by lat record --with mutex,io -- CMD"
         );
         return;
     }
@@ -62,24 +79,25 @@ fn programs(areas: &[AreaInfo], text: &mut String) {
     for area in areas {
         table.row([area.pid.to_string(), state(area), enabled(area), words(area)]);
     }
-    text.push_str(&table.render());
+    text.page(&table.render());
     let next = match areas.iter().find(|area| area.alive) {
         Some(area) => format!("lat list {} shows its events", area.pid),
         None => format!("lat recover {} -o DIR", areas[0].path.display()),
     };
-    let _ = writeln!(text, "\nnext: {next}");
+    text.gap();
+    line!(text, "next: {next}");
 }
 
-fn events(area: &AreaInfo, text: &mut String) {
-    let _ = writeln!(text, "{} {}: {}", area.pid, state(area), words(area));
+fn events(area: &AreaInfo, text: &mut Page) {
+    line!(text, "{} {}: {}", area.pid, state(area), words(area));
     let width = area.events.iter().map(|event| event.name.chars().count()).max().unwrap_or(0);
     for event in &area.events {
-        let _ = writeln!(text, "  {} {:<width$}  {}", mark(event), event.name, event.description);
+        line!(text, "  {} {:<width$}  {}", mark(event), event.name, event.description);
     }
     for schema in &area.unreadable_schemas {
-        let _ = writeln!(text, "  ! {schema}: its schema cannot be read");
+        line!(text, "  ! {schema}: its schema cannot be read");
     }
-    let _ = writeln!(text, "  (+ recorded, ? watched by a trigger, - not recorded)");
+    line!(text, "  (+ recorded, ? watched by a trigger, - not recorded)");
 }
 
 fn mark(event: &EventInfo) -> char {
@@ -104,10 +122,9 @@ fn enabled(area: &AreaInfo) -> String {
     format!("{enabled} of {}", values::count(area.events.len() as u64))
 }
 
-/// The command line, with control characters made visible: it comes from the program.
+/// The command line.
 fn words(area: &AreaInfo) -> String {
-    let words = if area.command.is_empty() { &area.exe } else { &area.command.join(" ") };
-    words.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    if area.command.is_empty() { area.exe.clone() } else { area.command.join(" ") }
 }
 
 fn to_json(area: &AreaInfo) -> Value {

@@ -2,12 +2,13 @@
 //! `lat live`: a recording that others follow while it is made.
 
 mod bfscope;
+mod bfscope_clients;
 mod definitions;
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use lateralis_recorder::linux::{Session, area_dir};
+use lateralis_recorder::linux::{Session, make_area_dir};
 use lateralis_recorder::report::Report;
 use lateralis_recorder::{LiveAddress, LiveOptions, RecordOptions, TlsIdentity};
 use serde_json::json;
@@ -16,7 +17,7 @@ use crate::commands::record::{self, Mode, RecordArgs};
 use crate::commands::recording_summary;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
-use crate::output;
+use crate::output::{self, Page};
 use crate::values;
 
 /// Where a live recording is if nothing else is said.
@@ -24,7 +25,9 @@ pub const ADDRESS: &str = "127.0.0.1:6660";
 
 /// Options of `lat live`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(
+    override_usage = "lat live [OPTIONS] [ADDRESS] [--] [CMD]...",
+    after_help = "Examples:
   lat live -- ./server                    no files here; who wants it comes for it:
   lat record --connect 127.0.0.1:6660 -o there
   lat live -o here -- ./server            files here as well: who comes late gets all of it
@@ -38,7 +41,8 @@ loses packets, and is told how many of which stream; so is the report. What othe
 --token and is encrypted: clients give the --fingerprint that is printed here.
 
 With --bfscope a dump is made at each flush: every --flush-every, and when lat flush asks for it. It
-goes to the client if one is connected, else to the console, else into the file of --dump.")]
+goes to the client if one is connected, else to the console, else into the file of --dump."
+)]
 pub struct LiveArgs {
     /// HOST:PORT to listen on, or - for standard output [default: 127.0.0.1:6660]
     #[arg(value_name = "ADDRESS")]
@@ -73,7 +77,7 @@ pub fn run(args: LiveArgs) -> Result<ExitStatus, CliError> {
     if args.record.output.is_none() {
         options.keep_streams = false;
         // Metadata and report only, where nobody else can put something.
-        options.output = area_dir(None).join(format!("live-{}", std::process::id()));
+        options.output = make_area_dir(None)?.join(format!("live-{}", std::process::id()));
     }
     let address = match (&args.address, args.bfscope) {
         (Some(address), _) => Some(address.as_str()),
@@ -159,21 +163,24 @@ pub fn print(
     if args.json && !to_pipe {
         let mut value = recording_summary::json(folder, report);
         value["live"] = json!(report.live);
-        return output::print(&format!("{value}\n"));
+        return output::print_json_line(&value);
     }
     if args.quiet {
         return Ok(());
     }
     let totals = &report.totals;
-    let mut text = format!(
-        "streamed  {} in {}, {}\n",
+    let mut text = Page::new();
+    line!(
+        text,
+        "streamed  {} in {}, {}",
         values::counted(totals.events, "event"),
         values::time(report.throughput.elapsed_ns),
         values::bytes(totals.bytes),
     );
     for client in clients {
-        text += &format!(
-            "client    {}: {} sent, {} dropped{}\n",
+        line!(
+            text,
+            "client    {}: {} sent, {} dropped{}",
             client.peer,
             values::counted(client.sent.packets, "packet"),
             values::count(client.dropped.packets),
@@ -181,11 +188,11 @@ pub fn print(
         );
     }
     if totals.lost.total > 0 {
-        text += &format!("lost      {}\n", values::counted(totals.lost.total, "event"));
+        line!(text, "lost      {}", values::counted(totals.lost.total, "event"));
     }
     for problem in &report.problems {
-        text += &format!("problem   {problem}\n");
+        line!(text, "problem   {problem}");
     }
-    output::tell(format_args!("{text}"));
+    output::tell(&text);
     Ok(())
 }

@@ -4,8 +4,8 @@
 use crate::args::Cli;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
+use crate::output;
 use clap::{Args, CommandFactory};
-use std::io::{self, Write};
 
 /// Options of `lat man`.
 #[derive(Debug, Args)]
@@ -30,6 +30,6 @@ pub fn run(args: ManArgs) -> Result<ExitStatus, CliError> {
     };
     let mut roff = Vec::new();
     clap_mangen::Man::new(page).render(&mut roff)?;
-    io::stdout().lock().write_all(&roff)?;
+    output::print_bytes(&roff)?;
     Ok(ExitStatus::Fine)
 }

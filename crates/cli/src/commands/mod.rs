@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! One file per command: its options, and what it does with them.
 
+pub mod clean;
 pub mod completions;
 pub mod control;
 pub mod convert;
@@ -39,6 +40,7 @@ pub fn run(cli: Cli) -> Result<ExitStatus, CliError> {
         Some(Command::Keep(args)) => keep::run(*args),
         Some(Command::Live(args)) => live::run(*args),
         Some(Command::List(args)) => list::run(args),
+        Some(Command::Clean(args)) => clean::run(args),
         Some(Command::Enable(args)) => control::switch(args, true),
         Some(Command::Disable(args)) => control::switch(args, false),
         Some(Command::Start(args)) => control::start(args),

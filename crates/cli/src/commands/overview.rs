@@ -4,19 +4,21 @@
 use crate::args::Cli;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
-use crate::output;
+use crate::output::{self, Page};
 use clap::CommandFactory;
-use std::fmt::Write;
 
 /// Prints the commands in one screen, and the next sensible one.
 pub fn run() -> Result<ExitStatus, CliError> {
     let table = Cli::command();
-    let mut text = String::from("Lateralis records what programs do and looks at it.\n\n");
+    let mut text =
+        Page::of_line(format_args!("Lateralis records what programs do and looks at it."));
+    text.gap();
     for command in table.get_subcommands().filter(|c| !c.is_hide_set()) {
         let about = command.get_about().map(ToString::to_string).unwrap_or_default();
-        let _ = writeln!(text, "  lat {:<12} {about}", command.get_name());
+        line!(text, "  lat {:<12} {about}", command.get_name());
     }
-    text.push_str("\n`lat COMMAND --help` explains a command, with examples.\n");
+    text.gap();
+    line!(text, "`lat COMMAND --help` explains a command, with examples.");
     output::print(&text)?;
     Ok(ExitStatus::Fine)
 }

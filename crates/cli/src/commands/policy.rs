@@ -3,16 +3,17 @@
 
 use crate::error::CliError;
 use crate::exit::ExitStatus;
-use crate::output;
+use crate::output::{self, Page};
 use crate::table::{Align, Table};
 use crate::values;
 use clap::{Args, Subcommand};
 use lateralis_recorder::linux::discovery::{self, AreaInfo};
 use lateralis_recorder::linux::policies::facts_of;
-use lateralis_recorder::policy::{self, Choice, Facts, How, Policies, Policy, ThreadCondition};
+use lateralis_recorder::policy::{
+    self, Choice, Diagnostic, Facts, How, Policies, Policy, ThreadCondition,
+};
 use lateralis_ring::RingMode;
 use serde_json::{Value, json};
-use std::fmt::Write;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -84,10 +85,18 @@ fn text_of(path: &Path) -> Result<String, CliError> {
 pub fn read(path: &Path) -> Result<Policies, CliError> {
     let name = path.display().to_string();
     policy::parse(&name, &text_of(path)?).map_err(|faults| {
-        faults.iter().for_each(|fault| tell!("{fault}\n"));
+        faults.iter().for_each(tell_fault);
         let count = values::counted(faults.len() as u64, "fault");
         CliError::new("cannot use the policies", name, format!("{count}; nothing was started"))
     })
+}
+
+/// A fault with its line of the file.
+fn tell_fault(fault: &Diagnostic) {
+    let mut page = Page::new();
+    page.lines(&fault.to_string());
+    page.gap();
+    output::tell(&page);
 }
 
 fn from_genode(args: FromGenodeArgs) -> Result<ExitStatus, CliError> {
@@ -97,11 +106,13 @@ fn from_genode(args: FromGenodeArgs) -> Result<ExitStatus, CliError> {
             for remark in &said.remarks {
                 tell!("remark: {name}:{remark}");
             }
-            output::print(&said.toml)?;
+            let mut page = Page::new();
+            page.lines(&said.toml);
+            output::print(&page)?;
             Ok(ExitStatus::Fine)
         }
         Err(fault) => {
-            tell!("{fault}\n");
+            tell_fault(&fault);
             Err(CliError::new("cannot translate", name, "see above"))
         }
     }
@@ -147,13 +158,14 @@ fn check(args: CheckArgs) -> Result<ExitStatus, CliError> {
             "problems": nothing,
         }))?;
     } else {
-        let mut text = String::new();
+        let mut text = Page::new();
         policies_text(&policies, &mut text);
         programs_text(&outcomes, &mut text);
         nothing.iter().for_each(|line| {
-            let _ = writeln!(text, "problem: {line}");
+            line!(text, "problem: {line}");
         });
-        let _ = writeln!(text, "\nnext: lat record --policy {}", args.file.display());
+        text.gap();
+        line!(text, "next: lat record --policy {}", args.file.display());
         output::print(&text)?;
     }
     Ok(if nothing.is_empty() { ExitStatus::Fine } else { ExitStatus::Problems })
@@ -173,12 +185,12 @@ fn no_events(outcome: &Outcome<'_>) -> String {
         patterns,
         policy.map_or("", |policy| &policy.name),
         area.pid,
-        visible(&outcome.facts.program),
+        outcome.facts.program,
         if near.is_empty() { "none".into() } else { near[..near.len().min(4)].join(", ") },
     )
 }
 
-fn policies_text(policies: &Policies, text: &mut String) {
+fn policies_text(policies: &Policies, text: &mut Page) {
     let mut table = Table::new(&[
         ("policy", Align::Left),
         ("threads", Align::Left),
@@ -193,16 +205,16 @@ fn policies_text(policies: &Policies, text: &mut String) {
         };
         let memory = policy.choice.as_ref().map(memory).unwrap_or_default();
         let output = policy.choice.as_ref().map(place).unwrap_or_default();
-        table.row([visible(&policy.name), threads(policy), events, memory, output]);
+        table.row([policy.name.to_string(), threads(policy), events, memory, output]);
     }
-    text.push_str(&table.render());
-    text.push('\n');
+    text.page(&table.render());
+    text.gap();
 }
 
 /// Which threads a policy is about; empty: all.
 fn threads(policy: &Policy) -> String {
     let one = |condition: &ThreadCondition| {
-        let name = visible(&condition.value);
+        let name = condition.value.to_string();
         match condition.how {
             How::Exact | How::Pattern => name,
             How::Prefix => format!("{name}*"),
@@ -214,8 +226,8 @@ fn threads(policy: &Policy) -> String {
 
 /// The recording that a policy has of its own.
 fn place(choice: &Choice) -> String {
-    let output = choice.output.as_ref().map(|path| visible(&path.display().to_string()));
-    let live = choice.live.as_ref().map(|address| format!("live {}", visible(address)));
+    let output = choice.output.as_ref().map(|path| path.display().to_string());
+    let live = choice.live.as_ref().map(|address| format!("live {}", address));
     output.into_iter().chain(live).collect::<Vec<_>>().join(", ")
 }
 
@@ -234,9 +246,9 @@ fn mode_name(mode: RingMode) -> &'static str {
     }
 }
 
-fn programs_text(outcomes: &[Outcome<'_>], text: &mut String) {
+fn programs_text(outcomes: &[Outcome<'_>], text: &mut Page) {
     if outcomes.is_empty() {
-        text.push_str("no program that can be traced is running now; those that start are seen\n");
+        line!(text, "no program that can be traced is running now; those that start are seen");
         return;
     }
     let mut table = Table::new(&[
@@ -250,22 +262,17 @@ fn programs_text(outcomes: &[Outcome<'_>], text: &mut String) {
         let (policy, events) = match outcome.policy {
             None => ("none: not recorded".into(), String::new()),
             Some(policy) if !outcome.is_recorded => {
-                (format!("{}: not recorded", visible(&policy.name)), String::new())
+                (format!("{}: not recorded", policy.name), String::new())
             }
             Some(_) => {
                 let names: Vec<String> =
-                    outcome.about.iter().map(|policy| visible(&policy.name)).collect();
+                    outcome.about.iter().map(|policy| policy.name.clone()).collect();
                 (names.join(", "), format!("{} of {all}", outcome.events))
             }
         };
-        table.row([outcome.area.pid.to_string(), policy, events, visible(&outcome.facts.label)]);
+        table.row([outcome.area.pid.to_string(), policy, events, outcome.facts.label.to_string()]);
     }
-    text.push_str(&table.render());
-}
-
-/// Names come from programs: control characters are made visible.
-fn visible(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    text.page(&table.render());
 }
 
 fn policy_json(policy: &Policy) -> Value {

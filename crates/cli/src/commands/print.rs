@@ -6,15 +6,18 @@ mod message;
 mod text;
 
 use clap::{Args, ValueEnum};
+use lateralis_model::terminal::{self, Style};
 use lateralis_model::text::Babeltrace;
 use lateralis_model::{Damage, Event, Source};
 use lateralis_traces::JsonLines;
 use std::io::{self, Write};
 
+use crate::beyond;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::inputs::InputArgs;
 use crate::live_copy::{CopyOptions, LiveCopy};
+use crate::output;
 use crate::peer_args::PeerArgs;
 use crate::selection::{SelectArgs, Selection};
 use crate::values;
@@ -28,7 +31,7 @@ const BUFFER_BYTES: usize = 1 << 16;
 #[derive(Debug, Args)]
 #[command(after_help = "Expressions of --where:\n  \
     name a.b list[2]            a field of the event, its context or its packet\n  \
-    $event $subsystem $cpu $pid $tid $process $thread $stream $time\n  \
+    $event $subsystem $phase $cpu $pid $tid $process $thread $stream $time\n  \
     12 0x1f -3 1.5 5ms 4k       numbers; times in nanoseconds, sizes in bytes\n  \
     \"text\" 'text' LABEL         text\n  \
     == != < <= > >= =~ !~       compare; match a pattern with * and ?\n  \
@@ -141,6 +144,13 @@ fn print(args: &PrintArgs, recording: &Recording) -> Result<Vec<Damage>, CliErro
     Ok(recording.all_damage(events.damage()))
 }
 
+fn style(format: Format) -> Style {
+    match format {
+        Format::Text | Format::Babeltrace => Style::Text,
+        Format::Json => Style::Json,
+    }
+}
+
 /// Whether bookkeeping records are events like others.
 fn has_all(args: &PrintArgs) -> bool {
     args.format == Format::Babeltrace
@@ -151,7 +161,10 @@ struct Lines<'r> {
     selection: Selection<'r>,
     printer: Printer<'r>,
     left: u64,
+    /// Events whose times may be beyond.
+    at_the_ends: u64,
     out: Vec<u8>,
+    style: Style,
     stdout: io::StdoutLock<'static>,
 }
 
@@ -165,7 +178,15 @@ impl<'r> Lines<'r> {
     ) -> Self {
         let out = Vec::with_capacity(BUFFER_BYTES + 4096);
         let printer = printer(recording, args.format);
-        Self { selection, printer, left, out, stdout: io::stdout().lock() }
+        Self {
+            selection,
+            printer,
+            left,
+            at_the_ends: 0,
+            out,
+            style: style(args.format),
+            stdout: output::cleaned_lines(),
+        }
     }
 
     fn wants_more(&self) -> bool {
@@ -178,7 +199,17 @@ impl<'r> Lines<'r> {
             return Ok(());
         }
         self.left -= 1;
+        self.at_the_ends += u64::from(beyond::is_end(event.time));
+        let start = self.out.len();
         (self.printer)(&mut self.out, event);
+        // Whatever a name or a value holds, it is one line, and only printable characters.
+        if self.out.len() > start && self.out.pop() == Some(b'\n') {
+            match self.style {
+                Style::Text => terminal::clean(&mut self.out, start),
+                Style::Json => terminal::clean_json(&mut self.out, start),
+            }
+            self.out.push(b'\n');
+        }
         if self.out.len() >= BUFFER_BYTES {
             self.stdout.write_all(&self.out)?;
             self.out.clear();
@@ -193,6 +224,7 @@ impl<'r> Lines<'r> {
         self.stdout.write_all(&self.out)?;
         self.stdout.flush()?;
         self.selection.finish()?;
+        beyond::warn(self.at_the_ends);
         Ok(self.left)
     }
 }
@@ -200,11 +232,7 @@ impl<'r> Lines<'r> {
 /// What is missing, on standard error: events alone would look complete.
 fn remarks(recording: &Recording, damage: &[Damage]) {
     const SHOWN: usize = 10;
-    let mut stderr = io::stderr().lock();
-    let mut say = |line: String| {
-        // Nobody is left to tell if standard error is closed.
-        let _ = writeln!(stderr, "{line}");
-    };
+    let say = |line: String| tell!("{line}");
     for fault in recording.source.faults().into_iter().take(SHOWN) {
         say(fault);
     }
@@ -215,7 +243,11 @@ fn remarks(recording: &Recording, damage: &[Damage]) {
         say(format!("damage: {} more, see `lat info`", damage.len() - SHOWN));
     }
     for total in lateralis_analysis::total_by_cause(recording.source.losses()) {
-        let least = if total.is_lower_bound { "at least " } else { "" };
-        say(format!("lost: {least}{} ({})", total.count, total.cause));
+        let (count, cause) = (total.count, total.cause);
+        say(match total.is_lower_bound {
+            true if count == 0 => format!("lost: an unknown number ({})", cause.described()),
+            true => format!("lost: at least {count} ({cause})"),
+            false => format!("lost: {count} ({cause})"),
+        });
     }
 }

@@ -15,10 +15,10 @@ use lateralis_recorder::linux::live::{
 use serde_json::json;
 
 use crate::commands::record::{RecordArgs, free_name};
-use crate::commands::recording_summary;
+use crate::commands::recording_summary::{self, quoted};
 use crate::error::CliError;
 use crate::exit::ExitStatus;
-use crate::output;
+use crate::output::{self, Page};
 use crate::status_line::StatusLine;
 use crate::values;
 
@@ -77,25 +77,31 @@ fn print(args: &RecordArgs, output: &Path, summary: &ReceiveSummary) -> Result<(
         let mut value = recording_summary::json(output, report);
         value["complete"] = json!(report.complete);
         value["received"] = json!(report.received);
-        return output::print(&format!("{value}\n"));
+        return output::print_json_line(&value);
     }
     if args.quiet {
         return Ok(());
     }
     let progress = &summary.progress;
     let mut text = if report.complete {
-        recording_summary::facts(output, report)
+        // What the server dropped has a line of its own below, and nothing has overwritten it.
+        let mut others = report.clone();
+        let packets = &mut others.totals.lost_packets;
+        *packets = packets.saturating_sub(progress.dropped.packets);
+        recording_summary::facts(output, &others)
     } else {
         // The report that came last is older than the packets.
-        let problems = report.problems.iter().map(|problem| format!("problem   {problem}\n"));
-        format!(
-            "received  {}, {} in {}: {}\n{}",
+        let mut text = Page::new();
+        line!(
+            text,
+            "received  {}, {} in {}: {}",
             values::counted(progress.packets, "packet"),
             values::bytes(progress.bytes),
             values::time(u64::try_from(progress.elapsed.as_nanos()).unwrap_or(u64::MAX)),
             output.display(),
-            problems.collect::<String>(),
-        )
+        );
+        report.problems.iter().for_each(|problem| line!(text, "problem   {problem}"));
+        text
     };
     if progress.dropped.packets > 0 {
         let all = report.received.iter().flat_map(|received| &received.dropped_of);
@@ -104,22 +110,24 @@ fn print(args: &RecordArgs, output: &Path, summary: &ReceiveSummary) -> Result<(
             None => "nobody knows how many events".to_owned(),
         };
         let packets = values::counted(progress.dropped.packets, "packet");
-        text += &format!("dropped   {packets} by the server, {events}: this side was too slow\n");
+        line!(text, "dropped   {packets} by the server, {events}: this side was too slow");
     }
     let clock = report.received.as_ref().and_then(|received| received.clock);
     if let Some(clock) = clock {
-        text += &format!(
-            "clock     theirs is {} ns ahead of ours, ± {} ns\n",
-            clock.offset_ns, clock.error_ns
+        line!(
+            text,
+            "clock     theirs is {} ns ahead of ours, ± {} ns",
+            clock.offset_ns,
+            clock.error_ns
         );
     }
     let next = if report.complete {
-        format!("lat stats {}", output.display())
+        format!("lat stats {}", quoted(&output.to_string_lossy()))
     } else {
-        format!("what is here is made whole by lat recover {}", output.display())
+        format!("what is here is made whole by lat recover {}", quoted(&output.to_string_lossy()))
     };
-    text += &format!("next      {next}\n");
-    output::tell(format_args!("{text}"));
+    line!(text, "next      {next}");
+    output::tell(&text);
     Ok(())
 }
 
@@ -173,7 +181,7 @@ fn write(file: &mut std::fs::File, dumps: &mut Dumps) -> io::Result<u64> {
 fn summary(args: &RecordArgs, path: &PathBuf, dumps: u64, bytes: u64) -> Result<(), CliError> {
     if args.json {
         let value = json!({ "output": path, "dumps": dumps, "bytes": bytes });
-        return output::print(&format!("{value}\n"));
+        return output::print_json_line(&value);
     }
     if !args.quiet {
         let (dumps, bytes) = (values::counted(dumps, "dump"), values::bytes(bytes));

@@ -13,7 +13,7 @@ use crate::peer_args::PeerArgs;
 use crate::status_line::{self, StatusLine};
 use crate::values;
 use clap::{ArgGroup, Args, ValueEnum};
-use lateralis_recorder::linux::{Capture, Session};
+use lateralis_recorder::linux::{Capture, Session, ring_bytes};
 use lateralis_recorder::{ChunkOptions, CtfVersion, Patterns, Progress, RecordOptions};
 use lateralis_ring::RingMode;
 use std::ffi::OsString;
@@ -23,6 +23,7 @@ use std::time::Duration;
 /// Options of `lat record`.
 #[derive(Debug, Args)]
 #[command(
+    override_usage = "lat record [OPTIONS] [--] [CMD]...",
     group = ArgGroup::new("target").args(["command", "attach", "connect"]),
     after_help = "Examples:
   lat record -- ./server --port 80        a program with a schema, its children included
@@ -68,7 +69,8 @@ pub struct RecordArgs {
     /// Record what an unmodified program does, too
     #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',')]
     pub with: Vec<With>,
-    /// Record these events only: SUBSYSTEM:EVENT or SUBSYSTEM, with * and ?
+    /// Record these events only: SUBSYSTEM:EVENT or SUBSYSTEM, with * and ?. Of --with all, unless
+    /// one of its events is named here
     #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
     pub enable: Vec<String>,
     /// Do not record these events
@@ -204,7 +206,8 @@ pub struct RecordArgs {
     /// Print nothing of our own but errors
     #[arg(short, long)]
     pub quiet: bool,
-    /// The program and its arguments
+    /// The program and its arguments: the first word that is no option, and all that stand behind it,
+    /// or all behind `--`
     #[arg(last = true, value_name = "CMD", required_unless_present_any = [
         "attach", "connect", "system", "policy", "program"
     ])]
@@ -218,7 +221,7 @@ pub enum With {
     Mutex,
     /// Memory taken and given back
     Malloc,
-    /// Reading and writing of files and sockets
+    /// Reading and writing of files and sockets, but for io_uring
     Io,
     /// Threads that start and end
     Thread,
@@ -268,11 +271,19 @@ pub fn run_with(
     let to_pipe = live::is_pipe(&options);
     let output = options.output.clone();
     let mut environment = Vec::new();
-    if policy::needs_library(args, &options)? {
-        environment.push(("LD_PRELOAD".into(), preload()?.into_os_string()));
+    let has_library = policy::needs_library(args, &options)?;
+    if has_library {
+        policy::check_patterns(args)?;
+        environment
+            .push(("LD_PRELOAD".into(), embedded::PRELOAD.install_library()?.into_os_string()));
     }
     let capture = capture(args)?;
     let kernel = kernel::open(args)?;
+    let buffer = ring_bytes(&options);
+    if buffer < options.buffer_bytes && !args.quiet {
+        let (most, asked) = (values::bytes(buffer), values::bytes(options.buffer_bytes));
+        tell!("warning: --buffer {asked} is more than a program may have: each ring gets {most}");
+    }
     let mut session = Session::new(options)?;
     if let Some(capture) = capture {
         // Without the right to it the rest is recorded. The report says so, too.
@@ -300,13 +311,19 @@ pub fn run_with(
     } else if let (None, true, false) = (args.duration, args.command.is_empty(), args.quiet) {
         tell!("recording {}; Ctrl-C ends it", policy::what(args));
     }
-    let mut line = StatusLine::new(args.quiet || args.json);
+    // A program that is started here has this terminal, and nobody knows what stands on its line.
+    let shares_terminal = args.attach.is_none() && !args.command.is_empty();
+    let mut line = StatusLine::new(args.quiet || args.json || shares_terminal);
     let summary = session.run(&mut |now: &Progress| {
         line.show(&status_line::progress(now));
     })?;
     line.clear();
+    if shares_terminal && !args.quiet && !args.json {
+        status_line::begin_line();
+    }
     if keeps_streams && !to_pipe {
-        recording_summary::print(&output, &summary.report, args.json, args.quiet)?;
+        let (json, quiet) = (args.json, args.quiet);
+        recording_summary::print(&output, &summary.report, json, quiet, has_library)?;
     } else {
         live::print(&output, &summary.report, args, to_pipe)?;
     }
@@ -348,19 +365,6 @@ fn remove_unused(output: &Path) {
     // Where windows would have been kept.
     let _ = std::fs::remove_dir(output.join("kept"));
     let _ = std::fs::remove_dir(output);
-}
-
-/// The path of the preload library, which has to survive `LD_PRELOAD`'s syntax.
-pub fn preload() -> Result<PathBuf, CliError> {
-    let path = embedded::PRELOAD.install()?;
-    if path.as_os_str().as_encoded_bytes().iter().any(|byte| b" :".contains(byte)) {
-        return Err(CliError::new(
-            "cannot preload a library from a folder with blanks or colons in its name",
-            path.display().to_string(),
-            "set XDG_CACHE_HOME to another folder",
-        ));
-    }
-    Ok(path)
 }
 
 /// The events to record. Without `--enable`, all of the program's own; of the
@@ -443,7 +447,7 @@ pub fn free_name(name: &str) -> PathBuf {
     let name = format!("lateralis-{name}");
     let numbered = (2..).map(|number| PathBuf::from(format!("{name}-{number}")));
     let mut names = std::iter::once(PathBuf::from(&name)).chain(numbered);
-    names.find(|name| !name.exists()).unwrap_or_default()
+    names.find(|name| name.symlink_metadata().is_err()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -466,6 +470,10 @@ mod tests {
     fn of_the_library_only_what_was_asked_for_is_recorded() {
         assert_eq!(list(&[], &[], &[With::Mutex, With::Io]), "*,!malloc,!thread");
         assert_eq!(list(&["a"], &[], &[With::Io]), "a,io");
+        assert_eq!(list(&["io:WRITE"], &[], &[With::Io]), "io:WRITE");
+        assert_eq!(list(&["io:WRITE"], &[], &[With::Io, With::Mutex]), "io:WRITE");
+        assert_eq!(list(&["*:WRITE"], &[], &[With::Io]), "*:WRITE,!mutex,!malloc,!thread");
+        assert_eq!(list(&["io:READ", "mutex"], &["io:READ"], &[]), "io:READ,mutex,!io:READ");
     }
 
     #[test]

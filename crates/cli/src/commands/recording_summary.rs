@@ -3,28 +3,35 @@
 
 use crate::commands::keep;
 use crate::error::CliError;
-use crate::output;
+use crate::output::{self, Page};
 use crate::values;
-use lateralis_recorder::report::{Losses, Outcome, Report, Totals, Triggers};
+use lateralis_recorder::linux::obstacle;
+use lateralis_recorder::report::{
+    Losses, Outcome, Report, Totals, Triggers, Unrecorded, UnrecordedCause,
+};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::path::Path;
 
-/// The summary for people: what there is, what is missing, what to do next.
-pub fn text(folder: &Path, report: &Report) -> String {
+/// The summary for people: what there is, what is missing, what to do next. `has_library`: the library
+/// of `--with` was loaded into all programs that can take it.
+pub fn text(folder: &Path, report: &Report, has_library: bool) -> Page {
     if let Some(kept) = keep::summary(folder) {
-        return watched(report) + &kept;
+        let mut text = watched(report);
+        text.page(&kept);
+        return text;
     }
     let mut text = facts(folder, report);
-    let _ = writeln!(text, "next      {}", next(folder, report));
+    line!(text, "next      {}", next(folder, report, has_library));
     text
 }
 
 /// What was seen where only windows of time were kept.
-fn watched(report: &Report) -> String {
-    let mut text = format!(
-        "watched   {} of {} in {}\n",
+fn watched(report: &Report) -> Page {
+    let mut text = Page::new();
+    line!(
+        text,
+        "watched   {} of {} in {}",
         values::counted(report.totals.events, "event"),
         origins(report),
         values::time(report.throughput.elapsed_ns),
@@ -35,7 +42,7 @@ fn watched(report: &Report) -> String {
 }
 
 /// How often conditions fired, if something was done for them.
-fn add_fired(text: &mut String, report: &Report) {
+fn add_fired(text: &mut Page, report: &Report) {
     let Some(triggers) = &report.triggers else { return };
     if triggers.rules.iter().all(|rule| rule.actions == ["snapshot"]) {
         return;
@@ -45,12 +52,12 @@ fn add_fired(text: &mut String, report: &Report) {
         0 => String::new(),
         count => format!("; {} skipped, one ran already", values::counted(count, "command")),
     };
-    let _ = writeln!(text, "fired     {times}{skipped}");
+    line!(text, "fired     {times}{skipped}");
     add_failed(text, triggers);
 }
 
 /// Actions that failed, each with why and how often.
-fn add_failed(text: &mut String, triggers: &Triggers) {
+fn add_failed(text: &mut Page, triggers: &Triggers) {
     let mut failed: BTreeMap<(&str, &str), u64> = BTreeMap::new();
     for done in triggers.firings.iter().flat_map(|fired| &fired.done) {
         let why = match done.outcome {
@@ -62,24 +69,27 @@ fn add_failed(text: &mut String, triggers: &Triggers) {
     }
     for ((action, why), count) in failed {
         let times = values::counted(count, "time");
-        let _ = writeln!(text, "failed    {action}: {why}, {times}");
+        line!(text, "failed    {action}: {why}, {times}");
     }
 }
 
 /// What there is, and what is missing.
-pub fn facts(folder: &Path, report: &Report) -> String {
+pub fn facts(folder: &Path, report: &Report) -> Page {
     let totals = &report.totals;
-    let mut text = format!(
-        "recorded  {} of {} in {}, {}: {}\n",
+    let mut text = Page::new();
+    line!(
+        text,
+        "recorded  {} of {} in {}, {}: {}",
         values::counted(totals.events, "event"),
         origins(report),
         values::time(report.throughput.elapsed_ns),
         values::bytes(totals.bytes),
         folder.display(),
     );
+    add_removed(&mut text, folder);
     for one in &report.outputs {
         let Totals { events, bytes, lost, .. } = &one.totals;
-        let _ = writeln!(
+        line!(
             text,
             "beside    {}, {}, {} lost{}: {}",
             values::counted(*events, "event"),
@@ -94,10 +104,46 @@ pub fn facts(folder: &Path, report: &Report) -> String {
     text
 }
 
-fn add_losses(text: &mut String, report: &Report) {
-    let _ = writeln!(text, "lost      {}", losses(report));
+/// What is left of a recording in pieces of which the oldest were removed, as `--keep-chunks` says.
+fn add_removed(text: &mut Page, folder: &Path) {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let pieces: Vec<(u64, Value)> = entries
+        .filter_map(|entry| {
+            let name = entry.file_name();
+            let number = name.to_str()?.strip_prefix("chunk-")?.parse().ok()?;
+            let report = std::fs::read(entry.path().join("report.json")).ok()?;
+            Some((number, serde_json::from_slice(&report).ok()?))
+        })
+        .collect();
+    let newest = pieces.iter().map(|(number, _)| *number).max().unwrap_or(0);
+    let left = pieces.len() as u64;
+    if newest > left {
+        let bytes =
+            pieces.iter().filter_map(|(_, report)| report["totals"]["bytes"].as_u64()).sum();
+        line!(
+            text,
+            "removed   the {} before: the newest {}, {}, are left: --keep-chunks",
+            values::counted(newest - left, "piece"),
+            values::count(left),
+            values::bytes(bytes),
+        );
+    }
+}
+
+fn add_losses(text: &mut Page, report: &Report) {
+    line!(text, "lost      {}", losses(report));
     for problem in &report.problems {
-        let _ = writeln!(text, "problem   {problem}");
+        line!(text, "problem   {problem}");
+    }
+    const SHOWN: usize = 10;
+    let groups = report.not_recorded_by_detail(5);
+    for (programs, detail) in groups.iter().take(SHOWN) {
+        let is_problem = report.problems.iter().any(|problem| problem == detail);
+        let detail = if is_problem { "see above" } else { detail };
+        line!(text, "missed    {programs}: {detail}");
+    }
+    if groups.len() > SHOWN {
+        line!(text, "missed    more programs, see report.json");
     }
 }
 
@@ -142,17 +188,27 @@ pub fn json(folder: &Path, report: &Report) -> Value {
         "outputs": report.outputs,
         "elapsed_ns": report.throughput.elapsed_ns,
         "problems": report.problems,
+        "unrecorded": report.unrecorded,
+        "not_recorded": report.not_recorded,
+        "not_recorded_total": report.not_recorded_total,
+        "removed_chunks": report.removed_chunks,
     })
 }
 
 /// Prints one or the other. The text goes to standard error: standard output
 /// belongs to the recorded program.
-pub fn print(folder: &Path, report: &Report, as_json: bool, quiet: bool) -> Result<(), CliError> {
+pub fn print(
+    folder: &Path,
+    report: &Report,
+    as_json: bool,
+    quiet: bool,
+    has_library: bool,
+) -> Result<(), CliError> {
     if as_json {
-        output::print(&format!("{}\n", json(folder, report)))
+        output::print_json_line(&json(folder, report))
     } else {
         if !quiet {
-            output::tell(format_args!("{}", text(folder, report)));
+            output::tell(&text(folder, report, has_library));
         }
         Ok(())
     }
@@ -168,15 +224,55 @@ fn losses(report: &Report) -> String {
             causes(&totals.lost).join(", ")
         ));
     }
-    if totals.lost_packets > 0 {
-        let packets = values::counted(totals.lost_packets, "packet");
+    // What a server dropped is among the missing packets of a copy, and told by itself.
+    let dropped = report.received.iter().flat_map(|received| &received.dropped_of);
+    let dropped = dropped.fold(0, |sum: u64, one| sum.saturating_add(one.count.packets));
+    let overwritten = totals.lost_packets.saturating_sub(dropped);
+    if overwritten > 0 {
+        let packets = values::counted(overwritten, "packet");
         parts.push(format!("{packets} overwritten by newer ones"));
     }
     if totals.not_written > 0 {
         let events = values::counted(totals.not_written, "event");
         parts.push(format!("{events} that could not be written to the file"));
     }
-    if parts.is_empty() { "nothing".into() } else { parts.join("; ") }
+    let stopped = report.unrecorded.iter().filter(|one| one.cause == UnrecordedCause::Stopped);
+    let (count, stopped_ns) =
+        stopped.fold((0, 0), |(count, sum), one| (count + 1, sum + length(one)));
+    if count > 0 {
+        let time = values::time(stopped_ns);
+        parts.push(format!("what happened while it was stopped, {time}: unknown"));
+    }
+    for one in report.unrecorded.iter().filter(|one| one.cause == UnrecordedCause::Ended) {
+        let time = match one.to_ns {
+            Some(_) => format!(" for {}", values::time(length(one))),
+            None => String::new(),
+        };
+        parts
+            .push(format!("what happened after it had ended, the programs went on{time}: unknown"));
+    }
+    // Reports of older versions have no total.
+    let missed = report.not_recorded_total.max(report.not_recorded.len() as u64);
+    if missed > 0 {
+        let what = values::counted(missed, "program");
+        parts.push(format!("all events of {what} that could not be traced: unknown"));
+    }
+    let no_place = report.areas.iter().any(|area| area.lost_schemas > 0);
+    if no_place {
+        parts.push("events that found no place in the tables of a program: unknown".into());
+    }
+    match parts.is_empty() {
+        true if report.processes.is_empty() && report.sources.is_empty() => {
+            "nothing that is known: no program with events was seen".into()
+        }
+        true => "nothing".into(),
+        false => parts.join("; "),
+    }
+}
+
+/// Nanoseconds of an interval; 0 where its end is not known.
+fn length(one: &Unrecorded) -> u64 {
+    one.to_ns.map_or(0, |to| u64::try_from(to.saturating_sub(one.from_ns)).unwrap_or(0))
 }
 
 /// Each cause that occurred, with what helps.
@@ -193,23 +289,54 @@ fn causes(lost: &Losses) -> Vec<String> {
         .collect()
 }
 
-fn next(folder: &Path, report: &Report) -> String {
-    let folder = folder.display();
+fn next(folder: &Path, report: &Report, has_library: bool) -> String {
     if report.totals.events > 0 {
-        return format!("lat stats {folder}");
+        return format!("lat stats {}", quoted(&folder.to_string_lossy()));
     }
-    match &report.command {
-        Some(command) if report.processes.is_empty() => format!(
-            "this program has no events of its own: lat record --with mutex,malloc,io -- {}",
-            command.arguments.join(" ")
+    let Some(command) = report.command.as_ref().filter(|_| report.processes.is_empty()) else {
+        return "none of the enabled events happened: `lat list` shows what there is".into();
+    };
+    if !report.not_recorded.is_empty() {
+        return "none of the programs could be traced, see above".into();
+    }
+    let words: Vec<String> = command.arguments.iter().map(|word| quoted(word)).collect();
+    let words = words.join(" ");
+    if has_library {
+        return format!(
+            "no program could be traced: lat record --kernel sched,syscalls -- {words}"
+        );
+    }
+    match command.arguments.first().and_then(|program| obstacle(program.as_ref())) {
+        Some(obstacle) => {
+            format!("this program has no events of its own, and --with has none: it is {obstacle}")
+        }
+        None => format!(
+            "this program has no events of its own: lat record --with mutex,malloc,io -- {words}"
         ),
-        _ => "none of the enabled events happened: `lat list` shows what there is".into(),
     }
+}
+
+/// A word as a shell takes it.
+pub fn quoted(word: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"@%+=:,./-_".contains(&byte);
+    if !word.is_empty() && word.bytes().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_are_quoted_where_a_shell_would_take_them_apart() {
+        for (word, expected) in
+            [("a/b-1.c", "a/b-1.c"), ("my prog", "'my prog'"), ("it's", "'it'\\''s'"), ("", "''")]
+        {
+            assert_eq!(quoted(word), expected);
+        }
+    }
 
     #[test]
     fn causes_of_losses_come_with_what_helps() {

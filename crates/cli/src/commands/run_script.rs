@@ -3,7 +3,7 @@
 
 mod lines;
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::inputs::InputArgs;
+use crate::output::Page;
 use crate::script;
 use crate::selection::{SelectArgs, Selection};
 use crate::table::{Align, Table};
@@ -75,7 +76,7 @@ pub fn run(args: RunScriptArgs) -> Result<ExitStatus, CliError> {
         _ => Format::Text,
     };
     let names: Vec<String> = script.activity_names().map(str::to_owned).collect();
-    let out = io::stdout().lock();
+    let out = lines::out(format);
     let mut lines = Lines::new(out, format, names, &recording, args.limit);
     lines.begin()?;
     let (statistics, damage) = gather(&args, &mut script, &recording, &mut lines)?;
@@ -91,7 +92,7 @@ pub fn run(args: RunScriptArgs) -> Result<ExitStatus, CliError> {
         // The page says it; a list alone would look complete.
         for total in lateralis_analysis::total_by_cause(recording.source.losses()) {
             let least = if total.is_lower_bound { "at least " } else { "" };
-            let _ = writeln!(io::stderr(), "lost: {least}{} ({})", total.count, total.cause);
+            tell!("lost: {least}{} ({})", total.count, total.cause);
         }
     }
     let fine = damage.is_empty() && recording.source.faults().is_empty();
@@ -210,9 +211,9 @@ fn columns(d: &Distribution) -> [(&'static str, u64); 7] {
     ]
 }
 
-fn page(script: &Script, all: &[Statistics], damage: &[Damage]) -> String {
+fn page(script: &Script, all: &[Statistics], damage: &[Damage]) -> Page {
     use Align::{Left, Right};
-    let mut page = String::new();
+    let mut page = Page::new();
     let mut table = Table::new(&[
         ("activity", Left),
         ("count", Right),
@@ -239,24 +240,27 @@ fn page(script: &Script, all: &[Statistics], damage: &[Damage]) -> String {
         table.row(row);
     }
     if !table.is_empty() {
-        page += &table.render();
+        page.page(&table.render());
     }
     if all.iter().any(|of| of.quality != Quality::Exact) {
-        page += "  events are missing: counts are the least there can be, durations may be wrong\n";
+        line!(
+            page,
+            "  events are missing: counts are the least there can be, durations may be wrong"
+        );
     }
     let (seen, kept) = script.kept();
     for (name, kept) in kept {
         let (kept, seen) = (values::count(kept), values::counted(seen, "event"));
-        page += &format!("{name} kept {kept} of {seen}\n");
+        line!(page, "{name} kept {kept} of {seen}");
     }
     for part in script.parts() {
-        page += &format!("{} {}: {}\n", part.what, part.name, part.how);
+        line!(page, "{} {}: {}", part.what, part.name, part.how);
     }
     for damage in damage.iter().take(10) {
-        page += &format!("damage: {damage}\n");
+        line!(page, "damage: {damage}");
     }
     if damage.len() > 10 {
-        page += &format!("damage: {} more, see `lat info`\n", damage.len() - 10);
+        line!(page, "damage: {} more, see `lat info`", damage.len() - 10);
     }
     page
 }

@@ -15,6 +15,7 @@ use clap::{Args, CommandFactory};
 use crate::args::Cli;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
+use crate::output::{self, Page};
 
 /// The command that is started.
 const PROGRAM: &str = "lat-sql";
@@ -67,7 +68,9 @@ fn help() -> Result<ExitStatus, CliError> {
     let mut table = Cli::command();
     table.build();
     if let Some(command) = table.find_subcommand_mut("sql") {
-        crate::output::print(&command.render_long_help().to_string())?;
+        let mut page = Page::new();
+        page.lines(&command.render_long_help().to_string());
+        output::print(&page)?;
     }
     Ok(ExitStatus::Fine)
 }

@@ -18,10 +18,11 @@ mod wakeups;
 use clap::Args;
 use lateralis_model::Source;
 
+use crate::beyond;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::inputs::InputArgs;
-use crate::output;
+use crate::output::{self, Page};
 use crate::selection::{SelectArgs, Selection};
 
 use gather::Statistics;
@@ -75,6 +76,7 @@ pub fn run(mut args: StatsArgs) -> Result<ExitStatus, CliError> {
     let statistics =
         Statistics::of(&recording, &selection, sections::Asked::of(&args.section, args.json));
     selection.finish()?;
+    beyond::warn(statistics.times_beyond);
     if args.json {
         let mut json = statistics.to_json(&recording);
         sections::keep(&mut json, &args.section);
@@ -83,9 +85,12 @@ pub fn run(mut args: StatsArgs) -> Result<ExitStatus, CliError> {
         }
         output::print_json(&json)?;
     } else {
-        let page = page::render(&recording, &statistics, &args.section, args.top);
-        let line = utilised.as_ref().map(|utilised| utilised.line(&recording.names));
-        output::print(&(line.unwrap_or_default() + &page))?;
+        let mut page = Page::new();
+        if let Some(utilised) = &utilised {
+            line!(page, "{}", utilised.line(&recording.names));
+        }
+        page.page(&page::render(&recording, &statistics, &args.section, args.top));
+        output::print(&page)?;
     }
     let exceeded = statistics.budgets.iter().any(|budget| budget.kept == Some(false));
     let damaged = !statistics.damage.is_empty() || !recording.source.faults().is_empty();

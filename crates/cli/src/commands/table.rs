@@ -3,12 +3,14 @@
 
 mod follow;
 
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write as _};
+use std::fs::{self, OpenOptions};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use lateralis_files::{NewFile, SHARED};
+use lateralis_model::terminal::Style;
 use lateralis_model::{Interval, Source};
 use lateralis_store::{ExportError, Exported, Scan, Session, Table, TableFormat};
 use serde_json::json;
@@ -18,7 +20,7 @@ use crate::exit::ExitStatus;
 use crate::inputs::InputArgs;
 use crate::live_copy::{CopyOptions, LiveCopy};
 use crate::moment::Moment;
-use crate::output;
+use crate::output::{self, Page};
 use crate::peer_args::PeerArgs;
 
 /// Options of `lat table`.
@@ -116,7 +118,7 @@ pub fn run(mut args: TableArgs) -> Result<ExitStatus, CliError> {
     let exported = match args.output.as_deref().filter(|path| path.as_os_str() != "-") {
         Some(path) => to_file(&session, table, &scan, format, path, &args)?,
         None => {
-            let mut out = BufWriter::new(io::stdout().lock());
+            let mut out = BufWriter::new(output::data(style(format)));
             let exported = session.export(table, &scan, format, &mut out);
             let exported = exported.map_err(|error| explain(error, None))?;
             out.flush()?;
@@ -124,8 +126,7 @@ pub fn run(mut args: TableArgs) -> Result<ExitStatus, CliError> {
         }
     };
     for damage in &exported.damage {
-        // Nobody is left to tell if standard error is closed.
-        let _ = writeln!(io::stderr(), "damage    {damage}");
+        tell!("damage    {damage}");
     }
     let fine = healthy && exported.damage.is_empty();
     Ok(if fine { ExitStatus::Fine } else { ExitStatus::Problems })
@@ -151,18 +152,18 @@ fn list(session: &Session, json: bool) -> Result<(), CliError> {
         let tables: Vec<_> = session.tables().iter().map(table).collect();
         return output::print_json(&json!({ "tables": tables }));
     }
-    let mut text = String::new();
+    let mut text = Page::new();
     for table in session.tables() {
-        text += &format!("{}\n    {}\n    ", table.name, table.description);
+        line!(text, "{}", table.name);
+        line!(text, "    {}", table.description);
         let column = |field: &std::sync::Arc<arrow_schema::Field>| match about(field, "unit") {
             unit if unit.is_empty() => field.name().clone(),
             unit => format!("{} ({unit})", field.name()),
         };
         let columns: Vec<String> = table.schema.fields().iter().map(column).collect();
-        text += &columns.join(", ");
-        text.push('\n');
+        line!(text, "    {}", columns.join(", "));
     }
-    text += "next      lat table TRACE --name TABLE\n";
+    line!(text, "next      lat table TRACE --name TABLE");
     output::print(&text)
 }
 
@@ -208,6 +209,14 @@ fn format(args: &TableArgs) -> Result<TableFormat, CliError> {
     })
 }
 
+/// How a terminal is shown what the format would let it have.
+fn style(format: TableFormat) -> Style {
+    match format {
+        TableFormat::JsonLines => Style::Json,
+        _ => Style::Text,
+    }
+}
+
 /// Writes under another name first: what is half done must not look whole.
 fn to_file(
     session: &Session,
@@ -224,29 +233,29 @@ fn to_file(
         let place = path.display().to_string();
         return Err(CliError::new("cannot write", place, "it exists: remove it or use --force"));
     }
-    let mut unfinished = path.as_os_str().to_owned();
-    unfinished.push(".unfinished");
-    let unfinished = if is_device { path.to_owned() } else { PathBuf::from(unfinished) };
-    let written = File::create(&unfinished).map_err(failed).and_then(|file| {
-        let mut out = BufWriter::new(file);
-        let exported = session.export(table, scan, format, &mut out);
+    let export = |out: &mut dyn Write| {
+        let exported = session.export(table, scan, format, out);
         let exported = exported.map_err(|error| explain(error, Some(path)))?;
         out.flush().map_err(failed)?;
-        if !is_device {
-            fs::rename(&unfinished, path).map_err(failed)?;
-        }
-        Ok(exported)
-    });
-    if written.is_err() && !is_device {
-        // That it cannot be removed is less important than why it could not be done.
-        let _ = fs::remove_file(&unfinished);
-    }
-    let exported = written?;
+        Ok::<_, CliError>(exported)
+    };
+    let exported = if is_device {
+        let file = OpenOptions::new().write(true).open(path).map_err(failed)?;
+        export(&mut BufWriter::new(file))?
+    } else {
+        let mut out = BufWriter::new(NewFile::beside(path, SHARED).map_err(failed)?);
+        let exported = export(&mut out)?;
+        let file = out.into_inner().map_err(|error| failed(error.into_error()))?;
+        let published = if args.force { file.publish() } else { file.publish_new() };
+        published.map_err(failed)?;
+        exported
+    };
     let (place, rows) = (path.display().to_string(), exported.rows);
     if args.json {
         output::print_json(&json!({ "output": place, "table": table.name, "rows": rows }))?;
     } else {
-        output::print(&format!("written   {place}: {} rows\n", crate::values::count(rows)))?;
+        let rows = crate::values::count(rows);
+        output::print(&Page::of_line(format_args!("written   {place}: {rows} rows")))?;
     }
     Ok(exported)
 }

@@ -5,7 +5,7 @@ mod control;
 mod dumps;
 mod live;
 
-use std::io::{self, IsTerminal, Write as _};
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use serde_json::json;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::inputs::{InputArgs, RelateBy};
-use crate::output;
+use crate::output::{self, Page};
 use crate::peer_args::PeerArgs;
 use crate::status_line::StatusLine;
 use crate::values;
@@ -36,7 +36,7 @@ use crate::values;
     lat view demo\n  \
     lat view good bad                     two recordings on one time line\n  \
     lat view --no-open --port 8123 demo   the address to be opened by hand\n  \
-    lat view --listen 0.0.0.0 demo        for other machines, who need the token in the address\n  \
+    lat view --listen 0.0.0.0 demo        for other machines, by plain HTTP\n  \
     lat view --allow-origin 'vscode-webview://*' demo\n\
     \x20                                       for the trace viewer of VS Code, at /tsp/api\n  \
     lat view 127.0.0.1:6660               what a lat record --live or lat live records, as it comes\n  \
@@ -48,7 +48,7 @@ pub struct ViewArgs {
     /// Port to serve at; 0: one that is free
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     pub port: u16,
-    /// Address to serve at; any other than this machine's own wants a token
+    /// Address to serve at; requests must carry the token of the printed address
     #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     pub listen: IpAddr,
     /// Let pages of this origin use the Trace Server Protocol at /tsp/api, as trace viewers in VS Code
@@ -133,9 +133,11 @@ fn serve(args: &ViewArgs, host: &Arc<Host>) -> Result<JoinHandle<()>, CliError> 
         let trace_server = server.trace_server_url();
         output::print_json(&json!({ "url": url, "trace_server_url": trace_server }))?;
     } else {
-        output::print(&format!("{url}\nCtrl-C ends\n"))?;
+        let mut page = Page::of_line(format_args!("{url}"));
+        line!(page, "Ctrl-C ends");
+        output::print(&page)?;
     }
-    if !args.no_open && !args.no_page && io::stdout().is_terminal() {
+    if !args.no_open && !args.no_page && output::is_terminal() {
         show(&url);
     }
     let run = move || {
@@ -151,6 +153,6 @@ fn show(url: &str) {
     command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     if command.spawn().is_err() {
         // The address stands above.
-        let _ = writeln!(io::stderr(), "no browser could be started: open the address by hand");
+        tell!("no browser could be started: open the address by hand");
     }
 }

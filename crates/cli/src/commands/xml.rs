@@ -62,12 +62,13 @@ pub fn run(args: XmlArgs) -> Result<ExitStatus, CliError> {
     // Damage inside is known after the first pass.
     let mut damage = Vec::new();
     if args.json {
-        let mut stdout = std::io::stdout().lock();
+        let mut stdout = output::json();
         json::write(&mut stdout, &chosen, &file, &selected, &mut damage)?;
         stdout.flush()?;
     } else {
-        let problems = page::problems(&args.analysis, &file);
-        output::print(&(problems + &page::render(&chosen, &selected, &mut damage)))?;
+        let mut page = page::problems(&args.analysis, &file);
+        page.page(&page::render(&chosen, &selected, &mut damage));
+        output::print(&page)?;
     }
     let fine = damage.is_empty() && recording.source.faults().is_empty() && !file.has_errors();
     Ok(if fine { ExitStatus::Fine } else { ExitStatus::Problems })

@@ -72,7 +72,9 @@ fn a_fork_bomb_costs_the_recorder_neither_events_nor_bounds() {
         let report = place.report(options[1]);
         let found = found(&place, options[1]);
         let events: u64 = found.values().map(|list| list.len() as u64).sum();
-        assert_eq!(events + lost(&place, options[1]), 3 * count, "{}", report["problems"]);
+        // Records about processes and threads may be among the lost ones, too.
+        let lost = lost(&place, options[1]);
+        assert!(events <= 3 * count && events + lost >= 3 * count, "{events} {lost}: {report}");
         assert_eq!(report["totals"]["events"], events);
         if options.len() == 2 {
             // Nobody shares: each has room for what it writes, and its three events in order.

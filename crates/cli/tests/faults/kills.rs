@@ -123,6 +123,19 @@ fn when_both_are_killed_the_files_and_the_memory_have_everything() {
         // The memory keeps what was read until it is used again: all of that stands in both, and so
         // do the losses, which the memory counts from its beginning.
         assert_eq!(account.missing, lost(&place, rest), "round {round}: {account:?}");
+        // Given both, a reader counts each event and each loss once.
+        let info = place.json(&["info", whole, rest, "--json"]);
+        let number = |value: &serde_json::Value| value.as_u64().unwrap_or(0);
+        let classes = info["events"].as_array().expect("classes").iter();
+        let events: u64 = classes
+            .filter(|class| class["name"] == "faults:STEP")
+            .map(|class| number(&class["count"]))
+            .sum();
+        let losses = info["losses"].as_array().expect("losses").iter();
+        let lost_once: u64 = losses.map(|loss| number(&loss["count"])).sum();
+        let committed: u64 = committed(&place, ledger).iter().sum();
+        assert_eq!(events + lost_once, committed, "round {round}: {info:#}");
+        assert_eq!(lost_once, account.missing, "round {round}: {info:#}");
         fs::remove_file(&left[0]).expect("an area");
     }
 }

@@ -2,8 +2,10 @@
 //! What a page does: starts nothing itself, asks over a WebSocket.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
@@ -15,11 +17,29 @@ use crate::place::Place;
 pub struct Viewer {
     child: Child,
     pub address: String,
+    pub token: String,
 }
 
 impl Viewer {
     pub fn start(place: &Place, traces: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_lat"))
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lat"));
+        Self::started(place, traces, &mut command)
+            .unwrap_or_else(|said| panic!("no address: {said}"))
+    }
+
+    /// By a command that becomes `lat`, with standard error in a file; none where it does not serve.
+    pub fn start_limited(
+        place: &Place,
+        traces: &[&str],
+        mut command: Command,
+        errors: &Path,
+    ) -> Option<Self> {
+        command.stderr(File::create(errors).expect("a file for errors"));
+        Self::started(place, traces, &mut command).ok()
+    }
+
+    fn started(place: &Place, traces: &[&str], command: &mut Command) -> Result<Self, String> {
+        let mut child = command
             .args(["view", "--no-open", "--no-page"])
             .args(traces)
             .current_dir(&place.0)
@@ -33,14 +53,18 @@ impl Viewer {
         let mut url = String::new();
         let out = child.stdout.take().expect("its output");
         BufReader::new(out).read_line(&mut url).expect("an address");
-        let address = url.trim().strip_prefix("http://").and_then(|url| url.strip_suffix('/'));
-        let address = address.unwrap_or_else(|| panic!("no address: {url}")).to_owned();
-        Self { child, address }
+        let parts = url.trim().strip_prefix("http://").and_then(|url| url.split_once("/?token="));
+        let Some((address, token)) = parts else {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(url);
+        };
+        Ok(Self { child, address: address.to_owned(), token: token.to_owned() })
     }
 
     pub fn page(&self) -> Page {
         let stream = TcpStream::connect(&self.address).expect("a connection");
-        let url = format!("ws://{}/ws", self.address);
+        let url = format!("ws://{}/ws?token={}", self.address, self.token);
         let (socket, _) = tungstenite::client(url, stream).expect("a WebSocket");
         Page { socket, next: 1, pushed: VecDeque::new() }
     }

@@ -54,8 +54,10 @@ fn left_of(page: &mut Page, side: u32, filter: &Value) -> Result<Value, Value> {
 
 fn exported(viewer: &Viewer, query: &str) -> String {
     let mut stream = TcpStream::connect(&viewer.address).expect("a connection");
-    let host = &viewer.address;
-    let head = format!("GET /export?{query} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+    let (host, token) = (&viewer.address, &viewer.token);
+    let head = format!(
+        "GET /export?{query}&token={token} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
+    );
     stream.write_all(head.as_bytes()).expect("it is sent");
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("text");

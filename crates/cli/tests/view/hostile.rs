@@ -42,6 +42,10 @@ fn who_may_not_ask_is_refused_and_nobody_else_suffers() {
     for path in ["/../../etc/passwd", "/%2e%2e/etc/passwd", "//etc/passwd", "/run/metadata"] {
         assert!(ask(path, &good).contains("404"), "{path}");
     }
+    for path in ["/ws", "/ws?token=", "/export?table=events", "/token/0/export?table=events"] {
+        let head = format!("{good}Sec-WebSocket-Key: x\r\n");
+        assert!(ask(path, &head).contains("401"), "{path}");
+    }
     assert!(said(&viewer, "POST / HTTP/1.1\r\n\r\n").contains("405"));
     assert!(said(&viewer, &format!("GET / HTTP/1.1\r\nX: {}", "a".repeat(40_000))).contains("400"));
     assert!(
@@ -112,4 +116,90 @@ fn thousands_of_requests_that_nobody_reads_take_no_memory() {
     }
     let grown = viewer.memory_kib().saturating_sub(before);
     assert!(grown < 300_000, "{grown} KiB for {sent} requests");
+}
+
+/// What another user of this machine is told. `None`: this test cannot be another user.
+fn told_to_another(viewer: &Viewer, path: &str) -> Option<String> {
+    if rustix::process::geteuid().as_raw() != 0 {
+        return None;
+    }
+    let port = viewer.address.rsplit(':').next().expect("a port");
+    let script = format!(
+        "exec 3<>/dev/tcp/127.0.0.1/{port}; printf 'GET {path} HTTP/1.1\\r\\nHost: {}\\r\\n\
+         Sec-WebSocket-Key: x\\r\\n\\r\\n' >&3; head -n 1 <&3",
+        viewer.address
+    );
+    let other = ["--reuid", "65534", "--regid", "65534", "--clear-groups", "bash", "-c", &script];
+    let told = std::process::Command::new("setpriv").args(other).output().ok()?;
+    Some(String::from_utf8_lossy(&told.stdout).into_owned())
+}
+
+#[test]
+fn another_user_of_the_machine_reads_nothing_and_holds_up_nobody() {
+    let place = Place::new();
+    let events = [crate::place::genode::event(3, 1000, b"serve\0")];
+    place.genode("run", &[("init -> app", "ep", (1000, 2000), &events[..])]);
+    let viewer = Viewer::start(&place, &["run"]);
+    let Some(page) = told_to_another(&viewer, "/") else {
+        eprintln!("SKIPPED: another user of the machine: needs root and setpriv");
+        return;
+    };
+    assert!(page.contains("200") || page.contains("404"), "the page itself is no secret: {page}");
+    for path in ["/ws", "/export?table=events&format=csv", "/tsp/api/traces", "/ws?token=0"] {
+        let told = told_to_another(&viewer, path).expect("another user");
+        assert!(told.contains("401"), "{path}: {told}");
+    }
+    // A program of the same user needs no token for the Trace Server Protocol alone.
+    let head = format!("Host: {}\r\n\r\n", viewer.address);
+    assert!(said(&viewer, &format!("GET /tsp/api/health HTTP/1.1\r\n{head}")).contains("200"));
+    // Connections that say nothing keep nobody out, whoever has opened them.
+    let port = viewer.address.rsplit(':').next().expect("a port");
+    let script = format!(
+        "for i in $(seq 1 200); do eval \"exec $((i + 10))<>/dev/tcp/127.0.0.1/{port}\"; done; echo; sleep 60"
+    );
+    let other = ["--reuid", "65534", "--regid", "65534", "--clear-groups", "bash", "-c", &script];
+    let mut idle = std::process::Command::new("setpriv")
+        .args(other)
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .expect("it starts");
+    let mut line = [0];
+    idle.stdout.as_mut().expect("its output").read_exact(&mut line).expect("all are open");
+    viewer.page().ask("open", json!({}));
+    let silent: Vec<_> = (0..70).map(|_| TcpStream::connect(&viewer.address)).collect();
+    viewer.page().ask("open", json!({}));
+    drop(silent);
+    let _ = idle.kill();
+    let _ = idle.wait();
+}
+
+#[test]
+fn an_event_at_the_last_of_all_times_is_listed() {
+    let place = Place::new();
+    let folder = place.0.join("late");
+    std::fs::create_dir(&folder).expect("a folder");
+    let metadata = "/* CTF 1.8 */\ntrace { major = 1; minor = 8; byte_order = le; };\n\
+        clock { name = c; freq = 1000000000; };\n\
+        stream { event.header := struct {\n\
+        integer { size = 64; align = 8; map = clock.c.value; } timestamp; }; };\n\
+        event { name = \"e\"; id = 0; fields := struct { integer { size = 8; align = 8; } x; }; };\n";
+    std::fs::write(folder.join("metadata"), metadata).expect("metadata");
+    let stream = b"\0\0\0\0\0\0\0\0\x01\xff\xff\xff\xff\xff\xff\xff\x7f\x02";
+    std::fs::write(folder.join("stream"), stream).expect("a stream");
+    let viewer = Viewer::start(&place, &["late"]);
+    let mut page = viewer.page();
+    page.ask("open", json!({}));
+    let table = format!("/export?table=events&format=csv&token={}", viewer.token);
+    let mut stream = TcpStream::connect(&viewer.address).expect("a connection");
+    stream.set_read_timeout(Some(std::time::Duration::from_secs(20))).expect("a time-out");
+    let head = format!("GET {table} HTTP/1.1\r\nHost: {}\r\n\r\n", viewer.address);
+    stream.write_all(head.as_bytes()).expect("it is sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("it ends");
+    let rows = answer
+        .lines()
+        .filter(|line| line.contains(",e,") || line.contains("9223372036854775"))
+        .count();
+    assert_eq!(rows, 2, "{answer}");
 }

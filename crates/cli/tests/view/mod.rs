@@ -3,7 +3,7 @@
 //! `lat print` and `lat stats`.
 
 mod activities;
-mod client;
+pub mod client;
 mod compared;
 mod compared_scripts;
 mod control;

@@ -200,7 +200,10 @@ fn spans_of_more_rows_than_are_drawn_are_exported_all() {
     };
     let expected: Vec<Value> = (0..).zip(requests()).map(row).collect();
     let export = |format: &str| {
-        get(&viewer.address, &format!("/export?table=activities&filter=0&format={format}"))
+        get(
+            &viewer.address,
+            &format!("/export?table=activities&filter=0&format={format}&token={}", viewer.token),
+        )
     };
     let csv = String::from_utf8(export("csv")).expect("text");
     let mut lines = csv.lines();

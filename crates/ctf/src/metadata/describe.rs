@@ -36,10 +36,16 @@ fn stream(stream: &mut StreamClass) -> model::StreamClass {
 }
 
 fn event(event: EventClass) -> model::EventClass {
+    let context = event.context.as_ref().map(field);
+    let payload = event.payload.as_ref().map(field);
+    let (context, payload) = match payload {
+        Some(payload) if context.is_none() => kept::context(payload),
+        _ => (context, payload),
+    };
     model::EventClass {
         id: event.id,
-        context: event.context.as_ref().map(field),
-        payload: event.payload.as_ref().map(field),
+        context,
+        payload,
         name: event.name,
         attributes: event.attributes,
     }

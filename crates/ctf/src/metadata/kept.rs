@@ -6,7 +6,9 @@ use lateralis_model::{self as model, Attribute, EnvValue, FieldKind, Names};
 
 use super::TraceClass;
 use super::field::{PathItem, VariantClass};
-use crate::write::names::{ATTRIBUTE, LENGTH, PRESENT, PROCESS, TAG, THREAD, TRACE_NAME};
+use crate::write::names::{
+    ATTRIBUTE, CONTEXT, CONTEXT_ALONE, LENGTH, PRESENT, PROCESS, TAG, THREAD, TRACE_NAME,
+};
 
 /// Whether a field of this name says what the model says elsewhere.
 pub(super) fn is_added(name: &str) -> bool {
@@ -24,6 +26,23 @@ pub(super) fn optional(
     let present = matches!(selector, PathItem::Name(name) if name.ends_with(PRESENT));
     let nothing = matches!(&none.class.kind, FieldKind::Struct(members) if members.is_empty());
     (present && nothing && none.name == "none").then(|| some.class.clone())
+}
+
+/// Context and payload of an event, where CTF 1.8 had to describe the context as the first field
+/// of the payload: its values come first in both.
+pub(super) fn context(
+    mut payload: model::FieldClass,
+) -> (Option<model::FieldClass>, Option<model::FieldClass>) {
+    let FieldKind::Struct(members) = &mut payload.kind else { return (None, Some(payload)) };
+    let is_alone = match members.first() {
+        Some(first) if !matches!(first.class.kind, FieldKind::Struct(_)) => None,
+        Some(first) if first.name == CONTEXT => Some(false),
+        Some(first) if first.name == CONTEXT_ALONE && members.len() == 1 => Some(true),
+        _ => None,
+    };
+    let Some(is_alone) = is_alone else { return (None, Some(payload)) };
+    let context = members.remove(0).class;
+    (Some(context), (!is_alone).then_some(payload))
 }
 
 /// Moves what stands in the environment under reserved names to where it

@@ -88,6 +88,7 @@ impl Quick {
             class: class as u32,
             stream_id: role(Role::StreamId),
             lost: stream.lost.map(|lost| lost.map(|load| load.value(rest, 0))),
+            place: None,
             header_slots: self.header.fields.len() as u32,
         })
     }

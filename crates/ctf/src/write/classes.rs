@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use lateralis_model::{
-    Dropped, EnvValue, FieldClass, Loss, LossCause, Member, Source, StreamClass, Trace, role,
+    Dropped, EnvValue, FieldClass, Loss, Member, Source, StreamClass, Trace, role,
 };
 
 use super::described::{Own, WRITER_FIELDS, WrittenEvent, WrittenStream};
@@ -13,6 +13,7 @@ use super::layout::{Maker, Managed, Node};
 use super::leaves::{Leaf, leaves};
 use super::stream::LOST_FIELDS;
 use super::{Version, is_lateralis, names, roles};
+use crate::packets::LOSS_CAUSES;
 
 /// Events looked at before the first is written, to see whether they know their
 /// thread and CPU.
@@ -148,7 +149,17 @@ impl<'a> Classes<'a> {
     ) -> usize {
         let (context, payload) = self.nodes(stream, class, &denied, dropped);
         let leaves = self.leaves(stream, &context, &payload);
-        let event = WrittenEvent { id, class, context, payload, leaves, count: 0, denied };
+        let is_context_in_payload = self.is_moved(&context);
+        let event = WrittenEvent {
+            id,
+            class,
+            context,
+            is_context_in_payload,
+            payload,
+            leaves,
+            count: 0,
+            denied,
+        };
         self.streams[stream].events.push(event);
         let plan = self.streams[stream].events.len() - 1;
         self.current[stream][class] = Some(plan);
@@ -164,10 +175,17 @@ impl<'a> Classes<'a> {
     ) -> (Option<Node>, Option<Node>) {
         let source = &self.trace.stream_classes[stream].event_classes[class];
         let mut maker = Maker { version: self.version, dropped, denied: Some(denied), sites: 0 };
-        let mut scope = |class: &Option<FieldClass>| {
-            class.as_ref().map(|class| maker.scope(class, &[], &|_| None))
+        let taken: &[&str] =
+            if self.version == Version::V1 { &[names::CONTEXT, names::CONTEXT_ALONE] } else { &[] };
+        let mut scope = |class: &Option<FieldClass>, taken: &[&str]| {
+            class.as_ref().map(|class| maker.scope(class, taken, &|_| None))
         };
-        (scope(&source.context), scope(&source.payload))
+        (scope(&source.context, &[]), scope(&source.payload, taken))
+    }
+
+    /// Whether a context is described in the payload. The bytes are the same.
+    fn is_moved(&self, context: &Option<Node>) -> bool {
+        self.version == Version::V1 && context.as_ref().is_some_and(Node::looks_back)
     }
 
     fn leaves(
@@ -192,9 +210,10 @@ impl<'a> Classes<'a> {
         if old.count == 0 {
             let (context, payload) = self.nodes(stream, class, &denied, &mut again);
             let leaves = self.leaves(stream, &context, &payload);
+            let is_moved = self.is_moved(&context);
             let event = &mut self.streams[stream].events[plan];
             (event.context, event.payload, event.denied) = (context, payload, denied);
-            event.leaves = leaves;
+            (event.leaves, event.is_context_in_payload) = (leaves, is_moved);
             return;
         }
         let id = self.next_id[stream];
@@ -324,15 +343,18 @@ fn own_context(class: &StreamClass, clocked: bool, cpu: bool, causes: bool) -> V
 }
 
 fn by_cause(losses: &[Loss]) -> bool {
-    let plain = |loss: &Loss| matches!(loss.cause, LossCause::Packets | LossCause::Discarded);
-    losses.iter().any(|loss| !plain(loss))
+    losses.iter().any(|loss| LOSS_CAUSES.contains(&loss.cause))
 }
 
 fn managed(lateralis: bool, member: &Member) -> Option<Managed> {
     if let Some(cause) = LOST_FIELDS.iter().position(|name| *name == member.name) {
         return Some(Managed::Lost(cause));
     }
-    (lateralis && member.name == "checksum").then_some(Managed::Checksum)
+    match member.name.as_str() {
+        "checksum" if lateralis => Some(Managed::Checksum),
+        "ring_flags" if lateralis => Some(Managed::RingFlags),
+        _ => None,
+    }
 }
 
 /// The numbers, or those from 0 on if one is there twice.

@@ -55,6 +55,8 @@ pub(super) struct WrittenEvent {
     /// Index in the source's stream class.
     pub class: usize,
     pub context: Option<Node>,
+    /// Whether the context is described as the first field of the payload.
+    pub is_context_in_payload: bool,
     pub payload: Option<Node>,
     /// Set where the values of common context, context and payload are all
     /// leaves: then they are written without walking the nodes.

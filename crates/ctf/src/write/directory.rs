@@ -3,8 +3,9 @@
 //! beside them in `index/` LTTng's packet index. With [`super::super::open`] the
 //! only place of this crate that does I/O.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use super::{Options, Report, Sink, write};
@@ -39,12 +40,12 @@ struct StreamFile {
 }
 
 impl Directory {
-    /// Makes the directory `path` with what is above it.
+    /// Makes the directory `path` with what is above it; only its owner may read it.
     ///
     /// # Errors
     /// If there is something in it already, or it cannot be made.
     pub fn create(path: &Path) -> io::Result<Self> {
-        fs::create_dir_all(path.join("index"))?;
+        DirBuilder::new().recursive(true).mode(0o700).create(path.join("index"))?;
         let known = |name: &std::ffi::OsStr| name == "index";
         for entry in fs::read_dir(path)? {
             if !known(&entry?.file_name()) {
@@ -56,7 +57,7 @@ impl Directory {
     }
 
     fn flush_index(stream: &mut StreamFile) -> io::Result<()> {
-        let mut file = OpenOptions::new().create(true).append(true).open(&stream.index_path)?;
+        let mut file = OpenOptions::new().append(true).open(&stream.index_path)?;
         file.write_all(&stream.index)?;
         stream.index.clear();
         Ok(())
@@ -91,7 +92,7 @@ impl Sink for Directory {
     fn metadata(&mut self, piece: &str) -> io::Result<()> {
         let file = match &mut self.metadata {
             Some(file) => file,
-            None => self.metadata.insert(File::create(self.path.join(PART))?),
+            None => self.metadata.insert(File::create_new(self.path.join(PART))?),
         };
         file.write_all(piece.as_bytes())
     }

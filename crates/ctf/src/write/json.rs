@@ -19,6 +19,7 @@ pub(super) fn metadata(of: &Described<'_>, sink: &mut dyn Sink) -> io::Result<St
     let uuid = of.trace.uuid.map_or(String::new(), |uuid| format!(",\"uuid\":{}", numbers(uuid)));
     fragment(&mut out, &format!("\"type\":\"preamble\",\"version\":2{uuid}"));
     for (name, clock) in of.clocks.iter().zip(&of.trace.clocks) {
+        let (seconds, ticks) = clock.offset();
         let mut text = format!(
             "\"type\":\"clock-class\",\"id\":{},\"name\":{},\"frequency\":{},\"precision\":{},\
              \"offset-from-origin\":{{\"seconds\":{},\"cycles\":{}}}",
@@ -26,8 +27,8 @@ pub(super) fn metadata(of: &Described<'_>, sink: &mut dyn Sink) -> io::Result<St
             quote(&clock.name),
             clock.frequency(),
             clock.precision,
-            clock.offset_seconds(),
-            clock.offset_ticks(),
+            seconds,
+            ticks,
         );
         if !clock.description.is_empty() {
             let _ = write!(text, ",\"description\":{}", quote(&clock.description));

@@ -52,6 +52,9 @@ pub(super) enum Managed {
     Lost(usize),
     /// CRC-32C of the packet.
     Checksum,
+    /// Flags of a packet of Lateralis: a written packet holds other records than the one that was
+    /// in the ring, so it has no place there.
+    RingFlags,
 }
 
 #[derive(Debug)]
@@ -111,6 +114,19 @@ impl Node {
             Self::Variant { tag: Tag::Own, .. } => Some(TAG),
             Self::Optional(_) => Some(PRESENT),
             _ => None,
+        }
+    }
+
+    /// Whether something in it depends on a field before it.
+    pub fn looks_back(&self) -> bool {
+        match self {
+            Self::Variant { .. } | Self::Optional(_) | Self::Wrapped(_) => true,
+            Self::Array { length, element, .. } => {
+                !matches!(length, Length::Fixed(_)) || element.looks_back()
+            }
+            Self::Bytes { length, .. } => !matches!(length, Length::Fixed(_)),
+            Self::Struct { members, .. } => members.iter().any(|member| member.node.looks_back()),
+            _ => false,
         }
     }
 

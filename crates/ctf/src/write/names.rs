@@ -14,6 +14,13 @@ pub(crate) const TAG: &str = "_lat_tag";
 /// See [`LENGTH`].
 pub(crate) const PRESENT: &str = "_lat_opt";
 
+/// The first field of a payload in CTF 1.8, where it is the event's own context: in the
+/// context itself babeltrace 2.0.4 looks for lengths and tags in the wrong place, and aborts. The
+/// reader puts it back.
+pub(crate) const CONTEXT: &str = "lat_context";
+/// The same where the event has no payload.
+pub(crate) const CONTEXT_ALONE: &str = "lat_context_alone";
+
 /// Begin of environment entries for what CTF 1.8 has no word for.
 pub(crate) const ATTRIBUTE: &str = "lateralis_attribute_";
 /// Begin of environment entries for names of processes.

@@ -293,6 +293,8 @@ impl Stream {
                     checksum = Some(at);
                     0
                 }
+                // Overwrite mode, and a part of an open packet, stay.
+                Managed::RingFlags => u64::from(self.encoder.out[at] & 3),
             };
             self.encoder.out[at..at + bytes].copy_from_slice(&value.to_le_bytes()[..bytes]);
         }

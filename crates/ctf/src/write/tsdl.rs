@@ -104,14 +104,15 @@ fn clocks(out: &mut String, of: &Described<'_>) {
         if !clock.description.is_empty() {
             let _ = writeln!(out, "    description = {};", quote(&clock.description));
         }
+        let (seconds, ticks) = clock.offset();
         let _ = write!(
             out,
             "    freq = {};\n    precision = {};\n    offset_s = {};\n    offset = {};\n    \
              absolute = {};\n}};\n\n",
             clock.frequency(),
             clock.precision,
-            clock.offset_seconds(),
-            clock.offset_ticks(),
+            seconds,
+            ticks,
             if clock.unix_epoch { "TRUE" } else { "FALSE" },
         );
     }
@@ -135,14 +136,29 @@ fn event_class(
     if let Some(uri) = said.uri {
         let _ = writeln!(out, "    model.emf.uri = {};", quote(uri));
     }
-    for (word, node) in [("context", &event.context), ("fields", &event.payload)] {
-        if let Some(Node::Struct { members, .. }) = node {
-            let _ = writeln!(out, "    {word} := struct {{");
-            fields(out, members, 2);
-            out.push_str("    };\n");
-        }
-    }
+    let (own, in_payload) = match event.is_context_in_payload {
+        true => (None, event.context.as_ref()),
+        false => (event.context.as_ref(), None),
+    };
+    scope(out, "context", own, None);
+    scope(out, "fields", event.payload.as_ref(), in_payload);
     out.push_str("};\n\n");
+}
+
+/// One of the structures of an event; `context` comes first in it.
+fn scope(out: &mut String, word: &str, node: Option<&Node>, context: Option<&Node>) {
+    if node.is_none() && context.is_none() {
+        return;
+    }
+    let _ = writeln!(out, "    {word} := struct {{");
+    if let Some(context) = context {
+        let name = if node.is_some() { names::CONTEXT } else { names::CONTEXT_ALONE };
+        declare(out, &shown(name), context, &[], 2);
+    }
+    if let Some(Node::Struct { members, .. }) = node {
+        fields(out, members, 2);
+    }
+    out.push_str("    };\n");
 }
 
 fn fields(out: &mut String, members: &[Written], depth: usize) {

@@ -30,6 +30,28 @@ pub struct Raw<'a> {
     pub args: Option<Dyn<'a>>,
     /// All other members.
     pub rest: Named<'a>,
+    /// Whether it is no strict JSON.
+    pub is_repaired: bool,
+}
+
+impl<'a> Raw<'a> {
+    /// Takes a member of an event that is no strict JSON; `source` is what is written for
+    /// its value.
+    pub fn member(&mut self, key: Cow<'a, str>, value: Dyn<'a>, source: &'a [u8]) {
+        self.is_repaired = true;
+        let as_written = || std::str::from_utf8(source).ok();
+        match key.as_ref() {
+            "ph" => self.phase = text(value),
+            "name" => self.name = text(value),
+            "cat" => self.category = text(value),
+            "ts" => self.time = as_written(),
+            "dur" => self.duration = as_written(),
+            "pid" => self.pid = Some(value),
+            "tid" => self.tid = Some(value),
+            "args" => self.args = Some(value),
+            _ => put(&mut self.rest, key, value),
+        }
+    }
 }
 
 impl<'de> Deserialize<'de> for Raw<'de> {
@@ -80,11 +102,19 @@ fn text(value: Dyn<'_>) -> Option<Cow<'_, str>> {
 }
 
 /// Adds a member; of equal names the last counts, as in JavaScript.
-fn put<'a>(members: &mut Named<'a>, name: Cow<'a, str>, value: Dyn<'a>) {
+pub fn put<'a>(members: &mut Named<'a>, name: Cow<'a, str>, value: Dyn<'a>) {
     // Few members are usual; many are looked through from the end.
     match members.iter_mut().rev().take(64).find(|(other, _)| *other == name) {
         Some(member) => member.1 = value,
         None => members.push((name, value)),
+    }
+}
+
+/// Ends what [`put`] began: that looks back only so far; beyond, all but the first go.
+pub fn unique(members: &mut Named<'_>) {
+    if members.len() > 64 {
+        let mut seen = std::collections::HashSet::new();
+        members.retain(|(name, _)| seen.insert(name.clone()));
     }
 }
 
@@ -166,11 +196,7 @@ impl<'de> Visitor<'de> for DynVisitor {
         while let Some(Name(key)) = map.next_key()? {
             put(&mut members, key, map.next_value()?);
         }
-        if members.len() > 64 {
-            // `put` looks back only so far; beyond that all but the first go.
-            let mut seen = std::collections::HashSet::new();
-            members.retain(|(name, _)| seen.insert(name.clone()));
-        }
+        unique(&mut members);
         Ok(Dyn::Dict(members))
     }
 }
@@ -191,26 +217,40 @@ pub fn nanos(text: &str) -> Option<(i64, bool)> {
         Some(rest) => (true, rest),
         None => (false, text.strip_prefix('+').unwrap_or(text)),
     };
-    if digits.contains(['e', 'E']) {
-        let value: f64 = text.parse().ok()?;
-        let nanos = (value * 1000.0).round();
-        return (nanos.abs() < 9.2e18).then_some((nanos as i64, false));
-    }
+    let (digits, exponent) = match digits.split_once(['e', 'E']) {
+        // Exponents of more digits are those of 0, or of what is too large or too small.
+        Some((digits, exponent)) => (digits, exponent.parse::<i32>().ok()?),
+        None => (digits, 0),
+    };
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     let decimal = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.len() + fraction.len() == 0
-        || whole.len() > 20
-        || !decimal(whole)
-        || !decimal(fraction)
-    {
+    if whole.len() + fraction.len() == 0 || !decimal(whole) || !decimal(fraction) {
         return None;
     }
-    let mut value: i128 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
-    for place in 0..3 {
-        let digit = fraction.as_bytes().get(place).map_or(0, |byte| byte - b'0');
-        value = value * 10 + i128::from(digit);
+    // Behind so many digits, those before the point included, stands the point of nanoseconds.
+    let point = whole.len() as i64 + i64::from(exponent) + 3;
+    let mut value: i128 = 0;
+    let mut cut = false;
+    for (place, byte) in (0i64..).zip(whole.bytes().chain(fraction.bytes())) {
+        let digit = i128::from(byte - b'0');
+        if place >= point {
+            cut |= digit != 0;
+        } else if value > i128::from(i64::MAX) {
+            return None;
+        } else {
+            value = value * 10 + digit;
+        }
     }
-    let cut = fraction.bytes().skip(3).any(|byte| byte != b'0');
+    let count = (whole.len() + fraction.len()) as i64;
+    for _ in count..point {
+        if value == 0 {
+            break;
+        }
+        if value > i128::from(i64::MAX) {
+            return None;
+        }
+        value *= 10;
+    }
     // Down, also below zero, as everywhere.
     let value = if negative { -value - i128::from(cut) } else { value };
     Some((i64::try_from(value).ok()?, cut))
@@ -229,7 +269,25 @@ mod tests {
         assert_eq!(nanos("0.0019"), Some((1, true)));
         assert_eq!(nanos("-0.0019"), Some((-2, true)));
         assert_eq!(nanos("1e3"), Some((1_000_000, false)));
-        for bad in ["", "-", "abc", "1.x", "99999999999999999999", "1e300", "."] {
+        assert_eq!(nanos("1.669329643132550e15"), Some((1_669_329_643_132_550_000, false)));
+        assert_eq!(nanos("1669329643132550.123E+0"), Some((1_669_329_643_132_550_123, false)));
+        assert_eq!(nanos("15e-4"), Some((1, true)));
+        assert_eq!(nanos("-1e-9"), Some((-1, true)));
+        assert_eq!(nanos("0e999"), Some((0, false)));
+        assert_eq!(nanos(&format!("1{}e-40", "0".repeat(40))), Some((1000, false)));
+        for bad in [
+            "",
+            "-",
+            "abc",
+            "1.x",
+            "99999999999999999999",
+            "1e300",
+            ".",
+            "1e",
+            "NaN",
+            "1e30",
+            "null",
+        ] {
             assert_eq!(nanos(bad), None, "{bad}");
         }
     }

@@ -6,11 +6,12 @@
 //! Perfetto's JSON importer accepts beyond it.
 
 mod event;
+mod lenient;
 mod read;
 mod scan;
 mod write;
 
-pub use read::{read, sniff};
+pub use read::{has_events, may_have_events, read, sniff};
 pub use write::write;
 
 /// Prefix of environment entries that hold metadata events (phase `M`) other than

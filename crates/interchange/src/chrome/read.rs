@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! From Chrome JSON to the model.
 
+mod events;
+mod meaning;
+
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
-use lateralis_model::role::{Keyed, Role};
 use lateralis_model::{
-    Attribute, Builder, Clock, Damage, DamageReason, EnvValue, Interval, MemoryTrace, Writer,
+    Builder, Clock, Damage, DamageReason, EnvValue, Interval, MemoryTrace, Writer,
 };
 
 use serde_json::Value;
 
 use super::event::{Raw, is_json, nanos};
 use super::scan::{Fault, skip_blanks, skip_string, skip_value};
-use crate::dynamic::{ClassText, Dyn, Dynamic, Lane, Named, Sink, Survey};
-use crate::{CHROME_PHASE, Error, phases};
+use super::{lenient, scan};
+use crate::Error;
+use crate::dynamic::{Dyn, Dynamic, Ends, Lane, Named, Names, Sink, Survey};
+use meaning::Meaning;
 
 /// Metadata events and members of the outer object that are kept.
 const MAX_NOTES: usize = 10_000;
@@ -24,149 +28,214 @@ const SNIFF_BYTES: usize = 4096;
 const MAX_NOTE_BYTES: usize = 64 << 10;
 /// Kinds of damage that are told one by one.
 const MAX_DAMAGE: usize = 10_000;
-/// Spans open at once whose names are remembered for ends without one.
-const MAX_OPEN: usize = 1 << 20;
+/// Members of an object that are looked at to see what it is.
+const MAX_PEEKED: usize = 1000;
+/// Longest believable duration, 100 years: what is longer comes of arithmetic that went wrong.
+const MAX_NANOS: i64 = 100 * 366 * 86_400 * 1_000_000_000;
 
 /// Whether a file looks like Chrome JSON, by its first bytes (4 KiB are enough).
 #[must_use]
 pub fn sniff(first: &[u8]) -> bool {
     let first = &first[..first.len().min(SNIFF_BYTES)];
-    let bytes = first.strip_prefix(b"\xef\xbb\xbf").unwrap_or(first);
+    let bytes = first.strip_prefix(scan::BOM).unwrap_or(first);
     let at = skip_blanks(bytes, 0);
     let has = |what: &[u8]| bytes.windows(what.len()).any(|window| window == what);
     match bytes.get(at) {
         Some(b'[') => {
             let next = skip_blanks(bytes, at + 1);
-            bytes.get(next) == Some(&b'{') && has(b"\"ph\"")
+            match bytes.get(next) {
+                Some(b'{' | b'[' | b',') => has(b"\"ph\""),
+                // Nothing was recorded.
+                Some(b']') => skip_blanks(bytes, next + 1) == bytes.len(),
+                _ => false,
+            }
         }
         Some(b'{') => {
-            has(b"\"traceEvents\"") || (has(b"\"displayTimeUnit\"") && has(b"\"otherData\""))
+            has(b"\"traceEvents\"")
+                || (has(b"\"displayTimeUnit\"") && has(b"\"otherData\""))
+                // Events without an array around them.
+                || (has(b"\"ph\"") && has(b"\"pid\"") && (has(b"\"ts\"") || has(b"\"name\"")))
         }
         _ => false,
     }
 }
 
-/// Reads a file called `name`, whose events may take `limit_bytes` of memory.
+/// Whether a file that begins so may be Chrome JSON whose events come late: [`has_events`]
+/// of the whole of it decides.
+#[must_use]
+pub fn may_have_events(first: &[u8]) -> bool {
+    let bytes = first.strip_prefix(scan::BOM).unwrap_or(first);
+    let at = skip_blanks(bytes, 0);
+    bytes.get(at) == Some(&b'{') && bytes.get(skip_blanks(bytes, at + 1)) == Some(&b'"')
+}
+
+/// Whether the object that a file is has a member `traceEvents`.
 ///
-/// Time is linear in the length of the file; it is walked twice.
+/// Cost: one step for each byte before it.
+#[must_use]
+pub fn has_events(bytes: &[u8]) -> bool {
+    let start = if bytes.starts_with(scan::BOM) { scan::BOM.len() } else { 0 };
+    peek(bytes, skip_blanks(bytes, start)) == Kind::Container
+}
+
+/// Reads a file called `name`, whose events may take `limit_bytes` of memory, and the order
+/// of ends that tell no names as much again.
+///
+/// Time is linear in the length of the file; it is walked twice, three times if ends have to be
+/// named or documents have different origins of time.
 ///
 /// # Errors
-/// If there is no array of events in it.
+/// If there is no array of events in it, and no event.
 pub fn read(name: &str, bytes: &[u8], limit_bytes: u64) -> Result<MemoryTrace, Error> {
-    let error = || Error {
-        what: "no trace events",
-        place: name.to_owned(),
-        help: "expected an array of events or an object with \"traceEvents\"",
-    };
-    let document = Document::find(bytes).ok_or_else(error)?;
     let mut builder = MemoryTrace::builder("Chrome JSON", limit_bytes);
     let mut survey = Survey::default();
-    let mut walk = Walk::new(name, bytes);
-    walk.run(document.events, &mut survey);
-    if survey.events == 0 && !walk.damage.is_empty() {
-        return Err(error());
+    let mut walk = Walk::new(name, bytes, Known::default());
+    walk.ends = Some(Ends::new(limit_bytes));
+    walk.run(&mut survey);
+    if (survey.events == 0 && !walk.damage.is_empty()) || !walk.has_events {
+        return Err(Error {
+            what: "no trace events",
+            place: name.to_owned(),
+            help: "expected an array of events or an object with \"traceEvents\"",
+        });
     }
-    walk.describe(&document, &mut builder);
-    let mut fill = survey.finish(builder, document.clock(), attributes);
-    Walk::new(name, bytes).run(document.events, &mut fill);
+    let mut known = walk.know();
+    if known.has_changed {
+        survey = Survey::default();
+        let mut again = Walk::new(name, bytes, known);
+        again.run(&mut survey);
+        known = again.known;
+        known.names.rewind();
+    }
+    let clock = walk.clock(&known);
+    walk.describe(&mut builder);
+    let mut fill = survey.finish(builder, clock, meaning::attributes);
+    Walk::new(name, bytes, known).run(&mut fill);
     Ok(fill.finish())
 }
 
-/// Where the parts of a file are.
-struct Document<'a> {
-    /// First byte after the bracket of the array of events.
-    events: usize,
-    /// Other members of the outer object.
-    members: Vec<(String, &'a [u8])>,
+/// What the first walk finds out for those after it.
+#[derive(Debug, Default)]
+struct Known {
+    names: Names,
+    /// What the times of each document count from, in nanoseconds since 1970.
+    bases: Vec<Option<i64>>,
+    /// Whether events mean something else than the first walk took them for.
+    has_changed: bool,
 }
 
-impl<'a> Document<'a> {
-    /// The clock of the times, which our own writer lets begin later than at 0.
-    fn clock(&self) -> Clock {
-        let text = self.members.iter().find(|(key, _)| key == super::ORIGIN);
-        let origin = text.and_then(|(_, text)| serde_json::from_slice::<Value>(text).ok());
-        let origin = origin.unwrap_or_default();
-        let nanos = origin["ns"].as_str().and_then(|nanos| nanos.parse().ok()).unwrap_or(0);
-        let mut clock = Clock::new("chrome", 1_000_000_000, 0, nanos);
-        clock.unix_epoch = origin["unix"].as_bool().unwrap_or(false);
-        clock
-    }
+/// What an object is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Event,
+    /// It holds events.
+    Container,
+    Other,
+}
 
-    fn find(bytes: &'a [u8]) -> Option<Self> {
-        let start = if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
-        let mut at = skip_blanks(bytes, start);
-        let mut members = Vec::new();
-        match bytes.get(at)? {
-            b'[' => return Some(Self { events: at + 1, members }),
-            b'{' => at += 1,
-            _ => return None,
-        }
-        let mut events = None;
-        loop {
-            at = skip_blanks(bytes, at);
-            if bytes.get(at) == Some(&b',') {
-                at = skip_blanks(bytes, at + 1);
-            }
-            if bytes.get(at) != Some(&b'"') {
-                break;
-            }
-            let Ok(end) = skip_string(bytes, at) else { break };
-            let key = serde_json::from_slice::<String>(&bytes[at..end]).unwrap_or_default();
-            at = skip_blanks(bytes, end);
-            if bytes.get(at) != Some(&b':') {
-                break;
-            }
+/// What the object whose brace stands at `at` is, by the names of its members.
+fn peek(bytes: &[u8], at: usize) -> Kind {
+    if bytes.get(at) != Some(&b'{') {
+        return Kind::Other;
+    }
+    let mut at = at + 1;
+    for _ in 0..MAX_PEEKED {
+        at = skip_blanks(bytes, at);
+        while bytes.get(at) == Some(&b',') {
             at = skip_blanks(bytes, at + 1);
-            let is_events = key == "traceEvents" && bytes.get(at) == Some(&b'[');
-            if is_events {
-                events = Some(at + 1);
-            }
-            let Ok(end) = skip_value(bytes, at) else { break };
-            if !is_events && members.len() < MAX_NOTES {
-                members.push((key, &bytes[at..end]));
-            }
-            at = end;
         }
-        Some(Self { events: events?, members })
+        let Some((key, value)) = key(bytes, at) else { break };
+        match key {
+            b"ph" => return Kind::Event,
+            b"traceEvents" if bytes.get(value) == Some(&b'[') => return Kind::Container,
+            _ => (),
+        }
+        let Some(end) = end_of(bytes, value) else { break };
+        at = end;
     }
+    Kind::Other
 }
 
-/// One walk over the events.
+/// The name of the member at `at` as it is written, and the first byte of its value.
+fn key(bytes: &[u8], at: usize) -> Option<(&[u8], usize)> {
+    if bytes.get(at) != Some(&b'"') {
+        return None;
+    }
+    let end = skip_string(bytes, at).ok()?;
+    let colon = skip_blanks(bytes, end);
+    (bytes.get(colon) == Some(&b':'))
+        .then(|| (&bytes[at + 1..end - 1], skip_blanks(bytes, colon + 1)))
+}
+
+/// First byte after a value; of a text with line feeds and the like, too.
+fn end_of(bytes: &[u8], at: usize) -> Option<usize> {
+    skip_value(bytes, at).or_else(|_| scan::skip_loose_value(bytes, at)).ok()
+}
+
+/// One walk over the file.
 struct Walk<'a> {
     file: &'a str,
     bytes: &'a [u8],
+    known: Known,
+    /// In the first walk: edges of spans, of which some may tell no name.
+    ends: Option<Ends<crate::phases::Track>>,
+    /// Whether there is an array of events, or an event.
+    has_events: bool,
+    /// Values that are side by side in the file.
+    documents: usize,
+    /// Members of outer objects that are no events.
+    members: Vec<(Cow<'a, str>, &'a [u8])>,
+    more_members: u64,
+    /// What the documents say their times count from.
+    bases: Vec<Option<i64>>,
     damage: Vec<Damage>,
     more_damage: u64,
-    finer: u64,
-    timeless: u64,
+    counts: Counts,
     processes: BTreeMap<u32, String>,
     threads: BTreeMap<u32, String>,
     notes: Vec<(String, String)>,
     /// Numbers given to processes and threads that have texts for ids.
     ids: HashMap<String, u32>,
-    /// Names of open spans of each thread, for ends that do not tell theirs.
-    open: HashMap<(u32, u32), Vec<(String, String)>>,
-    open_count: usize,
+    /// Number of the next event.
+    next: u64,
+    /// When the event before happened.
+    time: Option<i64>,
     /// Bytes that may still be looked at again to find the next event after a
     /// damaged one, so that the whole stays linear.
     again: usize,
 }
 
+/// What is told of a file in remarks.
+#[derive(Debug, Default)]
+struct Counts {
+    finer: u64,
+    timeless: u64,
+    endless: u64,
+    levelless: u64,
+    repaired: u64,
+}
+
 impl<'a> Walk<'a> {
-    fn new(file: &'a str, bytes: &'a [u8]) -> Self {
+    fn new(file: &'a str, bytes: &'a [u8], known: Known) -> Self {
         Self {
             file,
             bytes,
+            known,
+            ends: None,
+            has_events: false,
+            documents: 0,
+            members: Vec::new(),
+            more_members: 0,
+            bases: Vec::new(),
             damage: Vec::new(),
             more_damage: 0,
-            finer: 0,
-            timeless: 0,
+            counts: Counts::default(),
             processes: BTreeMap::new(),
             threads: BTreeMap::new(),
             notes: Vec::new(),
             ids: HashMap::new(),
-            open: HashMap::new(),
-            open_count: 0,
+            next: 0,
+            time: None,
             again: bytes.len().saturating_mul(8),
         }
     }
@@ -185,22 +254,98 @@ impl<'a> Walk<'a> {
         });
     }
 
-    /// Gives all events from `at`, which lies in their array, to `sink`.
-    fn run(&mut self, at: usize, sink: &mut dyn Sink) {
+    /// Gives all events to `sink`. A file is one value, or several: rotated logs, traces of several
+    /// processes that somebody joined, one event a line.
+    fn run(&mut self, sink: &mut dyn Sink) {
+        let bytes = self.bytes;
+        let mut at = 0;
+        let mut was_event = false;
+        loop {
+            while matches!(
+                bytes.get(at),
+                Some(b' ' | b'\t' | b'\n' | b'\r' | b',' | b'\0' | b'\x1e')
+            ) {
+                at += 1;
+            }
+            if bytes[at..].starts_with(scan::BOM) {
+                at += scan::BOM.len();
+                continue;
+            }
+            let is_event = match bytes.get(at) {
+                None => return,
+                // Brackets that were closed twice.
+                Some(b']' | b'}') if self.documents > 0 => {
+                    at += 1;
+                    continue;
+                }
+                Some(b'[') => {
+                    self.begin_document();
+                    at = self.array(at + 1, sink);
+                    false
+                }
+                Some(b'{') if peek(bytes, at) == Kind::Event => {
+                    if !was_event {
+                        self.begin_document();
+                        self.has_events = true;
+                    }
+                    at = self.element(at, sink);
+                    true
+                }
+                Some(b'{') => {
+                    self.begin_document();
+                    at = self.container(at, sink);
+                    false
+                }
+                Some(_) => {
+                    let rule = "only values of JSON can follow each other";
+                    at = self.resume(at, DamageReason::BadValue { rule });
+                    false
+                }
+            };
+            was_event = is_event;
+        }
+    }
+
+    fn begin_document(&mut self) {
+        self.documents += 1;
+        self.bases.push(None);
+    }
+
+    /// What the times of this document are moved by, so that they count from the same as those
+    /// of the first.
+    fn shift(&self) -> i64 {
+        let base = |document: usize| self.known.bases.get(document).copied().flatten();
+        match (base(0), base(self.documents.saturating_sub(1))) {
+            (Some(first), Some(own)) => own.saturating_sub(first),
+            _ => 0,
+        }
+    }
+
+    /// The events of the array whose first element is behind `at`; gives the first byte
+    /// after it.
+    fn array(&mut self, at: usize, sink: &mut dyn Sink) -> usize {
+        self.has_events = true;
         let mut at = at;
+        // Arrays in arrays are events all the same.
+        let mut depth = 1;
         loop {
             at = skip_blanks(self.bytes, at);
             match self.bytes.get(at) {
                 // An array without its end is allowed: the writer may have been killed.
-                None | Some(b']') => return,
-                Some(b',') => at += 1,
-                Some(b'{') => match self.object(at) {
-                    Ok((raw, end)) => {
-                        self.event(raw, sink);
-                        at = end;
+                None => return at,
+                Some(b']') => {
+                    at += 1;
+                    depth -= 1;
+                    if depth == 0 {
+                        return at;
                     }
-                    Err(reason) => at = self.resume(at, reason),
-                },
+                }
+                Some(b'[') => {
+                    at += 1;
+                    depth += 1;
+                }
+                Some(b',') => at += 1,
+                Some(b'{') => at = self.element(at, sink),
                 Some(_) => {
                     let rule = "only objects are events";
                     at = self.resume(at, DamageReason::BadValue { rule });
@@ -209,15 +354,95 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn object(&self, at: usize) -> Result<(Raw<'a>, usize), DamageReason> {
-        let end = skip_value(self.bytes, at).map_err(|fault| match fault {
-            Fault::Truncated => DamageReason::Truncated { missing_bytes: None },
-            Fault::Bad(_) => DamageReason::BadValue { rule: "an event must be JSON" },
-        })?;
+    /// An object among events; gives the first byte after it.
+    fn element(&mut self, at: usize, sink: &mut dyn Sink) -> usize {
+        match self.object(at) {
+            Ok((raw, end)) => {
+                self.event(raw, sink);
+                end
+            }
+            // Whole traces as the elements of an array.
+            Err(_) if peek(self.bytes, at) == Kind::Container => self.container(at, sink),
+            Err(reason) => self.resume(at, reason),
+        }
+    }
+
+    /// The object whose brace stands at `at`, which is no event itself; gives the first byte
+    /// after it.
+    fn container(&mut self, at: usize, sink: &mut dyn Sink) -> usize {
+        let mut at = at + 1;
+        loop {
+            at = skip_blanks(self.bytes, at);
+            match self.bytes.get(at) {
+                Some(b',') => {
+                    at += 1;
+                    continue;
+                }
+                Some(b'}') => return at + 1,
+                // Without its end, as an array.
+                None => return at,
+                _ => (),
+            }
+            let Some((key, value)) = key(self.bytes, at) else { break };
+            if key == b"traceEvents" && self.bytes.get(value) == Some(&b'[') {
+                at = self.array(value + 1, sink);
+                continue;
+            }
+            let Some(end) = end_of(self.bytes, value) else { break };
+            let quoted = &self.bytes[at..at + key.len() + 2];
+            let key = serde_json::from_slice::<String>(quoted)
+                .map_or_else(|_| String::from_utf8_lossy(key), Cow::Owned);
+            self.member(key, &self.bytes[value..end]);
+            at = end;
+        }
+        let rule = "an object has members with names and values";
+        self.resume(at, DamageReason::BadValue { rule })
+    }
+
+    fn member(&mut self, key: Cow<'a, str>, value: &'a [u8]) {
+        // PyTorch and VizTracer count from a time since 1970 in nanoseconds, clang in microseconds.
+        let unit = match key.as_ref() {
+            "baseTimeNanoseconds" => 1,
+            "beginningOfTime" => 1000,
+            _ => 0,
+        };
+        let number = std::str::from_utf8(value).ok().filter(|_| unit > 0);
+        if let Some(number) = number.and_then(|text| text.trim_matches('"').parse::<i64>().ok())
+            && let Some(base) = self.bases.last_mut()
+        {
+            *base = number.checked_mul(unit).filter(|base| *base > 0);
+        }
+        if self.members.len() < MAX_NOTES {
+            self.members.push((key, value));
+        } else {
+            self.more_members += 1;
+        }
+    }
+
+    /// The event whose brace stands at `at`.
+    fn object(&mut self, at: usize) -> Result<(Raw<'a>, usize), DamageReason> {
         let bad = DamageReason::BadValue { rule: "an event must be a JSON object with \"ph\"" };
-        let raw: Raw<'a> = serde_json::from_slice(&self.bytes[at..end]).map_err(|_| bad.clone())?;
-        match &raw.phase {
-            Some(phase) if !phase.is_empty() => Ok((raw, end)),
+        let strict = match skip_value(self.bytes, at) {
+            Ok(end) => match serde_json::from_slice::<Raw<'a>>(&self.bytes[at..end]) {
+                Ok(raw) => Ok((raw, end)),
+                Err(_) => Err(DamageReason::BadValue { rule: "an event must be JSON" }),
+            },
+            Err(Fault::Truncated) => Err(DamageReason::Truncated { missing_bytes: None }),
+            Err(Fault::Bad(_)) => Err(DamageReason::BadValue { rule: "an event must be JSON" }),
+        };
+        let found = match strict {
+            Ok(found) => Ok(found),
+            Err(reason) if self.again > 0 => {
+                let (found, cost) = lenient::event(self.bytes, at);
+                self.again = self.again.saturating_sub(cost);
+                found.ok_or(reason)
+            }
+            Err(reason) => Err(reason),
+        };
+        match found? {
+            (raw, end) if raw.phase.as_ref().is_some_and(|phase| !phase.is_empty()) => {
+                Ok((raw, end))
+            }
             _ => Err(bad),
         }
     }
@@ -226,7 +451,8 @@ impl<'a> Walk<'a> {
     fn resume(&mut self, at: usize, reason: DamageReason) -> usize {
         let mut next = at + 1;
         loop {
-            let brace = self.bytes[next..].iter().position(|&byte| byte == b'{');
+            let brace = self.bytes.get(next..).unwrap_or_default();
+            let brace = brace.iter().position(|&byte| byte == b'{');
             let Some(brace) = brace.filter(|_| self.again > 0) else {
                 self.damaged(at, self.bytes.len(), reason);
                 return self.bytes.len();
@@ -242,155 +468,108 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn event(&mut self, raw: Raw<'a>, sink: &mut dyn Sink) {
-        let phase = raw.phase.as_deref().and_then(|phase| phase.bytes().next()).unwrap_or(0);
-        let mut context: Named<'a> = Vec::new();
-        let pid = self.id("pid", raw.pid, &mut context);
-        let tid = self.id("tid", raw.tid, &mut context);
-        let has_writer = pid.is_some() || tid.is_some();
-        let (pid, tid) = (pid.unwrap_or(0), tid.unwrap_or(0));
-        if phase == b'M' {
-            return self.metadata(raw.name.unwrap_or_default(), pid, tid, raw.args);
-        }
-        let time = self.time(raw.time);
-        if let Some(duration) = raw.duration {
-            let (nanos, cut) = nanos(duration).unwrap_or((0, false));
-            self.finer += u64::from(cut);
-            context.push((
-                "dur".into(),
-                u64::try_from(nanos).map_or(Dyn::Signed(nanos), Dyn::Unsigned),
-            ));
-        }
-        context.extend(raw.rest);
-        let mut name = raw.name.unwrap_or_default();
-        let mut category = raw.category.unwrap_or_default();
-        let stack = self.open.entry((pid, tid)).or_default();
-        match phase {
-            b'B' if self.open_count < MAX_OPEN => {
-                stack.push((name.to_string(), category.to_string()));
-                self.open_count += 1;
+    /// What later walks are told.
+    fn know(&mut self) -> Known {
+        let mut known = Known { bases: self.bases.clone(), ..Known::default() };
+        if let Some(ends) = self.ends.take() {
+            if ends.refused > 0 && ends.has_unnamed() {
+                self.more_ends(ends.refused);
             }
-            b'E' => {
-                if let Some((began, began_category)) = stack.pop() {
-                    self.open_count -= 1;
-                    if name.is_empty() {
-                        name = Cow::Owned(began);
-                    }
-                    if category.is_empty() {
-                        category = Cow::Owned(began_category);
-                    }
-                }
-            }
-            _ => (),
+            known.has_changed = ends.has_unnamed();
+            known.names = ends.names();
         }
-        let payload = match raw.args {
-            Some(Dyn::Dict(members)) => members,
-            None | Some(Dyn::Null) => Vec::new(),
-            Some(other) => vec![("args".into(), other)],
+        let mut bases = known.bases.iter().flatten();
+        let first = bases.next();
+        known.has_changed |= bases.any(|base| Some(base) != first);
+        known
+    }
+
+    fn more_ends(&mut self, count: u64) {
+        let note = format!(
+            "{count} ends of spans were not looked at for their names: they do not fit into the \
+             memory they may take: raise the limit"
+        );
+        self.notes.push((String::new(), note));
+    }
+
+    /// The clock of the times: our own writer lets it begin later than at 0, and other tools tell
+    /// when that was.
+    fn clock(&self, known: &Known) -> Clock {
+        let text = self.members.iter().find(|(key, _)| key == super::ORIGIN);
+        let origin = text.and_then(|(_, text)| serde_json::from_slice::<Value>(text).ok());
+        let origin = origin.unwrap_or_default();
+        let nanos = origin["ns"].as_str().and_then(|nanos| nanos.parse().ok());
+        let base = known.bases.first().copied().flatten().filter(|base| self.is_believable(*base));
+        let mut clock = Clock::new("chrome", 1_000_000_000, 0, nanos.or(base).unwrap_or(0));
+        clock.unix_epoch = if nanos.is_some() {
+            origin["unix"].as_bool().unwrap_or(false)
+        } else {
+            base.is_some()
         };
-        sink.event(&Dynamic {
-            lane: if has_writer { Lane::Thread } else { Lane::Global },
-            tag: u32::from(phase),
-            category,
-            name,
-            time,
-            writer: has_writer.then_some(Writer { pid, tid }),
-            context,
-            payload,
-        });
+        clock
     }
 
-    fn time(&mut self, text: Option<&str>) -> i64 {
-        match text.and_then(nanos) {
-            Some((time, cut)) => {
-                self.finer += u64::from(cut);
-                time
-            }
-            None => {
-                self.timeless += 1;
-                0
-            }
-        }
-    }
-
-    /// A process or thread id. What is no number of 32 bits gets one, and stays in
-    /// the context as it was.
-    fn id(
-        &mut self,
-        name: &'static str,
-        value: Option<Dyn<'a>>,
-        context: &mut Named<'a>,
-    ) -> Option<u32> {
-        let value = value?;
-        if let Dyn::Unsigned(number) = value
-            && let Ok(number) = u32::try_from(number)
-        {
-            return Some(number);
-        }
-        let mut text = Vec::new();
-        crate::dynamic::to_json(&value, &mut text);
-        let text = String::from_utf8_lossy(&text).into_owned();
-        let next = 0x4000_0000 + self.ids.len() as u32;
-        let label = if let Dyn::Text(label) = &value { Some(label.to_string()) } else { None };
-        context.push((name.into(), value));
-        let number = *self.ids.entry(text).or_insert(next);
-        if let Some(label) = label
-            && number == next
-        {
-            let names = if name == "pid" { &mut self.processes } else { &mut self.threads };
-            names.insert(number, label);
-        }
-        Some(number)
-    }
-
-    fn metadata(&mut self, name: Cow<'_, str>, pid: u32, tid: u32, args: Option<Dyn<'_>>) {
-        let args = args.unwrap_or(Dyn::Dict(Vec::new()));
-        let named = match &args {
-            Dyn::Dict(members) => members.iter().find(|(key, _)| key == "name").map(|(_, v)| v),
-            _ => None,
-        };
-        match (name.as_ref(), named) {
-            ("process_name", Some(Dyn::Text(text))) => {
-                self.processes.insert(pid, text.to_string());
-            }
-            ("thread_name", Some(Dyn::Text(text))) => {
-                self.threads.insert(tid, text.to_string());
-            }
-            _ if self.notes.len() < MAX_NOTES => {
-                let mut text = Vec::new();
-                crate::dynamic::to_json(&args, &mut text);
-                text.truncate(MAX_NOTE_BYTES);
-                let text = String::from_utf8_lossy(&text).into_owned();
-                self.notes.push((format!("{}{name}.{pid}.{tid}", super::METADATA), text));
-            }
-            _ => (),
-        }
+    /// Whether times can count from this: it is of this century, and they are not times since 1970
+    /// themselves, beside which some tools write when that was.
+    fn is_believable(&self, base: i64) -> bool {
+        const CENTURY: std::ops::Range<i64> = 946_684_800_000_000_000..4_102_444_800_000_000_000;
+        CENTURY.contains(&base) && self.time.unwrap_or(0).unsigned_abs() < base as u64 / 2
     }
 
     /// Adds what is not events.
-    fn describe(self, document: &Document<'_>, builder: &mut Builder) {
-        for (key, text) in &document.members {
+    fn describe(self, builder: &mut Builder) {
+        if self.documents > 1 {
+            let what = "values of JSON follow each other in the file: they are read as one trace";
+            builder.remark(format!("{} {what}", self.documents));
+        }
+        for (key, text) in &self.members {
             if key == super::ORIGIN {
                 continue;
             }
-            if text.len() > MAX_NOTE_BYTES {
+            if key == "systemTraceEvents" && text.len() > 2 {
+                let lines = text.windows(2).filter(|pair| pair == b"\\n").count();
+                builder.remark(format!(
+                    "systemTraceEvents: the text of the system's own trace is not read: {lines} \
+                     lines"
+                ));
+            } else if text.len() > MAX_NOTE_BYTES {
                 let size = text.len();
                 builder.remark(format!("{key}: {size} bytes of this part are left out: too long"));
-            } else if is_json(text) {
+                continue;
+            }
+            if text.len() <= MAX_NOTE_BYTES && is_json(text) {
                 let value = String::from_utf8_lossy(text).into_owned();
                 let entry = (format!("{}{key}", super::OTHER), EnvValue::Text(value));
                 builder.describe().environment.push(entry);
             }
         }
-        let notes = self.notes.into_iter().map(|(key, text)| (key, EnvValue::Text(text)));
-        builder.describe().environment.extend(notes);
+        for (key, text) in self.notes {
+            match key.is_empty() {
+                true => builder.remark(text),
+                false => builder.describe().environment.push((key, EnvValue::Text(text))),
+            }
+        }
         builder.names().processes = self.processes;
         builder.names().threads = self.threads;
         self.damage.into_iter().for_each(|damage| builder.damage(damage));
         let counts = [
             (self.more_damage, "further damaged places"),
-            (self.finer, "times are finer than a nanosecond: rounded down"),
-            (self.timeless, "events tell no time: they stand at 0"),
+            (self.more_members, "further parts of the object are left out: too many"),
+            (
+                self.counts.repaired,
+                "events are not strict JSON: each value of theirs is read as far as it can be",
+            ),
+            (self.counts.finer, "times are finer than a nanosecond: rounded down"),
+            (
+                self.counts.timeless,
+                "events tell no time that can be read: they stand at that of the event before \
+                 them, and neither begin nor end anything",
+            ),
+            (
+                self.counts.endless,
+                "complete events (X) tell no duration that can be: their spans are unfinished",
+            ),
+            (self.counts.levelless, "samples of counters are no numbers: kept as fields"),
         ];
         for (count, what) in counts {
             if count > 0 {
@@ -398,23 +577,4 @@ impl<'a> Walk<'a> {
             }
         }
     }
-}
-
-/// What a phase means.
-fn attributes(class: &ClassText<'_>) -> Vec<Attribute> {
-    let phase = class.tag as u8 as char;
-    let mut attributes =
-        vec![Attribute { name: CHROME_PHASE.to_owned(), value: phase.to_string() }];
-    let mut roles = phases::roles(phase, class, &["id", "id2", "scope"]);
-    if let Some(bind) = phases::context(class, "bind_id") {
-        let keyed = || Keyed { name: class.name.to_owned(), keys: vec![bind.clone()] };
-        if phases::context(class, "flow_in").is_some() {
-            roles.push(Role::Receive(keyed()));
-        }
-        if phases::context(class, "flow_out").is_some() {
-            roles.push(Role::Send(keyed()));
-        }
-    }
-    attributes.extend(phases::attributes(&roles));
-    attributes
 }

@@ -5,6 +5,9 @@
 //! found one after the other, so an array without its end, and events that are
 //! damaged, cost only themselves.
 
+/// What a text in UTF-8 may begin with.
+pub const BOM: &[u8] = b"\xef\xbb\xbf";
+
 /// Why no value ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
@@ -25,6 +28,20 @@ pub fn skip_blanks(bytes: &[u8], at: usize) -> usize {
 ///
 /// Cost: one step for each byte, no recursion.
 pub fn skip_value(bytes: &[u8], at: usize) -> Result<usize, Fault> {
+    skip(bytes, at, skip_string)
+}
+
+/// The same where strings may hold any character but a quote.
+pub fn skip_loose_value(bytes: &[u8], at: usize) -> Result<usize, Fault> {
+    skip(bytes, at, skip_loose_string)
+}
+
+#[inline]
+fn skip(
+    bytes: &[u8],
+    at: usize,
+    skip_string: impl Fn(&[u8], usize) -> Result<usize, Fault>,
+) -> Result<usize, Fault> {
     let mut at = at;
     // Closing brackets that are still missing.
     let mut open: Vec<u8> = Vec::new();
@@ -68,6 +85,18 @@ pub fn skip_string(bytes: &[u8], at: usize) -> Result<usize, Fault> {
             Some(b'"') => return Ok(at + 1),
             Some(b'\\') => at += 2,
             Some(0..=0x1f) => return Err(Fault::Bad(at)),
+            Some(_) => at += 1,
+        }
+    }
+}
+
+fn skip_loose_string(bytes: &[u8], at: usize) -> Result<usize, Fault> {
+    let mut at = at + 1;
+    loop {
+        match bytes.get(at) {
+            None => return Err(Fault::Truncated),
+            Some(b'"') => return Ok(at + 1),
+            Some(b'\\') => at += 2,
             Some(_) => at += 1,
         }
     }

@@ -2,17 +2,16 @@
 //! From the model to Chrome JSON.
 //!
 //! Events that came from Chrome JSON get their phase and members back. Of others,
-//! spans that nest in their thread become complete events (`X`), or `B` and `E`
-//! where one end is missing; spans with keys become asynchronous ones (`b`, `e`),
-//! since they need not nest, and so do states; messages become flows, levels become
-//! counters, everything else instants.
+//! spans of a thread become `B` and `E`, or complete events (`X`) where they are one event; spans
+//! with keys become asynchronous ones (`b`, `e`), since they need not nest, and so do states, and
+//! spans that overlap others of their thread; messages become flows, levels become counters,
+//! everything else instants.
 //!
 //! Readers take times for floating point numbers of microseconds, which since 1970 are
 //! only good to a quarter of one. Large times are therefore written from the second of
 //! the first event on, and the member `lateralisOrigin` of the outer object says which
 //! one that was.
 
-use std::collections::HashMap;
 use std::io::{self, Write};
 
 use lateralis_model::{Dropped, EnvValue, Event, Loss, Source, Value};
@@ -24,10 +23,6 @@ use crate::picture::{Canvas, Flow, Mark, Place, draw, line_name};
 /// Nanoseconds that a floating point number can hold exactly.
 const EXACT_NANOS: u64 = 1 << 53;
 const SECOND: i64 = 1_000_000_000;
-
-/// Open spans whose beginning is held back until their end comes. Further ones are
-/// written as two events.
-const MAX_HELD: usize = 100_000;
 
 /// Lines whose names are written.
 const MAX_LINES: usize = 1_000_000;
@@ -44,8 +39,6 @@ pub fn write(source: &dyn Source, out: &mut dyn Write) -> io::Result<Dropped> {
         source,
         origin: origin(source),
         dropped: Dropped::default(),
-        held: HashMap::new(),
-        held_count: 0,
         owners: std::collections::BTreeSet::new(),
         line: Vec::new(),
         lines: 0,
@@ -77,16 +70,10 @@ fn origin(source: &dyn Source) -> i64 {
     let known = source.interval().begin;
     let first = || source.events().next_event().map(|event| event.time);
     let Some(first) = known.or_else(first) else { return 0 };
-    if first.0.unsigned_abs() < EXACT_NANOS { 0 } else { first.0.div_euclid(SECOND) * SECOND }
-}
-
-/// A span that has begun.
-struct Held {
-    name: String,
-    category: String,
-    time: i64,
-    /// Its arguments, without braces.
-    args: Vec<u8>,
+    // The second of the first moments of the time line begins before it: they take the next.
+    let second = first.0.div_euclid(SECOND);
+    let begin = second.checked_mul(SECOND).unwrap_or_else(|| (second + 1) * SECOND);
+    if first.0.unsigned_abs() < EXACT_NANOS { 0 } else { begin }
 }
 
 struct Chrome<'w> {
@@ -94,8 +81,6 @@ struct Chrome<'w> {
     source: &'w dyn Source,
     origin: i64,
     dropped: Dropped,
-    held: HashMap<Owner, Vec<Held>>,
-    held_count: usize,
     owners: std::collections::BTreeSet<Owner>,
     line: Vec<u8>,
     lines: u64,
@@ -172,30 +157,31 @@ impl Chrome<'_> {
         self.end(&args)
     }
 
-    /// An event that was Chrome's.
-    fn chrome_event(
-        &mut self,
-        event: &Event<'_>,
-        owner: Owner,
-        meaning: &mut Meaning,
-    ) -> io::Result<()> {
+    /// An event that was Chrome's: its phase, whether it has a category and an id, and all members
+    /// but the phase, up to the closing brace.
+    fn chrome_event(&mut self, event: &Event<'_>, owner: Owner, meaning: &mut Meaning) -> Vec<u8> {
         let phase = meaning.chrome_phase.unwrap_or(b'i');
         let phase =
             if phase.is_ascii_graphic() && phase != b'"' && phase != b'\\' { phase } else { b'i' };
         let category = find(event, "event.category").and_then(|field| field.as_text());
         let category = category.as_deref().unwrap_or(&meaning.category).to_owned();
-        let name = meaning.name(event);
-        self.line.clear();
-        self.line.extend_from_slice(b"{\"ph\":\"");
-        self.line.push(phase);
-        self.line.extend_from_slice(b"\",\"name\":");
-        string(&mut self.line, &name);
-        if !category.is_empty() {
-            self.line.extend_from_slice(b",\"cat\":");
-            string(&mut self.line, &category);
+        let mut name = meaning.name(event);
+        if phase == b'C'
+            && let Some(id) = find(event, "id").and_then(|field| field.as_text())
+            && let Some(own) = name.strip_suffix(&format!("[{id}]"))
+        {
+            // The id is a member of its own.
+            name = own.to_owned().into();
         }
-        self.line.extend_from_slice(b",\"ts\":");
-        micros(&mut self.line, event.time.0.saturating_sub(self.origin));
+        let mut line = vec![phase, u8::from(!category.is_empty()), 0];
+        line.extend_from_slice(b",\"name\":");
+        string(&mut line, &name);
+        if !category.is_empty() {
+            line.extend_from_slice(b",\"cat\":");
+            string(&mut line, &category);
+        }
+        line.extend_from_slice(b",\"ts\":");
+        micros(&mut line, event.time.0.saturating_sub(self.origin));
         let mut has_id = [false; 2];
         if let Some(context) = event.context() {
             let mut first = false;
@@ -205,19 +191,21 @@ impl Chrome<'_> {
                 }
                 match member.name.strip_prefix("event.").unwrap_or(&member.name) {
                     "name" | "category" => (),
-                    "dur" => {
-                        self.line.extend_from_slice(b",\"dur\":");
+                    // One that cannot be read is written as it was.
+                    "dur" if field.as_text().is_none() => {
+                        line.extend_from_slice(b",\"dur\":");
                         let value = match field.value() {
                             Value::Optional(Some(inner)) => inner.as_u64(),
                             _ => field.as_u64(),
                         };
-                        micros(&mut self.line, value.unwrap_or(0) as i64);
+                        micros(&mut line, value.unwrap_or(0) as i64);
                     }
                     name => {
                         has_id[0] |= name == "pid";
                         has_id[1] |= name == "tid";
+                        line[2] |= u8::from(matches!(name, "id" | "id2"));
                         let names = Enumerations::Names;
-                        meaning.writer.member(&mut self.line, name, field, &mut first, names);
+                        meaning.writer.member(&mut line, name, field, &mut first, names);
                     }
                 }
             }
@@ -226,7 +214,7 @@ impl Chrome<'_> {
         if event.writer.is_some() {
             for (name, id, there) in [("pid", pid, has_id[0]), ("tid", tid, has_id[1])] {
                 if !there {
-                    self.line.extend_from_slice(format!(",\"{name}\":{id}").as_bytes());
+                    line.extend_from_slice(format!(",\"{name}\":{id}").as_bytes());
                 }
             }
         }
@@ -234,79 +222,44 @@ impl Chrome<'_> {
         if let Some(payload) = event.payload() {
             meaning.writer.members(&mut args, payload, &mut true, Enumerations::Names);
         }
-        self.end(&args)
+        if !args.is_empty() {
+            line.extend_from_slice(b",\"args\":{");
+            line.extend_from_slice(&args);
+            line.push(b'}');
+        }
+        line
     }
 
-    fn hold(
-        &mut self,
-        owner: Owner,
-        name: &str,
-        category: &str,
-        time: i64,
-        args: Vec<u8>,
-    ) -> io::Result<()> {
-        if self.held_count >= MAX_HELD {
-            self.begin(&Head { phase: b'B', name, category, time, owner });
-            return self.end(&args);
+    /// Writes an event that was Chrome's, with another phase and more members.
+    fn original_line(&mut self, phase: u8, more: &[u8], rest: &[u8]) -> io::Result<()> {
+        self.line.clear();
+        self.line.extend_from_slice(b"{\"ph\":\"");
+        self.line.push(phase);
+        self.line.push(b'"');
+        self.line.extend_from_slice(more);
+        self.line.extend_from_slice(rest);
+        self.line.push(b'}');
+        self.emit()
+    }
+
+    /// Writes messages; they bind to what encloses them, so they come after it.
+    fn flows(&mut self, flows: &[Flow], place: &Place<'_>) -> io::Result<()> {
+        let Place { time, owner, category } = *place;
+        for flow in flows {
+            let phase = if flow.leaves { b's' } else { b'f' };
+            let category = matching(category, "message");
+            self.begin(&Head { phase, name: &flow.name, category, time, owner });
+            self.id(flow.id);
+            if !flow.leaves {
+                self.line.extend_from_slice(b",\"bp\":\"e\"");
+            }
+            self.end(&[])?;
         }
-        self.held_count += 1;
-        let held = Held { name: name.to_owned(), category: category.to_owned(), time, args };
-        self.held.entry(owner).or_default().push(held);
         Ok(())
     }
 
-    fn release(
-        &mut self,
-        owner: Owner,
-        name: &str,
-        category: &str,
-        time: i64,
-        args: &[u8],
-    ) -> io::Result<()> {
-        let stack = self.held.entry(owner).or_default();
-        let Some(at) = stack.iter().rposition(|held| held.name == name) else {
-            self.begin(&Head { phase: b'E', name, category, time, owner });
-            return self.end(args);
-        };
-        // Spans inside that have not ended never will: they did not nest.
-        let inside = stack.split_off(at + 1);
-        let held = stack.pop();
-        self.held_count = self.held_count.saturating_sub(inside.len() + 1);
-        for lost in inside {
-            self.unfinished(owner, &lost)?;
-        }
-        let Some(held) = held else { return Ok(()) };
-        let head = Head { phase: b'X', name, category: &held.category, time: held.time, owner };
-        self.begin(&head);
-        self.line.extend_from_slice(b",\"dur\":");
-        micros(&mut self.line, time.saturating_sub(held.time));
-        let mut both = held.args;
-        if !args.is_empty() {
-            if !both.is_empty() {
-                both.push(b',');
-            }
-            both.extend_from_slice(b"\"end\":{");
-            both.extend_from_slice(args);
-            both.push(b'}');
-        }
-        self.end(&both)
-    }
-
-    fn unfinished(&mut self, owner: Owner, held: &Held) -> io::Result<()> {
-        let Held { name, category, time, args } = held;
-        self.begin(&Head { phase: b'B', name, category, time: *time, owner });
-        self.end(args)
-    }
-
-    /// Open spans, losses, names of threads.
+    /// Names of threads and processes.
     fn finish(&mut self) -> io::Result<()> {
-        let mut held: Vec<_> = std::mem::take(&mut self.held).into_iter().collect();
-        held.sort_by_key(|(owner, _)| *owner);
-        for (owner, stack) in &held {
-            for held in stack {
-                self.unfinished(*owner, held)?;
-            }
-        }
         let mut has_others = false;
         for owner in std::mem::take(&mut self.owners) {
             let (pid, tid) = owner.ids();
@@ -387,6 +340,9 @@ impl Canvas for Chrome<'_> {
     /// Members of an object, without braces.
     type Arguments = Vec<u8>;
 
+    /// Perfetto's importer does.
+    const WHOLE_FIRST: bool = true;
+
     fn arguments(&mut self, event: &Event<'_>, meaning: &mut Meaning) -> io::Result<Vec<u8>> {
         let mut args = Vec::new();
         let mut first = true;
@@ -402,46 +358,81 @@ impl Canvas for Chrome<'_> {
 
     fn mark(
         &mut self,
-        mark: &Mark<'_>,
+        mark: &Mark,
         place: &Place<'_>,
         (name, event): (&str, Option<&str>),
         arguments: &Vec<u8>,
-        flows: &[Flow<'_>],
+        flows: &[Flow],
     ) -> io::Result<()> {
         let Place { time, owner, category } = *place;
         self.seen(owner);
         let args = with_event(event, arguments);
-        // Asynchronous spans and messages match by category too.
-        let matching = |other| if category.is_empty() { other } else { category };
         let head = |phase, name, category| Head { phase, name, category, time, owner };
-        match *mark {
+        match mark {
             Mark::Instant => {
                 self.begin(&head(b'i', name, category));
                 self.line.extend_from_slice(b",\"s\":\"t\"");
                 self.end(&args)?;
             }
-            Mark::Begin => self.hold(owner, name, category, time, args)?,
-            Mark::End => self.release(owner, name, category, time, &args)?,
-            Mark::Whole(nanos) => {
-                self.begin(&head(b'X', name, category));
-                self.line.extend_from_slice(b",\"dur\":");
-                micros(&mut self.line, i64::try_from(nanos).unwrap_or(i64::MAX));
+            Mark::Original(line) => {
+                let (about, rest) = line.split_at(ABOUT.min(line.len()));
+                self.original_line(about.first().copied().unwrap_or(b'i'), b"", rest)?;
+            }
+            Mark::Begin(lane) | Mark::End(lane) if lane.index == 0 => {
+                let phase = if matches!(mark, Mark::Begin(_)) { b'B' } else { b'E' };
+                self.begin(&head(phase, name, category));
                 self.end(&args)?;
             }
-            Mark::Open(id) | Mark::Close(id) => {
+            Mark::Begin(lane) | Mark::End(lane) => {
+                let phase = if matches!(mark, Mark::Begin(_)) { b'b' } else { b'e' };
+                self.begin(&head(phase, name, matching(category, "span")));
+                self.id(lane.span);
+                self.end(&args)?;
+            }
+            Mark::Whole(nanos, lane) if lane.index == 0 => {
+                self.begin(&head(b'X', name, category));
+                self.line.extend_from_slice(b",\"dur\":");
+                micros(&mut self.line, i64::try_from(*nanos).unwrap_or(i64::MAX));
+                self.end(&args)?;
+            }
+            Mark::Whole(nanos, lane) => {
+                self.begin(&head(b'b', name, matching(category, "span")));
+                self.id(lane.span);
+                self.end(&args)?;
+                self.flows(flows, place)?;
+                let time = time.saturating_add(i64::try_from(*nanos).unwrap_or(i64::MAX));
+                let category = matching(category, "span");
+                self.begin(&Head { phase: b'e', name, category, time, owner });
+                self.id(lane.span);
+                return self.end(&[]);
+            }
+            Mark::Open(id) | Mark::Close(id, None) => {
                 let phase = if matches!(mark, Mark::Open(_)) { b'b' } else { b'e' };
-                self.begin(&head(phase, name, matching("span")));
-                self.id(id);
+                self.begin(&head(phase, name, matching(category, "span")));
+                self.id(*id);
+                self.end(&args)?;
+            }
+            Mark::Close(id, Some(began)) => {
+                // Readers join ends and beginnings of one process only.
+                if began.ids().0 != owner.ids().0 {
+                    self.dropped.note(
+                        "in which other process a span ended (Chrome JSON gets that of its \
+                         beginning)",
+                    );
+                }
+                let category = matching(category, "span");
+                self.begin(&Head { phase: b'e', name, category, time, owner: *began });
+                self.id(*id);
                 self.end(&args)?;
             }
             Mark::State(machine, before) => {
                 let id = Fnv::of_machine(machine, owner);
                 if let Some(before) = before {
-                    self.begin(&head(b'e', before, matching("state")));
+                    self.begin(&head(b'e', before, matching(category, "state")));
                     self.id(id);
                     self.end(&[])?;
                 }
-                self.begin(&head(b'b', name, matching("state")));
+                self.begin(&head(b'b', name, matching(category, "state")));
                 self.id(id);
                 let mut with_machine = b"\"machine\":".to_vec();
                 string(&mut with_machine, machine);
@@ -453,7 +444,7 @@ impl Canvas for Chrome<'_> {
                 let mut value = Vec::new();
                 string(&mut value, field);
                 value.push(b':');
-                match level {
+                match *level {
                     Level::Integer(level) => number(&mut value, level),
                     Level::Real(level) => crate::json::real(&mut value, level),
                 }
@@ -461,20 +452,7 @@ impl Canvas for Chrome<'_> {
                 self.end(&value)?;
             }
         }
-        // Flows bind to what encloses them, so they come after it.
-        for flow in flows {
-            self.begin(&head(
-                if flow.leaves { b's' } else { b'f' },
-                flow.name,
-                matching("message"),
-            ));
-            self.id(flow.id);
-            if !flow.leaves {
-                self.line.extend_from_slice(b",\"bp\":\"e\"");
-            }
-            self.end(&[])?;
-        }
-        Ok(())
+        self.flows(flows, place)
     }
 
     fn original(
@@ -482,13 +460,34 @@ impl Canvas for Chrome<'_> {
         event: &Event<'_>,
         owner: Owner,
         meaning: &mut Meaning,
-    ) -> io::Result<bool> {
-        if meaning.chrome_phase.is_none() {
-            return Ok(false);
-        }
+    ) -> Option<Vec<u8>> {
+        meaning.chrome_phase?;
         self.seen(owner);
-        self.chrome_event(event, owner, meaning)?;
-        Ok(true)
+        Some(self.chrome_event(event, owner, meaning))
+    }
+
+    fn beside(&mut self, line: &[u8], mark: Mark, place: &Place<'_>, name: &str) -> io::Result<()> {
+        let &[phase, has_category, has_id, ref rest @ ..] = line else { return Ok(()) };
+        let (phase, lane) = match mark {
+            Mark::Begin(lane) | Mark::Whole(_, lane) if has_id == 0 => (b'b', lane),
+            Mark::End(lane) if has_id == 0 => (b'e', lane),
+            // It keeps its own id.
+            _ => return self.original_line(phase, b"", rest),
+        };
+        let category = matching(place.category, "span");
+        let mut more = format!(",\"id\":\"{:#x}\"", lane.span).into_bytes();
+        if has_category == 0 {
+            more.extend_from_slice(b",\"cat\":");
+            string(&mut more, category);
+        }
+        self.original_line(phase, &more, rest)?;
+        if let Mark::Whole(nanos, lane) = mark {
+            let time = place.time.saturating_add(i64::try_from(nanos).unwrap_or(i64::MAX));
+            self.begin(&Head { phase: b'e', name, category, time, owner: place.owner });
+            self.id(lane.span);
+            self.end(&[])?;
+        }
+        Ok(())
     }
 
     fn loss(&mut self, loss: &Loss, name: &str, time: i64) -> io::Result<()> {
@@ -506,6 +505,14 @@ impl Canvas for Chrome<'_> {
     fn dropped(&mut self) -> &mut Dropped {
         &mut self.dropped
     }
+}
+
+/// Bytes before the members of an event that was Chrome's: phase, has a category, has an id.
+const ABOUT: usize = 3;
+
+/// The category: asynchronous spans and messages match by it too, so they have one.
+fn matching<'c>(category: &'c str, other: &'c str) -> &'c str {
+    if category.is_empty() { other } else { category }
 }
 
 /// The arguments with the event's own name, where the mark has another.

@@ -7,6 +7,7 @@
 //! each kind have, the second time [`Fill`] adds them to a trace. Memory of the first
 //! walk is bounded by what can be told apart, not by the number of events.
 
+mod ends;
 mod fill;
 mod shape;
 mod survey;
@@ -15,6 +16,7 @@ use std::borrow::Cow;
 
 use lateralis_model::Writer;
 
+pub use ends::{Ends, Names};
 pub use fill::Fill;
 pub use survey::{ClassText, Survey};
 

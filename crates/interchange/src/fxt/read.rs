@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
+use lateralis_model::role::{KEY_PROCESS, PHASE};
 use lateralis_model::{
     Attribute, Clock, Damage, DamageReason, EnvValue, Interval, Loss, LossCause, MemoryTrace,
     StreamIndex, Writer,
@@ -12,11 +13,14 @@ use lateralis_units::Nanos;
 
 use super::records::{Provider, Reader, Record, bits};
 use super::{MAGIC, PHASES};
-use crate::dynamic::{ClassText, Dyn, Dynamic, Lane, Named, Sink, Survey};
-use crate::{Error, phases};
+use crate::Error;
+use crate::dynamic::{ClassText, Dyn, Dynamic, Ends, Lane, Named, Names, Sink, Survey};
+use crate::phases::{self, Track};
 
 /// Tags beside the types of events.
 const OTHER: u32 = 0x100;
+/// A complete event whose end is not before its beginning.
+const WHOLE: u32 = 0x200;
 /// Records in a row that must be possible for the place to count as found.
 const CHAIN: usize = 4;
 
@@ -28,7 +32,8 @@ pub fn sniff(first: &[u8]) -> bool {
 
 /// Reads a file called `name`, whose events may take `limit_bytes` of memory.
 ///
-/// Time is linear in the length of the file; it is walked twice.
+/// Time is linear in the length of the file; it is walked twice, three times if ends have to be
+/// named.
 ///
 /// # Errors
 /// If it does not begin as the format says.
@@ -39,8 +44,17 @@ pub fn read(name: &str, bytes: &[u8], limit_bytes: u64) -> Result<MemoryTrace, E
     }
     let mut builder = MemoryTrace::builder("FXT", limit_bytes);
     let mut survey = Survey::default();
-    let mut walk = Walk::new(name, bytes);
+    let mut walk = Walk::new(name, bytes, Names::default());
+    walk.ends = Some(Ends::new(limit_bytes));
     walk.run(&mut survey);
+    let mut names = Names::default();
+    if let Some(ends) = walk.ends.take().filter(Ends::has_unnamed) {
+        survey = Survey::default();
+        let mut again = Walk::new(name, bytes, ends.names());
+        again.run(&mut survey);
+        names = again.names;
+        names.rewind();
+    }
     builder.names().processes = walk.processes;
     builder.names().threads = walk.threads;
     let mut providers: Vec<_> = walk.providers.into_iter().collect();
@@ -53,12 +67,18 @@ pub fn read(name: &str, bytes: &[u8], limit_bytes: u64) -> Result<MemoryTrace, E
     for (what, count) in walk.unread {
         builder.remark(format!("{count} {what}"));
     }
+    if walk.endless > 0 {
+        builder.remark(format!(
+            "{} complete events end before they begin: their spans are unfinished",
+            walk.endless
+        ));
+    }
     let mut fill = survey.finish(builder, Clock::new("fxt", 1_000_000_000, 0, 0), attributes);
     for mut loss in walk.losses {
         loss.stream = fill.stream(Lane::Thread).unwrap_or(StreamIndex(0));
         fill.builder.loss(loss);
     }
-    Walk::new(name, bytes).run(&mut fill);
+    Walk::new(name, bytes, names).run(&mut fill);
     Ok(fill.finish())
 }
 
@@ -73,10 +93,16 @@ struct Walk<'a> {
     damage: Vec<Damage>,
     losses: Vec<Loss>,
     unread: BTreeMap<&'static str, u64>,
+    endless: u64,
+    /// In the first walk: edges of spans, of which some may tell no name.
+    ends: Option<Ends<Track>>,
+    names: Names,
+    /// Number of the next event.
+    next: u64,
 }
 
 impl<'a> Walk<'a> {
-    fn new(file: &'a str, bytes: &'a [u8]) -> Self {
+    fn new(file: &'a str, bytes: &'a [u8], names: Names) -> Self {
         Self {
             file,
             bytes,
@@ -87,6 +113,10 @@ impl<'a> Walk<'a> {
             damage: Vec::new(),
             losses: Vec::new(),
             unread: BTreeMap::new(),
+            endless: 0,
+            ends: None,
+            names,
+            next: 0,
         }
     }
 
@@ -274,20 +304,50 @@ impl<'a> Walk<'a> {
         let name = reader.string(bits(header, 48, 63))?;
         let payload = reader.arguments(bits(header, 20, 23))?;
         let mut context: Named<'_> = Vec::new();
+        let mut tag = u32::from(phase);
+        let mut id = 0;
         match kind {
             1 => context.push(("counter_id".into(), Dyn::Hex(reader.word()?))),
             4 => {
                 let nanos = provider.nanos(reader.word()?).saturating_sub(time);
-                context.push(("dur".into(), Dyn::Unsigned(nanos.max(0) as u64)));
+                match u64::try_from(nanos) {
+                    Ok(nanos) => {
+                        tag |= WHOLE;
+                        context.push(("dur".into(), Dyn::Unsigned(nanos)));
+                    }
+                    Err(_) => {
+                        self.endless += 1;
+                        context.push(("dur".into(), Dyn::Signed(nanos)));
+                    }
+                }
             }
-            5..=10 => context.push(("id".into(), Dyn::Hex(reader.word()?))),
+            5..=10 => {
+                id = reader.word()?;
+                context.push(("id".into(), Dyn::Hex(id)));
+            }
             _ => (),
         }
         provider.last = time;
-        let writer = Some(self.writer(thread));
-        let tag = u32::from(phase);
+        let writer = self.writer(thread);
         let lane = Lane::Thread;
-        sink.event(&Dynamic { lane, tag, category, name, time, writer, context, payload });
+        let number = self.next;
+        self.next += 1;
+        let mut event =
+            Dynamic { lane, tag, category, name, time, writer: Some(writer), context, payload };
+        if let Some((name, category)) = self.names.get(number) {
+            event.name = Cow::Owned(name.to_owned());
+            event.category = Cow::Owned(category.to_owned());
+        }
+        if let Some(ends) = &mut self.ends
+            && let Some(begins) = phases::begins(char::from(phase))
+        {
+            let track = match phase {
+                b'B' | b'E' => Track::Thread(writer.pid, writer.tid),
+                _ => Track::Keyed(Some(writer.pid), id.to_le_bytes().to_vec()),
+            };
+            ends.add(number, track, &event, begins);
+        }
+        sink.event(&event);
         Some(())
     }
 
@@ -437,6 +497,14 @@ fn attributes(class: &ClassText<'_>) -> Vec<Attribute> {
     if class.tag == OTHER {
         return Vec::new();
     }
-    let roles = phases::roles(class.tag as u8 as char, class, &["id"]);
-    phases::attributes(&roles).collect()
+    let phase = class.tag as u8 as char;
+    let id = || phases::context(class, "id").into_iter();
+    let keys = phases::Keys {
+        span: id().chain([KEY_PROCESS.to_owned()]).collect(),
+        flow: id().collect(),
+        fans_out: false,
+        is_whole: class.tag & WHOLE != 0,
+    };
+    let word = phases::word(phase).map(|word| Attribute { name: PHASE.into(), value: word.into() });
+    word.into_iter().chain(phases::attributes(&phases::roles(phase, class, &keys))).collect()
 }

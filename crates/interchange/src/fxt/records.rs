@@ -4,6 +4,8 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use lateralis_units::Nanos;
+
 use crate::dynamic::{Dyn, Named, make_unique};
 
 /// Bits `low..=high` of a word.
@@ -55,7 +57,8 @@ impl Provider {
     pub fn nanos(&self, ticks: u64) -> i64 {
         let frequency = if self.frequency == 0 { 1_000_000_000 } else { self.frequency };
         let nanos = u128::from(ticks) * 1_000_000_000 / u128::from(frequency);
-        i64::try_from(nanos).unwrap_or(i64::MAX)
+        // Below 2⁹⁴: 64 bits times 30.
+        Nanos::nearest(nanos as i128).0
     }
 }
 

@@ -10,7 +10,7 @@ use lateralis_model::{Base, Dropped, Event, Field, FieldKind, Loss, Source, Valu
 use super::{MAGIC, PHASES};
 use crate::json::{Enumerations, FieldWriter, field_label};
 use crate::meaning::{Fnv, Level, Losing, Meaning, Owner, cpu, fields, note_trace};
-use crate::picture::{Canvas, Flow, Mark, Place, draw, line_name, process_name};
+use crate::picture::{Canvas, Flow, Lane, Mark, Place, draw, line_name, process_name};
 
 /// Entries of the tables of strings and threads.
 const MAX_STRINGS: usize = 0x7fff;
@@ -191,6 +191,29 @@ impl Records<'_> {
         last.map_or(Ok(()), |last| self.words(&[last]))
     }
 
+    /// A whole span, with the messages that leave or arrive at it.
+    fn whole(
+        &mut self,
+        head: (&str, &str),
+        time: i64,
+        owner: Owner,
+        arguments: &Arguments,
+        end: u64,
+        flows: &[Flow],
+    ) -> io::Result<()> {
+        self.put(b'X', head, time, owner, arguments, Some(end))?;
+        self.flows(flows, &Place { time, owner, category: head.1 })
+    }
+
+    fn flows(&mut self, flows: &[Flow], place: &Place<'_>) -> io::Result<()> {
+        for flow in flows {
+            let phase = if flow.leaves { b's' } else { b'f' };
+            let (head, none) = ((flow.name.as_str(), place.category), Arguments::default());
+            self.put(phase, head, place.time, place.owner, &none, Some(flow.id))?;
+        }
+        Ok(())
+    }
+
     /// Adds an argument: its type, what stands in its first word, and what follows.
     fn argument(
         &mut self,
@@ -305,11 +328,11 @@ impl Canvas for Records<'_> {
 
     fn mark(
         &mut self,
-        mark: &Mark<'_>,
+        mark: &Mark,
         place: &Place<'_>,
         (name, event): (&str, Option<&str>),
         arguments: &Arguments,
-        flows: &[Flow<'_>],
+        flows: &[Flow],
     ) -> io::Result<()> {
         let Place { time, owner, category } = *place;
         let head = (name, category);
@@ -317,19 +340,45 @@ impl Canvas for Records<'_> {
         if let Some(event) = event {
             self.text(&mut arguments, "event", event)?;
         }
-        match *mark {
-            Mark::Instant => self.put(b'i', head, time, owner, &arguments, None)?,
-            Mark::Begin => self.put(b'B', head, time, owner, &arguments, None)?,
-            Mark::End => self.put(b'E', head, time, owner, &arguments, None)?,
-            Mark::Open(id) => self.put(b'b', head, time, owner, &arguments, Some(id))?,
-            Mark::Close(id) => self.put(b'e', head, time, owner, &arguments, Some(id))?,
-            Mark::Whole(nanos) => {
-                let end = (time.max(0) as u64).saturating_add(nanos);
-                self.put(b'X', head, time, owner, &arguments, Some(end))?;
+        let own = |lane: &Lane| (lane.index > 0).then_some(lane.span);
+        match mark {
+            Mark::Instant | Mark::Original(_) => {
+                self.put(b'i', head, time, owner, &arguments, None)?;
+            }
+            Mark::Begin(lane) => {
+                let id = own(lane);
+                let phase = if id.is_some() { b'b' } else { b'B' };
+                self.put(phase, head, time, owner, &arguments, id)?;
+            }
+            Mark::End(lane) => {
+                let id = own(lane);
+                let phase = if id.is_some() { b'e' } else { b'E' };
+                self.put(phase, head, time, owner, &arguments, id)?;
+            }
+            Mark::Open(id) => self.put(b'b', head, time, owner, &arguments, Some(*id))?,
+            Mark::Close(id, began) => {
+                // Spans are joined within a process; which thread ends one is kept.
+                let elsewhere = began.filter(|began| began.ids().0 != owner.ids().0);
+                if elsewhere.is_some() {
+                    self.dropped.note(
+                        "in which other process a span ended (FXT gets that of its beginning)",
+                    );
+                }
+                self.put(b'e', head, time, elsewhere.unwrap_or(owner), &arguments, Some(*id))?;
+            }
+            Mark::Whole(nanos, lane) => {
+                let end = (time.max(0) as u64).saturating_add(*nanos);
+                let Some(id) = own(lane) else {
+                    return self.whole(head, time, owner, &arguments, end, flows);
+                };
+                self.put(b'b', head, time, owner, &arguments, Some(id))?;
+                self.flows(flows, place)?;
+                let end = i64::try_from(end).unwrap_or(i64::MAX);
+                return self.put(b'e', head, end, owner, &Arguments::default(), Some(id));
             }
             Mark::Level(field, level, _) => {
                 let mut value = Arguments::default();
-                let (kind, bytes) = match level {
+                let (kind, bytes) = match *level {
                     Level::Integer(level) => match i64::try_from(level) {
                         Ok(level) => (3, level.to_le_bytes()),
                         Err(_) => (4, u64::try_from(level).unwrap_or(u64::MAX).to_le_bytes()),
@@ -342,19 +391,14 @@ impl Canvas for Records<'_> {
             Mark::State(machine, before) => {
                 let id = Some(Fnv::of_machine(machine, owner));
                 if let Some(before) = before {
-                    let head = (before, category);
+                    let head = (before.as_str(), category);
                     self.put(b'e', head, time, owner, &Arguments::default(), id)?;
                 }
                 self.text(&mut arguments, "machine", machine)?;
                 self.put(b'b', head, time, owner, &arguments, id)?;
             }
         }
-        for flow in flows {
-            let phase = if flow.leaves { b's' } else { b'f' };
-            let head = (flow.name, category);
-            self.put(phase, head, time, owner, &Arguments::default(), Some(flow.id))?;
-        }
-        Ok(())
+        self.flows(flows, place)
     }
 
     fn loss(&mut self, loss: &Loss, name: &str, time: i64) -> io::Result<()> {

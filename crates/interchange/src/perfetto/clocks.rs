@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use lateralis_units::Nanos;
+
 use super::wire::Message;
 
 /// `CLOCK_REALTIME`.
@@ -88,7 +90,7 @@ impl Clocks {
 
     /// `BOOTTIME` of a time of `clock` as a packet of `sequence` tells it.
     pub fn boottime(&mut self, clock: u32, sequence: u32, time: u64) -> i64 {
-        let time = i64::try_from(time).unwrap_or(i64::MAX);
+        let time = Nanos::nearest(time.into()).0;
         let clock = id(clock, sequence);
         let rate = self.rates.get(&clock).copied().unwrap_or(Rate { nanos: 1, incremental: false });
         let mut time = time.saturating_mul(rate.nanos);
@@ -159,7 +161,7 @@ fn readings(
                 _ => (),
             }
         }
-        let time = i64::try_from(time).unwrap_or(i64::MAX).saturating_mul(rate.nanos);
+        let time = Nanos::nearest(time.into()).0.saturating_mul(rate.nanos);
         (id(clock, sequence), time, rate)
     })
 }

@@ -2,13 +2,15 @@
 //! From Perfetto's packets to the model.
 
 mod collect;
+mod gather;
 mod kernel;
+mod marks;
 mod track;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use lateralis_model::role::{Keyed, Role};
+use lateralis_model::role::{KEY_CATEGORY, KEY_PROCESS, Keyed, PHASE, Role};
 use lateralis_model::{
     Attribute, Clock, EnvValue, Interval, Loss, LossCause, MemoryTrace, StreamIndex, Uuid, Writer,
 };
@@ -19,22 +21,34 @@ use super::state::{Sequence, Tracks};
 use super::track_event::{self, BEGIN, COUNTER, END, INSTANT, TrackEvent};
 use super::wire::{Message, Wire};
 use super::{ftrace, state};
-use crate::dynamic::{ClassText, Dyn, Dynamic, Lane, Named, Sink, Survey};
+use crate::dynamic::{ClassText, Dyn, Dynamic, Lane, Named, Names, Sink, Survey};
+use crate::phases::Track;
 use crate::{Error, phases};
+use gather::{Gathering, Nowhere};
 
-/// Names of spans remembered for ends without one.
-const MAX_OPEN: usize = 1 << 20;
-/// Flows remembered to tell their beginning from what follows.
-const MAX_FLOWS: usize = 1 << 20;
-
-// Tags: the type of a track event, or the phase of a legacy one, and these bits.
-const OTHER_TRACK: u32 = 0x100;
-const FLOW_OUT: u32 = 0x200;
-const FLOW_IN: u32 = 0x400;
-const LEGACY: u32 = 0x800;
-const FTRACE: u32 = 0x1000;
-const PLAIN: u32 = 0x1001;
-const GPU: u32 = 0x1002;
+// Tags: the type of a track event, or the phase of a legacy one, and these bits: what the event
+// itself tells, so that it can change nothing for others of its name.
+const OTHER_TRACK: u32 = 1 << 8;
+const LEGACY: u32 = 1 << 9;
+const FTRACE: u32 = 1 << 10;
+const PLAIN: u32 = FTRACE | 1;
+const GPU: u32 = FTRACE | 2;
+/// A counter's value.
+const VALUE: u32 = 1 << 11;
+/// A duration that can be.
+const WHOLE: u32 = 1 << 12;
+const ID: u32 = 1 << 13;
+const LOCAL_ID: u32 = 1 << 14;
+const GLOBAL_ID: u32 = 1 << 15;
+const SCOPE: u32 = 1 << 16;
+const BIND_IN: u32 = 1 << 17;
+const BIND_OUT: u32 = 1 << 18;
+/// A process, and no thread.
+const PROCESS: u32 = 1 << 19;
+/// So many flows leave and arrive, 15 at most each.
+const FLOWS_OUT: u32 = 20;
+const FLOWS_IN: u32 = 24;
+const FLOWS_MAX: usize = 15;
 
 /// Whether a file looks like a Perfetto trace, by its first bytes (4 KiB are
 /// enough).
@@ -47,8 +61,9 @@ pub fn sniff(first: &[u8]) -> bool {
 /// Reads a file called `name`, whose events may take `limit_bytes` of memory; as much
 /// again may go for decompressed packets.
 ///
-/// Time is linear in the length of the file; it is walked three times: for clocks and
-/// tracks, for the kinds of events, for the events.
+/// Time is linear in the length of the file; it is walked four times: for clocks and
+/// tracks, for what belongs together (which takes as much memory again at most), for the kinds of
+/// events, for the events.
 ///
 /// # Errors
 /// If there is no packet in it.
@@ -69,6 +84,22 @@ pub fn read(name: &str, bytes: &[u8], limit_bytes: u64) -> Result<MemoryTrace, E
     walk.clocks.sort();
     let mut survey = Survey::default();
     let mut ignored = Notes::default();
+    walk.rewind();
+    walk.gathering = Some(Gathering::new(limit_bytes));
+    packets::walk(name, bytes, limit_bytes, &mut ignored, &mut |packet| {
+        walk.packet(packet, &mut Nowhere);
+    });
+    let refused = walk.gathering.take().map_or(0, |gathering| {
+        let refused = gathering.refused();
+        (walk.names, walk.first_flows) = gathering.finish();
+        refused
+    });
+    if refused > 0 {
+        builder.remark(format!(
+            "{refused} ends of spans and flows were not looked at for what they belong to: they do \
+             not fit into the memory they may take: raise the limit"
+        ));
+    }
     walk.rewind();
     packets::walk(name, bytes, limit_bytes, &mut ignored, &mut |packet| {
         walk.packet(packet, &mut survey);
@@ -110,10 +141,16 @@ struct Walk {
     /// Packets that were not understood, by field number of their data.
     unread: BTreeMap<u32, u64>,
     unread_fields: BTreeMap<u32, u64>,
-    /// Names and categories of open spans by track.
-    open: HashMap<(u64, u32, u32), Vec<(String, String)>>,
-    open_count: usize,
-    flows: HashSet<u64>,
+    /// In the walk before the survey: what belongs together.
+    gathering: Option<Gathering>,
+    /// Names of ends that tell none.
+    names: Names,
+    /// Events with which flows begin.
+    first_flows: HashSet<(u64, u64)>,
+    /// Number of the next track event.
+    next: u64,
+    /// Complete events whose durations cannot be.
+    endless: u64,
     counters: HashMap<u64, i64>,
     gpu_counters: HashMap<(u64, u64), String>,
     /// The task that runs on each processor, from compact switches.
@@ -149,9 +186,9 @@ impl Walk {
     fn rewind(&mut self) {
         self.clocks.rewind();
         self.sequences.clear();
-        self.open.clear();
-        self.open_count = 0;
-        self.flows.clear();
+        self.names.rewind();
+        self.next = 0;
+        self.endless = 0;
         self.counters.clear();
         self.gpu_counters.clear();
         self.running.clear();
@@ -242,47 +279,99 @@ impl Walk {
     }
 
     fn writer_of(&self, tid: u32) -> Writer {
-        Writer { pid: self.groups.get(&tid).copied().unwrap_or(tid), tid }
+        let group = self.groups.get(&tid).or_else(|| self.tracks.groups.get(&tid));
+        Writer { pid: group.copied().unwrap_or(tid), tid }
     }
 }
 
 /// What a tag means.
 fn attributes(class: &ClassText<'_>) -> Vec<Attribute> {
-    let keyed = |keys: &[&str]| Keyed {
-        name: class.name.to_owned(),
-        keys: keys.iter().filter_map(|key| phases::context(class, key)).collect(),
-    };
-    let flow = |key: &str| Keyed {
-        name: "flow".to_owned(),
-        keys: phases::context(class, key).into_iter().collect(),
+    let tag = class.tag;
+    let has = |bit: u32| tag & bit != 0;
+    let fields = |names: &[&str]| -> Vec<String> {
+        names.iter().filter_map(|name| phases::context(class, name)).collect()
     };
     let mut roles = Vec::new();
-    if class.tag == GPU {
+    let mut word = None;
+    if tag & marks::MARK == marks::MARK {
+        (roles, word) = marks::roles(class);
+    } else if tag == GPU {
         roles.extend(phases::counters(class));
-    } else if class.tag < FTRACE {
-        let track: &[&str] = if class.tag & OTHER_TRACK != 0 { &["track_uuid"] } else { &[] };
-        let low = class.tag & 0xff;
-        if class.tag & LEGACY != 0 {
-            let ids = ["id", "local_id", "global_id", "id_scope"];
-            roles.extend(phases::roles(low as u8 as char, class, &ids));
+        word = Some("counter");
+    } else if !has(FTRACE) {
+        let low = char::from(tag as u8);
+        if has(LEGACY) {
+            roles.extend(phases::roles(low, class, &legacy_keys(tag, &fields)));
+            word = phases::word(low);
         } else {
+            let track: &[&str] = if has(OTHER_TRACK) { &["track_uuid"] } else { &[] };
+            let keyed =
+                || Keyed { name: class.name.to_owned(), keys: fields(track), ..Keyed::default() };
             match u64::from(low) {
-                BEGIN => roles.push(Role::Begin(keyed(track))),
-                END => roles.push(Role::End(keyed(track))),
+                BEGIN => {
+                    roles.push(Role::Begin(keyed()));
+                    word = Some("begin");
+                }
+                END => {
+                    roles.push(Role::End(keyed()));
+                    word = Some("end");
+                }
                 COUNTER => {
                     // Annotations beside the value are no levels.
-                    roles.extend(phases::counters(class).into_iter().take(1));
+                    roles.extend(phases::counters(class).into_iter().take(usize::from(has(VALUE))));
+                    word = Some("counter");
                 }
-                INSTANT => (),
+                INSTANT => word = Some("instant"),
                 _ => (),
             }
         }
-        if class.tag & FLOW_IN != 0 {
-            roles.push(Role::Receive(flow("flow_in")));
+        let flow =
+            |key: &str, fans_out| Keyed { name: "flow".to_owned(), keys: fields(&[key]), fans_out };
+        // An end repeats what its beginning told.
+        if has(BIND_IN) && phases::begins(low) != Some(false) {
+            roles.push(Role::Receive(flow("bind_id", true)));
         }
-        if class.tag & FLOW_OUT != 0 {
-            roles.push(Role::Send(flow("flow_out")));
+        if has(BIND_OUT) && phases::begins(low) != Some(false) {
+            roles.push(Role::Send(flow("bind_id", false)));
+        }
+        for number in 0..tag >> FLOWS_IN & 0xf {
+            roles.push(Role::Receive(flow(&numbered("flow_in", number), false)));
+        }
+        for number in 0..tag >> FLOWS_OUT & 0xf {
+            roles.push(Role::Send(flow(&numbered("flow_out", number), false)));
         }
     }
-    phases::attributes(&roles).collect()
+    let word = word.map(|word: &str| Attribute { name: PHASE.into(), value: word.into() });
+    word.into_iter().chain(phases::attributes(&roles)).collect()
+}
+
+/// The keys of legacy events: as Chrome's, but for ids without a scope of their own, which are of
+/// all processes.
+fn legacy_keys(tag: u32, fields: &impl Fn(&[&str]) -> Vec<String>) -> phases::Keys {
+    let has = |bit: u32| tag & bit != 0;
+    let mut keys = fields(legacy_ids(tag));
+    keys.push(KEY_CATEGORY.to_owned());
+    if has(LOCAL_ID) {
+        keys.extend(if has(PROCESS) { fields(&["pid"]) } else { vec![KEY_PROCESS.to_owned()] });
+    }
+    phases::Keys { span: keys.clone(), flow: keys, fans_out: true, is_whole: has(WHOLE) }
+}
+
+/// The fields that tell the span of a legacy event from others.
+fn legacy_ids(tag: u32) -> &'static [&'static str] {
+    match (tag & (ID | LOCAL_ID | GLOBAL_ID), tag & SCOPE != 0) {
+        (0, false) => &[],
+        (0, true) => &["id_scope"],
+        (ID, false) => &["id"],
+        (ID, true) => &["id", "id_scope"],
+        (LOCAL_ID, false) => &["local_id"],
+        (LOCAL_ID, true) => &["local_id", "id_scope"],
+        (_, false) => &["global_id"],
+        (_, true) => &["global_id", "id_scope"],
+    }
+}
+
+/// The name of one of several fields.
+fn numbered(name: &str, number: u32) -> String {
+    if number == 0 { name.to_owned() } else { format!("{name}#{}", number + 1) }
 }

@@ -114,6 +114,8 @@ pub struct Tracks {
     tracks: HashMap<u64, Track>,
     pub processes: BTreeMap<u32, String>,
     pub threads: BTreeMap<u32, String>,
+    /// Processes of threads.
+    pub groups: HashMap<u32, u32>,
 }
 
 impl Tracks {
@@ -165,6 +167,9 @@ impl Tracks {
                 5 => name = value.text().into_owned(),
                 _ => (),
             }
+        }
+        if let (Some(pid), Some(tid)) = (pid, tid) {
+            self.groups.insert(tid, pid);
         }
         if let Some(tid) = tid.filter(|_| !name.is_empty()) {
             self.threads.insert(tid, name);

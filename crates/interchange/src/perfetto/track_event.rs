@@ -53,8 +53,8 @@ pub struct Legacy {
     pub tid: Option<u32>,
 }
 
-/// Takes a message apart.
-pub fn parse<'a>(message: Message<'a>, sequence: &Sequence) -> TrackEvent<'a> {
+/// Takes a message apart; its annotations only if they are wanted.
+pub fn parse<'a>(message: Message<'a>, sequence: &Sequence, is_all: bool) -> TrackEvent<'a> {
     let mut event = TrackEvent::default();
     for (number, value) in message {
         match number {
@@ -62,6 +62,7 @@ pub fn parse<'a>(message: Message<'a>, sequence: &Sequence) -> TrackEvent<'a> {
             16 => event.absolute_us = Some(value.number() as i64),
             3 => event.categories.push(sequence.text(CATEGORIES, value.number())),
             22 => event.categories.push(value.text().into_owned()),
+            4 if !is_all => (),
             4 => event.annotations.push(annotation(value.message(), sequence, 0)),
             6 => event.legacy = Some(legacy(value.message(), sequence, &mut event.name)),
             9 => event.kind = value.number(),

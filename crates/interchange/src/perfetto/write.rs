@@ -2,9 +2,9 @@
 //! From the model to Perfetto's packets.
 //!
 //! One sequence. Each thread has a track; so has each counter of a process, and each
-//! machine with states. Spans without keys are slices of their thread, spans with keys
-//! slices of extra tracks, since they need not nest. Messages are flows. All fields
-//! are debug annotations.
+//! machine with states. Spans without keys are slices of their thread, or, where they overlap
+//! others of it, of tracks under that of the thread; spans with keys are slices of extra tracks of
+//! their process, since they need not nest. Messages are flows. All fields are debug annotations.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ use lateralis_model::{Base, Dropped, Event, Field, FieldKind, Fields, Loss, Sour
 use super::wire::{put_bytes, put_fixed64, put_number};
 use crate::json::{FieldWriter, field_label, hex_string};
 use crate::meaning::{Fnv, Level, Losing, Meaning, Owner, cpu, fields, note_trace};
-use crate::picture::{Canvas, Flow, Mark, Place, draw, line_name, process_name};
+use crate::picture::{Canvas, Flow, Lane, Mark, Place, draw, line_name, process_name};
 
 /// Spans with keys that may be open at once; further ones are instants.
 const MAX_OPEN: usize = 100_000;
@@ -67,10 +67,10 @@ struct Packets<'w> {
     /// Threads that have tracks.
     threads: HashSet<u32>,
     names: Names,
-    /// Free tracks of each kind of span with keys, and how many there are.
-    lanes: HashMap<String, (Vec<u32>, u32)>,
-    /// Open spans with keys, and their tracks.
-    open: HashMap<u64, Vec<u32>>,
+    /// Free tracks of each kind of span with keys in a process, and how many there are.
+    lanes: HashMap<(String, u32), (Vec<u32>, u32)>,
+    /// Open spans with keys: their processes and tracks.
+    open: HashMap<u64, (u32, u32)>,
     /// New interned names, to go with the next event.
     interned: Vec<u8>,
 }
@@ -282,33 +282,56 @@ impl Packets<'_> {
     }
 
     /// Where a span with keys goes. `None` for the end of one that never began.
-    fn span_track(&mut self, name: &str, id: u64, begins: bool) -> io::Result<Option<u64>> {
-        let lane = if begins {
+    fn span_track(
+        &mut self,
+        name: &str,
+        id: u64,
+        owner: Owner,
+        begins: bool,
+    ) -> io::Result<Option<u64>> {
+        let (pid, lane) = if begins {
             if self.open.len() >= MAX_OPEN {
                 self.dropped.note("spans beyond 100,000 open at once (shown as instants)");
                 return Ok(None);
             }
-            let (free, count) = self.lanes.entry(name.to_owned()).or_default();
+            let (pid, _) = owner.ids();
+            let (free, count) = self.lanes.entry((name.to_owned(), pid)).or_default();
             let lane = free.pop().unwrap_or_else(|| {
                 *count += 1;
                 *count
             });
-            self.open.entry(id).or_default().push(lane);
-            lane
+            self.open.insert(id, (pid, lane));
+            (pid, lane)
         } else {
-            let Some(lane) = self.open.get_mut(&id).and_then(Vec::pop) else { return Ok(None) };
-            if self.open.get(&id).is_some_and(Vec::is_empty) {
-                self.open.remove(&id);
-            }
-            if let Some((free, _)) = self.lanes.get_mut(name) {
+            let Some((pid, lane)) = self.open.remove(&id) else { return Ok(None) };
+            if let Some((free, _)) = self.lanes.get_mut(&(name.to_owned(), pid)) {
                 free.push(lane);
             }
-            lane
+            (pid, lane)
         };
-        // Beginning and end may be of different processes, so the track is of none.
+        let parent = self.process(pid)?;
         let name = name.as_bytes();
-        let track = uuid(&[b"span", name, &lane.to_le_bytes()]);
-        self.describe(track, |track| put_bytes(track, 2, name)).map(Some)
+        let track = uuid(&[b"span", name, &pid.to_le_bytes(), &lane.to_le_bytes()]);
+        let describe = |track: &mut Vec<u8>| {
+            put_number(track, 5, parent);
+            put_bytes(track, 2, name);
+        };
+        self.describe(track, describe).map(Some)
+    }
+
+    /// The track of a thread, or one under it.
+    fn lane(&mut self, owner: Owner, lane: Lane) -> io::Result<u64> {
+        let parent = self.thread(owner)?;
+        if lane.index == 0 {
+            return Ok(parent);
+        }
+        let (pid, tid) = owner.ids();
+        let index = lane.index.to_le_bytes();
+        let track = uuid(&[b"lane", &pid.to_le_bytes(), &tid.to_le_bytes(), &index]);
+        self.describe(track, |track| {
+            put_number(track, 5, parent);
+            put_bytes(track, 2, b"overlapping");
+        })
     }
 
     fn annotation_name(&mut self, out: &mut Vec<u8>, name: &str) {
@@ -406,11 +429,11 @@ impl Canvas for Packets<'_> {
 
     fn mark(
         &mut self,
-        mark: &Mark<'_>,
+        mark: &Mark,
         place: &Place<'_>,
         (name, event): (&str, Option<&str>),
         arguments: &Vec<u8>,
-        flows: &[Flow<'_>],
+        flows: &[Flow],
     ) -> io::Result<()> {
         let Place { time, owner, category } = *place;
         let mut rest = arguments.clone();
@@ -425,29 +448,28 @@ impl Canvas for Packets<'_> {
         }
         let head = (name, category);
         match mark {
-            Mark::Begin | Mark::End | Mark::Instant => {
-                let kind = match mark {
-                    Mark::Begin => Kind::Begin,
-                    Mark::End => Kind::End,
-                    _ => Kind::Instant,
-                };
-                let track = self.thread(owner)?;
-                self.track_event(time, kind, track, head, &rest)
+            Mark::Begin(lane) | Mark::Whole(_, lane) => {
+                let track = self.lane(owner, *lane)?;
+                self.track_event(time, Kind::Begin, track, head, &rest)
             }
-            Mark::Open(id) | Mark::Close(id) => {
+            Mark::End(lane) => {
+                let track = self.lane(owner, *lane)?;
+                self.track_event(time, Kind::End, track, head, &rest)
+            }
+            Mark::Instant | Mark::Original(_) => {
+                let track = self.thread(owner)?;
+                self.track_event(time, Kind::Instant, track, head, &rest)
+            }
+            Mark::Open(id) | Mark::Close(id, _) => {
                 let begins = matches!(mark, Mark::Open(_));
-                let (kind, track) = match self.span_track(name, *id, begins)? {
+                let (kind, track) = match self.span_track(name, *id, owner, begins)? {
                     Some(track) => (if begins { Kind::Begin } else { Kind::End }, track),
                     // Only one end of it is there.
                     None => (Kind::Instant, self.thread(owner)?),
                 };
-                self.track_event(time, kind, track, head, &rest)
-            }
-            Mark::Whole(nanos) => {
-                let track = self.thread(owner)?;
-                self.track_event(time, Kind::Begin, track, head, &rest)?;
-                let end = time.saturating_add(i64::try_from(*nanos).unwrap_or(i64::MAX));
-                self.track_event(end, Kind::End, track, ("", ""), &[])
+                // An end on a track of its own needs no category, which may be another.
+                let category = if matches!(kind, Kind::End) { "" } else { category };
+                self.track_event(time, kind, track, (name, category), &rest)
             }
             Mark::Level(field, level, only) => {
                 let title = if *only { name.to_owned() } else { format!("{name}.{field}") };
@@ -471,6 +493,13 @@ impl Canvas for Packets<'_> {
                 self.track_event(time, Kind::Begin, track, head, &rest)
             }
         }
+    }
+
+    const ENDS_WHOLE: bool = true;
+
+    fn end_whole(&mut self, time: i64, owner: Owner, lane: Lane) -> io::Result<()> {
+        let track = self.lane(owner, lane)?;
+        self.track_event(time, Kind::End, track, ("", ""), &[])
     }
 
     fn loss(&mut self, loss: &Loss, name: &str, time: i64) -> io::Result<()> {

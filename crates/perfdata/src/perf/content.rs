@@ -23,10 +23,49 @@ pub type Bytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
 /// Places begin with where they are. In the feature with build ids …
 pub const BUILD_IDS: u64 = 0;
-/// … in the file …
+/// … in a file …
 pub const FILE: u64 = 1 << 62;
 /// … in decompressed records.
 pub const INFLATED: u64 = 1 << 63;
+/// The number of the file follows, then the byte: no file has as many.
+const PART_SHIFT: u32 = 48;
+const BYTES: u64 = (1 << PART_SHIFT) - 1;
+/// Files whose numbers have room in a place.
+pub const PARTS_MAX: usize = 1 << (62 - PART_SHIFT);
+
+/// The bits of a place that name the file with this number.
+pub fn part_bits(number: usize) -> u64 {
+    (number as u64) << PART_SHIFT
+}
+
+/// The number of the file that a place is in.
+fn part_of(place: u64) -> usize {
+    ((place & !(FILE | INFLATED)) >> PART_SHIFT) as usize
+}
+
+/// The byte that a place is.
+pub fn byte(place: u64) -> u64 {
+    place & BYTES
+}
+
+/// A file of records: the only one, or that of one thread of `perf record --threads`.
+pub struct Part {
+    /// Its name, for reports.
+    pub name: String,
+    /// What it holds.
+    pub bytes: Bytes,
+    /// Records that were compressed in it.
+    pub inflated: Vec<u8>,
+    /// The first of its bytes that was decompressed.
+    pub compressed: u64,
+}
+
+impl Part {
+    /// A file that was not looked into yet.
+    pub fn new(name: &str, bytes: Bytes) -> Self {
+        Self { name: name.to_owned(), bytes, inflated: Vec::new(), compressed: 0 }
+    }
+}
 
 /// Records that lie one after the other, none of them earlier than the one
 /// before.
@@ -44,12 +83,8 @@ pub struct Run {
 
 /// Everything that records lie in.
 pub struct Content {
-    /// The file.
-    pub file: Bytes,
-    /// Decompressed records.
-    pub inflated: Vec<u8>,
-    /// First byte of the file that was decompressed.
-    pub compressed: u64,
+    /// Files of records, that with the header first.
+    pub parts: Vec<Part>,
     /// Records with build ids.
     pub build_ids: Vec<u8>,
     /// Of numbers.
@@ -162,14 +197,15 @@ impl Ord for Cursor<'_> {
 impl Content {
     /// Opens a run at its first record.
     fn cursor(&self, run: &Run) -> Option<Cursor<'_>> {
-        let (bytes, region) = match run.begin {
-            place if place & INFLATED != 0 => (&self.inflated[..], INFLATED),
-            place if place & FILE != 0 => ((*self.file).as_ref(), FILE),
-            _ => (&self.build_ids[..], BUILD_IDS),
+        let bytes = match run.begin & (FILE | INFLATED) {
+            BUILD_IDS => &self.build_ids[..],
+            FILE => (*self.part(run.begin)?.bytes).as_ref(),
+            _ => &self.part(run.begin)?.inflated[..],
         };
+        let region = run.begin & !BYTES;
         let record = Record { kind: 0, misc: 0, body: &[] };
         let found = Found { record, attr: Err(0), time: run.first, place: run.begin };
-        let (next, end) = (run.begin & !region, run.end & !region);
+        let (next, end) = (byte(run.begin), byte(run.end));
         let mut cursor = Cursor { found, bytes, region, next, end };
         self.step(&mut cursor).then_some(cursor)
     }
@@ -203,11 +239,20 @@ impl Content {
         self.cursor(&run).map(|cursor| cursor.found)
     }
 
+    fn part(&self, place: u64) -> Option<&Part> {
+        self.parts.get(part_of(place))
+    }
+
+    /// The name of the file that a place is in.
+    pub fn file_of(&self, place: u64) -> &str {
+        self.part(place).map_or("", |part| &part.name)
+    }
+
     /// The byte of the file that stands for a place in reports.
     pub fn byte_of(&self, place: u64) -> u64 {
-        match place {
-            place if place & INFLATED != 0 => self.compressed,
-            place => place & !FILE,
+        match self.part(place) {
+            Some(part) if place & INFLATED != 0 => part.compressed,
+            _ => byte(place),
         }
     }
 }

@@ -123,7 +123,7 @@ impl<'a> PerfEvents<'a> {
             comms,
             head: Head::default(),
             row: Row::default(),
-            notes: Notes::new(&trace.name),
+            notes: Notes::new(""),
         }
     }
 
@@ -158,6 +158,7 @@ impl<'a> PerfEvents<'a> {
         let content = &self.trace.content;
         let begin = content.byte_of(found.place);
         let end = begin + found.record.size();
+        self.notes.in_file(content.file_of(found.place));
         self.notes.damage(begin, end, reason, Some(self.head.time));
     }
 

@@ -17,6 +17,10 @@ const PIPE_HEADER_BYTES: u64 = 16;
 const SECTION_BYTES: u64 = 16;
 /// Bytes of the first version of `perf_event_attr`.
 const ATTR_BYTES_MIN: u64 = 64;
+/// First byte of the flags of features, behind sizes and sections.
+const FLAGS_AT: u64 = 72;
+/// Feature of a file whose records are partly in others beside it.
+const DIR_FORMAT: u32 = 24;
 /// Numbers of features there can be.
 const FEATURES: u32 = 256;
 
@@ -67,6 +71,13 @@ impl Attrs {
         let index = self.by_id(id)?;
         self.all.get_mut(index)
     }
+}
+
+/// Whether the header says that there are files of records beside this one.
+pub fn is_of_folder(bytes: &[u8], order: ByteOrder) -> bool {
+    let size = Wire::at(bytes, 8, order).u64();
+    let flags = Wire::at(bytes, FLAGS_AT, order).u64().unwrap_or(0);
+    size.is_some_and(|size| size != PIPE_HEADER_BYTES) && flags >> DIR_FORMAT & 1 != 0
 }
 
 /// An opened `perf.data`.

@@ -7,7 +7,7 @@ use std::ops::Range;
 use lateralis_model::{DamageReason, EnvValue};
 
 use super::attr::Attr;
-use super::content::{BUILD_IDS, FILE, INFLATED, Ids, Run, moment};
+use super::content::{BUILD_IDS, FILE, INFLATED, Ids, Part, Run, byte, moment, part_bits};
 use super::file::File;
 use super::records::{self, Record};
 use super::seen::Seen;
@@ -26,10 +26,6 @@ const UPDATE_NAME: u64 = 2;
 pub struct Index {
     /// Runs in the order of their first times.
     pub runs: Vec<Run>,
-    /// Decompressed records.
-    pub inflated: Vec<u8>,
-    /// Bytes of the file that were decompressed.
-    pub compressed: Range<u64>,
     /// CPUs of ids, from ID_INDEX.
     pub cpus: Ids,
     /// The first time that is not 0; 0 where there is none.
@@ -41,16 +37,35 @@ pub struct Index {
     pub is_late: bool,
 }
 
-/// Walks all records of the file. `limit` bounds the bytes of decompressed
-/// records. Damage is noted with ticks as its times.
+/// Walks all records of the files, the first of which has the header. `limit` bounds
+/// the bytes of decompressed records. Damage is noted with ticks as its times.
 ///
 /// Cost: 32 bytes for each run of records in the order of time.
-pub fn index(file: &mut File, bytes: &[u8], limit: u64, notes: &mut Notes) -> Index {
-    let mut walk =
-        Walk { index: Index::default(), pieces: Vec::new(), time: 0, run: None, file, notes };
-    let (begin, end) = (walk.file.data_begin, walk.file.data_end);
-    walk.records(bytes.get(..end as usize).unwrap_or(bytes), begin, FILE);
-    walk.inflate(bytes, limit);
+pub fn index(file: &mut File, parts: &mut [Part], limit: u64, notes: &mut Notes) -> Index {
+    let mut walk = Walk {
+        index: Index::default(),
+        compressed: 0..0,
+        pieces: Vec::new(),
+        time: 0,
+        run: None,
+        file,
+        notes,
+    };
+    let mut left = limit;
+    for (number, part) in parts.iter_mut().enumerate() {
+        let bytes = (*part.bytes).as_ref();
+        let (begin, end) = match number {
+            0 => (walk.file.data_begin, walk.file.data_end),
+            _ => (0, bytes.len() as u64),
+        };
+        walk.notes.in_file(&part.name);
+        walk.time = 0;
+        let region = FILE | part_bits(number);
+        walk.records(bytes.get(..end as usize).unwrap_or(bytes), begin, region);
+        part.inflated = walk.inflate(bytes, left, INFLATED | part_bits(number));
+        part.compressed = walk.compressed.start;
+        left = left.saturating_sub(part.inflated.len() as u64);
+    }
     walk.build_ids();
     let mut index = walk.index;
     index.runs.sort_by_key(|run| (run.first, run.begin));
@@ -59,6 +74,8 @@ pub fn index(file: &mut File, bytes: &[u8], limit: u64, notes: &mut Notes) -> In
 
 struct Walk<'f, 'n> {
     index: Index,
+    /// Bytes of the file that were decompressed.
+    compressed: Range<u64>,
     /// Compressed bytes in their order.
     pieces: Vec<Range<usize>>,
     /// The last time seen.
@@ -110,10 +127,10 @@ impl Walk<'_, '_> {
 
     fn damage(&mut self, begin: u64, end: u64, reason: DamageReason, region: u64) {
         let time = (self.time > 0).then_some(lateralis_units::Nanos(self.time as i64));
-        if region == FILE {
+        if region & INFLATED == 0 {
             self.notes.damage(begin, end, reason, time);
         } else {
-            let Range { start, end } = self.index.compressed;
+            let Range { start, end } = self.compressed;
             self.notes.damage(start, end, reason, time);
         }
     }
@@ -196,7 +213,7 @@ impl Walk<'_, '_> {
             records::HEADER_FEATURE => {
                 let Some(number) = wire.u64().and_then(|n| u32::try_from(n).ok()) else { return };
                 let content = wire.take(wire.left()).unwrap_or(&[]);
-                self.file.feature(number, content, place & !(FILE | INFLATED), self.notes);
+                self.file.feature(number, content, byte(place), self.notes);
             }
             records::ID_INDEX => {
                 let _count = wire.u64();
@@ -247,12 +264,13 @@ impl Walk<'_, '_> {
         seen.take(record, attr, time, place, &self.file.attrs, cpus, order);
     }
 
-    /// Decompresses what was compressed, as one stream, and walks it.
-    fn inflate(&mut self, bytes: &[u8], limit: u64) {
+    /// Decompresses what was compressed in a file, as one stream, walks it, and
+    /// returns it.
+    fn inflate(&mut self, bytes: &[u8], limit: u64, region: u64) -> Vec<u8> {
         let (Some(first), Some(last)) = (self.pieces.first(), self.pieces.last()) else {
-            return;
+            return Vec::new();
         };
-        self.index.compressed = first.start as u64..last.end as u64;
+        self.compressed = first.start as u64..last.end as u64;
         let pieces = self.pieces.iter().filter_map(|piece| bytes.get(piece.clone()));
         let input: Vec<u8> = pieces.flatten().copied().collect();
         let mut inflated = Vec::new();
@@ -263,13 +281,14 @@ impl Walk<'_, '_> {
             }
             Err(Stop::Damaged(at)) => {
                 let place = self.place_of(at);
-                let end = self.index.compressed.end;
+                let end = self.compressed.end;
                 let rule = "compressed records";
                 self.damage(place.min(end), end, DamageReason::BadValue { rule }, FILE);
             }
         }
-        self.records(&inflated, 0, INFLATED);
-        self.index.inflated = inflated;
+        self.records(&inflated, 0, region);
+        self.pieces.clear();
+        inflated
     }
 
     /// The byte of the file with compressed byte `at`.
@@ -280,7 +299,7 @@ impl Walk<'_, '_> {
             }
             at -= piece.len();
         }
-        self.index.compressed.end
+        self.compressed.end
     }
 
     /// Takes the feature with build ids, whose records are older than all others.

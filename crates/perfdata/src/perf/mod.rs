@@ -4,6 +4,7 @@
 //! ```text
 //! file   header, attributes of events, records, then features (names, formats …)
 //! pipe   header of 16 bytes, records; all else comes as records too
+//! folder a file `data`, and files of records only: data.0, data.1 …
 //! ```
 //!
 //! Opening walks the records from header to header, notes what cannot be records,
@@ -37,6 +38,8 @@ pub use content::Bytes;
 pub use trace::PerfTrace;
 
 use crate::Error;
+use crate::notes::Notes;
+use content::{PARTS_MAX, Part};
 
 /// Whether a file that begins with these bytes is a `perf.data`.
 #[must_use]
@@ -59,10 +62,41 @@ fn order_of(first: &[u8]) -> Option<ByteOrder> {
 /// # Errors
 /// Where the header is not whole.
 pub fn open(name: &str, bytes: Bytes, limit_bytes: u64) -> Result<PerfTrace, Error> {
-    let mut notes = crate::notes::Notes::new(name);
-    let Some(file) = file::File::open((*bytes).as_ref(), &mut notes) else {
+    open_folder(name, bytes, Vec::new(), limit_bytes)
+}
+
+/// Bytes of a file that [`is_of_folder`] looks at.
+pub const HEADER_BYTES: usize = 104;
+
+/// Whether a file that begins with these bytes is the `data` of a folder that `perf record
+/// --threads` made: what its threads recorded lies beside it, in `data.0`, `data.1` and so on.
+#[must_use]
+pub fn is_of_folder(first: &[u8]) -> bool {
+    order_of(first).is_some_and(|order| file::is_of_folder(first, order))
+}
+
+/// Opens the `data` of a folder with the files beside it, each with its name. Otherwise as
+/// [`open`].
+///
+/// # Errors
+/// Where the header of `data` is not whole.
+pub fn open_folder(
+    name: &str,
+    data: Bytes,
+    beside: Vec<(String, Bytes)>,
+    limit_bytes: u64,
+) -> Result<PerfTrace, Error> {
+    let mut notes = Notes::new(name);
+    let Some(file) = file::File::open((*data).as_ref(), &mut notes) else {
         let advice = "it ends or is damaged in its header; nothing can be read";
         return Err(Error::new(name, "no perf.data", advice));
     };
-    Ok(trace::open(name, file, bytes, limit_bytes, notes))
+    let mut parts = vec![Part::new(name, data)];
+    let left_out = beside.len().saturating_sub(PARTS_MAX - 1);
+    if left_out > 0 {
+        notes.remark(format!("{left_out} files beside it are left out: there are too many"));
+    }
+    let beside = beside.into_iter().take(PARTS_MAX - 1);
+    parts.extend(beside.map(|(name, bytes)| Part::new(&name, bytes)));
+    Ok(trace::open(file, parts, limit_bytes, notes))
 }

@@ -2,6 +2,7 @@
 //! Where and when records were made.
 
 use lateralis_model::{ByteOrder, Clock};
+use lateralis_units::Nanos;
 
 use super::attr::{NOWHERE, Places};
 use super::content::{Ids, from_end, word};
@@ -89,7 +90,8 @@ pub fn clock(file: &File) -> Clock {
         Some(11) => "tai",
         _ => "perf",
     };
-    let offset = pair.map_or(0, |pair| pair.wall_nanos.wrapping_sub(pair.trace_nanos) as i64);
+    let ahead = pair.map_or(0, |pair| i128::from(pair.wall_nanos) - i128::from(pair.trace_nanos));
+    let offset = Nanos::nearest(ahead).0;
     let mut clock = Clock::new(name, 1_000_000_000, 0, offset);
     clock.unix_epoch = pair.is_some() || id == Some(0);
     clock.description = match name {

@@ -11,7 +11,7 @@ use lateralis_model::{
 use lateralis_units::{CpuId, Nanos, Ticks};
 
 use super::attr::{Attr, TYPE_TRACEPOINT, sample};
-use super::content::{Bytes, Content, Merge};
+use super::content::{Content, Merge, Part};
 use super::events::{Comms, PerfEvents};
 use super::features::Features;
 use super::file::File;
@@ -70,7 +70,6 @@ pub struct PerfTrace {
     last: u64,
     /// Times and places of records that change names of threads, in their order.
     pub(super) renamings: Vec<(u64, u64)>,
-    pub(super) name: String,
     names: Names,
     losses: Vec<Loss>,
     damage: Vec<Damage>,
@@ -80,28 +79,21 @@ pub struct PerfTrace {
 impl std::fmt::Debug for PerfTrace {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let runs = self.content.runs.len();
-        f.debug_struct("PerfTrace").field("name", &self.name).field("runs", &runs).finish()
+        let name = self.content.parts.first().map(|part| &part.name);
+        f.debug_struct("PerfTrace").field("name", &name).field("runs", &runs).finish()
     }
 }
 
-/// Finds out what is in an opened file.
-pub fn open(
-    name: &str,
-    mut file: File,
-    bytes: Bytes,
-    limit_bytes: u64,
-    mut notes: Notes,
-) -> PerfTrace {
-    let index = index(&mut file, (*bytes).as_ref(), limit_bytes, &mut notes);
+/// Finds out what is in opened files, the first of which has the header.
+pub fn open(mut file: File, mut parts: Vec<Part>, limit_bytes: u64, mut notes: Notes) -> PerfTrace {
+    let index = index(&mut file, &mut parts, limit_bytes, &mut notes);
     let clock = clock(&file);
     notes.ticks_to_nanos(|ticks| clock.nanos(Ticks(ticks)));
-    let Index { runs, inflated, compressed, cpus, first, mut seen, is_late } = index;
+    let Index { runs, cpus, first, mut seen, is_late } = index;
     let File { attrs, mut features, order, .. } = file;
     let last = runs.iter().map(|run| run.last).max().unwrap_or(0);
     let build_ids = std::mem::take(&mut features.build_ids);
-    let compressed = compressed.start;
-    let content =
-        Content { file: bytes, inflated, compressed, build_ids, order, attrs, cpus, runs };
+    let content = Content { parts, build_ids, order, attrs, cpus, runs };
     if is_late {
         seen.again(&content);
     }
@@ -118,7 +110,6 @@ pub fn open(
         first,
         last,
         renamings: Vec::new(),
-        name: name.to_owned(),
         names: Names::default(),
         losses: Vec::new(),
         damage: Vec::new(),

@@ -54,6 +54,8 @@ pub struct Transcoder {
     searched: bool,
     /// Only what they do is kept; `None`: what everybody does.
     chosen: Option<Chosen>,
+    /// The only event that [`Transcoder::chosen`] is about, if the kernel chooses of the others.
+    chosen_event: Option<u16>,
     others: OtherThread,
 }
 
@@ -150,6 +152,7 @@ impl Transcoder {
             cpus: (0..cpus).map(|_| Cpu::default()).collect(),
             searched: false,
             chosen: None,
+            chosen_event: None,
             others: std::mem::take(&mut events.others),
         }
     }
@@ -158,6 +161,12 @@ impl Transcoder {
     pub fn choose(&mut self) -> &mut Chosen {
         let others = &mut self.others;
         self.chosen.get_or_insert_with(|| Chosen::new(std::mem::take(others)))
+    }
+
+    /// The same of one event by its number, where the kernel chooses of all others.
+    pub fn choose_of(&mut self, event: u16) -> &mut Chosen {
+        self.chosen_event = Some(event);
+        self.choose()
     }
 
     /// Who belongs to which process.
@@ -261,7 +270,8 @@ impl Transcoder {
                 chosen.forget(by, task.tid);
                 chosen.made(by, task.tid);
             }
-            if !chosen.wants(id.unwrap_or(0), tid, record) {
+            let is_asked = self.chosen_event.is_none_or(|event| Some(event) == id);
+            if is_asked && !chosen.wants(id.unwrap_or(0), tid, record) {
                 self.cpus[cpu].sums.others += 1;
                 return;
             }

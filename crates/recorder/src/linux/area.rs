@@ -3,10 +3,15 @@
 //!
 //! ```text
 //! schemas ─ those that come later      sifting ─ what of it is recorded, and where it goes
+//! tending ─ what programs do not ask the kernel for          growth ─ memory for rings
 //! ```
 
+mod growth;
 mod schemas;
 mod sifting;
+mod tending;
+
+pub(super) use growth::give_first_memory;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -18,6 +23,8 @@ use lateralis_ring::{
     RingMode, RingReader,
 };
 
+use self::growth::Growth;
+use super::area_file::{AreaFile, Users};
 use super::enable;
 use super::filters::AreaFilters;
 use super::mapping::Mapping;
@@ -48,13 +55,17 @@ pub(super) struct Ring {
 pub(super) struct Drained {
     /// Bytes of records.
     pub(super) bytes: u64,
-    /// Greatest part of a ring that had to be read, 0 to 1: 1 is a full ring.
+    /// Greatest part of a ring's memory that had to be read, 0 to 1: 1 is a full ring.
     pub(super) fill: f64,
+    /// A program was found a moment ago, and its rings may soon need more memory.
+    pub(super) is_young: bool,
 }
 
 /// See the module's description.
 pub(super) struct LiveArea {
     pub(super) path: PathBuf,
+    /// Whose memory `mapping` is; none where the area is no file of its own.
+    pub(super) file: Option<AreaFile>,
     pub(super) mapping: Mapping,
     pub(super) header: AreaHeader,
     pub(super) geometry: Geometry,
@@ -74,12 +85,15 @@ pub(super) struct LiveArea {
     pub(super) sieve: Sieve,
     /// When to ask again for the names of its threads.
     names_due: Instant,
+    /// When to ask again which threads are gone.
+    owners_due: Instant,
     /// The writer of its policy, if it has one of its own.
     pub(super) writer: Option<usize>,
     /// Patterns for schemas that are found later; none where the program applies them itself.
     late_patterns: Option<Patterns>,
     /// What was enabled when the area was paused.
     paused: Option<Patterns>,
+    growth: Growth,
 }
 
 impl LiveArea {
@@ -87,7 +101,7 @@ impl LiveArea {
     pub(super) fn new(
         recording: &mut Recording,
         path: &Path,
-        mapping: Mapping,
+        (file, mapping): (Option<AreaFile>, Mapping),
         policy: ReadPolicy,
     ) -> Result<LiveArea, Error> {
         let view = mapping.view();
@@ -125,10 +139,11 @@ impl LiveArea {
         }
         let plan = RecordPlan::new(header.swapped);
         let class_id = recording.classes.assign(geometry.kind(), &[], None);
-        let processes = TracedProcesses::new(&header, now != u64::MAX);
+        let processes = TracedProcesses::new(&header, file.as_ref().filter(|_| now != u64::MAX));
         let fresh = header.session != 0 || policy == ReadPolicy::Observe;
         let mut area = LiveArea {
             path: path.to_owned(),
+            file,
             no_ring_baseline: if fresh { 0 } else { header.lost_no_ring },
             mapping,
             geometry,
@@ -144,9 +159,11 @@ impl LiveArea {
             filters: AreaFilters::default(),
             sieve: Sieve::default(),
             names_due: Instant::now(),
+            owners_due: Instant::now(),
             writer: None,
             late_patterns: None,
             paused: None,
+            growth: Growth::none(),
             header,
         };
         area.refresh_schemas(recording);
@@ -174,6 +191,32 @@ impl LiveArea {
     /// Kind of its clock.
     pub(super) fn clock_kind(header: &AreaHeader) -> Option<ClockKind> {
         ClockKind::from_word(header.clock_kind)
+    }
+
+    /// Looks at its process table: who is new, who has ended.
+    pub(super) fn refresh_processes(&mut self) {
+        let view = self.mapping.view().with_swapped(self.header.swapped);
+        self.processes.refresh(&view, self.file.as_ref());
+    }
+
+    fn look_for_namespaces(&mut self) {
+        let view = self.mapping.view().with_swapped(self.header.swapped);
+        self.processes.look_for_namespaces(&view, self.file.as_ref());
+    }
+
+    /// Whether no process has it any more.
+    pub(super) fn is_left(&mut self) -> bool {
+        self.processes.have_ended(self.file.as_ref())
+    }
+
+    /// The same, asked of the kernel whatever was known.
+    pub(super) fn is_left_now(&mut self) -> bool {
+        self.processes.have_ended_now(self.file.as_ref())
+    }
+
+    /// Whether the kernel says that nobody has it any more: then nobody will ever write into it.
+    pub(super) fn is_nobodys(&self) -> bool {
+        self.file.as_ref().is_some_and(|file| file.users() == Users::Nobody)
     }
 
     fn mode(&self) -> RingMode {
@@ -223,7 +266,8 @@ impl LiveArea {
 
     /// Makes patchable sites follow the enable bytes.
     pub(super) fn follow_sites(&self, recording: &mut Recording) {
-        for (pid, cause) in sites::follow(&self.view()).refused {
+        let Some(file) = &self.file else { return };
+        for (pid, cause) in sites::follow(&self.view(), file).refused {
             recording.problem(format!(
                 "Cannot switch the patchable sites of pid={pid}: cause={cause}; \
                  its events stay as they were"
@@ -260,11 +304,16 @@ impl LiveArea {
     pub(super) fn drain(&mut self, recording: &mut Recording, open_part: bool) -> Drained {
         let mode = self.mode();
         let mut drained = Drained::default();
+        self.give_memory(recording, false);
+        drained.is_young = self.growth.is_young();
+        self.look_for_namespaces();
+        self.free_rings_of_the_dead();
         self.listen(recording, mode);
         for index in 0..self.rings.len() {
             let bytes = self.drain_ring(recording, index, mode, open_part);
             drained.bytes += bytes;
-            drained.fill = drained.fill.max(bytes as f64 / self.geometry.ring_bytes() as f64);
+            let room = self.growth.backed_bytes(index, self.geometry.ring_bytes());
+            drained.fill = drained.fill.max(bytes as f64 / room as f64);
         }
         if self.mapping.was_cut() {
             recording.problem(format!(
@@ -299,13 +348,22 @@ impl LiveArea {
                     if self.schemas_are_due() {
                         self.refresh_schemas(recording);
                     }
-                    let chunk = self.sift(index, &chunk, &mut buffer);
+                    if !self.unreadable {
+                        let records = PREFIX_BYTES..PREFIX_BYTES + chunk.bytes as usize;
+                        let (records, area) = (&mut buffer[records], self.file.as_ref());
+                        self.processes.translate(&self.plan, records, chunk.slack, area);
+                    }
+                    let found = chunk;
+                    let chunk = self.sift(index, &found, &mut buffer);
+                    if chunk.bytes == found.bytes {
+                        self.rings[index].stream.locate(found.sequence, found.from);
+                    }
                     let plan = (!self.unreadable).then_some(&self.plan);
                     let parts = (&self.header, self.class_id, plan);
                     let context = context(recording, parts, mode, recording.now());
                     let sealed = self.rings[index].stream.seal(&context, &chunk, &mut buffer);
                     for (time, process) in self.rings[index].stream.take_introductions() {
-                        self.processes.introduce(&process, time);
+                        self.processes.introduce(&process, time, self.file.as_ref());
                     }
                     if let Some(sealed) = sealed {
                         self.write(recording, index, mode, &sealed, &buffer);
@@ -391,7 +449,19 @@ impl LiveArea {
             }
             recording.buffer = buffer;
         }
+        self.count_not_written(recording, mode);
         self.rotate_files(recording);
+    }
+
+    /// Adds to each file a packet that carries how many events were not written, for readers that
+    /// know nothing but packets. Where there is no room for it only the report has the number.
+    fn count_not_written(&mut self, recording: &mut Recording, mode: RingMode) {
+        let now = Some(recording.now()).filter(|now| *now != u64::MAX).unwrap_or(0);
+        let plan = (!self.unreadable).then_some(&self.plan);
+        let context = context(recording, (&self.header, self.class_id, plan), mode, now);
+        for ring in &mut self.rings {
+            recording.count_not_written(&mut ring.stream, &mut ring.target, &context);
+        }
     }
 }
 

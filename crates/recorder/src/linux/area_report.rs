@@ -11,7 +11,7 @@ use crate::filter::Filter;
 use crate::report;
 
 impl LiveArea {
-    /// What it means that schemas, processes or format strings found no place in the area's
+    /// What it means that schemas or format strings found no place in the area's
     /// tables. Events of such a schema or format string were never on, so nobody counted them.
     fn full_tables(&self, missing: u64) -> String {
         let view = self.view();
@@ -27,9 +27,8 @@ impl LiveArea {
         full.push(format!("event-ids={ids} of {}", abi::EVENT_COUNT));
         full.push(format!("text-bytes={} of {}", word(header::HEAP_USED), abi::HEAP_BYTES));
         format!(
-            "Cannot record everything of pid={}: {missing} schemas, processes or format strings \
-             found no place in its tables: the events of those schemas and format strings were not \
-             recorded, those processes were: {}",
+            "Cannot record everything of pid={}: {missing} schemas or format strings found no place \
+             in its tables: their events were not recorded: {}",
             self.header.creator_pid,
             full.join(", ")
         )
@@ -44,6 +43,15 @@ impl LiveArea {
         let lost_schemas = view.load_u64(header::LOST_SCHEMAS, Load::Relaxed).unwrap_or(0);
         if lost_schemas != 0 {
             recording.problem(self.full_tables(lost_schemas));
+        }
+        let lost_processes = word(header::LOST_PROCESSES);
+        if lost_processes != 0 {
+            recording.problem(format!(
+                "The names of {lost_processes} processes that pid={} forked are missing where they \
+                 wrote nothing: more than {} at a time; their events are here",
+                self.header.creator_pid,
+                abi::PROCESS_COUNT
+            ));
         }
         let area_id = format!("{:016x}", self.header.area_id);
         let area = report::Area {

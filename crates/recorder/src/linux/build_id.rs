@@ -2,8 +2,11 @@
 //! The build id of a program: the note `GNU`/3 in its program headers [gABI, "Note Section"].
 
 use std::fs::File;
-use std::os::unix::fs::FileExt;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
+
+use rustix::fs::{Mode, OFlags};
 
 const TYPE_NOTE: u32 = 4;
 const NOTE_BUILD_ID: u32 = 3;
@@ -31,9 +34,23 @@ impl Elf {
     }
 }
 
-/// Reads the build id as hexadecimal text; `None` if the file has none or is no ELF file.
+/// Reads the build id of a program as hexadecimal text; `None` if it has none or is no ELF file.
+///
+/// The path may come from an area and name anything: it is opened only if it is a regular file that
+/// can be executed. Opening a device or a file of the kernel would have effects of its own, and a
+/// pipe would never be opened.
 pub(super) fn of_file(path: &Path) -> Option<String> {
-    let file = File::open(path).ok()?;
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let place = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
+    let metadata = place.metadata().ok()?;
+    if !metadata.is_file() || metadata.mode() & 0o111 == 0 {
+        return None;
+    }
+    of_open(&File::open(format!("/proc/self/fd/{}", place.as_raw_fd())).ok()?)
+}
+
+/// The same of a file that is open.
+pub(super) fn of_open(file: &File) -> Option<String> {
     let mut header = [0; 64];
     file.read_exact_at(&mut header, 0).ok()?;
     if header[..4] != *b"\x7fELF" {

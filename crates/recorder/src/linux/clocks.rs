@@ -3,7 +3,9 @@
 
 use std::fs::File;
 use std::os::fd::FromRawFd;
-use std::time::{Duration, Instant};
+use std::sync::{Mutex, OnceLock};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 use lateralis_ring::ClockKind;
 
@@ -133,9 +135,52 @@ fn closest(id: libc::clockid_t, kind: ClockKind) -> (u64, u64, u64) {
     tries.min_by_key(|(.., window)| *window).unwrap_or_default()
 }
 
+/// That of [`native_kind`], the same as long as the machine runs.
+static NATIVE_FREQUENCY: OnceLock<(u64, FrequencySource)> = OnceLock::new();
+
+/// The thread that finds it out.
+static COUNTING: Mutex<Option<JoinHandle<()>>> = Mutex::new(None);
+
+/// Begins to find out the frequency of [`native_kind`] in a thread of its own, while a recording is set
+/// up.
+pub(super) fn begin_frequency() {
+    if NATIVE_FREQUENCY.get().is_some() {
+        return;
+    }
+    let find = || {
+        frequency(native_kind());
+    };
+    // Without a thread it is found when it is asked for.
+    let thread = std::thread::Builder::new().name("clock-frequency".to_owned()).spawn(find).ok();
+    if let Ok(mut counting) = COUNTING.lock() {
+        *counting = thread;
+    }
+}
+
+/// Waits until the thread of [`begin_frequency`] is gone. Context: before the kernel's events are recorded,
+/// in which a thread of this process that ends would be one that nobody knows.
+pub(super) fn wait_for_frequency() {
+    let thread = COUNTING.lock().ok().and_then(|mut counting| counting.take());
+    let _ = thread.map(JoinHandle::join);
+}
+
 /// Ticks per second, and where that is known from.
-/// Cost: microseconds; 20 ms if it has to be counted.
+/// Cost: microseconds; up to 10 ms if ticks have to be counted, once.
 pub(super) fn frequency(kind: ClockKind) -> (u64, FrequencySource) {
+    if kind == native_kind() {
+        return *NATIVE_FREQUENCY.get_or_init(|| find_frequency(kind));
+    }
+    find_frequency(kind)
+}
+
+/// A first count of it while the thread of [`begin_frequency`] is at work; `None`: it is known.
+/// Cost: 1 ms.
+pub(super) fn frequency_so_far(kind: ClockKind) -> Option<(u64, FrequencySource)> {
+    let is_counted = kind == native_kind() && NATIVE_FREQUENCY.get().is_none();
+    is_counted.then(|| (calibrate(kind, FIRST_CALIBRATION), FrequencySource::Calibrated))
+}
+
+fn find_frequency(kind: ClockKind) -> (u64, FrequencySource) {
     match kind {
         ClockKind::MonotonicNs => (1_000_000_000, FrequencySource::Defined),
         _ if kind != native_kind() => (1_000_000_000, FrequencySource::Calibrated),
@@ -151,7 +196,7 @@ pub(super) fn frequency(kind: ClockKind) -> (u64, FrequencySource) {
         _ => perf_page_frequency()
             .map(|hz| (hz, FrequencySource::PerfPage))
             .or_else(|| cpuid_frequency().map(|hz| (hz, FrequencySource::Cpuid)))
-            .unwrap_or_else(|| (calibrate(kind), FrequencySource::Calibrated)),
+            .unwrap_or_else(|| (calibrate(kind, CALIBRATION), FrequencySource::Calibrated)),
     }
 }
 
@@ -244,13 +289,16 @@ fn cpuid_frequency() -> Option<u64> {
     None
 }
 
-/// Counts ticks against `CLOCK_MONOTONIC_RAW` for 20 ms.
-fn calibrate(kind: ClockKind) -> u64 {
+/// Two readings of both clocks some 100 ns each apart are 20 millionths of it; a recording of a tenth of
+/// a second is counted anew at its end.
+const CALIBRATION: Duration = Duration::from_millis(10);
+/// And for what stands in a file until it is counted.
+const FIRST_CALIBRATION: Duration = Duration::from_millis(1);
+
+/// Counts ticks against `CLOCK_MONOTONIC_RAW` for a time.
+fn calibrate(kind: ClockKind, time: Duration) -> u64 {
     let first = sample(kind);
-    let until = Instant::now() + Duration::from_millis(20);
-    while Instant::now() < until {
-        std::hint::spin_loop();
-    }
+    std::thread::sleep(time);
     let last = sample(kind);
     let ticks = u128::from(last.ticks.saturating_sub(first.ticks));
     let ns = (last.monotonic_raw_ns - first.monotonic_raw_ns).max(1) as u128;
@@ -265,9 +313,9 @@ mod tests {
     fn the_sources_of_the_frequency_agree() {
         let kind = native_kind();
         let (hz, source) = frequency(kind);
-        let counted = calibrate(kind);
+        let counted = calibrate(kind, CALIBRATION);
         let off = hz.abs_diff(counted) as f64 / counted as f64;
-        // Counting for 20 ms on a busy machine is not exact; a wrong unit would be far off.
+        // Counting for 10 ms on a busy machine is not exact; a wrong unit would be far off.
         assert!(off < 0.02, "{hz} from {source:?}, counted {counted}");
     }
 

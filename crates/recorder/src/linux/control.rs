@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Talking to a recorder that runs: one datagram to `recorder-PID.sock` in the directory of
-//! areas, one back. The directory is its user's alone, so whoever can reach the socket may.
+//! areas, one back. The socket is its user's alone, so every process that can send to it may.
 //!
 //! What other tools control a recording by, all with results and not texts: [`recorders`] finds
 //! those that run, and which recording each writes; [`super::targets`] starts, stops and flushes
@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use rustix::fs::Mode;
+use rustix::net::SocketAddrUnix;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -66,6 +68,15 @@ fn server_path(area_dir: &Path, pid: u32) -> PathBuf {
     area_dir.join(format!("recorder-{pid}.sock"))
 }
 
+/// A socket to which its user alone can send, whatever the mask and the rights of the directory are.
+fn bind(path: &Path) -> io::Result<UnixDatagram> {
+    let socket = UnixDatagram::unbound()?;
+    // Its file gets the mode that the socket has before it is bound.
+    rustix::fs::fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
+    rustix::net::bind(&socket, &SocketAddrUnix::new(path)?)?;
+    Ok(socket)
+}
+
 /// The recorder's side.
 #[derive(Debug)]
 pub(super) struct ControlServer {
@@ -77,18 +88,18 @@ impl ControlServer {
     pub(super) fn new(area_dir: &Path) -> io::Result<ControlServer> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let path = server_path(area_dir, std::process::id());
-        let socket = match UnixDatagram::bind(&path) {
+        let socket = match bind(&path) {
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
                 // Another session of this process has the name, or a dead one had it.
                 if UnixDatagram::unbound()?.connect(&path).is_ok() {
                     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
                     let path = path.with_extension(format!("{number}.sock"));
-                    let socket = UnixDatagram::bind(&path)?;
+                    let socket = bind(&path)?;
                     socket.set_nonblocking(true)?;
                     return Ok(ControlServer { socket, path });
                 }
                 std::fs::remove_file(&path)?;
-                UnixDatagram::bind(&path)?
+                bind(&path)?
             }
             other => other?,
         };
@@ -211,8 +222,7 @@ fn ask_at(
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let own = area_dir.join(format!(".client-{}-{number}.sock", std::process::id()));
     let _ = std::fs::remove_file(&own);
-    let socket =
-        UnixDatagram::bind(&own).map_err(|cause| Error::file("make socket", &own, cause))?;
+    let socket = bind(&own).map_err(|cause| Error::file("make socket", &own, cause))?;
     let talk = || -> io::Result<Vec<u8>> {
         socket.set_read_timeout(Some(Duration::from_secs(2)))?;
         socket.set_write_timeout(Some(Duration::from_secs(2)))?;
@@ -244,5 +254,20 @@ mod tests {
         assert_eq!(recorder_of("recorder-.sock"), None);
         assert_eq!(recorder_of(".client-12-0.sock"), None);
         assert_eq!(recorder_of("recorder-x.sock"), None);
+    }
+
+    #[test]
+    fn a_socket_is_of_its_user_alone_and_a_dead_one_gives_its_name() {
+        let dir = std::env::temp_dir().join(format!("lateralis-control-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        drop(UnixDatagram::bind(server_path(&dir, std::process::id())).unwrap());
+        let servers = [ControlServer::new(&dir).unwrap(), ControlServer::new(&dir).unwrap()];
+        for server in &servers {
+            let mode = std::os::unix::fs::MetadataExt::mode(&server.path.metadata().unwrap());
+            assert_eq!(mode & 0o777, 0o600);
+        }
+        assert_ne!(servers[0].path, servers[1].path);
+        drop(servers);
+        std::fs::remove_dir(&dir).unwrap();
     }
 }

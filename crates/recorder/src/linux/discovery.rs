@@ -2,6 +2,7 @@
 //! Which programs can be traced now, their events, and what is enabled; and changing that.
 //! No daemon: everything is in the areas.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use lateralis_ring::abi::{self, header};
@@ -10,12 +11,16 @@ use lateralis_ring::{
     set_enable_byte,
 };
 
+use super::area_file::{AreaFile, Users};
+use super::clean::sweep;
 use super::dirs::{area_dir, area_files};
 use super::filters::with_filter;
-use super::mapping::{Access, Mapping, open_area};
+use super::mapping::{Access, Mapping};
 use super::processes;
+use super::session_lock::recording_pids;
 use super::sites;
 use super::traced::words;
+use super::verified::VerifiedProcess;
 use crate::error::Error;
 use crate::pattern::Patterns;
 
@@ -41,17 +46,21 @@ pub struct AreaInfo {
     pub path: PathBuf,
     /// Number of the area.
     pub area_id: u64,
-    /// The process that made the area.
+    /// The process that made the area, or the first that is left: its number here if it lives, else
+    /// the one that it called itself.
     pub pid: u32,
-    /// All processes that write into it.
+    /// All processes that have the area, checked, by their numbers here; of an area that nobody has,
+    /// those that its table names.
     pub pids: Vec<u32>,
-    /// Its user.
+    /// The user whose file the area is.
     pub uid: u32,
+    /// Bytes of memory that it takes.
+    pub bytes: u64,
     /// Path of the program.
     pub exe: String,
     /// Its arguments.
     pub command: Vec<String>,
-    /// One of its processes lives.
+    /// A process has it, in whatever PID namespace.
     pub alive: bool,
     /// Its events.
     pub events: Vec<EventInfo>,
@@ -106,35 +115,61 @@ impl Target {
 }
 
 pub(super) struct OpenArea {
+    pub(super) file: AreaFile,
     pub(super) mapping: Mapping,
     pub(super) header: AreaHeader,
 }
 
 pub(super) fn open(path: &Path) -> Result<OpenArea, Error> {
-    let file = open_area(path).map_err(|cause| Error::file("open area", path, cause))?;
-    let mapping = Mapping::of_file(&file, Access::Shared)
+    let file = AreaFile::open(path).map_err(|cause| Error::file("open area", path, cause))?;
+    let mapping = Mapping::of_file(file.file(), Access::Shared)
         .map_err(|cause| Error::file("map area", path, cause))?
         .ok_or_else(|| Error::NothingToRecover(path.to_owned()))?;
     let header = AreaHeader::read(&mapping.view())
         .map_err(|cause| Error::Area { path: path.to_owned(), cause })?;
-    Ok(OpenArea { mapping, header })
+    Ok(OpenArea { file, mapping, header })
 }
 
-/// Whether the area's process table has this process.
-pub(super) fn has_process(path: &Path, pid: u32) -> bool {
-    open(path).is_ok_and(|area| {
-        let view = area.mapping.view();
-        process_table(&view).unwrap_or_default().iter().any(|entry| entry.pid == pid)
-    })
+/// The processes of an area that live, checked, the one that made it first. Cost: a file of each
+/// process that the area names, and if one of them is not there under this number, of all.
+pub(super) fn living(area: &OpenArea) -> Vec<VerifiedProcess> {
+    let creator = area.header.creator_pid;
+    let table = process_table(&area.mapping.view()).unwrap_or_default();
+    let named: BTreeSet<u32> =
+        table.iter().map(|entry| entry.pid).chain([creator]).filter(|pid| *pid != 0).collect();
+    if area.file.users() == Users::Nobody {
+        return Vec::new();
+    }
+    let local = named.iter().filter_map(|number| VerifiedProcess::local(*number, &area.file));
+    let mut found: Vec<VerifiedProcess> = local.collect();
+    let is_whole = found.len() == named.len();
+    if found.is_empty() || !is_whole && area.is_foreign() {
+        // A recorder maps the area as well, and is no program of it: it is not named.
+        found = VerifiedProcess::all(&area.file, None);
+        found.retain(|process| named.contains(&process.number()));
+    }
+    found.sort_by_key(|process| (process.number() != creator, process.pid()));
+    found
 }
 
-fn describe(path: &Path, area: &OpenArea) -> AreaInfo {
+impl OpenArea {
+    /// Whether the program said that it is of another PID namespace.
+    fn is_foreign(&self) -> bool {
+        processes::is_foreign_namespace(self.header.pid_namespace)
+    }
+}
+
+fn describe(path: &Path, area: &OpenArea, recorders: &BTreeSet<u32>) -> AreaInfo {
     let (view, header) = (area.mapping.view(), &area.header);
-    let mut pids: Vec<u32> =
-        process_table(&view).unwrap_or_default().iter().map(|entry| entry.pid).collect();
+    let living = living(area);
+    // A recorder has the area as well: without a program it is only somebody's data.
+    let alive = !living.is_empty();
+    let mut pids: Vec<u32> = living.iter().map(VerifiedProcess::pid).collect();
+    let pid = pids.first().copied().unwrap_or(header.creator_pid);
+    if !alive {
+        pids = process_table(&view).unwrap_or_default().iter().map(|entry| entry.pid).collect();
+    }
     pids.sort_unstable();
-    let alive = processes::exists(header.creator_pid) && header.state != abi::AREA_EXITED
-        || pids.iter().any(|pid| processes::exists(*pid));
     let mut events = Vec::new();
     let mut unreadable_schemas = Vec::new();
     each_event(&view, |id, subsystem, event, description| {
@@ -149,13 +184,14 @@ fn describe(path: &Path, area: &OpenArea) -> AreaInfo {
     })
     .into_iter()
     .for_each(|name| unreadable_schemas.push(name));
-    let recorder = Some(header.recorder_pid).filter(|pid| *pid != 0 && processes::exists(*pid));
+    let recorder = Some(header.recorder_pid).filter(|pid| recorders.contains(pid));
     AreaInfo {
         path: path.to_owned(),
         area_id: header.area_id,
-        pid: header.creator_pid,
+        pid,
         pids,
-        uid: header.creator_uid,
+        uid: area.file.owner(),
+        bytes: area.file.allocated_bytes(),
         exe: String::from_utf8_lossy(&header.exe).into_owned(),
         command: words(&header.command),
         alive,
@@ -194,12 +230,17 @@ pub(super) fn each_event(
 }
 
 /// All areas of this user: programs that run, and what ended ones left.
-/// What is no readable area is left out.
+/// What is no readable area is left out; areas of ended programs that hold nothing are removed.
 pub fn list(dir: Option<&Path>) -> Vec<AreaInfo> {
-    area_files(&area_dir(dir))
+    let dir = area_dir(dir);
+    sweep(&dir);
+    let recorders = recording_pids(&dir);
+    let mut found: Vec<AreaInfo> = area_files(&dir)
         .iter()
-        .filter_map(|path| Some(describe(path, &open(path).ok()?)))
-        .collect()
+        .filter_map(|path| Some(describe(path, &open(path).ok()?, &recorders)))
+        .collect();
+    found.sort_by_key(|area| (area.pid, area.area_id));
+    found
 }
 
 /// The areas of a target that lives.
@@ -246,7 +287,7 @@ pub fn set_enabled(
                 changed += 1;
             }
         });
-        refuse_if(sites::follow(&view))?;
+        refuse_if(sites::follow(&view, &area.file))?;
     }
     if recorded == 0 {
         return Err(Error::NotRecorded { target: target.text() });

@@ -123,6 +123,8 @@ pub struct KernelSource {
     events: KernelEvents,
     transcoder: Transcoder,
     choice: Choice,
+    /// The kernel's number of marks, if they can be had.
+    marks: Option<u16>,
     whole_machine: bool,
     relate_clocks: bool,
     clock: &'static str,
@@ -155,6 +157,11 @@ impl KernelSource {
             probes::remove_abandoned(tracefs);
         }
         let mut formats = instance.formats(&choice);
+        let marks = instance.marks();
+        let marks = marks.map(|(format, id)| {
+            formats.push(format);
+            id
+        });
         let mut probes = None;
         if !options.probes.is_empty() {
             let tracefs =
@@ -175,6 +182,7 @@ impl KernelSource {
             transcoder,
             events,
             choice,
+            marks,
             whole_machine: options.whole_machine,
             relate_clocks: options.relate_clocks,
             clock: "",
@@ -240,6 +248,13 @@ impl KernelSource {
         most as f64 / self.pages_max as f64
     }
 
+    /// A thread whose marks count: of marks the kernel gives those of everybody.
+    fn choose_marks(&mut self, tid: u32) {
+        if let Some(marks) = self.marks.filter(|_| !self.whole_machine) {
+            self.transcoder.choose_of(marks).add(tid);
+        }
+    }
+
     fn turn(&mut self, sink: &mut dyn Sink) {
         self.relate();
         self.transcoder.turn(&self.relation, sink, &mut threads::process_of);
@@ -267,7 +282,9 @@ impl KernelSource {
         let scope = if self.whole_machine { "machine" } else { "recorded programs" };
         let guessed: u64 = sums.iter().map(|(_, sums)| sums.guessed).sum();
         let unreadable: u64 = sums.iter().map(|(_, sums)| sums.unreadable).sum();
+        let marks = if self.marks.is_some() { "recorded" } else { "not offered" };
         let details = [
+            ("marks", marks.to_owned()),
             ("trace_clock", self.clock.to_owned()),
             ("scope", scope.to_owned()),
             ("event_classes", self.choice.events.len().to_string()),
@@ -337,6 +354,14 @@ impl Source for KernelSource {
         if !self.whole_machine {
             self.instance.choose_processes()?;
         }
+        if let Some(marks) = self.marks {
+            if !self.whole_machine {
+                self.transcoder.choose_of(marks);
+            }
+            if let Err(problem) = self.instance.copy_marks() {
+                sink.problem(problem);
+            }
+        }
         let began = sink.now();
         for problem in self.instance.enable(&self.choice)? {
             sink.problem(problem);
@@ -367,15 +392,24 @@ impl Source for KernelSource {
     fn started(&mut self, pid: u32) {
         // It was made before it was chosen, so no event tells.
         self.transcoder.tasks().learn(pid, pid);
+        self.choose_marks(pid);
     }
 
     fn adopt(&mut self, pid: u32) -> Result<(), String> {
         if self.whole_machine {
             return Ok(());
         }
-        threads::of(pid).into_iter().try_for_each(|tid| self.instance.choose_thread(tid)).map_err(
-            |cause| format!("Cannot trace the kernel for a process: pid={pid}, cause={cause}"),
-        )
+        for tid in threads::of(pid) {
+            self.choose_marks(tid);
+            self.instance.choose_thread(tid).map_err(|cause| {
+                format!("Cannot trace the kernel for a process: pid={pid}, cause={cause}")
+            })?;
+        }
+        Ok(())
+    }
+
+    fn follows_somebody(&self) -> bool {
+        self.instance.has_chosen_threads()
     }
 
     fn pause(&mut self, paused: bool) {
@@ -397,12 +431,13 @@ impl Source for KernelSource {
             let stats = self.instance.stats(cpu);
             self.tell_losses(cpu, &stats, sink);
             let found = self.transcoder.sums(cpu);
-            if stats.read != found.events + found.unreadable {
+            let all = found.events + found.unreadable + found.others;
+            if stats.read != all {
                 sink.problem(format!(
                     "Cannot account for all events of the kernel: cpu={}, given={}, found={}",
                     self.instance.cpus()[cpu],
                     stats.read,
-                    found.events + found.unreadable
+                    all
                 ));
             }
             if found.unreadable > 0 {

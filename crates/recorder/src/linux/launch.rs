@@ -10,6 +10,7 @@ use std::process::{Child, Command, ExitStatus};
 use lateralis_ring::RingMode;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use super::inherited::Inherited;
 use super::rules;
 use crate::error::Error;
 use crate::options::RecordOptions;
@@ -33,9 +34,15 @@ pub(super) fn record_request(session: u64, options: &RecordOptions) -> Result<St
     } else {
         options.enable.to_string()
     };
+    // The program then need not ask the kernel.
+    let cpus = possible_cpus().map_or(String::new(), |cpus| format!("cpus={cpus};"));
     let request = format!(
-        "session={session:x};buffer={};packet={};mode={mode};cap={};enable={enable}",
-        options.buffer_bytes, options.packet_bytes, options.cap_bytes
+        "session={session:x};recorder={};lock;grow;{cpus}buffer={};packet={};mode={mode};cap={};\
+         enable={enable}",
+        std::process::id(),
+        options.buffer_bytes,
+        options.packet_bytes,
+        options.cap_bytes
     );
     if request.len() > REQUEST_BYTES_MAX {
         return Err(Error::Refused(format!(
@@ -45,6 +52,30 @@ pub(super) fn record_request(session: u64, options: &RecordOptions) -> Result<St
         )));
     }
     Ok(request)
+}
+
+/// The session whose request a process was started with, by its environment: children inherit it.
+pub(super) fn inherited_session(pid: u32) -> Option<u64> {
+    let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let request = environment
+        .split(|byte| *byte == 0)
+        .find_map(|entry| entry.strip_prefix(b"LATERALIS_RECORD="))?;
+    let text = std::str::from_utf8(request).ok()?;
+    let session = text.split([';', '\n']).find_map(|item| item.strip_prefix("session="))?;
+    u64::from_str_radix(session, 16).ok().filter(|session| *session != 0)
+}
+
+/// Bytes of each ring of a program with a ring for each CPU, as the bound of all its rings leaves them.
+#[must_use]
+pub fn ring_bytes(options: &RecordOptions) -> u64 {
+    options.buffer_bytes.min(options.cap_bytes / possible_cpus().unwrap_or(1))
+}
+
+/// CPUs that this machine can have, by the number of the last.
+fn possible_cpus() -> Option<u64> {
+    let cpus = std::fs::read_to_string("/sys/devices/system/cpu/possible").ok()?;
+    let last: u64 = cpus.trim().rsplit(['-', ',']).next()?.parse().ok()?;
+    last.checked_add(1)
 }
 
 /// Lets this process open as many files as it may; the former limit, for the child.
@@ -61,6 +92,8 @@ pub(super) struct BeforeExec {
     pub(super) file_limit: Option<Rlimit>,
     /// Where it writes its number.
     pub(super) adoptions: Vec<OwnedFd>,
+    /// What the recorder changed for itself.
+    pub(super) inherited: Inherited,
 }
 
 impl BeforeExec {
@@ -75,6 +108,7 @@ impl BeforeExec {
             // Not being looked at by a source does not keep a program from running.
             let _ = rustix::io::write(file, text);
         }
+        self.inherited.restore();
         Ok(())
     }
 }
@@ -105,26 +139,34 @@ pub(super) fn spawn(
     child.args(arguments).env("LATERALIS_RECORD", request).env("LATERALIS_DIR", area_dir);
     for (name, value) in environment {
         if name == OsStr::new("LD_PRELOAD") {
-            // In front of what is there: the user's own libraries stay.
-            let mut list = value.clone();
-            if let Some(old) = std::env::var_os("LD_PRELOAD").filter(|old| !old.is_empty()) {
-                list.push(":");
-                list.push(old);
-            }
-            child.env(name, list);
+            let old = std::env::var_os("LD_PRELOAD").filter(|old| !old.is_empty());
+            child.env(name, preload_list(value, old));
         } else {
             child.env(name, value);
         }
     }
-    if before.file_limit.is_some() || !before.adoptions.is_empty() {
-        // SAFETY: `act` makes system calls only; nothing else runs between fork and exec.
-        unsafe {
-            child.pre_exec(move || before.act());
-        }
+    // SAFETY: `act` makes system calls only; nothing else runs between fork and exec.
+    unsafe {
+        child.pre_exec(move || before.act());
     }
     child
         .spawn()
         .map_err(|cause| Error::Launch { command: program.to_string_lossy().into_owned(), cause })
+}
+
+/// The library in front of the user's own, which stay; behind that of a sanitizer, which must be first.
+fn preload_list(library: &OsStr, own: Option<OsString>) -> OsString {
+    let Some(mut own) = own else { return library.to_owned() };
+    let has_sanitizer = String::from_utf8_lossy(own.as_encoded_bytes()).contains("asan");
+    if has_sanitizer {
+        own.push(":");
+        own.push(library);
+        return own;
+    }
+    let mut list = library.to_owned();
+    list.push(":");
+    list.push(own);
+    list
 }
 
 /// A command and how it ended, for the report.

@@ -3,6 +3,8 @@
 //!
 //! ```text
 //! session ─ launch, control, signals       one recording from start to end
+//!    ├ unrecorded                          programs that cannot take the library
+//!    ├ inherited                           what the program must inherit
 //!    ├ area ─ mapping, rings, trigger      one area: schemas, rings
 //!    └ sources                             where events come from besides programs
 //!         └ recording ─ output             the directory
@@ -13,9 +15,11 @@
 //! ```
 
 mod area;
+mod area_file;
 mod area_report;
 mod build_id;
 mod capture;
+mod clean;
 mod clocks;
 mod control;
 mod cores;
@@ -23,6 +27,7 @@ mod dirs;
 pub mod discovery;
 mod enable;
 mod filters;
+mod inherited;
 mod keep;
 pub mod kernel;
 mod launch;
@@ -38,6 +43,7 @@ mod reserve;
 mod rings;
 mod rules;
 mod session;
+mod session_lock;
 mod sigbus;
 mod signals;
 mod sites;
@@ -47,12 +53,17 @@ mod stream_report;
 pub mod targets;
 mod traced;
 mod trigger;
+mod unrecorded;
+mod verified;
 
 pub use capture::Capture;
+pub use clean::{Leftover, LeftoverKind, clean};
 pub use control::{Answer, Request, RunningRecorder, ask, recorders};
-pub use dirs::area_dir;
+pub use dirs::{area_dir, make_area_dir};
 pub use keep::{KeepNotice, KeepObserver};
+pub use launch::ring_bytes;
 pub use output::{is_being_written, is_locked};
 pub use recover::recover;
 pub use session::{PolicyWriter, Session, Summary};
 pub use snapshot::snapshot;
+pub use unrecorded::obstacle;

@@ -4,18 +4,20 @@
 
 mod directory;
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+
+use lateralis_files::create_folder;
 
 use super::live::LiveServer;
 use super::reserve::Reserve;
 use crate::error::Error;
 use crate::index::{ENTRY_BYTES, FILE_HEADER, IndexEntry};
 
-pub(super) use directory::replace;
 pub use directory::{is_being_written, is_locked};
+pub(super) use directory::{refuse_of_another, replace};
 pub(super) use lateralis_live::Folder;
 
 /// Handle of a stream file.
@@ -143,12 +145,25 @@ impl Output {
     /// Replaces `report.json` for the last time. Live clients get it behind everything else.
     pub(super) fn write_last_report(&mut self, text: &str) -> Result<(), Error> {
         let live = self.live.take();
-        let written = self.write_report(text);
+        let written = self.write_report(text).or_else(|error| {
+            // Without room for another file the old one is written over: nothing comes after it
+            // that a reader could see half.
+            self.overwrite_report(text).map_err(|_| error)
+        });
         if let Some(live) = live {
             live.report(text, true);
             live.close();
         }
         written
+    }
+
+    fn overwrite_report(&self, text: &str) -> io::Result<()> {
+        let file = OpenOptions::new()
+            .write(true)
+            .custom_flags(libc::O_NOFOLLOW)
+            .open(self.root.join("report.json"))?;
+        file.write_all_at(text.as_bytes(), 0)?;
+        file.set_len(text.len() as u64)
     }
 
     /// From here on clients get what the directory gets. Without `keeps_streams` only they get
@@ -253,6 +268,21 @@ impl Output {
         Ok(())
     }
 
+    /// Appends the last packet of a stream after writing had failed or the cap was reached, or
+    /// leaves the file as it was.
+    pub(super) fn append_last(
+        &mut self,
+        handle: StreamFile,
+        packet: &[u8],
+        entry: IndexEntry,
+    ) -> Result<(), AppendError> {
+        let bytes_max = std::mem::replace(&mut self.bytes_max, u64::MAX);
+        self.streams[handle.0].failed = false;
+        let appended = self.append_counted(handle, packet, entry, Some(0));
+        self.bytes_max = bytes_max;
+        appended
+    }
+
     fn tell_live(
         &mut self,
         handle: StreamFile,
@@ -288,12 +318,13 @@ impl Output {
         let path = self.root.join(self.stream_path(handle));
         let stream = &mut self.streams[handle.0];
         if stream.folder == Folder::Unreadable {
-            fs::create_dir_all(self.root.join("unreadable"))?;
+            create_folder(&self.root.join("unreadable"))?;
         }
         let file = OpenOptions::new()
             .write(true)
             .create(stream.bytes == 0)
             .truncate(stream.bytes == 0)
+            .custom_flags(libc::O_NOFOLLOW)
             .open(path)?;
         stream.file = Some(file);
         self.open_count += 1;
@@ -331,6 +362,7 @@ impl Output {
             .write(true)
             .create(true)
             .truncate(stream.indexed == 0)
+            .custom_flags(libc::O_NOFOLLOW)
             .open(&path)
             .and_then(|file| file.write_all_at(&bytes, at))
             .map_err(|cause| Error::file("write", path, cause))?;
@@ -371,6 +403,7 @@ fn write_whole(file: &mut File, at: u64, packet: &[u8]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn a_failed_write_leaves_whole_packets_and_the_cap_holds() {

@@ -7,14 +7,14 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use lateralis_ring::{AreaHeader, AreaView, processes as process_table};
 use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
 
-use super::discovery::AreaInfo;
+use super::discovery::{AreaInfo, OpenArea, living};
 use super::processes;
 use super::rings::RingWish;
+use super::session_lock::is_held;
 use super::traced::words;
+use super::verified::VerifiedProcess;
 use crate::error::Error;
 use crate::filter::Filter;
 use crate::options::RecordOptions;
@@ -42,19 +42,15 @@ pub(super) struct Wanted {
 }
 
 /// What the options want of the program of an area; `None`: nothing.
-pub(super) fn wanted(
-    options: &RecordOptions,
-    header: &AreaHeader,
-    view: &AreaView<'_>,
-) -> Option<Wanted> {
+pub(super) fn wanted(options: &RecordOptions, area: &OpenArea) -> Option<Wanted> {
+    let header = &area.header;
     let wanted = match &options.policies {
         None => None,
         Some(policies) => {
             let command = words(&header.command);
             let exe = String::from_utf8_lossy(&header.exe);
-            let pids = living(header, view);
-            let pid = pids.first().copied().unwrap_or(header.creator_pid);
-            let facts = facts(pid, &exe, &command, header.creator_uid);
+            let process = living(area).into_iter().next();
+            let facts = facts(process.as_ref(), &exe, &command, area.file.owner());
             Some(policies.wanted(&facts)?)
         }
     };
@@ -77,20 +73,14 @@ pub(super) fn wanted(
     })
 }
 
-/// The processes of an area that live, the one that made it first.
-pub(super) fn living(header: &AreaHeader, view: &AreaView<'_>) -> Vec<u32> {
-    let others = process_table(view).unwrap_or_default();
-    let pids = std::iter::once(header.creator_pid).chain(others.iter().map(|entry| entry.pid));
-    pids.filter(|pid| processes::exists(*pid)).collect()
-}
-
-/// What policies can be compared with.
-fn facts(pid: u32, program: &str, command: &[String], uid: u32) -> Facts {
+/// What policies can be compared with: what /proc says only of a process that was checked.
+fn facts(process: Option<&VerifiedProcess>, program: &str, command: &[String], uid: u32) -> Facts {
+    let pid = process.map(VerifiedProcess::pid);
     Facts {
         program: program.to_owned(),
         command: command.join(" "),
-        label: label(pid),
-        cgroup: cgroup(pid),
+        label: pid.map(label).unwrap_or_default(),
+        cgroup: pid.map(cgroup).unwrap_or_default(),
         uid,
         user: user_name(uid),
     }
@@ -98,9 +88,9 @@ fn facts(pid: u32, program: &str, command: &[String], uid: u32) -> Facts {
 
 /// The facts of a program that can be traced.
 pub fn facts_of(area: &AreaInfo) -> Facts {
-    let creator = processes::exists(area.pid).then_some(area.pid);
-    let pid = creator.or_else(|| area.pids.iter().copied().find(|pid| processes::exists(*pid)));
-    facts(pid.unwrap_or(area.pid), &area.exe, &area.command, area.uid)
+    let open = super::discovery::open(&area.path).ok();
+    let process = open.and_then(|open| living(&open).into_iter().next());
+    facts(process.as_ref(), &area.exe, &area.command, area.uid)
 }
 
 /// Programs from the first ancestor to the process itself.
@@ -201,22 +191,26 @@ impl Drop for Standing {
     }
 }
 
-/// Whether a living recorder holds the request.
-fn is_held(path: &Path) -> bool {
-    let Ok(file) = File::open(path) else { return false };
-    flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn knows_of_this_process_what_policies_ask() {
-        let pid = std::process::id();
         let own = std::env::current_exe().unwrap();
         let name = own.file_name().unwrap().to_string_lossy().into_owned();
-        let said = facts(pid, &own.to_string_lossy(), &["a".into(), "b".into()], 0);
+        let path = std::env::temp_dir().join(format!("lateralis-facts-{}", std::process::id()));
+        fs::write(&path, [0; 4096]).unwrap();
+        let area = super::super::area_file::AreaFile::open(&path).unwrap();
+        let access = super::super::mapping::Access::Shared;
+        let mapping = super::super::mapping::Mapping::of_file(area.file(), access).unwrap();
+        let process = VerifiedProcess::at(std::process::id(), &area);
+        let command = ["a".into(), "b".into()];
+        let said = facts(process.as_ref(), &own.to_string_lossy(), &command, 0);
+        let unchecked = facts(None, &own.to_string_lossy(), &command, 0);
+        assert!(unchecked.label.is_empty() && unchecked.cgroup.is_empty());
+        drop(mapping);
+        fs::remove_file(&path).unwrap();
         assert!(said.label.ends_with(&name), "{said:?}");
         assert!(said.label.contains(" -> "), "{said:?}");
         assert_eq!(said.command, "a b");

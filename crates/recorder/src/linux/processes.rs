@@ -2,6 +2,7 @@
 //! What /proc says about processes. Everything may be missing: a process can end at any time.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 /// Identity of a process over the reuse of its number.
@@ -12,10 +13,14 @@ pub(super) struct ProcessTag {
     start: u64,
 }
 
-/// Fields of /proc/PID/stat behind the name, which may contain anything.
 fn stat(pid: u32) -> Option<(char, u32, u64)> {
-    let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
-    let text = String::from_utf8_lossy(&text);
+    parse_stat(&fs::read(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// State, parent and start of a text of /proc/PID/stat: fields behind the name, which may contain
+/// anything.
+pub(super) fn parse_stat(text: &[u8]) -> Option<(char, u32, u64)> {
+    let text = String::from_utf8_lossy(text);
     let behind_name = &text[text.rfind(')')? + 1..];
     let mut fields = behind_name.split_ascii_whitespace();
     let state = fields.next()?.chars().next()?;
@@ -29,7 +34,12 @@ impl ProcessTag {
     /// The process that has this number now; `None` if none has, or it only waits for its
     /// parent to notice its end.
     pub(super) fn of(pid: u32) -> Option<ProcessTag> {
-        let (state, _, start) = stat(pid)?;
+        ProcessTag::of_stat(pid, &fs::read(format!("/proc/{pid}/stat")).ok()?)
+    }
+
+    /// The same by the text of its file.
+    pub(super) fn of_stat(pid: u32, text: &[u8]) -> Option<ProcessTag> {
+        let (state, _, start) = parse_stat(text)?;
         (!matches!(state, 'Z' | 'X')).then_some(ProcessTag { pid, start })
     }
 
@@ -44,11 +54,18 @@ pub(super) fn exists(pid: u32) -> bool {
     ProcessTag::of(pid).is_some()
 }
 
-/// The name that a thread has now, if it is there. Cost: a small file.
-pub(super) fn thread_name(pid: u32, tid: u32) -> Option<Vec<u8>> {
-    let mut name = fs::read(format!("/proc/{pid}/task/{tid}/comm")).ok()?;
-    name.truncate(name.trim_ascii_end().len());
-    Some(name)
+/// Entries of a directory that are numbers.
+pub(super) fn numbers(path: &str) -> Vec<u32> {
+    let entries = fs::read_dir(path).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// Whether a PID namespace, as an area names it, is known and not that of this process.
+pub(super) fn is_foreign_namespace(inode: u64) -> bool {
+    static OWN: std::sync::OnceLock<u64> = std::sync::OnceLock::new();
+    let own =
+        *OWN.get_or_init(|| fs::metadata("/proc/self/ns/pid").map_or(0, |metadata| metadata.ino()));
+    inode != 0 && own != 0 && inode != own
 }
 
 /// Its parent.
@@ -72,7 +89,7 @@ pub(super) fn descends_from(pid: u32, ancestor: u32) -> bool {
 }
 
 /// Path of its program.
-pub(super) fn exe(pid: u32) -> Option<PathBuf> {
+fn exe(pid: u32) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{pid}/exe")).ok()
 }
 
@@ -86,12 +103,6 @@ pub(super) fn program_name(pid: u32) -> String {
         let text = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
         String::from_utf8_lossy(&text).trim_end_matches('\n').to_owned()
     })
-}
-
-/// Build id of its program: read through /proc, so that it is the running file even if another
-/// has its name now.
-pub(super) fn build_id(pid: u32) -> Option<String> {
-    super::build_id::of_file(&PathBuf::from(format!("/proc/{pid}/exe")))
 }
 
 #[cfg(test)]

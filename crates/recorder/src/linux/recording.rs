@@ -32,11 +32,13 @@ use crate::core_offsets::CoreOffset;
 use crate::error::Error;
 use crate::metadata::{clock_name, metadata, uuid_text};
 use crate::options::CtfVersion;
-use crate::report::{self, Origin, REPORT_VERSION, Report};
-use crate::stream::{PREFIX_BYTES, Sealed};
+use crate::report::{self, Origin, REPORT_VERSION, Report, UnrecordedCause};
+use crate::stream::{PREFIX_BYTES, RingStream, SealContext, Sealed};
 
 /// Most problems kept in the report.
 const PROBLEMS_MAX: usize = 100;
+/// Most intervals without recording that are noted.
+const GAPS_MAX: usize = 1000;
 /// Most schema texts whose compilation is remembered.
 const SCHEMAS_MAX: usize = 4096;
 
@@ -44,12 +46,29 @@ const SCHEMAS_MAX: usize = 4096;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RecordingClock {
     pub(super) kind: ClockKind,
-    frequency_hz: u64,
-    source: FrequencySource,
+    /// `None`: this machine's, which may still be being counted.
+    frequency: Option<(u64, FrequencySource)>,
     start: ClockSample,
     end: Option<ClockSample>,
     /// The samples were taken on this machine now; else they come from an area.
     live: bool,
+}
+
+impl RecordingClock {
+    /// Ticks per second, and where that is known from. Cost: that of [`clocks::frequency`].
+    fn frequency(&self) -> (u64, FrequencySource) {
+        self.frequency.unwrap_or_else(|| clocks::frequency(self.kind))
+    }
+}
+
+/// An interval in which nothing is recorded, in readings of the clock.
+#[derive(Debug, Clone)]
+pub(super) struct Gap {
+    cause: UnrecordedCause,
+    from: u64,
+    /// `None` while it goes on.
+    to: Option<u64>,
+    reason: Option<String>,
 }
 
 /// Facts about a stream or area, turned into a report at the end because times need the final clock.
@@ -108,6 +127,14 @@ pub(super) struct Recording {
     pub(super) command: Option<report::Command>,
     /// Writing failed or the cap is reached: nothing more is written.
     pub(super) output_ended: bool,
+    /// Intervals in which nothing was recorded.
+    pub(super) gaps: Vec<Gap>,
+    /// Programs of which nothing was recorded.
+    not_recorded: Vec<report::NotRecorded>,
+    not_recorded_total: u64,
+    /// Chunks that were made, and of these those that made room for newer ones.
+    pub(super) made_chunks: u64,
+    pub(super) removed_chunks: u64,
     /// The window that it is.
     pub(super) kept: Option<report::KeptWindow>,
     /// What flushing cost.
@@ -150,6 +177,11 @@ impl Recording {
             origin,
             command: None,
             output_ended: false,
+            gaps: Vec::new(),
+            not_recorded: Vec::new(),
+            not_recorded_total: 0,
+            made_chunks: 0,
+            removed_chunks: 0,
             kept: None,
             flushes: None,
             switches: Vec::new(),
@@ -169,6 +201,7 @@ impl Recording {
         part.clock = self.clock;
         part.cores = self.cores.clone();
         part.command = self.command.clone();
+        part.gaps = self.gaps.iter().filter(|gap| gap.to.is_none()).cloned().collect();
         part
     }
 
@@ -204,9 +237,8 @@ impl Recording {
             if kind == clocks::native_kind() && kind != ClockKind::MonotonicNs {
                 *cores = cores::offsets();
             }
-            let (frequency_hz, source) = clocks::frequency(kind);
             let start = clocks::sample(kind);
-            RecordingClock { kind, frequency_hz, source, start, end: None, live: true }
+            RecordingClock { kind, frequency: None, start, end: None, live: true }
         })
     }
 
@@ -217,11 +249,9 @@ impl Recording {
         frequency: (u64, FrequencySource),
         start: ClockSample,
     ) -> RecordingClock {
-        let (frequency_hz, source) = frequency;
         *self.clock.get_or_insert(RecordingClock {
             kind,
-            frequency_hz,
-            source,
+            frequency: Some(frequency),
             start,
             end: None,
             live: false,
@@ -238,13 +268,8 @@ impl Recording {
 
     pub(super) fn clock_model(&self) -> Option<ClockModel> {
         let clock = self.clock.as_ref()?;
-        Some(ClockModel::fit(
-            clock.kind,
-            clock.frequency_hz,
-            clock.source,
-            &clock.start,
-            clock.end.as_ref(),
-        ))
+        let (frequency_hz, source) = clock.frequency();
+        Some(ClockModel::fit(clock.kind, frequency_hz, source, &clock.start, clock.end.as_ref()))
     }
 
     /// A duration in ticks of the clock.
@@ -266,6 +291,24 @@ impl Recording {
     }
 
     /// Writes metadata if stream classes were added since it was written.
+    /// Writes the metadata before anything is recorded: with a clock that may have been counted for a moment
+    /// only, and then again as soon as something is.
+    pub(super) fn write_first_metadata(&mut self) -> Result<(), Error> {
+        let unknown = self.clock.filter(|clock| clock.live && clock.frequency.is_none());
+        let so_far = unknown.and_then(|clock| {
+            let frequency = Some(clocks::frequency_so_far(clock.kind)?);
+            Some(RecordingClock { frequency, ..clock })
+        });
+        if so_far.is_none() {
+            return self.write_metadata_if_due();
+        }
+        self.clock = so_far;
+        let written = self.write_metadata();
+        self.clock = unknown;
+        self.metadata_version = None;
+        written
+    }
+
     pub(super) fn write_metadata_if_due(&mut self) -> Result<(), Error> {
         if self.metadata_version == Some(self.classes.version()) {
             return Ok(());
@@ -346,6 +389,84 @@ impl Recording {
         }
         self.output_ended = true;
         false
+    }
+
+    /// Adds to the file of a stream a packet that carries how many events were not written, if there
+    /// are such and there is room for it. Context: nothing else of the stream will be written.
+    pub(super) fn count_not_written(
+        &mut self,
+        stream: &mut RingStream,
+        target: &mut StreamTarget,
+        context: &SealContext<'_>,
+    ) {
+        let is_alone = self.keeper.is_none() && self.chunks.is_none() && target.writer.is_none();
+        let is_described = self.metadata_version == Some(self.classes.version());
+        let Some(before) = stream.clone_if(|totals| totals.not_written > 0) else { return };
+        let mut packet = vec![0; PREFIX_BYTES];
+        let Some(sealed) = stream.seal_not_written(context, &mut packet) else { return };
+        let mut is_written = false;
+        if is_alone && is_described {
+            self.output.use_reserve();
+            let file = *target.file.get_or_insert_with(|| {
+                let file = self.output.add_stream(target.folder, &target.name);
+                target.paths.push(self.output.stream_path(file));
+                file
+            });
+            let packet = &packet[sealed.bytes.clone()];
+            is_written = self.output.append_last(file, packet, sealed.index).is_ok();
+        }
+        if !is_written {
+            *stream = before;
+        }
+    }
+
+    /// Notes that from this clock time on nothing is recorded.
+    pub(super) fn begin_gap(&mut self, cause: UnrecordedCause, from: u64) {
+        let is_open = |gap: &Gap| gap.cause == cause && gap.to.is_none();
+        if self.gaps.len() < GAPS_MAX && !self.gaps.iter().any(is_open) {
+            let reason = self.problems.last().cloned().filter(|_| cause == UnrecordedCause::Ended);
+            self.gaps.push(Gap { cause, from, to: None, reason });
+        }
+    }
+
+    /// Notes that recording goes on at this clock time.
+    pub(super) fn end_gap(&mut self, cause: UnrecordedCause, to: u64) {
+        let is_open = |gap: &&mut Gap| gap.cause == cause && gap.to.is_none();
+        if let Some(gap) = self.gaps.iter_mut().find(is_open) {
+            gap.to = Some(to.max(gap.from));
+        }
+    }
+
+    /// Notes a program of which nothing is recorded, once.
+    pub(super) fn not_recorded(&mut self, program: report::NotRecorded) {
+        let is_known = self.not_recorded.iter().any(|known| {
+            known.program == program.program
+                && known.reason == program.reason
+                && known.pid.is_none_or(|pid| Some(pid) == program.pid)
+        });
+        if is_known {
+            return;
+        }
+        self.not_recorded_total = self.not_recorded_total.saturating_add(program.count);
+        if self.not_recorded.len() < PROBLEMS_MAX {
+            self.not_recorded.push(program);
+        }
+    }
+
+    /// Whether a program is known of which nothing is recorded.
+    pub(super) fn misses_programs(&self) -> bool {
+        !self.not_recorded.is_empty()
+    }
+
+    fn unrecorded(&self) -> Vec<report::Unrecorded> {
+        let Some(model) = self.clock_model() else { return Vec::new() };
+        let gaps = self.gaps.iter().map(|gap| report::Unrecorded {
+            cause: gap.cause,
+            from_ns: model.utc_ns(gap.from),
+            to_ns: gap.to.map(|to| model.utc_ns(to)),
+            reason: gap.reason.clone(),
+        });
+        gaps.collect()
     }
 
     /// Closes the file of a stream; a later packet goes to a new one.
@@ -430,6 +551,11 @@ impl Recording {
             triggers: self.triggers.clone(),
             flushes: self.flushes,
             outputs: self.outputs.clone(),
+            unrecorded: self.unrecorded(),
+            not_recorded: self.not_recorded.clone(),
+            not_recorded_total: self.not_recorded_total,
+            made_chunks: self.made_chunks,
+            removed_chunks: self.removed_chunks,
         }
     }
 }

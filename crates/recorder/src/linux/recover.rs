@@ -118,16 +118,18 @@ fn recover_area(recording: &mut Recording, path: &Path, offset: u64) -> Result<(
     }
     let name = PathBuf::from(path.file_name().unwrap_or_default());
     let policy = ReadPolicy::Observe;
-    let mut area = LiveArea::new(recording, &name, mapping, policy)?;
+    let mut area = LiveArea::new(recording, &name, (None, mapping), policy)?;
     let view = area.view();
     let mode = view.load_u32(header::RING_MODE, lateralis_ring::Load::Relaxed).unwrap_or(0);
     if RingMode::from_word(mode) == RingMode::Discard && found.recorder_pid != 0 {
         recording.problem(format!(
-            "A recorder (pid={}) had read part of the area of pid={}: its recording has the rest",
+            "A recorder (pid={}) had read part of the area of pid={}: its recording has what is not \
+             in this memory any more, and part of what is; give both to a command to count each \
+             event once",
             found.recorder_pid, found.creator_pid
         ));
     }
-    area.processes.refresh(&area.mapping.view().with_swapped(found.swapped));
+    area.refresh_processes();
     area.drain_to_the_end(recording);
     area.finish(recording);
     Ok(())

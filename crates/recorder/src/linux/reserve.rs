@@ -18,7 +18,9 @@ impl Reserve {
     /// Sets the space aside in the directory of a recording.
     pub(super) fn make(root: &Path) -> Reserve {
         let path = root.join(".reserve");
-        let file = OpenOptions::new().write(true).create(true).truncate(true).open(&path);
+        // Left by a recorder that was killed.
+        let _ = fs::remove_file(&path);
+        let file = OpenOptions::new().write(true).create_new(true).open(&path);
         let made =
             file.is_ok_and(|file| fallocate(&file, FallocateFlags::empty(), 0, BYTES).is_ok());
         if !made {

@@ -3,11 +3,12 @@
 //!
 //! ```text
 //! run ─ waits, drains, ends      areas ─ found, taken, let go      requests ─ of others
-//!                                 rules, keep ─ what fired?
+//!                                 rules, keep ─ what fired?   missed ─ not recorded at all
 //! ```
 
 mod areas;
 mod keep;
+mod missed;
 mod requests;
 mod rules;
 mod run;
@@ -24,20 +25,27 @@ use rustix::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::area::LiveArea;
+use super::area_file::AreaFile;
 use super::control::ControlServer;
-use super::dirs::{area_dir, area_files, ensure_area_dir};
+use super::dirs::{area_files, make_area_dir};
+use super::inherited::{self, Inherited};
 use super::keep::{Chunks, Writer};
 use super::live::{Follower, LiveServer};
 use super::output::Output;
 use super::policies::{self, Standing, Wanted};
+use super::processes::ProcessTag;
 use super::recording::{Recording, random_uuid};
 use super::rules::{Commands, MarkQueue};
+use super::session_lock::SessionLock;
+use super::signals::Forwarding;
 use super::sources::LiveSource;
 use super::trigger::AreaTrigger;
-use super::{launch, processes, signals};
+use super::unrecorded::{self, Unrecorded};
+use super::verified::VerifiedProcess;
+use super::{launch, signals};
 use crate::error::Error;
 use crate::options::{Fingerprint, RecordOptions};
-use crate::report::{Origin, Report};
+use crate::report::{NotRecorded, Origin, Report, UnrecordedCause};
 use crate::source::Source;
 
 /// What came out of a session.
@@ -74,7 +82,8 @@ struct Recorded {
 
 /// See the module's description.
 ///
-/// Context: one thread; [`Session::run`] catches SIGINT, SIGTERM and SIGHUP of the process.
+/// Context: one thread; [`Session::run`] catches SIGINT, SIGTERM and SIGHUP of the process;
+/// [`Session::launch`] those that it passes on to the command.
 pub struct Session {
     options: RecordOptions,
     area_dir: PathBuf,
@@ -87,10 +96,20 @@ pub struct Session {
     paths_seen: HashSet<PathBuf>,
     /// Areas that looked unusable: when to look again, and how often that was done.
     retries: HashMap<PathBuf, u32>,
-    attached: Vec<u32>,
+    /// Programs of the session that are not recorded, as far as that is known.
+    missed: missed::Missed,
+    attached: Vec<ProcessTag>,
+    /// Sessions whose requests attached programs were started with, and hand on to their children.
+    inherited: Vec<(u64, SessionLock)>,
+    /// Tells programs that this session has its recorder; none when it ends.
+    lock: Option<SessionLock>,
     command: Vec<OsString>,
     child: Option<Child>,
     child_fd: Option<OwnedFd>,
+    /// Programs that the library could not be loaded into.
+    unrecorded: Unrecorded,
+    /// Signals for the command.
+    forwarding: Option<Forwarding>,
     notices: Option<OwnedFd>,
     control: Option<ControlServer>,
     file_limit: Option<rustix::process::Rlimit>,
@@ -126,8 +145,9 @@ impl Session {
     ///
     /// Errors: the output exists, or a directory cannot be made or trusted.
     pub fn new(options: RecordOptions) -> Result<Session, Error> {
-        let area_dir = area_dir(options.area_dir.as_deref());
-        ensure_area_dir(&area_dir)?;
+        inherited::prepare();
+        super::clocks::begin_frequency();
+        let area_dir = make_area_dir(options.area_dir.as_deref())?;
         let area_dir = std::fs::canonicalize(&area_dir)
             .map_err(|cause| Error::file("open directory", &area_dir, cause))?;
         let keeps_alone = options.keep.as_ref().is_some_and(|keep| keep.is_alone);
@@ -147,11 +167,12 @@ impl Session {
         if let Some(chunks) = &options.chunks {
             recording.chunks = Some(Box::new(Chunks::new(chunks.clone(), &recording)));
         }
-        recording.write_metadata_if_due()?;
-        recording.write_progress_report()?;
-        let notices = run::watch(&area_dir);
+        let missed = missed::Missed::new(area_files(&area_dir));
         let mut id = u64::from_ne_bytes(random_uuid()[8..].try_into().unwrap_or([1; 8]));
         id |= 1;
+        super::clean::sweep(&area_dir);
+        let lock = SessionLock::take(&area_dir, id)
+            .map_err(|cause| Error::file("make a lock in", &area_dir, cause))?;
         let file_limit = launch::raise_file_limit();
         if let Some(limit) = file_limit {
             let most = limit.maximum.unwrap_or(4096).clamp(64, 4096);
@@ -159,6 +180,10 @@ impl Session {
         }
         let control = ControlServer::new(&area_dir).ok();
         let is_stopped = options.starts_stopped();
+        if is_stopped {
+            let now = recording.now();
+            recording.begin_gap(UnrecordedCause::Stopped, now);
+        }
         let commands = Commands::new(options.command_time_max);
         Ok(Session {
             options,
@@ -170,11 +195,16 @@ impl Session {
             sources_ready: false,
             paths_seen: HashSet::new(),
             retries: HashMap::new(),
+            missed,
             attached: Vec::new(),
+            inherited: Vec::new(),
+            lock: Some(lock),
             command: Vec::new(),
             child: None,
             child_fd: None,
-            notices,
+            unrecorded: Unrecorded::default(),
+            forwarding: None,
+            notices: None,
             control,
             file_limit,
             shared: None,
@@ -206,12 +236,19 @@ impl Session {
     /// Errors: a sentence that says what is missing. It is noted in the report, and the rest can
     /// be recorded all the same.
     pub fn add_source(&mut self, source: Box<dyn Source>) -> Result<(), String> {
+        super::clocks::wait_for_frequency();
         let (packet, overwrite) =
             (self.options.packet_bytes, self.options.mode == RingMode::Overwrite);
         let live = LiveSource::begin(&mut self.recording, source, packet, overwrite)
             .inspect_err(|problem| self.recording.problem(problem.clone()))?;
         self.sources.push(live);
         Ok(())
+    }
+
+    /// Notes for the report, and for readers, a program of which nothing is recorded: one that the
+    /// tracer cannot be loaded into. A program that is noted twice counts once.
+    pub fn note_not_recorded(&mut self, program: NotRecorded) {
+        self.recording.not_recorded(program);
     }
 
     /// Notes for the report what could not be recorded.
@@ -251,7 +288,10 @@ impl Session {
         command: &[OsString],
         environment: &[(OsString, OsString)],
     ) -> Result<u32, Error> {
-        signals::catch_endings();
+        // Before the first event: a recorder may be killed at once.
+        self.recording.write_first_metadata()?;
+        signals::catch_program_signals();
+        self.forwarding = Some(Forwarding::begin());
         let request = match &self.options.policies {
             Some(_) => policies::request_text(&self.options, self.id, true)?,
             None => launch::record_request(self.id, &self.options)?,
@@ -262,11 +302,16 @@ impl Session {
             environment.push(("LATERALIS_AREA".into(), path.clone().into_os_string()));
             self.shared = Some(path);
         }
+        self.look_at_command(command, &mut environment);
         let adoptions = self.sources.iter().filter_map(|live| live.ask().adoption());
         let adoptions = adoptions.map(|fd| fd.try_clone_to_owned()).collect::<Result<_, _>>();
         let adoptions =
             adoptions.map_err(|cause| Error::System { action: "hand on a descriptor", cause })?;
-        let before = launch::BeforeExec { file_limit: self.file_limit, adoptions };
+        let before = launch::BeforeExec {
+            file_limit: self.file_limit,
+            adoptions,
+            inherited: Inherited::of_this_process(),
+        };
         let child = launch::spawn(command, &self.area_dir, &request, &environment, before)?;
         let pid = child.id();
         self.sources.iter_mut().for_each(|live| live.source().started(pid));
@@ -275,9 +320,31 @@ impl Session {
             .and_then(Pid::from_raw)
             .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
         self.command = command.to_vec();
+        self.missed.launched(pid, environment.iter().any(|(name, _)| name == "LD_PRELOAD"));
         self.recording.command = Some(launch::command_report(command, None));
         self.child = Some(child);
         Ok(pid)
+    }
+
+    /// Finds out before the command starts whether it can take the library that `environment` asks the
+    /// dynamic linker to load, and has the library note which of its children cannot.
+    fn look_at_command(
+        &mut self,
+        command: &[OsString],
+        environment: &mut Vec<(OsString, OsString)>,
+    ) {
+        if !environment.iter().any(|(name, _)| name == "LD_PRELOAD") {
+            return;
+        }
+        self.unrecorded.begin(&self.area_dir, self.id);
+        let Some(program) = command.first() else { return };
+        let preloaded = std::env::var_os("LD_PRELOAD").unwrap_or_default();
+        if let Some(reason) = unrecorded::reason(program, &preloaded) {
+            self.unrecorded.add(reason, program, 1, None);
+            if reason.forbids_loading() {
+                environment.retain(|(name, _)| name != "LD_PRELOAD");
+            }
+        }
     }
 
     /// Records a process that is running, and those it starts from now on.
@@ -285,11 +352,18 @@ impl Session {
     /// Errors: it is not traceable, is recorded by somebody else, or there is no space for its
     /// rings; then nothing was changed in it.
     pub fn attach(&mut self, pid: u32) -> Result<(), Error> {
+        self.recording.write_metadata_if_due()?;
         let mut found = false;
         for path in area_files(&self.area_dir) {
-            let Some(header) = areas::peek(&path) else { continue };
-            let belongs = header.creator_pid == pid || super::discovery::has_process(&path, pid);
-            if belongs && processes::exists(pid) {
+            let Ok(area) = AreaFile::open(&path) else { continue };
+            // The program is here, and another version than this.
+            if missed::pid_in_name(&path) == Some(pid)
+                && let Err(error @ Error::Area { .. }) = super::discovery::open(&path)
+            {
+                return Err(error);
+            }
+            if VerifiedProcess::at(pid, &area).is_some() {
+                drop(area);
                 if !self.take(&path, false)? {
                     return Err(Error::Refused(format!("no policy wants process {pid}")));
                 }
@@ -308,7 +382,12 @@ impl Session {
                 area_dir: self.area_dir.clone(),
             });
         }
-        self.attached.push(pid);
+        self.attached.extend(ProcessTag::of(pid));
+        if let Some(session) = launch::inherited_session(pid)
+            && let Ok(lock) = SessionLock::take(&self.area_dir, session)
+        {
+            self.inherited.push((session, lock));
+        }
         Ok(())
     }
 }

@@ -1,10 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Signals of the recorder itself: SIGINT, SIGTERM and SIGHUP end a recording in good order.
+//! Signals of the recorder itself. SIGINT ends a recording in good order; everything else that
+//! somebody sends, in order to reach the program, is counted here and passed on to it.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-static INTERRUPTS: AtomicU32 = AtomicU32::new(0);
-static TERMINATIONS: AtomicU32 = AtomicU32::new(0);
+/// Room for the greatest signal number of Linux.
+const NUMBERS: usize = 65;
+
+/// How often each signal arrived.
+static ARRIVED: [AtomicU32; NUMBERS] = [const { AtomicU32::new(0) }; NUMBERS];
+
+/// The signals that are the program's: each would end or reconfigure it, and say nothing to a recorder.
+/// Real-time signals are added to these. Not here: SIGINT, which the terminal sends to both; signals
+/// of job control, which the terminal or the shell sends to the whole group.
+const PROGRAM_SIGNALS: [libc::c_int; 9] = [
+    libc::SIGHUP,
+    libc::SIGTERM,
+    libc::SIGQUIT,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGALRM,
+    libc::SIGVTALRM,
+    libc::SIGPROF,
+    libc::SIGIO,
+];
 
 pub(super) type InfoHandler = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
 
@@ -25,40 +44,125 @@ pub(super) fn reset_in_handler(signal: libc::c_int) {
     unsafe { libc::signal(signal, libc::SIG_DFL) };
 }
 
-extern "C" fn count(signal: libc::c_int) {
-    // Pair: the relaxed loads below; only the counts matter.
-    match signal {
-        libc::SIGINT => INTERRUPTS.fetch_add(1, Ordering::Relaxed),
-        _ => TERMINATIONS.fetch_add(1, Ordering::Relaxed),
-    };
+extern "C" fn count(signal: libc::c_int, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
+    // SAFETY: the kernel hands a handler with SA_SIGINFO a valid siginfo.
+    let is_of_terminal = unsafe { (*info).si_code } == libc::SI_KERNEL;
+    // The terminal sends SIGQUIT to the program as well. A hang-up can reach the recorder alone.
+    if signal == libc::SIGQUIT && is_of_terminal {
+        return;
+    }
+    if let Some(count) = usize::try_from(signal).ok().and_then(|at| ARRIVED.get(at)) {
+        // Pair: the relaxed loads below; only the counts matter.
+        count.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
-/// Counts SIGINT, SIGTERM and SIGHUP from now on instead of dying of them. What was ignored
-/// (`nohup`) stays ignored. A launched program starts with the defaults again, as exec resets
-/// handlers.
-pub(super) fn catch_endings() {
-    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-        // SAFETY: zeroed sigactions are valid; `count` only adds to an atomic.
-        unsafe {
-            let mut old: libc::sigaction = std::mem::zeroed();
-            libc::sigaction(signal, std::ptr::null(), &mut old);
-            if old.sa_sigaction == libc::SIG_IGN {
-                continue;
-            }
-            let mut action: libc::sigaction = std::mem::zeroed();
-            action.sa_sigaction = count as extern "C" fn(libc::c_int) as usize;
-            action.sa_flags = libc::SA_RESTART;
-            libc::sigaction(signal, &action, std::ptr::null_mut());
-        }
+fn arrived(signal: libc::c_int) -> u32 {
+    let count = usize::try_from(signal).ok().and_then(|at| ARRIVED.get(at));
+    // Pair: the handler's relaxed additions.
+    count.map_or(0, |count| count.load(Ordering::Relaxed))
+}
+
+/// Whether a signal is ignored by this process.
+fn is_ignored(signal: libc::c_int) -> bool {
+    // SAFETY: a zeroed sigaction is valid, and only read into.
+    unsafe {
+        let mut old: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &mut old);
+        old.sa_sigaction == libc::SIG_IGN
     }
+}
+
+/// Counts a signal from now on instead of dying of it. What was ignored (`nohup`) stays ignored. A
+/// launched program starts with the default again, as exec resets handlers.
+fn catch(signal: libc::c_int) {
+    if is_ignored(signal) {
+        return;
+    }
+    // SAFETY: a zeroed sigaction is valid; `count` has the signature that SA_SIGINFO asks for, and
+    // only adds to an atomic.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = count as InfoHandler as usize;
+        action.sa_flags = libc::SA_RESTART | libc::SA_SIGINFO;
+        libc::sigaction(signal, &action, std::ptr::null_mut());
+    }
+}
+
+/// Counts SIGINT, SIGTERM and SIGHUP from now on instead of dying of them.
+pub(super) fn catch_endings() {
+    [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].into_iter().for_each(catch);
+}
+
+/// Counts all signals that belong to a program that is launched, as well.
+pub(super) fn catch_program_signals() {
+    catch_endings();
+    program_signals().for_each(catch);
+}
+
+fn program_signals() -> impl Iterator<Item = libc::c_int> {
+    PROGRAM_SIGNALS.into_iter().chain(libc::SIGRTMIN()..=libc::SIGRTMAX())
 }
 
 /// SIGINTs so far.
 pub(super) fn interrupts() -> u32 {
-    INTERRUPTS.load(Ordering::Relaxed)
+    arrived(libc::SIGINT)
 }
 
 /// SIGTERMs and SIGHUPs so far.
 pub(super) fn terminations() -> u32 {
-    TERMINATIONS.load(Ordering::Relaxed)
+    arrived(libc::SIGTERM).wrapping_add(arrived(libc::SIGHUP))
+}
+
+/// Signals that arrived for the program and were not yet passed on.
+#[derive(Debug)]
+pub(super) struct Forwarding {
+    passed_on: [u32; NUMBERS],
+}
+
+impl Forwarding {
+    /// What arrives from now on.
+    pub(super) fn begin() -> Forwarding {
+        let mut passed_on = [0; NUMBERS];
+        for signal in program_signals() {
+            if let Some(count) = usize::try_from(signal).ok().and_then(|at| passed_on.get_mut(at)) {
+                *count = arrived(signal);
+            }
+        }
+        Forwarding { passed_on }
+    }
+
+    /// Calls `send` with each signal, as often as it arrived since the last call.
+    pub(super) fn pass_on(&mut self, mut send: impl FnMut(libc::c_int)) {
+        for signal in program_signals() {
+            let Some(passed_on) =
+                usize::try_from(signal).ok().and_then(|at| self.passed_on.get_mut(at))
+            else {
+                continue;
+            };
+            let now = arrived(signal);
+            while *passed_on != now {
+                *passed_on = passed_on.wrapping_add(1);
+                send(signal);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signals_for_the_program_are_passed_on_as_themselves_and_once() {
+        catch_program_signals();
+        let mut forwarding = Forwarding::begin();
+        // SAFETY: the signal is caught by a handler that counts.
+        unsafe { libc::raise(libc::SIGUSR2) };
+        let mut sent = Vec::new();
+        forwarding.pass_on(|signal| sent.push(signal));
+        assert_eq!(sent, [libc::SIGUSR2]);
+        forwarding.pass_on(|signal| sent.push(signal));
+        assert_eq!(sent.len(), 1);
+    }
 }

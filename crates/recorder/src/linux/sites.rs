@@ -3,15 +3,20 @@
 //!
 //! A site is five bytes: disabled an instruction without effect, enabled a jump with the same
 //! distance. They differ in the first byte, which is written through /proc/PID/mem. Everything
-//! read from the program may be hostile: lengths are bounded, and a byte is written only where
-//! such an instruction stands and leads where its table says.
+//! read from the area and the program may be hostile: the process has to map this very area and to
+//! have its user and no other ([`ProgramMemory`]); the list of sites has to be a constant of a
+//! program's file, and the sites code of the same file, so that nothing counts that was put
+//! together in memory by a process with fewer rights that maps the area as well; lengths are
+//! bounded, and a byte is written only where such an instruction stands and leads where its list
+//! says.
 
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt;
 
 use lateralis_ring::{AreaView, enable_byte, processes, wanted_byte};
+
+use super::area_file::{AreaFile, FileKey};
+use super::verified::{ProgramMemory, VerifiedProcess};
 
 /// First byte of a disabled site: `test $distance, %eax`.
 const DISABLED: u8 = 0xa9;
@@ -45,20 +50,34 @@ struct Switched {
 /// would enable.
 ///
 /// Cost: nothing without patchable sites; else some system calls per thousand sites.
-pub(super) fn follow(view: &AreaView<'_>) -> Followed {
+pub(super) fn follow(view: &AreaView<'_>, area: &AreaFile) -> Followed {
     let mut followed = Followed::default();
     if !cfg!(target_arch = "x86_64") {
         return followed;
     }
+    // Those of other PID namespaces are looked for once, if there are any.
+    let mut all: Option<Vec<VerifiedProcess>> = None;
     for entry in processes(view).unwrap_or_default() {
         if entry.patch_table == 0 {
             continue;
         }
+        let local = VerifiedProcess::local(entry.pid, area);
+        let all = &mut all;
+        let process = local.or_else(|| {
+            let all = all.get_or_insert_with(|| VerifiedProcess::all(area, None));
+            let place = all.iter().position(|process| process.number() == entry.pid)?;
+            Some(all.swap_remove(place))
+        });
+        // It ended, or never was one of this area.
+        // Its own memory a recorder never writes.
+        let Some(process) = process.filter(|process| process.pid() != std::process::id()) else {
+            continue;
+        };
         let wanted = |id| {
             enable_byte(view, id).is_ok_and(|byte| byte != 0)
                 || wanted_byte(view, id).is_ok_and(|byte| byte != 0)
         };
-        match follow_process(entry.pid, entry.patch_table, &wanted) {
+        match follow_process(&process, area, entry.patch_table, &wanted) {
             Ok(switched) => {
                 followed.changed += switched.changed;
                 if switched.foreign != 0 {
@@ -89,11 +108,12 @@ fn relative(address: u64, distance: u32) -> u64 {
 }
 
 fn follow_process(
-    pid: u32,
+    process: &VerifiedProcess,
+    area: &AreaFile,
     first_table: u64,
     wanted: &dyn Fn(u32) -> bool,
 ) -> io::Result<Switched> {
-    let memory = OpenOptions::new().read(true).write(true).open(format!("/proc/{pid}/mem"))?;
+    let memory = process.memory(area)?;
     let mut switched = Switched::default();
     let mut sites_left = SITES_MAX;
     let mut table = first_table;
@@ -102,21 +122,27 @@ fn follow_process(
             break;
         }
         let mut bytes = [0; TABLE_BYTES];
-        memory.read_exact_at(&mut bytes, table)?;
+        memory.read(&mut bytes, table)?;
         let (next, begin, end) = (word(&bytes, 0), word(&bytes, 8), word(&bytes, 16));
         let count = usize::try_from(end.saturating_sub(begin)).unwrap_or(0) / SITE_BYTES;
         let count = count.min(sites_left);
         sites_left -= count;
-        follow_table(&memory, begin, count, wanted, &mut switched)?;
         table = next;
+        if count == 0 {
+            continue;
+        }
+        let Some(object) = memory.constants(begin, (count * SITE_BYTES) as u64) else {
+            return Err(io::Error::other("its list of sites is not a constant of its program"));
+        };
+        follow_table(&memory, object, (begin, count), wanted, &mut switched)?;
     }
     Ok(switched)
 }
 
 fn follow_table(
-    memory: &File,
-    begin: u64,
-    count: usize,
+    memory: &ProgramMemory,
+    object: FileKey,
+    (begin, count): (u64, usize),
     wanted: &dyn Fn(u32) -> bool,
     switched: &mut Switched,
 ) -> io::Result<()> {
@@ -126,7 +152,7 @@ fn follow_table(
     for first in (0..count).step_by(AT_ONCE) {
         let mut sites = vec![0; (count - first).min(AT_ONCE) * SITE_BYTES];
         let start = begin.wrapping_add((first * SITE_BYTES) as u64);
-        memory.read_exact_at(&mut sites, start)?;
+        memory.read(&mut sites, start)?;
         for (index, site) in sites.chunks_exact(SITE_BYTES).enumerate() {
             let address = start.wrapping_add((index * SITE_BYTES) as u64);
             let code = relative(address, half(site, 0));
@@ -134,7 +160,7 @@ fn follow_table(
             let schema = relative(address.wrapping_add(8), half(site, 8));
             let ids = *schemas.entry(schema).or_insert_with(|| {
                 let mut bytes = [0; 16];
-                memory.read_exact_at(&mut bytes, schema).ok()?;
+                memory.read(&mut bytes, schema).ok()?;
                 Some((half(&bytes, 8), half(&bytes, 12)))
             });
             let Some((base_id, event_count)) = ids else { continue };
@@ -142,22 +168,40 @@ fn follow_table(
             let Some(id) = base_id.checked_add(event).filter(|_| event < event_count) else {
                 continue;
             };
-            set_site(memory, code, target, wanted(id), switched)?;
+            if memory.is_code_of(object, code, 5) {
+                set_site(memory, code, target, wanted(id), switched)?;
+            }
         }
     }
     Ok(())
 }
 
+/// Memory that sites stand in.
+trait Memory {
+    fn read(&self, bytes: &mut [u8], address: u64) -> io::Result<()>;
+    fn write(&self, byte: u8, address: u64) -> io::Result<()>;
+}
+
+impl Memory for ProgramMemory {
+    fn read(&self, bytes: &mut [u8], address: u64) -> io::Result<()> {
+        ProgramMemory::read(self, bytes, address)
+    }
+
+    fn write(&self, byte: u8, address: u64) -> io::Result<()> {
+        ProgramMemory::write(self, byte, address)
+    }
+}
+
 /// Writes the first byte of a site if it has to change and the site is one.
 fn set_site(
-    memory: &File,
+    memory: &dyn Memory,
     code: u64,
     target: u64,
     enabled: bool,
     switched: &mut Switched,
 ) -> io::Result<()> {
     let mut instruction = [0; 5];
-    if memory.read_exact_at(&mut instruction, code).is_err() {
+    if memory.read(&mut instruction, code).is_err() {
         return Ok(());
     }
     let leads_to = relative(code.wrapping_add(5), half(&instruction, 1));
@@ -169,7 +213,7 @@ fn set_site(
         switched.foreign += 1;
         return Ok(());
     }
-    memory.write_all_at(&[to], code)?;
+    memory.write(to, code)?;
     switched.changed += 1;
     Ok(())
 }
@@ -178,19 +222,27 @@ fn set_site(
 mod tests {
     use super::*;
 
-    /// A file in the place of a program's memory: one site at 16, which leads to 64.
+    impl Memory for std::cell::RefCell<Vec<u8>> {
+        fn read(&self, bytes: &mut [u8], address: u64) -> io::Result<()> {
+            bytes.copy_from_slice(&self.borrow()[address as usize..][..bytes.len()]);
+            Ok(())
+        }
+
+        fn write(&self, byte: u8, address: u64) -> io::Result<()> {
+            self.borrow_mut()[address as usize] = byte;
+            Ok(())
+        }
+    }
+
+    /// Bytes in the place of a program's memory: one site at 16, which leads to 64.
     fn after(first: u8, distance: u32, enabled: bool) -> (u8, Switched) {
-        let name = format!("lateralis-site-{}-{first}-{distance}-{enabled}", std::process::id());
-        let path = std::env::temp_dir().join(name);
         let mut bytes = vec![0x90; 128];
         bytes[16] = first;
         bytes[17..21].copy_from_slice(&distance.to_ne_bytes());
-        std::fs::write(&path, &bytes).unwrap();
-        let memory = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+        let memory = std::cell::RefCell::new(bytes.clone());
         let mut switched = Switched::default();
         set_site(&memory, 16, 64, enabled, &mut switched).unwrap();
-        let now = std::fs::read(&path).unwrap();
-        std::fs::remove_file(&path).unwrap();
+        let now = memory.into_inner();
         bytes[16] = now[16];
         assert_eq!(now, bytes, "only the first byte of a site is ever written");
         (now[16], switched)

@@ -44,10 +44,9 @@ pub fn snapshot(
         if recording.use_live_clock(kind).kind != kind {
             return Err(clock_error);
         }
-        let mut live =
-            LiveArea::new(&mut recording, &info.path, area.mapping, ReadPolicy::Observe)?;
-        let view = live.mapping.view();
-        live.processes.refresh(&view);
+        let parts = (Some(area.file), area.mapping);
+        let mut live = LiveArea::new(&mut recording, &info.path, parts, ReadPolicy::Observe)?;
+        live.refresh_processes();
         live.drain_to_the_end(&mut recording);
         live.finish(&mut recording);
     }

@@ -196,7 +196,17 @@ impl LiveSource {
     pub(super) fn finish(mut self, recording: &mut Recording) -> (u64, u64) {
         let said = self.with_sink(recording, |source, sink| source.finish(sink));
         self.close_packets(recording);
-        for (_, target) in &mut self.streams {
+        let context = SealContext {
+            uuid: recording.uuid,
+            stream_id: self.about.class_id,
+            area_id: self.about.area_id,
+            plan: Some(&self.about.plan),
+            overwrite: self.about.overwrite,
+            swapped: false,
+            now: recording.now(),
+        };
+        for (stream, target) in &mut self.streams {
+            recording.count_not_written(&mut stream.ring, target, &context);
             recording.close_stream(target);
         }
         let sums = self.sums();

@@ -11,7 +11,6 @@ use super::control::{Answer, Request, ask};
 use super::dirs::area_dir;
 use super::discovery::{AreaInfo, Target, find, open, refuse_if};
 use super::enable;
-use super::mapping::open_area;
 use super::rings::{RingWish, ensure_rings};
 use super::sites;
 use crate::error::Error;
@@ -88,13 +87,12 @@ pub fn start(
     };
     for info in found.iter().filter(|area| area.recorder_pid.is_none()) {
         let path = &info.path;
-        let file = open_area(path).map_err(|cause| Error::file("open area", path, cause))?;
         let area = open(path)?;
-        let mapping = ensure_rings(path, &file, area.mapping, &area.header, &wish)?;
+        let mapping = ensure_rings(path, area.file.file(), area.mapping, &area.header, &wish)?;
         let view = mapping.view();
         let _ = view.store_u32(header::RING_MODE, RingMode::Overwrite.to_word());
         enable::enable(&view, &options.enable)?;
-        refuse_if(sites::follow(&view))?;
+        refuse_if(sites::follow(&view, &area.file))?;
         done.push(Controlled::FlightRecorder { pid: info.pid });
     }
     Ok(done)
@@ -109,7 +107,7 @@ pub fn stop(dir: Option<&Path>, target: &Target) -> Result<Vec<Controlled>, Erro
         let area = open(&info.path)?;
         let view = area.mapping.view();
         enable::disable(&view);
-        refuse_if(sites::follow(&view))?;
+        refuse_if(sites::follow(&view, &area.file))?;
         done.push(Controlled::FlightRecorder { pid: info.pid });
     }
     if done.is_empty() {

@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The processes that write into an area, as long as they live and after.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use lateralis_ring::{AreaHeader, AreaView, abi, processes};
 
+use super::area_file::{AreaFile, Users};
 use super::clocks;
 use super::processes::{self as proc, ProcessTag};
+use super::verified::{self, VerifiedProcess};
 use crate::report;
-use crate::walk::Introduction;
+use crate::walk::{Introduction, RecordPlan};
 
 #[derive(Debug, Clone)]
 struct Traced {
     /// None: it was gone when it was first looked for.
     tag: Option<ProcessTag>,
+    /// What it calls itself, if that is not its number here.
+    number: Option<u32>,
     parent_pid: u32,
     exe: String,
     name: String,
@@ -27,15 +33,44 @@ struct Traced {
 }
 
 /// See the module's description.
+///
+/// An area has the numbers of its own PID namespace. Here, in what is recorded and in the report,
+/// processes and threads have the numbers of the recorder's namespace, so that those of two
+/// namespaces differ, and are those that the kernel's events have. One that had ended before it was
+/// looked for, and is of another namespace, is given a number that no process has.
 #[derive(Debug, Clone)]
 pub(super) struct TracedProcesses {
     area_id: u64,
     live: bool,
+    /// The namespace that the area was made in, if it is not this one.
+    namespace: Option<u64>,
+    /// Some of its numbers mean others here.
+    is_foreign: bool,
     by_pid: BTreeMap<u32, Traced>,
+    /// By what it calls itself: its number here.
+    numbers: HashMap<u32, u32>,
+    /// By process here and what the thread calls itself: its number here.
+    threads: HashMap<(u32, u32), u32>,
+    /// When the kernel is asked again whether anybody has an area whose processes live.
+    use_due: Instant,
     /// The area's table had a place for no other.
     pub(super) table_was_full: bool,
 }
 
+/// Numbers from here on are given by this recorder: the kernel's are below 2^22 (PID_MAX_LIMIT).
+const GIVEN_FROM: u32 = 1_000_000_000;
+static GIVEN: AtomicU32 = AtomicU32::new(GIVEN_FROM);
+
+fn give_number() -> u32 {
+    // A number that is given twice, after a thousand million, is in the same recording by chance only.
+    GIVEN.fetch_add(1, Ordering::Relaxed).max(GIVEN_FROM)
+}
+
+/// Time between two questions whether anybody has an area whose processes live: one that executed
+/// another program has not.
+const USE_PERIOD: Duration = Duration::from_millis(500);
+/// Threads that are remembered.
+const THREADS_MAX: usize = 1 << 20;
 /// Processes that are remembered.
 const PROCESSES_MAX: usize = 65536;
 
@@ -48,50 +83,48 @@ pub(super) fn words(command: &[u8]) -> Vec<String> {
 }
 
 impl TracedProcesses {
-    /// With the process that made the area. `live`: /proc is about the same processes; false
-    /// for an area that is recovered.
-    pub(super) fn new(header: &AreaHeader, live: bool) -> TracedProcesses {
+    /// With the process that made the area. `area`: /proc is about the same processes; none for an
+    /// area that is recovered.
+    pub(super) fn new(header: &AreaHeader, area: Option<&AreaFile>) -> TracedProcesses {
+        let inode = header.pid_namespace;
+        let is_foreign = area.is_some() && proc::is_foreign_namespace(inode);
         let mut traced = TracedProcesses {
             area_id: header.area_id,
-            live,
+            live: area.is_some(),
+            namespace: is_foreign.then_some(inode),
+            is_foreign,
             by_pid: BTreeMap::new(),
+            numbers: HashMap::new(),
+            threads: HashMap::new(),
+            use_due: Instant::now(),
             table_was_full: false,
         };
         let exe = String::from_utf8_lossy(&header.exe).into_owned();
-        let pid = header.creator_pid;
-        let tag = ProcessTag::of(pid).filter(|_| live);
-        let build_id = tag
-            .and_then(|_| proc::build_id(pid))
-            .or_else(|| super::build_id::of_file(&PathBuf::from(&exe)));
-        let now = clocks::utc_ns();
-        let name = exe.rsplit('/').next().unwrap_or_default().chars().take(15).collect();
-        traced.by_pid.insert(
-            pid,
-            Traced {
-                tag,
-                parent_pid: tag.and_then(|_| proc::parent(pid)).unwrap_or(0),
-                exe,
-                name,
-                named_at: 0,
-                arguments: words(&header.command),
-                build_id,
-                seen_ns: now,
-                ended_ns: tag.is_none().then_some(now),
-            },
-        );
+        let name: String = exe.rsplit('/').next().unwrap_or_default().chars().take(15).collect();
+        let number = header.creator_pid;
+        let pid = traced.add((number, 0, name), area);
+        if let Some(creator) = traced.by_pid.get_mut(&pid) {
+            if creator.tag.is_none() {
+                creator.build_id = super::build_id::of_file(&PathBuf::from(&exe));
+            }
+            creator.exe = exe;
+            creator.arguments = words(&header.command);
+        }
         traced
     }
 
     /// Looks at the area's process table for new ones, and which have ended.
-    /// Cost: 128 loads, and one small file of /proc for each that lives.
-    pub(super) fn refresh(&mut self, view: &AreaView<'_>) {
-        let now = clocks::utc_ns();
+    /// Cost: 128 loads, and some small files of /proc for each that is new or lives.
+    pub(super) fn refresh(&mut self, view: &AreaView<'_>, area: Option<&AreaFile>) {
         let entries = processes(view).unwrap_or_default();
         self.table_was_full |= entries.len() >= abi::PROCESS_COUNT as usize;
+        self.is_foreign |= self.live && entries.iter().any(|entry| self.begins_namespace(entry));
         for entry in entries {
             let name = String::from_utf8_lossy(&entry.name).into_owned();
-            if let Some(known) = self.by_pid.get_mut(&entry.pid) {
-                if known.parent_pid == 0 {
+            if let Some(known) =
+                self.numbers.get(&entry.pid).and_then(|pid| self.by_pid.get_mut(pid))
+            {
+                if known.parent_pid == 0 && known.number.is_none() {
                     known.parent_pid = entry.parent_pid;
                 }
                 if !name.is_empty() {
@@ -99,21 +132,107 @@ impl TracedProcesses {
                 }
                 continue;
             }
-            self.add(entry.pid, entry.parent_pid, name, now);
+            self.add((entry.pid, entry.parent_pid, name), area);
         }
-        for traced in self.by_pid.values_mut() {
+        let now = clocks::utc_ns();
+        for (&pid, traced) in &mut self.by_pid {
             if traced.ended_ns.is_none() && !traced.tag.is_some_and(|tag| tag.is_alive()) {
                 traced.ended_ns = Some(now);
+                // Who was killed could not do it, and programs do not ask who lives.
+                let _ = lateralis_ring::free_process(view, traced.number.unwrap_or(pid));
             }
+        }
+    }
+
+    /// Whether some numbers in the area mean other processes or threads here.
+    pub(super) fn has_foreign_numbers(&self) -> bool {
+        self.is_foreign
+    }
+
+    /// Whether a process may be in another PID namespace than its parent: it sees none, or has a number
+    /// below that of the process that forked it. The second is also true once numbers begin anew, and
+    /// then costs a search without a finding.
+    fn begins_namespace(&self, entry: &lateralis_ring::ProcessEntry) -> bool {
+        let is_outside = entry.parent_pid == 0 || entry.parent_pid >= entry.pid;
+        is_outside && !self.numbers.contains_key(&entry.pid)
+    }
+
+    /// Notices whether a process of the area went to another PID namespace. Cost: 128 loads.
+    pub(super) fn look_for_namespaces(&mut self, view: &AreaView<'_>, area: Option<&AreaFile>) {
+        if self.live && !self.is_foreign {
+            let entries = processes(view).unwrap_or_default();
+            if entries.iter().any(|entry| self.begins_namespace(entry)) {
+                self.refresh(view, area);
+            }
+        }
+    }
+
+    /// Our numbers of a process and a thread that the area calls so.
+    fn outside(&mut self, number: u32, thread: u32, area: Option<&AreaFile>) -> (u32, u32) {
+        let known = self.numbers.get(&number).copied();
+        let pid = known.unwrap_or_else(|| self.add((number, 0, String::new()), area));
+        if pid == number {
+            return (pid, thread);
+        }
+        if thread == number {
+            return (pid, pid);
+        }
+        if let Some(known) = self.threads.get(&(pid, thread)) {
+            return (pid, *known);
+        }
+        let process = self.by_pid.get(&pid).and_then(|traced| traced.tag).zip(area);
+        let process = process.and_then(|(tag, area)| VerifiedProcess::again(tag, area));
+        let tid = process.and_then(|process| process.thread(thread)).unwrap_or_else(give_number);
+        if self.threads.len() >= THREADS_MAX {
+            self.threads.clear();
+        }
+        self.threads.insert((pid, thread), tid);
+        (pid, tid)
+    }
+
+    /// Gives processes and threads of other PID namespaces their numbers here, in records that were
+    /// read. The last ends `slack` bytes before their end. Cost: nothing without such a namespace,
+    /// else a walk over the records.
+    pub(super) fn translate(
+        &mut self,
+        plan: &RecordPlan,
+        records: &mut [u8],
+        slack: u64,
+        area: Option<&AreaFile>,
+    ) {
+        if !self.is_foreign {
+            return;
+        }
+        let mut found: Vec<(u16, usize)> = Vec::new();
+        for record in plan.records(records, slack, 0) {
+            if matches!(record.id, abi::ID_WRITER | abi::ID_THREAD_NAME | abi::ID_PROCESS) {
+                found.push((record.id, record.at + abi::RECORD_HEADER_BYTES as usize));
+            }
+        }
+        for (id, at) in found {
+            let Some(place) = records.get_mut(at..at + 8) else { continue };
+            let [a, b, c, d, e, f, g, h] = *place else { continue };
+            let number = u32::from_ne_bytes([a, b, c, d]);
+            let second = u32::from_ne_bytes([e, f, g, h]);
+            let (pid, second) = if id == abi::ID_PROCESS {
+                let pid = self.outside(number, number, area).0;
+                // Of the first of a namespace the parent is outside, and it has no number for it.
+                let parent = self.by_pid.get(&pid).map_or(0, |traced| traced.parent_pid);
+                (pid, if pid == number { second } else { parent })
+            } else {
+                self.outside(number, second, area)
+            };
+            place[..4].copy_from_slice(&pid.to_ne_bytes());
+            place[4..].copy_from_slice(&second.to_ne_bytes());
         }
     }
 
     /// Takes over what a process says of itself in its first record, at a reading of the area's clock:
     /// so those are known, too, that had ended before the table was looked at, or found no place in it.
-    pub(super) fn introduce(&mut self, process: &Introduction, time: u64) {
+    pub(super) fn introduce(&mut self, process: &Introduction, time: u64, area: Option<&AreaFile>) {
         let name = String::from_utf8_lossy(&process.name).into_owned();
         if !self.by_pid.contains_key(&process.pid) {
-            self.add(process.pid, process.parent_pid, name.clone(), clocks::utc_ns());
+            self.add((process.pid, process.parent_pid, name.clone()), area);
         }
         let Some(known) = self.by_pid.get_mut(&process.pid) else { return };
         // In shared rings a process introduces itself again when it has executed another program,
@@ -122,39 +241,121 @@ impl TracedProcesses {
             return;
         }
         known.named_at = time;
+        if known.parent_pid == 0 && known.number.is_none() {
+            known.parent_pid = process.parent_pid;
+        }
         if known.name != name && !name.is_empty() {
             known.name = name;
-            let alive = known.tag.is_some_and(|tag| tag.is_alive());
-            if let Some(exe) = proc::exe(process.pid).filter(|_| alive) {
-                known.exe = exe.to_string_lossy().into_owned();
-                known.build_id = proc::build_id(process.pid);
+            let again =
+                known.tag.zip(area).and_then(|(tag, area)| VerifiedProcess::again(tag, area));
+            if let Some(process) = again {
+                if let Some(exe) = process.exe() {
+                    known.exe = exe;
+                }
+                known.build_id = process.build_id();
             }
         }
     }
 
-    fn add(&mut self, pid: u32, parent_pid: u32, name: String, now: i64) {
-        if self.by_pid.len() >= PROCESSES_MAX {
-            return;
+    /// The process that the area calls `number`: checked, and wherever it is.
+    fn find(&self, number: u32, area: &AreaFile) -> Option<VerifiedProcess> {
+        let local = VerifiedProcess::local(number, area);
+        if local.is_some() || !self.is_foreign {
+            return local;
         }
-        let tag = ProcessTag::of(pid).filter(|_| self.live);
-        let exe = tag.and_then(|_| proc::exe(pid));
+        let known = |pid: u32| self.by_pid.get(&pid).is_some_and(|traced| traced.tag.is_some());
+        let all = VerifiedProcess::all(area, self.namespace);
+        let others = all.into_iter().filter(|process| !known(process.pid()));
+        others.into_iter().find(|process| process.number() == number)
+    }
+
+    /// The child of a checked process that calls itself `number`.
+    fn child_called(&self, number: u32) -> Option<u32> {
+        let tags = self.by_pid.values().filter_map(|traced| traced.tag);
+        let parents: Vec<u32> = tags.filter(ProcessTag::is_alive).map(|tag| tag.pid).collect();
+        let is_child = |pid: &u32| proc::parent(*pid).is_some_and(|one| parents.contains(&one));
+        let children = proc::numbers("/proc").into_iter().filter(is_child);
+        children.into_iter().find(|pid| verified::number_of(*pid) == Some(number))
+    }
+
+    /// Adds a process by what it and its parent are called in the area; its number here.
+    fn add(&mut self, (number, parent, name): (u32, u32, String), area: Option<&AreaFile>) -> u32 {
+        let process = area.and_then(|area| self.find(number, area));
+        let parent_here = self.numbers.get(&parent).copied();
+        // Without a process to ask: it is of another namespace if its area or its parent is, or if its
+        // parent is outside.
+        let is_elsewhere = self.namespace.is_some()
+            || self.is_foreign
+                && (parent == 0
+                    || parent >= number
+                    || parent_here.is_some_and(|here| here != parent));
+        let pid = match &process {
+            Some(process) => process.pid(),
+            // It may have executed another program meanwhile: then its number is all that is taken.
+            None if is_elsewhere => self.child_called(number).unwrap_or_else(give_number),
+            None => number,
+        };
+        let is_same = pid == number;
+        if self.numbers.len() < PROCESSES_MAX {
+            self.numbers.insert(number, pid);
+        }
+        if self.by_pid.contains_key(&pid) || self.by_pid.len() >= PROCESSES_MAX {
+            return pid;
+        }
+        let of_process = process.as_ref().and_then(VerifiedProcess::parent);
+        let now = clocks::utc_ns();
         let traced = Traced {
-            tag,
-            parent_pid,
-            exe: exe.map(|path| path.to_string_lossy().into_owned()).unwrap_or_default(),
+            tag: process.as_ref().map(VerifiedProcess::tag),
+            number: (!is_same).then_some(number),
+            parent_pid: match (is_same, of_process) {
+                (true, _) if parent != 0 => parent,
+                (_, Some(parent)) => parent,
+                _ => parent_here.unwrap_or(0),
+            },
+            exe: process.as_ref().and_then(VerifiedProcess::exe).unwrap_or_default(),
             name,
             named_at: 0,
             arguments: Vec::new(),
-            build_id: tag.and_then(|_| proc::build_id(pid)),
+            build_id: process.as_ref().and_then(VerifiedProcess::build_id),
             seen_ns: now,
-            ended_ns: tag.is_none().then_some(now),
+            ended_ns: process.is_none().then_some(now),
         };
         self.by_pid.insert(pid, traced);
+        pid
     }
 
-    /// Whether none of them is left, as of the last look.
-    pub(super) fn have_ended(&self) -> bool {
-        self.by_pid.values().all(|traced| traced.ended_ns.is_some())
+    /// The name that a thread has now, if its process was checked and is there. Cost: two small files.
+    pub(super) fn thread_name(
+        &mut self,
+        (pid, tid): (u32, u32),
+        area: Option<&AreaFile>,
+    ) -> Option<Vec<u8>> {
+        if !self.by_pid.contains_key(&pid) && !self.is_foreign {
+            self.add((pid, 0, String::new()), area);
+        }
+        verified::thread_name(self.by_pid.get(&pid)?.tag?, tid)
+    }
+
+    /// Whether nobody has the area any more, as of now. Cost: some system calls.
+    pub(super) fn have_ended(&mut self, area: Option<&AreaFile>) -> bool {
+        let lives = self.by_pid.values().any(|traced| traced.ended_ns.is_none());
+        let Some(area) = area else { return !lives };
+        if lives && Instant::now() < self.use_due {
+            return false;
+        }
+        self.use_due = Instant::now() + USE_PERIOD;
+        self.have_ended_now(Some(area))
+    }
+
+    /// The same, asked of the kernel whatever is known.
+    pub(super) fn have_ended_now(&self, area: Option<&AreaFile>) -> bool {
+        let lives = || self.by_pid.values().any(|traced| traced.ended_ns.is_none());
+        let Some(area) = area else { return !lives() };
+        match area.users() {
+            Users::Nobody => true,
+            Users::Others => false,
+            Users::Unknown => !lives() && VerifiedProcess::all(area, self.namespace).is_empty(),
+        }
     }
 
     /// How many there were.
@@ -170,6 +371,7 @@ impl TracedProcesses {
             .map(|(pid, traced)| report::Process {
                 pid,
                 parent_pid: traced.parent_pid,
+                pid_in_namespace: traced.number,
                 area_id: area_id.clone(),
                 exe: traced.exe,
                 name: traced.name,
@@ -194,11 +396,16 @@ mod tests {
             let mut traced = TracedProcesses {
                 area_id: 1,
                 live: false,
+                namespace: None,
+                is_foreign: false,
                 by_pid: BTreeMap::new(),
+                numbers: HashMap::new(),
+                threads: HashMap::new(),
+                use_due: Instant::now(),
                 table_was_full: false,
             };
             for (name, time) in order.map(|at| told[at]) {
-                traced.introduce(&said(name), time);
+                traced.introduce(&said(name), time, None);
             }
             assert_eq!(traced.into_report()[0].name, "last", "{order:?}");
         }

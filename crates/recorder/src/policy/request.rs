@@ -113,7 +113,7 @@ fn of_threads(list: &[Policy]) -> Option<Choice> {
 }
 
 fn wait(common: &Common) -> String {
-    format!("session={:x};recorder={};wait", common.session, common.recorder_pid)
+    format!("session={:x};recorder={};lock;wait", common.session, common.recorder_pid)
 }
 
 fn wish(choice: &Choice, common: &Common) -> String {
@@ -123,7 +123,7 @@ fn wish(choice: &Choice, common: &Common) -> String {
     };
     let enable = if common.waits { String::new() } else { choice.enable.to_string() };
     format!(
-        "session={:x};recorder={};buffer={};packet={};mode={mode};cap={};enable={enable}",
+        "session={:x};recorder={};lock;grow;buffer={};packet={};mode={mode};cap={};enable={enable}",
         common.session,
         common.recorder_pid,
         choice.buffer_bytes.unwrap_or(common.buffer_bytes),
@@ -176,7 +176,7 @@ mod tests {
         let text = "[[policy]]\nprogram_prefix = \"a\"\nprogram_suffix = \"/b\"\nmode = \
             \"overwrite\"\nenable = \"x:Y\"\n[[policy]]\nprogram = \"c\"\nrecord = false\n\
             [[policy]]\n";
-        let common = "session=abc;recorder=7;buffer=1048576;packet=65536;mode";
+        let common = "session=abc;recorder=7;lock;grow;buffer=1048576;packet=65536;mode";
         assert_eq!(
             lines(text),
             [
@@ -191,7 +191,7 @@ mod tests {
     fn what_only_the_recorder_sees_waits_for_it() {
         let text = "[[policy]]\nprogram = \"a\"\nlabel = \"x\"\n[[policy]]\ncgroup = \"/\"\n\
             record = false\n[[policy]]\nprogram = \"a*b\"\n";
-        let wait = "session=abc;recorder=7;wait";
+        let wait = "session=abc;recorder=7;lock;wait";
         assert_eq!(lines(text), [format!("program=a;{wait}"), wait.to_owned(), wait.to_owned()]);
     }
 
@@ -199,7 +199,7 @@ mod tests {
     fn all_programs_of_a_command_are_looked_after() {
         let policies = parse("p", "[[policy]]\nprogram = \"c\"\nrecord = false\n").unwrap();
         let text = request(&policies, &Common { launched: true, ..COMMON }).unwrap();
-        let wait = "session=abc;recorder=7;wait";
+        let wait = "session=abc;recorder=7;lock;wait";
         assert_eq!(text, format!("program=c;{wait}\n{wait}\n"));
     }
 
@@ -219,7 +219,7 @@ mod tests {
         let text = "[[policy]]\nprogram = \"a;leave\"\n[[policy]]\nprogram = \"a\\nleave\"\n";
         assert!(lines(text).iter().all(|line| line.ends_with(";wait") && !line.contains("leave")));
         let long = format!("[[policy]]\nprogram = \"{}\"\n", "a".repeat(3000));
-        assert_eq!(lines(&long), ["session=abc;recorder=7;wait"]);
+        assert_eq!(lines(&long), ["session=abc;recorder=7;lock;wait"]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! Recordings of real C programs with the real tracer, compared with what the programs say they
 //! wrote and with what babeltrace2 reads.
 
+mod deputy;
 mod filter;
 mod hostile;
 mod policy;

@@ -162,11 +162,12 @@ fn attach_control_and_leave() {
     assert_eq!(summary.report.totals.lost.total, 0);
     assert!(summary.report.events["app:PAIR"] > 0);
     check(&summary);
-    // The program goes on, unrecorded, and takes its area with it when it ends.
+    // The program goes on, unrecorded. At its end it only says so: a look at the areas removes its own.
     let list = discovery::list(Some(&areas));
     assert!(list[0].recorder_pid.is_none());
     assert!(list[0].events.iter().all(|event| !event.enabled));
     assert_eq!(running.end(), 3);
+    assert!(discovery::list(Some(&areas)).iter().all(|area| !area.alive));
     assert!(workshop.areas_left().is_empty());
 }
 

@@ -310,7 +310,7 @@ fn message(name: &str, legacy: bool, role: fn(Keyed) -> Role) -> EventClass {
         ([("channel", 64), ("low_bits", 12)], vec!["channel".to_owned()])
     };
     let mut class = with_fields(name, fields);
-    let value = role(Keyed { name: "ump".to_owned(), keys }).to_string();
+    let value = role(Keyed { name: "ump".to_owned(), keys, fans_out: false }).to_string();
     class.attributes.push(Attribute { name: ATTRIBUTE.to_owned(), value });
     class
 }

@@ -25,7 +25,7 @@ const WORDS: [(&str, &str); 2] = [("START", "STOP"), ("START", "END")];
 pub(super) fn of(subsystem: &Subsystem, event: &str) -> Vec<Role> {
     let keyed = |name: &str| {
         let keys = if subsystem.name == "threads" { vec!["arg".to_owned()] } else { Vec::new() };
-        Keyed { name: format!("{}:{name}", subsystem.name), keys }
+        Keyed { name: format!("{}:{name}", subsystem.name), keys, fans_out: false }
     };
     let mut roles = Vec::new();
     if subsystem.name == "kernel" && event == "CSWITCH" {

@@ -8,6 +8,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, SchemaRef};
 use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
+use lateralis_model::terminal::shown;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Rows that decide about the widths.
@@ -173,7 +174,7 @@ fn is_number(kept: &DataType) -> bool {
 
 /// Text from a trace must not move the cursor or break the table.
 fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    shown(text).into_owned()
 }
 
 /// The text in at most so many cells, with a mark where something is missing.

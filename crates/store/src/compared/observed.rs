@@ -259,7 +259,8 @@ impl Gathering {
             Some((at, Fact::Whole { span, duration_ns })) => self.whole(&at, span, duration_ns),
             Some((at, Fact::Send { channel, key })) => self.matcher(channel).send(key, at.end()),
             Some((at, Fact::Receive { channel, key })) => {
-                if let Some(message) = self.matcher(channel).receive(key, at.end()) {
+                let fans_out = facts.kinds().fans_out(channel);
+                if let Some(message) = self.matcher(channel).receive(key, at.end(), fans_out) {
                     let joined = Joined::of(&message, self.certainty.gaps(), self.begin);
                     let is_timed = joined != Joined::Doubtful;
                     self.time((Of::Message, channel, 0), is_timed, message.nanos());

@@ -8,6 +8,7 @@ use lateralis_analysis::path::{
     causes, shares,
 };
 use lateralis_analysis::{Edge, Matcher, Numbering, Pairer, Side, Span};
+use lateralis_model::role::KEY_CPU;
 use lateralis_model::{Damage, Event, Interval, Quality, Writer};
 use lateralis_units::Nanos;
 
@@ -15,9 +16,6 @@ use super::found::Found;
 use super::locks::{Locks, Part, object};
 use crate::chosen::Chosen;
 use crate::facts::{At, Fact, Facts, Kind, Leaving};
-
-/// Kinds whose key has this belong to processors, not to threads.
-const CPU_KEY: &str = "$cpu";
 
 /// A path with the names of everything in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -193,7 +191,7 @@ impl<'a> Gathering<'a> {
 
     fn of_cpu(&self, span: u32) -> bool {
         let kind = self.facts.kinds().spans.get(span as usize);
-        kind.is_some_and(|kind| kind.keys.iter().any(|key| key == CPU_KEY))
+        kind.is_some_and(|kind| kind.keys.iter().any(|key| key == KEY_CPU))
     }
 
     fn pairer(&mut self, span: u32) -> &mut Pairer {
@@ -287,7 +285,10 @@ impl<'a> Gathering<'a> {
     }
 
     fn receive(&mut self, at: &At, channel: u32, key: Option<u64>) {
-        let message = self.matcher(channel).receive(key, at.end());
+        let message = {
+            let fans_out = self.facts.kinds().fans_out(channel);
+            self.matcher(channel).receive(key, at.end(), fans_out)
+        };
         let Some(message) = message.filter(|_| at.time >= self.begin) else {
             return;
         };

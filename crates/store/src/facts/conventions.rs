@@ -8,9 +8,6 @@
 
 use lateralis_model::role::{Keyed, Role};
 
-/// Stands among the keys of a clause for the processor that the event happened on.
-pub const CPU_KEY: &str = "$cpu";
-
 /// What a clause of a convention is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Convention {
@@ -121,7 +118,7 @@ pub fn of(name: &str) -> Vec<Convention> {
 }
 
 fn syscall(name: &str) -> Option<Role> {
-    let named = |call: &str| Keyed { name: format!("syscall {call}"), keys: Vec::new() };
+    let named = |call: &str| Keyed { name: format!("syscall {call}"), ..Keyed::default() };
     for (prefix, begins) in SYSCALLS {
         if let Some(call) = name.strip_prefix(prefix).filter(|call| !call.is_empty()) {
             return Some(if begins { Role::Begin(named(call)) } else { Role::End(named(call)) });

@@ -4,15 +4,29 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
+use super::At;
 use lateralis_model::{Base, Event, Field, FieldKind, Member, Value};
 
 /// A part of a key: a field of the payload by its index, or the processor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
     /// Index among the members of the payload.
     Field(usize),
     /// The processor that the event happened on.
     Cpu,
+    /// The process of the event.
+    Process,
+    /// The category of the event.
+    Category(Category),
+}
+
+/// Where the category of an event is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Category {
+    /// All events of the class have this one.
+    Fixed(String),
+    /// In this field.
+    Field(usize),
 }
 
 /// Which parts of an event are its key.
@@ -70,7 +84,8 @@ impl Keys {
     /// The key of an event; `None` for spans without one.
     ///
     /// Cost: for a single integer the walk to its field; else one look-up.
-    pub fn number(&mut self, plan: &KeyPlan, event: &Event<'_>, cpu: Option<u32>) -> Option<u64> {
+    pub fn number(&mut self, plan: &KeyPlan, event: &Event<'_>, at: &At) -> Option<u64> {
+        let (cpu, pid) = (at.cpu, at.writer.map(|writer| writer.pid));
         let field = |index: usize| super::plan::field(event, index);
         match plan {
             KeyPlan::None => None,
@@ -84,14 +99,18 @@ impl Keys {
                     match part {
                         // No processor is another key than processor 0.
                         Part::Cpu => add(&mut bytes, &cpu.map_or([0xff; 8], cpu_bytes)),
-                        Part::Field(index) => add_field(&mut bytes, field(*index)),
+                        Part::Process => add(&mut bytes, &pid.map_or([0xff; 8], cpu_bytes)),
+                        Part::Category(Category::Fixed(name)) => add(&mut bytes, name.as_bytes()),
+                        Part::Category(Category::Field(index)) | Part::Field(index) => {
+                            add_field(&mut bytes, field(*index));
+                        }
                     }
                 }
                 if let Some(number) = self.numbers.get(&bytes) {
                     return Some(*number);
                 }
                 let number = self.texts.len() as u64;
-                self.texts.push(text(parts, field, cpu));
+                self.texts.push(text(parts, field, (cpu, pid)));
                 self.numbers.insert(bytes, number);
                 Some(number)
             }
@@ -117,20 +136,36 @@ fn add(bytes: &mut Vec<u8>, part: &[u8]) {
     bytes.extend(part);
 }
 
+/// Adds a value, so that equal values add equal bytes and no other values do.
 fn add_field(bytes: &mut Vec<u8>, field: Option<Field<'_>>) {
-    match field.map(|field| field.value()) {
-        Some(Value::Text(text)) => add(bytes, text.to_str().as_bytes()),
-        Some(Value::Bytes(blob)) => add(bytes, blob),
-        Some(Value::Real(real)) => add(bytes, &real.to_bits().to_le_bytes()),
-        Some(Value::Array(elements)) => {
+    let Some(field) = field else {
+        // Longer than anything that is there.
+        return bytes.extend(u64::MAX.to_le_bytes());
+    };
+    match field.value() {
+        Value::Text(text) => add(bytes, text.to_str().as_bytes()),
+        Value::Bytes(blob) => add(bytes, blob),
+        Value::Real(real) => add(bytes, &real.to_bits().to_le_bytes()),
+        Value::Array(elements) => {
             // An array of characters or numbers is what it holds.
             let mut inner = Vec::new();
             elements.for_each(|element| add_field(&mut inner, Some(element)));
             add(bytes, &inner);
         }
-        _ => {
-            let number = field.and_then(|field| field.as_u64()).unwrap_or(0);
-            add(bytes, &number.to_le_bytes());
+        Value::Struct(fields) => {
+            let mut inner = Vec::new();
+            for (member, field) in fields {
+                if !matches!(field.value(), Value::Optional(None)) {
+                    add(&mut inner, member.name.as_bytes());
+                    add_field(&mut inner, Some(field));
+                }
+            }
+            add(bytes, &inner);
+        }
+        Value::Optional(inner) => add_field(bytes, inner),
+        Value::Variant(_, inner) => add_field(bytes, Some(inner)),
+        Value::Bool(_) | Value::Unsigned(_) | Value::Signed(_) | Value::Bits(_) => {
+            add(bytes, &field.as_u64().unwrap_or(0).to_le_bytes());
         }
     }
 }
@@ -138,10 +173,13 @@ fn add_field(bytes: &mut Vec<u8>, field: Option<Field<'_>>) {
 fn text<'a>(
     parts: &[Part],
     field: impl Fn(usize) -> Option<Field<'a>>,
-    cpu: Option<u32>,
+    (cpu, pid): (Option<u32>, Option<u32>),
 ) -> String {
     let mut text = String::new();
     for part in parts {
+        if matches!(part, Part::Category(Category::Fixed(category)) if category.is_empty()) {
+            continue;
+        }
         if !text.is_empty() {
             text.push(' ');
         }
@@ -151,6 +189,14 @@ fn text<'a>(
                 Some(cpu) => write!(text, "cpu{cpu}"),
                 None => write!(text, "cpu?"),
             },
+            Part::Process => match pid {
+                Some(pid) => write!(text, "pid={pid}"),
+                None => write!(text, "pid=?"),
+            },
+            Part::Category(Category::Fixed(category)) => write!(text, "cat={category}"),
+            Part::Category(Category::Field(index)) => {
+                write!(text, "cat={}", field(*index).map(field_text).unwrap_or_default())
+            }
             Part::Field(index) => match field(*index) {
                 Some(field) => write!(text, "{}", field_text(field)),
                 None => write!(text, "?"),
@@ -181,7 +227,15 @@ pub fn field_text(field: Field<'_>) -> String {
             let hex: Vec<String> = bytes.iter().take(32).map(|b| format!("{b:02x}")).collect();
             hex.concat()
         }
-        _ => "?".to_owned(),
+        Value::Struct(fields) => {
+            let members = fields.into_iter().filter_map(|(member, field)| {
+                let is_there = !matches!(field.value(), Value::Optional(None));
+                is_there.then(|| format!("{}={}", member.name, field_text(field)))
+            });
+            members.collect::<Vec<_>>().join(" ")
+        }
+        Value::Array(elements) => elements.map(field_text).collect::<Vec<_>>().join(" "),
+        Value::Optional(None) => "?".to_owned(),
     }
 }
 

@@ -14,6 +14,8 @@ pub struct Kind {
     pub name: String,
     /// The fields that tell one from another; empty where their thread does.
     pub keys: Vec<String>,
+    /// Of a channel: whether what left once may arrive several times.
+    pub fans_out: bool,
     pub(super) numbers: Keys,
 }
 
@@ -72,6 +74,12 @@ pub struct Kinds {
 }
 
 impl Kinds {
+    /// Whether what left once on a channel may arrive several times.
+    #[must_use]
+    pub fn fans_out(&self, channel: u32) -> bool {
+        self.channels.get(channel as usize).is_some_and(|channel| channel.fans_out)
+    }
+
     pub(super) fn span(&mut self, keyed: &Keyed) -> u32 {
         named(&mut self.spans, keyed)
     }
@@ -100,9 +108,10 @@ impl Kinds {
 
 fn named(kinds: &mut Vec<Kind>, keyed: &Keyed) -> u32 {
     if let Some(index) = kinds.iter().position(|kind| kind.name == keyed.name) {
+        kinds[index].fans_out |= keyed.fans_out;
         return index as u32;
     }
     let (name, keys) = (keyed.name.clone(), keyed.keys.clone());
-    kinds.push(Kind { name, keys, ..Kind::default() });
+    kinds.push(Kind { name, keys, fans_out: keyed.fans_out, ..Kind::default() });
     (kinds.len() - 1) as u32
 }

@@ -405,22 +405,22 @@ fn fact(
     Some(match step {
         Step::Begin { span, key } => {
             let kind = &mut kinds.spans[*span as usize];
-            Fact::Begin { span: *span, key: kind.numbers.number(key, event, at.cpu) }
+            Fact::Begin { span: *span, key: kind.numbers.number(key, event, at) }
         }
         Step::End { span, key } => {
             let kind = &mut kinds.spans[*span as usize];
-            Fact::End { span: *span, key: kind.numbers.number(key, event, at.cpu) }
+            Fact::End { span: *span, key: kind.numbers.number(key, event, at) }
         }
         Step::Whole { span, duration } => {
             Fact::Whole { span: *span, duration_ns: number(*duration)? }
         }
         Step::Send { channel, key } => {
             let kind = &mut kinds.channels[*channel as usize];
-            Fact::Send { channel: *channel, key: kind.numbers.number(key, event, at.cpu) }
+            Fact::Send { channel: *channel, key: kind.numbers.number(key, event, at) }
         }
         Step::Receive { channel, key } => {
             let kind = &mut kinds.channels[*channel as usize];
-            Fact::Receive { channel: *channel, key: kind.numbers.number(key, event, at.cpu) }
+            Fact::Receive { channel: *channel, key: kind.numbers.number(key, event, at) }
         }
         Step::State { machine, field: index } => {
             let text = keys::field_text(field(*index)?);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What each class of events means, found once: steps that give facts of its events.
 
-use lateralis_model::role::{Keyed, Role};
+use lateralis_model::role::{CATEGORY, KEY_CATEGORY, KEY_CPU, KEY_PROCESS, Keyed, Role};
 use lateralis_model::{Event, EventClass, Field, FieldClass, Member, StreamClass};
 
-use super::conventions::{self, CPU_KEY, Convention};
-use super::keys::{KeyPlan, Part};
+use super::conventions::{self, Convention};
+use super::keys::{Category, KeyPlan, Part};
 use super::kinds::Kinds;
 
 /// One thing that an event of a class says.
@@ -67,6 +67,8 @@ pub struct Plan {
     pub cpu: Option<usize>,
 }
 
+/// The field with the category of an event, in classes that stand for many.
+const CATEGORY_FIELD: &str = "event.category";
 const TID_FIELDS: [&str; 4] = ["tid", "vtid", "_tid", "_vtid"];
 const PID_FIELDS: [&str; 4] = ["pid", "vpid", "_pid", "_vpid"];
 const CPU_FIELDS: [&str; 2] = ["cpu_id", "_cpu_id"];
@@ -79,8 +81,10 @@ impl Plan {
         let own = members_of(class.context.as_ref());
         let place = |names: &[&str]| {
             let at = |members: &[Member], name: &str| position(members, name);
+            // What all events of the stream have counts first: beside it the own context holds an
+            // id as its format had it, a text for instance.
             names.iter().find_map(|name| {
-                at(own, name).map(Place::Own).or_else(|| at(common, name).map(Place::Common))
+                at(common, name).map(Place::Common).or_else(|| at(own, name).map(Place::Own))
             })
         };
         let mut plan = Self {
@@ -145,7 +149,7 @@ impl Compiler<'_> {
             Role::Begin(of) => Step::Begin { key: self.key(of)?, span: self.kinds.span(of) },
             Role::End(of) => Step::End { key: self.key(of)?, span: self.kinds.span(of) },
             Role::Span { name, duration } => {
-                let of = Keyed { name: name.clone(), keys: Vec::new() };
+                let of = Keyed { name: name.clone(), ..Keyed::default() };
                 let duration = self.field(duration)?;
                 Step::Whole { duration, span: self.kinds.span(&of) }
             }
@@ -179,7 +183,16 @@ impl Compiler<'_> {
 
     fn key(&self, keyed: &Keyed) -> Option<KeyPlan> {
         let part = |name: &String| match name.as_str() {
-            CPU_KEY => Some(Part::Cpu),
+            KEY_CPU => Some(Part::Cpu),
+            KEY_PROCESS => Some(Part::Process),
+            KEY_CATEGORY => Some(match self.field(CATEGORY_FIELD) {
+                // A class that stands for many tells the category of each event.
+                Some(field) => Part::Category(Category::Field(field)),
+                None => {
+                    let category = self.class.attribute(CATEGORY).unwrap_or_default();
+                    Part::Category(Category::Fixed(category.to_owned()))
+                }
+            }),
             name => self.field(name).map(Part::Field),
         };
         let parts: Option<Vec<Part>> = keyed.keys.iter().map(part).collect();

@@ -211,6 +211,8 @@ impl Session {
         let mut tables: Vec<Table> = Vec::new();
         let mut events = shape::common();
         events.push(("class", Holds::Word, "", "its kind: the table with its fields"));
+        let phase = "what they are where their names do not tell: `begin`, `end`, `complete` …";
+        events.push(("phase", Holds::Word, "", phase));
         events.push(("fields", Holds::Text, "", "its fields as JSON"));
         let names: Vec<&str> = Small::ALL.iter().map(|small| small.name()).collect();
         let taken: Vec<&str> = names.iter().copied().chain(["events"]).collect();

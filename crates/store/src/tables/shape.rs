@@ -46,11 +46,12 @@ pub enum Common {
     Application,
     Packet,
     Class,
+    Phase,
     Fields,
 }
 
 /// In the order of [`common`], with those that only `events` has.
-pub const COMMON: [Common; 12] = [
+pub const COMMON: [Common; 13] = [
     Common::Time,
     Common::Recording,
     Common::Stream,
@@ -62,6 +63,7 @@ pub const COMMON: [Common; 12] = [
     Common::Application,
     Common::Packet,
     Common::Class,
+    Common::Phase,
     Common::Fields,
 ];
 

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
+use lateralis_model::role::PHASE;
 use lateralis_model::{ColumnRequest, Damage, Interval, Loss, Source, StreamIndex, Wanted};
 use lateralis_units::Nanos;
 
@@ -123,6 +124,12 @@ impl Small {
                 ("count", Int, "", "events that can be read"),
                 ("first", Int, "ns", "time of the earliest"),
                 ("last", Int, "ns", "time of the latest"),
+                (
+                    "phase",
+                    Word,
+                    "",
+                    "what they are where their names do not tell: `begin`, `end`, `complete` …",
+                ),
                 ("quality", Word, "", "of the count: `exact`, or `lower_bound` beside losses"),
             ],
             Self::Packets => &[
@@ -612,6 +619,7 @@ fn class_rows(opened: &Opened, rows: &mut Rows<'_>, damage: &mut Vec<Damage>) ->
                 Cell::Int(tally.count as i64),
                 tally.first.into(),
                 tally.last.into(),
+                event.attribute(PHASE).into(),
                 quality,
             ])?;
         }

@@ -33,7 +33,8 @@ pub fn give_meanings(trace: &mut Trace) {
             };
             let number = members.iter().find(|member| is_number(&member.class.kind));
             let other = members.iter().find(|member| !is_number(&member.class.kind));
-            let keyed = |keys: Vec<String>| Keyed { name: format!("s{}", turn % 3), keys };
+            let keyed =
+                |keys: Vec<String>| Keyed { name: format!("s{}", turn % 3), keys, fans_out: false };
             let key = |member: Option<&lateralis_model::Member>| {
                 member.map(|member| member.name.clone()).into_iter().collect::<Vec<_>>()
             };
@@ -69,7 +70,11 @@ pub fn give_edges(trace: &mut Trace) {
         for (turn, class) in stream.event_classes.iter_mut().enumerate() {
             let members = class.payload.as_ref().map_or(&[][..], |payload| payload.members());
             let first = members.first().map(|member| member.name.clone());
-            let keyed = |keys: Vec<String>| Keyed { name: format!("s{}", turn / 2 % 3), keys };
+            let keyed = |keys: Vec<String>| Keyed {
+                name: format!("s{}", turn / 2 % 3),
+                keys,
+                fans_out: false,
+            };
             let role = match (turn % 6, first) {
                 (4, Some(field)) => Role::Begin(keyed(vec![field])),
                 (5, Some(field)) => Role::Counter { field },
@@ -86,7 +91,7 @@ pub fn give_edges(trace: &mut Trace) {
 pub fn give_only_edges(trace: &mut Trace) {
     for stream in &mut trace.stream_classes {
         for (turn, class) in stream.event_classes.iter_mut().enumerate() {
-            let keyed = Keyed { name: format!("s{}", turn / 3 % 3), keys: Vec::new() };
+            let keyed = Keyed { name: format!("s{}", turn / 3 % 3), ..Keyed::default() };
             let role = match turn % 3 {
                 0 => Role::Begin(keyed),
                 1 => Role::End(keyed),

@@ -3,6 +3,9 @@
 //! are not ours. What differs must be what the writer says it did not keep, or a stated
 //! limit of the tool; and what the writer says must be so.
 
+mod babeltrace;
+mod marks;
+mod nested;
 mod pictures;
 mod rich;
 mod tables;

@@ -76,7 +76,10 @@ impl TraceProcessor {
 
     /// The rows of each query.
     pub fn ask(&self, trace: &Path, queries: &[&str]) -> Vec<Value> {
-        let tool = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/targets/tools/trace_processor.mjs");
+        let tool = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../traces/tests/targets/tools/trace_processor.mjs"
+        );
         let queries = serde_json::to_string(queries).unwrap();
         let mut command = Command::new("node");
         let text = output(command.arg(tool).arg(&self.directory).arg(trace), &queries);

@@ -7,6 +7,9 @@ use lateralis_store::Recording;
 
 use super::is_real;
 
+/// Most sentences on why a recording is incomplete that are listed.
+const FAULTS_MAX: usize = 100;
+
 /// The paths as they were given. Events of several are known together only.
 pub fn recordings(recording: &Recording, meta: &Meta) -> Vec<Recorded> {
     let events: u64 = meta.classes.iter().map(|class| class.count).sum();
@@ -70,6 +73,11 @@ pub fn missing(
             begin: damage.interval.begin.map(|_| begin),
             end: damage.interval.end.map(|_| end),
         });
+    }
+    // Why the recording is incomplete as a whole belongs to no lane and to no bytes.
+    for reason in recording.source.faults().into_iter().take(FAULTS_MAX) {
+        let file = "the whole recording".to_owned();
+        meta.damage.push(Missing { file, reason, ..Missing::default() });
     }
     for lane in 0..builder.lane_count() {
         let on = |all: &[(Option<u32>, (u64, u64))]| {

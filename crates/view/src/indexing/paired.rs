@@ -116,7 +116,7 @@ impl Paired {
             }
         }
         for (channel, matcher) in (0u32..).zip(&mut self.matchers) {
-            if matcher.on_the_way() > OPEN_MAX {
+            if matcher.on_the_way() > OPEN_MAX || matcher.held() > OPEN_MAX {
                 *matcher = Matcher::default();
                 self.ends.retain(|(of, ..), _| *of != channel);
             }
@@ -227,14 +227,22 @@ impl Paired {
             Fact::Receive { channel, key } => {
                 self.give_up(Some(at.time));
                 let end = at.end();
-                let Some(message) = of(&mut self.matchers, channel).receive(key, end) else {
+                let fans_out = kinds.fans_out(channel);
+                let Some(message) = of(&mut self.matchers, channel).receive(key, end, fans_out)
+                else {
                     self.early.arrive(Arrival { channel, key, end });
                     if self.clock_errors.most().0 > 0 {
                         self.ends.insert(place(channel, &end), point);
                     }
                     return;
                 };
-                if let Some(left) = self.ends.remove(&place(channel, &message.send)) {
+                let departure = place(channel, &message.send);
+                // What fans out may arrive again.
+                let left = match fans_out {
+                    true => self.ends.get(&departure).copied(),
+                    false => self.ends.remove(&departure),
+                };
+                if let Some(left) = left {
                     self.message(channel, (message.send, left), (end, point), builder);
                 }
             }

@@ -12,7 +12,7 @@ use super::selecting::{Found, each, is_left, stretch};
 use crate::answer::Problem;
 use crate::params::Params;
 use crate::rows::{Drawn, drawn_as, tell_packed};
-use crate::scripts::{Found as Finds, Progress, Ran};
+use crate::scripts::{Found as Finds, Progress, Ran, Watch};
 use crate::session::{Session, lock};
 use crate::told;
 
@@ -189,11 +189,13 @@ fn keys(session: &Session, shown: &[Found], rows: &mut [Value]) -> Result<(), Pr
 }
 
 /// Runs a script of the page over all events.
-pub fn script(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
+///
+/// Errors: what is wrong with it; `watch` was ended.
+pub fn script(session: &Session, params: Params<'_>, watch: &Watch) -> Result<Value, Problem> {
     let (name, text) = (params.text("name")?, params.text("text")?);
     let replaced = params.get("replaces").filter(|id| !id.is_null());
     let replaced = replaced.map(|_| params.id("replaces")).transpose()?;
-    let id = session.common.scripts.add(session, (name, text), replaced)?;
+    let id = session.common.scripts.add(session, (name, text), replaced, watch)?;
     if let Some(replaced) = replaced {
         session.sides.replaced(replaced, &session.common.scripts.all());
     }

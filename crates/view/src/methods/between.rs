@@ -86,7 +86,7 @@ fn between(
     let mut nanos = Vec::with_capacity(kept);
     for series in times.values_mut() {
         series.sort_unstable();
-        nanos.extend(series.windows(2).map(|pair| pair[1] - pair[0]));
+        nanos.extend(series.windows(2).map(|pair| pair[1].saturating_sub(pair[0])));
     }
     Ok(nanos)
 }

@@ -85,9 +85,10 @@ pub fn brushed(session: &Session, params: Params<'_>) -> Result<Answer, Problem>
                 }
                 count += 1;
                 let (begin, end) = intervals.ends(index);
-                let (begin, end) = (begin as i64, (end as i64).max(begin as i64 + 1));
+                let (begin, end) =
+                    (begin as i64, (end as i64).max((begin as i64).saturating_add(1)));
                 // What lies within a pixel of another cannot be told from it.
-                if last_end != i64::MIN && begin - last_end < nanos_per_px {
+                if last_end != i64::MIN && begin.saturating_sub(last_end) < nanos_per_px {
                     if let Some(last) = ends.last_mut() {
                         *last = end as f64;
                     }

@@ -24,6 +24,7 @@ use serde_json::Value;
 
 use crate::answer::{Answer, Problem};
 use crate::params::Params;
+use crate::scripts::Watch;
 use crate::session::Session;
 
 pub use acting::Remembered;
@@ -98,6 +99,24 @@ fn has_side(params: &Value) -> bool {
     params.get("side").is_some_and(|side| !side.is_null())
 }
 
+/// Answers a request of a page; a script that it runs ends when `watch` is ended.
+///
+/// # Errors
+/// As [`answer`].
+pub fn answer_page(
+    session: &Session,
+    method: &str,
+    params: &Value,
+    watch: &Watch,
+) -> Result<Answer, Problem> {
+    match method {
+        "script" if !has_side(params) => {
+            acting::script(session, Params(params), watch).map(Answer::Json)
+        }
+        _ => answer(session, method, params),
+    }
+}
+
 /// Answers a request.
 ///
 /// # Errors
@@ -130,7 +149,7 @@ pub fn answer(session: &Session, method: &str, params: &Value) -> Result<Answer,
         "step" => telling::step(session, params).map(Answer::Json),
         "events" => listing::events(session, params).map(Answer::Json),
         "activities" => acting::activities(session, params).map(Answer::Json),
-        "script" => acting::script(session, params).map(Answer::Json),
+        "script" => acting::script(session, params, &Watch::default()).map(Answer::Json),
         "stats" => counting::stats(session, params).map(Answer::Json),
         "histogram" => counting::histogram(session, params).map(Answer::Json),
         "flame" => nesting::flame(session, params).map(Answer::Json),

@@ -76,7 +76,8 @@ impl Tree {
     fn give(&mut self, time: i64) {
         if let Some(youngest) = self.open.last() {
             let node = &mut self.nodes[youngest.node as usize];
-            node.own_ns += u64::try_from(time - self.until).unwrap_or(0);
+            let nanos = time.saturating_sub(self.until).max(0) as u64;
+            node.own_ns = node.own_ns.saturating_add(nanos);
         }
         self.until = self.until.max(time);
     }
@@ -107,7 +108,8 @@ impl Tree {
         let Some(node) = self.node(parent, Of::Span(name)) else { return };
         let counted = &mut self.nodes[node as usize];
         counted.count += 1;
-        counted.total_ns += u64::try_from(end - begin).unwrap_or(0);
+        let nanos = end.saturating_sub(begin).max(0) as u64;
+        counted.total_ns = counted.total_ns.saturating_add(nanos);
         self.open.push(Open { node, end });
     }
 
@@ -234,7 +236,7 @@ fn sum_roots(nodes: &mut [Node]) {
         let above = nodes.get_mut(parent as usize).filter(|above| matches!(above.of, Of::Lane(_)));
         if let Some(above) = above {
             above.count += count;
-            above.total_ns += total_ns;
+            above.total_ns = above.total_ns.saturating_add(total_ns);
         }
     }
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `notes`, `note`: what people write beside a recording.
 
-use std::fs;
+use std::io::ErrorKind;
 
+use lateralis_files::{PRIVATE, read_regular, write_file};
 use serde_json::{Value, json};
 
 use crate::answer::Problem;
@@ -14,11 +15,16 @@ const NOTES_MAX: usize = 4 << 20;
 
 /// All notes; none where there are none yet.
 pub fn read(session: &Session) -> Result<Value, Problem> {
-    let place = session.notes();
-    let Some(bytes) = place.as_ref().and_then(|place| fs::read(place).ok()) else {
-        return Ok(json!({ "notes": [] }));
+    let Some(place) = session.notes() else { return Ok(json!({ "notes": [] })) };
+    let read = read_regular(&place, NOTES_MAX as u64);
+    let place = place.display().to_string();
+    let bytes = match read {
+        Ok(bytes) => bytes,
+        Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(json!({ "notes": [] })),
+        Err(cause) => {
+            return Err(Problem::new("cannot read the notes", place, cause.to_string()));
+        }
     };
-    let place = place.map(|place| place.display().to_string()).unwrap_or_default();
     let notes: Option<Value> = serde_json::from_slice(&bytes).ok().filter(Value::is_array);
     let advice = "it is no list in JSON: move it away, or put it right";
     let notes = notes.ok_or_else(|| Problem::new("cannot read the notes", place, advice))?;
@@ -35,9 +41,7 @@ pub fn write(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
     }
     let none = || Problem::new("no place for notes", "", "set HOME or XDG_CACHE_HOME");
     let place = session.notes().ok_or_else(none)?;
-    let fresh = place.with_extension("json.new");
-    let written = fs::write(&fresh, text).and_then(|()| fs::rename(&fresh, &place));
-    written.map_err(|cause| {
+    write_file(&place, &text, PRIVATE).map_err(|cause| {
         Problem::new("cannot write the notes", place.display().to_string(), cause.to_string())
     })?;
     Ok(json!({}))

@@ -77,7 +77,7 @@ fn interval_near(
         let distance = |index: usize| {
             let (begin, end) = intervals.ends(index);
             let (begin, end) = (begin as i64, end as i64);
-            if time < begin { begin - time } else { (time - end).max(0) }
+            if time < begin { begin.saturating_sub(time) } else { time.saturating_sub(end).max(0) }
         };
         [before, after].into_iter().flatten().map(|index| (distance(index), row, index)).min()
     };

@@ -53,7 +53,7 @@ pub fn utilisation(session: &Session, params: Params<'_>) -> Result<Answer, Prob
                 if since >= end {
                     break;
                 }
-                let part = end.min(until) - begin.max(since);
+                let part = end.min(until).saturating_sub(begin.max(since));
                 share[at as usize] += part.max(0) as f64 / (until - since) as f64;
             }
         }

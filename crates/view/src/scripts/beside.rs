@@ -44,7 +44,8 @@ impl Watch {
         }
     }
 
-    fn end(&self) {
+    /// Whatever is watched by this ends soon.
+    pub fn end(&self) {
         self.is_over.store(true, Ordering::Relaxed);
     }
 }

@@ -16,8 +16,7 @@ use lateralis_script::{Activities, Limits, Script, ScriptError};
 
 use crate::answer::Problem;
 use crate::session::{Session, lock};
-use beside::Watch;
-pub use beside::{Beside, Progress, Run};
+pub use beside::{Beside, Progress, Run, Watch};
 pub use following::State;
 use following::{Follower, Newest, Wake};
 use found::{Finding, Rest, Told};
@@ -56,9 +55,25 @@ pub struct Ran {
     pub how: String,
     /// Events kept when it ran.
     count: u64,
+    /// Its page has gone: it holds nothing any more.
+    is_left: bool,
 }
 
 impl Ran {
+    /// The place of a script whose page has gone.
+    fn left_by_its_page(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            text: String::new(),
+            kept: Mutex::default(),
+            found: None,
+            left: Mutex::default(),
+            how: String::new(),
+            count: 0,
+            is_left: true,
+        }
+    }
+
     /// What its filters keep, if it has any.
     #[must_use]
     pub fn kept(&self) -> Option<Arc<Kept>> {
@@ -221,15 +236,16 @@ impl Scripts {
     /// Cost: compiled filters some 100 ns an event; others some microseconds.
     ///
     /// # Errors
-    /// What is wrong with it, at the line and column.
+    /// What is wrong with it, at the line and column; `watch` was ended.
     pub fn add(
         &self,
         session: &Session,
         (name, text): (&str, &str),
         replaced: Option<u32>,
+        watch: &Watch,
     ) -> Result<u32, Problem> {
         if session.growth.is_none() {
-            return self.add_ended(session, (name, text), &Watch::default());
+            return self.add_ended(session, (name, text), watch);
         }
         let follow = |ran: &&Arc<Ran>| ran.found.as_ref().is_some_and(|found| found.is_at_work());
         let following = lock(&self.all).iter().filter(follow).count();
@@ -241,7 +257,7 @@ impl Scripts {
             return Err(Problem::new("too many scripts follow the recording", name, advice));
         }
         let often = (&self.wake, self.turn_events.unwrap_or(u64::MAX));
-        let ran = Arc::new(run_growing(session, (name, text), often, &self.newest)?);
+        let ran = Arc::new(run_growing(session, (name, text), often, &self.newest, watch)?);
         if let Some(instead) = instead {
             instead.end();
         }
@@ -269,9 +285,22 @@ impl Scripts {
     }
 
     fn has_room(&self, name: &str) -> Result<(), Problem> {
-        match lock(&self.all).len() < SCRIPTS_MAX {
+        match lock(&self.all).iter().filter(|ran| !ran.is_left).count() < SCRIPTS_MAX {
             true => Ok(()),
             false => Err(Problem::new("too many scripts", name, "load the page again")),
+        }
+    }
+
+    /// The page that ran these has gone: those that follow the recording end, and what they found is
+    /// given back. Their numbers are not given to others.
+    pub fn leave(&self, ids: &[u32]) {
+        let mut all = lock(&self.all);
+        for id in ids {
+            let Some(ran) = all.get_mut(*id as usize) else { continue };
+            if let Some(found) = ran.found.as_ref().filter(|found| found.is_at_work()) {
+                found.end();
+            }
+            *ran = Arc::new(Ran::left_by_its_page(&ran.name));
         }
     }
 
@@ -299,6 +328,7 @@ fn run_growing(
     (name, text): (&str, &str),
     often: (&Wake, u64),
     newest: &Arc<Newest>,
+    watch: &Watch,
 ) -> Result<Ran, Problem> {
     let mut script = load(name, text)?;
     let meta = session.lanes.meta();
@@ -306,7 +336,7 @@ fn run_growing(
     let mut kept = None;
     if script.has_filters() {
         let mut seen = Vec::new();
-        over(session, (begin, end), &mut script, &mut seen, &mut None, &Watch::default())?;
+        over(session, (begin, end), &mut script, &mut seen, &mut None, watch)?;
         kept = Some(Kept { lanes: Vec::new(), until: begin }.after(session, seen, end));
     }
     let found = match script.has_activities() {
@@ -321,6 +351,7 @@ fn run_growing(
         found,
         left: Mutex::default(),
         how: how(&script),
+        is_left: false,
     })
 }
 
@@ -359,5 +390,6 @@ fn run(session: &Session, name: &str, text: &str, watch: &Watch) -> Result<Ran, 
         found: found.transpose()?,
         left: Mutex::default(),
         how: how(&script),
+        is_left: false,
     })
 }

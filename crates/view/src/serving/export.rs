@@ -146,7 +146,9 @@ impl Export {
         let (begin, end) = methods::stretch(session, params)?;
         let listed = Listed::new(&session.lanes, chosen.as_deref());
         let meta = session.lanes.meta();
-        let (mut at, until) = (listed.before(begin), listed.before(end));
+        // The last of all times has no other behind it that could be the end.
+        let until = if end == i64::MAX { listed.count() } else { listed.before(end) };
+        let mut at = listed.before(begin);
         while at < until {
             let count = EVENTS_AT_A_TIME.min(usize::try_from(until - at).unwrap_or(usize::MAX));
             let points = listed.rows(at, count);

@@ -27,8 +27,8 @@ pub struct Head {
     pub host: Option<String>,
     /// `Origin`.
     pub origin: Option<String>,
-    /// `Cookie`.
-    pub cookie: Option<String>,
+    /// `Sec-Fetch-Site`: a browser says whether a page elsewhere asks, also where it sends no origin.
+    pub site: Option<String>,
     /// `Sec-WebSocket-Key`, of who wants a WebSocket.
     pub key: Option<String>,
     /// Bytes that follow.
@@ -52,6 +52,8 @@ pub enum Refused {
     TooLong,
     /// 503
     NotReady,
+    /// 503
+    TooMany,
 }
 
 impl Refused {
@@ -68,6 +70,7 @@ impl Refused {
             }
             Self::NotFound => ("404 Not Found", "there is no such file"),
             Self::NotReady => ("503 Service Unavailable", "there is nothing to be shown yet"),
+            Self::TooMany => ("503 Service Unavailable", "too many connections are open"),
             Self::Method => ("405 Method Not Allowed", "only GET is served here"),
             Self::TooLong => ("413 Content Too Large", "a request has a mebibyte at most"),
         }
@@ -115,7 +118,7 @@ impl Head {
             let place = match header.name.to_ascii_lowercase().as_str() {
                 "host" => &mut head.host,
                 "origin" => &mut head.origin,
-                "cookie" => &mut head.cookie,
+                "sec-fetch-site" => &mut head.site,
                 "sec-websocket-key" => &mut head.key,
                 "content-length" => &mut content_length,
                 // Who sends pieces without a length is no viewer.
@@ -146,16 +149,29 @@ impl Head {
     }
 
     /// The origin of a page elsewhere that may use the Trace Server Protocol: one that is named, or
-    /// begins as one that is named with a `*` at its end.
+    /// matches one that is named with a `*` at its end. The `*` stands for a port or, right after `://`,
+    /// for the name; it never makes a name longer: `http://localhost*` does not match
+    /// `http://localhost.evil.example`.
     #[must_use]
     pub fn friend(&self, friends: &[String]) -> Option<&str> {
         self.trace_server()?;
         let origin = self.origin.as_deref()?;
         let is = |friend: &String| match friend.strip_suffix('*') {
-            Some(begin) => origin.starts_with(begin),
+            Some(begin) => origin.strip_prefix(begin).is_some_and(|rest| {
+                begin.ends_with("://")
+                    || rest.is_empty()
+                    || rest.strip_prefix(':').is_some_and(is_port)
+                    || (begin.ends_with(':') && is_port(rest))
+            }),
             None => origin == friend,
         };
         friends.iter().any(is).then_some(origin)
+    }
+
+    /// Whether it is for anything but the files of the page.
+    #[must_use]
+    pub fn is_data(&self) -> bool {
+        self.trace_server().is_some() || matches!(&*self.path, "/ws" | "/export")
     }
 
     /// A parameter.
@@ -165,16 +181,7 @@ impl Head {
     }
 
     fn token(&self) -> Option<&str> {
-        let of_cookie = |cookie: &'_ str| -> Option<(usize, usize)> {
-            let begin = cookie.find("lat_token=")? + "lat_token=".len();
-            let length = cookie[begin..].find(';').unwrap_or(cookie.len() - begin);
-            Some((begin, begin + length))
-        };
-        self.parameter("token").or_else(|| {
-            let cookie = self.cookie.as_deref()?;
-            let (begin, end) = of_cookie(cookie)?;
-            cookie.get(begin..end)
-        })
+        self.parameter("token")
     }
 
     /// Whether it may be answered by a server at an address, which wants a token where it has one.
@@ -198,6 +205,11 @@ impl Head {
         {
             return Err(Refused::Forbidden);
         }
+        // To open the page by a link is no request of a page elsewhere for what is in it.
+        let is_elsewhere = matches!(self.site.as_deref(), Some("cross-site" | "same-site"));
+        if is_elsewhere && self.is_data() && self.friend(friends).is_none() {
+            return Err(Refused::Forbidden);
+        }
         match token {
             Some(token) if !self.token().is_some_and(|given| is_same(given, token)) => {
                 Err(Refused::NoToken)
@@ -205,6 +217,10 @@ impl Head {
             _ => Ok(()),
         }
     }
+}
+
+fn is_port(text: &str) -> bool {
+    text.parse::<u16>().is_ok()
 }
 
 /// Whether a name and port are those of an address. Only names that cannot be pointed elsewhere
@@ -268,10 +284,10 @@ mod tests {
     #[test]
     fn a_head_tells_its_parts() {
         let text = "GET /export?a=1&b=x%20y+z%2 HTTP/1.1\r\nHost: localhost:80\r\n\
-                    Cookie: x=1; lat_token=s\r\n\r\n";
+                    Cookie: x=1\r\n\r\n";
         let head = head(text).unwrap();
         assert_eq!((head.path.as_str(), head.parameter("b")), ("/export", Some("x y z%2")));
-        assert_eq!(head.token(), Some("s"));
+        assert_eq!(head.token(), None);
         assert_eq!(Head::parse(b"GET / HTTP/1.1\r\nHost"), Ok(None));
         assert_eq!(Head::parse(b"\0\0\0\r\n\r\n"), Err(Refused::Bad));
         assert_eq!(Head::parse(b"POST / HTTP/1.1\r\n\r\n"), Err(Refused::Method));
@@ -304,6 +320,22 @@ mod tests {
             assert_eq!(ask("localhost:9000", Some(origin)), Err(Refused::Forbidden), "{origin}");
         }
         assert_eq!(Head::default().check(here, None, &[]), Err(Refused::Forbidden));
+        // A picture of a page elsewhere has no origin.
+        for (path, site, answer) in [
+            ("/export", "cross-site", Err(Refused::Forbidden)),
+            ("/tsp/api/traces", "same-site", Err(Refused::Forbidden)),
+            ("/export", "same-origin", Ok(())),
+            ("/export", "none", Ok(())),
+            ("/", "cross-site", Ok(())),
+        ] {
+            let head = Head {
+                path: path.into(),
+                host: Some("127.0.0.1:9000".into()),
+                site: Some(site.into()),
+                ..Head::default()
+            };
+            assert_eq!(head.check(here, None, &[]), answer, "{path} {site}");
+        }
     }
 
     #[test]
@@ -340,7 +372,9 @@ mod tests {
     #[test]
     fn friends_may_ask_the_trace_server_protocol_only() {
         let here: SocketAddr = "127.0.0.1:9000".parse().unwrap();
-        let friends = ["http://localhost:3000".to_owned(), "vscode-webview://*".to_owned()];
+        let friends =
+            ["http://localhost:3000", "vscode-webview://*", "http://127.0.0.2*", "http://[::1]:*"];
+        let friends = friends.map(str::to_owned);
         let ask = |path: &str, origin: &str| {
             let head = Head {
                 path: path.into(),
@@ -350,13 +384,25 @@ mod tests {
             };
             head.check(here, None, &friends)
         };
-        for origin in ["http://localhost:3000", "vscode-webview://0a1b"] {
+        for origin in [
+            "http://localhost:3000",
+            "vscode-webview://0a1b",
+            "http://127.0.0.2",
+            "http://127.0.0.2:80",
+            "http://[::1]:3000",
+        ] {
             assert_eq!(ask("/tsp/api/traces", origin), Ok(()));
             assert_eq!(ask("/ws", origin), Err(Refused::Forbidden), "{origin}");
         }
-        for origin in
-            ["http://localhost:30001", "https://localhost:3000", "vscode-webview:/", "null"]
-        {
+        for origin in [
+            "http://localhost:30001",
+            "https://localhost:3000",
+            "vscode-webview:/",
+            "null",
+            "http://127.0.0.2.evil.example",
+            "http://127.0.0.22",
+            "http://[::1]:3000.evil.example",
+        ] {
             assert_eq!(ask("/tsp/api/traces", origin), Err(Refused::Forbidden), "{origin}");
         }
     }

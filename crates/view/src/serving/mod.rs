@@ -7,25 +7,27 @@ mod page;
 mod pushing;
 mod socket;
 mod trace_server;
+mod visits;
 mod waiting;
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use lateralis_peers::{HalfOpen, Peer, Place};
 
 use crate::host::Host;
 use export::{Chunked, Export};
 use http::HEAD_MAX;
 
+use visits::{Visit, Visits};
+
 pub use http::{Head, Refused};
 pub use page::is_there as has_page;
 pub use waiting::Request;
 
-/// Connections at the same time.
-const CONNECTIONS_MAX: usize = 64;
 /// How long a head may take to come, and an answer to be taken.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -33,25 +35,27 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
-    token: Option<String>,
+    token: String,
     host: Arc<Host>,
     /// Origins of pages elsewhere that may use the Trace Server Protocol.
     friends: Vec<String>,
-    open: AtomicUsize,
+    /// Connections that have not shown the token.
+    half_open: Arc<HalfOpen>,
+    /// Those that have.
+    visits: Arc<Visits>,
 }
 
 impl Server {
-    /// At an address; port 0 takes one that is free. On any other than this machine's own, who asks
-    /// must know a token.
+    /// Listens at an address; port 0 takes a free one. Every request but those for the files of the page
+    /// must carry a token, on loopback too: all users of a machine reach that.
     ///
     /// # Errors
     /// The address cannot be had, or there is no randomness for a token.
     pub fn bind(address: SocketAddr, host: Arc<Host>) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         let address = listener.local_addr()?;
-        let token = if address.ip().is_loopback() { None } else { Some(token()?) };
-        let (friends, open) = (Vec::new(), AtomicUsize::new(0));
-        Ok(Self { listener, address, token, host, friends, open })
+        let (friends, half_open, visits) = (Vec::new(), Arc::default(), Arc::default());
+        Ok(Self { listener, address, token: token()?, host, friends, half_open, visits })
     }
 
     /// Lets pages of these origins, `*` at the end for anything, use the Trace Server Protocol.
@@ -64,15 +68,13 @@ impl Server {
     /// The address of the Trace Server Protocol.
     #[must_use]
     pub fn trace_server_url(&self) -> String {
-        let token = self.token.as_ref().map(|token| format!("/token/{token}"));
-        format!("http://{}{}{}", self.address, token.unwrap_or_default(), http::TRACE_SERVER)
+        format!("http://{}/token/{}{}", self.address, self.token, http::TRACE_SERVER)
     }
 
     /// What to open in a browser.
     #[must_use]
     pub fn url(&self) -> String {
-        let token = self.token.as_ref().map(|token| format!("?token={token}"));
-        format!("http://{}/{}", self.address, token.unwrap_or_default())
+        format!("http://{}/?token={}", self.address, self.token)
     }
 
     /// Serves until the process ends.
@@ -93,24 +95,18 @@ impl Server {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
             };
-            // Partner: the same counter where a connection ends; only its number counts.
-            if server.open.fetch_add(1, Ordering::Relaxed) >= CONNECTIONS_MAX {
-                server.open.fetch_sub(1, Ordering::Relaxed);
-                continue;
-            }
+            // Without a place nothing is read. Others can fill the places of others only.
+            let Some(peer) = Peer::of(&stream) else { continue };
+            let Some(place) = server.half_open.add(peer, &stream) else { continue };
             let of = Arc::clone(&server);
-            let started = thread::Builder::new().name("view".into()).spawn(move || {
-                // What goes wrong on a connection is that connection's end.
-                let _ = of.connection(stream);
-                of.open.fetch_sub(1, Ordering::Relaxed);
-            });
-            if started.is_err() {
-                server.open.fetch_sub(1, Ordering::Relaxed);
-            }
+            // What goes wrong on a connection is that connection's end.
+            let serve = move || drop(of.connection(stream, peer, place));
+            // If no thread can be had, the connection is closed.
+            drop(thread::Builder::new().name("view".into()).spawn(serve));
         }
     }
 
-    fn connection(&self, mut stream: TcpStream) -> io::Result<()> {
+    fn connection(&self, mut stream: TcpStream, peer: Peer, place: Place) -> io::Result<()> {
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
         stream.set_nodelay(true)?;
@@ -118,35 +114,51 @@ impl Server {
             Ok(read) => read,
             Err(refused) => return refuse(&mut stream, refused),
         };
-        if let Err(refused) = head.check(self.address, self.token.as_deref(), &self.friends) {
+        // The files of the page are the same for everybody; a cookie would go to every port of this
+        // machine, also to those of other users.
+        let is_file = !head.is_data();
+        // Trace viewers cannot be told a token everywhere; that it is a program of this user, the
+        // system says.
+        let is_known = head.trace_server().is_some() && peer.is_own();
+        let token = (!is_file && !is_known).then_some(&*self.token);
+        if let Err(refused) = head.check(self.address, token, &self.friends) {
             return refuse(&mut stream, refused);
         }
+        if is_file {
+            return match page::find(&head.path) {
+                None => refuse(&mut stream, Refused::NotFound),
+                Some((content, kind)) => respond(&mut stream, "200 OK", kind, content),
+            };
+        }
+        drop(place);
+        match self.visits.add(&stream) {
+            Ok(visit) => self.request(stream, &head, rest, &visit),
+            Err(_) => refuse(&mut stream, Refused::TooMany),
+        }
+    }
+
+    /// Answers a request that may be answered.
+    fn request(
+        &self,
+        mut stream: TcpStream,
+        head: &Head,
+        rest: Vec<u8>,
+        visit: &Visit,
+    ) -> io::Result<()> {
         if head.trace_server().is_some() {
             let begun = Instant::now();
             let Some(Ok(session)) = self.host.session(&|| begun.elapsed() > PATIENCE) else {
                 return refuse(&mut stream, Refused::NotReady);
             };
-            return trace_server::serve(&mut stream, &head, rest, &session, &self.friends);
+            return trace_server::serve(&mut stream, head, rest, &session, &self.friends);
         }
-        match (head.path.as_str(), &head.key) {
-            ("/ws", Some(key)) => socket::serve(stream, key, rest, &self.host),
+        match (&*head.path, &head.key) {
+            ("/ws", Some(key)) => socket::serve(stream, key, rest, &self.host, visit),
             ("/ws", None) => refuse(&mut stream, Refused::Bad),
-            ("/export", _) => match Export::of(&head) {
+            _ => match Export::of(head) {
                 Some(export) => self.export(&mut stream, &export),
                 None => refuse(&mut stream, Refused::NotFound),
             },
-            (path, _) => {
-                match page::find(path) {
-                    None => refuse(&mut stream, Refused::NotFound),
-                    Some((content, kind)) => {
-                        // So that what the page loads needs no token in its name.
-                        let cookie = self.token.as_ref().map(|token| {
-                        format!("Set-Cookie: lat_token={token}; HttpOnly; SameSite=Strict; Path=/\r\n")
-                    });
-                        respond(&mut stream, "200 OK", kind, &cookie.unwrap_or_default(), content)
-                    }
-                }
-            }
         }
     }
 }
@@ -191,7 +203,7 @@ fn read_head(stream: &mut TcpStream) -> io::Result<Result<(Head, Vec<u8>), Refus
 
 fn refuse(stream: &mut TcpStream, refused: Refused) -> io::Result<()> {
     let (status, text) = refused.status();
-    respond(stream, status, "text/plain; charset=utf-8", "", format!("{text}\n").as_bytes())?;
+    respond(stream, status, "text/plain; charset=utf-8", format!("{text}\n").as_bytes())?;
     // What has come and is not read would have the system throw the answer away.
     stream.shutdown(Shutdown::Write)?;
     stream.set_read_timeout(Some(Duration::from_millis(200)))?;
@@ -204,7 +216,12 @@ fn refuse(stream: &mut TcpStream, refused: Refused) -> io::Result<()> {
     Ok(())
 }
 
-fn respond(
+fn respond(stream: &mut TcpStream, status: &str, kind: &str, content: &[u8]) -> io::Result<()> {
+    respond_with(stream, status, kind, "", content)
+}
+
+/// `more`: headers of this answer alone.
+fn respond_with(
     stream: &mut TcpStream,
     status: &str,
     kind: &str,
@@ -224,7 +241,8 @@ pub(crate) const HEADERS: &str = "Cache-Control: no-store\r\nConnection: close\r
     X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n\
     Cross-Origin-Opener-Policy: same-origin\r\nCross-Origin-Resource-Policy: same-origin\r\n\
     Content-Security-Policy: default-src 'self'; style-src 'self' 'unsafe-inline'; \
-    img-src 'self' data: blob:; worker-src 'self' blob:; frame-ancestors 'none'\r\n";
+    img-src 'self' data: blob:; worker-src 'self' blob:; frame-ancestors 'none'; \
+    base-uri 'none'; form-action 'none'\r\n";
 
 /// 128 bits that nobody guesses.
 fn token() -> io::Result<String> {

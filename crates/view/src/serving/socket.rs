@@ -12,10 +12,12 @@ use tungstenite::protocol::{Role, WebSocketConfig};
 use tungstenite::{Message, WebSocket};
 
 use super::pushing::Pushing;
+use super::visits::Visit;
 use super::waiting::{Request, Waiting};
-use crate::answer::{Frame, Problem, frame};
+use crate::answer::{Answer, Frame, Problem, frame};
 use crate::host::Host;
 use crate::methods;
+use crate::scripts::Watch;
 use crate::session::lock;
 
 /// Bytes of a request at most: the longest are scripts and notes.
@@ -59,6 +61,7 @@ pub fn serve(
     key: &str,
     before: Vec<u8>,
     host: &Arc<Host>,
+    visit: &Visit,
 ) -> io::Result<()> {
     let accept = derive_accept_key(key.as_bytes());
     let head = format!(
@@ -85,10 +88,12 @@ pub fn serve(
     let mut reader = half(before)?;
     let writer = Mutex::new(half(Vec::new())?);
     let (quick, slow) = (Waiting::default(), Waiting::default());
+    let scripts = PageScripts::default();
     let pushing = Pushing::default();
     let close = || {
         quick.close();
         slow.close();
+        scripts.watch.end();
         let _ = stream.shutdown(Shutdown::Both);
     };
     // What takes its time says nothing of how often the page can be told of growth.
@@ -99,7 +104,7 @@ pub fn serve(
     };
     let work = |waiting: &Waiting| {
         while let Some(request) = waiting.pop() {
-            let Some(answer) = answer(host, &request, waiting, &pushing) else { break };
+            let Some(answer) = answer(host, &request, waiting, (&pushing, &scripts)) else { break };
             if waiting.replaces(&request) {
                 is_answered(waiting);
                 continue;
@@ -131,6 +136,7 @@ pub fn serve(
             && pusher.is_ok()
             && let Ok(message) = reader.read()
         {
+            visit.speaks();
             let Message::Text(text) = message else { continue };
             let Some(request) = Request::parse(&text) else { continue };
             if methods::is_quick(&request.method, &request.params) {
@@ -142,7 +148,27 @@ pub fn serve(
         }
         close();
     });
+    scripts.leave(host);
     Ok(())
+}
+
+/// What the scripts of one page cost, until it goes.
+#[derive(Default)]
+struct PageScripts {
+    /// Of the one that runs for the first time.
+    watch: Watch,
+    ids: Mutex<Vec<u32>>,
+}
+
+impl PageScripts {
+    fn leave(&self, host: &Host) {
+        let ids = std::mem::take(&mut *lock(&self.ids));
+        if let (false, Some(Ok(session))) = (ids.is_empty(), host.session(&|| true)) {
+            let scripts = &session.common.scripts;
+            session.sides.left(&ids, &scripts.all());
+            scripts.leave(&ids);
+        }
+    }
 }
 
 /// The frame that answers; a fault of ours is one, too, and ends nothing else. `None`: nobody wants
@@ -151,14 +177,21 @@ fn answer(
     host: &Arc<Host>,
     request: &Request,
     waiting: &Waiting,
-    pushing: &Pushing,
+    (pushing, scripts): (&Pushing, &PageScripts),
 ) -> Option<Frame> {
     let Request { id, method, params } = request;
     let session = match host.session(&|| waiting.is_closed())? {
         Ok(session) => session,
         Err(problem) => return Some(frame(*id, Err(problem))),
     };
-    let answered = catch_unwind(AssertUnwindSafe(|| methods::answer(&session, method, params)));
+    let ask = || methods::answer_page(&session, method, params, &scripts.watch);
+    let answered = catch_unwind(AssertUnwindSafe(ask));
+    if let ("script", Ok(Ok(Answer::Json(told)))) = (method.as_str(), &answered)
+        && params.get("side").is_none_or(serde_json::Value::is_null)
+    {
+        let id = told["script"].as_u64().and_then(|id| u32::try_from(id).ok());
+        lock(&scripts.ids).extend(id);
+    }
     if method == "open" {
         pushing.opened(&session);
     }

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::net::TcpStream;
 use std::time::Instant;
 
-use super::{Head, PATIENCE, refuse, respond};
+use super::{Head, PATIENCE, refuse, respond_with};
 use crate::Session;
 use crate::serving::http::Refused;
 use crate::trace_server;
@@ -37,7 +37,7 @@ pub fn serve(
         );
     }
     let Some(method) = head.method else {
-        return respond(stream, "204 No Content", "application/json", &more, b"");
+        return respond_with(stream, "204 No Content", "application/json", &more, b"");
     };
     let path = head.trace_server().unwrap_or_default();
     let (status, answer) = match trace_server::answer(session, method, path, &body) {
@@ -53,5 +53,5 @@ pub fn serve(
         }
     };
     // The client of the viewers reads nothing whose type says more.
-    respond(stream, status, "application/json", &more, answer.to_string().as_bytes())
+    respond_with(stream, status, "application/json", &more, answer.to_string().as_bytes())
 }

@@ -125,13 +125,15 @@ struct lat_area_header {
     uint32_t recorder_pid;        /* 168 0 = nobody records */
     uint32_t features;            /* 172 LAT_FEATURE_…, set by the program */
     uint64_t lost_no_ring;        /* 176 events that found no ring (atomic add) */
-    uint64_t lost_schemas;        /* 184 schemas, processes or format sites not registered */
+    uint64_t lost_schemas;        /* 184 schemas or format sites not registered */
     uint8_t  uuid[16];            /* 192 trace UUID, set by the recorder */
     uint32_t stream_id;           /* 208 stream class id, set by the recorder */
     uint32_t pointer_bytes;       /* 212 */
     uint32_t filter_count;        /* 216 filters that a recorder has written */
-    uint32_t reserved0;           /* 220 */
-    uint64_t reserved1[4];        /* 224 */
+    uint32_t lost_processes;      /* 220 processes that found no place in the table (atomic add) */
+    uint64_t pid_namespace;       /* 224 inode of the PID namespace of its maker, 0 = unknown: its
+                                   *     numbers of processes and threads are those of this one */
+    uint64_t reserved1[3];        /* 232 */
     struct lat_area_trigger trigger; /* 256 */
     uint64_t reserved2[20];       /* 352 */
     char exe[256];                /* 512 path of the program, cut */
@@ -238,7 +240,9 @@ struct lat_ring {
     uint64_t told_contended; /* 88 */
     uint64_t told_no_ring;   /* 96 */
     uint64_t told_below;     /* 104 by packets below this one */
-    uint64_t reserved1[2];
+    uint64_t backed_bytes;   /* 112 of the data, from its start, that have memory; 0 = all of it.
+                              *     Only grows; set when the ring is made, raised by the reader */
+    uint64_t reserved1;
     /* line 2: per-thread rings: who has it */
     uint64_t owner;          /* 128 0 = free, else thread id (compare-exchange) */
     uint64_t reserved2[7];
@@ -250,7 +254,7 @@ struct lat_ring {
 #define LAT_PACKET_HEADER_BYTES 128u
 
 struct lat_packet {
-    uint32_t magic;            /*   0 set when the ring is made */
+    uint32_t magic;            /*   0 writer, on opening */
     uint8_t  uuid[16];         /*   4 set by the recorder */
     uint32_t stream_id;        /*  20 set by the recorder */
     uint64_t timestamp_begin;  /*  24 writer, on opening */
@@ -263,8 +267,8 @@ struct lat_packet {
     uint64_t lost_too_big;     /*  80 */
     uint64_t lost_contended;   /*  88 */
     uint64_t lost_no_ring;     /*  96 */
-    uint64_t area_id;          /* 104 set when the ring is made */
-    uint32_t cpu_id;           /* 112 or ring number, set when the ring is made */
+    uint64_t area_id;          /* 104 writer, on opening */
+    uint32_t cpu_id;           /* 112 or ring number; writer, on opening */
     uint32_t checksum;         /* 116 CRC-32C, filled in by the recorder; 0 = none */
     uint32_t ring_flags;       /* 120 bit 0: overwrite mode; bit 1: the packet was still open */
     uint32_t reserved;         /* 124 */

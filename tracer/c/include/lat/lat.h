@@ -130,6 +130,7 @@ struct lat_i_state {
     char *rings;          /* control page of ring 0, or of a dummy that is always full */
     uint64_t ring_stride; /* 0 for the dummy */
     intptr_t rseq_offset; /* of struct rseq from the thread pointer */
+    uint64_t mask;        /* what struct lat_ring says, where no other process writes it */
 };
 extern struct lat_i_state lat_i_state;
 

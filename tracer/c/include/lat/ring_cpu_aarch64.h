@@ -37,8 +37,7 @@
     "ldr x12, [x9, #8]\n"                                                                      \
     "cmp x11, x12\n"                                                                           \
     "b.hi %l[slow]\n"                                                                          \
-    "ldr x12, [x9, #24]\n"                                                                     \
-    "and x12, x12, x10\n"                                                                      \
+    "and x12, %[mask], x10\n"                                                                  \
     "add x12, x12, x9\n"                                                                       \
     "add x12, x12, #4096\n"                                                                    \
     "mrs x13, cntvct_el0\n"                                                                    \
@@ -71,7 +70,7 @@ static LAT_INLINE char *lat_i_rseq_area(void)
 #define LAT_I_RSEQ_INPUTS                                                                      \
     [rseq] "r"(lat_i_rseq_area()), [stride] "r"(lat_i_state.ring_stride),                      \
         [rings] "r"(lat_i_state.rings), [me] "r"(lat_i_thread.writer), [id] "r"((uint64_t)id), \
-        [slack] "r"(slack)
+        [slack] "r"(slack), [mask] "r"(lat_i_state.mask)
 #define LAT_I_RSEQ_CLOBBERS "x9", "x10", "x11", "x12", "x13", "memory", "cc"
 
 #define LAT_I_NO_STORES ""

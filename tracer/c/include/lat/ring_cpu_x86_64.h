@@ -24,6 +24,8 @@
  * the header goes out as id, low and high part of the time: three stores, where joining them
  * would take four instructions and a store. Hence, too, the end is compared with its slack in
  * it: a record that fits to the byte then takes the slow path, which finds that it fits.
+ *
+ * The mask is this process's own: a cursor that another process wrote leads into the ring all the same.
  */
 #ifndef LAT_RING_CPU_X86_64_H
 #define LAT_RING_CPU_X86_64_H
@@ -60,7 +62,7 @@
     "leaq " distance "(%%rdi), %%rsi\n"                                                        \
     "cmpq %%rsi, 8(%%rcx)\n"                                                                   \
     "jb %l[slow]\n"                                                                            \
-    "andq 24(%%rcx), %%rdi\n"                                                                  \
+    "andq %[mask], %%rdi\n"                                                                    \
     "movw %w[id], 4096(%%rcx, %%rdi)\n"                                                        \
     "movl %%eax, 4098(%%rcx, %%rdi)\n"                                                         \
     "movw %%dx, 4102(%%rcx, %%rdi)\n"
@@ -86,7 +88,7 @@
     ".popsection\n"
 #define LAT_I_RSEQ_INPUTS                                                                      \
     [ro] "m"(lat_i_state.rseq_offset), [stride] "m"(lat_i_state.ring_stride),                  \
-        [rings] "m"(lat_i_state.rings), [id] "r"(id)
+        [rings] "m"(lat_i_state.rings), [mask] "m"(lat_i_state.mask), [id] "r"(id)
 #define LAT_I_RSEQ_CLOBBERS "rax", "rcx", "rdx", "rdi", "rsi", "memory", "cc"
 
 #define LAT_I_NO_STORES ""

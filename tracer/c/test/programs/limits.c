@@ -183,7 +183,8 @@ static void processes(void)
         CHECK_EQUAL(drain_until_end(&reader, &traced, 1), 0);
         check_whole(&reader, &ledger);
         /* The program itself has a slot, too. */
-        CHECK_EQUAL(reader.header->lost_schemas, PROCESSES + 1 - LAT_AREA_PROCESS_COUNT);
+        CHECK_EQUAL(reader.header->lost_processes, PROCESSES + 1 - LAT_AREA_PROCESS_COUNT);
+        CHECK_EQUAL(reader.header->lost_schemas, 0);
         if (reader.header->ring_kind == LAT_RING_PER_CPU)
             CHECK_EQUAL(reader_losses(&reader), 0);
         else /* fewer rings than threads at the same time */

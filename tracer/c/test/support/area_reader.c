@@ -4,7 +4,9 @@
 #include "area_reader.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -291,15 +293,16 @@ static void check_closed(struct reader *reader, uint32_t ring, const struct lat_
                 (unsigned long long)sequence);
 }
 
-/* Copies packet `sequence`. @return whether the copy counts (spec/ring-abi.md §5). */
+/* Copies packet `sequence` up to `cursor`: what comes after may have no memory yet, and would get some
+ * by being read. @return whether the copy counts (spec/ring-abi.md §5). */
 static int copy_packet(const struct reader *reader, struct lat_ring *ring, uint64_t sequence,
-                       uint8_t *copy)
+                       uint64_t cursor, uint8_t *copy)
 {
     const struct lat_area_header *header = reader->header;
-    const uint64_t count = header->packets_per_ring;
-    memcpy(copy,
-           (const char *)ring + LAT_RING_CONTROL_BYTES + sequence % count * header->packet_bytes,
-           header->packet_bytes);
+    const uint64_t count = header->packets_per_ring, bytes = header->packet_bytes;
+    const uint64_t used = (cursor & ~LAT_CURSOR_SLACK_MASK) - sequence * bytes;
+    memcpy(copy, (const char *)ring + LAT_RING_CONTROL_BYTES + sequence % count * bytes,
+           used < bytes ? used : bytes);
     __atomic_thread_fence(__ATOMIC_ACQUIRE); /* pair W3 */
     const uint64_t now = __atomic_load_n(&ring->cursor, __ATOMIC_RELAXED) / header->packet_bytes;
     return header->ring_mode != LAT_MODE_OVERWRITE || now + 2 <= sequence + count;
@@ -325,7 +328,7 @@ static void drain_ring(struct reader *reader, uint32_t number, uint8_t *copy, in
     for (; state->next_packet <= open; state->next_packet++) {
         const uint64_t sequence = state->next_packet;
         size_t content;
-        if (!copy_packet(reader, ring, sequence, copy)) {
+        if (!copy_packet(reader, ring, sequence, cursor, copy)) {
             state->missed++;
             state->part = 0;
             continue;
@@ -361,6 +364,41 @@ static void drain_ring(struct reader *reader, uint32_t number, uint8_t *copy, in
         __atomic_store_n(&ring->consumed, state->next_packet, __ATOMIC_RELEASE); /* pair W2 */
 }
 
+/* A recorder's duty (spec/ring-abi.md §4.4). */
+static void give_memory(const struct reader *reader)
+{
+    const uint64_t all = reader->header->packet_bytes * reader->header->packets_per_ring;
+    int file = -1;
+    for (uint32_t r = 0; r < reader->header->ring_count; r++) {
+        struct lat_ring *ring = reader_ring(reader, r);
+        const uint64_t backed = ring->backed_bytes;
+        const off_t data = (char *)ring - (char *)reader->header + (off_t)LAT_RING_CONTROL_BYTES;
+        const int used = __atomic_load_n(&ring->cursor, __ATOMIC_RELAXED) != 0 ||
+                         __atomic_load_n(&ring->owner, __ATOMIC_RELAXED) != 0;
+        if (backed == 0 || !used)
+            continue;
+        if (file < 0)
+            file = open(reader->path, O_RDWR | O_CLOEXEC);
+        if (file >= 0 && fallocate(file, FALLOC_FL_KEEP_SIZE, data + (off_t)backed,
+                                   (off_t)(all - backed)) == 0)
+            __atomic_store_n(&ring->backed_bytes, 0, __ATOMIC_RELEASE); /* pair G1 */
+    }
+    if (file >= 0)
+        close(file);
+}
+
+/* A recorder's duty: who was killed could not give its ring back, and programs do not ask who lives. */
+static void free_rings_of_the_dead(const struct reader *reader)
+{
+    for (uint32_t r = 0; r < reader->header->ring_count; r++) {
+        struct lat_ring *ring = reader_ring(reader, r);
+        uint64_t owner = __atomic_load_n(&ring->owner, __ATOMIC_ACQUIRE);
+        if (owner != 0 && kill((pid_t)owner, 0) != 0 && errno == ESRCH)
+            __atomic_compare_exchange_n(&ring->owner, &owner, 0, 0, __ATOMIC_RELEASE,
+                                        __ATOMIC_RELAXED);
+    }
+}
+
 void reader_drain(struct reader *reader, int give_back)
 {
     if (reader->header == NULL ||
@@ -371,7 +409,11 @@ void reader_drain(struct reader *reader, int give_back)
     uint8_t *copy = (uint8_t *)malloc(reader->header->packet_bytes);
     if (copy == NULL)
         abort();
+    if (give_back && !reader->keeps_memory)
+        give_memory(reader);
     for (uint32_t r = 0; r < reader->header->ring_count && reader->problem[0] == 0; r++)
         drain_ring(reader, r, copy, give_back);
     free(copy);
+    if (give_back && reader->header->ring_kind == LAT_RING_PER_THREAD)
+        free_rings_of_the_dead(reader);
 }

@@ -52,6 +52,7 @@ struct reader {
     uint64_t introductions;  /* THREAD_NAME and PROCESS */
     uint64_t packets;
     uint64_t out_of_order;
+    int keeps_memory;  /* rings in use get none from reader_drain */
     char problem[256]; /* empty: none */
 };
 
@@ -63,7 +64,8 @@ int reader_find(struct reader *reader, const char *directory);
 /** Number of areas in a directory. */
 unsigned reader_count_areas(const char *directory);
 
-/** Reads every committed record that is new. With `give_back`, closed packets may be reused then. */
+/** Reads every committed record that is new. With `give_back`, closed packets may be reused then, and rings
+ * that are in use get all their memory. */
 void reader_drain(struct reader *reader, int give_back);
 
 /** Base id and number of events of a schema. @return 0: not there. */

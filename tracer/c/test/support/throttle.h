@@ -12,6 +12,10 @@ static inline int ring_half_full(const struct lat_ring *ring)
 {
     const uint64_t cursor = __atomic_load_n(&ring->cursor, __ATOMIC_RELAXED);
     const uint64_t consumed = __atomic_load_n(&ring->consumed, __ATOMIC_RELAXED);
+    const uint64_t backed = __atomic_load_n(&ring->backed_bytes, __ATOMIC_RELAXED);
+    if (backed != 0 && backed < lat_i_area.packets_per_ring * lat_i_area.packet_bytes &&
+        cursor > backed / 2)
+        return 1; /* its memory is still to come */
     return cursor > (consumed + lat_i_area.packets_per_ring / 2) * lat_i_area.packet_bytes;
 }
 

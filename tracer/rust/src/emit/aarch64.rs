@@ -59,7 +59,7 @@ pub(super) fn write<const N: usize>(id: u16, slack: u64, words: &[u64; N]) -> bo
                     "ldr x12, [x9, #8]",
                     "cmp x11, x12",
                     "b.hi {slow}",
-                    "ldr x12, [x9, #24]",
+                    "ldr x12, [{state}, #24]",
                     "and x12, x12, x10",
                     "add x12, x12, x9",
                     "add x12, x12, #4096",

@@ -66,7 +66,7 @@ pub(super) fn write<const N: usize>(id: u16, slack: u64, words: &[u64; N]) -> bo
                     concat!("leaq ", $size, "(%rdi), %rsi"),
                     "cmpq %rsi, 8(%rcx)",
                     "jb {slow}",
-                    "andq 24(%rcx), %rdi",
+                    "andq 24({state}), %rdi",
                     "movw {id:x}, 4096(%rcx, %rdi)",
                     "movl %eax, 4098(%rcx, %rdi)",
                     "movw %dx, 4102(%rcx, %rdi)",

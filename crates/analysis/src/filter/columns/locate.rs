@@ -116,7 +116,7 @@ impl Scopes<'_> {
             columns.len() > before
         };
         let depends = match known {
-            Known::Event | Known::Subsystem | Known::Stream => Depends::PACKET,
+            Known::Event | Known::Subsystem | Known::Phase | Known::Stream => Depends::PACKET,
             Known::Time => Depends::FIELDS,
             Known::Cpu => Depends { on_own_cpu: told(&["cpu_id"]), ..Depends::PACKET },
             Known::Pid | Known::Tid => {

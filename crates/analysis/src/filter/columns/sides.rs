@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use lateralis_model::role::PHASE;
 use lateralis_model::{Encoding, FieldClass, FieldKind, IntegerClass, Label};
 
 use super::locate::{Located, Scopes, Way, Whole, locate};
@@ -83,6 +84,10 @@ impl<'t> Scopes<'t> {
             Known::Subsystem => {
                 let subsystem = name.split_once(':').map_or("", |(subsystem, _)| subsystem);
                 Bound::Literal(Found::Text(Cow::Borrowed(subsystem)))
+            }
+            Known::Phase if self.class.attribute(PHASE).is_some() => {
+                let phase = self.class.attribute(PHASE).unwrap_or_default();
+                Bound::Literal(Found::Text(Cow::Borrowed(phase)))
             }
             Known::Time => {
                 Bound::Whole(Whole::Time, Kind { is_signed: true, is_bool: false, labels: &[] })

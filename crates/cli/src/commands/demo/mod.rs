@@ -15,9 +15,10 @@ use crate::commands::stats::sections::Asked;
 use crate::embedded::DEMO_CLIENT;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
-use crate::output;
+use crate::output::{self, Page};
 use crate::selection::{SelectArgs, Selection};
 use crate::status_line::{self, StatusLine};
+use crate::suggestion::{own_command, quoted};
 use crate::table::{Align, Table};
 use crate::values;
 use clap::Args;
@@ -25,7 +26,6 @@ use lateralis_recorder::RecordOptions;
 use lateralis_recorder::linux::{Session, Summary};
 use lateralis_store::Recording;
 use std::ffi::OsString;
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use warehouse::Size;
 
@@ -50,7 +50,7 @@ pub fn run(args: DemoArgs) -> Result<ExitStatus, CliError> {
     let output = args.output.unwrap_or_else(|| free_name("demo"));
     let summary = record(&output, args.size, args.json)?;
     if args.json {
-        recording_summary::print(&output, &summary.report, true, false)?;
+        recording_summary::print(&output, &summary.report, true, false, false)?;
     } else {
         let recording = Recording::open(&output)?;
         let selection = Selection::new(&SelectArgs::default(), &recording, true)?;
@@ -83,36 +83,50 @@ fn record(output: &Path, size: Size, quiet: bool) -> Result<Summary, CliError> {
 }
 
 /// The page: what ran, what it did, where to go from here.
-fn page(folder: &Path, size: Size, summary: &Summary, statistics: &Statistics) -> String {
+fn page(folder: &Path, size: Size, summary: &Summary, statistics: &Statistics) -> Page {
     let report = &summary.report;
     let orders = u64::from(size.clients) * u64::from(size.threads) * u64::from(size.orders);
-    let mut text = format!(
-        "A warehouse (Rust) with {} answers {} from {} (C) with {} each.\n\n",
+    let mut text = Page::new();
+    line!(
+        text,
+        "A warehouse (Rust) with {} answers {} from {} (C) with {} each.",
         values::counted(size.workers.into(), "worker"),
         values::counted(orders, "order"),
         values::counted(size.clients.into(), "client"),
         values::counted(size.threads.into(), "thread"),
     );
-    let _ = write!(text, "{}", recording_summary::facts(folder, report));
-    let _ = write!(text, "\nhow long\n{}", spans(statistics));
-    let _ = write!(text, "\nwhat went from process to process\n{}", messages(statistics));
-    let _ = write!(text, "\npromises of the schema\n{}", budgets(statistics));
-    let ctf = folder.join("ctf");
-    let (folder, ctf) = (folder.display().to_string(), ctf.display().to_string());
-    text.push_str("\nnext\n");
-    for (command, what) in [
-        (format!("lat view {folder}"), "the time line in the browser"),
-        (format!("lat stats {folder}"), "everything counted and timed"),
-        (format!("lat print {folder}"), "every event, one line each"),
-        (format!("babeltrace2 {ctf}"), "the same trace in another reader"),
+    text.gap();
+    text.page(&recording_summary::facts(folder, report));
+    for (title, part) in [
+        ("how long", spans(statistics)),
+        ("what went from process to process", messages(statistics)),
+        ("promises of the schema", budgets(statistics)),
     ] {
-        let width = "babeltrace2 ".len() + ctf.chars().count();
-        let _ = writeln!(text, "  {command:<width$}  {what}");
+        text.gap();
+        line!(text, "{title}");
+        text.page(&part);
+    }
+    let ctf = folder.join("ctf");
+    let (lat, folder) = (own_command(), quoted(&folder.to_string_lossy()));
+    text.gap();
+    line!(text, "next");
+    let rows = [
+        (format!("{lat} view {folder}"), "the timeline in the browser"),
+        (format!("{lat} stats {folder}"), "everything counted and timed"),
+        (format!("{lat} print {folder}"), "every event, one line each"),
+        (
+            format!("babeltrace2 {}", quoted(&ctf.to_string_lossy())),
+            "the same trace in another reader",
+        ),
+    ];
+    let width = rows.iter().map(|(command, _)| command.chars().count()).max().unwrap_or(0);
+    for (command, what) in rows {
+        line!(text, "  {command:<width$}  {what}");
     }
     text
 }
 
-fn spans(statistics: &Statistics) -> String {
+fn spans(statistics: &Statistics) -> Page {
     let mut table = Table::new(&[
         ("span", Align::Left),
         ("count", Align::Right),
@@ -133,7 +147,7 @@ fn spans(statistics: &Statistics) -> String {
 }
 
 /// Sent and received, and how long between.
-fn messages(statistics: &Statistics) -> String {
+fn messages(statistics: &Statistics) -> Page {
     let mut table = Table::new(&[
         ("message", Align::Left),
         ("sent", Align::Right),
@@ -154,8 +168,8 @@ fn messages(statistics: &Statistics) -> String {
     table.render()
 }
 
-fn budgets(statistics: &Statistics) -> String {
-    let mut text = String::new();
+fn budgets(statistics: &Statistics) -> Page {
+    let mut text = Page::new();
     for budget in &statistics.budgets {
         let verdict = match budget.kept {
             Some(true) => "kept",
@@ -163,7 +177,7 @@ fn budgets(statistics: &Statistics) -> String {
             None => "not measured",
         };
         let measured = budget.measured_ns.map(values::time).unwrap_or_default();
-        let _ = writeln!(text, "  {:<24} {measured:>8}  {verdict}", budget.text);
+        line!(text, "  {:<24} {measured:>8}  {verdict}", budget.text);
     }
     text
 }

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 use lateralis_store::compared::{Comparison, Difference, Of};
 
-use crate::commands::stats::mark::{LEGEND, Row, mark};
+use crate::commands::stats::mark::{Row, legend, mark};
+use crate::output::Page;
 use crate::table::{Align, Table};
 use crate::values;
 
@@ -22,17 +23,20 @@ const LIKELY_ROWS: usize = 10;
 pub type Paths<'a> = (&'a [PathBuf], &'a [PathBuf]);
 
 /// The whole page.
-pub fn render(paths: Paths<'_>, comparison: &Comparison, options: &Options) -> String {
+pub fn render(paths: Paths<'_>, comparison: &Comparison, options: &Options) -> Page {
     let names = |side: &[PathBuf]| {
         side.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" ")
     };
-    let mut page = format!("good  {}\nbad   {}\n", names(paths.0), names(paths.1));
+    let mut page = Page::new();
+    line!(page, "good  {}", names(paths.0));
+    line!(page, "bad   {}", names(paths.1));
     let percent = options.threshold * 100.0;
     let compared = values::counted(comparison.compared as u64, "number");
     if comparison.differences.is_empty() {
-        page.push_str(&format!("\nno difference above {percent} %: {compared} compared\n"));
+        page.gap();
+        line!(page, "no difference above {percent} %: {compared} compared");
     }
-    page.push_str(&pace(comparison, options));
+    pace(&mut page, comparison, options);
     let part = |kinds: &[Of]| -> Vec<&Difference> {
         comparison.differences.iter().filter(|d| kinds.contains(&d.of)).collect()
     };
@@ -44,26 +48,27 @@ pub fn render(paths: Paths<'_>, comparison: &Comparison, options: &Options) -> S
         comparison.perhaps.iter().filter(|d| d.of != Of::Count).collect();
     durations(&mut page, "perhaps: more recordings of both would tell", &likely, LIKELY_ROWS);
     if comparison.differences.iter().any(|d| d.explained_ns != 0.0) {
-        page.push_str(
-            "\nshift: with 95 % confidence; time: of a run, that the shift stands for;\n\
-             wrong: share of wrong ones among this row and those surer than it\n",
-        );
+        page.gap();
+        line!(page, "shift: with 95 % confidence; time: of a run, that the shift stands for;");
+        line!(page, "wrong: share of wrong ones among this row and those surer than it");
     }
     for (side, is_lossy) in [("good", comparison.is_lossy.0), ("bad", comparison.is_lossy.1)] {
         if is_lossy {
-            page.push_str(&format!(
-                "\nevents of the {side} recordings are missing: only differences that the missing \
-                 ones could not undo are told\n"
-            ));
+            page.gap();
+            line!(
+                page,
+                "events of the {side} recordings are missing: only differences that the missing \
+                 ones could not undo are told"
+            );
         }
     }
     if comparison.is_lossy.0 || comparison.is_lossy.1 {
-        page.push_str(LEGEND);
+        legend(&mut page);
     }
     page
 }
 
-fn durations(page: &mut String, title: &str, rows: &[&Difference], most: usize) {
+fn durations(page: &mut Page, title: &str, rows: &[&Difference], most: usize) {
     use Align::{Left, Right};
     let mut table = Table::new(&[
         ("what", Left),
@@ -97,7 +102,7 @@ fn durations(page: &mut String, title: &str, rows: &[&Difference], most: usize) 
     section(page, title, &table, rows.len().saturating_sub(most));
 }
 
-fn counts(page: &mut String, rows: &[&Difference]) {
+fn counts(page: &mut Page, rows: &[&Difference]) {
     use Align::{Left, Right};
     let mut table = Table::new(&[
         ("event", Left),
@@ -120,36 +125,40 @@ fn counts(page: &mut String, rows: &[&Difference]) {
     section(page, "how often in a run", &table, rows.len().saturating_sub(ROWS));
 }
 
-fn section(page: &mut String, title: &str, table: &Table, hidden: usize) {
+fn section(page: &mut Page, title: &str, table: &Table, hidden: usize) {
     if table.is_empty() {
         return;
     }
-    page.push_str(&format!("\n{title}\n{}", table.render()));
+    page.gap();
+    line!(page, "{title}");
+    page.page(&table.render());
     if hidden > 0 {
-        page.push_str(&format!("  … {} more, all with --json\n", values::count(hidden as u64)));
+        line!(page, "  … {} more, all with --json", values::count(hidden as u64));
     }
 }
 
 /// What all durations have in common, where that is as much as a difference would be.
-fn pace(comparison: &Comparison, options: &Options) -> String {
+fn pace(page: &mut Page, comparison: &Comparison, options: &Options) {
     let Some(pace) = comparison.pace else {
-        return String::new();
+        return;
     };
     if pace.factor.ln().abs() < options.threshold.ln_1p() {
-        return String::new();
+        return;
     }
     let (all, least) = (percent(pace.factor), percent(pace.interval.0));
     let most = percent(pace.interval.1);
-    if pace.is_program {
-        return format!(
-            "\neverything together takes {all} ({least} … {most}): more than machines differ by between\n\
-             recordings, so it is taken for the program\n"
-        );
-    }
-    format!(
-        "\neverything together takes {all} ({least} … {most}): taken for the machine, and shifts are told\n\
-         beside it; record several of both in turn to know whether it is the program\n"
-    )
+    let (first, second) = match pace.is_program {
+        true => {
+            ("more than machines differ by between", "recordings, so it is taken for the program")
+        }
+        false => (
+            "taken for the machine, and shifts are told",
+            "beside it; record several of both in turn to know whether it is the program",
+        ),
+    };
+    page.gap();
+    line!(page, "everything together takes {all} ({least} … {most}): {first}");
+    line!(page, "{second}");
 }
 
 fn percent(factor: f64) -> String {

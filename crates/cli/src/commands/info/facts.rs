@@ -10,6 +10,7 @@ use lateralis_units::Nanos;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
+use crate::beyond;
 use crate::selection::Selection;
 use lateralis_store::Recording;
 
@@ -98,6 +99,8 @@ pub struct Facts {
     pub stream_losses: Vec<LossTotal>,
     /// What cannot be read.
     pub damage: Vec<Damage>,
+    /// Events whose times may be beyond the timeline.
+    pub times_beyond: u64,
 }
 
 impl Facts {
@@ -172,6 +175,7 @@ impl Facts {
             }
         }
         facts.damage = recording.all_damage(inside);
+        facts.times_beyond = beyond::count(recording, facts.total.first, facts.total.last);
         facts
     }
 
@@ -272,6 +276,7 @@ impl Facts {
             "events_internal": self.internal,
             "first_ns": nanos(self.total.first),
             "last_ns": nanos(self.total.last),
+            "times_beyond": self.times_beyond,
             "streams": null,
             // As they are written: see `Document`.
             "events": null,

@@ -2,12 +2,13 @@
 //! `lat info` as a page for people.
 
 use lateralis_analysis::{LossTotal, Tally};
-use lateralis_model::{EnvValue, LossCause, Source, Trace};
+use lateralis_model::{EnvValue, Interval, LossCause, Source, Trace};
 use lateralis_traces::{Relation, Tie};
 use lateralis_units::Nanos;
 
 use super::facts::Facts;
 use crate::date;
+use crate::output::Page;
 use crate::table::{Align, Table};
 use crate::values;
 use lateralis_store::Recording;
@@ -16,7 +17,7 @@ use lateralis_store::Recording;
 const ROWS: usize = 40;
 
 /// The whole page.
-pub fn render(recording: &Recording, facts: &Facts) -> String {
+pub fn render(recording: &Recording, facts: &Facts) -> Page {
     let mut page = head(recording, facts);
     streams(&mut page, recording, facts);
     events(&mut page, facts);
@@ -26,13 +27,13 @@ pub fn render(recording: &Recording, facts: &Facts) -> String {
     page
 }
 
-fn line(page: &mut String, name: &str, text: &str) {
-    page.push_str(&format!("{name:<12}{text}\n"));
+fn line(page: &mut Page, name: &str, text: &str) {
+    line!(page, "{name:<12}{text}");
 }
 
-fn head(recording: &Recording, facts: &Facts) -> String {
+fn head(recording: &Recording, facts: &Facts) -> Page {
     let trace = recording.source.trace();
-    let mut page = String::new();
+    let mut page = Page::new();
     line(&mut page, "trace", &recording.path.display().to_string());
     let text = |name| trace.env(name).and_then(EnvValue::as_text);
     let writer = text("tracer_name").map_or(String::new(), |name| format!(", written by {name}"));
@@ -65,9 +66,10 @@ fn head(recording: &Recording, facts: &Facts) -> String {
     clocks(&mut page, trace);
     let bytes: u64 = recording.streams.iter().map(|stream| stream.bytes).sum();
     let packets: u64 = recording.streams.iter().map(|stream| stream.packets).sum();
-    let mut parts = vec![values::count(facts.total.count)];
+    // As the summary of the recording and `lat stats` count them.
+    let mut parts = vec![values::count(facts.total.count.saturating_sub(facts.internal))];
     if facts.internal > 0 {
-        parts[0] += &format!(" ({} of them the tracer's own)", values::count(facts.internal));
+        parts[0] += &format!(" and {} of the tracer's own", values::count(facts.internal));
     }
     parts.push(values::counted(recording.streams.len() as u64, "stream"));
     if packets > 0 {
@@ -107,7 +109,7 @@ fn tied(tie: Option<Tie>) -> String {
 }
 
 /// The clocks; those that read alike, as traces joined into one have them, once.
-fn clocks(page: &mut String, trace: &Trace) {
+fn clocks(page: &mut Page, trace: &Trace) {
     let mut shown: Vec<(String, usize)> = Vec::new();
     for clock in &trace.clocks {
         let precision = match clock.precision {
@@ -131,10 +133,17 @@ fn clocks(page: &mut String, trace: &Trace) {
 }
 
 /// What the recorder itself reported.
-fn recorded(page: &mut String, recording: &Recording) {
+fn recorded(page: &mut Page, recording: &Recording) {
     let Some(report) = &recording.report else { return };
     if report["complete"].as_bool() == Some(false) {
-        line(page, "recording", "not complete: it is still going on, or was interrupted");
+        let gaps = report["unrecorded"].as_array().into_iter().flatten();
+        let has_ended = report["totals"]["not_written"].as_u64().is_some_and(|count| count > 0)
+            || gaps.clone().any(|gap| gap["cause"] == "ended");
+        let text = match has_ended {
+            true => "not complete: it ended early",
+            false => "not complete: it is still going on, or was interrupted",
+        };
+        line(page, "recording", text);
     }
     let words = |key: &serde_json::Value| -> Vec<String> {
         let words = key.as_array().into_iter().flatten();
@@ -187,23 +196,32 @@ fn lost(totals: &[LossTotal]) -> String {
                 let packets = values::counted(total.count, "packet");
                 format!("{least}{packets} with an unknown number of events")
             }
+            cause if total.is_lower_bound && total.count == 0 => {
+                let Interval { begin, end } = total.interval;
+                let over = begin.zip(end).filter(|_| cause != LossCause::NoPlace);
+                let over = over.map(|(begin, end)| end.since(begin).max(0) as u64);
+                let over = over.map_or(String::new(), |over| format!(", {}", values::time(over)));
+                format!("an unknown number ({}{over})", cause.described())
+            }
             cause => format!("{least}{} ({cause})", values::counted(total.count, "event")),
         }
     };
     totals.iter().map(part).collect::<Vec<_>>().join(", ")
 }
 
-fn section(page: &mut String, title: &str, table: &Table, hidden: usize) {
+fn section(page: &mut Page, title: &str, table: &Table, hidden: usize) {
     if table.is_empty() {
         return;
     }
-    page.push_str(&format!("\n{title}\n{}", table.render()));
+    page.gap();
+    line!(page, "{title}");
+    page.page(&table.render());
     if hidden > 0 {
-        page.push_str(&format!("  … {} more, all with --json\n", values::count(hidden as u64)));
+        line!(page, "  … {} more, all with --json", values::count(hidden as u64));
     }
 }
 
-fn streams(page: &mut String, recording: &Recording, facts: &Facts) {
+fn streams(page: &mut Page, recording: &Recording, facts: &Facts) {
     use Align::{Left, Right};
     let streams = &recording.streams;
     // Columns that say nothing are left out.
@@ -238,7 +256,7 @@ fn streams(page: &mut String, recording: &Recording, facts: &Facts) {
     section(page, "streams", &table, streams.len().saturating_sub(ROWS));
 }
 
-fn events(page: &mut String, facts: &Facts) {
+fn events(page: &mut Page, facts: &Facts) {
     let mut table =
         Table::new(&[("name", Align::Left), ("count", Align::Right), ("rate", Align::Right)]);
     let over = facts.total.span_nanos();
@@ -252,7 +270,7 @@ fn events(page: &mut String, facts: &Facts) {
     section(page, "events", &table, classes.len().saturating_sub(ROWS));
 }
 
-fn processes(page: &mut String, facts: &Facts) {
+fn processes(page: &mut Page, facts: &Facts) {
     use Align::{Left, Right};
     let mut table = Table::new(&[
         ("pid", Right),
@@ -273,7 +291,7 @@ fn processes(page: &mut String, facts: &Facts) {
     section(page, "processes", &table, facts.processes.len().saturating_sub(ROWS));
 }
 
-fn losses(page: &mut String, recording: &Recording, facts: &Facts) {
+fn losses(page: &mut Page, recording: &Recording, facts: &Facts) {
     use Align::{Left, Right};
     let mut table = Table::new(&[
         ("stream", Left),
@@ -289,7 +307,10 @@ fn losses(page: &mut String, recording: &Recording, facts: &Facts) {
         table.row([
             stream.map_or(String::new(), |stream| stream.name.clone()),
             total.cause.to_string(),
-            values::count(total.count),
+            match total.count {
+                0 if total.is_lower_bound => "?".to_owned(),
+                count => values::count(count),
+            },
             time(total.interval.begin),
             time(total.interval.end),
         ]);
@@ -297,7 +318,7 @@ fn losses(page: &mut String, recording: &Recording, facts: &Facts) {
     section(page, "losses", &table, facts.stream_losses.len().saturating_sub(ROWS));
 }
 
-fn damage(page: &mut String, recording: &Recording, facts: &Facts) {
+fn damage(page: &mut Page, recording: &Recording, facts: &Facts) {
     use Align::Left;
     let columns = [("file", Left), ("bytes", Left), ("from", Left), ("to", Left), ("what", Left)];
     let mut table = Table::new(&columns);
@@ -312,24 +333,22 @@ fn damage(page: &mut String, recording: &Recording, facts: &Facts) {
         ]);
     }
     section(page, "damage", &table, facts.damage.len().saturating_sub(ROWS));
-    let sentences = [
-        ("faults of the description", recording.source.faults()),
-        ("remarks", recording.source.remarks()),
-    ];
+    let sentences =
+        [("faults", recording.source.faults()), ("remarks", recording.source.remarks())];
     for (title, sentences) in sentences {
         if !sentences.is_empty() {
-            page.push_str(&format!("\n{title}\n"));
+            page.gap();
+            line!(page, "{title}");
         }
         for sentence in sentences.iter().take(ROWS) {
-            page.push_str(&format!("  {sentence}\n"));
+            line!(page, "  {sentence}");
         }
         if sentences.len() > ROWS {
-            page.push_str(&format!("  … {} more, all with --json\n", sentences.len() - ROWS));
+            line!(page, "  … {} more, all with --json", sentences.len() - ROWS);
         }
     }
     for name in &recording.meanings.unreadable {
-        page.push_str(&format!(
-            "\nthe schema in {name} does not compile: its events have no meaning\n"
-        ));
+        page.gap();
+        line!(page, "the schema in {name} does not compile: its events have no meaning");
     }
 }

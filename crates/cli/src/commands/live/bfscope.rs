@@ -4,29 +4,40 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
-use std::io::{self, IsTerminal, Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::io::{self, Write};
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use lateralis_files::{TemporaryFolder, create_folder};
+use lateralis_model::terminal::Style;
 use lateralis_recorder::Report;
-use lateralis_recorder::linux::live::bfscope::{DUMP_BYTES_MAX, length_prefix};
+use lateralis_recorder::linux::Session;
 use lateralis_recorder::linux::live::{Follower, Item};
-use lateralis_recorder::linux::{Session, area_dir};
 use lateralis_store::Recording;
 use lateralis_traces::{OpenOptions as TraceOptions, Options, Target, convert_into};
 
+use super::bfscope_clients::{Clients, Dump};
 use super::{LiveArgs, definitions};
 use crate::commands::record;
 use crate::error::CliError;
 use crate::inputs::HintArgs;
+use crate::output;
 
 /// Bytes of packets that are dumped without waiting for the next flush.
 const GATHERED_MAX: usize = 64 << 20;
-/// Time that a client has for one dump.
-const CLIENT_TIME: Duration = Duration::from_secs(5);
+/// `O_NOFOLLOW`: a link is no file of dumps.
+const NOFOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits() as i32;
+/// Time after which a client that takes nothing is closed.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The same when the recording has ended.
+const LAST_PATIENCE: Duration = Duration::from_secs(1);
+/// Between two looks at clients, and while something waits for one of them.
+const LOOK: Duration = Duration::from_millis(100);
+const SOON: Duration = Duration::from_millis(5);
 
 /// The thread that makes dumps.
 pub struct Scope(JoinHandle<Result<(), CliError>>);
@@ -59,28 +70,32 @@ pub fn start(args: &LiveArgs, port: u16, session: &Session) -> Result<Scope, Cli
         as_format: None,
         frequency: None,
         definitions: args.definitions.clone(),
-        memory: 1 << 30,
+        memory: Some(1 << 30),
     };
     let follower = session
         .follow()
         .ok_or_else(|| CliError::new("cannot follow the recording", "bfscope", ""))?;
     let scope = Bfscope {
         follower,
-        listener,
-        client: None,
+        clients: Clients::new(listener),
         elsewhere: match &args.dump {
             Some(file) => Elsewhere::File(file.clone()),
-            None if io::stdout().is_terminal() => Elsewhere::Console,
+            None if output::is_terminal() => Elsewhere::Console,
             None => Elsewhere::File(file),
         },
         definitions: hints.definitions()?,
-        folder: area_dir(None).join(format!("bfscope-{}", std::process::id())),
+        folder: TemporaryFolder::new("lat-bfscope-").map_err(|cause| {
+            CliError::at_path("cannot make a folder", &std::env::temp_dir(), &cause)
+        })?,
         metadata: None,
         report: None,
         names: BTreeMap::new(),
         gathered: BTreeMap::new(),
         gathered_bytes: 0,
+        gathered_packets: 0,
         dropped: 0,
+        is_named: args.dump.is_some(),
+        has_dumped: false,
         quiet: args.record.quiet,
         told: String::new(),
     };
@@ -96,35 +111,43 @@ enum Elsewhere {
 
 struct Bfscope {
     follower: Follower,
-    listener: TcpListener,
-    client: Option<TcpStream>,
+    clients: Clients,
     elsewhere: Elsewhere,
     definitions: Option<(String, Vec<u8>)>,
     /// Where the packets of one dump are put to be read as a trace.
-    folder: PathBuf,
+    folder: TemporaryFolder,
     metadata: Option<Arc<[u8]>>,
     report: Option<Report>,
     names: BTreeMap<u32, String>,
     /// Packets since the last dump, by stream.
     gathered: BTreeMap<u32, Vec<u8>>,
     gathered_bytes: usize,
+    gathered_packets: u64,
     /// Packets that came too fast.
     dropped: u64,
+    /// Whether the name of the file of dumps was given.
+    is_named: bool,
+    /// Whether that file has a dump.
+    has_dumped: bool,
     quiet: bool,
     told: String,
 }
 
 impl Bfscope {
     fn run(mut self) -> Result<(), CliError> {
-        let ended = self.follow();
-        let _ = fs::remove_dir_all(&self.folder);
-        ended
+        self.follow()
     }
 
     fn follow(&mut self) -> Result<(), CliError> {
         loop {
-            match self.follower.next(Duration::from_millis(100)) {
-                None => self.look_for_client(),
+            let time = if self.clients.has_waiting() { SOON } else { LOOK };
+            let item = self.follower.next(time);
+            if item.is_none() {
+                self.clients.look();
+            }
+            self.send(PATIENCE)?;
+            match item {
+                None => {}
                 Some(Item::Metadata(text)) => self.metadata = Some(text),
                 Some(Item::Report(text)) => {
                     let text = String::from_utf8_lossy(&text);
@@ -136,6 +159,7 @@ impl Bfscope {
                 Some(Item::Packet { stream, bytes, .. }) => {
                     self.gathered.entry(stream).or_default().extend_from_slice(&bytes);
                     self.gathered_bytes += bytes.len();
+                    self.gathered_packets += 1;
                     if self.gathered_bytes >= GATHERED_MAX {
                         self.dump()?;
                     }
@@ -143,7 +167,14 @@ impl Bfscope {
                 Some(Item::Dropped { count, .. }) => self.dropped += count.packets,
                 Some(Item::Flushed { .. }) => self.dump()?,
                 Some(Item::Behind(_)) => {}
-                Some(Item::End) => return self.dump(),
+                Some(Item::End) => {
+                    self.dump()?;
+                    while self.clients.has_waiting() {
+                        std::thread::sleep(SOON);
+                        self.send(LAST_PATIENCE)?;
+                    }
+                    return Ok(());
+                }
             }
         }
     }
@@ -152,29 +183,47 @@ impl Bfscope {
     fn dump(&mut self) -> Result<(), CliError> {
         let gathered = std::mem::take(&mut self.gathered);
         self.gathered_bytes = 0;
+        let packets = std::mem::take(&mut self.gathered_packets) + self.dropped;
         if gathered.is_empty() && self.dropped == 0 {
             return Ok(());
         }
-        let text = self.text(&gathered)?;
-        self.look_for_client();
-        if let Some(client) = &mut self.client {
-            match send(client, &text) {
-                Ok(()) => return Ok(()),
-                Err(cause) => {
-                    self.client = None;
-                    self.tell(format!("the client is gone ({cause}): dumps go elsewhere"));
-                }
-            }
+        let text: Dump = self.text(&gathered)?.into();
+        self.clients.look();
+        self.send(PATIENCE)?;
+        if self.clients.is_empty() {
+            return self.put_elsewhere(&text);
         }
+        self.clients.offer(&text, packets);
+        self.send(PATIENCE)
+    }
+
+    /// Sends what clients take now.
+    fn send(&mut self, patience: Duration) -> Result<(), CliError> {
+        let (left, why) = self.clients.send(patience);
+        if let Some(cause) = why {
+            self.tell(format!("a client is gone ({cause})"));
+        }
+        left.iter().try_for_each(|text| self.put_elsewhere(text))
+    }
+
+    /// A dump that no client takes.
+    fn put_elsewhere(&mut self, text: &[u8]) -> Result<(), CliError> {
         match &self.elsewhere {
             Elsewhere::Console => {
-                let mut out = io::stdout().lock();
-                Ok(out.write_all(&text).and_then(|()| out.flush())?)
+                let mut out = output::data(Style::Text);
+                Ok(out.write_all(text).and_then(|()| out.flush())?)
             }
             Elsewhere::File(path) => {
                 let path = path.clone();
-                let file = OpenOptions::new().create(true).append(true).open(&path);
-                file.and_then(|mut file| file.write_all(&text))
+                // A name that nobody gave was free: what has it now is nothing to be added to.
+                let is_first = !std::mem::replace(&mut self.has_dumped, true);
+                let mut options = OpenOptions::new();
+                let options = match self.is_named {
+                    true => options.create(true),
+                    false => options.create_new(is_first).custom_flags(NOFOLLOW),
+                };
+                let file = options.append(true).open(&path);
+                file.and_then(|mut file| file.write_all(text))
                     .map_err(|cause| CliError::at_path("cannot write dumps", &path, &cause))?;
                 self.tell(format!("nobody is connected: dumps go to {}", path.display()));
                 Ok(())
@@ -190,36 +239,18 @@ impl Bfscope {
         }
     }
 
-    /// Takes the next client if there is none, and forgets one that is gone. What it says is
-    /// read and ignored, as bfscope does.
-    fn look_for_client(&mut self) {
-        if let Some(client) = &mut self.client {
-            let mut word = [0; 256];
-            let _ = client.set_nonblocking(true);
-            let gone = match client.read(&mut word) {
-                Ok(bytes) => bytes == 0,
-                Err(error) => error.kind() != io::ErrorKind::WouldBlock,
-            };
-            let _ = client.set_nonblocking(false);
-            if !gone {
-                return;
-            }
-            self.client = None;
-        }
-        self.client = self.listener.accept().ok().map(|(client, _)| client);
-    }
-
     /// The packets as a dump.
     fn text(&mut self, gathered: &BTreeMap<u32, Vec<u8>>) -> Result<Vec<u8>, CliError> {
         let mut text = Vec::new();
         if let (Some(metadata), false) = (&self.metadata, gathered.is_empty()) {
-            let at = |cause: io::Error| CliError::at_path("cannot write", &self.folder, &cause);
-            let _ = fs::remove_dir_all(&self.folder);
-            fs::create_dir_all(&self.folder).map_err(at)?;
-            fs::write(self.folder.join("metadata"), metadata).map_err(at)?;
+            let folder = self.folder.path().join("dump");
+            let at = |cause: io::Error| CliError::at_path("cannot write", &folder, &cause);
+            let _ = fs::remove_dir_all(&folder);
+            create_folder(&folder).map_err(at)?;
+            fs::write(folder.join("metadata"), metadata).map_err(at)?;
             for (stream, bytes) in gathered {
                 let name = self.names.get(stream).map_or("stream", String::as_str);
-                fs::write(self.folder.join(name), bytes).map_err(at)?;
+                fs::write(folder.join(name), bytes).map_err(at)?;
             }
             self.convert(&mut text)?;
         }
@@ -231,7 +262,7 @@ impl Bfscope {
     }
 
     fn convert(&self, text: &mut Vec<u8>) -> Result<(), CliError> {
-        let paths = [self.folder.clone()];
+        let paths = [self.folder.path().join("dump")];
         let recording = Recording::open_all(&paths, &TraceOptions::default())?;
         let own = || self.report.as_ref().map(definitions::of_report);
         let definitions = match &self.definitions {
@@ -244,14 +275,4 @@ impl Bfscope {
             .map_err(|error| CliError::new(error.to_string(), "", ""))?;
         Ok(())
     }
-}
-
-/// Each dump behind its length; one that is longer than eight digits can tell comes in several.
-fn send(client: &mut TcpStream, text: &[u8]) -> io::Result<()> {
-    client.set_write_timeout(Some(CLIENT_TIME))?;
-    for part in text.chunks(DUMP_BYTES_MAX) {
-        client.write_all(&length_prefix(part.len()))?;
-        client.write_all(part)?;
-    }
-    client.flush()
 }

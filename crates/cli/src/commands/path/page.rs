@@ -9,6 +9,7 @@ use lateralis_store::explained::{Explained, Spans};
 
 use crate::commands::stats::mark::mark;
 use crate::date;
+use crate::output;
 use crate::table::{Align, Table};
 use crate::values;
 
@@ -16,11 +17,17 @@ use crate::values;
 const ROWS: usize = 30;
 
 /// The whole page.
-pub fn render(span: &str, spans: &Spans, explained: &[Explained]) -> String {
-    let pages: Vec<String> = explained.iter().map(|one| Page(one).text(span)).collect();
-    let mut page = pages.join("\n");
+pub fn render(span: &str, spans: &Spans, explained: &[Explained]) -> output::Page {
+    let mut page = output::Page::new();
+    for (index, one) in explained.iter().enumerate() {
+        if index > 0 {
+            page.gap();
+        }
+        page.page(&Page(one).text(span));
+    }
     if spans.quality != Quality::Exact {
-        page.push_str("\nevents are missing: there may be slower ones, and others open then\n");
+        page.gap();
+        line!(page, "events are missing: there may be slower ones, and others open then");
     }
     page
 }
@@ -57,12 +64,14 @@ impl Page<'_> {
         self.0.path.segments.iter().map(Segment::nanos).sum()
     }
 
-    fn text(&self, span: &str) -> String {
+    fn text(&self, span: &str) -> output::Page {
         use Align::{Left, Right};
         let begin = self.0.found.span.begin.time;
         let all = self.nanos();
-        let mut page = format!(
-            "{span}  {}  of {}  from {}\n",
+        let mut page = output::Page::new();
+        line!(
+            page,
+            "{span}  {}  of {}  from {}",
             self.mark(values::time(all)),
             self.thread(0),
             date::text(begin)
@@ -108,17 +117,17 @@ impl Page<'_> {
         }
         section(&mut page, "step by step", &table, self.0.path.segments.len());
         if self.0.path.is_cut {
-            page.push_str("\nthe path is too long: its beginning is told as one step\n");
+            page.gap();
+            line!(page, "the path is too long: its beginning is told as one step");
         }
         if self.0.quality != Quality::Exact {
-            page.push_str(match self.0.is_missing_inside {
-                true => {
-                    "\nevents are missing inside of this span: parts of the path may be wrong\n"
-                }
+            page.gap();
+            page.lines(match self.0.is_missing_inside {
+                true => "events are missing inside of this span: parts of the path may be wrong",
                 false => {
-                    "\nevents are missing before this span: what was open, held or on its way \
+                    "events are missing before this span: what was open, held or on its way \
                      when it began may be wrong (--from a time after the losses tells only what is \
-                     known since)\n"
+                     known since)"
                 }
             });
         }
@@ -183,10 +192,12 @@ impl Page<'_> {
     }
 }
 
-fn section(page: &mut String, title: &str, table: &Table, count: usize) {
-    page.push_str(&format!("\n{title}\n{}", table.render()));
+fn section(page: &mut output::Page, title: &str, table: &Table, count: usize) {
+    page.gap();
+    line!(page, "{title}");
+    page.page(&table.render());
     let hidden = count.saturating_sub(ROWS);
     if hidden > 0 {
-        page.push_str(&format!("  … {} more, all with --json\n", values::count(hidden as u64)));
+        line!(page, "  … {} more, all with --json", values::count(hidden as u64));
     }
 }

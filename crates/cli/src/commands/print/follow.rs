@@ -8,7 +8,6 @@
 //!
 //! A round reads what no round has printed, however long the recording is by then.
 
-use std::io::{self, Write as _};
 use std::ops::ControlFlow;
 
 use lateralis_model::{Damage, Source};
@@ -88,10 +87,7 @@ impl Following<'_> {
         let mut damage = recording.all_damage(self.damage);
         damage.dedup_by(|a, b| (&a.file, a.begin_bytes) == (&b.file, b.begin_bytes));
         remarks(&recording, &damage);
-        let say = |line: &str| {
-            // Nobody is left to tell if standard error is closed.
-            let _ = writeln!(io::stderr(), "{line}");
-        };
+        let say = |line: &str| tell!("{line}");
         if self.late > 0 {
             let events = values::counted(self.late, "event");
             say(&format!("late: {events} came after others of a later time"));

@@ -6,6 +6,7 @@
 //! 00:47:22.047694226 cpu  1  21854/21855  app:LOG "took 12 of 20 slots"
 //! ```
 
+use lateralis_model::role::PHASE;
 use lateralis_model::text as write;
 use lateralis_model::{Base, Event, Field, FieldKind, Fields, IntegerClass, Label, Text, Value};
 
@@ -43,6 +44,12 @@ impl<'r> Printer<'r> {
         }
         let name = event.class.name.as_str();
         out.extend_from_slice(if name.is_empty() { b"(no name)" } else { name.as_bytes() });
+        if let Some(phase) = event.class.attribute(PHASE) {
+            // A begin and its end have one name.
+            out.extend_from_slice(b" (");
+            out.extend_from_slice(phase.as_bytes());
+            out.push(b')');
+        }
         if let Some(message) = self.messages.get(event) {
             out.extend_from_slice(b" \"");
             let start = out.len();

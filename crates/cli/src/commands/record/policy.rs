@@ -4,8 +4,8 @@
 use super::RecordArgs;
 use crate::commands::policy::read;
 use crate::error::CliError;
-use lateralis_recorder::policy::Policies;
-use lateralis_recorder::{Filter, RecordOptions};
+use lateralis_recorder::policy::{PARTS, Policies};
+use lateralis_recorder::{Filter, Patterns, RecordOptions};
 
 /// Whether every program that runs or starts is looked at.
 pub(super) fn watches(args: &RecordArgs) -> bool {
@@ -54,6 +54,36 @@ pub(super) fn policies(
         }
         Some(path) => read(path).map(Some),
     }
+}
+
+/// Looks at patterns that can only be about the library of `--with`.
+///
+/// Errors: it has no such event; nothing has begun then.
+pub(super) fn check_patterns(args: &RecordArgs) -> Result<(), CliError> {
+    const SCHEMA: &str = include_str!("../../../../../tracer/preload/preload.pleco");
+    let compiled = lateralis_pleco::compile("preload.pleco", SCHEMA.as_bytes());
+    let Some(schema) = compiled.schema else { return Ok(()) };
+    let known: Vec<String> = schema.events.iter().map(|event| schema.full_name(event)).collect();
+    for pattern in args.enable.iter().chain(&args.disable) {
+        let subsystem = pattern.split(':').next().unwrap_or_default();
+        if !PARTS.contains(&subsystem) {
+            continue;
+        }
+        // What is no pattern was refused before.
+        let Ok(patterns) = Patterns::parse(pattern) else { continue };
+        let mut names = known.iter().filter_map(|name| name.split_once(':'));
+        if !names.any(|(subsystem, event)| patterns.matches(subsystem, event)) {
+            let near = lateralis_pleco::nearest(pattern, known.iter().map(String::as_str));
+            let advice = match near {
+                Some(near) => format!("did you mean {near}?"),
+                None => {
+                    format!("`lat list` shows those of programs that run; {subsystem} means all")
+                }
+            };
+            return Err(CliError::new("--with has no event of that name", pattern, advice));
+        }
+    }
+    Ok(())
 }
 
 /// Whether the library for programs that nobody instrumented has to be loaded.

@@ -55,8 +55,8 @@ pub fn rules(args: &RecordArgs) -> Result<Vec<Rule>, CliError> {
 fn condition(text: &str) -> Result<Condition, CliError> {
     Condition::parse(text).map_err(|error| {
         let place = format!("column {}: {}", error.at + 1, error.what);
-        let advice = format!("{}\n{}", error.advice, error.picture());
-        CliError::new("cannot understand the condition", place, advice)
+        CliError::new("cannot understand the condition", place, error.advice.clone())
+            .with_picture(error.picture())
     })
 }
 

@@ -3,6 +3,7 @@
 
 use std::io::{self, Write};
 
+use lateralis_model::terminal::Style;
 use lateralis_model::{Names, Quality};
 use lateralis_script::{Activity, End, Scalar};
 use lateralis_store::Recording;
@@ -10,6 +11,7 @@ use serde_json::{Map, Number, Value, json};
 
 use crate::date;
 use crate::error::CliError;
+use crate::output::{self, Page};
 use crate::values;
 
 /// Bytes gathered before they are written.
@@ -24,6 +26,16 @@ pub enum Format {
     Json,
     /// A head line, then one line each.
     Csv,
+}
+
+/// Standard output for them.
+pub fn out(format: Format) -> Box<dyn Write> {
+    match format {
+        // Cleaned as they are made.
+        Format::Text => Box::new(output::cleaned_lines()),
+        Format::Json => Box::new(output::json()),
+        Format::Csv => output::data(Style::Text),
+    }
 }
 
 /// Writes activities.
@@ -76,7 +88,7 @@ impl<'r, W: Write> Lines<'r, W> {
         self.left -= 1;
         self.count += 1;
         let line = match self.format {
-            Format::Text => self.text(activity, quality),
+            Format::Text => Page::of_line(format_args!("{}", self.text(activity, quality))).into(),
             Format::Json => {
                 let comma = if self.count > 1 { "," } else { "" };
                 format!("{comma}\n    {}", self.json(activity, quality))
@@ -104,11 +116,11 @@ impl<'r, W: Write> Lines<'r, W> {
     }
 
     /// Closes the list with a page.
-    pub fn end_text(&mut self, page: &str) -> Result<(), CliError> {
+    pub fn end_text(&mut self, page: &Page) -> Result<(), CliError> {
         if self.count > 0 {
             self.buffer.push('\n');
         }
-        self.buffer.push_str(page);
+        self.buffer.push_str(page.as_str());
         self.finish()
     }
 
@@ -138,16 +150,16 @@ impl<'r, W: Write> Lines<'r, W> {
             "{}  {:>9}  {}",
             date::text(activity.begin.time),
             values::time(activity.duration_ns()),
-            visible(self.kind(activity)),
+            self.kind(activity),
         );
         if !activity.key.is_empty() {
-            line += &format!("  {}", visible(&key_text(&activity.key)));
+            line += &format!("  {}", key_text(&activity.key));
         }
         let place = |end: &End| {
             let mut place = String::new();
             if let Some(writer) = end.writer {
                 let name = self.thread(end).map_or(String::new(), |name| format!(" {name}"));
-                place += &format!("{}/{}{}", writer.pid, writer.tid, visible(&name));
+                place += &format!("{}/{}{}", writer.pid, writer.tid, name);
             }
             if let Some(cpu) = end.cpu {
                 let blank = if place.is_empty() { "" } else { " " };
@@ -163,12 +175,11 @@ impl<'r, W: Write> Lines<'r, W> {
             line += &format!(" to [{end}]");
         }
         for (name, value) in &activity.attributes {
-            line += &format!("  {}={}", visible(name), visible(&value.to_string()));
+            line += &format!("  {}={}", name, value);
         }
         if quality != Quality::Exact {
             line += "  (events are missing)";
         }
-        line.push('\n');
         line
     }
 
@@ -257,9 +268,4 @@ fn quoted(text: &str) -> String {
     } else {
         text.to_owned()
     }
-}
-
-/// For a terminal: texts of a trace must not move the cursor.
-fn visible(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }

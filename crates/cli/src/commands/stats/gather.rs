@@ -22,6 +22,7 @@ use super::rates::Rates;
 use super::running::{self, Running};
 use super::sections::Asked;
 use super::spans::Spans;
+use crate::beyond;
 use crate::selection::Selection;
 
 /// One promise of a schema.
@@ -61,6 +62,8 @@ pub struct Statistics {
     pub budgets: Vec<BudgetCheck>,
     /// What cannot be read.
     pub damage: Vec<Damage>,
+    /// Events whose times may be beyond the timeline.
+    pub times_beyond: u64,
     /// Where events are missing.
     pub gaps: Gaps,
     /// How far numbers of the whole can be trusted.
@@ -89,6 +92,8 @@ impl Statistics {
         } else {
             statistics.damage = recording.all_damage(inside);
         }
+        let total = &statistics.rates.total;
+        statistics.times_beyond = beyond::count(recording, total.first, total.last);
         statistics.check_budgets(recording);
         statistics.counted = Counted::of(&recording.source);
         statistics
@@ -159,6 +164,7 @@ impl Statistics {
             budgets: Vec::new(),
             counted: None,
             damage: Vec::new(),
+            times_beyond: 0,
             trust: Trust::new(&gaps, chosen),
             gaps,
             doubts,
@@ -181,7 +187,8 @@ impl Statistics {
             Seen::Times { stream, stream_class, class, times } => {
                 rates.add_all(stream_class, class, cpu(stream), times);
             }
-            Seen::Ends { count, first, last, .. } => {
+            Seen::Ends { stream_class, class, count, first, last, .. } => {
+                rates.count_own(stream_class, class, count);
                 rates.total.merge(&Tally { count, first: Some(first), last: Some(last) });
             }
             Seen::Written { .. } => {}
@@ -222,6 +229,10 @@ impl Statistics {
         let rates = Mutex::new(rates);
         let see = |batch: &dyn ColumnBatch, cpu: Option<u32>| {
             let mut rates = rates.lock().unwrap_or_else(PoisonError::into_inner);
+            if !asked.events {
+                let stream_class = batch.stream_class();
+                batch.counts(&mut |class, count| rates.count_own(stream_class, class, count));
+            }
             if let Some(times) = batch.times_in_order() {
                 return rates.count_all(times);
             }
@@ -232,7 +243,10 @@ impl Statistics {
                 }
             }
             for event in (0..batch.row_count()).map(|index| batch.row(index)) {
-                rates.add(event.stream_class_index, event.class_index, cpu, event.time);
+                match asked.events {
+                    true => rates.add(event.stream_class_index, event.class_index, cpu, event.time),
+                    false => rates.count_all(&[event.time]),
+                }
             }
         };
         let mut facts = std::mem::take(&mut self.facts);
@@ -320,6 +334,7 @@ impl Statistics {
             "trace": recording.path.display().to_string(),
             "events_total": self.rates.total.count,
             "first_ns": self.rates.total.first.map(|time| time.0),
+            "times_beyond": self.times_beyond,
             "duration_ns": over,
             "quality": { "sums": trust.sum.name(), "values": trust.value.name() },
             "events": self.rates.json(*trust, gaps),
@@ -331,6 +346,7 @@ impl Statistics {
             "counters": self.levels.counters_json(kinds, *trust, who),
             "losses": self.losses.iter().map(|loss| loss_json(loss, recording)).collect::<Vec<_>>(),
             "budgets": self.budgets.iter().map(budget_json).collect::<Vec<_>>(),
+            "faults": recording.source.faults(),
             "damage": self.damage.iter().map(ToString::to_string).collect::<Vec<_>>(),
         });
         for (name, value) in self.running.json(*trust, who, over).into_iter().flatten() {

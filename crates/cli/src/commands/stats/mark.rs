@@ -6,9 +6,14 @@ use lateralis_model::{Interval, Quality};
 use lateralis_units::Nanos;
 use serde_json::{Map, Value, json};
 
+use crate::output::Page;
+
 /// Behind the page where any number is not exact.
-pub const LEGEND: &str = "\n≥ at least: events are missing, with them it could only be more\n\
-    ? of what was recorded: events are missing, with them it could be anything\n";
+pub fn legend(page: &mut Page) {
+    page.gap();
+    line!(page, "≥ at least: events are missing, with them it could only be more");
+    line!(page, "? of what was recorded: events are missing, with them it could be anything");
+}
 
 /// A number for people: `≥ 5` is at least 5, `5 ?` could be anything.
 pub fn mark(text: String, quality: Quality) -> String {

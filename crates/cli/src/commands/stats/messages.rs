@@ -53,6 +53,7 @@ impl Latencies {
 /// One channel.
 struct Channel {
     matcher: Matcher,
+    fans_out: bool,
     latencies: Latencies,
     pairs: BTreeMap<Pair, Latencies>,
     /// Those with events missing on the way.
@@ -87,8 +88,9 @@ pub struct Messages {
 impl Messages {
     /// Of these channels, from `begin` on.
     pub fn new(kinds: &Kinds, begin: Nanos, gaps: &Gaps, recording: &Recording) -> Self {
-        let channel = |_: &Kind| Channel {
+        let channel = |kind: &Kind| Channel {
             matcher: Matcher::default(),
+            fans_out: kind.fans_out,
             latencies: Latencies::new(),
             pairs: BTreeMap::new(),
             touched: 0,
@@ -123,7 +125,7 @@ impl Messages {
         let Some(channel) = self.channels.get_mut(number as usize) else {
             return;
         };
-        match channel.matcher.receive(key, end) {
+        match channel.matcher.receive(key, end, channel.fans_out) {
             Some(message) => self.joined(number, message),
             None => self.early.arrive(Arrival { channel: number, key, end }),
         }

@@ -3,14 +3,15 @@
 
 use clap::ValueEnum;
 use lateralis_analysis::{Gaps, LossTotal};
-use lateralis_model::{Names, Quality, Writer};
+use lateralis_model::{Names, Quality, Source, Writer};
 use lateralis_store::Recording;
 use lateralis_store::facts::Threads;
 
 use super::counted;
 use super::gather::Statistics;
-use super::mark::{LEGEND, Trust, mark};
+use super::mark::{Trust, legend, mark};
 use crate::date;
+use crate::output;
 use crate::table::{Align, Table};
 use crate::values;
 
@@ -55,7 +56,7 @@ pub enum Section {
 /// A page in the making.
 pub struct Page<'a> {
     /// The page so far.
-    pub text: String,
+    pub text: output::Page,
     /// Rows of a list before it is cut short.
     pub rows: usize,
     /// How far sums and other numbers of the whole can be trusted.
@@ -77,18 +78,20 @@ impl Page<'_> {
         if table.is_empty() || !self.wants(section) {
             return;
         }
-        self.text.push_str(&format!("\n{title}\n{}", table.render()));
+        self.text.gap();
+        line!(self.text, "{title}");
+        self.text.page(&table.render());
         let hidden = total.saturating_sub(self.rows);
         if hidden > 0 {
             let hidden = values::count(hidden as u64);
-            self.text.push_str(&format!("  … {hidden} more, see --top and --json\n"));
+            line!(self.text, "  … {hidden} more, see --top and --json");
         }
     }
 
     /// Adds a line below a table.
     pub fn remark(&mut self, section: Section, line: &str) {
         if self.wants(section) {
-            self.text.push_str(&format!("  {line}\n"));
+            line!(self.text, "  {line}");
         }
     }
 }
@@ -144,17 +147,31 @@ pub fn render(
     statistics: &Statistics,
     wanted: &[Section],
     rows: usize,
-) -> String {
+) -> output::Page {
     let Statistics { trust, gaps, .. } = statistics;
-    let mut page = Page { text: String::new(), rows, trust: *trust, gaps, wanted };
+    let mut page = Page { text: output::Page::new(), rows, trust: *trust, gaps, wanted };
     let who = Who { threads: statistics.facts.threads(), names: &recording.names };
-    let total = &statistics.rates.total;
+    // As `lat info` and the summary of the recording count them: the tracer's own beside.
+    let mut total = statistics.rates.total;
+    let internal = statistics.rates.own_count();
+    total.count = total.count.saturating_sub(internal);
+    let own = match internal {
+        0 => String::new(),
+        count => format!(" and {} of the tracer's own", values::count(count)),
+    };
     let over = statistics.rates.span_nanos();
     let rate = |rate| format!(", {}", mark(values::rate(rate), trust.value));
     let rate = total.rate(over).map_or(String::new(), rate);
     let count = mark(values::counted(total.count, "event"), trust.sum);
     let over_text = mark(values::time(over.max(0) as u64), trust.sum);
-    page.text = format!("{count} in {over_text}{rate}\n");
+    line!(page.text, "{count}{own} in {over_text}{rate}");
+    let faults = recording.source.faults();
+    for sentence in faults.iter().take(DAMAGES) {
+        line!(page.text, "incomplete: {sentence}");
+    }
+    if faults.len() > DAMAGES {
+        line!(page.text, "incomplete: {} more, see `lat info`", faults.len() - DAMAGES);
+    }
     statistics.spans.page(&mut page, who, statistics.facts.kinds());
     budgets(&mut page, statistics);
     statistics.running.page(&mut page, who, over);
@@ -164,17 +181,18 @@ pub fn render(
     statistics.rates.page(&mut page);
     losses(&mut page, recording, statistics);
     if !statistics.damage.is_empty() && page.wants(Section::Losses) {
-        page.text.push_str("\ndamage: the numbers above are of what could be read\n");
+        page.text.gap();
+        line!(page.text, "damage: the numbers above are of what could be read");
         for damage in statistics.damage.iter().take(DAMAGES) {
-            page.text.push_str(&format!("  {damage}\n"));
+            line!(page.text, "  {damage}");
         }
         let more = statistics.damage.len().saturating_sub(DAMAGES);
         if more > 0 {
-            page.text.push_str(&format!("  … {more} more, see `lat info`\n"));
+            line!(page.text, "  … {more} more, see `lat info`");
         }
     }
     if trust.value != Quality::Exact || statistics.running.missing_count() > 0 {
-        page.text.push_str(LEGEND);
+        legend(&mut page.text);
     }
     page.text
 }
@@ -218,7 +236,10 @@ fn losses(page: &mut Page<'_>, recording: &Recording, statistics: &Statistics) {
         table.row([
             name(total),
             total.cause.to_string(),
-            format!("{least}{}", values::count(total.count)),
+            match total.count {
+                0 if total.is_lower_bound => "?".to_owned(),
+                count => format!("{least}{}", values::count(count)),
+            },
             total.interval.begin.map_or("?".to_owned(), date::text),
             total.interval.end.map_or("?".to_owned(), date::text),
         ]);

@@ -21,6 +21,11 @@ const BUCKETS: usize = 1 << 20;
 /// Processors that are told apart; a damaged trace may name four thousand million.
 const CPUS_MAX: usize = 4096;
 
+/// Whether a class is of the tracer's own events.
+fn is_own(class: &str) -> bool {
+    class.starts_with("lateralis:")
+}
+
 /// Events of a class or of a processor.
 pub struct Beats {
     tally: Tally,
@@ -51,6 +56,8 @@ pub struct Rates {
     cpu_beats: Vec<Beats>,
     /// All events.
     pub total: Tally,
+    /// Events of the tracer about itself where classes are not counted one by one.
+    own: u64,
 }
 
 impl Rates {
@@ -82,6 +89,7 @@ impl Rates {
             cpus: Numbering::default(),
             cpu_beats: Vec::new(),
             total: Tally::default(),
+            own: 0,
         }
     }
 
@@ -141,6 +149,23 @@ impl Rates {
     /// Nanoseconds from the first to the last event.
     pub fn span_nanos(&self) -> i64 {
         self.total.span_nanos()
+    }
+
+    /// Counts events of a class that are in the total and in no class, if the tracer wrote them about
+    /// itself.
+    pub fn count_own(&mut self, stream_class: u32, class: u32, count: u64) {
+        let index = self.classes.get(stream_class as usize).and_then(|it| it.get(class as usize));
+        let name = index.and_then(|index| self.names.get(*index as usize));
+        if name.is_some_and(|name| is_own(name)) {
+            self.own = self.own.saturating_add(count);
+        }
+    }
+
+    /// Events of the tracer about itself in the total.
+    pub fn own_count(&self) -> u64 {
+        let classes = self.names.iter().zip(&self.beats).filter(|(name, _)| is_own(name));
+        let counts = classes.filter_map(|(_, beats)| Some(beats.as_ref()?.tally.count));
+        counts.fold(self.own, u64::saturating_add)
     }
 
     /// Classes that have events, the busiest first.

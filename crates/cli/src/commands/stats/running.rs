@@ -232,8 +232,9 @@ impl Running {
         let mut all: BTreeMap<u32, ProcessTime> = BTreeMap::new();
         for (tid, number, time) in self.by_thread() {
             let sums = all.entry(who.threads.process(tid).unwrap_or(tid)).or_default();
-            sums.running_nanos += time.running_nanos;
-            sums.kernel_nanos += self.kernel.of_thread(number);
+            sums.running_nanos = sums.running_nanos.saturating_add(time.running_nanos);
+            let in_kernel = self.kernel.of_thread(number);
+            sums.kernel_nanos = sums.kernel_nanos.saturating_add(in_kernel);
             sums.schedule_count += time.schedule_count;
             sums.missing_count += time.missing_count;
             sums.thread_count += 1;

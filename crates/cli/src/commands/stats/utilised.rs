@@ -96,7 +96,7 @@ impl Utilised {
             name.map_or(format!("process {pid}"), |name| format!("{name} ({pid})"))
         });
         let time = values::time(u64::try_from(end.0.saturating_sub(begin.0)).unwrap_or(0));
-        format!("utilisation  interval {} of {} of {program}: {time}\n", self.number, self.of)
+        format!("utilisation  interval {} of {} of {program}: {time}", self.number, self.of)
     }
 
     pub(super) fn to_json(&self) -> Value {

@@ -5,19 +5,20 @@
 //! has been written. Times are as the clock is known by then: a finished recording knows it
 //! a little better.
 
-use std::io::{self, Write as _};
+use std::io;
 use std::ops::ControlFlow;
 
 use lateralis_model::Interval;
 use lateralis_store::{Recording, Scan, Session, TableFormat, TableWriter, Tail};
 use lateralis_units::Nanos;
 
-use super::{TableArgs, columns, explain, format, unknown_table};
+use super::{TableArgs, columns, explain, format, style, unknown_table};
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::following::{self, Follower, State};
 use crate::live_copy::LiveCopy;
 use crate::moment::Moment;
+use crate::output;
 
 /// What was written, and what was found on the way.
 struct Following<'a> {
@@ -42,7 +43,7 @@ pub fn run(args: &TableArgs, name: &str, live: Option<&LiveCopy>) -> Result<Exit
         return Err(CliError::new("cannot follow into a file", name, advice));
     }
     let left = args.limit.unwrap_or(usize::MAX);
-    let mut stdout = io::stdout().lock();
+    let mut stdout = output::data(style(format));
     let mut following = Following {
         args,
         name,
@@ -118,8 +119,7 @@ impl Follower for Following<'_> {
         self.late += progress.late;
         self.is_fine &= progress.damage.is_empty();
         for damage in progress.damage {
-            // Nobody is left to tell if standard error is closed.
-            let _ = writeln!(io::stderr(), "damage    {damage}");
+            tell!("damage    {damage}");
         }
         Ok(())
     }
@@ -128,9 +128,7 @@ impl Follower for Following<'_> {
 impl Following<'_> {
     /// What rows alone do not tell.
     fn end(&self, state: State, live: Option<&LiveCopy>) -> ExitStatus {
-        let say = |line: &str| {
-            let _ = writeln!(io::stderr(), "{line}");
-        };
+        let say = |line: &str| tell!("{line}");
         if self.late > 0 {
             let events = crate::values::counted(self.late, "event");
             say(&format!("late      {events} came after others of a later time"));

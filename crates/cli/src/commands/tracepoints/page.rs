@@ -6,6 +6,7 @@ use lateralis_model::Quality;
 use serde_json::{Value, json};
 
 use super::{Cost, Unit};
+use crate::output::Page;
 use crate::table::{Align, Table};
 use crate::values;
 use lateralis_store::tracepoints::{Gathered, Row};
@@ -56,7 +57,7 @@ fn scale(row: &Row, unit: Unit) -> Option<f64> {
     }
 }
 
-fn rows(gathered: &Gathered, samples: Vec<Vec<i64>>, unit: Unit) -> String {
+fn rows(gathered: &Gathered, samples: Vec<Vec<i64>>, unit: Unit) -> Page {
     let mut table = table("tracepoint");
     for (row, mut samples) in gathered.rows.iter().zip(samples).take(ROWS) {
         if let (Some(moments), Some(scale)) = (Moments::of(&mut samples), scale(row, unit)) {
@@ -66,40 +67,46 @@ fn rows(gathered: &Gathered, samples: Vec<Vec<i64>>, unit: Unit) -> String {
     let hidden = gathered.rows.len().saturating_sub(ROWS);
     let mut text = table.render();
     if hidden > 0 {
-        text += &format!("  … {} more, all with --json\n", values::count(hidden as u64));
+        line!(text, "  … {} more, all with --json", values::count(hidden as u64));
     }
     text
 }
 
 /// The page.
-pub fn render(gathered: &Gathered, cost: Option<&Cost>, unit: Unit) -> String {
+pub fn render(gathered: &Gathered, cost: Option<&Cost>, unit: Unit) -> Page {
     if gathered.rows.is_empty() {
-        return "no tracepoints: no event of the trace begins or ends a span\n".to_owned();
+        return Page::of_line(format_args!(
+            "no tracepoints: no event of the trace begins or ends a span"
+        ));
     }
-    let mut page = unit_line(gathered, unit);
-    page += &rows(gathered, gathered.cycles(), unit);
+    let mut page = Page::of_line(format_args!("{}", unit_line(gathered, unit)));
+    page.page(&rows(gathered, gathered.cycles(), unit));
     if let Some(cost) = cost {
         let row = &gathered.rows[cost.rows.1];
         let scale = scale(row, unit).unwrap_or(1.0);
-        page += "\nown cost\n";
+        page.gap();
+        line!(page, "own cost");
         let mut table = table("");
         table.row(cells("total overhead", &cost.own.total, scale));
         table.row(cells("effective overhead", &cost.own.effective, scale));
-        page += &table.render();
-        page += "  total: what a START and STOP add to the program\n";
-        page += "  effective: what they add to a measurement\n";
+        page.page(&table.render());
+        line!(page, "  total: what a START and STOP add to the program");
+        line!(page, "  effective: what they add to a measurement");
         if cost.own.unpaired > 0 {
-            page += &format!(
-                "  {} of {} had not just one of {} inside, and are not counted here\n",
+            line!(
+                page,
+                "  {} of {} had not just one of {} inside, and are not counted here",
                 values::count(cost.own.unpaired),
                 gathered.rows[cost.rows.0].label(),
                 row.label()
             );
         }
-        page += "\nwithout the own cost\n";
-        page += &rows(gathered, gathered.samples(|entry| cost.own.less(entry)), unit);
+        page.gap();
+        line!(page, "without the own cost");
+        page.page(&rows(gathered, gathered.samples(|entry| cost.own.less(entry)), unit));
     }
-    page + &remarks(gathered, unit)
+    remarks(&mut page, gathered, unit);
+    page
 }
 
 /// What the numbers are in.
@@ -108,18 +115,18 @@ fn unit_line(gathered: &Gathered, unit: Unit) -> String {
     clocks.sort_unstable();
     clocks.dedup();
     match (unit, clocks.as_slice()) {
-        (Unit::Ns, _) => "in nanoseconds\n".to_owned(),
-        (_, [Some(1_000_000_000)]) => "in cycles of a clock that counts nanoseconds\n".to_owned(),
+        (Unit::Ns, _) => "in nanoseconds".to_owned(),
+        (_, [Some(1_000_000_000)]) => "in cycles of a clock that counts nanoseconds".to_owned(),
         (_, [Some(hertz)]) => {
-            format!("in cycles of a clock of {:.3} GHz\n", *hertz as f64 / 1e9)
+            format!("in cycles of a clock of {:.3} GHz", *hertz as f64 / 1e9)
         }
-        (_, [None]) => "in cycles; how fast they went is not known: --frequency HZ\n".to_owned(),
-        _ => "in cycles, of clocks that differ: --unit ns compares them\n".to_owned(),
+        (_, [None]) => "in cycles; how fast they went is not known: --frequency HZ".to_owned(),
+        _ => "in cycles, of clocks that differ: --unit ns compares them".to_owned(),
     }
 }
 
-fn remarks(gathered: &Gathered, unit: Unit) -> String {
-    let mut text = String::new();
+fn remarks(page: &mut Page, gathered: &Gathered, unit: Unit) {
+    let mut text = Page::new();
     let odd = gathered.odd;
     for (count, what) in [
         (odd.stops, "STOP without a START before it: ignored"),
@@ -128,22 +135,25 @@ fn remarks(gathered: &Gathered, unit: Unit) -> String {
         (odd.backwards, "STOP at a time before its START: 0 cycles"),
     ] {
         if count > 0 {
-            text += &format!("  {} × {what}\n", values::count(count));
+            line!(text, "  {} × {what}", values::count(count));
         }
     }
     for name in &gathered.joined {
-        text += &format!("  {name} has too many keys: one row for all of them\n");
+        line!(text, "  {name} has too many keys: one row for all of them");
     }
     if unit == Unit::Ns && gathered.rows.iter().any(|row| row.frequency_hz.is_none()) {
-        text += "  left out: tracepoints whose clock has no known frequency: --frequency HZ\n";
+        line!(text, "  left out: tracepoints whose clock has no known frequency: --frequency HZ");
     }
     if gathered.lossy {
-        text += "  ? events are missing: samples may be missing, or too long\n";
+        line!(text, "  ? events are missing: samples may be missing, or too long");
     }
     for damage in gathered.damage.iter().take(10) {
-        text += &format!("  damage: {damage}\n");
+        line!(text, "  damage: {damage}");
     }
-    if text.is_empty() { text } else { format!("\n{text}") }
+    if !text.is_empty() {
+        page.gap();
+        page.page(&text);
+    }
 }
 
 fn moments_json(moments: &Moments, row: &Row, quality: Quality) -> Value {

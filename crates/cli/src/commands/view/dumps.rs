@@ -2,15 +2,15 @@
 //! `lat view` of a bfscope: dumps as they come. A text tells of its cores one behind the other, so each
 //! dump is looked at together with all before it, and shown whole.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::net::{TcpStream, ToSocketAddrs as _};
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use lateralis_files::TemporaryFolder;
 use lateralis_recorder::linux::live::bfscope::Dumps;
 use lateralis_recorder::linux::live::{is_asked_to_end, notice_endings};
 use lateralis_traces::OpenOptions as TraceOptions;
@@ -49,6 +49,7 @@ pub struct Dumped {
     stream: TcpStream,
     /// Where its dumps are, in a folder of their own.
     path: PathBuf,
+    _folder: TemporaryFolder,
     file: File,
     dumps: Dumps,
     /// Dumps that began before those, and the last byte that came.
@@ -90,10 +91,10 @@ impl Dumped {
         };
         let stream = connect(&address).map_err(error)?;
         notice_endings();
-        let folder = std::env::temp_dir().join(format!("lat-dumps-{}", std::process::id()));
-        let made = DirBuilder::new().mode(0o700).create(&folder);
-        made.map_err(|cause| CliError::at_path("cannot make", &folder, &cause))?;
-        let path = folder.join("dump.trc");
+        let folder = TemporaryFolder::new("lat-dumps-").map_err(|cause| {
+            CliError::at_path("cannot make a folder", &std::env::temp_dir(), &cause)
+        })?;
+        let path = folder.path().join("dump.trc");
         let file = OpenOptions::new().write(true).create_new(true).open(&path);
         let file = file.map_err(|cause| CliError::at_path("cannot make", &path, &cause))?;
         host.progress("waiting for the first dump", 0, None);
@@ -101,6 +102,7 @@ impl Dumped {
             address,
             stream,
             path,
+            _folder: folder,
             file,
             dumps: Dumps::default(),
             before: 0,
@@ -301,12 +303,4 @@ fn connect(address: &str) -> io::Result<TcpStream> {
 fn is_later(cause: &io::Error) -> bool {
     use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
     matches!(cause.kind(), Interrupted | TimedOut | WouldBlock)
-}
-
-impl Drop for Dumped {
-    fn drop(&mut self) {
-        if let Some(folder) = self.path.parent() {
-            let _ = fs::remove_dir_all(folder);
-        }
-    }
 }

@@ -9,6 +9,7 @@ use lateralis_model::{Damage, Quality};
 use lateralis_tmfxml::{Analysis, File, Found, Severity};
 
 use super::{gaps, pass};
+use crate::output::Page;
 use crate::selection::Selected;
 use crate::table::{Align, Table};
 use crate::values;
@@ -19,19 +20,22 @@ const ROWS: usize = 60;
 const SUMS: usize = 100_000;
 
 /// What is wrong with the file, one line each.
-pub fn problems(path: &Path, file: &File) -> String {
-    let mut text = String::new();
+pub fn problems(path: &Path, file: &File) -> Page {
+    let mut text = Page::new();
     for problem in &file.problems {
         let word = match problem.severity {
             Severity::Note => "note",
             Severity::Error => "error",
         };
-        text += &format!("{word}: {}: {problem}\n", path.display());
+        line!(text, "{word}: {}: {problem}", path.display());
     }
     if file.has_errors() {
-        text += "an analysis with an error in it is not run\n";
+        line!(text, "an analysis with an error in it is not run");
     }
-    if text.is_empty() { text } else { text + "\n" }
+    if !text.is_empty() {
+        text.gap();
+    }
+    text
 }
 
 /// Time in one state of one attribute.
@@ -83,9 +87,9 @@ impl Sums {
 /// One part for each analysis.
 ///
 /// Cost: a pass over all events for each; memory by rows, and 8 bytes for each segment.
-pub fn render(analyses: &[&Analysis], source: &Selected<'_>, damage: &mut Vec<Damage>) -> String {
+pub fn render(analyses: &[&Analysis], source: &Selected<'_>, damage: &mut Vec<Damage>) -> Page {
     let gaps = gaps(source);
-    let mut page = String::new();
+    let mut page = Page::new();
     for analysis in analyses {
         let mut sums = Sums::default();
         let left_out = pass(analysis, source, damage, &mut |found| {
@@ -93,26 +97,26 @@ pub fn render(analyses: &[&Analysis], source: &Selected<'_>, damage: &mut Vec<Da
             Ok(())
         });
         if !page.is_empty() {
-            page.push('\n');
+            page.gap();
         }
-        page += &format!("{} ({})\n", analysis.label, analysis.id);
+        line!(page, "{} ({})", analysis.label, analysis.id);
         if sums.states.is_empty() && sums.segments.is_empty() {
-            page += "  finds nothing in this trace\n";
+            line!(page, "  finds nothing in this trace");
         }
         let doubtful = states(&mut page, &sums) | segments(&mut page, &mut sums);
         if doubtful {
-            page += "  ? events are missing inside: the numbers could be anything\n";
+            line!(page, "  ? events are missing inside: the numbers could be anything");
         }
         if sums.beyond > 0 {
-            page += &format!("  {} more are in no row\n", values::count(sums.beyond));
+            line!(page, "  {} more are in no row", values::count(sums.beyond));
         }
         // It cannot fail: nothing is written on the way.
         for sentence in left_out.unwrap_or_default() {
-            page += &format!("  left out {sentence}\n");
+            line!(page, "  left out {sentence}");
         }
     }
     for damage in damage.iter().take(10) {
-        page += &format!("damage: {damage}\n");
+        line!(page, "damage: {damage}");
     }
     page
 }
@@ -121,15 +125,15 @@ fn mark(quality: Quality) -> String {
     if quality == Quality::Exact { String::new() } else { "?".to_owned() }
 }
 
-fn hidden(page: &mut String, rows: usize) {
+fn hidden(page: &mut Page, rows: usize) {
     let hidden = rows.saturating_sub(ROWS);
     if hidden > 0 {
-        *page += &format!("  … {} more, all with --json\n", values::count(hidden as u64));
+        line!(page, "  … {} more, all with --json", values::count(hidden as u64));
     }
 }
 
 /// Whether one of the rows shown is doubtful.
-fn states(page: &mut String, sums: &Sums) -> bool {
+fn states(page: &mut Page, sums: &Sums) -> bool {
     use Align::{Left, Right};
     let mut table = Table::new(&[
         ("attribute", Left),
@@ -147,13 +151,13 @@ fn states(page: &mut String, sums: &Sums) -> bool {
         table.row([path.clone(), value.clone(), count, total, longest, mark(sum.quality)]);
     }
     if !table.is_empty() {
-        *page += &table.render();
+        page.page(&table.render());
         hidden(page, sums.states.len());
     }
     doubtful
 }
 
-fn segments(page: &mut String, sums: &mut Sums) -> bool {
+fn segments(page: &mut Page, sums: &mut Sums) -> bool {
     use Align::{Left, Right};
     let mut table = Table::new(&[
         ("segment", Left),
@@ -177,7 +181,7 @@ fn segments(page: &mut String, sums: &mut Sums) -> bool {
         table.row(row);
     }
     if !table.is_empty() {
-        *page += &table.render();
+        page.page(&table.render());
         hidden(page, sums.segments.len());
     }
     doubtful

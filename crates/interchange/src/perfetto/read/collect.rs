@@ -140,6 +140,10 @@ impl Walk {
         let counts = [
             (notes.bad_compressed, "compressed packets are damaged: read up to there"),
             (notes.large_compressed, "compressed packets do not fit into the memory allowed"),
+            (
+                self.endless,
+                "complete events (X) tell no duration that can be: their spans are unfinished",
+            ),
             (self.clocks.unconverted, "times of clocks without a snapshot: taken as they are"),
         ];
         for (count, what) in counts {

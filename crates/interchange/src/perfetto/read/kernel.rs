@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Events of the kernel, of Android's log and of graphics processors.
 
+use lateralis_units::Nanos;
+
 use super::*;
 
 impl Walk {
@@ -19,7 +21,7 @@ impl Walk {
         }
         // Other clocks than BOOTTIME come with a reading of both.
         let shift = if clock == 0 { 0 } else { boot.saturating_sub(own) };
-        let at = |time: u64| i64::try_from(time).unwrap_or(i64::MAX).saturating_add(shift);
+        let at = |time: u64| Nanos::nearest(time.into()).later(shift).0;
         let lane = Lane::Cpu(cpu);
         let mut first = None;
         for (number, value) in message {
@@ -80,6 +82,17 @@ impl Walk {
             if let (Some(Dyn::Signed(pid)), Some(Dyn::Text(comm))) = (find(pid), find(comm)) {
                 self.comm(*pid, comm);
             }
+        }
+        let text = |value: &Dyn<'_>| match value {
+            Dyn::Text(text) => Some(text.to_string()),
+            _ => None,
+        };
+        if matches!(name.as_ref(), "print" | "tracing_mark_write")
+            && let Some(buf) = payload.iter().find(|(key, _)| key == "buf").map(|(_, v)| v)
+            && let Some(buf) = text(buf)
+            && let Some(mark) = crate::marks::Mark::parse(&buf)
+        {
+            return self.mark(&mark, (lane, time, tid), payload, sink);
         }
         let writer = Some(self.writer_of(tid));
         let category = Cow::Borrowed("ftrace");

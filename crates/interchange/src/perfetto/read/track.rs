@@ -11,7 +11,7 @@ impl Walk {
         time: i64,
         sink: &mut dyn Sink,
     ) {
-        let mut event = track_event::parse(message, sequence);
+        let mut event = track_event::parse(message, sequence, self.gathering.is_none());
         for field in &event.unread {
             *self.unread_fields.entry(*field).or_insert(0) += 1;
         }
@@ -32,11 +32,14 @@ impl Walk {
             Some(phase) => LEGACY | u32::from(phase),
             None => event.kind as u32 & 0xff,
         };
+        let number = self.next;
+        self.next += 1;
         if tag & LEGACY == 0 && tid.is_none() {
             tag |= OTHER_TRACK;
         }
         if tid.is_none() {
             pid.into_iter().for_each(|pid| {
+                tag |= PROCESS;
                 context.push(("pid".into(), Dyn::Unsigned(u64::from(pid))));
             });
             if let Some(uuid) = uuid {
@@ -47,31 +50,61 @@ impl Walk {
             }
         }
         if let Some(legacy) = legacy {
-            add_legacy(legacy, &mut context);
+            self.endless += u64::from(legacy.phase == Some('X'));
+            add_legacy(legacy, time, &mut context, &mut tag);
+            self.endless -= u64::from(tag & 0xff == u32::from('X') && tag & WHOLE != 0);
         }
-        self.add_flows(&event, &mut context, &mut tag);
+        self.add_flows(&event, number, time, &mut context, &mut tag);
         let mut name = std::mem::take(&mut event.name);
         let mut category = event.categories.join(",");
-        let place = (uuid.unwrap_or(0), pid.unwrap_or(0), tid.unwrap_or(0));
-        let stack = self.open.entry(place).or_default();
-        if event.kind == BEGIN && self.open_count < MAX_OPEN {
-            stack.push((name.clone(), category.clone()));
-            self.open_count += 1;
-        } else if event.kind == END
-            && let Some((began, began_category)) = stack.pop()
+        let begins = match (tag & LEGACY != 0, event.kind) {
+            (true, _) => phases::begins(char::from(tag as u8)),
+            (false, BEGIN) => Some(true),
+            (false, END) => Some(false),
+            _ => None,
+        };
+        if let Some(begins) = begins
+            && let Some(gathering) = &mut self.gathering
         {
-            self.open_count -= 1;
-            if name.is_empty() {
-                name = began;
-            }
-            if category.is_empty() {
-                category = began_category;
-            }
+            let track = match char::from(tag as u8) {
+                'b' | 'e' | 'S' | 'F' if tag & LEGACY != 0 => {
+                    let mut id = category.as_bytes().to_vec();
+                    let names = legacy_ids(tag);
+                    for (name, value) in
+                        context.iter().filter(|(name, _)| names.contains(&name.as_ref()))
+                    {
+                        id.push(0xff);
+                        id.extend_from_slice(name.as_bytes());
+                        crate::dynamic::to_json(value, &mut id);
+                    }
+                    Track::Keyed(pid.filter(|_| tag & LOCAL_ID != 0), id)
+                }
+                _ => match (tid, uuid) {
+                    (Some(tid), _) => Track::Thread(pid.unwrap_or(tid), tid),
+                    (None, uuid) => Track::Number(uuid.unwrap_or(0)),
+                },
+            };
+            let edge = Dynamic {
+                lane: Lane::Global,
+                tag,
+                category: category.as_str().into(),
+                name: name.as_str().into(),
+                time,
+                writer: None,
+                context: Vec::new(),
+                payload: Vec::new(),
+            };
+            gathering.ends.add(number, track, &edge, begins);
+        }
+        if let Some((own_name, own_category)) = self.names.get(number) {
+            own_name.clone_into(&mut name);
+            own_category.clone_into(&mut category);
         }
         let mut payload = std::mem::take(&mut event.annotations);
         if event.kind == COUNTER
             && let Some(value) = event.value.take()
         {
+            tag |= VALUE;
             let (value, unit, track_name) = self.level(uuid.unwrap_or(0), value);
             payload.insert(0, ("value".into(), value));
             crate::dynamic::make_unique(&mut payload);
@@ -94,7 +127,7 @@ impl Walk {
             }
             sink.event(&Dynamic {
                 lane,
-                tag: COUNTER as u32,
+                tag: COUNTER as u32 | VALUE,
                 category: "".into(),
                 name: name.into(),
                 time,
@@ -149,33 +182,37 @@ impl Walk {
         (value, counter.unit, name)
     }
 
-    /// Flows as fields: of several in one event all but the first are a list.
+    /// Flows as fields. One that passes an event arrives and leaves again, but for the first.
     pub(super) fn add_flows(
         &mut self,
         event: &TrackEvent<'_>,
+        number: u64,
+        time: i64,
         context: &mut Named<'_>,
         tag: &mut u32,
     ) {
+        if let Some(gathering) = &mut self.gathering {
+            event.flows.iter().for_each(|flow| gathering.flow(*flow, time, number, false));
+            event.ending_flows.iter().for_each(|flow| gathering.flow(*flow, time, number, true));
+            return;
+        }
         let (mut out, mut come) = (Vec::new(), Vec::new());
         for &flow in &event.flows {
-            if self.flows.contains(&flow) {
+            if !self.first_flows.contains(&(number, flow)) {
                 come.push(flow);
-            } else if self.flows.len() < MAX_FLOWS {
-                self.flows.insert(flow);
             }
             out.push(flow);
         }
-        for &flow in &event.ending_flows {
-            self.flows.remove(&flow);
-            come.push(flow);
-        }
-        for (flows, name, more, bit) in [
-            (out, "flow_out", "more_flows_out", FLOW_OUT),
-            (come, "flow_in", "more_flows_in", FLOW_IN),
+        come.extend(&event.ending_flows);
+        for (flows, name, more, bits) in [
+            (out, "flow_out", "more_flows_out", FLOWS_OUT),
+            (come, "flow_in", "more_flows_in", FLOWS_IN),
         ] {
-            let Some((first, rest)) = flows.split_first() else { continue };
-            *tag |= bit;
-            context.push((name.into(), Dyn::Hex(*first)));
+            let (first, rest) = flows.split_at(flows.len().min(FLOWS_MAX));
+            *tag |= (first.len() as u32) << bits;
+            for (number, flow) in (0..).zip(first) {
+                context.push((numbered(name, number).into(), Dyn::Hex(*flow)));
+            }
             if !rest.is_empty() {
                 let rest = rest.iter().map(|&flow| Dyn::Hex(flow)).collect();
                 context.push((more.into(), Dyn::List(rest)));
@@ -184,19 +221,32 @@ impl Walk {
     }
 }
 
-fn add_legacy(legacy: track_event::Legacy, context: &mut Named<'_>) {
+/// What a legacy event tells of itself, as fields and as bits of its tag.
+fn add_legacy(legacy: track_event::Legacy, time: i64, context: &mut Named<'_>, tag: &mut u32) {
     if let Some(us) = legacy.duration_us {
-        let nanos = u64::try_from(us.saturating_mul(1000)).unwrap_or(0);
-        context.push(("dur".into(), Dyn::Unsigned(nanos)));
+        let nanos = us.saturating_mul(1000);
+        let is_whole =
+            nanos >= 0 && us.checked_mul(1000).is_some() && time.checked_add(nanos).is_some();
+        let value = if is_whole { Dyn::Unsigned(nanos as u64) } else { Dyn::Signed(nanos) };
+        context.push(("dur".into(), value));
+        *tag |= if is_whole { WHOLE } else { 0 };
     }
     if let Some((name, id)) = legacy.id {
         context.push((name.into(), Dyn::Hex(id)));
+        *tag |= match name {
+            "local_id" => LOCAL_ID,
+            "global_id" => GLOBAL_ID,
+            _ => ID,
+        };
     }
     if !legacy.scope.is_empty() {
         context.push(("id_scope".into(), Dyn::Text(legacy.scope.into())));
+        *tag |= SCOPE;
     }
     if let Some(id) = legacy.bind_id {
         context.push(("bind_id".into(), Dyn::Hex(id)));
         context.push(("flow_direction".into(), Dyn::Unsigned(legacy.direction)));
+        *tag |= if legacy.direction & 1 != 0 { BIND_IN } else { 0 };
+        *tag |= if legacy.direction & 2 != 0 { BIND_OUT } else { 0 };
     }
 }

@@ -9,7 +9,6 @@ use lateralis_ring::{Chunk, Poll, ReadPolicy, RingMode, RingReader};
 
 use super::super::filters::AreaFilters;
 use super::super::policies::Wanted;
-use super::super::processes::thread_name;
 use super::super::recording::Recording;
 use super::LiveArea;
 use crate::sieve::Sieve;
@@ -22,6 +21,7 @@ impl LiveArea {
     /// Sets what is left out, in the program or when it is read, before anything is enabled and for
     /// what is enabled already; and where the rest goes.
     pub(in super::super) fn choose(&mut self, recording: &mut Recording, wanted: &Wanted) {
+        self.begin_growth(recording, wanted);
         self.filters = AreaFilters::new(&self.view(), &wanted.filters);
         self.sieve = match &wanted.threads[..] {
             [] => Sieve::default(),
@@ -62,7 +62,10 @@ impl LiveArea {
                         if self.schemas_are_due() {
                             self.refresh_schemas(recording);
                         }
-                        let records = &buffer[..chunk.bytes as usize];
+                        let records = &mut buffer[..chunk.bytes as usize];
+                        let area = self.file.as_ref();
+                        self.processes.translate(&self.plan, records, chunk.slack, area);
+                        let records = &*records;
                         let until = self.sieve.listen(&self.plan, records, (chunk.slack, begin));
                         if let Some((_, time)) = &mut self.rings[index].ahead {
                             *time = until;
@@ -94,7 +97,8 @@ impl LiveArea {
             && now >= self.names_due
         {
             self.names_due = now + NAMES_PERIOD;
-            threads.refresh(&mut thread_name);
+            let (processes, area) = (&mut self.processes, self.file.as_ref());
+            threads.refresh(&mut |pid, tid| processes.thread_name((pid, tid), area));
         }
     }
 
@@ -105,7 +109,9 @@ impl LiveArea {
         }
         let ring = &mut self.rings[index];
         let records = (chunk, &mut buffer[PREFIX_BYTES..]);
-        let sifted = self.sieve.sift(&self.plan, records, &mut ring.sifted, &mut thread_name);
+        let (processes, area) = (&mut self.processes, self.file.as_ref());
+        let thread_name = &mut |pid, tid| processes.thread_name((pid, tid), area);
+        let sifted = self.sieve.sift(&self.plan, records, &mut ring.sifted, thread_name);
         if chunk.from != abi::PACKET_HEADER_BYTES {
             let (time, writer) = sifted.begins;
             ring.stream.continue_at(time, writer);

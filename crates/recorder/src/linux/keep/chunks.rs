@@ -91,6 +91,7 @@ impl Chunks {
         match Part::new(main, &self.root.join(&name), (0, u64::MAX), u64::MAX, window) {
             Ok(part) => {
                 self.part = Some(part);
+                main.made_chunks = self.chunks;
                 self.on_disk.push_back(name);
             }
             Err(error) => {
@@ -117,6 +118,7 @@ impl Chunks {
         }
         let Some(mut part) = self.part.take() else { return };
         part.window.to_ns = reasons::utc(main, main.now());
+        part.recording.gaps.clone_from(&main.gaps);
         let mut all = processes();
         all.append(&mut self.gone);
         match part.finish(all) {
@@ -128,6 +130,7 @@ impl Chunks {
             let Some(oldest) = self.on_disk.pop_front() else { break };
             // The name is one of ours.
             let _ = std::fs::remove_dir_all(self.root.join(oldest));
+            main.removed_chunks += 1;
         }
     }
 }

@@ -13,6 +13,7 @@ mod part;
 pub(super) mod reasons;
 mod writer;
 
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use lateralis_ring::RingKind;
@@ -102,7 +103,9 @@ impl Keeper {
         let mut root = main.output.root().to_owned();
         if !options.is_alone {
             root.push("kept");
-            std::fs::create_dir(&root)
+            std::fs::DirBuilder::new()
+                .mode(0o700)
+                .create(&root)
                 .map_err(|cause| Error::file("make directory", &root, cause))?;
         }
         let list = KeptList {

@@ -20,6 +20,8 @@ const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 const PREFIX: &str = "lateralis-";
 /// A file whose presence tells that it is tracefs.
 const MARK: &str = "available_events";
+/// Whether what programs write to the kernel's `trace_marker` comes into an instance as well.
+const COPY_MARKS: &str = "options/copy_trace_marker";
 /// No process has this number: the list of chosen ones must not be empty, that means all.
 const NOBODY: u32 = (1 << 22) - 1;
 
@@ -202,6 +204,23 @@ impl Instance {
         choice.events.iter().filter_map(format).collect()
     }
 
+    /// The description of what programs write into the kernel's trace as text, and its number;
+    /// `None` where the kernel copies that into no instance (before Linux 6.12).
+    pub(super) fn marks(&self) -> Option<(KernelFormat, u16)> {
+        // A helper lends no marks: they are those of the whole machine.
+        if self.loan.is_some() || !self.path.join(COPY_MARKS).exists() {
+            return None;
+        }
+        let text = read(&self.path, "events/ftrace/print/format").ok()?;
+        let id = text.lines().find_map(|line| line.strip_prefix("ID:")?.trim().parse().ok())?;
+        Some((KernelFormat { system: "ftrace".to_owned(), text, clause: String::new() }, id))
+    }
+
+    /// Lets the kernel copy marks into it.
+    pub(super) fn copy_marks(&self) -> Result<(), String> {
+        self.write(COPY_MARKS, "1")
+    }
+
     /// Enables events; what could not be enabled, as sentences.
     pub(super) fn enable(&self, choice: &Choice) -> Result<Vec<String>, String> {
         let mut refused = Vec::new();
@@ -248,6 +267,14 @@ impl Instance {
     /// Where the numbers of chosen threads are written.
     pub(super) fn chosen_processes(&self) -> Option<&File> {
         self.chosen.as_ref()
+    }
+
+    /// Whether a chosen thread lives: the kernel adds those that they make, and takes away those that
+    /// end.
+    pub(super) fn has_chosen_threads(&self) -> bool {
+        let list = self.chosen.as_ref().and_then(|_| self.read("set_event_pid").ok());
+        let nobody = NOBODY.to_string();
+        list.is_some_and(|list| list.split_ascii_whitespace().any(|number| number != nobody))
     }
 
     /// Chooses a thread.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Whether a client still takes anything, and how soon it would.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Since when a connection has taken nothing of what it was offered.
@@ -12,11 +12,21 @@ pub(super) struct Pace {
     stuck_ms: AtomicU64,
     /// How often it wants a flush; 0: whenever there is one.
     flush_ms: AtomicU32,
+    /// It is one of the clients that count.
+    is_client: AtomicBool,
+    /// Its place is another's.
+    is_given_up: AtomicBool,
 }
 
 impl Pace {
     pub(super) fn new() -> Pace {
-        Pace { began: Instant::now(), stuck_ms: AtomicU64::new(0), flush_ms: AtomicU32::new(0) }
+        Pace {
+            began: Instant::now(),
+            stuck_ms: AtomicU64::new(0),
+            flush_ms: AtomicU32::new(0),
+            is_client: AtomicBool::new(false),
+            is_given_up: AtomicBool::new(false),
+        }
     }
 
     /// It wants a flush this often.
@@ -30,6 +40,26 @@ impl Pace {
         // Partner: the store above.
         let period_ms = self.flush_ms.load(Ordering::Relaxed);
         (period_ms > 0).then(|| Duration::from_millis(period_ms.into()))
+    }
+
+    /// It counts as a client from now on.
+    pub(super) fn is_client(&self) {
+        // Partner: the load in `give_up`; nothing else depends on it.
+        self.is_client.store(true, Ordering::Relaxed);
+    }
+
+    /// Gives its place to another, if it is a client that has taken nothing for this long; once.
+    pub(super) fn give_up(&self, time: Duration) -> bool {
+        // Partners: the store above, the load below. The exchange decides between two newcomers.
+        self.is_client.load(Ordering::Relaxed)
+            && self.is_stuck(time)
+            && !self.is_given_up.swap(true, Ordering::Relaxed)
+    }
+
+    /// Whether its place is another's: it is not served any more.
+    pub(super) fn is_given_up(&self) -> bool {
+        // Partner: the exchange above.
+        self.is_given_up.load(Ordering::Relaxed)
     }
 
     /// It was offered something, and took some of it.
@@ -68,6 +98,11 @@ mod tests {
         assert!(!pace.is_stuck(Duration::ZERO));
         pace.takes_nothing();
         assert!(pace.is_stuck(Duration::ZERO) && !pace.is_stuck(Duration::MAX));
+        assert!(!pace.give_up(Duration::ZERO), "it is no client yet");
+        pace.is_client();
+        assert!(!pace.give_up(Duration::MAX) && !pace.is_given_up());
+        assert!(pace.give_up(Duration::ZERO) && pace.is_given_up());
+        assert!(!pace.give_up(Duration::ZERO), "a place is given once");
         pace.takes_something();
         assert!(!pace.is_stuck(Duration::ZERO));
     }

@@ -4,7 +4,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt as _};
 use std::path::Path;
 
 use lateralis_live::{Count, Folder, Has};
@@ -74,8 +74,6 @@ pub(super) fn clear_begun(root: &Path) {
     // What is not empty stays, and is in the way then.
     if std::fs::remove_dir(root.join("ctf/index")).is_ok() {
         let _ = std::fs::remove_dir(root.join("ctf"));
-        // A report that was not whole yet.
-        let _ = std::fs::remove_file(root.join("report.json.new"));
     }
 }
 
@@ -128,7 +126,11 @@ fn dropped_of(report: &Report, file: &str) -> Count {
 
 /// The packets of a file; what is behind the last whole one is cut off.
 fn scan(path: &Path, uuid: &[u8; 16]) -> io::Result<Vec<IndexEntry>> {
-    let file: File = OpenOptions::new().read(true).write(true).open(path)?;
+    let file: File = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+        .open(path)?;
     let length = file.metadata()?.len();
     let (mut found, mut at) = (Vec::new(), 0u64);
     while at < length {

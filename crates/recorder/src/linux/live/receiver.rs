@@ -15,7 +15,7 @@ use super::wire::is_later;
 use crate::clock::ClockModel;
 use crate::error::Error;
 use crate::exchanges::Readings;
-use crate::linux::output::{AppendError, Output};
+use crate::linux::output::{AppendError, Output, refuse_of_another};
 use crate::linux::recover_recording::parse_uuid;
 use crate::metadata::uuid_text;
 use crate::report::{self, Report};
@@ -72,6 +72,7 @@ impl Receiver {
             options,
         };
         let root = receiver.options.output.clone();
+        refuse_of_another(&root)?;
         let Ok(text) = std::fs::read_to_string(root.join("report.json")) else {
             received_files::clear_begun(&root);
             return Ok(receiver);

@@ -12,6 +12,7 @@ use lateralis_live::{
     Behind, Count, Cursor, Decoder, Folder, Item, Message, Preamble, REQUEST_BYTES_MAX, Request,
     StreamCount, same_token,
 };
+use lateralis_peers::Place;
 use lateralis_ring::abi;
 
 use super::bell::Bell;
@@ -34,13 +35,10 @@ const CATCH_UP_BYTES: u64 = 16 << 20;
 /// Clock requests that wait for their answer; the oldest are forgotten.
 const ASKED_MAX: usize = 16;
 
-/// Begins to serve a client. Errors: there are too many, or no more threads.
-pub(super) fn begin(shared: &Arc<Shared>, wire: Wire) -> io::Result<()> {
-    if !shared.enter() {
-        shared.leave();
-        return Err(io::Error::from(io::ErrorKind::QuotaExceeded));
-    }
-    let bell = shared.add_bell().inspect_err(|_| shared.leave())?;
+/// Begins to serve a client, which has a place among those that have not said yet what they want. One
+/// that nobody connected has none. Errors: there are no more threads.
+pub(super) fn begin(shared: &Arc<Shared>, wire: Wire, place: Option<Place>) -> io::Result<()> {
+    let bell = shared.add_bell()?;
     let own = shared.clone();
     let serve = move || {
         let mut client = Client {
@@ -52,6 +50,8 @@ pub(super) fn begin(shared: &Arc<Shared>, wire: Wire) -> io::Result<()> {
             bell,
             shared: own,
             out: Vec::new(),
+            place,
+            entered: false,
             greeted: false,
             drained: false,
         };
@@ -59,10 +59,12 @@ pub(super) fn begin(shared: &Arc<Shared>, wire: Wire) -> io::Result<()> {
         let _ = client.serve();
         client.shared.remove_bell(&client.bell);
         client.shared.remove_pace(&client.pace);
-        client.shared.leave();
+        if client.entered {
+            client.shared.leave();
+        }
     };
     let thread = std::thread::Builder::new().name("live-client".to_owned());
-    thread.spawn(serve).map(drop).inspect_err(|_| shared.leave())
+    thread.spawn(serve).map(drop)
 }
 
 struct Client {
@@ -76,6 +78,10 @@ struct Client {
     bell: Arc<Bell>,
     shared: Arc<Shared>,
     out: Vec<u8>,
+    /// Held until it has shown that it may be here.
+    place: Option<Place>,
+    /// It counts as a client.
+    entered: bool,
     /// It has said what it wants; only clock requests follow.
     greeted: bool,
     /// It has had all packets; only short frames follow.
@@ -111,7 +117,15 @@ impl Client {
             std::thread::sleep(LAST_TIME / 2);
             return self.refuse("the token is wrong: give it with --token");
         }
+        self.place = None;
+        self.entered = self.shared.enter();
+        if !self.entered {
+            self.shared.leave();
+            self.shared.refuse();
+            return self.refuse("too many clients are connected: wait until one has left");
+        }
         self.greeted = true;
+        self.pace.is_client();
         let known = request.uuid == self.shared.uuid;
         let has = if known { request.has } else { Vec::new() };
         let from_start = self.shared.root.is_some();
@@ -217,7 +231,7 @@ impl Client {
                 None if self.drained => self.shared.stage() == stage::CLOSED,
                 None => self.shared.stage() != stage::OPEN,
             };
-            if late {
+            if late || self.pace.is_given_up() {
                 return Err(io::ErrorKind::TimedOut.into());
             }
             let reads = self.greeted && !self.wire.is_pipe();

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The recorder's side of a live recording: the window, and the thread that takes connections.
 
-use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::collections::VecDeque;
+use std::io::Write as _;
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use lateralis_live::{Folder, TOKEN_BYTES_MIN, Window};
+use lateralis_live::{Folder, Message, Preamble, TOKEN_BYTES_MIN, Window};
+use lateralis_peers::{HalfOpen, Peer};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::bell::Bell;
@@ -33,6 +36,11 @@ const STUCK: Duration = Duration::from_secs(1);
 const FLUSH_LEAST: Duration = Duration::from_millis(20);
 /// Time that clients have for the last frames, which are short.
 const CLOSING: Duration = Duration::from_secs(1);
+
+/// How long and how many connections are kept that were told to go: of one that is closed with something
+/// unread, what it was told is lost.
+const PARTING: Duration = Duration::from_secs(1);
+const PARTING_MAX: usize = 16;
 
 /// How far the end of the recording is. Only grows.
 pub(super) mod stage {
@@ -116,10 +124,12 @@ impl Shared {
         self.refused.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A connection more, unless there are too many.
+    /// A connection more. Where there are too many, a client that has taken nothing for a while gives
+    /// its place; `false`: there is none.
     pub(super) fn enter(&self) -> bool {
         // Pair: the load in `LiveServer::end`, the one in `leave`.
-        self.open.fetch_add(1, Ordering::AcqRel) < CLIENTS_MAX
+        let has_place = self.open.fetch_add(1, Ordering::AcqRel) < CLIENTS_MAX;
+        has_place || lock(&self.paces).iter().any(|pace| pace.give_up(STUCK))
     }
 
     /// A connection less.
@@ -227,7 +237,7 @@ impl LiveServer {
         let stdout = rustix::io::fcntl_dupfd_cloexec(std::io::stdout(), 3)
             .map_err(|cause| error(cause.into()))?;
         rustix::stdio::dup2_stdout(std::io::stderr()).map_err(|cause| error(cause.into()))?;
-        serve::begin(&self.shared, Wire::Pipe(stdout)).map_err(error)
+        serve::begin(&self.shared, Wire::Pipe(stdout), None).map_err(error)
     }
 
     /// Where it listens.
@@ -337,22 +347,57 @@ impl Drop for LiveServer {
     }
 }
 
+/// Takes connections. Those that have not shown yet that they may be here have places of their own, so
+/// that they keep out no client.
 fn accept(shared: &Arc<Shared>, listener: &TcpListener, tls: Option<&TlsServer>) {
+    let half_open = Arc::<HalfOpen>::default();
+    let mut parting = VecDeque::new();
     while shared.stage() == stage::OPEN {
         let mut fds = [PollFd::new(listener, PollFlags::IN)];
         let timeout = rustix::time::Timespec { tv_sec: 0, tv_nsec: ACCEPT_NS };
         let _ = poll(&mut fds, Some(&timeout));
         // Not more at once than can be looked at between two looks at the stage.
         for _ in 0..CLIENTS_MAX {
+            while parting.front().is_some_and(|(since, _): &(Instant, _)| since.elapsed() > PARTING)
+            {
+                parting.pop_front();
+            }
             let Ok((stream, _)) = listener.accept() else { break };
+            let peer = Peer::of(&stream);
+            // Every user of the machine reaches loopback: without a token it is for this one alone.
+            if shared.token.is_none() && peer.is_none_or(Peer::is_foreign) {
+                shared.refuse();
+                if tls.is_none() && parting.len() < PARTING_MAX {
+                    tell_foreign(&stream);
+                    parting.push_back((Instant::now(), stream));
+                }
+                continue;
+            }
+            let place = peer.and_then(|peer| half_open.add(peer, &stream));
+            if place.is_none() {
+                shared.refuse();
+                continue;
+            }
             let wire = match tls {
                 Some(tls) => Wire::to_client(stream, tls.config.clone()),
                 None => Wire::socket(stream),
             };
-            let begun = wire.and_then(|wire| serve::begin(shared, wire));
+            let begun = wire.and_then(|wire| serve::begin(shared, wire, place));
             if begun.is_err() {
                 shared.refuse();
             }
         }
     }
+}
+
+/// Says why; what does not go at once is not sent.
+fn tell_foreign(stream: &TcpStream) {
+    let mut out = Preamble { one_way: false, needs_token: false }.encode().to_vec();
+    let reason =
+        "this recording belongs to another user of that machine: its owner gives it a --token";
+    Message::Refused(reason).encode(&mut out);
+    let _ = stream.set_nonblocking(true);
+    let mut stream = stream;
+    let _ = stream.write(&out);
+    let _ = stream.shutdown(Shutdown::Write);
 }

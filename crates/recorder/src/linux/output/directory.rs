@@ -2,28 +2,18 @@
 //! The directory itself: made, locked as long as somebody writes, its texts replaced.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
+use lateralis_files::{create_folder, owner_elsewhere};
 use rustix::fs::{FlockOperation, flock};
 
 use super::Output;
 use crate::error::Error;
 
 pub(in super::super) fn replace(path: &Path, text: &[u8]) -> Result<(), Error> {
-    let mut hidden = path.as_os_str().to_owned();
-    hidden.push(".new");
-    let hidden = PathBuf::from(hidden);
-    let write = || {
-        let mut file = File::create(&hidden)?;
-        file.write_all(text)?;
-        drop(file);
-        fs::rename(&hidden, path)
-    };
-    write().map_err(|cause| {
-        let _ = fs::remove_file(&hidden);
-        Error::file("write", path, cause)
-    })
+    lateralis_files::write_file(path, text, lateralis_files::SHARED)
+        .map_err(|cause| Error::file("write", path, cause))
 }
 
 /// Whether a recorder writes to a recording, or that cannot be found out: where files cannot
@@ -54,8 +44,17 @@ fn lock(root: &Path) -> Result<(PathBuf, Option<File>), Error> {
     Ok((root, lock))
 }
 
+/// Refuses a directory that another user made: under a name that could be guessed, before this one did. Its
+/// owner could read and replace what is put into it.
+pub(in super::super) fn refuse_of_another(root: &Path) -> Result<(), Error> {
+    match owner_elsewhere(root) {
+        Some(owner) => Err(Error::OutputOfAnother { path: root.to_owned(), owner }),
+        None => Ok(()),
+    }
+}
+
 impl Output {
-    /// Makes the directory. It must not exist, or be empty.
+    /// Makes the directory, which only its owner may read. It must not exist, or be empty.
     pub(in super::super) fn create(root: &Path, bytes_max: Option<u64>) -> Result<Output, Error> {
         Output::create_with(root, bytes_max, &root.join("ctf").join("index"))
     }
@@ -81,11 +80,12 @@ impl Output {
             Err(error) => return Err(Error::file("open directory", root, error)),
         }
         let make = |path: &Path| {
-            fs::create_dir_all(path).map_err(|cause| Error::file("make directory", root, cause))
+            create_folder(path).map_err(|cause| Error::file("make directory", root, cause))
         };
         make(root)?;
         // Who sees anything in it sees the lock as well.
         let (locked, lock) = lock(root)?;
+        refuse_of_another(&locked)?;
         make(innermost)?;
         let root = locked;
         let mut output = Output::empty(root, bytes_max);
@@ -97,7 +97,8 @@ impl Output {
     ///
     /// Errors: it is not there, or somebody writes to it.
     pub(in super::super) fn reopen(root: &Path, bytes_max: Option<u64>) -> Result<Output, Error> {
-        fs::create_dir_all(root.join("ctf").join("index"))
+        refuse_of_another(root)?;
+        create_folder(&root.join("ctf").join("index"))
             .map_err(|cause| Error::file("make directory", root, cause))?;
         let (root, lock) = lock(root)?;
         if lock.is_none() {

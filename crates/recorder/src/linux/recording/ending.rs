@@ -6,7 +6,7 @@ use super::super::live::LiveServer;
 use super::Recording;
 use crate::clock::{FrequencySource, counted_hz, incidents};
 use crate::error::Error;
-use crate::report::{self, Report};
+use crate::report::{self, Report, UnrecordedCause};
 
 impl Recording {
     /// Ends the recording: measures the clock again, writes the final metadata, the indexes and
@@ -16,17 +16,28 @@ impl Recording {
         if let Some(clock) = &mut self.clock {
             if clock.live {
                 let end = clocks::sample(clock.kind);
-                if clock.source == FrequencySource::Calibrated {
-                    clock.frequency_hz = counted_hz(&clock.start, &end, clock.frequency_hz);
+                let (mut frequency_hz, source) = clock.frequency();
+                if source == FrequencySource::Calibrated {
+                    frequency_hz = counted_hz(&clock.start, &end, frequency_hz);
+                    clock.frequency = Some((frequency_hz, source));
                 }
                 clock.end = Some(end);
-                happened = incidents(&clock.start, &end, clock.frequency_hz);
+                happened = incidents(&clock.start, &end, frequency_hz);
             }
         } else {
             // Nothing was traced: the trace is empty, but it is one.
             self.use_live_clock(clocks::native_kind());
         }
         happened.into_iter().for_each(|sentence| self.problem(sentence));
+        // Whatever stood still until now stands still no longer than the command ran.
+        if let Some(end) = self.clock.as_ref().and_then(|clock| clock.end)
+            && self.command.is_some()
+        {
+            self.end_gap(UnrecordedCause::Ended, end.ticks);
+        }
+        if let Some(end) = self.clock.as_ref().and_then(|clock| clock.end) {
+            self.end_gap(UnrecordedCause::Stopped, end.ticks);
+        }
         self.output.use_reserve();
         if let Err(error) = self.write_metadata() {
             self.problem(error.to_string());
@@ -62,7 +73,11 @@ impl Recording {
             bytes_per_s: (report.totals.bytes as f64 / seconds) as u64,
         };
         report.live = self.output.live().map(LiveServer::finish);
-        self.output.write_last_report(&report.to_json())?;
+        if let Err(error) = self.output.write_last_report(&report.to_json()) {
+            // What was recorded is on the disk all the same, and can be read without it.
+            report.complete = false;
+            report.problems.push(error.to_string());
+        }
         Ok(report)
     }
 }

@@ -5,13 +5,15 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use lateralis_ring::abi::{self, header};
-use lateralis_ring::{AreaHeader, ReadPolicy, RingMode};
+use lateralis_ring::{ReadPolicy, RingMode};
 
-use super::super::area::{Drained, LiveArea};
+use super::super::area::{Drained, LiveArea, give_first_memory};
 use super::super::dirs::area_files;
-use super::super::mapping::{Access, Mapping, open_area};
+use super::super::discovery::{self, OpenArea, living};
 use super::super::rings::ensure_rings;
+use super::super::session_lock::recording_pids;
 use super::super::trigger::{AreaTrigger, unknown};
+use super::super::verified::VerifiedProcess;
 use super::super::{policies, processes};
 use super::{Recorded, Session};
 use crate::classes::RegisteredSchema;
@@ -19,22 +21,18 @@ use crate::error::Error;
 
 /// Time that writers get to end records they are inside of, after events were disabled.
 const GRACE: Duration = Duration::from_millis(2);
-/// An area whose processes are all gone is kept this long: one may have been forked that has
-/// not registered yet.
+/// An area whose known processes are all gone is kept this long, unless the kernel says that nobody
+/// has it: one may have been forked that has not registered yet, or be about to join.
 const LINGER: Duration = Duration::from_millis(100);
 
 impl Session {
     /// Begins to record an area.
     pub(super) fn take(&mut self, path: &Path, launched: bool) -> Result<bool, Error> {
         let own_pid = std::process::id();
-        let file = open_area(path).map_err(|cause| Error::file("open area", path, cause))?;
-        let mapping = Mapping::of_file(&file, Access::Shared)
-            .map_err(|cause| Error::file("map area", path, cause))?
-            .ok_or_else(|| Error::NothingToRecover(path.to_owned()))?;
-        let area_error = |cause| Error::Area { path: path.to_owned(), cause };
-        let found = AreaHeader::read(&mapping.view()).map_err(area_error)?;
+        let area = discovery::open(path)?;
+        let found = area.header.clone();
         let other = found.recorder_pid;
-        if !launched && other != 0 && other != own_pid && processes::exists(other) {
+        if !launched && other != own_pid && recording_pids(&self.area_dir).contains(&other) {
             return Err(Error::AlreadyRecorded { path: path.to_owned(), recorder_pid: other });
         }
         let kind = LiveArea::clock_kind(&found)
@@ -43,17 +41,22 @@ impl Session {
         if self.recording.use_live_clock(kind).kind != kind {
             return Err(Error::Clock { path: path.to_owned(), clock_kind: found.clock_kind });
         }
-        let Some(wanted) = policies::wanted(&self.options, &found, &mapping.view()) else {
-            self.decline(path, launched, &mapping);
+        let Some(wanted) = policies::wanted(&self.options, &area) else {
+            self.decline(path, launched, &area.mapping);
             return Ok(false);
         };
         // The program made its rings and enabled its events as it was asked to.
         let is_ready = launched && found.rings_ready == abi::RINGS_READY;
-        let mapping = ensure_rings(path, &file, mapping, &found, &wanted.wish)?;
+        let OpenArea { file, mapping, .. } = area;
+        if is_ready && wanted.wish.mode == RingMode::Discard {
+            give_first_memory(file.file(), &mapping.view(), &found, wanted.wish.cap_bytes);
+        }
+        let mapping = ensure_rings(path, file.file(), mapping, &found, &wanted.wish)?;
         let view = mapping.view();
         let _ = view.store_u32(header::RECORDER_PID, own_pid);
         let _ = view.copy_in(header::UUID, &self.recording.uuid);
-        let mut area = LiveArea::new(&mut self.recording, path, mapping, ReadPolicy::Consume)?;
+        let parts = (Some(file), mapping);
+        let mut area = LiveArea::new(&mut self.recording, path, parts, ReadPolicy::Consume)?;
         area.begin_telling(!launched && other != 0);
         if !is_ready {
             let _ = area.view().store_u32(header::RING_MODE, wanted.wish.mode.to_word());
@@ -86,16 +89,25 @@ impl Session {
             if self.paths_seen.contains(&path) {
                 continue;
             }
-            let Some(found) = peek(&path) else { continue };
-            let launched = found.session == self.id;
-            let descends = || {
-                self.attached.iter().any(|pid| processes::descends_from(found.creator_pid, *pid))
+            let area = match discovery::open(&path) {
+                Ok(area) => area,
+                Err(error) => {
+                    self.note_unreadable(path, error);
+                    continue;
+                }
             };
-            if !launched && !descends() && !self.watches(&path, &found) {
+            let header = area.header.clone();
+            let found = &header;
+            self.missed.is_readable(&path);
+            let launched = found.session == self.id;
+            if !launched && !self.is_of_attached(&area) && !self.watches(&area) {
                 if found.rings_ready != abi::RINGS_BEING_MADE {
                     self.paths_seen.insert(path);
                 }
                 continue;
+            }
+            if launched {
+                self.missed.registered();
             }
             match self.take(&path, launched) {
                 Ok(_) => {}
@@ -104,11 +116,23 @@ impl Session {
                     if *self.retries.entry(path.clone()).and_modify(|n| *n += 1).or_insert(0)
                         < 100 => {}
                 Err(error) => {
+                    self.note_refused(&header, &error);
                     self.recording.problem(error.to_string());
                     self.paths_seen.insert(path);
                 }
             }
         }
+    }
+
+    /// Whether an area is of a child of an attached program: one that inherited a request that its
+    /// program had been started with, or one of which /proc says so.
+    fn is_of_attached(&self, area: &OpenArea) -> bool {
+        let session = area.header.session;
+        let descends = |process: VerifiedProcess| {
+            self.attached.iter().any(|one| processes::descends_from(process.pid(), one.pid))
+        };
+        let is_inherited = session != 0 && self.inherited.iter().any(|one| one.0 == session);
+        is_inherited || !self.attached.is_empty() && living(area).into_iter().any(descends)
     }
 
     pub(super) fn drain_all(&mut self, open_part: bool) -> Drained {
@@ -124,6 +148,7 @@ impl Session {
             let one = recorded.area.drain(&mut self.recording, open_part);
             drained.bytes += one.bytes;
             drained.fill = drained.fill.max(one.fill);
+            drained.is_young |= one.is_young;
         }
         let is_ready = std::mem::take(&mut self.sources_ready) || open_part;
         for live in &mut self.sources {
@@ -143,17 +168,17 @@ impl Session {
         let mut index = 0;
         while index < self.areas.len() {
             let recorded = &mut self.areas[index];
-            let view = recorded.area.mapping.view();
-            recorded.area.processes.refresh(&view);
+            recorded.area.refresh_processes();
             // The command's next program will come into the area that they share.
             let awaited = !self.command_ended && Some(&recorded.area.path) == self.shared.as_ref();
-            if awaited || !recorded.area.processes.have_ended() {
+            if awaited || !recorded.area.is_left() {
                 recorded.ended_at = None;
                 index += 1;
                 continue;
             }
             let ended_at = *recorded.ended_at.get_or_insert(now);
-            if now - ended_at < LINGER {
+            let is_shared = Some(&recorded.area.path) == self.shared.as_ref();
+            if now - ended_at < LINGER && (is_shared || !recorded.area.is_nobodys()) {
                 index += 1;
                 continue;
             }
@@ -171,15 +196,14 @@ impl Session {
             }
             recorded.unlinked = true;
             std::thread::sleep(GRACE);
-            recorded.area.processes.refresh(&recorded.area.mapping.view());
-            if !recorded.area.processes.have_ended() {
+            recorded.area.refresh_processes();
+            if !recorded.area.is_left() {
                 recorded.ended_at = None;
                 self.areas.push(recorded);
                 return;
             }
         }
-        let view = recorded.area.mapping.view();
-        recorded.area.processes.refresh(&view);
+        recorded.area.refresh_processes();
         if !ended {
             recorded.area.disable(&mut self.recording);
             std::thread::sleep(GRACE);
@@ -193,9 +217,13 @@ impl Session {
             }
         } else {
             let view = recorded.area.mapping.view();
-            // The program removes its own area when it ends.
             let _ = view.store_u64(header::SESSION, 0);
             let _ = view.store_u32(header::RECORDER_PID, 0);
+            // It was made for this recording, and what it holds is in the files: its memory goes with
+            // the programs that have it. One that was there before can be attached to again.
+            if recorded.launched && !self.recording.output_ended && !recorded.unlinked {
+                let _ = std::fs::remove_file(&recorded.area.path);
+            }
         }
         for ring in &recorded.area.rings {
             self.gone_events += ring.stream.totals().events;
@@ -234,9 +262,8 @@ impl Session {
     pub(super) fn reap_now(&mut self) {
         let mut left = Vec::new();
         for mut recorded in std::mem::take(&mut self.areas) {
-            let view = recorded.area.mapping.view();
-            recorded.area.processes.refresh(&view);
-            if recorded.area.processes.have_ended() && recorded.launched {
+            recorded.area.refresh_processes();
+            if recorded.launched && recorded.area.is_left_now() {
                 self.finish_area(recorded, true);
             } else {
                 left.push(recorded);
@@ -247,13 +274,6 @@ impl Session {
 
     pub(super) fn session_lives(&mut self) -> bool {
         self.discover();
-        !self.areas.is_empty()
+        !self.areas.is_empty() || self.sources.iter().any(|live| live.ask().follows_somebody())
     }
-}
-
-/// The header of an area file, if it is one.
-pub(super) fn peek(path: &Path) -> Option<AreaHeader> {
-    let file = open_area(path).ok()?;
-    let mapping = Mapping::of_file(&file, Access::Shared).ok()??;
-    AreaHeader::read(&mapping.view()).ok()
 }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What a session does because somebody asks: tell how it goes, flush, stop, go on.
 
+use std::process::Child;
 use std::time::{Duration, Instant};
-
-use rustix::process::Pid;
 
 use super::super::area::Drained;
 use super::super::clocks;
 use super::super::control::{ControlServer, Request};
+use super::super::signals::Forwarding;
 use super::Session;
 use crate::error::Error;
 use crate::options::Progress;
-use crate::report::Flushes;
+use crate::report::{Flushes, UnrecordedCause};
 
 impl Session {
     pub(super) fn progress(&self, before: &Progress) -> Progress {
@@ -103,12 +103,14 @@ impl Session {
     }
 
     pub(super) fn pause(&mut self) -> Result<(), Error> {
+        let now = self.recording.now();
+        self.recording.begin_gap(UnrecordedCause::Stopped, now);
         for recorded in &mut self.areas {
             recorded.area.pause(&mut self.recording);
         }
         self.sources.iter_mut().for_each(|live| live.source().pause(true));
         self.paused = true;
-        Ok(())
+        self.recording.write_progress_report()
     }
 
     pub(super) fn resume(&mut self) -> Result<(), Error> {
@@ -117,14 +119,30 @@ impl Session {
         for recorded in &mut self.areas {
             recorded.area.resume(&mut self.recording)?;
         }
-        Ok(())
+        if !self.is_stopped {
+            let now = self.recording.now();
+            self.recording.end_gap(UnrecordedCause::Stopped, now);
+        }
+        self.recording.write_progress_report()
     }
 
-    pub(super) fn forward_termination(&self) {
-        if let Some(child) = &self.child
-            && let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw)
-        {
-            let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+    /// Sends the command what arrived here for it.
+    pub(super) fn pass_on_signals(&mut self) {
+        if let Some(child) = &mut self.child {
+            send_signals(self.forwarding.as_mut(), child);
         }
     }
+}
+
+/// Context: the child has not been waited for, so that its number is still its own.
+pub(super) fn send_signals(forwarding: Option<&mut Forwarding>, child: &mut Child) {
+    let Some(forwarding) = forwarding else { return };
+    let Ok(pid) = libc::pid_t::try_from(child.id()) else { return };
+    let has_ended = !matches!(child.try_wait(), Ok(None));
+    forwarding.pass_on(|signal| {
+        if !has_ended {
+            // SAFETY: only sends a signal; the child is not yet waited for.
+            unsafe { libc::kill(pid, signal) };
+        }
+    });
 }

@@ -17,7 +17,7 @@ use crate::classes::RegisteredSchema;
 use crate::condition::{EventName, Firing};
 use crate::error::Error;
 use crate::options::{Progress, RecordOptions};
-use crate::report::{Done, KeptReason, Outcome};
+use crate::report::{Done, KeptReason, Outcome, UnrecordedCause};
 
 /// Gets ready what conditions need. Context: the recording has its clock.
 pub(super) fn begin(
@@ -153,6 +153,8 @@ impl Session {
 
     fn stop_recording(&mut self) {
         self.is_stopped = true;
+        let now = self.recording.now();
+        self.recording.begin_gap(UnrecordedCause::Stopped, now);
         self.record_conditions_only();
     }
 
@@ -181,6 +183,10 @@ impl Session {
         self.sources.iter_mut().for_each(|live| live.source().pause(false));
         for recorded in &mut self.areas {
             recorded.area.enable(&mut self.recording, &recorded.wanted.enable)?;
+        }
+        if !self.paused {
+            let now = self.recording.now();
+            self.recording.end_gap(UnrecordedCause::Stopped, now);
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 //! A session from its first look at the rings to its last.
 
 use std::path::Path;
+use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
 use lateralis_ring::RingMode;
@@ -10,39 +11,69 @@ use rustix::fd::OwnedFd;
 use rustix::fs::inotify;
 
 use super::super::live::LiveServer;
+use super::super::processes::ProcessTag;
 use super::super::sources::LiveSource;
 use super::super::trigger::AreaTrigger;
-use super::super::{launch, processes, signals};
+use super::super::{launch, signals};
+use super::requests::send_signals;
 use super::{Session, Summary};
 use crate::error::Error;
 use crate::options::Progress;
+use crate::report::UnrecordedCause;
 
 /// Time between two looks at which processes are left.
 const PROCESS_PERIOD: Duration = Duration::from_millis(20);
 /// Time between two looks at the directory without a notice that it changed.
 const SCAN_PERIOD: Duration = Duration::from_millis(100);
+/// A recording asks for such notices when it is this old: the kernel takes 10 ms to end them, in which the
+/// process does not end. Until then it looks often.
+const NOTICES_AFTER: Duration = Duration::from_millis(250);
+const FIRST_SCAN_PERIOD: Duration = Duration::from_millis(1);
+/// And until the command itself is found, which it is after some milliseconds.
+const COMMAND_SCAN_PERIOD: Duration = Duration::from_micros(200);
+const COMMAND_SCANS: u32 = 100;
 
 impl Session {
     /// Records until the command has ended, or for a running program until it ends or a signal
     /// or the control socket says so; then writes the rest. `progress` is called every
     /// [`RecordOptions::progress_period`].
     pub fn run(mut self, progress: &mut dyn FnMut(&Progress)) -> Result<Summary, Error> {
+        if self.child.is_none() {
+            self.recording.write_metadata_if_due()?;
+        }
         signals::catch_endings();
         let interrupts_before = signals::interrupts();
         let terminations_before = signals::terminations();
-        let mut terminations_forwarded = terminations_before;
         let mut last_progress = Progress::default();
         let mut next_progress = Instant::now() + self.options.progress_period;
         let mut last_flush = Instant::now();
         let mut next_processes = Instant::now();
         let mut next_scan = Instant::now();
         let mut sleep = self.options.drain_period;
+        // What looks often stands in the kernel's events, and without a command nothing ends soon.
+        let looks_often = self.child.is_some() && self.sources.is_empty();
+        let mut notices_at =
+            Some(Instant::now() + if looks_often { NOTICES_AFTER } else { Duration::ZERO });
+        let mut command_scans = COMMAND_SCANS;
         loop {
-            let noticed = self.wait(self.longest_wait(sleep));
+            if notices_at.is_some_and(|at| Instant::now() >= at) {
+                notices_at = None;
+                self.notices = watch(&self.area_dir);
+                next_scan = Instant::now();
+            }
+            let scan_period = match notices_at {
+                Some(_) if self.areas.is_empty() && command_scans > 0 => {
+                    command_scans -= 1;
+                    COMMAND_SCAN_PERIOD
+                }
+                Some(_) => FIRST_SCAN_PERIOD,
+                None => SCAN_PERIOD,
+            };
+            let noticed = self.wait(self.longest_wait(sleep).min(scan_period));
             let now = Instant::now();
             if noticed || now >= next_scan {
                 self.discover();
-                next_scan = now + SCAN_PERIOD;
+                next_scan = now + scan_period;
             }
             let drained = if now >= last_flush + self.flush_period() || self.chunk_is_full() {
                 last_flush = now;
@@ -54,6 +85,9 @@ impl Session {
                 self.drain_all(false)
             };
             sleep = next_sleep(sleep, drained.fill, self.options.drain_period);
+            if drained.is_young {
+                sleep = sleep.min(SHORTEST_SLEEP);
+            }
             if now >= next_processes {
                 self.reap_areas();
                 next_processes = Instant::now() + PROCESS_PERIOD;
@@ -65,17 +99,31 @@ impl Session {
             }
             let asked = self.answer_requests();
             let interrupts = signals::interrupts() - interrupts_before;
-            let terminations = signals::terminations();
-            if terminations != terminations_forwarded {
-                terminations_forwarded = terminations;
-                self.forward_termination();
-            }
-            let terminated = terminations != terminations_before;
+            self.pass_on_signals();
+            let terminated = signals::terminations() != terminations_before;
             if self.is_over(interrupts, terminated, now) || asked {
                 break;
             }
         }
         self.end(progress, &last_progress)
+    }
+
+    /// Waits until the command has ended. Signals still reach it.
+    fn wait_for(&mut self, child: &mut Child) -> Result<ExitStatus, Error> {
+        let wait_error = |cause| Error::System { action: "wait for the command", cause };
+        let timeout =
+            rustix::time::Timespec { tv_sec: 0, tv_nsec: i64::from(SIGNAL_PERIOD.subsec_nanos()) };
+        loop {
+            if let Some(status) = child.try_wait().map_err(wait_error)? {
+                return Ok(status);
+            }
+            send_signals(self.forwarding.as_mut(), child);
+            match &self.child_fd {
+                // A signal ends the wait early, which is as good.
+                Some(fd) => drop(poll(&mut [PollFd::new(fd, PollFlags::IN)], Some(&timeout))),
+                None => std::thread::sleep(SIGNAL_PERIOD),
+            }
+        }
     }
 
     /// As it was told, or as often as somebody who looks on wants it.
@@ -158,8 +206,27 @@ impl Session {
     /// Sources have no end of their own: without a program to wait for they go on until
     /// somebody ends them.
     fn sources_alone_are_over(&self) -> bool {
-        let attached_live = self.attached.iter().any(|pid| processes::exists(*pid));
+        let attached_live = self.attached.iter().any(ProcessTag::is_alive);
         self.sources.is_empty() || !self.attached.is_empty() && !attached_live
+    }
+
+    /// Notes that programs go on without being recorded because nothing more can be written.
+    fn note_early_end(&mut self) {
+        if !self.recording.output_ended {
+            return;
+        }
+        let runs = |child: &mut std::process::Child| matches!(child.try_wait(), Ok(None));
+        let goes_on = self.child.as_mut().is_some_and(runs)
+            || self.attached.iter().any(ProcessTag::is_alive)
+            || self
+                .areas
+                .iter_mut()
+                .any(|one| !one.area.processes.have_ended(one.area.file.as_ref()))
+            || !self.sources.is_empty() && self.command.is_empty();
+        if goes_on {
+            let now = self.recording.now();
+            self.recording.begin_gap(UnrecordedCause::Ended, now);
+        }
     }
 
     /// Drains what is left, waits for the command, writes the final texts.
@@ -169,12 +236,20 @@ impl Session {
         last_progress: &Progress,
     ) -> Result<Summary, Error> {
         // Who starts from here on is not asked any more. What was made in the last moment
-        // belongs to it.
+        // belongs to it: a program that shows its area later sees that the session is over.
         let watched = self.standing.take().is_some();
+        // The kernel takes some 10 ms to close it: while the rest is written. Where the kernel's events are
+        // recorded there is no new thread in them.
+        if let Some(notices) = self.notices.take().filter(|_| self.sources.is_empty()) {
+            let _ = std::thread::Builder::new().spawn(move || drop(notices));
+        }
+        self.lock = None;
+        self.inherited.clear();
         self.discover();
         if self.child.is_some() || !self.attached.is_empty() || watched {
             self.reap_now();
         }
+        self.note_early_end();
         for recorded in std::mem::take(&mut self.areas) {
             self.finish_area(recorded, false);
         }
@@ -186,6 +261,7 @@ impl Session {
         self.sweep_declined();
         self.report_unused_filters();
         self.report_unused_trigger();
+        self.report_unused_patterns();
         let ticks = self.recording.now();
         self.keep(ticks, true);
         self.end_rules();
@@ -194,13 +270,13 @@ impl Session {
         let mut exit_status = None;
         if let Some(mut child) = self.child.take() {
             // The recording may be over before the program is: its status still counts.
-            let status = child
-                .wait()
-                .map_err(|cause| Error::System { action: "wait for the command", cause })?;
+            let status = self.wait_for(&mut child)?;
             let command = launch::command_report(&self.command, Some(status));
             exit_status = command.exit_status;
             self.recording.command = Some(command);
         }
+        self.report_missed();
+        super::super::clean::sweep(&self.area_dir);
         self.recording.end_writers();
         let output = self.recording.output.root().to_owned();
         let report = self.recording.end()?;
@@ -208,10 +284,16 @@ impl Session {
     }
 }
 
+/// Time between two looks for signals while nothing but the command is waited for.
+const SIGNAL_PERIOD: Duration = Duration::from_millis(50);
+
+/// Between two looks at rings that are not about to run over.
+const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
+
 /// Twice as often while a look finds rings more than a quarter full, down to 1 ms; back to the
 /// chosen period slowly.
 fn next_sleep(current: Duration, fill: f64, period: Duration) -> Duration {
-    let least = period.min(Duration::from_millis(1));
+    let least = period.min(SHORTEST_SLEEP);
     if fill > 0.75 {
         Duration::ZERO
     } else if fill > 0.25 {
@@ -222,7 +304,7 @@ fn next_sleep(current: Duration, fill: f64, period: Duration) -> Duration {
 }
 
 /// A notice whenever an area appears; `None` where the system has no more of them.
-pub(super) fn watch(dir: &Path) -> Option<OwnedFd> {
+fn watch(dir: &Path) -> Option<OwnedFd> {
     let fd = inotify::init(inotify::CreateFlags::NONBLOCK | inotify::CreateFlags::CLOEXEC).ok()?;
     inotify::add_watch(&fd, dir, inotify::WatchFlags::MOVED_TO).ok()?;
     Some(fd)

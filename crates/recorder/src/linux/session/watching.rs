@@ -3,12 +3,13 @@
 
 use std::path::Path;
 
-use lateralis_ring::AreaHeader;
 use lateralis_ring::abi::header;
 
-use super::super::discovery;
+use super::super::area_file::Users;
+use super::super::discovery::{self, OpenArea};
 use super::super::mapping::Mapping;
 use super::super::policies::{self, Standing};
+use super::super::verified::VerifiedProcess;
 use super::{Recorded, Session};
 use crate::error::Error;
 
@@ -29,12 +30,9 @@ impl Session {
     }
 
     /// Whether an area belongs to the programs of [`Session::watch`].
-    pub(super) fn watches(&self, path: &Path, found: &AreaHeader) -> bool {
-        let lives = || {
-            let area = discovery::open(path).ok();
-            area.is_some_and(|area| !policies::living(found, &area.mapping.view()).is_empty())
-        };
-        self.standing.is_some() && found.creator_pid != std::process::id() && lives()
+    pub(super) fn watches(&self, area: &OpenArea) -> bool {
+        let is_other = |process: &VerifiedProcess| process.pid() != std::process::id();
+        self.standing.is_some() && discovery::living(area).first().is_some_and(is_other)
     }
 
     /// Leaves an area alone that no policy wants.
@@ -78,16 +76,45 @@ impl Session {
         }
     }
 
+    /// Says which patterns are of no event that a program had.
+    pub(super) fn report_unused_patterns(&mut self) {
+        if self.options.policies.is_some() {
+            return;
+        }
+        let classes = self.recording.classes.classes().iter();
+        let schemas: Vec<_> = classes
+            .flat_map(|class| class.schemas.values().map(|one| one.schema.clone()))
+            .collect();
+        let names: Vec<String> = schemas
+            .iter()
+            .flat_map(|schema| schema.events.iter().map(|event| schema.full_name(event)))
+            .collect();
+        let events: Vec<(&str, &str)> =
+            names.iter().filter_map(|name| name.split_once(':')).collect();
+        // Without any program there is more to say than that.
+        if self.gone_processes == 0 || events.is_empty() {
+            return;
+        }
+        for pattern in self.options.enable.unused(&events) {
+            let near = lateralis_pleco::nearest(&pattern, names.iter().map(String::as_str));
+            let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
+            self.recording.problem(format!(
+                "Cannot record {pattern}: no program had such an event{near}; `lat list` shows those \
+                 of programs that run"
+            ));
+        }
+    }
+
     /// Removes what programs left that were declined: one that ends without the C library knowing
     /// does not remove its own area.
     pub(super) fn sweep_declined(&mut self) {
         self.declined.retain(|path| {
             let Ok(area) = discovery::open(path) else { return false };
-            let lives = !policies::living(&area.header, &area.mapping.view()).is_empty();
-            if !lives {
+            let is_used = area.file.users() != Users::Nobody;
+            if !is_used {
                 let _ = std::fs::remove_file(path);
             }
-            lives
+            is_used
         });
     }
 }

@@ -156,7 +156,8 @@ impl<'a, 'r> Deriving<'a, 'r> {
             (Small::Messages, Fact::Receive { channel, key }) => {
                 self.give_up(kinds, Some(at.time))?;
                 let end = at.end();
-                let Some(message) = at_index(&mut self.matchers, channel).receive(key, end) else {
+                let matcher = at_index(&mut self.matchers, channel);
+                let Some(message) = matcher.receive(key, end, kinds.fans_out(channel)) else {
                     self.early.arrive(Arrival { channel, key, end });
                     return ControlFlow::Continue(());
                 };

@@ -45,6 +45,9 @@ pub fn common_cell(
         Common::Class => {
             return builder.word_of(reading.number, || Some(Cow::Borrowed(reading.name)));
         }
+        Common::Phase => {
+            return builder.word_of(reading.number, || reading.phase.map(Cow::Borrowed));
+        }
         Common::Fields => builder.null(),
     }
     Ok(())

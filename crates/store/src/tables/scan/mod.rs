@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
+use lateralis_model::role::PHASE;
 use lateralis_model::{
     ColumnBatch, ColumnRequest, Field, Interval, Leaf, Slot, Source, Want, Wanted, Writer, leaves,
 };
@@ -42,6 +43,7 @@ pub(super) struct Reading<'s> {
     leaves: Vec<Leaf<'s>>,
     pub(super) told: Told,
     name: &'s str,
+    phase: Option<&'s str>,
     /// Of each leaf the projected columns that show it.
     shown: Vec<Vec<usize>>,
     /// Of the component that its stream stands for.
@@ -107,7 +109,7 @@ impl<'s> Scanner<'s> {
         scan: &'s Scan,
         see: &'s mut dyn FnMut(RecordBatch) -> ControlFlow<()>,
     ) -> Self {
-        let commons = if has_class { COMMON.len() } else { COMMON.len() - 2 };
+        let commons = if has_class { COMMON.len() } else { COMMON.len() - 3 };
         let columns: Vec<usize> = match &scan.columns {
             Some(columns) => columns.iter().copied().filter(|c| *c < holds.len()).collect(),
             None => (0..holds.len()).collect(),
@@ -142,8 +144,15 @@ impl<'s> Scanner<'s> {
             let environment = trace.environment_of(variant.stream_class);
             let label = environment.iter().find(|(name, _)| name == "genode.label");
             let label = label.and_then(|(_, value)| value.as_text());
-            readings[variant.stream_class as usize][variant.class as usize] =
-                Some(Reading { leaves, told, name: &class.name, shown, label, number });
+            readings[variant.stream_class as usize][variant.class as usize] = Some(Reading {
+                leaves,
+                told,
+                name: &class.name,
+                phase: class.attribute(PHASE),
+                shown,
+                label,
+                number,
+            });
         }
         let schema = match schema.project(&columns) {
             Ok(schema) if scan.weighs.is_some() => Arc::new(weighed::schema(&schema)),

@@ -31,7 +31,7 @@ impl Told {
         let context = |names: &[&str]| {
             names
                 .iter()
-                .find_map(|name| at(Scope::Own, &[name]).or_else(|| at(Scope::Common, &[name])))
+                .find_map(|name| at(Scope::Common, &[name]).or_else(|| at(Scope::Own, &[name])))
         };
         Self {
             tid: context(&TID_FIELDS),

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Nothing stays in memory after programs and recorders, in whatever PID namespace; and `lat clean`
+//! removes what a killed recorder had to leave.
+
+use std::fs;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::place::Place;
+
+fn files(place: &Place) -> Vec<String> {
+    let entries = fs::read_dir(place.0.join("areas")).expect("areas").flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+/// Whether `lat record --with` works here (it needs a C compiler once).
+fn records(place: &Place, words: &[&str]) -> bool {
+    let arguments = [&["record", "-q", "--with", "io", "-o", "out", "--"], words].concat();
+    let output = place.lat(&arguments);
+    if output.status.code() == Some(2) {
+        eprintln!("SKIPPED: {}", String::from_utf8_lossy(&output.stderr));
+        return false;
+    }
+    true
+}
+
+#[test]
+fn what_a_daemon_starts_after_its_recording_leaves_nothing() {
+    let place = Place::new();
+    let daemon = "(setsid sh -c 'sleep 1; for i in 1 2 3 4 5 6 7 8 9 10; do ls; done; touch done' \
+                  >/dev/null 2>&1 &)";
+    if !records(&place, &["sh", "-c", daemon]) {
+        return;
+    }
+    let began = Instant::now();
+    while !place.0.join("done").exists() {
+        assert!(began.elapsed() < Duration::from_secs(60), "the daemon goes on");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(files(&place), Vec::<String>::new());
+}
+
+#[test]
+fn processes_of_two_pid_namespaces_are_kept_apart_and_leave_nothing() {
+    let place = Place::new();
+    let can = Command::new("unshare").args(["-p", "-f", "true"]).status();
+    if !can.is_ok_and(|status| status.success()) {
+        eprintln!("SKIPPED: PID namespaces cannot be made here");
+        return;
+    }
+    // Each reads a pipe that its own child feeds, all the time: spans of one pair with those of the
+    // other if their numbers are all that tells them apart.
+    let reader = |pause: &str| {
+        format!("unshare -p -f sh -c '(for i in 1 2 3 4; do sleep {pause}; echo; done) | cat' & ")
+    };
+    let script = format!("{}{}wait", reader("0.2"), reader("0.13"));
+    if !records(&place, &["sh", "-c", &script]) {
+        return;
+    }
+    assert_eq!(files(&place), Vec::<String>::new());
+    let report = place.report("out");
+    let processes = report["processes"].as_array().expect("processes");
+    let inside = |number: u64| {
+        let is_it = |one: &&serde_json::Value| one["pid_in_namespace"] == number;
+        let mut pids: Vec<u64> =
+            processes.iter().filter(is_it).map(|one| one["pid"].as_u64().expect("a pid")).collect();
+        pids.sort_unstable();
+        pids.dedup();
+        pids
+    };
+    assert!(inside(1).len() >= 2, "{processes:?}");
+    assert!(processes.iter().all(|one| one["pid"].as_u64().is_some_and(|pid| pid > 2)));
+    let stats = place.json(&["stats", "--json", "out"]);
+    let spans = stats["spans"].as_array().expect("spans");
+    let read = spans.iter().find(|span| span["name"] == "io_read").expect("reads");
+    let most = read["max_ns"].as_f64().or(read["max"].as_f64()).expect("the longest");
+    assert!(most < 190e6 * 2.0, "a span goes from one namespace to the other: {read}");
+}
+
+#[test]
+fn areas_of_a_killed_recorder_stay_until_they_are_cleaned_away() {
+    let place = Place::new();
+    if !records(&place, &["true"]) {
+        return;
+    }
+    let mut recorder = Command::new(env!("CARGO_BIN_EXE_lat"))
+        .args(["record", "-q", "--with", "io", "-o", "killed", "--", "sleep", "2"])
+        .current_dir(&place.0)
+        .env("LATERALIS_DIR", place.0.join("areas"))
+        .env("XDG_CACHE_HOME", place.0.join("cache"))
+        .spawn()
+        .expect("lat can be started");
+    let began = Instant::now();
+    while !files(&place).iter().any(|name| name.ends_with(".area") && !name.starts_with('.')) {
+        assert!(began.elapsed() < Duration::from_secs(30), "no area");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    recorder.kill().expect("killed");
+    recorder.wait().expect("its status");
+    let area = |place: &Place| files(place).iter().filter(|name| name.ends_with(".area")).count();
+    let used = place.json(&["clean", "--json"]);
+    assert!(used["leftovers"].as_array().expect("a list").iter().all(|one| one["kind"] != "area"));
+    assert_eq!(area(&place), 1, "it is in use: {used}");
+    while place.json(&["list", "--json"])["programs"]
+        .as_array()
+        .is_some_and(|list| !list.is_empty())
+    {
+        assert!(began.elapsed() < Duration::from_secs(60), "the program goes on");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(area(&place), 1, "what was not recorded yet stays");
+    assert_eq!(
+        place.json(&["list", "--all", "--json"])["programs"].as_array().map(Vec::len),
+        Some(1)
+    );
+    let shown = place.json(&["clean", "--dry-run", "--json"]);
+    assert!(shown["bytes"].as_u64().expect("bytes") > 1 << 16 && area(&place) == 1);
+    let removed = place.json(&["clean", "--json"]);
+    assert_eq!((removed["removed"].as_bool(), area(&place)), (Some(true), 0));
+    assert_eq!(files(&place), Vec::<String>::new());
+}
+
+#[test]
+fn a_short_program_takes_little_memory_and_rings_grow_as_they_are_used() {
+    let place = Place::new();
+    let script = "du -sk \"$LATERALIS_DIR\" > kib; \
+                  dd if=/dev/zero of=/dev/null bs=1 count=200000 2> copied";
+    if !records(&place, &["sh", "-c", script]) {
+        return;
+    }
+    // Of the shell and of du, on CPUs that there may be: 120 KiB of tables, and of 256 KiB each CPU's part,
+    // between 20 and 132 KiB; rings that are in use have 256 KiB. Rings of 4 MiB a CPU would be more. The
+    // recorder has a table of 128 KiB.
+    let text = fs::read_to_string(place.0.join("kib")).expect("what du said");
+    let kib: u64 = text.split_whitespace().next().and_then(|word| word.parse().ok()).expect("KiB");
+    let possible = fs::read_to_string("/sys/devices/system/cpu/possible").expect("CPUs");
+    let last = possible.trim().rsplit(['-', ',']).next().and_then(|word| word.parse().ok());
+    let cpus: u64 = last.unwrap_or(0) + 1;
+    let one = 120 + cpus * ((256 / cpus).clamp(16, 128) + 4) + cpus.min(3) * 256;
+    assert!(kib <= 2 * one + 192, "{kib} KiB on {cpus} CPUs");
+    assert_eq!(files(&place), Vec::<String>::new());
+
+    // Not even its first lap would end in a ring that does not grow.
+    let report = place.report("out");
+    let totals = &report["totals"];
+    let (events, lost) = (totals["events"].as_u64(), totals["lost"]["full"].as_u64());
+    assert!(events.unwrap_or(0) > 100_000, "{totals}");
+    // Each byte is read and written: four events, and what else dd does.
+    let all = events.unwrap_or(0) + lost.unwrap_or(0);
+    assert!((800_000..802_000).contains(&all), "{totals}");
+}

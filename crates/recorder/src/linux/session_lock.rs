@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Whether a session still has its recorder: a file that the recorder holds a lock on [ring-abi §8].
+//!
+//! The kernel drops the lock when the recorder ends, however it does. Programs that inherit a request
+//! look at it before they make an area: the request of a session that is over asks for nothing.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+
+/// As much of a lock file as is read.
+const TEXT_BYTES_MAX: u64 = 64;
+
+/// A lock that is held.
+#[derive(Debug)]
+pub(super) struct SessionLock {
+    path: PathBuf,
+    _file: File,
+}
+
+fn name(session: u64) -> String {
+    format!("session-{session:016x}.lock")
+}
+
+/// Where the lock of a session is.
+pub(super) fn lock_path(area_dir: &Path, session: u64) -> PathBuf {
+    area_dir.join(name(session))
+}
+
+/// Whether a file of the directory of areas is such a lock.
+pub(super) fn is_lock_name(name: &str) -> bool {
+    name.strip_prefix("session-")
+        .and_then(|rest| rest.strip_suffix(".lock"))
+        .is_some_and(|number| number.len() == 16 && u64::from_str_radix(number, 16).is_ok())
+}
+
+impl SessionLock {
+    /// Takes the lock of a session. Errors: another recorder has it, or the file cannot be made.
+    pub(super) fn take(area_dir: &Path, session: u64) -> io::Result<SessionLock> {
+        let path = lock_path(area_dir, session);
+        if is_held(&path) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        let hidden = area_dir.join(format!(".{}-{}", std::process::id(), name(session)));
+        let _ = fs::remove_file(&hidden);
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&hidden)?;
+        // Locked before it is seen: without the lock it would say that the session is over.
+        flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+        writeln!(file, "{}", std::process::id())?;
+        fs::rename(&hidden, &path)?;
+        Ok(SessionLock { path, _file: file })
+    }
+}
+
+impl Drop for SessionLock {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    let flags = libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK;
+    OpenOptions::new().read(true).custom_flags(flags).open(path)
+}
+
+/// Whether somebody holds a lock on this file.
+pub(super) fn is_held(path: &Path) -> bool {
+    let Ok(file) = open(path) else { return false };
+    flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK)
+}
+
+/// Numbers of the recorders that hold a lock in a directory of areas.
+pub(super) fn recording_pids(area_dir: &Path) -> BTreeSet<u32> {
+    let entries = fs::read_dir(area_dir).into_iter().flatten().flatten();
+    let held = entries
+        .filter(|entry| entry.file_name().to_str().is_some_and(is_lock_name))
+        .map(|entry| entry.path())
+        .filter(|path| is_held(path));
+    let number = |path: PathBuf| {
+        let mut text = String::new();
+        open(&path).ok()?.take(TEXT_BYTES_MAX).read_to_string(&mut text).ok()?;
+        text.trim().parse().ok()
+    };
+    held.filter_map(number).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_is_held_as_long_as_its_recorder_has_it() {
+        let dir = std::env::temp_dir().join(format!("lateralis-session-{}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        let lock = SessionLock::take(&dir, 0x1f).unwrap();
+        let path = dir.join("session-000000000000001f.lock");
+        assert!(is_held(&path) && SessionLock::take(&dir, 0x1f).is_err());
+        assert!(recording_pids(&dir).contains(&std::process::id()));
+        drop(lock);
+        assert!(!path.exists());
+        // What a killed recorder left says nothing, and can be taken over.
+        fs::write(&path, "12\n").unwrap();
+        assert!(!is_held(&path) && recording_pids(&dir).is_empty());
+        drop(SessionLock::take(&dir, 0x1f).unwrap());
+        assert!(is_lock_name("session-000000000000001f.lock"));
+        assert!(!is_lock_name("session-1f.lock") && !is_lock_name("recorder-1.sock"));
+        fs::remove_dir_all(&dir).unwrap();
+    }
+}

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Processes that were checked: /proc says that they map the area that names them.
+//!
+//! Numbers of processes in an area are hostile, and may be those of another PID namespace. Whatever
+//! this crate does to a process, or asks about one that an area names, takes a [`VerifiedProcess`],
+//! which only the checks of this module make [trust-model].
+//!
+//! A process is held by its directory in /proc: it stays that of this process, and is empty once
+//! the process is gone, whoever has its number then.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::{FileExt, MetadataExt};
+
+use rustix::fs::{Mode, OFlags, openat};
+
+use super::area_file::{AreaFile, FileKey, MapRange, map_ranges};
+use super::processes::{self, ProcessTag, parse_stat};
+
+/// As much of a text of /proc as is read.
+const TEXT_BYTES_MAX: u64 = 16 << 20;
+
+/// A process by its directory in /proc.
+#[derive(Debug)]
+struct Handle {
+    pid: u32,
+    directory: OwnedFd,
+}
+
+impl Handle {
+    fn open(pid: u32) -> Option<Handle> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let path = format!("/proc/{pid}");
+        let directory = rustix::fs::open(path, flags, Mode::empty()).ok()?;
+        Some(Handle { pid, directory })
+    }
+
+    fn file(&self, name: &str, flags: OFlags) -> io::Result<File> {
+        let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY;
+        Ok(File::from(openat(self.directory.as_fd(), name, flags, Mode::empty())?))
+    }
+
+    fn read(&self, name: &str) -> io::Result<Vec<u8>> {
+        let mut text = Vec::new();
+        self.file(name, OFlags::RDONLY)?.take(TEXT_BYTES_MAX).read_to_end(&mut text)?;
+        Ok(text)
+    }
+
+    /// `None`: gone, or it only waits for its parent.
+    fn tag(&self) -> Option<ProcessTag> {
+        ProcessTag::of_stat(self.pid, &self.read("stat").ok()?)
+    }
+
+    fn maps(&self, key: FileKey) -> bool {
+        let maps = self.read("maps").unwrap_or_default();
+        map_ranges(&maps).any(|range| range.file == Some(key))
+    }
+
+    fn status(&self) -> Option<String> {
+        Some(String::from_utf8_lossy(&self.read("status").ok()?).into_owned())
+    }
+}
+
+/// Numbers behind a key of a status text.
+fn numbers(status: &str, key: &str) -> Vec<u32> {
+    let line = status.lines().find_map(|line| line.strip_prefix(key)).unwrap_or_default();
+    line.split_ascii_whitespace().filter_map(|word| word.parse().ok()).collect()
+}
+
+/// The number that a process or thread has in its own PID namespace.
+fn own_number(status: &str, outside: u32) -> u32 {
+    numbers(status, "NSpid:").last().copied().unwrap_or(outside)
+}
+
+/// See the module's description.
+#[derive(Debug)]
+pub(super) struct VerifiedProcess {
+    handle: Handle,
+    tag: ProcessTag,
+    number: u32,
+}
+
+impl VerifiedProcess {
+    /// The process of this number of ours, if it maps the area.
+    pub(super) fn at(pid: u32, area: &AreaFile) -> Option<VerifiedProcess> {
+        // Its directory first: what is looked at afterwards is of this process or of none.
+        let handle = Handle::open(pid)?;
+        if !handle.maps(area.key()) {
+            return None;
+        }
+        let number = own_number(&handle.status()?, pid);
+        let tag = handle.tag()?;
+        Some(VerifiedProcess { handle, tag, number })
+    }
+
+    /// The process that the area calls `number`, if that is its number here as well.
+    pub(super) fn local(number: u32, area: &AreaFile) -> Option<VerifiedProcess> {
+        VerifiedProcess::at(number, area).filter(|found| found.number == number)
+    }
+
+    /// All other processes that map the area, whatever it calls them; with a PID namespace, those of
+    /// this one. Cost: a file of each process, or some microseconds of those that are not in it.
+    pub(super) fn all(area: &AreaFile, namespace: Option<u64>) -> Vec<VerifiedProcess> {
+        let own = std::process::id();
+        let is_in = |pid: u32| {
+            namespace.is_none_or(|inode| {
+                let is_it = |found: std::fs::Metadata| found.ino() == inode;
+                std::fs::metadata(format!("/proc/{pid}/ns/pid")).is_ok_and(is_it)
+            })
+        };
+        let pids = processes::numbers("/proc").into_iter().filter(|pid| *pid != own && is_in(*pid));
+        pids.filter_map(|pid| VerifiedProcess::at(pid, area)).collect()
+    }
+
+    /// The one that was checked before, if it still is the same and still maps the area.
+    pub(super) fn again(tag: ProcessTag, area: &AreaFile) -> Option<VerifiedProcess> {
+        VerifiedProcess::at(tag.pid, area).filter(|found| found.tag == tag)
+    }
+
+    /// Its number here.
+    pub(super) fn pid(&self) -> u32 {
+        self.handle.pid
+    }
+
+    /// Its number in its own PID namespace: what it calls itself.
+    pub(super) fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Its identity, to find it [again](VerifiedProcess::again).
+    pub(super) fn tag(&self) -> ProcessTag {
+        self.tag
+    }
+
+    /// Path of its program.
+    pub(super) fn exe(&self) -> Option<String> {
+        let path = rustix::fs::readlinkat(self.handle.directory.as_fd(), "exe", Vec::new()).ok()?;
+        Some(String::from_utf8_lossy(path.as_bytes()).into_owned())
+    }
+
+    /// Build id of the program that it runs.
+    pub(super) fn build_id(&self) -> Option<String> {
+        super::build_id::of_open(&self.handle.file("exe", OFlags::RDONLY).ok()?)
+    }
+
+    /// Number of its parent here.
+    pub(super) fn parent(&self) -> Option<u32> {
+        parse_stat(&self.handle.read("stat").ok()?).map(|(_, parent, _)| parent)
+    }
+
+    /// Our number of the thread that calls itself `number`. Cost: a file of each of its threads.
+    pub(super) fn thread(&self, number: u32) -> Option<u32> {
+        if number == self.number {
+            return Some(self.handle.pid);
+        }
+        processes::numbers(&format!("/proc/{}/task", self.handle.pid)).into_iter().find(|tid| {
+            let status = self.handle.read(&format!("task/{tid}/status")).unwrap_or_default();
+            own_number(&String::from_utf8_lossy(&status), *tid) == number
+        })
+    }
+
+    /// Its memory, for writing.
+    ///
+    /// Errors: it may not be written, or has ended ([`io::ErrorKind::NotFound`]).
+    pub(super) fn memory(&self, area: &AreaFile) -> io::Result<ProgramMemory> {
+        let own = rustix::process::geteuid().as_raw();
+        if area.owner() != own {
+            return Err(refused(format!("the area is of user {}", area.owner())));
+        }
+        let file = self.handle.file("mem", OFlags::RDWR)?;
+        // Behind the opening: it may have executed another program, or have another user since it
+        // was checked. Memory that was opened before is that of the program before.
+        let status = self.handle.status().ok_or(io::ErrorKind::NotFound)?;
+        let users = numbers(&status, "Uid:");
+        if users.len() != 4 || users.iter().any(|user| *user != own) {
+            return Err(refused("it runs as another user than this recorder".to_owned()));
+        }
+        let maps: Vec<MapRange> = map_ranges(&self.handle.read("maps")?).collect();
+        if !maps.iter().any(|range| range.file == Some(area.key())) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        Ok(ProgramMemory { file, maps })
+    }
+}
+
+/// What a process calls itself: no more than a number, and nothing to act on.
+pub(super) fn number_of(pid: u32) -> Option<u32> {
+    Some(own_number(&Handle::open(pid)?.status()?, pid))
+}
+
+/// The name that a thread of a process has now that was checked before. Both numbers are ours.
+pub(super) fn thread_name(process: ProcessTag, tid: u32) -> Option<Vec<u8>> {
+    let handle = Handle::open(process.pid)?;
+    let mut name = handle.read(&format!("task/{tid}/comm")).ok()?;
+    name.truncate(name.trim_ascii_end().len());
+    (handle.tag()? == process).then_some(name)
+}
+
+fn refused(text: String) -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, text)
+}
+
+/// Memory of a process that may be written: it maps the area, and has the user of the area and of
+/// this recorder, and no other.
+#[derive(Debug)]
+pub(super) struct ProgramMemory {
+    file: File,
+    maps: Vec<MapRange>,
+}
+
+impl ProgramMemory {
+    fn range(&self, address: u64, bytes: u64) -> Option<&MapRange> {
+        let end = address.checked_add(bytes)?;
+        let next = self.maps.partition_point(|range| range.end <= address);
+        self.maps.get(next).filter(|range| range.start <= address && end <= range.end)
+    }
+
+    /// Reads what stands at an address, whatever it is.
+    pub(super) fn read(&self, bytes: &mut [u8], address: u64) -> io::Result<()> {
+        self.file.read_exact_at(bytes, address)
+    }
+
+    /// The file of the program that these bytes are constants of: nobody has changed them.
+    pub(super) fn constants(&self, address: u64, bytes: u64) -> Option<FileKey> {
+        let range = self.range(address, bytes)?;
+        range.file.filter(|_| !range.writable && !range.shared)
+    }
+
+    /// Whether code of this file stands there.
+    pub(super) fn is_code_of(&self, file: FileKey, address: u64, bytes: u64) -> bool {
+        self.range(address, bytes)
+            .is_some_and(|range| range.executable && !range.shared && range.file == Some(file))
+    }
+
+    /// Writes one byte.
+    pub(super) fn write(&self, byte: u8, address: u64) -> io::Result<()> {
+        self.file.write_all_at(&[byte], address)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    /// An area's file that another process has mapped, and one that has it open only.
+    #[test]
+    fn a_process_counts_only_if_it_maps_the_file() {
+        let path = std::env::temp_dir().join(format!("lateralis-mapped-{}", std::process::id()));
+        std::fs::write(&path, vec![0; 8192]).unwrap();
+        let area = AreaFile::open(&path).unwrap();
+        let mut holder = Command::new("sleep")
+            .arg("100")
+            .stdin(Stdio::from(std::fs::File::open(&path).unwrap()))
+            .spawn()
+            .unwrap();
+        assert!(VerifiedProcess::at(holder.id(), &area).is_none(), "open is not mapped");
+        assert!(VerifiedProcess::at(std::process::id(), &area).is_none());
+        assert!(VerifiedProcess::at(1, &area).is_none());
+        let _own = super::super::mapping::Mapping::of_file(
+            area.file(),
+            super::super::mapping::Access::Shared,
+        )
+        .unwrap();
+        let own = VerifiedProcess::at(std::process::id(), &area).unwrap();
+        assert_eq!(own.number(), own.pid());
+        assert!(VerifiedProcess::again(own.tag(), &area).is_some());
+        assert!(own.exe().is_some() && own.parent().is_some());
+        assert!(thread_name(own.tag(), own.pid()).is_some());
+        let memory = own.memory(&area).unwrap();
+        let constant: &'static str = "a constant of this program";
+        let at = constant.as_ptr().addr() as u64;
+        let file = memory.constants(at, constant.len() as u64).unwrap();
+        let code = numbers as fn(&str, &str) -> Vec<u32> as usize as u64;
+        assert!(memory.is_code_of(file, code, 5));
+        assert!(!memory.is_code_of(area.key(), code, 5) && !memory.is_code_of(file, at, 5));
+        let on_heap = Box::new([0u8; 64]);
+        assert_eq!(memory.constants(on_heap.as_ptr().addr() as u64, 64), None);
+        assert_eq!(memory.constants(u64::MAX - 3, 8), None);
+        holder.kill().unwrap();
+        holder.wait().unwrap();
+        std::fs::remove_file(&path).unwrap();
+    }
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Finding the directory of areas (spec/ring-abi.md §2). Other users may have taken any name in the
+ * folders that all share: such names are passed over. Keep in step with crates/recorder/src/linux/dirs.rs.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "directory.h"
+#include "calls.h"
+#include "core.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* Another user's directory, one that others can write, and a link are not ours. */
+static int is_own_directory(const char *path)
+{
+    struct stat status;
+    return lstat(path, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
+           (status.st_mode & 022) == 0;
+}
+
+/* A recorder that asks has made it. Where it is not there the program sees other mounts, in which
+ * nothing may appear. */
+static int make_own_directory(const char *path)
+{
+    const int asked = getenv("LATERALIS_RECORD") != NULL;
+    return (asked || mkdir(path, 0700) == 0 || errno == EEXIST) && is_own_directory(path);
+}
+
+/* Directories with numbers in one place: 1 without a number, then -1 to -9. */
+#define NUMBERED_DIRECTORIES 10u
+/* Those in /dev/shm, one in /run/user, those in /tmp. */
+#define DEFAULT_DIRECTORIES (2 * NUMBERED_DIRECTORIES + 1)
+
+static const char *const shared_folders[2] = {"/dev/shm", "/tmp"};
+
+/* The default directories in the order in which they are tried. */
+static void default_directory(char *path, size_t bytes, unsigned number)
+{
+    const unsigned uid = (unsigned)geteuid(), in_memory = number < NUMBERED_DIRECTORIES;
+    if (number == NUMBERED_DIRECTORIES) {
+        snprintf(path, bytes, "/run/user/%u/lateralis", uid);
+        return;
+    }
+    const char *parent = shared_folders[!in_memory];
+    number -= in_memory ? 0 : NUMBERED_DIRECTORIES + 1;
+    if (number == 0)
+        snprintf(path, bytes, "%s/lateralis-%u", parent, uid);
+    else
+        snprintf(path, bytes, "%s/lateralis-%u-%u", parent, uid, number);
+}
+
+void lat_i_entries_each(const char *path, unsigned blocks,
+                        int (*look)(int directory, const char *name, void *argument),
+                        void *argument)
+{
+    struct entry { /* of getdents64 */
+        uint64_t inode;
+        int64_t offset;
+        uint16_t bytes;
+        uint8_t type;
+        char name[];
+    };
+    _Alignas(8) char entries[2048];
+    const int directory = lat_i_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW, 0);
+    if (directory < 0)
+        return;
+    int goes_on = 1;
+    for (unsigned block = 0; goes_on && (blocks == 0 || block < blocks); block++) {
+        const long length = syscall(SYS_getdents64, directory, entries, sizeof entries);
+        if (length <= 0)
+            break;
+        for (long at = 0; goes_on && at < length;) {
+            const struct entry *entry = (const struct entry *)(const void *)(entries + at);
+            goes_on = look(directory, entry->name, argument);
+            at += entry->bytes;
+        }
+    }
+    lat_i_close(directory);
+}
+
+/* A directory that was made because all names were taken that can be guessed. */
+struct found {
+    const char *parent;
+    char prefix[32];
+    char *path;
+    size_t bytes;
+    char first[PATH_MAX]; /* empty: none yet */
+};
+
+/* Of several the first by name, as the recorder has it. */
+static int look_at_entry(int directory, const char *name, void *argument)
+{
+    struct found *found = argument;
+    (void)directory;
+    if (strncmp(name, found->prefix, strlen(found->prefix)) != 0)
+        return 1;
+    const int length = snprintf(found->path, found->bytes, "%s/%s", found->parent, name);
+    if (length >= 0 && (size_t)length < found->bytes && (size_t)length < sizeof found->first &&
+        is_own_directory(found->path) &&
+        (found->first[0] == 0 || strcmp(found->path, found->first) < 0))
+        memcpy(found->first, found->path, (size_t)length + 1);
+    return 1;
+}
+
+static int find_directory(char *path, size_t bytes)
+{
+    struct found found = {.path = path, .bytes = bytes};
+    snprintf(found.prefix, sizeof found.prefix, "lateralis-%u-", (unsigned)geteuid());
+    for (unsigned folder = 0; folder < 2; folder++) {
+        found.parent = shared_folders[folder];
+        lat_i_entries_each(found.parent, 0, look_at_entry, &found);
+        if (found.first[0] != 0)
+            return snprintf(path, bytes, "%s", found.first) > 0;
+    }
+    return 0;
+}
+
+/* No other user can have taken a name with the time of the clock in it. */
+static int make_unguessed_directory(char *path, size_t bytes)
+{
+    for (unsigned folder = 0; folder < 2; folder++) {
+        const int length =
+            snprintf(path, bytes, "%s/lateralis-%u-%016llx", shared_folders[folder],
+                     (unsigned)geteuid(),
+                     (unsigned long long)(lat_i_clock() << 16 ^ (uint64_t)(uint32_t)getpid()));
+        if (length >= 0 && (size_t)length < bytes && make_own_directory(path))
+            return 1;
+    }
+    return 0;
+}
+
+int lat_i_area_directory(char *path, size_t bytes)
+{
+    const char *given = getenv("LATERALIS_DIR");
+    if (given != NULL && given[0] != 0) {
+        const int length = snprintf(path, bytes, "%s", given);
+        return length >= 0 && (size_t)length < bytes && make_own_directory(path);
+    }
+    /* One that is there comes before one that can be made: recorder and program still find the same
+     * when another user gives a name back. */
+    for (unsigned number = 0; number < DEFAULT_DIRECTORIES; number++) {
+        default_directory(path, bytes, number);
+        if (is_own_directory(path))
+            return 1;
+    }
+    if (find_directory(path, bytes))
+        return 1;
+    for (unsigned number = 0; number < DEFAULT_DIRECTORIES; number++) {
+        default_directory(path, bytes, number);
+        if (make_own_directory(path))
+            return 1;
+    }
+    return make_unguessed_directory(path, bytes);
+}

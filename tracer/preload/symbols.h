@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* Functions behind this library, found without the dynamic linker's own search. */
+#ifndef PRELOAD_SYMBOLS_H
+#define PRELOAD_SYMBOLS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct preload_symbol {
+    const char *name;
+    uint32_t hash;  /* of the name; set by preload_find_next */
+    void *address;  /* NULL: not found */
+};
+
+/**
+ * Finds what dlsym(RTLD_NEXT, name) finds for each of `count` names in the libraries that the program
+ * started with: the default version of the first definition after this library.
+ *
+ * Allocates nothing, takes no lock, leaves errno and dlerror alone. Context: while the program starts; later
+ * a library that is unloaded meanwhile could be read.
+ */
+__attribute__((visibility("hidden"))) void preload_find_next(struct preload_symbol *symbols,
+                                                             size_t count);
+
+#endif
