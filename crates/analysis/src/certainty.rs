@@ -121,7 +121,7 @@ impl Joined {
     ///
     /// Cost: two searches in the gaps.
     #[must_use]
-    pub fn of(message: &Message, gaps: &Gaps, begin: Nanos) -> Self {
+    pub fn of<E>(message: &Message<E>, gaps: &Gaps, begin: Nanos) -> Self {
         let (sent, received) = (message.send.time, message.receive.time);
         if !gaps.between(begin.min(sent).min(received), received.max(sent)) {
             Self::Certain
@@ -175,7 +175,13 @@ mod tests {
 
     #[test]
     fn after_a_loss_the_order_alone_joins_no_messages() {
-        let end = |time| End { time: Nanos(time), stream: StreamIndex(0), cpu: None, writer: None };
+        let end = |time| End {
+            time: Nanos(time),
+            stream: StreamIndex(0),
+            cpu: None,
+            writer: None,
+            event: (),
+        };
         let message =
             |key, sent, received| Message { key, send: end(sent), receive: end(received) };
         let gaps = gaps(&[(10, 12)]);
@@ -231,7 +237,7 @@ mod tests {
                     if !with_lost && is_lost(&stretches, time) {
                         continue;
                     }
-                    let end = End { time: Nanos(time), stream: StreamIndex(0), cpu: None, writer: None };
+                    let end = End { time: Nanos(time), stream: StreamIndex(0), cpu: None, writer: None, event: () };
                     if sends {
                         matcher.send(key.checked_sub(1), end);
                     } else {

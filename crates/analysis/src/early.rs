@@ -23,13 +23,13 @@ const SEARCH_MAX: usize = 1024;
 
 /// An arrival that no departure was seen of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Arrival {
+pub struct Arrival<E = ()> {
     /// Number of its channel.
     pub channel: u32,
     /// What tells the message from others; `None`: their order.
     pub key: Option<u64>,
     /// When and where.
-    pub end: End,
+    pub end: End<E>,
 }
 
 /// Arrivals whose departures may come yet. Only those with a key: where the order alone tells
@@ -37,27 +37,27 @@ pub struct Arrival {
 /// is missing.
 ///
 /// Memory: by arrivals within the error of the clocks, 65 536 of them.
-#[derive(Debug, Default)]
-pub struct Early {
+#[derive(Debug)]
+pub struct Early<E = ()> {
     /// The most that two clocks are known to be off by.
     reach_ns: u64,
     /// In the order in which they came; `None` where the departure has come.
-    waiting: VecDeque<Option<Arrival>>,
+    waiting: VecDeque<Option<Arrival<E>>>,
     /// How many have gone from the front of them.
     gone: u64,
     /// Their numbers, by channel and key.
     of_key: HashMap<(u32, u64), VecDeque<u64>, RandomState>,
 }
 
-impl Early {
+impl<E: Copy> Early<E> {
     /// Of clocks that are known to be off by this at most, any two of them; 0 of one clock.
     #[must_use]
     pub fn new(reach_ns: u64) -> Self {
-        Self { reach_ns, ..Self::default() }
+        Self { reach_ns, waiting: VecDeque::new(), gone: 0, of_key: HashMap::default() }
     }
 
     /// One arrives that has not left. In the order of time. Cost: a look-up.
-    pub fn arrive(&mut self, arrival: Arrival) {
+    pub fn arrive(&mut self, arrival: Arrival<E>) {
         if let Some(key) = arrival.key {
             let number = self.gone + self.waiting.len() as u64;
             self.of_key.entry((arrival.channel, key)).or_default().push_back(number);
@@ -75,9 +75,9 @@ impl Early {
         &mut self,
         channel: u32,
         key: Option<u64>,
-        sent: &End,
+        sent: &End<E>,
         mut apart: impl FnMut(StreamIndex, StreamIndex) -> Option<u64>,
-    ) -> Option<End> {
+    ) -> Option<End<E>> {
         if self.waiting.is_empty() {
             return None;
         }
@@ -103,7 +103,7 @@ impl Early {
 
     /// The next arrival that no departure from `now` on can belong to, in the order in which they
     /// came; of all that are left if `now` is `None`. To be asked until there is none.
-    pub fn give_up(&mut self, now: Option<Nanos>) -> Option<Arrival> {
+    pub fn give_up(&mut self, now: Option<Nanos>) -> Option<Arrival<E>> {
         loop {
             let first = self.waiting.front()?;
             if let (Some(arrival), Some(now)) = (first, now) {
@@ -137,7 +137,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn end(time: i64, stream: u32) -> End {
-        End { time: Nanos(time), stream: StreamIndex(stream), cpu: None, writer: None }
+        End { time: Nanos(time), stream: StreamIndex(stream), cpu: None, writer: None, event: () }
     }
 
     fn arrival(channel: u32, key: Option<u64>, end: End) -> Arrival {

@@ -10,9 +10,9 @@ use lateralis_units::Nanos;
 
 const NONE: u32 = u32::MAX;
 
-/// A message leaves or arrives.
+/// A message leaves or arrives; `E` is what the caller needs to find the event again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct End {
+pub struct End<E = ()> {
     /// When.
     pub time: Nanos,
     /// In which stream, and so by which clock.
@@ -21,20 +21,31 @@ pub struct End {
     pub cpu: Option<u32>,
     /// In which thread, where that is known.
     pub writer: Option<Writer>,
+    /// The event.
+    pub event: E,
+}
+
+impl End {
+    /// The same with its event.
+    #[must_use]
+    pub fn of_event<E>(self, event: E) -> End<E> {
+        let Self { time, stream, cpu, writer, event: () } = self;
+        End { time, stream, cpu, writer, event }
+    }
 }
 
 /// A message with both ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Message {
+pub struct Message<E = ()> {
     /// What tells it from others of its channel; `None`: their order.
     pub key: Option<u64>,
     /// Where it left.
-    pub send: End,
+    pub send: End<E>,
     /// Where it arrived.
-    pub receive: End,
+    pub receive: End<E>,
 }
 
-impl Message {
+impl<E> Message<E> {
     /// Nanoseconds on the way; 0 where two clocks disagree about the order.
     #[must_use]
     pub fn nanos(&self) -> u64 {
@@ -43,8 +54,8 @@ impl Message {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Slot {
-    end: End,
+struct Slot<E> {
+    end: End<E>,
     next: u32,
     /// Whether it has arrived, and stays because it may arrive again.
     has_arrived: bool,
@@ -55,16 +66,16 @@ struct Slot {
 ///
 /// Memory: by messages on their way.
 #[derive(Debug)]
-pub struct Matcher {
+pub struct Matcher<E = ()> {
     /// First and last on the way by key.
     keyed: HashMap<Option<u64>, (u32, u32), RandomState>,
-    slots: Vec<Slot>,
+    slots: Vec<Slot<E>>,
     free: u32,
     on_the_way: u64,
     unsent_count: u64,
 }
 
-impl Default for Matcher {
+impl<E> Default for Matcher<E> {
     fn default() -> Self {
         Self {
             keyed: HashMap::default(),
@@ -76,9 +87,9 @@ impl Default for Matcher {
     }
 }
 
-impl Matcher {
+impl<E: Copy> Matcher<E> {
     /// A message leaves. Ends in the order of time. Cost: a look-up.
-    pub fn send(&mut self, key: Option<u64>, end: End) {
+    pub fn send(&mut self, key: Option<u64>, end: End<E>) {
         let slot = Slot { end, next: NONE, has_arrived: false };
         if let Entry::Occupied(entry) = self.keyed.entry(key)
             && self.slots[entry.get().0 as usize].has_arrived
@@ -112,7 +123,7 @@ impl Matcher {
     /// A message arrives: the whole of it, or `None` if it never left. With `fans_out` the last
     /// that left stays until another of its key leaves, so that it can arrive again. Cost: a
     /// look-up.
-    pub fn receive(&mut self, key: Option<u64>, end: End, fans_out: bool) -> Option<Message> {
+    pub fn receive(&mut self, key: Option<u64>, end: End<E>, fans_out: bool) -> Option<Message<E>> {
         let Entry::Occupied(mut entry) = self.keyed.entry(key) else {
             self.unsent_count += 1;
             return None;
@@ -162,7 +173,7 @@ impl Matcher {
 
     /// Those of them that may arrive yet: by key, and of equal key in the order in which they left.
     #[must_use]
-    pub fn departures(&self) -> Vec<(Option<u64>, End)> {
+    pub fn departures(&self) -> Vec<(Option<u64>, End<E>)> {
         let mut keys: Vec<(Option<u64>, u32)> =
             self.keyed.iter().map(|(key, (first, _))| (*key, *first)).collect();
         keys.sort_unstable();
@@ -193,7 +204,7 @@ mod tests {
     use std::collections::VecDeque;
 
     fn end(time: i64) -> End {
-        End { time: Nanos(time), stream: StreamIndex(0), cpu: None, writer: None }
+        End { time: Nanos(time), stream: StreamIndex(0), cpu: None, writer: None, event: () }
     }
 
     #[test]

@@ -92,6 +92,14 @@ impl Nesting {
         self.threads.get(thread as usize).map_or(Nanos(i64::MIN), |stack| stack.until)
     }
 
+    /// Spans without a key that are open: thread, kind, when it began.
+    pub(crate) fn keyless(&self) -> impl Iterator<Item = (u32, u32, Nanos)> + '_ {
+        (0..).zip(&self.threads).flat_map(|(thread, stack)| {
+            let keyless = stack.open.iter().filter(|open| open.key.is_none());
+            keyless.map(move |open| (thread, open.kind, open.begin))
+        })
+    }
+
     /// How many spans are open on a thread.
     #[must_use]
     pub fn depth(&self, thread: u32) -> usize {

@@ -218,6 +218,22 @@ impl SpanTable {
         }
     }
 
+    /// Spans that have begun and not ended: their kinds, and the events that began them.
+    ///
+    /// Cost: by open spans.
+    #[must_use]
+    pub fn unfinished(&self) -> Vec<(u32, Edge)> {
+        let keyed = (0..).zip(&self.kinds).flat_map(|(kind, of)| {
+            of.pairer.unfinished().into_iter().map(move |edge| (kind, edge))
+        });
+        let threads = self.threads.things();
+        let keyless = self.nesting.keyless().map(|(thread, kind, time)| {
+            let writer = threads.get(thread as usize).copied().flatten();
+            (kind, Edge { time, side: Side::Begin, key: None, writer })
+        });
+        keyed.chain(keyless).collect()
+    }
+
     /// Kinds by number; what they tell of threads is whole once [`SpanTable::finish`]ed.
     #[must_use]
     pub fn kinds(&self) -> &[SpanKind] {

@@ -32,6 +32,10 @@ pub struct States {
     unknown_nanos: u64,
     /// The state before a doubt.
     doubted: Option<u32>,
+    /// Whether events may be missing since the last state was told.
+    has_doubt: bool,
+    /// Whether the current state can have been entered before it was told.
+    is_older: bool,
 }
 
 impl States {
@@ -43,11 +47,13 @@ impl States {
             self.unknown_nanos = self.unknown_nanos.saturating_add(nanos);
             self.doubted = Some(state);
         }
+        self.has_doubt = true;
     }
 
     /// The machine is in a state from now on. Times in order.
     pub fn enter(&mut self, time: Nanos, state: u32) {
         if self.current.is_some_and(|(current, _)| current == state) {
+            self.has_doubt = false;
             return;
         }
         self.stay(time);
@@ -60,11 +66,12 @@ impl States {
         let is_entry = self.doubted.take() != Some(state);
         self.states[index].entry_count += u64::from(is_entry);
         self.current = Some((state, time));
+        self.is_older = std::mem::take(&mut self.has_doubt);
     }
 
     /// The current state ends by another that is told.
     fn stay(&mut self, time: Nanos) {
-        if let Some((state, since)) = self.current {
+        if let Some((state, since)) = self.current.filter(|_| !self.is_older) {
             let index = state as usize;
             if index >= self.stays.len() {
                 self.stays.resize_with(index + 1, || Durations::with_limit(STAYS_KEPT));
@@ -89,8 +96,8 @@ impl States {
         &self.states
     }
 
-    /// By state, how long each stay was whose end was told by the next state; of doubted ones
-    /// nobody knows. It may be shorter than there are states.
+    /// By state, how long each stay was whose beginning and end are known: of a state that is told first
+    /// after events were missing, the beginning is not. It may be shorter than there are states.
     #[must_use]
     pub fn stays(&self) -> &[Durations] {
         &self.stays

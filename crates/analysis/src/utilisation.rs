@@ -21,6 +21,9 @@ pub struct Switch {
     pub from: Option<Occupant>,
     /// Who runs from now on; `None` where nobody knows.
     pub to: Option<Occupant>,
+    /// Whether nothing was left out since the switch before: who came then and leaves now had the
+    /// processor all the time.
+    pub is_since_last: bool,
 }
 
 /// What a processor does.
@@ -60,6 +63,9 @@ pub struct ThreadTime {
     pub migration_count: u64,
     /// Times it left a processor without having come there, or came and another one left.
     pub missing_count: u64,
+    /// Stretches of unknown length in which it can have run: before the first switch of a processor,
+    /// which it left then; after the last; between two where switches are left out.
+    pub open_count: u64,
     last_cpu: Option<u32>,
 }
 
@@ -69,7 +75,6 @@ struct Lane {
     stream: Option<StreamIndex>,
     since: Nanos,
     has_appeared: bool,
-    has_switched: bool,
 }
 
 /// Adds switches up, in the order of time on each processor.
@@ -149,33 +154,42 @@ impl Utilisation {
 
     /// Takes the next switch of its processor.
     ///
-    /// Who ran before the first switch has the time since the processor appeared. Where the thread
-    /// that leaves is not the one that came, switches are missing in between, and the
-    /// stretch is nobody's.
+    /// Nothing is known before the first switch: who leaves then may have come a moment before, for
+    /// switches are recorded later than other events of a system begin. Where the thread that leaves
+    /// is not the one that came, switches are missing in between, and the stretch is unknown.
     pub fn push(&mut self, switch: Switch) {
         self.appear(switch.cpu, switch.time);
         self.lanes[switch.cpu as usize].stream = switch.stream;
         let lane = self.lanes[switch.cpu as usize];
+        let is_first = self.cpus[switch.cpu as usize].switch_count == 0;
+        let leaves = switch.from.filter(|_| is_first || !switch.is_since_last);
+        self.is_open(leaves);
         let occupant = match (lane.occupant, switch.from) {
+            _ if !switch.is_since_last => None,
             (Some(known), Some(from)) if known == from => Some(known),
             (Some(came), Some(leaves)) => {
                 self.miss(switch.cpu, [came, leaves]);
                 None
             }
             (Some(known), None) => Some(known),
-            // Before the first switch only it can tell; after a hole, nobody.
-            (None, from) => from.filter(|_| !lane.has_switched),
+            (None, _) => None,
         };
         self.credit(switch.cpu, occupant, switch.time);
         let lane = &mut self.lanes[switch.cpu as usize];
         lane.occupant = switch.to;
-        lane.has_switched = true;
         self.cpus[switch.cpu as usize].switch_count += 1;
         if let Some(Occupant::Thread(thread)) = switch.to {
             let time = self.thread(thread);
             time.schedule_count += 1;
             time.migration_count += u64::from(time.last_cpu.is_some_and(|cpu| cpu != switch.cpu));
             time.last_cpu = Some(switch.cpu);
+        }
+    }
+
+    /// How long it ran is not known.
+    fn is_open(&mut self, occupant: Option<Occupant>) {
+        if let Some(Occupant::Thread(thread)) = occupant {
+            self.thread(thread).open_count += 1;
         }
     }
 
@@ -189,10 +203,12 @@ impl Utilisation {
         }
     }
 
-    /// Gives everybody the time up to the end.
+    /// The trace ends. What follows the last switch of a processor is unknown: of the next one only
+    /// the recorder could say when it did not come.
     pub fn finish(&mut self, end: Nanos) {
         for cpu in 0..self.lanes.len() as u32 {
-            self.credit(cpu, self.lanes[cpu as usize].occupant, end);
+            self.is_open(self.lanes[cpu as usize].occupant);
+            self.credit(cpu, None, end);
         }
     }
 
@@ -217,11 +233,12 @@ mod tests {
     use proptest::prelude::*;
 
     fn switch(time: i64, cpu: u32, from: Option<Occupant>, to: Option<Occupant>) -> Switch {
-        Switch { time: Nanos(time), cpu, stream: Some(StreamIndex(cpu)), from, to }
+        let stream = Some(StreamIndex(cpu));
+        Switch { time: Nanos(time), cpu, stream, from, to, is_since_last: true }
     }
 
     #[test]
-    fn the_time_before_the_first_and_after_the_last_switch_counts() {
+    fn nothing_is_known_before_the_first_and_after_the_last_switch() {
         let mut all = Utilisation::new(Nanos(100), 8, Gaps::default());
         all.appear(0, Nanos(100));
         all.appear(1, Nanos(130));
@@ -230,14 +247,30 @@ mod tests {
         all.push(switch(140, 0, None, Some(Thread(3))));
         all.finish(Nanos(160));
         let cpu = &all.cpus()[0];
-        assert_eq!((cpu.busy_nanos, cpu.idle_nanos, cpu.unknown_nanos), (40, 20, 0));
-        assert_eq!(all.threads()[3].running_nanos, 30);
+        assert_eq!((cpu.busy_nanos, cpu.idle_nanos, cpu.unknown_nanos), (10, 20, 30));
+        assert_eq!(all.threads()[3].running_nanos, 0);
         assert_eq!((all.threads()[1].running_nanos, all.threads()[1].schedule_count), (10, 1));
-        assert_eq!(all.cpus()[1].unknown_nanos, 60, "no switch, nobody knows");
+        assert_eq!(all.cpus()[1].unknown_nanos, 60, "no switch, so it is unknown");
     }
 
     #[test]
-    fn contradictions_are_nobodys_time() {
+    fn a_thread_whose_switches_are_left_out_has_no_time() {
+        let mut all = Utilisation::new(Nanos(0), 8, Gaps::default());
+        all.push(switch(10, 0, Some(Idle), Some(Thread(1))));
+        all.push(switch(20, 0, Some(Thread(1)), Some(Thread(2))));
+        // Others may have come and gone since 20.
+        let foreign = switch(90, 0, Some(Thread(2)), Some(Thread(1)));
+        all.push(Switch { is_since_last: false, ..foreign });
+        all.push(switch(95, 0, Some(Thread(1)), Some(Thread(2))));
+        all.finish(Nanos(500));
+        let running: Vec<u64> = all.threads().iter().map(|time| time.running_nanos).collect();
+        assert_eq!(running, [0, 15, 0]);
+        assert_eq!((all.cpus()[0].busy_nanos, all.cpus()[0].missing_count), (15, 0));
+        assert_eq!(all.cpus()[0].unknown_nanos, 500 - 15);
+    }
+
+    #[test]
+    fn contradictions_are_unknown_time() {
         let mut all = Utilisation::new(Nanos(0), 8, Gaps::default());
         all.appear(0, Nanos(0));
         all.push(switch(10, 0, Some(Thread(1)), Some(Thread(2))));
@@ -245,9 +278,9 @@ mod tests {
         all.push(switch(30, 0, Some(Thread(1)), None));
         all.push(switch(40, 0, Some(Thread(1)), Some(Idle)));
         all.finish(Nanos(40));
-        assert_eq!(all.cpus()[0].unknown_nanos, 20);
+        assert_eq!(all.cpus()[0].unknown_nanos, 30);
         assert_eq!(all.cpus()[0].missing_count, 1);
-        assert_eq!(all.threads()[1].running_nanos, 20);
+        assert_eq!(all.threads()[1].running_nanos, 10);
         let missing: Vec<u64> = all.threads().iter().map(|time| time.missing_count).collect();
         assert_eq!(missing, [0, 0, 1, 1]);
     }
@@ -283,11 +316,6 @@ mod tests {
                 let from = running[slot].filter(|_| tells);
                 all.push(switch(time, cpu, from, Some(who(to))));
                 (running[slot], since[slot]) = (Some(who(to)), time);
-            }
-            for slot in 0..3 {
-                if let Some(Thread(thread)) = running[slot] {
-                    expected[thread as usize] += (time - since[slot]) as u64;
-                }
             }
             all.finish(Nanos(time));
             for (thread, nanos) in expected.iter().enumerate() {

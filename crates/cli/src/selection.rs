@@ -232,7 +232,7 @@ impl<'r> Selection<'r> {
         all: bool,
     ) -> Result<Self, CliError> {
         let needs_beginning = args.from.or(args.until).is_some();
-        let beginning = needs_beginning.then(|| recording.source.interval().begin).flatten();
+        let beginning = needs_beginning.then(|| recording.beginning()).flatten();
         Self::since(args, recording, all, beginning)
     }
 

@@ -27,6 +27,7 @@ mod live;
 mod look;
 mod losses;
 mod missing;
+mod one_answer;
 mod packets;
 mod path;
 mod place;

@@ -261,6 +261,7 @@ fn utilisation_of_threads_is_as_counted_by_hand() {
     let end = all.iter().map(time).max().expect("events");
     let begin = all.iter().map(time).min().expect("events");
     let mut threads: BTreeMap<i64, (i64, u64)> = BTreeMap::new();
+    let mut open = BTreeSet::new();
     let mut cpus = 0;
     for row in stats["cpus"].as_array().expect("processors") {
         cpus += 1;
@@ -269,20 +270,26 @@ fn utilisation_of_threads_is_as_counted_by_hand() {
             of_cpu.iter().filter(|line| line["name"] == "sched_switch").collect();
         let number = |line: &Value, name: &str| line["fields"][name].as_i64().expect("a thread");
         let mut stretches = Vec::new();
-        let mut since = time(of_cpu[0]);
-        for switch in &switches {
+        // Who ran before the first switch, and how long whoever came last stayed, is not known.
+        let mut since = time(switches[0]);
+        for (index, switch) in switches.iter().enumerate() {
+            if index == 0 {
+                open.insert(number(switch, "prev_tid"));
+            }
             stretches.push((number(switch, "prev_tid"), time(switch) - since));
             since = time(switch);
             threads.entry(number(switch, "next_tid")).or_default().1 += 1;
         }
-        stretches.push((number(switches[switches.len() - 1], "next_tid"), end - since));
+        open.insert(number(switches[switches.len() - 1], "next_tid"));
         let busy: i64 = stretches.iter().filter(|(tid, _)| *tid != 0).map(|(_, n)| n).sum();
         let idle: i64 = stretches.iter().filter(|(tid, _)| *tid == 0).map(|(_, n)| n).sum();
         for (tid, nanos) in stretches {
             threads.entry(tid).or_default().0 += nanos;
         }
         assert_eq!((&row["busy_ns"], &row["idle_ns"]), (&json!(busy), &json!(idle)));
-        assert_eq!(row["unknown_ns"], time(of_cpu[0]) - begin);
+        let unknown = time(switches[0]) - begin + end - since;
+        assert_eq!(row["unknown_ns"], unknown);
+        assert_eq!(row["not_exact"]["busy_ns"], "lower_bound");
         assert_eq!(row["switches"], switches.len());
         let series = row["series"]["busy_ns"].as_array().expect("a series");
         assert_eq!(series.iter().filter_map(Value::as_i64).sum::<i64>(), busy);
@@ -297,10 +304,12 @@ fn utilisation_of_threads_is_as_counted_by_hand() {
     for row in rows {
         let (nanos, schedules) = threads[&row["tid"].as_i64().expect("a thread")];
         assert_eq!(row["running_ns"], nanos, "{row}");
+        let is_open = open.contains(&row["tid"].as_i64().expect("a thread"));
+        assert_eq!(row["not_exact"]["running_ns"] == "lower_bound", is_open, "{row}");
         assert_eq!(row["schedules"], schedules, "{row}");
         let share = nanos as f64 / (end - begin) as f64;
         assert!((row["utilisation"].as_f64().expect("a share") - share).abs() < 1e-9);
-        assert_eq!(row["not_exact"], json!({}));
+        assert_eq!(row["not_exact"] == json!({}), !is_open, "{row}");
     }
 
     // Only what happened on one processor, in the second second.

@@ -66,6 +66,14 @@ impl EnvValue {
     }
 }
 
+/// Name of the entry of the environment that says whose events the kernel's are.
+pub const KERNEL_SCOPE: &str = "lateralis_kernel_scope";
+/// Value of [`KERNEL_SCOPE`]: those of recorded programs and what they start. What other threads did on
+/// the same processors was not recorded.
+pub const SCOPE_PROGRAMS: &str = "programs";
+/// Value of [`KERNEL_SCOPE`]: those of all processes.
+pub const SCOPE_MACHINE: &str = "machine";
+
 /// What a trace says about itself.
 #[derive(Debug, Clone, Default)]
 pub struct Trace {
@@ -108,6 +116,14 @@ impl Trace {
             Some(index) => &self.origins[index].environment,
             None => &self.environment,
         }
+    }
+
+    /// Whether of the kernel's events in streams of this class only those of recorded programs are
+    /// there.
+    #[must_use]
+    pub fn is_of_programs(&self, stream_class: u32) -> bool {
+        let scope = self.environment_of(stream_class).iter().find(|(key, _)| key == KERNEL_SCOPE);
+        scope.is_some_and(|(_, value)| value.as_text() == Some(SCOPE_PROGRAMS))
     }
 
     /// The environment entry with this name.

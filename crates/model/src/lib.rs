@@ -39,8 +39,9 @@ mod tournament;
 mod value;
 
 pub use class::{
-    Attribute, Base, Encoding, EnvValue, EventClass, FieldClass, FieldKind, IntegerClass, Label,
-    Member, Origin, Range, StreamClass, Trace, Uuid,
+    Attribute, Base, Encoding, EnvValue, EventClass, FieldClass, FieldKind, IntegerClass,
+    KERNEL_SCOPE, Label, Member, Origin, Range, SCOPE_MACHINE, SCOPE_PROGRAMS, StreamClass, Trace,
+    Uuid,
 };
 pub use clock::{Clock, Second};
 pub use columns::{

@@ -32,3 +32,11 @@ pub use clock::ClockRelation;
 pub use layout::{KernelEvents, KernelFormat};
 pub use stats::CpuStats;
 pub use transcode::Transcoder;
+
+use lateralis_model::{KERNEL_SCOPE, SCOPE_MACHINE, SCOPE_PROGRAMS};
+
+/// What readers must know of a source of the kernel's events beside its records.
+pub(crate) fn environment(whole_machine: bool) -> Vec<(String, String)> {
+    let scope = if whole_machine { SCOPE_MACHINE } else { SCOPE_PROGRAMS };
+    vec![(KERNEL_SCOPE.to_owned(), scope.to_owned())]
+}

@@ -237,6 +237,14 @@ pub struct RecordOptions {
     /// The recording is made in pieces.
     pub chunks: Option<ChunkOptions>,
 }
+/// Bytes of a ring where the user does not say how many.
+pub(crate) const DEFAULT_BUFFER_BYTES: u64 = 4 << 20;
+
+/// Whether rings of this size begin with a part of their memory. Larger ones were asked for, by a user
+/// who knows of bursts: they are there before the first of them, however busy the recorder is.
+pub(crate) fn rings_grow(buffer_bytes: u64) -> bool {
+    buffer_bytes <= DEFAULT_BUFFER_BYTES
+}
 
 impl RecordOptions {
     /// Defaults for a recording into `output`: rings of 4 MiB in packets of 64 KiB, at most
@@ -245,7 +253,7 @@ impl RecordOptions {
         RecordOptions {
             output: output.into(),
             area_dir: None,
-            buffer_bytes: 4 << 20,
+            buffer_bytes: DEFAULT_BUFFER_BYTES,
             packet_bytes: 64 << 10,
             cap_bytes: 256 << 20,
             mode: RingMode::Discard,

@@ -109,6 +109,11 @@ pub trait Source: Send {
     /// What its records mean. See [`register`].
     fn schemas(&self) -> Vec<RegisteredSchema>;
 
+    /// What readers must know of it beside its records, for the environment of the trace.
+    fn environment(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
     /// Its streams.
     fn streams(&self) -> Vec<StreamPlan>;
 

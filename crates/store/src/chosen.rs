@@ -11,8 +11,8 @@ use lateralis_model::{
 };
 use lateralis_units::Nanos;
 
-use crate::Recording;
 use crate::facts::Facts;
+use crate::{ClockErrors, Recording};
 
 /// Events of a trace, with what its classes mean.
 pub struct Chosen<'a> {
@@ -24,6 +24,8 @@ pub struct Chosen<'a> {
     pub streams: Cow<'a, [StreamSummary]>,
     /// Names of processes and threads.
     pub names: &'a Names,
+    /// How far the clocks of its streams may be off.
+    pub clock_errors: ClockErrors,
     /// Only what happened then, both ends included.
     pub interval: Interval,
     /// Only these events of that time. Who runs on which processor is known from the others,
@@ -43,6 +45,7 @@ impl<'a> Chosen<'a> {
             trace: Cow::Borrowed(source.trace()),
             streams: Cow::Owned(source.streams()),
             names: source.names(),
+            clock_errors: ClockErrors::default(),
             interval: Interval::default(),
             contains: &|_| true,
             begins: &|| {},
@@ -57,6 +60,7 @@ impl<'a> Chosen<'a> {
             trace: recording.annotated(),
             streams: Cow::Borrowed(&recording.streams),
             names: &recording.names,
+            clock_errors: recording.clock_errors(),
             interval: Interval::default(),
             contains: &|_| true,
             begins: &|| {},

@@ -194,6 +194,16 @@ impl Recording {
         Successions::of(lengths, self.clock_errors().most())
     }
 
+    /// When the recording begins: at its first event, in every command. Packets can begin long
+    /// before, and where there is no event they are all that is known.
+    ///
+    /// Cost: reads the first event of each stream.
+    #[must_use]
+    pub fn beginning(&self) -> Option<Nanos> {
+        let first = self.source.events().next_event().map(|event| event.time);
+        first.or_else(|| self.source.interval().begin)
+    }
+
     /// From when to when a recorder was at work for the recording under a path, as it has said, and
     /// all that it recorded.
     fn length_of(&self, path: &Path) -> Option<(Nanos, Nanos)> {

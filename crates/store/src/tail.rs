@@ -172,7 +172,7 @@ impl Tail {
             self.names.clone_from(&recording.names);
         }
         if self.begin.is_none() {
-            self.begin = recording.source.interval().begin;
+            self.begin = recording.beginning();
         }
         Ok(recording)
     }

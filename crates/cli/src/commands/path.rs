@@ -77,12 +77,8 @@ pub fn run(args: PathArgs) -> Result<ExitStatus, CliError> {
 
 /// Errors: no span of the name; none that is wanted; none with a thread.
 fn spans(args: &PathArgs, recording: &Recording, chosen: &Chosen<'_>) -> Result<Spans, CliError> {
-    let begin = || {
-        let told = recording.source.interval().begin;
-        told.or_else(|| Some(recording.source.events().next_event()?.time))
-    };
     let wanted = match args.at {
-        Some(moment) => Wanted::OpenAt(moment.nanos(begin())),
+        Some(moment) => Wanted::OpenAt(moment.nanos(recording.beginning())),
         None => Wanted::Slowest(args.slowest as usize),
     };
     let spans = find(chosen, &args.span, wanted).map_err(|names| {

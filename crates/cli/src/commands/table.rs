@@ -96,7 +96,7 @@ pub fn run(mut args: TableArgs) -> Result<ExitStatus, CliError> {
         return follow::run(&args, &name, live.as_ref());
     }
     let recording = args.inputs.open()?;
-    let beginning = recording.source.interval().begin;
+    let beginning = args.from.or(args.until).and_then(|_| recording.beginning());
     let healthy = recording.source.damage().is_empty() && recording.source.faults().is_empty();
     let session = Session::new(vec![recording]);
     let Some(name) = &args.name else {

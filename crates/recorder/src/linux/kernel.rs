@@ -343,6 +343,10 @@ impl Source for KernelSource {
         self.events.schemas.clone()
     }
 
+    fn environment(&self) -> Vec<(String, String)> {
+        crate::kernel::environment(self.whole_machine)
+    }
+
     fn streams(&self) -> Vec<StreamPlan> {
         let stream =
             |cpu: &u32| StreamPlan { name: format!("kernel_cpu{cpu}"), number: *cpu, is_cpu: true };

@@ -13,7 +13,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use super::inherited::Inherited;
 use super::rules;
 use crate::error::Error;
-use crate::options::RecordOptions;
+use crate::options::{RecordOptions, rings_grow};
 use crate::report;
 
 /// Patterns longer than this cannot be handed over in the environment.
@@ -36,8 +36,9 @@ pub(super) fn record_request(session: u64, options: &RecordOptions) -> Result<St
     };
     // The program then need not ask the kernel.
     let cpus = possible_cpus().map_or(String::new(), |cpus| format!("cpus={cpus};"));
+    let grow = if rings_grow(options.buffer_bytes) { "grow;" } else { "" };
     let request = format!(
-        "session={session:x};recorder={};lock;grow;{cpus}buffer={};packet={};mode={mode};cap={};\
+        "session={session:x};recorder={};lock;{grow}{cpus}buffer={};packet={};mode={mode};cap={};\
          enable={enable}",
         std::process::id(),
         options.buffer_bytes,

@@ -316,6 +316,11 @@ impl Recording {
         self.write_metadata()
     }
 
+    /// Adds to the environment of the trace, before its metadata is written first.
+    pub(super) fn describe(&mut self, more: Vec<(String, String)>) {
+        self.environment.extend(more);
+    }
+
     fn write_metadata(&mut self) -> Result<(), Error> {
         let Some(clock) = self.clock_model() else { return Ok(()) };
         // What `lat recover` needs if this recorder is killed stands there before the packets do.

@@ -239,6 +239,7 @@ impl Session {
         super::clocks::wait_for_frequency();
         let (packet, overwrite) =
             (self.options.packet_bytes, self.options.mode == RingMode::Overwrite);
+        self.recording.describe(source.environment());
         let live = LiveSource::begin(&mut self.recording, source, packet, overwrite)
             .inspect_err(|problem| self.recording.problem(problem.clone()))?;
         self.sources.push(live);

@@ -10,6 +10,7 @@ use lateralis_ring::abi::header;
 
 use super::wanted::enabled;
 use super::{Choice, Condition, How, Policies, Policy, Property};
+use crate::options::rings_grow;
 
 /// Most bytes of the patterns of a policy: their place in an area's header, without the NUL.
 pub const PATTERN_BYTES_MAX: usize = header::ENABLE_BYTES as usize - 1;
@@ -122,11 +123,13 @@ fn wish(choice: &Choice, common: &Common) -> String {
         RingMode::Overwrite => "overwrite",
     };
     let enable = if common.waits { String::new() } else { choice.enable.to_string() };
+    let buffer = choice.buffer_bytes.unwrap_or(common.buffer_bytes);
+    let grow = if rings_grow(buffer) { "grow;" } else { "" };
     format!(
-        "session={:x};recorder={};lock;grow;buffer={};packet={};mode={mode};cap={};enable={enable}",
+        "session={:x};recorder={};lock;{grow}buffer={};packet={};mode={mode};cap={};enable={enable}",
         common.session,
         common.recorder_pid,
-        choice.buffer_bytes.unwrap_or(common.buffer_bytes),
+        buffer,
         choice.packet_bytes.unwrap_or(common.packet_bytes),
         common.cap_bytes,
     )

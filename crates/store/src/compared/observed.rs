@@ -6,12 +6,13 @@ use std::collections::{BTreeMap, HashMap};
 
 use lateralis_analysis::diff::{Counted, Run};
 use lateralis_analysis::{
-    Edge, Ended, Joined, Matcher, Nesting, Numbering, Pairer, Side, SpanCertainty, Wholes,
+    Edge, Ended, Flow, Flows, Joined, Nesting, Numbering, Pairer, Side, SpanCertainty, Wholes,
 };
 use lateralis_model::{Damage, Event, Writer};
 use lateralis_units::Nanos;
 
 use super::buckets::Buckets;
+use crate::ClockErrors;
 use crate::chosen::Chosen;
 use crate::facts::{At, Doubts, Fact, Facts, Kind};
 
@@ -76,7 +77,8 @@ struct Gathering {
     begin: Nanos,
     end: Nanos,
     pairers: Vec<Pairer>,
-    matchers: Vec<Matcher>,
+    flows: Flows,
+    clock_errors: ClockErrors,
     nesting: Nesting,
     wholes: Wholes,
     threads: Numbering<Option<Writer>>,
@@ -108,13 +110,15 @@ impl Observed {
         let gaps = chosen.gaps(damage);
         let (begin, end) = chosen.ends();
         let is_lossy = gaps.touch(begin, end);
+        let clock_errors = chosen.clock_errors.clone();
         let mut gathering = Gathering {
             certainty: SpanCertainty::new(begin, gaps),
             doubts: Doubts::new(&facts, begin),
             begin,
             end,
             pairers: Vec::new(),
-            matchers: Vec::new(),
+            flows: Flows::new(clock_errors.most().0),
+            clock_errors,
             nesting: Nesting::default(),
             wholes: Wholes::default(),
             threads: Numbering::default(),
@@ -257,24 +261,30 @@ impl Gathering {
             Some((at, Fact::Begin { span, key })) => self.edge(&at, span, key, Side::Begin, facts),
             Some((at, Fact::End { span, key })) => self.edge(&at, span, key, Side::End, facts),
             Some((at, Fact::Whole { span, duration_ns })) => self.whole(&at, span, duration_ns),
-            Some((at, Fact::Send { channel, key })) => self.matcher(channel).send(key, at.end()),
-            Some((at, Fact::Receive { channel, key })) => {
-                let fans_out = facts.kinds().fans_out(channel);
-                if let Some(message) = self.matcher(channel).receive(key, at.end(), fans_out) {
-                    let joined = Joined::of(&message, self.certainty.gaps(), self.begin);
-                    let is_timed = joined != Joined::Doubtful;
-                    self.time((Of::Message, channel, 0), is_timed, message.nanos());
-                }
+            Some((at, Fact::Send { channel, key })) => {
+                self.flows.forget_arrivals(Some(at.time));
+                let errors = &mut self.clock_errors;
+                let apart = |one, other| errors.between(one, other);
+                let flow = self.flows.send((channel, key), at.end(), apart);
+                self.message(channel, flow);
             }
-            Some((at, Fact::Switch { to, .. })) => {
+            Some((at, Fact::Receive { channel, key })) => {
+                self.flows.forget_arrivals(Some(at.time));
+                let fans_out = facts.kinds().fans_out(channel);
+                let flow = self.flows.receive((channel, key), at.end(), fans_out);
+                self.message(channel, flow);
+            }
+            Some((at, Fact::Switch { from, to, from_is_whole, .. })) => {
                 let Some(cpu) = at.cpu else {
                     return;
                 };
                 let left = self.running.insert(cpu, (to, at.time));
-                let is_known =
-                    |since: Nanos| !self.certainty.gaps().between(since.min(at.time), at.time);
+                let is_known = |tid: u32, since: Nanos| {
+                    let is_whole = !self.certainty.gaps().between(since.min(at.time), at.time);
+                    tid == from && from_is_whole && is_whole
+                };
                 if let Some((tid, since)) =
-                    left.filter(|(tid, since)| *tid != 0 && is_known(*since))
+                    left.filter(|(tid, since)| *tid != 0 && is_known(*tid, *since))
                 {
                     let micros = at.time.since(since).max(0) as u64 / 1000;
                     self.ran.entry(tid).or_default().add(since.since(begin), micros);
@@ -285,12 +295,10 @@ impl Gathering {
         }
     }
 
-    fn matcher(&mut self, channel: u32) -> &mut Matcher {
-        let index = channel as usize;
-        if self.matchers.len() <= index {
-            self.matchers.resize_with(index + 1, Matcher::default);
-        }
-        &mut self.matchers[index]
+    fn message(&mut self, channel: u32, flow: Flow) {
+        let Flow::Joined(message) = flow else { return };
+        let joined = Joined::of(&message, self.certainty.gaps(), self.begin);
+        self.time((Of::Message, channel, 0), joined != Joined::Doubtful, message.nanos());
     }
 
     fn edge(&mut self, at: &At, span: u32, key: Option<u64>, side: Side, facts: &Facts) {

@@ -7,13 +7,14 @@ use lateralis_analysis::path::{
     Busy, Hold, Leaves, Message, Named, Path, Scene, SceneBuilder, Share, Switch, Waiting, Wake,
     causes, shares,
 };
-use lateralis_analysis::{Edge, Matcher, Numbering, Pairer, Side, Span};
+use lateralis_analysis::{Edge, End, Flow, Flows, Numbering, Pairer, Side, Span};
 use lateralis_model::role::KEY_CPU;
 use lateralis_model::{Damage, Event, Interval, Quality, Writer};
 use lateralis_units::Nanos;
 
 use super::found::Found;
 use super::locks::{Locks, Part, object};
+use crate::ClockErrors;
 use crate::chosen::Chosen;
 use crate::facts::{At, Fact, Facts, Kind, Leaving};
 
@@ -45,7 +46,9 @@ struct Gathering<'a> {
     holds: Vec<Hold>,
     tids: Numbering<u32>,
     pairers: Vec<Pairer>,
-    matchers: Vec<Matcher>,
+    /// Each end with since when its thread may have been waiting then.
+    flows: Flows<Nanos>,
+    clock_errors: ClockErrors,
     /// What open waits wait for, by kind and thread.
     objects: HashMap<(u32, u32), Option<u64>>,
     /// How many of a kind are open on a thread; kinds of which two were are no activity of it.
@@ -71,7 +74,7 @@ impl Explained {
         let mut facts = chosen.facts();
         // The kinds do not change while events are read; keys do.
         let kinds = chosen.facts();
-        let mut gathering = Gathering::new(begin, &kinds);
+        let mut gathering = Gathering::new(begin, &kinds, chosen.clock_errors.clone());
         gathering.tids.number(found.tid);
         let mut said = Vec::new();
         let interval = Interval { begin: chosen.interval.begin, end: Some(end) };
@@ -137,7 +140,7 @@ fn known_causes(waitings: &[Waiting], holds: &[Hold]) -> Vec<lateralis_analysis:
 }
 
 impl<'a> Gathering<'a> {
-    fn new(begin: Nanos, facts: &'a Facts) -> Self {
+    fn new(begin: Nanos, facts: &'a Facts, clock_errors: ClockErrors) -> Self {
         Self {
             begin,
             locks: Locks::new(facts.kinds()),
@@ -146,7 +149,8 @@ impl<'a> Gathering<'a> {
             holds: Vec::new(),
             tids: Numbering::default(),
             pairers: Vec::new(),
-            matchers: Vec::new(),
+            flows: Flows::new(clock_errors.most().0),
+            clock_errors,
             objects: HashMap::new(),
             open: HashMap::new(),
             things: HashSet::new(),
@@ -177,9 +181,12 @@ impl<'a> Gathering<'a> {
                         self.named(tid, at.time, end, span);
                     }
                 }
-                Fact::Send { channel, key } => self.matcher(channel).send(key, at.end()),
+                Fact::Send { channel, key } => self.send(at, channel, key),
                 Fact::Receive { channel, key } => self.receive(at, channel, key),
-                Fact::Switch { from, leaving, to } => self.switch(at, from, leaving, to),
+                Fact::Switch { from, leaving, to, from_is_whole, to_is_whole } => {
+                    let from = Some(from).filter(|_| from_is_whole);
+                    self.switch(at, from, leaving, Some(to).filter(|_| to_is_whole));
+                }
                 Fact::Wake { tid: wakee, .. } => self.wake(at, tid, wakee),
                 Fact::State { .. } | Fact::Level { .. } => {}
             }
@@ -200,14 +207,6 @@ impl<'a> Gathering<'a> {
             self.pairers.resize_with(index + 1, Pairer::default);
         }
         &mut self.pairers[index]
-    }
-
-    fn matcher(&mut self, channel: u32) -> &mut Matcher {
-        let index = channel as usize;
-        if self.matchers.len() <= index {
-            self.matchers.resize_with(index + 1, Matcher::default);
-        }
-        &mut self.matchers[index]
     }
 
     fn begin(&mut self, event: &Event<'_>, at: &At, span: u32, key: Option<u64>) {
@@ -284,35 +283,56 @@ impl<'a> Gathering<'a> {
         }
     }
 
+    /// An end of a message, with since when its thread may have been waiting.
+    fn end_of(&self, at: &At) -> End<Nanos> {
+        let tid = at.writer.map(|writer| writer.tid);
+        let idle_since = tid.and_then(|tid| self.idle_since.get(&tid)).copied();
+        at.end().of_event(idle_since.unwrap_or(self.begin))
+    }
+
+    fn send(&mut self, at: &At, channel: u32, key: Option<u64>) {
+        self.flows.forget_arrivals(Some(at.time));
+        let (end, errors) = (self.end_of(at), &mut self.clock_errors);
+        let flow = self.flows.send((channel, key), end, |one, other| errors.between(one, other));
+        self.message(channel, flow);
+    }
+
     fn receive(&mut self, at: &At, channel: u32, key: Option<u64>) {
-        let message = {
-            let fans_out = self.facts.kinds().fans_out(channel);
-            self.matcher(channel).receive(key, at.end(), fans_out)
-        };
-        let Some(message) = message.filter(|_| at.time >= self.begin) else {
+        self.flows.forget_arrivals(Some(at.time));
+        let fans_out = self.facts.kinds().fans_out(channel);
+        let flow = self.flows.receive((channel, key), self.end_of(at), fans_out);
+        self.message(channel, flow);
+    }
+
+    fn message(&mut self, channel: u32, flow: Flow<Nanos>) {
+        let Flow::Joined(message) = flow else { return };
+        let (send, receive) = (message.send, message.receive);
+        if send.time.max(receive.time) < self.begin {
+            return;
+        }
+        let (Some(sender), Some(receiver)) = (send.writer, receive.writer) else {
             return;
         };
-        let (Some(sender), Some(receiver)) = (message.send.writer, at.writer) else {
-            return;
-        };
-        let idle_since = self.idle_since.get(&receiver.tid).copied().unwrap_or(self.begin);
         let channels = self.facts.kinds().spans.len() as u32;
         let message = Message {
             sender: self.tids.number(sender.tid),
-            sent: message.send.time,
+            // By clocks that may be off it has left by the time it arrives.
+            sent: send.time.min(receive.time),
             receiver: self.tids.number(receiver.tid),
-            received: at.time,
-            idle_since,
+            received: receive.time,
+            idle_since: receive.event,
             what: channels + channel,
         };
         self.builder.waits.extend(message.wait());
     }
 
-    fn switch(&mut self, at: &At, from: u32, leaving: Leaving, to: u32) {
+    fn switch(&mut self, at: &At, from: Option<u32>, leaving: Leaving, to: Option<u32>) {
         let Some(cpu) = at.cpu else {
             return;
         };
-        let thread = |tids: &mut Numbering<u32>, tid: u32| (tid != 0).then(|| tids.number(tid));
+        let thread = |tids: &mut Numbering<u32>, tid: Option<u32>| {
+            tid.filter(|tid| *tid != 0).map(|tid| tids.number(tid))
+        };
         let leaves = match leaving {
             Leaving::Preempted => Leaves::Ready,
             _ => Leaves::Blocked,

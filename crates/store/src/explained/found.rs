@@ -2,12 +2,13 @@
 //! The spans that somebody asks about.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashMap};
 
 use lateralis_analysis::{Edge, Pairer, Side, Span, SpanCertainty};
-use lateralis_model::{Damage, Quality, Writer};
+use lateralis_model::{Damage, Quality, StreamIndex, Writer};
 use lateralis_units::Nanos;
 
+use crate::ClockErrors;
 use crate::chosen::Chosen;
 use crate::facts::{At, Doubts, Fact, Facts};
 
@@ -21,8 +22,10 @@ pub struct Found {
     pub span: Span,
     /// The thread that ended it.
     pub tid: u32,
-    /// Whether it is one though events are missing.
+    /// Whether it is one though events are missing, and by clocks that are sure to be alike enough.
     pub is_certain: bool,
+    /// Whether it has not ended: then it lasts at least to its end here, where the trace ends.
+    pub is_open: bool,
 }
 
 /// Which spans of a name.
@@ -51,12 +54,21 @@ struct Finding {
     pairer: Pairer,
     certainty: SpanCertainty,
     doubts: Doubts,
+    clock_errors: ClockErrors,
+    has_several_clocks: bool,
+    /// Whether ends of the kind may be there and are not chosen, or not joined: then which spans have
+    /// not ended is unknown.
+    has_other_ends: bool,
+    /// Streams of the events that began open spans, where clocks differ.
+    began: HashMap<Edge, StreamIndex>,
+    /// When the last event happened.
+    last: Nanos,
     /// The quickest lies on top.
     slowest: BinaryHeap<(Reverse<u64>, Nanos, usize)>,
     kept: Vec<Found>,
 }
 
-/// Finds spans of a name, both of whose ends are chosen.
+/// Finds spans of a name, both of whose ends are chosen, and those that have not ended.
 ///
 /// Cost: a pass over the events in the order of time, and another where it finds damage that
 /// opening did not. Memory: by open spans and by those wanted.
@@ -96,19 +108,29 @@ fn pass(
         pairer: Pairer::default(),
         certainty: SpanCertainty::new(begin, gaps),
         doubts: Doubts::new(&facts, begin),
+        has_several_clocks: chosen.clock_errors.most() != (0, false),
+        // The ends may be in a recording whose clock is not related to that of their beginnings.
+        has_other_ends: chosen.clock_errors.most().1,
+        clock_errors: chosen.clock_errors.clone(),
+        began: HashMap::new(),
+        last: begin,
         slowest: BinaryHeap::new(),
         kept: Vec::new(),
     };
     let mut events = chosen.events();
     while let Some(event) = events.next_event() {
         let is_chosen = (chosen.contains)(&event);
+        finding.last = event.time;
         facts.of(&event, |at, fact| {
             finding.doubts.see(at, &fact, finding.certainty.gaps());
             if is_chosen {
                 finding.fact(at, fact);
+            } else if matches!(fact, Fact::End { span, .. } if span == kind) {
+                finding.has_other_ends = true;
             }
         });
     }
+    finding.open();
     Spans { found: finding.sorted(), quality, damage: events.damage() }
 }
 
@@ -123,14 +145,22 @@ impl Finding {
         let edge = |time, side, key| Edge { time, side, key, writer: at.writer };
         let (span, is_certain) = match fact {
             Fact::Begin { span, key } if span == self.kind => {
-                self.pairer.push(edge(at.time, Side::Begin, key));
+                let begin = edge(at.time, Side::Begin, key);
+                self.pairer.push(begin);
+                if self.has_several_clocks {
+                    self.began.insert(begin, at.stream);
+                }
                 return;
             }
             Fact::End { span, key } if span == self.kind => {
                 let Some(found) = self.pairer.push(edge(at.time, Side::End, key)) else {
                     return;
                 };
-                (found, self.certainty.is_certain(self.kind, &found))
+                let began = self.began.remove(&found.begin).unwrap_or(at.stream);
+                let error = self.clock_errors.between(began, at.stream);
+                let by_clocks = ClockErrors::quality(error, found.nanos(), Quality::Exact);
+                let is_certain = self.certainty.is_certain(self.kind, &found);
+                (found, is_certain && by_clocks == Quality::Exact)
             }
             // Whoever recorded it has measured it.
             Fact::Whole { span, duration_ns } if span == self.kind => {
@@ -142,7 +172,22 @@ impl Finding {
         };
         let is_known = |writer: &Writer| writer.pid != Doubts::NOBODY;
         if let Some(writer) = span.end.writer.filter(is_known) {
-            self.keep(Found { span, tid: writer.tid, is_certain });
+            self.keep(Found { span, tid: writer.tid, is_certain, is_open: false });
+        }
+    }
+
+    /// What has not ended by the end of the trace: what it waits for is asked of it, too.
+    fn open(&mut self) {
+        if self.has_other_ends {
+            return;
+        }
+        for begin in self.pairer.unfinished() {
+            let end = Edge { time: self.last, side: Side::End, ..begin };
+            let span = Span { begin, end };
+            let is_known = |writer: &Writer| writer.pid != Doubts::NOBODY;
+            let Some(writer) = begin.writer.filter(is_known) else { continue };
+            let is_certain = !self.certainty.gaps().between(begin.time, end.time);
+            self.keep(Found { span, tid: writer.tid, is_certain, is_open: true });
         }
     }
 

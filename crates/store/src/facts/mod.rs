@@ -129,7 +129,8 @@ impl At {
     /// The same as an end of a message.
     #[must_use]
     pub fn end(&self) -> End {
-        End { time: self.time, stream: self.stream, cpu: self.cpu, writer: self.writer }
+        let Self { time, stream, cpu, writer, .. } = *self;
+        End { time, stream, cpu, writer, event: () }
     }
 }
 
@@ -193,6 +194,12 @@ pub enum Fact {
         leaving: Leaving,
         /// The thread that comes.
         to: u32,
+        /// Whether every switch of the thread that leaves is there. Not where other threads than those
+        /// of recorded programs are left out: between two switches of such a thread, others may have
+        /// come and gone.
+        from_is_whole: bool,
+        /// The same of the thread that comes.
+        to_is_whole: bool,
     },
     /// A thread is made ready to run, by the thread the event is in.
     Wake {
@@ -236,6 +243,9 @@ pub struct Facts {
     cpus: Vec<Option<u32>>,
     threads: Threads,
     has_meaning: bool,
+    /// By stream class: whether switches between other threads than those of recorded programs are
+    /// missing.
+    of_programs: Vec<bool>,
 }
 
 impl Facts {
@@ -260,6 +270,9 @@ impl Facts {
                 let plan = |class| Plan::new(stream, class, kinds);
                 stream.event_classes.iter().map(plan).collect()
             })
+            .collect();
+        self.of_programs = (0..self.plans.len() as u32)
+            .map(|class| trace.is_of_programs(class) && self.tells_switches(class))
             .collect();
         self.has_meaning = self.plans.iter().flatten().any(|plan| !plan.steps.is_empty());
         self.set_streams(streams);
@@ -375,11 +388,18 @@ impl Facts {
         if let Some(writer) = event.writer {
             self.threads.recorded(writer);
         }
+        let told_writer = at.writer.filter(|_| at.is_told);
         if let Some(writer) = at.writer.filter(|_| is_told) {
             self.threads.belongs(writer);
         }
+        let class = event.stream_class_index as usize;
+        let of_programs = self.of_programs.get(class).copied().unwrap_or(false);
+        if let Some(writer) = told_writer.filter(|_| of_programs && !plan.is_of_others()) {
+            self.threads.is_recorded(writer.tid);
+        }
         for step in &plan.steps {
-            let fact = fact(step, event, &at, &mut self.kinds, &mut self.threads);
+            let threads = &mut self.threads;
+            let fact = fact(step, event, &at, &mut self.kinds, threads, of_programs);
             if let Some(fact) = fact {
                 see(&self.kinds, &at, fact);
             }
@@ -398,6 +418,7 @@ fn fact(
     at: &At,
     kinds: &mut Kinds,
     threads: &mut Threads,
+    of_programs: bool,
 ) -> Option<Fact> {
     let field = |index: usize| plan::field(event, index);
     let number = |index: usize| field(index).and_then(|field| field.as_u64());
@@ -436,11 +457,23 @@ fn fact(
                     threads.named(tid, &name);
                 }
             }
+            // Of a program that is recorded, every switch is there. The idle thread is of none; who
+            // leaves a processor that is idle then, or comes to one, is why this switch is there.
+            if of_programs {
+                match (from, to) {
+                    (0, to) => threads.is_recorded(to),
+                    (from, 0) => threads.is_recorded(from),
+                    _ => {}
+                }
+            }
+            let is_whole = |tid: u32| !of_programs || threads.has_all_switches(tid);
+            let (from_is_whole, to_is_whole) = (is_whole(from), is_whole(to));
             if let Some(cpu) = at.cpu {
-                threads.switched(cpu, to);
+                threads.switched(cpu, Some(to).filter(|_| to_is_whole));
             }
             let state = switch.prev_state.and_then(number);
-            Fact::Switch { from, to, leaving: state.map_or(Leaving::Unknown, Leaving::of_number) }
+            let leaving = state.map_or(Leaving::Unknown, Leaving::of_number);
+            Fact::Switch { from, to, leaving, from_is_whole, to_is_whole }
         }
         Step::Wake { tid, cpu } => Fact::Wake {
             tid: number(*tid)? as u32,

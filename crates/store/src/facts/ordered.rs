@@ -91,7 +91,9 @@ impl Facts {
         // A processor that only fields tell is for whoever reads whole events.
         let are_cpus_known = self.cpus.iter().all(Option::is_some)
             || self.plans.iter().flatten().all(|plan| plan.cpu.is_none());
+        // Whose switches are all there is known from events without meaning as well.
         source.has_columns()
+            && !self.of_programs.contains(&true)
             && streams <= STREAMS_MAX
             && are_cpus_known
             && source.parts().iter().all(is_known)

@@ -74,6 +74,12 @@ const PID_FIELDS: [&str; 4] = ["pid", "vpid", "_pid", "_vpid"];
 const CPU_FIELDS: [&str; 2] = ["cpu_id", "_cpu_id"];
 
 impl Plan {
+    /// Whether the kernel records events of this kind in threads of other programs, too: because of
+    /// the thread that is switched to or woken.
+    pub fn is_of_others(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::Switch(_) | Step::Wake { .. }))
+    }
+
     /// What events of `class` say; new spans, channels, … are added to `kinds`.
     pub fn new(stream: &StreamClass, class: &EventClass, kinds: &mut Kinds) -> Self {
         let members = members(&class.payload);

@@ -43,7 +43,7 @@ fn listing(trace: &MemoryTrace) -> Vec<String> {
                 Fact::Level { counter, value } => {
                     format!("level {} {value}", kinds.counters[counter as usize].name)
                 }
-                Fact::Switch { from, to, leaving } => {
+                Fact::Switch { from, to, leaving, .. } => {
                     format!("switch {from} {} {to}", leaving.name())
                 }
                 Fact::Wake { tid, cpu } => format!("wake {tid} {cpu:?}"),

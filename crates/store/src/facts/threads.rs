@@ -23,6 +23,8 @@ pub struct Thread {
     pub recorded_pid: Option<u32>,
     /// Its name; the last one.
     pub name: Option<String>,
+    /// Whether it is of a program that is recorded, where others are left out.
+    is_recorded: bool,
 }
 
 /// All threads that events have told of.
@@ -126,7 +128,22 @@ impl Threads {
         }
     }
 
-    pub(super) fn switched(&mut self, cpu: u32, to: u32) {
+    /// A thread is of a program that is recorded: all its events are there.
+    pub(super) fn is_recorded(&mut self, tid: u32) {
+        if tid != 0
+            && let Some(thread) = self.thread(tid)
+        {
+            thread.is_recorded = true;
+        }
+    }
+
+    /// Whether every switch to and from a thread is there, though others are left out.
+    pub(super) fn has_all_switches(&self, tid: u32) -> bool {
+        self.get(tid).is_some_and(|thread| thread.is_recorded)
+    }
+
+    /// The processor goes to a thread; `None`: to one of which it is not known how long it stays.
+    pub(super) fn switched(&mut self, cpu: u32, to: Option<u32>) {
         let cpu = cpu as usize;
         if cpu >= MAX_CPUS {
             return;
@@ -134,7 +151,7 @@ impl Threads {
         if self.running.len() <= cpu {
             self.running.resize(cpu + 1, None);
         }
-        self.running[cpu] = Some(to);
+        self.running[cpu] = to;
     }
 
     fn thread(&mut self, tid: u32) -> Option<&mut Thread> {

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Tables of what is known without the events, and of what there is.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use lateralis_model::role::PHASE;
-use lateralis_model::{ColumnRequest, Damage, Interval, Loss, Source, StreamIndex, Wanted};
+use lateralis_model::{
+    ColumnRequest, Damage, Interval, Look, Loss, Seen, Source, StreamIndex, Wanted,
+};
 use lateralis_units::Nanos;
 
 use super::build::{Builder, Holds, TooLong};
@@ -95,8 +98,8 @@ impl Small {
         let rest: &[Described] = match self {
             Self::Recordings => &[
                 ("format", Word, "", "format of the trace"),
-                ("begin_ts", Int, "ns", "earliest time it tells of"),
-                ("end_ts", Int, "ns", "latest time it tells of"),
+                ("begin_ts", Int, "ns", "its first event"),
+                ("end_ts", Int, "ns", "its last event"),
                 ("streams", Int, "", "number of streams"),
                 ("is_damaged", Bool, "", "whether anything in it could not be read"),
                 ("loses_events", Bool, "", "whether the producer counted lost events"),
@@ -473,12 +476,30 @@ fn scan_here(
 
 fn recording_rows(opened: &Opened, rows: &mut Rows<'_>) -> ControlFlow<()> {
     let source = &opened.recording.source;
-    let inner = opened.inner_damage();
+    let mut ends: BTreeMap<u32, (Nanos, Nanos)> = BTreeMap::new();
+    let mut see = |stream: StreamIndex, first: Nanos, last: Nanos| {
+        let seen = ends.entry(stream.0).or_insert((first, last));
+        *seen = (seen.0.min(first), seen.1.max(last));
+    };
+    let inner = source.survey(&|_, _| Look::Ends, &mut |seen| match seen {
+        Seen::Event(event) => see(event.stream, event.time, event.time),
+        Seen::Ends { stream, first, last, .. } => see(stream, first, last),
+        Seen::Times { stream, times, .. } => {
+            times.iter().for_each(|time| see(stream, *time, *time))
+        }
+        Seen::Written { .. } => {}
+    });
     for group in &opened.groups {
         let traces = source.parts().get(group.traces.clone()).unwrap_or_default();
         let mut formats: Vec<&str> = traces.iter().map(|trace| trace.source.format()).collect();
         formats.dedup();
+        // From its first to its last event; packets can begin earlier and end later.
+        let of_events = || ends.iter().filter(|(of, _)| group.streams.contains(of));
         let intervals = || traces.iter().map(|trace| trace.source.interval());
+        let begin = of_events().map(|(_, ends)| ends.0).min();
+        let begin = begin.or_else(|| intervals().filter_map(|of| of.begin).min());
+        let end = of_events().map(|(_, ends)| ends.1).max();
+        let end = end.or_else(|| intervals().filter_map(|of| of.end).max());
         let lost = |loss: &Loss| group.streams.contains(&loss.stream.0) && loss.count != Some(0);
         let all = source.damage().iter().chain(&inner);
         let damaged = all.map(|damage| opened.label_of_file(&damage.file));
@@ -486,8 +507,8 @@ fn recording_rows(opened: &Opened, rows: &mut Rows<'_>) -> ControlFlow<()> {
         rows.row(&[
             Cell::Text(&group.label),
             Cell::Text(&formats.join(", ")),
-            intervals().filter_map(|interval| interval.begin).min().into(),
-            intervals().filter_map(|interval| interval.end).max().into(),
+            begin.into(),
+            end.into(),
             Cell::Int(group.streams.len() as i64),
             Cell::Int(damaged.into_iter().any(|label| label == group.label).into()),
             Cell::Int(source.losses().iter().any(lost).into()),

@@ -158,7 +158,7 @@ impl<B: Gathers> Indexing<B> {
         facts: &Facts,
     ) {
         match fact {
-            Fact::Switch { from, to, .. } => {
+            Fact::Switch { from, to, from_is_whole, .. } => {
                 let Some(cpu) = at.cpu else { return };
                 let lane = self.lists.cpu_lane(&mut self.builder, cpu);
                 let who = [from, to].map(|tid| {
@@ -168,7 +168,8 @@ impl<B: Gathers> Indexing<B> {
                     });
                     thread.map(|thread| (thread, self.lists.application_of(thread)))
                 });
-                self.ran.switched(&mut self.builder, (cpu, lane), at.time.0, who);
+                let builder = &mut self.builder;
+                self.ran.switched(builder, (cpu, lane), at.time.0, who, from_is_whole);
             }
             Fact::Level { counter, value } => {
                 let kind = facts.kinds().counters.get(counter as usize);

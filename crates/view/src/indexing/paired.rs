@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
-use lateralis_analysis::{Arrival, Early, Edge, End, Gaps, Matcher, Pairer, Side, SpanCertainty};
+use lateralis_analysis::{Edge, Flow, Flows, Gaps, Pairer, Side, SpanCertainty};
 use lateralis_lanes::{Gathers, Interval, Opened, PointRef, RowKind};
 use lateralis_model::{Quality, Source};
 use lateralis_store::facts::{At, Doubts, Fact, Facts, Kinds, Owner};
@@ -12,9 +12,6 @@ use lateralis_store::{ClockErrors, Recording};
 use lateralis_units::Nanos;
 
 use super::lists::Lists;
-
-/// An end of a message, to find its event.
-type Sent = (u32, i64, u32);
 
 /// What is open.
 pub struct Paired {
@@ -24,9 +21,7 @@ pub struct Paired {
     clock_errors: ClockErrors,
     pairers: Vec<Pairer>,
     begun: HashMap<(u32, Edge), Begun, RandomState>,
-    matchers: Vec<Matcher>,
-    early: Early,
-    ends: HashMap<Sent, PointRef, RandomState>,
+    flows: Flows<PointRef>,
     states: HashMap<(u32, Owner), InState, RandomState>,
     spans: Vec<u64>,
     messages: Vec<u64>,
@@ -49,6 +44,9 @@ struct InState {
     thread: u32,
     lane: u32,
     machine: u32,
+    /// When it was told last, and whether it was entered at `since` and has held up to then.
+    told: i64,
+    is_certain: bool,
 }
 
 impl Paired {
@@ -59,13 +57,11 @@ impl Paired {
         Self {
             certainty: SpanCertainty::new(begin, gaps.clone()),
             doubts: Doubts::new(facts, begin),
-            early: Early::new(clock_errors.most().0),
+            flows: Flows::new(clock_errors.most().0),
             gaps,
             clock_errors,
             pairers: Vec::new(),
             begun: HashMap::default(),
-            matchers: Vec::new(),
-            ends: HashMap::default(),
             states: HashMap::default(),
             spans: Vec::new(),
             messages: Vec::new(),
@@ -79,13 +75,11 @@ impl Paired {
         Self {
             certainty: SpanCertainty::new(begin, Gaps::default()),
             doubts: Doubts::new(facts, begin),
-            early: Early::new(0),
+            flows: Flows::new(0),
             gaps: Gaps::default(),
             clock_errors: ClockErrors::default(),
             pairers: Vec::new(),
             begun: HashMap::default(),
-            matchers: Vec::new(),
-            ends: HashMap::default(),
             states: HashMap::default(),
             spans: Vec::new(),
             messages: Vec::new(),
@@ -115,12 +109,7 @@ impl Paired {
                 });
             }
         }
-        for (channel, matcher) in (0u32..).zip(&mut self.matchers) {
-            if matcher.on_the_way() > OPEN_MAX || matcher.held() > OPEN_MAX {
-                *matcher = Matcher::default();
-                self.ends.retain(|(of, ..), _| *of != channel);
-            }
-        }
+        self.flows.bound(OPEN_MAX);
     }
 
     /// Spans of a kind, those that have not ended included.
@@ -210,47 +199,30 @@ impl Paired {
                 self.span(at.owner(), interval, lists, builder);
             }
             Fact::Send { channel, key } => {
-                self.give_up(Some(at.time));
-                let sent = at.end();
+                self.flows.forget_arrivals(Some(at.time));
                 let errors = &mut self.clock_errors;
                 let apart = |one, other| errors.between(one, other);
-                let Some(received) = self.early.take(channel, key, &sent, apart) else {
-                    of(&mut self.matchers, channel).send(key, sent);
-                    self.ends.insert(place(channel, &sent), point);
-                    return;
-                };
-                of(&mut self.matchers, channel).has_left();
-                if let Some(came) = self.ends.remove(&place(channel, &received)) {
-                    self.message(channel, (sent, point), (received, came), builder);
-                }
+                let flow = self.flows.send((channel, key), at.end().of_event(point), apart);
+                self.message(channel, flow, builder);
             }
             Fact::Receive { channel, key } => {
-                self.give_up(Some(at.time));
-                let end = at.end();
-                let fans_out = kinds.fans_out(channel);
-                let Some(message) = of(&mut self.matchers, channel).receive(key, end, fans_out)
-                else {
-                    self.early.arrive(Arrival { channel, key, end });
-                    if self.clock_errors.most().0 > 0 {
-                        self.ends.insert(place(channel, &end), point);
-                    }
-                    return;
-                };
-                let departure = place(channel, &message.send);
-                // What fans out may arrive again.
-                let left = match fans_out {
-                    true => self.ends.get(&departure).copied(),
-                    false => self.ends.remove(&departure),
-                };
-                if let Some(left) = left {
-                    self.message(channel, (message.send, left), (end, point), builder);
-                }
+                self.flows.forget_arrivals(Some(at.time));
+                let end = at.end().of_event(point);
+                let flow = self.flows.receive((channel, key), end, kinds.fans_out(channel));
+                self.message(channel, flow, builder);
             }
             Fact::State { machine, state } => {
                 let owner = at.owner();
                 let place = (machine, owner);
                 let before = self.states.get(&place).copied();
-                if before.is_some_and(|before| before.state == state) {
+                // As in the table of states: what is told behind a gap may have been entered in it.
+                let told = before.map_or(i64::MIN, |before| before.told);
+                let is_whole = !self.gaps.between(Nanos(told.min(at.time.0)), at.time);
+                if let Some(before) =
+                    self.states.get_mut(&place).filter(|before| before.state == state)
+                {
+                    before.told = at.time.0;
+                    before.is_certain &= is_whole;
                     return;
                 }
                 let known = kinds.machines.get(machine as usize);
@@ -261,8 +233,18 @@ impl Paired {
                     self.state(before, Some(at.time.0), known.map(|k| k.name.as_str()), builder);
                 }
                 let since = at.time.0;
-                let mut now =
-                    InState { opened: None, state, name, since, point, thread, lane, machine };
+                let mut now = InState {
+                    opened: None,
+                    state,
+                    name,
+                    since,
+                    point,
+                    thread,
+                    lane,
+                    machine,
+                    told: since,
+                    is_certain: is_whole,
+                };
                 let interval = self.interval(now, None);
                 let machine = known.map(|k| k.name.as_str());
                 now.opened = builder.begins(lane, RowKind::States, machine, interval);
@@ -300,7 +282,8 @@ impl Paired {
 
     fn interval(&self, state: InState, end: Option<i64>) -> Interval {
         let until = end.unwrap_or(i64::MAX);
-        let is_whole = !self.gaps.between(Nanos(state.since), Nanos(until.max(state.since)));
+        let is_whole =
+            state.is_certain && !self.gaps.between(Nanos(state.told), Nanos(until.max(state.told)));
         Interval {
             begin: state.since,
             end,
@@ -312,22 +295,11 @@ impl Paired {
         }
     }
 
-    fn message(
-        &mut self,
-        channel: u32,
-        (sent, left): (End, PointRef),
-        (received, came): (End, PointRef),
-        builder: &mut dyn Gathers,
-    ) {
+    fn message(&mut self, channel: u32, flow: Flow<PointRef>, builder: &mut dyn Gathers) {
+        let Flow::Joined(message) = flow else { return };
         *of(&mut self.messages, channel) += 1;
-        builder.message(channel, (sent.time.0, left), (received.time.0, came));
-    }
-
-    /// Arrivals whose departures cannot come any more.
-    fn give_up(&mut self, now: Option<Nanos>) {
-        while let Some(Arrival { channel, end, .. }) = self.early.give_up(now) {
-            self.ends.remove(&place(channel, &end));
-        }
+        let ends = [message.send, message.receive].map(|end| (end.time.0, end.event));
+        builder.message(channel, ends[0], ends[1]);
     }
 
     /// What is still open at the end.
@@ -362,10 +334,6 @@ impl Paired {
             self.state(state, None, name.as_deref(), builder);
         }
     }
-}
-
-fn place(channel: u32, end: &End) -> Sent {
-    (channel, end.time.0, end.stream.0)
 }
 
 fn of<T: Default>(list: &mut Vec<T>, index: u32) -> &mut T {

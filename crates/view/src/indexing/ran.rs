@@ -36,13 +36,14 @@ impl Ran {
         (cpu, lane): (u32, u32),
         time: i64,
         [from, to]: [Option<Who>; 2],
+        from_is_whole: bool,
     ) {
         // Who leaves first came before anything is known.
         if let Some(before) = self.on.remove(&cpu) {
             // If another leaves than came, switches between are missing.
             let thread = |who: Option<Who>| who.map(|(thread, _)| thread);
-            let quality = if thread(before.who) == thread(from) { 0 } else { 2 };
-            before.ran(builder, Some(time), quality, None);
+            let is_known = from_is_whole && thread(before.who) == thread(from);
+            before.ran(builder, Some(time), if is_known { 0 } else { 2 }, None);
         }
         let stays = true;
         let mut on = On { lane, who: to, since: time, last: time, stays, opened: None };
@@ -89,11 +90,14 @@ impl Ran {
         self.on.insert(cpu, on);
     }
 
-    /// Nothing more comes.
+    /// Nothing more comes. How long who came last stayed is unknown.
     pub fn end(&mut self, builder: &mut dyn Gathers) {
         for (_, on) in std::mem::take(&mut self.on) {
-            let end = (!on.stays).then_some(on.last);
-            on.ran(builder, end, 0, (!on.stays).then_some(SEEN));
+            match on.opened {
+                Some(opened) if on.stays => builder.ends(opened, None),
+                _ if on.stays => {}
+                _ => on.ran(builder, Some(on.last), 0, Some(SEEN)),
+            }
         }
     }
 }

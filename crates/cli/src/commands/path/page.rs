@@ -69,10 +69,16 @@ impl Page<'_> {
         let begin = self.0.found.span.begin.time;
         let all = self.nanos();
         let mut page = output::Page::new();
+        // One that has not ended lasts at least to the end of the trace.
+        let quality = match (self.0.quality, self.0.found.is_open) {
+            (Quality::Exact, true) => Quality::LowerBound,
+            (quality, _) => quality,
+        };
         line!(
             page,
-            "{span}  {}  of {}  from {}",
-            self.mark(values::time(all)),
+            "{span}  {}{}  of {}  from {}",
+            mark(values::time(all), quality),
+            if self.0.found.is_open { ", not ended" } else { "" },
             self.thread(0),
             date::text(begin)
         );
@@ -183,6 +189,7 @@ impl Page<'_> {
             "begin_ns": self.0.found.span.begin.time.0,
             "end_ns": self.0.found.span.end.time.0,
             "duration_ns": self.nanos(),
+            "has_ended": !self.0.found.is_open,
             "quality": self.0.quality.name(),
             "is_missing_inside": self.0.is_missing_inside,
             "is_cut": self.0.path.is_cut,

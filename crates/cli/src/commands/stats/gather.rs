@@ -9,7 +9,7 @@ use lateralis_model::{
 };
 use lateralis_pleco::schema::Statistic;
 use lateralis_store::facts::{At, Doubts, Edges, Fact, Facts, Sink, Visited};
-use lateralis_store::{Counted, Recording};
+use lateralis_store::{ClockErrors, Counted, Recording, last_seen};
 use lateralis_units::Nanos;
 use serde_json::{Value, json};
 
@@ -94,6 +94,19 @@ impl Statistics {
         }
         let total = &statistics.rates.total;
         statistics.times_beyond = beyond::count(recording, total.first, total.last);
+        // Of events that are chosen, the ends of spans may be left out; of recordings whose clocks are
+        // not related, they may be in another one.
+        let open = statistics.spans.processes_with_open_spans();
+        let (_, is_unrelated) = recording.clock_errors().most();
+        let total = &statistics.rates.total;
+        if let (Some(first), Some(last)) = (total.first, total.last)
+            && !open.is_empty()
+            && selection.is_everything()
+            && !is_unrelated
+        {
+            let seen = last_seen(recording, &open, (first, last));
+            statistics.spans.see_open(&statistics.gaps, &seen);
+        }
         statistics.check_budgets(recording);
         statistics.counted = Counted::of(&recording.source);
         statistics
@@ -155,7 +168,7 @@ impl Statistics {
         let alone = running::alone(&facts, &recording.streams);
         Self {
             rates: Rates::new(recording.source.trace(), begin),
-            spans: Spans::new(kinds, &recording.meanings, begin, gaps.clone(), asked),
+            spans: Spans::new(kinds, recording, begin, gaps.clone(), asked),
             running: Running::new(&facts, begin, &gaps, alone),
             messages: Messages::new(kinds, begin, &gaps, recording),
             levels: Levels::new(kinds, begin, &gaps),
@@ -287,7 +300,12 @@ impl Statistics {
         for schema in recording.meanings.schemas() {
             for budget in &schema.budgets {
                 let durations = self.spans.distribution(self.facts.kinds(), &budget.span);
-                let measured = durations.map(|d| pick(&d, budget.statistic));
+                let longest =
+                    self.spans.longest_of(self.facts.kinds(), &budget.span, self.trust.sum);
+                let measured = match budget.statistic {
+                    Statistic::Max => longest.map(|(nanos, _)| nanos),
+                    _ => durations.map(|d| pick(&d, budget.statistic)),
+                };
                 let rough = durations.is_some_and(|d| d.is_rough && is_rank(budget.statistic));
                 let cycles = || Some(budget.limit_cycles()? * 1e9 / hertz? as f64);
                 let limit = budget.limit_ns().or_else(cycles);
@@ -298,24 +316,39 @@ impl Statistics {
                 let sign = if budget.is_inclusive { "<=" } else { "<" };
                 let trust = self.trust;
                 let rough = if rough { Quality::LowerBound } else { Quality::Exact };
+                let error = self.spans.clock_error(self.facts.kinds(), &budget.span);
+                let by_clocks = ClockErrors::quality(error, measured.unwrap_or(0), Quality::Exact);
                 let measured_quality = match budget.statistic {
-                    Statistic::Max => trust.sum,
+                    Statistic::Max => longest.map_or(trust.sum, |(_, quality)| quality),
                     _ => trust.value.and(rough),
                 };
+                let measured_quality = measured_quality.and(by_clocks);
+                // By two clocks it is as certain as the limit is far from what was measured.
+                let is_near = measured.zip(limit).is_some_and(|(measured, limit)| {
+                    error.is_none_or(|error| {
+                        error > 0 && (measured as f64 - limit).abs() <= error as f64
+                    })
+                });
                 // What is too long already does not get shorter.
                 let quality = match measured_quality {
+                    _ if is_near => Quality::Unknown,
                     Quality::LowerBound if kept == Some(false) => Quality::Exact,
                     Quality::LowerBound => Quality::Unknown,
                     other => other,
                 };
+                let text = format!(
+                    "{} {} {sign} {} {}",
+                    budget.span,
+                    budget.statistic.word(),
+                    budget.limit_text(),
+                    budget.unit.word()
+                );
+                // Of recordings that share a time line each may have the schema.
+                if self.budgets.iter().any(|before| before.text == text) {
+                    continue;
+                }
                 self.budgets.push(BudgetCheck {
-                    text: format!(
-                        "{} {} {sign} {} {}",
-                        budget.span,
-                        budget.statistic.word(),
-                        budget.limit_text(),
-                        budget.unit.word()
-                    ),
+                    text,
                     measured_ns: measured,
                     measured_quality,
                     kept,
@@ -378,13 +411,13 @@ impl Sink for Statistics {
         let asked = self.asked;
         match fact {
             Fact::Begin { span, key } => {
-                self.spans.edge(span, Side::Begin, key, at.time, at.writer);
+                self.spans.edge(span, Side::Begin, key, &at);
                 if asked.running {
                     self.running.span(span, true, at.cpu, tid, at.time);
                 }
             }
             Fact::End { span, key } => {
-                self.spans.edge(span, Side::End, key, at.time, at.writer);
+                self.spans.edge(span, Side::End, key, &at);
                 if asked.running {
                     self.running.span(span, false, at.cpu, tid, at.time);
                 }
@@ -399,9 +432,9 @@ impl Sink for Statistics {
             Fact::Receive { channel, key } => self.messages.receive(channel, key, at.end()),
             Fact::State { machine, state } => self.levels.state(&at, machine, state),
             Fact::Level { counter, value } => self.levels.level(&at, counter, value),
-            Fact::Switch { from, to, .. } => {
+            Fact::Switch { from, to, from_is_whole, .. } => {
                 if let Some(cpu) = at.cpu {
-                    self.running.switch(cpu, at.stream, at.time, from, to);
+                    self.running.switch(cpu, &at, (from, to), from_is_whole);
                 }
             }
             Fact::Wake { tid: woken, .. } => self.running.wake(at.time, tid, woken),

@@ -59,7 +59,12 @@ impl Levels {
             return;
         }
         let states = self.machines.entry(key).or_default();
-        doubt(states, at.time, &self.gaps, self.doubted.get(&machine));
+        let doubted = self.doubted.get(&machine);
+        // The first state can have been entered in what is missing before it.
+        if states.first().is_none() && self.gaps.between(Nanos(i64::MIN), at.time) {
+            states.doubt(at.time);
+        }
+        doubt(states, at.time, &self.gaps, doubted);
         states.enter(at.time, state);
     }
 

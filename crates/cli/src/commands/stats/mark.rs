@@ -11,8 +11,8 @@ use crate::output::Page;
 /// Behind the page where any number is not exact.
 pub fn legend(page: &mut Page) {
     page.gap();
-    line!(page, "≥ at least: events are missing, with them it could only be more");
-    line!(page, "? of what was recorded: events are missing, with them it could be anything");
+    line!(page, "≥ at least: with what was not recorded it could only be more");
+    line!(page, "? of what was recorded: with what was not recorded it could be anything");
 }
 
 /// A number for people: `≥ 5` is at least 5, `5 ?` could be anything.
@@ -75,6 +75,12 @@ impl Trust {
         let begin = chosen.begin.unwrap_or(Nanos(i64::MIN));
         let end = chosen.end.unwrap_or(Nanos(i64::MAX));
         Self { sum: gaps.of_count(begin, end), value: gaps.of_value(begin, end) }
+    }
+
+    /// The same of something that can have gone on where nothing of it is known.
+    pub fn at_least(self, is_open: bool) -> Self {
+        let least = if is_open { Quality::LowerBound } else { Quality::Exact };
+        Self { sum: self.sum.and(least), value: self.value.and(least) }
     }
 
     /// The same of something of which events are known to be missing besides.

@@ -3,9 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use lateralis_analysis::{
-    Arrival, Distribution, Durations, Early, End, Gaps, Joined, Matcher, Message,
-};
+use lateralis_analysis::{Distribution, Durations, End, Flow, Flows, Gaps, Joined, Message};
 use lateralis_model::Quality;
 use lateralis_store::facts::{Kind, Kinds};
 use lateralis_store::{ClockErrors, Recording, Successions};
@@ -52,7 +50,7 @@ impl Latencies {
 
 /// One channel.
 struct Channel {
-    matcher: Matcher,
+    number: u32,
     fans_out: bool,
     latencies: Latencies,
     pairs: BTreeMap<Pair, Latencies>,
@@ -81,15 +79,15 @@ pub struct Messages {
     begin: Nanos,
     gaps: Gaps,
     clock_errors: ClockErrors,
-    early: Early,
+    flows: Flows,
     successions: Successions,
 }
 
 impl Messages {
     /// Of these channels, from `begin` on.
     pub fn new(kinds: &Kinds, begin: Nanos, gaps: &Gaps, recording: &Recording) -> Self {
-        let channel = |kind: &Kind| Channel {
-            matcher: Matcher::default(),
+        let channel = |(number, kind): (u32, &Kind)| Channel {
+            number,
             fans_out: kind.fans_out,
             latencies: Latencies::new(),
             pairs: BTreeMap::new(),
@@ -97,50 +95,39 @@ impl Messages {
             reversed: 0,
             slowest: None,
         };
-        let channels = kinds.channels.iter().map(channel).collect();
+        let channels = (0..).zip(&kinds.channels).map(channel).collect();
         let (clock_errors, successions) = (recording.clock_errors(), recording.successions());
-        let early = Early::new(clock_errors.most().0);
-        Self { channels, begin, gaps: gaps.clone(), clock_errors, early, successions }
+        let flows = Flows::new(clock_errors.most().0);
+        Self { channels, begin, gaps: gaps.clone(), clock_errors, flows, successions }
     }
 
     /// A message leaves.
-    pub fn send(&mut self, number: u32, key: Option<u64>, end: End) {
+    pub fn send(&mut self, channel: u32, key: Option<u64>, end: End) {
         self.come_to(end.time);
-        let Some(channel) = self.channels.get_mut(number as usize) else {
-            return;
-        };
         let errors = &mut self.clock_errors;
-        match self.early.take(number, key, &end, |one, other| errors.between(one, other)) {
-            Some(receive) => {
-                channel.matcher.has_left();
-                self.joined(number, Message { key, send: end, receive });
-            }
-            None => channel.matcher.send(key, end),
-        }
+        let flow = self.flows.send((channel, key), end, |one, other| errors.between(one, other));
+        self.joined(channel, flow);
     }
 
     /// A message arrives.
-    pub fn receive(&mut self, number: u32, key: Option<u64>, end: End) {
+    pub fn receive(&mut self, channel: u32, key: Option<u64>, end: End) {
         self.come_to(end.time);
-        let Some(channel) = self.channels.get_mut(number as usize) else {
-            return;
-        };
-        match channel.matcher.receive(key, end, channel.fans_out) {
-            Some(message) => self.joined(number, message),
-            None => self.early.arrive(Arrival { channel: number, key, end }),
-        }
+        let fans_out = self.channels.get(channel as usize).is_some_and(|of| of.fans_out);
+        let flow = self.flows.receive((channel, key), end, fans_out);
+        self.joined(channel, flow);
     }
 
     fn come_to(&mut self, time: Nanos) {
         let is_succession = self.successions.comes(time).is_some();
-        while self.early.give_up(Some(time).filter(|_| !is_succession)).is_some() {}
+        self.flows.forget_arrivals(Some(time).filter(|_| !is_succession));
         if is_succession {
-            self.channels.iter_mut().for_each(|channel| channel.matcher.forget());
+            self.flows.forget_departures();
         }
     }
 
-    fn joined(&mut self, number: u32, message: Message) {
-        let Some(channel) = self.channels.get_mut(number as usize) else {
+    fn joined(&mut self, number: u32, flow: Flow) {
+        let (Some(channel), Flow::Joined(message)) = (self.channels.get_mut(number as usize), flow)
+        else {
             return;
         };
         if Joined::of(&message, &self.gaps, self.begin) == Joined::Doubtful {
@@ -160,16 +147,28 @@ impl Messages {
         }
     }
 
+    fn never_received(&self, channel: &Channel) -> u64 {
+        self.flows.on_the_way(channel.number)
+    }
+
+    fn never_sent(&self, channel: &Channel) -> u64 {
+        self.flows.unsent_count(channel.number)
+    }
+
+    fn has_any(&self, channel: &Channel) -> bool {
+        channel.matched() + self.never_received(channel) + self.never_sent(channel) > 0
+    }
+
     fn all<'a>(&'a self, kinds: &'a Kinds) -> impl Iterator<Item = (&'a Kind, &'a Channel)> {
-        kinds.channels.iter().zip(&self.channels).filter(|(_, channel)| channel.has_any())
+        kinds.channels.iter().zip(&self.channels).filter(|(_, channel)| self.has_any(channel))
     }
 
     /// How many by channel.
     pub fn counts<'a>(&'a self, kinds: &'a Kinds) -> impl Iterator<Item = Count<'a>> {
         self.all(kinds).map(|(kind, channel)| Count {
             name: &kind.name,
-            sent: channel.matched() + channel.matcher.on_the_way(),
-            received: channel.matched() + channel.matcher.unsent_count(),
+            sent: channel.matched() + self.never_received(channel),
+            received: channel.matched() + self.never_sent(channel),
             durations: channel.latencies.durations.distribution(),
         })
     }
@@ -210,8 +209,8 @@ impl Messages {
                 .plain("key_fields", json!(kind.keys))
                 .number("matched", channel.matched(), trust.sum)
                 .number("touched_by_losses", channel.touched, trust.value)
-                .number("never_received", channel.matcher.on_the_way(), trust.value)
-                .number("never_sent", channel.matcher.unsent_count(), trust.value)
+                .number("never_received", self.never_received(channel), trust.value)
+                .number("never_sent", self.never_sent(channel), trust.value)
                 .number("received_before_sent", channel.reversed, trust.value)
                 .number("slowest", slowest, of_slowest)
                 .plain("by_cpus", pairs);
@@ -281,8 +280,8 @@ impl Messages {
                 row.push(date::text(message.send.time));
             }
             row.resize(11, String::new());
-            row.push(mark(values::count(channel.matcher.on_the_way()), value));
-            row.push(mark(values::count(channel.matcher.unsent_count()), value));
+            row.push(mark(values::count(self.never_received(channel)), value));
+            row.push(mark(values::count(self.never_sent(channel)), value));
             table.row(row);
         }
         page.table(Section::Messages, "messages", &table, shown);
@@ -304,10 +303,6 @@ impl Messages {
 impl Channel {
     fn matched(&self) -> u64 {
         self.latencies.durations.len() as u64 + self.touched
-    }
-
-    fn has_any(&self) -> bool {
-        self.matched() + self.matcher.on_the_way() + self.matcher.unsent_count() > 0
     }
 }
 

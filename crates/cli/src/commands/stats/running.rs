@@ -8,7 +8,7 @@ use lateralis_analysis::{
     CpuTime, Gaps, KernelTime, Numbering, Occupant, Switch, ThreadTime, Utilisation,
 };
 use lateralis_model::{Quality, StreamIndex, StreamSummary};
-use lateralis_store::facts::Facts;
+use lateralis_store::facts::{At, Facts};
 use lateralis_units::{CpuId, Nanos};
 use serde_json::{Value, json};
 
@@ -79,6 +79,7 @@ struct ProcessTime {
     kernel_nanos: u64,
     schedule_count: u64,
     missing_count: u64,
+    open_count: u64,
     thread_count: u64,
 }
 
@@ -162,7 +163,8 @@ impl Running {
     }
 
     /// A processor turns from one thread to another.
-    pub fn switch(&mut self, cpu: u32, stream: StreamIndex, time: Nanos, from: u32, to: u32) {
+    pub fn switch(&mut self, cpu: u32, at: &At, (from, to): (u32, u32), is_since_last: bool) {
+        let (stream, time) = (at.stream, at.time);
         self.has_switches = true;
         let Some(cpu) = self.cpu(cpu) else {
             return;
@@ -177,7 +179,7 @@ impl Running {
         let (from, to) = (number(from), number(to));
         let occupant = |thread: Option<u32>| thread.map_or(Occupant::Idle, Occupant::Thread);
         let (leaves, comes) = (Some(occupant(from)), Some(occupant(to)));
-        self.utilisation.push(Switch { time, cpu, stream, from: leaves, to: comes });
+        self.utilisation.push(Switch { time, cpu, stream, from: leaves, to: comes, is_since_last });
         self.kernel.switch(cpu, time, to);
         self.wakeups.switch(time, from, to);
     }
@@ -237,6 +239,7 @@ impl Running {
             sums.kernel_nanos = sums.kernel_nanos.saturating_add(in_kernel);
             sums.schedule_count += time.schedule_count;
             sums.missing_count += time.missing_count;
+            sums.open_count += time.open_count;
             sums.thread_count += 1;
         }
         let mut all: Vec<_> = all.into_iter().collect();
@@ -246,10 +249,12 @@ impl Running {
 
     /// How far what is said of a processor can be trusted: only its own stream tells of it, but
     /// those of others may tell that the trace began earlier or ended later.
-    fn cpu_trust(&self, number: u32, missing_count: u64, trust: Trust) -> Trust {
+    fn cpu_trust(&self, number: u32, time: &CpuTime, trust: Trust) -> Trust {
         let sum = self.cpu_quality(number, trust);
         let value = if sum == Quality::Exact { sum } else { trust.value };
-        Trust { sum, value }.without(missing_count)
+        // What was before the first switch and after the last can be added to both.
+        let trust = Trust { sum, value }.without(time.missing_count);
+        trust.at_least(time.unknown_nanos > 0)
     }
 
     fn cpu_quality(&self, number: u32, trust: Trust) -> Quality {
@@ -285,7 +290,8 @@ impl Running {
             .by_cpu()
             .into_iter()
             .map(|(cpu, number, time)| {
-                let trust = self.cpu_trust(number, time.missing_count, trust);
+                let of_unknown = trust.without(time.missing_count).value;
+                let trust = self.cpu_trust(number, time, trust);
                 let series = json!({
                     "begin_ns": self.begin.0,
                     "bucket_ns": time.busy.width_nanos(),
@@ -295,7 +301,7 @@ impl Running {
                     .plain("cpu", cpu)
                     .number("busy_ns", time.busy_nanos, trust.sum)
                     .number("idle_ns", time.idle_nanos, trust.sum)
-                    .number("unknown_ns", time.unknown_nanos, trust.value)
+                    .number("unknown_ns", time.unknown_nanos, of_unknown)
                     // The whole may be longer, too.
                     .number("utilisation", share(time.busy_nanos), trust.value)
                     .number("switches", time.switch_count, trust.sum)
@@ -311,7 +317,7 @@ impl Running {
             .by_thread()
             .into_iter()
             .map(|(tid, number, time)| {
-                let trust = trust.without(time.missing_count);
+                let trust = trust.without(time.missing_count).at_least(time.open_count > 0);
                 let mut row = Row::default()
                     .plain("tid", tid)
                     .plain("pid", who.threads.process(tid))
@@ -330,7 +336,7 @@ impl Running {
             .by_process(who)
             .into_iter()
             .map(|(pid, time)| {
-                let trust = trust.without(time.missing_count);
+                let trust = trust.without(time.missing_count).at_least(time.open_count > 0);
                 let mut row = Row::default()
                     .plain("pid", pid)
                     .plain("application", who.process(pid))
@@ -375,12 +381,13 @@ impl Running {
         let cpus = self.by_cpu();
         let buckets = cpus.iter().map(|(.., time)| time.busy.values().len()).max().unwrap_or(0);
         for (cpu, number, time) in cpus.iter().take(page.rows) {
-            let trust = self.cpu_trust(*number, time.missing_count, page.trust);
+            let of_unknown = page.trust.without(time.missing_count).value;
+            let trust = self.cpu_trust(*number, time, page.trust);
             table.row([
                 cpu.to_string(),
                 mark(share(time.busy_nanos), trust.value),
                 mark(share(time.idle_nanos), trust.value),
-                mark(share(time.unknown_nanos), trust.value),
+                mark(share(time.unknown_nanos), of_unknown),
                 kernel(self.kernel.of_cpu(*number), trust),
                 mark(values::count(time.switch_count), trust.sum),
                 spark(time.busy.values(), time.busy.width_nanos(), buckets),
@@ -409,7 +416,7 @@ impl Running {
         let mut table = head("thread");
         let threads = self.by_thread();
         for (tid, number, time) in threads.iter().take(page.rows) {
-            let trust = page.trust.without(time.missing_count);
+            let trust = page.trust.without(time.missing_count).at_least(time.open_count > 0);
             table.row([
                 who.thread(*tid, None),
                 mark(values::time(time.running_nanos), trust.sum),
@@ -423,7 +430,7 @@ impl Running {
         let applications = self.by_process(who);
         let mut table = head("application");
         for (pid, time) in applications.iter().take(page.rows) {
-            let trust = page.trust.without(time.missing_count);
+            let trust = page.trust.without(time.missing_count).at_least(time.open_count > 0);
             table.row([
                 who.process(*pid),
                 mark(values::time(time.running_nanos), trust.sum),

@@ -3,15 +3,15 @@
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use lateralis_analysis::{
     Distribution, Edge, Gaps, Group, Side, Span, SpanKind, SpanLimits, SpanTable, ThreadEdge,
 };
-use lateralis_model::{Quality, Writer};
+use lateralis_model::{Quality, StreamIndex, Writer};
 use lateralis_pleco::schema::{Annotation, Clause, Schema};
-use lateralis_store::Meanings;
-use lateralis_store::facts::{Kind, Kinds};
+use lateralis_store::facts::{At, Kind, Kinds};
+use lateralis_store::{ClockErrors, Recording};
 use lateralis_units::Nanos;
 use serde_json::{Value, json};
 
@@ -33,7 +33,46 @@ pub struct Spans {
     table: SpanTable,
     /// By kind: which of its key fields are threads.
     threads: Vec<Vec<bool>>,
+    /// By kind: those that have not ended, until when each was seen, longest first. Their ends can
+    /// only come later.
+    open: Vec<Vec<Span>>,
+    clocks: Clocks,
 }
+
+/// Spans that begin by one clock and end by another.
+#[derive(Default)]
+struct Clocks {
+    errors: ClockErrors,
+    /// Whether there are clocks that are not known to be alike.
+    has_several: bool,
+    /// Streams of the events that began open spans with keys.
+    began: HashMap<(u32, Edge), StreamIndex>,
+    /// By kind, by how much durations may be off; `None`: by any.
+    by_kind: HashMap<u32, Option<u64>>,
+}
+
+impl Clocks {
+    fn new(errors: ClockErrors) -> Self {
+        let has_several = errors.most() != (0, false);
+        Self { errors, has_several, ..Self::default() }
+    }
+
+    /// A span of a kind has ended in a stream.
+    fn ended(&mut self, kind: u32, begin: Edge, end: StreamIndex) {
+        let Some(from) = self.began.remove(&(kind, begin)) else { return };
+        let error = self.errors.between(from, end);
+        let most = self.by_kind.entry(kind).or_insert(Some(0));
+        *most = most.zip(error).map(|(one, other)| one.max(other));
+    }
+
+    /// By how much durations of a kind may be off.
+    fn error(&self, kind: usize) -> Option<u64> {
+        self.by_kind.get(&(kind as u32)).copied().unwrap_or(Some(0))
+    }
+}
+
+/// Spans of a kind that have not ended and are kept for the list of the slowest.
+const OPEN_KEPT: usize = 10;
 
 /// What spans of one key are about: a lock, a request. Threads in a key only keep the
 /// spans of a lock apart, they do not make it another lock.
@@ -45,29 +84,38 @@ struct Thing<'a> {
 
 impl Spans {
     /// Of these kinds, from `begin` on.
-    pub fn new(kinds: &Kinds, meanings: &Meanings, begin: Nanos, gaps: Gaps, asked: Asked) -> Self {
+    pub fn new(
+        kinds: &Kinds,
+        recording: &Recording,
+        begin: Nanos,
+        gaps: Gaps,
+        asked: Asked,
+    ) -> Self {
         let Asked { in_flight, span_threads: threads, .. } = asked;
         let limits = SpanLimits { in_flight, threads, ..SpanLimits::default() };
         let mut table = SpanTable::new(begin, gaps, limits);
         // What a processor does is no matter of the process that it interrupts.
         kinds.spans.iter().for_each(|kind| table.add_kind(!kind.keys.iter().any(|k| k == "$cpu")));
+        let meanings = &recording.meanings;
         let is_thread = |kind: &Kind, key: &String| {
             kind.keys.len() > 1 && meanings.schemas().iter().any(|schema| is_tid(schema, kind, key))
         };
         let of_kind = |kind: &Kind| kind.keys.iter().map(|key| is_thread(kind, key)).collect();
-        Self { table, threads: kinds.spans.iter().map(of_kind).collect() }
+        let threads = kinds.spans.iter().map(of_kind).collect();
+        let clocks = Clocks::new(recording.clock_errors());
+        Self { table, threads, open: Vec::new(), clocks }
     }
 
     /// A span begins or ends.
-    pub fn edge(
-        &mut self,
-        kind: u32,
-        side: Side,
-        key: Option<u64>,
-        time: Nanos,
-        writer: Option<Writer>,
-    ) {
-        self.table.push(kind, Edge { time, side, key, writer });
+    pub fn edge(&mut self, kind: u32, side: Side, key: Option<u64>, at: &At) {
+        let edge = Edge { time: at.time, side, key, writer: at.writer };
+        let is_followed = key.is_some() && self.clocks.has_several;
+        if is_followed && side == Side::Begin {
+            self.clocks.began.insert((kind, edge), at.stream);
+        }
+        if let Some(span) = self.table.push(kind, edge).filter(|_| is_followed) {
+            self.clocks.ended(kind, span.begin, at.stream);
+        }
     }
 
     /// Some without keys do so one after the other on one thread.
@@ -101,6 +149,73 @@ impl Spans {
     /// All has been told.
     pub fn finish(&mut self) {
         self.table.finish();
+    }
+
+    /// Processes that have spans which have not ended.
+    pub fn processes_with_open_spans(&self) -> HashSet<u32> {
+        let open = self.table.unfinished();
+        open.iter().filter_map(|(_, edge)| Some(edge.writer?.pid)).collect()
+    }
+
+    /// Takes until when each process was seen: what has not ended lasts at least until then. What
+    /// may have ended in a gap is left out.
+    pub fn see_open(&mut self, gaps: &Gaps, seen: &HashMap<u32, Nanos>) {
+        let mut open: Vec<Vec<Span>> = Vec::new();
+        for (kind, begin) in self.table.unfinished() {
+            let Some(&time) = begin.writer.and_then(|writer| seen.get(&writer.pid)) else {
+                continue;
+            };
+            if time <= begin.time || gaps.between(begin.time, time) {
+                continue;
+            }
+            let kind = kind as usize;
+            if open.len() <= kind {
+                open.resize_with(kind + 1, Vec::new);
+            }
+            open[kind].push(Span { begin, end: Edge { time, side: Side::End, ..begin } });
+        }
+        for spans in &mut open {
+            spans.sort_by_key(|span| (Reverse(span.nanos()), span.begin.time));
+            spans.truncate(OPEN_KEPT);
+        }
+        self.open = open;
+    }
+
+    /// Those of a kind that have not ended, longest first.
+    fn open(&self, index: usize) -> &[Span] {
+        self.open.get(index).map_or(&[], Vec::as_slice)
+    }
+
+    /// The longest of a kind, and how far that can be trusted: one that has not ended can be longer.
+    fn longest(&self, index: usize, of: &SpanKind, sum: Quality) -> Option<(u64, Quality)> {
+        let ended = of.distribution().map(|d| d.max);
+        let open = self.open(index).first().map(Span::nanos);
+        let sum = if of.unfinished_count() > 0 { sum.and(Quality::LowerBound) } else { sum };
+        let longest = ended.max(open)?;
+        Some((longest, ClockErrors::quality(self.clocks.error(index), longest, sum)))
+    }
+
+    /// By how much durations of the spans of this name may be off, for two clocks measure them; `None`:
+    /// by any.
+    pub fn clock_error(&self, kinds: &Kinds, name: &str) -> Option<u64> {
+        let found = self.all(kinds).find(|(_, kind, _)| kind.name == name);
+        found.map_or(Some(0), |(index, ..)| self.clocks.error(index))
+    }
+
+    /// The longest of the spans of this name; see `longest`.
+    pub fn longest_of(&self, kinds: &Kinds, name: &str, sum: Quality) -> Option<(u64, Quality)> {
+        let (index, _, of) = self.all(kinds).find(|(_, kind, _)| kind.name == name)?;
+        self.longest(index, of, sum)
+    }
+
+    /// The slowest of a kind, those that have not ended among them: each with whether it has.
+    fn outliers(&self, index: usize, of: &SpanKind) -> Vec<(Span, bool)> {
+        let ended = of.slowest().into_iter().map(|span| (span, true));
+        let mut all: Vec<_> =
+            ended.chain(self.open(index).iter().map(|span| (*span, false))).collect();
+        all.sort_by_key(|(span, has_ended)| (Reverse(span.nanos()), *has_ended, span.begin.time));
+        all.truncate(OPEN_KEPT);
+        all
     }
 
     /// Durations of the spans of this name.
@@ -159,7 +274,8 @@ impl Spans {
             .number("orphans", of.orphan_count(), trust.value);
         let (summary, histogram) = of.summary();
         if let Some(d) = summary {
-            row = distribution(row, &d, trust);
+            row = distribution(row, &d, trust, self.clocks.error(index));
+            row = row.plain("clock_error_ns", self.clocks.error(index));
             let (own, count) = of.own();
             row = row.nanos("self_ns", own, trust.sum).number("self_count", count, trust.sum);
             let buckets = histogram.coarse();
@@ -168,8 +284,19 @@ impl Spans {
             row = row.number("histogram_ns", buckets, trust.value);
             row = row.plain("by_in_flight", latency::json(of, trust));
         }
-        let slowest: Vec<Value> =
-            of.slowest().iter().map(|span| span_json(kind, span, who)).collect();
+        if let Some((longest, quality)) = self.longest(index, of, trust.sum) {
+            row = row.number("max_ns", longest, quality);
+        }
+        let slowest: Vec<Value> = self
+            .outliers(index, of)
+            .iter()
+            .map(|(span, has_ended)| {
+                let of_end = if *has_ended { Quality::Exact } else { Quality::LowerBound };
+                let error = self.clocks.error(index);
+                let quality = ClockErrors::quality(error, span.nanos(), of_end);
+                span_json(kind, span, *has_ended, quality, who)
+            })
+            .collect();
         let all_threads = threads(of, self.table.threads());
         let threads: Vec<Value> = all_threads
             .iter()
@@ -187,7 +314,9 @@ impl Spans {
         if has_keys(of) {
             let things = self.things(index, kind, of);
             let told = things.iter().take(KEYS_TOLD);
-            let keys: Vec<Value> = told.map(|thing| thing_json(kind, thing, trust, who)).collect();
+            let keys: Vec<Value> = told
+                .map(|thing| thing_json(kind, thing, trust, self.clocks.error(index), who))
+                .collect();
             row = row.plain("by_key", keys).number("keys", things.len(), trust.sum);
             row = row.number("spans_of_other_keys", of.other_keys().count, trust.sum);
         }
@@ -256,7 +385,7 @@ impl Spans {
         let all = self.most_time(kinds);
         let (mut unpaired, mut touched, mut rough) = (0, 0, false);
         let Trust { sum, value } = page.trust;
-        for (_, kind, of) in all.iter().take(page.rows) {
+        for (index, kind, of) in all.iter().take(page.rows) {
             let (unfinished, orphans) = (of.unfinished_count(), of.orphan_count());
             unpaired += unfinished + orphans;
             touched += of.touched_count();
@@ -265,7 +394,9 @@ impl Spans {
                 rough |= d.is_rough;
                 let percentile = if d.is_rough { value.and(Quality::LowerBound) } else { value };
                 let (own, count) = of.own();
-                row.push(mark(values::time(d.total), sum));
+                let error = self.clocks.error(*index);
+                let of = |nanos: u64, quality| ClockErrors::quality(error, nanos, quality);
+                row.push(mark(values::time(d.total), of(d.max, sum)));
                 row.push(match count {
                     0 => String::new(),
                     _ => mark(values::time(nanos(own)), sum),
@@ -278,12 +409,13 @@ impl Spans {
                     (d.p90, percentile),
                     (d.p99, percentile),
                     (d.p999, percentile),
-                    (d.max, sum),
                 ] {
-                    row.push(mark(values::time(nanos), quality));
+                    row.push(mark(values::time(nanos), of(nanos, quality)));
                 }
             }
-            row.resize(12, String::new());
+            row.resize(11, String::new());
+            let longest = self.longest(*index, of, sum);
+            row.push(longest.map_or(String::new(), |(max, sum)| mark(values::time(max), sum)));
             row.push(mark(values::count(unfinished), value));
             row.push(mark(values::count(orphans), value));
             table.row(row);
@@ -364,13 +496,23 @@ impl Spans {
         ]);
         let each = if page.wanted.contains(&Section::Slowest) { page.rows } else { 3 };
         let all = self.most_time(kinds);
-        let spans = all.iter().flat_map(|(_, kind, of)| {
-            of.slowest().into_iter().take(each).map(move |span| (kind, span))
+        let spans = all.iter().flat_map(|(index, kind, of)| {
+            let error = self.clocks.error(*index);
+            let outliers = self.outliers(*index, of).into_iter().take(each);
+            outliers.map(move |(span, has_ended)| (kind, span, has_ended, error))
         });
-        for (kind, span) in spans.take(page.rows) {
+        for (kind, span, has_ended, error) in spans.take(page.rows) {
+            // One that has not ended lasts at least as long as it was seen.
+            let quality = match has_ended {
+                true => page.trust.sum,
+                false => Quality::LowerBound,
+            };
             table.row([
                 kind.name.clone(),
-                mark(values::time(span.nanos()), page.trust.sum),
+                mark(
+                    values::time(span.nanos()),
+                    ClockErrors::quality(error, span.nanos(), quality),
+                ),
                 span.begin.key.map_or(String::new(), |key| kind.key_text(key)),
                 who.writer(span.begin.writer),
                 date::text(span.begin.time),
@@ -431,16 +573,22 @@ fn who_row(row: Row, writer: Option<Writer>, who: Who<'_>) -> Row {
 }
 
 /// One span that is certain: losses put in doubt that no other is longer, not how long it is.
-fn span_json(kind: &Kind, span: &Span, who: Who<'_>) -> Value {
+fn span_json(kind: &Kind, span: &Span, has_ended: bool, quality: Quality, who: Who<'_>) -> Value {
     who_row(Row::default(), span.begin.writer, who)
         .plain("key", span.begin.key.map(|key| kind.key_text(key)))
         .plain("begin_ns", span.begin.time.0)
-        .plain("end_ns", span.end.time.0)
-        .plain("duration_ns", span.nanos())
+        .plain("end_ns", has_ended.then_some(span.end.time.0))
+        .number("duration_ns", span.nanos(), quality)
         .value()
 }
 
-fn thing_json(kind: &Kind, thing: &Thing<'_>, trust: Trust, who: Who<'_>) -> Value {
+fn thing_json(
+    kind: &Kind,
+    thing: &Thing<'_>,
+    trust: Trust,
+    error: Option<u64>,
+    who: Who<'_>,
+) -> Value {
     let Thing { pid, key, group } = thing;
     let mut row = Row::default()
         .plain("key", key.as_deref())
@@ -449,7 +597,7 @@ fn thing_json(kind: &Kind, thing: &Thing<'_>, trust: Trust, who: Who<'_>) -> Val
         .number("count", group.count + group.touched_count, trust.sum)
         .number("touched_by_losses", group.touched_count, trust.value);
     match group.distribution() {
-        Some(d) => row = distribution(row, &d, trust),
+        Some(d) => row = distribution(row, &d, trust, error),
         None if group.count > 0 => {
             row = row
                 .nanos("total_ns", group.total, trust.sum)
@@ -459,21 +607,25 @@ fn thing_json(kind: &Kind, thing: &Thing<'_>, trust: Trust, who: Who<'_>) -> Val
         None => {}
     }
     if let Some(span) = group.longest {
-        row = row.number("longest", span_json(kind, &span, who), trust.value);
+        let of_clocks = ClockErrors::quality(error, span.nanos(), Quality::Exact);
+        row = row.number("longest", span_json(kind, &span, true, of_clocks, who), trust.value);
     }
     row.value()
 }
 
-fn distribution(row: Row, d: &Distribution, trust: Trust) -> Row {
+/// `error`: by how much any of the durations may be off, for two clocks measure it; no number of
+/// them is off by more.
+fn distribution(row: Row, d: &Distribution, trust: Trust, error: Option<u64>) -> Row {
     let rough = if d.is_rough { Quality::LowerBound } else { Quality::Exact };
     let percentile = trust.value.and(rough);
-    row.number("min_ns", d.min, trust.value)
-        .number("mean_ns", d.mean, trust.value)
-        .number("stddev_ns", d.stddev, trust.value)
-        .number("median_ns", d.median, percentile)
-        .number("p90_ns", d.p90, percentile)
-        .number("p99_ns", d.p99, percentile)
-        .number("p99_9_ns", d.p999, percentile)
-        .number("max_ns", d.max, trust.sum)
-        .number("total_ns", d.total, trust.sum)
+    let of = |nanos: u64, quality: Quality| ClockErrors::quality(error, nanos, quality);
+    row.number("min_ns", d.min, of(d.min, trust.value))
+        .number("mean_ns", d.mean, of(d.mean, trust.value))
+        .number("stddev_ns", d.stddev, of(d.stddev, trust.value))
+        .number("median_ns", d.median, of(d.median, percentile))
+        .number("p90_ns", d.p90, of(d.p90, percentile))
+        .number("p99_ns", d.p99, of(d.p99, percentile))
+        .number("p99_9_ns", d.p999, of(d.p999, percentile))
+        .number("max_ns", d.max, of(d.max, trust.sum))
+        .number("total_ns", d.total, of(d.max, trust.sum))
 }

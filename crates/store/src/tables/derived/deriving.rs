@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use foldhash::fast::RandomState;
-use lateralis_analysis::{Arrival, Early, Edge, Gaps, Matcher, Pairer, Side, Span, SpanCertainty};
+use lateralis_analysis::{Arrival, Edge, Flow, Flows, Gaps, Pairer, Side, Span, SpanCertainty};
 use lateralis_model::{Quality, StreamIndex};
 use lateralis_units::Nanos;
 
@@ -37,10 +37,7 @@ pub struct Deriving<'a, 'r> {
     successions: Successions,
     /// By kind.
     pairers: Vec<Pairer>,
-    /// By channel.
-    matchers: Vec<Matcher>,
-    /// Messages that arrived before they left, perhaps.
-    early: Early,
+    flows: Flows,
     /// Of several traces, in which stream spans that are open began.
     streams: Option<HashMap<(u32, Edge), StreamIndex, RandomState>>,
     machines: HashMap<(u32, Owner), InState, RandomState>,
@@ -88,11 +85,10 @@ impl<'a, 'r> Deriving<'a, 'r> {
             gaps: opened.gaps(),
             certainty: SpanCertainty::new(BEGIN, opened.gaps().clone()),
             doubts: Doubts::new(facts, BEGIN),
-            early: Early::new(clock_errors.most().0),
+            flows: Flows::new(clock_errors.most().0),
             clock_errors,
             successions: opened.recording.successions(),
             pairers: Vec::new(),
-            matchers: Vec::new(),
             machines: HashMap::default(),
             streams: (opened.recording.source.bases().len() > 1).then(HashMap::default),
             doubted: HashMap::new(),
@@ -142,26 +138,25 @@ impl<'a, 'r> Deriving<'a, 'r> {
             }
             (Small::Messages, Fact::Send { channel, key }) => {
                 self.give_up(kinds, Some(at.time))?;
-                let (sent, errors) = (at.end(), &mut self.clock_errors);
-                let received =
-                    self.early.take(channel, key, &sent, |one, other| errors.between(one, other));
-                let matcher = at_index(&mut self.matchers, channel);
-                if received.is_none() {
-                    matcher.send(key, sent);
-                    return ControlFlow::Continue(());
+                let errors = &mut self.clock_errors;
+                let apart = |one, other| errors.between(one, other);
+                match self.flows.send((channel, key), at.end(), apart) {
+                    Flow::Joined(message) => {
+                        let (sent, received) = (message.send, message.receive);
+                        self.message(kinds, (channel, key), Some(sent), Some(received))
+                    }
+                    Flow::Open => ControlFlow::Continue(()),
                 }
-                matcher.has_left();
-                self.message(kinds, (channel, key), Some(sent), received)
             }
             (Small::Messages, Fact::Receive { channel, key }) => {
                 self.give_up(kinds, Some(at.time))?;
-                let end = at.end();
-                let matcher = at_index(&mut self.matchers, channel);
-                let Some(message) = matcher.receive(key, end, kinds.fans_out(channel)) else {
-                    self.early.arrive(Arrival { channel, key, end });
-                    return ControlFlow::Continue(());
-                };
-                self.message(kinds, (channel, key), Some(message.send), Some(end))
+                match self.flows.receive((channel, key), at.end(), kinds.fans_out(channel)) {
+                    Flow::Joined(message) => {
+                        let (sent, received) = (message.send, message.receive);
+                        self.message(kinds, (channel, key), Some(sent), Some(received))
+                    }
+                    Flow::Open => ControlFlow::Continue(()),
+                }
             }
             (Small::States, Fact::State { machine, state }) => {
                 let place = (machine, at.owner());
@@ -284,7 +279,7 @@ impl<'a, 'r> Deriving<'a, 'r> {
 
     /// Adds the rows of messages whose departures cannot come any more.
     fn give_up(&mut self, kinds: &Kinds, now: Option<Nanos>) -> ControlFlow<()> {
-        while let Some(Arrival { channel, key, end }) = self.early.give_up(now) {
+        while let Some(Arrival { channel, key, end }) = self.flows.give_up(now) {
             self.message(kinds, (channel, key), None, Some(end))?;
         }
         ControlFlow::Continue(())
@@ -321,10 +316,8 @@ impl<'a, 'r> Deriving<'a, 'r> {
             }
         }
         self.give_up(kinds, None)?;
-        for (channel, matcher) in (0..).zip(std::mem::take(&mut self.matchers)) {
-            for (key, sent) in matcher.departures() {
-                self.message(kinds, (channel, key), Some(sent), None)?;
-            }
+        for (channel, key, sent) in self.flows.take_departures() {
+            self.message(kinds, (channel, key), Some(sent), None)?;
         }
         let mut machines: Vec<_> = std::mem::take(&mut self.machines).into_iter().collect();
         machines.sort_by_key(|((machine, owner), _)| (*machine, *owner));

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! One trace, one answer: every consumer of a trace says the same of it, and what a search through the
+//! events says.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use crate::place::Place;
+use crate::view::client::Viewer;
+use serde_json::{Value, json};
+
+/// Kinds of events, and what each means; all have one field `id`.
+const KINDS: [(&str, &str); 4] = [
+    ("arrive", "recv msg key id"),
+    ("leave", "send msg key id"),
+    ("begins", "begin request key id"),
+    ("ends", "end request key id"),
+];
+const ARRIVE: u32 = 0;
+const LEAVE: u32 = 1;
+const BEGINS: u32 = 2;
+const ENDS: u32 = 3;
+
+/// An event: its kind, nanoseconds, thread, id.
+type Event = (u32, u64, u32, u64);
+
+/// A CTF 2 trace of these streams, in a folder of this name.
+fn write(place: &Place, name: &str, streams: &[Vec<Event>]) {
+    let folder = place.0.join(name);
+    fs::create_dir(&folder).expect("a new folder");
+    let number = |bits: u32, role: Option<&str>| {
+        let mut class = json!({
+            "type": "fixed-length-unsigned-integer", "length": bits,
+            "byte-order": "little-endian", "alignment": 8,
+        });
+        if let Some(role) = role {
+            class["roles"] = json!([role]);
+        }
+        class
+    };
+    let structure = |members: &[(&str, Value)]| {
+        let member = |(name, class): &(&str, Value)| json!({ "name": name, "field-class": class });
+        json!({ "type": "structure", "member-classes": members.iter().map(member).collect::<Vec<_>>() })
+    };
+    let mut fragments = vec![
+        json!({ "type": "preamble", "version": 2 }),
+        json!({
+            "type": "clock-class", "id": "c", "name": "c", "frequency": 1_000_000_000,
+            "offset-from-origin": { "seconds": 0, "cycles": 0 },
+        }),
+        json!({
+            "type": "trace-class",
+            "packet-header-field-class":
+                structure(&[("stream_id", number(32, Some("data-stream-class-id")))]),
+        }),
+        json!({
+            "type": "data-stream-class", "id": 0, "default-clock-class-id": "c",
+            "event-record-header-field-class": structure(&[
+                ("id", number(32, Some("event-record-class-id"))),
+                ("t", number(64, Some("default-clock-timestamp"))),
+            ]),
+            "event-record-common-context-field-class":
+                structure(&[("vpid", number(32, None)), ("vtid", number(32, None))]),
+        }),
+    ];
+    for (id, (kind, clause)) in KINDS.iter().enumerate() {
+        fragments.push(json!({
+            "type": "event-record-class", "id": id, "data-stream-class-id": 0, "name": kind,
+            "attributes": { "lateralis": { "clauses": [clause] } },
+            "payload-field-class": structure(&[("id", number(64, None))]),
+        }));
+    }
+    let text: String = fragments.iter().map(|fragment| format!("\u{1e}{fragment}\n")).collect();
+    fs::write(folder.join("metadata"), text).expect("its metadata");
+    for (number, events) in streams.iter().enumerate() {
+        let mut bytes = 0_u32.to_le_bytes().to_vec();
+        for (kind, time, thread, id) in events {
+            bytes.extend(kind.to_le_bytes());
+            bytes.extend(time.to_le_bytes());
+            bytes.extend(1_u32.to_le_bytes());
+            bytes.extend(thread.to_le_bytes());
+            bytes.extend(id.to_le_bytes());
+        }
+        fs::write(folder.join(format!("s{number}")), bytes).expect("a stream");
+    }
+}
+
+/// Nanoseconds between two kinds of events with one id, by looking at all of them; ids are of one each.
+fn between(streams: &[Vec<Event>], from: u32, to: u32) -> Vec<u64> {
+    let times = |kind: u32| -> BTreeMap<u64, u64> {
+        let all = streams.iter().flatten();
+        all.filter(|event| event.0 == kind).map(|event| (event.3, event.1)).collect()
+    };
+    let (begins, ends) = (times(from), times(to));
+    let mut nanos: Vec<u64> =
+        begins.iter().filter_map(|(id, begin)| Some(ends.get(id)? - begin)).collect();
+    nanos.sort_unstable();
+    nanos
+}
+
+/// What a consumer says: how many, and the longest in nanoseconds.
+type Said = (u64, u64);
+
+fn said(nanos: &[u64]) -> Said {
+    (nanos.len() as u64, nanos.last().copied().unwrap_or(0))
+}
+
+fn by_stats(place: &Place, name: &str) -> [Said; 2] {
+    let stats = place.json(&["stats", name, "--json"]);
+    let of = |list: &str, count: &str| {
+        let first = &stats[list][0];
+        (first[count].as_u64().unwrap_or(0), first["max_ns"].as_u64().unwrap_or(0))
+    };
+    [of("messages", "matched"), of("spans", "count")]
+}
+
+fn by_table(place: &Place, name: &str) -> [Said; 2] {
+    [("messages", "status,latency"), ("spans", "status,duration")].map(|(table, columns)| {
+        let output = place.lat(&["table", name, "--name", table, "--column", columns]);
+        let text = String::from_utf8(output.stdout).expect("CSV");
+        let whole = text.lines().filter_map(|line| line.strip_prefix("complete,"));
+        let mut nanos: Vec<u64> = whole.map(|nanos| nanos.parse().expect("a number")).collect();
+        nanos.sort_unstable();
+        said(&nanos)
+    })
+}
+
+/// Numbers of messages and spans in the index of the view.
+fn by_view(place: &Place, name: &str) -> [u64; 2] {
+    let viewer = Viewer::start(place, &[name]);
+    let open = viewer.page().ask("open", json!({}));
+    ["channels", "span_kinds"].map(|list| open[list][0]["count"].as_u64().unwrap_or(0))
+}
+
+/// Numbers of durations that `lat diff` has of each.
+fn by_diff(place: &Place, name: &str) -> usize {
+    let output = place.lat(&["diff", name, name, "--json"]);
+    let diff: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    diff["compared"].as_u64().unwrap_or(0) as usize
+}
+
+fn check(place: &Place, name: &str, streams: &[Vec<Event>]) {
+    write(place, name, streams);
+    let messages = said(&between(streams, LEAVE, ARRIVE));
+    let spans = said(&between(streams, BEGINS, ENDS));
+    assert_eq!(by_stats(place, name), [messages, spans], "stats of {name}");
+    assert_eq!(by_table(place, name), [messages, spans], "tables of {name}");
+    assert_eq!(by_view(place, name), [messages.0, spans.0], "view of {name}");
+}
+
+/// Messages that arrive in the nanosecond in which they leave, receiver's stream first or last; in
+/// each nanosecond two leave.
+#[test]
+fn ties_are_one_answer_whichever_stream_comes_first() {
+    let place = Place::new();
+    let mut compared = Vec::new();
+    for (name, late) in [("ties", 0), ("same_ns", 300)] {
+        let time = |id: u64| 1_000_000 + id / 2 * 1000;
+        let leave: Vec<Event> = (0..100).map(|id| (LEAVE, time(id), 12, id)).collect();
+        let arrive: Vec<Event> = (0..100).map(|id| (ARRIVE, time(id) + late, 11, id)).collect();
+        for (order, streams) in
+            [("a", [arrive.clone(), leave.clone()]), ("b", [leave.clone(), arrive.clone()])]
+        {
+            let name = format!("{name}_{order}");
+            check(&place, &name, &streams);
+            compared.push(by_diff(&place, &name));
+        }
+    }
+    // Two counts of events and one latency, in each.
+    assert_eq!(compared, [3; 4]);
+}
+
+/// A request waits 60 of 80 us for a message that arrives as it leaves.
+#[test]
+fn a_wait_has_one_cause_whichever_stream_comes_first() {
+    let place = Place::new();
+    let (mut receiver, mut sender) = (Vec::new(), Vec::new());
+    for id in 0..20 {
+        let begin = 1_000_000 + id * 100_000;
+        receiver.extend([
+            (BEGINS, begin, 11, id),
+            (ARRIVE, begin + 60_000, 11, id),
+            (ENDS, begin + 80_000, 11, id),
+        ]);
+        sender.push((LEAVE, begin + 60_000, 12, id));
+    }
+    for (name, streams) in
+        [("a", [receiver.clone(), sender.clone()]), ("b", [sender.clone(), receiver.clone()])]
+    {
+        check(&place, name, &streams);
+        let path = place.json(&["path", name, "--span", "request", "--json"]);
+        let shares = path["spans"][0]["shares"].as_array().expect("shares");
+        let shares: Vec<(u64, u64)> = shares
+            .iter()
+            .map(|share| (share["tid"].as_u64().unwrap(), share["time_ns"].as_u64().unwrap()))
+            .collect();
+        assert_eq!(shares, [(12, 60_000), (11, 20_000)], "{name}");
+    }
+}
+
+/// Random traces full of ties, on three streams, with messages that never arrive or never left.
+#[test]
+fn random_traces_are_one_answer() {
+    let place = Place::new();
+    for seed in 0..12_u64 {
+        // Numerical Recipes' generator: only that runs repeat matters.
+        let mut state = seed;
+        let mut below = |limit: u64| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % limit
+        };
+        let mut streams = vec![Vec::new(); 3];
+        for id in 0..60 {
+            let begin = 1000 + below(40);
+            let long = below(3);
+            let mut add = |kind: u32, time: u64, stream: u64| {
+                streams[stream as usize].push((kind, time, 10 + stream as u32, id));
+            };
+            // Both ends in two streams: in one, the order of events of one time is the file's.
+            let (from, to) = [(0, 1), (1, 2), (2, 0)][below(3) as usize];
+            match below(10) {
+                0 => add(LEAVE, begin, from),
+                1 => add(ARRIVE, begin, to),
+                _ => {
+                    add(LEAVE, begin, from);
+                    add(ARRIVE, begin + long, to);
+                }
+            }
+            add(BEGINS, begin, from);
+            add(ENDS, begin + 1 + long, to);
+        }
+        streams.iter_mut().for_each(|stream| stream.sort_by_key(|event| event.1));
+        check(&place, &format!("random_{seed}"), &streams);
+    }
+}
+
+/// A hang: begun, and not ended while its process does other things for ten seconds.
+#[test]
+fn what_has_not_ended_is_at_least_as_long_as_it_was_seen() {
+    let place = Place::new();
+    let second = 1_000_000_000;
+    let events = vec![
+        (BEGINS, 1000, 1, 1),
+        (ENDS, 2000, 1, 1),
+        (BEGINS, 3000, 1, 2),
+        (LEAVE, 10 * second + 3000, 1, 7),
+    ];
+    write(&place, "hang", &[events]);
+    let stats = place.json(&["stats", "hang", "--json"]);
+    let span = &stats["spans"][0];
+    assert_eq!((&span["count"], &span["max_ns"]), (&1.into(), &(10 * second).into()));
+    assert_eq!(span["not_exact"]["max_ns"], "lower_bound");
+    let slowest = &span["slowest"][0];
+    assert_eq!((&slowest["key"], &slowest["end_ns"]), (&"2".into(), &Value::Null));
+    assert_eq!(slowest["not_exact"]["duration_ns"], "lower_bound");
+    let path = place.json(&["path", "hang", "--span", "request", "--at", "5s", "--json"]);
+    assert_eq!(path["spans"][0]["has_ended"], false);
+    assert_eq!(path["spans"][0]["begin_ns"], 3000);
+    // Where ends are not chosen, nobody knows what has not ended.
+    let some = place.json(&["stats", "hang", "--event", "begins", "--json"]);
+    assert_eq!(some["spans"][0]["slowest"], json!([]));
+}
