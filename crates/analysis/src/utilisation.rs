@@ -162,8 +162,9 @@ impl Utilisation {
         self.lanes[switch.cpu as usize].stream = switch.stream;
         let lane = self.lanes[switch.cpu as usize];
         let is_first = self.cpus[switch.cpu as usize].switch_count == 0;
-        let leaves = switch.from.filter(|_| is_first || !switch.is_since_last);
-        self.is_open(leaves);
+        let is_torn = !switch.is_since_last;
+        self.is_open(switch.from.filter(|_| is_first || is_torn));
+        self.is_open(lane.occupant.filter(|came| is_torn && switch.from != Some(*came)));
         let occupant = match (lane.occupant, switch.from) {
             _ if !switch.is_since_last => None,
             (Some(known), Some(from)) if known == from => Some(known),

@@ -394,7 +394,7 @@ impl Facts {
         }
         let class = event.stream_class_index as usize;
         let of_programs = self.of_programs.get(class).copied().unwrap_or(false);
-        if let Some(writer) = told_writer.filter(|_| of_programs && !plan.is_of_others()) {
+        if let Some(writer) = told_writer.filter(|_| of_programs && plan.is_of_its_thread) {
             self.threads.is_recorded(writer.tid);
         }
         for step in &plan.steps {

@@ -65,6 +65,10 @@ pub struct Plan {
     pub pid: Option<Place>,
     /// Where the common context tells the processor.
     pub cpu: Option<usize>,
+    /// Whether its events are there because of the thread they are in, wherever the kernel's events
+    /// are of recorded programs only: not those of the tracer, nor switches and wake-ups, which are
+    /// there because of the other thread as well.
+    pub is_of_its_thread: bool,
 }
 
 /// The field with the category of an event, in classes that stand for many.
@@ -74,12 +78,6 @@ const PID_FIELDS: [&str; 4] = ["pid", "vpid", "_pid", "_vpid"];
 const CPU_FIELDS: [&str; 2] = ["cpu_id", "_cpu_id"];
 
 impl Plan {
-    /// Whether the kernel records events of this kind in threads of other programs, too: because of
-    /// the thread that is switched to or woken.
-    pub fn is_of_others(&self) -> bool {
-        self.steps.iter().any(|step| matches!(step, Step::Switch(_) | Step::Wake { .. }))
-    }
-
     /// What events of `class` say; new spans, channels, … are added to `kinds`.
     pub fn new(stream: &StreamClass, class: &EventClass, kinds: &mut Kinds) -> Self {
         let members = members(&class.payload);
@@ -98,6 +96,7 @@ impl Plan {
             tid: place(&TID_FIELDS),
             pid: place(&PID_FIELDS),
             cpu: CPU_FIELDS.iter().find_map(|name| position(common, name)),
+            is_of_its_thread: !class.name.starts_with("lateralis:"),
         };
         let conventions = conventions::of(&class.name);
         let mut compiler = Compiler { members, common, class, kinds };
@@ -110,6 +109,8 @@ impl Plan {
         } else {
             from_conventions
         };
+        let is_of_others = |step: &Step| matches!(step, Step::Switch(_) | Step::Wake { .. });
+        plan.is_of_its_thread &= !plan.steps.iter().any(is_of_others);
         plan
     }
 }
