@@ -4,8 +4,8 @@
 mod places;
 
 use crate::error::CliError;
-use std::fs::{self, OpenOptions, Permissions};
-use std::io::{self, Write};
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -14,6 +14,8 @@ pub struct Embedded {
     stem: &'static str,
     ending: &'static str,
     bytes: &'static [u8],
+    /// Of the content, computed when `lat` is built: it tells versions apart.
+    hash: &'static str,
 }
 
 /// The library that makes events of what an unmodified program calls.
@@ -21,6 +23,7 @@ pub const PRELOAD: Embedded = Embedded {
     stem: "liblateralis-preload",
     ending: ".so",
     bytes: include_bytes!(concat!(env!("OUT_DIR"), "/liblateralis-preload.so")),
+    hash: env!("LAT_PRELOAD_HASH"),
 };
 
 /// The client of the demonstration.
@@ -28,6 +31,7 @@ pub const DEMO_CLIENT: Embedded = Embedded {
     stem: "demo-client",
     ending: "",
     bytes: include_bytes!(concat!(env!("OUT_DIR"), "/demo-client")),
+    hash: env!("LAT_DEMO_CLIENT_HASH"),
 };
 
 impl Embedded {
@@ -67,8 +71,7 @@ impl Embedded {
     ) -> Result<PathBuf, CliError> {
         let mut refused = None;
         for cache in places::candidates() {
-            let hash = format!("{:016x}", fnv1a(self.bytes));
-            let folder = cache.path.join(hash).join(subfolder);
+            let folder = cache.path.join(self.hash).join(subfolder);
             let path = folder.join(format!("{}{}", self.stem, self.ending));
             match self.write(&cache, &folder, &path) {
                 Ok(()) if serves(&path) => return Ok(path),
@@ -91,7 +94,7 @@ impl Embedded {
 
     fn write(&self, cache: &places::Candidate, folder: &Path, path: &Path) -> io::Result<()> {
         cache.make(folder)?;
-        if fs::read(path).is_ok_and(|there| there == self.bytes) {
+        if has_content(path, self.bytes) {
             return Ok(());
         }
         let unfinished = folder.join(format!(".{}-{}", self.stem, std::process::id()));
@@ -125,27 +128,64 @@ fn library_folders() -> [&'static str; 3] {
     }
 }
 
-/// FNV-1a, 64 bit: tells versions apart; nothing is trusted because of it.
-const fn fnv1a(bytes: &[u8]) -> u64 {
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    let mut at = 0;
-    while at < bytes.len() {
-        hash = (hash ^ bytes[at] as u64).wrapping_mul(0x0000_0100_0000_01b3);
-        at += 1;
+/// Whether a file can be read and has exactly this content. In pieces: memory for a whole file costs a page
+/// fault for every 4 KiB of it.
+fn has_content(path: &Path, content: &[u8]) -> bool {
+    let Ok(mut file) = File::open(path) else { return false };
+    let has_length = file.metadata().is_ok_and(|status| status.len() == content.len() as u64);
+    let mut piece = [0; 16384];
+    let mut rest = content;
+    while has_length {
+        match file.read(&mut piece) {
+            Ok(0) => return rest.is_empty(),
+            Ok(length) => match rest.strip_prefix(&piece[..length]) {
+                Some(behind) => rest = behind,
+                None => return false,
+            },
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return false,
+        }
     }
-    hash
+    false
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// FNV-1a, 64 bit.
+    fn fnv1a(bytes: &[u8]) -> u64 {
+        bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        })
+    }
+
     #[test]
-    fn hash_is_fnv1a() {
+    fn hashes_are_fnv1a_of_the_content() {
         // Test vectors of the function's authors.
         assert_eq!(fnv1a(b""), 0xcbf2_9ce4_8422_2325);
         assert_eq!(fnv1a(b"a"), 0xaf63_dc4c_8601_ec8c);
         assert_eq!(fnv1a(b"foobar"), 0x8594_4171_f739_67e8);
+        for file in [PRELOAD, DEMO_CLIENT] {
+            assert_eq!(file.hash, format!("{:016x}", fnv1a(file.bytes)), "{}", file.stem);
+        }
+    }
+
+    #[test]
+    fn content_is_compared_to_the_last_byte() {
+        let path = std::env::temp_dir().join(format!("lateralis-content-{}", std::process::id()));
+        let content = vec![7; 40_000];
+        assert!(!has_content(&path, &content));
+        fs::write(&path, &content).expect("written");
+        assert!(has_content(&path, &content));
+        assert!(!has_content(&path, &content[1..]) && !has_content(&path, &[]));
+        let mut other = content.clone();
+        other[39_999] = 8;
+        assert!(!has_content(&path, &other));
+        other[39_999] = 7;
+        other.push(7);
+        assert!(!has_content(&path, &other));
+        fs::remove_file(&path).expect("removed");
     }
 
     #[test]
