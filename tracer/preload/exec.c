@@ -19,8 +19,8 @@
 #include "area.h"
 #include "core.h"
 #include "starts.h"
+#include "symbols.h"
 
-#include <dlfcn.h>
 #include <elf.h>
 #include <limits.h>
 #include <spawn.h>
@@ -70,9 +70,7 @@ static const char *library_path;
 static __attribute__((constructor(250))) void begins_as_program(void)
 {
     const int saved_errno = errno;
-    Dl_info own;
-    if (dladdr(&library_path, &own) != 0)
-        library_path = own.dli_fname;
+    library_path = preload_own_path();
     preload_starts_map();
     preload_has_begun();
     if (lat_i_area.header == NULL && getenv("LATERALIS_DISABLE") == NULL)

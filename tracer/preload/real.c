@@ -19,7 +19,8 @@
 
 __thread unsigned preload_quiet __attribute__((tls_model("initial-exec")));
 
-static int has_searched; /* release, acquire: pair of itself */
+/* Beside the functions, in memory that is written anyway. */
+static int has_searched __attribute__((section(".data"))) = 0; /* release, acquire: pair of itself */
 static void search(void);
 
 #define RETURNS_VALUE(type, name, parameters, arguments, absent)                                 \
@@ -49,10 +50,13 @@ static void search(void)
 {
     if (__atomic_load_n(&has_searched, __ATOMIC_ACQUIRE))
         return;
-#define NAME(type, name, parameters, arguments, absent) {#name, 0, NULL},
-    struct preload_symbol found[] = {PRELOAD_FUNCTIONS(NAME)};
+    /* No array of pointers: each would have to be relocated in each program that starts. */
+#define NAME(type, name, parameters, arguments, absent) #name "\0"
+    static const char names[] = PRELOAD_FUNCTIONS(NAME);
+#define ONE(type, name, parameters, arguments, absent) +1
+    struct preload_symbol found[0 PRELOAD_FUNCTIONS(ONE)];
     const struct preload_symbol *next = found;
-    preload_find_next(found, sizeof found / sizeof found[0]);
+    preload_find_next(names, found, sizeof found / sizeof found[0]);
 #define TAKE(type, name, parameters, arguments, absent)                                          \
     {                                                                                            \
         union {                                                                                  \
@@ -82,11 +86,13 @@ uint32_t preload_process_slow(void)
 static const char *const frequent[] = {"malloc", "mutex", NULL};
 
 /* Around the generated constructors (priority 200), which use locks and files. */
-static __attribute__((constructor(101))) void setup_begins(void)
+static __attribute__((constructor(101))) void setup_begins(int count, char **arguments)
 {
+    (void)count;
     preload_quiet++;
     lat_i_names_are_told = 1;
     lat_i_frequent_subsystems = frequent;
+    lat_i_arguments = arguments; /* the GNU C library passes them to constructors */
     search();
 }
 

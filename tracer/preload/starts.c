@@ -13,9 +13,9 @@
 #endif
 #include "starts.h"
 #include "calls.h"
+#include "line.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -44,15 +44,25 @@ int preload_starts_are_counted(void)
     return table != NULL;
 }
 
-/* The number in a request, and its length; 0: there is none. */
+/* The number in a request, and its length; 0: there is none. Own code, as in line.h: libc's would be pages
+ * that a program which lives for a moment does not touch otherwise. */
 static int session_of(const char *request, const char **session)
 {
     static const char key[] = "session=";
-    *session = request != NULL ? strstr(request, key) : NULL;
-    if (*session == NULL)
-        return 0;
-    *session += sizeof key - 1;
-    return (int)strspn(*session, "0123456789abcdef");
+    int digits = 0;
+    for (; request != NULL && *request != 0; request++) {
+        size_t same = 0;
+        while (same < sizeof key - 1 && request[same] == key[same])
+            same++;
+        if (same < sizeof key - 1)
+            continue;
+        *session = request + same;
+        while (((*session)[digits] >= '0' && (*session)[digits] <= '9') ||
+               ((*session)[digits] >= 'a' && (*session)[digits] <= 'f'))
+            digits++;
+        return digits;
+    }
+    return 0;
 }
 
 int preload_is_of_session(const char *request)
@@ -72,8 +82,11 @@ void preload_starts_map(void)
     char path[256];
     if (digits == 0 || (size_t)digits >= sizeof own_session || folder == NULL)
         return;
-    const int length = snprintf(path, sizeof path, "%s/unrecorded-%.*s", folder, digits, session);
-    if (length < 0 || (size_t)length >= sizeof path)
+    struct lat_i_line line = lat_i_line_in(path, sizeof path);
+    lat_i_line_add(&line, folder);
+    lat_i_line_add(&line, "/unrecorded-");
+    lat_i_line_part(&line, session, (size_t)digits);
+    if (!lat_i_line_ends(&line))
         return;
     const int file = lat_i_open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
     if (file < 0)

@@ -34,12 +34,16 @@ struct tables {
     const uint32_t *hash;     /* NULL: it has none */
 };
 
-static uint32_t gnu_hash_of(const char *name)
+/* @return what is behind the name. */
+static const char *take_name(const char *name, struct preload_symbol *symbol)
 {
-    uint32_t hash = 5381;
+    uint32_t hash = 5381; /* that of DT_GNU_HASH */
+    symbol->name = name;
+    symbol->address = NULL;
     for (; *name != 0; name++)
         hash = hash * 33 + (unsigned char)*name;
-    return hash;
+    symbol->hash = hash;
+    return name + 1;
 }
 
 /* The dynamic linker relocates these pointers in most libraries, and leaves those of others alone. */
@@ -163,19 +167,29 @@ static size_t look_into(const struct link_map *library, struct preload_symbol *s
     return found_count;
 }
 
-void preload_find_next(struct preload_symbol *symbols, size_t count)
+/* The list that the dynamic linker keeps for debuggers: no function of it is called, which a library may
+ * have replaced (sanitizers replace dl_iterate_phdr). */
+static const struct link_map *own_library(void)
 {
-    const int saved_errno = errno;
-    size_t missing = count;
-    for (size_t at = 0; at < count; at++) {
-        symbols[at].hash = gnu_hash_of(symbols[at].name);
-        symbols[at].address = NULL;
-    }
-    /* The list that the dynamic linker keeps for debuggers: no function of it is called, which a library
-     * may have replaced (sanitizers replace dl_iterate_phdr). */
     const struct link_map *library = _r_debug.r_map;
     while (library != NULL && library->l_ld != _DYNAMIC)
         library = library->l_next;
+    return library;
+}
+
+const char *preload_own_path(void)
+{
+    const struct link_map *library = own_library();
+    return library != NULL ? library->l_name : NULL;
+}
+
+void preload_find_next(const char *names, struct preload_symbol *symbols, size_t count)
+{
+    const int saved_errno = errno;
+    size_t missing = count;
+    for (size_t at = 0; at < count; at++)
+        names = take_name(names, &symbols[at]);
+    const struct link_map *library = own_library();
     while (library != NULL && missing > 0) {
         library = library->l_next;
         if (library != NULL)

@@ -7,19 +7,24 @@
 #include <stdint.h>
 
 struct preload_symbol {
-    const char *name;
-    uint32_t hash;  /* of the name; set by preload_find_next */
-    void *address;  /* NULL: not found */
+    const char *name; /* and `hash`, of the name: set by preload_find_next */
+    uint32_t hash;
+    void *address; /* NULL: not found */
 };
 
 /**
  * Finds what dlsym(RTLD_NEXT, name) finds for each of `count` names in the libraries that the program
- * started with: the default version of the first definition after this library.
+ * started with: the default version of the first definition after this library. `names`: one behind the
+ * other, each with its NUL.
  *
  * Allocates nothing, takes no lock, leaves errno and dlerror alone. Context: while the program starts; later
  * a library that is unloaded meanwhile could be read.
  */
-__attribute__((visibility("hidden"))) void preload_find_next(struct preload_symbol *symbols,
+__attribute__((visibility("hidden"))) void preload_find_next(const char *names,
+                                                             struct preload_symbol *symbols,
                                                              size_t count);
+/** The path of this library as the dynamic linker knows it, NULL where it does not. dladdr would walk
+ * through its symbols. Context: as above. */
+__attribute__((visibility("hidden"))) const char *preload_own_path(void);
 
 #endif

@@ -286,12 +286,17 @@ impl SchemaEntry {
 }
 
 /// The schemas registered so far (pair R2). At most [`abi::SCHEMA_COUNT`].
+///
+/// Slots are taken in order and never given back: behind the first free one there is nothing, not even memory
+/// in the file [ring-abi §2].
 pub fn schemas(view: &AreaView<'_>) -> Result<Vec<SchemaEntry>, OutOfArea> {
     let mut found = Vec::new();
     for slot in 0..abi::SCHEMA_COUNT {
         let at = abi::SCHEMAS_OFFSET + slot * schema::BYTES;
-        if view.load_u32(at + schema::STATE, Load::Acquire)? != abi::SLOT_READY {
-            continue;
+        match view.load_u32(at + schema::STATE, Load::Acquire)? {
+            abi::SLOT_READY => {}
+            abi::SLOT_FREE => break,
+            _ => continue,
         }
         found.push(SchemaEntry {
             slot: slot as u32,

@@ -10,6 +10,7 @@
 #include "calls.h"
 #include "core.h"
 #include "directory.h"
+#include "line.h"
 #include "maps.h"
 #include "register.h"
 #include "request.h"
@@ -21,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -29,21 +31,30 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Of Linux 5.14, newer than the headers of some. */
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 /* Address space asked for when nobody has said yet how large the rings will be:
  * reserved, not used. Less where the program's limits do not allow it. */
 #define RESERVE_BYTES (UINT64_C(1) << 30)
 #define RESERVE_BYTES_MIN (UINT64_C(1) << 26)
 /* Threads that can write at the same moment where rings belong to threads. */
 #define THREAD_RING_COUNT 64u
-/* Heap allocated at once behind the text of the first schema, and as more schemas come: a page of it costs
- * a program that lives for a moment 2 us. */
-#define HEAP_SPARE_BYTES 0x1000u
+/* Heap allocated at once as more schemas come than the first. */
 #define HEAP_STEP_BYTES 0x4000u
+/* Of each table this much has memory from the start, of that of processes all: a forked child, which may
+ * not ask the kernel, takes a place in it. A page costs a program that lives for a moment 2 us. */
+#define TABLE_FIRST_BYTES 0x1000u
 #define DEFAULT_BUFFER_BYTES (UINT64_C(4) << 20)
 #define DEFAULT_PACKET_BYTES (UINT64_C(64) << 10)
 #define DEFAULT_CAP_BYTES (UINT64_C(256) << 20)
 
-char lat_i_area_path[PATH_MAX];
+/* Behind the path there is room for another one, which is needed for a moment. Not on the stack: 4 KiB
+ * more of that are a page that nothing else touches. */
+char lat_i_area_path[2 * PATH_MAX];
+#define NAME_BYTES_MAX 64u /* of an area, with the slash */
+char *const *lat_i_arguments;
 int lat_i_area_shared;
 int lat_i_area_alone;
 static uint64_t heap_allocated;
@@ -74,7 +85,7 @@ static uint32_t possible_cpus(const struct lat_i_request *request)
             for (const char *at = text; *at != 0; at++)
                 if (*at == '-' || *at == ',')
                     last = at + 1;
-            count = (uint32_t)strtoul(last, NULL, 10) + 1;
+            count = (uint32_t)lat_i_number_at(last, 10) + 1;
         }
     }
     if (count == 0) {
@@ -103,6 +114,17 @@ static void read_command(struct lat_area_header *header)
     ssize_t length = readlink("/proc/self/exe", header->exe, sizeof header->exe - 1);
     if (length < 0)
         header->exe[0] = 0;
+    /* Of a dynamic linker that was started itself they are not all: then it has no other one. */
+    if (lat_i_arguments != NULL && getauxval(AT_BASE) != 0) {
+        char *at = header->command, *end = at + sizeof header->command - 1;
+        for (char *const *argument = lat_i_arguments; *argument != NULL && at < end; argument++) {
+            const char *from = *argument;
+            while (at < end && (*at++ = *from++) != 0)
+                continue;
+        }
+        *at = 0;
+        return;
+    }
     const int file = lat_i_open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC, 0);
     if (file >= 0) {
         length = lat_i_read(file, header->command, sizeof header->command - 1);
@@ -167,7 +189,7 @@ static void ring_geometry(const struct lat_i_request *request, uint64_t count, u
 #define SMALLEST_BUFFER_BYTES UINT64_C(65536)
 /* Bytes of each ring, and rings, whose pages are mapped before the first event. */
 #define READY_DATA_BYTES UINT64_C(32768)
-#define READY_BYTES (LAT_RING_CONTROL_BYTES + READY_DATA_BYTES)
+#define FIRST_PAGE_BYTES UINT64_C(4096)
 #define READY_RINGS UINT64_C(16)
 /* Memory of rings before the recorder has seen them: of all of them, and at least of one. A program with
  * events of its own may write them faster than anybody can look, and lives longer; one that nobody
@@ -192,39 +214,65 @@ static int rings_start_small(const char *enable)
     return 1;
 }
 
-/* Bytes of the data of a ring that have memory from the start; the reader gives more as it is used. */
-static uint64_t first_bytes(const struct lat_area_header *header, uint32_t grows, uint64_t ring,
-                            uint64_t buffer)
+/* How much memory rings begin with. */
+struct beginning {
+    uint32_t grows; /* the recorder gives them more */
+    int small;
+    uint32_t own;   /* ring of the CPU on which the program begins; NO_RING: not known */
+    uint64_t all;   /* bytes of all rings together */
+    uint64_t most;  /* no ring has more */
+};
+#define NO_RING UINT32_MAX
+
+static struct beginning how_rings_begin(const struct lat_area_header *header, uint32_t grows,
+                                        uint64_t buffer)
 {
     const int small = rings_start_small(header->enable);
-    const uint64_t all = lat_i_frequent_subsystems == NULL ? FIRST_BYTES
-                         : small                           ? FIRST_BYTES_SMALL
-                                                           : FIRST_BYTES_FREQUENT;
-    uint64_t share = all / header->ring_count;
+    const int cpu = header->ring_kind == LAT_RING_PER_CPU ? lat_i_port_cpu() : -1;
+    return (struct beginning){
+        .grows = grows,
+        .small = small,
+        .own = cpu >= 0 && (uint32_t)cpu < header->ring_count ? (uint32_t)cpu : NO_RING,
+        .all = lat_i_frequent_subsystems == NULL ? FIRST_BYTES
+               : small                           ? FIRST_BYTES_SMALL
+                                                 : FIRST_BYTES_FREQUENT,
+        .most = buffer,
+    };
+}
+
+/* Bytes of the data of a ring that have memory from the start; the reader gives more as it is used. */
+static uint64_t first_bytes(const struct lat_area_header *header, const struct beginning *begin,
+                            uint64_t ring, uint64_t buffer)
+{
+    const int small = begin->small;
+    const uint64_t limit = buffer < begin->most ? buffer : begin->most;
+    uint64_t share = begin->all / header->ring_count;
     uint64_t least = small ? FIRST_RING_BYTES_SMALL : FIRST_RING_BYTES;
 
     /* Nobody gives more, or looks before the flight is over. */
-    if (!grows || header->ring_mode == LAT_MODE_OVERWRITE)
-        return buffer;
+    if (!begin->grows || header->ring_mode == LAT_MODE_OVERWRITE)
+        return limit;
     if (header->ring_kind == LAT_RING_PER_THREAD) {
         /* The first rings are claimed first; most of the others never are. */
         if (ring < 2)
-            share = small ? FIRST_RING_BYTES_SMALL_MOST : all / 2;
+            share = small ? FIRST_RING_BYTES_SMALL_MOST : begin->all / 2;
         else
             least = FIRST_RING_BYTES_SMALL;
     }
     if (small && share > FIRST_RING_BYTES_SMALL_MOST)
         share = FIRST_RING_BYTES_SMALL_MOST;
+    /* What begins on one CPU is seen by the recorder before it fills the ring of another. */
+    if (small && begin->own != NO_RING && ring != begin->own)
+        share /= 4;
     if (share < least)
         share = least;
     share &= ~UINT64_C(4095);
-    return share < buffer ? share : buffer;
+    return share < limit ? share : limit;
 }
 
-/* Gives the file its length, and each ring the memory that it begins with. `most`: no ring gets more.
- * @return 0 or an errno. */
-static int allocate_rings(int file, struct lat_area_header *header, uint32_t grows, uint64_t buffer,
-                          uint64_t most)
+/* Gives the file its length, and each ring the memory that it begins with. @return 0 or an errno. */
+static int allocate_rings(int file, struct lat_area_header *header, const struct beginning *begin,
+                          uint64_t buffer)
 {
     const uint64_t stride = LAT_RING_CONTROL_BYTES + buffer;
     const uint64_t end = LAT_AREA_RINGS_OFFSET + stride * header->ring_count;
@@ -236,9 +284,7 @@ static int allocate_rings(int file, struct lat_area_header *header, uint32_t gro
         return errno;
     /* Rings that are whole from the start lie one behind the other: one call for all. */
     for (uint64_t r = 0; r < header->ring_count; r++) {
-        uint64_t first = first_bytes(header, grows, r, buffer);
-        if (first > most)
-            first = most;
+        const uint64_t first = first_bytes(header, begin, r, buffer);
         bytes += LAT_RING_CONTROL_BYTES + first;
         if (first == buffer && r + 1 < header->ring_count)
             continue;
@@ -267,18 +313,18 @@ static int make_rings(int file, struct lat_area_header *header, const struct lat
                                      __ATOMIC_RELAXED))
         return 0;
     const uint32_t grows = request->grows && header->ring_mode != LAT_MODE_OVERWRITE;
-    uint64_t most = buffer;
-    int failed = allocate_rings(file, header, grows, buffer, most);
+    struct beginning begin = how_rings_begin(header, grows, buffer);
+    int failed = allocate_rings(file, header, &begin, buffer);
     /* A container's /dev/shm has 64 MB: better small rings than none. What does not fit into them is
      * counted. */
-    while (failed == ENOSPC && grows && most > FIRST_RING_BYTES_SMALL) {
-        most /= 2;
-        failed = allocate_rings(file, header, grows, buffer, most);
+    while (failed == ENOSPC && grows && begin.most > FIRST_RING_BYTES_SMALL) {
+        begin.most /= 2;
+        failed = allocate_rings(file, header, &begin, buffer);
     }
     while ((failed == ENOSPC || failed == EFBIG) && buffer > SMALLEST_BUFFER_BYTES) {
         buffer /= 2;
         packet = packet > buffer / 2 ? buffer / 2 : packet;
-        failed = allocate_rings(file, header, grows, buffer, most);
+        failed = allocate_rings(file, header, &begin, buffer);
     }
     const uint64_t stride = LAT_RING_CONTROL_BYTES + buffer;
     if (failed == 0 && mprotect(rings, stride * count, PROT_READ | PROT_WRITE) != 0)
@@ -293,16 +339,16 @@ static int make_rings(int file, struct lat_area_header *header, const struct lat
     header->packets_per_ring = buffer / packet;
     for (uint64_t r = 0; r < count; r++) {
         struct lat_ring *ring = (struct lat_ring *)(void *)(rings + r * stride);
-        uint64_t first = first_bytes(header, grows, r, buffer);
-        first = first < most ? first : most;
-#ifdef MADV_POPULATE_WRITE
+        const uint64_t first = first_bytes(header, &begin, r, buffer);
         /* Otherwise the first lap pays a page fault per 4 KiB: 13 cycles an event. For all of it a
          * program that lives for a moment would pay; so only the beginnings are mapped, and of rings
-         * that start small nothing. */
-        if (r < READY_RINGS && first > FIRST_RING_BYTES_SMALL_MOST)
-            madvise(ring, first < READY_DATA_BYTES ? LAT_RING_CONTROL_BYTES + first : READY_BYTES,
-                    MADV_POPULATE_WRITE);
-#endif
+         * that start small hardly anything. */
+        if (r < READY_RINGS) {
+            const uint64_t data = first > FIRST_RING_BYTES_SMALL_MOST ? READY_DATA_BYTES
+                                  : r == begin.own                    ? FIRST_PAGE_BYTES
+                                                                      : 0;
+            madvise(ring, LAT_RING_CONTROL_BYTES + (data < first ? data : first), MADV_POPULATE_WRITE);
+        }
         ring->mask = (buffer - 1) & ~LAT_CURSOR_SLACK_MASK;
         ring->backed_bytes = first < buffer ? first : 0;
     }
@@ -345,6 +391,41 @@ int lat_i_port_open_rings(uint64_t bytes)
     return opened;
 }
 
+/* Gives the tables the memory that they begin with. Without it a store would end the program where the
+ * file system is full. */
+static int allocate_tables(int file, char *area, uint64_t heap_bytes)
+{
+    const struct {
+        uint64_t offset, bytes;
+        int is_used; /* by this process, and soon */
+    } parts[] = {
+        {0, LAT_AREA_SCHEMAS_OFFSET + TABLE_FIRST_BYTES, 1},
+        {LAT_AREA_ENABLE_OFFSET, TABLE_FIRST_BYTES, 1},
+        {LAT_AREA_WANTED_OFFSET, TABLE_FIRST_BYTES, 0},
+        {LAT_AREA_HEAP_OFFSET, heap_bytes, 1},
+    };
+    const unsigned count = sizeof parts / sizeof parts[0];
+    struct stat status;
+    uint64_t populated = 0;
+    unsigned is_populated = 0;
+    /* Allocated and mapped in one go this costs a third of what it does one after the other. */
+    for (unsigned part = 0; part < count; part++) {
+        if (parts[part].bytes != 0 && parts[part].is_used &&
+            madvise(area + parts[part].offset, parts[part].bytes, MADV_POPULATE_WRITE) == 0) {
+            is_populated |= 1u << part;
+            populated += parts[part].bytes;
+        }
+    }
+    /* What is no Linux may call any advice a success, and do nothing. */
+    if (fstat(file, &status) != 0 || (uint64_t)status.st_blocks * 512 < populated)
+        is_populated = 0;
+    for (unsigned part = 0; part < count; part++)
+        if (parts[part].bytes != 0 && (is_populated >> part & 1) == 0 &&
+            fallocate(file, 0, (off_t)parts[part].offset, (off_t)parts[part].bytes) != 0)
+            return 0;
+    return 1;
+}
+
 /* Joins an area that exists already: LATERALIS_AREA. */
 void lat_i_area_join(const char *path)
 {
@@ -363,7 +444,9 @@ void lat_i_area_join(const char *path)
             first.ring_count != 0 &&
             (first.ring_kind == LAT_RING_PER_THREAD ||
              (first.ring_kind == LAT_RING_PER_CPU && lat_i_rseq_works()))) {
-            snprintf(lat_i_area_path, sizeof lat_i_area_path, "%s", path);
+            struct lat_i_line line = lat_i_line_in(lat_i_area_path, PATH_MAX);
+            lat_i_line_add(&line, path);
+            lat_i_line_ends(&line); /* it fits: it was opened */
             /* Another copy of the tracer in this process is in it already. Two copies must not
              * take each other's rings for their own: the ids of their threads are the same. */
             const int twice = lat_i_maps_each((uint32_t)getpid(), line_shows_area, NULL) != 0;
@@ -430,15 +513,16 @@ static const struct lat_i_request default_request = {.buffer_bytes = DEFAULT_BUF
 enum asked { NOT_ASKED, ASKED, SESSION_OVER };
 
 /* Who asks this program for records: its launcher, else a recorder of all programs. `lock` is then for
- * lat_i_session_lives. */
-static enum asked look_for_request(const char *directory, struct lat_i_request *request, int *lock)
+ * lat_i_session_lives. `room`: for a path. */
+static enum asked look_for_request(const char *directory, char *room, struct lat_i_request *request,
+                                   int *lock)
 {
     int over = 0;
     *request = default_request;
     if (getenv("LATERALIS_RECORD") != NULL) {
         if (!lat_i_request_of_launcher(request))
             return NOT_ASKED;
-        *lock = lat_i_session_lock_open(request, directory);
+        *lock = lat_i_session_lock_open(request, directory, room);
         if (lat_i_session_lives(request, *lock))
             return ASKED;
         /* Inherited from a program that outlived its recording. */
@@ -449,7 +533,7 @@ static enum asked look_for_request(const char *directory, struct lat_i_request *
     }
     if (!lat_i_request_standing(directory, request))
         return over ? SESSION_OVER : NOT_ASKED;
-    *lock = lat_i_session_lock_open(request, directory);
+    *lock = lat_i_session_lock_open(request, directory, room);
     return ASKED;
 }
 
@@ -458,35 +542,51 @@ int lat_i_launcher_asks(void)
     struct lat_i_request request = default_request;
     if (!lat_i_request_of_launcher(&request))
         return 0;
-    const int lock = lat_i_session_lock_open(&request, getenv("LATERALIS_DIR"));
+    const int lock =
+        lat_i_session_lock_open(&request, getenv("LATERALIS_DIR"), lat_i_area_path);
     const int lives = lat_i_session_lives(&request, lock);
     lat_i_session_lock_close(lock);
     return lives;
 }
 
-/* In a directory, for a request that was found; `lock` is its session's. */
-static void make_in(const char *directory, const char *path, const struct lat_i_request *request,
+/* In the directory whose path has so many bytes at lat_i_area_path, for a request that was found; `lock` is
+ * its session's. */
+static void make_in(size_t directory_bytes, const char *path, const struct lat_i_request *request,
                     int launched, int lock, uint64_t text_bytes);
 
 void lat_i_area_make(const char *path, uint64_t text_bytes)
 {
-    char directory[PATH_MAX - 96];
     struct lat_i_request request;
     int lock = -1;
 
-    if (!lat_i_area_directory(directory, sizeof directory))
+    if (!lat_i_area_directory(lat_i_area_path, PATH_MAX - NAME_BYTES_MAX))
         return;
-    const enum asked asked = look_for_request(directory, &request, &lock);
+    const size_t directory_bytes = strlen(lat_i_area_path);
+    const enum asked asked = look_for_request(
+        lat_i_area_path, lat_i_area_path + directory_bytes + 1, &request, &lock);
     /* An area of a session that is over would never be removed. */
     if (asked != SESSION_OVER)
-        make_in(directory, path, &request, asked == ASKED, lock, text_bytes);
+        make_in(directory_bytes, path, &request, asked == ASKED, lock, text_bytes);
     lat_i_session_lock_close(lock);
 }
 
-static void make_in(const char *directory, const char *path, const struct lat_i_request *request,
+/* The name of an area in a directory. @return what is behind the text. */
+static char *add_area_name(char *text, const char *begin, uint32_t pid, uint64_t area_id)
+{
+    struct lat_i_line line = lat_i_line_in(text, NAME_BYTES_MAX);
+    lat_i_line_add(&line, begin);
+    lat_i_line_decimal(&line, pid);
+    lat_i_line_add(&line, "-");
+    lat_i_line_hex(&line, area_id);
+    lat_i_line_add(&line, ".area");
+    lat_i_line_ends(&line); /* 34 bytes at most */
+    return line.at + 1;
+}
+
+static void make_in(size_t directory_bytes, const char *path, const struct lat_i_request *request,
                     int launched, int lock, uint64_t text_bytes)
 {
-    char hidden[PATH_MAX];
+    char *const directory = lat_i_area_path, *const end = directory + directory_bytes;
     uint64_t mapped;
 
     /* A program that ends asks the kernel nothing, not even to remove its area: programs that begin do
@@ -501,27 +601,28 @@ static void make_in(const char *directory, const char *path, const struct lat_i_
     const uint64_t area_id =
         (lat_i_clock() << 8 ^ (uint64_t)pid << 40 ^ (uint64_t)(uintptr_t)&lat_i_area_path >> 4) | 1;
 
-    snprintf(hidden, sizeof hidden, "%s/.%u-%016llx.area", directory, pid,
-             (unsigned long long)area_id);
-    const char *end = path != NULL ? strrchr(path, '/') : NULL;
-    if (path == NULL)
-        snprintf(lat_i_area_path, sizeof lat_i_area_path, "%s/%u-%016llx.area", directory, pid,
-                 (unsigned long long)area_id);
-    else if (end != NULL && (size_t)(end - path) == strlen(directory) &&
-             memcmp(path, directory, (size_t)(end - path)) == 0)
-        snprintf(lat_i_area_path, sizeof lat_i_area_path, "%s", path);
-    else
-        return; /* nowhere but in the directory that has been looked at */
-    uint64_t heap_bytes = (text_bytes + HEAP_SPARE_BYTES + 4095) & ~UINT64_C(4095);
+    char *hidden;
+    if (path == NULL) {
+        hidden = add_area_name(end, "/", pid, area_id);
+    } else {
+        /* Nowhere but in the directory that has been looked at. */
+        const char *name = strrchr(path, '/');
+        if (name == NULL || (size_t)(name - path) != directory_bytes ||
+            memcmp(path, directory, directory_bytes) != 0 || strlen(path) >= PATH_MAX)
+            return;
+        hidden = directory + strlen(path) + 1;
+        memcpy(directory, path, strlen(path) + 1);
+    }
+    memcpy(hidden, directory, directory_bytes);
+    add_area_name(hidden + directory_bytes, "/.", pid, area_id);
+    uint64_t heap_bytes = (text_bytes + 4095) & ~UINT64_C(4095);
     if (heap_bytes > LAT_AREA_HEAP_BYTES)
         heap_bytes = LAT_AREA_HEAP_BYTES;
     const int file = lat_i_open(hidden, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (file < 0)
         return;
-    if (!file_may_have(LAT_AREA_RINGS_OFFSET) || ftruncate(file, LAT_AREA_RINGS_OFFSET) != 0 ||
-        fallocate(file, 0, 0, (off_t)(LAT_AREA_HEAP_OFFSET + heap_bytes)) != 0)
+    if (!file_may_have(LAT_AREA_RINGS_OFFSET) || ftruncate(file, LAT_AREA_RINGS_OFFSET) != 0)
         goto give_up;
-    heap_allocated = heap_bytes;
     const uint32_t ring_count = per_cpu ? possible_cpus(request) : THREAD_RING_COUNT;
     uint64_t buffer = 0, packet = 0;
     if (launched && !request->waits)
@@ -531,11 +632,16 @@ static void make_in(const char *directory, const char *path, const struct lat_i_
     struct lat_area_header *header = map_area(file, address_space_wanted(asked), &mapped);
     if (header == NULL)
         goto give_up;
+    if (!allocate_tables(file, (char *)header, heap_bytes)) {
+        munmap(header, mapped);
+        goto give_up;
+    }
+    heap_allocated = heap_bytes;
 
     header->abi_version = LAT_ABI_VERSION;
     header->header_bytes = sizeof *header;
     header->byte_order = LAT_BYTE_ORDER_MARK;
-    header->page_bytes = (uint32_t)sysconf(_SC_PAGESIZE);
+    header->page_bytes = (uint32_t)getauxval(AT_PAGESZ);
     header->area_bytes = mapped;
     header->area_id = area_id;
     header->creator_pid = pid;
@@ -569,7 +675,9 @@ static void make_in(const char *directory, const char *path, const struct lat_i_
         header->recorder_pid = request->recorder != 0 ? request->recorder : (uint32_t)getppid();
     }
     if (launched && !request->waits) {
-        snprintf(header->enable, sizeof header->enable, "%s", request->enable);
+        struct lat_i_line line = lat_i_line_in(header->enable, sizeof header->enable);
+        lat_i_line_add(&line, request->enable);
+        lat_i_line_ends(&line); /* patterns that do not fit are cut */
         header->setup_errno = (uint32_t)make_rings(file, header, request);
     }
     header->magic_complement = ~LAT_AREA_MAGIC;
@@ -616,19 +724,28 @@ void lat_i_port_area_unlock(int token)
         lat_i_close(token);
 }
 
+static int allocate_part(uint64_t offset, uint64_t bytes)
+{
+    const int file = lat_i_open(lat_i_area_path, O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0);
+    if (file < 0)
+        return 0;
+    const int allocated = fallocate(file, 0, (off_t)offset, (off_t)bytes) == 0;
+    lat_i_close(file);
+    return allocated;
+}
+
 int lat_i_port_heap_grow(uint64_t bytes)
 {
     if (bytes <= heap_allocated)
         return 1;
     const uint64_t wanted = (bytes + HEAP_STEP_BYTES - 1) / HEAP_STEP_BYTES * HEAP_STEP_BYTES;
-    if (wanted > LAT_AREA_HEAP_BYTES)
+    if (wanted > LAT_AREA_HEAP_BYTES || !allocate_part(LAT_AREA_HEAP_OFFSET, wanted))
         return 0;
-    const int file = lat_i_open(lat_i_area_path, O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0);
-    if (file < 0)
-        return 0;
-    const int grown = fallocate(file, 0, LAT_AREA_HEAP_OFFSET, (off_t)wanted) == 0;
-    lat_i_close(file);
-    if (grown)
-        heap_allocated = wanted;
-    return grown;
+    heap_allocated = wanted;
+    return 1;
+}
+
+int lat_i_port_table_grow(uint64_t offset, uint64_t bytes)
+{
+    return bytes <= TABLE_FIRST_BYTES || allocate_part(offset, bytes);
 }

@@ -27,6 +27,10 @@ void lat_i_area_join(const char *path);
  * they begin with much. Context: before the area is made. */
 extern const char *const *lat_i_frequent_subsystems;
 
+/** The arguments of the program, ended by NULL, where the tracer's loader knows them; else NULL. Context:
+ * before the area is made. */
+extern char *const *lat_i_arguments;
+
 /** Whether restartable sequences work in this process; finds out where their state is. */
 int lat_i_rseq_works(void);
 /** Takes a slot of the process table for this process. Async-signal-safe. */

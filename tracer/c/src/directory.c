@@ -9,10 +9,10 @@
 #include "directory.h"
 #include "calls.h"
 #include "core.h"
+#include "line.h"
 
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -44,16 +44,22 @@ static const char *const shared_folders[2] = {"/dev/shm", "/tmp"};
 static void default_directory(char *path, size_t bytes, unsigned number)
 {
     const unsigned uid = (unsigned)geteuid(), in_memory = number < NUMBERED_DIRECTORIES;
+    struct lat_i_line line = lat_i_line_in(path, bytes);
     if (number == NUMBERED_DIRECTORIES) {
-        snprintf(path, bytes, "/run/user/%u/lateralis", uid);
-        return;
+        lat_i_line_add(&line, "/run/user/");
+        lat_i_line_decimal(&line, uid);
+        lat_i_line_add(&line, "/lateralis");
+    } else {
+        lat_i_line_add(&line, shared_folders[!in_memory]);
+        lat_i_line_add(&line, "/lateralis-");
+        lat_i_line_decimal(&line, uid);
+        number -= in_memory ? 0 : NUMBERED_DIRECTORIES + 1;
+        if (number != 0) {
+            lat_i_line_add(&line, "-");
+            lat_i_line_decimal(&line, number);
+        }
     }
-    const char *parent = shared_folders[!in_memory];
-    number -= in_memory ? 0 : NUMBERED_DIRECTORIES + 1;
-    if (number == 0)
-        snprintf(path, bytes, "%s/lateralis-%u", parent, uid);
-    else
-        snprintf(path, bytes, "%s/lateralis-%u-%u", parent, uid, number);
+    lat_i_line_ends(&line);
 }
 
 void lat_i_entries_each(const char *path, unsigned blocks,
@@ -101,23 +107,33 @@ static int look_at_entry(int directory, const char *name, void *argument)
     (void)directory;
     if (strncmp(name, found->prefix, strlen(found->prefix)) != 0)
         return 1;
-    const int length = snprintf(found->path, found->bytes, "%s/%s", found->parent, name);
-    if (length >= 0 && (size_t)length < found->bytes && (size_t)length < sizeof found->first &&
+    struct lat_i_line line = lat_i_line_in(found->path, found->bytes);
+    lat_i_line_add(&line, found->parent);
+    lat_i_line_add(&line, "/");
+    lat_i_line_add(&line, name);
+    if (lat_i_line_ends(&line) && strlen(found->path) < sizeof found->first &&
         is_own_directory(found->path) &&
         (found->first[0] == 0 || strcmp(found->path, found->first) < 0))
-        memcpy(found->first, found->path, (size_t)length + 1);
+        memcpy(found->first, found->path, strlen(found->path) + 1);
     return 1;
 }
 
 static int find_directory(char *path, size_t bytes)
 {
     struct found found = {.path = path, .bytes = bytes};
-    snprintf(found.prefix, sizeof found.prefix, "lateralis-%u-", (unsigned)geteuid());
+    struct lat_i_line prefix = lat_i_line_in(found.prefix, sizeof found.prefix);
+    lat_i_line_add(&prefix, "lateralis-");
+    lat_i_line_decimal(&prefix, geteuid());
+    lat_i_line_add(&prefix, "-");
+    lat_i_line_ends(&prefix);
     for (unsigned folder = 0; folder < 2; folder++) {
         found.parent = shared_folders[folder];
         lat_i_entries_each(found.parent, 0, look_at_entry, &found);
-        if (found.first[0] != 0)
-            return snprintf(path, bytes, "%s", found.first) > 0;
+        if (found.first[0] != 0) {
+            struct lat_i_line line = lat_i_line_in(path, bytes);
+            lat_i_line_add(&line, found.first);
+            return lat_i_line_ends(&line);
+        }
     }
     return 0;
 }
@@ -126,11 +142,13 @@ static int find_directory(char *path, size_t bytes)
 static int make_unguessed_directory(char *path, size_t bytes)
 {
     for (unsigned folder = 0; folder < 2; folder++) {
-        const int length =
-            snprintf(path, bytes, "%s/lateralis-%u-%016llx", shared_folders[folder],
-                     (unsigned)geteuid(),
-                     (unsigned long long)(lat_i_clock() << 16 ^ (uint64_t)(uint32_t)getpid()));
-        if (length >= 0 && (size_t)length < bytes && make_own_directory(path))
+        struct lat_i_line line = lat_i_line_in(path, bytes);
+        lat_i_line_add(&line, shared_folders[folder]);
+        lat_i_line_add(&line, "/lateralis-");
+        lat_i_line_decimal(&line, geteuid());
+        lat_i_line_add(&line, "-");
+        lat_i_line_hex(&line, lat_i_clock() << 16 ^ (uint64_t)(uint32_t)getpid());
+        if (lat_i_line_ends(&line) && make_own_directory(path))
             return 1;
     }
     return 0;
@@ -140,8 +158,9 @@ int lat_i_area_directory(char *path, size_t bytes)
 {
     const char *given = getenv("LATERALIS_DIR");
     if (given != NULL && given[0] != 0) {
-        const int length = snprintf(path, bytes, "%s", given);
-        return length >= 0 && (size_t)length < bytes && make_own_directory(path);
+        struct lat_i_line line = lat_i_line_in(path, bytes);
+        lat_i_line_add(&line, given);
+        return lat_i_line_ends(&line) && make_own_directory(path);
     }
     /* One that is there comes before one that can be made: recorder and program still find the same
      * when another user gives a name back. */

@@ -10,6 +10,7 @@
 #include "area.h"
 #include "calls.h"
 #include "core.h"
+#include "line.h"
 
 #include <errno.h>
 #include <string.h>
@@ -49,33 +50,78 @@ int lat_i_glob_matches(const char *pattern, size_t pattern_bytes, const char *te
     return p == pattern_bytes;
 }
 
-/* Whether the list enables SUBSYSTEM:EVENT, without an event any of the subsystem; the last pattern
- * that matches decides. */
+/* A pattern of a list of them: `[!]SUBSYSTEM[:EVENT]`. */
+struct pattern {
+    const char *subsystem, *event, *end; /* `event` is NULL where there is none */
+    int excludes;
+};
+
+/* Takes the next pattern of a list. @return whether there was one. */
+static int next_pattern(const char **list, struct pattern *pattern)
+{
+    const char *at = *list;
+    if (*at == 0)
+        return 0;
+    pattern->excludes = *at == '!';
+    at += pattern->excludes;
+    pattern->subsystem = at;
+    pattern->event = NULL;
+    for (; *at != 0 && *at != ','; at++)
+        if (*at == ':' && pattern->event == NULL)
+            pattern->event = at + 1;
+    pattern->end = at;
+    *list = at + (*at == ',');
+    return 1;
+}
+
+static int matches_subsystem(const struct pattern *pattern, const char *subsystem, size_t bytes)
+{
+    const char *end = pattern->event != NULL ? pattern->event - 1 : pattern->end;
+    return lat_i_glob_matches(pattern->subsystem, (size_t)(end - pattern->subsystem), subsystem, bytes);
+}
+
+/* Whether the list enables SUBSYSTEM:EVENT; the last pattern that matches decides. */
 static int patterns_enable(const char *list, const char *subsystem, size_t subsystem_bytes,
                            const char *event, size_t event_bytes)
 {
+    struct pattern pattern;
     int enabled = 0;
-    while (*list != 0) {
-        const size_t bytes = strcspn(list, ",");
-        const int excludes = *list == '!';
-        const char *pattern = list + excludes;
-        const size_t pattern_bytes = bytes - (size_t)excludes;
-        const char *colon = memchr(pattern, ':', pattern_bytes);
-        const size_t first_bytes = colon != NULL ? (size_t)(colon - pattern) : pattern_bytes;
-        if (lat_i_glob_matches(pattern, first_bytes, subsystem, subsystem_bytes) &&
-            (colon == NULL || (event == NULL && !excludes) ||
-             (event != NULL &&
-              lat_i_glob_matches(colon + 1, pattern_bytes - first_bytes - 1, event, event_bytes))))
-            enabled = !excludes;
-        list += bytes;
-        list += *list == ',';
-    }
+    while (next_pattern(&list, &pattern))
+        if (matches_subsystem(&pattern, subsystem, subsystem_bytes) &&
+            (pattern.event == NULL ||
+             lat_i_glob_matches(pattern.event, (size_t)(pattern.end - pattern.event), event,
+                                event_bytes)))
+            enabled = !pattern.excludes;
     return enabled;
 }
 
 int lat_i_patterns_enable_any(const char *list, const char *subsystem)
 {
-    return patterns_enable(list, subsystem, strlen(subsystem), NULL, 0);
+    const size_t bytes = strlen(subsystem);
+    struct pattern pattern;
+    int enabled = 0;
+    while (next_pattern(&list, &pattern))
+        if (matches_subsystem(&pattern, subsystem, bytes) &&
+            (pattern.event == NULL || !pattern.excludes))
+            enabled = !pattern.excludes;
+    return enabled;
+}
+
+/* What a list says of the events of one subsystem. */
+enum { NO_EVENT, EVERY_EVENT, BY_NAME };
+
+static int of_subsystem(const char *list, const char *subsystem, size_t bytes)
+{
+    struct pattern pattern;
+    int said = NO_EVENT;
+    while (next_pattern(&list, &pattern)) {
+        if (!matches_subsystem(&pattern, subsystem, bytes))
+            continue;
+        const int is_for_all = pattern.event == NULL ||
+                               (pattern.end - pattern.event == 1 && *pattern.event == '*');
+        said = !is_for_all ? BY_NAME : pattern.excludes ? NO_EVENT : EVERY_EVENT;
+    }
+    return said;
 }
 
 static int is_word(char c)
@@ -84,13 +130,75 @@ static int is_word(char c)
            c == '\'';
 }
 
+/* Not 0 if one of eight characters is the end of a line. */
+static uint64_t has_line_end(const char *text)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    uint64_t word;
+    memcpy(&word, text, sizeof word);
+    word ^= ones * '\n';
+    return (word - ones) & ~word & ones << 7;
+}
+
+/* The end of the line, or of the text. Many characters at a time: a third of set-up was spent here. */
+static const char *line_end(const char *text, const char *end)
+{
+    while (end - text >= 16 && (has_line_end(text) | has_line_end(text + 8)) == 0)
+        text += 16;
+    return lat_i_find(text, end, '\n');
+}
+
+static int begins(const char *text, const char *end, const char *word, size_t bytes)
+{
+    return (size_t)(end - text) > bytes && memcmp(text, word, bytes) == 0;
+}
+#define BEGINS(text, end, word) begins(text, end, word, sizeof word - 1)
+
+static void enable_event(uint8_t *enable)
+{
+    __atomic_store_n(enable, LAT_ENABLE_RECORD, __ATOMIC_RELAXED);
+}
+
+static const char *word_end(const char *word, const char *end)
+{
+    while (word < end && is_word(*word))
+        word++;
+    return word;
+}
+
+/* Sets the enable bytes of a schema's events by the patterns. @return whether each event has a line of its
+ * own, as in the canonical text; else the bytes are not right. */
+static int enable_by_lines(const char *patterns, const struct lat_schema *schema, uint8_t *enable)
+{
+    const char *text = schema->text, *end = text + schema->text_bytes;
+    const char *subsystem = "";
+    size_t subsystem_bytes = 0;
+    uint32_t index = 0;
+    int said = NO_EVENT;
+    for (; text < end; text = line_end(text, end) + 1) {
+        if (BEGINS(text, end, "event ")) {
+            if (index == schema->event_count)
+                return 0;
+            const char *name = text + 6;
+            if (said == EVERY_EVENT ||
+                (said == BY_NAME && patterns_enable(patterns, subsystem, subsystem_bytes, name,
+                                                    (size_t)(word_end(name, end) - name))))
+                enable_event(&enable[index]);
+            index++;
+        } else if (BEGINS(text, end, "subsystem ")) {
+            subsystem = text + 10;
+            subsystem_bytes = (size_t)(word_end(subsystem, end) - subsystem);
+            said = of_subsystem(patterns, subsystem, subsystem_bytes);
+        }
+    }
+    return index == schema->event_count;
+}
+
 /*
- * Sets the enable bytes of a schema's events by the patterns. Walks the
- * canonical text: the words behind `subsystem` and `event` outside strings and
- * parentheses are the names, in the order of the event numbers.
+ * The same for a text that is not canonical: the words behind `subsystem` and `event` outside strings
+ * and parentheses are the names, in the order of the event numbers.
  */
-static void enable_by_patterns(const char *patterns, const struct lat_schema *schema,
-                               uint8_t *enable)
+static void enable_by_words(const char *patterns, const struct lat_schema *schema, uint8_t *enable)
 {
     const char *text = schema->text, *end = text + schema->text_bytes;
     const char *subsystem = "";
@@ -104,8 +212,7 @@ static void enable_by_patterns(const char *patterns, const struct lat_schema *sc
             text++;
         } else if (is_word(*text)) {
             const char *word = text;
-            while (text < end && is_word(*text))
-                text++;
+            text = word_end(word, end);
             const size_t bytes = (size_t)(text - word);
             if (expect == 1) {
                 subsystem = word;
@@ -113,7 +220,7 @@ static void enable_by_patterns(const char *patterns, const struct lat_schema *sc
                 expect = 0;
             } else if (expect == 2) {
                 if (patterns_enable(patterns, subsystem, subsystem_bytes, word, bytes))
-                    __atomic_store_n(&enable[index], LAT_ENABLE_RECORD, __ATOMIC_RELAXED);
+                    enable_event(&enable[index]);
                 index++;
                 expect = 0;
             } else if (depth == 0 && bytes == 9 && memcmp(word, "subsystem", 9) == 0) {
@@ -144,10 +251,41 @@ static void copy_patterns(const struct lat_area_header *header, struct patterns 
 
 static struct lat_area_schema *find_schema(struct lat_area_schema *table, uint64_t hash)
 {
-    for (uint32_t i = 0; i < LAT_AREA_SCHEMA_COUNT; i++)
-        if (__atomic_load_n(&table[i].state, __ATOMIC_ACQUIRE) == LAT_SLOT_READY && /* R2 */
-            table[i].hash == hash)
+    for (uint32_t i = 0; i < LAT_AREA_SCHEMA_COUNT; i++) {
+        const uint32_t state = __atomic_load_n(&table[i].state, __ATOMIC_ACQUIRE); /* R2 */
+        /* Slots are taken in order and never given back: there are no more, perhaps not even memory. */
+        if (state == LAT_SLOT_FREE)
+            break;
+        if (state == LAT_SLOT_READY && table[i].hash == hash)
             return &table[i];
+    }
+    return NULL;
+}
+
+/* Whether there is memory for a schema's text, and for the bytes of its events. */
+static int has_memory(const struct lat_schema *schema, uint32_t base, uint64_t heap)
+{
+    const uint64_t events = (uint64_t)base + schema->event_count;
+    return lat_i_port_heap_grow(heap + schema->text_bytes) &&
+           lat_i_port_table_grow(LAT_AREA_ENABLE_OFFSET, events) &&
+           lat_i_port_table_grow(LAT_AREA_WANTED_OFFSET, events);
+}
+
+/* Takes the first free slot. Before that the next one gets memory: who walks through the table looks at
+ * the first free one as well. */
+static struct lat_area_schema *take_slot(struct lat_area_schema *table)
+{
+    for (uint64_t slot = 0; slot < LAT_AREA_SCHEMA_COUNT; slot++) {
+        uint32_t free_slot = LAT_SLOT_FREE;
+        const uint64_t behind = slot + 1 < LAT_AREA_SCHEMA_COUNT ? slot + 2 : slot + 1;
+        if (__atomic_load_n(&table[slot].state, __ATOMIC_RELAXED) != LAT_SLOT_FREE)
+            continue;
+        if (!lat_i_port_table_grow(LAT_AREA_SCHEMAS_OFFSET, behind * sizeof table[0]))
+            return NULL;
+        if (__atomic_compare_exchange_n(&table[slot].state, &free_slot, LAT_SLOT_CLAIMED, 0,
+                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+            return &table[slot];
+    }
     return NULL;
 }
 
@@ -155,32 +293,27 @@ static struct lat_area_schema *publish_schema(struct lat_area_header *header,
                                               struct lat_area_schema *table,
                                               const struct lat_schema *schema)
 {
-    uint32_t slot = 0, free_slot = LAT_SLOT_FREE;
     if (schema->event_count > LAT_AREA_EVENT_COUNT || schema->text_bytes > LAT_AREA_HEAP_BYTES)
         return NULL;
     /* Looked at before anything is taken: what is taken is never given back. */
+    const uint32_t next_id = __atomic_load_n(&header->next_event_id, __ATOMIC_RELAXED);
     const uint64_t heap_used = __atomic_load_n(&header->heap_used, __ATOMIC_RELAXED);
-    if (__atomic_load_n(&header->next_event_id, __ATOMIC_RELAXED) >
-            LAT_AREA_EVENT_COUNT - schema->event_count ||
+    if (next_id > LAT_AREA_EVENT_COUNT - schema->event_count ||
         heap_used > LAT_AREA_HEAP_BYTES - schema->text_bytes ||
-        !lat_i_port_heap_grow(heap_used + schema->text_bytes))
+        !has_memory(schema, next_id, heap_used))
         return NULL;
-    while (!__atomic_compare_exchange_n(&table[slot].state, &free_slot, LAT_SLOT_CLAIMED, 0,
-                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-        free_slot = LAT_SLOT_FREE;
-        if (++slot == LAT_AREA_SCHEMA_COUNT)
-            return NULL;
-    }
+    struct lat_area_schema *entry = take_slot(table);
+    if (entry == NULL)
+        return NULL;
     const uint32_t base =
         __atomic_fetch_add(&header->next_event_id, schema->event_count, __ATOMIC_RELAXED);
     const uint64_t heap = __atomic_fetch_add(&header->heap_used, schema->text_bytes, __ATOMIC_RELAXED);
     /* Another process of a shared area may have been quicker; and others can write these words. */
     if (base > LAT_AREA_EVENT_COUNT - schema->event_count ||
         heap > LAT_AREA_HEAP_BYTES - schema->text_bytes ||
-        !lat_i_port_heap_grow(heap + schema->text_bytes))
+        ((base != next_id || heap != heap_used) && !has_memory(schema, base, heap)))
         return NULL;
 
-    struct lat_area_schema *entry = &table[slot];
     entry->base_id = base;
     entry->event_count = schema->event_count;
     entry->text_bytes = schema->text_bytes;
@@ -194,14 +327,20 @@ static struct lat_area_schema *publish_schema(struct lat_area_header *header,
     /* Before others can see it: one that finds the schema here writes at once. */
     struct patterns asked, now;
     copy_patterns(header, &asked);
-    enable_by_patterns(asked.text, schema, enable);
+    const int is_by_lines = enable_by_lines(asked.text, schema, enable);
+    if (!is_by_lines) {
+        memset(enable, 0, schema->event_count);
+        enable_by_words(asked.text, schema, enable);
+    }
     __atomic_store_n(&entry->state, LAT_SLOT_READY, __ATOMIC_RELEASE); /* pair R2 */
     /* And after: who changed the patterns meanwhile has not found the schema. Pair: the fence
      * between the recorder's store of the patterns and its look at the table. */
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     copy_patterns(header, &now);
-    if (strcmp(asked.text, now.text) != 0)
-        enable_by_patterns(now.text, schema, enable);
+    if (strcmp(asked.text, now.text) != 0 && is_by_lines)
+        enable_by_lines(now.text, schema, enable);
+    else if (strcmp(asked.text, now.text) != 0)
+        enable_by_words(now.text, schema, enable);
     return entry;
 }
 

@@ -16,9 +16,12 @@ void lat_i_port_area_unlock(int token);
 /** Makes sure that the first `bytes` of the schema heap exist. @return whether they do. */
 int lat_i_port_heap_grow(uint64_t bytes);
 
-/** Glob with * and ?. */
+/** Makes sure that the first `bytes` bytes of a table at `offset` exist. @return whether they do. */
+int lat_i_port_table_grow(uint64_t offset, uint64_t bytes);
+
 /** Whether a list of patterns enables events of a subsystem. */
 int lat_i_patterns_enable_any(const char *list, const char *subsystem);
+/** Glob with * and ?. */
 int lat_i_glob_matches(const char *pattern, size_t pattern_bytes, const char *text,
                        size_t text_bytes);
 

@@ -7,12 +7,12 @@
 #endif
 #include "request.h"
 #include "calls.h"
+#include "line.h"
 #include "register.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -23,32 +23,43 @@
 /* Longest request that is read from a file. */
 #define STANDING_BYTES_MAX (128 << 10)
 
-static uint64_t parse_number(const char *text, int base)
+/* Whether an item of a request begins with a key and `=`. */
+static int has_key(const char *item, const char *end, const char *key)
 {
-    char *end;
-    errno = 0;
-    const unsigned long long value = strtoull(text, &end, base);
-    return errno == 0 ? value : 0;
+    while (*key != 0 && item < end && *item == *key)
+        item++, key++;
+    return *key == 0 && item < end && *item == '=';
 }
+#define PROGRAM_KEY_BYTES (sizeof "program=" - 1)
 
-/* Whether each `program=` of a line of a request matches: the path of this program if the pattern
- * has a `/`, else its file name. */
-static int line_is_for(const char *exe, const char *line, size_t bytes)
+/* Whether the path of this program matches each `program=` of a line of a request: whole if the pattern
+ * has a `/`, else its file name. Not inlined: most requests are for every program, and then nothing of
+ * this much stack is touched. */
+static __attribute__((noinline)) int is_for_this_program(const char *line, const char *end)
 {
-    const char *slash = strrchr(exe, '/'), *end = line + bytes;
+    char exe[PATH_MAX];
+    const ssize_t exe_bytes = readlink("/proc/self/exe", exe, sizeof exe - 1);
+    exe[exe_bytes > 0 ? exe_bytes : 0] = 0;
+    const char *slash = strrchr(exe, '/');
     const char *name = slash != NULL ? slash + 1 : exe;
     while (line < end) {
-        const char *stop = memchr(line, ';', (size_t)(end - line));
-        if (stop == NULL)
-            stop = end;
-        if (stop - line >= 8 && memcmp(line, "program=", 8) == 0) {
-            const size_t length = (size_t)(stop - line) - 8;
-            const char *text = memchr(line + 8, '/', length) != NULL ? exe : name;
-            if (!lat_i_glob_matches(line + 8, length, text, strlen(text)))
+        const char *stop = lat_i_find(line, end, ';');
+        if (has_key(line, stop, "program")) {
+            const char *pattern = line + PROGRAM_KEY_BYTES;
+            const char *text = lat_i_find(pattern, stop, '/') != stop ? exe : name;
+            if (!lat_i_glob_matches(pattern, (size_t)(stop - pattern), text, strlen(text)))
                 return 0;
         }
         line = stop < end ? stop + 1 : end;
     }
+    return 1;
+}
+
+static int line_is_for_this_program(const char *line, const char *end)
+{
+    for (const char *item = line; item < end; item = lat_i_find(item, end, ';') + 1)
+        if (has_key(item, end, "program"))
+            return is_for_this_program(line, end);
     return 1;
 }
 
@@ -57,25 +68,17 @@ static int line_is_for(const char *exe, const char *line, size_t bytes)
 static int copy_line(const char *text, size_t bytes, char *copy, size_t copy_bytes)
 {
     const char *end = text + bytes;
-    char exe[PATH_MAX] = "";
-    int has_exe = 0;
     while (text < end) {
-        const char *stop = memchr(text, '\n', (size_t)(end - text));
-        const size_t line = (size_t)((stop != NULL ? stop : end) - text);
-        /* Most requests are for every program: then its path is not asked for. */
-        if (!has_exe && memmem(text, line, "program=", 8) != NULL) {
-            const ssize_t length = readlink("/proc/self/exe", exe, sizeof exe - 1);
-            exe[length > 0 ? length : 0] = 0;
-            has_exe = 1;
-        }
-        if (line != 0 && line_is_for(exe, text, line)) {
+        const char *stop = lat_i_find(text, end, '\n');
+        const size_t line = (size_t)(stop - text);
+        if (line != 0 && line_is_for_this_program(text, stop)) {
             if (line >= copy_bytes)
                 return 0;
             memcpy(copy, text, line);
             copy[line] = 0;
             return 1;
         }
-        text += line + (stop != NULL);
+        text = stop < end ? stop + 1 : end;
     }
     return 0;
 }
@@ -84,12 +87,15 @@ static int copy_line(const char *text, size_t bytes, char *copy, size_t copy_byt
 static int parse_request(const char *text, size_t bytes, struct lat_i_request *request)
 {
     static char copy[2048];
-    char *rest;
     if (text == NULL || !copy_line(text, bytes, copy, sizeof copy))
         return 0;
-    for (char *item = strtok_r(copy, ";", &rest); item != NULL; item = strtok_r(NULL, ";", &rest)) {
-        char *value = strchr(item, '=');
-        if (value == NULL) {
+    const char *end = copy + strlen(copy);
+    for (char *item = copy, *next; item < end; item = next) {
+        char *stop = copy + (lat_i_find(item, end, ';') - copy);
+        char *value = copy + (lat_i_find(item, stop, '=') - copy);
+        next = stop + 1;
+        *stop = 0;
+        if (value == stop) {
             request->waits |= strcmp(item, "wait") == 0;
             request->locked |= strcmp(item, "lock") == 0;
             request->grows |= strcmp(item, "grow") == 0;
@@ -97,17 +103,17 @@ static int parse_request(const char *text, size_t bytes, struct lat_i_request *r
         }
         *value++ = 0;
         if (strcmp(item, "session") == 0)
-            request->session = parse_number(value, 16);
+            request->session = lat_i_number_at(value, 16);
         else if (strcmp(item, "recorder") == 0)
-            request->recorder = (uint32_t)parse_number(value, 10);
+            request->recorder = (uint32_t)lat_i_number_at(value, 10);
         else if (strcmp(item, "buffer") == 0)
-            request->buffer_bytes = parse_number(value, 10);
+            request->buffer_bytes = lat_i_number_at(value, 10);
         else if (strcmp(item, "packet") == 0)
-            request->packet_bytes = parse_number(value, 10);
+            request->packet_bytes = lat_i_number_at(value, 10);
         else if (strcmp(item, "cap") == 0)
-            request->cap_bytes = parse_number(value, 10);
+            request->cap_bytes = lat_i_number_at(value, 10);
         else if (strcmp(item, "cpus") == 0)
-            request->cpus = (uint32_t)parse_number(value, 10);
+            request->cpus = (uint32_t)lat_i_number_at(value, 10);
         else if (strcmp(item, "mode") == 0)
             request->mode = strcmp(value, "overwrite") == 0 ? LAT_MODE_OVERWRITE : LAT_MODE_DISCARD;
         else if (strcmp(item, "enable") == 0)
@@ -124,14 +130,18 @@ static int is_locked(int file)
 
 /* If the file cannot be seen from here (another mount namespace), the recorder would not see an area
  * either. */
-int lat_i_session_lock_open(const struct lat_i_request *request, const char *directory)
+int lat_i_session_lock_open(const struct lat_i_request *request, const char *directory, char *room)
 {
-    char path[PATH_MAX];
-    if (!request->locked || directory == NULL ||
-        snprintf(path, sizeof path, "%s/session-%016llx.lock", directory,
-                 (unsigned long long)request->session) >= (int)sizeof path)
+    if (!request->locked || directory == NULL)
         return -1;
-    return lat_i_open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
+    struct lat_i_line line = lat_i_line_in(room, PATH_MAX);
+    lat_i_line_add(&line, directory);
+    lat_i_line_add(&line, "/session-");
+    lat_i_line_hex(&line, request->session);
+    lat_i_line_add(&line, ".lock");
+    if (!lat_i_line_ends(&line))
+        return -1;
+    return lat_i_open(room, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
 }
 
 int lat_i_session_lives(const struct lat_i_request *request, int lock)
@@ -158,7 +168,10 @@ int lat_i_request_standing(const char *directory, struct lat_i_request *request)
     char path[PATH_MAX];
     struct stat status;
     int asked = 0;
-    if (snprintf(path, sizeof path, "%s/record.request", directory) >= (int)sizeof path)
+    struct lat_i_line line = lat_i_line_in(path, sizeof path);
+    lat_i_line_add(&line, directory);
+    lat_i_line_add(&line, "/record.request");
+    if (!lat_i_line_ends(&line))
         return 0;
     const int file = lat_i_open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
     if (file < 0)

@@ -20,8 +20,8 @@ struct lat_i_request {
 int lat_i_request_of_launcher(struct lat_i_request *request);
 
 /** The recorder holds a lock on a file beside the areas as long as its session goes on. Opens that file.
- * @return a descriptor, -1 where the file is not there. */
-int lat_i_session_lock_open(const struct lat_i_request *request, const char *directory);
+ * `room`: PATH_MAX bytes for its path. @return a descriptor, -1 where the file is not there. */
+int lat_i_session_lock_open(const struct lat_i_request *request, const char *directory, char *room);
 /** Whether the session still has its recorder; of one without a lock this is not known: yes. */
 int lat_i_session_lives(const struct lat_i_request *request, int lock);
 /** Ends the use of the descriptor. */
