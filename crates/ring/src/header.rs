@@ -226,12 +226,22 @@ pub struct ProcessEntry {
     pub patch_table: u64,
 }
 
+/// Whether a slot of the process table was never taken. The first free one is taken, and pids stay where they
+/// were: behind this one there is none in use.
+fn was_never_taken(view: &AreaView<'_>, at: u64, state: u32) -> Result<bool, OutOfArea> {
+    Ok(state == abi::SLOT_FREE && view.load_u32(at + process::PID, Load::Relaxed)? == 0)
+}
+
 /// The processes registered so far. At most [`abi::PROCESS_COUNT`].
 pub fn processes(view: &AreaView<'_>) -> Result<Vec<ProcessEntry>, OutOfArea> {
     let mut found = Vec::new();
     for slot in 0..abi::PROCESS_COUNT {
         let at = abi::PROCESSES_OFFSET + slot * process::BYTES;
-        if view.load_u32(at + process::STATE, Load::Acquire)? != abi::SLOT_READY {
+        let state = view.load_u32(at + process::STATE, Load::Acquire)?;
+        if was_never_taken(view, at, state)? {
+            break;
+        }
+        if state != abi::SLOT_READY {
             continue;
         }
         found.push(ProcessEntry {
@@ -248,7 +258,11 @@ pub fn processes(view: &AreaView<'_>) -> Result<Vec<ProcessEntry>, OutOfArea> {
 pub fn free_process(view: &AreaView<'_>, pid: u32) -> Result<(), OutOfArea> {
     for slot in 0..abi::PROCESS_COUNT {
         let at = abi::PROCESSES_OFFSET + slot * process::BYTES;
-        if view.load_u32(at + process::STATE, Load::Acquire)? == abi::SLOT_READY
+        let state = view.load_u32(at + process::STATE, Load::Acquire)?;
+        if was_never_taken(view, at, state)? {
+            break;
+        }
+        if state == abi::SLOT_READY
             && view.load_u32(at + process::PID, Load::Relaxed)? == pid
         {
             view.exchange_u32(at + process::STATE, abi::SLOT_READY, abi::SLOT_FREE)?;

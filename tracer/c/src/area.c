@@ -31,10 +31,6 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Of Linux 5.14, newer than the headers of some. */
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
 /* Address space asked for when nobody has said yet how large the rings will be:
  * reserved, not used. Less where the program's limits do not allow it. */
 #define RESERVE_BYTES (UINT64_C(1) << 30)
@@ -105,8 +101,11 @@ static uint64_t nanoseconds(clockid_t clock)
 /* Its own number means the same process only in the same namespace. */
 static uint64_t pid_namespace(void)
 {
-    struct stat status;
-    return stat("/proc/self/ns/pid", &status) == 0 ? (uint64_t)status.st_ino : 0;
+    /* "pid:[INODE]". The link is read and not followed: that would make the inode first. */
+    char text[32] = "";
+    const ssize_t length = readlink("/proc/self/ns/pid", text, sizeof text - 1);
+    text[length > 0 ? length : 0] = 0;
+    return memcmp(text, "pid:[", 5) == 0 ? lat_i_number_at(text + 5, 10) : 0;
 }
 
 static void read_command(struct lat_area_header *header)
@@ -189,7 +188,6 @@ static void ring_geometry(const struct lat_i_request *request, uint64_t count, u
 #define SMALLEST_BUFFER_BYTES UINT64_C(65536)
 /* Bytes of each ring, and rings, whose pages are mapped before the first event. */
 #define READY_DATA_BYTES UINT64_C(32768)
-#define FIRST_PAGE_BYTES UINT64_C(4096)
 #define READY_RINGS UINT64_C(16)
 /* Memory of rings before the recorder has seen them: of all of them, and at least of one. A program with
  * events of its own may write them faster than anybody can look, and lives longer; one that nobody
@@ -218,21 +216,17 @@ static int rings_start_small(const char *enable)
 struct beginning {
     uint32_t grows; /* the recorder gives them more */
     int small;
-    uint32_t own;   /* ring of the CPU on which the program begins; NO_RING: not known */
     uint64_t all;   /* bytes of all rings together */
     uint64_t most;  /* no ring has more */
 };
-#define NO_RING UINT32_MAX
 
 static struct beginning how_rings_begin(const struct lat_area_header *header, uint32_t grows,
                                         uint64_t buffer)
 {
     const int small = rings_start_small(header->enable);
-    const int cpu = header->ring_kind == LAT_RING_PER_CPU ? lat_i_port_cpu() : -1;
     return (struct beginning){
         .grows = grows,
         .small = small,
-        .own = cpu >= 0 && (uint32_t)cpu < header->ring_count ? (uint32_t)cpu : NO_RING,
         .all = lat_i_frequent_subsystems == NULL ? FIRST_BYTES
                : small                           ? FIRST_BYTES_SMALL
                                                  : FIRST_BYTES_FREQUENT,
@@ -261,9 +255,6 @@ static uint64_t first_bytes(const struct lat_area_header *header, const struct b
     }
     if (small && share > FIRST_RING_BYTES_SMALL_MOST)
         share = FIRST_RING_BYTES_SMALL_MOST;
-    /* What begins on one CPU is seen by the recorder before it fills the ring of another. */
-    if (small && begin->own != NO_RING && ring != begin->own)
-        share /= 4;
     if (share < least)
         share = least;
     share &= ~UINT64_C(4095);
@@ -340,15 +331,14 @@ static int make_rings(int file, struct lat_area_header *header, const struct lat
     for (uint64_t r = 0; r < count; r++) {
         struct lat_ring *ring = (struct lat_ring *)(void *)(rings + r * stride);
         const uint64_t first = first_bytes(header, &begin, r, buffer);
+#ifdef MADV_POPULATE_WRITE
         /* Otherwise the first lap pays a page fault per 4 KiB: 13 cycles an event. For all of it a
          * program that lives for a moment would pay; so only the beginnings are mapped, and of rings
-         * that start small hardly anything. */
-        if (r < READY_RINGS) {
-            const uint64_t data = first > FIRST_RING_BYTES_SMALL_MOST ? READY_DATA_BYTES
-                                  : r == begin.own                    ? FIRST_PAGE_BYTES
-                                                                      : 0;
-            madvise(ring, LAT_RING_CONTROL_BYTES + (data < first ? data : first), MADV_POPULATE_WRITE);
-        }
+         * that start small nothing. */
+        if (r < READY_RINGS && first > FIRST_RING_BYTES_SMALL_MOST)
+            madvise(ring, LAT_RING_CONTROL_BYTES + (first < READY_DATA_BYTES ? first : READY_DATA_BYTES),
+                    MADV_POPULATE_WRITE);
+#endif
         ring->mask = (buffer - 1) & ~LAT_CURSOR_SLACK_MASK;
         ring->backed_bytes = first < buffer ? first : 0;
     }
@@ -393,34 +383,18 @@ int lat_i_port_open_rings(uint64_t bytes)
 
 /* Gives the tables the memory that they begin with. Without it a store would end the program where the
  * file system is full. */
-static int allocate_tables(int file, char *area, uint64_t heap_bytes)
+static int allocate_tables(int file, uint64_t heap_bytes)
 {
     const struct {
         uint64_t offset, bytes;
-        int is_used; /* by this process, and soon */
     } parts[] = {
-        {0, LAT_AREA_SCHEMAS_OFFSET + TABLE_FIRST_BYTES, 1},
-        {LAT_AREA_ENABLE_OFFSET, TABLE_FIRST_BYTES, 1},
-        {LAT_AREA_WANTED_OFFSET, TABLE_FIRST_BYTES, 0},
-        {LAT_AREA_HEAP_OFFSET, heap_bytes, 1},
+        {0, LAT_AREA_SCHEMAS_OFFSET + TABLE_FIRST_BYTES},
+        {LAT_AREA_ENABLE_OFFSET, TABLE_FIRST_BYTES},
+        {LAT_AREA_WANTED_OFFSET, TABLE_FIRST_BYTES},
+        {LAT_AREA_HEAP_OFFSET, heap_bytes},
     };
-    const unsigned count = sizeof parts / sizeof parts[0];
-    struct stat status;
-    uint64_t populated = 0;
-    unsigned is_populated = 0;
-    /* Allocated and mapped in one go this costs a third of what it does one after the other. */
-    for (unsigned part = 0; part < count; part++) {
-        if (parts[part].bytes != 0 && parts[part].is_used &&
-            madvise(area + parts[part].offset, parts[part].bytes, MADV_POPULATE_WRITE) == 0) {
-            is_populated |= 1u << part;
-            populated += parts[part].bytes;
-        }
-    }
-    /* What is no Linux may call any advice a success, and do nothing. */
-    if (fstat(file, &status) != 0 || (uint64_t)status.st_blocks * 512 < populated)
-        is_populated = 0;
-    for (unsigned part = 0; part < count; part++)
-        if (parts[part].bytes != 0 && (is_populated >> part & 1) == 0 &&
+    for (unsigned part = 0; part < sizeof parts / sizeof parts[0]; part++)
+        if (parts[part].bytes != 0 &&
             fallocate(file, 0, (off_t)parts[part].offset, (off_t)parts[part].bytes) != 0)
             return 0;
     return 1;
@@ -621,8 +595,10 @@ static void make_in(size_t directory_bytes, const char *path, const struct lat_i
     const int file = lat_i_open(hidden, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (file < 0)
         return;
-    if (!file_may_have(LAT_AREA_RINGS_OFFSET) || ftruncate(file, LAT_AREA_RINGS_OFFSET) != 0)
+    if (!file_may_have(LAT_AREA_RINGS_OFFSET) || ftruncate(file, LAT_AREA_RINGS_OFFSET) != 0 ||
+        !allocate_tables(file, heap_bytes))
         goto give_up;
+    heap_allocated = heap_bytes;
     const uint32_t ring_count = per_cpu ? possible_cpus(request) : THREAD_RING_COUNT;
     uint64_t buffer = 0, packet = 0;
     if (launched && !request->waits)
@@ -632,11 +608,6 @@ static void make_in(size_t directory_bytes, const char *path, const struct lat_i
     struct lat_area_header *header = map_area(file, address_space_wanted(asked), &mapped);
     if (header == NULL)
         goto give_up;
-    if (!allocate_tables(file, (char *)header, heap_bytes)) {
-        munmap(header, mapped);
-        goto give_up;
-    }
-    heap_allocated = heap_bytes;
 
     header->abi_version = LAT_ABI_VERSION;
     header->header_bytes = sizeof *header;

@@ -147,6 +147,13 @@ static struct lat_area_process *processes(void)
                                                LAT_AREA_PROCESSES_OFFSET);
 }
 
+/* A slot that no process ever took. The first free one is taken, and pids stay where they were: behind this
+ * one there is none in use. (The rest of the table are three pages that most programs never touch.) */
+static int never_taken(const struct lat_area_process *slot, uint32_t state)
+{
+    return state == LAT_SLOT_FREE && __atomic_load_n(&slot->pid, __ATOMIC_RELAXED) == 0;
+}
+
 static void copy_name(char to[16], const char *from)
 {
     uint32_t at = 0;
@@ -316,8 +323,10 @@ static void name_process(const char *name)
     struct lat_area_process *table = processes();
     copy_name(process_name, name);
     for (uint32_t i = 0; i < LAT_AREA_PROCESS_COUNT; i++) {
-        if (__atomic_load_n(&table[i].state, __ATOMIC_ACQUIRE) == LAT_SLOT_READY && /* pair R2 */
-            table[i].pid == this_pid)
+        const uint32_t state = __atomic_load_n(&table[i].state, __ATOMIC_ACQUIRE); /* pair R2 */
+        if (never_taken(&table[i], state))
+            break;
+        if (state == LAT_SLOT_READY && table[i].pid == this_pid)
             copy_name(table[i].name, name);
     }
 }
@@ -449,7 +458,10 @@ static __attribute__((destructor(101))) void process_ends(void)
     struct lat_area_process *table = header != NULL ? processes() : NULL;
     /* One that was forked past us, and wrote nothing, has no place that it could give back. */
     for (uint32_t i = 0; header != NULL && !forked_unseen && i < LAT_AREA_PROCESS_COUNT; i++) {
-        if (__atomic_load_n(&table[i].state, __ATOMIC_ACQUIRE) != LAT_SLOT_READY)
+        const uint32_t state = __atomic_load_n(&table[i].state, __ATOMIC_ACQUIRE);
+        if (never_taken(&table[i], state))
+            break;
+        if (state != LAT_SLOT_READY)
             continue;
         if (table[i].pid == this_pid)
             __atomic_store_n(&table[i].state, LAT_SLOT_FREE, __ATOMIC_RELEASE);

@@ -141,12 +141,16 @@ static NATIVE_FREQUENCY: OnceLock<(u64, FrequencySource)> = OnceLock::new();
 /// The thread that finds it out.
 static COUNTING: Mutex<Option<JoinHandle<()>>> = Mutex::new(None);
 
+/// The clocks when the first recording of this process was begun.
+static BEGUN: OnceLock<ClockSample> = OnceLock::new();
+
 /// Begins to find out the frequency of [`native_kind`] in a thread of its own, while a recording is set
 /// up.
 pub(super) fn begin_frequency() {
     if NATIVE_FREQUENCY.get().is_some() {
         return;
     }
+    BEGUN.get_or_init(|| sample(native_kind()));
     let find = || {
         frequency(native_kind());
     };
@@ -174,10 +178,13 @@ pub(super) fn frequency(kind: ClockKind) -> (u64, FrequencySource) {
 }
 
 /// A first count of it while the thread of [`begin_frequency`] is at work; `None`: it is known.
-/// Cost: 1 ms.
+/// Cost: 1 ms, less what has passed since the first recording was begun.
 pub(super) fn frequency_so_far(kind: ClockKind) -> Option<(u64, FrequencySource)> {
-    let is_counted = kind == native_kind() && NATIVE_FREQUENCY.get().is_none();
-    is_counted.then(|| (calibrate(kind, FIRST_CALIBRATION), FrequencySource::Calibrated))
+    if kind != native_kind() || NATIVE_FREQUENCY.get().is_some() {
+        return None;
+    }
+    let first = *BEGUN.get_or_init(|| sample(kind));
+    Some((calibrate_from(&first, kind, FIRST_CALIBRATION), FrequencySource::Calibrated))
 }
 
 fn find_frequency(kind: ClockKind) -> (u64, FrequencySource) {
@@ -297,8 +304,14 @@ const FIRST_CALIBRATION: Duration = Duration::from_millis(1);
 
 /// Counts ticks against `CLOCK_MONOTONIC_RAW` for a time.
 fn calibrate(kind: ClockKind, time: Duration) -> u64 {
-    let first = sample(kind);
-    std::thread::sleep(time);
+    calibrate_from(&sample(kind), kind, time)
+}
+
+/// Counts on from a sample until this time has passed since.
+fn calibrate_from(first: &ClockSample, kind: ClockKind, time: Duration) -> u64 {
+    let passed_ns = clock_ns(libc::CLOCK_MONOTONIC_RAW).saturating_sub(first.monotonic_raw_ns);
+    let passed = Duration::from_nanos(u64::try_from(passed_ns).unwrap_or(0));
+    std::thread::sleep(time.saturating_sub(passed));
     let last = sample(kind);
     let ticks = u128::from(last.ticks.saturating_sub(first.ticks));
     let ns = (last.monotonic_raw_ns - first.monotonic_raw_ns).max(1) as u128;

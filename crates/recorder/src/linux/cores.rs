@@ -3,6 +3,8 @@
 //! and a word of memory between.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::clocks::{native_kind, now_ticks};
@@ -25,9 +27,41 @@ struct Table {
     told: AtomicU64,
 }
 
+/// What was found, of this machine.
+static FOUND: OnceLock<Vec<CoreOffset>> = OnceLock::new();
+
+/// The thread that finds it.
+static COMPARING: Mutex<Option<JoinHandle<()>>> = Mutex::new(None);
+
+/// Begins to compare them, while a recording is set up: where others need the cores this takes long, and
+/// what is recorded does not depend on it.
+pub(super) fn begin() {
+    let Ok(mut comparing) = COMPARING.lock() else { return };
+    if comparing.is_some() || FOUND.get().is_some() {
+        return;
+    }
+    let find = || {
+        FOUND.get_or_init(offsets);
+    };
+    // Without a thread there is nothing to compare with either.
+    *comparing = std::thread::Builder::new().name("core-offsets".to_owned()).spawn(find).ok();
+}
+
+/// Waits until the threads of [`begin`] are gone. Context: before the kernel's events are recorded, in which
+/// a thread of this process that ends would be one that nobody knows.
+pub(super) fn wait() {
+    let thread = COMPARING.lock().ok().and_then(|mut comparing| comparing.take());
+    let _ = thread.map(JoinHandle::join);
+}
+
+/// What is found so far: nothing, or all.
+pub(super) fn so_far() -> Vec<CoreOffset> {
+    FOUND.get().cloned().unwrap_or_default()
+}
+
 /// Of each core but the first its counter against the first one's. Empty where there is one core only,
 /// or threads may not choose. Cost: 20 ms at most.
-pub(super) fn offsets() -> Vec<CoreOffset> {
+fn offsets() -> Vec<CoreOffset> {
     let cpus = allowed();
     let until = Instant::now() + ALL_TIME;
     let Some((&reference, others)) = cpus.split_first() else { return Vec::new() };

@@ -28,7 +28,6 @@ use super::output::{AppendError, Folder, Output, StreamFile};
 use super::rules::Rules;
 use crate::classes::ClassTable;
 use crate::clock::{ClockModel, ClockSample, FrequencySource};
-use crate::core_offsets::CoreOffset;
 use crate::error::Error;
 use crate::metadata::{clock_name, metadata, uuid_text};
 use crate::options::CtfVersion;
@@ -110,7 +109,8 @@ pub(super) struct Recording {
     pub(super) classes: ClassTable,
     pub(super) swapped: bool,
     pub(super) clock: Option<RecordingClock>,
-    cores: Vec<CoreOffset>,
+    /// The cores of this machine are compared.
+    has_cores: bool,
     /// Scratch for one packet with its prefix.
     pub(super) buffer: Vec<u8>,
     ctf_version: CtfVersion,
@@ -163,7 +163,7 @@ impl Recording {
             classes: ClassTable::default(),
             swapped: false,
             clock: None,
-            cores: Vec::new(),
+            has_cores: false,
             buffer: vec![0; PREFIX_BYTES + (64 << 10)],
             ctf_version,
             metadata_version: None,
@@ -199,7 +199,7 @@ impl Recording {
         let mut part = Recording::new(output, self.ctf_version, Origin::Snapshot);
         part.classes = self.classes.clone();
         part.clock = self.clock;
-        part.cores = self.cores.clone();
+        part.has_cores = self.has_cores;
         part.command = self.command.clone();
         part.gaps = self.gaps.iter().filter(|gap| gap.to.is_none()).cloned().collect();
         part
@@ -232,10 +232,11 @@ impl Recording {
 
     /// Takes this machine's clock of that kind, unless the recording has one.
     pub(super) fn use_live_clock(&mut self, kind: ClockKind) -> RecordingClock {
-        let cores = &mut self.cores;
+        let has_cores = &mut self.has_cores;
         *self.clock.get_or_insert_with(|| {
             if kind == clocks::native_kind() && kind != ClockKind::MonotonicNs {
-                *cores = cores::offsets();
+                cores::begin();
+                *has_cores = true;
             }
             let start = clocks::sample(kind);
             RecordingClock { kind, frequency: None, start, end: None, live: true }
@@ -521,7 +522,7 @@ impl Recording {
             error_ns: model.error_ns,
             start: self.clock.map(|clock| clock.start),
             end: self.clock.and_then(|clock| clock.end),
-            cores: self.cores.clone(),
+            cores: if self.has_cores { cores::so_far() } else { Vec::new() },
         });
         let mut problems = self.problems.clone();
         if self.problem_count > problems.len() {

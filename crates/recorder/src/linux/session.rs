@@ -237,6 +237,7 @@ impl Session {
     /// be recorded all the same.
     pub fn add_source(&mut self, source: Box<dyn Source>) -> Result<(), String> {
         super::clocks::wait_for_frequency();
+        super::cores::wait();
         let (packet, overwrite) =
             (self.options.packet_bytes, self.options.mode == RingMode::Overwrite);
         self.recording.describe(source.environment());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The end of a recording: the clock is measured again, what every area leaves becomes the report.
 
-use super::super::clocks;
+use super::super::{clocks, cores};
 use super::super::live::LiveServer;
 use super::Recording;
 use crate::clock::{FrequencySource, counted_hz, incidents};
@@ -39,6 +39,7 @@ impl Recording {
             self.end_gap(UnrecordedCause::Stopped, end.ticks);
         }
         self.output.use_reserve();
+        cores::wait();
         if let Err(error) = self.write_metadata() {
             self.problem(error.to_string());
             self.output_ended = true;
