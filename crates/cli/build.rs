@@ -41,8 +41,8 @@ fn main() {
 
 /// Hands the hash of a file to the compiler: it need not be computed anew in each run of `lat`.
 fn publish_hash(variable: &str, file: &Path) {
-    let content = fs::read(file)
-        .unwrap_or_else(|error| panic!("cannot read {}: {error}", file.display()));
+    let content =
+        fs::read(file).unwrap_or_else(|error| panic!("cannot read {}: {error}", file.display()));
     println!("cargo::rustc-env={variable}={:016x}", fnv1a(&content));
 }
 

@@ -262,9 +262,7 @@ pub fn free_process(view: &AreaView<'_>, pid: u32) -> Result<(), OutOfArea> {
         if was_never_taken(view, at, state)? {
             break;
         }
-        if state == abi::SLOT_READY
-            && view.load_u32(at + process::PID, Load::Relaxed)? == pid
-        {
+        if state == abi::SLOT_READY && view.load_u32(at + process::PID, Load::Relaxed)? == pid {
             view.exchange_u32(at + process::STATE, abi::SLOT_READY, abi::SLOT_FREE)?;
         }
     }

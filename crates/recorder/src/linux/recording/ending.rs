@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The end of a recording: the clock is measured again, what every area leaves becomes the report.
 
-use super::super::{clocks, cores};
 use super::super::live::LiveServer;
+use super::super::{clocks, cores};
 use super::Recording;
 use crate::clock::{FrequencySource, counted_hz, incidents};
 use crate::error::Error;
