@@ -37,6 +37,18 @@ impl<K: Copy + Eq + Hash> Numbering<K> {
         number
     }
 
+    /// A thing turns out to be another, which has no number yet: by either it has its number from
+    /// here on, and [`Numbering::things`] has it as the other. Nothing happens if both have numbers
+    /// or neither has.
+    pub fn rename(&mut self, thing: &K, other: K) {
+        if let Some(&number) = self.numbers.get(thing)
+            && !self.numbers.contains_key(&other)
+        {
+            self.numbers.insert(other, number);
+            self.things[number as usize] = other;
+        }
+    }
+
     /// The number of a thing, if it has one.
     #[must_use]
     pub fn known(&self, thing: &K) -> Option<u32> {
@@ -74,5 +86,9 @@ mod tests {
         assert_eq!(numbering.things(), ["b", "a", "c"]);
         assert_eq!((numbering.known(&"c"), numbering.known(&"d")), (Some(2), None));
         assert_eq!((numbering.len(), numbering.is_empty()), (3, false));
+        numbering.rename(&"a", "x");
+        numbering.rename(&"b", "c");
+        assert_eq!(["a", "x", "b", "c"].map(|thing| numbering.number(thing)), [1, 1, 0, 2]);
+        assert_eq!(numbering.things(), ["b", "x", "c"]);
     }
 }

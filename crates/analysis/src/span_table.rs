@@ -100,6 +100,14 @@ impl SpanTable {
         number
     }
 
+    /// A thread turns out to be of another process than it was taken for; see
+    /// [`Pairer::reassign`].
+    ///
+    /// [`Pairer::reassign`]: crate::Pairer::reassign
+    pub fn reassign(&mut self, from: Writer, to: Writer) {
+        self.threads.rename(&Some(from), Some(to));
+    }
+
     /// Once all edges are pushed: whole spans that are open end, and kinds learn of their
     /// threads.
     pub fn finish(&mut self) {
@@ -134,16 +142,15 @@ impl SpanTable {
         }
         let span = self.kind(kind).pairer.push(edge)?;
         let (begin, writer) = (span.begin.time, span.begin.writer);
-        let own = if writer == edge.writer {
+        let beginner = if writer == edge.writer { thread } else { self.thread(writer) };
+        let own = if beginner == thread {
             self.nesting.end(thread, kind, edge.key, begin, edge.time)
         } else {
-            let beginner = self.thread(writer);
             // The thread may be told further than this already.
             self.is_disordered |= self.has_runs && self.nesting.until(beginner) >= edge.time;
             self.nesting.leave(beginner, kind, edge.key, begin, edge.time);
             None
         };
-        let beginner = if writer == edge.writer { thread } else { self.thread(writer) };
         let is_certain = self.certainty.is_certain(kind, &span);
         let own = own.filter(|_| self.certainty.is_own_certain(begin, edge.time));
         if is_certain {

@@ -159,6 +159,43 @@ impl Pairer {
         }
     }
 
+    /// A thread turns out to be of another process than it was taken for: the spans without a key
+    /// that it has open are its own still. Gives their beginnings as they were.
+    ///
+    /// Cost: by those, and by what `to` has open.
+    pub fn reassign(&mut self, from: Writer, to: Writer) -> Vec<Edge> {
+        if self.of_thread.is_empty() {
+            return Vec::new();
+        }
+        let Some(top) = self.of_thread.remove(&thread(Some(from))) else {
+            return Vec::new();
+        };
+        let mut edges = Vec::new();
+        let (mut at, mut bottom) = (top, top);
+        while let Some(slot) = self.slots.get_mut(at as usize) {
+            edges.push(slot.edge);
+            slot.edge.writer = Some(to);
+            (bottom, at) = (at, slot.below);
+        }
+        match self.of_thread.entry(thread(Some(to))) {
+            Entry::Vacant(place) => {
+                place.insert(top);
+            }
+            // What is open under the other name begun later.
+            Entry::Occupied(place) => {
+                let mut last = *place.get();
+                while let Some(slot) = self.slots.get(last as usize)
+                    && slot.below != NONE
+                {
+                    last = slot.below;
+                }
+                debug_assert!(self.slots[bottom as usize].below == NONE);
+                self.slots[last as usize].below = top;
+            }
+        }
+        edges
+    }
+
     /// Ends that came without a beginning.
     #[must_use]
     pub fn orphan_count(&self) -> u64 {
@@ -268,6 +305,30 @@ mod tests {
         let text = |span: &Span| format!("{}-{}", span.begin.time.0, span.end.time.0);
         let spans: Vec<_> = pairs.spans.iter().map(text).collect();
         format!("{} open {} orphan {}", spans.join(" "), pairs.unfinished.len(), pairs.orphan_count)
+    }
+
+    #[test]
+    fn what_is_open_stays_open_when_the_process_of_its_thread_becomes_known() {
+        let (guessed, known) = (Writer { pid: 11, tid: 11 }, Writer { pid: 10, tid: 11 });
+        let other = Writer { pid: 20, tid: 11 };
+        let edge =
+            |time, side, writer| Edge { time: Nanos(time), side, key: None, writer: Some(writer) };
+        let mut pairer = Pairer::default();
+        pairer.push(edge(0, Side::Begin, guessed));
+        pairer.push(edge(1, Side::Begin, other));
+        pairer.push(edge(2, Side::Begin, guessed));
+        pairer.push(edge(3, Side::Begin, known));
+        let before = [edge(2, Side::Begin, guessed), edge(0, Side::Begin, guessed)];
+        assert_eq!(pairer.reassign(guessed, known), before);
+        assert_eq!(pairer.reassign(guessed, known), []);
+        let mut begins = Vec::new();
+        for time in 10..13 {
+            let span = pairer.push(edge(time, Side::End, known)).unwrap();
+            begins.push(span.begin);
+        }
+        assert_eq!(begins, [3, 2, 0].map(|time| edge(time, Side::Begin, known)));
+        assert_eq!((pairer.unfinished_count(), pairer.orphan_count()), (1, 0));
+        assert_eq!(pairer.push(edge(13, Side::End, guessed)), None);
     }
 
     #[test]

@@ -5,9 +5,9 @@ use lateralis_units::Nanos;
 
 /// A thread that was woken and has come to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Woken {
-    /// Who woke it, where that is known.
-    pub waker: Option<u32>,
+pub struct Woken<W> {
+    /// Who woke it.
+    pub waker: W,
     /// When.
     pub wake: Nanos,
     /// When it left a processor before, where that was seen. Only if no events are
@@ -17,7 +17,7 @@ pub struct Woken {
     pub run: Nanos,
 }
 
-impl Woken {
+impl<W> Woken<W> {
     /// Nanoseconds from the one to the other; 0 where two clocks disagree.
     #[must_use]
     pub fn nanos(&self) -> u64 {
@@ -25,24 +25,36 @@ impl Woken {
     }
 }
 
-#[derive(Debug, Clone, Copy, Default)]
-struct Thread {
+#[derive(Debug, Clone, Copy)]
+struct Thread<W> {
     is_running: bool,
     asleep: Option<Nanos>,
-    woken: Option<(Nanos, Option<u32>)>,
+    woken: Option<(Nanos, W)>,
 }
 
 /// Follows threads through wake-ups and switches, both in the order of time.
 ///
-/// Threads are small numbers ([`crate::Numbering`]). Cost: constant; memory by threads.
-#[derive(Debug, Clone, Default)]
-pub struct Wakes {
-    threads: Vec<Thread>,
+/// Threads are small numbers ([`crate::Numbering`]), wakers whatever `W` says of them. Cost: constant; memory by threads.
+#[derive(Debug, Clone)]
+pub struct Wakes<W> {
+    threads: Vec<Thread<W>>,
     needless_count: u64,
 }
 
-impl Wakes {
-    fn thread(&mut self, thread: u32) -> &mut Thread {
+impl<W> Default for Thread<W> {
+    fn default() -> Self {
+        Self { is_running: false, asleep: None, woken: None }
+    }
+}
+
+impl<W> Default for Wakes<W> {
+    fn default() -> Self {
+        Self { threads: Vec::new(), needless_count: 0 }
+    }
+}
+
+impl<W: Copy> Wakes<W> {
+    fn thread(&mut self, thread: u32) -> &mut Thread<W> {
         let index = thread as usize;
         if index >= self.threads.len() {
             self.threads.resize_with(index + 1, Thread::default);
@@ -52,7 +64,7 @@ impl Wakes {
 
     /// `thread` is made ready. Only the first of several wake-ups counts; of a thread that
     /// runs, none does.
-    pub fn wake(&mut self, time: Nanos, waker: Option<u32>, thread: u32) {
+    pub fn wake(&mut self, time: Nanos, waker: W, thread: u32) {
         let of = self.thread(thread);
         if of.is_running || of.woken.is_some() {
             self.needless_count += 1;
@@ -63,7 +75,7 @@ impl Wakes {
 
     /// A processor turns from one thread to another; `None` is idleness. Gives the wake-up
     /// that `to` ran after, if there was one since it ran last.
-    pub fn switch(&mut self, time: Nanos, from: Option<u32>, to: Option<u32>) -> Option<Woken> {
+    pub fn switch(&mut self, time: Nanos, from: Option<u32>, to: Option<u32>) -> Option<Woken<W>> {
         if let Some(from) = from {
             *self.thread(from) = Thread { asleep: Some(time), ..Thread::default() };
         }

@@ -45,4 +45,5 @@ mod tables;
 mod tracepoints;
 mod triggers;
 mod view;
+mod wakeups;
 mod words;

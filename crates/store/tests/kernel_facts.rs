@@ -6,7 +6,7 @@ use std::path::Path;
 
 use lateralis_model::Source;
 use lateralis_store::Recording;
-use lateralis_store::facts::{Fact, Facts};
+use lateralis_store::facts::{Fact, Facts, WakeMoment};
 
 #[test]
 fn a_kernel_trace_says_as_much_as_its_events() {
@@ -27,7 +27,8 @@ fn a_kernel_trace_says_as_much_as_its_events() {
         let name = event.class.name.as_str();
         let kind = match name {
             "sched_switch" => "switch",
-            "sched_wakeup" | "sched_wakeup_new" => "wake",
+            // `sched_wakeup` is the other end of what `sched_waking` begins.
+            "sched_waking" | "sched_wakeup_new" => "wake",
             _ if name.starts_with("syscall_entry_") => "call",
             _ if name.starts_with("syscall_exit_") => "return",
             _ => "",
@@ -37,7 +38,7 @@ fn a_kernel_trace_says_as_much_as_its_events() {
         let at = facts.of(&event, |_, fact| {
             let kind = match fact {
                 Fact::Switch { .. } => "switch",
-                Fact::Wake { .. } => "wake",
+                Fact::Wake { moment: WakeMoment::Begin, .. } => "wake",
                 Fact::Begin { .. } if name.starts_with("syscall_") => "call",
                 Fact::End { .. } if name.starts_with("syscall_") => "return",
                 _ => "",

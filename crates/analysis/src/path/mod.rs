@@ -29,6 +29,6 @@ mod threads;
 mod waits;
 mod walk;
 
-pub use scene::{Busy, Leaves, Message, Named, Scene, SceneBuilder, Switch, Wake};
+pub use scene::{Busy, Leaves, Message, Named, Scene, SceneBuilder, Switch, Wake, WokenBy};
 pub use waits::{Hold, Wait, Waiting, causes};
 pub use walk::{Doing, Path, Segment, Share, shares};

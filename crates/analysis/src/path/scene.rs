@@ -31,13 +31,26 @@ pub struct Switch {
     pub to: Option<u32>,
 }
 
+/// Who makes a thread ready to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WokenBy {
+    /// This thread.
+    Thread(u32),
+    /// An interrupt, which no thread is to blame for.
+    Interrupt,
+    /// Likely this thread; that it was none is not known.
+    Likely(u32),
+    /// Whether it was a thread is not known.
+    Unknown,
+}
+
 /// A thread is made ready to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wake {
     /// When.
     pub time: Nanos,
-    /// By which thread; `None` for an interrupt, which no thread is to blame for.
-    pub waker: Option<u32>,
+    /// By whom.
+    pub by: WokenBy,
     /// Which thread.
     pub wakee: u32,
 }

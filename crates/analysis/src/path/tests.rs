@@ -108,8 +108,8 @@ fn switches_and_wakes_tell_running_ready_and_blocked() {
             switch(120, 0, Some(0), Leaves::Blocked, None),
         ],
         wakes: vec![
-            Wake { time: Nanos(60), waker: Some(1), wakee: 0 },
-            Wake { time: Nanos(25), waker: None, wakee: 1 },
+            Wake { time: Nanos(60), by: WokenBy::Thread(1), wakee: 0 },
+            Wake { time: Nanos(25), by: WokenBy::Interrupt, wakee: 1 },
         ],
         busy: vec![Busy { cpu: 1, begin: Nanos(40), end: Nanos(45), what: TIMER }],
         named: vec![named(0, 10, 80, READ)],
@@ -121,6 +121,31 @@ fn switches_and_wakes_tell_running_ready_and_blocked() {
          0 ready 3 - 60-75, 0 running 3 - 75-80, 0 running - - 80-90, 0 ready - - 90-95, \
          0 running - - 95-100";
     assert_eq!(text(&path), expected);
+    let woken: Vec<_> = path.segments.iter().filter_map(|segment| segment.woken_by).collect();
+    assert_eq!(woken, [WokenBy::Interrupt]);
+}
+
+#[test]
+fn a_wait_whose_end_is_not_known_to_be_of_a_thread_is_the_own_time_of_who_waits() {
+    let (from, to) = (Some(0), Some(0));
+    let leaves = Leaves::Blocked;
+    for by in [Some(WokenBy::Unknown), Some(WokenBy::Interrupt), None] {
+        let builder = SceneBuilder {
+            switches: vec![
+                Switch { time: Nanos(0), cpu: 0, from: None, leaves, to },
+                Switch { time: Nanos(10), cpu: 0, from, leaves, to: Some(1) },
+                Switch { time: Nanos(70), cpu: 0, from: Some(1), leaves: Leaves::Ready, to },
+            ],
+            wakes: by.into_iter().map(|by| Wake { time: Nanos(60), by, wakee: 0 }).collect(),
+            named: vec![named(0, 5, 80, READ)],
+            ..SceneBuilder::default()
+        };
+        let path = builder.build(2, 1).path(0, Nanos(0), Nanos(90));
+        let blocked = path.segments.iter().find(|one| one.doing == Doing::Blocked).unwrap();
+        assert_eq!(blocked.woken_by, Some(by.unwrap_or(WokenBy::Unknown)));
+        assert!(path.segments.iter().all(|one| one.thread == 0), "{by:?}");
+        assert_eq!(path.is_doubtful, by != Some(WokenBy::Interrupt));
+    }
 }
 
 #[test]
@@ -157,8 +182,13 @@ fn scenes() -> impl Strategy<Value = SceneBuilder> {
     let switches =
         (time(), 0u32..3, proptest::option::of(thread()), leaves(), proptest::option::of(thread()))
             .prop_map(|(time, cpu, from, leaves, to)| Switch { time, cpu, from, leaves, to });
-    let wakes = (time(), proptest::option::of(thread()), thread())
-        .prop_map(|(time, waker, wakee)| Wake { time, waker, wakee });
+    let by = prop_oneof![
+        thread().prop_map(WokenBy::Thread),
+        thread().prop_map(WokenBy::Likely),
+        Just(WokenBy::Interrupt),
+        Just(WokenBy::Unknown)
+    ];
+    let wakes = (time(), by, thread()).prop_map(|(time, by, wakee)| Wake { time, by, wakee });
     let spans = (thread(), time(), time(), 0u32..4).prop_map(|(thread, begin, end, what)| Named {
         thread,
         begin,

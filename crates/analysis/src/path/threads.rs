@@ -3,7 +3,7 @@
 
 use lateralis_units::Nanos;
 
-use super::scene::{Leaves, Switch, Wake};
+use super::scene::{Leaves, Switch, Wake, WokenBy};
 
 /// What a thread does during a stretch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct Change {
     /// Which.
     pub state: State,
     /// Who woke the thread, if that made it ready.
-    pub waker: Option<u32>,
+    pub waker: Option<WokenBy>,
 }
 
 /// The states of each thread, ascending in time; empty where nothing is known.
@@ -39,7 +39,7 @@ pub fn states(thread_count: usize, switches: &[Switch], wakes: &[Wake]) -> Vec<V
     // Stable: at the same time a thread is switched away before it is woken.
     steps.sort_by_key(|step| step.0);
     let mut threads: Vec<Vec<Change>> = vec![Vec::new(); thread_count];
-    let mut add = |thread: u32, time: Nanos, state: State, waker: Option<u32>| {
+    let mut add = |thread: u32, time: Nanos, state: State, waker: Option<WokenBy>| {
         let Some(changes) = threads.get_mut(thread as usize) else {
             return;
         };
@@ -70,7 +70,7 @@ pub fn states(thread_count: usize, switches: &[Switch], wakes: &[Wake]) -> Vec<V
                     add(to, time, State::Running(switch.cpu), None);
                 }
             }
-            Step::Wake(wake) => add(wake.wakee, time, State::Ready, wake.waker.or(Some(u32::MAX))),
+            Step::Wake(wake) => add(wake.wakee, time, State::Ready, Some(wake.by)),
         }
     }
     threads.iter_mut().for_each(tidy);

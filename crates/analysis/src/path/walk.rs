@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use lateralis_units::Nanos;
 
-use super::scene::Scene;
+use super::scene::{Scene, WokenBy};
 use super::threads::State;
 use super::waits::Wait;
 
@@ -68,6 +68,8 @@ pub struct Segment {
     pub begin: Nanos,
     /// Until when.
     pub end: Nanos,
+    /// Of a thread that is blocked: what ended the wait, if no thread is known to have.
+    pub woken_by: Option<WokenBy>,
 }
 
 impl Segment {
@@ -85,6 +87,9 @@ pub struct Path {
     pub segments: Vec<Segment>,
     /// Whether it was too long to be taken apart to its beginning.
     pub is_cut: bool,
+    /// Whether what ended a wait on it is not known, or only likely: then the rest of the wait may
+    /// be another's.
+    pub is_doubtful: bool,
 }
 
 /// A thread on the way, which is followed down to `floor`.
@@ -100,6 +105,9 @@ struct Walk<'a> {
     frames: Vec<Frame>,
     /// Last first.
     segments: Vec<Segment>,
+    /// What ended the wait that is walked through.
+    woken_by: Option<WokenBy>,
+    is_doubtful: bool,
 }
 
 impl Scene {
@@ -112,7 +120,14 @@ impl Scene {
             return Path::default();
         }
         let frames = vec![Frame { thread, floor: begin, waited: None }];
-        let mut walk = Walk { scene: self, at: end, frames, segments: Vec::new() };
+        let mut walk = Walk {
+            scene: self,
+            at: end,
+            frames,
+            segments: Vec::new(),
+            woken_by: None,
+            is_doubtful: false,
+        };
         let mut is_cut = false;
         while walk.at > begin {
             if walk.segments.len() >= MAX_SEGMENTS {
@@ -124,7 +139,7 @@ impl Scene {
             walk.step();
         }
         walk.segments.reverse();
-        Path { segments: walk.segments, is_cut }
+        Path { segments: walk.segments, is_cut, is_doubtful: walk.is_doubtful }
     }
 }
 
@@ -159,15 +174,28 @@ impl Walk<'_> {
             State::Ready => self.emit(floor, Doing::Ready, None),
             State::Blocked => {
                 let waker = next.and_then(|next| Some((next.time, next.waker?)));
-                let known = waker.filter(|(_, waker)| (*waker as usize) < scene.states.len());
+                let known = waker.and_then(|(time, waker)| match waker {
+                    WokenBy::Thread(waker) | WokenBy::Likely(waker) => Some((time, waker)),
+                    WokenBy::Interrupt | WokenBy::Unknown => None,
+                });
+                let known = known.filter(|(_, waker)| (*waker as usize) < scene.states.len());
                 let (since, wait) = self.wait_before(thread);
                 match (known, wait) {
                     (Some((time, waker)), named) => {
+                        let by = next.and_then(|next| next.waker);
+                        self.is_doubtful |= matches!(by, Some(WokenBy::Likely(_)));
                         let what = named.map(|wait| wait.what).or(self.label(thread).1);
                         self.follow(floor, waker, time, what, None, false);
                     }
                     (None, Some(wait)) => self.wait(floor.max(since), &wait),
-                    (None, None) => self.emit(floor.max(since), Doing::Blocked, None),
+                    (None, None) => {
+                        // A wake-up that is not in the trace is as good as none.
+                        let by = waker.map_or(WokenBy::Unknown, |(_, by)| by);
+                        self.woken_by = Some(by);
+                        self.is_doubtful |= by != WokenBy::Interrupt;
+                        self.emit(floor.max(since), Doing::Blocked, None);
+                        self.woken_by = None;
+                    }
                 }
             }
         }
@@ -258,7 +286,8 @@ impl Walk<'_> {
             self.at = end;
             return;
         }
-        let segment = Segment { thread, cpu, doing, what, waited, begin, end };
+        let woken_by = self.woken_by;
+        let segment = Segment { thread, cpu, doing, what, waited, begin, end, woken_by };
         match self.segments.last_mut() {
             Some(last)
                 if (Segment { begin, end: last.end, ..segment })

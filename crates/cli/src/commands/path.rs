@@ -32,8 +32,8 @@ where the trace has events of the scheduler.
 Options that choose events choose spans, both of whose ends they keep; whom a chosen one waited for
 is found among all events of the time.
 
-Exit code 1: events are missing inside of a span, or before, so that parts of its path may be
-wrong.")]
+Exit code 1: events are missing inside of a span, or before, or the trace does not say what ended a
+wait, so that parts of its path may be wrong.")]
 pub struct PathArgs {
     #[command(flatten)]
     pub inputs: InputArgs,

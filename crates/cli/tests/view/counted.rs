@@ -17,7 +17,7 @@ fn number(value: &Value) -> u64 {
 }
 
 /// All spans of the session.
-fn activities(page: &mut Page, more: Value) -> Vec<Value> {
+pub fn activities(page: &mut Page, more: Value) -> Vec<Value> {
     let mut all = Vec::new();
     loop {
         let mut asked = json!({ "filter": 0, "from": all.len(), "count": 1000, "order": "begin" });

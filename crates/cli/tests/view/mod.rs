@@ -7,7 +7,7 @@ pub mod client;
 mod compared;
 mod compared_scripts;
 mod control;
-mod counted;
+pub mod counted;
 mod dumps;
 mod forgotten;
 mod growing;

@@ -129,6 +129,8 @@ pub struct Compact<'a> {
     /// The task that it is about: the next one to run, or the one that wakes.
     pub task: i64,
     pub comm: Cow<'a, str>,
+    /// What the processor did, of an event that says so.
+    pub flags: Option<u64>,
 }
 
 /// All events of a message `CompactSched`, switches before wakings. Columns that
@@ -158,7 +160,7 @@ pub fn compact(message: Message<'_>) -> Vec<Compact<'_>> {
             ("next_pid".into(), Dyn::Signed(task)),
             ("next_prio".into(), Dyn::Signed(i64::from(at(4, row) as i32))),
         ];
-        events.push(Compact { name: "sched_switch", time, fields, task, comm: name });
+        events.push(Compact { name: "sched_switch", time, fields, task, comm: name, flags: None });
     }
     time = 0;
     for row in 0..columns[7].len() {
@@ -171,7 +173,9 @@ pub fn compact(message: Message<'_>) -> Vec<Compact<'_>> {
             ("prio".into(), Dyn::Signed(i64::from(at(10, row) as i32))),
             ("target_cpu".into(), Dyn::Signed(i64::from(at(9, row) as i32))),
         ];
-        events.push(Compact { name: "sched_waking", time, fields, task, comm: name });
+        // Newer traces only.
+        let flags = columns[12].get(row).copied();
+        events.push(Compact { name: "sched_waking", time, fields, task, comm: name, flags });
     }
     events
 }

@@ -10,8 +10,8 @@ pub const GROUPS: [(&str, &str, &str); 10] = [
     (
         "sched",
         "who runs where, who wakes whom, processes that start and end",
-        "sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new,sched:sched_migrate_task,\
-         sched:sched_process_fork,sched:sched_process_exec,sched:sched_process_exit",
+        "sched:sched_switch,sched:sched_waking,sched:sched_wakeup,sched:sched_wakeup_new,\
+         sched:sched_migrate_task,sched:sched_process_fork,sched:sched_process_exec,sched:sched_process_exit",
     ),
     ("syscalls", "system calls by name, with arguments and results", "syscalls:*"),
     ("irq", "interrupts of devices", "irq:irq_handler_*"),
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn groups_patterns_and_plain_names_choose() {
-        assert_eq!(names(&["sched"]), ["sched_switch", "sched_wakeup"]);
+        assert_eq!(names(&["sched"]), ["sched_switch", "sched_wakeup", "sched_waking"]);
         assert_eq!(names(&["sched:*"]), ["sched_switch", "sched_wakeup", "sched_waking"]);
         assert_eq!(names(&["irq", "sched_waking"]), ["sched_waking", "irq_handler_entry"]);
         assert_eq!(names(&["softirq", "sys*:*read"]), ["softirq_entry", "sys_enter_read"]);

@@ -178,6 +178,9 @@ mod tests {
             "schema kernel_sched;",
             "event sched_switch (prev_comm: string, prev_pid: i32, prev_prio: i32, \
              prev_state: i64 @hex, next_comm: string, next_pid: i32, next_prio: i32)",
+            // The flags say whether it happens in an interrupt.
+            "event sched_waking (comm: string, pid: i32, prio: i32, target_cpu: i32, \
+             common_flags: u8 @hex)",
             // The number of the call is in the name, registers have the width of their types.
             "event sys_enter_openat (dfd: i32, filename: u64 @hex, flags: i32, mode: u32)",
             "event sys_exit_openat (ret: i64)",

@@ -4,6 +4,7 @@
 use super::layout::KernelFormat;
 
 pub(crate) const SCHED_SWITCH: &str = include_str!("../../tests/kernel/sched_switch.format");
+const SCHED_WAKING: &str = include_str!("../../tests/kernel/sched_waking.format");
 pub(crate) const TASK_NEWTASK: &str = include_str!("../../tests/kernel/task_newtask.format");
 pub(crate) const SYS_ENTER_OPENAT: &str =
     include_str!("../../tests/kernel/sys_enter_openat.format");
@@ -15,6 +16,7 @@ const ODD: &str = include_str!("../../tests/kernel/odd.format");
 pub(crate) fn formats() -> Vec<KernelFormat> {
     let all = [
         ("sched", SCHED_SWITCH),
+        ("sched", SCHED_WAKING),
         ("task", TASK_NEWTASK),
         ("syscalls", SYS_ENTER_OPENAT),
         ("syscalls", SYS_EXIT_OPENAT),
@@ -55,6 +57,17 @@ pub(crate) fn switch(from: u32, to: u32) -> Vec<u8> {
         if tid == from && record.len() < 40 {
             record.extend(1_i64.to_ne_bytes());
         }
+    }
+    record
+}
+
+/// Made with these flags, by thread 5 of thread 6.
+pub(crate) fn waking(flags: u8) -> Vec<u8> {
+    let mut record = common(375, 5);
+    record[2] = flags;
+    record.extend(b"a name\0garbage\0\0");
+    for number in [6_u32, 120, 1] {
+        record.extend(number.to_ne_bytes());
     }
     record
 }

@@ -141,7 +141,8 @@ impl Observed {
             facts.of(&event, |at, fact| said.push((*at, fact)));
             for (at, fact) in said.drain(..) {
                 gathering.doubts.see(&at, &fact, gathering.certainty.gaps());
-                if is_chosen {
+                // Who is who is known from events that are not chosen, too.
+                if is_chosen || matches!(fact, Fact::Belongs { .. }) {
                     gathering.fact(&at, fact, *first.get_or_insert(event.time), &facts);
                 }
             }
@@ -289,6 +290,11 @@ impl Gathering {
                     let micros = at.time.since(since).max(0) as u64 / 1000;
                     self.ran.entry(tid).or_default().add(since.since(begin), micros);
                 }
+            }
+            Some((_, Fact::Belongs { tid, pid })) => {
+                let (from, to) = (Writer { pid: tid, tid }, Writer { pid, tid });
+                self.threads.rename(&Some(from), Some(to));
+                self.pairers.iter_mut().for_each(|pairer| _ = pairer.reassign(from, to));
             }
             Some((_, Fact::State { .. } | Fact::Level { .. } | Fact::Wake { .. })) => {}
             None => self.skip(at, fact),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use lateralis_analysis::path::{
     Busy, Hold, Leaves, Message, Named, Path, Scene, SceneBuilder, Share, Switch, Waiting, Wake,
-    causes, shares,
+    WokenBy, causes, shares,
 };
 use lateralis_analysis::{Edge, End, Flow, Flows, Numbering, Pairer, Side, Span};
 use lateralis_model::role::KEY_CPU;
@@ -16,7 +16,7 @@ use super::found::Found;
 use super::locks::{Locks, Part, object};
 use crate::ClockErrors;
 use crate::chosen::Chosen;
-use crate::facts::{At, Fact, Facts, Kind, Leaving};
+use crate::facts::{At, Fact, Facts, Kind, Leaving, Waker};
 
 /// A path with the names of everything in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +36,11 @@ pub struct Explained {
     pub quality: Quality,
     /// Whether they are missing inside.
     pub is_missing_inside: bool,
+    /// Whether events are missing inside or before, as far as it matters.
+    pub is_missing: bool,
+    /// Whether a thread waits on the path, and what woke it is not known for sure: then the quality
+    /// is unknown as well.
+    pub is_waker_unknown: bool,
 }
 
 struct Gathering<'a> {
@@ -56,8 +61,6 @@ struct Gathering<'a> {
     things: HashSet<u32>,
     /// Since when each thread may have been waiting, seen from its last event.
     idle_since: HashMap<u32, Nanos>,
-    /// Open interrupts by processor.
-    busy: HashMap<u32, u32>,
     /// The last switch of each thread before the beginning.
     before: BTreeMap<u32, Switch>,
     facts: &'a Facts,
@@ -95,7 +98,9 @@ impl Explained {
         let path = scene.path(0, begin, end);
         let gaps = chosen.gaps(&damage);
         let since = chosen.ends().0.min(begin);
-        let is_exact = found.is_certain && !gaps.between(since, end);
+        let is_waker_unknown = path.is_doubtful;
+        let is_missing = !found.is_certain || gaps.between(since, end);
+        let is_exact = !is_missing && !is_waker_unknown;
         let name = |tid: &u32| {
             let told = facts.threads().get(*tid).and_then(|thread| thread.name.clone());
             (*tid, told.or_else(|| chosen.names.threads.get(tid).cloned()))
@@ -112,6 +117,8 @@ impl Explained {
             threads: gathering.tids.things().iter().map(name).collect(),
             quality: if is_exact { Quality::Exact } else { Quality::Unknown },
             is_missing_inside: gaps.between(begin.min(end), end),
+            is_missing,
+            is_waker_unknown,
         }
     }
 }
@@ -155,7 +162,6 @@ impl<'a> Gathering<'a> {
             open: HashMap::new(),
             things: HashSet::new(),
             idle_since: HashMap::new(),
-            busy: HashMap::new(),
             before: BTreeMap::new(),
             facts,
         }
@@ -187,7 +193,11 @@ impl<'a> Gathering<'a> {
                     let from = Some(from).filter(|_| from_is_whole);
                     self.switch(at, from, leaving, Some(to).filter(|_| to_is_whole));
                 }
-                Fact::Wake { tid: wakee, .. } => self.wake(at, tid, wakee),
+                Fact::Wake { tid: wakee, waker, .. } => self.wake(at, waker, wakee),
+                Fact::Belongs { tid, pid } => {
+                    let (from, to) = (Writer { pid: tid, tid }, Writer { pid, tid });
+                    self.pairers.iter_mut().for_each(|pairer| _ = pairer.reassign(from, to));
+                }
                 Fact::State { .. } | Fact::Level { .. } => {}
             }
         }
@@ -213,9 +223,6 @@ impl<'a> Gathering<'a> {
         let edge = Edge { time: at.time, side: Side::Begin, key, writer: at.writer };
         self.pairer(span).push(edge);
         if self.of_cpu(span) {
-            if let Some(cpu) = at.cpu {
-                *self.busy.entry(cpu).or_default() += 1;
-            }
             return;
         }
         let Some(tid) = at.writer.map(|writer| writer.tid) else {
@@ -236,8 +243,6 @@ impl<'a> Gathering<'a> {
         let ended = self.pairer(span).push(edge);
         if self.of_cpu(span) {
             let cpu = at.cpu?;
-            let open = self.busy.entry(cpu).or_default();
-            *open = open.saturating_sub(1);
             let begin = ended?.begin.time;
             if at.time >= self.begin {
                 self.builder.busy.push(Busy { cpu, begin, end: at.time, what: span });
@@ -348,13 +353,15 @@ impl<'a> Gathering<'a> {
         }
     }
 
-    fn wake(&mut self, at: &At, waker: Option<u32>, wakee: u32) {
-        // An interrupt only borrows the thread that it happens in.
-        let in_interrupt = at.cpu.is_some_and(|cpu| self.busy.get(&cpu).is_some_and(|n| *n > 0));
-        let waker = waker.filter(|tid| *tid != 0 && !in_interrupt);
-        let waker = waker.map(|tid| self.tids.number(tid));
+    fn wake(&mut self, at: &At, waker: Waker, wakee: u32) {
+        let by = match waker {
+            Waker::Thread(tid) => WokenBy::Thread(self.tids.number(tid)),
+            Waker::Interrupt => WokenBy::Interrupt,
+            Waker::Unknown(Some(tid)) => WokenBy::Likely(self.tids.number(tid)),
+            Waker::Unknown(None) => WokenBy::Unknown,
+        };
         let wakee = self.tids.number(wakee);
-        self.builder.wakes.push(Wake { time: at.time, waker, wakee });
+        self.builder.wakes.push(Wake { time: at.time, by, wakee });
     }
 
     /// Adds what is still open at the end, and what each thread was before the beginning.

@@ -123,7 +123,8 @@ fn pass(
         finding.last = event.time;
         facts.of(&event, |at, fact| {
             finding.doubts.see(at, &fact, finding.certainty.gaps());
-            if is_chosen {
+            // Who is who is known from events that are not chosen, too.
+            if is_chosen || matches!(fact, Fact::Belongs { .. }) {
                 finding.fact(at, fact);
             } else if matches!(fact, Fact::End { span, .. } if span == kind) {
                 finding.has_other_ends = true;
@@ -167,6 +168,10 @@ impl Finding {
                 let end = Nanos(at.time.0.saturating_add_unsigned(duration_ns));
                 let (begin, end) = (edge(at.time, Side::Begin, None), edge(end, Side::End, None));
                 (Span { begin, end }, true)
+            }
+            Fact::Belongs { tid, pid } => {
+                self.pairer.reassign(Writer { pid: tid, tid }, Writer { pid, tid });
+                return;
             }
             _ => return,
         };

@@ -6,7 +6,33 @@
 //! `instrumentation/events` and of lttng-ust's `liblttng-ust-pthread-wrapper` and
 //! `liblttng-ust-cyg-profile`.
 
+use lateralis_analysis::Side;
 use lateralis_model::role::{Keyed, Role};
+
+/// Which of the events of one wake-up it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WakeStage {
+    /// `sched_waking`: the waker's own moment.
+    Waking,
+    /// `sched_wakeup`: the thread is on a run queue; perhaps of another processor, which does this
+    /// inside an interrupt that the waker has sent.
+    Wakeup,
+    /// `sched_wakeup_new`: a new thread; it has no `sched_waking`.
+    New,
+}
+
+/// Where code that interrupts threads comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InterruptKind {
+    /// A device.
+    Device,
+    /// Work that interrupts leave for later.
+    Soft,
+    /// A timer of this processor.
+    Timer,
+    /// Another processor, perhaps on behalf of a thread there.
+    Remote,
+}
 
 /// What a clause of a convention is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,7 +42,9 @@ pub enum Convention {
     /// A processor goes from one thread to another.
     Switch,
     /// A thread is made ready to run.
-    Wake,
+    Wake(WakeStage),
+    /// Code that interrupts whatever thread its processor has begins or ends.
+    Interrupt(InterruptKind, Side),
     /// It tells of a thread: its number, its process, its name.
     Thread {
         /// Field with the thread's number.
@@ -81,7 +109,42 @@ const SYSCALLS: [(&str, bool); 8] = [
 ];
 
 const SWITCHES: [&str; 1] = ["sched_switch"];
-const WAKES: [&str; 2] = ["sched_wakeup", "sched_wakeup_new"];
+const WAKES: [(&str, WakeStage); 3] = [
+    ("sched_waking", WakeStage::Waking),
+    ("sched_wakeup", WakeStage::Wakeup),
+    ("sched_wakeup_new", WakeStage::New),
+];
+
+/// Names of interrupts, without the final `_entry` or `_exit`. The vectors of x86 are those of
+/// `arch/x86/include/asm/trace/irq_vectors.h`; LTTng writes `x86_irq_vectors_` before them.
+const INTERRUPTS: [(&str, InterruptKind); 16] = [
+    ("irq_handler", InterruptKind::Device),
+    ("thermal_apic", InterruptKind::Device),
+    ("error_apic", InterruptKind::Device),
+    ("spurious_apic", InterruptKind::Device),
+    ("deferred_error_apic", InterruptKind::Device),
+    ("threshold_apic", InterruptKind::Device),
+    ("softirq", InterruptKind::Soft),
+    ("irq_softirq", InterruptKind::Soft),
+    ("hrtimer_expire", InterruptKind::Timer),
+    ("timer_hrtimer_expire", InterruptKind::Timer),
+    ("local_timer", InterruptKind::Timer),
+    ("irq_work", InterruptKind::Remote),
+    ("reschedule", InterruptKind::Remote),
+    ("call_function", InterruptKind::Remote),
+    ("call_function_single", InterruptKind::Remote),
+    ("x86_platform_ipi", InterruptKind::Remote),
+];
+
+fn interrupt(name: &str) -> Option<Convention> {
+    let (name, side) = match name.strip_suffix("_entry") {
+        Some(name) => (name, Side::Begin),
+        None => (name.strip_suffix("_exit")?, Side::End),
+    };
+    let name = name.strip_prefix("x86_irq_vectors_").unwrap_or(name);
+    let (_, kind) = INTERRUPTS.iter().find(|(known, _)| *known == name)?;
+    Some(Convention::Interrupt(*kind, side))
+}
 
 /// Events that tell of threads.
 static THREADS: [(&str, Convention); 5] = [
@@ -104,9 +167,9 @@ pub fn of(name: &str) -> Vec<Convention> {
     if SWITCHES.contains(&last) {
         found.push(Convention::Switch);
     }
-    if WAKES.contains(&last) {
-        found.push(Convention::Wake);
-    }
+    let wakes = WAKES.iter().filter(|(event, _)| *event == last);
+    found.extend(wakes.map(|(_, stage)| Convention::Wake(*stage)));
+    found.extend(interrupt(last));
     let threads = THREADS.iter().filter(|(event, _)| *event == last);
     found.extend(threads.map(|(_, convention)| convention.clone()));
     let clauses = CLAUSES.iter().filter(|(event, _)| *event == last);
@@ -142,7 +205,7 @@ mod tests {
     #[test]
     fn names_of_all_tracers_are_known() {
         let clause = |name: &str| match of(name).as_slice() {
-            [Convention::Role(role)] => role.to_string(),
+            [.., Convention::Role(role)] => role.to_string(),
             other => format!("{other:?}"),
         };
         assert_eq!(clause("irq:irq_handler_entry"), "begin irq key irq $cpu");
@@ -150,6 +213,10 @@ mod tests {
         assert_eq!(clause("syscalls:sys_exit_read"), "end \"syscall read\"");
         assert_eq!(of("sched:sched_switch"), [Convention::Switch]);
         assert_eq!(of("lttng_ust_pthread:pthread_mutex_lock_acq").len(), 2);
+        assert_eq!(of("sched:sched_waking"), [Convention::Wake(WakeStage::Waking)]);
+        let timer = |side| [Convention::Interrupt(InterruptKind::Timer, side)];
+        assert_eq!(of("irq_vectors:local_timer_entry"), timer(Side::Begin));
+        assert_eq!(of("x86_irq_vectors_local_timer_exit"), timer(Side::End));
         assert_eq!(of("app:anything"), []);
     }
 }

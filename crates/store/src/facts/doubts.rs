@@ -7,7 +7,7 @@ use lateralis_analysis::Gaps;
 use lateralis_model::Writer;
 use lateralis_units::Nanos;
 
-use super::{At, Fact, Facts};
+use super::{At, Fact, Facts, Waker};
 
 /// Processors whose last switch is remembered.
 const CPUS_MAX: usize = 1 << 16;
@@ -69,6 +69,13 @@ impl Doubts {
             Fact::Begin { key: None, .. } | Fact::End { key: None, .. } | Fact::State { .. } => {
                 return None;
             }
+            Fact::Wake { tid, cpu, waker: Waker::Thread(_) | Waker::Unknown(_), moment } => {
+                let waker = Waker::Unknown(None);
+                let fact = Fact::Wake { tid, cpu, waker, moment };
+                return Some((At { writer: None, ..*at }, fact));
+            }
+            // What is said of a thread by its number.
+            Fact::Wake { .. } | Fact::Belongs { .. } => at.writer,
             Fact::End { .. } => {
                 self.ends = self.ends.wrapping_add(1);
                 Some(Writer { pid: Self::NOBODY, tid: self.ends })

@@ -29,8 +29,9 @@ mod reading;
 #[cfg(test)]
 mod tests;
 mod threads;
+mod wakes;
 
-use lateralis_analysis::End;
+use lateralis_analysis::{End, Side};
 use lateralis_model::{Event, Field, Fields, StreamIndex, StreamSummary, Trace, Value, Writer};
 use lateralis_units::Nanos;
 
@@ -40,6 +41,8 @@ pub use kinds::{Counter, Kind, Kinds, Machine};
 pub use ordered::{Edges, Sink, Visited};
 use plan::{Place, Plan, Step};
 pub use threads::{Thread, Threads};
+use wakes::{WakeEvent, WakeUps};
+pub use wakes::{WakeMoment, Waker};
 
 /// What a thread that leaves its processor goes into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -201,12 +204,24 @@ pub enum Fact {
         /// The same of the thread that comes.
         to_is_whole: bool,
     },
-    /// A thread is made ready to run, by the thread the event is in.
+    /// A thread is made ready to run.
     Wake {
         /// The thread.
         tid: u32,
         /// The processor that it shall run on, where the trace tells.
         cpu: Option<u32>,
+        /// Who does it.
+        waker: Waker,
+        /// Which moment of the wake-up it is.
+        moment: WakeMoment,
+    },
+    /// A thread that was taken for the first of a process turns out to be of another; what it has
+    /// open stays its own.
+    Belongs {
+        /// The thread.
+        tid: u32,
+        /// Its process.
+        pid: u32,
     },
 }
 
@@ -230,7 +245,7 @@ impl About {
             Step::Send { .. } | Step::Receive { .. } => self == Self::Messages,
             Step::State { .. } => self == Self::States,
             Step::Level { .. } => self == Self::Levels,
-            Step::Switch(_) | Step::Wake { .. } | Step::Thread { .. } => false,
+            Step::Switch(_) | Step::Wake(_) | Step::Interrupt(..) | Step::Thread { .. } => false,
         }
     }
 }
@@ -242,6 +257,7 @@ pub struct Facts {
     plans: Vec<Vec<Plan>>,
     cpus: Vec<Option<u32>>,
     threads: Threads,
+    wakes: WakeUps,
     has_meaning: bool,
     /// By stream class: whether switches between other threads than those of recorded programs are
     /// missing.
@@ -274,6 +290,12 @@ impl Facts {
         self.of_programs = (0..self.plans.len() as u32)
             .map(|class| trace.is_of_programs(class) && self.tells_switches(class))
             .collect();
+        let has_wakes = self.plans.iter().flatten().any(|plan| plan.steps.iter().any(is_wake));
+        if !has_wakes {
+            // Interrupts only matter to who wakes whom.
+            let plans = self.plans.iter_mut().flatten();
+            plans.for_each(|plan| plan.steps.retain(|step| !matches!(step, Step::Interrupt(..))));
+        }
         self.has_meaning = self.plans.iter().flatten().any(|plan| !plan.steps.is_empty());
         self.set_streams(streams);
     }
@@ -349,6 +371,7 @@ impl Facts {
             let field = nth(event.common_context(), plan?.cpu?)?;
             u32::try_from(field.as_u64()?).ok()
         });
+        let threads = &mut self.threads;
         let told = || {
             let plan = plan?;
             let at = |place| {
@@ -360,12 +383,12 @@ impl Facts {
             };
             let tid = at(plan.tid?)?;
             let pid = plan.pid.and_then(at);
-            Some(Writer { pid: pid.unwrap_or_else(|| self.threads.pid(tid)), tid })
+            Some(Writer { pid: pid.unwrap_or_else(|| threads.taken_for(tid)), tid })
         };
         let told = event.writer.or_else(told);
         let writer = told.or_else(|| {
-            let tid = self.threads.running(cpu?)?;
-            Some(Writer { pid: self.threads.pid(tid), tid })
+            let tid = threads.running(cpu?)?;
+            Some(Writer { pid: threads.taken_for(tid), tid })
         });
         let is_told = told.is_some();
         At { time: event.time, stream: event.stream, cpu, writer, is_told }
@@ -392,20 +415,30 @@ impl Facts {
         if let Some(writer) = at.writer.filter(|_| is_told) {
             self.threads.belongs(writer);
         }
+        if self.threads.has_learnt() {
+            self.threads.learnt().for_each(|belongs| see(&self.kinds, &at, belongs));
+        }
         let class = event.stream_class_index as usize;
         let of_programs = self.of_programs.get(class).copied().unwrap_or(false);
         if let Some(writer) = told_writer.filter(|_| of_programs && plan.is_of_its_thread) {
             self.threads.is_recorded(writer.tid);
         }
         for step in &plan.steps {
-            let threads = &mut self.threads;
-            let fact = fact(step, event, &at, &mut self.kinds, threads, of_programs);
+            let Self { kinds, threads, wakes, .. } = self;
+            let fact = fact(step, event, &at, kinds, (threads, wakes), of_programs);
             if let Some(fact) = fact {
                 see(&self.kinds, &at, fact);
             }
         }
+        if self.threads.has_learnt() {
+            self.threads.learnt().for_each(|belongs| see(&self.kinds, &at, belongs));
+        }
         at
     }
+}
+
+fn is_wake(step: &Step) -> bool {
+    matches!(step, Step::Wake(_))
 }
 
 fn nth<'a>(fields: Option<Fields<'a>>, index: usize) -> Option<Field<'a>> {
@@ -417,7 +450,7 @@ fn fact(
     event: &Event<'_>,
     at: &At,
     kinds: &mut Kinds,
-    threads: &mut Threads,
+    (threads, wakes): (&mut Threads, &mut WakeUps),
     of_programs: bool,
 ) -> Option<Fact> {
     let field = |index: usize| plan::field(event, index);
@@ -473,12 +506,21 @@ fn fact(
             }
             let state = switch.prev_state.and_then(number);
             let leaving = state.map_or(Leaving::Unknown, Leaving::of_number);
+            wakes.switch(at.cpu, from, leaving, to);
             Fact::Switch { from, to, leaving, from_is_whole, to_is_whole }
         }
-        Step::Wake { tid, cpu } => Fact::Wake {
-            tid: number(*tid)? as u32,
-            cpu: cpu.and_then(number).and_then(|cpu| u32::try_from(cpu).ok()),
-        },
+        Step::Wake(wake) => {
+            let tid = number(wake.tid)? as u32;
+            let target_cpu = wake.cpu.and_then(number).and_then(|cpu| u32::try_from(cpu).ok());
+            let flags = wake.flags.and_then(number);
+            let event = WakeEvent { stage: wake.stage, tid, target_cpu, flags };
+            let (waker, moment) = wakes.wake(&event, at)?;
+            Fact::Wake { tid, cpu: target_cpu, waker, moment }
+        }
+        Step::Interrupt(kind, side) => {
+            wakes.interrupt(at.cpu, *kind, *side == Side::Begin);
+            return None;
+        }
         Step::Thread { tid, pid, name } => {
             let tid = number(*tid)? as u32;
             if let Some(pid) = pid.and_then(number) {

@@ -212,6 +212,12 @@ impl Facts {
             }
             Says::Writer => {
                 self.threads.belongs(Writer { pid: mark.pid, tid: mark.tid });
+                if self.threads.has_learnt() {
+                    let writer = Some(Writer { pid: mark.pid, tid: mark.tid });
+                    let (time, of) = (mark.time, StreamIndex(stream));
+                    let at = At { time, stream: of, cpu, writer, is_told: true };
+                    self.threads.learnt().for_each(|fact| sink.fact_of(&self.kinds, &at, fact));
+                }
                 self.check(places, Some(mark.tid), stream, mark.time, mark.time);
                 return None;
             }
@@ -232,10 +238,12 @@ impl Facts {
         let threads = &mut self.threads;
         let writer = match (is_recorded, tells) {
             (true, _) | (false, (true, true)) => Some(Writer { pid: mark.pid, tid: mark.tid }),
-            (false, (true, false)) => Some(Writer { pid: threads.pid(mark.tid), tid: mark.tid }),
+            (false, (true, false)) => {
+                Some(Writer { pid: threads.taken_for(mark.tid), tid: mark.tid })
+            }
             (false, (false, _)) => cpu
                 .and_then(|cpu| threads.running(cpu))
-                .map(|tid| Writer { pid: threads.pid(tid), tid }),
+                .map(|tid| Writer { pid: threads.taken_for(tid), tid }),
         };
         if let Some(writer) = writer {
             if is_recorded {
@@ -247,6 +255,9 @@ impl Facts {
         }
         let is_told = is_recorded || tells.0;
         let mut at = At { time: mark.time, stream: StreamIndex(stream), cpu, writer, is_told };
+        if self.threads.has_learnt() {
+            self.threads.learnt().for_each(|fact| sink.fact_of(&self.kinds, &at, fact));
+        }
         let Some(first) = run.first() else {
             self.check(places, writer.map(|writer| writer.tid), stream, mark.time, mark.time);
             sink.fact_of(&self.kinds, &at, fact);

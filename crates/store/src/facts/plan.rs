@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What each class of events means, found once: steps that give facts of its events.
 
+use lateralis_analysis::Side;
 use lateralis_model::role::{CATEGORY, KEY_CATEGORY, KEY_CPU, KEY_PROCESS, Keyed, Role};
 use lateralis_model::{Event, EventClass, Field, FieldClass, Member, StreamClass};
 
-use super::conventions::{self, Convention};
+use super::conventions::{self, Convention, InterruptKind, WakeStage};
 use super::keys::{Category, KeyPlan, Part};
 use super::kinds::Kinds;
 
@@ -19,8 +20,19 @@ pub enum Step {
     State { machine: u32, field: usize },
     Level { counter: u32, field: usize },
     Switch(Switch),
-    Wake { tid: usize, cpu: Option<usize> },
+    Wake(Wake),
+    Interrupt(InterruptKind, Side),
     Thread { tid: usize, pid: Option<usize>, name: Option<usize> },
+}
+
+/// Fields of a wake-up.
+#[derive(Debug)]
+pub struct Wake {
+    pub stage: WakeStage,
+    pub tid: usize,
+    pub cpu: Option<usize>,
+    /// What ftrace and perf say of the context in which the event happened.
+    pub flags: Option<usize>,
 }
 
 /// Fields of a context switch.
@@ -104,12 +116,11 @@ impl Plan {
             conventions.iter().filter_map(|convention| compiler.convention(convention)).collect();
         // Importers say in the words of schemas what conventions say with more: whose
         // processor, by which name.
-        plan.steps = if from_conventions.is_empty() {
-            Role::of(class).filter_map(|role| compiler.role(&role)).collect()
-        } else {
-            from_conventions
-        };
-        let is_of_others = |step: &Step| matches!(step, Step::Switch(_) | Step::Wake { .. });
+        plan.steps = from_conventions;
+        if plan.steps.iter().all(|step| matches!(step, Step::Interrupt(..))) {
+            plan.steps.extend(Role::of(class).filter_map(|role| compiler.role(&role)));
+        }
+        let is_of_others = |step: &Step| matches!(step, Step::Switch(_) | Step::Wake(_));
         plan.is_of_its_thread &= !plan.steps.iter().any(is_of_others);
         plan
     }
@@ -128,24 +139,27 @@ impl Compiler<'_> {
             Convention::Role(role) => self.role(role),
             Convention::Switch => Some(Step::Switch(Switch {
                 // LTTng's names, then those of the kernel, where a pid is a thread.
-                prev_tid: self.field("prev_tid").or_else(|| self.field("prev_pid"))?,
-                next_tid: self.field("next_tid").or_else(|| self.field("next_pid"))?,
-                prev_comm: self.field("prev_comm"),
-                next_comm: self.field("next_comm"),
-                prev_state: self.field("prev_state"),
+                prev_tid: self.own("prev_tid").or_else(|| self.own("prev_pid"))?,
+                next_tid: self.own("next_tid").or_else(|| self.own("next_pid"))?,
+                prev_comm: self.own("prev_comm"),
+                next_comm: self.own("next_comm"),
+                prev_state: self.own("prev_state"),
             })),
-            Convention::Wake => Some(Step::Wake {
-                tid: self.field("tid").or_else(|| self.field("pid"))?,
-                cpu: self.field("target_cpu"),
-            }),
+            Convention::Wake(stage) => Some(Step::Wake(Wake {
+                stage: *stage,
+                tid: self.own("tid").or_else(|| self.own("pid"))?,
+                cpu: self.own("target_cpu"),
+                flags: self.field("common_flags"),
+            })),
+            Convention::Interrupt(kind, side) => Some(Step::Interrupt(*kind, *side)),
             Convention::Thread { tid, pid, name } => {
-                let thread = self.field(tid);
-                let process = self.field(pid).filter(|_| thread.is_some());
+                let thread = self.own(tid);
+                let process = self.own(pid).filter(|_| thread.is_some());
                 Some(Step::Thread {
                     // Without a field for the thread the kernel means it by its pid.
-                    tid: thread.or_else(|| self.field(pid))?,
+                    tid: thread.or_else(|| self.own(pid))?,
                     pid: process,
-                    name: self.field(name),
+                    name: self.own(name),
                 })
             }
         }
@@ -178,14 +192,15 @@ impl Compiler<'_> {
     /// Of the payload, else of the contexts: importers put there what their format keeps apart
     /// from what the program said, as Chrome's durations and ids.
     fn field(&self, name: &str) -> Option<usize> {
-        // CTF 1.8 hides reserved words behind an underscore.
-        let hidden = |member: &Member| member.name.strip_prefix('_') == Some(name);
-        let place = |members: &[Member]| {
-            position(members, name).or_else(|| members.iter().position(hidden))
-        };
-        let own = || Some(OWN + place(members_of(self.class.context.as_ref()))?);
-        let common = || Some(COMMON + place(self.common)?);
-        place(self.members).or_else(own).or_else(common)
+        let own = || Some(OWN + place(members_of(self.class.context.as_ref()), name)?);
+        let common = || Some(COMMON + place(self.common, name)?);
+        self.own(name).or_else(own).or_else(common)
+    }
+
+    /// Of the payload alone: a context has the thread that the event happened in under the same
+    /// names as an event of the scheduler has the thread that it is about.
+    fn own(&self, name: &str) -> Option<usize> {
+        place(self.members, name)
     }
 
     fn key(&self, keyed: &Keyed) -> Option<KeyPlan> {
@@ -213,6 +228,12 @@ fn members(payload: &Option<FieldClass>) -> &[Member] {
 
 fn members_of(class: Option<&FieldClass>) -> &[Member] {
     class.map_or(&[], |class| class.members())
+}
+
+/// CTF 1.8 hides reserved words behind an underscore.
+fn place(members: &[Member], name: &str) -> Option<usize> {
+    let hidden = |member: &Member| member.name.strip_prefix('_') == Some(name);
+    position(members, name).or_else(|| members.iter().position(hidden))
 }
 
 fn position(members: &[Member], name: &str) -> Option<usize> {

@@ -180,9 +180,11 @@ impl Reading {
                     let value = columns.number(Scope::Payload, *field)?;
                     (Says::Level { counter: *counter }, Some(value))
                 }
-                Step::State { .. } | Step::Switch(_) | Step::Wake { .. } | Step::Thread { .. } => {
-                    return None;
-                }
+                Step::State { .. }
+                | Step::Switch(_)
+                | Step::Wake(_)
+                | Step::Interrupt(..)
+                | Step::Thread { .. } => return None,
             };
             class.emits.push((self.emits.len() as u32, value));
             self.emits.push(Emit { says, tells });

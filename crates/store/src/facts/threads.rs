@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What events tell of threads: their processes, their names, and which runs where.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::RandomState;
 use lateralis_model::Writer;
+
+use super::Fact;
 
 /// Threads that are remembered: a hostile trace may name four thousand million.
 const MAX_THREADS: usize = 1 << 20;
@@ -38,6 +40,12 @@ pub struct Threads {
     running: Vec<Option<u32>>,
     /// Whose process turned out to be another than it was taken for, where anybody asks.
     changed: Option<Vec<u32>>,
+    /// Threads with events whose process was not known: they got their own number as process.
+    guessed: HashSet<u32, RandomState>,
+    /// The same of the last ones, by the low bits of the number.
+    guessed_lately: Vec<Option<u32>>,
+    /// Of those, the ones whose process has become known since.
+    learnt: Vec<Writer>,
 }
 
 impl Threads {
@@ -59,6 +67,21 @@ impl Threads {
         self.known.get(&tid).and_then(|thread| thread.pid).unwrap_or(tid)
     }
 
+    /// The same for an event of the thread that does not say its process. A guess is remembered, so
+    /// that what the thread has open stays its own when its process becomes known.
+    pub(super) fn taken_for(&mut self, tid: u32) -> u32 {
+        if let Some(pid) = self.known.get(&tid).and_then(|thread| thread.pid) {
+            return pid;
+        }
+        let place = tid as usize % RECENT;
+        if self.guessed_lately.get(place) != Some(&Some(tid)) && self.guessed.len() < MAX_THREADS {
+            self.guessed.insert(tid);
+            self.guessed_lately.resize(RECENT, None);
+            self.guessed_lately[place] = Some(tid);
+        }
+        tid
+    }
+
     /// Its process for people, by whatever has told of it.
     #[must_use]
     pub fn process(&self, tid: u32) -> Option<u32> {
@@ -78,7 +101,11 @@ impl Threads {
             return;
         }
         if let Some(thread) = self.thread(writer.tid) {
-            let before = thread.pid.replace(writer.pid).unwrap_or(writer.tid);
+            let known = thread.pid.replace(writer.pid);
+            let before = known.unwrap_or(writer.tid);
+            if known.is_none() && self.guessed.remove(&writer.tid) && before != writer.pid {
+                self.learnt.push(writer);
+            }
             if let Some(changed) = self.changed.as_mut().filter(|_| before != writer.pid) {
                 changed.push(writer.tid);
             }
@@ -103,6 +130,18 @@ impl Threads {
             }
             self.recorded[place] = Some(writer);
         }
+    }
+
+    /// Whether [`Threads::learnt`] has any.
+    #[inline]
+    pub(super) fn has_learnt(&self) -> bool {
+        !self.learnt.is_empty()
+    }
+
+    /// Threads whose process was guessed and has become known, since this was asked last.
+    pub(super) fn learnt(&mut self) -> impl Iterator<Item = Fact> + use<> {
+        let learnt = std::mem::take(&mut self.learnt).into_iter();
+        learnt.map(|Writer { pid, tid }| Fact::Belongs { tid, pid })
     }
 
     /// From now on it is remembered whose process changes.

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use lateralis_analysis::{Edge, Flow, Flows, Gaps, Pairer, Side, SpanCertainty};
 use lateralis_lanes::{Gathers, Interval, Opened, PointRef, RowKind};
-use lateralis_model::{Quality, Source};
+use lateralis_model::{Quality, Source, Writer};
 use lateralis_store::facts::{At, Doubts, Fact, Facts, Kinds, Owner};
 use lateralis_store::{ClockErrors, Recording};
 use lateralis_units::Nanos;
@@ -249,6 +249,17 @@ impl Paired {
                 let machine = known.map(|k| k.name.as_str());
                 now.opened = builder.begins(lane, RowKind::States, machine, interval);
                 self.states.insert(place, now);
+            }
+            Fact::Belongs { tid, pid } => {
+                let (from, to) = (Writer { pid: tid, tid }, Writer { pid, tid });
+                for (span, pairer) in (0u32..).zip(&mut self.pairers) {
+                    for edge in pairer.reassign(from, to) {
+                        if let Some(begun) = self.begun.remove(&(span, edge)) {
+                            let edge = Edge { writer: Some(to), ..edge };
+                            self.begun.insert((span, edge), begun);
+                        }
+                    }
+                }
             }
             Fact::Level { .. } | Fact::Switch { .. } | Fact::Wake { .. } => {}
         }

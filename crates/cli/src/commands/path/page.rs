@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `lat path` as a page for people, and as JSON.
 
-use lateralis_analysis::path::Segment;
+use lateralis_analysis::path::{Segment, WokenBy};
 use lateralis_model::Quality;
 use serde_json::{Value, json};
 
@@ -126,7 +126,14 @@ impl Page<'_> {
             page.gap();
             line!(page, "the path is too long: its beginning is told as one step");
         }
-        if self.0.quality != Quality::Exact {
+        if self.0.is_waker_unknown {
+            page.gap();
+            page.lines(
+                "what ended a wait is not known for sure: the trace does not distinguish threads \
+                 from the interrupts they are in (`lat record --kernel` does)",
+            );
+        }
+        if self.0.is_missing {
             page.gap();
             page.lines(match self.0.is_missing_inside {
                 true => "events are missing inside of this span: parts of the path may be wrong",
@@ -179,6 +186,11 @@ impl Page<'_> {
                     "does": segment.doing.name(),
                     "in": text(segment.what),
                     "waited_for_by": text(segment.waited),
+                    "woken_by": match segment.woken_by {
+                        Some(WokenBy::Interrupt) => json!("interrupt"),
+                        Some(WokenBy::Unknown) => json!("unknown"),
+                        Some(WokenBy::Thread(_) | WokenBy::Likely(_)) | None => Value::Null,
+                    },
                 })
             })
             .collect();
@@ -192,6 +204,7 @@ impl Page<'_> {
             "has_ended": !self.0.found.is_open,
             "quality": self.0.quality.name(),
             "is_missing_inside": self.0.is_missing_inside,
+            "is_waker_unknown": self.0.is_waker_unknown,
             "is_cut": self.0.path.is_cut,
             "shares": shares,
             "segments": segments,

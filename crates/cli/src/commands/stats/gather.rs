@@ -8,7 +8,7 @@ use lateralis_model::{
     ColumnBatch, Damage, Interval, Look, Quality, Seen, Source, StreamIndex, Trace,
 };
 use lateralis_pleco::schema::Statistic;
-use lateralis_store::facts::{At, Doubts, Edges, Fact, Facts, Sink, Visited};
+use lateralis_store::facts::{At, Doubts, Edges, Fact, Facts, Sink, Visited, WakeMoment};
 use lateralis_store::{ClockErrors, Counted, Recording, last_seen};
 use lateralis_units::Nanos;
 use serde_json::{Value, json};
@@ -280,7 +280,7 @@ impl Statistics {
     fn event(&mut self, event: &lateralis_model::Event<'_>, is_chosen: bool) {
         let mut facts = std::mem::take(&mut self.facts);
         let at = facts.of(event, |at, fact| {
-            if is_chosen {
+            if is_chosen || matches!(fact, Fact::Belongs { .. }) {
                 self.fact(at, fact);
             } else {
                 self.doubts.see(at, &fact, &self.gaps);
@@ -437,7 +437,13 @@ impl Sink for Statistics {
                     self.running.switch(cpu, &at, (from, to), from_is_whole);
                 }
             }
-            Fact::Wake { tid: woken, .. } => self.running.wake(at.time, tid, woken),
+            // It counts where it began.
+            Fact::Wake { moment: WakeMoment::QueuedAgain, .. } => {}
+            Fact::Wake { tid: woken, waker, moment, .. } => {
+                let is_begin = moment == WakeMoment::Begin;
+                self.running.wake(at.time, (waker, is_begin), woken);
+            }
+            Fact::Belongs { tid, pid } => self.spans.belongs(tid, pid),
         }
     }
 

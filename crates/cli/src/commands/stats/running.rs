@@ -8,7 +8,7 @@ use lateralis_analysis::{
     CpuTime, Gaps, KernelTime, Numbering, Occupant, Switch, ThreadTime, Utilisation,
 };
 use lateralis_model::{Quality, StreamIndex, StreamSummary};
-use lateralis_store::facts::{At, Facts};
+use lateralis_store::facts::{At, Facts, Waker};
 use lateralis_units::{CpuId, Nanos};
 use serde_json::{Value, json};
 
@@ -184,12 +184,11 @@ impl Running {
         self.wakeups.switch(time, from, to);
     }
 
-    /// A thread is made ready to run.
-    pub fn wake(&mut self, time: Nanos, waker: Option<u32>, tid: u32) {
+    /// A thread is made ready to run: by whom, and whether that is when its wake-up begins.
+    pub fn wake(&mut self, time: Nanos, waker: (Waker, bool), tid: u32) {
         if tid == 0 {
             return;
         }
-        let waker = waker.filter(|waker| *waker != 0).map(|waker| self.threads.number(waker));
         let thread = self.threads.number(tid);
         self.wakeups.wake(time, waker, thread);
     }

@@ -118,6 +118,11 @@ impl Spans {
         }
     }
 
+    /// A thread turns out to be of this process.
+    pub fn belongs(&mut self, tid: u32, pid: u32) {
+        self.table.reassign(Writer { pid: tid, tid }, Writer { pid, tid });
+    }
+
     /// Some without keys do so one after the other on one thread.
     pub fn run(&mut self, edges: &[ThreadEdge], writer: Option<Writer>) {
         self.table.push_run(writer, edges);

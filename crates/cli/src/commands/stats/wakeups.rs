@@ -5,6 +5,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use lateralis_analysis::{Durations, Gaps, Wakes};
+use lateralis_model::Quality;
+use lateralis_store::facts::Waker;
 use lateralis_units::Nanos;
 use serde_json::Value;
 
@@ -22,13 +24,25 @@ const WOKEN_MAX: usize = 1 << 16;
 struct Woken {
     durations: Durations,
     touched: u64,
+    /// How many of the durations are too short: they are from the run queue on.
+    cut_count: u64,
+}
+
+impl Woken {
+    /// With all of each wake-up the durations could only be longer.
+    fn trust(&self, trust: Trust) -> Trust {
+        let cut = if self.cut_count == 0 { Quality::Exact } else { Quality::LowerBound };
+        Trust { sum: trust.sum.and(cut), value: trust.value.and(cut) }
+    }
 }
 
 /// All wake-ups.
 pub struct Wakeups {
-    wakes: Wakes,
+    /// Each with its waker, and whether that is when it begins.
+    wakes: Wakes<(Waker, bool)>,
     woken: BTreeMap<u32, Woken>,
-    pairs: HashMap<(Option<u32>, u32), u64>,
+    /// Who woke which thread how often.
+    pairs: HashMap<(Waker, u32), u64>,
     begin: Nanos,
     gaps: Gaps,
 }
@@ -40,8 +54,8 @@ impl Wakeups {
         Self { wakes, woken, pairs, begin, gaps }
     }
 
-    /// A thread is made ready to run.
-    pub fn wake(&mut self, time: Nanos, waker: Option<u32>, thread: u32) {
+    /// A thread is made ready to run: by whom, and whether that is when its wake-up begins.
+    pub fn wake(&mut self, time: Nanos, waker: (Waker, bool), thread: u32) {
         self.wakes.wake(time, waker, thread);
     }
 
@@ -51,6 +65,7 @@ impl Wakeups {
         let (Some(woken), Some(to)) = (woken, to) else {
             return;
         };
+        let (waker, is_begin) = woken.waker;
         if self.woken.len() < WOKEN_MAX || self.woken.contains_key(&to) {
             let of = self.woken.entry(to).or_default();
             // Whether nobody woke it earlier is known since it fell asleep.
@@ -58,9 +73,10 @@ impl Wakeups {
                 of.touched += 1;
             } else {
                 of.durations.push(woken.nanos());
+                of.cut_count += u64::from(!is_begin);
             }
         }
-        let pair = (woken.waker, to);
+        let pair = (waker, to);
         if self.pairs.len() < WOKEN_MAX || self.pairs.contains_key(&pair) {
             *self.pairs.entry(pair).or_default() += 1;
         }
@@ -74,6 +90,7 @@ impl Wakeups {
             .iter()
             .map(|(thread, of)| {
                 let tid = tid(*thread);
+                let cut = of.trust(trust);
                 let mut row = Row::default()
                     .plain("tid", tid)
                     .plain("thread", who.name(tid, None))
@@ -81,11 +98,11 @@ impl Wakeups {
                     .number("touched_by_losses", of.touched, trust.value);
                 if let Some(d) = of.durations.distribution() {
                     row = row
-                        .number("min_ns", d.min, trust.value)
-                        .number("mean_ns", d.mean, trust.value)
-                        .number("median_ns", d.median, trust.value)
-                        .number("p99_ns", d.p99, trust.value)
-                        .number("max_ns", d.max, trust.sum);
+                        .number("min_ns", d.min, cut.value)
+                        .number("mean_ns", d.mean, cut.value)
+                        .number("median_ns", d.median, cut.value)
+                        .number("p99_ns", d.p99, cut.value)
+                        .number("max_ns", d.max, cut.sum);
                 }
                 row.value()
             })
@@ -94,13 +111,17 @@ impl Wakeups {
             .pairs()
             .into_iter()
             .map(|((waker, woken), count)| {
-                let waker = waker.map(tid);
+                let by = match waker {
+                    Waker::Thread(waker) | Waker::Unknown(Some(waker)) => Some(waker),
+                    Waker::Interrupt | Waker::Unknown(None) => None,
+                };
                 Row::default()
-                    .plain("waker_tid", waker)
-                    .plain("waker", waker.and_then(|tid| who.name(tid, None)))
+                    .plain("woken_by", kind(waker))
+                    .plain("waker_tid", by)
+                    .plain("waker", by.and_then(|tid| who.name(tid, None)))
                     .plain("tid", tid(woken))
                     .plain("thread", who.name(tid(woken), None))
-                    .number("count", count, trust.value)
+                    .number("count", count, trust.value.and(quality(waker)))
                     .value()
             })
             .collect();
@@ -112,7 +133,7 @@ impl Wakeups {
             .value()
     }
 
-    fn pairs(&self) -> Vec<((Option<u32>, u32), u64)> {
+    fn pairs(&self) -> Vec<((Waker, u32), u64)> {
         let mut pairs: Vec<_> = self.pairs.iter().map(|(pair, count)| (*pair, *count)).collect();
         pairs.sort_by_key(|(pair, count)| (Reverse(*count), *pair));
         pairs
@@ -122,7 +143,7 @@ impl Wakeups {
     pub fn page(&self, threads: &[u32], page: &mut Page<'_>, who: Who<'_>) {
         let tid = |thread: u32| threads.get(thread as usize).copied().unwrap_or(0);
         use Align::{Left, Right};
-        let Trust { sum, value } = page.trust;
+        let trust = page.trust;
         let mut rows: Vec<_> = self.woken.iter().collect();
         rows.sort_by_key(|(thread, of)| (Reverse(of.durations.total()), **thread));
         let mut table = Table::new(&[
@@ -136,7 +157,8 @@ impl Wakeups {
         let pairs = self.pairs();
         for (thread, of) in rows.iter().take(page.rows) {
             let mut row = vec![who.thread(tid(**thread), None)];
-            row.push(mark(values::count(of.durations.len() as u64), sum));
+            row.push(mark(values::count(of.durations.len() as u64), trust.sum));
+            let Trust { sum, value } = of.trust(trust);
             if let Some(d) = of.durations.distribution() {
                 let numbers = [(d.median, value), (d.p99, value), (d.max, sum)];
                 row.extend(numbers.map(|(nanos, quality)| mark(values::time(nanos), quality)));
@@ -144,12 +166,32 @@ impl Wakeups {
             row.resize(5, String::new());
             let most = pairs.iter().find(|((_, woken), _)| woken == *thread);
             row.push(most.map_or(String::new(), |((waker, _), count)| {
-                let waker = waker.map(|waker| who.thread(tid(waker), None));
-                let waker = waker.unwrap_or("nobody known".to_owned());
-                format!("{waker}, {}", mark(format!("{}×", values::count(*count)), value))
+                let by = match *waker {
+                    Waker::Thread(waker) | Waker::Unknown(Some(waker)) => who.thread(waker, None),
+                    Waker::Interrupt | Waker::Unknown(None) => kind(*waker).to_owned(),
+                };
+                let quality = trust.value.and(quality(*waker));
+                format!("{by}, {}", mark(format!("{}×", values::count(*count)), quality))
             }));
             table.row(row);
         }
         page.table(Section::Wakeups, "from being woken to running", &table, rows.len());
+    }
+}
+
+/// What woke a thread, in one word.
+fn kind(waker: Waker) -> &'static str {
+    match waker {
+        Waker::Thread(_) => "thread",
+        Waker::Interrupt => "interrupt",
+        Waker::Unknown(_) => "unknown",
+    }
+}
+
+/// A thread that is not known to be the waker may be none.
+fn quality(waker: Waker) -> Quality {
+    match waker {
+        Waker::Thread(_) | Waker::Interrupt => Quality::Exact,
+        Waker::Unknown(_) => Quality::Unknown,
     }
 }

@@ -118,24 +118,28 @@ impl Walk {
     ) {
         self.comm(event.task, &event.comm);
         let mut payload = event.fields;
-        let mut tid = 0;
+        // Wakings do not say which thread they are in: it is the one that runs.
+        let mut writer = None;
         let before = self.running.get(&cpu).cloned();
         if event.name == "sched_switch" {
+            let mut tid = 0;
             if let Some((task, comm)) = before {
                 tid = u32::try_from(task).unwrap_or(0);
                 payload.insert(0, ("prev_comm".into(), Dyn::Text(comm.into())));
                 payload.insert(1, ("prev_pid".into(), Dyn::Signed(task)));
             }
             self.running.insert(cpu, (event.task, event.comm.into_owned()));
+            writer = Some(self.writer_of(tid));
         }
+        let flags = event.flags.map(|flags| ("common_flags".into(), Dyn::Unsigned(flags)));
         sink.event(&Dynamic {
             lane,
             tag: FTRACE,
             category: "ftrace".into(),
             name: event.name.into(),
             time: at(event.time),
-            writer: Some(self.writer_of(tid)),
-            context: Vec::new(),
+            writer,
+            context: flags.into_iter().collect(),
             payload,
         });
     }

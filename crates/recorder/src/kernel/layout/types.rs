@@ -13,6 +13,9 @@ use super::plan::Step;
 /// Enums of more labels are numbers: they would be most of the metadata.
 const LABELS_MAX: usize = 64;
 
+/// Events of which the flags are kept that all events of the kernel have.
+const WAKES: [&str; 3] = ["sched_waking", "sched_wakeup", "sched_wakeup_new"];
+
 /// A field as it will be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Typed {
@@ -32,12 +35,16 @@ pub(super) fn of(format: &Format, text: &str) -> Vec<Typed> {
     let kept = fields.filter(|field| !(is_call && field.name == "__syscall_nr"));
     // Where a probe is, its name says.
     let kept = kept.filter(|field| !field.name.starts_with("__probe_"));
-    kept.filter_map(|field| {
-        let argument = if is_call { argument(field, text) } else { None };
-        let (text, step) = argument.or_else(|| plain(field))?;
-        Some(Typed { name: field.name.clone(), text, step })
-    })
-    .collect()
+    // Whether a thread or an interrupt wakes is said by the flags of the event alone.
+    let is_wake = format.system == "sched" && WAKES.contains(&format.name.as_str());
+    let flags = format.common.iter().filter(|field| is_wake && field.name == "common_flags");
+    kept.chain(flags)
+        .filter_map(|field| {
+            let argument = if is_call { argument(field, text) } else { None };
+            let (text, step) = argument.or_else(|| plain(field))?;
+            Some(Typed { name: field.name.clone(), text, step })
+        })
+        .collect()
 }
 
 fn plain(field: &Field) -> Option<(String, Step)> {

@@ -109,6 +109,24 @@ fn records_are_copied_field_by_field() {
 }
 
 #[test]
+fn flags_of_wake_ups_are_kept() {
+    let mut bench = bench(1);
+    bench.transcoder.tasks().learn(5, 5);
+    let wakings = [0x08, 0x11].map(|flags| (100, samples::waking(flags)));
+    bench.transcoder.add(0, &samples::page(100, &wakings, None));
+    bench.turn();
+    bench.turn();
+    let records = bench.records(0);
+    let names: Vec<&str> = records.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["0", "sched_waking", "sched_waking"]);
+    for ((_, payload), flags) in records[1..].iter().zip([0x08, 0x11]) {
+        assert_eq!(&payload[..7], b"a name\0");
+        assert_eq!(words(&payload[8..20]), [6, 120, 1]);
+        assert_eq!(payload[20], flags);
+    }
+}
+
+#[test]
 fn a_thread_is_known_although_its_making_was_read_later() {
     let mut bench = bench(2);
     bench.transcoder.tasks().learn(10, 10);

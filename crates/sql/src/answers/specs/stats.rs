@@ -271,6 +271,7 @@ pub const SPECS: &[Spec] = &[
         rows: &[&["/wakeups/pairs"]],
         columns: &[
             &[
+                text("woken_by", "/woken_by"),
                 int("waker_tid", "/waker_tid"),
                 text("waker", "/waker"),
                 int("tid", "/tid"),

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 
 use foldhash::fast::RandomState;
 use lateralis_analysis::{Arrival, Edge, Flow, Flows, Gaps, Pairer, Side, Span, SpanCertainty};
-use lateralis_model::{Quality, StreamIndex};
+use lateralis_model::{Quality, StreamIndex, Writer};
 use lateralis_units::Nanos;
 
 use shown::{Ends, Until, certain, fixed, lanes};
@@ -191,6 +191,20 @@ impl<'a, 'r> Deriving<'a, 'r> {
                     // The event tells it itself, whatever is missing beside it.
                     fixed(Quality::Exact.name()),
                 ])
+            }
+            (Small::Spans, Fact::Belongs { tid, pid }) => {
+                let (from, to) = (Writer { pid: tid, tid }, Writer { pid, tid });
+                for (span, pairer) in (0..).zip(&mut self.pairers) {
+                    for edge in pairer.reassign(from, to) {
+                        // The same edge is found by its writer.
+                        let streams = self.streams.as_mut();
+                        let Some(streams) = streams else { continue };
+                        if let Some(stream) = streams.remove(&(span, edge)) {
+                            streams.insert((span, Edge { writer: Some(to), ..edge }), stream);
+                        }
+                    }
+                }
+                ControlFlow::Continue(())
             }
             _ => ControlFlow::Continue(()),
         }

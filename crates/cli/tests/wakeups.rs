@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Who wakes whom, and how long it takes, of each producer: beside what other programs print of the
+//! same trace, counted by hand.
+
+use crate::kernel::{number, usable};
+use crate::place::Place;
+use crate::view::client::Viewer;
+use crate::view::counted::activities;
+
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// One event of the scheduler as another program prints it.
+struct Printed {
+    time: u64,
+    tid: i64,
+    cpu: i64,
+    /// Whether the program says that it was in an interrupt.
+    is_interrupt: bool,
+    name: String,
+    line: String,
+}
+
+/// What woke a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum By {
+    Interrupt,
+    Thread(i64),
+}
+
+/// Durations of each thread in order, and who woke whom how often.
+#[derive(Default)]
+struct Counted {
+    nanos: BTreeMap<i64, Vec<u64>>,
+    pairs: BTreeMap<(By, i64), u64>,
+}
+
+/// By the rules that all of perf, lttng-analyses and the kernel have: a wake-up begins with
+/// `sched_waking`, where there is any; of a thread that runs or is woken already it does nothing.
+fn count(events: &[Printed]) -> Counted {
+    let has_waking = events.iter().any(|event| event.name == "sched_waking");
+    let wakes = if has_waking { "sched_waking" } else { "sched_wakeup" };
+    let mut counted = Counted::default();
+    let (mut running, mut woken) = (BTreeSet::new(), BTreeMap::new());
+    // Of LTTng, whose events say neither the thread nor the interrupt.
+    let (mut on, mut depths): (BTreeMap<i64, i64>, BTreeMap<i64, u64>) = Default::default();
+    for event in events {
+        let name = event.name.as_str();
+        let either = |names: [&str; 2]| names.iter().find_map(|name| number(&event.line, name));
+        if name == wakes || name == "sched_wakeup_new" {
+            let Some(wakee) = either([" tid = ", " pid="]) else { panic!("{}", event.line) };
+            if wakee == 0 || running.contains(&wakee) || woken.contains_key(&wakee) {
+                continue;
+            }
+            let thread = if event.tid < 0 { on.get(&event.cpu).copied() } else { Some(event.tid) };
+            let is_inside = depths.get(&event.cpu).is_some_and(|depth| *depth > 0);
+            let by = match thread.filter(|tid| *tid != 0) {
+                Some(tid) if !event.is_interrupt && !is_inside => By::Thread(tid),
+                _ => By::Interrupt,
+            };
+            woken.insert(wakee, (event.time, by));
+        } else if name == "sched_switch" {
+            let from = either([" prev_tid = ", " prev_pid="]).expect("a thread");
+            let to = either([" next_tid = ", " next_pid="]).expect("a thread");
+            on.insert(event.cpu, to);
+            depths.insert(event.cpu, 0);
+            running.remove(&from);
+            woken.remove(&from);
+            if to != 0 {
+                running.insert(to);
+                if let Some((time, by)) = woken.remove(&to) {
+                    counted.nanos.entry(to).or_default().push(event.time.saturating_sub(time));
+                    *counted.pairs.entry((by, to)).or_default() += 1;
+                }
+            }
+        } else if name.ends_with("irq_handler_entry") || name.ends_with("softirq_entry") {
+            *depths.entry(event.cpu).or_default() += 1;
+        } else if name.ends_with("irq_handler_exit") || name.ends_with("softirq_exit") {
+            let depth = depths.entry(event.cpu).or_default();
+            *depth = depth.saturating_sub(1);
+        }
+    }
+    counted.nanos.values_mut().for_each(|nanos| nanos.sort_unstable());
+    counted
+}
+
+/// Latencies of all threads are those counted; the section.
+fn compare(place: &Place, trace: &str, counted: &Counted) -> Value {
+    let stats = place.json(&["stats", trace, "--section", "wakeups", "--json"]);
+    let wakeups = stats["wakeups"].clone();
+    let rows = wakeups["latencies"].as_array().expect("rows");
+    let threads: BTreeSet<i64> = rows.iter().filter_map(|row| row["tid"].as_i64()).collect();
+    assert_eq!(threads, counted.nanos.keys().copied().collect(), "{trace}");
+    for row in rows {
+        let nanos = &counted.nanos[&row["tid"].as_i64().expect("a thread")];
+        // What other programs print may have been lost for us alone, and is said then.
+        assert_eq!(row["touched_by_losses"], 0, "{row}");
+        assert_eq!(row["count"], nanos.len(), "{trace}: {row}");
+        assert_eq!(row["min_ns"], nanos[0], "{row}");
+        assert_eq!(row["median_ns"], nanos[(nanos.len() - 1) / 2], "{row}");
+        assert_eq!(row["max_ns"], nanos[nanos.len() - 1], "{row}");
+    }
+    wakeups
+}
+
+/// Who woke whom by `lat stats`, those by unknown wakers apart.
+fn pairs(wakeups: &Value) -> (BTreeMap<(By, i64), u64>, u64) {
+    let (mut pairs, mut unknown) = (BTreeMap::new(), 0);
+    for row in wakeups["pairs"].as_array().expect("rows") {
+        let count = row["count"].as_u64().expect("a number");
+        let by = match row["woken_by"].as_str().expect("a word") {
+            "interrupt" => By::Interrupt,
+            "thread" => By::Thread(row["waker_tid"].as_i64().expect("a thread")),
+            _ => {
+                assert_eq!(row["not_exact"], json!({ "count": "unknown" }));
+                unknown += count;
+                continue;
+            }
+        };
+        assert_eq!(row["not_exact"], json!({}));
+        *pairs.entry((by, row["tid"].as_i64().expect("a thread"))).or_default() += count;
+    }
+    (pairs, unknown)
+}
+
+/// What a program prints; `None`, said aloud, where it cannot.
+fn output(program: &str, arguments: &[&str], place: &Place) -> Option<String> {
+    let output = Command::new(program).args(arguments).current_dir(&place.0).output().ok()?;
+    if !output.status.success() {
+        println!("SKIPPED: {program}: {}", String::from_utf8_lossy(&output.stderr).trim());
+        return None;
+    }
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// `SECONDS.FRACTION` as nanoseconds.
+fn nanos(text: &str) -> Option<u64> {
+    let (seconds, fraction) = text.split_once('.')?;
+    let fraction: u64 = format!("{fraction:0<9}").parse().ok()?;
+    Some(seconds.parse::<u64>().ok()? * 1_000_000_000 + fraction)
+}
+
+#[test]
+fn wake_ups_of_lttng_are_as_counted_by_the_waker_s_moment() {
+    let shared = "../../../shared/data/traces/ctf1/lttng-ref/basic-kernel-analysis";
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(shared);
+    if !path.exists() {
+        println!("SKIPPED: no {}", path.display());
+        return;
+    }
+    let place = Place::new();
+    let trace = path.to_str().expect("UTF-8");
+    let options = ["--clock-seconds", "--no-delta", trace];
+    let Some(text) = output("babeltrace2", &options, &place) else { return };
+    let printed = |line: &str| {
+        // [SECONDS.FRACTION] ubuntu NAME: { cpu_id = 1 }, { … }
+        let (time, rest) = line.strip_prefix('[')?.split_once("] ")?;
+        let name = rest.split_once(": {")?.0.rsplit(' ').next()?.to_owned();
+        let (time, cpu) = (nanos(time)?, number(line, "cpu_id = ")?);
+        Some(Printed { time, tid: -1, cpu, is_interrupt: false, name, line: line.to_owned() })
+    };
+    let counted = count(&text.lines().filter_map(printed).collect::<Vec<_>>());
+    let wakeups = compare(&place, trace, &counted);
+    let rcu = wakeups["latencies"].as_array().unwrap().iter().find(|row| row["tid"] == 7).unwrap();
+    // As lttng-schedstats has it.
+    let number = |name: &str| rcu[name].as_u64().unwrap();
+    assert_eq!((number("median_ns") + 50) / 100, 363);
+    assert_eq!((number("max_ns") + 50) / 100, 23_719);
+    assert_eq!(rcu["not_exact"], json!({}));
+    // No events of timers: outside of other interrupts the thread may have done it, or one of them.
+    let (found, unknown) = pairs(&wakeups);
+    assert!(found.keys().all(|(by, _)| *by == By::Interrupt), "{found:?}");
+    let interrupts = counted.pairs.iter().filter(|((by, _), _)| *by == By::Interrupt);
+    assert_eq!(found, interrupts.map(|(pair, count)| (*pair, *count)).collect());
+    assert_eq!(unknown, counted.pairs.values().sum::<u64>() - found.values().sum::<u64>());
+}
+
+#[test]
+fn wake_ups_of_perf_are_as_perf_prints_them() {
+    if !usable(&["perf"]) {
+        return;
+    }
+    let place = Place::new();
+    for events in [&["sched_waking", "sched_wakeup"][..], &["sched_wakeup"], &["sched_waking"]] {
+        let names = [&["sched_switch", "sched_wakeup_new"], events].concat();
+        let named: Vec<String> = names.iter().map(|name| format!("sched:{name}")).collect();
+        let mut words = vec!["record", "-q", "-a", "-o", "perf.data"];
+        named.iter().for_each(|name| words.extend(["-e", name.as_str()]));
+        words.extend(["sleep", "0.5"]);
+        if output("perf", &words, &place).is_none() {
+            return;
+        }
+        let fields = "comm,tid,cpu,time,event,trace";
+        let words = ["script", "--ns", "-F", fields, "-i", "perf.data"];
+        let Some(text) = output("perf", &words, &place) else { return };
+        let printed = |line: &str| {
+            // COMM TID [CPU] SECONDS.FRACTION: sched:NAME: …; names of threads have blanks.
+            let (before, rest) = line.split_once(" sched:sched_")?;
+            let (name, _) = rest.split_once(':')?;
+            let mut words = before.split_whitespace().rev();
+            let time = nanos(words.next()?.trim_end_matches(':'))?;
+            let cpu = words.next()?.trim_matches(['[', ']']).parse().ok()?;
+            let tid = words.next()?.parse::<i64>().ok()?.max(0);
+            let (name, line) = (format!("sched_{name}"), line.to_owned());
+            Some(Printed { time, tid, cpu, is_interrupt: false, name, line })
+        };
+        let counted = count(&text.lines().filter_map(printed).collect::<Vec<_>>());
+        assert!(!counted.nanos.is_empty());
+        let wakeups = compare(&place, "perf.data", &counted);
+        // perf does not print the flags; but never is a thread the waker that perf says was none.
+        let (found, unknown) = pairs(&wakeups);
+        let all: u64 = counted.pairs.values().sum();
+        assert_eq!(found.values().sum::<u64>() + unknown, all);
+        for (pair, count) in found.iter().filter(|((by, _), _)| *by != By::Interrupt) {
+            assert!(counted.pairs.get(pair).is_some_and(|most| count <= most), "{pair:?}");
+        }
+        let is_cut = !events.contains(&"sched_waking");
+        for row in wakeups["latencies"].as_array().unwrap() {
+            assert_eq!(row["not_exact"]["max_ns"] == "lower_bound", is_cut, "{row}");
+        }
+        assert!(is_cut || unknown == 0, "{wakeups}");
+    }
+}
+
+/// An instance of tracefs, gone at the end.
+struct Instance(std::path::PathBuf);
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        // It is gone already where trace-cmd has extracted it.
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+#[test]
+fn wake_ups_of_trace_cmd_are_as_it_prints_them() {
+    if !usable(&["perf"]) {
+        return;
+    }
+    let place = Place::new();
+    let name = format!("lat-wakeups-{}", std::process::id());
+    let instance = Instance(Path::new("/sys/kernel/tracing/instances").join(&name));
+    if let Err(error) = fs::create_dir(&instance.0) {
+        println!("SKIPPED: {}: {error}", instance.0.display());
+        return;
+    }
+    let set = |file: &str, value: &str| fs::write(instance.0.join(file), value).expect("tracefs");
+    set("buffer_size_kb", "8192");
+    set("events/sched/enable", "1");
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    set("tracing_on", "0");
+    if output("trace-cmd", &["extract", "-B", &name, "-o", "t.dat"], &place).is_none() {
+        return;
+    }
+    let Some(text) = output("trace-cmd", &["report", "-t", "-l", "-i", "t.dat"], &place) else {
+        return;
+    };
+    let printed = |line: &str| {
+        // COMM-TID CPUFLAGS SECONDS.FRACTION: NAME: …; the third flag is the interrupt.
+        let at = line.find(": sched_")?;
+        let (name, _) = line[at + 2..].split_once(':')?;
+        let mut words = line[..at].split_whitespace().rev();
+        let time = nanos(words.next()?)?;
+        let flags = words.next()?;
+        let digits = flags.bytes().take_while(u8::is_ascii_digit).count();
+        let cpu = flags[..digits].parse().ok()?;
+        let tid = words.next()?.rsplit('-').next()?.parse().ok()?;
+        let is_interrupt = "hHszZ".contains(flags.chars().nth(digits + 2)?);
+        Some(Printed { time, tid, cpu, is_interrupt, name: name.to_owned(), line: line.to_owned() })
+    };
+    let counted = count(&text.lines().filter_map(printed).collect::<Vec<_>>());
+    assert!(counted.nanos.len() > 3, "{}", counted.nanos.len());
+    let wakeups = compare(&place, "t.dat", &counted);
+    assert_eq!(pairs(&wakeups), (counted.pairs, 0));
+}
+
+#[test]
+fn perfetto_has_its_wake_ups() {
+    let shared = "../../../shared/data/traces/perfetto-MIT/test_trace.perfetto-trace";
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(shared);
+    if !path.exists() {
+        println!("SKIPPED: no {}", path.display());
+        return;
+    }
+    let place = Place::new();
+    let trace = path.to_str().expect("UTF-8");
+    let stats = place.json(&["stats", trace, "--section", "wakeups", "--json"]);
+    let wakeups = &stats["wakeups"];
+    let rows = wakeups["latencies"].as_array().expect("rows").iter();
+    let number = |value: &Value| value.as_u64().expect("a number");
+    let latencies: u64 = rows.map(|row| number(&row["count"])).sum();
+    let rest = number(&wakeups["needless"]) + number(&wakeups["not_run_yet"]);
+    // Every `sched_wakeup` is there, and few are of threads that are awake.
+    assert!(latencies > 8000 && latencies + rest <= 8743 && rest < 700, "{latencies} {rest}");
+}
+
+/// A program that only sleeps is woken by a timer, whatever else there is to blame.
+#[test]
+fn a_sleep_is_ended_by_its_timer_and_by_no_other_thread() {
+    if !usable(&["python3"]) {
+        return;
+    }
+    let sleeps = "import time\ntime.sleep(0.03)";
+    for more in [
+        &["--kernel", "sched,syscalls"][..],
+        &["--kernel", "sched,syscalls,irq,softirq"],
+        &["--kernel", "sched,syscalls,irq,softirq,timer"],
+        &["--system"],
+        &["--system", "--kernel", "sched,syscalls,irq,softirq,timer"],
+    ] {
+        let place = Place::new();
+        let words = [&["record", "-q", "-o", "out"], more, &["--", "python3", "-c", sleeps]];
+        let output = place.lat(&words.concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let span = "syscall clock_nanosleep";
+        let path = place.json(&["path", "out", "--span", span, "--slowest", "50", "--json"]);
+        let spans = path["spans"].as_array().expect("spans").iter();
+        let of_it = spans.filter(|span| {
+            span["thread"] == "python3" && span["duration_ns"].as_u64() > Some(29_000_000)
+        });
+        let one = of_it.last().unwrap_or_else(|| panic!("{more:?}: {path:#}"));
+        let segments = one["segments"].as_array().expect("segments");
+        assert!(segments.iter().all(|segment| segment["tid"] == one["tid"]), "{more:?}: {one:#}");
+        let blocked = |segment: &&Value| segment["does"] == "blocked";
+        let blocked: Vec<&Value> = segments.iter().filter(blocked).collect();
+        let time = |segment: &Value| {
+            segment["end_ns"].as_i64().unwrap() - segment["begin_ns"].as_i64().unwrap()
+        };
+        assert!(blocked.iter().map(|one| time(one)).sum::<i64>() > 20_000_000, "{one:#}");
+        assert!(blocked.iter().all(|one| one["woken_by"] == "interrupt"), "{more:?}: {one:#}");
+        assert_eq!(one["quality"], "exact", "{more:?}");
+    }
+}
+
+/// A call of thread 11 that is open when the state dump tells its process, and one after it.
+fn dumped(folder: &Path) {
+    fs::create_dir(folder).expect("a folder");
+    let integer = |bits: u32, signed: bool, more: &str| {
+        format!("integer {{ size = {bits}; align = 8; signed = {signed}; {more} }}")
+    };
+    let (u16, u32) = (integer(16, false, ""), integer(32, false, ""));
+    let (i32, i64) = (integer(32, true, ""), integer(64, true, ""));
+    let time = integer(64, false, "map = clock.monotonic.value;");
+    let classes = [
+        ("sched_switch", format!("{i32} _prev_tid; {i64} _prev_state; {i32} _next_tid;")),
+        ("syscall_entry_read", format!("{u32} _fd;")),
+        ("lttng_statedump_process_state", format!("{i32} _tid; {i32} _pid;")),
+        ("syscall_exit_read", format!("{i64} _ret;")),
+    ];
+    let mut text = format!(
+        "/* CTF 1.8 */\ntrace {{ major = 1; minor = 8; byte_order = le; packet.header := struct {{ \
+         {u32} magic; {u32} stream_id; }}; }};\n\
+         env {{ domain = \"kernel\"; tracer_name = \"lttng-modules\"; }};\n\
+         clock {{ name = monotonic; freq = 1000000000; }};\n\
+         stream {{ id = 0; packet.context := struct {{ {u32} cpu_id; }}; event.header := struct {{ \
+         {u16} id; {time} timestamp; }}; }};\n"
+    );
+    for (id, (name, fields)) in classes.iter().enumerate() {
+        text += &format!(
+            "event {{ name = \"{name}\"; id = {id}; stream_id = 0; fields := struct {{ {fields} }}; }};\n"
+        );
+    }
+    fs::write(folder.join("metadata"), text).expect("written");
+    let mut bytes: Vec<u8> = Vec::new();
+    for word in [0xc1fc_1fc1_u32, 0, 0] {
+        bytes.extend(word.to_le_bytes());
+    }
+    let mut add = |id: u16, time: u64, fields: &[&[u8]]| {
+        bytes.extend(id.to_le_bytes());
+        bytes.extend(time.to_le_bytes());
+        fields.iter().for_each(|field| bytes.extend(*field));
+    };
+    let (none, long) = (&0_i32.to_le_bytes()[..], &0_i64.to_le_bytes()[..]);
+    add(0, 1_000, &[none, long, &11_i32.to_le_bytes()]);
+    add(1, 2_000, &[none]);
+    add(2, 3_000, &[&11_i32.to_le_bytes(), &10_i32.to_le_bytes()]);
+    add(3, 9_000_000, &[long]);
+    add(1, 9_001_000, &[none]);
+    add(3, 9_002_000, &[long]);
+    fs::write(folder.join("stream"), bytes).expect("written");
+}
+
+#[test]
+fn a_call_across_a_state_dump_is_one_call_everywhere() {
+    let place = Place::new();
+    dumped(&place.0.join("dumped"));
+    let stats = place.json(&["stats", "dumped", "--section", "spans", "--json"]);
+    let span = &stats["spans"][0];
+    let number = |name: &str| span[name].as_u64().unwrap_or_else(|| panic!("{name}: {span}"));
+    let found = ["count", "max_ns", "min_ns", "unfinished", "orphans"].map(number);
+    assert_eq!(found, [2, 8_998_000, 1_000, 0, 0], "{span}");
+    let threads = span["by_thread"].as_array().expect("threads");
+    assert_eq!(threads.len(), 1, "{span}");
+    assert_eq!((&threads[0]["pid"], &threads[0]["tid"]), (&json!(10), &json!(11)));
+
+    let words = ["table", "dumped", "--name", "spans", "-o", "spans.jsonl"];
+    let output = place.lat(&words);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = fs::read_to_string(place.0.join("spans.jsonl")).expect("a table");
+    let rows: Vec<Value> = text.lines().map(|row| serde_json::from_str(row).unwrap()).collect();
+    let row = |row: &Value| ["pid", "tid", "end_pid", "duration_ns"].map(|name| row[name].clone());
+    let found: Vec<_> = rows.iter().map(row).collect();
+    let expected = [8_998_000, 1_000].map(|nanos| [10, 11, 10, nanos].map(|value| json!(value)));
+    assert_eq!(found, expected, "{text}");
+
+    let path = place.json(&["path", "dumped", "--span", "syscall read", "--json"]);
+    assert_eq!(path["spans"][0]["duration_ns"], 8_998_000);
+
+    let viewer = Viewer::start(&place, &["dumped"]);
+    let mut page = viewer.page();
+    page.ask("open", json!({}));
+    let rows = activities(&mut page, json!({}));
+    let nanos = |row: &Value| row["end"].as_u64().unwrap() - row["begin"].as_u64().unwrap();
+    assert_eq!(rows.iter().map(nanos).collect::<Vec<_>>(), [8_998_000, 1_000], "{rows:?}");
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Who wakes whom: which events are one wake-up, and whether a thread or an interrupt did it.
+//!
+//! ```text
+//! sched_waking   on the waker's processor      counts: the wake-up begins, and here is the waker
+//! sched_wakeup   perhaps on another one        its other end; counts where no sched_waking came
+//! ```
+//!
+//! A thread did it only where that is known: by the flags that ftrace and perf put into each event,
+//! or because all that could have interrupted the thread is recorded and nothing did.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+
+use super::conventions::{InterruptKind, WakeStage};
+use super::{At, Leaving};
+
+/// Threads whose wake-up has not ended that are remembered; a hostile trace may name any number.
+const MAX_PENDING: usize = 1 << 20;
+/// Processors likewise.
+const MAX_CPUS: usize = 1 << 16;
+
+/// Flags of events [include/linux/trace_events.h, `enum trace_flag_type`].
+const HARDIRQ: u64 = 0x08;
+const SOFTIRQ: u64 = 0x10;
+const NMI: u64 = 0x40;
+
+/// Who makes a thread ready to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Waker {
+    /// This thread.
+    Thread(u32),
+    /// An interrupt, or an idle processor: no thread.
+    Interrupt,
+    /// The trace does not say whether it was a thread. The one that its processor had, where
+    /// interrupts are recorded, though not all that could have happened in its place.
+    Unknown(Option<u32>),
+}
+
+impl Waker {
+    /// The thread, where it is known to be one.
+    #[must_use]
+    pub fn thread(self) -> Option<u32> {
+        match self {
+            Self::Thread(tid) => Some(tid),
+            Self::Interrupt | Self::Unknown(_) => None,
+        }
+    }
+}
+
+/// Which moment of a wake-up an event is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WakeMoment {
+    /// The waker's own: here it begins.
+    Begin,
+    /// When the thread has come to a run queue, the only moment that the trace has: the wake-up
+    /// began before.
+    Queued,
+    /// The same of a wake-up that began while the thread ran still, on its way to sleep. It is asleep
+    /// by now, so that this is when it becomes ready.
+    QueuedAgain,
+}
+
+/// A `sched_waking` whose `sched_wakeup` has not come.
+#[derive(Debug, Clone, Copy)]
+struct Pending {
+    waker: Waker,
+    /// Whether the thread went to sleep since: it was on its way there.
+    has_left: bool,
+}
+
+/// Interrupts of a processor.
+#[derive(Debug, Clone, Copy, Default)]
+struct Cpu {
+    /// How many it is in, by kind.
+    depths: [u32; KINDS],
+    /// Which kinds it has been in: that they are declared does not mean that they are recorded.
+    has_had: [bool; KINDS],
+}
+
+const KINDS: usize = 4;
+
+/// Follows wake-ups and interrupts, in the order of time.
+#[derive(Debug, Default)]
+pub struct WakeUps {
+    pending: HashMap<u32, Pending, RandomState>,
+    has_wakings: bool,
+    /// By processor.
+    cpus: Vec<Cpu>,
+}
+
+/// What an event says of a wake-up.
+#[derive(Debug, Clone, Copy)]
+pub struct WakeEvent {
+    pub stage: WakeStage,
+    pub tid: u32,
+    pub target_cpu: Option<u32>,
+    pub flags: Option<u64>,
+}
+
+impl WakeUps {
+    /// Code that interrupts threads begins or ends.
+    pub fn interrupt(&mut self, cpu: Option<u32>, kind: InterruptKind, begins: bool) {
+        let Some(cpu) = cpu.map(|cpu| cpu as usize).filter(|cpu| *cpu < MAX_CPUS) else {
+            return;
+        };
+        if self.cpus.len() <= cpu {
+            self.cpus.resize(cpu + 1, Cpu::default());
+        }
+        let (of, kind) = (&mut self.cpus[cpu], kind as usize);
+        of.has_had[kind] = true;
+        let depth = &mut of.depths[kind];
+        *depth = if begins { depth.saturating_add(1) } else { depth.saturating_sub(1) };
+    }
+
+    /// A processor changes threads.
+    pub fn switch(&mut self, cpu: Option<u32>, from: u32, leaving: Leaving, to: u32) {
+        // No interrupt is left open across a switch: the event of its end is missing.
+        if let Some(of) = cpu.and_then(|cpu| self.cpus.get_mut(cpu as usize)) {
+            of.depths = [0; KINDS];
+        }
+        if self.pending.is_empty() {
+            return;
+        }
+        if leaving != Leaving::Preempted
+            && let Some(pending) = self.pending.get_mut(&from)
+        {
+            pending.has_left = true;
+        }
+        self.pending.remove(&to);
+    }
+
+    /// The waker, if the event is the one of its wake-up that counts.
+    pub fn wake(&mut self, event: &WakeEvent, at: &At) -> Option<(Waker, WakeMoment)> {
+        match event.stage {
+            WakeStage::Waking => {
+                self.has_wakings = true;
+                let waker = self.waker(event, at);
+                if self.pending.len() < MAX_PENDING || self.pending.contains_key(&event.tid) {
+                    self.pending.insert(event.tid, Pending { waker, has_left: false });
+                }
+                Some((waker, WakeMoment::Begin))
+            }
+            WakeStage::Wakeup => match self.pending.remove(&event.tid) {
+                // The waker came while the thread went to sleep: now it is ready indeed.
+                Some(Pending { waker, has_left }) => {
+                    has_left.then_some((waker, WakeMoment::QueuedAgain))
+                }
+                // Its `sched_waking` was lost, or made before the recording began.
+                None if self.has_wakings => Some((Waker::Unknown(None), WakeMoment::Queued)),
+                None => Some((self.waker(event, at), WakeMoment::Queued)),
+            },
+            WakeStage::New => Some((self.waker(event, at), WakeMoment::Begin)),
+        }
+    }
+
+    fn waker(&self, event: &WakeEvent, at: &At) -> Waker {
+        let thread = at.writer.map(|writer| writer.tid);
+        // A processor that is sent an interrupt ends the wake-ups of others. One that is idle needs
+        // no interrupt to be event.
+        let is_foreign = event.stage == WakeStage::Wakeup
+            && (event.target_cpu.is_none() || at.cpu.is_none() || event.target_cpu == at.cpu);
+        let idle = if is_foreign { Waker::Unknown(None) } else { Waker::Interrupt };
+        let of_cpu = at.cpu.and_then(|cpu| self.cpus.get(cpu as usize)).copied();
+        let of_cpu = of_cpu.unwrap_or_default();
+        let is_in = |kind: InterruptKind| of_cpu.depths[kind as usize] > 0;
+        let is_in_known = is_in(InterruptKind::Device)
+            || is_in(InterruptKind::Soft)
+            || is_in(InterruptKind::Timer);
+        if let Some(flags) = event.flags {
+            return match thread {
+                // Only a hard interrupt can be one that was sent.
+                _ if flags & (HARDIRQ | NMI) != 0 && is_foreign && !is_in_known => idle,
+                _ if flags & (HARDIRQ | SOFTIRQ | NMI) != 0 => Waker::Interrupt,
+                Some(0) => idle,
+                Some(tid) => Waker::Thread(tid),
+                None => Waker::Unknown(None),
+            };
+        }
+        if is_in_known {
+            return Waker::Interrupt;
+        }
+        if is_in(InterruptKind::Remote) || thread == Some(0) {
+            return idle;
+        }
+        let has_had = |kind: InterruptKind| of_cpu.has_had[kind as usize];
+        let has_some = has_had(InterruptKind::Device) || has_had(InterruptKind::Soft);
+        let has_all = has_had(InterruptKind::Soft)
+            && has_had(InterruptKind::Timer)
+            && (has_had(InterruptKind::Remote) || !is_foreign);
+        match thread {
+            Some(tid) if has_all => Waker::Thread(tid),
+            thread if has_some && !is_foreign => Waker::Unknown(thread),
+            _ => Waker::Unknown(None),
+        }
+    }
+}
