@@ -258,7 +258,7 @@ fn what_has_not_ended_is_at_least_as_long_as_it_was_seen() {
     let path = place.json(&["path", "hang", "--span", "request", "--at", "5s", "--json"]);
     assert_eq!(path["spans"][0]["has_ended"], false);
     assert_eq!(path["spans"][0]["begin_ns"], 3000);
-    // Where ends are not chosen, nobody knows what has not ended.
+    // Where ends are not chosen, which spans have not ended is unknown.
     let some = place.json(&["stats", "hang", "--event", "begins", "--json"]);
     assert_eq!(some["spans"][0]["slowest"], json!([]));
 }
