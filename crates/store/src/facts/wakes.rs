@@ -156,7 +156,8 @@ impl WakeUps {
     }
 
     fn waker(&self, event: &WakeEvent, at: &At) -> Waker {
-        let thread = at.writer.map(|writer| writer.tid);
+        // perf has no number of a thread that has just ended any more, but this.
+        let thread = at.writer.map(|writer| writer.tid).filter(|tid| *tid != u32::MAX);
         // A processor that is sent an interrupt ends the wake-ups of others. One that is idle needs
         // no interrupt to be event.
         let is_foreign = event.stage == WakeStage::Wakeup
