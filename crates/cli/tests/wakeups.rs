@@ -226,7 +226,9 @@ fn wake_ups_of_perf_are_as_perf_prints_them() {
         let mut rows = wakeups["latencies"].as_array().unwrap().iter();
         let is_lower = rows.any(|row| row["not_exact"]["max_ns"] == "lower_bound");
         assert_eq!(is_lower, is_cut, "{wakeups}");
-        assert!(is_cut || unknown == 0, "{wakeups}");
+        // perf has no number of a thread that is gone already by the end of its own event.
+        let gone = text.lines().filter(|line| line.contains(" -1 [")).count() as u64;
+        assert!(is_cut || unknown <= gone, "{unknown} {gone}: {wakeups}");
     }
 }
 
@@ -407,7 +409,7 @@ fn a_call_across_a_state_dump_is_one_call_everywhere() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = fs::read_to_string(place.0.join("spans.jsonl")).expect("a table");
     let rows: Vec<Value> = text.lines().map(|row| serde_json::from_str(row).unwrap()).collect();
-    let row = |row: &Value| ["pid", "tid", "end_pid", "duration_ns"].map(|name| row[name].clone());
+    let row = |row: &Value| ["pid", "tid", "end_pid", "duration"].map(|name| row[name].clone());
     let found: Vec<_> = rows.iter().map(row).collect();
     let expected = [8_998_000, 1_000].map(|nanos| [10, 11, 10, nanos].map(|value| json!(value)));
     assert_eq!(found, expected, "{text}");
