@@ -237,7 +237,8 @@ mod tests {
                     if !with_lost && is_lost(&stretches, time) {
                         continue;
                     }
-                    let end = End { time: Nanos(time), stream: StreamIndex(0), cpu: None, writer: None, event: () };
+                    let (time, stream) = (Nanos(time), StreamIndex(0));
+                    let end = End { time, stream, cpu: None, writer: None, event: () };
                     if sends {
                         matcher.send(key.checked_sub(1), end);
                     } else {

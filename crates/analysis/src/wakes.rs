@@ -34,7 +34,8 @@ struct Thread<W> {
 
 /// Follows threads through wake-ups and switches, both in the order of time.
 ///
-/// Threads are small numbers ([`crate::Numbering`]), wakers whatever `W` says of them. Cost: constant; memory by threads.
+/// Threads are small numbers ([`crate::Numbering`]), wakers whatever `W` says of them. Cost: constant;
+/// memory by threads.
 #[derive(Debug, Clone)]
 pub struct Wakes<W> {
     threads: Vec<Thread<W>>,
