@@ -29,6 +29,8 @@ fn a_kernel_trace_says_as_much_as_its_events() {
             "sched_switch" => "switch",
             // `sched_wakeup` is the other end of what `sched_waking` begins.
             "sched_waking" | "sched_wakeup_new" => "wake",
+            // These are never left.
+            "syscall_entry_exit" | "syscall_entry_exit_group" | "syscall_entry_rt_sigreturn" => "",
             _ if name.starts_with("syscall_entry_") => "call",
             _ if name.starts_with("syscall_exit_") => "return",
             _ => "",

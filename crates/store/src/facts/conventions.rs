@@ -180,10 +180,17 @@ pub fn of(name: &str) -> Vec<Convention> {
     found
 }
 
+/// Calls that are entered and never left, as the kernel traces them: a signal handler returns into what was
+/// interrupted, under no number of a call, and an end is one. As spans they would last for ever.
+const CALLS_WITHOUT_EXIT: [&str; 4] = ["rt_sigreturn", "sigreturn", "exit", "exit_group"];
+
 fn syscall(name: &str) -> Option<Role> {
     let named = |call: &str| Keyed { name: format!("syscall {call}"), ..Keyed::default() };
     for (prefix, begins) in SYSCALLS {
         if let Some(call) = name.strip_prefix(prefix).filter(|call| !call.is_empty()) {
+            if CALLS_WITHOUT_EXIT.contains(&call) {
+                return None;
+            }
             return Some(if begins { Role::Begin(named(call)) } else { Role::End(named(call)) });
         }
     }
@@ -211,6 +218,8 @@ mod tests {
         assert_eq!(clause("irq:irq_handler_entry"), "begin irq key irq $cpu");
         assert_eq!(clause("syscall_entry_openat"), "begin \"syscall openat\"");
         assert_eq!(clause("syscalls:sys_exit_read"), "end \"syscall read\"");
+        assert_eq!(of("syscalls:sys_enter_rt_sigreturn"), []);
+        assert_eq!(of("syscall_entry_exit_group"), []);
         assert_eq!(of("sched:sched_switch"), [Convention::Switch]);
         assert_eq!(of("lttng_ust_pthread:pthread_mutex_lock_acq").len(), 2);
         assert_eq!(of("sched:sched_waking"), [Convention::Wake(WakeStage::Waking)]);
