@@ -132,10 +132,12 @@ fn library_folders() -> [&'static str; 3] {
 /// fault for every 4 KiB of it.
 fn has_content(path: &Path, content: &[u8]) -> bool {
     let Ok(mut file) = File::open(path) else { return false };
-    let has_length = file.metadata().is_ok_and(|status| status.len() == content.len() as u64);
+    if !file.metadata().is_ok_and(|status| status.len() == content.len() as u64) {
+        return false;
+    }
     let mut piece = [0; 16384];
     let mut rest = content;
-    while has_length {
+    loop {
         match file.read(&mut piece) {
             Ok(0) => return rest.is_empty(),
             Ok(length) => match rest.strip_prefix(&piece[..length]) {
@@ -146,7 +148,6 @@ fn has_content(path: &Path, content: &[u8]) -> bool {
             Err(_) => return false,
         }
     }
-    false
 }
 
 #[cfg(test)]

@@ -326,10 +326,10 @@ fn a_sleep_is_ended_by_its_timer_and_by_no_other_thread() {
         let span = "syscall clock_nanosleep";
         let path = place.json(&["path", "out", "--span", span, "--slowest", "50", "--json"]);
         let spans = path["spans"].as_array().expect("spans").iter();
-        let of_it = spans.filter(|span| {
+        let mut of_it = spans.filter(|span| {
             span["thread"] == "python3" && span["duration_ns"].as_u64() > Some(29_000_000)
         });
-        let one = of_it.last().unwrap_or_else(|| panic!("{more:?}: {path:#}"));
+        let one = of_it.next_back().unwrap_or_else(|| panic!("{more:?}: {path:#}"));
         let segments = one["segments"].as_array().expect("segments");
         assert!(segments.iter().all(|segment| segment["tid"] == one["tid"]), "{more:?}: {one:#}");
         let blocked = |segment: &&Value| segment["does"] == "blocked";
