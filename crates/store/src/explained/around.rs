@@ -115,7 +115,12 @@ impl Explained {
             path,
             names,
             threads: gathering.tids.things().iter().map(name).collect(),
-            quality: if is_exact { Quality::Exact } else { Quality::Unknown },
+            quality: match (is_exact, found.is_open) {
+                (true, false) => Quality::Exact,
+                // Events after the last one can only prolong it.
+                (true, true) => Quality::LowerBound,
+                (false, _) => Quality::Unknown,
+            },
             is_missing_inside: gaps.between(begin.min(end), end),
             is_missing,
             is_waker_unknown,

@@ -70,10 +70,7 @@ impl Page<'_> {
         let all = self.nanos();
         let mut page = output::Page::new();
         // One that has not ended lasts at least to the end of the trace.
-        let quality = match (self.0.quality, self.0.found.is_open) {
-            (Quality::Exact, true) => Quality::LowerBound,
-            (quality, _) => quality,
-        };
+        let quality = self.0.quality;
         line!(
             page,
             "{span}  {}{}  of {}  from {}",
