@@ -188,7 +188,7 @@ fn wake_ups_of_perf_are_as_perf_prints_them() {
         return;
     }
     let place = Place::new();
-    for events in [&["sched_waking", "sched_wakeup"][..], &["sched_wakeup"], &["sched_waking"]] {
+    for events in [&["sched_waking", "sched_wakeup"][..], &["sched_waking"]] {
         let names = [&["sched_switch", "sched_wakeup_new"], events].concat();
         let named: Vec<String> = names.iter().map(|name| format!("sched:{name}")).collect();
         let mut words = vec!["record", "-q", "-a", "-o", "perf.data"];
