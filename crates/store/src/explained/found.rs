@@ -191,7 +191,8 @@ impl Finding {
             let span = Span { begin, end };
             let is_known = |writer: &Writer| writer.pid != Doubts::NOBODY;
             let Some(writer) = begin.writer.filter(is_known) else { continue };
-            let is_certain = !self.certainty.gaps().between(begin.time, end.time);
+            // What is missing before it can have left it open, in place of another one.
+            let is_certain = !self.certainty.gaps().between(Nanos(i64::MIN), end.time);
             self.keep(Found { span, tid: writer.tid, is_certain, is_open: true });
         }
     }

@@ -163,14 +163,14 @@ impl Spans {
     }
 
     /// Takes until when each process was seen: what has not ended lasts at least until then. What
-    /// may have ended in a gap is left out.
+    /// may have ended in a gap is left out: an end that is missing before can have left another one open.
     pub fn see_open(&mut self, gaps: &Gaps, seen: &HashMap<u32, Nanos>) {
         let mut open: Vec<Vec<Span>> = Vec::new();
         for (kind, begin) in self.table.unfinished() {
             let Some(&time) = begin.writer.and_then(|writer| seen.get(&writer.pid)) else {
                 continue;
             };
-            if time <= begin.time || gaps.between(begin.time, time) {
+            if time <= begin.time || gaps.between(Nanos(i64::MIN), time) {
                 continue;
             }
             let kind = kind as usize;
