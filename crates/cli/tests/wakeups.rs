@@ -38,23 +38,52 @@ enum By {
 struct Counted {
     nanos: BTreeMap<i64, Vec<u64>>,
     pairs: BTreeMap<(By, i64), u64>,
+    /// Threads with a wake-up whose `sched_waking` came before the recording did, processor by
+    /// processor and event by event: what is seen of it began earlier, by an unknown waker.
+    begun_before: BTreeSet<i64>,
+    /// Threads that a processor turned to and never from, or the other way round: the kernel of some
+    /// virtual machines keeps switches of its idle thread for itself.
+    torn: BTreeSet<i64>,
+}
+
+impl Counted {
+    /// Without those of threads some of whose switches are missing.
+    fn without_torn(&self, mut pairs: BTreeMap<(By, i64), u64>) -> BTreeMap<(By, i64), u64> {
+        pairs.retain(|(_, wakee), _| !self.torn.contains(wakee));
+        pairs
+    }
+
+    fn unknown_count(&self) -> u64 {
+        self.pairs.iter().filter(|((by, _), _)| *by == By::Unknown).map(|(_, count)| count).sum()
+    }
 }
 
 /// By the rules that all of perf, lttng-analyses and the kernel have: a wake-up begins with
 /// `sched_waking`, where there is any; of a thread that runs or is woken already it does nothing.
 fn count(events: &[Printed]) -> Counted {
     let has_waking = events.iter().any(|event| event.name == "sched_waking");
-    let wakes = if has_waking { "sched_waking" } else { "sched_wakeup" };
     let mut counted = Counted::default();
     let (mut running, mut woken) = (BTreeSet::new(), BTreeMap::new());
+    // Wake-ups whose `sched_wakeup` is still to come.
+    let mut begun = BTreeSet::new();
     // Of LTTng, whose events say neither the thread nor the interrupt.
     let (mut on, mut depths): (BTreeMap<i64, i64>, BTreeMap<i64, u64>) = Default::default();
     for event in events {
         let name = event.name.as_str();
         let either = |names: [&str; 2]| names.iter().find_map(|name| number(&event.line, name));
-        if name == wakes || name == "sched_wakeup_new" {
+        if ["sched_waking", "sched_wakeup", "sched_wakeup_new"].contains(&name) {
             let Some(wakee) = either([" tid = ", " pid="]) else { panic!("{}", event.line) };
+            if name == "sched_waking" {
+                begun.insert(wakee);
+            } else if name == "sched_wakeup" && begun.remove(&wakee) {
+                continue;
+            }
             if wakee == 0 || running.contains(&wakee) || woken.contains_key(&wakee) {
+                continue;
+            }
+            if name == "sched_wakeup" && has_waking {
+                counted.begun_before.insert(wakee);
+                woken.insert(wakee, (event.time, By::Unknown));
                 continue;
             }
             let thread = if event.tid < 0 { on.get(&event.cpu).copied() } else { Some(event.tid) };
@@ -69,10 +98,13 @@ fn count(events: &[Printed]) -> Counted {
         } else if name == "sched_switch" {
             let from = either([" prev_tid = ", " prev_pid="]).expect("a thread");
             let to = either([" next_tid = ", " next_pid="]).expect("a thread");
-            on.insert(event.cpu, to);
+            if let Some(before) = on.insert(event.cpu, to).filter(|before| *before != from) {
+                counted.torn.extend([before, from]);
+            }
             depths.insert(event.cpu, 0);
             running.remove(&from);
             woken.remove(&from);
+            begun.remove(&to);
             if to != 0 {
                 running.insert(to);
                 if let Some((time, by)) = woken.remove(&to) {
@@ -99,13 +131,21 @@ fn compare(place: &Place, trace: &str, counted: &Counted) -> Value {
     let threads: BTreeSet<i64> = rows.iter().filter_map(|row| row["tid"].as_i64()).collect();
     assert_eq!(threads, counted.nanos.keys().copied().collect(), "{trace}");
     for row in rows {
-        let nanos = &counted.nanos[&row["tid"].as_i64().expect("a thread")];
+        let tid = row["tid"].as_i64().expect("a thread");
+        if counted.torn.contains(&tid) {
+            println!("not compared: a switch of thread {tid} is missing");
+            continue;
+        }
+        let nanos = &counted.nanos[&tid];
         // What other programs print may have been lost for us alone, and is said then.
         assert_eq!(row["touched_by_losses"], 0, "{row}");
         assert_eq!(row["count"], nanos.len(), "{trace}: {row}");
         assert_eq!(row["min_ns"], nanos[0], "{row}");
         assert_eq!(row["median_ns"], nanos[(nanos.len() - 1) / 2], "{row}");
         assert_eq!(row["max_ns"], nanos[nanos.len() - 1], "{row}");
+        if counted.begun_before.contains(&tid) {
+            assert_eq!(row["not_exact"]["max_ns"], "lower_bound", "{row}");
+        }
     }
     wakeups
 }
@@ -193,7 +233,7 @@ fn wake_ups_of_perf_are_as_perf_prints_them() {
         let named: Vec<String> = names.iter().map(|name| format!("sched:{name}")).collect();
         let mut words = vec!["record", "-q", "-a", "-o", "perf.data"];
         named.iter().for_each(|name| words.extend(["-e", name.as_str()]));
-        words.extend(["sleep", "0.5"]);
+        words.extend(["sh", "-c", SLEEPERS]);
         if output("perf", &words, &place).is_none() {
             return;
         }
@@ -217,19 +257,29 @@ fn wake_ups_of_perf_are_as_perf_prints_them() {
         // perf does not print the flags; but never is a thread the waker that perf says was none.
         let (found, unknown) = pairs(&wakeups);
         let all: u64 = counted.pairs.values().sum();
-        assert_eq!(found.values().sum::<u64>() + unknown, all);
+        assert!(!counted.torn.is_empty() || found.values().sum::<u64>() + unknown == all);
         for (pair, count) in found.iter().filter(|((by, _), _)| *by != By::Interrupt) {
             assert!(counted.pairs.get(pair).is_some_and(|most| count <= most), "{pair:?}");
         }
-        let is_cut = !events.contains(&"sched_waking");
-        // Of new threads `sched_wakeup_new` is all there is.
-        let mut rows = wakeups["latencies"].as_array().unwrap().iter();
-        let is_lower = rows.any(|row| row["not_exact"]["max_ns"] == "lower_bound");
-        assert_eq!(is_lower, is_cut, "{wakeups}");
+        let rows = wakeups["latencies"].as_array().unwrap().iter();
+        let is_lower = |row: &&Value| row["not_exact"]["max_ns"] == "lower_bound";
+        let lower: BTreeSet<i64> =
+            rows.filter(is_lower).filter_map(|row| row["tid"].as_i64()).collect();
+        let differ = lower.symmetric_difference(&counted.begun_before);
+        assert!(differ.copied().all(|tid| counted.torn.contains(&tid)), "{wakeups}");
         // perf has no number of a thread that is gone already by the end of its own event.
         let gone = text.lines().filter(|line| line.contains(" -1 [")).count() as u64;
-        assert!(is_cut || unknown <= gone, "{unknown} {gone}: {wakeups}");
+        let most = gone + counted.unknown_count();
+        assert!(!counted.torn.is_empty() || unknown <= most, "{unknown} {most}: {wakeups}");
     }
+}
+
+/// Threads that wake up, on a machine where no other does.
+const SLEEPERS: &str = "for i in 1 2 3 4 5 6; do sleep 0.1$i & done; wait; sleep 0.2";
+
+fn sleepers() {
+    let status = Command::new("sh").args(["-c", SLEEPERS]).status().expect("sh is there");
+    assert!(status.success());
 }
 
 /// An instance of tracefs, gone at the end.
@@ -257,7 +307,7 @@ fn wake_ups_of_trace_cmd_are_as_it_prints_them() {
     let set = |file: &str, value: &str| fs::write(instance.0.join(file), value).expect("tracefs");
     set("buffer_size_kb", "8192");
     set("events/sched/enable", "1");
-    std::thread::sleep(std::time::Duration::from_millis(500));
+    sleepers();
     set("tracing_on", "0");
     if output("trace-cmd", &["extract", "-B", &name, "-o", "t.dat"], &place).is_none() {
         return;
@@ -279,10 +329,14 @@ fn wake_ups_of_trace_cmd_are_as_it_prints_them() {
         let is_interrupt = "hHszZ".contains(flags.chars().nth(digits + 2)?);
         Some(Printed { time, tid, cpu, is_interrupt, name: name.to_owned(), line: line.to_owned() })
     };
-    let counted = count(&text.lines().filter_map(printed).collect::<Vec<_>>());
+    let mut counted = count(&text.lines().filter_map(printed).collect::<Vec<_>>());
     assert!(counted.nanos.len() > 3, "{}", counted.nanos.len());
     let wakeups = compare(&place, "t.dat", &counted);
-    assert_eq!(pairs(&wakeups), (counted.pairs, 0));
+    let unknown = counted.unknown_count();
+    counted.pairs.retain(|(by, _), _| *by != By::Unknown);
+    let (found, of_unknown) = pairs(&wakeups);
+    assert_eq!(counted.without_torn(found), counted.without_torn(counted.pairs.clone()));
+    assert!(!counted.torn.is_empty() || of_unknown == unknown, "{of_unknown} {unknown}");
 }
 
 #[test]

@@ -38,6 +38,8 @@ struct Cpu {
     fresh: Vec<u8>,
     /// Pages read before.
     waiting: Vec<u8>,
+    /// The last page since the last turn was less than half full.
+    was_short: bool,
     last: Option<Thread>,
     sums: CpuSums,
 }
@@ -179,11 +181,12 @@ impl Transcoder {
         self.cpus[cpu].sums
     }
 
-    /// Takes over a page of a CPU's buffer; whether it is more than half full. One that is less
-    /// was still being written to when it was read: there is nothing behind it. Of samples, whole
+    /// Takes over a page of a CPU's buffer; whether there may be more behind it. One that is less
+    /// than half full was still being written to when it was read, or is the rest of one that was
+    /// at the last turn: behind two of them one after the other there is nothing. Of samples, whole
     /// ones. Cost: a copy.
     pub fn add(&mut self, cpu: usize, page: &[u8]) -> bool {
-        let fresh = &mut self.cpus[cpu].fresh;
+        let Cpu { fresh, was_short, .. } = &mut self.cpus[cpu];
         let Framing::Pages(layout, page_bytes) = self.framing else {
             fresh.extend_from_slice(page);
             return true;
@@ -191,7 +194,9 @@ impl Transcoder {
         let bytes = page.len().min(page_bytes);
         fresh.extend_from_slice(&page[..bytes]);
         fresh.resize(fresh.len() + page_bytes - bytes, 0);
-        layout.data_bytes(page) > page_bytes / 2
+        let is_short = layout.data_bytes(page) <= page_bytes / 2;
+        let was_short = std::mem::replace(was_short, is_short);
+        !(is_short && was_short)
     }
 
     /// Gives the pages that were added before the last turn to the streams, of which there is
@@ -218,6 +223,7 @@ impl Transcoder {
             let cpu = &mut self.cpus[cpu];
             // Both buffers stay for the next turns.
             cpu.waiting = std::mem::replace(&mut cpu.fresh, pages);
+            cpu.was_short = false;
         }
         if let Some(chosen) = &mut self.chosen {
             chosen.turned();

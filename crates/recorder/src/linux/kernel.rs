@@ -358,19 +358,16 @@ impl Source for KernelSource {
         if !self.whole_machine {
             self.instance.choose_processes()?;
         }
-        if let Some(marks) = self.marks {
-            if !self.whole_machine {
-                self.transcoder.choose_of(marks);
-            }
-            if let Err(problem) = self.instance.copy_marks() {
-                sink.problem(problem);
-            }
+        if let Some(marks) = self.marks.filter(|_| !self.whole_machine) {
+            self.transcoder.choose_of(marks);
         }
         let began = sink.now();
         for problem in self.instance.enable(&self.choice)? {
             sink.problem(problem);
         }
-        self.instance.write("tracing_on", "1")?;
+        if let Some(problem) = self.instance.switch(true, self.marks.is_some())? {
+            sink.problem(problem);
+        }
         begin_with(&self.events, &mut self.transcoder, began, sink);
         Ok(())
     }
@@ -418,11 +415,12 @@ impl Source for KernelSource {
 
     fn pause(&mut self, paused: bool) {
         // A recording that goes on would only have more than was asked for.
-        let _ = self.instance.write("tracing_on", if paused { "0" } else { "1" });
+        let _ = self.instance.switch(!paused, self.marks.is_some());
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) -> SourceReport {
-        if let Err(problem) = self.instance.write("tracing_on", "0") {
+        if let Err(problem) | Ok(Some(problem)) = self.instance.switch(false, self.marks.is_some())
+        {
             sink.problem(problem);
         }
         // Nothing is added any more, so this ends.

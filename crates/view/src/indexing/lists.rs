@@ -264,43 +264,30 @@ impl Lists {
         id
     }
 
-    /// Names that only later events told; of a session that grows they are asked again and again.
+    /// Names by all that is known by now; of a session that grows they are asked again and again, so that it
+    /// has those in the end that it has when it is opened then.
     pub fn name_all(&mut self, facts: &Facts, builder: &mut dyn Gathers) {
         let mut changed = false;
-        // What was given for want of a better name gives way to one.
-        let mut name = |own: &mut String, given: String, better: Option<String>| {
-            let is_known = !own.is_empty() && *own != given;
-            let next = if is_known { None } else { Some(better.unwrap_or(given)) };
-            if let Some(next) = next.filter(|next| next != own) {
-                *own = next;
-                changed = true;
-            }
+        let mut name = |own: &mut String, next: String| {
+            changed |= *own != next;
+            *own = next;
         };
-        for thread in &mut self.threads {
-            let Some(tid) = thread.tid else { continue };
-            let told = facts.threads().get(tid).and_then(|thread| thread.name.clone());
-            let told = told.or_else(|| self.known.threads.get(&tid).cloned());
-            name(&mut thread.name, String::new(), told);
-        }
+        let told = |tid: u32| facts.threads().get(tid).and_then(|thread| thread.name.clone());
         for application in &mut self.applications {
             let Some(pid) = application.pid else { continue };
             // The first thread of a process carries its number.
-            let told = self.known.processes.get(&pid).cloned();
-            let leader = || facts.threads().get(pid).and_then(|thread| thread.name.clone());
-            name(&mut application.name, format!("process {pid}"), told.or_else(leader));
+            let known = self.known.processes.get(&pid).cloned().or_else(|| told(pid));
+            name(&mut application.name, known.unwrap_or_else(|| format!("process {pid}")));
         }
         for thread in &mut self.threads {
             let Some(tid) = thread.tid else { continue };
+            let known = self.known.threads.get(&tid).cloned().or_else(|| told(tid));
             let of = self.applications.get(thread.application as usize);
-            let given = format!("thread {tid}");
-            let process = of.filter(|_| thread.pid == Some(tid)).map(|of| of.name.clone());
-            let is_given = [given.as_str(), ""].contains(&thread.name.as_str())
-                || (process.is_some() && thread.name == format!("process {tid}"));
-            let next = process.unwrap_or(given);
-            if is_given && thread.name != next {
-                thread.name = next;
-                changed = true;
-            }
+            let process = || of.filter(|_| thread.pid == Some(tid)).map(|of| of.name.clone());
+            name(
+                &mut thread.name,
+                known.or_else(process).unwrap_or_else(|| format!("thread {tid}")),
+            );
             if let Some(lane) = thread.lane.and_then(|lane| builder.lane_mut(lane)) {
                 lane.name.clone_from(&thread.name);
             }

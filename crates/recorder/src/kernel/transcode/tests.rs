@@ -150,6 +150,21 @@ fn a_thread_is_known_although_its_making_was_read_later() {
 }
 
 #[test]
+fn behind_the_rest_of_a_page_there_may_be_another() {
+    let mut bench = bench(2);
+    let short = samples::page(50, &[(60, samples::openat(12, 0))], None);
+    let full: Vec<_> = (0..40).map(|at| (60 + at, samples::openat(12, 0))).collect();
+    let full = samples::page(60, &full, None);
+    let transcoder = &mut bench.transcoder;
+    // The rest of a page that the last turn began, the next one, and the one that is written to.
+    assert!(transcoder.add(0, &short) && transcoder.add(0, &full) && transcoder.add(0, &short));
+    assert!(!transcoder.add(0, &short), "nobody writes that much between two reads");
+    assert!(transcoder.add(1, &short), "each buffer for itself");
+    bench.turn();
+    assert!(bench.transcoder.add(0, &short));
+}
+
+#[test]
 fn losses_stand_before_the_page_that_tells_them() {
     let mut bench = bench(1);
     bench.transcoder.add(0, &samples::page(100, &[(110, samples::switch(0, 5))], None));

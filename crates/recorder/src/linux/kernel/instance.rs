@@ -216,9 +216,17 @@ impl Instance {
         Some((KernelFormat { system: "ftrace".to_owned(), text, clause: String::new() }, id))
     }
 
-    /// Lets the kernel copy marks into it.
-    pub(super) fn copy_marks(&self) -> Result<(), String> {
-        self.write(COPY_MARKS, "1")
+    /// Switches the buffer on or off, and marks only while it is on: the kernel copies a mark into one
+    /// instance after the other and stops at the first whose buffer is off [kernel/trace/trace.c,
+    /// `tracing_mark_write`], so that one which is off would take the marks of all others.
+    ///
+    /// Errors: the buffer is as it was; and what is wrong with marks alone.
+    pub(super) fn switch(&self, is_on: bool, has_marks: bool) -> Result<Option<String>, String> {
+        let value = if is_on { "1" } else { "0" };
+        let marks = || if has_marks { self.write(COPY_MARKS, value).err() } else { None };
+        let before = if is_on { None } else { marks() };
+        self.write("tracing_on", value)?;
+        Ok(before.or_else(|| if is_on { marks() } else { None }))
     }
 
     /// Enables events; what could not be enabled, as sentences.
@@ -329,7 +337,7 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        let _ = self.write("tracing_on", "0");
+        let _ = self.switch(false, self.loan.is_none() && self.path.join(COPY_MARKS).exists());
         self.pipes.clear();
         self.chosen = None;
         if self.loan.is_some() {
