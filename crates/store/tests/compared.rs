@@ -3,6 +3,7 @@
 //! differently in each recording, has slow phases inside of one, and interrupts some spans.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 
 use lateralis_analysis::diff::{Counted, Options, Run};
 use lateralis_store::compared::{Comparison, Observed, Of};
@@ -193,4 +194,89 @@ fn names_that_only_wait_do_not_make_the_others_slower() {
         |name: &str| if matches!(name, "parse" | "price" | "store" | "pack") { 1.12 } else { 1.0 };
     let quiet = right(1, STEADY, paced, 0.0, |names| names.is_empty());
     assert!(20 * quiet >= 19 * TRIALS, "{quiet} of {TRIALS}");
+}
+
+/// Two workers behind one queue that has no end of its own: jobs come whether or not the last are
+/// done, and other programs take a part of the processors, so that it is full for some while or not.
+fn queue(seed: u64, service: f64) -> Observed {
+    let mut random = Random::new(seed);
+    let mut observed = Observed { events: 10_000, seconds: 2.0, ..Observed::default() };
+    // How much of the machine is left in this recording, and in each of its phases.
+    let run = (UNSTEADY.pace * random.normal()).exp();
+    let (mut phase, mut free, mut arrival) = (1.0, [0.0_f64; 2], 0.0);
+    let mut taken: [Vec<(f64, f64)>; 2] = Default::default();
+    let mut parts: [Vec<(f64, f64)>; 4] = Default::default();
+    let (mut waits, mut requests, mut works, mut locks) = (vec![], vec![], vec![], vec![]);
+    for _ in 0..2000 {
+        if random.share() < 0.005 {
+            phase = (0.1 * random.normal()).exp();
+        }
+        arrival += -510.0 * (1.0 - random.share()).ln();
+        let worker = usize::from(free[1] < free[0]);
+        let begin = free[worker].max(arrival) + 3.0 + 3.0 * random.share();
+        let work = 900.0 * service * run * phase * (0.03 * random.normal()).exp();
+        // Of each job a part is done under a lock that the other may have.
+        let lock = begin + 0.5 * work;
+        let held =
+            taken[1 - worker].iter().rev().take(4).find(|(from, to)| *from <= lock && lock < *to);
+        let lock_wait = 0.05 * run * phase + held.map_or(0.0, |(_, to)| to - lock);
+        let end = begin + work + lock_wait;
+        taken[worker].push((lock + lock_wait, lock + lock_wait + 0.2 * work));
+        free[worker] = end;
+        waits.push((begin - arrival, begin));
+        requests.push((end - arrival, end));
+        works.push((work, end));
+        for (place, of) in parts.iter_mut().enumerate() {
+            let own = 20.0 * (place + 1) as f64;
+            of.push((own * run * phase * (0.03 * random.normal()).exp(), end));
+        }
+        locks.push((lock_wait, end));
+    }
+    let parts = ["parse", "pack", "sign", "log"].into_iter().zip(parts);
+    let parts = parts.map(|(name, values)| (Of::Own, name, values));
+    let others = [
+        (Of::Message, "job", waits),
+        (Of::Whole, "request", requests),
+        (Of::Own, "work", works),
+        (Of::Own, "lock_wait", locks),
+    ];
+    for (of, name, mut values) in parts.chain(others) {
+        values.sort_by(|a, b| a.1.total_cmp(&b.1));
+        let nanos = values.into_iter().map(|(micros, _)| (1000.0 * micros) as u64).collect();
+        observed.durations.insert((of, name.to_owned()), Run::new(nanos, 0));
+    }
+    observed
+}
+
+#[test]
+fn a_queue_that_ran_full_in_one_recording_alone_is_no_other_program() {
+    let options = Options::default();
+    let runs: Vec<Observed> = (0..48).map(|seed| queue(seed, 1.0)).collect();
+    let one = std::slice::from_ref::<Observed>;
+    let (mut wrong, mut pairs, mut full) = (0, 0, Vec::new());
+    let mut tally = BTreeMap::<String, u64>::new();
+    for (place, good) in runs.iter().enumerate() {
+        let of_job = &good.durations[&(Of::Message, "job".to_owned())];
+        full.push(of_job.sorted()[of_job.len() / 2]);
+        for bad in &runs[place + 1..] {
+            let found = names(&Comparison::of(one(good), one(bad), &options));
+            wrong += usize::from(!found.is_empty());
+            found.into_iter().for_each(|one| *tally.entry(one).or_insert(0) += 1);
+            pairs += 1;
+        }
+    }
+    // The median wait of some is hundreds of times that of others.
+    full.sort_unstable();
+    assert!(full[47] > 100 * full[0], "{full:?}");
+    assert!(20 * wrong <= pairs, "{wrong} of {pairs}: {tally:?}");
+    // And a program that needs longer for each job is one, by what it does itself.
+    let slower = (0..20).filter(|seed| {
+        let side = |from: u64, service| -> Vec<Observed> {
+            (0..3).map(|run| queue(1000 + 10 * seed + from + run, service)).collect()
+        };
+        let found = names(&Comparison::of(&side(0, 1.0), &side(3, 1.3), &options));
+        found.contains(&"message job".to_owned()) || found.contains(&"span work".to_owned())
+    });
+    let slower = slower.count();
+    assert!(slower >= 18, "{slower} of 20");
 }

@@ -6,6 +6,7 @@ use lateralis_model::Quality;
 use super::pace::Pace;
 use super::run::{Estimate, variance};
 use super::shift::{Options, Shift, shift};
+use super::student::binomial_upper_tail;
 
 /// Counts vary between runs of one program so many times as much as durations.
 const COUNT_NOISE: f64 = 2.0;
@@ -19,22 +20,61 @@ pub struct Counted {
     pub all: u64,
     /// How long the run was, in seconds.
     pub seconds: f64,
-    /// The count of each of equal stretches of the run.
+    /// The count in each of equal stretches of the run, by what it did: by events of all kinds, so that
+    /// one which other programs held up for a while did not do it in bunches.
     pub stretches: Vec<u64>,
     /// How many more there may have been; `u64::MAX`: nobody knows.
     pub missing: u64,
 }
 
 impl Counted {
-    fn estimate(&self, per: f64, extra: f64) -> Estimate {
-        let count = self.count as f64 + extra;
-        // One that never happened might as well have happened half a time.
-        let value = (count + 0.5) / per.max(1e-9);
+    /// So many events stand for one: they come in bunches of this size.
+    fn bunch(&self) -> f64 {
         let each: Vec<f64> = self.stretches.iter().map(|&count| count as f64).collect();
         let mean = each.iter().sum::<f64>() / each.len().max(1) as f64;
-        // Events that come in bunches: as many independent ones as there are bunches.
         let bunch = if mean > 0.0 { (variance(&each) / mean).max(1.0) } else { 1.0 };
-        Estimate { value, error: (bunch.min(count.max(1.0)) / (count + 0.5)).sqrt() }
+        bunch.min((self.count as f64).max(1.0))
+    }
+}
+
+/// Counts of both sides, by what they are counted per.
+struct Rates {
+    good: Vec<(f64, f64)>,
+    bad: Vec<(f64, f64)>,
+    bunch: f64,
+}
+
+impl Rates {
+    /// The shift of so many per run, second or event.
+    fn shift(&self, options: &Options) -> Option<Shift> {
+        // What they vary by is that of one program: all runs together say how often it happens.
+        let sum = |side: &[(f64, f64)]| {
+            side.iter().fold((0.0, 0.0), |sum, of| (sum.0 + of.0, sum.1 + of.1))
+        };
+        let (good, bad) = (sum(&self.good), sum(&self.bad));
+        let rate = (good.0 + bad.0).max(0.5) / (good.1 + bad.1).max(1e-9);
+        let estimates = |side: &[(f64, f64)]| -> Vec<Estimate> {
+            let of = |&(count, per): &(f64, f64)| Estimate {
+                // One that never happened might as well have happened half a time.
+                value: (count + 0.5) / per.max(1e-9),
+                error: (self.bunch / (rate * per).max(0.5)).sqrt(),
+            };
+            side.iter().map(of).collect()
+        };
+        // A slower machine does not make anything more often.
+        let (pace, noise) = (Pace::steady(), COUNT_NOISE * options.noise);
+        let shift = shift(&estimates(&self.good), &estimates(&self.bad), noise, &pace, options)?;
+        // Of few, the logarithm says too much: then each of them fell on a side by chance.
+        let (more, of) = if shift.is_up() { (bad, good) } else { (good, bad) };
+        let chance = more.1 / (more.1 + of.1).max(1e-9);
+        let (more, all) = (more.0 / self.bunch, (more.0 + of.0) / self.bunch);
+        let by_chance = 2.0 * binomial_upper_tail(more, all, chance);
+        let least = |probability: f64| probability.max(by_chance).min(1.0);
+        Some(Shift {
+            probability: least(shift.probability),
+            probability_within: least(shift.probability_within),
+            ..shift
+        })
     }
 }
 
@@ -48,19 +88,18 @@ pub fn compare_counts(
     options: &Options,
 ) -> Option<(Shift, Quality)> {
     let ways: [fn(&Counted) -> f64; 3] = [|_| 1.0, |run| run.seconds, |run| run.all as f64];
+    let bunch = good.iter().chain(bad).map(Counted::bunch).fold(1.0, f64::max);
     let mut shifts = Vec::new();
-    // A slower machine does not make anything more often.
-    let pace = Pace::steady();
     for way in ways {
-        let side = |runs: &[Counted], missing: bool| -> Vec<Estimate> {
+        let side = |runs: &[Counted], missing: bool| -> Vec<(f64, f64)> {
             let extra = |run: &Counted| if missing { run.missing as f64 } else { 0.0 };
-            runs.iter().map(|run| run.estimate(way(run), extra(run))).collect()
+            runs.iter().map(|run| (run.count as f64 + extra(run), way(run))).collect()
         };
-        let noise = COUNT_NOISE * options.noise;
-        let seen = shift(&side(good, false), &side(bad, false), noise, &pace, options)?;
+        let rates = |good, bad| Rates { good, bad, bunch };
+        let seen = rates(side(good, false), side(bad, false)).shift(options)?;
         // The missing ones are where they speak against the shift.
         let up = seen.is_up();
-        let least = shift(&side(good, up), &side(bad, !up), noise, &pace, options)?;
+        let least = rates(side(good, up), side(bad, !up)).shift(options)?;
         shifts.push(if least.is_up() == up {
             let (probability, within) = (least.probability, least.probability_within);
             Shift { probability, probability_within: within, ..seen }
@@ -115,6 +154,11 @@ mod tests {
         assert!(p(&none, &counted(800, 10_800, 1.0)) < 0.001);
         assert!(p(&counted(800, 10_800, 1.0), &none) < 0.001);
         assert!(p(&none, &counted(1, 10_001, 1.0)) > 0.1);
+        // In one run of each: what never happened happens now and then, or half as often.
+        assert!(p(&none, &counted(60, 10_060, 1.0)) < 1e-6);
+        assert!(p(&counted(60, 10_060, 1.0), &none) < 1e-6);
+        assert!(p(&none, &counted(4, 10_004, 1.0)) > 0.05);
+        assert!(p(&counted(600, 10_000, 1.0), &counted(300, 9_700, 1.3)) < 1e-4);
     }
 
     #[test]

@@ -54,6 +54,11 @@ pub struct DurationShift {
     pub delta: f64,
     /// Exact where no event is missing; else shifts are lower bounds of themselves.
     pub quality: Quality,
+    /// A claim of the body is wrong with this probability at least, however sure it looks from inside of
+    /// the runs: of what waits, [`chance_of_two_states`]; else 0.
+    pub least_probability: f64,
+    /// And one of the mean or of p99, where only some of them wait.
+    pub least_probability_of_tail: f64,
 }
 
 impl DurationShift {
@@ -141,6 +146,10 @@ pub fn compare_durations(
         |runs: &[Run], of: fn(&Run) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
     let both = |of| (per_run(good, of), per_run(bad, of));
     let body = body(&quartiles, delta, options);
+    let is_steady = good.iter().chain(bad).all(Run::is_steady);
+    let is_of_program = is_steady || moved_as_a_whole(good, bad, &median, options);
+    let has_short_tails = good.iter().chain(bad).all(Run::has_short_tail);
+    let two_states = chance_of_two_states(good.len(), bad.len());
     Some(DurationShift {
         count: both(|run| run.len() as f64),
         total_ns: both(|run| run.total_ns() as f64),
@@ -151,7 +160,32 @@ pub fn compare_durations(
         tail,
         delta,
         quality,
+        least_probability: if is_of_program { 0.0 } else { two_states },
+        least_probability_of_tail: if is_of_program && has_short_tails { 0.0 } else { two_states },
     })
+}
+
+/// Whether the quickest moved with the median, by half of its factor at least. The first of a queue
+/// waits for nobody, however full the queue is later; what every one of them does more, it does too.
+fn moved_as_a_whole(good: &[Run], bad: &[Run], median: &Shift, options: &Options) -> bool {
+    let quickest = |runs: &[Run]| {
+        let of: Vec<f64> = runs.iter().filter_map(Run::quickest).map(f64::ln).collect();
+        of.iter().sum::<f64>() / of.len().max(1) as f64
+    };
+    let by = quickest(bad) - quickest(good) - median.pace.ln();
+    let of_median = median.ratio().ln();
+    by * of_median > 0.0 && by.abs() >= (of_median.abs() / 2.0).max(options.threshold.ln_1p())
+}
+
+/// Queues, locks and what waits behind them have two states for a whole run of one program: nearly empty,
+/// or full once and ever after. If runs take one by chance, this is the largest probability, for any
+/// chance, that all runs of one side are in one state and all of the other in the other.
+#[must_use]
+pub fn chance_of_two_states(good: usize, bad: usize) -> f64 {
+    let (good, bad) = (good.min(1000) as i32, bad.min(1000) as i32);
+    let of = |p: f64| p.powi(good) * (1.0 - p).powi(bad) + p.powi(bad) * (1.0 - p).powi(good);
+    // One hundredth is near enough to the greatest of so flat a curve.
+    (0..=100).map(|percent| of(f64::from(percent) / 100.0)).fold(0.0, f64::max)
 }
 
 fn means(runs: &[Run]) -> Vec<Estimate> {
@@ -333,6 +367,30 @@ mod tests {
             &options,
         );
         assert_eq!(unknown.unwrap().body.unwrap().probability, 1.0);
+    }
+
+    #[test]
+    fn three_runs_of_each_side_seldom_part_by_chance() {
+        assert_eq!(chance_of_two_states(1, 1), 0.5);
+        assert_eq!(chance_of_two_states(2, 2), 0.125);
+        assert_eq!(chance_of_two_states(3, 3), 0.03125);
+        // One run may well be the one in six that is full.
+        assert!((chance_of_two_states(1, 5) - 0.067).abs() < 0.001);
+    }
+
+    #[test]
+    fn what_waits_is_claimed_where_the_quickest_moved_too() {
+        let (options, still) = (Options::default(), Pace::steady());
+        let waits = |factor: u64, late: u64| {
+            Run::new((0..600).map(|at| 2000 + 100 * factor * (at * 7 % 600) + late).collect(), 0)
+        };
+        let of = |bad| compare_durations(&[waits(1, 0)], &[bad], &still, &options).unwrap();
+        assert_eq!(of(waits(50, 0)).least_probability, 0.5);
+        assert_eq!(of(waits(1, 1_000_000)).least_probability, 0.0);
+        let steady = Run::new((0..600).map(|at| 100_000 + at).collect(), 0);
+        let slower = Run::new((0..600).map(|at| 120_000 + at).collect(), 0);
+        let shift = compare_durations(&[steady], &[slower], &still, &options).unwrap();
+        assert_eq!(shift.least_probability, 0.0);
     }
 
     #[test]

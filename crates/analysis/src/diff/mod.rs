@@ -3,7 +3,7 @@
 //!
 //! Two runs of the same program are never equal: other programs run, memory lies elsewhere.
 //! So "different" is not asked, but "different by more than a threshold, and by more than runs
-//! of the same program differ". Four sources of error are told apart:
+//! of the same program differ". Five sources of error are told apart:
 //!
 //! * within a run: from stretches of the run ([`Run`]), since what follows each other is alike;
 //! * between runs: a prior ([`Options::noise`]), and as many runs as there are: their variance is
@@ -11,6 +11,8 @@
 //!   Smyth 2004), so that one run each already gives an answer and many give a better one;
 //! * between machines, or one machine at two times: what everything of a recording has in common
 //!   ([`Pace`]) is taken off;
+//! * between states of what waits: a queue that ran full in one recording is no other program
+//!   ([`chance_of_two_states`]);
 //! * between many comparisons: Benjamini and Hochberg's adjustment ([`adjust`]).
 //!
 //! All work is on logarithms: a shift is a factor, noise is a share.
@@ -34,7 +36,7 @@ mod shift;
 mod student;
 
 pub use counts::{Counted, compare_counts};
-pub use durations::{DurationShift, compare_durations, paced_by};
+pub use durations::{DurationShift, chance_of_two_states, compare_durations, paced_by};
 pub use pace::{Pace, Paces, Sides, paces};
 pub use run::{Estimate, Run, cliffs_delta};
 pub use shift::{Options, PRIOR_FREEDOM, Shift};

@@ -12,6 +12,9 @@ pub struct Run {
     missing: u64,
 }
 
+/// The most between the quartiles, and from the quickest to the median, of durations that are alike.
+const STEADY: f64 = 2.0;
+
 /// A number and the standard error of its logarithm within the run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
@@ -117,6 +120,29 @@ impl Run {
     pub(super) fn distance(&self, low: f64, high: f64) -> f64 {
         let ln = |level| self.at(level).map_or(0.0, |value| (value.max(1) as f64).ln());
         ln(high) - ln(low)
+    }
+
+    /// Whether most of them take the same time, give or take: what waits for others does not.
+    pub(super) fn is_steady(&self) -> bool {
+        let of = |low: f64, high: f64| self.distance(low, high) <= STEADY.ln();
+        let from_quickest = self.quickest().is_none_or(|quickest| {
+            self.at(0.5).is_some_and(|median| median.max(1) as f64 <= STEADY * quickest)
+        });
+        of(0.25, 0.75) && from_quickest
+    }
+
+    /// Whether the longest are like the others, and nearly no time is in those that are not.
+    pub(super) fn has_short_tail(&self) -> bool {
+        let longest = STEADY * self.at(0.5).unwrap_or(0).max(1) as f64;
+        let from = self.sorted.partition_point(|&nanos| nanos as f64 <= longest);
+        let beyond: u128 = self.sorted[from..].iter().map(|&nanos| u128::from(nanos)).sum();
+        self.distance(0.5, 0.99) <= STEADY.ln() && beyond as f64 <= 0.05 * self.total_ns() as f64
+    }
+
+    /// What the quickest take: the third, since one or two may be accidents. `None` of nothing.
+    pub(super) fn quickest(&self) -> Option<f64> {
+        let nanos = self.sorted.get(2).or(self.sorted.last())?;
+        Some((*nanos).max(1) as f64)
     }
 
     /// Nearest rank.

@@ -52,6 +52,15 @@ pub fn quantile(tail: f64, freedom: f64) -> f64 {
     (low + high) / 2.0
 }
 
+/// Probability of so many or more of `trials`, each of which has this chance (Abramowitz and Stegun 26.5.24).
+pub fn binomial_upper_tail(successes: f64, trials: f64, chance: f64) -> f64 {
+    if successes <= 0.0 {
+        return 1.0;
+    }
+    let (a, b) = (successes, (trials - successes).max(0.0) + 1.0);
+    incomplete_beta(chance, a, b, ln_gamma(a) + ln_gamma(b) - ln_gamma(a + b))
+}
+
 /// I_x(a, b), by its continued fraction (Abramowitz and Stegun 26.5.8).
 fn incomplete_beta(x: f64, a: f64, b: f64, ln_beta: f64) -> f64 {
     if x <= 0.0 {
@@ -105,6 +114,16 @@ fn ln_gamma(mut x: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tails_of_coins_are_those_counted() {
+        for (successes, trials, expected) in
+            [(5, 5, 1.0 / 32.0), (8, 10, 56.0 / 1024.0), (0, 3, 1.0)]
+        {
+            let tail = binomial_upper_tail(f64::from(successes), f64::from(trials), 0.5);
+            assert!((tail - expected).abs() < 1e-12, "{successes} of {trials}: {tail}");
+        }
+    }
 
     #[test]
     fn tails_are_those_of_the_tables() {

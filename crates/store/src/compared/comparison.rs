@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use lateralis_analysis::diff::{
-    self, Counted, DurationShift, Options, Pace, Paces, Run, Shift, Sides, adjust, compare_counts,
-    compare_durations, paced_by,
+    self, Counted, DurationShift, Options, Pace, Paces, Run, Shift, Sides, adjust,
+    chance_of_two_states, compare_counts, compare_durations, paced_by,
 };
 use lateralis_model::Quality;
 
@@ -63,6 +63,9 @@ pub struct Difference {
     pub shift: Shift,
     /// Share of wrong ones among differences up to this one.
     pub probability: f64,
+    /// Below this no number of it can be sure with so many recordings, whatever they say; 0 of what
+    /// does not wait.
+    pub least_probability: f64,
     /// Nanoseconds of a bad run that this stands for; 0 for counts of events.
     pub explained_ns: f64,
     /// How many per run, before and after.
@@ -74,6 +77,12 @@ pub struct Difference {
 }
 
 impl Difference {
+    /// How many recordings of each side could make it sure, where it waits and these are not enough.
+    pub fn recordings_needed(&self, options: &Options) -> Option<usize> {
+        let is_enough = |runs: &usize| chance_of_two_states(*runs, *runs) <= options.error;
+        (self.least_probability > options.error).then(|| (1..100).find(is_enough)).flatten()
+    }
+
     /// Whether there is more of it.
     pub fn is_worse(&self) -> bool {
         self.shift.is_up()
@@ -186,7 +195,7 @@ impl Comparison {
                 // What a cause moved with it is no question of its own.
                 let is_whole = number.of == Of::Whole && !tails;
                 let share = if has_tails && !is_whole { share } else { 1.0 };
-                number.probability = (adjusted / share).min(1.0);
+                number.probability = (adjusted / share).min(1.0).max(number.least_probability);
             }
         }
         for numbers in names {
@@ -265,6 +274,10 @@ fn of_durations((of, name): &(Of, String), shift: &DurationShift) -> Vec<Differe
         what,
         shift: of_what,
         probability: 1.0,
+        least_probability: match what {
+            What::Mean | What::Tail => shift.least_probability_of_tail,
+            _ => shift.least_probability,
+        },
         explained_ns,
         count: shift.count,
         delta: Some(shift.delta),
@@ -319,6 +332,7 @@ fn counts(good: &[Observed], bad: &[Observed], of: Of, options: &Options) -> Vec
             what,
             shift,
             probability: 1.0,
+            least_probability: 0.0,
             explained_ns,
             count,
             delta: None,

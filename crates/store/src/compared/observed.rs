@@ -131,7 +131,7 @@ impl Observed {
             .trace
             .stream_classes
             .iter()
-            .map(|class| vec![Buckets::default(); class.event_classes.len()])
+            .map(|class| vec![Buckets::of_events(); class.event_classes.len()])
             .collect();
         let (mut first, mut last, mut all) = (None, Nanos(i64::MIN), 0_u64);
         let mut said = Vec::new();
@@ -147,7 +147,8 @@ impl Observed {
                 }
             }
             if is_chosen {
-                count(&mut counts, &event, *first.get_or_insert(event.time));
+                first.get_or_insert(event.time);
+                count(&mut counts, &event, all);
                 last = last.max(event.time);
                 all += 1;
             }
@@ -179,13 +180,14 @@ impl Observed {
             for (class, count) in stream.event_classes.iter().zip(counts) {
                 // What the tracer says of itself depends on how threads took turns.
                 if !class.name.starts_with("lateralis:") && count.total() > 0 {
-                    by_name.entry(class.name.clone()).or_default().merge(count);
+                    let of = by_name.entry(class.name.clone());
+                    of.or_insert_with(Buckets::of_events).merge(count);
                 }
             }
         }
         let all = by_name.values().map(Buckets::total).sum();
         for (name, buckets) in by_name {
-            let counted = self.counted(&buckets, all);
+            let counted = self.counted(&buckets, all, self.events as f64);
             self.counts.insert((Of::Count, name), counted);
         }
     }
@@ -194,20 +196,22 @@ impl Observed {
         let mut by_name: BTreeMap<String, Buckets> = BTreeMap::new();
         for (tid, buckets) in ran {
             let name = facts.threads().get(tid).and_then(|thread| thread.name.clone());
-            by_name.entry(name.unwrap_or_else(|| "(no name)".into())).or_default().merge(buckets);
+            let of = by_name.entry(name.unwrap_or_else(|| "(no name)".into()));
+            of.or_insert_with(Buckets::of_time).merge(buckets);
         }
         let all = by_name.values().map(Buckets::total).sum();
         for (name, buckets) in by_name {
             // Nobody knows how much longer they ran in what is missing.
             let missing = if self.lost > 0 { u64::MAX } else { 0 };
-            let counted = Counted { missing, ..self.counted(&buckets, all) };
+            let counted = Counted { missing, ..self.counted(&buckets, all, self.seconds * 1e9) };
             self.counts.insert((Of::Cpu, name), counted);
         }
     }
 
-    fn counted(&self, buckets: &Buckets, all: u64) -> Counted {
+    /// Of stretches of a run of this length.
+    fn counted(&self, buckets: &Buckets, all: u64, length: f64) -> Counted {
         let (count, seconds) = (buckets.total(), self.seconds);
-        Counted { count, all, seconds, stretches: buckets.stretches(seconds), missing: self.lost }
+        Counted { count, all, seconds, stretches: buckets.stretches(length), missing: self.lost }
     }
 
     fn add_durations(
@@ -242,12 +246,12 @@ impl Observed {
     }
 }
 
-fn count(counts: &mut [Vec<Buckets>], event: &Event<'_>, begin: Nanos) {
+fn count(counts: &mut [Vec<Buckets>], event: &Event<'_>, place: u64) {
     let class = counts
         .get_mut(event.stream_class_index as usize)
         .and_then(|classes| classes.get_mut(event.class_index as usize));
     if let Some(buckets) = class {
-        buckets.add(event.time.since(begin), 1);
+        buckets.add(place.cast_signed(), 1);
     }
 }
 
@@ -288,7 +292,10 @@ impl Gathering {
                     left.filter(|(tid, since)| *tid != 0 && is_known(*tid, *since))
                 {
                     let micros = at.time.since(since).max(0) as u64 / 1000;
-                    self.ran.entry(tid).or_default().add(since.since(begin), micros);
+                    self.ran
+                        .entry(tid)
+                        .or_insert_with(Buckets::of_time)
+                        .add(since.since(begin), micros);
                 }
             }
             Some((_, Fact::Belongs { tid, pid })) => {

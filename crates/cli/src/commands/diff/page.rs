@@ -43,10 +43,21 @@ pub fn render(paths: Paths<'_>, comparison: &Comparison, options: &Options) -> P
     durations(&mut page, "what takes another time", &part(&[Of::Own, Of::Message]), ROWS);
     durations(&mut page, "spans as a whole, with what is inside", &part(&[Of::Whole]), ROWS);
     durations(&mut page, "processor time of threads", &part(&[Of::Cpu]), ROWS);
-    counts(&mut page, &part(&[Of::Count]));
-    let likely: Vec<&Difference> =
-        comparison.perhaps.iter().filter(|d| d.of != Of::Count).collect();
+    counts(&mut page, "how often in a run", &part(&[Of::Count]), ROWS);
+    let perhaps = |is_it: &dyn Fn(&Difference) -> bool| -> Vec<&Difference> {
+        comparison.perhaps.iter().filter(|row| is_it(row)).collect()
+    };
+    let needed = |row: &Difference| row.recordings_needed(options);
+    if let Some(runs) = comparison.perhaps.iter().find_map(needed) {
+        let title = format!(
+            "not enough recordings: what waits may be full in one and not in the next; record {runs} of both"
+        );
+        durations(&mut page, &title, &perhaps(&|row| needed(row).is_some()), LIKELY_ROWS);
+    }
+    let likely = perhaps(&|row| row.of != Of::Count && needed(row).is_none());
     durations(&mut page, "perhaps: more recordings of both would tell", &likely, LIKELY_ROWS);
+    let likely = perhaps(&|row| row.of == Of::Count);
+    counts(&mut page, "perhaps more or less often", &likely, LIKELY_ROWS);
     if comparison.differences.iter().any(|d| d.explained_ns != 0.0) {
         page.gap();
         line!(page, "shift: with 95 % confidence; time: of a run, that the shift stands for;");
@@ -102,7 +113,7 @@ fn durations(page: &mut Page, title: &str, rows: &[&Difference], most: usize) {
     section(page, title, &table, rows.len().saturating_sub(most));
 }
 
-fn counts(page: &mut Page, rows: &[&Difference]) {
+fn counts(page: &mut Page, title: &str, rows: &[&Difference], most: usize) {
     use Align::{Left, Right};
     let mut table = Table::new(&[
         ("event", Left),
@@ -112,7 +123,7 @@ fn counts(page: &mut Page, rows: &[&Difference]) {
         ("", Left),
         ("wrong", Right),
     ]);
-    for row in rows.iter().take(ROWS) {
+    for row in rows.iter().take(most) {
         table.row([
             row.name.clone(),
             mark(values::count(row.count.0 as u64), row.quality),
@@ -122,7 +133,7 @@ fn counts(page: &mut Page, rows: &[&Difference]) {
             probability(row.probability),
         ]);
     }
-    section(page, "how often in a run", &table, rows.len().saturating_sub(ROWS));
+    section(page, title, &table, rows.len().saturating_sub(most));
 }
 
 fn section(page: &mut Page, title: &str, table: &Table, hidden: usize) {
@@ -210,7 +221,8 @@ pub fn json(paths: Paths<'_>, comparison: &Comparison, options: &Options) -> Val
     let names = |side: &[PathBuf]| {
         side.iter().map(|path| json!(path.display().to_string())).collect::<Vec<_>>()
     };
-    let all = |list: &[Difference]| list.iter().map(difference).collect::<Vec<_>>();
+    let all =
+        |list: &[Difference]| list.iter().map(|row| difference(row, options)).collect::<Vec<_>>();
     let (good, bad) = comparison.is_lossy;
     let of = |is_lossy: bool| if is_lossy { Quality::LowerBound } else { Quality::Exact };
     Row::default()
@@ -236,7 +248,7 @@ pub fn json(paths: Paths<'_>, comparison: &Comparison, options: &Options) -> Val
         .value()
 }
 
-fn difference(row: &Difference) -> Value {
+fn difference(row: &Difference, options: &Options) -> Value {
     let of = if row.of == Of::Count { "" } else { "_ns" };
     let sum = if row.of == Of::Count || row.of == Of::Cpu { row.quality } else { value(row) };
     // There is no number that is infinitely many times nothing.
@@ -253,6 +265,7 @@ fn difference(row: &Difference) -> Value {
         .number("explained_ns", row.explained_ns, value)
         .plain("pace", row.shift.pace)
         .plain("quality", value.name())
+        .plain("recordings_needed", row.recordings_needed(options))
         .number(&format!("before{of}"), row.shift.before, sum)
         .number(&format!("after{of}"), row.shift.after, sum);
     if let Some(delta) = row.delta {
