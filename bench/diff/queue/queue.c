@@ -19,7 +19,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { WORKERS = 2, PERIOD_NS = 500000, HASH_STEPS = 250000, HELD_STEPS = 60000 };
+enum { WORKERS = 2, PERIOD_NS = 500000, HASH_STEPS = 330000, HELD_STEPS = 60000 };
 
 static unsigned hash_percent, retries, checks_percent = 100, requests = 2000;
 static pthread_mutex_t queue_lock = PTHREAD_MUTEX_INITIALIZER, books = PTHREAD_MUTEX_INITIALIZER;

@@ -33,6 +33,7 @@ mod span_table;
 mod spans;
 mod states;
 mod tally;
+mod thread_states;
 pub mod tracepoints;
 mod utilisation;
 mod wakes;
@@ -59,6 +60,9 @@ pub use span_table::{SpanQuality, SpanTable, ThreadEdge};
 pub use spans::{Edge, Pairer, Pairs, Side, Span, pair};
 pub use states::{InState, States};
 pub use tally::Tally;
+pub use thread_states::{
+    Comes, GoesInto, Leaves, LongestWait, StateTime, ThreadState, ThreadStates, ThreadTimes,
+};
 pub use utilisation::{CpuTime, Occupant, Switch, ThreadTime, Utilisation};
 pub use wakes::{Wakes, Woken};
 pub use wholes::{Ended, Wholes};

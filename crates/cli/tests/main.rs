@@ -42,6 +42,7 @@ mod sessions;
 mod sql;
 mod stats;
 mod tables;
+mod thread_states;
 mod tracepoints;
 mod triggers;
 mod view;

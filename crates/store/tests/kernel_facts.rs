@@ -6,7 +6,7 @@ use std::path::Path;
 
 use lateralis_model::Source;
 use lateralis_store::Recording;
-use lateralis_store::facts::{Fact, Facts, WakeMoment};
+use lateralis_store::facts::{Fact, Facts};
 
 #[test]
 fn a_kernel_trace_says_as_much_as_its_events() {
@@ -40,7 +40,7 @@ fn a_kernel_trace_says_as_much_as_its_events() {
         let at = facts.of(&event, |_, fact| {
             let kind = match fact {
                 Fact::Switch { .. } => "switch",
-                Fact::Wake { moment: WakeMoment::Begin, .. } => "wake",
+                Fact::Wake { moment, .. } if moment.is_begin() => "wake",
                 Fact::Begin { .. } if name.starts_with("syscall_") => "call",
                 Fact::End { .. } if name.starts_with("syscall_") => "return",
                 _ => "",

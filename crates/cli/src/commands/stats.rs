@@ -12,6 +12,7 @@ mod rates;
 mod running;
 pub(super) mod sections;
 mod spans;
+mod thread_states;
 mod utilised;
 mod wakeups;
 

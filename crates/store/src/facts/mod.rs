@@ -35,6 +35,7 @@ use lateralis_analysis::{End, Side};
 use lateralis_model::{Event, Field, Fields, StreamIndex, StreamSummary, Trace, Value, Writer};
 use lateralis_units::Nanos;
 
+use conventions::WakeStage;
 pub use doubts::Doubts;
 pub(crate) use keys::field_text;
 pub use kinds::{Counter, Kind, Kinds, Machine};
@@ -456,6 +457,10 @@ fn fact(
     let field = |index: usize| plan::field(event, index);
     let number = |index: usize| field(index).and_then(|field| field.as_u64());
     let text = |index: Option<usize>| field(index?)?.as_text();
+    // Whom a thread of a recorded program makes is recorded from its first moment on.
+    let is_of_recorded = |threads: &Threads| {
+        of_programs && at.writer.is_some_and(|writer| threads.has_all_switches(writer.tid))
+    };
     Some(match step {
         Step::Begin { span, key } => {
             let kind = &mut kinds.spans[*span as usize];
@@ -511,6 +516,9 @@ fn fact(
         }
         Step::Wake(wake) => {
             let tid = number(wake.tid)? as u32;
+            if wake.stage == WakeStage::New && is_of_recorded(threads) {
+                threads.is_recorded(tid);
+            }
             let target_cpu = wake.cpu.and_then(number).and_then(|cpu| u32::try_from(cpu).ok());
             let flags = wake.flags.and_then(number);
             let event = WakeEvent { stage: wake.stage, tid, target_cpu, flags };
@@ -523,6 +531,9 @@ fn fact(
         }
         Step::Thread { tid, pid, name } => {
             let tid = number(*tid)? as u32;
+            if is_of_recorded(threads) {
+                threads.is_recorded(tid);
+            }
             if let Some(pid) = pid.and_then(number) {
                 threads.belongs(Writer { pid: pid as u32, tid });
             }

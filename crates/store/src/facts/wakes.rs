@@ -54,6 +54,8 @@ impl Waker {
 pub enum WakeMoment {
     /// The waker's own: here it begins.
     Begin,
+    /// The same of a new thread, for the first time.
+    BeginOfNew,
     /// When the thread has come to a run queue, the only moment that the trace has: the wake-up
     /// began before.
     Queued,
@@ -97,6 +99,14 @@ pub struct WakeEvent {
     pub tid: u32,
     pub target_cpu: Option<u32>,
     pub flags: Option<u64>,
+}
+
+impl WakeMoment {
+    /// Whether the wake-up begins with it.
+    #[must_use]
+    pub fn is_begin(self) -> bool {
+        matches!(self, Self::Begin | Self::BeginOfNew)
+    }
 }
 
 impl WakeUps {
@@ -151,7 +161,7 @@ impl WakeUps {
                 None if self.has_wakings => Some((Waker::Unknown(None), WakeMoment::Queued)),
                 None => Some((self.waker(event, at), WakeMoment::Queued)),
             },
-            WakeStage::New => Some((self.waker(event, at), WakeMoment::Begin)),
+            WakeStage::New => Some((self.waker(event, at), WakeMoment::BeginOfNew)),
         }
     }
 

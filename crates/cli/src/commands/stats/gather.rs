@@ -8,7 +8,7 @@ use lateralis_model::{
     ColumnBatch, Damage, Interval, Look, Quality, Seen, Source, StreamIndex, Trace,
 };
 use lateralis_pleco::schema::Statistic;
-use lateralis_store::facts::{At, Doubts, Edges, Fact, Facts, Sink, Visited, WakeMoment};
+use lateralis_store::facts::{At, Doubts, Edges, Fact, Facts, Sink, Visited};
 use lateralis_store::{ClockErrors, Counted, Recording, last_seen};
 use lateralis_units::Nanos;
 use serde_json::{Value, json};
@@ -432,16 +432,14 @@ impl Sink for Statistics {
             Fact::Receive { channel, key } => self.messages.receive(channel, key, at.end()),
             Fact::State { machine, state } => self.levels.state(&at, machine, state),
             Fact::Level { counter, value } => self.levels.level(&at, counter, value),
-            Fact::Switch { from, to, from_is_whole, .. } => {
+            Fact::Switch { from, to, leaving, from_is_whole, to_is_whole } => {
                 if let Some(cpu) = at.cpu {
-                    self.running.switch(cpu, &at, (from, to), from_is_whole);
+                    let from = (from, leaving, from_is_whole);
+                    self.running.switch(cpu, &at, from, (to, to_is_whole));
                 }
             }
-            // It counts where it began.
-            Fact::Wake { moment: WakeMoment::QueuedAgain, .. } => {}
             Fact::Wake { tid: woken, waker, moment, .. } => {
-                let is_begin = moment == WakeMoment::Begin;
-                self.running.wake(at.time, (waker, is_begin), woken);
+                self.running.wake(at.time, (waker, moment), woken);
             }
             Fact::Belongs { tid, pid } => self.spans.belongs(tid, pid),
         }

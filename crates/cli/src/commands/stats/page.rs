@@ -35,6 +35,8 @@ pub enum Section {
     Cpus,
     /// What each thread had
     Threads,
+    /// Whether it ran, slept or waited for a processor, and its longest wait
+    ThreadStates,
     /// The same by process
     Applications,
     /// What the system counted itself: cycles of threads, kernel entries

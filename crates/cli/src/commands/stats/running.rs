@@ -8,12 +8,13 @@ use lateralis_analysis::{
     CpuTime, Gaps, KernelTime, Numbering, Occupant, Switch, ThreadTime, Utilisation,
 };
 use lateralis_model::{Quality, StreamIndex, StreamSummary};
-use lateralis_store::facts::{At, Facts, Waker};
+use lateralis_store::facts::{At, Facts, Leaving, WakeMoment, Waker};
 use lateralis_units::{CpuId, Nanos};
 use serde_json::{Value, json};
 
 use super::mark::{Row, Trust, mark};
 use super::page::{Page, Section, Who};
+use super::thread_states::{Numbers, States};
 use super::wakeups::Wakeups;
 use crate::table::{Align, Table};
 use crate::values;
@@ -48,6 +49,7 @@ pub struct Running {
     kernel: KernelTime,
     kernel_kinds: Vec<InKernel>,
     wakeups: Wakeups,
+    states: States,
     has_switches: bool,
     has_kernel: bool,
     gaps: Gaps,
@@ -108,6 +110,7 @@ impl Running {
             kernel: KernelTime::new(gaps.clone()),
             kernel_kinds: facts.kinds().spans.iter().map(|kind| in_kernel(&kind.name)).collect(),
             wakeups: Wakeups::new(begin, gaps.clone()),
+            states: States::new(gaps.clone()),
             has_switches: false,
             has_kernel: false,
             gaps: gaps.clone(),
@@ -162,8 +165,14 @@ impl Running {
         }
     }
 
-    /// A processor turns from one thread to another.
-    pub fn switch(&mut self, cpu: u32, at: &At, (from, to): (u32, u32), is_since_last: bool) {
+    /// A processor turns from one thread to another, each with whether all its switches are there.
+    pub fn switch(
+        &mut self,
+        cpu: u32,
+        at: &At,
+        (from, leaving, is_since_last): (u32, Leaving, bool),
+        (to, to_is_whole): (u32, bool),
+    ) {
         let (stream, time) = (at.stream, at.time);
         self.has_switches = true;
         let Some(cpu) = self.cpu(cpu) else {
@@ -182,15 +191,20 @@ impl Running {
         self.utilisation.push(Switch { time, cpu, stream, from: leaves, to: comes, is_since_last });
         self.kernel.switch(cpu, time, to);
         self.wakeups.switch(time, from, to);
+        self.states.switch(time, cpu, (from, leaving, is_since_last), (to, to_is_whole));
     }
 
-    /// A thread is made ready to run: by whom, and whether that is when its wake-up begins.
-    pub fn wake(&mut self, time: Nanos, waker: (Waker, bool), tid: u32) {
+    /// A thread is made ready to run: by whom, and at which moment of its wake-up.
+    pub fn wake(&mut self, time: Nanos, (waker, moment): (Waker, WakeMoment), tid: u32) {
         if tid == 0 {
             return;
         }
         let thread = self.threads.number(tid);
-        self.wakeups.wake(time, waker, thread);
+        self.states.wake(time, thread, moment == WakeMoment::BeginOfNew);
+        // Among latencies it counts where it began.
+        if moment != WakeMoment::QueuedAgain {
+            self.wakeups.wake(time, (waker, moment.is_begin()), thread);
+        }
     }
 
     /// Gives everybody the time up to the end.
@@ -198,6 +212,7 @@ impl Running {
         self.end = end;
         self.utilisation.finish(end);
         self.kernel.finish(end);
+        self.states.finish(end);
     }
 
     fn tid(&self, thread: u32) -> u32 {
@@ -273,14 +288,18 @@ impl Running {
         }
     }
 
-    /// Members `cpus`, `threads`, `applications`, `wakeups` of the whole, where the trace
+    fn numbers(&self) -> Numbers<'_> {
+        Numbers { threads: self.threads.things(), cpus: self.cpus.things() }
+    }
+
+    /// Members `cpus`, `threads`, `thread_states`, `applications`, `wakeups` of the whole, where the trace
     /// has switches.
     pub fn json(
         &self,
         trust: Trust,
         who: Who<'_>,
         over: i64,
-    ) -> Option<[(&'static str, Value); 4]> {
+    ) -> Option<[(&'static str, Value); 5]> {
         if !self.has_switches {
             return None;
         }
@@ -352,6 +371,7 @@ impl Running {
         Some([
             ("cpus", json!(cpus)),
             ("threads", json!(threads)),
+            ("thread_states", self.states.json(self.numbers(), trust, who)),
             ("applications", json!(applications)),
             ("wakeups", self.wakeups.json(self.threads.things(), trust, who)),
         ])
@@ -426,6 +446,7 @@ impl Running {
             ]);
         }
         page.table(Section::Threads, "threads", &table, threads.len());
+        self.states.page(self.numbers(), page, who);
         let applications = self.by_process(who);
         let mut table = head("application");
         for (pid, time) in applications.iter().take(page.rows) {

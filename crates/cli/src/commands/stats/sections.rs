@@ -28,7 +28,13 @@ impl Asked {
         let asks = |any: &[Section]| {
             sections.is_empty() || any.iter().any(|section| sections.contains(section))
         };
-        let running = [Section::Cpus, Section::Threads, Section::Applications, Section::Wakeups];
+        let running = [
+            Section::Cpus,
+            Section::Threads,
+            Section::ThreadStates,
+            Section::Applications,
+            Section::Wakeups,
+        ];
         Self {
             events: asks(&[Section::Events]),
             // The page tells it only when asked.
@@ -43,7 +49,7 @@ impl Asked {
 }
 
 /// Members of the whole that are parts; all others are always told.
-const MEMBERS: [(&str, &[Section]); 14] = [
+const MEMBERS: [(&str, &[Section]); 15] = [
     ("events", &[Section::Events]),
     ("events_by_cpu", &[Section::Events]),
     ("spans", &OF_SPANS),
@@ -56,6 +62,7 @@ const MEMBERS: [(&str, &[Section]); 14] = [
     ("budgets", &[Section::Budgets]),
     ("cpus", &[Section::Cpus]),
     ("threads", &[Section::Threads]),
+    ("thread_states", &[Section::ThreadStates]),
     ("applications", &[Section::Applications]),
     ("wakeups", &[Section::Wakeups]),
 ];

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What each thread did with its time, and its waits for a processor.
+
+use std::cmp::Reverse;
+
+use lateralis_analysis::{Comes, Gaps, GoesInto, Leaves, ThreadState, ThreadStates, ThreadTimes};
+use lateralis_store::facts::Leaving;
+use lateralis_units::Nanos;
+use serde_json::{Value, json};
+
+use super::mark::{Row, Trust, mark};
+use super::page::{Page, Section, Who};
+use crate::date;
+use crate::table::{Align, Table};
+use crate::values;
+
+/// The states of all threads.
+pub struct States {
+    states: ThreadStates,
+    has_wakes: bool,
+}
+
+/// Whose, by what numbers.
+#[derive(Clone, Copy)]
+pub struct Numbers<'a> {
+    /// Threads of the system by ours.
+    pub threads: &'a [u32],
+    /// Processors likewise.
+    pub cpus: &'a [u32],
+}
+
+impl States {
+    /// With where events are missing.
+    pub fn new(gaps: Gaps) -> Self {
+        Self { states: ThreadStates::new(gaps), has_wakes: false }
+    }
+
+    /// A thread is made ready to run; it may be new.
+    pub fn wake(&mut self, time: Nanos, thread: u32, is_new: bool) {
+        self.has_wakes = true;
+        if is_new {
+            self.states.made(time, thread);
+        } else {
+            self.states.wake(time, thread);
+        }
+    }
+
+    /// A processor turns from one thread to another, each with whether all its switches are in the trace.
+    pub fn switch(
+        &mut self,
+        time: Nanos,
+        cpu: u32,
+        (from, leaving, from_is_whole): (Option<u32>, Leaving, bool),
+        (to, to_is_whole): (Option<u32>, bool),
+    ) {
+        let goes_into = match leaving {
+            Leaving::Preempted => GoesInto::State(ThreadState::Preempted),
+            Leaving::Waiting => GoesInto::State(ThreadState::Sleeping),
+            Leaving::WaitingUninterruptibly => GoesInto::State(ThreadState::Blocked),
+            Leaving::Other => GoesInto::State(ThreadState::Stopped),
+            Leaving::Ended => GoesInto::End,
+            Leaving::Unknown => GoesInto::Unknown,
+        };
+        let from = Leaves { thread: from, goes_into, is_whole: from_is_whole };
+        self.states.switch(time, cpu, from, Comes { thread: to, is_whole: to_is_whole });
+    }
+
+    /// The trace ends.
+    pub fn finish(&mut self, end: Nanos) {
+        self.states.finish(end);
+    }
+
+    /// Those of which anything is known, the longest waits first.
+    fn all(&self, numbers: Numbers<'_>) -> Vec<(u32, &ThreadTimes)> {
+        let tid = |thread: usize| numbers.threads.get(thread).copied().unwrap_or(0);
+        let all = self.states.threads().iter().enumerate().filter(|(_, of)| of.is_known());
+        let mut all: Vec<_> = all.map(|(thread, of)| (tid(thread), of)).collect();
+        all.sort_by_key(|(tid, of)| {
+            (Reverse(of.longest_wait.map(|wait| wait.nanos)), Reverse(waited(of)), *tid)
+        });
+        all
+    }
+
+    /// The member `thread_states` of the whole.
+    pub fn json(&self, numbers: Numbers<'_>, trust: Trust, who: Who<'_>) -> Value {
+        let rows =
+            self.all(numbers).into_iter().map(|(tid, of)| {
+                let of_times = trust.at_least(of.is_open);
+                let mut row = Row::default()
+                    .plain("tid", tid)
+                    .plain("pid", who.threads.process(tid))
+                    .plain("thread", who.name(tid, None))
+                    .plain("has_ended", of.has_ended);
+                for (state, name) in ThreadState::ALL.into_iter().zip(NAMES) {
+                    row = row
+                        .number(&format!("{name}_ns"), of.of(state).nanos, of_times.sum)
+                        .number(&format!("{name}_count"), of.of(state).count, of_times.sum);
+                }
+                row = row.number("unknown_ns", of.unknown_nanos, trust.value);
+                if let Some(waits) = of.waits.distribution() {
+                    row = row
+                        .number("waits", of.waits.len() as u64, of_times.sum)
+                        .number("wait_ns", waited(of), of_times.sum)
+                        .number("median_wait_ns", waits.median, of_times.value)
+                        .number("p99_wait_ns", waits.p99, of_times.value);
+                }
+                if let Some(wait) = of.longest_wait {
+                    let tid = |thread: u32| numbers.threads.get(thread as usize).copied();
+                    let instead = wait.instead.and_then(tid);
+                    row = row
+                        .number("longest_wait_ns", wait.nanos, of_times.sum)
+                        .plain("longest_wait_begin_ns", wait.begin.0)
+                        .plain("longest_wait_cpu", numbers.cpus.get(wait.cpu as usize).copied())
+                        .plain("longest_wait_was_preempted", wait.was_preempted)
+                        .plain("ran_instead_tid", instead)
+                        .plain("ran_instead", instead.and_then(|tid| who.name(tid, None)));
+                }
+                row.value()
+            });
+        json!(rows.collect::<Vec<_>>())
+    }
+
+    /// The tables.
+    pub fn page(&self, numbers: Numbers<'_>, page: &mut Page<'_>, who: Who<'_>) {
+        use Align::{Left, Right};
+        let all = self.all(numbers);
+        let columns = NAMES.map(|name| (name, Right));
+        let mut table =
+            Table::new(&[&[("thread", Left)], &columns[..], &[("unknown", Right)]].concat());
+        for (tid, of) in all.iter().take(page.rows) {
+            let trust = page.trust.at_least(of.is_open);
+            let mut row = vec![who.thread(*tid, None)];
+            row.extend(ThreadState::ALL.map(|state| match of.of(state) {
+                time if time.count == 0 => String::new(),
+                time => mark(values::time(time.nanos), trust.sum),
+            }));
+            row.push(match of.unknown_nanos {
+                0 => String::new(),
+                nanos => mark(values::time(nanos), page.trust.value),
+            });
+            table.row(row);
+        }
+        page.table(Section::ThreadStates, "what threads did", &table, all.len());
+        if !self.has_wakes && !all.is_empty() {
+            page.remark(
+                Section::ThreadStates,
+                "no wake-ups are in the trace: who slept and who waited for a processor is unknown",
+            );
+        }
+        let mut table = Table::new(&[
+            ("thread", Left),
+            ("waits", Right),
+            ("together", Right),
+            ("median", Right),
+            ("p99", Right),
+            ("longest", Right),
+            ("cpu", Right),
+            ("after", Left),
+            ("ran instead", Left),
+            ("at", Left),
+        ]);
+        let waiting: Vec<_> = all.iter().filter(|(_, of)| of.longest_wait.is_some()).collect();
+        for (tid, of) in waiting.iter().take(page.rows) {
+            let (Some(wait), Some(waits)) = (of.longest_wait, of.waits.distribution()) else {
+                continue;
+            };
+            let trust = page.trust.at_least(of.is_open);
+            let cpu = numbers.cpus.get(wait.cpu as usize);
+            let instead = wait.instead.and_then(|thread| numbers.threads.get(thread as usize));
+            table.row([
+                who.thread(*tid, None),
+                mark(values::count(of.waits.len() as u64), trust.sum),
+                mark(values::time(waited(of)), trust.sum),
+                mark(values::time(waits.median), trust.value),
+                mark(values::time(waits.p99), trust.value),
+                mark(values::time(wait.nanos), trust.sum),
+                cpu.map_or(String::new(), u32::to_string),
+                if wait.was_preempted { "running".into() } else { "sleeping".to_owned() },
+                instead.map_or("nobody".to_owned(), |tid| who.thread(*tid, None)),
+                date::text(wait.begin),
+            ]);
+        }
+        page.table(Section::ThreadStates, "waits for a processor", &table, waiting.len());
+    }
+}
+
+/// Words for the states, in the order of [`ThreadState::ALL`].
+const NAMES: [&str; 6] = ["running", "runnable", "preempted", "sleeping", "blocked", "stopped"];
+
+/// Nanoseconds of all waits for a processor.
+fn waited(of: &ThreadTimes) -> u64 {
+    let waits = ThreadState::ALL.into_iter().filter(|state| state.is_waiting_for_cpu());
+    waits.map(|state| of.of(state).nanos).fold(0, u64::saturating_add)
+}

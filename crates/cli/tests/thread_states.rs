@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What threads did with their time: beside what the kernel counted itself and what perf says.
+
+use crate::kernel::usable;
+use crate::place::Place;
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::process::{Child, Command, Stdio};
+
+/// Programs that want the processors as well, gone at the end.
+struct Burners(Vec<Child>);
+
+impl Burners {
+    fn new(count: usize) -> Self {
+        let burn = || Command::new("sh").args(["-c", "while :; do :; done"]).spawn();
+        Self((0..count).map(|_| burn().expect("sh is there")).collect())
+    }
+}
+
+impl Drop for Burners {
+    fn drop(&mut self) {
+        for burner in &mut self.0 {
+            let _ = burner.kill();
+            let _ = burner.wait();
+        }
+    }
+}
+
+fn states(place: &Place, trace: &str) -> Vec<Value> {
+    let stats = place.json(&["stats", trace, "--section", "thread-states", "--json"]);
+    stats["thread_states"].as_array().expect("rows").clone()
+}
+
+fn number(row: &Value, name: &str) -> u64 {
+    row[name].as_u64().unwrap_or_else(|| panic!("{name}: {row}"))
+}
+
+#[test]
+fn running_and_waiting_are_what_the_kernel_counted_of_a_thread() {
+    // At its end the program says what it has had: nanoseconds on a processor, nanoseconds of waiting for
+    // one, turns [Documentation/scheduler/sched-stats.rst]; before that it sleeps and is preempted.
+    const PROGRAM: &str = "import os,time\nend=time.monotonic()+0.5\nwhile time.monotonic()<end: pass\n\
+        for _ in range(20): time.sleep(0.002)\n\
+        print(os.getpid(),open('/proc/self/schedstat').read(),flush=True)\nos._exit(0)";
+    let python = std::env::var("LATERALIS_TEST_PYTHON").unwrap_or("/usr/bin/python3".to_owned());
+    if !usable(&[&python]) {
+        return;
+    }
+    let place = Place::new();
+    let burners = Burners::new(3);
+    let words = ["record", "-q", "--kernel", "sched", "-o", "out", "--", &python, "-c", PROGRAM];
+    let output = place.lat(&words);
+    drop(burners);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let counted: Vec<u64> = text.split_whitespace().map(|word| word.parse().unwrap()).collect();
+    let [tid, ran, waited, _] = counted[..] else { panic!("{text}") };
+    let rows = states(&place, "out");
+    let row = rows.iter().find(|row| row["tid"] == tid).unwrap_or_else(|| panic!("{rows:?}"));
+    let (running, waits) = (number(row, "running_ns"), number(row, "wait_ns"));
+    // What it did after it had looked, and what nobody saw, where some machines keep switches for themselves.
+    let more = 20_000_000;
+    let unknown = number(row, "unknown_ns");
+    assert!(running <= ran + more && waits <= waited + more, "{ran} {waited}: {row}");
+    assert!(running + unknown + more >= ran, "{ran}: {row}");
+    assert!(waits + unknown + more >= waited, "{waited}: {row}");
+    assert!(unknown > 0 || waits >= waited * 9 / 10, "{waited}: {row}");
+    // It slept at least as long as it asked for, unless that is unknown.
+    assert!(number(row, "sleeping_ns") + unknown >= 40_000_000, "{row}");
+    assert!(row["ran_instead_tid"].is_u64() && row["longest_wait_cpu"].is_u64(), "{row}");
+}
+
+#[test]
+fn threads_ran_as_long_as_perf_says() {
+    if !usable(&["perf"]) {
+        return;
+    }
+    let place = Place::new();
+    let burners = Burners::new(2);
+    let program = "for i in 1 2 3 4 5; do seq 100000 >/dev/null; sleep 0.01; done";
+    let perf = |words: &[&str]| {
+        let mut command = Command::new("perf");
+        command.args(words).current_dir(&place.0).stderr(Stdio::null());
+        command.output().expect("perf is there")
+    };
+    let recorded = perf(&["sched", "record", "-o", "perf.data", "--", "sh", "-c", program]);
+    drop(burners);
+    if !recorded.status.success() {
+        println!("SKIPPED: perf records no events of the scheduler here");
+        return;
+    }
+    let text = perf(&["sched", "timehist", "-i", "perf.data", "-s"]).stdout;
+    // COMM[TID]  PARENT  COUNT  MILLISECONDS …; COMM[TID/PID] of threads.
+    let mut milliseconds: BTreeMap<i64, f64> = BTreeMap::new();
+    for line in String::from_utf8_lossy(&text).lines() {
+        let Some((name, rest)) = line.rsplit_once(']') else { continue };
+        let tid = name.rsplit('[').next().and_then(|of| of.split('/').next()?.parse().ok());
+        let ran = rest.split_whitespace().nth(2).and_then(|word| word.parse().ok());
+        if let Some((tid, ran)) = tid.zip(ran) {
+            milliseconds.insert(tid, ran);
+        }
+    }
+    // The last stretch of a thread that was gone by then perf gives to nobody.
+    let of_nobody = milliseconds.get(&-1).copied().unwrap_or(0.0);
+    let (mut equal, mut rows_of_both) = (0, 0);
+    for row in states(&place, "perf.data") {
+        let Some(&ran) = milliseconds.get(&number(&row, "tid").cast_signed()) else { continue };
+        rows_of_both += 1;
+        let running = number(&row, "running_ns") as f64 / 1e6;
+        // perf rounds to a microsecond, and gives a thread what was before its processor's first switch.
+        assert!(running <= ran + of_nobody + 0.002, "{ran} {of_nobody}: {row}");
+        if row["not_exact"].as_object().is_some_and(serde_json::Map::is_empty) {
+            assert!(running + 0.002 >= ran, "{ran}: {row}");
+            equal += usize::from(running <= ran + 0.002);
+        }
+    }
+    assert!(equal >= 5 && rows_of_both > equal, "{equal} of {rows_of_both}");
+}
