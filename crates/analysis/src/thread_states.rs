@@ -89,7 +89,8 @@ pub struct ThreadTimes {
     pub longest_wait: Option<LongestWait>,
     /// Whether it has ended.
     pub has_ended: bool,
-    /// Whether something of it is not known: it had begun before, goes on at the end, or switches are missing.
+    /// Whether something of it is not known: it had begun before, goes on at the end, or switches are
+    /// missing.
     pub is_open: bool,
     now: Option<(Known, Nanos)>,
     has_appeared: bool,
