@@ -9,17 +9,21 @@ use crate::place::Place;
 use crate::view::client::Viewer;
 use serde_json::{Value, json};
 
-/// Kinds of events, and what each means; all have one field `id`.
-const KINDS: [(&str, &str); 4] = [
+/// Kinds of events, and what each means; all have a field `id`, and `unit`, which is `id % 4`.
+const KINDS: [(&str, &str); 6] = [
     ("arrive", "recv msg key id"),
     ("leave", "send msg key id"),
     ("begins", "begin request key id"),
     ("ends", "end request key id"),
+    ("level", "counter id as slots key unit"),
+    ("mode", "state engine id key unit"),
 ];
 const ARRIVE: u32 = 0;
 const LEAVE: u32 = 1;
 const BEGINS: u32 = 2;
 const ENDS: u32 = 3;
+const LEVEL: u32 = 4;
+const MODE: u32 = 5;
 
 /// An event: its kind, nanoseconds, thread, id.
 type Event = (u32, u64, u32, u64);
@@ -67,7 +71,7 @@ fn write(place: &Place, name: &str, streams: &[Vec<Event>]) {
         fragments.push(json!({
             "type": "event-record-class", "id": id, "data-stream-class-id": 0, "name": kind,
             "attributes": { "lateralis": { "clauses": [clause] } },
-            "payload-field-class": structure(&[("id", number(64, None))]),
+            "payload-field-class": structure(&[("id", number(64, None)), ("unit", number(64, None))]),
         }));
     }
     let text: String = fragments.iter().map(|fragment| format!("\u{1e}{fragment}\n")).collect();
@@ -80,6 +84,7 @@ fn write(place: &Place, name: &str, streams: &[Vec<Event>]) {
             bytes.extend(1_u32.to_le_bytes());
             bytes.extend(thread.to_le_bytes());
             bytes.extend(id.to_le_bytes());
+            bytes.extend((id % 4).to_le_bytes());
         }
         fs::write(folder.join(format!("s{number}")), bytes).expect("a stream");
     }
@@ -237,6 +242,108 @@ fn random_traces_are_one_answer() {
 }
 
 /// A hang: begun, and not ended while its process does other things for ten seconds.
+/// Keys of states and counters tell one from another, whichever thread says it; names are the schema's.
+#[test]
+fn keyed_states_and_counters_are_one_for_each_key() {
+    let place = Place::new();
+    let mut random = 0x2545_f491_4f6c_dd1d_u64;
+    let mut next = move |below: u64| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        random % below
+    };
+    // Two threads, a stream each; many of one nanosecond are of different units.
+    let mut streams = vec![Vec::new(), Vec::new()];
+    for time in (10..4000_u64).step_by(10) {
+        let thread = next(2);
+        let (kind, unit, value) = ([LEVEL, MODE][next(2) as usize], next(4), next(5));
+        streams[thread as usize].push((kind, time, thread as u32 + 1, 4 * value + unit));
+    }
+    write(&place, "keyed", &streams);
+    let mut events: Vec<Event> = streams.concat();
+    events.sort_by_key(|event| event.1);
+    let end = events.last().expect("events").1;
+    // By unit: values of the counter; and nanoseconds in each state until the next is entered.
+    let (mut values, mut stays) = (BTreeMap::new(), BTreeMap::new());
+    let mut now: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+    for (kind, time, _, id) in events {
+        if kind == LEVEL {
+            values.entry(id % 4).or_insert_with(Vec::new).push(id);
+        } else if let Some((since, state)) = now.insert(id % 4, (time, id)) {
+            *stays.entry((id % 4, state)).or_insert(0) += time - since;
+        }
+    }
+    for (unit, (since, state)) in now {
+        *stays.entry((unit, state)).or_insert(0) += end - since;
+    }
+    stays.retain(|_, nanos| *nanos > 0);
+
+    let stats = place.json(&["stats", "keyed", "--json"]);
+    let counters = stats["counters"].as_array().expect("counters");
+    assert_eq!(counters.len(), 4);
+    for (unit, values) in &values {
+        let row = counters.iter().find(|row| row["key"] == unit.to_string()).expect("a row");
+        let number = |name: &str| row[name].as_f64().expect("a number") as u64;
+        assert_eq!((&row["counter"], number("count")), (&json!("slots"), values.len() as u64));
+        let least_and_most = (values.iter().min().copied(), values.iter().max().copied());
+        assert_eq!((Some(number("min")), Some(number("max"))), least_and_most, "{row}");
+        assert_eq!(Some(&number("last")), values.last());
+    }
+    let mut told = BTreeMap::new();
+    for row in stats["states"].as_array().expect("machines") {
+        assert_eq!(row["machine"], "engine");
+        let unit: u64 = row["key"].as_str().expect("a key").parse().expect("a number");
+        for state in row["states"].as_array().expect("states") {
+            let name: u64 = state["state"].as_str().expect("a name").parse().expect("a number");
+            told.insert((unit, name), state["total_ns"].as_u64().expect("a number"));
+        }
+    }
+    told.retain(|_, nanos| *nanos > 0);
+    assert_eq!(told, stays);
+
+    let table = |name: &str, columns: &str| -> Vec<Vec<String>> {
+        let output = place.lat(&["table", "keyed", "--name", name, "--column", columns]);
+        let text = String::from_utf8(output.stdout).expect("CSV");
+        text.lines().skip(1).map(|line| line.split(',').map(str::to_owned).collect()).collect()
+    };
+    let unit = |label: &str, name: &str| -> u64 {
+        let key =
+            label.strip_prefix(name).and_then(|rest| rest.strip_prefix('[')?.strip_suffix(']'));
+        key.unwrap_or_else(|| panic!("{label}")).parse().expect("a number")
+    };
+    let mut of_table = BTreeMap::new();
+    for row in table("counters", "counter,value") {
+        let value: f64 = row[1].parse().expect("a number");
+        of_table.entry(unit(&row[0], "slots")).or_insert_with(Vec::new).push(value as u64);
+    }
+    assert_eq!(of_table, values);
+    let mut of_table = BTreeMap::new();
+    for row in table("states", "machine,state,duration") {
+        let place = (unit(&row[0], "engine"), row[1].parse::<u64>().expect("a state"));
+        *of_table.entry(place).or_insert(0) += row[2].parse::<u64>().expect("nanoseconds");
+    }
+    of_table.retain(|_, nanos| *nanos > 0);
+    assert_eq!(of_table, stays);
+
+    let viewer = Viewer::start(&place, &["keyed"]);
+    let open = viewer.page().ask("open", json!({}));
+    let names = |list: &Value, name: &str| {
+        let all = list.as_array().expect("a list").iter();
+        let mut all: Vec<String> =
+            all.filter_map(|one| Some(one[name].as_str()?.to_owned())).collect();
+        all.sort();
+        all
+    };
+    let of_unit = |name: &str| (0..4).map(|unit| format!("{name}[{unit}]")).collect::<Vec<_>>();
+    assert_eq!(names(&open["counters"], "name"), of_unit("slots"));
+    let lanes = open["lanes"].as_array().expect("lanes").iter();
+    let rows: Vec<Value> =
+        lanes.flat_map(|lane| lane["rows"].as_array().cloned()).flatten().collect();
+    let rows = names(&json!(rows), "name");
+    assert!(of_unit("engine").iter().all(|name| rows.contains(name)), "{rows:?}");
+}
+
 #[test]
 fn what_has_not_ended_is_at_least_as_long_as_it_was_seen() {
     let place = Place::new();

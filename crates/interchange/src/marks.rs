@@ -115,7 +115,10 @@ pub(crate) fn roles(
         b'E' => (vec![Role::End(keyed(Vec::new()))], Some("end")),
         b'S' | b'G' => (vec![Role::Begin(keyed(keys))], Some("async begin")),
         b'F' | b'H' => (vec![Role::End(keyed(keys))], Some("async end")),
-        b'C' => (vec![Role::Counter { field: value.to_owned() }], Some("counter")),
+        b'C' => (
+            vec![Role::Counter { field: value.to_owned(), name: None, keys: Vec::new() }],
+            Some("counter"),
+        ),
         _ => (Vec::new(), Some("instant")),
     }
 }

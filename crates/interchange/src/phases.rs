@@ -23,7 +23,9 @@ pub fn counters(class: &ClassText<'_>) -> Vec<Role> {
         };
         matches!(kind, FieldKind::Unsigned(_) | FieldKind::Signed(_) | FieldKind::Real(_))
     });
-    numbers.map(|member| Role::Counter { field: member.name.clone() }).collect()
+    numbers
+        .map(|member| Role::Counter { field: member.name.clone(), name: None, keys: Vec::new() })
+        .collect()
 }
 
 /// What the clauses of an event need to know beside its phase.

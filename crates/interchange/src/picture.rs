@@ -297,8 +297,9 @@ impl<C: Canvas> Drawing<'_, C> {
                     let other = began.filter(|began| *began != owner);
                     self.pending.push(put(Mark::Close(id, other), &keyed.name));
                 }
-                Role::State { name, field } => {
+                Role::State { name, field, keys } => {
                     let Some(label) = find(event, field).map(state_name) else { continue };
+                    let name = with_key(name, event, keys);
                     let machine = (name.clone(), owner);
                     let before = self.states.get(&machine).cloned();
                     let is_known = before.is_some();
@@ -307,11 +308,12 @@ impl<C: Canvas> Drawing<'_, C> {
                         self.states.insert(machine, label);
                     }
                 }
-                Role::Counter { field } => {
+                Role::Counter { field, name, keys } => {
                     let Some(value) = find(event, field).and_then(level) else { continue };
-                    // A class with one counter is that counter.
-                    let only = meaning.roles.len() == 1;
-                    let mark = Mark::Level(field.clone(), value, only);
+                    // A class with one counter is that counter, unless it has a name of its own.
+                    let only = meaning.roles.len() == 1 && name.is_none() && keys.is_empty();
+                    let name = with_key(name.as_ref().unwrap_or(field), event, keys);
+                    let mark = Mark::Level(name, value, only);
                     self.pending.push(pending(mark, &own, Vec::new()));
                     // If the event has nothing else, it need not be shown twice.
                     let fields = event.payload().map_or(0, |fields| fields.into_iter().count());
@@ -495,6 +497,15 @@ fn state_name(field: lateralis_model::Field<'_>) -> String {
         (.., Some(number)) => number.to_string(),
         _ => String::new(),
     }
+}
+
+/// A name with the values of its keys behind it, as `lat stats` has it: `slots[3]`.
+fn with_key(name: &str, event: &lateralis_model::Event<'_>, keys: &[String]) -> String {
+    if keys.is_empty() {
+        return name.to_owned();
+    }
+    let text = |key: &String| find(event, key).map(state_name).unwrap_or_default();
+    format!("{name}[{}]", keys.iter().map(text).collect::<Vec<_>>().join(" "))
 }
 
 /// The name of a process, where there is one.

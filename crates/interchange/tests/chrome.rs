@@ -122,7 +122,7 @@ fn phases_have_roles_whose_fields_exist() {
                     of.keys.clone()
                 }
                 Role::Span { duration, .. } => vec![duration.clone()],
-                Role::State { field, .. } | Role::Counter { field } => vec![field.clone()],
+                Role::State { field, .. } | Role::Counter { field, .. } => vec![field.clone()],
             };
             for field in fields {
                 let found = field.starts_with('$')

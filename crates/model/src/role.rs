@@ -15,8 +15,10 @@
 //! send MESSAGE [key FIELD...]    a message leaves
 //! recv MESSAGE [fanout] [key FIELD...]
 //!                                it arrives; with fanout, one that left may arrive often
-//! state MACHINE FIELD            the machine enters the state in FIELD
-//! counter FIELD                  FIELD holds a level
+//! state MACHINE FIELD [key FIELD...]
+//!                                the machine enters the state in FIELD; without keys, that of the thread
+//! counter FIELD [as NAME] [key FIELD...]
+//!                                FIELD holds a level: of a quantity for each value of the keys
 //! ```
 //!
 //! Beside fields, keys may be what is known of an event otherwise: [`KEY_CPU`], [`KEY_PROCESS`],
@@ -65,11 +67,17 @@ pub enum Role {
         name: String,
         /// The field with the state.
         field: String,
+        /// Names of the fields that tell one machine from another; empty: each thread has one.
+        keys: Vec<String>,
     },
     /// A level.
     Counter {
         /// The field.
         field: String,
+        /// What the quantity is called, if not like the event and the field.
+        name: Option<String>,
+        /// Names of the fields that tell one quantity from another.
+        keys: Vec<String>,
     },
 }
 
@@ -98,12 +106,7 @@ impl Role {
             if fans_out {
                 word = words.next();
             }
-            let keys = match word.as_deref() {
-                None => Vec::new(),
-                Some("key") => words.by_ref().collect(),
-                Some(_) => return None,
-            };
-            Some(Keyed { name, keys, fans_out })
+            Some(Keyed { name, keys: words.keys(word)?, fans_out })
         };
         Some(match verb.as_str() {
             "begin" => Self::Begin(keyed()?),
@@ -115,8 +118,24 @@ impl Role {
                 words.next().filter(|word| word == "for")?;
                 Self::Span { name, duration: words.next()? }
             }
-            "state" => Self::State { name: words.next()?, field: words.next()? },
-            "counter" => Self::Counter { field: words.next()? },
+            "state" => {
+                let (name, field) = (words.next()?, words.next()?);
+                let word = words.next();
+                Self::State { name, field, keys: words.keys(word)? }
+            }
+            "counter" => {
+                let field = words.next()?;
+                let mut word = words.next();
+                let name = match word.as_deref() {
+                    Some("as") => {
+                        let name = words.next()?;
+                        word = words.next();
+                        Some(name)
+                    }
+                    _ => None,
+                };
+                Self::Counter { field, name, keys: words.keys(word)? }
+            }
             _ => return None,
         })
     }
@@ -130,15 +149,18 @@ impl Role {
 
 impl std::fmt::Display for Role {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let write_keys = |f: &mut std::fmt::Formatter<'_>, keys: &[String]| {
+            if !keys.is_empty() {
+                f.write_str(" key")?;
+            }
+            keys.iter().try_for_each(|key| write!(f, " {}", Word(key)))
+        };
         let keyed = |f: &mut std::fmt::Formatter<'_>, verb: &str, keyed: &Keyed| {
             write!(f, "{verb} {}", Word(&keyed.name))?;
             if keyed.fans_out && verb == "recv" {
                 f.write_str(" fanout")?;
             }
-            if !keyed.keys.is_empty() {
-                f.write_str(" key")?;
-            }
-            keyed.keys.iter().try_for_each(|key| write!(f, " {}", Word(key)))
+            write_keys(f, &keyed.keys)
         };
         match self {
             Self::Begin(of) => keyed(f, "begin", of),
@@ -148,8 +170,17 @@ impl std::fmt::Display for Role {
             Self::Span { name, duration } => {
                 write!(f, "span {} for {}", Word(name), Word(duration))
             }
-            Self::State { name, field } => write!(f, "state {} {}", Word(name), Word(field)),
-            Self::Counter { field } => write!(f, "counter {}", Word(field)),
+            Self::State { name, field, keys } => {
+                write!(f, "state {} {}", Word(name), Word(field))?;
+                write_keys(f, keys)
+            }
+            Self::Counter { field, name, keys } => {
+                write!(f, "counter {}", Word(field))?;
+                if let Some(name) = name {
+                    write!(f, " as {}", Word(name))?;
+                }
+                write_keys(f, keys)
+            }
         }
     }
 }
@@ -175,6 +206,17 @@ impl std::fmt::Display for Word<'_> {
 }
 
 struct Words<'a>(&'a str);
+
+impl Words<'_> {
+    /// What follows `key`, if that is the word; nothing where no word is left. `None` of any other.
+    fn keys(&mut self, word: Option<String>) -> Option<Vec<String>> {
+        match word.as_deref() {
+            None => Some(Vec::new()),
+            Some("key") => Some(self.collect()),
+            Some(_) => None,
+        }
+    }
+}
 
 impl Iterator for Words<'_> {
     type Item = String;
@@ -219,7 +261,11 @@ mod tests {
             "recv ipc fanout key id $category $pid",
             "span \"say \\\"hi\\\" \\\\\" for duration_ns",
             "state thread state",
+            "state mode mode key device $pid",
             "counter free",
+            "counter free as \"free slots\"",
+            "counter free key queue",
+            "counter free as key key queue cpu",
         ] {
             assert_eq!(Role::parse(clause).unwrap().to_string(), clause);
         }
@@ -227,9 +273,19 @@ mod tests {
 
     #[test]
     fn what_is_no_clause_is_none() {
-        for clause in
-            ["", "begin", "begin a b", "begin a fanout", "span a of b", "counter", "dance x"]
-        {
+        for clause in [
+            "",
+            "begin",
+            "begin a b",
+            "begin a fanout",
+            "span a of b",
+            "counter",
+            "counter a b",
+            "counter a as",
+            "state a",
+            "state a b c",
+            "dance x",
+        ] {
             assert_eq!(Role::parse(clause), None, "{clause}");
         }
     }

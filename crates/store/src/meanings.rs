@@ -23,10 +23,16 @@ pub fn role(event: &SchemaEvent, clause: &Clause) -> Option<Role> {
         Clause::End { span, keys } => Role::End(keyed(span, keys)?),
         Clause::Send { channel, keys } => Role::Send(keyed(channel, keys)?),
         Clause::Recv { channel, keys } => Role::Receive(keyed(channel, keys)?),
-        Clause::Counter { field: index, .. } => Role::Counter { field: field(index)? },
-        Clause::State { field: index, .. } => {
-            let name = field(index)?;
-            Role::State { name: name.clone(), field: name }
+        Clause::Counter { field: index, name, keys } => {
+            let of = keyed("", keys)?;
+            let field = field(index)?;
+            // By default it is called like the field, and events tell such of others apart.
+            let name = Some(name.clone()).filter(|name| *name != field);
+            Role::Counter { field, name, keys: of.keys }
+        }
+        Clause::State { field: index, keys } => {
+            let of = keyed(&field(index)?, keys)?;
+            Role::State { name: of.name.clone(), field: of.name, keys: of.keys }
         }
     })
 }

@@ -43,7 +43,7 @@ pub fn roles(format: &Format) -> Vec<Attribute> {
 fn known(format: &Format, clause: &str) -> bool {
     let fields = match role::Role::parse(clause) {
         Some(role::Role::Begin(keyed) | role::Role::End(keyed)) => keyed.keys,
-        Some(role::Role::Counter { field }) => vec![field],
+        Some(role::Role::Counter { field, keys, .. }) => [vec![field], keys].concat(),
         _ => return false,
     };
     fields.iter().all(|key| format.fields.iter().any(|field| field.name == *key))

@@ -30,7 +30,7 @@ pub(super) fn of(subsystem: &Subsystem, event: &str) -> Vec<Role> {
     let mut roles = Vec::new();
     if subsystem.name == "kernel" && event == "CSWITCH" {
         let word = || "application".to_owned();
-        roles.push(Role::State { name: word(), field: word() });
+        roles.push(Role::State { name: word(), field: word(), keys: Vec::new() });
     }
     if subsystem.name == "threads" {
         match event {

@@ -3,9 +3,11 @@
 
 use std::collections::HashMap;
 
+use lateralis_model::Event;
 use lateralis_model::role::Keyed;
 
-use super::keys::Keys;
+use super::keys::{KeyPlan, Keys};
+use super::{At, Owner};
 
 /// A kind of span, or a channel of messages.
 #[derive(Debug, Default)]
@@ -27,18 +29,43 @@ impl Kind {
     }
 }
 
-/// A machine that is in one state at a time, one for each thread (or processor, where
-/// nobody knows the thread).
+/// Machines of one name, or quantities, that keys tell apart; more are left out.
+const INSTANCES_MAX: usize = 1 << 14;
+
+/// Things of one name that keys tell apart: each is one of its own, by number.
+#[derive(Debug, Default)]
+struct Instances {
+    keys: Keys,
+    /// Their numbers, by that of the key.
+    numbers: HashMap<u64, u32>,
+}
+
+/// A machine that is in one state at a time: one for each value of its keys, or without keys for each
+/// thread (or processor, where nobody knows the thread).
 #[derive(Debug, Default)]
 pub struct Machine {
     /// Its name.
     pub name: String,
+    /// Which of that name, where keys tell them apart; the one that has no key and no state stands for all.
+    pub key: Option<String>,
     /// The states seen so far, as people read them.
     pub states: Vec<String>,
     numbers: HashMap<String, u32>,
+    instances: Instances,
+}
+
+/// A name with the key behind it: `mode[3]`.
+fn label(name: &str, key: Option<&str>) -> String {
+    key.map_or_else(|| name.to_owned(), |key| format!("{name}[{key}]"))
 }
 
 impl Machine {
+    /// Its name, with the key behind it: `mode[3]`.
+    #[must_use]
+    pub fn label(&self) -> String {
+        label(&self.name, self.key.as_deref())
+    }
+
     /// The number of a state.
     pub(super) fn state(&mut self, text: String) -> u32 {
         if let Some(number) = self.numbers.get(&text) {
@@ -54,10 +81,21 @@ impl Machine {
 /// A level that events tell.
 #[derive(Debug, Default)]
 pub struct Counter {
-    /// Name of the event and of its field: `app:QUEUE.free`.
+    /// Its name in the schema; else that of the event and of its field: `app:QUEUE.free`.
     pub name: String,
+    /// Which of that name, where keys tell them apart.
+    pub key: Option<String>,
     /// Whether it tells of a processor, not of who runs there: as Linux's `cpu_frequency`.
     pub is_of_cpu: bool,
+    instances: Instances,
+}
+
+impl Counter {
+    /// Its name, with the key behind it: `slots[3]`.
+    #[must_use]
+    pub fn label(&self) -> String {
+        label(&self.name, self.key.as_deref())
+    }
 }
 
 /// All of them; facts name them by index.
@@ -71,6 +109,8 @@ pub struct Kinds {
     pub machines: Vec<Machine>,
     /// Counters.
     pub counters: Vec<Counter>,
+    /// States and levels of keys beyond the first [`INSTANCES_MAX`] of a name; nothing is said of them.
+    pub left_out: u64,
 }
 
 impl Kinds {
@@ -89,20 +129,118 @@ impl Kinds {
     }
 
     pub(super) fn machine(&mut self, name: &str) -> u32 {
-        if let Some(index) = self.machines.iter().position(|machine| machine.name == name) {
+        let is_it = |machine: &Machine| machine.key.is_none() && machine.name == name;
+        if let Some(index) = self.machines.iter().position(is_it) {
             return index as u32;
         }
         self.machines.push(Machine { name: name.to_owned(), ..Machine::default() });
         (self.machines.len() - 1) as u32
     }
 
-    pub(super) fn counter(&mut self, event: &str, field: &str) -> u32 {
-        let name = format!("{event}.{field}");
-        if let Some(index) = self.counters.iter().position(|counter| counter.name == name) {
+    pub(super) fn counter(&mut self, event: &str, field: &str, name: Option<&str>) -> u32 {
+        let name = name.map_or_else(|| format!("{event}.{field}"), str::to_owned);
+        let is_it = |counter: &Counter| counter.key.is_none() && counter.name == name;
+        if let Some(index) = self.counters.iter().position(is_it) {
             return index as u32;
         }
-        self.counters.push(Counter { name, is_of_cpu: event.ends_with("cpu_frequency") });
+        let is_of_cpu = event.ends_with("cpu_frequency");
+        self.counters.push(Counter { name, is_of_cpu, ..Counter::default() });
         (self.counters.len() - 1) as u32
+    }
+
+    /// The machine of this name that an event means; `None` where there are too many.
+    pub(super) fn machine_of(
+        &mut self,
+        machine: u32,
+        plan: &KeyPlan,
+        event: &Event<'_>,
+        at: &At,
+    ) -> Option<u32> {
+        let next = self.machines.len() as u32;
+        let base = &mut self.machines[machine as usize];
+        let (number, key) = match base.instances.of(plan, event, at) {
+            Instance::Same => return Some(machine),
+            Instance::Known(number) => return Some(number),
+            Instance::New(key, text) => (key, text),
+            Instance::TooMany => {
+                self.left_out += 1;
+                return None;
+            }
+        };
+        base.instances.numbers.insert(number, next);
+        let name = base.name.clone();
+        self.machines.push(Machine { name, key: Some(key), ..Machine::default() });
+        Some(next)
+    }
+
+    /// The same of a quantity.
+    pub(super) fn counter_of(
+        &mut self,
+        counter: u32,
+        plan: &KeyPlan,
+        event: &Event<'_>,
+        at: &At,
+    ) -> Option<u32> {
+        let next = self.counters.len() as u32;
+        let base = &mut self.counters[counter as usize];
+        let (number, key) = match base.instances.of(plan, event, at) {
+            Instance::Same => return Some(counter),
+            Instance::Known(number) => return Some(number),
+            Instance::New(key, text) => (key, text),
+            Instance::TooMany => {
+                self.left_out += 1;
+                return None;
+            }
+        };
+        base.instances.numbers.insert(number, next);
+        let (name, is_of_cpu) = (base.name.clone(), base.is_of_cpu);
+        let counter = Counter { name, key: Some(key), is_of_cpu, ..Counter::default() };
+        self.counters.push(counter);
+        Some(next)
+    }
+
+    /// Whose a machine is whose state an event tells: without keys, the thread's.
+    #[must_use]
+    pub fn owner_of_state(&self, machine: u32, at: &At) -> Owner {
+        match self.machines.get(machine as usize).and_then(|machine| machine.key.as_ref()) {
+            Some(_) => Owner::of_process(at),
+            None => at.owner(),
+        }
+    }
+
+    /// Whose a quantity is: a process's, for several of its threads may tell it; or a processor's.
+    #[must_use]
+    pub fn owner_of_level(&self, counter: u32, at: &At) -> Owner {
+        match (self.counters.get(counter as usize).is_some_and(|counter| counter.is_of_cpu), at.cpu)
+        {
+            (true, Some(cpu)) => Owner::Cpu(cpu),
+            _ => Owner::of_process(at),
+        }
+    }
+}
+
+/// What the key of an event names.
+enum Instance {
+    /// It has no key.
+    Same,
+    /// This one.
+    Known(u32),
+    /// One that was not there yet, by the number of its key, and that as text.
+    New(u64, String),
+    /// One for which there is no room.
+    TooMany,
+}
+
+impl Instances {
+    fn of(&mut self, plan: &KeyPlan, event: &Event<'_>, at: &At) -> Instance {
+        let Some(key) = self.keys.number(plan, event, at) else {
+            return Instance::Same;
+        };
+        match self.numbers.get(&key) {
+            Some(number) => Instance::Known(*number),
+            None if self.numbers.len() < INSTANCES_MAX => Instance::New(key, self.keys.text(key)),
+            None => Instance::TooMany,
+        }
     }
 }
 

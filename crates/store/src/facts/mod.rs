@@ -116,6 +116,16 @@ pub enum Owner {
     Cpu(u32),
     /// Of whatever the stream stands for.
     Stream(StreamIndex),
+    /// Of a process; `None`: of none that the trace knows.
+    Process(Option<u32>),
+}
+
+impl Owner {
+    /// The process of an event.
+    #[must_use]
+    pub fn of_process(at: &At) -> Self {
+        Self::Process(at.writer.map(|writer| writer.pid))
+    }
 }
 
 impl At {
@@ -481,12 +491,14 @@ fn fact(
             let kind = &mut kinds.channels[*channel as usize];
             Fact::Receive { channel: *channel, key: kind.numbers.number(key, event, at) }
         }
-        Step::State { machine, field: index } => {
+        Step::State { machine, field: index, key } => {
             let text = keys::field_text(field(*index)?);
-            Fact::State { machine: *machine, state: kinds.machines[*machine as usize].state(text) }
+            let machine = kinds.machine_of(*machine, key, event, at)?;
+            Fact::State { machine, state: kinds.machines[machine as usize].state(text) }
         }
-        Step::Level { counter, field: index } => {
-            Fact::Level { counter: *counter, value: level(field(*index)?)? }
+        Step::Level { counter, field: index, key } => {
+            let value = level(field(*index)?)?;
+            Fact::Level { counter: kinds.counter_of(*counter, key, event, at)?, value }
         }
         Step::Switch(switch) => {
             let (from, to) = (number(switch.prev_tid)? as u32, number(switch.next_tid)? as u32);

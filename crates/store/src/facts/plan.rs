@@ -17,8 +17,8 @@ pub enum Step {
     Whole { span: u32, duration: usize },
     Send { channel: u32, key: KeyPlan },
     Receive { channel: u32, key: KeyPlan },
-    State { machine: u32, field: usize },
-    Level { counter: u32, field: usize },
+    State { machine: u32, field: usize, key: KeyPlan },
+    Level { counter: u32, field: usize, key: KeyPlan },
     Switch(Switch),
     Wake(Wake),
     Interrupt(InterruptKind, Side),
@@ -166,6 +166,7 @@ impl Compiler<'_> {
     }
 
     fn role(&mut self, role: &Role) -> Option<Step> {
+        let keyed = |keys: &[String]| Keyed { keys: keys.to_vec(), ..Keyed::default() };
         Some(match role {
             Role::Begin(of) => Step::Begin { key: self.key(of)?, span: self.kinds.span(of) },
             Role::End(of) => Step::End { key: self.key(of)?, span: self.kinds.span(of) },
@@ -178,13 +179,14 @@ impl Compiler<'_> {
             Role::Receive(of) => {
                 Step::Receive { key: self.key(of)?, channel: self.kinds.channel(of) }
             }
-            Role::State { name, field } => {
-                Step::State { field: self.field(field)?, machine: self.kinds.machine(name) }
+            Role::State { name, field, keys } => {
+                let (field, key) = (self.field(field)?, self.key(&keyed(keys))?);
+                Step::State { field, machine: self.kinds.machine(name), key }
             }
-            Role::Counter { field: name } => {
-                let field = self.field(name)?;
-                let counter = self.kinds.counter(&self.class.name, name);
-                Step::Level { field, counter }
+            Role::Counter { field: of, name, keys } => {
+                let (field, key) = (self.field(of)?, self.key(&keyed(keys))?);
+                let counter = self.kinds.counter(&self.class.name, of, name.as_deref());
+                Step::Level { field, counter, key }
             }
         })
     }

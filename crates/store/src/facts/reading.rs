@@ -176,11 +176,13 @@ impl Reading {
                     let value = columns.integer(Scope::Payload, *duration)?;
                     (Says::Whole { span: *span }, Some(value))
                 }
-                Step::Level { counter, field } => {
+                // Which one it is depends on the key.
+                Step::Level { counter, field, key: KeyPlan::None } => {
                     let value = columns.number(Scope::Payload, *field)?;
                     (Says::Level { counter: *counter }, Some(value))
                 }
-                Step::State { .. }
+                Step::Level { .. }
+                | Step::State { .. }
                 | Step::Switch(_)
                 | Step::Wake(_)
                 | Step::Interrupt(..)

@@ -241,7 +241,7 @@ impl Woken {
 fn who_is_woken_is_told_by_the_event_and_not_by_its_context() {
     let mut trace = Woken::new(true);
     trace.wake("sched:sched_wakeup", 31, 0, 44).wake("sched:sched_wakeup_new", 31, 0, 45);
-    assert_eq!(trace.wakes(), ["44 Some(0) Thread(31) Queued", "45 Some(0) Thread(31) Begin"]);
+    assert_eq!(trace.wakes(), ["44 Some(0) Thread(31) Queued", "45 Some(0) Thread(31) BeginOfNew"]);
 }
 
 #[test]

@@ -48,13 +48,13 @@ pub fn give_meanings(trace: &mut Trace) {
                 _ => Role::Begin(keyed(key(other))),
             }];
             if let Some(member) = number.filter(|_| turn % 2 == 0) {
-                roles.push(Role::Counter { field: member.name.clone() });
+                roles.push(Role::Counter { field: member.name.clone(), name: None, keys: vec![] });
                 let duration = member.name.clone();
                 roles.push(Role::Span { name: "whole".into(), duration });
             }
             if let Some(member) = other.or(number).filter(|_| turn % 5 == 0) {
                 let (name, field) = (member.name.clone(), member.name.clone());
-                roles.push(Role::State { name, field });
+                roles.push(Role::State { name, field, keys: vec![] });
             }
             for role in roles {
                 let (name, value) = (ATTRIBUTE.to_owned(), role.to_string());
@@ -77,7 +77,7 @@ pub fn give_edges(trace: &mut Trace) {
             };
             let role = match (turn % 6, first) {
                 (4, Some(field)) => Role::Begin(keyed(vec![field])),
-                (5, Some(field)) => Role::Counter { field },
+                (5, Some(field)) => Role::Counter { field, name: None, keys: vec![] },
                 (0 | 2 | 4, _) => Role::Begin(keyed(Vec::new())),
                 _ => Role::End(keyed(Vec::new())),
             };

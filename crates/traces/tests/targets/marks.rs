@@ -118,7 +118,7 @@ fn seen(trace: &Joined) -> Seen {
                     let begin = begin.unwrap_or_else(|| panic!("{key:?} was not open"));
                     seen.spans.push((of.name, micros(event.time.0) - micros(begin)));
                 }
-                Role::Counter { field } => {
+                Role::Counter { field, .. } => {
                     let value = event.payload().unwrap().get(&field).unwrap().as_u64().unwrap();
                     seen.values.push((event.class.name.clone(), value as i64));
                 }

@@ -195,8 +195,9 @@ impl Lists {
     pub fn owner_lane(&mut self, builder: &mut dyn Gathers, owner: Owner) -> u32 {
         let writer = match owner {
             Owner::Cpu(cpu) => return self.cpu_lane(builder, cpu),
+            Owner::Process(Some(pid)) => return self.process_lane(builder, pid),
             Owner::Thread(writer) => Some(writer),
-            Owner::Stream(_) => None,
+            Owner::Stream(_) | Owner::Process(None) => None,
         };
         if let Some(lane) = self.owner_lanes.get(&owner) {
             return *lane;
@@ -238,11 +239,17 @@ impl Lists {
     }
 
     /// The counter of an owner, on a lane of its own below that of the owner.
-    pub fn counter(&mut self, builder: &mut dyn Gathers, of: (u32, Owner), name: &str) -> u32 {
+    pub fn counter(
+        &mut self,
+        builder: &mut dyn Gathers,
+        of: (u32, Owner),
+        below: Owner,
+        name: &str,
+    ) -> u32 {
         if let Some(id) = self.counter_ids.get(&of) {
             return *id;
         }
-        let parent = Some(self.owner_lane(builder, of.1));
+        let parent = Some(self.owner_lane(builder, below));
         let kind = LaneKind::Counter;
         let lane = builder.lane(Lane { kind, name: name.into(), parent, ..Lane::default() });
         self.counters.push(Counter { name: name.into(), lane });

@@ -175,10 +175,13 @@ impl<B: Gathers> Indexing<B> {
                 let kind = facts.kinds().counters.get(counter as usize);
                 let owner = match at.cpu {
                     Some(cpu) if kind.is_some_and(|kind| kind.is_of_cpu) => Owner::Cpu(cpu),
+                    _ if kind.is_some_and(|kind| kind.key.is_some()) => Owner::of_process(at),
                     _ => at.owner(),
                 };
-                let name = kind.map_or("", |kind| kind.name.as_str());
-                let counter = self.lists.counter(&mut self.builder, (counter, owner), name);
+                let lane = if owner == Owner::Process(None) { at.owner() } else { owner };
+                let name = kind.map_or_else(String::new, |kind| kind.label());
+                let place = (counter, owner);
+                let counter = self.lists.counter(&mut self.builder, place, lane, &name);
                 self.builder.level(counter, at.time.0, value);
             }
             Fact::Wake { .. } => {}

@@ -212,7 +212,7 @@ impl Paired {
                 self.message(channel, flow, builder);
             }
             Fact::State { machine, state } => {
-                let owner = at.owner();
+                let owner = kinds.owner_of_state(machine, &at);
                 let place = (machine, owner);
                 let before = self.states.get(&place).copied();
                 // As in the table of states: what is told behind a gap may have been entered in it.
@@ -228,9 +228,12 @@ impl Paired {
                 let known = kinds.machines.get(machine as usize);
                 let name = known.and_then(|known| known.states.get(state as usize));
                 let name = lists.name(name.map_or("", String::as_str));
-                let lane = lists.owner_lane(builder, owner);
+                let below = if owner == Owner::Process(None) { at.owner() } else { owner };
+                let lane = lists.owner_lane(builder, below);
+                let label = known.map(|known| known.label());
+                *of(&mut self.machine_names, machine) = label.clone().unwrap_or_default();
                 if let Some(before) = before {
-                    self.state(before, Some(at.time.0), known.map(|k| k.name.as_str()), builder);
+                    self.state(before, Some(at.time.0), label.as_deref(), builder);
                 }
                 let since = at.time.0;
                 let mut now = InState {
@@ -246,8 +249,7 @@ impl Paired {
                     is_certain: is_whole,
                 };
                 let interval = self.interval(now, None);
-                let machine = known.map(|k| k.name.as_str());
-                now.opened = builder.begins(lane, RowKind::States, machine, interval);
+                now.opened = builder.begins(lane, RowKind::States, label.as_deref(), interval);
                 self.states.insert(place, now);
             }
             Fact::Belongs { tid, pid } => {

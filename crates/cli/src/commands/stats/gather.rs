@@ -8,7 +8,7 @@ use lateralis_model::{
     ColumnBatch, Damage, Interval, Look, Quality, Seen, Source, StreamIndex, Trace,
 };
 use lateralis_pleco::schema::Statistic;
-use lateralis_store::facts::{At, Doubts, Edges, Fact, Facts, Sink, Visited};
+use lateralis_store::facts::{At, Doubts, Edges, Fact, Facts, Kinds, Sink, Visited};
 use lateralis_store::{ClockErrors, Counted, Recording, last_seen};
 use lateralis_units::Nanos;
 use serde_json::{Value, json};
@@ -171,7 +171,7 @@ impl Statistics {
             spans: Spans::new(kinds, recording, begin, gaps.clone(), asked),
             running: Running::new(&facts, begin, &gaps, alone),
             messages: Messages::new(kinds, begin, &gaps, recording),
-            levels: Levels::new(kinds, begin, &gaps),
+            levels: Levels::new(begin, &gaps),
             facts,
             losses: total_by_stream(recording.source.losses()),
             budgets: Vec::new(),
@@ -279,9 +279,9 @@ impl Statistics {
     /// Who runs is known from events that are not chosen, too.
     fn event(&mut self, event: &lateralis_model::Event<'_>, is_chosen: bool) {
         let mut facts = std::mem::take(&mut self.facts);
-        let at = facts.of(event, |at, fact| {
+        let at = facts.tell(event, |kinds, at, fact| {
             if is_chosen || matches!(fact, Fact::Belongs { .. }) {
-                self.fact(at, fact);
+                self.fact_of(kinds, at, fact);
             } else {
                 self.doubts.see(at, &fact, &self.gaps);
             }
@@ -390,7 +390,7 @@ impl Statistics {
 }
 
 impl Sink for Statistics {
-    fn fact(&mut self, at: &At, fact: Fact) {
+    fn fact_of(&mut self, kinds: &Kinds, at: &At, fact: Fact) {
         self.doubts.see(at, &fact, &self.gaps);
         // Where switches may be missing, what an event does not tell itself nobody knows.
         let begins = matches!(fact, Fact::Whole { .. } | Fact::Begin { .. });
@@ -430,8 +430,8 @@ impl Sink for Statistics {
             Fact::Switch { .. } | Fact::Wake { .. } if !asked.running => {}
             Fact::Send { channel, key } => self.messages.send(channel, key, at.end()),
             Fact::Receive { channel, key } => self.messages.receive(channel, key, at.end()),
-            Fact::State { machine, state } => self.levels.state(&at, machine, state),
-            Fact::Level { counter, value } => self.levels.level(&at, counter, value),
+            Fact::State { machine, state } => self.levels.state(kinds, &at, machine, state),
+            Fact::Level { counter, value } => self.levels.level(kinds, &at, counter, value),
             Fact::Switch { from, to, leaving, from_is_whole, to_is_whole } => {
                 if let Some(cpu) = at.cpu {
                     let from = (from, leaving, from_is_whole);

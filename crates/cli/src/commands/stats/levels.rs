@@ -33,8 +33,6 @@ pub struct Levels {
     /// When a machine last told its state of a thread that nobody knows.
     doubted: HashMap<u32, Nanos>,
     counters: HashMap<(u32, Whose), Level>,
-    /// Of each counter whether its levels are of processors.
-    of_cpu: Vec<bool>,
     left_out: u64,
     begin: Nanos,
     end: Nanos,
@@ -42,18 +40,17 @@ pub struct Levels {
 }
 
 impl Levels {
-    /// Of these counters, from `begin` on.
-    pub fn new(kinds: &Kinds, begin: Nanos, gaps: &Gaps) -> Self {
+    /// From `begin` on.
+    pub fn new(begin: Nanos, gaps: &Gaps) -> Self {
         let (machines, counters) = (HashMap::new(), HashMap::new());
         let doubted = HashMap::new();
-        let of_cpu = kinds.counters.iter().map(|counter| counter.is_of_cpu).collect();
         let gaps = gaps.clone();
-        Self { machines, doubted, counters, of_cpu, left_out: 0, begin, end: begin, gaps }
+        Self { machines, doubted, counters, left_out: 0, begin, end: begin, gaps }
     }
 
     /// A machine is in a state.
-    pub fn state(&mut self, at: &At, machine: u32, state: u32) {
-        let key = (machine, at.owner());
+    pub fn state(&mut self, kinds: &Kinds, at: &At, machine: u32, state: u32) {
+        let key = (machine, kinds.owner_of_state(machine, at));
         if self.machines.len() >= INSTANCES_MAX && !self.machines.contains_key(&key) {
             self.left_out += 1;
             return;
@@ -74,8 +71,8 @@ impl Levels {
     }
 
     /// A counter has a value.
-    pub fn level(&mut self, at: &At, counter: u32, value: f64) {
-        let is_of_cpu = self.of_cpu.get(counter as usize) == Some(&true);
+    pub fn level(&mut self, kinds: &Kinds, at: &At, counter: u32, value: f64) {
+        let is_of_cpu = kinds.counters.get(counter as usize).is_some_and(|of| of.is_of_cpu);
         let whose = match (at.writer, at.cpu) {
             (_, Some(cpu)) if is_of_cpu => Whose::Cpu(cpu),
             (Some(Writer { pid, .. }), _) => Whose::Process(pid),
@@ -133,6 +130,7 @@ impl Levels {
                 let of: Vec<Value> = named.enumerate().map(state).collect();
                 let row = Row::default()
                     .plain("machine", machine.name.as_str())
+                    .plain("key", machine.key.as_deref())
                     .plain("of", self.owner(owner, who))
                     .number("unknown_ns", states.unknown_nanos(), trust.value)
                     .plain("states", of);
@@ -140,6 +138,7 @@ impl Levels {
                     Owner::Thread(writer) => row.plain("pid", writer.pid).plain("tid", writer.tid),
                     Owner::Cpu(cpu) => row.plain("cpu", cpu),
                     Owner::Stream(stream) => row.plain("stream", stream.0),
+                    Owner::Process(pid) => row.plain("pid", pid),
                 }
                 .value()
             })
@@ -155,6 +154,7 @@ impl Levels {
                     level.chart().iter().map(|point| json!([point.time.0, point.value])).collect();
                 let row = Row::default()
                     .plain("counter", kinds.counters[number as usize].name.as_str())
+                    .plain("key", kinds.counters[number as usize].key.as_deref())
                     .plain("of", self.whose(whose, who))
                     .number("count", level.count(), trust.sum)
                     .number("min", level.low().map(|point| point.value), trust.value)
@@ -178,6 +178,7 @@ impl Levels {
             Owner::Thread(writer) => who.writer(Some(writer)),
             Owner::Cpu(cpu) => format!("cpu {cpu}"),
             Owner::Stream(stream) => format!("stream {}", stream.0),
+            Owner::Process(pid) => pid.map_or(String::new(), |pid| who.process(pid)),
         }
     }
 
@@ -225,7 +226,7 @@ impl Levels {
                     None => Default::default(),
                 };
                 table.row([
-                    machine.name.clone(),
+                    machine.label(),
                     self.owner(owner, who),
                     name.clone(),
                     mark(values::time(of.nanos), sum),
@@ -255,7 +256,7 @@ impl Levels {
                 number.map_or(String::new(), |number| mark(short(number), quality))
             };
             table.row([
-                kinds.counters[*number as usize].name.clone(),
+                kinds.counters[*number as usize].label(),
                 self.whose(*whose, who),
                 mark(values::count(level.count()), sum),
                 cell(level.low().map(|point| point.value), value),
@@ -269,6 +270,13 @@ impl Levels {
         if self.left_out > 0 {
             let line = "machines and counters beyond the first 65 536 are left out";
             page.remark(Section::Counters, line);
+        }
+        if kinds.left_out > 0 {
+            let line = format!(
+                "{} states and levels are left out: each name has room for 16 384 keys",
+                values::count(kinds.left_out)
+            );
+            page.remark(Section::Counters, &line);
         }
     }
 }

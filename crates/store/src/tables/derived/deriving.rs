@@ -159,7 +159,7 @@ impl<'a, 'r> Deriving<'a, 'r> {
                 }
             }
             (Small::States, Fact::State { machine, state }) => {
-                let place = (machine, at.owner());
+                let place = (machine, kinds.owner_of_state(machine, at));
                 let before = self.machines.get(&place).copied();
                 let told = before.map_or(BEGIN, |before| before.told);
                 let is_whole = self.is_told(machine, told, at.time);
@@ -178,12 +178,12 @@ impl<'a, 'r> Deriving<'a, 'r> {
                 }
             }
             (Small::Counters, Fact::Level { counter: number, value }) => {
-                let counter = kinds.counters.get(number as usize);
+                let counter = kinds.counters.get(number as usize).map(|counter| counter.label());
                 let [cpu, pid, tid] = lanes(at.cpu, at.writer);
                 self.rows.row(&[
                     self.recording(at.stream),
                     Cell::Int(at.time.0),
-                    Cell::Word(number.into(), counter.map(|counter| counter.name.as_str())),
+                    Cell::Word(number.into(), counter.as_deref()),
                     Cell::Real(value),
                     cpu,
                     pid,

@@ -142,18 +142,20 @@ impl<'a> Deriving<'a, '_> {
             true => certain(is_certain),
             false => Quality::LowerBound.and(certain(is_certain)),
         };
+        let label = kind.label();
         let [cpu, pid, tid] = lanes(since.cpu, since.writer);
         let (of, pid, tid) = match owner {
             Owner::Thread(_) => ("thread", pid, tid),
             Owner::Cpu(_) => ("cpu", Cell::Null, Cell::Null),
             Owner::Stream(_) => ("stream", Cell::Null, Cell::Null),
+            Owner::Process(_) => ("process", pid, Cell::Null),
         };
         self.rows.row(&[
             self.recording(since.stream),
             Cell::Int(since.time.0),
             Cell::Int(end.0),
             Cell::Int(end.since(since.time).max(0)),
-            Cell::Word(machine.into(), Some(&kind.name)),
+            Cell::Word(machine.into(), Some(&label)),
             kind.states.get(state as usize).map(String::as_str).into(),
             fixed(of),
             cpu,
