@@ -31,6 +31,8 @@ pub struct ThreadEdge {
 #[derive(Debug)]
 pub struct SpanTable {
     kinds: Vec<SpanKind>,
+    /// Of each kind whether those with a key are in no thread.
+    beside: Vec<bool>,
     nesting: Nesting,
     wholes: Wholes,
     threads: Numbering<Option<Writer>>,
@@ -52,6 +54,7 @@ impl SpanTable {
     pub fn new(begin: Nanos, gaps: Gaps, limits: SpanLimits) -> Self {
         Self {
             kinds: Vec::new(),
+            beside: Vec::new(),
             nesting: Nesting::default(),
             wholes: Wholes::default(),
             threads: Numbering::default(),
@@ -65,8 +68,10 @@ impl SpanTable {
     }
 
     /// Makes kinds known: in the order of their numbers, each with whether equal keys of
-    /// two processes are two things.
-    pub fn add_kind(&mut self, is_per_process: bool) {
+    /// two processes are two things, and whether those with a key are beside what their threads do: they
+    /// take no time from it, and nothing takes any from them.
+    pub fn add_kind(&mut self, is_per_process: bool, is_beside_threads: bool) {
+        self.beside.push(is_beside_threads);
         self.kinds.push(SpanKind::new(self.limits, is_per_process));
     }
 
@@ -79,7 +84,7 @@ impl SpanTable {
     #[inline]
     fn know(&mut self, kind: u32) {
         while self.kinds.len() <= kind as usize {
-            self.add_kind(true);
+            self.add_kind(true, false);
         }
     }
 
@@ -137,13 +142,17 @@ impl SpanTable {
             self.know(kind);
             return self.lane(thread).push(edge.writer, edge_of);
         }
-        if edge.side == Side::Begin {
+        self.know(kind);
+        let is_beside = self.beside[kind as usize];
+        if edge.side == Side::Begin && !is_beside {
             self.nesting.begin(thread, kind, edge.key, edge.time);
         }
         let span = self.kind(kind).pairer.push(edge)?;
         let (begin, writer) = (span.begin.time, span.begin.writer);
         let beginner = if writer == edge.writer { thread } else { self.thread(writer) };
-        let own = if beginner == thread {
+        let own = if is_beside {
+            Some(span.nanos())
+        } else if beginner == thread {
             self.nesting.end(thread, kind, edge.key, begin, edge.time)
         } else {
             // The thread may be told further than this already.

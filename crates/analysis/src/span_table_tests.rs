@@ -21,7 +21,7 @@ fn gaps(stretches: &[(i64, i64)]) -> Gaps {
 
 fn table(edges: &[(u32, Edge)], gaps: Gaps, limits: SpanLimits) -> SpanTable {
     let mut table = SpanTable::new(Nanos(0), gaps, limits);
-    (0..3).for_each(|_| table.add_kind(true));
+    (0..3).for_each(|_| table.add_kind(true, false));
     for &(kind, edge) in edges {
         table.push(kind, edge);
     }
@@ -155,7 +155,7 @@ proptest! {
         let mut seen = SpanTable::new(Nanos(from), missing.clone(), SpanLimits::default());
         let mut truth = SpanTable::new(Nanos(from), Gaps::default(), SpanLimits::default());
         for table in [&mut seen, &mut truth] {
-            (0..3).for_each(|_| table.add_kind(true));
+            (0..3).for_each(|_| table.add_kind(true, false));
         }
         part.iter().for_each(|&(kind, edge)| { seen.push(kind, edge); });
         whole.iter().for_each(|&(kind, edge)| { truth.push(kind, edge); });
@@ -183,7 +183,7 @@ proptest! {
         let limits =
             SpanLimits { durations, slowest, in_flight: false, threads: !is_run, ..SpanLimits::default() };
         let mut table = SpanTable::new(Nanos(0), Gaps::default(), limits);
-        (0..3).for_each(|_| table.add_kind(true));
+        (0..3).for_each(|_| table.add_kind(true, false));
         let mut open: [Vec<(u32, i64)>; 3] = Default::default();
         let mut spans: [Vec<(u64, i64)>; 3] = Default::default();
         let mut time = 0;
@@ -237,7 +237,7 @@ proptest! {
         }).collect();
         let limits = SpanLimits { in_flight: false, ..SpanLimits::default() };
         let mut by_runs = SpanTable::new(Nanos(0), Gaps::default(), limits);
-        (0..3).for_each(|_| by_runs.add_kind(true));
+        (0..3).for_each(|_| by_runs.add_kind(true, false));
         // Edges that have been told with one before them.
         let mut told = vec![false; edges.len()];
         for (at, &(kind, first)) in edges.iter().enumerate() {

@@ -15,9 +15,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::fs;
 
 use crate::exports::TARGETS;
 use crate::place::Place;
+use serde_json::json;
 
 #[allow(dead_code, reason = "other tests use the rest")]
 #[path = "../../traces/tests/targets/tools.rs"]
@@ -413,4 +415,39 @@ fn what_cannot_be_told_by_its_beginning_is_told() {
     let error = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert_eq!(refused.status.code(), Some(2));
     assert!(error.contains("unknown format") && error.contains("--as FORMAT"), "{error}");
+}
+
+/// What is asynchronous lies beside what its threads do: (category, id) tells it apart, and it takes no
+/// time from their slices.
+#[test]
+fn asynchronous_spans_of_chrome_take_no_time_from_slices() {
+    let place = Place::new();
+    let event = |ph: &str, name: &str, ts: u64, rest: serde_json::Value| {
+        let mut event = json!({ "ph": ph, "name": name, "ts": ts, "pid": 1, "tid": 1 });
+        event.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+        event
+    };
+    let of = |category: &str| json!({ "cat": category, "id": "1" });
+    let events = json!({ "traceEvents": [
+        event("X", "alpha", 0, json!({ "dur": 100 })),
+        event("X", "inner", 10, json!({ "dur": 5 })),
+        event("b", "z", 20, of("A")),
+        event("b", "z", 30, of("B")),
+        event("e", "z", 80, of("A")),
+        event("B", "beta", 200, json!({})),
+        event("e", "z", 250, of("B")),
+        event("E", "beta", 300, json!({})),
+    ] });
+    fs::write(place.0.join("trace.json"), events.to_string()).unwrap();
+    let stats = place.json(&["stats", "trace.json", "--json"]);
+    let mut told: Vec<(String, u64, u64, u64)> = Vec::new();
+    for span in stats["spans"].as_array().unwrap() {
+        let number = |name: &str| span[name].as_u64().unwrap() / 1000;
+        let name = span["span"].as_str().or(span["name"].as_str()).unwrap().to_owned();
+        told.push((name, number("self_ns"), number("min_ns"), number("max_ns")));
+    }
+    told.sort();
+    let expected =
+        [("alpha", 95, 100, 100), ("beta", 100, 100, 100), ("inner", 5, 5, 5), ("z", 280, 60, 220)];
+    assert_eq!(told, expected.map(|(name, own, min, max)| (name.to_owned(), own, min, max)));
 }

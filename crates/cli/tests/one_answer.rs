@@ -283,7 +283,10 @@ fn keyed_states_and_counters_are_one_for_each_key() {
     let counters = stats["counters"].as_array().expect("counters");
     assert_eq!(counters.len(), 4);
     for (unit, values) in &values {
-        let row = counters.iter().find(|row| row["key"] == unit.to_string()).expect("a row");
+        let row = counters
+            .iter()
+            .find(|row| row["key"].as_str() == Some(unit.to_string().as_str()))
+            .expect("a row");
         let number = |name: &str| row[name].as_f64().expect("a number") as u64;
         assert_eq!((&row["counter"], number("count")), (&json!("slots"), values.len() as u64));
         let least_and_most = (values.iter().min().copied(), values.iter().max().copied());

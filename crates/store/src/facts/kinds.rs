@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use lateralis_model::Event;
-use lateralis_model::role::Keyed;
+use lateralis_model::role::{KEY_CATEGORY, Keyed};
 
 use super::keys::{KeyPlan, Keys};
 use super::{At, Owner};
@@ -18,6 +18,9 @@ pub struct Kind {
     pub keys: Vec<String>,
     /// Of a channel: whether what left once may arrive several times.
     pub fans_out: bool,
+    /// Whether those with a key lie beside what their threads do, and not inside of it: their format has
+    /// other spans for that, as Chrome's asynchronous ones, which a category and an id tell apart.
+    pub is_beside_threads: bool,
     pub(super) numbers: Keys,
 }
 
@@ -245,11 +248,13 @@ impl Instances {
 }
 
 fn named(kinds: &mut Vec<Kind>, keyed: &Keyed) -> u32 {
+    let is_beside_threads = keyed.keys.iter().any(|key| key == KEY_CATEGORY);
     if let Some(index) = kinds.iter().position(|kind| kind.name == keyed.name) {
         kinds[index].fans_out |= keyed.fans_out;
+        kinds[index].is_beside_threads |= is_beside_threads;
         return index as u32;
     }
-    let (name, keys) = (keyed.name.clone(), keyed.keys.clone());
-    kinds.push(Kind { name, keys, fans_out: keyed.fans_out, ..Kind::default() });
+    let (name, keys, fans_out) = (keyed.name.clone(), keyed.keys.clone(), keyed.fans_out);
+    kinds.push(Kind { name, keys, fans_out, is_beside_threads, ..Kind::default() });
     (kinds.len() - 1) as u32
 }

@@ -95,7 +95,10 @@ impl Spans {
         let limits = SpanLimits { in_flight, threads, ..SpanLimits::default() };
         let mut table = SpanTable::new(begin, gaps, limits);
         // What a processor does is no matter of the process that it interrupts.
-        kinds.spans.iter().for_each(|kind| table.add_kind(!kind.keys.iter().any(|k| k == "$cpu")));
+        for kind in &kinds.spans {
+            let is_per_process = !kind.keys.iter().any(|key| key == "$cpu");
+            table.add_kind(is_per_process, kind.is_beside_threads);
+        }
         let meanings = &recording.meanings;
         let is_thread = |kind: &Kind, key: &String| {
             kind.keys.len() > 1 && meanings.schemas().iter().any(|schema| is_tid(schema, kind, key))
