@@ -25,6 +25,10 @@ const ENDS: u32 = 3;
 const LEVEL: u32 = 4;
 const MODE: u32 = 5;
 
+/// A schema with a budget on the spans of these events.
+const SCHEMA: &str = "schema g;\nsubsystem g \"t\" {\nevent B \"b\" (k: u32) begin request key k,\n\
+    event E \"e\" (k: u32) end request key k,\n};\nbudget request mean < 500.5 ns;\n";
+
 /// An event: its kind, nanoseconds, thread, id.
 type Event = (u32, u64, u32, u64);
 
@@ -53,7 +57,7 @@ fn write(place: &Place, name: &str, streams: &[Vec<Event>]) {
             "offset-from-origin": { "seconds": 0, "cycles": 0 },
         }),
         json!({
-            "type": "trace-class",
+            "type": "trace-class", "environment": { "lateralis_schema_g": SCHEMA },
             "packet-header-field-class":
                 structure(&[("stream_id", number(32, Some("data-stream-class-id")))]),
         }),
@@ -242,6 +246,18 @@ fn random_traces_are_one_answer() {
 }
 
 /// A hang: begun, and not ended while its process does other things for ten seconds.
+/// What is shown is whole nanoseconds; what is promised is compared with the fraction.
+#[test]
+fn a_budget_on_the_mean_knows_half_nanoseconds() {
+    let place = Place::new();
+    let of = |id: u64, begin: u64, end: u64| [(BEGINS, begin, 1, id), (ENDS, end, 1, id)];
+    for (name, last, is_kept) in [("half", 2501, false), ("less", 2500, true)] {
+        write(&place, name, &[[of(1, 1000, 1500), of(2, 2000, last)].concat()]);
+        let stats = place.json(&["stats", name, "--json"]);
+        assert_eq!(stats["budgets"][0]["kept"], is_kept, "{}", stats["budgets"]);
+    }
+}
+
 /// Keys of states and counters tell one from another, whichever thread says it; names are the schema's.
 #[test]
 fn keyed_states_and_counters_are_one_for_each_key() {

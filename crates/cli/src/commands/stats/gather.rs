@@ -309,8 +309,14 @@ impl Statistics {
                 let rough = durations.is_some_and(|d| d.is_rough && is_rank(budget.statistic));
                 let cycles = || Some(budget.limit_cycles()? * 1e9 / hertz? as f64);
                 let limit = budget.limit_ns().or_else(cycles);
-                let kept = measured.zip(limit).map(|(measured, limit)| {
-                    let measured = measured as f64;
+                // What is shown is whole nanoseconds; a mean is compared with its fraction.
+                let compared = match (budget.statistic, &durations) {
+                    (Statistic::Mean, Some(d)) if d.total < u64::MAX => {
+                        Some(d.total as f64 / d.count as f64)
+                    }
+                    _ => measured.map(|nanos| nanos as f64),
+                };
+                let kept = compared.zip(limit).map(|(measured, limit)| {
                     if budget.is_inclusive { measured <= limit } else { measured < limit }
                 });
                 let sign = if budget.is_inclusive { "<=" } else { "<" };
