@@ -6,8 +6,8 @@
  *
  *     queue [--hash PERCENT] [--retries N] [--checks PERCENT] [--requests N]
  *
- * --hash makes one function slower, --retries lets so many requests be looked at again, spread over the
- * run, --checks leaves only so many of the checks.
+ * --hash makes one function slower by a percentage, --retries adds that number of RETRY events, spread
+ * over the run, --checks keeps a percentage of the CHECK events.
  */
 #define _GNU_SOURCE
 
@@ -41,7 +41,7 @@ static void answer(uint32_t id)
     lat_work_hash();
     work(id, HASH_STEPS + HASH_STEPS / 100 * hash_percent);
     lat_work_hashed();
-    /* So many of all, evenly. */
+    /* That share of all, evenly. */
     if (id * checks_percent / 100 != (id + 1) * checks_percent / 100)
         lat_work_check(id);
     if (id * retries / requests != (id + 1) * retries / requests)

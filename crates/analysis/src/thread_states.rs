@@ -71,7 +71,8 @@ pub struct LongestWait {
     pub nanos: u64,
     /// The processor that the thread got.
     pub cpu: u32,
-    /// Who had that processor for most of it, or where that is not known last; `None`: nobody.
+    /// The thread that had that processor for most of the wait; where that is not known, the last one.
+    /// `None`: the processor was idle.
     pub instead: Option<u32>,
     /// Whether it had been running, and not asleep.
     pub was_preempted: bool,
@@ -81,7 +82,7 @@ pub struct LongestWait {
 #[derive(Debug, Clone, Default)]
 pub struct ThreadTimes {
     times: [StateTime; ThreadState::ALL.len()],
-    /// Nanoseconds between its first switch or wake-up and its last of which nobody knows what it did.
+    /// Nanoseconds between its first event and its last whose state is not known.
     pub unknown_nanos: u64,
     /// Waits for a processor, from being woken or preempted to running.
     pub waits: Durations,
@@ -89,7 +90,7 @@ pub struct ThreadTimes {
     pub longest_wait: Option<LongestWait>,
     /// Whether it has ended.
     pub has_ended: bool,
-    /// Whether something of it is not known: it had begun before, goes on at the end, or switches are
+    /// Whether its times are lower bounds: it began before the trace, goes on at its end, or switches are
     /// missing.
     pub is_open: bool,
     now: Option<(Known, Nanos)>,
@@ -153,7 +154,7 @@ struct Cpu {
     runs: VecDeque<(u32, Nanos, Nanos)>,
 }
 
-/// So many stretches of a processor are remembered for who ran instead of one that waits.
+/// Stretches of a processor that are remembered, to find the thread that ran instead of a waiting one.
 const RUNS: usize = 64;
 
 impl Cpu {
@@ -228,7 +229,7 @@ impl ThreadStates {
                     sum.nanos = sum.nanos.saturating_add(nanos);
                     sum.count += 1;
                 }
-                // After its end the number belongs to nobody.
+                // After the end of a thread its number is unused.
                 None if known == Known::Ended => {}
                 None => {
                     of.unknown_nanos = of.unknown_nanos.saturating_add(nanos);
@@ -236,7 +237,7 @@ impl ThreadStates {
                 }
             }
         } else if !of.has_appeared {
-            // What it did before nobody has seen.
+            // What it did before is not in the trace.
             of.is_open = true;
         }
         of.has_appeared = true;
@@ -278,7 +279,7 @@ impl ThreadStates {
             if Some(came) == from.thread {
                 self.cpus[index].ran(came, since, time);
             } else if matches!(self.thread(came).now, Some((Known::On(on), _)) if on == cpu) {
-                // Who came and is not who leaves has left in between, nobody knows when.
+                // A thread that came and is not the one that leaves has left in between, unseen.
                 self.turn(came, time, |_| None, Known::Nothing);
             }
         }

@@ -28,7 +28,7 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// So many events stand for one: they come in bunches of this size.
+    /// The size of the bunches that the events come in: each bunch counts as one independent event.
     fn bunch(&self) -> f64 {
         let each: Vec<f64> = self.stretches.iter().map(|&count| count as f64).collect();
         let mean = each.iter().sum::<f64>() / each.len().max(1) as f64;
@@ -45,7 +45,7 @@ struct Rates {
 }
 
 impl Rates {
-    /// The shift of so many per run, second or event.
+    /// The shift of the rate: per run, per second or per event, by what the counts are given with.
     fn shift(&self, options: &Options) -> Option<Shift> {
         // What they vary by is that of one program: all runs together say how often it happens.
         let sum = |side: &[(f64, f64)]| {

@@ -165,8 +165,8 @@ pub fn compare_durations(
     })
 }
 
-/// Whether the quickest moved with the median, by half of its factor at least. The first of a queue
-/// waits for nobody, however full the queue is later; what every one of them does more, it does too.
+/// Whether the quickest moved with the median, by half of its factor at least. The first item of a queue
+/// does not wait, however full the queue is later; work that was added to each item, it has too.
 fn moved_as_a_whole(good: &[Run], bad: &[Run], median: &Shift, options: &Options) -> bool {
     let quickest = |runs: &[Run]| {
         let of: Vec<f64> = runs.iter().filter_map(Run::quickest).map(f64::ln).collect();

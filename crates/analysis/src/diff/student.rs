@@ -52,7 +52,7 @@ pub fn quantile(tail: f64, freedom: f64) -> f64 {
     (low + high) / 2.0
 }
 
-/// Probability of so many or more of `trials`, each of which has this chance (Abramowitz and Stegun 26.5.24).
+/// Probability of at least `successes` in `trials`, each with this chance (Abramowitz and Stegun 26.5.24).
 pub fn binomial_upper_tail(successes: f64, trials: f64, chance: f64) -> f64 {
     if successes <= 0.0 {
         return 1.0;

@@ -161,19 +161,15 @@ impl Kinds {
     ) -> Option<u32> {
         let next = self.machines.len() as u32;
         let base = &mut self.machines[machine as usize];
-        let (number, key) = match base.instances.of(plan, event, at) {
-            Instance::Same => return Some(machine),
-            Instance::Known(number) => return Some(number),
-            Instance::New(key, text) => (key, text),
-            Instance::TooMany => {
-                self.left_out += 1;
-                return None;
-            }
+        let Some((number, key)) = base.instances.number((machine, next), plan, event, at) else {
+            self.left_out += 1;
+            return None;
         };
-        base.instances.numbers.insert(number, next);
-        let name = base.name.clone();
-        self.machines.push(Machine { name, key: Some(key), ..Machine::default() });
-        Some(next)
+        if let Some(key) = key {
+            let name = base.name.clone();
+            self.machines.push(Machine { name, key: Some(key), ..Machine::default() });
+        }
+        Some(number)
     }
 
     /// The same of a quantity.
@@ -186,20 +182,15 @@ impl Kinds {
     ) -> Option<u32> {
         let next = self.counters.len() as u32;
         let base = &mut self.counters[counter as usize];
-        let (number, key) = match base.instances.of(plan, event, at) {
-            Instance::Same => return Some(counter),
-            Instance::Known(number) => return Some(number),
-            Instance::New(key, text) => (key, text),
-            Instance::TooMany => {
-                self.left_out += 1;
-                return None;
-            }
+        let Some((number, key)) = base.instances.number((counter, next), plan, event, at) else {
+            self.left_out += 1;
+            return None;
         };
-        base.instances.numbers.insert(number, next);
-        let (name, is_of_cpu) = (base.name.clone(), base.is_of_cpu);
-        let counter = Counter { name, key: Some(key), is_of_cpu, ..Counter::default() };
-        self.counters.push(counter);
-        Some(next)
+        if let Some(key) = key {
+            let (name, is_of_cpu) = (base.name.clone(), base.is_of_cpu);
+            self.counters.push(Counter { name, key: Some(key), is_of_cpu, ..Counter::default() });
+        }
+        Some(number)
     }
 
     /// Whose a machine is whose state an event tells: without keys, the thread's.
@@ -222,28 +213,27 @@ impl Kinds {
     }
 }
 
-/// What the key of an event names.
-enum Instance {
-    /// It has no key.
-    Same,
-    /// This one.
-    Known(u32),
-    /// One that was not there yet, by the number of its key, and that as text.
-    New(u64, String),
-    /// One for which there is no room.
-    TooMany,
-}
-
 impl Instances {
-    fn of(&mut self, plan: &KeyPlan, event: &Event<'_>, at: &At) -> Instance {
+    /// The number of the thing that the key of an event names: `base` without a key, `next` if it is new,
+    /// with its key as text then. `None` where there is no room for another.
+    fn number(
+        &mut self,
+        (base, next): (u32, u32),
+        plan: &KeyPlan,
+        event: &Event<'_>,
+        at: &At,
+    ) -> Option<(u32, Option<String>)> {
         let Some(key) = self.keys.number(plan, event, at) else {
-            return Instance::Same;
+            return Some((base, None));
         };
-        match self.numbers.get(&key) {
-            Some(number) => Instance::Known(*number),
-            None if self.numbers.len() < INSTANCES_MAX => Instance::New(key, self.keys.text(key)),
-            None => Instance::TooMany,
+        if let Some(number) = self.numbers.get(&key) {
+            return Some((*number, None));
         }
+        if self.numbers.len() >= INSTANCES_MAX {
+            return None;
+        }
+        self.numbers.insert(key, next);
+        Some((next, Some(self.keys.text(key))))
     }
 }
 
