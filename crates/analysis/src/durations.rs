@@ -275,7 +275,7 @@ fn pick(buckets: &mut [(crate::Bucket, u64, Vec<u64>)], pieces: &[&[u64]]) {
 }
 
 /// Nearest rank among `count` > 0, counted from 1.
-fn rank(count: u64, per_mille: u128) -> u64 {
+pub(crate) fn rank(count: u64, per_mille: u128) -> u64 {
     (u128::from(count) * per_mille).div_ceil(1000).max(1) as u64
 }
 

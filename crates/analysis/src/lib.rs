@@ -6,6 +6,7 @@
 //! hands them over one by one or as slices. Only [`filter`] looks at events
 //! themselves. Nothing here knows formats or files. No I/O, no clock, no threads.
 
+mod censored;
 mod certainty;
 mod credits;
 pub mod diff;
@@ -39,6 +40,7 @@ mod utilisation;
 mod wakes;
 mod wholes;
 
+pub use censored::percentile_between;
 pub use certainty::{Joined, SpanCertainty};
 pub use durations::{Distribution, Durations};
 pub use early::{Arrival, Early};

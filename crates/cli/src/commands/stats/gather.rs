@@ -302,8 +302,13 @@ impl Statistics {
                 let durations = self.spans.distribution(self.facts.kinds(), &budget.span);
                 let longest =
                     self.spans.longest_of(self.facts.kinds(), &budget.span, self.trust.sum);
-                let measured = match budget.statistic {
-                    Statistic::Max => longest.map(|(nanos, _)| nanos),
+                // Those that have not ended can be the longest of all.
+                let between = per_mille(budget.statistic).and_then(|per_mille| {
+                    self.spans.percentile_between(self.facts.kinds(), &budget.span, per_mille)
+                });
+                let measured = match (budget.statistic, between) {
+                    (Statistic::Max, _) => longest.map(|(nanos, _)| nanos),
+                    (_, Some((least, _))) => Some(least),
                     _ => durations.map(|d| pick(&d, budget.statistic)),
                 };
                 let rough = durations.is_some_and(|d| d.is_rough && is_rank(budget.statistic));
@@ -326,6 +331,7 @@ impl Statistics {
                 let by_clocks = ClockErrors::quality(error, measured.unwrap_or(0), Quality::Exact);
                 let measured_quality = match budget.statistic {
                     Statistic::Max => longest.map_or(trust.sum, |(_, quality)| quality),
+                    _ if between.is_some() => trust.value.and(Quality::LowerBound),
                     _ => trust.value.and(rough),
                 };
                 let measured_quality = measured_quality.and(by_clocks);
@@ -335,9 +341,15 @@ impl Statistics {
                         error > 0 && (measured as f64 - limit).abs() <= error as f64
                     })
                 });
+                // However long those last that have not ended.
+                let is_kept_anyway = between
+                    .and_then(|(_, most)| most)
+                    .zip(limit)
+                    .is_some_and(|(most, limit)| (most as f64) < limit);
                 // What is too long already does not get shorter.
                 let quality = match measured_quality {
                     _ if is_near => Quality::Unknown,
+                    Quality::LowerBound if is_kept_anyway => trust.value,
                     Quality::LowerBound if kept == Some(false) => Quality::Exact,
                     Quality::LowerBound => Quality::Unknown,
                     other => other,
@@ -490,7 +502,17 @@ fn budget_json(budget: &BudgetCheck) -> Value {
 }
 
 fn is_rank(statistic: Statistic) -> bool {
-    matches!(statistic, Statistic::P50 | Statistic::P90 | Statistic::P99 | Statistic::P999)
+    per_mille(statistic).is_some()
+}
+
+fn per_mille(statistic: Statistic) -> Option<u128> {
+    match statistic {
+        Statistic::P50 => Some(500),
+        Statistic::P90 => Some(900),
+        Statistic::P99 => Some(990),
+        Statistic::P999 => Some(999),
+        Statistic::Mean | Statistic::Max | Statistic::Min => None,
+    }
 }
 
 fn pick(durations: &Distribution, statistic: Statistic) -> u64 {

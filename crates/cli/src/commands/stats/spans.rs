@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use lateralis_analysis::{
     Distribution, Edge, Gaps, Group, Side, Span, SpanKind, SpanLimits, SpanTable, ThreadEdge,
+    percentile_between,
 };
 use lateralis_model::{Quality, StreamIndex, Writer};
 use lateralis_pleco::schema::{Annotation, Clause, Schema};
@@ -229,6 +230,19 @@ impl Spans {
     /// Durations of the spans of this name.
     pub fn distribution(&self, kinds: &Kinds, name: &str) -> Option<Distribution> {
         self.all(kinds).find(|(_, kind, _)| kind.name == name)?.2.distribution()
+    }
+
+    /// Where a percentile of the spans of this name lies with those that have not ended; `None` if all have.
+    pub fn percentile_between(
+        &self,
+        kinds: &Kinds,
+        name: &str,
+        per_mille: u128,
+    ) -> Option<(u64, Option<u64>)> {
+        let (index, _, of) = self.all(kinds).find(|(_, kind, _)| kind.name == name)?;
+        let count = of.unfinished_count();
+        let seen: Vec<u64> = self.open(index).iter().map(Span::nanos).collect();
+        (count > 0).then(|| percentile_between(&of.histogram(), &seen, count, per_mille)).flatten()
     }
 
     /// Durations by name, of those that have any.
