@@ -23,8 +23,8 @@ pub fn percentile_between(
     let rank = rank(all, per_mille);
     // If all that are open last for ever, it is among those that have ended, or there is no bound.
     let most = ended.at_rank(rank).map(|bucket| bucket.high);
-    // So many are at least as long as it, itself among them: some of the longest open ones, and the
-    // rest of those that have ended.
+    // The number of durations at or above the percentile, itself included: some of the longest open ones,
+    // and the rest from those that have ended.
     let needed = all - rank + 1;
     let least = (0..=open.len().min(needed as usize)).map(|taken| {
         let of_open = taken.checked_sub(1).map_or(u64::MAX, |last| open[last]);

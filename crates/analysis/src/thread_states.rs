@@ -419,7 +419,7 @@ mod tests {
         assert_eq!(times(&states, 3)[Running as usize], (20, 2));
         assert_eq!(times(&states, 3)[Sleeping as usize], (0, 0));
         assert_eq!(times(&states, 3)[Runnable as usize], (0, 0));
-        // 20 to 30 and 40 to 60: nobody woke it, and then it is at two places.
+        // 20 to 30: no wake-up was seen; 40 to 60: likewise, and two processors claim it.
         assert_eq!(states.threads()[3].unknown_nanos, 30);
     }
 

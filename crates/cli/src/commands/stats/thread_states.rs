@@ -176,7 +176,7 @@ impl States {
                 mark(values::time(wait.nanos), trust.sum),
                 cpu.map_or(String::new(), u32::to_string),
                 if wait.was_preempted { "running".into() } else { "sleeping".to_owned() },
-                instead.map_or("nobody".to_owned(), |tid| who.thread(*tid, None)),
+                instead.map_or("(idle)".to_owned(), |tid| who.thread(*tid, None)),
                 date::text(wait.begin),
             ]);
         }
