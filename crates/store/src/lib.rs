@@ -11,32 +11,30 @@
 //!               compared    explained
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod chosen;
-mod clock_errors;
 pub mod compared;
 mod counted;
 pub mod explained;
-pub mod facts;
 mod last_seen;
 mod meanings;
 mod recording;
 mod relations;
-mod successions;
 mod tables;
 mod tail;
 mod time_lines;
 pub mod tracepoints;
 
 pub use lateralis_model::Step;
+pub use lateralis_semantics::facts::{self, Facts};
+pub use lateralis_semantics::{ClockErrors, Successions};
 
 pub use chosen::Chosen;
-pub use clock_errors::ClockErrors;
 pub use counted::{Counted, Use};
-pub use facts::Facts;
 pub use last_seen::last_seen;
 pub use meanings::{Meanings, is_length};
 pub use recording::Recording;
-pub use successions::Successions;
 pub use tables::{
     BATCH_ROWS, ExportError, Exported, Feed, Partition, Scan, Session, StoreError, Table,
     TableFormat, TableWriter, WEIGHT,

@@ -13,10 +13,10 @@ use lateralis_traces::{Error, Joined, OpenOptions, Part, Relate};
 use lateralis_units::{Nanos, Ticks};
 use serde_json::Value;
 
-use crate::clock_errors::ClockErrors;
+use crate::ClockErrors;
+use crate::Successions;
 use crate::meanings::{Meanings, role};
 use crate::relations;
-use crate::successions::Successions;
 use crate::time_lines::TimeLines;
 
 /// Longest report that is read.

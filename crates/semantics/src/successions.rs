@@ -29,7 +29,8 @@ impl Successions {
     /// Of recordings that lasted so long each, `None` where nobody knows, by clocks that are off by
     /// the first of `errors` at most, or, if the second says so, perhaps by more. Where it is not
     /// known how long each lasted and how far clocks are apart, nobody knows which came first.
-    pub(crate) fn of(lengths: Vec<Option<(Nanos, Nanos)>>, errors: (u64, bool)) -> Self {
+    #[must_use]
+    pub fn of(lengths: Vec<Option<(Nanos, Nanos)>>, errors: (u64, bool)) -> Self {
         let known: Option<Vec<(Nanos, Nanos)>> = lengths.into_iter().collect();
         match (known, errors) {
             (Some(lengths), (most, false)) => Self { begins: begins(lengths, most), next: 0 },

@@ -37,7 +37,7 @@ use lateralis_units::Nanos;
 
 use conventions::WakeStage;
 pub use doubts::Doubts;
-pub(crate) use keys::field_text;
+pub use keys::field_text;
 pub use kinds::{Counter, Kind, Kinds, Machine};
 pub use ordered::{Edges, Sink, Visited};
 use plan::{Place, Plan, Step};
@@ -276,9 +276,8 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Of a trace whose classes carry their roles ([`Recording::annotated`]).
-    ///
-    /// [`Recording::annotated`]: crate::Recording::annotated
+    /// Of a trace whose classes carry their roles: the attribute
+    /// [`lateralis_model::role::ATTRIBUTE`], which importers and schemas add.
     #[must_use]
     pub fn new(trace: &Trace, streams: &[StreamSummary]) -> Self {
         let mut facts = Self::default();

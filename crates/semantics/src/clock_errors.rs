@@ -24,7 +24,9 @@ pub struct ClockErrors {
 }
 
 impl ClockErrors {
-    pub(crate) fn of(source: &Joined) -> Self {
+    /// Of traces on one timeline.
+    #[must_use]
+    pub fn of(source: &Joined) -> Self {
         let bases = source.bases().to_vec();
         let mut next = 0;
         let first = |part: &lateralis_traces::Part| {
