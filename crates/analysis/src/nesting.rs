@@ -16,32 +16,46 @@ const SEARCH_MAX: usize = 1024;
 
 /// One open span.
 #[derive(Debug, Clone, Copy)]
-struct Open {
+struct Open<T> {
     kind: u32,
+    tag: T,
     key: Option<u64>,
     begin: Nanos,
     own_nanos: u64,
 }
 
 /// Open spans of one thread.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Stack {
-    open: Vec<Open>,
+#[derive(Debug, Clone)]
+pub(crate) struct Stack<T = ()> {
+    open: Vec<Open<T>>,
     /// Up to here the time of the thread is given to spans.
     until: Nanos,
 }
 
-/// Gives the time of each thread to its innermost open span.
-///
-/// Threads are small numbers ([`crate::Numbering`]). Memory: by open spans and threads.
-#[derive(Debug, Clone, Default)]
-pub struct Nesting {
-    threads: Vec<Stack>,
+impl<T> Default for Stack<T> {
+    fn default() -> Self {
+        Self { open: Vec::new(), until: Nanos::default() }
+    }
 }
 
-impl Nesting {
+/// Gives the time of each thread to its innermost open span. With each it keeps a tag of its
+/// beginning.
+///
+/// Threads are small numbers ([`crate::Numbering`]). Memory: by open spans and threads.
+#[derive(Debug, Clone)]
+pub struct Nesting<T = ()> {
+    threads: Vec<Stack<T>>,
+}
+
+impl<T> Default for Nesting<T> {
+    fn default() -> Self {
+        Self { threads: Vec::new() }
+    }
+}
+
+impl<T: Copy + Default> Nesting<T> {
     #[inline]
-    pub(crate) fn stack(&mut self, thread: u32) -> &mut Stack {
+    pub(crate) fn stack(&mut self, thread: u32) -> &mut Stack<T> {
         let index = thread as usize;
         if index >= self.threads.len() {
             self.threads.resize_with(index + 1, Stack::default);
@@ -51,7 +65,7 @@ impl Nesting {
 
     /// A span begins on a thread. Cost: constant.
     pub fn begin(&mut self, thread: u32, kind: u32, key: Option<u64>, time: Nanos) {
-        self.stack(thread).begin(kind, key, time);
+        self.stack(thread).begin(kind, key, time, T::default());
     }
 
     /// It ends on the same thread: its self time in nanoseconds.
@@ -92,12 +106,19 @@ impl Nesting {
         self.threads.get(thread as usize).map_or(Nanos(i64::MIN), |stack| stack.until)
     }
 
-    /// Spans without a key that are open: thread, kind, when it began.
-    pub(crate) fn keyless(&self) -> impl Iterator<Item = (u32, u32, Nanos)> + '_ {
+    /// Spans without a key that are open: thread, kind, when it began and its tag.
+    pub(crate) fn keyless(&self) -> impl Iterator<Item = (u32, u32, Nanos, T)> + '_ {
         (0..).zip(&self.threads).flat_map(|(thread, stack)| {
             let keyless = stack.open.iter().filter(|open| open.key.is_none());
-            keyless.map(move |open| (thread, open.kind, open.begin))
+            keyless.map(move |open| (thread, open.kind, open.begin, open.tag))
         })
+    }
+
+    /// Forgets open spans: those with a key, or those without, of some kinds.
+    pub(crate) fn forget(&mut self, are_keyed: bool, is_it: impl Fn(u32) -> bool) {
+        for stack in &mut self.threads {
+            stack.open.retain(|open| open.key.is_some() != are_keyed || !is_it(open.kind));
+        }
     }
 
     /// How many spans are open on a thread.
@@ -107,7 +128,7 @@ impl Nesting {
     }
 }
 
-impl Stack {
+impl<T: Copy> Stack<T> {
     /// Gives the time up to here to the innermost span.
     #[inline]
     fn reach(&mut self, time: Nanos) {
@@ -122,31 +143,31 @@ impl Stack {
 
     /// A span begins.
     #[inline]
-    pub(crate) fn begin(&mut self, kind: u32, key: Option<u64>, time: Nanos) {
+    pub(crate) fn begin(&mut self, kind: u32, key: Option<u64>, time: Nanos, tag: T) {
         self.reach(time);
-        self.open.push(Open { kind, key, begin: time, own_nanos: 0 });
+        self.open.push(Open { kind, tag, key, begin: time, own_nanos: 0 });
     }
 
-    /// The youngest open span of this kind without a key ends: when it began, and its self
-    /// time in nanoseconds.
+    /// The youngest open span of this kind without a key ends: when it began, its self time in
+    /// nanoseconds, and its tag.
     ///
     /// `None` if there is none, or more than 1024 others have begun since and not ended.
     /// Cost: a step for each of those.
     #[inline]
-    pub(crate) fn end_youngest(&mut self, kind: u32, time: Nanos) -> Option<(Nanos, u64)> {
+    pub(crate) fn end_youngest(&mut self, kind: u32, time: Nanos) -> Option<(Nanos, u64, T)> {
         self.reach(time);
-        let is_it = |open: &Open| open.kind == kind && open.key.is_none();
+        let is_it = |open: &Open<T>| open.kind == kind && open.key.is_none();
         if let Some(open) = self.open.pop_if(|open| is_it(open)) {
-            return Some((open.begin, open.own_nanos));
+            return Some((open.begin, open.own_nanos, open.tag));
         }
         let first = self.open.len().saturating_sub(SEARCH_MAX);
         let index = first + self.open[first..].iter().rposition(is_it)?;
         let open = self.open.remove(index);
-        Some((open.begin, open.own_nanos))
+        Some((open.begin, open.own_nanos, open.tag))
     }
 
     fn find(&self, kind: u32, key: Option<u64>, begin: Nanos) -> Option<usize> {
-        let is_it = |open: &Open| (open.kind, open.key, open.begin) == (kind, key, begin);
+        let is_it = |open: &Open<T>| (open.kind, open.key, open.begin) == (kind, key, begin);
         let first = self.open.len().saturating_sub(SEARCH_MAX);
         self.open[first..].iter().rposition(is_it).map(|index| first + index)
     }
@@ -159,7 +180,7 @@ mod tests {
 
     /// Self times in the order of the ends: `kind` is the letter, capitals end.
     fn run(line: &str) -> Vec<(char, u64)> {
-        let mut nesting = Nesting::default();
+        let mut nesting = Nesting::<()>::default();
         let mut open: Vec<(char, Nanos)> = Vec::new();
         let mut found = Vec::new();
         for (column, letter) in line.chars().enumerate().filter(|(_, letter)| *letter != ' ') {
@@ -191,7 +212,7 @@ mod tests {
 
     #[test]
     fn a_span_that_ends_elsewhere_gives_its_time_back() {
-        let mut nesting = Nesting::default();
+        let mut nesting = Nesting::<()>::default();
         nesting.begin(0, 0, None, Nanos(0));
         nesting.begin(0, 1, Some(7), Nanos(10));
         nesting.leave(0, 1, Some(7), Nanos(10), Nanos(30));
@@ -204,7 +225,7 @@ mod tests {
         fn self_times_add_up_to_the_time_that_any_span_was_open(
             steps in prop::collection::vec((any::<bool>(), 0u64..3, 0i64..10), 0..200),
         ) {
-            let mut nesting = Nesting::default();
+            let mut nesting = Nesting::<()>::default();
             let mut open: Vec<(u64, Nanos)> = Vec::new();
             let (mut time, mut covered, mut own) = (Nanos(0), 0, 0);
             let mut step = |begins: bool, key: u64, open: &mut Vec<(u64, Nanos)>, time: Nanos| {

@@ -9,7 +9,7 @@ use lateralis_units::Nanos;
 
 use crate::durations::sum;
 use crate::keyless::Keyless;
-use crate::{Distribution, Durations, Edge, Histogram, InFlight, Numbering, Pairer, Side, Span};
+use crate::{Distribution, Durations, Edge, Histogram, InFlight, Numbering, Side, Span};
 
 /// How much a [`SpanTable`](crate::SpanTable) keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,10 +68,10 @@ pub struct OfThread {
 /// Spans of one kind.
 #[derive(Debug)]
 pub struct SpanKind {
-    /// Of spans with keys; others are on the stacks of their threads.
-    pub(crate) pairer: Pairer,
+    /// Of those with keys, how many have begun and not ended.
+    keyed_open_count: u64,
+    orphan_count: u64,
     pub(crate) keyless: Keyless,
-    pub(crate) keyless_orphan_count: u64,
     /// Which of the groups is that of those.
     keyless_group: Option<u32>,
     keys: Numbering<GroupKey>,
@@ -95,9 +95,9 @@ pub struct SpanKind {
 impl SpanKind {
     pub(crate) fn new(limits: SpanLimits, is_per_process: bool) -> Self {
         Self {
-            pairer: Pairer::default(),
+            keyed_open_count: 0,
+            orphan_count: 0,
             keyless: Keyless::new(),
-            keyless_orphan_count: 0,
             keyless_group: None,
             keys: Numbering::default(),
             groups: Vec::new(),
@@ -113,6 +113,29 @@ impl SpanKind {
             limits,
             touched_count: 0,
         }
+    }
+
+    /// One has begun.
+    #[inline]
+    pub(crate) fn begins(&mut self, is_keyless: bool) {
+        *self.open_count(is_keyless) += 1;
+    }
+
+    /// One that had begun has ended.
+    #[inline]
+    pub(crate) fn ends(&mut self, is_keyless: bool) {
+        let open = self.open_count(is_keyless);
+        *open = open.saturating_sub(1);
+    }
+
+    #[inline]
+    fn open_count(&mut self, is_keyless: bool) -> &mut u64 {
+        if is_keyless { &mut self.keyless.open_count } else { &mut self.keyed_open_count }
+    }
+
+    /// One has ended that never began.
+    pub(crate) fn is_orphan(&mut self) {
+        self.orphan_count += 1;
     }
 
     #[inline]
@@ -318,14 +341,14 @@ impl SpanKind {
     /// Spans that have begun and not ended.
     #[must_use]
     pub fn unfinished_count(&self) -> u64 {
-        self.pairer.unfinished_count() + self.keyless.open_count
+        self.keyed_open_count + self.keyless.open_count
     }
 
     /// Ends that came without a beginning; without a key also those before whose beginning
     /// more than 1024 others have begun and not ended.
     #[must_use]
     pub fn orphan_count(&self) -> u64 {
-        self.pairer.orphan_count() + self.keyless_orphan_count
+        self.orphan_count
     }
 
     /// Durations of all certain ones; `None` if there are none.
@@ -394,10 +417,10 @@ impl SpanKind {
         &self.other
     }
 
-    /// By the thread that began them, an index into [`SpanTable::threads`]; ascending. Empty if
+    /// By the thread that began them, an index into [`SpanPairer::threads`]; ascending. Empty if
     /// [`SpanLimits::threads`] are not wanted.
     ///
-    /// [`SpanTable::threads`]: crate::SpanTable::threads
+    /// [`SpanPairer::threads`]: crate::SpanPairer::threads
     #[must_use]
     pub fn threads(&self) -> &[(u32, OfThread)] {
         &self.threads

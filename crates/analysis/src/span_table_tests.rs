@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 
 use super::*;
-use crate::{Group, OfThread};
-use lateralis_model::{Interval, Loss, LossCause, StreamIndex};
+use crate::{Group, OfThread, Side, SpanPairer, ThreadEdge};
+use lateralis_model::{Interval, Loss, LossCause, StreamIndex, Writer};
 use proptest::prelude::*;
 
 fn edge(time: i64, side: Side, key: Option<u64>, tid: u32) -> Edge {
@@ -19,9 +19,44 @@ fn gaps(stretches: &[(i64, i64)]) -> Gaps {
     Gaps::new(&stretches.iter().map(loss).collect::<Vec<_>>(), &[], |_| None)
 }
 
-fn table(edges: &[(u32, Edge)], gaps: Gaps, limits: SpanLimits) -> SpanTable {
-    let mut table = SpanTable::new(Nanos(0), gaps, limits);
-    (0..3).for_each(|_| table.add_kind(true, false));
+/// Edges paired and added up.
+struct Tabled {
+    pairer: SpanPairer,
+    table: SpanTable,
+}
+
+impl Tabled {
+    fn new(begin: Nanos, gaps: Gaps, limits: SpanLimits) -> Self {
+        let (pairer, mut table) =
+            (SpanPairer::new((begin, Nanos(i64::MAX)), gaps, true), SpanTable::new(limits));
+        (0..3).for_each(|_| table.add_kind(true));
+        Self { pairer, table }
+    }
+
+    fn push(&mut self, kind: u32, edge: Edge) {
+        self.pairer.push(kind, edge, (), &mut self.table);
+    }
+
+    fn push_run(&mut self, writer: Option<Writer>, edges: &[ThreadEdge]) {
+        self.pairer.push_run(writer, edges, (), &mut self.table);
+    }
+
+    fn finish(&mut self) {
+        self.pairer.finish(&mut self.table);
+        self.table.finish();
+    }
+
+    fn kinds(&self) -> &[SpanKind] {
+        self.table.kinds()
+    }
+
+    fn threads(&self) -> &[Option<Writer>] {
+        self.pairer.threads()
+    }
+}
+
+fn table(edges: &[(u32, Edge)], gaps: Gaps, limits: SpanLimits) -> Tabled {
+    let mut table = Tabled::new(Nanos(0), gaps, limits);
     for &(kind, edge) in edges {
         table.push(kind, edge);
     }
@@ -97,7 +132,7 @@ fn limits_keep_sums_exact() {
 }
 
 /// What a table says of a kind, each number with its quality.
-fn numbers(table: &SpanTable, gaps: &Gaps, end: i64) -> Vec<(String, u128, Quality)> {
+fn numbers(table: &Tabled, gaps: &Gaps, end: i64) -> Vec<(String, u128, Quality)> {
     let quality = SpanQuality::new(gaps, Nanos(0), Nanos(end));
     let mut all = Vec::new();
     for (index, kind) in table.kinds().iter().enumerate() {
@@ -152,13 +187,10 @@ proptest! {
         let whole: Vec<_> = edges.iter().copied().filter(|(_, e)| in_window(e)).collect();
         let part: Vec<_> = whole.iter().copied().filter(|(_, e)| !is_lost(e)).collect();
         let missing = gaps(&stretches);
-        let mut seen = SpanTable::new(Nanos(from), missing.clone(), SpanLimits::default());
-        let mut truth = SpanTable::new(Nanos(from), Gaps::default(), SpanLimits::default());
-        for table in [&mut seen, &mut truth] {
-            (0..3).for_each(|_| table.add_kind(true, false));
-        }
-        part.iter().for_each(|&(kind, edge)| { seen.push(kind, edge); });
-        whole.iter().for_each(|&(kind, edge)| { truth.push(kind, edge); });
+        let mut seen = Tabled::new(Nanos(from), missing.clone(), SpanLimits::default());
+        let mut truth = Tabled::new(Nanos(from), Gaps::default(), SpanLimits::default());
+        part.iter().for_each(|&(kind, edge)| seen.push(kind, edge));
+        whole.iter().for_each(|&(kind, edge)| truth.push(kind, edge));
         seen.finish();
         truth.finish();
         let quality = SpanQuality::new(&missing, Nanos(from), Nanos(to));
@@ -182,8 +214,7 @@ proptest! {
     ) {
         let limits =
             SpanLimits { durations, slowest, in_flight: false, threads: !is_run, ..SpanLimits::default() };
-        let mut table = SpanTable::new(Nanos(0), Gaps::default(), limits);
-        (0..3).for_each(|_| table.add_kind(true, false));
+        let mut table = Tabled::new(Nanos(0), Gaps::default(), limits);
         let mut open: [Vec<(u32, i64)>; 3] = Default::default();
         let mut spans: [Vec<(u64, i64)>; 3] = Default::default();
         let mut time = 0;
@@ -193,7 +224,7 @@ proptest! {
             let of = edge(time, side, None, thread);
             match is_run {
                 true => table.push_run(of.writer, &[ThreadEdge { time: Nanos(time), kind, side }]),
-                false => _ = table.push(kind, of),
+                false => table.push(kind, of),
             }
             let open = &mut open[thread as usize];
             if begins {
@@ -236,8 +267,7 @@ proptest! {
             (kind, edge(at as i64 + 1, side, (key > 7).then_some(key), tid))
         }).collect();
         let limits = SpanLimits { in_flight: false, ..SpanLimits::default() };
-        let mut by_runs = SpanTable::new(Nanos(0), Gaps::default(), limits);
-        (0..3).for_each(|_| by_runs.add_kind(true, false));
+        let mut by_runs = Tabled::new(Nanos(0), Gaps::default(), limits);
         // Edges that have been told with one before them.
         let mut told = vec![false; edges.len()];
         for (at, &(kind, first)) in edges.iter().enumerate() {
@@ -259,9 +289,9 @@ proptest! {
         }
         by_runs.finish();
         let by_edges = table(&edges, Gaps::default(), limits);
-        if !by_runs.is_disordered() {
+        if !by_runs.pairer.is_disordered() {
             let end = edges.len() as i64;
-            let sorted = |table: &SpanTable| {
+            let sorted = |table: &Tabled| {
                 let mut all = numbers(table, &Gaps::default(), end);
                 all.sort_by(|a, b| a.0.cmp(&b.0));
                 all

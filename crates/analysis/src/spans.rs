@@ -70,29 +70,32 @@ const SEARCH_MAX: usize = 1024;
 
 /// A beginning that waits for its end, in a chain of those with the same key.
 #[derive(Debug, Clone, Copy)]
-struct Slot {
+struct Slot<T> {
     edge: Edge,
+    /// What the caller knows of the beginning.
+    tag: T,
     /// The one begun before it under the same key; [`NONE`] for the first.
     below: u32,
 }
 
-/// Pairs edges of one kind of span as they come.
+/// Pairs edges of one kind of span as they come. With each beginning it keeps a tag, so that callers
+/// need no look-up of their own: the event, its stream.
 ///
 /// Memory: by spans open at the same time.
 #[derive(Debug)]
-pub struct Pairer {
+pub struct Pairer<T = ()> {
     /// Youngest open span by key.
     keyed: HashMap<u64, u32, RandomState>,
     /// The same by thread, for spans without key.
     of_thread: HashMap<u64, u32, RandomState>,
-    slots: Vec<Slot>,
+    slots: Vec<Slot<T>>,
     /// First of the chain of free slots.
     free: u32,
     open_count: u64,
     orphan_count: u64,
 }
 
-impl Default for Pairer {
+impl<T> Default for Pairer<T> {
     fn default() -> Self {
         Self {
             keyed: HashMap::default(),
@@ -106,11 +109,19 @@ impl Default for Pairer {
 }
 
 impl Pairer {
-    /// Takes the next edge in the order of time; gives the span that it ends.
+    /// [`Pairer::push_tagged`] without tags.
+    pub fn push(&mut self, edge: Edge) -> Option<Span> {
+        self.push_tagged(edge, ()).map(|(span, ())| span)
+    }
+}
+
+impl<T: Copy> Pairer<T> {
+    /// Takes the next edge in the order of time; gives the span that it ends, with the tag of its
+    /// beginning.
     ///
     /// Cost: one look-up, and a step for each span open with the same key that an
     /// end passes over, 1024 at most: beyond that it takes the best of those.
-    pub fn push(&mut self, edge: Edge) -> Option<Span> {
+    pub fn push_tagged(&mut self, edge: Edge, tag: T) -> Option<(Span, T)> {
         let entry = match edge.key {
             Some(key) => self.keyed.entry(key),
             None => self.of_thread.entry(thread(edge.writer)),
@@ -121,7 +132,7 @@ impl Pairer {
                     Entry::Occupied(top) => *top.get(),
                     Entry::Vacant(_) => NONE,
                 };
-                let slot = Slot { edge, below };
+                let slot = Slot { edge, tag, below };
                 let index = if self.free == NONE {
                     // Four thousand million open spans do not fit any memory.
                     let index = self.slots.len() as u32;
@@ -143,7 +154,7 @@ impl Pairer {
             }
             (Side::End, Entry::Occupied(mut top)) => {
                 let (above, found) = best(&self.slots, *top.get(), edge.writer);
-                let Slot { edge: begin, below } = self.slots[found as usize];
+                let Slot { edge: begin, tag, below } = self.slots[found as usize];
                 match above {
                     Some(above) => self.slots[above as usize].below = below,
                     None if below == NONE => {
@@ -154,7 +165,7 @@ impl Pairer {
                 self.slots[found as usize].below = self.free;
                 self.free = found;
                 self.open_count -= 1;
-                Some(Span { begin, end: edge })
+                Some((Span { begin, end: edge }, tag))
             }
         }
     }
@@ -211,15 +222,21 @@ impl Pairer {
     /// The beginnings of those, earliest first.
     #[must_use]
     pub fn unfinished(&self) -> Vec<Edge> {
+        self.unfinished_tagged().into_iter().map(|(edge, _)| edge).collect()
+    }
+
+    /// The same with their tags.
+    #[must_use]
+    pub fn unfinished_tagged(&self) -> Vec<(Edge, T)> {
         let mut edges = Vec::new();
         for &top in self.keyed.values().chain(self.of_thread.values()) {
             let mut at = top;
             while let Some(slot) = self.slots.get(at as usize) {
-                edges.push(slot.edge);
+                edges.push((slot.edge, slot.tag));
                 at = slot.below;
             }
         }
-        edges.sort_by_key(|edge| (edge.time, edge.key, edge.writer));
+        edges.sort_by_key(|(edge, _)| (edge.time, edge.key, edge.writer));
         edges
     }
 }
@@ -231,7 +248,7 @@ fn thread(writer: Option<Writer>) -> u64 {
 
 /// The open span that an end by `writer` belongs to, of the chain from `top` down,
 /// and the one above it in the chain.
-fn best(slots: &[Slot], top: u32, writer: Option<Writer>) -> (Option<u32>, u32) {
+fn best<T>(slots: &[Slot<T>], top: u32, writer: Option<Writer>) -> (Option<u32>, u32) {
     let pid = |writer: Option<Writer>| writer.map(|writer| writer.pid);
     let mut of_process = None;
     let (mut above, mut at) = (None, top);

@@ -65,9 +65,9 @@ impl Wholes {
 
     /// Time has come up to here on a thread. `is_edge` if the next thing there is no whole span:
     /// then those that begin at the same time come before it.
-    pub fn reach(
+    pub fn reach<T: Copy + Default>(
         &mut self,
-        nesting: &mut Nesting,
+        nesting: &mut Nesting<T>,
         thread: u32,
         time: Nanos,
         is_edge: bool,
@@ -84,7 +84,11 @@ impl Wholes {
     }
 
     /// All end.
-    pub fn finish(&mut self, nesting: &mut Nesting, mut see: impl FnMut(Ended)) {
+    pub fn finish<T: Copy + Default>(
+        &mut self,
+        nesting: &mut Nesting<T>,
+        mut see: impl FnMut(Ended),
+    ) {
         for (thread, of) in self.threads.iter_mut().enumerate() {
             of.settle(nesting, thread as u32);
             of.end_until(nesting, thread as u32, Nanos(i64::MAX), &mut see);
@@ -94,7 +98,7 @@ impl Wholes {
 
 impl Thread {
     /// The longest of those that begin together is the outermost.
-    fn settle(&mut self, nesting: &mut Nesting, thread: u32) {
+    fn settle<T: Copy + Default>(&mut self, nesting: &mut Nesting<T>, thread: u32) {
         self.begun.sort_by_key(|&(begin, end, _)| (begin, Reverse(end)));
         for (begin, end, kind) in self.begun.drain(..) {
             nesting.begin(thread, kind, KEY, begin);
@@ -102,9 +106,9 @@ impl Thread {
         }
     }
 
-    fn end_until(
+    fn end_until<T: Copy + Default>(
         &mut self,
-        nesting: &mut Nesting,
+        nesting: &mut Nesting<T>,
         thread: u32,
         time: Nanos,
         see: &mut impl FnMut(Ended),
@@ -128,7 +132,7 @@ mod tests {
 
     /// Own times by kind of spans (begin, end), the kind being their place.
     fn run(spans: &[(i64, i64)]) -> Vec<u64> {
-        let (mut wholes, mut nesting) = (Wholes::default(), Nesting::default());
+        let (mut wholes, mut nesting) = (Wholes::default(), Nesting::<()>::default());
         let mut own = vec![0; spans.len()];
         let mut order: Vec<usize> = (0..spans.len()).collect();
         order.sort_by_key(|index| spans[*index].0);
@@ -154,7 +158,7 @@ mod tests {
 
     #[test]
     fn whole_spans_and_others_are_inside_of_each_other() {
-        let (mut wholes, mut nesting) = (Wholes::default(), Nesting::default());
+        let (mut wholes, mut nesting) = (Wholes::default(), Nesting::<()>::default());
         let mut own = Vec::new();
         nesting.begin(0, 0, None, Nanos(0));
         wholes.begin(0, 1, Nanos(2), Nanos(8));

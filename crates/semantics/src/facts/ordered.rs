@@ -52,9 +52,9 @@ pub trait Sink {
     /// Edges of spans without keys that follow each other on one thread and in one stream, when
     /// it is the turn of the first; what happens elsewhere meanwhile comes later. `at` is of the
     /// first. Only for whoever allows runs in [`Facts::visit_columns`].
-    fn run(&mut self, at: &At, edges: &[ThreadEdge]) {
+    fn run(&mut self, kinds: &Kinds, at: &At, edges: &[ThreadEdge]) {
         for edge in edges {
-            self.fact(&At { time: edge.time, ..*at }, edge_fact(edge));
+            self.fact_of(kinds, &At { time: edge.time, ..*at }, edge_fact(edge));
         }
     }
 }
@@ -271,7 +271,7 @@ impl Facts {
         }
         let until = run.iter().map(|edge| edge.time).max().unwrap_or(first.time);
         self.check(places, writer.map(|writer| writer.tid), stream, first.time, until);
-        sink.run(&at, run);
+        sink.run(&self.kinds, &at, run);
         None
     }
 

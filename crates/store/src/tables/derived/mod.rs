@@ -8,8 +8,8 @@
 //! A row is shown as soon as it is known, so memory is that of some pieces of each stream, of
 //! what is open at once (spans begun, messages on their way, machines) and of a few batches.
 
-mod deriving;
 mod network;
+mod rows;
 #[cfg(test)]
 mod tests;
 
@@ -25,7 +25,8 @@ use super::StoreError;
 use super::opened::Opened;
 use super::small::{Rows, Small};
 use crate::facts::{About, Edges, Facts, Visited};
-use deriving::Deriving;
+use lateralis_semantics::Deriving;
+use rows::DerivedRows;
 
 /// Batches that wait for whoever takes them.
 const BATCHES: usize = 2;
@@ -94,7 +95,9 @@ fn rows_by(
         damage.extend(opened.inner_damage());
         return ControlFlow::Continue(());
     }
-    let mut deriving = Deriving::new(small, opened, &facts, rows);
+    let mut deriver = DerivedRows::deriver(opened, &facts);
+    let mut derived = DerivedRows::new(small, opened, rows);
+    let mut ended = None;
     let source = &opened.recording.source;
     if by_columns && facts.has_columns(source) {
         let last = Mutex::new(None);
@@ -107,24 +110,26 @@ fn rows_by(
                 *last = (*last).max(Some(latest));
             }
         };
+        let deriving = &mut Deriving { deriver: &mut deriver, sink: &mut derived };
         // Only runs can be disordered.
         if let Visited::Whole(inside) =
-            facts.visit_columns(source, trace, &see, &mut deriving, Edges::Each)
+            facts.visit_columns(source, trace, &see, deriving, Edges::Each)
         {
-            deriving.flow?;
+            derived.flow?;
             damage.extend(inside);
         }
-        deriving.last = last.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        ended = last.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     } else {
         let mut events = source.events();
         while let Some(event) = events.next_event() {
-            deriving.last = deriving.last.max(Some(event.time));
-            facts.tell(&event, |kinds, at, fact| deriving.see(kinds, at, fact));
-            deriving.flow?;
+            ended = ended.max(Some(event.time));
+            facts.tell(&event, |kinds, at, fact| deriver.fact(kinds, at, fact, &mut derived));
+            derived.flow?;
         }
         damage.extend(events.damage());
     }
-    deriving.end(facts.kinds())?;
+    deriver.finish(facts.kinds(), ended, &mut derived);
+    derived.flow?;
     // The next recording numbers its kinds anew.
     rows.flush()
 }

@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! From facts in the order of time to spans, flows and states: the one place that decides which
+//! events belong together, and how sure that is. Statistics, tables, differences, paths, the viewer's
+//! index and the trace server take what it gives.
+//!
+//! ```text
+//! facts ─► doubts ─┬─ begin, end ────► SpanPairer ─┬─► DerivedSink
+//!                  ├─ send, receive ─► Flows ──────┤
+//!                  ├─ state ─────────► open states ┤
+//!                  └─ the others ──────────────────┘
+//! ```
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use lateralis_analysis::{
+    Arrival, Edge, Ended, Flow, Flows, Gaps, Joined, Message, PairedSpan, Side, Span, SpanPairer,
+    SpanSink, ThreadEdge,
+};
+use lateralis_model::{Quality, StreamIndex, Writer};
+use lateralis_units::Nanos;
+
+use crate::derived::{
+    DerivedFlow, DerivedSink, DerivedSpan, SpanEnd, SpanStatus, StateInterval, Tag, complete, half,
+};
+use crate::facts::{At, Doubts, Fact, Facts, Kinds, Owner, Sink};
+use crate::{ClockErrors, Successions};
+
+/// What is known of a trace before its events are read.
+#[derive(Debug, Clone, Default)]
+pub struct Known {
+    /// The time from which on events are looked at, and up to which.
+    pub window: Option<(Nanos, Nanos)>,
+    /// Where events are missing.
+    pub gaps: Gaps,
+    /// What the clocks of two streams may be off by.
+    pub clock_errors: ClockErrors,
+    /// When recordings begin before which all others have ended.
+    pub successions: Successions,
+    /// Whether the own time of spans is wanted.
+    pub has_own: bool,
+}
+
+/// A state that holds.
+#[derive(Debug, Clone, Copy)]
+struct OpenState<E> {
+    state: u32,
+    since: At,
+    event: E,
+    /// When it was told last.
+    told: Nanos,
+    /// Whether it was entered at `since`, and has held up to `told`.
+    is_certain: bool,
+}
+
+/// Derives what two events say together.
+///
+/// Cost: that of [`SpanPairer`], [`Flows`] and a look-up. Memory: by what is open at once: spans begun,
+/// messages on their way, machines.
+#[derive(Debug)]
+pub struct Deriver<E> {
+    begin: Nanos,
+    doubts: Doubts,
+    clock_errors: ClockErrors,
+    successions: Successions,
+    spans: SpanPairer<Tag<E>>,
+    flows: Flows<E>,
+    states: HashMap<(u32, Owner), OpenState<E>, RandomState>,
+    /// When each machine last told its state of a thread that nobody knows.
+    doubted_states: HashMap<u32, Nanos, RandomState>,
+}
+
+impl<E: Copy + Default> Deriver<E> {
+    /// Of a recording whose facts these are.
+    #[must_use]
+    pub fn new(facts: &Facts, known: Known) -> Self {
+        let Known { window, gaps, clock_errors, successions, has_own } = known;
+        let (begin, end) = window.unwrap_or((Nanos(i64::MIN), Nanos(i64::MAX)));
+        let mut deriver = Self {
+            begin,
+            doubts: Doubts::new(facts, begin),
+            flows: Flows::new(clock_errors.most().0),
+            clock_errors,
+            successions,
+            spans: SpanPairer::new((begin, end), gaps, has_own),
+            states: HashMap::default(),
+            doubted_states: HashMap::default(),
+        };
+        deriver.learn(facts.kinds());
+        deriver
+    }
+
+    /// There are more kinds by now.
+    pub fn learn(&mut self, kinds: &Kinds) {
+        for kind in kinds.spans.iter().skip(self.spans.kind_count()) {
+            self.spans.add_kind(kind.is_beside_threads);
+        }
+    }
+
+    /// More is known by now of where events are missing.
+    pub fn set_gaps(&mut self, gaps: Gaps) {
+        self.spans.set_gaps(gaps);
+    }
+
+    /// Where events are missing.
+    #[must_use]
+    pub fn gaps(&self) -> &Gaps {
+        self.spans.certainty().gaps()
+    }
+
+    /// Threads by their numbers in [`DerivedSpan::thread`].
+    #[must_use]
+    pub fn threads(&self) -> &[Option<Writer>] {
+        self.spans.threads()
+    }
+
+    /// Whether runs came in an order in which spans cannot be told.
+    #[must_use]
+    pub fn is_disordered(&self) -> bool {
+        self.spans.is_disordered()
+    }
+
+    /// An event that is not chosen: who runs where is known from it all the same.
+    pub fn see_unchosen(&mut self, at: &At, fact: &Fact) {
+        self.doubts.see(at, fact, self.spans.certainty().gaps());
+    }
+
+    /// Takes the next fact in the order of time.
+    pub fn fact<S: DerivedSink<Event = E>>(
+        &mut self,
+        kinds: &Kinds,
+        at: &At,
+        fact: Fact,
+        sink: &mut S,
+    ) {
+        if let Some(ended) = self.successions.comes(at.time) {
+            self.close(kinds, Some(ended), sink);
+        }
+        self.see_unchosen(at, &fact);
+        let gaps = self.spans.certainty().gaps();
+        // Where switches may be missing, what an event does not tell itself nobody knows.
+        if !gaps.is_empty()
+            && matches!(fact, Fact::Whole { .. } | Fact::Begin { .. })
+            && self.doubts.is_in_doubt(at, gaps)
+        {
+            self.spans.doubt_own(at.time);
+        }
+        match self.doubts.fact(at, fact, self.spans.certainty().gaps()) {
+            Some((at, fact)) => self.certain_fact(kinds, &at, fact, sink),
+            None => self.doubtful_fact(kinds, at, fact, sink),
+        }
+    }
+
+    fn certain_fact<S: DerivedSink<Event = E>>(
+        &mut self,
+        kinds: &Kinds,
+        at: &At,
+        fact: Fact,
+        sink: &mut S,
+    ) {
+        match fact {
+            Fact::Begin { span, key } => {
+                let event = sink.event(kinds, at, &fact);
+                self.edge(kinds, at, span, edge(at, key, Side::Begin), event, sink);
+            }
+            Fact::End { span, key } => {
+                let event = sink.event(kinds, at, &fact);
+                self.edge(kinds, at, span, edge(at, key, Side::End), event, sink);
+            }
+            Fact::Whole { span, duration_ns } => {
+                let event = sink.event(kinds, at, &fact);
+                self.whole(kinds, at, (span, duration_ns), event, sink);
+            }
+            Fact::Send { channel, key } => {
+                let send = at.end().of_event(sink.event(kinds, at, &fact));
+                self.give_up(kinds, Some(at.time), sink);
+                let errors = &mut self.clock_errors;
+                let apart = |one, other| errors.between(one, other);
+                let flow = self.flows.send((channel, key), send, apart);
+                self.flow(kinds, channel, flow, sink);
+            }
+            Fact::Receive { channel, key } => {
+                let receive = at.end().of_event(sink.event(kinds, at, &fact));
+                self.give_up(kinds, Some(at.time), sink);
+                let fans_out = kinds.fans_out(channel);
+                let flow = self.flows.receive((channel, key), receive, fans_out);
+                self.flow(kinds, channel, flow, sink);
+            }
+            Fact::State { machine, state } => self.state(kinds, at, (machine, state), sink),
+            Fact::Belongs { tid, pid } => {
+                self.spans.reassign(Writer { pid: tid, tid }, Writer { pid, tid });
+                sink.fact(kinds, at, &fact);
+            }
+            Fact::Level { .. } | Fact::Switch { .. } | Fact::Wake { .. } => {
+                sink.fact(kinds, at, &fact);
+            }
+        }
+    }
+
+    /// An event that says nothing without its thread, which nobody knows.
+    fn doubtful_fact<S: DerivedSink<Event = E>>(
+        &mut self,
+        kinds: &Kinds,
+        at: &At,
+        fact: Fact,
+        sink: &mut S,
+    ) {
+        let nobodys = At { writer: None, ..*at };
+        let (span, key, side) = match fact {
+            Fact::Begin { span, key } => (span, key, Side::Begin),
+            Fact::End { span, key } => (span, key, Side::End),
+            Fact::State { machine, .. } => {
+                self.doubted_states.insert(machine, at.time);
+                return;
+            }
+            _ => return,
+        };
+        self.spans.doubt(span, at.time);
+        let tag = Tag { stream: at.stream.0, event: E::default() };
+        sink.span(kinds, &half(span, edge(&nobodys, key, side), tag, SpanStatus::Doubtful));
+    }
+
+    fn edge<S: DerivedSink<Event = E>>(
+        &mut self,
+        kinds: &Kinds,
+        at: &At,
+        span: u32,
+        edge: Edge,
+        event: E,
+        sink: &mut S,
+    ) {
+        let tag = Tag { stream: at.stream.0, event };
+        let errors = &mut self.clock_errors;
+        self.spans.push(span, edge, tag, &mut Spans { kinds, errors, tag, sink });
+    }
+
+    /// Edges of spans without keys that follow each other on one thread
+    /// ([`Sink::run`](crate::facts::Sink::run)); nothing is missing in the trace.
+    pub fn run<S: DerivedSink<Event = E>>(
+        &mut self,
+        kinds: &Kinds,
+        at: &At,
+        edges: &[ThreadEdge],
+        sink: &mut S,
+    ) {
+        if let Some(ended) = self.successions.comes(at.time) {
+            self.close(kinds, Some(ended), sink);
+        }
+        let tag = Tag { stream: at.stream.0, event: E::default() };
+        let errors = &mut self.clock_errors;
+        self.spans.push_run(at.writer, edges, tag, &mut Spans { kinds, errors, tag, sink });
+    }
+
+    /// What whoever recorded a span has measured itself is certain.
+    fn whole<S: DerivedSink<Event = E>>(
+        &mut self,
+        kinds: &Kinds,
+        at: &At,
+        (kind, duration_ns): (u32, u64),
+        event: E,
+        sink: &mut S,
+    ) {
+        let begin = edge(at, None, Side::Begin);
+        let time = Nanos(at.time.0.saturating_add_unsigned(duration_ns));
+        let end = Edge { time, side: Side::End, ..begin };
+        let tag = Tag { stream: at.stream.0, event };
+        let errors = &mut self.clock_errors;
+        let spans = &mut Spans { kinds, errors, tag, sink };
+        let thread = self.spans.push_whole(kind, &Span { begin, end }, spans);
+        let end_of = |edge| Some(SpanEnd { edge, stream: at.stream, event });
+        let span = DerivedSpan {
+            kind,
+            begin: end_of(begin),
+            end: end_of(end),
+            status: SpanStatus::Whole,
+            thread,
+            own_ns: None,
+            is_certain: true,
+            clock_error_ns: Some(0),
+            quality: Quality::Exact,
+        };
+        sink.span(kinds, &span);
+    }
+
+    fn flow<S: DerivedSink<Event = E>>(
+        &mut self,
+        kinds: &Kinds,
+        channel: u32,
+        flow: Flow<E>,
+        sink: &mut S,
+    ) {
+        let Flow::Joined(message) = flow else { return };
+        let joined = Joined::of(&message, self.spans.certainty().gaps(), self.begin);
+        let Message { send, receive, .. } = &message;
+        let clock_error_ns = self.clock_errors.between(send.stream, receive.stream);
+        let quality = match joined {
+            Joined::Certain => Quality::Exact,
+            Joined::Likely | Joined::Doubtful => Quality::Unknown,
+        };
+        let quality = ClockErrors::quality(clock_error_ns, message.nanos(), quality);
+        let flow = DerivedFlow::Complete { message, joined, clock_error_ns, quality };
+        sink.flow(kinds, channel, &flow);
+    }
+
+    /// Messages whose departures cannot come any more.
+    fn give_up<S: DerivedSink<Event = E>>(
+        &mut self,
+        kinds: &Kinds,
+        now: Option<Nanos>,
+        sink: &mut S,
+    ) {
+        while let Some(Arrival { channel, key, end }) = self.flows.give_up(now) {
+            sink.flow(kinds, channel, &DerivedFlow::NotSent(key, end));
+        }
+    }
+
+    /// Whether a machine would have told of all its states between two times.
+    fn is_told(&self, machine: u32, from: Nanos, to: Nanos) -> bool {
+        let doubted = self.doubted_states.get(&machine);
+        !self.gaps().between(from.min(to), to) && doubted.is_none_or(|doubted| *doubted < from)
+    }
+
+    fn state<S: DerivedSink<Event = E>>(
+        &mut self,
+        kinds: &Kinds,
+        at: &At,
+        (machine, state): (u32, u32),
+        sink: &mut S,
+    ) {
+        let place = (machine, kinds.owner_of_state(machine, at));
+        let told = self.states.get(&place).map_or(Nanos(i64::MIN), |before| before.told);
+        let is_whole = self.is_told(machine, told, at.time);
+        sink.state_told(place, at.time, state, is_whole);
+        if let Some(before) = self.states.get_mut(&place)
+            && before.state == state
+        {
+            // Told again of the state it is in: it has been in it all along.
+            before.told = at.time;
+            before.is_certain &= is_whole;
+            return;
+        }
+        let before = self.states.get(&place).copied();
+        if let Some(before) = before {
+            let interval = self.interval(place, &before, at.time, true);
+            sink.state(kinds, &interval);
+        }
+        let event = sink.event(kinds, at, &Fact::State { machine, state });
+        let now = OpenState { state, since: *at, event, told: at.time, is_certain: is_whole };
+        self.states.insert(place, now);
+    }
+
+    fn interval(
+        &self,
+        (machine, owner): (u32, Owner),
+        of: &OpenState<E>,
+        until: Nanos,
+        is_complete: bool,
+    ) -> StateInterval<E> {
+        let OpenState { state, since, event, told, is_certain } = *of;
+        // How long the last state holds is known only from below.
+        let quality = match (is_certain && self.is_told(machine, told, until), is_complete) {
+            (true, true) => Quality::Exact,
+            (true, false) => Quality::LowerBound,
+            (false, _) => Quality::Unknown,
+        };
+        StateInterval { machine, owner, state, since, event, until, is_complete, quality }
+    }
+
+    /// The trace has ended, with its last event then.
+    pub fn finish<S: DerivedSink<Event = E>>(
+        &mut self,
+        kinds: &Kinds,
+        ended: Option<Nanos>,
+        sink: &mut S,
+    ) {
+        self.close(kinds, ended, sink);
+    }
+
+    /// What is open when the recordings so far have ended.
+    fn close<S: DerivedSink<Event = E>>(
+        &mut self,
+        kinds: &Kinds,
+        ended: Option<Nanos>,
+        sink: &mut S,
+    ) {
+        let (errors, tag) = (&mut self.clock_errors, Tag::default());
+        let open = self.spans.take_unfinished(&mut Spans { kinds, errors, tag, sink });
+        for (kind, edge, tag) in open {
+            sink.span(kinds, &half(kind, edge, tag, SpanStatus::Unfinished));
+        }
+        self.give_up(kinds, None, sink);
+        for (channel, key, end) in self.flows.take_departures() {
+            sink.flow(kinds, channel, &DerivedFlow::NotReceived(key, end));
+        }
+        let mut states: Vec<_> = std::mem::take(&mut self.states).into_iter().collect();
+        states.sort_by_key(|((machine, owner), _)| (*machine, *owner));
+        for (place, of) in &states {
+            let until = ended.map_or(of.told, |ended| ended.max(of.told));
+            sink.state_ends(*place, until, self.is_told(place.0, of.told, until));
+            sink.state(kinds, &self.interval(*place, of, until, false));
+        }
+    }
+
+    /// Gives up what is open so often that it would fill the memory: spans of a kind, messages of a
+    /// channel of which more than so many are open. Such spans come as unfinished.
+    pub fn bound<S: DerivedSink<Event = E>>(&mut self, kinds: &Kinds, most: u64, sink: &mut S) {
+        for (kind, edge, tag) in self.spans.bound(most) {
+            sink.span(kinds, &half(kind, edge, tag, SpanStatus::Unfinished));
+        }
+        self.flows.bound(most);
+    }
+}
+
+fn edge(at: &At, key: Option<u64>, side: Side) -> Edge {
+    Edge { time: at.time, side, key, writer: at.writer }
+}
+
+/// Hands spans on with what the clocks say of them.
+struct Spans<'a, S: DerivedSink> {
+    kinds: &'a Kinds,
+    errors: &'a mut ClockErrors,
+    /// Of the event that is being told.
+    tag: Tag<S::Event>,
+    sink: &'a mut S,
+}
+
+impl<S: DerivedSink> SpanSink<Tag<S::Event>> for Spans<'_, S> {
+    #[inline]
+    fn begins(&mut self, kind: u32, is_keyless: bool) {
+        self.sink.span_begins(kind, is_keyless);
+    }
+
+    fn pairs(&mut self, paired: &PairedSpan<Tag<S::Event>>) {
+        let end = (StreamIndex(self.tag.stream), self.tag.event);
+        self.sink.span(self.kinds, &complete(paired, end, self.errors));
+    }
+
+    #[inline]
+    fn pairs_on_its_thread(&mut self, paired: &PairedSpan<Tag<S::Event>>) {
+        self.sink.span_in_run(paired);
+    }
+
+    fn orphan(&mut self, kind: u32, end: &Edge) {
+        self.sink.span(self.kinds, &half(kind, *end, self.tag, SpanStatus::Orphan));
+    }
+
+    fn whole_ended(&mut self, ended: &Ended, is_certain: bool) {
+        self.sink.whole_ended(ended, is_certain);
+    }
+}
+
+/// A deriver with whom it derives for, as one consumer of facts.
+pub struct Deriving<'a, S: DerivedSink> {
+    /// Who derives.
+    pub deriver: &'a mut Deriver<S::Event>,
+    /// For whom.
+    pub sink: &'a mut S,
+}
+
+impl<S: DerivedSink> Sink for Deriving<'_, S> {
+    fn fact_of(&mut self, kinds: &Kinds, at: &At, fact: Fact) {
+        self.deriver.fact(kinds, at, fact, self.sink);
+    }
+
+    fn appears(&mut self, cpu: u32, time: Nanos) {
+        self.sink.appears(cpu, time);
+    }
+
+    fn is_enough(&self) -> bool {
+        self.sink.is_enough()
+    }
+
+    fn run(&mut self, kinds: &Kinds, at: &At, edges: &[ThreadEdge]) {
+        self.deriver.run(kinds, at, edges, self.sink);
+    }
+}
