@@ -55,6 +55,11 @@ impl SpanTable {
         self.add(kind, span, thread, true, None);
     }
 
+    /// One ended that never began.
+    pub fn add_orphan(&mut self, kind: u32) {
+        self.kind(kind).is_orphan();
+    }
+
     fn add(&mut self, kind: u32, span: &Span, thread: u32, is_certain: bool, own: Option<u64>) {
         self.kind(kind).add(span, is_certain, own);
         if is_certain && self.limits.threads {
@@ -101,7 +106,7 @@ impl<T> SpanSink<T> for SpanTable {
     }
 
     fn orphan(&mut self, kind: u32, _: &Edge) {
-        self.kind(kind).is_orphan();
+        self.add_orphan(kind);
     }
 
     fn whole_ended(&mut self, ended: &Ended, is_certain: bool) {

@@ -11,7 +11,7 @@ use crate::writing::Writing;
 use crate::{NONE, UNFINISHED};
 
 /// An event, by its lane and its number there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PointRef {
     /// The lane.
     pub lane: u32,

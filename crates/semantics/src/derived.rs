@@ -67,6 +67,8 @@ pub struct DerivedSpan<E = ()> {
     pub clock_error_ns: Option<u64>,
     /// How far its duration can be trusted.
     pub quality: Quality,
+    /// When the recording ended in which an unfinished one is open.
+    pub seen_until: Option<Nanos>,
 }
 
 impl<E> DerivedSpan<E> {
@@ -230,6 +232,7 @@ pub(crate) fn complete<E: Copy>(
         is_certain,
         clock_error_ns,
         quality: ClockErrors::quality(clock_error_ns, span.nanos(), quality),
+        seen_until: None,
     }
 }
 
@@ -252,5 +255,6 @@ pub(crate) fn half<E: Copy>(
         is_certain: false,
         clock_error_ns: None,
         quality: Quality::Unknown,
+        seen_until: None,
     }
 }

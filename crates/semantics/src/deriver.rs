@@ -278,6 +278,7 @@ impl<E: Copy + Default> Deriver<E> {
             is_certain: true,
             clock_error_ns: Some(0),
             quality: Quality::Exact,
+            seen_until: None,
         };
         sink.span(kinds, &span);
     }
@@ -386,7 +387,8 @@ impl<E: Copy + Default> Deriver<E> {
         let (errors, tag) = (&mut self.clock_errors, Tag::default());
         let open = self.spans.take_unfinished(&mut Spans { kinds, errors, tag, sink });
         for (kind, edge, tag) in open {
-            sink.span(kinds, &half(kind, edge, tag, SpanStatus::Unfinished));
+            let span = half(kind, edge, tag, SpanStatus::Unfinished);
+            sink.span(kinds, &DerivedSpan { seen_until: ended, ..span });
         }
         self.give_up(kinds, None, sink);
         for (channel, key, end) in self.flows.take_departures() {

@@ -9,10 +9,11 @@ use lateralis_model::{
     Damage, Event, Events, Interval, Loss, LossCause, Names, Source, StreamIndex, StreamSummary,
     Trace,
 };
+use lateralis_semantics::{Deriver, Known};
 use lateralis_units::Nanos;
 
 use crate::facts::Facts;
-use crate::{ClockErrors, Recording};
+use crate::{ClockErrors, Recording, Successions};
 
 /// Events of a trace, with what its classes mean.
 pub struct Chosen<'a> {
@@ -26,6 +27,8 @@ pub struct Chosen<'a> {
     pub names: &'a Names,
     /// How far the clocks of its streams may be off.
     pub clock_errors: ClockErrors,
+    /// Which of its recordings come after others have ended.
+    pub successions: Successions,
     /// Only what happened then, both ends included.
     pub interval: Interval,
     /// Only these events of that time. Who runs on which processor is known from the others,
@@ -46,6 +49,7 @@ impl<'a> Chosen<'a> {
             streams: Cow::Owned(source.streams()),
             names: source.names(),
             clock_errors: ClockErrors::default(),
+            successions: Successions::default(),
             interval: Interval::default(),
             contains: &|_| true,
             begins: &|| {},
@@ -61,6 +65,7 @@ impl<'a> Chosen<'a> {
             streams: Cow::Borrowed(&recording.streams),
             names: &recording.names,
             clock_errors: recording.clock_errors(),
+            successions: recording.successions(),
             interval: Interval::default(),
             contains: &|_| true,
             begins: &|| {},
@@ -91,6 +96,24 @@ impl<'a> Chosen<'a> {
     pub fn ends(&self) -> (Nanos, Nanos) {
         let (begin, end) = (self.interval.begin, self.interval.end);
         (begin.unwrap_or(Nanos(i64::MIN)), end.unwrap_or(Nanos(i64::MAX)))
+    }
+
+    /// Who derives spans, flows and states of what is chosen, from facts of it in the order of time;
+    /// `has_own`: with the own time of spans.
+    pub fn deriver<E: Copy + Default>(
+        &self,
+        facts: &Facts,
+        damage: &[Damage],
+        has_own: bool,
+    ) -> Deriver<E> {
+        let known = Known {
+            window: Some(self.ends()),
+            gaps: self.gaps(damage),
+            clock_errors: self.clock_errors.clone(),
+            successions: self.successions.clone(),
+            has_own,
+        };
+        Deriver::new(facts, known)
     }
 
     /// How many of the chosen events the producers have lost at most; `u64::MAX` where they

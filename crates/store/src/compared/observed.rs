@@ -5,16 +5,14 @@
 use std::collections::{BTreeMap, HashMap};
 
 use lateralis_analysis::diff::{Counted, Run};
-use lateralis_analysis::{
-    Edge, Ended, Flow, Flows, Joined, Nesting, Numbering, Pairer, Side, SpanCertainty, Wholes,
-};
-use lateralis_model::{Damage, Event, Writer};
+use lateralis_analysis::{Ended, Gaps, Joined};
+use lateralis_model::{Damage, Event};
+use lateralis_semantics::{DerivedFlow, DerivedSink, DerivedSpan, SpanStatus};
 use lateralis_units::Nanos;
 
 use super::buckets::Buckets;
-use crate::ClockErrors;
 use crate::chosen::Chosen;
-use crate::facts::{At, Doubts, Fact, Facts, Kind};
+use crate::facts::{At, Fact, Facts, Kind, Kinds};
 
 /// Kinds of keys of one span that are compared each for itself; what is beyond goes together.
 const MAX_KEY_CLASSES: usize = 64;
@@ -71,19 +69,13 @@ pub struct Observed {
     pub seconds: f64,
 }
 
+#[derive(Default)]
 struct Gathering {
-    certainty: SpanCertainty,
-    doubts: Doubts,
+    gaps: Gaps,
+    /// When the first chosen event happened.
     begin: Nanos,
-    end: Nanos,
-    pairers: Vec<Pairer>,
-    flows: Flows,
-    clock_errors: ClockErrors,
-    nesting: Nesting,
-    wholes: Wholes,
-    threads: Numbering<Option<Writer>>,
     times: HashMap<(Of, u32, u64), Times>,
-    key_classes: Vec<HashMap<u64, String>>,
+    key_classes: HashMap<u32, HashMap<u64, String>>,
     /// Since when which thread runs, by processor.
     running: HashMap<u32, (u32, Nanos)>,
     ran: HashMap<u32, Buckets>,
@@ -110,23 +102,8 @@ impl Observed {
         let gaps = chosen.gaps(damage);
         let (begin, end) = chosen.ends();
         let is_lossy = gaps.touch(begin, end);
-        let clock_errors = chosen.clock_errors.clone();
-        let mut gathering = Gathering {
-            certainty: SpanCertainty::new(begin, gaps),
-            doubts: Doubts::new(&facts, begin),
-            begin,
-            end,
-            pairers: Vec::new(),
-            flows: Flows::new(clock_errors.most().0),
-            clock_errors,
-            nesting: Nesting::default(),
-            wholes: Wholes::default(),
-            threads: Numbering::default(),
-            times: HashMap::new(),
-            key_classes: Vec::new(),
-            running: HashMap::new(),
-            ran: HashMap::new(),
-        };
+        let mut deriver = chosen.deriver(&facts, damage, true);
+        let mut gathering = Gathering { gaps, ..Gathering::default() };
         let mut counts: Vec<Vec<Buckets>> = chosen
             .trace
             .stream_classes
@@ -134,18 +111,18 @@ impl Observed {
             .map(|class| vec![Buckets::of_events(); class.event_classes.len()])
             .collect();
         let (mut first, mut last, mut all) = (None, Nanos(i64::MIN), 0_u64);
-        let mut said = Vec::new();
         let mut events = chosen.events();
         while let Some(event) = events.next_event() {
             let is_chosen = (chosen.contains)(&event);
-            facts.of(&event, |at, fact| said.push((*at, fact)));
-            for (at, fact) in said.drain(..) {
-                gathering.doubts.see(&at, &fact, gathering.certainty.gaps());
+            gathering.begin = first.unwrap_or(event.time);
+            facts.tell(&event, |kinds, at, fact| {
                 // Who is who is known from events that are not chosen, too.
                 if is_chosen || matches!(fact, Fact::Belongs { .. }) {
-                    gathering.fact(&at, fact, *first.get_or_insert(event.time), &facts);
+                    deriver.fact(kinds, at, fact, &mut gathering);
+                } else {
+                    deriver.see_unchosen(at, &fact);
                 }
-            }
+            });
             if is_chosen {
                 first.get_or_insert(event.time);
                 count(&mut counts, &event, all);
@@ -153,7 +130,7 @@ impl Observed {
                 all += 1;
             }
         }
-        gathering.finish();
+        deriver.finish(facts.kinds(), Some(last), &mut gathering);
         let inside = events.damage();
         let begin = first.unwrap_or(Nanos(0));
         let seconds = last.since(begin).max(0) as f64 / 1e9;
@@ -217,7 +194,7 @@ impl Observed {
     fn add_durations(
         &mut self,
         times: HashMap<(Of, u32, u64), Times>,
-        key_classes: &[HashMap<u64, String>],
+        key_classes: &HashMap<u32, HashMap<u64, String>>,
         facts: &Facts,
     ) {
         let mut named: BTreeMap<(Of, String), Times> = BTreeMap::new();
@@ -225,7 +202,7 @@ impl Observed {
             let kinds =
                 if of == Of::Message { &facts.kinds().channels } else { &facts.kinds().spans };
             let mut name = kinds.get(kind as usize).map_or(String::new(), |kind| kind.name.clone());
-            let class = key_classes.get(kind as usize).and_then(|classes| classes.get(&key));
+            let class = key_classes.get(&kind).and_then(|classes| classes.get(&key));
             if let (Some(class), true) = (class, of != Of::Message) {
                 name = format!("{name} {class}");
             }
@@ -255,124 +232,71 @@ fn count(counts: &mut [Vec<Buckets>], event: &Event<'_>, place: u64) {
     }
 }
 
-impl Gathering {
-    fn fact(&mut self, at: &At, fact: Fact, begin: Nanos, facts: &Facts) {
-        if matches!(fact, Fact::Whole { .. } | Fact::Begin { .. })
-            && self.doubts.is_in_doubt(at, self.certainty.gaps())
-        {
-            self.certainty.doubt_own(at.time);
-        }
-        match self.doubts.fact(at, fact, self.certainty.gaps()) {
-            Some((at, Fact::Begin { span, key })) => self.edge(&at, span, key, Side::Begin, facts),
-            Some((at, Fact::End { span, key })) => self.edge(&at, span, key, Side::End, facts),
-            Some((at, Fact::Whole { span, duration_ns })) => self.whole(&at, span, duration_ns),
-            Some((at, Fact::Send { channel, key })) => {
-                self.flows.forget_arrivals(Some(at.time));
-                let errors = &mut self.clock_errors;
-                let apart = |one, other| errors.between(one, other);
-                let flow = self.flows.send((channel, key), at.end(), apart);
-                self.message(channel, flow);
-            }
-            Some((at, Fact::Receive { channel, key })) => {
-                self.flows.forget_arrivals(Some(at.time));
-                let fans_out = facts.kinds().fans_out(channel);
-                let flow = self.flows.receive((channel, key), at.end(), fans_out);
-                self.message(channel, flow);
-            }
-            Some((at, Fact::Switch { from, to, from_is_whole, .. })) => {
-                let Some(cpu) = at.cpu else {
-                    return;
-                };
-                let left = self.running.insert(cpu, (to, at.time));
-                let is_known = |tid: u32, since: Nanos| {
-                    let is_whole = !self.certainty.gaps().between(since.min(at.time), at.time);
-                    tid == from && from_is_whole && is_whole
-                };
-                if let Some((tid, since)) =
-                    left.filter(|(tid, since)| *tid != 0 && is_known(*tid, *since))
-                {
-                    let micros = at.time.since(since).max(0) as u64 / 1000;
-                    self.ran
-                        .entry(tid)
-                        .or_insert_with(Buckets::of_time)
-                        .add(since.since(begin), micros);
+impl DerivedSink for Gathering {
+    type Event = ();
+
+    fn span(&mut self, kinds: &Kinds, span: &DerivedSpan) {
+        let (kind, duration_ns) = (span.kind, span.duration_ns().unwrap_or(0));
+        match (span.status, span.begin.and_then(|begin| begin.edge.key)) {
+            (SpanStatus::Unfinished | SpanStatus::Orphan, _) => {}
+            // Its thread is in doubt: a span fewer is seen.
+            (SpanStatus::Doubtful, _) => {
+                for of in [Of::Own, Of::Whole] {
+                    self.time((of, kind, 0), false, 0);
                 }
             }
-            Some((_, Fact::Belongs { tid, pid })) => {
-                let (from, to) = (Writer { pid: tid, tid }, Writer { pid, tid });
-                self.threads.rename(&Some(from), Some(to));
-                self.pairers.iter_mut().for_each(|pairer| _ = pairer.reassign(from, to));
+            // What whoever recorded it has measured itself is certain; not what is inside of it.
+            (SpanStatus::Whole, _) => self.time((Of::Whole, kind, 0), true, duration_ns),
+            (SpanStatus::Complete, Some(key)) => {
+                let class = self.key_class(kind, key, kinds);
+                self.time((Of::Own, kind, class), span.is_certain, duration_ns);
             }
-            Some((_, Fact::State { .. } | Fact::Level { .. } | Fact::Wake { .. })) => {}
-            None => self.skip(at, fact),
+            (SpanStatus::Complete, None) => {
+                let own = span.own_ns.filter(|_| span.is_certain);
+                self.time((Of::Own, kind, 0), own.is_some(), own.unwrap_or(duration_ns));
+                self.time((Of::Whole, kind, 0), span.is_certain, duration_ns);
+            }
         }
     }
 
-    fn message(&mut self, channel: u32, flow: Flow) {
-        let Flow::Joined(message) = flow else { return };
-        let joined = Joined::of(&message, self.certainty.gaps(), self.begin);
-        self.time((Of::Message, channel, 0), joined != Joined::Doubtful, message.nanos());
+    fn whole_ended(&mut self, ended: &Ended, is_certain: bool) {
+        self.time((Of::Own, ended.kind, 0), is_certain, ended.own_nanos);
     }
 
-    fn edge(&mut self, at: &At, span: u32, key: Option<u64>, side: Side, facts: &Facts) {
-        let index = span as usize;
-        if self.pairers.len() <= index {
-            self.pairers.resize_with(index + 1, Pairer::default);
-            self.key_classes.resize_with(index + 1, HashMap::new);
+    fn flow(&mut self, _: &Kinds, channel: u32, flow: &DerivedFlow) {
+        if let DerivedFlow::Complete { message, joined, .. } = flow {
+            let is_one = *joined != Joined::Doubtful;
+            self.time((Of::Message, channel, 0), is_one, message.nanos());
         }
-        let edge = Edge { time: at.time, side, key, writer: at.writer };
-        let thread = self.threads.number(at.writer);
-        self.reach(thread, at.time, true);
-        if side == Side::Begin && key.is_none() {
-            self.nesting.begin(thread, span, None, at.time);
-        }
-        let Some(whole) = self.pairers[index].push(edge) else {
+    }
+
+    fn fact(&mut self, _: &Kinds, at: &At, fact: &Fact) {
+        let (Fact::Switch { from, to, from_is_whole, .. }, Some(cpu)) = (fact, at.cpu) else {
             return;
         };
-        let is_certain = self.certainty.is_certain(span, &whole);
-        let (begin, end) = (whole.begin.time, whole.end.time);
-        match key {
-            Some(key) => {
-                let class = self.key_class(index, key, facts);
-                self.time((Of::Own, span, class), is_certain, whole.nanos());
-            }
-            None => {
-                let own = self.nesting.end(thread, span, None, begin, end);
-                let is_own = is_certain && self.certainty.is_own_certain(begin, end);
-                self.time((Of::Own, span, 0), is_own, own.unwrap_or(whole.nanos()));
-                self.time((Of::Whole, span, 0), is_certain, whole.nanos());
-            }
+        let left = self.running.insert(cpu, (*to, at.time));
+        let is_known = |tid: u32, since: Nanos| {
+            let is_whole = !self.gaps.between(since.min(at.time), at.time);
+            tid == *from && *from_is_whole && is_whole
+        };
+        if let Some((tid, since)) = left.filter(|(tid, since)| *tid != 0 && is_known(*tid, *since))
+        {
+            let micros = at.time.since(since).max(0) as u64 / 1000;
+            let ran = self.ran.entry(tid).or_insert_with(Buckets::of_time);
+            ran.add(since.since(self.begin), micros);
         }
     }
+}
 
-    /// What whoever recorded it has measured itself is certain; not what is inside of it.
-    fn whole(&mut self, at: &At, span: u32, duration_ns: u64) {
-        let end = Nanos(at.time.0.saturating_add_unsigned(duration_ns));
-        let thread = self.threads.number(at.writer);
-        self.reach(thread, at.time, false);
-        self.wholes.begin(thread, span, at.time, end);
-        self.time((Of::Whole, span, 0), true, duration_ns);
-    }
-
-    fn reach(&mut self, thread: u32, time: Nanos, is_edge: bool) {
-        let Self { nesting, wholes, times, certainty, end, .. } = self;
-        let own = |ended| own_time(times, certainty, *end, ended);
-        wholes.reach(nesting, thread, time, is_edge, own);
-    }
-
-    fn finish(&mut self) {
-        let Self { nesting, wholes, times, certainty, end, .. } = self;
-        wholes.finish(nesting, |ended| own_time(times, certainty, *end, ended));
-    }
-
+impl Gathering {
     /// Spans whose key is a word are of a kind of their own: the word means the same in the next
     /// recording. Numbers and addresses mean nothing there.
-    fn key_class(&mut self, span: usize, key: u64, facts: &Facts) -> u64 {
-        let classes = &mut self.key_classes[span];
+    fn key_class(&mut self, span: u32, key: u64, kinds: &Kinds) -> u64 {
+        let classes = self.key_classes.entry(span).or_default();
         if classes.contains_key(&key) {
             return key;
         }
-        let text = facts.kinds().spans.get(span).map(|kind: &Kind| kind.key_text(key));
+        let text = kinds.spans.get(span as usize).map(|kind: &Kind| kind.key_text(key));
         match text.filter(|text| classes.len() < MAX_KEY_CLASSES && is_words(text)) {
             Some(text) => {
                 classes.insert(key, text);
@@ -383,44 +307,14 @@ impl Gathering {
         }
     }
 
-    /// An edge whose thread is in doubt: a span fewer is seen.
-    fn skip(&mut self, at: &At, fact: Fact) {
-        if let Fact::Begin { span, .. } | Fact::End { span, .. } = fact {
-            self.certainty.doubt(span, at.time);
-            for of in [Of::Own, Of::Whole] {
-                self.time((of, span, 0), false, 0);
-            }
+    fn time(&mut self, place: (Of, u32, u64), is_certain: bool, nanos: u64) {
+        let times = self.times.entry(place).or_default();
+        if is_certain {
+            times.nanos.push(nanos);
+        } else {
+            times.touched += 1;
         }
     }
-
-    fn time(&mut self, place: (Of, u32, u64), is_certain: bool, nanos: u64) {
-        add_time(&mut self.times, place, is_certain, nanos);
-    }
-}
-
-fn add_time(
-    times: &mut HashMap<(Of, u32, u64), Times>,
-    place: (Of, u32, u64),
-    is_certain: bool,
-    nanos: u64,
-) {
-    let times = times.entry(place).or_default();
-    if is_certain {
-        times.nanos.push(nanos);
-    } else {
-        times.touched += 1;
-    }
-}
-
-/// Only what is chosen was taken off: a loss behind `chosen_end` changes nothing.
-fn own_time(
-    times: &mut HashMap<(Of, u32, u64), Times>,
-    certainty: &SpanCertainty,
-    chosen_end: Nanos,
-    ended: Ended,
-) {
-    let is_certain = certainty.is_own_certain(ended.begin, ended.end.min(chosen_end));
-    add_time(times, (Of::Own, ended.kind, 0), is_certain, ended.own_nanos);
 }
 
 fn is_words(text: &str) -> bool {

@@ -2,15 +2,15 @@
 //! The spans that somebody asks about.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::BinaryHeap;
 
-use lateralis_analysis::{Edge, Pairer, Side, Span, SpanCertainty};
-use lateralis_model::{Damage, Quality, StreamIndex, Writer};
+use lateralis_analysis::{Edge, Gaps, Side, Span};
+use lateralis_model::{Damage, Quality, Writer};
+use lateralis_semantics::{DerivedSink, DerivedSpan, SpanStatus};
 use lateralis_units::Nanos;
 
-use crate::ClockErrors;
 use crate::chosen::Chosen;
-use crate::facts::{At, Doubts, Fact, Facts};
+use crate::facts::{Doubts, Fact, Facts, Kinds};
 
 /// Spans that are open at one time, of which no more are told.
 const OPEN_MAX: usize = 1 << 16;
@@ -49,18 +49,11 @@ pub struct Spans {
 }
 
 struct Finding {
-    kind: u32,
     wanted: Wanted,
-    pairer: Pairer,
-    certainty: SpanCertainty,
-    doubts: Doubts,
-    clock_errors: ClockErrors,
-    has_several_clocks: bool,
+    gaps: Gaps,
     /// Whether ends of the kind may be there and are not chosen, or not joined: then which spans have
     /// not ended is unknown.
     has_other_ends: bool,
-    /// Streams of the events that began open spans, where clocks differ.
-    began: HashMap<Edge, StreamIndex>,
     /// When the last event happened.
     last: Nanos,
     /// The quickest lies on top.
@@ -102,17 +95,12 @@ fn pass(
     let (begin, end) = chosen.ends();
     let gaps = chosen.gaps(damage);
     let quality = gaps.of_value(begin, end);
+    let mut deriver = chosen.deriver(&facts, damage, false);
     let mut finding = Finding {
-        kind,
         wanted,
-        pairer: Pairer::default(),
-        certainty: SpanCertainty::new(begin, gaps),
-        doubts: Doubts::new(&facts, begin),
-        has_several_clocks: chosen.clock_errors.most() != (0, false),
+        gaps,
         // The ends may be in a recording whose clock is not related to that of their beginnings.
         has_other_ends: chosen.clock_errors.most().1,
-        clock_errors: chosen.clock_errors.clone(),
-        began: HashMap::new(),
         last: begin,
         slowest: BinaryHeap::new(),
         kept: Vec::new(),
@@ -121,82 +109,52 @@ fn pass(
     while let Some(event) = events.next_event() {
         let is_chosen = (chosen.contains)(&event);
         finding.last = event.time;
-        facts.of(&event, |at, fact| {
-            finding.doubts.see(at, &fact, finding.certainty.gaps());
+        facts.tell(&event, |kinds, at, fact| match fact {
             // Who is who is known from events that are not chosen, too.
-            if is_chosen || matches!(fact, Fact::Belongs { .. }) {
-                finding.fact(at, fact);
-            } else if matches!(fact, Fact::End { span, .. } if span == kind) {
-                finding.has_other_ends = true;
+            Fact::Belongs { .. } => deriver.fact(kinds, at, fact, &mut finding),
+            Fact::Begin { span, .. } | Fact::End { span, .. } | Fact::Whole { span, .. }
+                if span == kind && is_chosen =>
+            {
+                deriver.fact(kinds, at, fact, &mut finding);
+            }
+            _ => {
+                let is_end = matches!(fact, Fact::End { span, .. } if span == kind);
+                finding.has_other_ends |= is_end;
+                deriver.see_unchosen(at, &fact);
             }
         });
     }
-    finding.open();
+    deriver.finish(facts.kinds(), Some(finding.last), &mut finding);
     Spans { found: finding.sorted(), quality, damage: events.damage() }
 }
 
-impl Finding {
-    fn fact(&mut self, at: &At, fact: Fact) {
-        let Some((at, fact)) = self.doubts.fact(at, fact, self.certainty.gaps()) else {
-            if let Fact::Begin { span, .. } | Fact::End { span, .. } = fact {
-                self.certainty.doubt(span, at.time);
-            }
-            return;
-        };
-        let edge = |time, side, key| Edge { time, side, key, writer: at.writer };
-        let (span, is_certain) = match fact {
-            Fact::Begin { span, key } if span == self.kind => {
-                let begin = edge(at.time, Side::Begin, key);
-                self.pairer.push(begin);
-                if self.has_several_clocks {
-                    self.began.insert(begin, at.stream);
-                }
-                return;
-            }
-            Fact::End { span, key } if span == self.kind => {
-                let Some(found) = self.pairer.push(edge(at.time, Side::End, key)) else {
-                    return;
-                };
-                let began = self.began.remove(&found.begin).unwrap_or(at.stream);
-                let error = self.clock_errors.between(began, at.stream);
-                let by_clocks = ClockErrors::quality(error, found.nanos(), Quality::Exact);
-                let is_certain = self.certainty.is_certain(self.kind, &found);
-                (found, is_certain && by_clocks == Quality::Exact)
-            }
-            // Whoever recorded it has measured it.
-            Fact::Whole { span, duration_ns } if span == self.kind => {
-                let end = Nanos(at.time.0.saturating_add_unsigned(duration_ns));
-                let (begin, end) = (edge(at.time, Side::Begin, None), edge(end, Side::End, None));
-                (Span { begin, end }, true)
-            }
-            Fact::Belongs { tid, pid } => {
-                self.pairer.reassign(Writer { pid: tid, tid }, Writer { pid, tid });
-                return;
-            }
-            _ => return,
-        };
-        let is_known = |writer: &Writer| writer.pid != Doubts::NOBODY;
-        if let Some(writer) = span.end.writer.filter(is_known) {
-            self.keep(Found { span, tid: writer.tid, is_certain, is_open: false });
-        }
-    }
+impl DerivedSink for Finding {
+    type Event = ();
 
-    /// What has not ended by the end of the trace: what it waits for is asked of it, too.
-    fn open(&mut self) {
-        if self.has_other_ends {
+    fn span(&mut self, _: &Kinds, found: &DerivedSpan) {
+        let is_known = |writer: &Writer| writer.pid != Doubts::NOBODY;
+        if let Some(span) = found.span() {
+            if let Some(writer) = span.end.writer.filter(is_known) {
+                let is_certain = found.quality == Quality::Exact;
+                self.keep(Found { span, tid: writer.tid, is_certain, is_open: false });
+            }
             return;
         }
-        for begin in self.pairer.unfinished() {
-            let end = Edge { time: self.last, side: Side::End, ..begin };
-            let span = Span { begin, end };
-            let is_known = |writer: &Writer| writer.pid != Doubts::NOBODY;
-            let Some(writer) = begin.writer.filter(is_known) else { continue };
+        // What has not ended by the end of the trace: what it waits for is asked of it, too.
+        let (SpanStatus::Unfinished, Some(begin)) = (found.status, found.begin) else { return };
+        let begin = begin.edge;
+        if let (Some(writer), false) = (begin.writer.filter(is_known), self.has_other_ends) {
+            let time = found.seen_until.unwrap_or(self.last);
+            let end = Edge { time, side: Side::End, ..begin };
             // What is missing before it can have left it open, in place of another one.
-            let is_certain = !self.certainty.gaps().between(Nanos(i64::MIN), end.time);
+            let is_certain = !self.gaps.between(Nanos(i64::MIN), end.time);
+            let span = Span { begin, end };
             self.keep(Found { span, tid: writer.tid, is_certain, is_open: true });
         }
     }
+}
 
+impl Finding {
     fn keep(&mut self, found: Found) {
         let span = &found.span;
         let most = match self.wanted {

@@ -16,9 +16,8 @@ use lateralis_store::facts::{At, Fact, Facts};
 use lateralis_store::{Recording, Shown, Tail};
 use lateralis_units::Nanos;
 
-use super::Indexing;
-use super::paired::Paired;
 use super::streams::Streams;
+use super::{Indexing, derived};
 
 /// Numbers of names that are kept for kinds of spans, which are the first ones.
 const SPAN_NAMES: usize = 256;
@@ -172,9 +171,9 @@ impl Grow {
             origin = first.filter(is_due).map(|time| time.0);
         }
         if let Some(origin) = origin {
-            let paired = Paired::growing(&self.facts);
+            let deriver = derived::growing(&self.facts);
             let growing = Growing::new(origin);
-            let new = Indexing::new(recording, &self.facts, growing, paired, SPAN_NAMES);
+            let new = Indexing::new(recording, &self.facts, growing, deriver, SPAN_NAMES);
             self.indexing = Some(new);
         }
         let Some(indexing) = &mut self.indexing else { return Round::default() };
@@ -190,7 +189,7 @@ impl Grow {
             self.gaps.extend(lost);
             let most = self.gaps.len().saturating_sub(GAPS_MAX);
             self.gaps.drain(..most);
-            indexing.paired.set_gaps(Gaps::new(&self.gaps, &[], |_| None));
+            indexing.deriver.set_gaps(Gaps::new(&self.gaps, &[], |_| None));
         }
         let (facts, memory) = (&mut self.facts, self.memory_bytes);
         let (tells, names) = (&self.tells, &mut self.names);
@@ -207,7 +206,7 @@ impl Grow {
             }
             count += 1;
             if count % LOOK == 0 {
-                bound(indexing, memory);
+                bound(indexing, facts, memory);
             }
             // What has been there for long comes piece by piece, each shown; the last is all.
             if until.is_some() && count >= ROUND_MAX {
@@ -215,7 +214,7 @@ impl Grow {
             }
             ControlFlow::Continue(())
         });
-        bound(indexing, memory);
+        bound(indexing, facts, memory);
         indexing.lists.name_all(facts, &mut indexing.builder);
         let is_news = is_lossy || !progress.damage.is_empty();
         for damage in progress.damage {
@@ -237,6 +236,7 @@ impl Grow {
             self.tells = trace.stream_classes.iter().map(of).collect();
             if let Some(indexing) = &mut self.indexing {
                 indexing.lists.learn(recording, &self.facts);
+                indexing.deriver.learn(self.facts.kinds());
             }
         }
         self.facts.set_streams(&recording.streams);
@@ -278,7 +278,7 @@ impl Grow {
     /// What all is now; `None` as long as nothing has come.
     pub fn now(&mut self) -> Option<Now> {
         let indexing = self.indexing.as_ref()?;
-        let mut meta = indexing.lists.meta(&self.facts, &indexing.paired);
+        let mut meta = indexing.lists.meta(&self.facts, &indexing.counts);
         let growing = &indexing.builder;
         let since = |time: u64| {
             u64::try_from(i128::from(time as i64) - i128::from(growing.origin())).unwrap_or(0)
@@ -311,7 +311,7 @@ impl Grow {
 
 /// Forgets the oldest where there is more than there shall be: little at a time, so that nobody waits
 /// for memory, and room on disk, that is given back.
-fn bound(indexing: &mut Indexing<Growing>, memory_bytes: usize) {
+fn bound(indexing: &mut Indexing<Growing>, facts: &Facts, memory_bytes: usize) {
     /// Of a gigabyte some eight megabytes, a millisecond's work.
     const PARTS: u64 = 128;
     let mut parts = 1;
@@ -320,7 +320,7 @@ fn bound(indexing: &mut Indexing<Growing>, memory_bytes: usize) {
         indexing.builder.forget(time);
         // Where that is not enough, what takes the memory stands elsewhere in time.
         parts *= 2;
-        indexing.paired.bound(&mut indexing.builder);
+        derived::bound(&mut indexing.deriver, facts.kinds(), &mut indexing.builder);
     }
 }
 

@@ -12,7 +12,7 @@ use lateralis_store::Recording;
 use lateralis_store::facts::{Facts, Owner};
 
 use super::WRITER;
-use super::paired::Paired;
+use super::derived::Counts;
 use crate::packets;
 
 /// Lists that grow. What has a number keeps it.
@@ -310,17 +310,17 @@ impl Lists {
     }
 
     /// Lists as an index has them; times of classes are still those of the trace.
-    pub fn meta(&self, facts: &Facts, paired: &Paired) -> Meta {
+    pub fn meta(&self, facts: &Facts, counts: &Counts) -> Meta {
         let kinds = facts.kinds();
         let spans = kinds.spans.iter().zip(0..).map(|(kind, index)| SpanKind {
             name: kind.name.clone(),
-            count: paired.span_count(index),
+            count: counts.of_spans(index),
             keys: kind.keys.clone(),
             budgets: self.budgets.get(index).cloned().unwrap_or_default(),
         });
         let channels = kinds.channels.iter().zip(0..).map(|(kind, index)| Channel {
             name: kind.name.clone(),
-            count: paired.message_count(index),
+            count: counts.of_flows(index),
         });
         Meta {
             classes: self.classes.clone(),
@@ -330,7 +330,7 @@ impl Lists {
             span_kinds: spans.collect(),
             channels: channels.collect(),
             counters: self.counters.clone(),
-            orphans: paired.orphans(),
+            orphans: counts.orphans(),
             ..Meta::default()
         }
     }

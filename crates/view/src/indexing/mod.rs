@@ -7,10 +7,10 @@
 //!                                      └─ messages, levels
 //! ```
 
+mod derived;
 mod ended;
 mod growing;
 mod lists;
-mod paired;
 mod ran;
 mod streams;
 mod who;
@@ -18,13 +18,15 @@ mod who;
 use std::io::{self, Write};
 
 use lateralis_lanes::{Builder, Gathers, PointRef, Spool};
-use lateralis_model::{Damage, Event, Interval, LossCause, Source, Writer};
+use lateralis_model::{Damage, Event, Interval, LossCause, Source};
+use lateralis_semantics::Deriver;
 use lateralis_store::Recording;
-use lateralis_store::facts::{At, Fact, Facts, Owner};
+use lateralis_store::facts::{At, Fact, Facts};
+use lateralis_units::Nanos;
 
+use derived::{Counts, Drawing, Seen};
 pub use growing::{Grow, Marks, Now};
 use lists::Lists;
-use paired::Paired;
 use ran::Ran;
 
 use crate::packets;
@@ -53,8 +55,8 @@ pub fn index(
 ) -> io::Result<()> {
     let trace = recording.annotated();
     let mut facts = Facts::new(&trace, &recording.streams);
-    let paired = Paired::new(recording, &facts);
-    let mut indexing = Indexing::new(recording, &facts, Builder::with_spool(spool), paired, 0);
+    let deriver = derived::deriver(recording, &facts);
+    let mut indexing = Indexing::new(recording, &facts, Builder::with_spool(spool), deriver, 0);
     let mut events = recording.source.events();
     let mut told: Vec<(At, Fact)> = Vec::new();
     let mut count = 0u64;
@@ -86,7 +88,8 @@ fn share(recording: &Recording, time: i64) -> f64 {
 struct Indexing<B: Gathers> {
     builder: B,
     lists: Lists,
-    paired: Paired,
+    deriver: Deriver<Seen>,
+    counts: Counts,
     ran: Ran,
     /// Whether the trace tells of switches, so that nobody needs to guess who runs.
     has_switches: bool,
@@ -99,7 +102,7 @@ impl<B: Gathers> Indexing<B> {
         recording: &Recording,
         facts: &Facts,
         mut builder: B,
-        paired: Paired,
+        deriver: Deriver<Seen>,
         names: usize,
     ) -> Self {
         let mut lists = Lists::new(recording, facts, names);
@@ -112,7 +115,8 @@ impl<B: Gathers> Indexing<B> {
         Self {
             builder,
             lists,
-            paired,
+            deriver,
+            counts: Counts::default(),
             ran: Ran::default(),
             has_switches: facts.has_switches(),
             lane_of_stream: vec![None; recording.streams.len()],
@@ -157,45 +161,16 @@ impl<B: Gathers> Indexing<B> {
         (point, class, thread): (PointRef, u16, u32),
         facts: &Facts,
     ) {
-        match fact {
-            Fact::Switch { from, to, from_is_whole, .. } => {
-                let Some(cpu) = at.cpu else { return };
-                let lane = self.lists.cpu_lane(&mut self.builder, cpu);
-                let who = [from, to].map(|tid| {
-                    let thread = (tid != 0).then(|| {
-                        let who = Some(Writer { pid: facts.threads().pid(tid), tid });
-                        self.lists.thread_told(&mut self.builder, who, facts.threads())
-                    });
-                    thread.map(|thread| (thread, self.lists.application_of(thread)))
-                });
-                let builder = &mut self.builder;
-                self.ran.switched(builder, (cpu, lane), at.time.0, who, from_is_whole);
-            }
-            Fact::Level { counter, value } => {
-                let kind = facts.kinds().counters.get(counter as usize);
-                let owner = match at.cpu {
-                    Some(cpu) if kind.is_some_and(|kind| kind.is_of_cpu) => Owner::Cpu(cpu),
-                    _ if kind.is_some_and(|kind| kind.key.is_some()) => Owner::of_process(at),
-                    _ => at.owner(),
-                };
-                let lane = if owner == Owner::Process(None) { at.owner() } else { owner };
-                let name = kind.map_or_else(String::new, |kind| kind.label());
-                let place = (counter, owner);
-                let counter = self.lists.counter(&mut self.builder, place, lane, &name);
-                self.builder.level(counter, at.time.0, value);
-            }
-            Fact::Wake { .. } => {}
-            _ => {
-                if matches!(fact, Fact::Send { .. }) {
-                    self.lists.sends(class);
-                }
-                if matches!(fact, Fact::Receive { .. }) {
-                    self.lists.receives(class);
-                }
-                let Self { paired, lists, builder, .. } = self;
-                paired.fact(at, fact, (point, thread), facts.kinds(), lists, builder);
-            }
+        if matches!(fact, Fact::Send { .. }) {
+            self.lists.sends(class);
         }
+        if matches!(fact, Fact::Receive { .. }) {
+            self.lists.receives(class);
+        }
+        let Self { lists, builder, counts, ran, deriver, .. } = self;
+        let event = (point, thread);
+        let drawing = &mut Drawing::new((lists, builder), (counts, ran), facts.threads(), event);
+        deriver.fact(facts.kinds(), at, fact, drawing);
     }
 }
 
@@ -208,14 +183,18 @@ impl Indexing<Builder> {
         identity: &str,
         out: &mut dyn Write,
     ) -> io::Result<()> {
-        self.paired.end(&mut self.lists, &mut self.builder);
+        let ended = self.builder.extent().map(|(_, last)| Nanos(last));
+        let Self { lists, builder, counts, ran, deriver, .. } = &mut self;
+        let nobody = (PointRef::default(), NOBODY);
+        let drawing = &mut Drawing::new((lists, builder), (counts, ran), facts.threads(), nobody);
+        deriver.finish(facts.kinds(), ended, drawing);
         self.ran.end(&mut self.builder);
         // The session begins with its first event: what was lost before that is lost at its begin.
         let (origin, last) = self.builder.extent().unwrap_or((0, 0));
-        let Self { mut builder, mut lists, paired, lane_of_stream, .. } = self;
+        let Self { mut builder, mut lists, counts, lane_of_stream, .. } = self;
         builder.rename_who_ran(lists.settle());
         lists.name_all(facts, &mut builder);
-        let mut meta = lists.meta(facts, &paired);
+        let mut meta = lists.meta(facts, &counts);
         meta.origin = origin;
         // The nanosecond of the last event belongs to the session.
         meta.end = u64::try_from(i128::from(last) - i128::from(origin) + 1).unwrap_or(1);

@@ -3,13 +3,18 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use lateralis_analysis::{Distribution, Gaps, LossTotal, Side, Tally, ThreadEdge, total_by_stream};
+use lateralis_analysis::{
+    Distribution, Ended, Gaps, LossTotal, PairedSpan, Side, Tally, ThreadEdge, total_by_stream,
+};
 use lateralis_model::{
     ColumnBatch, Damage, Interval, Look, Quality, Seen, Source, StreamIndex, Trace,
 };
 use lateralis_pleco::schema::Statistic;
-use lateralis_store::facts::{At, Doubts, Edges, Fact, Facts, Kinds, Sink, Visited};
-use lateralis_store::{ClockErrors, Counted, Recording, last_seen};
+use lateralis_semantics::{
+    ClockErrors, DerivedFlow, DerivedSink, DerivedSpan, Deriver, Known, Tag,
+};
+use lateralis_store::facts::{At, Edges, Fact, Facts, Kinds, Owner, Sink, Visited};
+use lateralis_store::{Counted, Recording, last_seen};
 use lateralis_units::Nanos;
 use serde_json::{Value, json};
 
@@ -68,8 +73,6 @@ pub struct Statistics {
     pub gaps: Gaps,
     /// How far numbers of the whole can be trusted.
     pub trust: Trust,
-    /// Whose events are, where switches may be missing.
-    doubts: Doubts,
     /// When the first event happened.
     begin: Nanos,
     asked: Asked,
@@ -139,18 +142,17 @@ impl Statistics {
             return Self::by_columns(recording, &trace, facts, gaps, begin, asked);
         }
         let mut statistics = Self::new(recording, facts, gaps, chosen, begin, asked);
+        let mut deriver = statistics.deriver(recording, chosen.end);
         let mut end = begin;
         let mut more = first;
         while more {
             let event = events.event();
             end = end.max(event.time);
-            statistics.event(&event, selection.contains(&event));
+            statistics.event(&mut deriver, &event, selection.contains(&event));
             more = events.advance();
         }
         let end = chosen.end.map_or(end, |chosen| chosen.min(end));
-        statistics.spans.finish();
-        statistics.running.finish(end);
-        statistics.levels.finish(end);
+        statistics.finish(&mut deriver, end);
         let inside = events.damage();
         drop(events);
         (statistics, inside)
@@ -164,14 +166,14 @@ impl Statistics {
         begin: Nanos,
         asked: Asked,
     ) -> Self {
-        let (kinds, doubts) = (facts.kinds(), Doubts::new(&facts, begin));
+        let kinds = facts.kinds();
         let alone = running::alone(&facts, &recording.streams);
         Self {
             rates: Rates::new(recording.source.trace(), begin),
-            spans: Spans::new(kinds, recording, begin, gaps.clone(), asked),
+            spans: Spans::new(kinds, recording, asked),
             running: Running::new(&facts, begin, &gaps, alone),
-            messages: Messages::new(kinds, begin, &gaps, recording),
-            levels: Levels::new(begin, &gaps),
+            messages: Messages::new(kinds),
+            levels: Levels::new(begin),
             facts,
             losses: total_by_stream(recording.source.losses()),
             budgets: Vec::new(),
@@ -180,10 +182,31 @@ impl Statistics {
             times_beyond: 0,
             trust: Trust::new(&gaps, chosen),
             gaps,
-            doubts,
             begin,
             asked,
         }
+    }
+
+    /// Who tells what events say together, up to `end` at most.
+    fn deriver(&self, recording: &Recording, end: Option<Nanos>) -> Deriver<()> {
+        let known = Known {
+            window: Some((self.begin, end.unwrap_or(Nanos(i64::MAX)))),
+            gaps: self.gaps.clone(),
+            clock_errors: recording.clock_errors(),
+            successions: recording.successions(),
+            has_own: true,
+        };
+        Deriver::new(&self.facts, known)
+    }
+
+    /// The last event happened then.
+    fn finish(&mut self, deriver: &mut Deriver<()>, end: Nanos) {
+        let facts = std::mem::take(&mut self.facts);
+        deriver.finish(facts.kinds(), Some(end), self);
+        self.facts = facts;
+        self.spans.finish(deriver.threads());
+        self.running.finish(end);
+        self.levels.finish(end);
     }
 
     /// Without meanings the order of time says nothing, nor do fields.
@@ -263,34 +286,41 @@ impl Statistics {
             }
         };
         let mut facts = std::mem::take(&mut self.facts);
-        let visited = facts.visit_columns(&recording.source, trace, &see, self, edges);
+        self.facts = facts;
+        let mut deriver = self.deriver(recording, None);
+        facts = std::mem::take(&mut self.facts);
+        let gathering = &mut Gathering { deriver: &mut deriver, statistics: self };
+        let visited = facts.visit_columns(&recording.source, trace, &see, gathering, edges);
         self.facts = facts;
         self.rates = rates.into_inner().unwrap_or_else(PoisonError::into_inner);
         let end = self.rates.total.last.map_or(begin, |last| last.max(begin));
-        self.spans.finish();
-        self.running.finish(end);
-        self.levels.finish(end);
+        self.finish(&mut deriver, end);
         match visited {
-            Visited::Whole(inside) if !self.spans.is_disordered() => Some(inside),
+            Visited::Whole(inside) if !deriver.is_disordered() => Some(inside),
             Visited::Whole(_) | Visited::Disordered => None,
         }
     }
 
     /// Who runs is known from events that are not chosen, too.
-    fn event(&mut self, event: &lateralis_model::Event<'_>, is_chosen: bool) {
+    fn event(
+        &mut self,
+        deriver: &mut Deriver<()>,
+        event: &lateralis_model::Event<'_>,
+        is_chosen: bool,
+    ) {
         let mut facts = std::mem::take(&mut self.facts);
         let at = facts.tell(event, |kinds, at, fact| {
             if is_chosen || matches!(fact, Fact::Belongs { .. }) {
-                self.fact_of(kinds, at, fact);
+                Gathering { deriver, statistics: self }.fact_of(kinds, at, fact);
             } else {
-                self.doubts.see(at, &fact, &self.gaps);
+                deriver.see_unchosen(at, &fact);
             }
         });
         self.facts = facts;
         if is_chosen {
             self.rates.add(event.stream_class_index, event.class_index, at.cpu, at.time);
             if let Some(cpu) = at.cpu {
-                self.appears(cpu, at.time);
+                self.running.appear(cpu, at.time);
             }
         }
     }
@@ -407,74 +437,102 @@ impl Statistics {
     }
 }
 
-impl Sink for Statistics {
+/// Statistics with who derives what they are of.
+struct Gathering<'a> {
+    deriver: &'a mut Deriver<()>,
+    statistics: &'a mut Statistics,
+}
+
+impl Sink for Gathering<'_> {
+    #[inline]
     fn fact_of(&mut self, kinds: &Kinds, at: &At, fact: Fact) {
-        self.doubts.see(at, &fact, &self.gaps);
-        // Where switches may be missing, what an event does not tell itself nobody knows.
-        let begins = matches!(fact, Fact::Whole { .. } | Fact::Begin { .. });
-        if begins && self.doubts.is_in_doubt(at, &self.gaps) {
-            self.spans.doubt_own(at.time);
-        }
-        let Some((at, fact)) = self.doubts.fact(at, fact, &self.gaps) else {
-            match fact {
-                Fact::Begin { span, .. } | Fact::End { span, .. } => {
-                    self.spans.doubt(span, at.time);
-                }
-                Fact::State { machine, .. } => self.levels.doubt(machine, at.time),
-                _ => {}
-            }
-            return;
+        let asked = self.statistics.asked;
+        let is_asked = match fact {
+            Fact::Send { .. } | Fact::Receive { .. } => asked.messages,
+            Fact::State { .. } | Fact::Level { .. } => asked.levels,
+            Fact::Switch { .. } | Fact::Wake { .. } => asked.running,
+            _ => true,
         };
-        let tid = at.writer.map(|writer| writer.tid);
-        let asked = self.asked;
-        match fact {
-            Fact::Begin { span, key } => {
-                self.spans.edge(span, Side::Begin, key, &at);
-                if asked.running {
-                    self.running.span(span, true, at.cpu, tid, at.time);
-                }
+        if is_asked {
+            self.deriver.fact(kinds, at, fact, self.statistics);
+        } else {
+            self.deriver.see_unchosen(at, &fact);
+        }
+    }
+
+    fn appears(&mut self, cpu: u32, time: Nanos) {
+        self.statistics.running.appear(cpu, time);
+    }
+
+    /// Comes only where nothing is missing, so that nobody is in doubt.
+    fn run(&mut self, kinds: &Kinds, at: &At, edges: &[ThreadEdge]) {
+        self.deriver.run(kinds, at, edges, self.statistics);
+        if self.statistics.asked.running {
+            for &ThreadEdge { time, kind, side } in edges {
+                self.statistics.running.span(kind, side, at, time);
             }
-            Fact::End { span, key } => {
-                self.spans.edge(span, Side::End, key, &at);
-                if asked.running {
-                    self.running.span(span, false, at.cpu, tid, at.time);
-                }
-            }
-            Fact::Whole { span, duration_ns } => {
-                self.spans.whole(span, at.time, duration_ns, at.writer);
-            }
-            Fact::Send { .. } | Fact::Receive { .. } if !asked.messages => {}
-            Fact::State { .. } | Fact::Level { .. } if !asked.levels => {}
-            Fact::Switch { .. } | Fact::Wake { .. } if !asked.running => {}
-            Fact::Send { channel, key } => self.messages.send(channel, key, at.end()),
-            Fact::Receive { channel, key } => self.messages.receive(channel, key, at.end()),
-            Fact::State { machine, state } => self.levels.state(kinds, &at, machine, state),
-            Fact::Level { counter, value } => self.levels.level(kinds, &at, counter, value),
+        }
+    }
+}
+
+impl DerivedSink for Statistics {
+    type Event = ();
+
+    #[inline]
+    fn event(&mut self, _: &Kinds, at: &At, fact: &Fact) {
+        let (span, side) = match *fact {
+            Fact::Begin { span, .. } => (span, Side::Begin),
+            Fact::End { span, .. } => (span, Side::End),
+            _ => return,
+        };
+        if self.asked.running {
+            self.running.span(span, side, at, at.time);
+        }
+    }
+
+    #[inline]
+    fn span_begins(&mut self, kind: u32, is_keyless: bool) {
+        self.spans.begins(kind, is_keyless);
+    }
+
+    fn span(&mut self, _: &Kinds, span: &DerivedSpan) {
+        self.spans.span(span);
+    }
+
+    #[inline]
+    fn span_in_run(&mut self, paired: &PairedSpan<Tag<()>>) {
+        self.spans.span_in_run(paired);
+    }
+
+    fn whole_ended(&mut self, ended: &Ended, is_certain: bool) {
+        self.spans.whole_ended(ended, is_certain);
+    }
+
+    fn flow(&mut self, _: &Kinds, channel: u32, flow: &DerivedFlow) {
+        self.messages.flow(channel, flow);
+    }
+
+    fn state_told(&mut self, place: (u32, Owner), time: Nanos, state: u32, is_whole: bool) {
+        self.levels.state(place, time, state, is_whole);
+    }
+
+    fn state_ends(&mut self, place: (u32, Owner), time: Nanos, is_whole: bool) {
+        self.levels.state_ends(place, time, is_whole);
+    }
+
+    fn fact(&mut self, kinds: &Kinds, at: &At, fact: &Fact) {
+        match *fact {
+            Fact::Level { counter, value } => self.levels.level(kinds, at, counter, value),
             Fact::Switch { from, to, leaving, from_is_whole, to_is_whole } => {
                 if let Some(cpu) = at.cpu {
                     let from = (from, leaving, from_is_whole);
-                    self.running.switch(cpu, &at, from, (to, to_is_whole));
+                    self.running.switch(cpu, at, from, (to, to_is_whole));
                 }
             }
             Fact::Wake { tid: woken, waker, moment, .. } => {
                 self.running.wake(at.time, (waker, moment), woken);
             }
-            Fact::Belongs { tid, pid } => self.spans.belongs(tid, pid),
-        }
-    }
-
-    fn appears(&mut self, cpu: u32, time: Nanos) {
-        self.running.appear(cpu, time);
-    }
-
-    /// Comes only where nothing is missing, so that nobody is in doubt.
-    fn run(&mut self, at: &At, edges: &[ThreadEdge]) {
-        self.spans.run(edges, at.writer);
-        if self.asked.running {
-            let tid = at.writer.map(|writer| writer.tid);
-            for &ThreadEdge { time, kind, side } in edges {
-                self.running.span(kind, side == Side::Begin, at.cpu, tid, time);
-            }
+            _ => {}
         }
     }
 }

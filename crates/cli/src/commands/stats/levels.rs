@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use lateralis_analysis::{Distribution, Gaps, InState, Level, Point, States};
+use lateralis_analysis::{Distribution, InState, Level, Point, States};
 use lateralis_model::{Quality, Writer};
 use lateralis_store::facts::{At, Kinds, Owner};
 use lateralis_units::Nanos;
@@ -30,44 +30,39 @@ enum Whose {
 /// All states and levels.
 pub struct Levels {
     machines: HashMap<(u32, Owner), States>,
-    /// When a machine last told its state of a thread that nobody knows.
-    doubted: HashMap<u32, Nanos>,
     counters: HashMap<(u32, Whose), Level>,
     left_out: u64,
     begin: Nanos,
     end: Nanos,
-    gaps: Gaps,
 }
 
 impl Levels {
     /// From `begin` on.
-    pub fn new(begin: Nanos, gaps: &Gaps) -> Self {
+    pub fn new(begin: Nanos) -> Self {
         let (machines, counters) = (HashMap::new(), HashMap::new());
-        let doubted = HashMap::new();
-        let gaps = gaps.clone();
-        Self { machines, doubted, counters, left_out: 0, begin, end: begin, gaps }
+        Self { machines, counters, left_out: 0, begin, end: begin }
     }
 
-    /// A machine is in a state.
-    pub fn state(&mut self, kinds: &Kinds, at: &At, machine: u32, state: u32) {
-        let key = (machine, kinds.owner_of_state(machine, at));
-        if self.machines.len() >= INSTANCES_MAX && !self.machines.contains_key(&key) {
+    /// A machine is told to be in a state; `is_whole` if nothing is missing since it was told before.
+    pub fn state(&mut self, place: (u32, Owner), time: Nanos, state: u32, is_whole: bool) {
+        if self.machines.len() >= INSTANCES_MAX && !self.machines.contains_key(&place) {
             self.left_out += 1;
             return;
         }
-        let states = self.machines.entry(key).or_default();
-        let doubted = self.doubted.get(&machine);
-        // The first state can have been entered in what is missing before it.
-        if states.first().is_none() && self.gaps.between(Nanos(i64::MIN), at.time) {
-            states.doubt(at.time);
+        let states = self.machines.entry(place).or_default();
+        if !is_whole {
+            states.doubt(time);
         }
-        doubt(states, at.time, &self.gaps, doubted);
-        states.enter(at.time, state);
+        states.enter(time, state);
     }
 
-    /// Some thread's machine is in a state, and nobody knows which thread's.
-    pub fn doubt(&mut self, machine: u32, time: Nanos) {
-        self.doubted.insert(machine, time);
+    /// The recording ends in the state that a machine is in.
+    pub fn state_ends(&mut self, place: (u32, Owner), time: Nanos, is_whole: bool) {
+        let Some(states) = self.machines.get_mut(&place) else { return };
+        if !is_whole {
+            states.doubt(time);
+        }
+        states.leave(time);
     }
 
     /// A counter has a value.
@@ -88,13 +83,9 @@ impl Levels {
         level.set(at.time, value);
     }
 
-    /// Everything holds up to the end.
+    /// Levels hold up to the end.
     pub fn finish(&mut self, end: Nanos) {
         self.end = end;
-        for ((machine, _), states) in &mut self.machines {
-            doubt(states, end, &self.gaps, self.doubted.get(machine));
-            states.leave(end);
-        }
         self.counters.values_mut().for_each(|level| level.hold(end));
     }
 
@@ -278,15 +269,6 @@ impl Levels {
             );
             page.remark(Section::Counters, &line);
         }
-    }
-}
-
-/// The last state is doubted where events may be missing since it was told, or be of nobody.
-fn doubt(states: &mut States, time: Nanos, gaps: &Gaps, doubted: Option<&Nanos>) {
-    let is_doubted =
-        |since| gaps.between(since, time) || doubted.is_some_and(|doubted| *doubted >= since);
-    if states.current().is_some_and(|(_, since)| is_doubted(since)) {
-        states.doubt(time);
     }
 }
 

@@ -3,11 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use lateralis_analysis::{Distribution, Durations, End, Flow, Flows, Gaps, Joined, Message};
+use lateralis_analysis::{Distribution, Durations, End, Joined, Message};
 use lateralis_model::Quality;
+use lateralis_semantics::{ClockErrors, DerivedFlow};
 use lateralis_store::facts::{Kind, Kinds};
-use lateralis_store::{ClockErrors, Recording, Successions};
-use lateralis_units::Nanos;
 use serde_json::{Value, json};
 
 use super::mark::{Row, Trust, mark};
@@ -32,11 +31,13 @@ struct Latencies {
     clock_error_ns: Option<u64>,
 }
 
-impl Latencies {
-    fn new() -> Self {
+impl Default for Latencies {
+    fn default() -> Self {
         Self { durations: Durations::with_limit(KEPT), clock_error_ns: Some(0) }
     }
+}
 
+impl Latencies {
     fn push(&mut self, nanos: u64, clock_error_ns: Option<u64>) {
         self.durations.push(nanos);
         let errors = self.clock_error_ns.zip(clock_error_ns);
@@ -49,9 +50,8 @@ impl Latencies {
 }
 
 /// One channel.
+#[derive(Default)]
 struct Channel {
-    number: u32,
-    fans_out: bool,
     latencies: Latencies,
     pairs: BTreeMap<Pair, Latencies>,
     /// Those with events missing on the way.
@@ -59,6 +59,8 @@ struct Channel {
     /// Those that seem to arrive before they left.
     reversed: u64,
     slowest: Option<(Message, Option<u64>)>,
+    never_received: u64,
+    never_sent: u64,
 }
 
 /// How many messages a channel has seen.
@@ -76,87 +78,29 @@ pub struct Count<'a> {
 /// All channels.
 pub struct Messages {
     channels: Vec<Channel>,
-    begin: Nanos,
-    gaps: Gaps,
-    clock_errors: ClockErrors,
-    flows: Flows,
-    successions: Successions,
 }
 
 impl Messages {
-    /// Of these channels, from `begin` on.
-    pub fn new(kinds: &Kinds, begin: Nanos, gaps: &Gaps, recording: &Recording) -> Self {
-        let channel = |(number, kind): (u32, &Kind)| Channel {
-            number,
-            fans_out: kind.fans_out,
-            latencies: Latencies::new(),
-            pairs: BTreeMap::new(),
-            touched: 0,
-            reversed: 0,
-            slowest: None,
-        };
-        let channels = (0..).zip(&kinds.channels).map(channel).collect();
-        let (clock_errors, successions) = (recording.clock_errors(), recording.successions());
-        let flows = Flows::new(clock_errors.most().0);
-        Self { channels, begin, gaps: gaps.clone(), clock_errors, flows, successions }
+    /// Of these channels.
+    pub fn new(kinds: &Kinds) -> Self {
+        Self { channels: kinds.channels.iter().map(|_| Channel::default()).collect() }
     }
 
-    /// A message leaves.
-    pub fn send(&mut self, channel: u32, key: Option<u64>, end: End) {
-        self.come_to(end.time);
-        let errors = &mut self.clock_errors;
-        let flow = self.flows.send((channel, key), end, |one, other| errors.between(one, other));
-        self.joined(channel, flow);
-    }
-
-    /// A message arrives.
-    pub fn receive(&mut self, channel: u32, key: Option<u64>, end: End) {
-        self.come_to(end.time);
-        let fans_out = self.channels.get(channel as usize).is_some_and(|of| of.fans_out);
-        let flow = self.flows.receive((channel, key), end, fans_out);
-        self.joined(channel, flow);
-    }
-
-    fn come_to(&mut self, time: Nanos) {
-        let is_succession = self.successions.comes(time).is_some();
-        self.flows.forget_arrivals(Some(time).filter(|_| !is_succession));
-        if is_succession {
-            self.flows.forget_departures();
+    /// A message, or what there is of it.
+    pub fn flow(&mut self, channel: u32, flow: &DerivedFlow) {
+        let Some(channel) = self.channels.get_mut(channel as usize) else { return };
+        match *flow {
+            DerivedFlow::NotReceived(..) => channel.never_received += 1,
+            DerivedFlow::NotSent(..) => channel.never_sent += 1,
+            DerivedFlow::Complete { joined: Joined::Doubtful, .. } => channel.touched += 1,
+            DerivedFlow::Complete { message, clock_error_ns, .. } => {
+                channel.joined(message, clock_error_ns);
+            }
         }
-    }
-
-    fn joined(&mut self, number: u32, flow: Flow) {
-        let (Some(channel), Flow::Joined(message)) = (self.channels.get_mut(number as usize), flow)
-        else {
-            return;
-        };
-        if Joined::of(&message, &self.gaps, self.begin) == Joined::Doubtful {
-            channel.touched += 1;
-            return;
-        }
-        let nanos = message.nanos();
-        channel.reversed += u64::from(message.receive.time < message.send.time);
-        let error = self.clock_errors.between(message.send.stream, message.receive.stream);
-        channel.latencies.push(nanos, error);
-        let pair = (message.send.cpu, message.receive.cpu);
-        if channel.pairs.len() < PAIRS_MAX || channel.pairs.contains_key(&pair) {
-            channel.pairs.entry(pair).or_insert_with(Latencies::new).push(nanos, error);
-        }
-        if channel.slowest.is_none_or(|(slowest, _)| slowest.nanos() < nanos) {
-            channel.slowest = Some((message, error));
-        }
-    }
-
-    fn never_received(&self, channel: &Channel) -> u64 {
-        self.flows.on_the_way(channel.number)
-    }
-
-    fn never_sent(&self, channel: &Channel) -> u64 {
-        self.flows.unsent_count(channel.number)
     }
 
     fn has_any(&self, channel: &Channel) -> bool {
-        channel.matched() + self.never_received(channel) + self.never_sent(channel) > 0
+        channel.matched() + channel.never_received + channel.never_sent > 0
     }
 
     fn all<'a>(&'a self, kinds: &'a Kinds) -> impl Iterator<Item = (&'a Kind, &'a Channel)> {
@@ -167,8 +111,8 @@ impl Messages {
     pub fn counts<'a>(&'a self, kinds: &'a Kinds) -> impl Iterator<Item = Count<'a>> {
         self.all(kinds).map(|(kind, channel)| Count {
             name: &kind.name,
-            sent: channel.matched() + self.never_received(channel),
-            received: channel.matched() + self.never_sent(channel),
+            sent: channel.matched() + channel.never_received,
+            received: channel.matched() + channel.never_sent,
             durations: channel.latencies.durations.distribution(),
         })
     }
@@ -209,8 +153,8 @@ impl Messages {
                 .plain("key_fields", json!(kind.keys))
                 .number("matched", channel.matched(), trust.sum)
                 .number("touched_by_losses", channel.touched, trust.value)
-                .number("never_received", self.never_received(channel), trust.value)
-                .number("never_sent", self.never_sent(channel), trust.value)
+                .number("never_received", channel.never_received, trust.value)
+                .number("never_sent", channel.never_sent, trust.value)
                 .number("received_before_sent", channel.reversed, trust.value)
                 .number("slowest", slowest, of_slowest)
                 .plain("by_cpus", pairs);
@@ -280,8 +224,8 @@ impl Messages {
                 row.push(date::text(message.send.time));
             }
             row.resize(11, String::new());
-            row.push(mark(values::count(self.never_received(channel)), value));
-            row.push(mark(values::count(self.never_sent(channel)), value));
+            row.push(mark(values::count(channel.never_received), value));
+            row.push(mark(values::count(channel.never_sent), value));
             table.row(row);
         }
         page.table(Section::Messages, "messages", &table, shown);
@@ -301,6 +245,19 @@ impl Messages {
 }
 
 impl Channel {
+    fn joined(&mut self, message: Message, error: Option<u64>) {
+        let nanos = message.nanos();
+        self.reversed += u64::from(message.receive.time < message.send.time);
+        self.latencies.push(nanos, error);
+        let pair = (message.send.cpu, message.receive.cpu);
+        if self.pairs.len() < PAIRS_MAX || self.pairs.contains_key(&pair) {
+            self.pairs.entry(pair).or_default().push(nanos, error);
+        }
+        if self.slowest.is_none_or(|(slowest, _)| slowest.nanos() < nanos) {
+            self.slowest = Some((message, error));
+        }
+    }
+
     fn matched(&self) -> u64 {
         self.latencies.durations.len() as u64 + self.touched
     }

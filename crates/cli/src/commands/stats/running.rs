@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use lateralis_analysis::{
-    CpuTime, Gaps, KernelTime, Numbering, Occupant, Switch, ThreadTime, Utilisation,
+    CpuTime, Gaps, KernelTime, Numbering, Occupant, Side, Switch, ThreadTime, Utilisation,
 };
 use lateralis_model::{Quality, StreamIndex, StreamSummary};
 use lateralis_store::facts::{At, Facts, Leaving, WakeMoment, Waker};
@@ -133,14 +133,8 @@ impl Running {
     }
 
     /// A span begins or ends.
-    pub fn span(
-        &mut self,
-        kind: u32,
-        begins: bool,
-        cpu: Option<u32>,
-        tid: Option<u32>,
-        time: Nanos,
-    ) {
+    pub fn span(&mut self, kind: u32, side: Side, at: &At, time: Nanos) {
+        let (begins, cpu) = (side == Side::Begin, at.cpu);
         let in_kernel = self.kernel_kinds.get(kind as usize).copied().unwrap_or(InKernel::No);
         let cpu = cpu.filter(|_| in_kernel != InKernel::No);
         let Some(cpu) = cpu.and_then(|cpu| self.cpu(cpu)) else {
@@ -152,6 +146,7 @@ impl Running {
             (InKernel::Interrupt, false) => self.kernel.return_from_interrupt(cpu, time),
             // The idle thread makes no calls.
             (InKernel::Call, begins) => {
+                let tid = at.writer.map(|writer| writer.tid);
                 let Some(tid) = tid.filter(|tid| *tid != 0) else {
                     return;
                 };

@@ -6,13 +6,14 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 use lateralis_analysis::{
-    Distribution, Edge, Gaps, Group, Side, Span, SpanKind, SpanLimits, SpanTable, ThreadEdge,
-    percentile_between,
+    Distribution, Edge, Ended, Gaps, Group, PairedSpan, Side, Span, SpanKind, SpanLimits, SpanSink,
+    SpanTable, percentile_between,
 };
-use lateralis_model::{Quality, StreamIndex, Writer};
+use lateralis_model::{Quality, Writer};
 use lateralis_pleco::schema::{Annotation, Clause, Schema};
-use lateralis_store::facts::{At, Kind, Kinds};
-use lateralis_store::{ClockErrors, Recording};
+use lateralis_semantics::{ClockErrors, DerivedSpan, SpanStatus, Tag};
+use lateralis_store::Recording;
+use lateralis_store::facts::{Kind, Kinds};
 use lateralis_units::Nanos;
 use serde_json::{Value, json};
 
@@ -38,37 +39,27 @@ pub struct Spans {
     /// only come later.
     open: Vec<Vec<Span>>,
     clocks: Clocks,
+    /// Those that have not ended, by the events that began them.
+    unfinished: Vec<(u32, Edge)>,
+    /// Threads by the numbers that the table has for them.
+    thread_names: Vec<Option<Writer>>,
 }
 
-/// Spans that begin by one clock and end by another.
+/// By kind of span, by how much the clocks of both ends may be off; `None`: by any.
 #[derive(Default)]
-struct Clocks {
-    errors: ClockErrors,
-    /// Whether there are clocks that are not known to be alike.
-    has_several: bool,
-    /// Streams of the events that began open spans with keys.
-    began: HashMap<(u32, Edge), StreamIndex>,
-    /// By kind, by how much durations may be off; `None`: by any.
-    by_kind: HashMap<u32, Option<u64>>,
-}
+struct Clocks(HashMap<u32, Option<u64>>);
 
 impl Clocks {
-    fn new(errors: ClockErrors) -> Self {
-        let has_several = errors.most() != (0, false);
-        Self { errors, has_several, ..Self::default() }
-    }
-
-    /// A span of a kind has ended in a stream.
-    fn ended(&mut self, kind: u32, begin: Edge, end: StreamIndex) {
-        let Some(from) = self.began.remove(&(kind, begin)) else { return };
-        let error = self.errors.between(from, end);
-        let most = self.by_kind.entry(kind).or_insert(Some(0));
-        *most = most.zip(error).map(|(one, other)| one.max(other));
+    fn ended(&mut self, kind: u32, error: Option<u64>) {
+        if error != Some(0) {
+            let most = self.0.entry(kind).or_insert(Some(0));
+            *most = most.zip(error).map(|(one, other)| one.max(other));
+        }
     }
 
     /// By how much durations of a kind may be off.
     fn error(&self, kind: usize) -> Option<u64> {
-        self.by_kind.get(&(kind as u32)).copied().unwrap_or(Some(0))
+        self.0.get(&(kind as u32)).copied().unwrap_or(Some(0))
     }
 }
 
@@ -84,21 +75,15 @@ struct Thing<'a> {
 }
 
 impl Spans {
-    /// Of these kinds, from `begin` on.
-    pub fn new(
-        kinds: &Kinds,
-        recording: &Recording,
-        begin: Nanos,
-        gaps: Gaps,
-        asked: Asked,
-    ) -> Self {
+    /// Of these kinds.
+    pub fn new(kinds: &Kinds, recording: &Recording, asked: Asked) -> Self {
         let Asked { in_flight, span_threads: threads, .. } = asked;
         let limits = SpanLimits { in_flight, threads, ..SpanLimits::default() };
-        let mut table = SpanTable::new(begin, gaps, limits);
+        let mut table = SpanTable::new(limits);
         // What a processor does is no matter of the process that it interrupts.
         for kind in &kinds.spans {
             let is_per_process = !kind.keys.iter().any(|key| key == "$cpu");
-            table.add_kind(is_per_process, kind.is_beside_threads);
+            table.add_kind(is_per_process);
         }
         let meanings = &recording.meanings;
         let is_thread = |kind: &Kind, key: &String| {
@@ -106,71 +91,67 @@ impl Spans {
         };
         let of_kind = |kind: &Kind| kind.keys.iter().map(|key| is_thread(kind, key)).collect();
         let threads = kinds.spans.iter().map(of_kind).collect();
-        let clocks = Clocks::new(recording.clock_errors());
-        Self { table, threads, open: Vec::new(), clocks }
-    }
-
-    /// A span begins or ends.
-    pub fn edge(&mut self, kind: u32, side: Side, key: Option<u64>, at: &At) {
-        let edge = Edge { time: at.time, side, key, writer: at.writer };
-        let is_followed = key.is_some() && self.clocks.has_several;
-        if is_followed && side == Side::Begin {
-            self.clocks.began.insert((kind, edge), at.stream);
-        }
-        if let Some(span) = self.table.push(kind, edge).filter(|_| is_followed) {
-            self.clocks.ended(kind, span.begin, at.stream);
+        Self {
+            table,
+            threads,
+            open: Vec::new(),
+            clocks: Clocks::default(),
+            unfinished: Vec::new(),
+            thread_names: Vec::new(),
         }
     }
 
-    /// A thread turns out to be of this process.
-    pub fn belongs(&mut self, tid: u32, pid: u32) {
-        self.table.reassign(Writer { pid: tid, tid }, Writer { pid, tid });
+    /// A span begins.
+    #[inline]
+    pub fn begins(&mut self, kind: u32, is_keyless: bool) {
+        SpanSink::<()>::begins(&mut self.table, kind, is_keyless);
     }
 
-    /// Some without keys do so one after the other on one thread.
-    pub fn run(&mut self, edges: &[ThreadEdge], writer: Option<Writer>) {
-        self.table.push_run(writer, edges);
+    /// A span, or what there is of it.
+    pub fn span(&mut self, derived: &DerivedSpan) {
+        let DerivedSpan { kind, thread, is_certain, own_ns: own_nanos, .. } = *derived;
+        match (derived.status, derived.span()) {
+            (SpanStatus::Complete, Some(span)) => {
+                self.clocks.ended(kind, derived.clock_error_ns);
+                let paired = PairedSpan { kind, span, tag: (), thread, is_certain, own_nanos };
+                self.table.pairs(&paired);
+            }
+            (SpanStatus::Whole, Some(span)) => self.table.add_whole(kind, &span, thread),
+            (SpanStatus::Unfinished, _) => {
+                self.unfinished.extend(derived.begin.map(|begin| (kind, begin.edge)));
+            }
+            (SpanStatus::Orphan, _) => self.table.add_orphan(kind),
+            _ => {}
+        }
     }
 
-    /// Whether edges came in an order in which spans cannot be told.
-    pub fn is_disordered(&self) -> bool {
-        self.table.is_disordered()
+    /// One of a run.
+    #[inline]
+    pub fn span_in_run(&mut self, paired: &PairedSpan<Tag<()>>) {
+        self.table.pairs_on_its_thread(paired);
     }
 
-    /// One does so on a thread that nobody knows.
-    pub fn doubt(&mut self, kind: u32, time: Nanos) {
-        self.table.doubt(kind, time);
+    /// The end of a whole span has come.
+    pub fn whole_ended(&mut self, ended: &Ended, is_certain: bool) {
+        SpanSink::<()>::whole_ended(&mut self.table, ended, is_certain);
     }
 
-    /// One begins on a thread that nobody knows.
-    pub fn doubt_own(&mut self, time: Nanos) {
-        self.table.doubt_own(time);
-    }
-
-    /// A whole span.
-    pub fn whole(&mut self, kind: u32, begin: Nanos, nanos: u64, writer: Option<Writer>) {
-        let edge = |time, side| Edge { time, side, key: None, writer };
-        let end = Nanos(begin.0.saturating_add_unsigned(nanos));
-        let span = Span { begin: edge(begin, Side::Begin), end: edge(end, Side::End) };
-        self.table.push_whole(kind, span);
-    }
-
-    /// All has been told.
-    pub fn finish(&mut self) {
+    /// All has been told, by threads with these numbers.
+    pub fn finish(&mut self, threads: &[Option<Writer>]) {
         self.table.finish();
+        threads.clone_into(&mut self.thread_names);
     }
 
     /// Processes that have spans which have not ended.
     pub fn processes_with_open_spans(&self) -> HashSet<u32> {
-        let open = self.table.unfinished();
-        open.iter().filter_map(|(_, edge)| Some(edge.writer?.pid)).collect()
+        self.unfinished.iter().filter_map(|(_, edge)| Some(edge.writer?.pid)).collect()
     }
 
     /// Takes until when each process was seen: what has not ended lasts at least until then. What
     /// may have ended in a gap is left out: an end that is missing before can have left another one open.
     pub fn see_open(&mut self, gaps: &Gaps, seen: &HashMap<u32, Nanos>) {
         let mut open: Vec<Vec<Span>> = Vec::new();
-        for (kind, begin) in self.table.unfinished() {
+        for &(kind, begin) in &self.unfinished {
             let Some(&time) = begin.writer.and_then(|writer| seen.get(&writer.pid)) else {
                 continue;
             };
@@ -319,7 +300,7 @@ impl Spans {
                 span_json(kind, span, *has_ended, quality, who)
             })
             .collect();
-        let all_threads = threads(of, self.table.threads());
+        let all_threads = threads(of, &self.thread_names);
         let threads: Vec<Value> = all_threads
             .iter()
             .take(THREADS_TOLD)

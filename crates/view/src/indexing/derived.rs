@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What stands on the lanes of what is derived: spans, flows, states, levels, and who ran.
+
+use lateralis_lanes::{Gathers, Interval, Opened, PointRef, RowKind};
+use lateralis_model::{Quality, Source, Writer};
+use lateralis_semantics::{
+    DerivedFlow, DerivedSink, DerivedSpan, Deriver, Known, SpanEnd, SpanStatus, StateInterval,
+};
+use lateralis_store::Recording;
+use lateralis_store::facts::{At, Fact, Facts, Kinds, Owner, Threads};
+use lateralis_units::Nanos;
+
+use super::lists::Lists;
+use super::ran::Ran;
+
+/// Of a session that grows: spans of a kind, or messages of a channel, that may be open.
+const OPEN_MAX: u64 = 1 << 20;
+
+/// An event by its place in the index, its thread, and the interval that it has opened there.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Seen {
+    point: PointRef,
+    thread: u32,
+    opened: Option<Opened>,
+}
+
+/// How many there are of each kind.
+#[derive(Debug, Default)]
+pub struct Counts {
+    spans: Vec<u64>,
+    flows: Vec<u64>,
+    orphans: u64,
+}
+
+impl Counts {
+    /// Spans of a kind, those that have not ended included.
+    pub fn of_spans(&self, kind: usize) -> u64 {
+        self.spans.get(kind).copied().unwrap_or(0)
+    }
+
+    /// Flows of a channel with both ends.
+    pub fn of_flows(&self, channel: usize) -> u64 {
+        self.flows.get(channel).copied().unwrap_or(0)
+    }
+
+    /// Ends of spans that never began.
+    pub fn orphans(&self) -> u64 {
+        self.orphans
+    }
+}
+
+/// The deriver of a recording.
+pub fn deriver(recording: &Recording, facts: &Facts) -> Deriver<Seen> {
+    let known = Known {
+        gaps: recording.gaps(recording.source.damage()),
+        clock_errors: recording.clock_errors(),
+        successions: recording.successions(),
+        ..Known::default()
+    };
+    Deriver::new(facts, known)
+}
+
+/// That of a trace that is told while it is made: where events are missing becomes known.
+pub fn growing(facts: &Facts) -> Deriver<Seen> {
+    Deriver::new(facts, Known::default())
+}
+
+/// Gives up what is open for so long, or so often, that it would fill the memory: spans stay
+/// unfinished, messages are not joined.
+pub fn bound(deriver: &mut Deriver<Seen>, kinds: &Kinds, builder: &mut dyn Gathers) {
+    /// Intervals that are shown already and have no end.
+    struct GivenUp<'a>(&'a mut dyn Gathers);
+    impl DerivedSink for GivenUp<'_> {
+        type Event = Seen;
+        fn span(&mut self, _: &Kinds, span: &DerivedSpan<Seen>) {
+            if let Some(opened) = span.begin.and_then(|begin| begin.event.opened) {
+                self.0.ends(opened, None);
+            }
+        }
+    }
+    deriver.bound(kinds, OPEN_MAX, &mut GivenUp(builder));
+}
+
+/// Draws what an event says.
+pub struct Drawing<'a> {
+    pub counts: &'a mut Counts,
+    pub lists: &'a mut Lists,
+    pub builder: &'a mut dyn Gathers,
+    pub ran: &'a mut Ran,
+    pub threads: &'a Threads,
+    /// The event; of the end of all, none.
+    pub point: PointRef,
+    pub thread: u32,
+    /// Where and whose it is, as far as it is certain.
+    at: Option<At>,
+    /// Whether nothing is missing since its state was told before.
+    is_state_whole: bool,
+}
+
+impl<'a> Drawing<'a> {
+    pub fn new(
+        (lists, builder): (&'a mut Lists, &'a mut dyn Gathers),
+        (counts, ran): (&'a mut Counts, &'a mut Ran),
+        threads: &'a Threads,
+        (point, thread): (PointRef, u32),
+    ) -> Self {
+        Self {
+            counts,
+            lists,
+            builder,
+            ran,
+            threads,
+            point,
+            thread,
+            at: None,
+            is_state_whole: false,
+        }
+    }
+
+    fn lane(&mut self, owner: Owner) -> u32 {
+        self.lists.owner_lane(self.builder, owner)
+    }
+
+    /// The lane under which the states and levels of an owner stand.
+    fn lane_of_states(&mut self, owner: Owner, at: &At) -> u32 {
+        self.lane(if owner == Owner::Process(None) { at.owner() } else { owner })
+    }
+
+    fn level(&mut self, kinds: &Kinds, at: &At, counter: u32, value: f64) {
+        let kind = kinds.counters.get(counter as usize);
+        let owner = match at.cpu {
+            Some(cpu) if kind.is_some_and(|kind| kind.is_of_cpu) => Owner::Cpu(cpu),
+            _ if kind.is_some_and(|kind| kind.key.is_some()) => Owner::of_process(at),
+            _ => at.owner(),
+        };
+        let below = if owner == Owner::Process(None) { at.owner() } else { owner };
+        let name = kind.map_or_else(String::new, |kind| kind.label());
+        let counter = self.lists.counter(self.builder, (counter, owner), below, &name);
+        self.builder.level(counter, at.time.0, value);
+    }
+
+    fn switch(&mut self, at: &At, [from, to]: [u32; 2], from_is_whole: bool) {
+        let Some(cpu) = at.cpu else { return };
+        let lane = self.lists.cpu_lane(self.builder, cpu);
+        let who = [from, to].map(|tid| {
+            let thread = (tid != 0).then(|| {
+                let who = Some(Writer { pid: self.threads.pid(tid), tid });
+                self.lists.thread_told(self.builder, who, self.threads)
+            });
+            thread.map(|thread| (thread, self.lists.application_of(thread)))
+        });
+        self.ran.switched(self.builder, (cpu, lane), at.time.0, who, from_is_whole);
+    }
+
+    fn state_interval(&mut self, name: &str, begin: Nanos, of: Seen) -> Interval {
+        Interval {
+            begin: begin.0,
+            end: None,
+            name: self.lists.name(name),
+            thread: of.thread,
+            from: Some(of.point),
+            to: None,
+            quality: quality(Quality::Unknown),
+        }
+    }
+}
+
+impl DerivedSink for Drawing<'_> {
+    type Event = Seen;
+
+    fn event(&mut self, kinds: &Kinds, at: &At, fact: &Fact) -> Seen {
+        self.at = Some(*at);
+        let seen = Seen { point: self.point, thread: self.thread, opened: None };
+        let opened = match *fact {
+            // Whose it is is known now, or only when it ends.
+            Fact::Begin { span, .. } => at.writer.and_then(|writer| {
+                let lane = self.lane(Owner::Thread(writer));
+                let interval = Interval {
+                    begin: at.time.0,
+                    end: None,
+                    name: span,
+                    thread: self.thread,
+                    from: Some(self.point),
+                    to: None,
+                    quality: quality(Quality::Unknown),
+                };
+                self.builder.begins(lane, RowKind::Spans, None, interval)
+            }),
+            Fact::State { machine, state } => kinds.machines.get(machine as usize).and_then(|of| {
+                let lane = self.lane_of_states(kinds.owner_of_state(machine, at), at);
+                let name = of.states.get(state as usize).map_or("", String::as_str);
+                let interval = self.state_interval(name, at.time, seen);
+                // As long as nothing is known to be missing.
+                let known = if self.is_state_whole { Quality::Exact } else { Quality::Unknown };
+                let interval = Interval { quality: quality(known), ..interval };
+                self.builder.begins(lane, RowKind::States, Some(&of.label()), interval)
+            }),
+            _ => None,
+        };
+        Seen { opened, ..seen }
+    }
+
+    fn span(&mut self, _: &Kinds, span: &DerivedSpan<Seen>) {
+        match span.status {
+            SpanStatus::Doubtful => return,
+            SpanStatus::Orphan => {
+                self.counts.orphans += 1;
+                return;
+            }
+            SpanStatus::Complete | SpanStatus::Whole | SpanStatus::Unfinished => {}
+        }
+        let Some(SpanEnd { edge, event: begun, .. }) = span.begin else { return };
+        *of(&mut self.counts.spans, span.kind) += 1;
+        let is_complete = span.status == SpanStatus::Complete;
+        let interval = Interval {
+            begin: edge.time.0,
+            end: span.end.map(|end| end.edge.time.0),
+            name: span.kind,
+            thread: begun.thread,
+            from: Some(begun.point),
+            to: span.end.filter(|_| is_complete).map(|end| end.event.point),
+            quality: quality(span.quality),
+        };
+        if let Some(opened) = begun.opened {
+            return self.builder.ends(opened, Some(interval));
+        }
+        let at = self.at.filter(|_| span.status != SpanStatus::Unfinished);
+        let lane = match (edge.writer, at) {
+            (Some(writer), _) => self.lane(Owner::Thread(writer)),
+            (None, Some(at)) => self.lane(at.owner()),
+            (None, None) => begun.point.lane,
+        };
+        self.builder.interval(lane, RowKind::Spans, None, interval);
+    }
+
+    fn flow(&mut self, _: &Kinds, channel: u32, flow: &DerivedFlow<Seen>) {
+        let DerivedFlow::Complete { message, .. } = flow else { return };
+        *of(&mut self.counts.flows, channel) += 1;
+        let ends = [message.send, message.receive].map(|end| (end.time.0, end.event.point));
+        self.builder.message(channel, ends[0], ends[1]);
+    }
+
+    fn state_told(&mut self, _: (u32, Owner), _: Nanos, _: u32, is_whole: bool) {
+        self.is_state_whole = is_whole;
+    }
+
+    fn state(&mut self, kinds: &Kinds, state: &StateInterval<Seen>) {
+        let Some(machine) = kinds.machines.get(state.machine as usize) else { return };
+        let name = machine.states.get(state.state as usize).map_or("", String::as_str);
+        let interval = self.state_interval(name, state.since.time, state.event);
+        // How long one lasts that was not left is not said; what is said of it is certain or not.
+        let known = match state.quality {
+            Quality::Unknown => Quality::Unknown,
+            _ => Quality::Exact,
+        };
+        let end = state.is_complete.then_some(state.until.0);
+        let interval = Interval { end, quality: quality(known), ..interval };
+        match state.event.opened {
+            Some(opened) => self.builder.ends(opened, Some(interval)),
+            None => {
+                let lane = self.lane_of_states(state.owner, &state.since);
+                let label = machine.label();
+                self.builder.interval(lane, RowKind::States, Some(&label), interval);
+            }
+        }
+    }
+
+    fn fact(&mut self, kinds: &Kinds, at: &At, fact: &Fact) {
+        match *fact {
+            Fact::Switch { from, to, from_is_whole, .. } => {
+                self.switch(at, [from, to], from_is_whole);
+            }
+            Fact::Level { counter, value } => self.level(kinds, at, counter, value),
+            _ => {}
+        }
+    }
+}
+
+fn of<T: Default>(list: &mut Vec<T>, index: u32) -> &mut T {
+    let index = index as usize;
+    if list.len() <= index {
+        list.resize_with(index + 1, T::default);
+    }
+    &mut list[index]
+}
+
+fn quality(quality: Quality) -> u8 {
+    match quality {
+        Quality::Exact => 0,
+        Quality::LowerBound => 1,
+        _ => 2,
+    }
+}
