@@ -96,7 +96,7 @@ impl Judge {
     pub(super) fn say(&mut self, time: u64, saying: Saying, limits: &mut Limits) -> Outcome {
         match (&mut self.0, saying) {
             (State::Span(spans, _), Saying::Begin { key, by }) => {
-                limits.spans_not_watched += u64::from(!spans.begin(key, by, time));
+                limits.spans_not_watched += u64::from(!spans.begin(&key, by, time));
                 Outcome::Nothing
             }
             (State::Span(spans, limit), Saying::End { key, by }) => match spans.end(&key, by, time)

@@ -2,17 +2,25 @@
 //! Spans that are open, and those that took too long. Which end belongs to which beginning is as in
 //! the analyses: of equal keys the innermost, rather one of the same thread, then of the same
 //! process.
+//!
+//! This runs between two rounds of draining: no step looks at all that is open.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use crate::source::Thread;
 
 /// Most spans open at a time, of one test.
 pub(super) const OPEN_MAX: usize = 1 << 16;
+/// How many open spans of one key an end looks at to find one of its own thread or process, as the
+/// analyses do it (`lateralis-analysis`, `Pairer`).
+const SEARCH_MAX: usize = 1024;
 
 #[derive(Debug)]
 struct Open {
     begin: u64,
+    /// Tells it from others that began then.
+    serial: u64,
     by: Option<Thread>,
     /// Number of its firing.
     fired: Option<u64>,
@@ -42,18 +50,22 @@ pub(super) enum Ended {
 #[derive(Debug)]
 pub(super) struct Spans {
     limit: u64,
-    open: HashMap<String, Vec<Open>>,
+    open: HashMap<Arc<str>, Vec<Open>>,
+    /// Those that have not fired, by when they began.
+    waiting: BTreeMap<(u64, u64), Arc<str>>,
+    next_serial: u64,
     count: usize,
     fired: usize,
 }
 
 impl Spans {
     pub(super) fn new(limit: u64) -> Spans {
-        Spans { limit, open: HashMap::new(), count: 0, fired: 0 }
+        let (open, waiting) = (HashMap::new(), BTreeMap::new());
+        Spans { limit, open, waiting, next_serial: 0, count: 0, fired: 0 }
     }
 
     /// False if there is no room for it.
-    pub(super) fn begin(&mut self, key: String, by: Option<Thread>, begin: u64) -> bool {
+    pub(super) fn begin(&mut self, key: &str, by: Option<Thread>, begin: u64) -> bool {
         if self.count == OPEN_MAX && self.fired > 0 {
             // What fired did what it is here for; its end may have been lost.
             self.forget_fired();
@@ -61,7 +73,14 @@ impl Spans {
         if self.count == OPEN_MAX {
             return false;
         }
-        self.open.entry(key).or_default().push(Open { begin, by, fired: None });
+        let serial = self.next_serial;
+        self.next_serial += 1;
+        let key = match self.open.get_key_value(key) {
+            Some((key, _)) => Arc::clone(key),
+            None => Arc::from(key),
+        };
+        self.waiting.insert((begin, serial), Arc::clone(&key));
+        self.open.entry(key).or_default().push(Open { begin, serial, by, fired: None });
         self.count += 1;
         true
     }
@@ -77,7 +96,10 @@ impl Spans {
 
     pub(super) fn end(&mut self, key: &str, by: Option<Thread>, time: u64) -> Ended {
         let Some(spans) = self.open.get_mut(key) else { return Ended::InTime };
-        let last = |is_it: &dyn Fn(&Open) -> bool| spans.iter().rposition(is_it);
+        let first = spans.len().saturating_sub(SEARCH_MAX);
+        let last = |is_it: &dyn Fn(&Open) -> bool| {
+            spans[first..].iter().rposition(is_it).map(|at| first + at)
+        };
         let at = last(&|span| span.by == by)
             .or_else(|| last(&|span| span.by.map(|by| by.pid) == by.map(|by| by.pid)))
             .unwrap_or(spans.len() - 1);
@@ -91,6 +113,7 @@ impl Spans {
             self.fired -= 1;
             return Ended::Fired(number, ticks);
         }
+        self.waiting.remove(&(span.begin, span.serial));
         if ticks <= self.limit {
             return Ended::InTime;
         }
@@ -98,16 +121,95 @@ impl Spans {
         Ended::TooLong(TooLong { begin, ticks, has_ended: true, key, by })
     }
 
-    /// Those that are still open at `now` and have passed the limit since somebody asked. `fire`
-    /// gives each its number.
+    /// Those that are still open at `now` and have passed the limit since somebody asked, earliest
+    /// first. `fire` gives each its number.
     pub(super) fn overdue(&mut self, now: u64, mut fire: impl FnMut(TooLong) -> u64) {
-        for (key, spans) in &mut self.open {
-            for span in spans.iter_mut().filter(|span| span.fired.is_none()) {
-                let ticks = now.saturating_sub(span.begin);
-                if ticks > self.limit {
-                    let (begin, by, key) = (span.begin, span.by, key.clone());
-                    span.fired = Some(fire(TooLong { begin, ticks, has_ended: false, key, by }));
-                    self.fired += 1;
+        while let Some(entry) = self.waiting.first_entry() {
+            let (begin, serial) = *entry.key();
+            let ticks = now.saturating_sub(begin);
+            if ticks <= self.limit {
+                return;
+            }
+            let key = entry.remove();
+            let spans = self.open.get_mut(&key);
+            // Serials of a key ascend.
+            let span = spans.and_then(|spans| {
+                let at = spans.binary_search_by_key(&serial, |span| span.serial).ok()?;
+                spans.get_mut(at)
+            });
+            if let Some(span) = span {
+                let (by, key) = (span.by, key.as_ref().to_owned());
+                span.fired = Some(fire(TooLong { begin, ticks, has_ended: false, key, by }));
+                self.fired += 1;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A span as the model keeps it: key, thread, begin, number of its firing.
+    type Kept = (String, Option<Thread>, u64, Option<u64>);
+
+    proptest! {
+        // As whoever looks at every open span each time.
+        #[test]
+        fn open_spans_end_and_fire_as_those_of_a_search(
+            steps in prop::collection::vec((0u8..3, 0u64..30, 0u8..2, 0u32..4), 0..120),
+            limit in 0u64..60,
+        ) {
+            let mut spans = Spans::new(limit);
+            let mut all: Vec<Kept> = Vec::new();
+            let (mut now, mut number) = (0, 0);
+            for (step, later, key, tid) in steps {
+                now += later;
+                let key = key.to_string();
+                let by = tid.checked_sub(1).map(|tid| Thread { pid: tid / 2, tid });
+                match step {
+                    0 => {
+                        prop_assert!(spans.begin(&key, by, now));
+                        all.push((key, by, now, None));
+                    }
+                    1 => {
+                        let last = |is_it: &dyn Fn(&Kept) -> bool| {
+                            all.iter().rposition(|of| of.0 == key && is_it(of))
+                        };
+                        let pid = |by: Option<Thread>| by.map(|by| by.pid);
+                        let at = last(&|of| of.1 == by)
+                            .or_else(|| last(&|of| pid(of.1) == pid(by)))
+                            .or_else(|| last(&|_| true));
+                        let expected = match at.map(|at| all.remove(at)) {
+                            None => Ended::InTime,
+                            Some((.., begin, Some(number))) => Ended::Fired(number, now - begin),
+                            Some((.., begin, None)) if now - begin <= limit => Ended::InTime,
+                            Some((_, by, begin, None)) => {
+                                let (ticks, key) = (now - begin, key.clone());
+                                Ended::TooLong(TooLong { begin, ticks, has_ended: true, key, by })
+                            }
+                        };
+                        prop_assert_eq!(spans.end(&key, by, now), expected);
+                    }
+                    _ => {
+                        let mut fired = Vec::new();
+                        spans.overdue(now, |span| {
+                            fired.push((span.begin, span.key));
+                            number += 1;
+                            number - 1
+                        });
+                        let mut next = number - fired.len() as u64;
+                        let mut expected = Vec::new();
+                        for (key, _, begin, of) in &mut all {
+                            if of.is_none() && now - *begin > limit {
+                                expected.push((*begin, key.clone()));
+                                *of = Some(next);
+                                next += 1;
+                            }
+                        }
+                        prop_assert_eq!(fired, expected);
+                    }
                 }
             }
         }

@@ -7,16 +7,16 @@ use lateralis_analysis::path::{
     Busy, Hold, Leaves, Message, Named, Path, Scene, SceneBuilder, Share, Switch, Waiting, Wake,
     WokenBy, causes, shares,
 };
-use lateralis_analysis::{Edge, End, Flow, Flows, Numbering, Pairer, Side, Span};
+use lateralis_analysis::{Numbering, Span};
 use lateralis_model::role::KEY_CPU;
-use lateralis_model::{Damage, Event, Interval, Quality, Writer};
+use lateralis_model::{Damage, Event, Interval, Quality};
+use lateralis_semantics::{DerivedFlow, DerivedSink, DerivedSpan, SpanStatus};
 use lateralis_units::Nanos;
 
 use super::found::Found;
 use super::locks::{Locks, Part, object};
-use crate::ClockErrors;
 use crate::chosen::Chosen;
-use crate::facts::{At, Fact, Facts, Kind, Leaving, Waker};
+use crate::facts::{At, Fact, Facts, Kind, Kinds, Leaving, Waker};
 
 /// A path with the names of everything in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +43,15 @@ pub struct Explained {
     pub is_waker_unknown: bool,
 }
 
+/// What is kept of an event.
+#[derive(Debug, Clone, Copy, Default)]
+struct Seen {
+    /// Since when its thread may have been waiting then.
+    idle_since: Nanos,
+    /// Of one that begins a wait, what for.
+    object: Option<u64>,
+}
+
 struct Gathering<'a> {
     begin: Nanos,
     locks: Locks,
@@ -50,12 +59,12 @@ struct Gathering<'a> {
     waitings: Vec<Waiting>,
     holds: Vec<Hold>,
     tids: Numbering<u32>,
-    pairers: Vec<Pairer>,
-    /// Each end with since when its thread may have been waiting then.
-    flows: Flows<Nanos>,
-    clock_errors: ClockErrors,
-    /// What open waits wait for, by kind and thread.
-    objects: HashMap<(u32, u32), Option<u64>>,
+    /// Since when the thread of the event may have been waiting, and what for it waits if it begins to.
+    seen: Seen,
+    /// The processor of the event.
+    cpu: Option<u32>,
+    /// Since when that thread may have been waiting after the event.
+    next_idle_since: Nanos,
     /// How many of a kind are open on a thread; kinds of which two were are no activity of it.
     open: HashMap<(u32, u32), u32>,
     things: HashSet<u32>,
@@ -77,18 +86,24 @@ impl Explained {
         let mut facts = chosen.facts();
         // The kinds do not change while events are read; keys do.
         let kinds = chosen.facts();
-        let mut gathering = Gathering::new(begin, &kinds, chosen.clock_errors.clone());
+        let mut gathering = Gathering::new(begin, &kinds);
         gathering.tids.number(found.tid);
-        let mut said = Vec::new();
+        let mut deriver = chosen.deriver(&facts, chosen.source.damage(), false);
         let interval = Interval { begin: chosen.interval.begin, end: Some(end) };
         let mut events = chosen.source.events_in(interval);
         while let Some(event) = events.next_event() {
-            let at = facts.of(&event, |_, fact| said.push(fact));
-            gathering.event(&event, &at, &mut said);
+            let at = facts.at(&event);
+            gathering.comes(&event, &at);
+            facts.tell(&event, |kinds, at, fact| {
+                gathering.fact_of(&event, at, fact);
+                deriver.fact(kinds, at, fact, &mut gathering);
+            });
+            gathering.has_come(&at);
         }
+        deriver.finish(facts.kinds(), Some(end), &mut gathering);
         let inside = events.damage();
         let damage: Vec<Damage> = chosen.source.damage().iter().cloned().chain(inside).collect();
-        gathering.finish(end);
+        gathering.finish();
         let cpus = gathering.builder.switches.iter().map(|switch| switch.cpu as usize + 1).max();
         let mut waits = known_causes(&gathering.waitings, &gathering.holds);
         waits.append(&mut gathering.builder.waits);
@@ -152,7 +167,7 @@ fn known_causes(waitings: &[Waiting], holds: &[Hold]) -> Vec<lateralis_analysis:
 }
 
 impl<'a> Gathering<'a> {
-    fn new(begin: Nanos, facts: &'a Facts, clock_errors: ClockErrors) -> Self {
+    fn new(begin: Nanos, facts: &'a Facts) -> Self {
         Self {
             begin,
             locks: Locks::new(facts.kinds()),
@@ -160,10 +175,9 @@ impl<'a> Gathering<'a> {
             waitings: Vec::new(),
             holds: Vec::new(),
             tids: Numbering::default(),
-            pairers: Vec::new(),
-            flows: Flows::new(clock_errors.most().0),
-            clock_errors,
-            objects: HashMap::new(),
+            seen: Seen::default(),
+            cpu: None,
+            next_idle_since: begin,
             open: HashMap::new(),
             things: HashSet::new(),
             idle_since: HashMap::new(),
@@ -172,42 +186,41 @@ impl<'a> Gathering<'a> {
         }
     }
 
-    fn event(&mut self, event: &Event<'_>, at: &At, said: &mut Vec<Fact>) {
+    /// An event, before what it says.
+    fn comes(&mut self, event: &Event<'_>, at: &At) {
         let tid = at.writer.map(|writer| writer.tid);
-        let mut idle_since = at.time;
+        let idle_since = tid.and_then(|tid| self.idle_since.get(&tid)).copied();
+        self.seen = Seen { idle_since: idle_since.unwrap_or(self.begin), object: None };
+        self.next_idle_since = at.time;
         if let (Some((family, object)), Some(tid)) = (self.locks.signal(event), tid) {
             self.hold(family, object, tid, at.time);
         }
-        for fact in said.drain(..) {
-            match fact {
-                Fact::Begin { span, key } => self.begin(event, at, span, key),
-                Fact::End { span, key } => {
-                    if let Some(ended) = self.end(event, at, span, key) {
-                        idle_since = idle_since.min(ended.begin.time);
-                    }
+    }
+
+    /// The locks that a fact is about: their fields are those of the event.
+    fn fact_of(&mut self, event: &Event<'_>, at: &At, fact: Fact) {
+        match fact {
+            Fact::Begin { span, .. } => {
+                if let Part::Waits(_, which) = self.locks.part(span) {
+                    self.seen.object = object(event, which);
                 }
-                Fact::Whole { span, duration_ns } => {
-                    if let Some(tid) = tid {
-                        let end = Nanos(at.time.0.saturating_add_unsigned(duration_ns));
-                        self.named(tid, at.time, end, span);
-                    }
-                }
-                Fact::Send { channel, key } => self.send(at, channel, key),
-                Fact::Receive { channel, key } => self.receive(at, channel, key),
-                Fact::Switch { from, leaving, to, from_is_whole, to_is_whole } => {
-                    let from = Some(from).filter(|_| from_is_whole);
-                    self.switch(at, from, leaving, Some(to).filter(|_| to_is_whole));
-                }
-                Fact::Wake { tid: wakee, waker, .. } => self.wake(at, waker, wakee),
-                Fact::Belongs { tid, pid } => {
-                    let (from, to) = (Writer { pid: tid, tid }, Writer { pid, tid });
-                    self.pairers.iter_mut().for_each(|pairer| _ = pairer.reassign(from, to));
-                }
-                Fact::State { .. } | Fact::Level { .. } => {}
             }
+            Fact::End { span, .. } => {
+                if let (Part::Holds(family, which), Some(writer)) =
+                    (self.locks.part(span), at.writer)
+                {
+                    let (family, object) = (*family, object(event, which));
+                    self.hold(family, object, writer.tid, at.time);
+                }
+            }
+            _ => {}
         }
-        if let Some(tid) = tid {
-            self.idle_since.insert(tid, idle_since);
+    }
+
+    /// After all that it says.
+    fn has_come(&mut self, at: &At) {
+        if let Some(writer) = at.writer {
+            self.idle_since.insert(writer.tid, self.next_idle_since);
         }
     }
 
@@ -216,67 +229,30 @@ impl<'a> Gathering<'a> {
         kind.is_some_and(|kind| kind.keys.iter().any(|key| key == KEY_CPU))
     }
 
-    fn pairer(&mut self, span: u32) -> &mut Pairer {
-        let index = span as usize;
-        if self.pairers.len() <= index {
-            self.pairers.resize_with(index + 1, Pairer::default);
-        }
-        &mut self.pairers[index]
-    }
-
-    fn begin(&mut self, event: &Event<'_>, at: &At, span: u32, key: Option<u64>) {
-        let edge = Edge { time: at.time, side: Side::Begin, key, writer: at.writer };
-        self.pairer(span).push(edge);
-        if self.of_cpu(span) {
-            return;
-        }
-        let Some(tid) = at.writer.map(|writer| writer.tid) else {
-            return;
-        };
-        let open = self.open.entry((span, tid)).or_default();
-        *open += 1;
-        if *open > 1 && key.is_some() {
-            self.things.insert(span);
-        }
-        if let Part::Waits(_, which) = self.locks.part(span) {
-            self.objects.insert((span, tid), object(event, which));
-        }
-    }
-
-    fn end(&mut self, event: &Event<'_>, at: &At, span: u32, key: Option<u64>) -> Option<Span> {
-        let edge = Edge { time: at.time, side: Side::End, key, writer: at.writer };
-        let ended = self.pairer(span).push(edge);
-        if self.of_cpu(span) {
-            let cpu = at.cpu?;
-            let begin = ended?.begin.time;
-            if at.time >= self.begin {
-                self.builder.busy.push(Busy { cpu, begin, end: at.time, what: span });
+    fn ended(&mut self, kind: u32, span: &Span, begun: Seen, cpu: Option<u32>) {
+        let (begin, end) = (span.begin.time, span.end.time);
+        if self.of_cpu(kind) {
+            if let Some(cpu) = cpu.filter(|_| end >= self.begin) {
+                self.builder.busy.push(Busy { cpu, begin, end, what: kind });
             }
-            return None;
+            return;
         }
-        let tid = at.writer?.tid;
-        if let Part::Holds(family, which) = self.locks.part(span) {
-            let (family, object) = (*family, object(event, which));
-            self.hold(family, object, tid, at.time);
-        }
-        let ended = ended?;
-        let began = ended.begin.writer.map_or(tid, |writer| writer.tid);
-        let open = self.open.entry((span, began)).or_default();
+        let [began, tid] = [span.begin, span.end].map(|edge| edge.writer.map(|writer| writer.tid));
+        let Some(began) = began.or(tid) else { return };
+        let open = self.open.entry((kind, began)).or_default();
         *open = open.saturating_sub(1);
-        if began != tid {
-            return None;
-        }
-        if let Part::Waits(family, _) = self.locks.part(span) {
-            let family = *family;
-            let object = self.objects.remove(&(span, tid)).flatten();
-            if at.time >= self.begin {
+        let Some(tid) = tid.filter(|tid| *tid == began) else { return };
+        if let Part::Waits(family, _) = self.locks.part(kind) {
+            let (family, object) = (*family, begun.object);
+            if end >= self.begin {
                 let thread = self.tids.number(tid);
-                let (begin, end) = (ended.begin.time, at.time);
-                self.waitings.push(Waiting { thread, begin, end, what: span, family, object });
+                self.waitings.push(Waiting { thread, begin, end, what: kind, family, object });
             }
         }
-        self.named(tid, ended.begin.time, at.time, span);
-        key.is_none().then_some(ended)
+        self.named(tid, begin, end, kind);
+        if span.begin.key.is_none() {
+            self.next_idle_since = self.next_idle_since.min(begin);
+        }
     }
 
     fn named(&mut self, tid: u32, begin: Nanos, end: Nanos, what: u32) {
@@ -293,29 +269,7 @@ impl<'a> Gathering<'a> {
         }
     }
 
-    /// An end of a message, with since when its thread may have been waiting.
-    fn end_of(&self, at: &At) -> End<Nanos> {
-        let tid = at.writer.map(|writer| writer.tid);
-        let idle_since = tid.and_then(|tid| self.idle_since.get(&tid)).copied();
-        at.end().of_event(idle_since.unwrap_or(self.begin))
-    }
-
-    fn send(&mut self, at: &At, channel: u32, key: Option<u64>) {
-        self.flows.forget_arrivals(Some(at.time));
-        let (end, errors) = (self.end_of(at), &mut self.clock_errors);
-        let flow = self.flows.send((channel, key), end, |one, other| errors.between(one, other));
-        self.message(channel, flow);
-    }
-
-    fn receive(&mut self, at: &At, channel: u32, key: Option<u64>) {
-        self.flows.forget_arrivals(Some(at.time));
-        let fans_out = self.facts.kinds().fans_out(channel);
-        let flow = self.flows.receive((channel, key), self.end_of(at), fans_out);
-        self.message(channel, flow);
-    }
-
-    fn message(&mut self, channel: u32, flow: Flow<Nanos>) {
-        let Flow::Joined(message) = flow else { return };
+    fn message(&mut self, channel: u32, message: &lateralis_analysis::Message<Seen>) {
         let (send, receive) = (message.send, message.receive);
         if send.time.max(receive.time) < self.begin {
             return;
@@ -330,7 +284,7 @@ impl<'a> Gathering<'a> {
             sent: send.time.min(receive.time),
             receiver: self.tids.number(receiver.tid),
             received: receive.time,
-            idle_since: receive.event,
+            idle_since: receive.event.idle_since,
             what: channels + channel,
         };
         self.builder.waits.extend(message.wait());
@@ -369,19 +323,8 @@ impl<'a> Gathering<'a> {
         self.builder.wakes.push(Wake { time: at.time, by, wakee });
     }
 
-    /// Adds what is still open at the end, and what each thread was before the beginning.
-    fn finish(&mut self, end: Nanos) {
-        let open: Vec<(u32, Edge)> = (0..self.pairers.len())
-            .flat_map(|span| {
-                let edges = self.pairers[span].unfinished();
-                edges.into_iter().map(move |edge| (span as u32, edge))
-            })
-            .collect();
-        for (span, edge) in open {
-            if let (Some(Writer { tid, .. }), false) = (edge.writer, self.of_cpu(span)) {
-                self.named(tid, edge.time, end, span);
-            }
-        }
+    /// Adds what each thread was before the beginning.
+    fn finish(&mut self) {
         let things = std::mem::take(&mut self.things);
         self.builder.named.retain(|named| !things.contains(&named.what));
         let mut before: Vec<Switch> = std::mem::take(&mut self.before).into_values().collect();
@@ -393,5 +336,58 @@ impl<'a> Gathering<'a> {
         let begin = self.begin;
         let first = self.builder.switches.first().map_or(begin, |switch| switch.time.min(begin));
         self.builder.wakes.retain(|wake| wake.time >= first);
+    }
+}
+
+impl DerivedSink for Gathering<'_> {
+    type Event = Seen;
+
+    fn event(&mut self, _: &Kinds, at: &At, fact: &Fact) -> Seen {
+        if let (Fact::Begin { span, key }, Some(writer)) = (*fact, at.writer)
+            && !self.of_cpu(span)
+        {
+            let open = self.open.entry((span, writer.tid)).or_default();
+            *open += 1;
+            if *open > 1 && key.is_some() {
+                self.things.insert(span);
+            }
+        }
+        self.cpu = at.cpu;
+        self.seen
+    }
+
+    fn span(&mut self, _: &Kinds, span: &DerivedSpan<Seen>) {
+        let Some(begin) = span.begin else { return };
+        match (span.status, span.span(), begin.edge.writer) {
+            (SpanStatus::Complete, Some(ends), _) => {
+                self.ended(span.kind, &ends, begin.event, self.cpu);
+            }
+            (SpanStatus::Whole, Some(ends), Some(writer)) => {
+                self.named(writer.tid, ends.begin.time, ends.end.time, span.kind);
+            }
+            // What is still open at the end.
+            (SpanStatus::Unfinished, _, Some(writer)) if !self.of_cpu(span.kind) => {
+                let end = span.seen_until.unwrap_or(begin.edge.time);
+                self.named(writer.tid, begin.edge.time, end, span.kind);
+            }
+            _ => {}
+        }
+    }
+
+    fn flow(&mut self, _: &Kinds, channel: u32, flow: &DerivedFlow<Seen>) {
+        if let DerivedFlow::Complete { message, .. } = flow {
+            self.message(channel, message);
+        }
+    }
+
+    fn fact(&mut self, _: &Kinds, at: &At, fact: &Fact) {
+        match *fact {
+            Fact::Switch { from, leaving, to, from_is_whole, to_is_whole } => {
+                let from = Some(from).filter(|_| from_is_whole);
+                self.switch(at, from, leaving, Some(to).filter(|_| to_is_whole));
+            }
+            Fact::Wake { tid: wakee, waker, .. } => self.wake(at, waker, wakee),
+            _ => {}
+        }
     }
 }
