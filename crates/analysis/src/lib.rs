@@ -61,7 +61,7 @@ pub use series::Series;
 pub use span_kind::{Group, GroupKey, OfThread, SpanKind, SpanLimits};
 pub use span_pairer::{PairedSpan, SpanPairer, SpanSink, ThreadEdge};
 pub use span_table::{SpanQuality, SpanTable};
-pub use spans::{Edge, Pairer, Pairs, Side, Span, pair};
+pub use spans::{Edge, NOBODY, Pairer, Pairs, Side, Span, pair};
 pub use states::{InState, States};
 pub use tally::Tally;
 pub use thread_states::{

@@ -65,6 +65,15 @@ pub struct OfThread {
     pub max: u64,
 }
 
+impl OfThread {
+    /// Adds what another did.
+    pub fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        self.total += other.total;
+        self.max = self.max.max(other.max);
+    }
+}
+
 /// Spans of one kind.
 #[derive(Debug)]
 pub struct SpanKind {

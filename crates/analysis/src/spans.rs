@@ -61,6 +61,9 @@ impl Span {
     }
 }
 
+/// The process of threads of which nobody knows which they are: no two of them are known to be of one.
+pub const NOBODY: u32 = u32::MAX;
+
 /// Marks the end of a chain of slots.
 const NONE: u32 = u32::MAX;
 
@@ -250,6 +253,7 @@ fn thread(writer: Option<Writer>) -> u64 {
 /// and the one above it in the chain.
 fn best<T>(slots: &[Slot<T>], top: u32, writer: Option<Writer>) -> (Option<u32>, u32) {
     let pid = |writer: Option<Writer>| writer.map(|writer| writer.pid);
+    let is_known = pid(writer) != Some(NOBODY);
     let mut of_process = None;
     let (mut above, mut at) = (None, top);
     for _ in 0..SEARCH_MAX {
@@ -259,7 +263,7 @@ fn best<T>(slots: &[Slot<T>], top: u32, writer: Option<Writer>) -> (Option<u32>,
         if slot.edge.writer == writer {
             return (above, at);
         }
-        if of_process.is_none() && pid(slot.edge.writer) == pid(writer) {
+        if is_known && of_process.is_none() && pid(slot.edge.writer) == pid(writer) {
             of_process = Some((above, at));
         }
         above = Some(at);

@@ -8,6 +8,7 @@ mod choosing;
 mod conventions;
 mod damage;
 mod diff;
+mod every_consumer;
 mod exports;
 mod faults;
 mod following;

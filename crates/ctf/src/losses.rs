@@ -24,7 +24,8 @@ pub struct Before {
 ///
 /// Counters are cumulative. Where the stream was recorded from its beginning
 /// (its first packet has number 0, or the trace is of Lateralis) they count from
-/// zero, else from their first value: what was lost before is unknown.
+/// zero. Else how much of their first value was lost before the recording and how much in its first
+/// packet is unknown: events may be missing in that packet, nobody knows how many.
 pub fn count(
     stream: StreamIndex,
     packets: &[Found],
@@ -82,6 +83,10 @@ pub fn count(
                 let count = Some(missing);
                 out.push(Loss { stream, cause: LossCause::Packets, count, interval });
             }
+        }
+        let has_lost = packet.discarded.is_some_and(|count| count > 0);
+        if previous.is_none() && !from_start && before.is_none() && has_lost {
+            out.push(Loss { stream, cause: LossCause::Discarded, count: None, interval });
         }
         discarded = packet.discarded.or(discarded);
         lost = found.lost.or(lost);

@@ -92,8 +92,8 @@ pub struct Loss {
     pub stream: StreamIndex,
     /// Why.
     pub cause: LossCause,
-    /// How many events (packets for [`LossCause::Packets`]); `None` if the
-    /// producer only knows that there were some.
+    /// How many events (packets for [`LossCause::Packets`]); `None` if nobody knows: the producer
+    /// only knows that there were some, or its counter began before the recording.
     pub count: Option<u64>,
     /// When.
     pub interval: Interval,

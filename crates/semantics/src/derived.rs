@@ -6,7 +6,7 @@ use lateralis_model::{Quality, StreamIndex};
 use lateralis_units::Nanos;
 
 use crate::ClockErrors;
-use crate::facts::{At, Fact, Kinds, Owner};
+use crate::facts::{At, Doubts, Fact, Kinds, Owner};
 
 /// An event that begins or ends a span; `E` is what the consumer needs to find the event again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -212,6 +212,11 @@ pub struct Tag<E> {
     pub event: E,
 }
 
+/// An edge without a thread that nobody knows.
+fn known(edge: Edge) -> Edge {
+    Edge { writer: edge.writer.filter(Doubts::is_known), ..edge }
+}
+
 /// A span with both ends, the last of which is this event.
 pub(crate) fn complete<E: Copy>(
     paired: &PairedSpan<Tag<E>>,
@@ -222,10 +227,11 @@ pub(crate) fn complete<E: Copy>(
     let begun = StreamIndex(tag.stream);
     let clock_error_ns = errors.between(begun, stream);
     let quality = if is_certain { Quality::Exact } else { Quality::Unknown };
+    let Span { begin, end } = Span { begin: known(span.begin), end: known(span.end) };
     DerivedSpan {
         kind,
-        begin: Some(SpanEnd { edge: span.begin, stream: begun, event: tag.event }),
-        end: Some(SpanEnd { edge: span.end, stream, event }),
+        begin: Some(SpanEnd { edge: begin, stream: begun, event: tag.event }),
+        end: Some(SpanEnd { edge: end, stream, event }),
         status: SpanStatus::Complete,
         thread,
         own_ns: own_nanos,
@@ -243,7 +249,7 @@ pub(crate) fn half<E: Copy>(
     Tag { stream, event }: Tag<E>,
     status: SpanStatus,
 ) -> DerivedSpan<E> {
-    let end = SpanEnd { edge, stream: StreamIndex(stream), event };
+    let end = SpanEnd { edge: known(edge), stream: StreamIndex(stream), event };
     let begins = edge.side == Side::Begin;
     DerivedSpan {
         kind,

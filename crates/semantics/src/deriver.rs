@@ -267,7 +267,10 @@ impl<E: Copy + Default> Deriver<E> {
         let errors = &mut self.clock_errors;
         let spans = &mut Spans { kinds, errors, tag, sink };
         let thread = self.spans.push_whole(kind, &Span { begin, end }, spans);
-        let end_of = |edge| Some(SpanEnd { edge, stream: at.stream, event });
+        let end_of = |edge| {
+            let edge = Edge { writer: at.writer, ..edge };
+            Some(SpanEnd { edge, stream: at.stream, event })
+        };
         let span = DerivedSpan {
             kind,
             begin: end_of(begin),
@@ -414,7 +417,8 @@ impl<E: Copy + Default> Deriver<E> {
 }
 
 fn edge(at: &At, key: Option<u64>, side: Side) -> Edge {
-    Edge { time: at.time, side, key, writer: at.writer }
+    let writer = at.writer.or_else(|| at.cpu.map(Doubts::nobody_on));
+    Edge { time: at.time, side, key, writer }
 }
 
 /// Hands spans on with what the clocks say of them.

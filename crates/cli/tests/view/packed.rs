@@ -3,8 +3,6 @@
 //! pointer, and what is exported, against the list that they were made from.
 
 use std::fs;
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -12,7 +10,7 @@ use lateralis_traces::OpenOptions;
 use lateralis_view::{Opening, Session};
 use serde_json::{Value, json};
 
-use super::client::Viewer;
+use super::client::{Viewer, get};
 use super::growing::ask;
 use crate::place::Place;
 
@@ -119,41 +117,6 @@ fn what_is_under_the_pointer_is_the_nearest_of_all_that_are_drawn_in_one_row() {
             beside += usize::from(nearest.is_some_and(|one| one.row > 255));
         }
         assert!(found > 300 && beside > 50, "{found} {beside}");
-    }
-}
-
-/// The body of an answer to a request.
-fn get(address: &str, path: &str) -> Vec<u8> {
-    let mut stream = TcpStream::connect(address).expect("a connection");
-    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).expect("asked");
-    let mut bytes = Vec::new();
-    stream.read_to_end(&mut bytes).expect("an answer");
-    let line = |from: usize| {
-        let length = bytes[from..].windows(2).position(|two| two == b"\r\n").expect("a line");
-        (String::from_utf8_lossy(&bytes[from..from + length]).into_owned(), from + length + 2)
-    };
-    let (status, mut at) = line(0);
-    assert!(status.contains(" 200 "), "{status}");
-    let mut is_chunked = false;
-    loop {
-        let (head, next) = line(at);
-        at = next;
-        is_chunked |= head.eq_ignore_ascii_case("transfer-encoding: chunked");
-        if head.is_empty() {
-            break;
-        }
-    }
-    assert!(is_chunked, "its end is told from a break");
-    let mut body = Vec::new();
-    loop {
-        let (size, next) = line(at);
-        let size = usize::from_str_radix(&size, 16).expect("a size");
-        if size == 0 {
-            return body;
-        }
-        body.extend(&bytes[next..next + size]);
-        at = next + size + 2;
     }
 }
 

@@ -27,8 +27,23 @@ pub struct Doubts {
 }
 
 impl Doubts {
-    /// The process of threads that began nothing: of ends whose thread is in doubt.
-    pub const NOBODY: u32 = u32::MAX;
+    /// The process of threads that nobody knows: of ends whose thread is in doubt, which began nothing,
+    /// and of those of [`Doubts::nobody_on`].
+    const NOBODY: u32 = lateralis_analysis::NOBODY;
+
+    /// Who does something on a processor where nobody knows who runs: until the next switch it is one
+    /// thread, and another one than on other processors. Numbers of threads are below 2²² (`PID_MAX_LIMIT`,
+    /// `include/linux/threads.h`), and those of doubtful ends are counted from 0.
+    #[must_use]
+    pub fn nobody_on(cpu: u32) -> Writer {
+        Writer { pid: Self::NOBODY, tid: 1 << 31 | cpu }
+    }
+
+    /// Whether a thread is one that somebody knows.
+    #[must_use]
+    pub fn is_known(writer: &Writer) -> bool {
+        writer.pid != Self::NOBODY
+    }
 
     /// About events from `begin` on.
     #[must_use]

@@ -5,12 +5,12 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use lateralis_analysis::{Edge, Gaps, Side, Span};
-use lateralis_model::{Damage, Quality, Writer};
+use lateralis_model::{Damage, Quality};
 use lateralis_semantics::{DerivedSink, DerivedSpan, SpanStatus};
 use lateralis_units::Nanos;
 
 use crate::chosen::Chosen;
-use crate::facts::{Doubts, Fact, Facts, Kinds};
+use crate::facts::{Fact, Facts, Kinds};
 
 /// Spans that are open at one time, of which no more are told.
 const OPEN_MAX: usize = 1 << 16;
@@ -132,9 +132,8 @@ impl DerivedSink for Finding {
     type Event = ();
 
     fn span(&mut self, _: &Kinds, found: &DerivedSpan) {
-        let is_known = |writer: &Writer| writer.pid != Doubts::NOBODY;
         if let Some(span) = found.span() {
-            if let Some(writer) = span.end.writer.filter(is_known) {
+            if let Some(writer) = span.end.writer {
                 let is_certain = found.quality == Quality::Exact;
                 self.keep(Found { span, tid: writer.tid, is_certain, is_open: false });
             }
@@ -143,7 +142,7 @@ impl DerivedSink for Finding {
         // What has not ended by the end of the trace: what it waits for is asked of it, too.
         let (SpanStatus::Unfinished, Some(begin)) = (found.status, found.begin) else { return };
         let begin = begin.edge;
-        if let (Some(writer), false) = (begin.writer.filter(is_known), self.has_other_ends) {
+        if let (Some(writer), false) = (begin.writer, self.has_other_ends) {
             let time = found.seen_until.unwrap_or(self.last);
             let end = Edge { time, side: Side::End, ..begin };
             // What is missing before it can have left it open, in place of another one.

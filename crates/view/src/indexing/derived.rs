@@ -10,6 +10,7 @@ use lateralis_store::Recording;
 use lateralis_store::facts::{At, Fact, Facts, Kinds, Owner, Threads};
 use lateralis_units::Nanos;
 
+use super::NOBODY;
 use super::lists::Lists;
 use super::ran::Ran;
 
@@ -170,7 +171,9 @@ impl DerivedSink for Drawing<'_> {
 
     fn event(&mut self, kinds: &Kinds, at: &At, fact: &Fact) -> Seen {
         self.at = Some(*at);
-        let seen = Seen { point: self.point, thread: self.thread, opened: None };
+        // Where switches may be missing, whose it is is a guess.
+        let thread = if at.writer.is_some() { self.thread } else { NOBODY };
+        let seen = Seen { point: self.point, thread, opened: None };
         let opened = match *fact {
             // Whose it is is known now, or only when it ends.
             Fact::Begin { span, .. } => at.writer.and_then(|writer| {
@@ -179,7 +182,7 @@ impl DerivedSink for Drawing<'_> {
                     begin: at.time.0,
                     end: None,
                     name: span,
-                    thread: self.thread,
+                    thread,
                     from: Some(self.point),
                     to: None,
                     quality: quality(Quality::Unknown),

@@ -3,17 +3,17 @@
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use lateralis_analysis::{
-    Distribution, Edge, Ended, Gaps, Group, PairedSpan, Side, Span, SpanKind, SpanLimits, SpanSink,
-    SpanTable, percentile_between,
+    Distribution, Edge, Ended, Gaps, Group, OfThread, PairedSpan, Side, Span, SpanKind, SpanLimits,
+    SpanSink, SpanTable, percentile_between,
 };
 use lateralis_model::{Quality, Writer};
 use lateralis_pleco::schema::{Annotation, Clause, Schema};
 use lateralis_semantics::{ClockErrors, DerivedSpan, SpanStatus, Tag};
 use lateralis_store::Recording;
-use lateralis_store::facts::{Kind, Kinds};
+use lateralis_store::facts::{Doubts, Kind, Kinds};
 use lateralis_units::Nanos;
 use serde_json::{Value, json};
 
@@ -139,7 +139,8 @@ impl Spans {
     /// All has been told, by threads with these numbers.
     pub fn finish(&mut self, threads: &[Option<Writer>]) {
         self.table.finish();
-        threads.clone_into(&mut self.thread_names);
+        let known = |writer: &Option<Writer>| writer.filter(Doubts::is_known);
+        self.thread_names = threads.iter().map(known).collect();
     }
 
     /// Processes that have spans which have not ended.
@@ -557,13 +558,14 @@ fn thing_name(text: String, threads: &[bool]) -> String {
 }
 
 /// Threads that began any, those with most time first.
-fn threads(
-    of: &SpanKind,
-    writers: &[Option<Writer>],
-) -> Vec<(Option<Writer>, lateralis_analysis::OfThread)> {
+fn threads(of: &SpanKind, writers: &[Option<Writer>]) -> Vec<(Option<Writer>, OfThread)> {
     let writer = |thread: u32| writers.get(thread as usize).copied().flatten();
-    let threads = of.threads().iter().map(|&(thread, of)| (writer(thread), of));
-    let mut threads: Vec<_> = threads.collect();
+    // Of several that nobody knows, what they did together.
+    let mut by_writer: BTreeMap<Option<Writer>, OfThread> = BTreeMap::new();
+    for (thread, of) in of.threads() {
+        by_writer.entry(writer(*thread)).or_default().merge(of);
+    }
+    let mut threads: Vec<_> = by_writer.into_iter().collect();
     threads.sort_by_key(|(writer, thread)| (Reverse(thread.total), *writer));
     threads
 }

@@ -10,7 +10,7 @@ use lateralis_semantics::{
 
 use super::super::opened::Opened;
 use super::super::small::{Cell, Rows, Small};
-use crate::facts::{At, Doubts, Fact, Facts, Kinds, Owner};
+use crate::facts::{At, Fact, Facts, Kinds, Owner};
 
 /// Where the rows go.
 pub struct DerivedRows<'a, 'r> {
@@ -215,7 +215,6 @@ fn fixed(word: &'static str) -> Cell<'static> {
 }
 
 fn who(writer: Option<Writer>) -> [Cell<'static>; 2] {
-    let writer = writer.filter(|writer| writer.pid != Doubts::NOBODY);
     [writer.map(|writer| writer.pid).into(), writer.map(|writer| writer.tid).into()]
 }
 

@@ -1,0 +1,495 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Random traces, with ties, several streams, threads and processes, and with or without lost events:
+//! statistics, tables and the viewer say the same of them, and what a search through all events says.
+//! What is called exact is so whatever was lost.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::place::Place;
+use crate::view::client::{Viewer, get};
+
+/// Classes of events and what they mean. All have `key`, `value`.
+const CLASSES: [(&str, &str); 10] = [
+    ("ask", "begin request key key"),
+    ("answer", "end request key key"),
+    ("call", "begin work"),
+    ("return", "end work"),
+    ("put", "send queue key key"),
+    ("take", "recv queue key key"),
+    ("step", "state value"),
+    ("mode", "state value as gear key key"),
+    ("count", "counter value as load key key"),
+    // By convention, with fields of its own: `key` is who leaves, `value` who comes.
+    ("sched_switch", ""),
+];
+const ASK: usize = 0;
+const ANSWER: usize = 1;
+const CALL: usize = 2;
+const RETURN: usize = 3;
+const PUT: usize = 4;
+const TAKE: usize = 5;
+const SWITCH: usize = 9;
+
+/// Events of a stream that come in one packet.
+const IN_PACKET: usize = 12;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Event {
+    class: usize,
+    time: u64,
+    pid: u32,
+    tid: u32,
+    key: u64,
+    value: u64,
+}
+
+/// Streams, each of packets of events, each event with whether it is lost.
+type Streams = Vec<Vec<Vec<(Event, bool)>>>;
+
+/// Who tells whose an event is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Who {
+    /// The event.
+    Told,
+    /// The switch before it on its processor; a process is its thread.
+    BySwitches,
+}
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % bound
+    }
+}
+
+/// Some hundred events of three streams. Of a packet that loses events the last ones are lost, up to
+/// its end.
+fn streams(random: &mut Random, is_lossy: bool, who: Who) -> Streams {
+    let mut all: Vec<Vec<Event>> = vec![Vec::new(); 3];
+    let mut time = 1000;
+    let mut next_flow = 0;
+    let mut sent: Vec<u64> = Vec::new();
+    // Before its first switch nobody knows who runs on a processor.
+    let mut on = [6, 7, 8_u32];
+    for _ in 0..300 {
+        // Every third event shares its nanosecond with the one before it.
+        time += random.below(3) * (1 + random.below(40));
+        let stream = random.below(3) as usize;
+        let class = random.below(CLASSES.len() as u64) as usize;
+        let (tid, pid) = match who {
+            Who::Told => {
+                let tid = 1 + random.below(5) as u32;
+                (tid, 1 + tid / 3)
+            }
+            Who::BySwitches => (on[stream], on[stream]),
+        };
+        // The idle thread does nothing.
+        if tid == 0 && class != SWITCH {
+            continue;
+        }
+        let mut key = random.below(3);
+        if class == SWITCH {
+            let next = random.below(6) as u32;
+            if who == Who::Told || (next != 0 && on.contains(&next)) || next == on[stream] {
+                continue;
+            }
+            let of = Event { class, time, pid, tid, key: tid.into(), value: next.into() };
+            on[stream] = next;
+            all[stream].push(of);
+            continue;
+        }
+        if class == PUT {
+            (key, next_flow) = (next_flow, next_flow + 1);
+            sent.push(key);
+        } else if class == TAKE {
+            if sent.is_empty() {
+                continue;
+            }
+            key = sent.remove(random.below(sent.len() as u64) as usize);
+        }
+        let value = random.below(4);
+        all[stream].push(Event { class, time, pid, tid, key, value });
+    }
+    let packets = |events: Vec<Event>| -> Vec<Vec<(Event, bool)>> {
+        let mut packets = Vec::new();
+        for packet in events.chunks(IN_PACKET) {
+            let from = if is_lossy && random.below(5) == 0 {
+                1 + random.below(IN_PACKET as u64 - 1) as usize
+            } else {
+                IN_PACKET
+            };
+            packets.push(packet.iter().enumerate().map(|(at, e)| (*e, at >= from)).collect());
+        }
+        packets
+    };
+    all.into_iter().map(packets).collect()
+}
+
+fn write(place: &Place, name: &str, streams: &Streams, who: Who) {
+    let folder = place.0.join(name);
+    fs::create_dir(&folder).expect("a new folder");
+    let number = |bits: u32, role: Option<&str>| {
+        let mut class = json!({
+            "type": "fixed-length-unsigned-integer", "length": bits,
+            "byte-order": "little-endian", "alignment": 8,
+        });
+        if let Some(role) = role {
+            class["roles"] = json!([role]);
+        }
+        class
+    };
+    let structure = |members: &[(&str, Value)]| {
+        let member = |(name, class): &(&str, Value)| json!({ "name": name, "field-class": class });
+        json!({ "type": "structure", "member-classes": members.iter().map(member).collect::<Vec<_>>() })
+    };
+    let mut fragments = vec![
+        json!({ "type": "preamble", "version": 2 }),
+        json!({
+            "type": "clock-class", "id": "c", "name": "c", "frequency": 1_000_000_000,
+            "offset-from-origin": { "seconds": 0, "cycles": 0 },
+        }),
+        json!({ "type": "trace-class", "packet-header-field-class":
+            structure(&[("stream_id", number(32, Some("data-stream-class-id")))]) }),
+        json!({
+            "type": "data-stream-class", "id": 0, "default-clock-class-id": "c",
+            "packet-context-field-class": structure(&[
+                ("bits", number(64, Some("packet-content-length"))),
+                ("all", number(64, Some("packet-total-length"))),
+                ("begin", number(64, Some("default-clock-timestamp"))),
+                ("end", number(64, Some("packet-end-default-clock-timestamp"))),
+                ("lost", number(64, Some("discarded-event-record-counter-snapshot"))),
+                ("cpu_id", number(32, None)),
+            ]),
+            "event-record-header-field-class": structure(&[
+                ("id", number(32, Some("event-record-class-id"))),
+                ("t", number(64, Some("default-clock-timestamp"))),
+            ]),
+        }),
+    ];
+    if who == Who::Told {
+        fragments[3]["event-record-common-context-field-class"] =
+            structure(&[("vpid", number(32, None)), ("vtid", number(32, None))]);
+    }
+    for (id, (name, clause)) in CLASSES.iter().enumerate() {
+        fragments.push(json!({
+            "type": "event-record-class", "id": id, "data-stream-class-id": 0, "name": name,
+            "payload-field-class": match id {
+                SWITCH => structure(&[("prev_tid", number(64, None)), ("next_tid", number(64, None))]),
+                _ => structure(&[("key", number(64, None)), ("value", number(64, None))]),
+            },
+        }));
+        if id != SWITCH {
+            fragments[4 + id]["attributes"] = json!({ "lateralis": { "clauses": [clause] } });
+        }
+    }
+    let text: String = fragments.iter().map(|fragment| format!("\u{1e}{fragment}\n")).collect();
+    fs::write(folder.join("metadata"), text).expect("its metadata");
+    for (cpu, packets) in streams.iter().enumerate() {
+        let (mut bytes, mut lost) = (Vec::new(), 0_u64);
+        for packet in packets {
+            let mut events = Vec::new();
+            for (event, is_lost) in packet {
+                lost += u64::from(*is_lost);
+                if *is_lost {
+                    continue;
+                }
+                events.extend((event.class as u32).to_le_bytes());
+                events.extend(event.time.to_le_bytes());
+                if who == Who::Told {
+                    events.extend(event.pid.to_le_bytes());
+                    events.extend(event.tid.to_le_bytes());
+                }
+                events.extend(event.key.to_le_bytes());
+                events.extend(event.value.to_le_bytes());
+            }
+            let (first, last) = (packet[0].0.time, packet[packet.len() - 1].0.time);
+            let bits = 8 * (4 + 5 * 8 + 4 + events.len() as u64);
+            bytes.extend(0_u32.to_le_bytes());
+            for number in [bits, bits, first, last, lost] {
+                bytes.extend(number.to_le_bytes());
+            }
+            bytes.extend((cpu as u32).to_le_bytes());
+            bytes.extend(events);
+        }
+        fs::write(folder.join(format!("s{cpu}")), bytes).expect("a stream");
+    }
+}
+
+/// Events in the order of time, those of one nanosecond by stream; with the lost ones or without.
+fn in_order(streams: &Streams, with_lost: bool) -> Vec<(usize, Event)> {
+    let mut all: Vec<(usize, Event)> = Vec::new();
+    for (number, packets) in streams.iter().enumerate() {
+        let events = packets.iter().flatten().filter(|(_, is_lost)| with_lost || !is_lost);
+        all.extend(events.map(|(event, _)| (number, *event)));
+    }
+    all.sort_by_key(|(stream, event)| (event.time, *stream));
+    all
+}
+
+/// A span: its name and key, begin and end, the thread that began it.
+type Span = (String, String, Option<u64>, Option<u64>, u32);
+
+/// Spans by looking at all that is open at each end: those with both ends, and how many have only one.
+fn spans(events: &[(usize, Event)]) -> (Vec<Span>, BTreeMap<&'static str, [u64; 2]>) {
+    let mut open: Vec<Event> = Vec::new();
+    let (mut found, mut halves) = (Vec::new(), BTreeMap::new());
+    for (_, event) in events {
+        let (begin, name) = match event.class {
+            ASK | CALL => {
+                open.push(*event);
+                continue;
+            }
+            ANSWER => (ASK, "request"),
+            RETURN => (CALL, "work"),
+            _ => continue,
+        };
+        let last = |is_it: &dyn Fn(&Event) -> bool| {
+            open.iter().rposition(|of| {
+                of.class == begin && (begin == CALL || of.key == event.key) && is_it(of)
+            })
+        };
+        let mut at = last(&|of| of.tid == event.tid);
+        if begin == ASK {
+            at = at.or_else(|| last(&|of| of.pid == event.pid)).or_else(|| last(&|_| true));
+        }
+        let halves: &mut [u64; 2] = halves.entry(name).or_default();
+        match at.map(|at| open.remove(at)) {
+            None => halves[1] += 1,
+            Some(of) => {
+                let key = if begin == ASK { of.key.to_string() } else { String::new() };
+                // Nobody knows who ran before the first switch.
+                let tid = if of.tid > 5 { 0 } else { of.tid };
+                found.push((name.to_owned(), key, Some(of.time), Some(event.time), tid));
+            }
+        }
+    }
+    for of in open {
+        let name = if of.class == ASK { "request" } else { "work" };
+        halves.entry(name).or_default()[0] += 1;
+    }
+    found.sort();
+    (found, halves)
+}
+
+/// Flows by key: sent, received. Keys come once.
+fn flows(events: &[(usize, Event)]) -> Vec<(u64, u64, u64)> {
+    let of = |class: usize| -> BTreeMap<u64, (usize, u64)> {
+        let all = events.iter().filter(|(_, event)| event.class == class);
+        all.map(|(stream, event)| (event.key, (*stream, event.time))).collect()
+    };
+    let (sent, received) = (of(PUT), of(TAKE));
+    let joined = sent.iter().filter_map(|(key, (_, sent))| {
+        let (_, at) = received.get(key)?;
+        (at >= sent).then_some((*key, *sent, *at))
+    });
+    joined.collect()
+}
+
+/// Rows of a table as CSV says them, by column.
+fn table(place: &Place, trace: &str, name: &str) -> Vec<BTreeMap<String, String>> {
+    let output = place.lat(&["table", trace, "--name", name]);
+    csv(&String::from_utf8(output.stdout).expect("CSV"))
+}
+
+fn csv(text: &str) -> Vec<BTreeMap<String, String>> {
+    let mut lines = text.lines();
+    let names: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
+    let row = |line: &str| {
+        names
+            .iter()
+            .zip(line.split(','))
+            .map(|(name, cell)| ((*name).into(), cell.into()))
+            .collect()
+    };
+    lines.map(row).collect()
+}
+
+fn span_of(row: &BTreeMap<String, String>, names: [&str; 5]) -> (Span, String) {
+    let number = |name: &str| row[name].parse::<u64>().ok();
+    let [name, key, begin, end, tid] = names;
+    let span = (
+        row[name].clone(),
+        row[key].clone(),
+        number(begin),
+        number(end),
+        number(tid).unwrap_or(0) as u32,
+    );
+    (span, row["quality"].clone())
+}
+
+/// What a seed gives, asked of every consumer.
+fn check(seed: u64, is_lossy: bool, who: Who) {
+    let place = Place::new();
+    let streams = streams(&mut Random(seed), is_lossy, who);
+    write(&place, "trace", &streams, who);
+    let (seen, truth) = (in_order(&streams, false), in_order(&streams, true));
+    let ((expected, halves), (true_spans, _)) = (spans(&seen), spans(&truth));
+    let stats = place.json(&["stats", "trace", "--json"]);
+    let viewer = Viewer::start(&place, &["trace"]);
+    let what = format!("seed {seed:#x}, lossy: {is_lossy}, {who:?}");
+    // Where switches are lost, a search would have to guess whose an event is.
+    let is_sure = who == Who::Told || !is_lossy;
+
+    // Spans of the table are those of a search, and those of the view, each with the same quality.
+    let rows = table(&place, "trace", "spans");
+    let of_table = |status: &str| -> Vec<(Span, String)> {
+        let of = rows.iter().filter(|row| row["status"] == status);
+        let mut all: Vec<_> =
+            of.map(|row| span_of(row, ["span", "key", "ts", "end_ts", "tid"])).collect();
+        all.sort();
+        all
+    };
+    let complete = of_table("complete");
+    let without_quality: Vec<Span> = complete.iter().map(|(span, _)| span.clone()).collect();
+    assert!(!is_sure || without_quality == expected, "{what}: {without_quality:?} {expected:?}");
+    let path = format!("/export?table=activities&filter=0&format=csv&token={}", viewer.token);
+    let text = String::from_utf8(get(&viewer.address, &path)).expect("CSV");
+    let mut of_view: Vec<(Span, String)> = csv(&text)
+        .iter()
+        .map(|row| span_of(row, ["name", "key", "begin_ns", "end_ns", "tid"]))
+        .filter(|((.., end, _), _)| end.is_some())
+        .collect();
+    of_view.sort();
+    assert_eq!(of_view, complete, "{what}");
+    for (span, quality) in &complete {
+        assert!(quality != "exact" || true_spans.contains(span), "{what}: {span:?} was not");
+        assert!(is_lossy || quality == "exact", "{what}: {span:?} is {quality}");
+    }
+    // Statistics count these, and time those that are certain.
+    for name in ["request", "work"] {
+        let of = stats["spans"].as_array().expect("spans").iter().find(|of| of["name"] == name);
+        let Some(of) = of else {
+            // All that there is of them is on threads that nobody knows.
+            assert!(!is_sure && complete.iter().all(|(span, _)| span.0 != name), "{what}: {name}");
+            continue;
+        };
+        let own: Vec<&(Span, String)> =
+            complete.iter().filter(|(span, _)| span.0 == name).collect();
+        let certain: Vec<u64> = own
+            .iter()
+            .filter(|(_, quality)| quality == "exact")
+            .filter_map(|((_, _, begin, end, _), _)| Some((*end)? - (*begin)?))
+            .collect();
+        assert_eq!(of["count"], own.len(), "{what}: {name}");
+        assert_eq!(of["touched_by_losses"], own.len() - certain.len(), "{what}: {name}");
+        assert_eq!(of["total_ns"].as_u64().unwrap_or(0), certain.iter().sum::<u64>(), "{what}");
+        assert_eq!(of["min_ns"].as_u64(), certain.iter().min().copied(), "{what}: {name}");
+        let [unfinished, orphans] = halves.get(name).copied().unwrap_or_default();
+        let told = [&of["unfinished"], &of["orphans"]];
+        let status =
+            |status: &str| of_table(status).iter().filter(|(of, _)| of.0 == name).count() as u64;
+        if is_sure {
+            assert_eq!(told, [&json!(unfinished), &json!(orphans)], "{what}: {name}");
+            assert_eq!([status("unfinished"), status("orphan")], [unfinished, orphans], "{what}");
+        }
+    }
+
+    // Flows.
+    let rows = table(&place, "trace", "messages");
+    let mut of_table: Vec<(u64, u64, u64)> = Vec::new();
+    for row in rows.iter().filter(|row| row["status"] == "complete") {
+        let number = |name: &str| row[name].parse::<u64>().expect("a number");
+        let flow = (number("key"), number("ts"), number("end_ts"));
+        let is_true = row["quality"] != "exact" || flows(&truth).contains(&flow);
+        assert!(is_true, "{what}: {flow:?} was not");
+        of_table.push(flow);
+    }
+    of_table.sort_unstable();
+    assert_eq!(of_table, flows(&seen), "{what}");
+    let queue = &stats["messages"][0];
+    assert_eq!(queue["matched"], of_table.len(), "{what}");
+    let status = |status: &str| rows.iter().filter(|row| row["status"] == status).count();
+    assert_eq!(queue["never_received"], status("not_received"), "{what}");
+    assert_eq!(queue["never_sent"], status("not_sent"), "{what}");
+    let open = viewer.page().ask("open", json!({}));
+    assert_eq!(open["channels"][0]["count"], of_table.len(), "{what}");
+
+    // States: what is called exact was so; together they are the times of the statistics, which know
+    // parts of stays as well.
+    let mut by_state: BTreeMap<(String, String, String), (u64, bool)> = BTreeMap::new();
+    let mut machines = BTreeSet::new();
+    for row in table(&place, "trace", "states") {
+        let owner = if row["owner"] == "thread" { row["tid"].clone() } else { row["pid"].clone() };
+        machines.insert((row["machine"].clone(), owner.clone()));
+        let place = (row["machine"].clone(), owner, row["state"].clone());
+        let of = by_state.entry(place).or_insert((0, true));
+        let is_known = row["quality"] != "unknown";
+        let nanos = row["duration"].parse::<u64>().expect("nanoseconds");
+        *of = (of.0 + if is_known { nanos } else { 0 }, of.1 && is_known);
+    }
+    for machine in stats["states"].as_array().expect("machines") {
+        let key = machine["key"].as_str().map_or(String::new(), |key| format!("[{key}]"));
+        let name = format!("{}{key}", machine["machine"].as_str().expect("a name"));
+        let owner = if key.is_empty() { &machine["tid"] } else { &machine["pid"] };
+        assert!(machines.remove(&(name.clone(), owner.to_string())), "{what}: {name} {owner}");
+        for state in machine["states"].as_array().expect("states") {
+            let state_name = state["state"].as_str().expect("a name").to_owned();
+            let place = (name.clone(), owner.to_string(), state_name);
+            let (nanos, are_all_known) = by_state.get(&place).copied().unwrap_or((0, true));
+            let told = state["total_ns"].as_u64().expect("nanoseconds");
+            if are_all_known {
+                assert_eq!(told, nanos, "{what}: {place:?}");
+            } else {
+                assert!(told >= nanos, "{what}: {place:?} {told} < {nanos}");
+            }
+        }
+    }
+    assert!(machines.is_empty(), "{what}: {machines:?}");
+    if who == Who::BySwitches {
+        check_running(&stats, &ran(&truth), &what);
+    }
+}
+
+/// Nanoseconds that each thread ran between two switches of a processor.
+fn ran(events: &[(usize, Event)]) -> BTreeMap<u64, u64> {
+    let mut on: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
+    let mut ran = BTreeMap::new();
+    for (cpu, event) in events.iter().filter(|(_, event)| event.class == SWITCH) {
+        if let Some((tid, since)) = on.insert(*cpu, (event.value, event.time)) {
+            *ran.entry(tid).or_insert(0) += event.time - since;
+        }
+    }
+    ran.remove(&0);
+    ran.retain(|_, nanos| *nanos > 0);
+    ran
+}
+
+/// Running times by statistics are the true ones, or said not to be exact and no more than they.
+fn check_running(stats: &Value, truth: &BTreeMap<u64, u64>, what: &str) {
+    let mut told = BTreeMap::new();
+    for thread in stats["threads"].as_array().expect("threads") {
+        let tid = thread["tid"].as_u64().expect("a number");
+        let nanos = thread["running_ns"].as_u64().expect("nanoseconds");
+        let is_exact = thread["not_exact"]["running_ns"].is_null();
+        let real = truth.get(&tid).copied().unwrap_or(0);
+        assert!(!is_exact || nanos == real, "{what}: thread {tid} ran {real}, not {nanos}");
+        let is_least = thread["not_exact"]["running_ns"] == "lower_bound";
+        assert!(!is_least || nanos <= real, "{what}: thread {tid} ran {real} < {nanos}");
+        told.insert(tid, nanos);
+    }
+    if !what.contains("lossy: true") {
+        told.retain(|_, nanos| *nanos > 0);
+        assert_eq!(&told, truth, "{what}");
+    }
+}
+
+#[test]
+fn random_traces_are_one_answer_in_every_consumer() {
+    // LATERALIS_TEST_SEEDS asks for more.
+    let seeds: u64 =
+        std::env::var("LATERALIS_TEST_SEEDS").map_or(10, |n| n.parse().expect("a number"));
+    for seed in 0..seeds {
+        for is_lossy in [false, true] {
+            for who in [Who::Told, Who::BySwitches] {
+                check(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(2 * seed + 1), is_lossy, who);
+            }
+        }
+    }
+}
