@@ -48,6 +48,7 @@ impl Gaps {
 
     /// Whether nothing is missing anywhere.
     #[must_use]
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.all.0.is_empty()
     }

@@ -59,7 +59,7 @@ pub use numbering::Numbering;
 pub use rhythm::{Rhythm, Silence};
 pub use series::Series;
 pub use span_kind::{Group, GroupKey, OfThread, SpanKind, SpanLimits};
-pub use span_pairer::{PairedSpan, SpanPairer, SpanSink, ThreadEdge};
+pub use span_pairer::{PairedSpan, SpanInRun, SpanPairer, SpanSink, ThreadEdge};
 pub use span_table::{SpanQuality, SpanTable};
 pub use spans::{Edge, NOBODY, Pairer, Pairs, Side, Span, pair};
 pub use states::{InState, States};

@@ -42,6 +42,21 @@ pub struct PairedSpan<T = ()> {
     pub own_nanos: Option<u64>,
 }
 
+/// A span without a key, certain, whose events have no tag: they came in a run of their thread, fast.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SpanInRun {
+    /// Its kind.
+    pub kind: u32,
+    /// When it began and ended.
+    pub interval: (Nanos, Nanos),
+    /// Whose it is.
+    pub writer: Option<Writer>,
+    /// The same as an index into [`SpanPairer::threads`].
+    pub thread: u32,
+    /// Nanoseconds in which it was the innermost span of its thread.
+    pub own_nanos: u64,
+}
+
 /// Takes what a [`SpanPairer`] finds, in the order of the events that tell it.
 pub trait SpanSink<T> {
     /// A span begins.
@@ -53,12 +68,8 @@ pub trait SpanSink<T> {
     /// A span has ended that began in the trace.
     fn pairs(&mut self, paired: &PairedSpan<T>);
 
-    /// The same of a certain one without a key. Runs come fast: whoever wants them faster than
-    /// through [`SpanSink::pairs`] takes them here.
-    #[inline]
-    fn pairs_on_its_thread(&mut self, paired: &PairedSpan<T>) {
-        self.pairs(paired);
-    }
+    /// One without a key has ended in a run of its thread, where nothing is missing.
+    fn pairs_in_run(&mut self, span: &SpanInRun);
 
     /// A span ends that did not begin in the trace.
     fn orphan(&mut self, kind: u32, end: &Edge) {
@@ -275,21 +286,13 @@ impl<T: Copy + Default> SpanPairer<T> {
                 sink.begins(kind, true);
                 continue;
             }
-            let edge = |time, side| Edge { time, side, key: None, writer };
-            let Some((begin, own, tag)) = stack.end_youngest(kind, time) else {
-                sink.orphan(kind, &edge(time, side));
-                continue;
-            };
-            let span = Span { begin: edge(begin, Side::Begin), end: edge(time, side) };
-            let own_nanos = Some(own);
-            sink.pairs_on_its_thread(&PairedSpan {
-                kind,
-                span,
-                tag,
-                thread,
-                is_certain: true,
-                own_nanos,
-            });
+            match stack.end_youngest(kind, time) {
+                Some((begin, own_nanos, _)) => {
+                    let interval = (begin, time);
+                    sink.pairs_in_run(&SpanInRun { kind, interval, writer, thread, own_nanos });
+                }
+                None => sink.orphan(kind, &Edge { time, side, key: None, writer }),
+            }
         }
     }
 

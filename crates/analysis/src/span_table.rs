@@ -8,7 +8,7 @@ use lateralis_model::Quality;
 use lateralis_units::Nanos;
 
 use crate::credits::Credits;
-use crate::{Edge, Ended, Gaps, PairedSpan, Span, SpanKind, SpanLimits, SpanSink};
+use crate::{Edge, Ended, Gaps, PairedSpan, Span, SpanInRun, SpanKind, SpanLimits, SpanSink};
 
 /// Adds up the spans of many kinds as a [`SpanPairer`](crate::SpanPairer) finds them.
 ///
@@ -91,17 +91,15 @@ impl<T> SpanSink<T> for SpanTable {
     }
 
     #[inline]
-    fn pairs_on_its_thread(&mut self, paired: &PairedSpan<T>) {
-        let PairedSpan { kind, span, thread, own_nanos, .. } = paired;
-        if self.limits.in_flight {
-            return self.pairs(paired);
-        }
-        let of = self.kind(*kind);
+    fn pairs_in_run(&mut self, span: &SpanInRun) {
+        let SpanInRun { kind, interval: (begin, end), writer, thread, own_nanos } = *span;
+        let nanos = end.since(begin).max(0) as u64;
+        let of = self.kind(kind);
         of.ends(true);
-        let (begin, end) = (span.begin.time, span.end.time);
-        of.keyless_ended_on_its_thread((begin, end), span.begin.writer, own_nanos.unwrap_or(0));
+        of.under_way(nanos);
+        of.keyless_ended_on_its_thread((begin, end), writer, own_nanos);
         if self.limits.threads {
-            self.credits.of(*thread).add(*kind, span.nanos());
+            self.credits.of(thread).add(kind, nanos);
         }
     }
 

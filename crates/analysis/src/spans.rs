@@ -56,6 +56,7 @@ impl Span {
     /// How long it took; 0 where clocks of two processors disagree about the
     /// order of its ends.
     #[must_use]
+    #[inline]
     pub fn nanos(&self) -> u64 {
         self.end.time.since(self.begin.time).max(0) as u64
     }

@@ -50,6 +50,7 @@ pub struct Wholes {
 impl Wholes {
     /// Whether no span has been told.
     #[must_use]
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.threads.is_empty()
     }
@@ -65,6 +66,7 @@ impl Wholes {
 
     /// Time has come up to here on a thread. `is_edge` if the next thing there is no whole span:
     /// then those that begin at the same time come before it.
+    #[inline]
     pub fn reach<T: Copy + Default>(
         &mut self,
         nesting: &mut Nesting<T>,

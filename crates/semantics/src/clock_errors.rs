@@ -47,6 +47,7 @@ impl ClockErrors {
     /// Quality of a length of time that two clocks tell: one that is no longer than they may be off
     /// says nothing.
     #[must_use]
+    #[inline]
     pub fn quality(error_ns: Option<u64>, length_ns: u64, quality: Quality) -> Quality {
         match error_ns {
             Some(0) => quality,

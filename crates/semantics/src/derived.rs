@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What a [`Deriver`](crate::Deriver) gives: spans, flows, states, each with both ends and a quality.
 
-use lateralis_analysis::{Edge, Ended, Joined, Message, PairedSpan, Side, Span};
+use lateralis_analysis::{Edge, Ended, Joined, Message, PairedSpan, Side, Span, SpanInRun};
 use lateralis_model::{Quality, StreamIndex};
 use lateralis_units::Nanos;
 
@@ -37,6 +37,7 @@ pub enum SpanStatus {
 impl SpanStatus {
     /// The word of the tables; of a doubtful one, which end is there.
     #[must_use]
+    #[inline]
     pub fn name(self, has_begin: bool) -> &'static str {
         match (self, has_begin) {
             (Self::Complete | Self::Whole, _) => "complete",
@@ -74,6 +75,7 @@ pub struct DerivedSpan<E = ()> {
 impl<E> DerivedSpan<E> {
     /// Both ends, where they are known.
     #[must_use]
+    #[inline]
     pub fn span(&self) -> Option<Span> {
         let (begin, end) = self.begin.as_ref().zip(self.end.as_ref())?;
         Some(Span { begin: begin.edge, end: end.edge })
@@ -81,6 +83,7 @@ impl<E> DerivedSpan<E> {
 
     /// How long it took, where both ends are known.
     #[must_use]
+    #[inline]
     pub fn duration_ns(&self) -> Option<u64> {
         self.span().map(|span| span.nanos())
     }
@@ -155,8 +158,8 @@ pub trait DerivedSink {
     /// One without a key that came in a run of its thread ([`crate::facts::Sink::run`]): nothing is
     /// missing, and its ends are of one clock. Whoever allows runs takes it here.
     #[inline]
-    fn span_in_run(&mut self, paired: &PairedSpan<Tag<Self::Event>>) {
-        let _ = paired;
+    fn span_in_run(&mut self, span: &SpanInRun) {
+        let _ = span;
     }
 
     /// The end of a [`SpanStatus::Whole`] has come: how long it was the innermost.
@@ -213,11 +216,13 @@ pub struct Tag<E> {
 }
 
 /// An edge without a thread that nobody knows.
+#[inline]
 fn known(edge: Edge) -> Edge {
     Edge { writer: edge.writer.filter(Doubts::is_known), ..edge }
 }
 
 /// A span with both ends, the last of which is this event.
+#[inline]
 pub(crate) fn complete<E: Copy>(
     paired: &PairedSpan<Tag<E>>,
     (stream, event): (StreamIndex, E),

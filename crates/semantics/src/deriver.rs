@@ -14,8 +14,8 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use lateralis_analysis::{
-    Arrival, Edge, Ended, Flow, Flows, Gaps, Joined, Message, PairedSpan, Side, Span, SpanPairer,
-    SpanSink, ThreadEdge,
+    Arrival, Edge, Ended, Flow, Flows, Gaps, Joined, Message, PairedSpan, Side, Span, SpanInRun,
+    SpanPairer, SpanSink, ThreadEdge,
 };
 use lateralis_model::{Quality, StreamIndex, Writer};
 use lateralis_units::Nanos;
@@ -121,6 +121,7 @@ impl<E: Copy + Default> Deriver<E> {
     }
 
     /// An event that is not chosen: who runs where is known from it all the same.
+    #[inline]
     pub fn see_unchosen(&mut self, at: &At, fact: &Fact) {
         self.doubts.see(at, fact, self.spans.certainty().gaps());
     }
@@ -136,11 +137,13 @@ impl<E: Copy + Default> Deriver<E> {
         if let Some(ended) = self.successions.comes(at.time) {
             self.close(kinds, Some(ended), sink);
         }
-        self.see_unchosen(at, &fact);
         let gaps = self.spans.certainty().gaps();
+        if gaps.is_empty() {
+            return self.certain_fact(kinds, at, fact, sink);
+        }
+        self.doubts.see(at, &fact, gaps);
         // Where switches may be missing, what an event does not tell itself nobody knows.
-        if !gaps.is_empty()
-            && matches!(fact, Fact::Whole { .. } | Fact::Begin { .. })
+        if matches!(fact, Fact::Whole { .. } | Fact::Begin { .. })
             && self.doubts.is_in_doubt(at, gaps)
         {
             self.spans.doubt_own(at.time);
@@ -220,6 +223,7 @@ impl<E: Copy + Default> Deriver<E> {
         sink.span(kinds, &half(span, edge(&nobodys, key, side), tag, SpanStatus::Doubtful));
     }
 
+    #[inline]
     fn edge<S: DerivedSink<Event = E>>(
         &mut self,
         kinds: &Kinds,
@@ -416,6 +420,7 @@ impl<E: Copy + Default> Deriver<E> {
     }
 }
 
+#[inline]
 fn edge(at: &At, key: Option<u64>, side: Side) -> Edge {
     let writer = at.writer.or_else(|| at.cpu.map(Doubts::nobody_on));
     Edge { time: at.time, side, key, writer }
@@ -442,8 +447,8 @@ impl<S: DerivedSink> SpanSink<Tag<S::Event>> for Spans<'_, S> {
     }
 
     #[inline]
-    fn pairs_on_its_thread(&mut self, paired: &PairedSpan<Tag<S::Event>>) {
-        self.sink.span_in_run(paired);
+    fn pairs_in_run(&mut self, span: &SpanInRun) {
+        self.sink.span_in_run(span);
     }
 
     fn orphan(&mut self, kind: u32, end: &Edge) {

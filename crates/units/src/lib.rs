@@ -59,6 +59,7 @@ impl Nanos {
 
     /// The time from `earlier` to `self`, negative where the order is reversed.
     #[must_use]
+    #[inline]
     pub fn since(self, earlier: Nanos) -> i64 {
         self.0.saturating_sub(earlier.0)
     }

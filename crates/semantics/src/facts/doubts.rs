@@ -35,12 +35,14 @@ impl Doubts {
     /// thread, and another one than on other processors. Numbers of threads are below 2²² (`PID_MAX_LIMIT`,
     /// `include/linux/threads.h`), and those of doubtful ends are counted from 0.
     #[must_use]
+    #[inline]
     pub fn nobody_on(cpu: u32) -> Writer {
         Writer { pid: Self::NOBODY, tid: 1 << 31 | cpu }
     }
 
     /// Whether a thread is one that somebody knows.
     #[must_use]
+    #[inline]
     pub fn is_known(writer: &Writer) -> bool {
         writer.pid != Self::NOBODY
     }
@@ -53,6 +55,7 @@ impl Doubts {
     }
 
     /// To be shown every fact, in the order of time.
+    #[inline]
     pub fn see(&mut self, at: &At, fact: &Fact, gaps: &Gaps) {
         if let (Fact::Switch { .. }, Some(cpu)) = (fact, at.cpu)
             && !gaps.is_empty()
@@ -64,6 +67,7 @@ impl Doubts {
 
     /// Whether the thread of an event is in doubt.
     #[must_use]
+    #[inline]
     pub fn is_in_doubt(&self, at: &At, gaps: &Gaps) -> bool {
         let Some(cpu) = at.cpu.filter(|_| self.has_switches && !at.is_told) else {
             return false;
@@ -75,6 +79,7 @@ impl Doubts {
     /// The fact as far as it is certain: `None` if it says nothing without its thread. A
     /// beginning or a message in doubt has no thread; an end has one that began nothing, so that
     /// its span counts as uncertain.
+    #[inline]
     pub fn fact(&mut self, at: &At, fact: Fact, gaps: &Gaps) -> Option<(At, Fact)> {
         if !self.is_in_doubt(at, gaps) {
             return Some((*at, fact));

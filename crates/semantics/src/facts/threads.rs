@@ -69,6 +69,7 @@ impl Threads {
 
     /// The same for an event of the thread that does not say its process. A guess is remembered, so
     /// that what the thread has open stays its own when its process becomes known.
+    #[inline]
     pub(super) fn taken_for(&mut self, tid: u32) -> u32 {
         if let Some(pid) = self.known.get(&tid).and_then(|thread| thread.pid) {
             return pid;

@@ -4,15 +4,13 @@
 use std::sync::{Mutex, PoisonError};
 
 use lateralis_analysis::{
-    Distribution, Ended, Gaps, LossTotal, PairedSpan, Side, Tally, ThreadEdge, total_by_stream,
+    Distribution, Ended, Gaps, LossTotal, Side, SpanInRun, Tally, ThreadEdge, total_by_stream,
 };
 use lateralis_model::{
     ColumnBatch, Damage, Interval, Look, Quality, Seen, Source, StreamIndex, Trace,
 };
 use lateralis_pleco::schema::Statistic;
-use lateralis_semantics::{
-    ClockErrors, DerivedFlow, DerivedSink, DerivedSpan, Deriver, Known, Tag,
-};
+use lateralis_semantics::{ClockErrors, DerivedFlow, DerivedSink, DerivedSpan, Deriver, Known};
 use lateralis_store::facts::{At, Edges, Fact, Facts, Kinds, Owner, Sink, Visited};
 use lateralis_store::{Counted, Recording, last_seen};
 use lateralis_units::Nanos;
@@ -500,8 +498,8 @@ impl DerivedSink for Statistics {
     }
 
     #[inline]
-    fn span_in_run(&mut self, paired: &PairedSpan<Tag<()>>) {
-        self.spans.span_in_run(paired);
+    fn span_in_run(&mut self, span: &SpanInRun) {
+        self.spans.span_in_run(span);
     }
 
     fn whole_ended(&mut self, ended: &Ended, is_certain: bool) {

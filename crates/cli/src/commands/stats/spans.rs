@@ -6,12 +6,12 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use lateralis_analysis::{
-    Distribution, Edge, Ended, Gaps, Group, OfThread, PairedSpan, Side, Span, SpanKind, SpanLimits,
-    SpanSink, SpanTable, percentile_between,
+    Distribution, Edge, Ended, Gaps, Group, OfThread, PairedSpan, Side, Span, SpanInRun, SpanKind,
+    SpanLimits, SpanSink, SpanTable, percentile_between,
 };
 use lateralis_model::{Quality, Writer};
 use lateralis_pleco::schema::{Annotation, Clause, Schema};
-use lateralis_semantics::{ClockErrors, DerivedSpan, SpanStatus, Tag};
+use lateralis_semantics::{ClockErrors, DerivedSpan, SpanStatus};
 use lateralis_store::Recording;
 use lateralis_store::facts::{Doubts, Kind, Kinds};
 use lateralis_units::Nanos;
@@ -127,8 +127,8 @@ impl Spans {
 
     /// One of a run.
     #[inline]
-    pub fn span_in_run(&mut self, paired: &PairedSpan<Tag<()>>) {
-        self.table.pairs_on_its_thread(paired);
+    pub fn span_in_run(&mut self, span: &SpanInRun) {
+        SpanSink::<()>::pairs_in_run(&mut self.table, span);
     }
 
     /// The end of a whole span has come.
