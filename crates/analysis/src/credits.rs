@@ -31,6 +31,14 @@ struct Near {
 }
 
 impl Near {
+    #[inline]
+    fn push(&mut self, kind: u32, nanos: u64) {
+        self.log.push((kind, nanos));
+        if self.log.len() >= LOG {
+            self.add_up();
+        }
+    }
+
     #[cold]
     fn add_up(&mut self) {
         for (kind, nanos) in self.log.drain(..) {
@@ -52,14 +60,24 @@ impl OfThread {
 }
 
 impl Credits {
-    /// Those of a thread.
+    /// A thread has had one more.
     #[inline]
-    pub fn of(&mut self, thread: u32) -> CreditsOf<'_> {
-        let index = thread as usize;
-        if index < THREADS && index >= self.near.len() {
-            self.near.resize_with(index + 1, Near::default);
+    pub fn add(&mut self, thread: u32, kind: u32, nanos: u64) {
+        match self.near.get_mut(thread as usize) {
+            Some(near) if (kind as usize) < KINDS => near.push(kind, nanos),
+            _ => self.add_elsewhere(thread, kind, nanos),
         }
-        CreditsOf { thread, near: self.near.get_mut(index), far: &mut self.far }
+    }
+
+    #[cold]
+    fn add_elsewhere(&mut self, thread: u32, kind: u32, nanos: u64) {
+        let index = thread as usize;
+        if index < THREADS && (kind as usize) < KINDS {
+            self.near.resize_with(self.near.len().max(index + 1), Near::default);
+            self.near[index].push(kind, nanos);
+        } else {
+            self.far.entry((thread, kind)).or_default().add(nanos);
+        }
     }
 
     /// All that there are as (thread, kind, what), in the order of threads, then of kinds.
@@ -76,29 +94,6 @@ impl Credits {
     }
 }
 
-/// Durations of one thread by kind.
-pub struct CreditsOf<'c> {
-    thread: u32,
-    near: Option<&'c mut Near>,
-    far: &'c mut HashMap<(u32, u32), OfThread, RandomState>,
-}
-
-impl CreditsOf<'_> {
-    /// One more.
-    #[inline]
-    pub fn add(&mut self, kind: u32, nanos: u64) {
-        match self.near.as_mut().filter(|_| (kind as usize) < KINDS) {
-            Some(near) => {
-                near.log.push((kind, nanos));
-                if near.log.len() >= LOG {
-                    near.add_up();
-                }
-            }
-            None => self.far.entry((self.thread, kind)).or_default().add(nanos),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,7 +105,7 @@ mod tests {
         let kinds = [0, 3, KINDS as u32 - 1, KINDS as u32, u32::MAX];
         for nanos in [7, 2, 9] {
             for thread in threads {
-                kinds.iter().for_each(|&kind| credits.of(thread).add(kind, nanos));
+                kinds.iter().for_each(|&kind| credits.add(thread, kind, nanos));
             }
         }
         let of = OfThread { count: 3, total: 18, max: 9 };

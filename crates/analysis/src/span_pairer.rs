@@ -169,6 +169,13 @@ impl<T: Copy + Default> SpanPairer<T> {
 
     #[inline]
     fn know(&mut self, kind: u32) {
+        if self.pairers.len() <= kind as usize {
+            self.learn(kind);
+        }
+    }
+
+    #[cold]
+    fn learn(&mut self, kind: u32) {
         while self.pairers.len() <= kind as usize {
             self.add_kind(false);
         }

@@ -35,10 +35,17 @@ impl SpanTable {
 
     #[inline]
     fn kind(&mut self, kind: u32) -> &mut SpanKind {
+        if self.kinds.len() <= kind as usize {
+            self.know(kind);
+        }
+        &mut self.kinds[kind as usize]
+    }
+
+    #[cold]
+    fn know(&mut self, kind: u32) {
         while self.kinds.len() <= kind as usize {
             self.add_kind(true);
         }
-        &mut self.kinds[kind as usize]
     }
 
     /// Once all spans are told: kinds learn of their threads.
@@ -63,7 +70,7 @@ impl SpanTable {
     fn add(&mut self, kind: u32, span: &Span, thread: u32, is_certain: bool, own: Option<u64>) {
         self.kind(kind).add(span, is_certain, own);
         if is_certain && self.limits.threads {
-            self.credits.of(thread).add(kind, span.nanos());
+            self.credits.add(thread, kind, span.nanos());
         }
     }
 
@@ -95,11 +102,11 @@ impl<T> SpanSink<T> for SpanTable {
         let SpanInRun { kind, interval: (begin, end), writer, thread, own_nanos } = *span;
         let nanos = end.since(begin).max(0) as u64;
         let of = self.kind(kind);
-        of.ends(true);
+        of.keyless.open_count = of.keyless.open_count.saturating_sub(1);
         of.under_way(nanos);
         of.keyless_ended_on_its_thread((begin, end), writer, own_nanos);
         if self.limits.threads {
-            self.credits.of(thread).add(kind, nanos);
+            self.credits.add(thread, kind, nanos);
         }
     }
 

@@ -29,6 +29,8 @@ mod threads;
 mod waits;
 mod walk;
 
-pub use scene::{Busy, Leaves, Message, Named, Scene, SceneBuilder, Switch, Wake, WokenBy};
+pub use scene::{
+    Busy, Leaves, Message, Named, Occupant, Occupied, Scene, SceneBuilder, Switch, Wake, WokenBy,
+};
 pub use waits::{Hold, Wait, Waiting, causes};
 pub use walk::{Doing, Path, Segment, Share, shares};

@@ -32,7 +32,7 @@ pub struct Switch {
 }
 
 /// Who makes a thread ready to run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum WokenBy {
     /// This thread.
     Thread(u32),
@@ -116,6 +116,28 @@ impl Message {
     }
 }
 
+/// Who has a processor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Occupant {
+    /// This thread.
+    Thread(u32),
+    /// Nobody.
+    Idle,
+    /// Nobody is known to: others than recorded threads may have come and gone.
+    Unknown,
+}
+
+/// A processor has somebody from a time on, until the next of it is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Occupied {
+    /// Since when.
+    pub time: Nanos,
+    /// Which processor.
+    pub cpu: u32,
+    /// By whom.
+    pub by: Occupant,
+}
+
 /// What goes into a [`Scene`], in any order.
 #[derive(Debug, Clone, Default)]
 pub struct SceneBuilder {
@@ -129,6 +151,10 @@ pub struct SceneBuilder {
     pub busy: Vec<Busy>,
     /// Waits whose cause is known: see [`super::causes`] and [`Message::wait`].
     pub waits: Vec<Wait>,
+    /// Who had the processors: who ran instead of a thread that could.
+    pub occupied: Vec<Occupied>,
+    /// Threads that an interrupt woke at a time, and its name, or that of what it completed.
+    pub woken_for: Vec<(u32, Nanos, u32)>,
 }
 
 /// See the module.
@@ -139,6 +165,29 @@ pub struct Scene {
     pub(super) busy: Vec<Labels>,
     /// Of each thread, disjoint and ascending.
     pub(super) waits: Vec<Vec<Wait>>,
+    /// Of each processor, ascending.
+    occupied: Vec<Vec<(Nanos, Occupant)>>,
+    /// Ascending.
+    woken_for: Vec<(u32, Nanos, u32)>,
+}
+
+impl Scene {
+    /// Who had a processor just before a time, and since when.
+    pub(super) fn occupant(&self, cpu: u32, time: Nanos) -> (Nanos, Occupant) {
+        let of = self.occupied.get(cpu as usize).map_or(&[][..], Vec::as_slice);
+        let behind = of.partition_point(|occupied| occupied.0 < time);
+        match behind.checked_sub(1).and_then(|index| of.get(index)) {
+            Some(occupied) => *occupied,
+            None => (Nanos(i64::MIN), Occupant::Unknown),
+        }
+    }
+
+    /// What the interrupt was for that woke a thread at a time.
+    pub(super) fn woken_for(&self, thread: u32, time: Nanos) -> Option<u32> {
+        let of = &self.woken_for;
+        let index = of.partition_point(|(wakee, at, _)| (*wakee, *at) < (thread, time));
+        of.get(index).filter(|(wakee, at, _)| (*wakee, *at) == (thread, time)).map(|of| of.2)
+    }
 }
 
 impl SceneBuilder {
@@ -168,7 +217,19 @@ impl SceneBuilder {
             }
         }
         waits.iter_mut().for_each(disjoint);
+        let mut occupied = vec![Vec::new(); cpu_count];
+        for Occupied { time, cpu, by } in self.occupied {
+            if let Some(of) = occupied.get_mut(cpu as usize) {
+                of.push((time, by));
+            }
+        }
+        // Stable: of equal times the last that was told.
+        occupied.iter_mut().for_each(|of| of.sort_by_key(|occupied| occupied.0));
+        let mut woken_for = self.woken_for;
+        woken_for.sort_unstable();
         Scene {
+            occupied,
+            woken_for,
             states: states(thread_count, &self.switches, &self.wakes),
             labels: named.iter().map(|spans| Labels::new(spans)).collect(),
             busy: busy.iter().map(|spans| Labels::new(spans)).collect(),

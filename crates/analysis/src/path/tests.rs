@@ -51,8 +51,8 @@ fn a_lock_held_by_one_that_reads_names_both() {
         ..SceneBuilder::default()
     };
     let path = builder.build(2, 0).path(0, Nanos(0), Nanos(100));
-    let expected = "0 active 1 - 0-20, 1 active 1 2 20-30, 1 active 3 2 30-70, \
-         1 active 1 2 70-80, 0 resuming 2 - 80-81, 0 active 1 - 81-100";
+    let expected = "0 unknown 1 - 0-20, 1 unknown 1 2 20-30, 1 unknown 3 2 30-70, \
+         1 unknown 1 2 70-80, 0 resuming 2 - 80-81, 0 unknown 1 - 81-100";
     assert_eq!(text(&path), expected);
     let shares = shares(&path.segments);
     let first = (shares[0].thread, shares[0].what, shares[0].waited, shares[0].nanos);
@@ -88,8 +88,8 @@ fn a_message_leads_to_its_sender_and_back() {
         ..SceneBuilder::default()
     };
     let path = builder.build(2, 0).path(0, Nanos(0), Nanos(100));
-    let expected = "0 active - - 0-10, 1 active - 4 10-20, 1 active 1 4 20-60, \
-         0 in_flight 4 - 60-70, 0 active - - 70-100";
+    let expected = "0 unknown - - 0-10, 1 unknown - 4 10-20, 1 unknown 1 4 20-60, \
+         0 in_flight 4 - 60-70, 0 unknown - - 70-100";
     assert_eq!(text(&path), expected);
     // One that had been there already was not waited for.
     assert_eq!(Message { idle_since: Nanos(65), ..message }.wait(), None);
@@ -121,6 +121,9 @@ fn switches_and_wakes_tell_running_ready_and_blocked() {
          0 ready 3 - 60-75, 0 running 3 - 75-80, 0 running - - 80-90, 0 ready - - 90-95, \
          0 running - - 95-100";
     assert_eq!(text(&path), expected);
+    // Nobody has told who had the processors.
+    let instead: Vec<_> = path.segments.iter().filter_map(|segment| segment.instead).collect();
+    assert_eq!(instead, [Occupant::Unknown; 3]);
     let woken: Vec<_> = path.segments.iter().filter_map(|segment| segment.woken_by).collect();
     assert_eq!(woken, [WokenBy::Interrupt]);
 }
@@ -170,7 +173,7 @@ fn a_span_of_no_length_or_of_nobody_has_no_path() {
     let scene = SceneBuilder::default().build(1, 0);
     assert_eq!(scene.path(0, Nanos(5), Nanos(5)), Path::default());
     assert_eq!(scene.path(7, Nanos(0), Nanos(5)), Path::default());
-    assert_eq!(text(&scene.path(0, Nanos(-5), Nanos(5))), "0 active - - -5-5");
+    assert_eq!(text(&scene.path(0, Nanos(-5), Nanos(5))), "0 unknown - - -5-5");
 }
 
 /// Anything at all: threads and processors that do not exist, switches that contradict each
@@ -226,7 +229,41 @@ fn scenes() -> impl Strategy<Value = SceneBuilder> {
             named,
             busy,
             waits,
+            ..SceneBuilder::default()
         })
+}
+
+#[test]
+fn who_ran_instead_of_a_thread_that_could_is_named() {
+    let occupied = |time, by| Occupied { time: Nanos(time), cpu: 1, by };
+    let switch = |time, from, leaves, to| Switch { time: Nanos(time), cpu: 1, from, leaves, to };
+    let builder = SceneBuilder {
+        switches: vec![
+            switch(10, Some(0), Leaves::Ready, Some(1)),
+            switch(90, None, Leaves::Ready, Some(0)),
+        ],
+        occupied: vec![
+            occupied(10, Occupant::Thread(1)),
+            occupied(40, Occupant::Thread(2)),
+            occupied(60, Occupant::Unknown),
+            occupied(80, Occupant::Idle),
+            occupied(90, Occupant::Thread(0)),
+        ],
+        ..SceneBuilder::default()
+    };
+    let path = builder.build(3, 2).path(0, Nanos(0), Nanos(100));
+    let of = |s: &Segment| (s.doing.name(), s.instead, s.begin.0);
+    let found: Vec<_> = path.segments.iter().map(of).collect();
+    let ready = |by, begin| ("ready", Some(by), begin);
+    let expected = [
+        ("running", None, 0),
+        ready(Occupant::Thread(1), 10),
+        ready(Occupant::Thread(2), 40),
+        ready(Occupant::Unknown, 60),
+        ready(Occupant::Idle, 80),
+        ("running", None, 90),
+    ];
+    assert_eq!(found, expected);
 }
 
 proptest! {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use lateralis_units::Nanos;
 
-use super::scene::{Scene, WokenBy};
+use super::scene::{Occupant, Scene, WokenBy};
 use super::threads::State;
 use super::waits::Wait;
 
@@ -45,7 +45,7 @@ impl Doing {
             Self::Blocked => "blocked",
             Self::Resuming => "resuming",
             Self::InFlight => "in_flight",
-            Self::Active => "active",
+            Self::Active => "unknown",
         }
     }
 }
@@ -70,6 +70,10 @@ pub struct Segment {
     pub end: Nanos,
     /// Of a thread that is blocked: what ended the wait, if no thread is known to have.
     pub woken_by: Option<WokenBy>,
+    /// Name of what the interrupt was that ended it, or of what it completed.
+    pub woken_for: Option<u32>,
+    /// Of a thread that is ready: who had the processor on which it runs next.
+    pub instead: Option<Occupant>,
 }
 
 impl Segment {
@@ -107,6 +111,11 @@ struct Walk<'a> {
     segments: Vec<Segment>,
     /// What ended the wait that is walked through.
     woken_by: Option<WokenBy>,
+    /// What the interrupt was that ended it.
+    woken_for: Option<u32>,
+    /// Where a thread that is ready runs next, and who is there.
+    next_cpu: Option<u32>,
+    instead: Option<Occupant>,
     is_doubtful: bool,
 }
 
@@ -126,6 +135,9 @@ impl Scene {
             frames,
             segments: Vec::new(),
             woken_by: None,
+            woken_for: None,
+            next_cpu: None,
+            instead: None,
             is_doubtful: false,
         };
         let mut is_cut = false;
@@ -171,7 +183,14 @@ impl Walk<'_> {
         let floor = floor.max(change.time);
         match change.state {
             State::Running(cpu) => self.emit(floor, Doing::Running, Some(cpu)),
-            State::Ready => self.emit(floor, Doing::Ready, None),
+            State::Ready => {
+                self.next_cpu = match next.map(|next| next.state) {
+                    Some(State::Running(cpu)) => Some(cpu),
+                    _ => None,
+                };
+                self.emit(floor, Doing::Ready, None);
+                self.next_cpu = None;
+            }
             State::Blocked => {
                 let waker = next.and_then(|next| Some((next.time, next.waker?)));
                 let known = waker.and_then(|(time, waker)| match waker {
@@ -192,9 +211,11 @@ impl Walk<'_> {
                         // A wake-up that is not in the trace is as good as none.
                         let by = waker.map_or(WokenBy::Unknown, |(_, by)| by);
                         self.woken_by = Some(by);
+                        self.woken_for =
+                            waker.and_then(|(time, _)| scene.woken_for(thread as u32, time));
                         self.is_doubtful |= by != WokenBy::Interrupt;
                         self.emit(floor.max(since), Doing::Blocked, None);
-                        self.woken_by = None;
+                        (self.woken_by, self.woken_for) = (None, None);
                     }
                 }
             }
@@ -272,7 +293,15 @@ impl Walk<'_> {
                     since = begin;
                 }
             }
+            if let (Doing::Ready, Some(next)) = (now, self.next_cpu) {
+                let (begin, by) = self.scene.occupant(next, self.at);
+                since = since.max(begin);
+                // Two that are one contradict each other.
+                let is_itself = by == Occupant::Thread(thread as u32);
+                self.instead = Some(if is_itself { Occupant::Unknown } else { by });
+            }
             self.plain(since.max(floor), now, cpu, what);
+            self.instead = None;
         }
     }
 
@@ -286,8 +315,9 @@ impl Walk<'_> {
             self.at = end;
             return;
         }
-        let woken_by = self.woken_by;
-        let segment = Segment { thread, cpu, doing, what, waited, begin, end, woken_by };
+        let Self { woken_by, woken_for, instead, .. } = *self;
+        let segment =
+            Segment { thread, cpu, doing, what, waited, begin, end, woken_by, woken_for, instead };
         match self.segments.last_mut() {
             Some(last)
                 if (Segment { begin, end: last.end, ..segment })
@@ -311,6 +341,12 @@ pub struct Share {
     pub what: Option<u32>,
     /// As a part of which wait.
     pub waited: Option<u32>,
+    /// Who ran instead of one that was ready.
+    pub instead: Option<Occupant>,
+    /// By what it was ended, of a wait that no thread ended.
+    pub woken_by: Option<WokenBy>,
+    /// What that was for.
+    pub woken_for: Option<u32>,
     /// Nanoseconds in all.
     pub nanos: u64,
     /// In how many segments.
@@ -322,22 +358,28 @@ pub struct Share {
 /// Cost: one look-up per segment.
 #[must_use]
 pub fn shares(segments: &[Segment]) -> Vec<Share> {
-    let mut by_key = HashMap::new();
+    let mut by_key: HashMap<_, Share> = HashMap::new();
     for segment in segments {
-        let key = (segment.thread, segment.doing, segment.what, segment.waited);
-        let (nanos, count): &mut (u64, u64) = by_key.entry(key).or_default();
-        *nanos = nanos.saturating_add(segment.nanos());
-        *count += 1;
+        let Segment { thread, doing, what, waited, instead, woken_by, woken_for, .. } = *segment;
+        let key = (thread, doing, what, waited, instead, woken_by, woken_for);
+        let of = by_key.entry(key).or_insert(Share {
+            thread,
+            doing,
+            what,
+            waited,
+            instead,
+            woken_by,
+            woken_for,
+            nanos: 0,
+            count: 0,
+        });
+        of.nanos = of.nanos.saturating_add(segment.nanos());
+        of.count += 1;
     }
-    let share = |((thread, doing, what, waited), (nanos, count))| Share {
-        thread,
-        doing,
-        what,
-        waited,
-        nanos,
-        count,
-    };
-    let mut shares: Vec<Share> = by_key.into_iter().map(share).collect();
-    shares.sort_by_key(|s| (std::cmp::Reverse(s.nanos), s.thread, s.doing, s.what, s.waited));
+    let mut shares: Vec<Share> = by_key.into_values().collect();
+    shares.sort_by_key(|s| {
+        let of = (s.thread, s.doing, s.what, s.waited, s.instead, s.woken_by, s.woken_for);
+        (std::cmp::Reverse(s.nanos), of)
+    });
     shares
 }

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use lateralis_analysis::path::{
-    Busy, Hold, Leaves, Message, Named, Path, Scene, SceneBuilder, Share, Switch, Waiting, Wake,
-    WokenBy, causes, shares,
+    Busy, Doing, Hold, Leaves, Message, Named, Occupant, Occupied, Path, Scene, SceneBuilder,
+    Segment, Share, Switch, Waiting, Wake, WokenBy, causes, shares,
 };
 use lateralis_analysis::{Numbering, Span};
 use lateralis_model::role::KEY_CPU;
@@ -41,6 +41,19 @@ pub struct Explained {
     /// Whether a thread waits on the path, and what woke it is not known for sure: then the quality
     /// is unknown as well.
     pub is_waker_unknown: bool,
+    /// What is not known, and how to record what tells it.
+    pub hints: Vec<Hint>,
+    /// Page faults of each segment; empty where the trace does not tell of them.
+    pub page_faults: Vec<u64>,
+}
+
+/// What a path does not tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Hint {
+    /// What is not known.
+    pub what: &'static str,
+    /// Options of `lat record` with which it is.
+    pub record: &'static str,
 }
 
 /// What is kept of an event.
@@ -72,8 +85,31 @@ struct Gathering<'a> {
     idle_since: HashMap<u32, Nanos>,
     /// The last switch of each thread before the beginning.
     before: BTreeMap<u32, Switch>,
+    /// The last that is known of each processor: who had it before the beginning, or where in the scene
+    /// that is told; and which thread came.
+    last_occupied: HashMap<u32, (Occupied, Option<usize>, u32)>,
+    /// Interrupts that each processor is in the midst of: since when, and the name.
+    interrupts: HashMap<u32, Vec<(Nanos, u32, u32)>>,
+    /// What a device completed last on each processor.
+    completed: HashMap<u32, (Nanos, u32)>,
+    /// Names of interrupts and devices.
+    labels: Vec<String>,
+    /// When threads had page faults.
+    faults: HashMap<u32, Vec<Nanos>>,
+    fault_count: usize,
     facts: &'a Facts,
 }
+
+/// Names of interrupts and devices that are told apart; more have the name of the last.
+const LABELS_MAX: usize = 256;
+/// Page faults that are counted one by one.
+const FAULTS_MAX: usize = 1 << 22;
+/// Where the trace does not tell of interrupts: what a device has completed so long before a wake-up, and on
+/// the same processor, is what the wake-up was for.
+const COMPLETION_NS: i64 = 100_000;
+/// Names of software interrupts by their number (`include/linux/interrupt.h`).
+const SOFTIRQS: [&str; 10] =
+    ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
 
 impl Explained {
     /// Walks back through what happened around a span. Of what is chosen only the time counts:
@@ -84,6 +120,12 @@ impl Explained {
     pub fn of(chosen: &Chosen<'_>, found: &Found) -> Self {
         let (begin, end) = (found.span.begin.time, found.span.end.time);
         let mut facts = chosen.facts();
+        let has_page_faults = chosen
+            .trace
+            .stream_classes
+            .iter()
+            .flat_map(|of| &of.event_classes)
+            .any(|class| is_page_fault(&class.name));
         // The kinds do not change while events are read; keys do.
         let kinds = chosen.facts();
         let mut gathering = Gathering::new(begin, &kinds);
@@ -109,7 +151,8 @@ impl Explained {
         waits.append(&mut gathering.builder.waits);
         gathering.builder.waits = waits;
         let thread_count = gathering.tids.len();
-        let scene: Scene = gathering.builder.build(thread_count, cpus.unwrap_or(0).min(1 << 16));
+        let builder = std::mem::take(&mut gathering.builder);
+        let scene: Scene = builder.build(thread_count, cpus.unwrap_or(0).min(1 << 16));
         let path = scene.path(0, begin, end);
         let gaps = chosen.gaps(&damage);
         let since = chosen.ends().0.min(begin);
@@ -124,8 +167,15 @@ impl Explained {
             |kinds: &[Kind]| kinds.iter().map(|kind| kind.name.clone()).collect::<Vec<_>>();
         let mut names = of_kind(&kinds.kinds().spans);
         names.extend(of_kind(&kinds.kinds().channels));
+        names.append(&mut gathering.labels);
+        let page_faults = match has_page_faults {
+            true => path.segments.iter().map(|segment| gathering.faults_in(segment)).collect(),
+            false => Vec::new(),
+        };
         Self {
             found: *found,
+            hints: hints(&path.segments, &kinds),
+            page_faults,
             shares: shares(&path.segments),
             path,
             names,
@@ -182,6 +232,12 @@ impl<'a> Gathering<'a> {
             things: HashSet::new(),
             idle_since: HashMap::new(),
             before: BTreeMap::new(),
+            last_occupied: HashMap::new(),
+            interrupts: HashMap::new(),
+            completed: HashMap::new(),
+            labels: Vec::new(),
+            faults: HashMap::new(),
+            fault_count: 0,
             facts,
         }
     }
@@ -192,6 +248,12 @@ impl<'a> Gathering<'a> {
         let idle_since = tid.and_then(|tid| self.idle_since.get(&tid)).copied();
         self.seen = Seen { idle_since: idle_since.unwrap_or(self.begin), object: None };
         self.next_idle_since = at.time;
+        if let Some(tid) = tid.filter(|_| at.time >= self.begin && is_page_fault(&event.class.name))
+            && self.fault_count < FAULTS_MAX
+        {
+            self.fault_count += 1;
+            self.faults.entry(tid).or_default().push(at.time);
+        }
         if let (Some((family, object)), Some(tid)) = (self.locks.signal(event), tid) {
             self.hold(family, object, tid, at.time);
         }
@@ -229,8 +291,66 @@ impl<'a> Gathering<'a> {
         kind.is_some_and(|kind| kind.keys.iter().any(|key| key == KEY_CPU))
     }
 
-    fn ended(&mut self, kind: u32, span: &Span, begun: Seen, cpu: Option<u32>) {
+    /// A name of its own, behind those of spans and channels.
+    fn label(&mut self, text: String) -> u32 {
+        let kinds = self.facts.kinds();
+        let first = kinds.spans.len() + kinds.channels.len();
+        // Interrupts and devices are few.
+        let known = self.labels.iter().position(|label| *label == text);
+        let index = known.unwrap_or_else(|| {
+            if self.labels.len() < LABELS_MAX {
+                self.labels.push(text);
+            }
+            self.labels.len() - 1
+        });
+        (first + index) as u32
+    }
+
+    /// Page faults of the thread of a segment while it lasts.
+    fn faults_in(&self, segment: &Segment) -> u64 {
+        let tid = self.tids.things().get(segment.thread as usize);
+        let Some(times) = tid.and_then(|tid| self.faults.get(tid)) else { return 0 };
+        let before = |time: Nanos| times.partition_point(|at| *at < time) as u64;
+        before(segment.end) - before(segment.begin)
+    }
+
+    /// An interrupt begins or ends on a processor.
+    fn interrupt(&mut self, kinds: &Kinds, at: &At, (span, key): (u32, Option<u64>), begins: bool) {
+        let (Some(cpu), true) = (at.cpu, self.of_cpu(span)) else { return };
+        if begins {
+            let label = kinds.spans.get(span as usize).map(|kind| device(kind, key));
+            let label = self.label(label.unwrap_or_default());
+            let open = self.interrupts.entry(cpu).or_default();
+            // More than a few within each other are ends that are missing.
+            if open.len() < 64 {
+                open.push((at.time, span, label));
+            }
+        } else if let Some(open) = self.interrupts.get_mut(&cpu) {
+            let index = open.iter().rposition(|of| of.1 == span);
+            open.truncate(index.unwrap_or(open.len()));
+        }
+    }
+
+    /// What the interrupt is for that wakes a thread now: what a device has completed in it, else its own
+    /// name.
+    fn interrupt_for(&self, at: &At) -> Option<u32> {
+        let cpu = at.cpu?;
+        let open = self.interrupts.get(&cpu).and_then(|open| Some((open.first()?, open.last()?)));
+        let completed = self.completed.get(&cpu).filter(|(time, _)| match open {
+            Some(((begin, ..), _)) => time >= begin,
+            None => at.time.since(*time) <= COMPLETION_NS,
+        });
+        completed.map(|of| of.1).or(open.map(|(_, (.., label))| *label))
+    }
+
+    fn ended(&mut self, kinds: &Kinds, kind: u32, span: &Span, begun: Seen, cpu: Option<u32>) {
         let (begin, end) = (span.begin.time, span.end.time);
+        if let (Some(cpu), Some(of)) = (cpu, kinds.spans.get(kind as usize))
+            && of.keys.iter().any(|key| key == "dev")
+        {
+            let label = self.label(device(of, span.begin.key));
+            self.completed.insert(cpu, (end, label));
+        }
         if self.of_cpu(kind) {
             if let Some(cpu) = cpu.filter(|_| end >= self.begin) {
                 self.builder.busy.push(Busy { cpu, begin, end, what: kind });
@@ -312,6 +432,34 @@ impl<'a> Gathering<'a> {
         }
     }
 
+    /// Who has a processor from now on.
+    fn occupy(&mut self, at: &At, from: u32, to: u32, is_whole: bool) {
+        let Some(cpu) = at.cpu else { return };
+        // If another leaves than came, switches are missing in between.
+        if let Some((_, Some(index), came)) = self.last_occupied.get(&cpu)
+            && *came != from
+            && let Some(of) = self.builder.occupied.get_mut(*index)
+        {
+            of.by = Occupant::Unknown;
+        }
+        let by = match (to, is_whole) {
+            (0, _) => Occupant::Idle,
+            (to, true) => Occupant::Thread(self.tids.number(to)),
+            (_, false) => Occupant::Unknown,
+        };
+        let now = Occupied { time: at.time, cpu, by };
+        let mut index = None;
+        if at.time >= self.begin {
+            if let Some((before, None, came)) = self.last_occupied.get(&cpu) {
+                let by = if *came == from { before.by } else { Occupant::Unknown };
+                self.builder.occupied.push(Occupied { by, ..*before });
+            }
+            index = Some(self.builder.occupied.len());
+            self.builder.occupied.push(now);
+        }
+        self.last_occupied.insert(cpu, (now, index, to));
+    }
+
     fn wake(&mut self, at: &At, waker: Waker, wakee: u32) {
         let by = match waker {
             Waker::Thread(tid) => WokenBy::Thread(self.tids.number(tid)),
@@ -320,6 +468,11 @@ impl<'a> Gathering<'a> {
             Waker::Unknown(None) => WokenBy::Unknown,
         };
         let wakee = self.tids.number(wakee);
+        if by == WokenBy::Interrupt
+            && let Some(what) = self.interrupt_for(at)
+        {
+            self.builder.woken_for.push((wakee, at.time, what));
+        }
         self.builder.wakes.push(Wake { time: at.time, by, wakee });
     }
 
@@ -339,10 +492,66 @@ impl<'a> Gathering<'a> {
     }
 }
 
+fn is_page_fault(class: &str) -> bool {
+    class.ends_with("page_fault_user") || class.ends_with("page_fault_kernel")
+}
+
+/// An interrupt or a device by the first of its keys: `irq 11`, `softirq NET_RX`, `block 8,0`.
+fn device(kind: &Kind, key: Option<u64>) -> String {
+    let key = key.map(|key| kind.key_text(key)).unwrap_or_default();
+    let first = key.split(' ').next().unwrap_or_default();
+    let softirq = first.parse::<usize>().ok().filter(|_| kind.name == "softirq");
+    let first = softirq.and_then(|number| SOFTIRQS.get(number).copied()).unwrap_or(first);
+    // A timer has no name but an address, which says nothing.
+    match first.is_empty() || first.starts_with("0x") || kind.name.ends_with("timer") {
+        true => kind.name.clone(),
+        false => format!("{} {first}", kind.name),
+    }
+}
+
+/// What these segments leave open that other events would tell.
+fn hints(segments: &[Segment], facts: &Facts) -> Vec<Hint> {
+    let has_kind =
+        |names: &[&str]| facts.kinds().spans.iter().any(|kind| names.contains(&kind.name.as_str()));
+    let has_switches = facts.has_switches();
+    let mut hints: Vec<Hint> = Vec::new();
+    for segment in segments {
+        let hint = match (segment.doing, segment.woken_by, segment.instead) {
+            (Doing::Active, ..) if !has_switches => {
+                ("whether a thread ran or waited", "--kernel sched,syscalls")
+            }
+            (Doing::Active, ..) | (Doing::Ready, _, Some(Occupant::Unknown)) => {
+                ("what threads of other programs did", "--system")
+            }
+            (Doing::Blocked, Some(WokenBy::Unknown), _) => ("what ended a wait", "--kernel sched"),
+            (Doing::Blocked, Some(WokenBy::Interrupt), _)
+                if segment.woken_for.is_none() && !has_kind(&["irq", "softirq", "hrtimer"]) =>
+            {
+                (
+                    "which interrupt, timer or device ended a wait",
+                    "--kernel irq,softirq,timer,block",
+                )
+            }
+            _ => continue,
+        };
+        let hint = Hint { what: hint.0, record: hint.1 };
+        if !hints.contains(&hint) {
+            hints.push(hint);
+        }
+    }
+    hints.sort_unstable();
+    hints
+}
+
 impl DerivedSink for Gathering<'_> {
     type Event = Seen;
 
-    fn event(&mut self, _: &Kinds, at: &At, fact: &Fact) -> Seen {
+    fn event(&mut self, kinds: &Kinds, at: &At, fact: &Fact) -> Seen {
+        match *fact {
+            Fact::Begin { span, key } => self.interrupt(kinds, at, (span, key), true),
+            Fact::End { span, key } => self.interrupt(kinds, at, (span, key), false),
+            _ => {}
+        }
         if let (Fact::Begin { span, key }, Some(writer)) = (*fact, at.writer)
             && !self.of_cpu(span)
         {
@@ -356,11 +565,11 @@ impl DerivedSink for Gathering<'_> {
         self.seen
     }
 
-    fn span(&mut self, _: &Kinds, span: &DerivedSpan<Seen>) {
+    fn span(&mut self, kinds: &Kinds, span: &DerivedSpan<Seen>) {
         let Some(begin) = span.begin else { return };
         match (span.status, span.span(), begin.edge.writer) {
             (SpanStatus::Complete, Some(ends), _) => {
-                self.ended(span.kind, &ends, begin.event, self.cpu);
+                self.ended(kinds, span.kind, &ends, begin.event, self.cpu);
             }
             (SpanStatus::Whole, Some(ends), Some(writer)) => {
                 self.named(writer.tid, ends.begin.time, ends.end.time, span.kind);
@@ -383,6 +592,7 @@ impl DerivedSink for Gathering<'_> {
     fn fact(&mut self, _: &Kinds, at: &At, fact: &Fact) {
         match *fact {
             Fact::Switch { from, leaving, to, from_is_whole, to_is_whole } => {
+                self.occupy(at, from, to, to_is_whole);
                 let from = Some(from).filter(|_| from_is_whole);
                 self.switch(at, from, leaving, Some(to).filter(|_| to_is_whole));
             }

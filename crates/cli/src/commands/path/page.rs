@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `lat path` as a page for people, and as JSON.
 
-use lateralis_analysis::path::{Segment, WokenBy};
+use lateralis_analysis::path::{Occupant, Segment, WokenBy};
 use lateralis_model::Quality;
 use serde_json::{Value, json};
 
@@ -60,6 +60,26 @@ impl Page<'_> {
         name.and_then(|name| self.0.names.get(name as usize)).map_or("", String::as_str)
     }
 
+    /// What a stretch is besides: who ran instead, what ended the wait.
+    fn besides(
+        &self,
+        instead: Option<Occupant>,
+        woken_by: Option<WokenBy>,
+        woken_for: Option<u32>,
+    ) -> String {
+        match (instead, woken_by) {
+            (Some(Occupant::Thread(thread)), _) => format!("{} ran", self.thread(thread)),
+            (Some(Occupant::Idle), _) => "the processor was idle".to_owned(),
+            (Some(Occupant::Unknown), _) => "who ran is unknown".to_owned(),
+            (None, Some(WokenBy::Interrupt)) => match self.name(woken_for) {
+                "" => "until an interrupt".to_owned(),
+                name => format!("until {name}"),
+            },
+            (None, Some(WokenBy::Unknown)) => "what ended it is unknown".to_owned(),
+            (None, Some(WokenBy::Thread(_) | WokenBy::Likely(_)) | None) => String::new(),
+        }
+    }
+
     fn nanos(&self) -> u64 {
         self.0.path.segments.iter().map(Segment::nanos).sum()
     }
@@ -86,6 +106,7 @@ impl Page<'_> {
             ("does", Left),
             ("in", Left),
             ("waited for by", Left),
+            ("", Left),
         ]);
         for share in self.0.shares.iter().take(ROWS) {
             table.row([
@@ -95,6 +116,7 @@ impl Page<'_> {
                 share.doing.name().replace('_', " "),
                 self.name(share.what).to_owned(),
                 self.name(share.waited).to_owned(),
+                self.besides(share.instead, share.woken_by, share.woken_for),
             ]);
         }
         section(&mut page, "where the time went", &table, self.0.shares.len());
@@ -106,6 +128,7 @@ impl Page<'_> {
             ("does", Left),
             ("in", Left),
             ("waited for by", Left),
+            ("", Left),
         ]);
         for segment in self.0.path.segments.iter().take(ROWS) {
             table.row([
@@ -116,9 +139,19 @@ impl Page<'_> {
                 segment.doing.name().replace('_', " "),
                 self.name(segment.what).to_owned(),
                 self.name(segment.waited).to_owned(),
+                self.besides(segment.instead, segment.woken_by, segment.woken_for),
             ]);
         }
         section(&mut page, "step by step", &table, self.0.path.segments.len());
+        let faults: u64 = self.0.page_faults.iter().sum();
+        if faults > 0 {
+            page.gap();
+            line!(page, "{} on the way", values::counted(faults, "page fault"));
+        }
+        for hint in &self.0.hints {
+            page.gap();
+            line!(page, "{} is not known: `lat record {}` tells", hint.what, hint.record);
+        }
         if self.0.path.is_cut {
             page.gap();
             line!(page, "the path is too long: its beginning is told as one step");
@@ -149,6 +182,20 @@ impl Page<'_> {
             "" => Value::Null,
             name => json!(name),
         };
+        let instead = |by: Option<Occupant>| match by {
+            Some(Occupant::Thread(thread)) => {
+                let of = self.0.threads.get(thread as usize).cloned().unwrap_or_default();
+                json!({ "tid": of.0, "thread": of.1 })
+            }
+            Some(Occupant::Idle) => json!("idle"),
+            Some(Occupant::Unknown) => json!("unknown"),
+            None => Value::Null,
+        };
+        let woken_by = |by: Option<WokenBy>| match by {
+            Some(WokenBy::Interrupt) => json!("interrupt"),
+            Some(WokenBy::Unknown) => json!("unknown"),
+            Some(WokenBy::Thread(_) | WokenBy::Likely(_)) | None => Value::Null,
+        };
         let who = |thread: u32| self.0.threads.get(thread as usize).cloned().unwrap_or_default();
         let shares: Vec<Value> = self
             .0
@@ -162,6 +209,9 @@ impl Page<'_> {
                     "does": share.doing.name(),
                     "in": text(share.what),
                     "waited_for_by": text(share.waited),
+                    "ran_instead": instead(share.instead),
+                    "woken_by": woken_by(share.woken_by),
+                    "woken_for": text(share.woken_for),
                     "time_ns": share.nanos,
                     "segments": share.count,
                 })
@@ -172,7 +222,8 @@ impl Page<'_> {
             .path
             .segments
             .iter()
-            .map(|segment| {
+            .enumerate()
+            .map(|(index, segment)| {
                 let (tid, thread) = who(segment.thread);
                 json!({
                     "begin_ns": segment.begin.0,
@@ -183,11 +234,10 @@ impl Page<'_> {
                     "does": segment.doing.name(),
                     "in": text(segment.what),
                     "waited_for_by": text(segment.waited),
-                    "woken_by": match segment.woken_by {
-                        Some(WokenBy::Interrupt) => json!("interrupt"),
-                        Some(WokenBy::Unknown) => json!("unknown"),
-                        Some(WokenBy::Thread(_) | WokenBy::Likely(_)) | None => Value::Null,
-                    },
+                    "ran_instead": instead(segment.instead),
+                    "woken_by": woken_by(segment.woken_by),
+                    "woken_for": text(segment.woken_for),
+                    "page_faults": self.0.page_faults.get(index),
                 })
             })
             .collect();
@@ -203,6 +253,10 @@ impl Page<'_> {
             "is_missing_inside": self.0.is_missing_inside,
             "is_waker_unknown": self.0.is_waker_unknown,
             "is_cut": self.0.path.is_cut,
+            "not_known": self.0.hints.iter().map(|hint| json!({
+                "what": hint.what,
+                "record": hint.record,
+            })).collect::<Vec<_>>(),
             "shares": shares,
             "segments": segments,
         })
