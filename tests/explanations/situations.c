@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "request.h"
+#include "request_events.h"
 
 #define CHECK(what)                                                                                          \
     do {                                                                                                     \

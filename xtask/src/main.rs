@@ -45,6 +45,7 @@ Usage: cargo xtask TASK
   real              real programs under lat record
   fresh [--all]     the README's first command on a new Debian; --all: with the build
   situations        programs in real situations, with and without lat record
+  explanations      requests whose cause of delay is known, by lat path
   mutations         damaged, hostile and absurd files of all formats, read by every command
   fuzz              each fuzz target for a short while
   docs              commands in README.md and docs/ run and work
@@ -77,6 +78,7 @@ fn main() -> ExitCode {
         ["fresh"] => vec![suites::FRESH],
         ["fresh", "--all"] => vec![suites::FRESH_ALL],
         ["situations"] => vec![suites::SITUATIONS],
+        ["explanations"] => vec![suites::EXPLANATIONS],
         ["mutations"] => vec![suites::MUTATIONS],
         ["fuzz"] => vec![suites::FUZZ],
         ["docs"] => vec![docs::STEP],
@@ -111,6 +113,7 @@ fn all() -> Vec<Step> {
         suites::REAL,
         suites::FRESH,
         suites::SITUATIONS,
+        suites::EXPLANATIONS,
         suites::MUTATIONS,
         suites::FUZZ,
         suites::BENCH,

@@ -31,6 +31,9 @@ pub const FRESH_ALL: Step = Step { name: "fresh", run: || suite("tests/fresh-deb
 /// Programs in real situations, with and without `lat record`.
 pub const SITUATIONS: Step =
     Step { name: "situations", run: || suite("tests/situations/run", &[]) };
+/// Requests whose cause of delay is known, explained by `lat path`: some that differ most.
+pub const EXPLANATIONS: Step =
+    Step { name: "explanations", run: || suite("tests/explanations/run", &["--smoke"]) };
 /// Damaged, hostile and absurd files of all formats, read by every command; always the same few.
 pub const MUTATIONS: Step =
     Step { name: "mutations", run: || suite("tests/mutations/run", &["--smoke"]) };

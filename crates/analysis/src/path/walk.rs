@@ -293,8 +293,9 @@ impl Walk<'_> {
                     since = begin;
                 }
             }
-            if let (Doing::Ready, Some(next)) = (now, self.next_cpu) {
-                let (begin, by) = self.scene.occupant(next, self.at);
+            if now == Doing::Ready {
+                let of = self.next_cpu.map(|next| self.scene.occupant(next, self.at));
+                let (begin, by) = of.unwrap_or((Nanos(i64::MIN), Occupant::Unknown));
                 since = since.max(begin);
                 // Two that are one contradict each other.
                 let is_itself = by == Occupant::Thread(thread as u32);

@@ -4,8 +4,8 @@
 mod page;
 
 use clap::Args;
-use lateralis_model::{Event, Quality, Source};
-use lateralis_store::explained::{Explained, Spans, Wanted, find};
+use lateralis_model::{Event, Interval, Quality, Source};
+use lateralis_store::explained::{Explained, Spans, Wanted, find, find_thread};
 use lateralis_store::{Chosen, Recording};
 use lateralis_units::Nanos;
 
@@ -23,6 +23,8 @@ use crate::selection::{SelectArgs, Selection};
   lat path demo --span request --slowest 5 --json
   lat path demo --span request --at 0.5s  the one that was open half a second after the beginning
   lat path demo --span request --thread client-2 --from 0.5s
+  lat path demo --thread client-2 --from 0.5s --until 0.6s
+                                          what a thread did and waited for, whatever its spans
 
 From the end of the span back to its beginning: time in which its thread waited for a lock, a
 message or to be woken is the time of whoever it waited for. Locks and I/O of programs that nobody
@@ -37,15 +39,16 @@ wait, so that parts of its path may be wrong.")]
 pub struct PathArgs {
     #[command(flatten)]
     pub inputs: InputArgs,
-    /// Name of the span, as `lat stats` shows it
+    /// Name of the span, as `lat stats` shows it; without it, all that the one --thread did from
+    /// --from to --until
     #[arg(long, value_name = "NAME")]
-    pub span: String,
+    pub span: Option<String>,
     /// So many, slowest first
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "at",
         value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub slowest: u32,
     /// The one that was open then: 1.5s after the beginning, @SECONDS since 1970, or HH:MM:SS
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", requires = "span")]
     pub at: Option<Moment>,
     #[command(flatten)]
     pub select: SelectArgs,
@@ -62,31 +65,76 @@ pub fn run(args: PathArgs) -> Result<ExitStatus, CliError> {
     let selection = Selection::new(&args.select, &recording, true)?;
     let contains = |event: &Event<'_>| selection.contains(event);
     let chosen = selection.chosen(&recording, &contains);
-    let spans = spans(&args, &recording, &chosen)?;
+    let (name, spans) = match &args.span {
+        Some(span) => (span.clone(), spans(&args, span, &recording, &chosen)?),
+        None => {
+            let thread = thread(&args)?;
+            (format!("thread {thread}"), whole_thread(thread, &chosen)?)
+        }
+    };
     selection.finish()?;
+    // What a thread is in the midst of when the time begins is known from before.
+    let begin = args.span.as_ref().and(chosen.interval.begin);
+    let interval = Interval { begin, ..chosen.interval };
+    let around = Chosen { interval, ..selection.chosen(&recording, &contains) };
     let explained: Vec<Explained> =
-        spans.found.iter().map(|span| Explained::of(&chosen, span)).collect();
+        spans.found.iter().map(|span| Explained::of(&around, span)).collect();
     if args.json {
-        output::print_json(&page::json(&args.span, &spans, &explained))?;
+        output::print_json(&page::json(&name, &spans, &explained))?;
     } else {
-        output::print(&page::render(&args.span, &spans, &explained))?;
+        output::print(&page::render(&name, &spans, &explained))?;
     }
     let is_exact = explained.iter().all(|one| one.quality == Quality::Exact);
     Ok(if is_exact { ExitStatus::Fine } else { ExitStatus::Problems })
 }
 
+/// The thread that is asked about without a span.
+fn thread(args: &PathArgs) -> Result<&str, CliError> {
+    match args.select.thread.as_slice() {
+        [thread] if !thread.contains(['*', '?', ',']) => Ok(thread),
+        _ => {
+            let advice = "name a span with --span, or one thread with --thread";
+            Err(CliError::new(
+                "cannot tell a path",
+                "neither a span nor one thread is named",
+                advice,
+            ))
+        }
+    }
+}
+
+/// Errors: no thread of the name, or several.
+fn whole_thread(thread: &str, chosen: &Chosen<'_>) -> Result<Spans, CliError> {
+    let found = find_thread(chosen, thread).map_err(|threads| match threads.as_slice() {
+        [] => {
+            CliError::new("no such thread", thread, "`lat table TRACE --name threads` lists them")
+        }
+        threads => {
+            let numbers: Vec<String> = threads.iter().take(8).map(u32::to_string).collect();
+            let advice = format!("give the number of one: {}", numbers.join(", "));
+            CliError::new("several threads have this name", thread, advice)
+        }
+    })?;
+    Ok(Spans { found: vec![found], quality: Quality::Exact, damage: Vec::new() })
+}
+
 /// Errors: no span of the name; none that is wanted; none with a thread.
-fn spans(args: &PathArgs, recording: &Recording, chosen: &Chosen<'_>) -> Result<Spans, CliError> {
+fn spans(
+    args: &PathArgs,
+    span: &str,
+    recording: &Recording,
+    chosen: &Chosen<'_>,
+) -> Result<Spans, CliError> {
     let wanted = match args.at {
         Some(moment) => Wanted::OpenAt(moment.nanos(recording.beginning())),
         None => Wanted::Slowest(args.slowest as usize),
     };
-    let spans = find(chosen, &args.span, wanted).map_err(|names| {
+    let spans = find(chosen, span, wanted).map_err(|names| {
         let advice = match names.as_slice() {
             [] => "the trace has no spans at all".to_owned(),
             names => format!("there are {}", names[..names.len().min(8)].join(", ")),
         };
-        CliError::new("no such span", &args.span, advice)
+        CliError::new("no such span", span, advice)
     })?;
     if !spans.found.is_empty() {
         return Ok(spans);
@@ -100,5 +148,5 @@ fn spans(args: &PathArgs, recording: &Recording, chosen: &Chosen<'_>) -> Result<
             "see `lat stats` for unfinished ones",
         ),
     };
-    Err(CliError::new(format!("no span {}", args.span), place, advice))
+    Err(CliError::new(format!("no span {span}"), place, advice))
 }

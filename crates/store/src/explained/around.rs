@@ -9,7 +9,7 @@ use lateralis_analysis::path::{
 };
 use lateralis_analysis::{Numbering, Span};
 use lateralis_model::role::KEY_CPU;
-use lateralis_model::{Damage, Event, Interval, Quality};
+use lateralis_model::{Damage, Event, Interval, Quality, Trace};
 use lateralis_semantics::{DerivedFlow, DerivedSink, DerivedSpan, SpanStatus};
 use lateralis_units::Nanos;
 
@@ -174,7 +174,7 @@ impl Explained {
         };
         Self {
             found: *found,
-            hints: hints(&path.segments, &kinds),
+            hints: hints(&path.segments, &kinds, &chosen.trace),
             page_faults,
             shares: shares(&path.segments),
             path,
@@ -496,12 +496,18 @@ fn is_page_fault(class: &str) -> bool {
     class.ends_with("page_fault_user") || class.ends_with("page_fault_kernel")
 }
 
-/// An interrupt or a device by the first of its keys: `irq 11`, `softirq NET_RX`, `block 8,0`.
+/// An interrupt or a device by the first of its keys: `irq 11`, `softirq NET_RX`, `block 254:0`.
 fn device(kind: &Kind, key: Option<u64>) -> String {
     let key = key.map(|key| kind.key_text(key)).unwrap_or_default();
     let first = key.split(' ').next().unwrap_or_default();
     let softirq = first.parse::<usize>().ok().filter(|_| kind.name == "softirq");
     let first = softirq.and_then(|number| SOFTIRQS.get(number).copied()).unwrap_or(first);
+    // The kernel's `dev_t`: 20 bits are the minor number (`include/linux/kdev_t.h`).
+    let number =
+        first.parse::<u32>().ok().filter(|_| kind.keys.first().is_some_and(|k| k == "dev"));
+    if let Some(number) = number {
+        return format!("{} {}:{}", kind.name, number >> 20, number & 0xf_ffff);
+    }
     // A timer has no name but an address, which says nothing.
     match first.is_empty() || first.starts_with("0x") || kind.name.ends_with("timer") {
         true => kind.name.clone(),
@@ -510,9 +516,11 @@ fn device(kind: &Kind, key: Option<u64>) -> String {
 }
 
 /// What these segments leave open that other events would tell.
-fn hints(segments: &[Segment], facts: &Facts) -> Vec<Hint> {
-    let has_kind =
-        |names: &[&str]| facts.kinds().spans.iter().any(|kind| names.contains(&kind.name.as_str()));
+fn hints(segments: &[Segment], facts: &Facts, trace: &Trace) -> Vec<Hint> {
+    // Of a program, what interrupts do while others run is left out.
+    let of_programs =
+        (0..trace.stream_classes.len() as u32).any(|class| trace.is_of_programs(class));
+    let has_kind = |name: &str| facts.kinds().spans.iter().any(|kind| kind.name == name);
     let has_switches = facts.has_switches();
     let mut hints: Vec<Hint> = Vec::new();
     for segment in segments {
@@ -525,11 +533,12 @@ fn hints(segments: &[Segment], facts: &Facts) -> Vec<Hint> {
             }
             (Doing::Blocked, Some(WokenBy::Unknown), _) => ("what ended a wait", "--kernel sched"),
             (Doing::Blocked, Some(WokenBy::Interrupt), _)
-                if segment.woken_for.is_none() && !has_kind(&["irq", "softirq", "hrtimer"]) =>
+                if segment.woken_for.is_none()
+                    && (of_programs || !(has_kind("irq") && has_kind("hrtimer"))) =>
             {
                 (
-                    "which interrupt, timer or device ended a wait",
-                    "--kernel irq,softirq,timer,block",
+                    "which timer or device ended a wait",
+                    "--system --kernel sched,syscalls,irq,softirq,timer,block",
                 )
             }
             _ => continue,

@@ -2,10 +2,10 @@
 //! The spans that somebody asks about.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 
 use lateralis_analysis::{Edge, Gaps, Side, Span};
-use lateralis_model::{Damage, Quality};
+use lateralis_model::{Damage, Interval, Quality, Writer};
 use lateralis_semantics::{DerivedSink, DerivedSpan, SpanStatus};
 use lateralis_units::Nanos;
 
@@ -46,6 +46,56 @@ pub struct Spans {
     pub quality: Quality,
     /// Damage that reading has found.
     pub damage: Vec<Damage>,
+}
+
+/// A thread by its number, or by its name where only one has it, and all that it did in the chosen time,
+/// from where it is seen first to where it is seen last.
+///
+/// Cost: a pass over the events.
+///
+/// Errors: the threads that have the name, by number; none if no thread has.
+pub fn find_thread(chosen: &Chosen<'_>, thread: &str) -> Result<Found, Vec<u32>> {
+    let mut facts = chosen.facts();
+    let number = thread.parse::<u32>().ok();
+    let mut seen: BTreeMap<u32, (Nanos, Nanos)> = BTreeMap::new();
+    let mut see = |tid: u32, time: Nanos| {
+        seen.entry(tid).or_insert((time, time)).1 = time;
+    };
+    let mut events = chosen.source.events_in(Interval { begin: None, ..chosen.interval });
+    while let Some(event) = events.next_event() {
+        let at = facts.of(&event, |_, fact| match fact {
+            Fact::Switch { from, to, .. } => {
+                see(from, event.time);
+                see(to, event.time);
+            }
+            Fact::Wake { tid, .. } => see(tid, event.time),
+            _ => {}
+        });
+        if let Some(writer) = at.writer {
+            see(writer.tid, event.time);
+        }
+    }
+    let is_it = |tid: &u32| match number {
+        Some(number) => *tid == number,
+        None => {
+            let told = facts.threads().get(*tid).and_then(|of| of.name.as_deref());
+            told.or(chosen.names.threads.get(tid).map(String::as_str)) == Some(thread)
+        }
+    };
+    let found: Vec<u32> = seen.keys().copied().filter(|tid| *tid != 0 && is_it(tid)).collect();
+    let (&[tid], Some(&(first, last))) =
+        (found.as_slice(), found.first().and_then(|tid| seen.get(tid)))
+    else {
+        return Err(found);
+    };
+    let (begin, end) = (chosen.interval.begin, chosen.interval.end);
+    let pid = facts.threads().pid(tid);
+    let edge = |time, side| Edge { time, side, key: None, writer: Some(Writer { pid, tid }) };
+    let span = Span {
+        begin: edge(begin.map_or(first, |begin| begin.max(first)), Side::Begin),
+        end: edge(end.map_or(last, |end| end.min(last)), Side::End),
+    };
+    Ok(Found { span, tid, is_certain: true, is_open: false })
 }
 
 struct Finding {

@@ -9,5 +9,5 @@ mod around;
 mod found;
 mod locks;
 
-pub use around::Explained;
-pub use found::{Found, Spans, Wanted, find};
+pub use around::{Explained, Hint};
+pub use found::{Found, Spans, Wanted, find, find_thread};
