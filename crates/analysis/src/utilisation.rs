@@ -179,9 +179,11 @@ impl Utilisation {
         let lane = &mut self.lanes[switch.cpu as usize];
         lane.occupant = switch.to;
         self.cpus[switch.cpu as usize].switch_count += 1;
-        if let Some(Occupant::Thread(thread)) = switch.to {
+        for (occupant, comes) in [(switch.from, false), (switch.to, true)] {
+            let Some(Occupant::Thread(thread)) = occupant else { continue };
             let time = self.thread(thread);
-            time.schedule_count += 1;
+            time.schedule_count += u64::from(comes);
+            // One that leaves another processor than it came to has moved meanwhile, unseen.
             time.migration_count += u64::from(time.last_cpu.is_some_and(|cpu| cpu != switch.cpu));
             time.last_cpu = Some(switch.cpu);
         }

@@ -34,6 +34,7 @@ mod path;
 mod place;
 mod policies;
 mod probes;
+mod producers;
 mod reading;
 mod recording;
 mod scripts;

@@ -14,19 +14,19 @@ use std::path::Path;
 use std::process::Command;
 
 /// One event of the scheduler as another program prints it.
-struct Printed {
-    time: u64,
-    tid: i64,
-    cpu: i64,
+pub struct Printed {
+    pub time: u64,
+    pub tid: i64,
+    pub cpu: i64,
     /// Whether the program says that it was in an interrupt.
-    is_interrupt: bool,
-    name: String,
-    line: String,
+    pub is_interrupt: bool,
+    pub name: String,
+    pub line: String,
 }
 
 /// What woke a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum By {
+pub enum By {
     Interrupt,
     Thread(i64),
     /// No switch of its processor has come yet.
@@ -35,7 +35,7 @@ enum By {
 
 /// Durations of each thread in order, and who woke whom how often.
 #[derive(Default)]
-struct Counted {
+pub struct Counted {
     nanos: BTreeMap<i64, Vec<u64>>,
     pairs: BTreeMap<(By, i64), u64>,
     /// Threads with a wake-up whose `sched_waking` came before the recording did, processor by
@@ -60,7 +60,7 @@ impl Counted {
 
 /// By the rules that all of perf, lttng-analyses and the kernel have: a wake-up begins with
 /// `sched_waking`, where there is any; of a thread that runs or is woken already it does nothing.
-fn count(events: &[Printed]) -> Counted {
+pub fn count(events: &[Printed]) -> Counted {
     let has_waking = events.iter().any(|event| event.name == "sched_waking");
     let mut counted = Counted::default();
     let (mut running, mut woken) = (BTreeSet::new(), BTreeMap::new());
@@ -124,7 +124,7 @@ fn count(events: &[Printed]) -> Counted {
 }
 
 /// Latencies of all threads are those counted; the section.
-fn compare(place: &Place, trace: &str, counted: &Counted) -> Value {
+pub fn compare(place: &Place, trace: &str, counted: &Counted) -> Value {
     let stats = place.json(&["stats", trace, "--section", "wakeups", "--json"]);
     let wakeups = stats["wakeups"].clone();
     let rows = wakeups["latencies"].as_array().expect("rows");

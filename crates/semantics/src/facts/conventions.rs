@@ -7,7 +7,10 @@
 //! `liblttng-ust-cyg-profile`.
 
 use lateralis_analysis::Side;
-use lateralis_model::role::{Keyed, Role};
+use lateralis_model::StreamClass;
+use lateralis_model::role::{KEY_CPU, Keyed, Role};
+
+use super::Leaving;
 
 /// Which of the events of one wake-up it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +35,8 @@ pub enum InterruptKind {
     Timer,
     /// Another processor, perhaps on behalf of a thread there.
     Remote,
+    /// Any: the producer has one pair of events for all of them.
+    Any,
 }
 
 /// What a clause of a convention is.
@@ -41,6 +46,24 @@ pub enum Convention {
     Role(Role),
     /// A processor goes from one thread to another.
     Switch,
+    /// A processor goes to a thread; the event before said whom it left.
+    SwitchTo {
+        /// Field with the thread's number; empty: it is the thread of the event.
+        tid: &'static str,
+        /// Field with its name.
+        name: &'static str,
+    },
+    /// What the thread that has its processor, or this one, goes into when it leaves it.
+    Leaves {
+        /// Field with the thread's number.
+        tid: &'static str,
+        /// What it goes into.
+        into: Leaving,
+    },
+    /// A call of the system begins, a span of this name.
+    CallBegins(String),
+    /// A call of the system ends, whichever its thread is in: LTTng before 2.6.
+    CallEnds,
     /// A thread is made ready to run.
     Wake(WakeStage),
     /// Code that interrupts whatever thread its processor has begins or ends.
@@ -53,11 +76,16 @@ pub enum Convention {
         pid: &'static str,
         /// Field with its name.
         name: &'static str,
+        /// Field with the flags of `clone`: they tell whether it is of its maker's process.
+        flags: &'static str,
     },
 }
 
+/// `CLONE_THREAD` [include/uapi/linux/sched.h].
+pub const CLONE_THREAD: u64 = 0x0001_0000;
+
 /// Clauses by the last part of the name of the event.
-const CLAUSES: [(&str, &str); 34] = [
+const CLAUSES: [(&str, &str); 33] = [
     ("irq_handler_entry", "begin irq key irq $cpu"),
     ("irq_handler_exit", "end irq key irq $cpu"),
     ("softirq_entry", "begin softirq key vec $cpu"),
@@ -77,8 +105,6 @@ const CLAUSES: [(&str, &str); 34] = [
     // ftrace's events of system calls by number.
     ("sys_enter", "begin syscall key id"),
     ("sys_exit", "end syscall key id"),
-    // LTTng before 2.6: every call ends by the same event.
-    ("exit_syscall", "end syscall"),
     ("page_fault_entry", "begin page_fault"),
     ("page_fault_exit", "end page_fault"),
     ("power_cpu_frequency", "counter state"),
@@ -108,7 +134,6 @@ const SYSCALLS: [(&str, bool); 8] = [
     ("compat_sys_exit_", false),
 ];
 
-const SWITCHES: [&str; 1] = ["sched_switch"];
 const WAKES: [(&str, WakeStage); 3] = [
     ("sched_waking", WakeStage::Waking),
     ("sched_wakeup", WakeStage::Wakeup),
@@ -150,13 +175,97 @@ fn interrupt(name: &str) -> Option<Convention> {
 static THREADS: [(&str, Convention); 5] = [
     ("sched_process_fork", thread("child_tid", "child_pid", "child_comm")),
     ("lttng_statedump_process_state", thread("tid", "pid", "name")),
-    ("task_newtask", thread("pid", "", "comm")),
+    (
+        "task_newtask",
+        Convention::Thread { tid: "pid", pid: "", name: "comm", flags: "clone_flags" },
+    ),
     ("THREAD_NAME", thread("tid", "pid", "name")),
     ("task_rename", thread("pid", "", "newcomm")),
 ];
 
 const fn thread(tid: &'static str, pid: &'static str, name: &'static str) -> Convention {
-    Convention::Thread { tid, pid, name }
+    Convention::Thread { tid, pid, name, flags: "" }
+}
+
+/// Which conventions beside those of the kernel's tracepoints the names in a stream follow.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Dialect {
+    /// LTTng before 2.6: `sys_open` begins a call, `exit_syscall` ends whichever it is.
+    has_old_calls: bool,
+    /// Zephyr's `subsys/tracing/ctf`: threads by `thread_id`, calls of the system `NAME_enter` and
+    /// `NAME_exit`.
+    pub is_zephyr: bool,
+}
+
+impl Dialect {
+    /// That of the events of a stream.
+    pub fn of(stream: &StreamClass) -> Self {
+        let has = |name: &str| stream.event_classes.iter().any(|class| class.name == name);
+        let is_zephyr = has("thread_switched_in") && has("thread_switched_out") && has("isr_enter");
+        Self { has_old_calls: has("exit_syscall"), is_zephyr }
+    }
+
+    /// What an event of this name means.
+    pub fn conventions(self, name: &str) -> Vec<Convention> {
+        if self.is_zephyr {
+            return zephyr(name);
+        }
+        if self.has_old_calls {
+            if name == "exit_syscall" {
+                return vec![Convention::CallEnds];
+            }
+            let name = name.strip_prefix("compat_").unwrap_or(name);
+            if let Some(call) = name.strip_prefix("sys_") {
+                return call_name(call).map(Convention::CallBegins).into_iter().collect();
+            }
+        }
+        of(name)
+    }
+}
+
+/// Events of Zephyr that are about a thread.
+static ZEPHYR: [(&str, Convention); 13] = [
+    ("thread_switched_in", Convention::SwitchTo { tid: "thread_id", name: "name" }),
+    ("thread_pending", leaves(Leaving::Waiting)),
+    ("thread_sched_pend", leaves(Leaving::Waiting)),
+    ("thread_sleep_enter", leaves(Leaving::Waiting)),
+    ("thread_suspend", leaves(Leaving::Other)),
+    ("thread_sched_suspend", leaves(Leaving::Other)),
+    ("thread_abort", leaves(Leaving::Ended)),
+    ("thread_sched_abort", leaves(Leaving::Ended)),
+    ("thread_ready", Convention::Wake(WakeStage::Waking)),
+    ("thread_sched_ready", Convention::Wake(WakeStage::Waking)),
+    ("thread_create", thread("thread_id", "", "name")),
+    ("thread_name_set", thread("thread_id", "", "name")),
+    ("thread_info", thread("thread_id", "", "name")),
+];
+
+const fn leaves(into: Leaving) -> Convention {
+    Convention::Leaves { tid: "thread_id", into }
+}
+
+fn zephyr(name: &str) -> Vec<Convention> {
+    if let Some((_, convention)) = ZEPHYR.iter().find(|(event, _)| *event == name) {
+        return vec![convention.clone()];
+    }
+    let (name, side) = match (name.strip_suffix("_enter"), name.strip_suffix("_exit")) {
+        (Some(name), _) => (name, Side::Begin),
+        (_, Some(name)) => (name, Side::End),
+        // An interrupt that ends with a switch.
+        _ if name == "isr_exit_to_scheduler" => ("isr", Side::End),
+        _ => return Vec::new(),
+    };
+    let role = |keyed| if side == Side::Begin { Role::Begin(keyed) } else { Role::End(keyed) };
+    let keyed = |name: &str, keys: &[&str]| {
+        let keys = keys.iter().map(|key| (*key).to_owned()).collect();
+        Keyed { name: name.to_owned(), keys, ..Keyed::default() }
+    };
+    if name == "isr" {
+        let span = Convention::Role(role(keyed("irq", &[KEY_CPU])));
+        return vec![Convention::Interrupt(InterruptKind::Any, side), span];
+    }
+    // Which object it is about is a key, where the event has it.
+    vec![Convention::Role(role(keyed(name, &["id"]))), Convention::Role(role(keyed(name, &[])))]
 }
 
 /// What an event of this name means by convention; nothing for most.
@@ -164,8 +273,11 @@ pub fn of(name: &str) -> Vec<Convention> {
     // `irq:irq_handler_entry` of perf, `irq_handler_entry` of LTTng.
     let last = name.rsplit(':').next().unwrap_or(name);
     let mut found = Vec::new();
-    if SWITCHES.contains(&last) {
-        found.push(Convention::Switch);
+    match last {
+        "sched_switch" => found.push(Convention::Switch),
+        // Barrelfish's: of the dispatcher that the reader of its dumps has found.
+        "CSWITCH" => found.push(Convention::SwitchTo { tid: "", name: "application" }),
+        _ => {}
     }
     let wakes = WAKES.iter().filter(|(event, _)| *event == last);
     found.extend(wakes.map(|(_, stage)| Convention::Wake(*stage)));
@@ -185,20 +297,22 @@ pub fn of(name: &str) -> Vec<Convention> {
 const CALLS_WITHOUT_EXIT: [&str; 4] = ["rt_sigreturn", "sigreturn", "exit", "exit_group"];
 
 fn syscall(name: &str) -> Option<Role> {
-    let named = |call: &str| Keyed { name: format!("syscall {call}"), ..Keyed::default() };
-    for (prefix, begins) in SYSCALLS {
-        if let Some(call) = name.strip_prefix(prefix).filter(|call| !call.is_empty()) {
-            if CALLS_WITHOUT_EXIT.contains(&call) {
-                return None;
-            }
-            return Some(if begins { Role::Begin(named(call)) } else { Role::End(named(call)) });
-        }
-    }
-    None
+    let (call, begins) = SYSCALLS.iter().find_map(|(prefix, begins)| {
+        Some((name.strip_prefix(prefix).filter(|call| !call.is_empty())?, *begins))
+    })?;
+    let keyed = Keyed { name: call_name(call)?, ..Keyed::default() };
+    Some(if begins { Role::Begin(keyed) } else { Role::End(keyed) })
+}
+
+/// What a call of the system is called as a span; `None` for those without an end.
+fn call_name(call: &str) -> Option<String> {
+    (!CALLS_WITHOUT_EXIT.contains(&call)).then(|| format!("syscall {call}"))
 }
 
 #[cfg(test)]
 mod tests {
+    use lateralis_model::EventClass;
+
     use super::*;
 
     #[test]
@@ -227,5 +341,19 @@ mod tests {
         assert_eq!(of("irq_vectors:local_timer_entry"), timer(Side::Begin));
         assert_eq!(of("x86_irq_vectors_local_timer_exit"), timer(Side::End));
         assert_eq!(of("app:anything"), []);
+        let dialect = |names: &[&str]| {
+            let class = |name: &&str| EventClass { name: (*name).to_owned(), ..EventClass::default() };
+            let event_classes = names.iter().map(class).collect();
+            Dialect::of(&StreamClass { event_classes, ..StreamClass::default() })
+        };
+        let old = dialect(&["sys_open", "exit_syscall"]);
+        assert_eq!(old.conventions("exit_syscall"), [Convention::CallEnds]);
+        let opens = [Convention::CallBegins("syscall open".to_owned())];
+        assert_eq!(old.conventions("sys_open"), opens);
+        assert_eq!(old.conventions("compat_sys_open"), opens);
+        assert_eq!(dialect(&["sys_open"]).conventions("sys_open"), []);
+        let zephyr = dialect(&["thread_switched_in", "thread_switched_out", "isr_enter"]);
+        assert_eq!(zephyr.conventions("thread_pending"), [leaves(Leaving::Waiting)]);
+        assert_eq!(zephyr.conventions("isr_exit_to_scheduler").len(), 2);
     }
 }

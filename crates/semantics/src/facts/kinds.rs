@@ -202,11 +202,15 @@ impl Kinds {
         }
     }
 
+    /// Whether a quantity is of a processor, not of who runs there.
+    pub(super) fn is_of_cpu(&self, counter: u32) -> bool {
+        self.counters.get(counter as usize).is_some_and(|counter| counter.is_of_cpu)
+    }
+
     /// Whose a quantity is: a process's, for several of its threads may tell it; or a processor's.
     #[must_use]
     pub fn owner_of_level(&self, counter: u32, at: &At) -> Owner {
-        match (self.counters.get(counter as usize).is_some_and(|counter| counter.is_of_cpu), at.cpu)
-        {
+        match (self.is_of_cpu(counter), at.cpu) {
             (true, Some(cpu)) => Owner::Cpu(cpu),
             _ => Owner::of_process(at),
         }

@@ -35,7 +35,7 @@ use lateralis_analysis::{End, Side};
 use lateralis_model::{Event, Field, Fields, StreamIndex, StreamSummary, Trace, Value, Writer};
 use lateralis_units::Nanos;
 
-use conventions::WakeStage;
+use conventions::{CLONE_THREAD, Dialect, WakeStage};
 pub use doubts::Doubts;
 pub use keys::field_text;
 pub use kinds::{Counter, Kind, Kinds, Machine};
@@ -256,7 +256,12 @@ impl About {
             Step::Send { .. } | Step::Receive { .. } => self == Self::Messages,
             Step::State { .. } => self == Self::States,
             Step::Level { .. } => self == Self::Levels,
-            Step::Switch(_) | Step::Wake(_) | Step::Interrupt(..) | Step::Thread { .. } => false,
+            Step::CallBegins { .. } | Step::CallEnds => self == Self::Spans,
+            Step::Switch(_)
+            | Step::Leaves { .. }
+            | Step::Wake(_)
+            | Step::Interrupt(..)
+            | Step::Thread { .. } => false,
         }
     }
 }
@@ -293,7 +298,8 @@ impl Facts {
             .stream_classes
             .iter()
             .map(|stream| {
-                let plan = |class| Plan::new(stream, class, kinds);
+                let dialect = Dialect::of(stream);
+                let plan = |class| Plan::new(stream, dialect, class, kinds);
                 stream.event_classes.iter().map(plan).collect()
             })
             .collect();
@@ -378,7 +384,11 @@ impl Facts {
         let cpu = event.packet.cpu.map(|cpu| cpu.0);
         let cpu = cpu.or_else(|| self.cpus.get(event.stream.0 as usize).copied().flatten());
         let cpu = cpu.or_else(|| {
-            let field = nth(event.common_context(), plan?.cpu?)?;
+            let plan = plan?;
+            if plan.is_of_cpu_0 {
+                return Some(0);
+            }
+            let field = nth(event.common_context(), plan.cpu?)?;
             u32::try_from(field.as_u64()?).ok()
         });
         let threads = &mut self.threads;
@@ -437,7 +447,7 @@ impl Facts {
             let Self { kinds, threads, wakes, .. } = self;
             let fact = fact(step, event, &at, kinds, (threads, wakes), of_programs);
             if let Some(fact) = fact {
-                see(&self.kinds, &at, fact);
+                see(&self.kinds, &about(step, event, &at), fact);
             }
         }
         if self.threads.has_learnt() {
@@ -445,6 +455,14 @@ impl Facts {
         }
         at
     }
+}
+
+/// When and where what a step says holds: some events are of another processor than that on which they
+/// happened.
+fn about(step: &Step, event: &Event<'_>, at: &At) -> At {
+    let Step::Level { cpu: Some(field), .. } = step else { return *at };
+    let cpu = plan::field(event, *field).and_then(|field| field.as_u64());
+    At { cpu: cpu.and_then(|cpu| u32::try_from(cpu).ok()).or(at.cpu), ..*at }
 }
 
 fn is_wake(step: &Step) -> bool {
@@ -479,6 +497,12 @@ fn fact(
             let kind = &mut kinds.spans[*span as usize];
             Fact::End { span: *span, key: kind.numbers.number(key, event, at) }
         }
+        Step::CallBegins { span } => {
+            threads.calls(at.writer?.tid, *span);
+            Fact::Begin { span: *span, key: None }
+        }
+        // One that began before the trace ends nothing here.
+        Step::CallEnds => Fact::End { span: threads.returns(at.writer?.tid)?, key: None },
         Step::Whole { span, duration } => {
             Fact::Whole { span: *span, duration_ns: number(*duration)? }
         }
@@ -495,12 +519,23 @@ fn fact(
             let machine = kinds.machine_of(*machine, key, event, at)?;
             Fact::State { machine, state: kinds.machines[machine as usize].state(text) }
         }
-        Step::Level { counter, field: index, key } => {
+        Step::Level { counter, field: index, key, .. } => {
             let value = level(field(*index)?)?;
             Fact::Level { counter: kinds.counter_of(*counter, key, event, at)?, value }
         }
         Step::Switch(switch) => {
-            let (from, to) = (number(switch.prev_tid)? as u32, number(switch.next_tid)? as u32);
+            let mut to = match switch.next_tid {
+                Some(field) => number(field)? as u32,
+                None => at.writer?.tid,
+            };
+            if switch.has_idle_thread && text(switch.next_comm).is_some_and(|of| of.starts_with("idle")) {
+                to = 0;
+            }
+            // Whom the first switch of a processor leaves is not known; it counts for nobody then.
+            let from = match switch.prev_tid {
+                Some(field) => number(field)? as u32,
+                None => threads.running(at.cpu?).unwrap_or(0),
+            };
             for (tid, name) in [(from, switch.prev_comm), (to, switch.next_comm)] {
                 if let Some(name) = text(name) {
                     threads.named(tid, &name);
@@ -521,7 +556,10 @@ fn fact(
                 threads.switched(cpu, Some(to).filter(|_| to_is_whole));
             }
             let state = switch.prev_state.and_then(number);
-            let leaving = state.map_or(Leaving::Unknown, Leaving::of_number);
+            let leaving = match switch.prev_tid {
+                None => threads.left(from),
+                Some(_) => state.map_or(Leaving::Unknown, Leaving::of_number),
+            };
             wakes.switch(at.cpu, from, leaving, to);
             Fact::Switch { from, to, leaving, from_is_whole, to_is_whole }
         }
@@ -536,17 +574,27 @@ fn fact(
             let (waker, moment) = wakes.wake(&event, at)?;
             Fact::Wake { tid, cpu: target_cpu, waker, moment }
         }
+        Step::Leaves { tid, into } => {
+            let tid = tid.and_then(number).map(|tid| tid as u32);
+            threads.leaves(tid.or_else(|| threads.running(at.cpu?))?, *into);
+            return None;
+        }
         Step::Interrupt(kind, side) => {
             wakes.interrupt(at.cpu, *kind, *side == Side::Begin);
             return None;
         }
-        Step::Thread { tid, pid, name } => {
+        Step::Thread { tid, pid, name, flags } => {
             let tid = number(*tid)? as u32;
             if is_of_recorded(threads) {
                 threads.is_recorded(tid);
             }
-            if let Some(pid) = pid.and_then(number) {
-                threads.belongs(Writer { pid: pid as u32, tid });
+            let of_maker = |flags: u64| match flags & CLONE_THREAD {
+                0 => Some(tid),
+                _ => threads.get(at.writer?.tid)?.pid,
+            };
+            let pid = pid.and_then(number).map(|pid| pid as u32);
+            if let Some(pid) = pid.or_else(|| of_maker(flags.and_then(number)?)) {
+                threads.belongs(Writer { pid, tid });
             }
             if let Some(name) = text(*name) {
                 threads.named(tid, &name);

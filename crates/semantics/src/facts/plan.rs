@@ -5,7 +5,8 @@ use lateralis_analysis::Side;
 use lateralis_model::role::{CATEGORY, KEY_CATEGORY, KEY_CPU, KEY_PROCESS, Keyed, Role};
 use lateralis_model::{Event, EventClass, Field, FieldClass, Member, StreamClass};
 
-use super::conventions::{self, Convention, InterruptKind, WakeStage};
+use super::Leaving;
+use super::conventions::{Convention, Dialect, InterruptKind, WakeStage};
 use super::keys::{Category, KeyPlan, Part};
 use super::kinds::Kinds;
 
@@ -18,11 +19,18 @@ pub enum Step {
     Send { channel: u32, key: KeyPlan },
     Receive { channel: u32, key: KeyPlan },
     State { machine: u32, field: usize, key: KeyPlan },
-    Level { counter: u32, field: usize, key: KeyPlan },
+    /// `cpu`: of which processor it is, where it need not be that of the event.
+    Level { counter: u32, field: usize, key: KeyPlan, cpu: Option<usize> },
     Switch(Switch),
+    /// What a thread will go into when it leaves its processor.
+    Leaves { tid: Option<usize>, into: Leaving },
+    /// A call of the system begins.
+    CallBegins { span: u32 },
+    /// Whichever call of the system its thread is in ends.
+    CallEnds,
     Wake(Wake),
     Interrupt(InterruptKind, Side),
-    Thread { tid: usize, pid: Option<usize>, name: Option<usize> },
+    Thread { tid: usize, pid: Option<usize>, name: Option<usize>, flags: Option<usize> },
 }
 
 /// Fields of a wake-up.
@@ -38,11 +46,15 @@ pub struct Wake {
 /// Fields of a context switch.
 #[derive(Debug)]
 pub struct Switch {
-    pub prev_tid: usize,
-    pub next_tid: usize,
+    /// `None`: the one that came before.
+    pub prev_tid: Option<usize>,
+    /// `None`: the thread of the event.
+    pub next_tid: Option<usize>,
     pub prev_comm: Option<usize>,
     pub next_comm: Option<usize>,
     pub prev_state: Option<usize>,
+    /// Whether idleness is a thread with a number, which its name tells.
+    pub has_idle_thread: bool,
 }
 
 /// Where the context of a class tells the thread: index among the fields of the common
@@ -77,6 +89,8 @@ pub struct Plan {
     pub pid: Option<Place>,
     /// Where the common context tells the processor.
     pub cpu: Option<usize>,
+    /// Whether its events are of the only processor there is, which nothing tells.
+    pub is_of_cpu_0: bool,
     /// Whether its events are there because of the thread they are in, wherever the kernel's events
     /// are of recorded programs only: not those of the tracer, nor switches and wake-ups, which are
     /// there because of the other thread as well.
@@ -91,7 +105,12 @@ const CPU_FIELDS: [&str; 2] = ["cpu_id", "_cpu_id"];
 
 impl Plan {
     /// What events of `class` say; new spans, channels, … are added to `kinds`.
-    pub fn new(stream: &StreamClass, class: &EventClass, kinds: &mut Kinds) -> Self {
+    pub fn new(
+        stream: &StreamClass,
+        dialect: Dialect,
+        class: &EventClass,
+        kinds: &mut Kinds,
+    ) -> Self {
         let members = members(&class.payload);
         let common = members_of(stream.common_context.as_ref());
         let own = members_of(class.context.as_ref());
@@ -108,12 +127,19 @@ impl Plan {
             tid: place(&TID_FIELDS),
             pid: place(&PID_FIELDS),
             cpu: CPU_FIELDS.iter().find_map(|name| position(common, name)),
+            is_of_cpu_0: dialect.is_zephyr,
             is_of_its_thread: !class.name.starts_with("lateralis:"),
         };
-        let conventions = conventions::of(&class.name);
-        let mut compiler = Compiler { members, common, class, kinds };
-        let from_conventions: Vec<Step> =
+        let conventions = dialect.conventions(&class.name);
+        let mut compiler = Compiler { members, common, class, dialect, kinds };
+        let mut from_conventions: Vec<Step> =
             conventions.iter().filter_map(|convention| compiler.convention(convention)).collect();
+        if dialect.is_zephyr {
+            // With the key, and without it where the event has no such field.
+            let is_span = |step: &Step| matches!(step, Step::Begin { .. } | Step::End { .. });
+            let mut is_first = true;
+            from_conventions.retain(|step| !is_span(step) || std::mem::take(&mut is_first));
+        }
         // Importers say in the words of schemas what conventions say with more: whose
         // processor, by which name.
         plan.steps = from_conventions;
@@ -130,6 +156,7 @@ struct Compiler<'a> {
     members: &'a [Member],
     common: &'a [Member],
     class: &'a EventClass,
+    dialect: Dialect,
     kinds: &'a mut Kinds,
 }
 
@@ -139,20 +166,37 @@ impl Compiler<'_> {
             Convention::Role(role) => self.role(role),
             Convention::Switch => Some(Step::Switch(Switch {
                 // LTTng's names, then those of the kernel, where a pid is a thread.
-                prev_tid: self.own("prev_tid").or_else(|| self.own("prev_pid"))?,
-                next_tid: self.own("next_tid").or_else(|| self.own("next_pid"))?,
+                prev_tid: Some(self.own("prev_tid").or_else(|| self.own("prev_pid"))?),
+                next_tid: Some(self.own("next_tid").or_else(|| self.own("next_pid"))?),
                 prev_comm: self.own("prev_comm"),
                 next_comm: self.own("next_comm"),
                 prev_state: self.own("prev_state"),
+                has_idle_thread: false,
             })),
+            Convention::SwitchTo { tid, name } => Some(Step::Switch(Switch {
+                prev_tid: None,
+                next_tid: if tid.is_empty() { None } else { Some(self.own(tid)?) },
+                prev_comm: None,
+                next_comm: self.own(name),
+                prev_state: None,
+                has_idle_thread: self.dialect.is_zephyr,
+            })),
+            Convention::Leaves { tid, into } => {
+                Some(Step::Leaves { tid: self.own(tid), into: *into })
+            }
+            Convention::CallBegins(name) => {
+                let keyed = Keyed { name: name.clone(), ..Keyed::default() };
+                Some(Step::CallBegins { span: self.kinds.span(&keyed) })
+            }
+            Convention::CallEnds => Some(Step::CallEnds),
             Convention::Wake(stage) => Some(Step::Wake(Wake {
                 stage: *stage,
-                tid: self.own("tid").or_else(|| self.own("pid"))?,
+                tid: ["tid", "pid", "thread_id"].iter().find_map(|name| self.own(name))?,
                 cpu: self.own("target_cpu"),
                 flags: self.field("common_flags"),
             })),
             Convention::Interrupt(kind, side) => Some(Step::Interrupt(*kind, *side)),
-            Convention::Thread { tid, pid, name } => {
+            Convention::Thread { tid, pid, name, flags } => {
                 let thread = self.own(tid);
                 let process = self.own(pid).filter(|_| thread.is_some());
                 Some(Step::Thread {
@@ -160,6 +204,7 @@ impl Compiler<'_> {
                     tid: thread.or_else(|| self.own(pid))?,
                     pid: process,
                     name: self.own(name),
+                    flags: self.own(flags),
                 })
             }
         }
@@ -186,7 +231,9 @@ impl Compiler<'_> {
             Role::Counter { field: of, name, keys } => {
                 let (field, key) = (self.field(of)?, self.key(&keyed(keys))?);
                 let counter = self.kinds.counter(&self.class.name, of, name.as_deref());
-                Step::Level { field, counter, key }
+                // The frequency of a processor is set by any.
+                let cpu = self.own("cpu_id").filter(|_| self.kinds.is_of_cpu(counter));
+                Step::Level { field, counter, key, cpu }
             }
         })
     }

@@ -177,13 +177,16 @@ impl Reading {
                     (Says::Whole { span: *span }, Some(value))
                 }
                 // Which one it is depends on the key.
-                Step::Level { counter, field, key: KeyPlan::None } => {
+                Step::Level { counter, field, key: KeyPlan::None, cpu: None } => {
                     let value = columns.number(Scope::Payload, *field)?;
                     (Says::Level { counter: *counter }, Some(value))
                 }
                 Step::Level { .. }
                 | Step::State { .. }
                 | Step::Switch(_)
+                | Step::Leaves { .. }
+                | Step::CallBegins { .. }
+                | Step::CallEnds
                 | Step::Wake(_)
                 | Step::Interrupt(..)
                 | Step::Thread { .. } => return None,

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use foldhash::fast::RandomState;
 use lateralis_model::Writer;
 
-use super::Fact;
+use super::{Fact, Leaving};
 
 /// Threads that are remembered: a hostile trace may name four thousand million.
 const MAX_THREADS: usize = 1 << 20;
@@ -38,6 +38,10 @@ pub struct Threads {
     /// The same of what recorders say.
     recorded: Vec<Option<Writer>>,
     running: Vec<Option<u32>>,
+    /// What threads go into when they leave their processor, where other events than the switch tell.
+    leaving: HashMap<u32, Leaving, RandomState>,
+    /// Calls of the system that threads are in, where one kind of event ends all.
+    calls: HashMap<u32, u32, RandomState>,
     /// Whose process turned out to be another than it was taken for, where anybody asks.
     changed: Option<Vec<u32>>,
     /// Threads with events whose process was not known: they got their own number as process.
@@ -192,6 +196,30 @@ impl Threads {
             self.running.resize(cpu + 1, None);
         }
         self.running[cpu] = to;
+    }
+
+    /// What a thread goes into when it leaves its processor.
+    pub(super) fn leaves(&mut self, tid: u32, into: Leaving) {
+        if self.leaving.len() < MAX_THREADS || self.leaving.contains_key(&tid) {
+            self.leaving.insert(tid, into);
+        }
+    }
+
+    /// What a thread that leaves its processor now goes into, as far as it was told.
+    pub(super) fn left(&mut self, tid: u32) -> Leaving {
+        self.leaving.remove(&tid).unwrap_or(Leaving::Unknown)
+    }
+
+    /// A thread begins a call of the system; the kind of span that it is.
+    pub(super) fn calls(&mut self, tid: u32, span: u32) {
+        if self.calls.len() < MAX_THREADS || self.calls.contains_key(&tid) {
+            self.calls.insert(tid, span);
+        }
+    }
+
+    /// The call that a thread is in ends.
+    pub(super) fn returns(&mut self, tid: u32) -> Option<u32> {
+        self.calls.remove(&tid)
     }
 
     fn thread(&mut self, tid: u32) -> Option<&mut Thread> {

@@ -118,8 +118,17 @@ impl WakeUps {
         if self.cpus.len() <= cpu {
             self.cpus.resize(cpu + 1, Cpu::default());
         }
-        let (of, kind) = (&mut self.cpus[cpu], kind as usize);
-        of.has_had[kind] = true;
+        let of = &mut self.cpus[cpu];
+        let kind = match kind {
+            InterruptKind::Any => {
+                of.has_had = [true; KINDS];
+                InterruptKind::Device as usize
+            }
+            kind => {
+                of.has_had[kind as usize] = true;
+                kind as usize
+            }
+        };
         let depth = &mut of.depths[kind];
         *depth = if begins { depth.saturating_add(1) } else { depth.saturating_sub(1) };
     }

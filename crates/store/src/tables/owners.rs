@@ -18,6 +18,9 @@ use crate::Recording;
 /// Threads and processes that are remembered: a hostile trace may name any number.
 const MAX_NAMES: usize = 1 << 20;
 
+/// `CLONE_THREAD` [include/uapi/linux/sched.h].
+const CLONE_THREAD: u64 = 0x0001_0000;
+
 /// Fields of a class that tell of threads, by what they are called.
 #[derive(Debug, Clone, Copy)]
 enum Tells {
@@ -25,19 +28,25 @@ enum Tells {
     Switch,
     /// A thread: its number, its process, its name.
     Thread { tid: &'static str, pid: &'static str, name: &'static str },
+    /// A thread that the one of the event makes: by the flags it is of its process or of its own.
+    Made,
     /// A process: its number, its name.
     Process,
 }
 
 /// What tells, by the last part of the name of the event (see `crate::facts`).
-const TELLERS: [(&str, Tells); 7] = [
+const TELLERS: [(&str, Tells); 11] = [
     ("sched_switch", Tells::Switch),
     (
         "sched_process_fork",
         Tells::Thread { tid: "child_tid", pid: "child_pid", name: "child_comm" },
     ),
     ("lttng_statedump_process_state", Tells::Thread { tid: "tid", pid: "pid", name: "name" }),
-    ("task_newtask", Tells::Thread { tid: "pid", pid: "", name: "comm" }),
+    ("task_newtask", Tells::Made),
+    ("thread_switched_in", Tells::Thread { tid: "thread_id", pid: "", name: "name" }),
+    ("thread_create", Tells::Thread { tid: "thread_id", pid: "", name: "name" }),
+    ("thread_name_set", Tells::Thread { tid: "thread_id", pid: "", name: "name" }),
+    ("thread_info", Tells::Thread { tid: "thread_id", pid: "", name: "name" }),
     ("task_rename", Tells::Thread { tid: "pid", pid: "", name: "newcomm" }),
     ("THREAD_NAME", Tells::Thread { tid: "tid", pid: "", name: "name" }),
     ("PROCESS", Tells::Process),
@@ -54,6 +63,8 @@ pub struct Owners {
     /// Of each processor, when it went to which thread, in the order of time.
     switches: HashMap<u32, Vec<(Nanos, u32)>>,
     pids: HashMap<u32, u32>,
+    /// New threads: when, and by whom where they are of their maker's process.
+    made: Vec<(Nanos, u32, Option<u32>)>,
     /// Names, and when they were told.
     threads: BTreeMap<u32, (Nanos, String)>,
     processes: BTreeMap<u32, String>,
@@ -92,6 +103,13 @@ impl Owners {
             ControlFlow::Continue(())
         });
         owners.switches.values_mut().for_each(|of_cpu| of_cpu.sort_by_key(|(time, _)| *time));
+        owners.made.sort_by_key(|(time, ..)| *time);
+        for (_, thread, maker) in std::mem::take(&mut owners.made) {
+            let process = maker.map_or(Some(thread), |maker| owners.pids.get(&maker).copied());
+            if let Some(process) = process {
+                owners.pids.insert(thread, process);
+            }
+        }
         owners
     }
 
@@ -123,6 +141,19 @@ impl Owners {
                     self.pids.insert(thread, process);
                 }
                 self.named(thread, text(fields, name), event.time);
+            }
+            Tells::Made => {
+                let Some(thread) = number(fields, &["pid"]) else { return };
+                self.named(thread, text(fields, "comm"), event.time);
+                if let Some(flags) = fields.get("clone_flags").and_then(|field| field.as_u64())
+                    && self.made.len() < MAX_NAMES
+                {
+                    let of_context = || number(event.common_context()?, &["tid", "vtid"]);
+                    let maker = event.writer.map(|writer| writer.tid).or_else(of_context);
+                    let maker = maker.filter(|_| flags & CLONE_THREAD != 0);
+                    let is_known = flags & CLONE_THREAD == 0 || maker.is_some();
+                    self.made.extend(is_known.then_some((event.time, thread, maker)));
+                }
             }
             Tells::Process => {
                 if let (Some(pid), Some(name)) = (number(fields, &["pid"]), text(fields, "name"))

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What events of a Linux kernel mean here, whoever recorded them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::printed::Event;
+use super::table::Column;
+use super::truth::{self, Doing, Times};
+use crate::place::Place;
+use crate::wakeups::{self, Printed};
+
+/// What is said here of one trace, and what another program prints of it.
+pub struct Kernel<'a> {
+    pub place: &'a Place,
+    /// A path.
+    pub trace: &'a str,
+    pub judge: &'a str,
+    pub events: Vec<Event>,
+}
+
+fn rows(stats: &Value, list: &str) -> Vec<Value> {
+    stats[list].as_array().cloned().unwrap_or_default()
+}
+
+pub fn count(row: &Value, name: &str) -> u64 {
+    row[name].as_u64().unwrap_or_else(|| panic!("{name}: {row}"))
+}
+
+fn tid(row: &Value) -> i64 {
+    row["tid"].as_i64().unwrap_or(-1)
+}
+
+/// Count and nanoseconds of the complete spans of each name.
+fn spans(stats: &Value) -> BTreeMap<String, Times> {
+    let of = |row: &Value| {
+        let name = row["name"].as_str().expect("a name").to_owned();
+        (name, (count(row, "count"), row["total_ns"].as_u64().unwrap_or(0)))
+    };
+    rows(stats, "spans").iter().map(of).filter(|(_, times)| times.0 > 0).collect()
+}
+
+fn same_spans(stats: &Value, truth: &BTreeMap<String, Times>) -> bool {
+    let here = spans(stats);
+    for (name, times) in truth {
+        assert_eq!(here.get(name), Some(times), "{name}");
+    }
+    !truth.is_empty()
+}
+
+impl Kernel<'_> {
+    /// Checks everything that it can mean.
+    pub fn check(&self, column: &mut Column) {
+        let stats = self.place.json(&["stats", self.trace, "--json"]);
+        let events = &self.events[..];
+        let (torn, torn_cpus) = truth::torn(events);
+        column.check("switch", self.judge, || {
+            let here: BTreeMap<i64, u64> = rows(&stats, "cpus")
+                .iter()
+                .map(|row| (row["cpu"].as_i64().expect("a number"), count(row, "switches")))
+                .filter(|(_, count)| *count > 0)
+                .collect();
+            assert_eq!(here, truth::switches(events));
+            for row in rows(&stats, "cpus") {
+                let is_torn = torn_cpus.contains(&row["cpu"].as_i64().expect("a number"));
+                assert_eq!(is_torn, count(&row, "missing_switches") > 0, "{row}");
+            }
+            !here.is_empty()
+        });
+        let (states, ended) = truth::states(events);
+        column.check("state of a thread that leaves", self.judge, || {
+            let mut compared = 0;
+            for row in rows(&stats, "thread_states").iter().filter(|row| !torn.contains(&tid(row))) {
+                for (doing, name) in [
+                    (Doing::Running, "running"),
+                    (Doing::Runnable, "runnable"),
+                    (Doing::Preempted, "preempted"),
+                    (Doing::Sleeping, "sleeping"),
+                    (Doing::Blocked, "blocked"),
+                    (Doing::Stopped, "stopped"),
+                ] {
+                    let here =
+                        (count(row, &format!("{name}_count")), count(row, &format!("{name}_ns")));
+                    let there = states.get(&(tid(row), doing)).copied().unwrap_or_default();
+                    assert_eq!(here, there, "{name}: {row}");
+                    compared += 1;
+                }
+            }
+            let known: BTreeSet<i64> = rows(&stats, "thread_states").iter().map(tid).collect();
+            let missing = states.keys().find(|(tid, _)| !known.contains(tid));
+            assert!(missing.is_none(), "{missing:?}");
+            compared > 0
+        });
+        column.check("exit", self.judge, || {
+            let has_ended = |row: &&Value| row["has_ended"] == true && !torn.contains(&tid(row));
+            let here: BTreeSet<i64> =
+                rows(&stats, "thread_states").iter().filter(has_ended).map(tid).collect();
+            let there: BTreeSet<i64> = ended.difference(&torn).copied().collect();
+            assert_eq!(here, there);
+            !there.is_empty()
+        });
+        self.wakes(column);
+        column.check("migration", self.judge, || {
+            let there = truth::migrations(events);
+            for row in rows(&stats, "threads").iter().filter(|row| !torn.contains(&tid(row))) {
+                assert_eq!(there.get(&tid(row)), Some(&count(row, "migrations")), "{row}");
+            }
+            there.values().any(|count| *count > 0)
+        });
+        let interrupts = truth::spans(events, truth::interrupt);
+        for (meaning, name) in [("interrupt", "irq"), ("soft interrupt", "softirq")] {
+            column.check(meaning, self.judge, || {
+                let of = interrupts.iter().filter(|(kind, _)| *kind == name);
+                same_spans(&stats, &of.map(|(name, times)| (name.clone(), *times)).collect())
+            });
+        }
+        column.check("system call", self.judge, || {
+            let mut calls = match truth::has(events, &["exit_syscall"]) {
+                true => truth::old_calls(events),
+                false => truth::spans(events, truth::named_call),
+            };
+            calls.extend(truth::spans(events, truth::numbered_call));
+            same_spans(&stats, &calls)
+        });
+        column.check("block request", self.judge, || {
+            same_spans(&stats, &truth::spans(events, truth::block))
+        });
+        self.who(column);
+    }
+
+    fn wakes(&self, column: &mut Column) {
+        let printed = |event: &Event| {
+            let line = match event.name.as_str() {
+                "sched_switch" => {
+                    let (from, to) = truth::switch(event)?;
+                    format!(" prev_pid={from} next_pid={to} ")
+                }
+                _ => format!(" pid={} ", event.either(&["tid", "pid"]).unwrap_or(-1)),
+            };
+            let (time, cpu, name) = (event.time, event.cpu, event.name.clone());
+            let (tid, is_interrupt) = (event.tid.unwrap_or(-1).max(-1), event.is_interrupt);
+            Some(Printed { time, tid, cpu, is_interrupt, name, line })
+        };
+        let events: Vec<Printed> = self.events.iter().filter_map(printed).collect();
+        let counted = wakeups::count(&events);
+        for (meaning, name) in
+            [("waking", "sched_waking"), ("wakeup", "sched_wakeup"), ("new task", "sched_wakeup_new")]
+        {
+            column.check(meaning, self.judge, || {
+                if !truth::has(&self.events, &[name]) {
+                    return false;
+                }
+                wakeups::compare(self.place, self.trace, &counted);
+                true
+            });
+        }
+    }
+
+    fn who(&self, column: &mut Column) {
+        let threads = crate::foreign::table(self.place, self.trace, "threads");
+        let of = |tid: i64| {
+            let mut rows = threads.iter().filter(|row| row["tid"] == tid.to_string());
+            rows.next().unwrap_or_else(|| panic!("no thread {tid}"))
+        };
+        column.check("name of a thread", self.judge, || {
+            let names = truth::names(&self.events);
+            for (tid, name) in &names {
+                assert_eq!(&of(*tid)["thread"], name, "{tid}");
+            }
+            !names.is_empty()
+        });
+        column.check("fork: process of the child", self.judge, || {
+            let children = truth::children(&self.events);
+            for (child, process) in &children {
+                assert_eq!(of(*child)["pid"], process.to_string(), "{child}");
+            }
+            !children.is_empty()
+        });
+    }
+}

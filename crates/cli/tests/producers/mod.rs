@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Producers and meanings: what each producer's events mean here, beside what another program makes of the same
+//! trace. `docs/reference/producers.md` has the table; `UPDATE_EXPECT=1` writes it.
+
+mod kernel;
+mod printed;
+mod table;
+mod truth;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::foreign::TraceProcessor;
+use crate::kernel::usable;
+use crate::place::Place;
+use kernel::Kernel;
+use table::Column;
+
+/// A trace that others have recorded; `None`, said aloud, where it is missing.
+fn shared(path: &str) -> Option<PathBuf> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data").join(path);
+    if !path.exists() {
+        println!("SKIPPED: no {}", path.display());
+        return None;
+    }
+    Some(path)
+}
+
+/// The events that live recordings have: groups of the kernel's.
+const GROUPS: [&str; 7] = ["sched", "irq", "raw_syscalls", "exceptions", "block", "net", "task"];
+
+/// Forks, threads with names, sleeps, sockets, files, page faults, work, failing calls.
+const WORK: &str = r#"
+cat > work.py <<'PYTHON'
+import ctypes, mmap, os, socket, threading, time
+def sleeps(): [time.sleep(0.002) for _ in range(20)]
+threads = [threading.Thread(target=sleeps) for _ in range(3)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+udp.bind(("127.0.0.1", 0))
+for _ in range(3): udp.sendto(b"y", udp.getsockname()), udp.recv(1)
+for _ in range(5):
+    try: open("/nonexistent")
+    except OSError: pass
+file = open("data", "wb")
+for _ in range(3): file.write(os.urandom(1 << 18)), file.flush(), os.fsync(file.fileno())
+ctypes.CDLL(None).setpriority(0, 0, 5)
+mmap.mmap(-1, 1 << 20).write(b"z" * (1 << 20))
+end = time.monotonic() + 0.1
+while time.monotonic() < end: pass
+PYTHON
+python3 work.py
+for i in 1 2 3; do sleep 0.01 & done; wait
+"#;
+
+#[test]
+fn lttng_kernel() {
+    let place = Place::new();
+    let mut column = Column::new("LTTng kernel");
+    for path in [
+        "traces/ctf1/lttng-ref/basic-kernel-analysis",
+        "traces/ctf1/tracecompass-EPL2/bug446190",
+        "traces/ctf-babeltrace-CC0/1/succeed/lttng-tracefile-rotation/kernel",
+    ] {
+        let Some(path) = shared(path) else { return };
+        let Some(events) = printed::babeltrace(&path) else { return };
+        let trace = path.to_str().expect("UTF-8");
+        Kernel { place: &place, trace, judge: "babeltrace2", events }.check(&mut column);
+    }
+    column.finish();
+}
+
+#[test]
+fn lat_record() {
+    if !usable(&["babeltrace2", "python3"]) {
+        return;
+    }
+    let place = Place::new();
+    let groups = GROUPS.join(",").replace("raw_syscalls", "syscalls");
+    let words = ["record", "-q", "--system", "--kernel", &groups, "-o", "out", "--", "sh", "-c", WORK];
+    let output = place.lat(&words);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let Some(events) = printed::babeltrace(&place.0.join("out/ctf")) else { return };
+    let mut column = Column::new("`lat record`");
+    Kernel { place: &place, trace: "out", judge: "babeltrace2", events }.check(&mut column);
+    column.finish();
+}
+
+#[test]
+fn perf_data() {
+    if !usable(&["perf", "python3"]) {
+        return;
+    }
+    let place = Place::new();
+    let named: Vec<String> = GROUPS.iter().map(|group| format!("{group}:*")).collect();
+    let mut words = vec!["record", "-q", "-a", "-m", "2048", "-o", "perf.data"];
+    named.iter().for_each(|name| words.extend(["-e", name.as_str()]));
+    words.extend(["sh", "-c", WORK]);
+    let recorded = Command::new("perf").args(&words).current_dir(&place.0).output();
+    if !recorded.is_ok_and(|output| output.status.success()) {
+        println!("SKIPPED: perf records nothing here");
+        return;
+    }
+    let Some(events) = printed::perf(&place.0, "perf.data") else { return };
+    let mut column = Column::new("perf.data");
+    Kernel { place: &place, trace: "perf.data", judge: "perf script", events }.check(&mut column);
+    column.finish();
+}
+
+/// An instance of tracefs, gone at the end.
+struct Instance(PathBuf);
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        // It is gone already where trace-cmd has extracted it.
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+#[test]
+fn trace_dat() {
+    if !usable(&["python3"]) {
+        return;
+    }
+    let place = Place::new();
+    let name = format!("lat-producers-{}", std::process::id());
+    let instance = Instance(Path::new("/sys/kernel/tracing/instances").join(&name));
+    if let Err(error) = fs::create_dir(&instance.0) {
+        println!("SKIPPED: {}: {error}", instance.0.display());
+        return;
+    }
+    let set = |file: &str, value: &str| fs::write(instance.0.join(file), value).expect("tracefs");
+    set("buffer_size_kb", "16384");
+    for group in GROUPS {
+        set(&format!("events/{group}/enable"), "1");
+    }
+    let work = Command::new("sh").args(["-c", WORK]).current_dir(&place.0).status();
+    assert!(work.expect("sh").success());
+    set("tracing_on", "0");
+    let extract = ["extract", "-B", &name, "-o", "t.dat"];
+    let extracted = Command::new("trace-cmd").args(extract).current_dir(&place.0).output();
+    if !extracted.is_ok_and(|output| output.status.success()) {
+        println!("SKIPPED: trace-cmd extracts nothing here");
+        return;
+    }
+    let Some(events) = printed::trace_cmd(&place.0, "t.dat") else { return };
+    let mut column = Column::new("trace.dat");
+    Kernel { place: &place, trace: "t.dat", judge: "trace-cmd report", events }.check(&mut column);
+    column.finish();
+}
+
+#[test]
+fn perfetto_ftrace() {
+    let Some(tool) = TraceProcessor::find() else { return };
+    let Some(path) = shared("traces/perfetto-MIT/test_trace.perfetto-trace") else { return };
+    let place = Place::new();
+    let events = printed::perfetto(&tool, &path);
+    let trace = path.to_str().expect("UTF-8");
+    let mut column = Column::new("Perfetto");
+    Kernel { place: &place, trace, judge: "trace processor", events }.check(&mut column);
+    column.finish();
+}

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What the events of a kernel say, counted one by one.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::printed::{Event, number};
+
+/// How often, and how many nanoseconds altogether.
+pub type Times = (u64, u64);
+
+fn add(times: &mut Times, nanos: u64) {
+    times.0 += 1;
+    times.1 += nanos;
+}
+
+pub fn has(events: &[Event], names: &[&str]) -> bool {
+    events.iter().any(|event| names.contains(&event.name.as_str()))
+}
+
+/// From whom a processor switches to whom.
+pub fn switch(event: &Event) -> Option<(i64, i64)> {
+    (event.name == "sched_switch").then_some(())?;
+    Some((event.either(&["prev_tid", "prev_pid"])?, event.either(&["next_tid", "next_pid"])?))
+}
+
+/// The thread that each event happened in: the printed one, else the one that runs.
+pub fn threads(events: &[Event]) -> Vec<Option<i64>> {
+    let mut running: BTreeMap<i64, i64> = BTreeMap::new();
+    let thread = |event: &Event| {
+        let tid = event.tid.or_else(|| running.get(&event.cpu).copied());
+        if let Some((_, to)) = switch(event) {
+            running.insert(event.cpu, to);
+        }
+        tid
+    };
+    events.iter().map(thread).collect()
+}
+
+/// Threads a switch of which is missing: a processor turned to them and never from, or the other way
+/// round; and the processors where that happened.
+pub fn torn(events: &[Event]) -> (BTreeSet<i64>, BTreeSet<i64>) {
+    let (mut threads, mut cpus, mut on) = (BTreeSet::new(), BTreeSet::new(), BTreeMap::new());
+    for event in events {
+        if let Some((from, to)) = switch(event)
+            && let Some(before) = on.insert(event.cpu, to).filter(|before| *before != from)
+        {
+            threads.extend([before, from]);
+            cpus.insert(event.cpu);
+        }
+    }
+    (threads, cpus)
+}
+
+pub fn switches(events: &[Event]) -> BTreeMap<i64, u64> {
+    let mut counts = BTreeMap::new();
+    for event in events.iter().filter(|event| switch(event).is_some()) {
+        *counts.entry(event.cpu).or_default() += 1;
+    }
+    counts
+}
+
+/// How often a thread came to another processor than the one that it had before.
+pub fn migrations(events: &[Event]) -> BTreeMap<i64, u64> {
+    let (mut counts, mut on) = (BTreeMap::new(), BTreeMap::new());
+    for event in events {
+        let Some((from, to)) = switch(event) else { continue };
+        for tid in [from, to].into_iter().filter(|tid| *tid != 0) {
+            let moved = on.insert(tid, event.cpu).is_some_and(|before| before != event.cpu);
+            *counts.entry(tid).or_default() += u64::from(moved);
+        }
+    }
+    counts
+}
+
+/// What a thread does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Doing {
+    Running,
+    Runnable,
+    Preempted,
+    Sleeping,
+    Blocked,
+    Stopped,
+}
+
+/// What a thread goes into, by the letter or the number that a switch has of it; `None`: its end.
+pub fn leaving(event: &Event) -> Option<Doing> {
+    let state = event.text_of(&["prev_state"])?;
+    let letter = match number(state) {
+        // TASK_INTERRUPTIBLE, _UNINTERRUPTIBLE, and the rest [include/linux/sched.h].
+        Some(0) => 'R',
+        Some(state) if state & 0x1f00 != 0 && state & 0xff == 0 => 'R',
+        Some(state) if state & 1 != 0 => 'S',
+        Some(state) if state & 2 != 0 => 'D',
+        Some(state) if state & 0xf0 != 0 => 'X',
+        Some(_) => 'T',
+        // `R+` of a thread that was preempted.
+        None => state.chars().next()?,
+    };
+    match letter {
+        'R' => Some(Doing::Preempted),
+        'S' => Some(Doing::Sleeping),
+        // `I`: in the kernel, and not counted as load.
+        'D' | 'I' => Some(Doing::Blocked),
+        'T' | 't' | 'P' => Some(Doing::Stopped),
+        _ => None,
+    }
+}
+
+/// What every thread did, as far as both ends of it are there; and those that have ended.
+pub fn states(events: &[Event]) -> (BTreeMap<(i64, Doing), Times>, BTreeSet<i64>) {
+    let mut times: BTreeMap<(i64, Doing), Times> = BTreeMap::new();
+    let mut now: BTreeMap<i64, (Doing, u64)> = BTreeMap::new();
+    let mut ended = BTreeSet::new();
+    // Wake-ups that began: whether the thread has gone to sleep since.
+    let mut begun: BTreeMap<i64, bool> = BTreeMap::new();
+    for event in events {
+        let time = event.time;
+        if let Some((from, to)) = switch(event) {
+            if from != 0 {
+                if let Some((Doing::Running, since)) = now.remove(&from) {
+                    add(times.entry((from, Doing::Running)).or_default(), time - since);
+                }
+                match leaving(event) {
+                    Some(doing) => {
+                        now.insert(from, (doing, time));
+                        if doing != Doing::Preempted {
+                            begun.entry(from).and_modify(|has_left| *has_left = true);
+                        }
+                    }
+                    None => {
+                        ended.insert(from);
+                    }
+                }
+            }
+            if to != 0 {
+                begun.remove(&to);
+                if let Some((doing @ (Doing::Preempted | Doing::Runnable), since)) = now.remove(&to) {
+                    add(times.entry((to, doing)).or_default(), time - since);
+                }
+                now.insert(to, (Doing::Running, time));
+            }
+            continue;
+        }
+        let Some(tid) = event.either(&["tid", "pid"]) else { continue };
+        let wakes = match event.name.as_str() {
+            "sched_waking" => begun.insert(tid, false) != Some(true),
+            "sched_wakeup" => begun.remove(&tid).unwrap_or(true),
+            "sched_wakeup_new" => {
+                now.insert(tid, (Doing::Runnable, time));
+                false
+            }
+            _ => false,
+        };
+        if !wakes {
+            continue;
+        }
+        match now.get(&tid).copied() {
+            Some((doing @ (Doing::Sleeping | Doing::Blocked | Doing::Stopped), since)) => {
+                add(times.entry((tid, doing)).or_default(), time - since);
+                now.insert(tid, (Doing::Runnable, time));
+            }
+            // What it did before is not known; from now on it waits.
+            None if tid != 0 => {
+                now.insert(tid, (Doing::Runnable, time));
+            }
+            _ => {}
+        }
+    }
+    (times, ended)
+}
+
+/// What begins and ends, by name: each end belongs to the last beginning of its key.
+pub fn spans(
+    events: &[Event],
+    edge: impl Fn(&Event, Option<i64>) -> Option<(bool, String, String)>,
+) -> BTreeMap<String, Times> {
+    let mut open: BTreeMap<(String, String), Vec<u64>> = BTreeMap::new();
+    let mut found: BTreeMap<String, Times> = BTreeMap::new();
+    for (event, tid) in events.iter().zip(threads(events)) {
+        let Some((begins, name, key)) = edge(event, tid) else { continue };
+        let begun = open.entry((name.clone(), key)).or_default();
+        if begins {
+            begun.push(event.time);
+        } else if let Some(begin) = begun.pop() {
+            add(found.entry(name).or_default(), event.time - begin);
+        }
+    }
+    found
+}
+
+/// Interrupts of devices, and soft ones: each of its processor.
+pub fn interrupt(event: &Event, _: Option<i64>) -> Option<(bool, String, String)> {
+    let name = event.name.trim_start_matches("irq_");
+    let (kind, key, side) = match name.strip_prefix("handler_") {
+        Some(side) => ("irq", "irq", side),
+        None => ("softirq", "vec", name.strip_prefix("softirq_")?),
+    };
+    let begins = match side {
+        "entry" => true,
+        "exit" => false,
+        _ => return None,
+    };
+    Some((begins, kind.to_owned(), format!("{} {}", event.cpu, event.number(key)?)))
+}
+
+/// Soft interrupts from being asked for to their beginning: asked for twice, they come once.
+pub fn raised(events: &[Event]) -> BTreeMap<i64, Times> {
+    let (mut pending, mut found) = (BTreeMap::new(), BTreeMap::new());
+    for event in events {
+        let Some(vector) = event.number("vec") else { continue };
+        let key = (event.cpu, vector);
+        match event.name.trim_start_matches("irq_") {
+            "softirq_raise" => {
+                pending.entry(key).or_insert(event.time);
+            }
+            "softirq_entry" => {
+                if let Some(since) = pending.remove(&key) {
+                    add(found.entry(vector).or_default(), event.time - since);
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Never left again: a signal handler returns into what was interrupted, and an end is one.
+const WITHOUT_EXIT: [&str; 4] = ["rt_sigreturn", "sigreturn", "exit", "exit_group"];
+
+/// Calls of the system by name, each of its thread.
+pub fn named_call(event: &Event, tid: Option<i64>) -> Option<(bool, String, String)> {
+    let name = event.name.trim_start_matches("compat_");
+    let begins = ["syscall_entry_", "sys_enter_"].iter().find_map(|of| name.strip_prefix(of));
+    let ends = ["syscall_exit_", "sys_exit_"].iter().find_map(|of| name.strip_prefix(of));
+    let (begins, call) = begins.map(|call| (true, call)).or(ends.map(|call| (false, call)))?;
+    if WITHOUT_EXIT.contains(&call) {
+        return None;
+    }
+    Some((begins, format!("syscall {call}"), tid?.to_string()))
+}
+
+/// The same by number.
+pub fn numbered_call(event: &Event, tid: Option<i64>) -> Option<(bool, String, String)> {
+    let begins = match event.name.as_str() {
+        "sys_enter" => true,
+        "sys_exit" => false,
+        _ => return None,
+    };
+    Some((begins, "syscall".to_owned(), format!("{} {}", tid?, event.number("id")?)))
+}
+
+/// Calls as LTTng before 2.6 records them, all with one event for the end: by name.
+pub fn old_calls(events: &[Event]) -> BTreeMap<String, Times> {
+    let (mut open, mut found) = (BTreeMap::new(), BTreeMap::<String, Times>::new());
+    for (event, tid) in events.iter().zip(threads(events)) {
+        let Some(tid) = tid else { continue };
+        if let Some(call) = event.name.trim_start_matches("compat_").strip_prefix("sys_") {
+            open.insert(tid, (call.to_owned(), event.time));
+        } else if event.name == "exit_syscall"
+            && let Some((call, since)) = open.remove(&tid)
+        {
+            add(found.entry(format!("syscall {call}")).or_default(), event.time - since);
+        }
+    }
+    found
+}
+
+/// Requests to a device by where on it, from being given to it until it is done.
+pub fn block(event: &Event, _: Option<i64>) -> Option<(bool, String, String)> {
+    let begins = match event.name.as_str() {
+        "block_rq_issue" => true,
+        "block_rq_complete" => false,
+        _ => return None,
+    };
+    let key = format!("{} {}", event.fields.get("dev")?, event.fields.get("sector")?);
+    Some((begins, "block".to_owned(), key))
+}
+
+/// The last name of each thread.
+pub fn names(events: &[Event]) -> BTreeMap<i64, String> {
+    let mut names = BTreeMap::new();
+    let mut set = |event: &Event, tid: &[&str], name: &[&str]| {
+        if let (Some(tid), Some(name)) = (event.either(tid), event.text_of(name))
+            && tid != 0
+            && !name.is_empty()
+        {
+            names.insert(tid, name.to_owned());
+        }
+    };
+    for event in events {
+        match event.name.as_str() {
+            "sched_switch" => {
+                set(event, &["prev_tid", "prev_pid"], &["prev_comm"]);
+                set(event, &["next_tid", "next_pid"], &["next_comm"]);
+            }
+            "sched_process_fork" => set(event, &["child_tid", "child_pid"], &["child_comm"]),
+            "task_newtask" => set(event, &["pid"], &["comm"]),
+            "task_rename" => set(event, &["pid"], &["newcomm"]),
+            "lttng_statedump_process_state" => set(event, &["tid"], &["name"]),
+            _ => {}
+        }
+    }
+    names
+}
+
+/// The process of each new thread: that of who made it, where it was made with `CLONE_THREAD`
+/// [include/uapi/linux/sched.h].
+pub fn children(events: &[Event]) -> BTreeMap<i64, i64> {
+    let mut processes = BTreeMap::new();
+    let mut made = BTreeMap::new();
+    for (event, tid) in events.iter().zip(threads(events)) {
+        let (child, process) = match event.name.as_str() {
+            "sched_process_fork" => {
+                let Some(tid) = event.number("child_tid") else { continue };
+                (tid, event.number("child_pid"))
+            }
+            "task_newtask" => {
+                let (Some(child), Some(flags)) = (event.number("pid"), event.number("clone_flags"))
+                else {
+                    continue;
+                };
+                let of_parent = tid.map(|tid| processes.get(&tid).copied().unwrap_or(tid));
+                let is_thread = flags & 0x0001_0000 != 0;
+                // The process of a parent that nobody has made here is not known.
+                let is_known = tid.is_some_and(|tid| processes.contains_key(&tid));
+                (child, if is_thread { of_parent.filter(|_| is_known) } else { Some(child) })
+            }
+            _ => continue,
+        };
+        if let Some(process) = process {
+            processes.insert(child, process);
+            made.insert(child, process);
+        }
+    }
+    made
+}
