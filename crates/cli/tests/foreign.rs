@@ -173,7 +173,7 @@ fn chrome_begin_end(seed: u64) -> String {
 
 /// Chrome 66 and after: complete events, async ones by `id` and `id2` in several processes and
 /// categories, ends without names.
-fn chrome_async(seed: u64) -> String {
+pub fn chrome_async(seed: u64) -> String {
     let mut shape = Shape::new(seed);
     for pid in 1..4u64 {
         let mut at = 10_000 * pid;

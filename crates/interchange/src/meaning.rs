@@ -172,7 +172,7 @@ impl Owner {
         let context = |name: &str| {
             let fields = event.common_context()?;
             let value = fields.get(name)?.as_u64()?;
-            u32::try_from(value).ok()
+            u32::try_from(value).ok().map(|number| event.stream_class.host.thread(number))
         };
         if let Some(tid) = context("tid").or_else(|| context("vtid")) {
             let pid = context("pid").or_else(|| context("vpid")).unwrap_or(tid);
@@ -200,7 +200,7 @@ pub fn cpu(event: &Event<'_>) -> Option<u32> {
         return Some(cpu.0);
     }
     let value = event.common_context()?.get("cpu_id")?.as_u64()?;
-    u32::try_from(value).ok()
+    u32::try_from(value).ok().map(|cpu| event.stream_class.host.cpu(cpu))
 }
 
 /// The fields of an event in the order of common context, own context and payload, but

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::{Clock, Scalar};
+use crate::{Clock, Host, Scalar};
 
 /// 128 bits that name a trace or a clock.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
@@ -118,6 +118,18 @@ impl Trace {
         }
     }
 
+    /// The machine that a kind of stream is from.
+    #[must_use]
+    pub fn host_of(&self, stream_class: u32) -> Host {
+        self.stream_classes.get(stream_class as usize).map_or(Host::default(), |class| class.host)
+    }
+
+    /// Whether there are several machines.
+    #[must_use]
+    pub fn has_hosts(&self) -> bool {
+        self.stream_classes.iter().any(|class| !class.host.is_first())
+    }
+
     /// Whether of the kernel's events in streams of this class only those of recorded programs are
     /// there.
     #[must_use]
@@ -148,6 +160,8 @@ pub struct StreamClass {
     pub common_context: Option<FieldClass>,
     /// The kinds of events.
     pub event_classes: Vec<EventClass>,
+    /// The machine that it is from: numbers of processors and threads in its fields are that machine's.
+    pub host: Host,
 }
 
 /// A kind of event.

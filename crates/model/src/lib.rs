@@ -25,6 +25,7 @@ mod clock;
 mod columns;
 mod dropped;
 mod event;
+mod host;
 mod loss;
 mod memory;
 pub mod original;
@@ -50,6 +51,7 @@ pub use columns::{
 };
 pub use dropped::Dropped;
 pub use event::{Event, Packet, Repeated, RingPlace, StreamIndex, Writer};
+pub use host::Host;
 pub use loss::{Damage, DamageReason, Interval, Loss, LossCause};
 pub use memory::{Builder, Full, MemoryTrace, Pending};
 pub use quality::Quality;

@@ -135,7 +135,8 @@ impl Recording {
                 "lateralis:THREAD_NAME" => (&mut names.threads, number("tid")),
                 _ => return,
             };
-            if let (Some(id), Some(name)) = (id, text("name")) {
+            let host = event.stream_class.host;
+            if let (Some(id), Some(name)) = (id.map(|id| host.thread(id)), text("name")) {
                 // What the report says of a process is what the recorder saw last.
                 map.entry(id).or_insert(name);
             }

@@ -165,6 +165,27 @@ impl TimeBase {
             && a.frequency().abs_diff(b.frequency()) <= a.frequency() / 1000
     }
 
+    /// Whether both are of one machine: they read one counter, or what they say of their machine is no other.
+    /// One machine does not run two boots at once, whatever it is called.
+    #[must_use]
+    pub fn is_of_machine(&self, other: &Self) -> bool {
+        if self.is_same(other) {
+            return true;
+        }
+        if self.host.is_some() && other.host.is_some() && self.host != other.host {
+            return false;
+        }
+        let (a, b) = (&self.clock, &other.clock);
+        let is_other_boot = a.name == b.name && a.uuid.is_some() && b.uuid.is_some();
+        !(is_other_boot && a.unix_epoch && b.unix_epoch && self.overlaps(other))
+    }
+
+    fn overlaps(&self, other: &Self) -> bool {
+        let ends = |of: &Self| of.interval.begin.zip(of.interval.end);
+        let both = ends(self).zip(ends(other));
+        both.is_some_and(|(a, b)| a.0 <= b.1 && b.0 <= a.1)
+    }
+
     /// How times of both relate.
     #[must_use]
     pub fn tie(&self, other: &Self) -> Tie {

@@ -7,8 +7,8 @@ use std::ops::ControlFlow;
 use std::sync::OnceLock;
 
 use lateralis_model::{
-    Clock, ColumnBatch, ColumnRequest, Damage, Event, Events, Interval, Look, Loss, Names, Origin,
-    Packet, PartSummary, Seen, Source, StreamIndex, StreamSummary, Trace,
+    Clock, ColumnBatch, ColumnRequest, Damage, Event, Events, Host, Interval, Look, Loss, Names,
+    Origin, Packet, PartSummary, Seen, Source, StreamIndex, StreamSummary, Trace,
 };
 use lateralis_seedformats::genode;
 use lateralis_units::Nanos;
@@ -32,6 +32,8 @@ pub struct Part {
     pub source: Box<dyn Source>,
     first_stream: u32,
     first_stream_class: u32,
+    /// The machine that it is from.
+    host: Host,
     /// How many [`Source::parts`] it has, once somebody asks.
     parts: OnceLock<usize>,
 }
@@ -80,22 +82,25 @@ impl Joined {
         joined.repeated = repeated::drop_repeated(&mut sources);
         joined.align(&mut sources);
         let mut first_stream = 0;
-        for (place, source) in sources {
+        let hosts = joined.hosts();
+        for ((place, source), host) in sources.into_iter().zip(hosts) {
             let first_stream_class = joined.trace.stream_classes.len() as u32;
             // A single trace lends its own classes: of very many there is no copy.
             if several || genode::is_genode(source.trace()) {
-                joined.take_classes(source.trace(), &source.streams());
+                joined.take_classes(source.trace(), &source.streams(), host);
             }
             let names = source.names();
-            joined.names.processes.extend(names.processes.clone());
-            joined.names.threads.extend(names.threads.clone());
+            let named = |(number, name): (&u32, &String)| (host.thread(*number), name.clone());
+            joined.names.processes.extend(names.processes.iter().map(named));
+            joined.names.threads.extend(names.threads.iter().map(named));
             if !joined.format.split(", ").any(|known| known == source.format()) {
                 let separator = if joined.format.is_empty() { "" } else { ", " };
                 joined.format = format!("{}{separator}{}", joined.format, source.format());
             }
             let streams = source.streams().len() as u32;
             let parts = OnceLock::new();
-            joined.parts.push(Part { place, source, first_stream, first_stream_class, parts });
+            let part = Part { place, source, first_stream, first_stream_class, host, parts };
+            joined.parts.push(part);
             first_stream += streams;
         }
         if !several {
@@ -103,6 +108,25 @@ impl Joined {
         }
         joined.gather_gaps();
         joined
+    }
+
+    /// The machine of each trace. One that says nothing of its machine is of that of the first.
+    ///
+    /// Cost: each trace against the first of each host.
+    fn hosts(&self) -> Vec<Host> {
+        let mut first: Vec<&TimeBase> = Vec::new();
+        let mut hosts = Vec::with_capacity(self.bases.len());
+        for base in &self.bases {
+            let number = base.as_ref().map_or(0, |base| {
+                let known = first.iter().position(|other| base.is_of_machine(other));
+                known.unwrap_or_else(|| {
+                    first.push(base);
+                    first.len() - 1
+                })
+            });
+            hosts.push(Host::new(number as u32));
+        }
+        hosts
     }
 
     /// Traces that read one counter convert it as the first of them does.
@@ -204,7 +228,7 @@ impl Joined {
         }
     }
 
-    fn take_classes(&mut self, trace: &Trace, streams: &[StreamSummary]) {
+    fn take_classes(&mut self, trace: &Trace, streams: &[StreamSummary], host: Host) {
         let mut annotated;
         let mut trace = trace;
         if genode::is_genode(trace) {
@@ -233,6 +257,7 @@ impl Joined {
         for class in &trace.stream_classes {
             let mut class = class.clone();
             class.clock = class.clock.map(|clock| clock + first_clock);
+            class.host = host;
             self.trace.stream_classes.push(class);
         }
     }
@@ -279,8 +304,10 @@ impl Source for Joined {
         let of_part = |part: &Part| {
             let class = part.first_stream_class;
             let place = if several { format!("{}/", part.place) } else { String::new() };
+            let host = part.host;
             let renamed = move |mut stream: StreamSummary| {
                 stream.class += class;
+                stream.cpu = stream.cpu.map(|cpu| host.cpu_id(cpu));
                 stream.name = format!("{place}{}", stream.name);
                 stream
             };
@@ -344,14 +371,20 @@ impl Source for Joined {
         });
         let events: Vec<_> = parts.iter().map(|part| part.source.events_in(interval)).collect();
         let waiting = BinaryHeap::with_capacity(events.len());
-        Box::new(Merged { joined: self, parts, events, waiting, current: None, started: false })
+        let (current, packet) = (None, None);
+        Box::new(Merged { joined: self, parts, events, waiting, current, packet, started: false })
     }
 
     fn visit(&self, see: &mut dyn FnMut(&Event<'_>)) -> Vec<Damage> {
         let mut damage = Vec::new();
         let several = self.parts.len() > 1;
         for part in &self.parts {
-            let found = part.source.visit(&mut |event| see(&shifted(*event, part, self.trace())));
+            let found = part.source.visit(&mut |event| {
+                let packet = part.packet(event.packet);
+                let mut event = shifted(*event, part, self.trace());
+                event.packet = packet.as_ref().unwrap_or(event.packet);
+                see(&event);
+            });
             let place = several.then_some(&part.place);
             damage.extend(found.into_iter().map(|damage| named(damage, place)));
         }
@@ -370,7 +403,10 @@ impl Source for Joined {
             let look = |stream_class, class| look(stream_class + first, class);
             let mut see = |seen: Seen<'_>| match seen {
                 Seen::Event(event) if several || self.annotated => {
-                    see(Seen::Event(&shifted(*event, part, &self.trace)));
+                    let packet = part.packet(event.packet);
+                    let mut event = shifted(*event, part, &self.trace);
+                    event.packet = packet.as_ref().unwrap_or(event.packet);
+                    see(Seen::Event(&event));
                 }
                 Seen::Event(event) => see(Seen::Event(event)),
                 Seen::Times { stream, stream_class, class, times } => {
@@ -383,7 +419,7 @@ impl Source for Joined {
                     see(Seen::Ends { stream, stream_class, class, count, first: begin, last });
                 }
                 Seen::Written { stream_class, class, writer, count } => {
-                    let stream_class = stream_class + first;
+                    let (stream_class, writer) = (stream_class + first, part.host.writer(writer));
                     see(Seen::Written { stream_class, class, writer, count });
                 }
             };
@@ -402,9 +438,11 @@ impl Source for Joined {
     fn parts(&self) -> Vec<PartSummary> {
         let of_part = |part: &Part| {
             let (stream, class) = (part.first_stream, part.first_stream_class);
+            let host = part.host;
             let shifted = move |mut summary: PartSummary| {
                 summary.stream = summary.stream.map(|index| StreamIndex(index.0 + stream));
                 summary.stream_class = summary.stream_class.map(|index| index + class);
+                summary.cpu = summary.cpu.map(|cpu| host.cpu_id(cpu));
                 summary
             };
             part.source.parts().into_iter().map(shifted).collect::<Vec<_>>()
@@ -419,6 +457,8 @@ impl Source for Joined {
         for part in &self.parts {
             let first = part.first_stream;
             part.source.packets(&mut |stream, number, packet, interval| {
+                let of_machine = part.packet(packet);
+                let packet = of_machine.as_ref().unwrap_or(packet);
                 see(StreamIndex(stream.0 + first), number, packet, interval)
             })?;
         }
@@ -457,7 +497,7 @@ impl Source for Joined {
             let request =
                 ColumnRequest { parts: &parts, interval: request.interval, wanted: &wanted };
             let mut see = |batch: &dyn ColumnBatch| {
-                let flow = see(&Shifted { batch, part, trace: &self.trace });
+                let flow = see(&Shifted::new(batch, part, &self.trace));
                 stopped |= flow.is_break();
                 flow
             };
@@ -474,12 +514,19 @@ impl Part {
     fn count(&self) -> usize {
         *self.parts.get_or_init(|| self.source.parts().len())
     }
+
+    /// A packet with the processor's number among those of all hosts; `None` where it is the same.
+    fn packet(&self, packet: &Packet) -> Option<Packet> {
+        let cpu = packet.cpu.filter(|_| !self.host.is_first())?;
+        Some(Packet { cpu: Some(self.host.cpu_id(cpu)), ..packet.clone() })
+    }
 }
 
-/// The event with the numbers and classes of the joined trace: a class refers to the
+/// The event with the numbers and classes of the joined trace, but for its packet: a class refers to the
 /// clock of its trace by index.
 fn shifted<'a>(mut event: Event<'a>, part: &Part, trace: &'a Trace) -> Event<'a> {
     event.stream.0 += part.first_stream;
+    event.writer = event.writer.map(|writer| part.host.writer(writer));
     event.stream_class_index += part.first_stream_class;
     event.stream_class = &trace.stream_classes[event.stream_class_index as usize];
     event.class = &event.stream_class.event_classes[event.class_index as usize];
@@ -495,6 +542,8 @@ struct Merged<'a> {
     events: Vec<Box<dyn Events + 'a>>,
     waiting: BinaryHeap<Reverse<(Nanos, usize)>>,
     current: Option<usize>,
+    /// That of the current event, where it has another number among those of all.
+    packet: Option<Packet>,
     started: bool,
 }
 
@@ -516,12 +565,18 @@ impl Events for Merged<'_> {
             self.wait(index);
         }
         self.current = self.waiting.pop().map(|Reverse((_, index))| index);
+        self.packet = self
+            .current
+            .filter(|index| !self.parts[*index].host.is_first())
+            .and_then(|index| self.parts[index].packet(self.events[index].event().packet));
         self.current.is_some()
     }
 
     fn event(&self) -> Event<'_> {
         let index = self.current.expect("joined:no-event: stepped to one before");
-        shifted(self.events[index].event(), self.parts[index], &self.joined.trace)
+        let mut event = shifted(self.events[index].event(), self.parts[index], &self.joined.trace);
+        event.packet = self.packet.as_ref().unwrap_or(event.packet);
+        event
     }
 
     fn time(&self) -> Nanos {

@@ -2,7 +2,9 @@
 //! Producers and meanings: what each producer's events mean here, beside what another program makes of the same
 //! trace. `docs/reference/producers.md` has the table; `UPDATE_EXPECT=1` writes it.
 
+mod hosts;
 mod kernel;
+mod others;
 mod printed;
 mod table;
 mod truth;
@@ -10,6 +12,8 @@ mod truth;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use serde_json::Value;
 
 use crate::foreign::TraceProcessor;
 use crate::kernel::usable;
@@ -59,15 +63,16 @@ for i in 1 2 3; do sleep 0.01 & done; wait
 fn lttng_kernel() {
     let place = Place::new();
     let mut column = Column::new("LTTng kernel");
-    for path in [
-        "traces/ctf1/lttng-ref/basic-kernel-analysis",
-        "traces/ctf1/tracecompass-EPL2/bug446190",
-        "traces/ctf-babeltrace-CC0/1/succeed/lttng-tracefile-rotation/kernel",
+    for (path, is_old) in [
+        ("traces/ctf1/lttng-ref/basic-kernel-analysis", true),
+        ("traces/ctf1/tracecompass-EPL2/bug446190", true),
+        ("traces/ctf-babeltrace-CC0/1/succeed/lttng-tracefile-rotation/kernel", false),
     ] {
         let Some(path) = shared(path) else { return };
         let Some(events) = printed::babeltrace(&path) else { return };
         let trace = path.to_str().expect("UTF-8");
-        Kernel { place: &place, trace, judge: "babeltrace2", events }.check(&mut column);
+        Kernel { place: &place, trace, judge: "babeltrace2", events, off: 0, is_old }
+            .check(&mut column);
     }
     column.finish();
 }
@@ -78,13 +83,15 @@ fn lat_record() {
         return;
     }
     let place = Place::new();
-    let groups = GROUPS.join(",").replace("raw_syscalls", "syscalls");
-    let words = ["record", "-q", "--system", "--kernel", &groups, "-o", "out", "--", "sh", "-c", WORK];
+    let groups = GROUPS.join(",").replace("raw_syscalls", "syscalls,softirq");
+    let words =
+        ["record", "-q", "--system", "--kernel", &groups, "-o", "out", "--", "sh", "-c", WORK];
     let output = place.lat(&words);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let Some(events) = printed::babeltrace(&place.0.join("out/ctf")) else { return };
     let mut column = Column::new("`lat record`");
-    Kernel { place: &place, trace: "out", judge: "babeltrace2", events }.check(&mut column);
+    Kernel { place: &place, trace: "out", judge: "babeltrace2", events, off: 2, is_old: false }
+        .check(&mut column);
     column.finish();
 }
 
@@ -105,7 +112,15 @@ fn perf_data() {
     }
     let Some(events) = printed::perf(&place.0, "perf.data") else { return };
     let mut column = Column::new("perf.data");
-    Kernel { place: &place, trace: "perf.data", judge: "perf script", events }.check(&mut column);
+    Kernel {
+        place: &place,
+        trace: "perf.data",
+        judge: "perf script",
+        events,
+        off: 0,
+        is_old: false,
+    }
+    .check(&mut column);
     column.finish();
 }
 
@@ -147,18 +162,41 @@ fn trace_dat() {
     }
     let Some(events) = printed::trace_cmd(&place.0, "t.dat") else { return };
     let mut column = Column::new("trace.dat");
-    Kernel { place: &place, trace: "t.dat", judge: "trace-cmd report", events }.check(&mut column);
+    Kernel {
+        place: &place,
+        trace: "t.dat",
+        judge: "trace-cmd report",
+        events,
+        off: 0,
+        is_old: false,
+    }
+    .check(&mut column);
     column.finish();
 }
 
-#[test]
-fn perfetto_ftrace() {
-    let Some(tool) = TraceProcessor::find() else { return };
+/// Its events of the kernel; track events are in another trace.
+fn kernel_of_perfetto(column: &mut Column, tool: &TraceProcessor) {
     let Some(path) = shared("traces/perfetto-MIT/test_trace.perfetto-trace") else { return };
     let place = Place::new();
-    let events = printed::perfetto(&tool, &path);
+    let events = printed::perfetto(tool, &path);
     let trace = path.to_str().expect("UTF-8");
-    let mut column = Column::new("Perfetto");
-    Kernel { place: &place, trace, judge: "trace processor", events }.check(&mut column);
-    column.finish();
+    let kernel =
+        Kernel { place: &place, trace, judge: "trace processor", events, off: 0, is_old: false };
+    kernel.check(column);
+    let stats = place.json(&["stats", trace, "--json"]);
+    column.check("counter", "trace processor", || {
+        // The frequency of a processor is told on any: of which it is stands in the event.
+        let sql = "select t.cpu, count(*) from counter c join cpu_counter_track t on c.track_id = t.id \
+                   where t.name = 'cpufreq' group by 1 order by 1";
+        let there = tool.ask(&path, &[sql]);
+        let number = |value: &Value| value.as_str().and_then(|text| text.parse::<u64>().ok());
+        let row = |row: &Value| (number(&row[0]), number(&row[1]));
+        let there: Vec<_> = there[0].as_array().expect("rows").iter().map(row).collect();
+        let of = |row: &&Value| row["counter"].as_str().is_some_and(|c| c.starts_with("cpu_frequency"));
+        let rows = stats["counters"].as_array().expect("rows").iter().filter(of);
+        let mut here: Vec<_> = rows.map(|row| (row["cpu"].as_u64(), row["count"].as_u64())).collect();
+        here.sort();
+        assert_eq!(here, there);
+        !here.is_empty()
+    });
 }

@@ -21,10 +21,12 @@ pub struct Event {
     pub is_interrupt: bool,
     /// Without the name of its subsystem.
     pub name: String,
+    /// With it, where the program prints it.
+    pub full: String,
+    /// The fields of its contexts, where the program prints them.
+    pub context: BTreeMap<String, String>,
     /// Its own fields, not those of its contexts.
     pub fields: BTreeMap<String, String>,
-    /// The text of its own fields.
-    pub text: String,
 }
 
 impl Event {
@@ -87,17 +89,26 @@ fn babeltrace_line(line: &str) -> Option<Event> {
     let context = |name: &str| groups.iter().find_map(|group| number(group.get(name)?));
     let is_interrupt =
         context("common_flags").is_some_and(|flags| flags & 0x58 != 0 && groups.len() > 1);
-    let tid = groups.iter().rev().skip(1).find_map(|group| {
-        ["vtid", "tid"].iter().find_map(|name| number(group.get(*name)?))
-    });
+    let tid = groups
+        .iter()
+        .rev()
+        .skip(1)
+        .find_map(|group| ["vtid", "tid"].iter().find_map(|name| number(group.get(*name)?)));
     Some(Event {
         time: nanos(time)?,
         cpu: context("cpu_id").unwrap_or(-1),
         tid,
         is_interrupt,
         name,
+        full: full.to_owned(),
+        context: groups
+            .iter()
+            .rev()
+            .skip(1)
+            .flatten()
+            .map(|(k, v)| (k.clone(), v.clone()))
+            .collect(),
         fields: groups.last().cloned().unwrap_or_default(),
-        text: String::new(),
     })
 }
 
@@ -177,9 +188,8 @@ fn perf_line(line: &str) -> Option<Event> {
     let full = full.trim_end_matches(':');
     let name = full.rsplit(':').next()?.to_owned();
     let tid = line[..bracket].split_whitespace().next_back()?.parse().ok()?;
-    let (fields, text) = (kernel_fields(&name, text), text.to_owned());
-    let (time, cpu) = (nanos(time)?, cpu.parse().ok()?);
-    Some(Event { time, cpu, tid: Some(tid), is_interrupt: false, name, fields, text })
+    let (fields, time, cpu) = (kernel_fields(&name, text), nanos(time)?, cpu.parse().ok()?);
+    Some(Event { time, cpu, tid: Some(tid), name, fields, ..Event::default() })
 }
 
 /// Events of a trace.dat by `trace-cmd report`.
@@ -214,7 +224,7 @@ fn trace_cmd_line(line: &str) -> Option<Event> {
         is_interrupt: flags.chars().nth(digits + 2).is_some_and(|flag| "hHszZ".contains(flag)),
         fields: kernel_fields(&name, &text),
         name,
-        text,
+        ..Event::default()
     })
 }
 
@@ -268,7 +278,8 @@ fn kernel_fields(name: &str, text: &str) -> BTreeMap<String, String> {
 pub fn perfetto(tool: &TraceProcessor, trace: &Path) -> Vec<Event> {
     let events = "select r.id, r.ts, r.cpu, t.tid, r.name from ftrace_event r \
                   left join thread t using (utid) order by r.ts, r.id";
-    let fields = "select r.id, a.key, a.display_value from ftrace_event r join args a using (arg_set_id)";
+    let fields =
+        "select r.id, a.key, a.display_value from ftrace_event r join args a using (arg_set_id)";
     let answers = tool.ask(trace, &[events, fields]);
     let text = |value: &Value| match value {
         Value::String(text) => text.clone(),
@@ -282,10 +293,9 @@ pub fn perfetto(tool: &TraceProcessor, trace: &Path) -> Vec<Event> {
         time: text(&row[1]).parse().expect("a time"),
         cpu: text(&row[2]).parse().expect("a processor"),
         tid: text(&row[3]).parse().ok(),
-        is_interrupt: false,
         name: text(&row[4]),
         fields: by_event.remove(&text(&row[0])).unwrap_or_default(),
-        text: String::new(),
+        ..Event::default()
     };
     answers[0].as_array().expect("rows").iter().map(event).collect()
 }

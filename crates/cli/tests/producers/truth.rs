@@ -31,6 +31,10 @@ pub fn threads(events: &[Event]) -> Vec<Option<i64>> {
         if let Some((_, to)) = switch(event) {
             running.insert(event.cpu, to);
         }
+        // Recordings of `lat record` say who writes the events that follow.
+        if event.name == "WRITER" {
+            running.extend(event.number("tid").map(|tid| (event.cpu, tid)));
+        }
         tid
     };
     events.iter().map(thread).collect()
@@ -84,7 +88,7 @@ pub enum Doing {
 }
 
 /// What a thread goes into, by the letter or the number that a switch has of it; `None`: its end.
-pub fn leaving(event: &Event) -> Option<Doing> {
+pub fn leaving(event: &Event, is_old: bool) -> Option<Doing> {
     let state = event.text_of(&["prev_state"])?;
     let letter = match number(state) {
         // TASK_INTERRUPTIBLE, _UNINTERRUPTIBLE, and the rest [include/linux/sched.h].
@@ -92,7 +96,10 @@ pub fn leaving(event: &Event) -> Option<Doing> {
         Some(state) if state & 0x1f00 != 0 && state & 0xff == 0 => 'R',
         Some(state) if state & 1 != 0 => 'S',
         Some(state) if state & 2 != 0 => 'D',
-        Some(state) if state & 0xf0 != 0 => 'X',
+        Some(state) if state & 0x30 != 0 => 'X',
+        // Kernels before 4.14 have TASK_DEAD where later ones have TASK_PARKED; those before have no I.
+        Some(state) if state & 0x40 != 0 && is_old => 'X',
+        Some(state) if state & 0x80 != 0 => 'I',
         Some(_) => 'T',
         // `R+` of a thread that was preempted.
         None => state.chars().next()?,
@@ -108,7 +115,7 @@ pub fn leaving(event: &Event) -> Option<Doing> {
 }
 
 /// What every thread did, as far as both ends of it are there; and those that have ended.
-pub fn states(events: &[Event]) -> (BTreeMap<(i64, Doing), Times>, BTreeSet<i64>) {
+pub fn states(events: &[Event], is_old: bool) -> (BTreeMap<(i64, Doing), Times>, BTreeSet<i64>) {
     let mut times: BTreeMap<(i64, Doing), Times> = BTreeMap::new();
     let mut now: BTreeMap<i64, (Doing, u64)> = BTreeMap::new();
     let mut ended = BTreeSet::new();
@@ -121,7 +128,7 @@ pub fn states(events: &[Event]) -> (BTreeMap<(i64, Doing), Times>, BTreeSet<i64>
                 if let Some((Doing::Running, since)) = now.remove(&from) {
                     add(times.entry((from, Doing::Running)).or_default(), time - since);
                 }
-                match leaving(event) {
+                match leaving(event, is_old) {
                     Some(doing) => {
                         now.insert(from, (doing, time));
                         if doing != Doing::Preempted {
@@ -135,7 +142,8 @@ pub fn states(events: &[Event]) -> (BTreeMap<(i64, Doing), Times>, BTreeSet<i64>
             }
             if to != 0 {
                 begun.remove(&to);
-                if let Some((doing @ (Doing::Preempted | Doing::Runnable), since)) = now.remove(&to) {
+                if let Some((doing @ (Doing::Preempted | Doing::Runnable), since)) = now.remove(&to)
+                {
                     add(times.entry((to, doing)).or_default(), time - since);
                 }
                 now.insert(to, (Doing::Running, time));
@@ -240,14 +248,23 @@ pub fn named_call(event: &Event, tid: Option<i64>) -> Option<(bool, String, Stri
     Some((begins, format!("syscall {call}"), tid?.to_string()))
 }
 
-/// The same by number.
-pub fn numbered_call(event: &Event, tid: Option<i64>) -> Option<(bool, String, String)> {
-    let begins = match event.name.as_str() {
-        "sys_enter" => true,
-        "sys_exit" => false,
-        _ => return None,
-    };
-    Some((begins, "syscall".to_owned(), format!("{} {}", tid?, event.number("id")?)))
+/// The same by number: an end is that of the call that its thread is in, if it has that call's number or -1.
+pub fn numbered_calls(events: &[Event]) -> BTreeMap<String, Times> {
+    // rt_sigreturn, exit, exit_group of x86-64.
+    const WITHOUT_EXIT: [i64; 3] = [15, 60, 231];
+    let (mut open, mut found) = (BTreeMap::new(), BTreeMap::<String, Times>::new());
+    for (event, tid) in events.iter().zip(threads(events)) {
+        let (Some(tid), Some(id)) = (tid, event.number("id")) else { continue };
+        if event.name == "sys_enter" && !WITHOUT_EXIT.contains(&id) {
+            open.insert(tid, (id, event.time));
+        } else if event.name == "sys_exit"
+            && let Some((_, since)) = open.get(&tid).copied().filter(|of| of.0 == id || id == -1)
+        {
+            open.remove(&tid);
+            add(found.entry("syscall".to_owned()).or_default(), event.time - since);
+        }
+    }
+    found
 }
 
 /// Calls as LTTng before 2.6 records them, all with one event for the end: by name.

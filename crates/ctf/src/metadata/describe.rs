@@ -32,6 +32,7 @@ fn stream(stream: &mut StreamClass) -> model::StreamClass {
         packet_context: stream.packet_context.as_ref().map(field),
         common_context: stream.common_context.as_ref().map(field),
         event_classes: std::mem::take(&mut stream.events).into_iter().map(event).collect(),
+        host: model::Host::default(),
     }
 }
 

@@ -7,8 +7,8 @@
 //! `liblttng-ust-cyg-profile`.
 
 use lateralis_analysis::Side;
-use lateralis_model::StreamClass;
 use lateralis_model::role::{KEY_CPU, Keyed, Role};
+use lateralis_model::{EnvValue, StreamClass};
 
 use super::Leaving;
 
@@ -60,10 +60,10 @@ pub enum Convention {
         /// What it goes into.
         into: Leaving,
     },
-    /// A call of the system begins, a span of this name.
-    CallBegins(String),
-    /// A call of the system ends, whichever its thread is in: LTTng before 2.6.
-    CallEnds,
+    /// A call of the system begins, a span of this name; a field may have its number.
+    CallBegins(String, &'static str),
+    /// The call of the system that its thread is in ends; a field may have its number.
+    CallEnds(&'static str),
     /// A thread is made ready to run.
     Wake(WakeStage),
     /// Code that interrupts whatever thread its processor has begins or ends.
@@ -85,7 +85,7 @@ pub enum Convention {
 pub const CLONE_THREAD: u64 = 0x0001_0000;
 
 /// Clauses by the last part of the name of the event.
-const CLAUSES: [(&str, &str); 33] = [
+const CLAUSES: [(&str, &str); 31] = [
     ("irq_handler_entry", "begin irq key irq $cpu"),
     ("irq_handler_exit", "end irq key irq $cpu"),
     ("softirq_entry", "begin softirq key vec $cpu"),
@@ -102,9 +102,6 @@ const CLAUSES: [(&str, &str); 33] = [
     ("workqueue_execute_end", "end work key work"),
     ("block_rq_issue", "begin block key dev sector"),
     ("block_rq_complete", "end block key dev sector"),
-    // ftrace's events of system calls by number.
-    ("sys_enter", "begin syscall key id"),
-    ("sys_exit", "end syscall key id"),
     ("page_fault_entry", "begin page_fault"),
     ("page_fault_exit", "end page_fault"),
     ("power_cpu_frequency", "counter state"),
@@ -212,11 +209,12 @@ impl Dialect {
         }
         if self.has_old_calls {
             if name == "exit_syscall" {
-                return vec![Convention::CallEnds];
+                return vec![Convention::CallEnds("")];
             }
             let name = name.strip_prefix("compat_").unwrap_or(name);
             if let Some(call) = name.strip_prefix("sys_") {
-                return call_name(call).map(Convention::CallBegins).into_iter().collect();
+                let begins = |name| Convention::CallBegins(name, "");
+                return call_name(call).map(begins).into_iter().collect();
             }
         }
         of(name)
@@ -275,6 +273,9 @@ pub fn of(name: &str) -> Vec<Convention> {
     let mut found = Vec::new();
     match last {
         "sched_switch" => found.push(Convention::Switch),
+        // ftrace's events of system calls by number.
+        "sys_enter" => found.push(Convention::CallBegins("syscall".to_owned(), "id")),
+        "sys_exit" => found.push(Convention::CallEnds("id")),
         // Barrelfish's: of the dispatcher that the reader of its dumps has found.
         "CSWITCH" => found.push(Convention::SwitchTo { tid: "", name: "application" }),
         _ => {}
@@ -290,6 +291,38 @@ pub fn of(name: &str) -> Vec<Convention> {
         found.extend(syscall(last).map(Convention::Role));
     }
     found
+}
+
+/// The kernel that recorded the events of a stream, as far as the trace says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Kernel {
+    /// Whether it is of a time when switches had the state of a thread as the kernel keeps it; since 4.14 they
+    /// have it as a bit of what is reported [include/linux/sched.h, `TASK_REPORT`].
+    pub has_raw_states: bool,
+    /// Numbers of calls of the system that are entered and never left.
+    pub calls_without_exit: &'static [u64],
+}
+
+impl Kernel {
+    /// By what a trace says of its system.
+    pub fn of(environment: &[(String, EnvValue)]) -> Self {
+        let text = |names: &[&str]| {
+            let mut known = environment.iter().filter(|(key, _)| names.contains(&key.as_str()));
+            known.find_map(|(_, value)| value.as_text())
+        };
+        let release = text(&["kernel_release", "release"]).and_then(|release| {
+            let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
+            Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+        });
+        // rt_sigreturn, exit, exit_group [arch/x86/entry/syscalls/syscall_64.tbl,
+        // include/uapi/asm-generic/unistd.h].
+        let calls_without_exit: &[u64] = match text(&["architecture", "machine"]) {
+            Some("x86_64") => &[15, 60, 231],
+            Some("aarch64" | "riscv64" | "loongarch64") => &[139, 93, 94],
+            _ => &[],
+        };
+        Self { has_raw_states: release.is_some_and(|of| of < (4, 14)), calls_without_exit }
+    }
 }
 
 /// Calls that are entered and never left, as the kernel traces them: a signal handler returns into what was
@@ -342,13 +375,14 @@ mod tests {
         assert_eq!(of("x86_irq_vectors_local_timer_exit"), timer(Side::End));
         assert_eq!(of("app:anything"), []);
         let dialect = |names: &[&str]| {
-            let class = |name: &&str| EventClass { name: (*name).to_owned(), ..EventClass::default() };
+            let class =
+                |name: &&str| EventClass { name: (*name).to_owned(), ..EventClass::default() };
             let event_classes = names.iter().map(class).collect();
             Dialect::of(&StreamClass { event_classes, ..StreamClass::default() })
         };
         let old = dialect(&["sys_open", "exit_syscall"]);
-        assert_eq!(old.conventions("exit_syscall"), [Convention::CallEnds]);
-        let opens = [Convention::CallBegins("syscall open".to_owned())];
+        assert_eq!(old.conventions("exit_syscall"), [Convention::CallEnds("")]);
+        let opens = [Convention::CallBegins("syscall open".to_owned(), "")];
         assert_eq!(old.conventions("sys_open"), opens);
         assert_eq!(old.conventions("compat_sys_open"), opens);
         assert_eq!(dialect(&["sys_open"]).conventions("sys_open"), []);

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use super::At;
-use lateralis_model::{Base, Event, Field, FieldKind, Member, Value};
+use lateralis_model::{Base, Event, Field, FieldKind, Host, Member, Value};
 
 /// A part of a key: a field of the payload by its index, or the processor.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub enum Part {
     Cpu,
     /// The process of the event.
     Process,
+    /// The machine that the event is from.
+    Host(Host),
     /// The category of the event.
     Category(Category),
 }
@@ -64,6 +66,19 @@ impl KeyPlan {
     }
 }
 
+impl KeyPlan {
+    /// The same on one of several machines: what has this key on another is another thing.
+    pub fn of_host(self, host: Host) -> Self {
+        let mut parts = match self {
+            Self::None => return Self::None,
+            Self::Integer { field, .. } => vec![Part::Field(field)],
+            Self::Parts(parts) => parts,
+        };
+        parts.push(Part::Host(host));
+        Self::Parts(parts)
+    }
+}
+
 /// Numbers for the keys of one kind of span or message, and how they read.
 #[derive(Debug, Default)]
 pub struct Keys {
@@ -100,6 +115,7 @@ impl Keys {
                         // No processor is another key than processor 0.
                         Part::Cpu => add(&mut bytes, &cpu.map_or([0xff; 8], cpu_bytes)),
                         Part::Process => add(&mut bytes, &pid.map_or([0xff; 8], cpu_bytes)),
+                        Part::Host(host) => add(&mut bytes, &cpu_bytes(host.number())),
                         Part::Category(Category::Fixed(name)) => add(&mut bytes, name.as_bytes()),
                         Part::Category(Category::Field(index)) | Part::Field(index) => {
                             add_field(&mut bytes, field(*index));
@@ -177,8 +193,10 @@ fn text<'a>(
 ) -> String {
     let mut text = String::new();
     for part in parts {
-        if matches!(part, Part::Category(Category::Fixed(category)) if category.is_empty()) {
-            continue;
+        match part {
+            Part::Category(Category::Fixed(category)) if category.is_empty() => continue,
+            Part::Host(host) if host.is_first() => continue,
+            _ => {}
         }
         if !text.is_empty() {
             text.push(' ');
@@ -193,6 +211,7 @@ fn text<'a>(
                 Some(pid) => write!(text, "pid={pid}"),
                 None => write!(text, "pid=?"),
             },
+            Part::Host(host) => write!(text, "machine={}", host.number()),
             Part::Category(Category::Fixed(category)) => write!(text, "cat={category}"),
             Part::Category(Category::Field(index)) => {
                 write!(text, "cat={}", field(*index).map(field_text).unwrap_or_default())

@@ -32,10 +32,12 @@ mod threads;
 mod wakes;
 
 use lateralis_analysis::{End, Side};
-use lateralis_model::{Event, Field, Fields, StreamIndex, StreamSummary, Trace, Value, Writer};
+use lateralis_model::{
+    Event, Field, Fields, Host, StreamIndex, StreamSummary, Trace, Value, Writer,
+};
 use lateralis_units::Nanos;
 
-use conventions::{CLONE_THREAD, Dialect, WakeStage};
+use conventions::{CLONE_THREAD, Dialect, Kernel, WakeStage};
 pub use doubts::Doubts;
 pub use keys::field_text;
 pub use kinds::{Counter, Kind, Kinds, Machine};
@@ -65,14 +67,18 @@ pub enum Leaving {
 impl Leaving {
     /// From the kernel's number (`include/linux/sched.h`, `TASK_*`; the bit of a thread
     /// that was preempted is `TASK_REPORT_MAX`, 256, 1024, 2048 or 4096 by version).
-    fn of_number(state: u64) -> Self {
+    fn of_number(state: u64, kernel: Kernel) -> Self {
         match state & 0xff {
             _ if state & 0x1f00 != 0 && state & 0xff == 0 => Self::Preempted,
             0 => Self::Preempted,
             state if state & 1 != 0 => Self::Waiting,
             state if state & 2 != 0 => Self::WaitingUninterruptibly,
-            // EXIT_DEAD 16, EXIT_ZOMBIE 32, and TASK_DEAD 128 (64 before 4.14).
-            state if state & (16 | 32 | 64 | 128) != 0 => Self::Ended,
+            // EXIT_DEAD and EXIT_ZOMBIE, of either order.
+            state if state & (16 | 32) != 0 => Self::Ended,
+            // TASK_DEAD; since 4.14 TASK_PARKED.
+            state if state & 64 != 0 && kernel.has_raw_states => Self::Ended,
+            // TASK_REPORT_IDLE: waits like the kernel's own threads, and is not counted as load.
+            state if state & 128 != 0 && !kernel.has_raw_states => Self::WaitingUninterruptibly,
             _ => Self::Other,
         }
     }
@@ -256,7 +262,7 @@ impl About {
             Step::Send { .. } | Step::Receive { .. } => self == Self::Messages,
             Step::State { .. } => self == Self::States,
             Step::Level { .. } => self == Self::Levels,
-            Step::CallBegins { .. } | Step::CallEnds => self == Self::Spans,
+            Step::CallBegins { .. } | Step::CallEnds { .. } => self == Self::Spans,
             Step::Switch(_)
             | Step::Leaves { .. }
             | Step::Wake(_)
@@ -264,6 +270,14 @@ impl About {
             | Step::Thread { .. } => false,
         }
     }
+}
+
+/// What recorded a stream.
+#[derive(Debug, Clone, Copy, Default)]
+struct System {
+    /// Numbers in its events are those of this machine.
+    host: Host,
+    kernel: Kernel,
 }
 
 /// Turns events into facts.
@@ -275,6 +289,8 @@ pub struct Facts {
     threads: Threads,
     wakes: WakeUps,
     has_meaning: bool,
+    /// By stream class.
+    systems: Vec<System>,
     /// By stream class: whether switches between other threads than those of recorded programs are
     /// missing.
     of_programs: Vec<bool>,
@@ -294,13 +310,24 @@ impl Facts {
     /// do the numbers of spans, channels, machines and counters.
     pub fn learn(&mut self, trace: &Trace, streams: &[StreamSummary]) {
         let kinds = &mut self.kinds;
+        let count = trace.stream_classes.len() as u32;
+        let of_several = trace.has_hosts();
+        let mut hosts = (0..count).map(|class| Some(trace.host_of(class)).filter(|_| of_several));
         self.plans = trace
             .stream_classes
             .iter()
             .map(|stream| {
                 let dialect = Dialect::of(stream);
-                let plan = |class| Plan::new(stream, dialect, class, kinds);
+                let of_several = hosts.next().flatten();
+                let plan = |class| Plan::new(stream, (dialect, of_several), class, kinds);
                 stream.event_classes.iter().map(plan).collect()
+            })
+            .collect();
+        let classes = 0..self.plans.len() as u32;
+        self.systems = classes
+            .map(|class| System {
+                host: trace.host_of(class),
+                kernel: Kernel::of(trace.environment_of(class)),
             })
             .collect();
         self.of_programs = (0..self.plans.len() as u32)
@@ -381,15 +408,16 @@ impl Facts {
             .plans
             .get(event.stream_class_index as usize)
             .and_then(|classes| classes.get(event.class_index as usize));
+        let host = self.system(event).host;
         let cpu = event.packet.cpu.map(|cpu| cpu.0);
         let cpu = cpu.or_else(|| self.cpus.get(event.stream.0 as usize).copied().flatten());
         let cpu = cpu.or_else(|| {
             let plan = plan?;
             if plan.is_of_cpu_0 {
-                return Some(0);
+                return Some(host.cpu(0));
             }
             let field = nth(event.common_context(), plan.cpu?)?;
-            u32::try_from(field.as_u64()?).ok()
+            u32::try_from(field.as_u64()?).ok().map(|cpu| host.cpu(cpu))
         });
         let threads = &mut self.threads;
         let told = || {
@@ -399,7 +427,8 @@ impl Facts {
                     Place::Common(index) => nth(event.common_context(), index),
                     Place::Own(index) => nth(event.context(), index),
                 };
-                field.and_then(|field| field.as_u64()).map(|number| number as u32)
+                let number = field.and_then(|field| field.as_u64());
+                number.map(|number| host.thread(number as u32))
             };
             let tid = at(plan.tid?)?;
             let pid = plan.pid.and_then(at);
@@ -412,6 +441,10 @@ impl Facts {
         });
         let is_told = told.is_some();
         At { time: event.time, stream: event.stream, cpu, writer, is_told }
+    }
+
+    fn system(&self, event: &Event<'_>) -> System {
+        self.systems.get(event.stream_class_index as usize).copied().unwrap_or_default()
     }
 
     /// Shows what an event says, and gives when and where. Events in the order of time.
@@ -443,11 +476,12 @@ impl Facts {
         if let Some(writer) = told_writer.filter(|_| of_programs && plan.is_of_its_thread) {
             self.threads.is_recorded(writer.tid);
         }
+        let system = self.systems.get(class).copied().unwrap_or_default();
         for step in &plan.steps {
             let Self { kinds, threads, wakes, .. } = self;
-            let fact = fact(step, event, &at, kinds, (threads, wakes), of_programs);
+            let fact = fact(step, (event, system), &at, kinds, (threads, wakes), of_programs);
             if let Some(fact) = fact {
-                see(&self.kinds, &about(step, event, &at), fact);
+                see(&self.kinds, &about(step, (event, system), &at), fact);
             }
         }
         if self.threads.has_learnt() {
@@ -459,10 +493,11 @@ impl Facts {
 
 /// When and where what a step says holds: some events are of another processor than that on which they
 /// happened.
-fn about(step: &Step, event: &Event<'_>, at: &At) -> At {
+fn about(step: &Step, (event, system): (&Event<'_>, System), at: &At) -> At {
     let Step::Level { cpu: Some(field), .. } = step else { return *at };
     let cpu = plan::field(event, *field).and_then(|field| field.as_u64());
-    At { cpu: cpu.and_then(|cpu| u32::try_from(cpu).ok()).or(at.cpu), ..*at }
+    let cpu = cpu.and_then(|cpu| u32::try_from(cpu).ok()).map(|cpu| system.host.cpu(cpu));
+    At { cpu: cpu.or(at.cpu), ..*at }
 }
 
 fn is_wake(step: &Step) -> bool {
@@ -475,7 +510,7 @@ fn nth<'a>(fields: Option<Fields<'a>>, index: usize) -> Option<Field<'a>> {
 
 fn fact(
     step: &Step,
-    event: &Event<'_>,
+    (event, System { host, kernel }): (&Event<'_>, System),
     at: &At,
     kinds: &mut Kinds,
     (threads, wakes): (&mut Threads, &mut WakeUps),
@@ -483,6 +518,7 @@ fn fact(
 ) -> Option<Fact> {
     let field = |index: usize| plan::field(event, index);
     let number = |index: usize| field(index).and_then(|field| field.as_u64());
+    let thread = |index: usize| number(index).map(|number| host.thread(number as u32));
     let text = |index: Option<usize>| field(index?)?.as_text();
     // Whom a thread of a recorded program makes is recorded from its first moment on.
     let is_of_recorded = |threads: &Threads| {
@@ -497,12 +533,22 @@ fn fact(
             let kind = &mut kinds.spans[*span as usize];
             Fact::End { span: *span, key: kind.numbers.number(key, event, at) }
         }
-        Step::CallBegins { span } => {
-            threads.calls(at.writer?.tid, *span);
-            Fact::Begin { span: *span, key: None }
+        Step::CallBegins { span, key } => {
+            let kind = &mut kinds.spans[*span as usize];
+            let key = kind.numbers.number(key, event, at);
+            if key.is_some_and(|id| kernel.calls_without_exit.contains(&id)) {
+                return None;
+            }
+            threads.calls(at.writer?.tid, (*span, key));
+            Fact::Begin { span: *span, key }
         }
         // One that began before the trace ends nothing here.
-        Step::CallEnds => Fact::End { span: threads.returns(at.writer?.tid)?, key: None },
+        Step::CallEnds { id } => {
+            // A handler of signals has returned into another call: -1 then.
+            let id = id.and_then(number).filter(|id| id.cast_signed() >= 0);
+            let (span, key) = threads.returns(at.writer?.tid, id)?;
+            Fact::End { span, key }
+        }
         Step::Whole { span, duration } => {
             Fact::Whole { span: *span, duration_ns: number(*duration)? }
         }
@@ -525,15 +571,17 @@ fn fact(
         }
         Step::Switch(switch) => {
             let mut to = match switch.next_tid {
-                Some(field) => number(field)? as u32,
+                Some(field) => thread(field)?,
                 None => at.writer?.tid,
             };
-            if switch.has_idle_thread && text(switch.next_comm).is_some_and(|of| of.starts_with("idle")) {
+            if switch.has_idle_thread
+                && text(switch.next_comm).is_some_and(|of| of.starts_with("idle"))
+            {
                 to = 0;
             }
             // Whom the first switch of a processor leaves is not known; it counts for nobody then.
             let from = match switch.prev_tid {
-                Some(field) => number(field)? as u32,
+                Some(field) => thread(field)?,
                 None => threads.running(at.cpu?).unwrap_or(0),
             };
             for (tid, name) in [(from, switch.prev_comm), (to, switch.next_comm)] {
@@ -558,24 +606,27 @@ fn fact(
             let state = switch.prev_state.and_then(number);
             let leaving = match switch.prev_tid {
                 None => threads.left(from),
-                Some(_) => state.map_or(Leaving::Unknown, Leaving::of_number),
+                Some(_) => {
+                    state.map_or(Leaving::Unknown, |state| Leaving::of_number(state, kernel))
+                }
             };
             wakes.switch(at.cpu, from, leaving, to);
             Fact::Switch { from, to, leaving, from_is_whole, to_is_whole }
         }
         Step::Wake(wake) => {
-            let tid = number(wake.tid)? as u32;
+            let tid = thread(wake.tid)?;
             if wake.stage == WakeStage::New && is_of_recorded(threads) {
                 threads.is_recorded(tid);
             }
             let target_cpu = wake.cpu.and_then(number).and_then(|cpu| u32::try_from(cpu).ok());
+            let target_cpu = target_cpu.map(|cpu| host.cpu(cpu));
             let flags = wake.flags.and_then(number);
             let event = WakeEvent { stage: wake.stage, tid, target_cpu, flags };
             let (waker, moment) = wakes.wake(&event, at)?;
             Fact::Wake { tid, cpu: target_cpu, waker, moment }
         }
         Step::Leaves { tid, into } => {
-            let tid = tid.and_then(number).map(|tid| tid as u32);
+            let tid = tid.and_then(thread);
             threads.leaves(tid.or_else(|| threads.running(at.cpu?))?, *into);
             return None;
         }
@@ -584,7 +635,7 @@ fn fact(
             return None;
         }
         Step::Thread { tid, pid, name, flags } => {
-            let tid = number(*tid)? as u32;
+            let tid = thread(*tid)?;
             if is_of_recorded(threads) {
                 threads.is_recorded(tid);
             }
@@ -592,7 +643,7 @@ fn fact(
                 0 => Some(tid),
                 _ => threads.get(at.writer?.tid)?.pid,
             };
-            let pid = pid.and_then(number).map(|pid| pid as u32);
+            let pid = pid.and_then(thread);
             if let Some(pid) = pid.or_else(|| of_maker(flags.and_then(number)?)) {
                 threads.belongs(Writer { pid, tid });
             }

@@ -3,7 +3,7 @@
 
 use lateralis_analysis::Side;
 use lateralis_model::role::{CATEGORY, KEY_CATEGORY, KEY_CPU, KEY_PROCESS, Keyed, Role};
-use lateralis_model::{Event, EventClass, Field, FieldClass, Member, StreamClass};
+use lateralis_model::{Event, EventClass, Field, FieldClass, Host, Member, StreamClass};
 
 use super::Leaving;
 use super::conventions::{Convention, Dialect, InterruptKind, WakeStage};
@@ -13,24 +13,61 @@ use super::kinds::Kinds;
 /// One thing that an event of a class says.
 #[derive(Debug)]
 pub enum Step {
-    Begin { span: u32, key: KeyPlan },
-    End { span: u32, key: KeyPlan },
-    Whole { span: u32, duration: usize },
-    Send { channel: u32, key: KeyPlan },
-    Receive { channel: u32, key: KeyPlan },
-    State { machine: u32, field: usize, key: KeyPlan },
+    Begin {
+        span: u32,
+        key: KeyPlan,
+    },
+    End {
+        span: u32,
+        key: KeyPlan,
+    },
+    Whole {
+        span: u32,
+        duration: usize,
+    },
+    Send {
+        channel: u32,
+        key: KeyPlan,
+    },
+    Receive {
+        channel: u32,
+        key: KeyPlan,
+    },
+    State {
+        machine: u32,
+        field: usize,
+        key: KeyPlan,
+    },
     /// `cpu`: of which processor it is, where it need not be that of the event.
-    Level { counter: u32, field: usize, key: KeyPlan, cpu: Option<usize> },
+    Level {
+        counter: u32,
+        field: usize,
+        key: KeyPlan,
+        cpu: Option<usize>,
+    },
     Switch(Switch),
     /// What a thread will go into when it leaves its processor.
-    Leaves { tid: Option<usize>, into: Leaving },
+    Leaves {
+        tid: Option<usize>,
+        into: Leaving,
+    },
     /// A call of the system begins.
-    CallBegins { span: u32 },
-    /// Whichever call of the system its thread is in ends.
-    CallEnds,
+    CallBegins {
+        span: u32,
+        key: KeyPlan,
+    },
+    /// The call of the system that its thread is in ends; its number, where the event has it.
+    CallEnds {
+        id: Option<usize>,
+    },
     Wake(Wake),
     Interrupt(InterruptKind, Side),
-    Thread { tid: usize, pid: Option<usize>, name: Option<usize>, flags: Option<usize> },
+    Thread {
+        tid: usize,
+        pid: Option<usize>,
+        name: Option<usize>,
+        flags: Option<usize>,
+    },
 }
 
 /// Fields of a wake-up.
@@ -105,9 +142,11 @@ const CPU_FIELDS: [&str; 2] = ["cpu_id", "_cpu_id"];
 
 impl Plan {
     /// What events of `class` say; new spans, channels, … are added to `kinds`.
+    ///
+    /// `host`: one of several that the stream is of.
     pub fn new(
         stream: &StreamClass,
-        dialect: Dialect,
+        (dialect, host): (Dialect, Option<Host>),
         class: &EventClass,
         kinds: &mut Kinds,
     ) -> Self {
@@ -131,7 +170,7 @@ impl Plan {
             is_of_its_thread: !class.name.starts_with("lateralis:"),
         };
         let conventions = dialect.conventions(&class.name);
-        let mut compiler = Compiler { members, common, class, dialect, kinds };
+        let mut compiler = Compiler { members, common, class, dialect, host, kinds };
         let mut from_conventions: Vec<Step> =
             conventions.iter().filter_map(|convention| compiler.convention(convention)).collect();
         if dialect.is_zephyr {
@@ -143,7 +182,12 @@ impl Plan {
         // Importers say in the words of schemas what conventions say with more: whose
         // processor, by which name.
         plan.steps = from_conventions;
-        if plan.steps.iter().all(|step| matches!(step, Step::Interrupt(..))) {
+        let is_beside = |step: &Step| match step {
+            Step::Interrupt(..) => true,
+            Step::Switch(switch) => switch.prev_tid.is_none(),
+            _ => false,
+        };
+        if plan.steps.iter().all(is_beside) {
             plan.steps.extend(Role::of(class).filter_map(|role| compiler.role(&role)));
         }
         let is_of_others = |step: &Step| matches!(step, Step::Switch(_) | Step::Wake(_));
@@ -157,13 +201,24 @@ struct Compiler<'a> {
     common: &'a [Member],
     class: &'a EventClass,
     dialect: Dialect,
+    host: Option<Host>,
     kinds: &'a mut Kinds,
 }
 
 impl Compiler<'_> {
     fn convention(&mut self, convention: &Convention) -> Option<Step> {
         match convention {
-            Convention::Role(role) => self.role(role),
+            Convention::Role(role) => {
+                let mut step = self.role(role)?;
+                // What a schema calls by one key is one thing, wherever it is; a device or a piece of work
+                // in the kernel is not.
+                if let (Step::Begin { key, .. } | Step::End { key, .. }, Some(host)) =
+                    (&mut step, self.host)
+                {
+                    *key = std::mem::replace(key, KeyPlan::None).of_host(host);
+                }
+                Some(step)
+            }
             Convention::Switch => Some(Step::Switch(Switch {
                 // LTTng's names, then those of the kernel, where a pid is a thread.
                 prev_tid: Some(self.own("prev_tid").or_else(|| self.own("prev_pid"))?),
@@ -184,11 +239,18 @@ impl Compiler<'_> {
             Convention::Leaves { tid, into } => {
                 Some(Step::Leaves { tid: self.own(tid), into: *into })
             }
-            Convention::CallBegins(name) => {
-                let keyed = Keyed { name: name.clone(), ..Keyed::default() };
-                Some(Step::CallBegins { span: self.kinds.span(&keyed) })
+            Convention::CallBegins(name, id) => {
+                let keys = self.own(id).map(|_| (*id).to_owned()).into_iter().collect();
+                let keyed = Keyed { name: name.clone(), keys, ..Keyed::default() };
+                // Without its number, if it should have one, it is nothing.
+                let is_whole = id.is_empty() || !keyed.keys.is_empty();
+                let key = self.key(&keyed).filter(|_| is_whole)?;
+                Some(Step::CallBegins { span: self.kinds.span(&keyed), key })
             }
-            Convention::CallEnds => Some(Step::CallEnds),
+            Convention::CallEnds(id) => {
+                let is_whole = id.is_empty() || self.own(id).is_some();
+                is_whole.then(|| Step::CallEnds { id: self.own(id) })
+            }
             Convention::Wake(stage) => Some(Step::Wake(Wake {
                 stage: *stage,
                 tid: ["tid", "pid", "thread_id"].iter().find_map(|name| self.own(name))?,

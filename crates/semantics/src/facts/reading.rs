@@ -186,7 +186,7 @@ impl Reading {
                 | Step::Switch(_)
                 | Step::Leaves { .. }
                 | Step::CallBegins { .. }
-                | Step::CallEnds
+                | Step::CallEnds { .. }
                 | Step::Wake(_)
                 | Step::Interrupt(..)
                 | Step::Thread { .. } => return None,

@@ -3,12 +3,12 @@
 
 use lateralis_model::role::ATTRIBUTE;
 use lateralis_model::{
-    Attribute, Base, Builder, Clock, EventClass, FieldClass, MemoryTrace, Source, StreamClass,
-    StreamIndex, Writer,
+    Attribute, Base, Builder, Clock, EnvValue, EventClass, FieldClass, MemoryTrace, Source,
+    StreamClass, StreamIndex, Writer,
 };
 use lateralis_units::CpuId;
 
-use super::{Fact, Facts, Leaving};
+use super::{Fact, Facts, Kernel, Leaving};
 
 /// One line per fact: time, processor, thread, fact.
 fn listing(trace: &MemoryTrace) -> Vec<String> {
@@ -165,10 +165,17 @@ fn states_of_the_kernel_have_names() {
         (4, Leaving::Other),
         (16, Leaving::Ended),
         (32, Leaving::Ended),
-        (64, Leaving::Ended),
+        // Parked; and asleep like the kernel's own threads.
+        (64, Leaving::Other),
+        (128, Leaving::WaitingUninterruptibly),
     ] {
-        assert_eq!(Leaving::of_number(state), expected, "{state:#x}");
+        assert_eq!(Leaving::of_number(state, Kernel::default()), expected, "{state:#x}");
     }
+    let release =
+        |text: &str| Kernel::of(&[("kernel_release".to_owned(), EnvValue::Text(text.to_owned()))]);
+    // TASK_DEAD, before 4.14.
+    assert_eq!(Leaving::of_number(64, release("4.4.0-116-generic")), Leaving::Ended);
+    assert_eq!(Leaving::of_number(64, release("4.15.0-65-generic")), Leaving::Other);
 }
 
 /// A trace of processor 1, on which thread 31 of process 30 runs from the first event on; events say

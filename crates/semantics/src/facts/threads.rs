@@ -11,7 +11,7 @@ use super::{Fact, Leaving};
 /// Threads that are remembered: a hostile trace may name four thousand million.
 const MAX_THREADS: usize = 1 << 20;
 /// Processors likewise.
-const MAX_CPUS: usize = 1 << 16;
+const MAX_CPUS: usize = 1 << 19;
 /// Threads whose process need not be looked up again.
 const RECENT: usize = 256;
 
@@ -41,7 +41,7 @@ pub struct Threads {
     /// What threads go into when they leave their processor, where other events than the switch tell.
     leaving: HashMap<u32, Leaving, RandomState>,
     /// Calls of the system that threads are in, where one kind of event ends all.
-    calls: HashMap<u32, u32, RandomState>,
+    calls: HashMap<u32, (u32, Option<u64>), RandomState>,
     /// Whose process turned out to be another than it was taken for, where anybody asks.
     changed: Option<Vec<u32>>,
     /// Threads with events whose process was not known: they got their own number as process.
@@ -210,16 +210,19 @@ impl Threads {
         self.leaving.remove(&tid).unwrap_or(Leaving::Unknown)
     }
 
-    /// A thread begins a call of the system; the kind of span that it is.
-    pub(super) fn calls(&mut self, tid: u32, span: u32) {
+    /// A thread begins a call of the system: the kind of span that it is, and its key.
+    pub(super) fn calls(&mut self, tid: u32, call: (u32, Option<u64>)) {
         if self.calls.len() < MAX_THREADS || self.calls.contains_key(&tid) {
-            self.calls.insert(tid, span);
+            self.calls.insert(tid, call);
         }
     }
 
-    /// The call that a thread is in ends.
-    pub(super) fn returns(&mut self, tid: u32) -> Option<u32> {
-        self.calls.remove(&tid)
+    /// The call that a thread is in ends: one with this number, if it is told. A new thread returns from a
+    /// call that its maker has begun.
+    pub(super) fn returns(&mut self, tid: u32, number: Option<u64>) -> Option<(u32, Option<u64>)> {
+        let (_, key) = self.calls.get(&tid)?;
+        let is_it = number.is_none() || key.is_none() || number == *key;
+        if is_it { self.calls.remove(&tid) } else { None }
     }
 
     fn thread(&mut self, tid: u32) -> Option<&mut Thread> {

@@ -19,7 +19,7 @@ use super::{At, Leaving};
 /// Threads whose wake-up has not ended that are remembered; a hostile trace may name any number.
 const MAX_PENDING: usize = 1 << 20;
 /// Processors likewise.
-const MAX_CPUS: usize = 1 << 16;
+const MAX_CPUS: usize = 1 << 19;
 
 /// Flags of events [include/linux/trace_events.h, `enum trace_flag_type`].
 const HARDIRQ: u64 = 0x08;

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 
 use lateralis_model::{
-    ColumnBatch, ColumnRequest, Event, EventClass, Fields, Interval, Place, Slot, Source, Trace,
-    Want, Wanted, Writer,
+    ColumnBatch, ColumnRequest, Event, EventClass, Fields, Host, Interval, Place, Slot, Source,
+    Trace, Want, Wanted, Writer,
 };
 use lateralis_units::Nanos;
 
@@ -97,7 +97,12 @@ impl Owners {
             each_event(batch, trace, &mut slots, &mut |event| {
                 if let Some(tells) = teller(event.class) {
                     let of_stream = cpus.get(event.stream.0 as usize).copied().flatten();
-                    owners.take(event, tells, event.packet.cpu.map(|cpu| cpu.0).or(of_stream));
+                    let host = event.stream_class.host;
+                    owners.take(
+                        (event, host),
+                        tells,
+                        event.packet.cpu.map(|cpu| cpu.0).or(of_stream),
+                    );
                 }
             });
             ControlFlow::Continue(())
@@ -113,8 +118,11 @@ impl Owners {
         owners
     }
 
-    fn take(&mut self, event: &Event<'_>, tells: Tells, cpu: Option<u32>) {
+    fn take(&mut self, (event, host): (&Event<'_>, Host), tells: Tells, cpu: Option<u32>) {
         let Some(fields) = event.payload() else { return };
+        let number = |fields: Fields<'_>, names: &[&str]| {
+            number_of(fields, names).map(|number| host.thread(number))
+        };
         match tells {
             Tells::Switch => {
                 for (id, name) in [
@@ -125,7 +133,8 @@ impl Owners {
                         self.named(tid, text(fields, name), event.time);
                     }
                 }
-                let cpu = cpu.or_else(|| number(event.common_context()?, &["cpu_id"]));
+                let of_context = || number_of(event.common_context()?, &["cpu_id"]);
+                let cpu = cpu.or_else(|| of_context().map(|cpu| host.cpu(cpu)));
                 if let (Some(cpu), Some(next)) = (cpu, number(fields, &["next_tid", "next_pid"])) {
                     self.switches.entry(cpu).or_default().push((event.time, next));
                 }
@@ -229,7 +238,7 @@ fn wanted(trace: &Trace) -> (Wanted, bool) {
     (wanted, any)
 }
 
-fn number(fields: Fields<'_>, names: &[&str]) -> Option<u32> {
+fn number_of(fields: Fields<'_>, names: &[&str]) -> Option<u32> {
     names.iter().find_map(|name| Some(fields.get(name)?.as_u64()? as u32))
 }
 

@@ -12,6 +12,20 @@ pub struct Shifted<'a> {
     pub batch: &'a dyn ColumnBatch,
     pub part: &'a Part,
     pub trace: &'a Trace,
+    /// Its packet and its writers, where they have other numbers among those of all machines.
+    packet: Option<Packet>,
+    writers: Option<Vec<(u32, Writer)>>,
+}
+
+impl<'a> Shifted<'a> {
+    /// A batch of one of the traces.
+    pub fn new(batch: &'a dyn ColumnBatch, part: &'a Part, trace: &'a Trace) -> Self {
+        let host = part.host;
+        let writer = |(at, writer): &(u32, Writer)| (*at, host.writer(*writer));
+        let writers = || batch.writers().iter().map(writer).collect();
+        let writers = (!host.is_first()).then(writers);
+        Self { batch, part, trace, packet: part.packet(batch.packet()), writers }
+    }
 }
 
 impl ColumnBatch for Shifted<'_> {
@@ -24,7 +38,7 @@ impl ColumnBatch for Shifted<'_> {
     }
 
     fn packet(&self) -> &Packet {
-        self.batch.packet()
+        self.packet.as_ref().unwrap_or_else(|| self.batch.packet())
     }
 
     fn packet_number(&self) -> Option<u64> {
@@ -48,7 +62,7 @@ impl ColumnBatch for Shifted<'_> {
     }
 
     fn writers(&self) -> &[(u32, Writer)] {
-        self.batch.writers()
+        self.writers.as_deref().unwrap_or_else(|| self.batch.writers())
     }
 
     fn class_count(&self) -> usize {
@@ -68,6 +82,8 @@ impl ColumnBatch for Shifted<'_> {
     }
 
     fn row(&self, index: usize) -> Event<'_> {
-        shifted(self.batch.row(index), self.part, self.trace)
+        let mut event = shifted(self.batch.row(index), self.part, self.trace);
+        event.packet = self.packet.as_ref().unwrap_or(event.packet);
+        event
     }
 }

@@ -97,9 +97,15 @@ impl Lanes {
             names.into_iter().find_map(|name| natural(common.get(name)?))
         };
         let writer = event.writer.map(|writer| (u64::from(writer.pid), u64::from(writer.tid)));
+        let host = event.stream_class.host;
+        let thread = |names| {
+            let number = number(names)?;
+            Some(u32::try_from(number).map_or(number, |number| host.thread(number).into()))
+        };
+        let cpu = || u32::try_from(number(["cpu_id"; 2])?).ok().map(|cpu| host.cpu(cpu).into());
         Self {
-            cpu: event.packet.cpu.map(|cpu| u64::from(cpu.0)).or_else(|| number(["cpu_id"; 2])),
-            thread: writer.or_else(|| Some((number(["pid", "vpid"])?, number(["tid", "vtid"])?))),
+            cpu: event.packet.cpu.map(|cpu| u64::from(cpu.0)).or_else(cpu),
+            thread: writer.or_else(|| Some((thread(["pid", "vpid"])?, thread(["tid", "vtid"])?))),
         }
     }
 

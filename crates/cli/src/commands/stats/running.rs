@@ -206,7 +206,6 @@ impl Running {
     pub fn finish(&mut self, end: Nanos) {
         self.end = end;
         self.utilisation.finish(end);
-        self.kernel.finish(end);
         self.states.finish(end);
     }
 

@@ -95,10 +95,12 @@ impl Scanner<'_> {
         };
         self.who.clear();
         let mut writers = Writers::new(batch);
-        let number = |leaf: Option<usize>, event: usize| {
-            leaf.and_then(|leaf| slot_number(batch.column(index, leaf).slot(event)?))
-        };
         let opened = self.opened;
+        let host = opened.annotated().host_of(batch.stream_class());
+        let number = |leaf: Option<usize>, event: usize| {
+            let number = slot_number(batch.column(index, leaf?).slot(event)?);
+            number.map(|number| host.thread(number))
+        };
         self.who.extend((0..class.times.len()).map(|event| {
             let place = places.and_then(|places| places.get(event).copied());
             writers.at(place.unwrap_or(event as u32)).or_else(|| {

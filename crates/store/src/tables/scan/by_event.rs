@@ -122,13 +122,15 @@ impl Scanner<'_> {
             let field = fields.get(leaf?).copied().flatten()?;
             field.as_u64().map(|number| number as u32)
         };
-        let cpu = cpu.or_else(|| number(told.cpu));
+        let host = event.stream_class.host;
+        let cpu = cpu.or_else(|| number(told.cpu).map(|cpu| host.cpu(cpu)));
+        let thread = |leaf: Option<usize>| number(leaf).map(|number| host.thread(number));
         if !self.passes(event.time, cpu) {
             return Ok(ControlFlow::Continue(()));
         }
         let writer = match self.needs_writer {
             true => event.writer.or_else(|| {
-                told_writer(self.opened, number(told.tid), number(told.pid), (cpu, event.time))
+                told_writer(self.opened, thread(told.tid), thread(told.pid), (cpu, event.time))
             }),
             false => None,
         };
