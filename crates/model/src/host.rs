@@ -40,6 +40,12 @@ impl Host {
         self.0 == 0
     }
 
+    /// What is added to numbers of its processors, and to those of its threads and processes.
+    #[must_use]
+    pub fn steps(self) -> (u32, u32) {
+        (self.0 * CPUS, self.0 * THREADS)
+    }
+
     /// A processor of the machine among those of all.
     #[must_use]
     pub fn cpu(self, cpu: u32) -> u32 {

@@ -21,6 +21,7 @@ const MOST_LINES = 12;
 interface Row {
   id: number;
   name: string;
+  quality: "exact" | "lower_bound";
 }
 
 export function Utilisation() {
@@ -51,7 +52,7 @@ export function Utilisation() {
 
 function Lines({ frame, t0, step }: { frame: Frame; t0: number; step: number }) {
   const box = useRef<HTMLDivElement>(null);
-  const [legend, setLegend] = useState<{ name: string; colour: string; mean: number }[]>([]);
+  const [legend, setLegend] = useState<{ name: string; colour: string; mean: string }[]>([]);
   const theme = store.theme.value;
   const { rows = [], px = 0, by: kind } = frame.result as { rows?: Row[]; px?: number; by?: By };
   useEffect(() => {
@@ -71,7 +72,10 @@ function Lines({ frame, t0, step }: { frame: Frame; t0: number; step: number }) 
       css(kind === "application" ? store.applicationColours.value.rgb(row.id) : own.rgb(index));
     const mean = (values: number[]) => values.reduce((sum, one) => sum + one, 0) / Math.max(1, values.length);
     setLegend(
-      shown.map((row, index) => ({ name: row.name, colour: colour(row, index), mean: mean(series[index]) })),
+      shown.map((row, index) => {
+        const bound = row.quality === "exact" ? "" : "≥ ";
+        return { name: row.name, colour: colour(row, index), mean: `${bound}${mean(series[index]).toFixed(1)} %` };
+      }),
     );
     const axis = axisIn(theme);
     return fitted(
@@ -103,7 +107,7 @@ function Lines({ frame, t0, step }: { frame: Frame; t0: number; step: number }) 
           <li key={index}>
             <i class="swatch" style={{ background: one.colour }} />
             {one.name || "unknown"}
-            <small>{one.mean.toFixed(1)} %</small>
+            <small>{one.mean}</small>
           </li>
         ))}
         {rows.length > MOST_LINES && (

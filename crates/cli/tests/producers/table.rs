@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 /// Everything that an event can mean, in the order of the page.
-pub const MEANINGS: [&str; 27] = [
+pub const MEANINGS: [&str; 26] = [
     "switch",
     "state of a thread that leaves",
     "waking",
@@ -35,7 +35,6 @@ pub const MEANINGS: [&str; 27] = [
     "name of a thread",
     "name of a process",
     "time on a processor",
-    "quality beside losses",
 ];
 
 /// The producers, in the order of the page.

@@ -183,18 +183,28 @@ pub fn spans(
     events: &[Event],
     edge: impl Fn(&Event, Option<i64>) -> Option<(bool, String, String)>,
 ) -> BTreeMap<String, Times> {
+    pair(events, edge).0
+}
+
+/// The same, and whether two of one key were open at a time: then nobody knows which of them ends.
+pub fn pair(
+    events: &[Event],
+    edge: impl Fn(&Event, Option<i64>) -> Option<(bool, String, String)>,
+) -> (BTreeMap<String, Times>, bool) {
     let mut open: BTreeMap<(String, String), Vec<u64>> = BTreeMap::new();
     let mut found: BTreeMap<String, Times> = BTreeMap::new();
+    let mut is_ambiguous = false;
     for (event, tid) in events.iter().zip(threads(events)) {
         let Some((begins, name, key)) = edge(event, tid) else { continue };
         let begun = open.entry((name.clone(), key)).or_default();
         if begins {
             begun.push(event.time);
+            is_ambiguous |= begun.len() > 1;
         } else if let Some(begin) = begun.pop() {
             add(found.entry(name).or_default(), event.time - begin);
         }
     }
-    found
+    (found, is_ambiguous)
 }
 
 /// Interrupts of devices, and soft ones: each of its processor.

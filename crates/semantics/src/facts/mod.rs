@@ -420,7 +420,7 @@ impl Facts {
             u32::try_from(field.as_u64()?).ok().map(|cpu| host.cpu(cpu))
         });
         let threads = &mut self.threads;
-        let told = || {
+        let mut told = || {
             let plan = plan?;
             let at = |place| {
                 let field = match place {
@@ -434,7 +434,10 @@ impl Facts {
             let pid = plan.pid.and_then(at);
             Some(Writer { pid: pid.unwrap_or_else(|| threads.taken_for(tid)), tid })
         };
-        let told = event.writer.or_else(told);
+        let told = match event.writer {
+            Some(writer) => Some(threads.settled(writer)),
+            None => told(),
+        };
         let writer = told.or_else(|| {
             let tid = threads.running(cpu?)?;
             Some(Writer { pid: threads.taken_for(tid), tid })

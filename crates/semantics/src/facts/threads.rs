@@ -38,6 +38,8 @@ pub struct Threads {
     /// The same of what recorders say.
     recorded: Vec<Option<Writer>>,
     running: Vec<Option<u32>>,
+    /// Whether any thread was told to be of a process of another number than its own.
+    has_told: bool,
     /// What threads go into when they leave their processor, where other events than the switch tell.
     leaving: HashMap<u32, Leaving, RandomState>,
     /// Calls of the system that threads are in, where one kind of event ends all.
@@ -87,6 +89,15 @@ impl Threads {
         tid
     }
 
+    /// The thread that a stream says an event is of. Formats without processes give each thread its own number
+    /// for one: it is of the process that another event has told.
+    pub(super) fn settled(&mut self, writer: Writer) -> Writer {
+        match writer.pid == writer.tid && self.has_told {
+            true => Writer { pid: self.taken_for(writer.tid), ..writer },
+            false => writer,
+        }
+    }
+
     /// Its process for people, by whatever has told of it.
     #[must_use]
     pub fn process(&self, tid: u32) -> Option<u32> {
@@ -105,6 +116,7 @@ impl Threads {
         if self.recent.get(place) == Some(&Some(writer)) {
             return;
         }
+        self.has_told |= writer.pid != writer.tid;
         if let Some(thread) = self.thread(writer.tid) {
             let known = thread.pid.replace(writer.pid);
             let before = known.unwrap_or(writer.tid);

@@ -130,7 +130,10 @@ impl Lanes {
         let owners = opened.owners();
         // Of which of several recordings those are that wrote nothing, nobody tells.
         let is_only = opened.groups.len() == 1;
-        for Writer { pid, tid } in owners.known().filter(|_| is_only) {
+        // One that wrote is of the process that it wrote in.
+        let wrote: BTreeSet<i64> = self.threads.keys().filter_map(|(_, tid)| *tid).collect();
+        let silent = |writer: &Writer| is_only && !wrote.contains(&i64::from(writer.tid));
+        for Writer { pid, tid } in owners.known().filter(silent) {
             self.threads.entry((Some(pid.into()), Some(tid.into()))).or_default();
         }
         let quality = quality(opened);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `utilisation`: which share of time somebody ran.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lateralis_lanes::{RowKind, Scale};
+use lateralis_model::Quality;
 use serde_json::{Value, json};
 
 use crate::answer::{Answer, Numbers, Problem};
@@ -15,7 +16,8 @@ const LOOKED_MAX: usize = 20_000_000;
 /// Those who ran most are told one by one.
 const TOLD_MAX: usize = 64;
 
-/// Shares of pixels, by processor, thread or application; of the last two, 1 is one processor.
+/// Shares of pixels, by processor, thread or application; of the last two, 1 is one processor. Stretches of which
+/// nobody knows who ran are nobody's, and a share that could be larger is a lower bound.
 pub fn utilisation(session: &Session, params: Params<'_>) -> Result<Answer, Problem> {
     let by = params.text("by")?;
     let scale = Scale::new(params.time("t0")?, params.time("t1")?, params.px()?);
@@ -24,6 +26,9 @@ pub fn utilisation(session: &Session, params: Params<'_>) -> Result<Answer, Prob
         return Err(Problem::new("cannot read the request", "by", "cpu, thread or application"));
     }
     let mut shares: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    // Those of whom more may have run than is known.
+    let mut open: BTreeSet<u32> = BTreeSet::new();
+    let mut is_any_open = false;
     let mut looked = 0;
     for (row, told) in meta.rows.iter().enumerate() {
         let Some((_, intervals)) = session.lanes.row(row).filter(|_| told.kind == RowKind::Running)
@@ -36,7 +41,28 @@ pub fn utilisation(session: &Session, params: Params<'_>) -> Result<Answer, Prob
             return Err(Problem::new("too much at once", "utilisation", "choose a shorter time"));
         }
         let mut pixel = 0;
+        // Nothing is known of a processor before its first switch and after its last, nor where events of it
+        // are missing; and a row with a name has what events show, not switches.
+        let known = intervals.len().checked_sub(1).map(|last| {
+            let (begin, end) = (intervals.ends(0).0, intervals.ends(last).1);
+            begin as i64 <= scale.t0 && scale.t1 <= end as i64
+        });
+        let is_here = |lane: Option<u32>| lane.is_none_or(|lane| lane == told.lane);
+        let touches = |begin: u64, end: u64| begin as i64 <= scale.t1 && end as i64 >= scale.t0;
+        let is_lost =
+            meta.losses.iter().any(|lost| is_here(lost.lane) && touches(lost.begin, lost.end));
+        let is_missing = meta.damage.iter().any(|of| {
+            is_here(of.lane) && touches(of.begin.unwrap_or(0), of.end.unwrap_or(u64::MAX >> 1))
+        });
+        let is_torn = (from..to).any(|index| intervals.quality(index) != 0);
+        let is_open =
+            known != Some(true) || is_lost || is_missing || is_torn || told.name.is_some();
+        is_any_open |= is_open;
         for index in from..to {
+            // Where switches are missing nobody knows who ran how long.
+            if intervals.quality(index) != 0 {
+                continue;
+            }
             let (begin, end) = intervals.ends(index);
             let (begin, end) = (begin as i64, end as i64);
             let who = match by {
@@ -44,6 +70,9 @@ pub fn utilisation(session: &Session, params: Params<'_>) -> Result<Answer, Prob
                 "thread" => intervals.thread(index),
                 _ => intervals.name(index),
             };
+            if is_open {
+                open.insert(who);
+            }
             let share = shares.entry(who).or_insert_with(|| vec![0.0; scale.px as usize]);
             while pixel + 1 < scale.px && scale.pixel(pixel).1 <= begin {
                 pixel += 1;
@@ -78,8 +107,16 @@ pub fn utilisation(session: &Session, params: Params<'_>) -> Result<Answer, Prob
         }
         .into()
     };
-    let told: Vec<Value> =
-        all.iter().map(|(id, _)| json!({ "id": id, "name": name(*id) })).collect();
+    let quality = |id: &u32| {
+        // A thread may have run on any processor.
+        let is_open = if by == "cpu" { open.contains(id) } else { is_any_open };
+        let quality = if is_open { Quality::LowerBound } else { Quality::Exact };
+        quality.name()
+    };
+    let told: Vec<Value> = all
+        .iter()
+        .map(|(id, _)| json!({ "id": id, "name": name(*id), "quality": quality(id) }))
+        .collect();
     let column: Vec<f64> = all.into_iter().flat_map(|(_, share)| share).collect();
     let result = json!({ "by": by, "rows": told, "of": count, "px": scale.px });
     Ok(Answer::Columns(result, vec![("share", Numbers::F64(column))]))

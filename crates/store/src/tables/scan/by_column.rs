@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use lateralis_model::{Column, ColumnBatch, Field, Interval, Place};
 
-use super::told::{slot_number, told_writer};
+use super::told::{settled, slot_number, told_writer};
 use super::{About, BATCH_BYTES, Scanner, Shown, Shows, common_cell, reading};
 use crate::BATCH_ROWS;
 use crate::tables::build::{Chosen, TooLong};
@@ -103,7 +103,8 @@ impl Scanner<'_> {
         };
         self.who.extend((0..class.times.len()).map(|event| {
             let place = places.and_then(|places| places.get(event).copied());
-            writers.at(place.unwrap_or(event as u32)).or_else(|| {
+            let writer = writers.at(place.unwrap_or(event as u32));
+            writer.map(|writer| settled(opened, writer)).or_else(|| {
                 told_writer(
                     opened,
                     number(reading.told.tid, event),

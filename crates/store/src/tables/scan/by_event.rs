@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use lateralis_model::{ColumnBatch, Event, Field, FieldKind, Fields, Place, Slot, Source, Value};
 use lateralis_units::Nanos;
 
-use super::told::told_writer;
+use super::told::{settled, told_writer};
 use super::{About, Reading, Scanner, Shown, Shows, common_cell, is_inside, reading};
 use crate::tables::build::TooLong;
 use crate::tables::json;
@@ -129,7 +129,7 @@ impl Scanner<'_> {
             return Ok(ControlFlow::Continue(()));
         }
         let writer = match self.needs_writer {
-            true => event.writer.or_else(|| {
+            true => event.writer.map(|writer| settled(self.opened, writer)).or_else(|| {
                 told_writer(self.opened, thread(told.tid), thread(told.pid), (cpu, event.time))
             }),
             false => None,
