@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Two machines are two machines: processors, processes and threads of one are not those of the other, in every
-//! table, lane and export.
+//! Two machines are two machines: processors, processes and threads of one are not those of the other, in
+//! every table, lane and export.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

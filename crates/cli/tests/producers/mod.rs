@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Producers and meanings: what each producer's events mean here, beside what another program makes of the same
-//! trace. `docs/reference/producers.md` has the table; `UPDATE_EXPECT=1` writes it.
+//! Producers and meanings: what each producer's events mean here, beside what another program makes of the
+//! same trace. `docs/reference/producers.md` has the table; `UPDATE_EXPECT=1` writes it.
 
 mod hosts;
 mod kernel;
@@ -53,8 +53,8 @@ fn timehist(place: &Place, file: &str) -> BTreeMap<i64, (u64, f64)> {
     String::from_utf8_lossy(&text).lines().filter_map(row).collect()
 }
 
-/// Running time is within 1 % or 1 ms of what perf has recorded at the same time, of threads that both saw come as
-/// often; what is a lower bound is no more than that.
+/// Running time is within 1 % or 1 ms of what perf has recorded at the same time, of threads that both saw
+/// come as often; what is a lower bound is no more than that.
 fn same_times(place: &Place, trace: &str, file: &str) -> bool {
     let there = timehist(place, file);
     let stats = place.json(&["stats", trace, "--section", "threads", "--json"]);

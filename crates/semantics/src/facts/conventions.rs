@@ -66,6 +66,8 @@ pub enum Convention {
     CallEnds(&'static str),
     /// A thread is made ready to run.
     Wake(WakeStage),
+    /// A soft interrupt is asked for, or comes. Asked for again before it has come, it comes once.
+    SoftInterrupt(Side),
     /// Code that interrupts whatever thread its processor has begins or ends.
     Interrupt(InterruptKind, Side),
     /// It tells of a thread: its number, its process, its name.
@@ -276,6 +278,8 @@ pub fn of(name: &str) -> Vec<Convention> {
         // ftrace's events of system calls by number.
         "sys_enter" => found.push(Convention::CallBegins("syscall".to_owned(), "id")),
         "sys_exit" => found.push(Convention::CallEnds("id")),
+        "softirq_raise" | "irq_softirq_raise" => found.push(Convention::SoftInterrupt(Side::Begin)),
+        "softirq_entry" | "irq_softirq_entry" => found.push(Convention::SoftInterrupt(Side::End)),
         // Barrelfish's: of the dispatcher that the reader of its dumps has found.
         "CSWITCH" => found.push(Convention::SwitchTo { tid: "", name: "application" }),
         _ => {}

@@ -262,7 +262,9 @@ impl About {
             Step::Send { .. } | Step::Receive { .. } => self == Self::Messages,
             Step::State { .. } => self == Self::States,
             Step::Level { .. } => self == Self::Levels,
-            Step::CallBegins { .. } | Step::CallEnds { .. } => self == Self::Spans,
+            Step::CallBegins { .. } | Step::CallEnds { .. } | Step::Pending { .. } => {
+                self == Self::Spans
+            }
             Step::Switch(_)
             | Step::Leaves { .. }
             | Step::Wake(_)
@@ -592,6 +594,12 @@ fn fact(
                     threads.named(tid, &name);
                 }
             }
+            for (tid, priority) in [(from, switch.prev_prio), (to, switch.next_prio)] {
+                // Negative where the scheduling class has no other number.
+                if let Some(priority) = priority.and_then(number) {
+                    threads.prioritised(tid, priority.cast_signed());
+                }
+            }
             // Of a program that is recorded, every switch is there. The idle thread is of none; who
             // leaves a processor that is idle then, or comes to one, is why this switch is there.
             if of_programs {
@@ -633,6 +641,15 @@ fn fact(
             threads.leaves(tid.or_else(|| threads.running(at.cpu?))?, *into);
             return None;
         }
+        Step::Pending { span, key, side } => {
+            let key = kinds.spans[*span as usize].numbers.number(key, event, at);
+            let is_news = threads.pends((*span, key?), *side == Side::Begin);
+            match side {
+                _ if !is_news => return None,
+                Side::Begin => Fact::Begin { span: *span, key },
+                Side::End => Fact::End { span: *span, key },
+            }
+        }
         Step::Interrupt(kind, side) => {
             wakes.interrupt(at.cpu, *kind, *side == Side::Begin);
             return None;
@@ -644,11 +661,11 @@ fn fact(
             }
             let of_maker = |flags: u64| match flags & CLONE_THREAD {
                 0 => Some(tid),
-                _ => threads.get(at.writer?.tid)?.pid,
+                _ => threads.told_process(at.writer?.tid),
             };
             let pid = pid.and_then(thread);
             if let Some(pid) = pid.or_else(|| of_maker(flags.and_then(number)?)) {
-                threads.belongs(Writer { pid, tid });
+                threads.told(Writer { pid, tid });
             }
             if let Some(name) = text(*name) {
                 threads.named(tid, &name);

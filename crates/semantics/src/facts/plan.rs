@@ -62,6 +62,12 @@ pub enum Step {
     },
     Wake(Wake),
     Interrupt(InterruptKind, Side),
+    /// A span of which one is open for each key: it begins at the first of several beginnings.
+    Pending {
+        span: u32,
+        key: KeyPlan,
+        side: Side,
+    },
     Thread {
         tid: usize,
         pid: Option<usize>,
@@ -90,6 +96,8 @@ pub struct Switch {
     pub prev_comm: Option<usize>,
     pub next_comm: Option<usize>,
     pub prev_state: Option<usize>,
+    pub prev_prio: Option<usize>,
+    pub next_prio: Option<usize>,
     /// Whether idleness is a thread with a number, which its name tells.
     pub has_idle_thread: bool,
 }
@@ -226,6 +234,8 @@ impl Compiler<'_> {
                 prev_comm: self.own("prev_comm"),
                 next_comm: self.own("next_comm"),
                 prev_state: self.own("prev_state"),
+                prev_prio: self.own("prev_prio"),
+                next_prio: self.own("next_prio"),
                 has_idle_thread: false,
             })),
             Convention::SwitchTo { tid, name } => Some(Step::Switch(Switch {
@@ -234,6 +244,8 @@ impl Compiler<'_> {
                 prev_comm: None,
                 next_comm: self.own(name),
                 prev_state: None,
+                prev_prio: None,
+                next_prio: None,
                 has_idle_thread: self.dialect.is_zephyr,
             })),
             Convention::Leaves { tid, into } => {
@@ -258,6 +270,15 @@ impl Compiler<'_> {
                 flags: self.field("common_flags"),
             })),
             Convention::Interrupt(kind, side) => Some(Step::Interrupt(*kind, *side)),
+            Convention::SoftInterrupt(side) => {
+                let keys = vec!["vec".to_owned(), KEY_CPU.to_owned()];
+                let keyed = Keyed { name: "softirq_raised".to_owned(), keys, ..Keyed::default() };
+                let key = self.key(&keyed)?;
+                let span = self.kinds.span(&keyed);
+                // It is not what the thread does that asks for it.
+                self.kinds.spans[span as usize].is_beside_threads = true;
+                Some(Step::Pending { span, key, side: *side })
+            }
             Convention::Thread { tid, pid, name, flags } => {
                 let thread = self.own(tid);
                 let process = self.own(pid).filter(|_| thread.is_some());

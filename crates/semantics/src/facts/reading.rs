@@ -189,6 +189,7 @@ impl Reading {
                 | Step::CallEnds { .. }
                 | Step::Wake(_)
                 | Step::Interrupt(..)
+                | Step::Pending { .. }
                 | Step::Thread { .. } => return None,
             };
             class.emits.push((self.emits.len() as u32, value));

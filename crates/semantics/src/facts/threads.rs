@@ -25,6 +25,10 @@ pub struct Thread {
     pub recorded_pid: Option<u32>,
     /// Its name; the last one.
     pub name: Option<String>,
+    /// Its priority as switches tell it; the last one.
+    pub priority: Option<i64>,
+    /// Whether an event about it has told its process; else a stream has, perhaps by the thread's own number.
+    is_process_told: bool,
     /// Whether it is of a program that is recorded, where others are left out.
     is_recorded: bool,
 }
@@ -38,12 +42,14 @@ pub struct Threads {
     /// The same of what recorders say.
     recorded: Vec<Option<Writer>>,
     running: Vec<Option<u32>>,
-    /// Whether any thread was told to be of a process of another number than its own.
+    /// Whether an event about any thread has told a process of another number than its own.
     has_told: bool,
     /// What threads go into when they leave their processor, where other events than the switch tell.
     leaving: HashMap<u32, Leaving, RandomState>,
     /// Calls of the system that threads are in, where one kind of event ends all.
     calls: HashMap<u32, (u32, Option<u64>), RandomState>,
+    /// Spans of which one is open for each key: kind and key.
+    pending: HashSet<(u32, u64), RandomState>,
     /// Whose process turned out to be another than it was taken for, where anybody asks.
     changed: Option<Vec<u32>>,
     /// Threads with events whose process was not known: they got their own number as process.
@@ -89,13 +95,29 @@ impl Threads {
         tid
     }
 
+    /// An event about a thread tells its process.
+    pub(super) fn told(&mut self, writer: Writer) {
+        self.belongs(writer);
+        if let Some(thread) = self.thread(writer.tid) {
+            thread.is_process_told = true;
+            self.has_told |= writer.pid != writer.tid;
+        }
+    }
+
+    /// The process of a thread, as far as it is no guess: a number other than its own, or one that was told.
+    pub(super) fn told_process(&self, tid: u32) -> Option<u32> {
+        let thread = self.known.get(&tid)?;
+        thread.pid.filter(|pid| *pid != tid || thread.is_process_told)
+    }
+
     /// The thread that a stream says an event is of. Formats without processes give each thread its own number
     /// for one: it is of the process that another event has told.
-    pub(super) fn settled(&mut self, writer: Writer) -> Writer {
-        match writer.pid == writer.tid && self.has_told {
-            true => Writer { pid: self.taken_for(writer.tid), ..writer },
-            false => writer,
+    pub(super) fn settled(&self, writer: Writer) -> Writer {
+        if writer.pid != writer.tid || !self.has_told {
+            return writer;
         }
+        let pid = self.known.get(&writer.tid).filter(|thread| thread.is_process_told);
+        Writer { pid: pid.and_then(|thread| thread.pid).unwrap_or(writer.pid), ..writer }
     }
 
     /// Its process for people, by whatever has told of it.
@@ -116,7 +138,6 @@ impl Threads {
         if self.recent.get(place) == Some(&Some(writer)) {
             return;
         }
-        self.has_told |= writer.pid != writer.tid;
         if let Some(thread) = self.thread(writer.tid) {
             let known = thread.pid.replace(writer.pid);
             let before = known.unwrap_or(writer.tid);
@@ -184,6 +205,15 @@ impl Threads {
         }
     }
 
+    /// A switch tells the priority of a thread.
+    pub(super) fn prioritised(&mut self, tid: u32, priority: i64) {
+        if tid != 0
+            && let Some(thread) = self.thread(tid)
+        {
+            thread.priority = Some(priority);
+        }
+    }
+
     /// A thread is of a program that is recorded: all its events are there.
     pub(super) fn is_recorded(&mut self, tid: u32) {
         if tid != 0
@@ -235,6 +265,14 @@ impl Threads {
         let (_, key) = self.calls.get(&tid)?;
         let is_it = number.is_none() || key.is_none() || number == *key;
         if is_it { self.calls.remove(&tid) } else { None }
+    }
+
+    /// A span begins or ends of which one is open for each key; whether that is news.
+    pub(super) fn pends(&mut self, span: (u32, u64), begins: bool) -> bool {
+        match begins {
+            true => self.pending.len() < MAX_CPUS && self.pending.insert(span),
+            false => self.pending.remove(&span),
+        }
     }
 
     fn thread(&mut self, tid: u32) -> Option<&mut Thread> {

@@ -334,6 +334,7 @@ impl Running {
                     .plain("tid", tid)
                     .plain("pid", who.threads.process(tid))
                     .plain("thread", who.name(tid, None))
+                    .plain("priority", who.threads.get(tid).and_then(|thread| thread.priority))
                     .number("running_ns", time.running_nanos, trust.sum)
                     .number("utilisation", share(time.running_nanos), trust.value)
                     .number("schedules", time.schedule_count, trust.sum)
