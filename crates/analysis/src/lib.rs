@@ -65,7 +65,8 @@ pub use spans::{Edge, NOBODY, Pairer, Pairs, Side, Span, pair};
 pub use states::{InState, States};
 pub use tally::Tally;
 pub use thread_states::{
-    Comes, GoesInto, Leaves, LongestWait, StateTime, ThreadState, ThreadStates, ThreadTimes,
+    Comes, GoesInto, Leaves, LongestWait, StateTime, ThreadInterval, ThreadState, ThreadStates,
+    ThreadTimes,
 };
 pub use utilisation::{CpuTime, Occupant, Switch, ThreadTime, Utilisation};
 pub use wakes::{Wakes, Woken};

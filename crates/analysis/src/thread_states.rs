@@ -46,6 +46,19 @@ impl ThreadState {
         Self::Stopped,
     ];
 
+    /// The word used in tables.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Runnable => "runnable",
+            Self::Preempted => "preempted",
+            Self::Sleeping => "sleeping",
+            Self::Blocked => "blocked",
+            Self::Stopped => "stopped",
+        }
+    }
+
     /// Whether it waits for a processor.
     #[must_use]
     pub fn is_waiting_for_cpu(self) -> bool {
@@ -111,6 +124,23 @@ impl ThreadTimes {
     }
 }
 
+/// A stretch of a thread in one state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ThreadInterval {
+    /// Whose.
+    pub thread: u32,
+    /// The state; `None`: not known.
+    pub state: Option<ThreadState>,
+    /// Since when.
+    pub begin: Nanos,
+    /// Until when.
+    pub end: Nanos,
+    /// Of a thread that runs, the processor.
+    pub cpu: Option<u32>,
+    /// Whether its end was seen; else the trace ends.
+    pub has_ended: bool,
+}
+
 /// What is known of a thread from a moment on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Known {
@@ -121,6 +151,15 @@ enum Known {
     Nothing,
     /// It has ended.
     Ended,
+}
+
+impl Known {
+    fn cpu(self) -> Option<u32> {
+        match self {
+            Self::On(cpu) => Some(cpu),
+            Self::State(_) | Self::Nothing | Self::Ended => None,
+        }
+    }
 }
 
 /// What a thread that leaves its processor goes into.
@@ -143,6 +182,8 @@ pub struct ThreadStates {
     gaps: Gaps,
     threads: Vec<ThreadTimes>,
     cpus: Vec<Cpu>,
+    /// Stretches that nobody has taken yet, where somebody wants them.
+    intervals: Option<Vec<ThreadInterval>>,
 }
 
 /// Who had a processor.
@@ -199,7 +240,18 @@ impl ThreadStates {
     /// With where events are missing.
     #[must_use]
     pub fn new(gaps: Gaps) -> Self {
-        Self { gaps, threads: Vec::new(), cpus: Vec::new() }
+        Self { gaps, threads: Vec::new(), cpus: Vec::new(), intervals: None }
+    }
+
+    /// The same, for whoever takes each stretch: see [`ThreadStates::take`].
+    #[must_use]
+    pub fn with_intervals(gaps: Gaps) -> Self {
+        Self { intervals: Some(Vec::new()), ..Self::new(gaps) }
+    }
+
+    /// Stretches that have ended since this was asked last, in the order of their ends.
+    pub fn take(&mut self) -> impl Iterator<Item = ThreadInterval> + '_ {
+        self.intervals.iter_mut().flat_map(|intervals| intervals.drain(..))
     }
 
     fn thread(&mut self, thread: u32) -> &mut ThreadTimes {
@@ -220,10 +272,18 @@ impl ThreadStates {
     ) {
         let before = self.thread(thread).now;
         let is_touched = before.is_some_and(|(_, since)| self.gaps.touch(since, time));
-        let of = self.thread(thread);
+        self.thread(thread);
+        let Self { threads, intervals, .. } = self;
+        let of = &mut threads[thread as usize];
         if let Some((known, since)) = of.now.replace((next, time)) {
             let nanos = time.since(since).max(0) as u64;
-            match was(known).filter(|_| !is_touched) {
+            let state = was(known).filter(|_| !is_touched);
+            if let Some(intervals) = intervals.as_mut().filter(|_| known != Known::Ended) {
+                let cpu = known.cpu().filter(|_| state.is_some());
+                let (begin, end, has_ended) = (since, time, true);
+                intervals.push(ThreadInterval { thread, state, begin, end, cpu, has_ended });
+            }
+            match state {
                 Some(state) => {
                     let sum = &mut of.times[state as usize];
                     sum.nanos = sum.nanos.saturating_add(nanos);
@@ -325,10 +385,21 @@ impl ThreadStates {
 
     /// The trace ends: what threads do still was not seen to its end.
     pub fn finish(&mut self, end: Nanos) {
-        for of in &mut self.threads {
+        for (thread, of) in (0..).zip(&mut self.threads) {
             if let Some((known, since)) = of.now.take().filter(|(known, _)| *known != Known::Ended)
             {
-                let _ = known;
+                if let Some(intervals) = &mut self.intervals {
+                    let is_whole = !self.gaps.touch(since, end);
+                    let state = match known {
+                        Known::State(state) => Some(state),
+                        Known::On(_) => Some(ThreadState::Running),
+                        Known::Nothing | Known::Ended => None,
+                    };
+                    let state = state.filter(|_| is_whole);
+                    let cpu = known.cpu().filter(|_| is_whole);
+                    let (begin, has_ended) = (since, false);
+                    intervals.push(ThreadInterval { thread, state, begin, end, cpu, has_ended });
+                }
                 of.unknown_nanos = of.unknown_nanos.saturating_add(end.since(since).max(0) as u64);
                 of.is_open = true;
             }
@@ -399,6 +470,29 @@ mod tests {
             two.longest_wait.unwrap().was_preempted && two.longest_wait.unwrap().instead.is_none()
         );
         assert_eq!(two.waits.len(), 2);
+    }
+
+    #[test]
+    fn stretches_are_those_that_the_times_are_sums_of() {
+        let mut states = ThreadStates::with_intervals(Gaps::default());
+        states.switch(Nanos(0), 0, IDLE, comes(1));
+        states.switch(Nanos(10), 0, sleeps(1), comes(2));
+        states.wake(Nanos(30), 1);
+        states.switch(Nanos(37), 0, leaves(2, Preempted), comes(1));
+        let mut told: Vec<ThreadInterval> = states.take().collect();
+        states.finish(Nanos(50));
+        told.extend(states.take());
+        let of = |i: &ThreadInterval| (i.thread, i.state, i.begin.0, i.end.0, i.cpu, i.has_ended);
+        let told: Vec<_> = told.iter().map(of).collect();
+        let expected = [
+            (1, Some(Running), 0, 10, Some(0), true),
+            (1, Some(Sleeping), 10, 30, None, true),
+            (2, Some(Running), 10, 37, Some(0), true),
+            (1, Some(Runnable), 30, 37, None, true),
+            (1, Some(Running), 37, 50, Some(0), false),
+            (2, Some(Preempted), 37, 50, None, false),
+        ];
+        assert_eq!(told, expected);
     }
 
     #[test]

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What threads did with their time: beside what the kernel counted itself and what perf says.
 
+use crate::foreign::table;
 use crate::kernel::usable;
 use crate::place::Place;
 
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 /// Programs that want the processors as well, gone at the end.
@@ -116,4 +118,43 @@ fn threads_ran_as_long_as_perf_says() {
         }
     }
     assert!(equal >= 5 && rows_of_both > equal, "{equal} of {rows_of_both}");
+}
+
+/// The table has each stretch that the statistics are sums of, and no two of a thread overlap.
+#[test]
+fn stretches_of_the_table_add_up_to_the_statistics() {
+    let trace = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../../shared/data/traces/ctf1/lttng-ref/basic-kernel-analysis/kernel");
+    if !trace.exists() {
+        println!("SKIPPED: {} is not there", trace.display());
+        return;
+    }
+    let (place, trace) = (Place::new(), trace.to_str().expect("UTF-8"));
+    let rows = table(&place, trace, "thread_states");
+    let mut sums: BTreeMap<(u64, String), (u64, u64)> = BTreeMap::new();
+    let mut ends: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut woken = 0;
+    for row in &rows {
+        let number = |name: &str| row[name].parse::<u64>().expect("a number");
+        let (tid, begin, end) = (number("tid"), number("ts"), number("end_ts"));
+        let before = ends.insert(tid, end).unwrap_or(0);
+        assert!(before <= begin && begin <= end, "{row:?}");
+        woken += u64::from(row["woken_by"] == "thread" && !row["waker_tid"].is_empty());
+        if row["quality"] == "exact" {
+            let of = sums.entry((tid, row["state"].clone())).or_default();
+            *of = (of.0 + number("duration"), of.1 + 1);
+        }
+    }
+    assert!(rows.len() > 5000 && woken > 500, "{} {woken}", rows.len());
+    let mut told = 0;
+    for row in states(&place, trace) {
+        let tid = number(&row, "tid");
+        for state in ["running", "runnable", "preempted", "sleeping", "blocked", "stopped"] {
+            let [nanos, count] = ["ns", "count"].map(|of| number(&row, &format!("{state}_{of}")));
+            let sum = sums.remove(&(tid, state.to_owned())).unwrap_or_default();
+            assert_eq!((nanos, count), sum, "{tid} {state}");
+            told += 1;
+        }
+    }
+    assert!(told > 100 && sums.is_empty(), "{told} {sums:?}");
 }

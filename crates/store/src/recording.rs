@@ -256,7 +256,7 @@ fn hosts(source: &Joined) -> Vec<String> {
         sentences.push(format!(
             "{}: of another machine{name}: {cpus} is added to numbers of its processors, {threads} to those of \
              its threads and processes",
-            part.place
+            part.place.trim_end_matches('/')
         ));
     }
     sentences

@@ -31,7 +31,7 @@ mod tests;
 mod threads;
 mod wakes;
 
-use lateralis_analysis::{End, Side};
+use lateralis_analysis::{End, GoesInto, Side, ThreadState};
 use lateralis_model::{
     Event, Field, Fields, Host, StreamIndex, StreamSummary, Trace, Value, Writer,
 };
@@ -80,6 +80,19 @@ impl Leaving {
             // TASK_REPORT_IDLE: waits like the kernel's own threads, and is not counted as load.
             state if state & 128 != 0 && !kernel.has_raw_states => Self::WaitingUninterruptibly,
             _ => Self::Other,
+        }
+    }
+
+    /// The state of a thread that this is.
+    #[must_use]
+    pub fn goes_into(self) -> GoesInto {
+        match self {
+            Self::Preempted => GoesInto::State(ThreadState::Preempted),
+            Self::Waiting => GoesInto::State(ThreadState::Sleeping),
+            Self::WaitingUninterruptibly => GoesInto::State(ThreadState::Blocked),
+            Self::Other => GoesInto::State(ThreadState::Stopped),
+            Self::Ended => GoesInto::End,
+            Self::Unknown => GoesInto::Unknown,
         }
     }
 
@@ -253,6 +266,8 @@ pub enum About {
     States,
     /// Levels of counters.
     Levels,
+    /// What threads do: switches and wake-ups.
+    Threads,
 }
 
 impl About {
@@ -265,11 +280,10 @@ impl About {
             Step::CallBegins { .. } | Step::CallEnds { .. } | Step::Pending { .. } => {
                 self == Self::Spans
             }
-            Step::Switch(_)
-            | Step::Leaves { .. }
-            | Step::Wake(_)
-            | Step::Interrupt(..)
-            | Step::Thread { .. } => false,
+            Step::Switch(_) | Step::Leaves { .. } | Step::Wake(_) | Step::Interrupt(..) => {
+                self == Self::Threads
+            }
+            Step::Thread { .. } => false,
         }
     }
 }

@@ -33,11 +33,12 @@ pub enum Small {
     Messages,
     States,
     Counters,
+    ThreadStates,
     NetworkPackets,
 }
 
 impl Small {
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Recordings,
         Self::Streams,
         Self::Classes,
@@ -51,6 +52,7 @@ impl Small {
         Self::Messages,
         Self::States,
         Self::Counters,
+        Self::ThreadStates,
         Self::NetworkPackets,
     ];
 
@@ -69,6 +71,7 @@ impl Small {
             Self::Messages => "messages",
             Self::States => "states",
             Self::Counters => "counters",
+            Self::ThreadStates => "thread_states",
             Self::NetworkPackets => "network_packets",
         }
     }
@@ -88,6 +91,7 @@ impl Small {
             Self::Messages => "what is sent and received, as it arrives",
             Self::States => "how long machines are in which state",
             Self::Counters => "levels that events tell",
+            Self::ThreadStates => "how long threads ran, waited for a processor, or slept",
             Self::NetworkPackets => "packets of networks, and which threads sent and read them",
         }
     }
@@ -240,6 +244,25 @@ impl Small {
                 ("pid", Int, "", "the process that tells it"),
                 ("tid", Int, "", "the thread that tells it"),
                 ("quality", Word, "", "of the value: `exact`, for the event tells it itself"),
+            ],
+            Self::ThreadStates => &[
+                ("ts", Int, "ns", "when it began"),
+                ("end_ts", Int, "ns", "when it ended; of one that has not, when the trace did"),
+                ("duration", Int, "ns", "between them"),
+                (
+                    "state",
+                    Word,
+                    "",
+                    "`running`, `runnable`, `preempted`, `sleeping`, `blocked`, `stopped`, `unknown`",
+                ),
+                ("cpu", Int, "", "of one that runs, the processor"),
+                ("pid", Int, "", "the process of the thread"),
+                ("tid", Int, "", "the thread"),
+                ("thread", Word, "", "its name"),
+                ("woken_by", Word, "", "of one that was woken: `thread`, `interrupt`, `unknown`"),
+                ("waker_tid", Int, "", "the thread that woke it"),
+                ("status", Word, "", "`complete`, or `unfinished` at the end of the trace"),
+                ("quality", Word, "", "of the duration: `exact`, `lower_bound`, `unknown`"),
             ],
             Self::NetworkPackets => &[
                 ("ts", Int, "ns", "when it was captured"),
@@ -433,6 +456,7 @@ pub fn scan(
         | Small::Messages
         | Small::States
         | Small::Counters
+        | Small::ThreadStates
         | Small::NetworkPackets => {
             derived::beside(see, |see| scan_here(small, recordings, tables, scan, see))
         }
@@ -455,6 +479,7 @@ fn scan_here(
             | Small::Messages
             | Small::States
             | Small::Counters
+            | Small::ThreadStates
             | Small::NetworkPackets => derived::rows(small, opened, &mut rows, &mut damage),
             Small::Recordings => recording_rows(opened, &mut rows),
             Small::Streams => stream_rows(opened, &mut rows),

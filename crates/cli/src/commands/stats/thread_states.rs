@@ -3,7 +3,7 @@
 
 use std::cmp::Reverse;
 
-use lateralis_analysis::{Comes, Gaps, GoesInto, Leaves, ThreadState, ThreadStates, ThreadTimes};
+use lateralis_analysis::{Comes, Gaps, Leaves, ThreadState, ThreadStates, ThreadTimes};
 use lateralis_store::facts::Leaving;
 use lateralis_units::Nanos;
 use serde_json::{Value, json};
@@ -53,14 +53,7 @@ impl States {
         (from, leaving, from_is_whole): (Option<u32>, Leaving, bool),
         (to, to_is_whole): (Option<u32>, bool),
     ) {
-        let goes_into = match leaving {
-            Leaving::Preempted => GoesInto::State(ThreadState::Preempted),
-            Leaving::Waiting => GoesInto::State(ThreadState::Sleeping),
-            Leaving::WaitingUninterruptibly => GoesInto::State(ThreadState::Blocked),
-            Leaving::Other => GoesInto::State(ThreadState::Stopped),
-            Leaving::Ended => GoesInto::End,
-            Leaving::Unknown => GoesInto::Unknown,
-        };
+        let goes_into = leaving.goes_into();
         let from = Leaves { thread: from, goes_into, is_whole: from_is_whole };
         self.states.switch(time, cpu, from, Comes { thread: to, is_whole: to_is_whole });
     }

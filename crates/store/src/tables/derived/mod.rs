@@ -12,6 +12,7 @@ mod network;
 mod rows;
 #[cfg(test)]
 mod tests;
+mod thread_rows;
 
 use std::ops::ControlFlow;
 use std::sync::Mutex;
@@ -25,8 +26,9 @@ use super::StoreError;
 use super::opened::Opened;
 use super::small::{Rows, Small};
 use crate::facts::{About, Edges, Facts, Visited};
-use lateralis_semantics::Deriving;
+use lateralis_semantics::{DerivedSink, Deriving};
 use rows::DerivedRows;
+use thread_rows::ThreadRows;
 
 /// Batches that wait for whoever takes them.
 const BATCHES: usize = 2;
@@ -89,33 +91,57 @@ fn rows_by(
         Small::Messages => About::Messages,
         Small::States => About::States,
         Small::Counters => About::Levels,
+        Small::ThreadStates => About::Threads,
         _ => About::Spans,
     };
     if !facts.only(about) {
         damage.extend(opened.inner_damage());
         return ControlFlow::Continue(());
     }
+    if small == Small::ThreadStates {
+        let mut threads = ThreadRows::new(opened, rows);
+        let ended = derive(by_columns, small, opened, (trace, facts), &mut threads, damage);
+        threads.flow?;
+        threads.finish(ended.unwrap_or_default());
+        threads.flow?;
+    } else {
+        let mut derived = DerivedRows::new(small, opened, rows);
+        derive(by_columns, small, opened, (trace, facts), &mut derived, damage);
+        derived.flow?;
+    }
+    // The next recording numbers its kinds anew.
+    rows.flush()
+}
+
+/// Shows all that is derived from the events, and gives when the last of them happened, where that matters.
+fn derive<S: DerivedSink<Event = ()>>(
+    by_columns: bool,
+    small: Small,
+    opened: &Opened,
+    (trace, mut facts): (&Trace, Facts),
+    sink: &mut S,
+    damage: &mut Vec<Damage>,
+) -> Option<Nanos> {
     let mut deriver = DerivedRows::deriver(opened, &facts);
-    let mut derived = DerivedRows::new(small, opened, rows);
     let mut ended = None;
     let source = &opened.recording.source;
     if by_columns && facts.has_columns(source) {
         let last = Mutex::new(None);
         let see = |batch: &dyn ColumnBatch, _: Option<u32>| {
             // Only the last state lasts until then.
-            if small == Small::States
+            if matches!(small, Small::States | Small::ThreadStates)
                 && let Some(latest) = latest(batch)
             {
                 let mut last = last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                 *last = (*last).max(Some(latest));
             }
         };
-        let deriving = &mut Deriving { deriver: &mut deriver, sink: &mut derived };
+        let deriving = &mut Deriving { deriver: &mut deriver, sink };
         // Only runs can be disordered.
         if let Visited::Whole(inside) =
             facts.visit_columns(source, trace, &see, deriving, Edges::Each)
+            && !sink.is_enough()
         {
-            derived.flow?;
             damage.extend(inside);
         }
         ended = last.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -123,15 +149,17 @@ fn rows_by(
         let mut events = source.events();
         while let Some(event) = events.next_event() {
             ended = ended.max(Some(event.time));
-            facts.tell(&event, |kinds, at, fact| deriver.fact(kinds, at, fact, &mut derived));
-            derived.flow?;
+            facts.tell(&event, |kinds, at, fact| deriver.fact(kinds, at, fact, sink));
+            if sink.is_enough() {
+                return ended;
+            }
         }
         damage.extend(events.damage());
     }
-    deriver.finish(facts.kinds(), ended, &mut derived);
-    derived.flow?;
-    // The next recording numbers its kinds anew.
-    rows.flush()
+    if !sink.is_enough() {
+        deriver.finish(facts.kinds(), ended, sink);
+    }
+    ended
 }
 
 /// When the last event of a batch happened.

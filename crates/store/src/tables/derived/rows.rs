@@ -210,7 +210,7 @@ impl DerivedSink for DerivedRows<'_, '_> {
 }
 
 /// A word of the program: it has its place as number.
-fn fixed(word: &'static str) -> Cell<'static> {
+pub(super) fn fixed(word: &'static str) -> Cell<'static> {
     Cell::Word(word.as_ptr() as u64, Some(word))
 }
 
