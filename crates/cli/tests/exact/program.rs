@@ -289,9 +289,12 @@ impl Truth {
             requests: Vec::new(),
             messages: Vec::new(),
         };
+        // Both ends of the recording are there whatever else is missing.
+        run.put(Writer::Thread(TIDS[0]), 8, TIDS[0], vec![0, 0]);
         for _ in 0..steps {
             run.step();
         }
+        run.put(Writer::Thread(TIDS[0]), 8, TIDS[0], vec![0, 0]);
         (0..CPUS).for_each(|cpu| run.account(cpu));
         run.truth
     }
