@@ -6,29 +6,87 @@ use lateralis_units::Nanos;
 
 use crate::Gaps;
 
-#[derive(Debug, Clone, Copy, Default)]
+/// Calls and interrupts inside of each other that are told apart, and places in which the time of one passed.
+const INSIDE_MAX: usize = 64;
+
+/// What a thread or a processor is inside of. Its time counts once the return has been seen: that of a
+/// return that is not recorded would last for ever.
+#[derive(Debug, Clone, Default)]
+struct Inside {
+    /// The kinds of what was entered, the outermost first, and when that was.
+    kinds: Vec<u32>,
+    entered: Nanos,
+    /// Nanoseconds since, by where they passed.
+    nanos: Vec<(Option<u32>, u64)>,
+}
+
+impl Inside {
+    fn enter(&mut self, kind: u32, time: Nanos) {
+        if self.kinds.is_empty() || self.kinds.len() == INSIDE_MAX {
+            self.forget();
+            self.entered = time;
+        }
+        self.kinds.push(kind);
+    }
+
+    fn forget(&mut self) {
+        self.kinds.clear();
+        self.nanos.clear();
+    }
+
+    fn pass(&mut self, place: Option<u32>, nanos: u64) {
+        let known = self.nanos.iter().position(|(known, _)| *known == place);
+        if let Some((_, sum)) = known.map(|index| &mut self.nanos[index]) {
+            *sum = sum.saturating_add(nanos);
+        } else if self.nanos.len() < INSIDE_MAX {
+            self.nanos.push((place, nanos));
+        }
+    }
+
+    /// Nanoseconds of all that was entered, by where they passed, if this leaves the outermost.
+    fn leave(&mut self, kind: u32, time: Nanos, gaps: &Gaps) -> Vec<(Option<u32>, u64)> {
+        // Another is left than was entered last: what lies in between was not recorded.
+        if self.kinds.pop() != Some(kind) {
+            self.forget();
+        }
+        if !self.kinds.is_empty() || gaps.between(self.entered.min(time), time) {
+            return Vec::new();
+        }
+        std::mem::take(&mut self.nanos)
+    }
+}
+
+#[derive(Debug, Clone, Default)]
 struct Cpu {
     since: Nanos,
     thread: Option<u32>,
-    interrupts: u32,
-    interrupted: Nanos,
+    /// By the thread that bears them.
+    interrupts: Inside,
     nanos: u64,
 }
 
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 struct Thread {
-    /// Calls it is inside of, and since when.
-    calls: u32,
-    entered: Nanos,
+    /// By processor.
+    calls: Inside,
     nanos: u64,
+}
+
+/// A way of a thread into the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Call {
+    /// Which; its return is of the same kind.
+    pub kind: u32,
+    /// Whether it can happen inside of another one, as a fault can. A call of the system cannot.
+    pub is_nested: bool,
 }
 
 /// Follows switches, calls and interrupts, in the order of time.
 ///
 /// Processors and threads are small numbers ([`crate::Numbering`]). Cost: constant;
-/// memory by processors and threads. What began before events were missing is doubted
-/// until it is told anew, so that missing events can only make the sums smaller. What a processor does after
-/// its last event is not known and does not count.
+/// memory by processors and threads. The sums are lower bounds, whatever is recorded: no tracer tells of
+/// every way into the kernel (non-maskable interrupts, traps, threads of the kernel itself), and what was
+/// entered before the trace began, or is not left in it, does not count.
 #[derive(Debug, Clone, Default)]
 pub struct KernelTime {
     cpus: Vec<Cpu>,
@@ -46,83 +104,90 @@ impl KernelTime {
     fn thread(&mut self, thread: u32) -> &mut Thread {
         let index = thread as usize;
         if index >= self.threads.len() {
-            self.threads.resize(index + 1, Thread::default());
+            self.threads.resize_with(index + 1, Thread::default);
         }
         &mut self.threads[index]
     }
 
-    /// Gives the time of a processor up to now, if it was in the kernel.
-    fn credit(&mut self, cpu: u32, time: Nanos) -> &mut Cpu {
+    fn cpu(&mut self, cpu: u32, time: Nanos) -> &mut Cpu {
         let index = cpu as usize;
         if index >= self.cpus.len() {
-            self.cpus.resize(index + 1, Cpu { since: time, ..Cpu::default() });
+            self.cpus.resize_with(index + 1, || Cpu { since: time, ..Cpu::default() });
         }
-        let of = self.cpus[index];
-        let called = of.thread.and_then(|thread| self.threads.get(thread as usize));
-        let called = called.filter(|called| called.calls > 0);
-        let entered = if of.interrupts > 0 {
-            Some(of.interrupted)
-        } else {
-            called.map(|called| called.entered)
-        };
+        &mut self.cpus[index]
+    }
+
+    /// Gives the time of a processor up to now to what it is inside of.
+    fn pass(&mut self, cpu: u32, time: Nanos) -> &mut Cpu {
+        let of = self.cpu(cpu, time);
         let nanos = time.since(of.since).max(0) as u64;
-        if let Some(entered) = entered
-            && nanos > 0
-            && !self.gaps.between(entered.min(of.since), time)
-        {
-            let of_cpu = &mut self.cpus[index].nanos;
-            *of_cpu = of_cpu.saturating_add(nanos);
-            if let Some(thread) = of.thread {
-                let of_thread = &mut self.thread(thread).nanos;
-                *of_thread = of_thread.saturating_add(nanos);
+        of.since = of.since.max(time);
+        let thread = of.thread;
+        if nanos > 0 {
+            if !of.interrupts.kinds.is_empty() {
+                of.interrupts.pass(thread, nanos);
+            } else if let Some(thread) = thread
+                && !self.thread(thread).calls.kinds.is_empty()
+            {
+                self.thread(thread).calls.pass(Some(cpu), nanos);
             }
         }
-        let of = &mut self.cpus[index];
-        of.since = of.since.max(time);
-        of
+        &mut self.cpus[cpu as usize]
+    }
+
+    fn add(&mut self, cpu: u32, thread: Option<u32>, nanos: u64) {
+        if let Some(of) = self.cpus.get_mut(cpu as usize) {
+            of.nanos = of.nanos.saturating_add(nanos);
+        }
+        if let Some(thread) = thread {
+            let of = self.thread(thread);
+            of.nanos = of.nanos.saturating_add(nanos);
+        }
     }
 
     /// A processor turns to a thread; `None` is idleness.
     pub fn switch(&mut self, cpu: u32, time: Nanos, to: Option<u32>) {
-        self.credit(cpu, time).thread = to;
+        let of = self.pass(cpu, time);
+        of.thread = to;
+        // No interrupt is left open across a switch: its return is missing.
+        of.interrupts.forget();
     }
 
     /// A thread goes into the kernel by itself: a call, a fault.
-    pub fn call(&mut self, cpu: u32, thread: u32, time: Nanos) {
-        self.credit(cpu, time).thread = Some(thread);
-        let is_doubted = {
-            let entered = self.thread(thread).entered;
-            self.gaps.between(entered.min(time), time)
-        };
-        let of = self.thread(thread);
-        if of.calls == 0 || is_doubted {
-            (of.calls, of.entered) = (0, time);
+    pub fn call(&mut self, cpu: u32, thread: u32, call: Call, time: Nanos) {
+        self.pass(cpu, time).thread = Some(thread);
+        let calls = &mut self.thread(thread).calls;
+        if !call.is_nested {
+            // The return of the one before is missing.
+            calls.forget();
         }
-        of.calls += 1;
+        calls.enter(call.kind, time);
     }
 
     /// It comes back.
-    pub fn return_from_call(&mut self, cpu: u32, thread: u32, time: Nanos) {
-        self.credit(cpu, time).thread = Some(thread);
-        let of = self.thread(thread);
-        of.calls = of.calls.saturating_sub(1);
+    pub fn return_from_call(&mut self, cpu: u32, thread: u32, kind: u32, time: Nanos) {
+        self.pass(cpu, time).thread = Some(thread);
+        let mut calls = std::mem::take(&mut self.thread(thread).calls);
+        for (place, nanos) in calls.leave(kind, time, &self.gaps) {
+            if let Some(cpu) = place {
+                self.add(cpu, Some(thread), nanos);
+            }
+        }
+        self.thread(thread).calls = calls;
     }
 
     /// A processor is interrupted.
-    pub fn interrupt(&mut self, cpu: u32, time: Nanos) {
-        let interrupted = self.credit(cpu, time).interrupted;
-        let is_doubted = self.gaps.between(interrupted.min(time), time);
-        let of = &mut self.cpus[cpu as usize];
-        if of.interrupts == 0 || is_doubted {
-            (of.interrupts, of.interrupted) = (0, time);
-        }
-        of.interrupts += 1;
+    pub fn interrupt(&mut self, cpu: u32, kind: u32, time: Nanos) {
+        self.pass(cpu, time).interrupts.enter(kind, time);
     }
 
     /// It is done with the interrupt.
-    pub fn return_from_interrupt(&mut self, cpu: u32, time: Nanos) {
-        let of = self.credit(cpu, time);
-        of.interrupts = of.interrupts.saturating_sub(1);
+    pub fn return_from_interrupt(&mut self, cpu: u32, kind: u32, time: Nanos) {
+        let mut interrupts = std::mem::take(&mut self.pass(cpu, time).interrupts);
+        for (thread, nanos) in interrupts.leave(kind, time, &self.gaps) {
+            self.add(cpu, thread, nanos);
+        }
+        self.cpu(cpu, time).interrupts = interrupts;
     }
 
     /// Nanoseconds of a processor in the kernel on behalf of threads, or interrupted.
@@ -143,25 +208,46 @@ mod tests {
     use super::*;
     use lateralis_model::{Interval, Loss, LossCause, StreamIndex};
 
+    const READ: Call = Call { kind: 7, is_nested: false };
+    const FAULT: Call = Call { kind: 8, is_nested: true };
+
     #[test]
     fn only_time_on_a_processor_counts() {
         let mut all = KernelTime::default();
         all.switch(0, Nanos(0), Some(1));
-        all.call(0, 1, Nanos(10));
+        all.call(0, 1, READ, Nanos(10));
         all.switch(0, Nanos(15), None);
-        all.interrupt(0, Nanos(20));
-        all.return_from_interrupt(0, Nanos(22));
-        all.switch(0, Nanos(40), Some(1));
-        all.return_from_call(0, 1, Nanos(43));
-        all.interrupt(0, Nanos(50));
-        all.interrupt(0, Nanos(52));
-        all.return_from_interrupt(0, Nanos(55));
-        all.return_from_interrupt(0, Nanos(56));
-        // When it comes back from this is not known.
-        all.call(0, 1, Nanos(60));
+        all.interrupt(0, 0, Nanos(20));
+        all.return_from_interrupt(0, 0, Nanos(22));
+        all.switch(1, Nanos(40), Some(1));
+        all.call(1, 1, FAULT, Nanos(41));
+        all.return_from_call(1, 1, FAULT.kind, Nanos(42));
+        all.return_from_call(1, 1, READ.kind, Nanos(43));
+        all.interrupt(1, 0, Nanos(50));
+        all.interrupt(1, 3, Nanos(52));
+        all.return_from_interrupt(1, 3, Nanos(55));
+        all.return_from_interrupt(1, 0, Nanos(56));
         assert_eq!(all.of_thread(1), 5 + 3 + 6);
-        assert_eq!(all.of_cpu(0), 5 + 2 + 3 + 6);
+        assert_eq!((all.of_cpu(0), all.of_cpu(1)), (5 + 2, 3 + 6));
         assert_eq!((all.of_cpu(7), all.of_thread(7)), (0, 0));
+    }
+
+    #[test]
+    fn what_was_not_seen_to_return_does_not_count() {
+        let mut all = KernelTime::default();
+        all.switch(0, Nanos(0), Some(1));
+        // No return is recorded, or that of one alone.
+        all.call(0, 1, READ, Nanos(10));
+        all.interrupt(0, 0, Nanos(11));
+        all.switch(0, Nanos(20), None);
+        all.switch(0, Nanos(30), Some(1));
+        all.call(0, 1, READ, Nanos(50));
+        all.return_from_call(0, 1, READ.kind, Nanos(53));
+        all.return_from_call(0, 1, READ.kind, Nanos(60));
+        all.call(0, 1, READ, Nanos(70));
+        all.return_from_call(0, 1, FAULT.kind, Nanos(80));
+        all.return_from_call(0, 1, READ.kind, Nanos(90));
+        assert_eq!((all.of_thread(1), all.of_cpu(0)), (3, 3));
     }
 
     #[test]
@@ -171,13 +257,13 @@ mod tests {
         let loss = Loss { stream: StreamIndex(0), cause, count: None, interval };
         let mut all = KernelTime::new(Gaps::new(&[loss], &[], |_| None));
         all.switch(0, Nanos(0), Some(1));
-        all.call(0, 1, Nanos(10));
-        all.interrupt(0, Nanos(12));
-        // The returns are lost.
+        all.call(0, 1, READ, Nanos(10));
+        // A return and another call are lost.
         all.switch(0, Nanos(40), Some(1));
-        all.call(0, 1, Nanos(50));
-        all.return_from_call(0, 1, Nanos(53));
+        all.return_from_call(0, 1, READ.kind, Nanos(45));
+        all.call(0, 1, READ, Nanos(50));
+        all.return_from_call(0, 1, READ.kind, Nanos(53));
         all.switch(0, Nanos(60), None);
-        assert_eq!(all.of_thread(1), 2);
+        assert_eq!(all.of_thread(1), 3);
     }
 }

@@ -49,7 +49,7 @@ pub use flows::{Flow, Flows};
 pub use gaps::Gaps;
 pub use histogram::{Bucket, Histogram};
 pub use in_flight::{InFlight, Level as InFlightLevel};
-pub use kernel_time::KernelTime;
+pub use kernel_time::{Call, KernelTime};
 pub use levels::{Level, Point};
 pub use losses::{LossTotal, total_by_cause, total_by_stream};
 pub use messages::{End, Matcher, Message};

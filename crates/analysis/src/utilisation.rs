@@ -176,6 +176,10 @@ impl Utilisation {
             (None, _) => None,
         };
         self.credit(switch.cpu, occupant, switch.time);
+        // Who leaves a processor was there, though nobody saw it come.
+        if let Some(Occupant::Thread(thread)) = switch.from {
+            self.thread(thread).last_cpu = Some(switch.cpu);
+        }
         let lane = &mut self.lanes[switch.cpu as usize];
         lane.occupant = switch.to;
         self.cpus[switch.cpu as usize].switch_count += 1;
@@ -295,6 +299,10 @@ mod tests {
             all.push(switch(time, cpu, None, Some(Thread(0))));
         }
         assert_eq!(all.threads()[0].migration_count, 2);
+        // It was on 6 before its first switch.
+        all.push(switch(5, 6, Some(Thread(1)), Some(Idle)));
+        all.push(switch(6, 7, Some(Idle), Some(Thread(1))));
+        assert_eq!(all.threads()[1].migration_count, 1);
     }
 
     proptest! {

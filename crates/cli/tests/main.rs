@@ -9,6 +9,7 @@ mod conventions;
 mod damage;
 mod diff;
 mod every_consumer;
+mod exact;
 mod exports;
 mod faults;
 mod following;

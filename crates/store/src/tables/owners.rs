@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 
+use lateralis_analysis::Gaps;
 use lateralis_model::{
     ColumnBatch, ColumnRequest, Event, EventClass, Fields, Host, Interval, Place, Slot, Source,
     Trace, Want, Wanted, Writer,
@@ -62,6 +63,8 @@ fn teller(class: &EventClass) -> Option<Tells> {
 pub struct Owners {
     /// Of each processor, when it went to which thread, in the order of time.
     switches: HashMap<u32, Vec<(Nanos, u32)>>,
+    /// Where switches may be missing.
+    gaps: Gaps,
     pids: HashMap<u32, u32>,
     /// New threads: when, and by whom where they are of their maker's process.
     made: Vec<(Nanos, u32, Option<u32>)>,
@@ -92,8 +95,7 @@ impl Owners {
         let cpus: Vec<Option<u32>> =
             recording.streams.iter().map(|stream| stream.cpu.map(|cpu| cpu.0)).collect();
         let mut slots = Vec::new();
-        // Damage is told by those who read the events for their own sake.
-        source.columns(&request, &mut |batch| {
+        let inside = source.columns(&request, &mut |batch| {
             each_event(batch, trace, &mut slots, &mut |event| {
                 if let Some(tells) = teller(event.class) {
                     let of_stream = cpus.get(event.stream.0 as usize).copied().flatten();
@@ -115,6 +117,7 @@ impl Owners {
                 owners.pids.insert(thread, process);
             }
         }
+        owners.gaps = recording.gaps(&recording.all_damage(inside));
         owners
     }
 
@@ -190,13 +193,16 @@ impl Owners {
     }
 
     /// The thread that runs on a processor when an event happens there; of a switch the
-    /// one that leaves.
+    /// one that leaves. None where a switch since the last one may be missing.
     ///
-    /// Cost: a binary search.
+    /// Cost: two binary searches.
     pub fn running(&self, cpu: u32, time: Nanos) -> Option<Writer> {
         let of_cpu = self.switches.get(&cpu)?;
         let after = of_cpu.partition_point(|(switched, _)| *switched < time);
-        let tid = of_cpu.get(after.checked_sub(1)?)?.1;
+        let (since, tid) = *of_cpu.get(after.checked_sub(1)?)?;
+        if self.gaps.between(since, time) {
+            return None;
+        }
         Some(Writer { pid: self.pid(tid), tid })
     }
 

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use lateralis_analysis::{
-    CpuTime, Gaps, KernelTime, Numbering, Occupant, Side, Switch, ThreadTime, Utilisation,
+    Call, CpuTime, Gaps, KernelTime, Numbering, Occupant, Side, Switch, ThreadTime, Utilisation,
 };
 use lateralis_model::{Quality, StreamIndex, StreamSummary};
 use lateralis_store::facts::{At, Facts, Leaving, WakeMoment, Waker};
@@ -24,8 +24,6 @@ const BUCKETS: usize = 64;
 /// Processors that are told apart; a damaged trace may name four thousand million.
 const CPUS_MAX: usize = 1 << 16;
 
-/// Spans of the kernel that a thread goes into by itself.
-const CALLS: [&str; 2] = ["syscall", "page_fault"];
 /// Spans that interrupt whoever runs.
 const INTERRUPTS: [&str; 4] = ["irq", "softirq", "timer", "hrtimer"];
 
@@ -34,6 +32,7 @@ const INTERRUPTS: [&str; 4] = ["irq", "softirq", "timer", "hrtimer"];
 enum InKernel {
     No,
     Call,
+    Fault,
     Interrupt,
 }
 
@@ -93,8 +92,10 @@ impl Running {
         let in_kernel = |name: &str| {
             if !is_told {
                 InKernel::No
-            } else if CALLS.contains(&name) || name.starts_with("syscall ") {
+            } else if name == "syscall" || name.starts_with("syscall ") {
                 InKernel::Call
+            } else if name == "page_fault" {
+                InKernel::Fault
             } else if INTERRUPTS.contains(&name) {
                 InKernel::Interrupt
             } else {
@@ -142,18 +143,21 @@ impl Running {
         };
         self.has_kernel = true;
         match (in_kernel, begins) {
-            (InKernel::Interrupt, true) => self.kernel.interrupt(cpu, time),
-            (InKernel::Interrupt, false) => self.kernel.return_from_interrupt(cpu, time),
+            (InKernel::Interrupt, true) => self.kernel.interrupt(cpu, kind, time),
+            (InKernel::Interrupt, false) => self.kernel.return_from_interrupt(cpu, kind, time),
             // The idle thread makes no calls.
-            (InKernel::Call, begins) => {
+            (InKernel::Call | InKernel::Fault, begins) => {
                 let tid = at.writer.map(|writer| writer.tid);
                 let Some(tid) = tid.filter(|tid| *tid != 0) else {
                     return;
                 };
                 let thread = self.threads.number(tid);
                 match begins {
-                    true => self.kernel.call(cpu, thread, time),
-                    false => self.kernel.return_from_call(cpu, thread, time),
+                    true => {
+                        let is_nested = in_kernel == InKernel::Fault;
+                        self.kernel.call(cpu, thread, Call { kind, is_nested }, time);
+                    }
+                    false => self.kernel.return_from_call(cpu, thread, kind, time),
                 }
             }
             (InKernel::No, _) => {}
@@ -320,7 +324,11 @@ impl Running {
                     .plain("missing_switches", time.missing_count)
                     .number("series", series, trust.value);
                 if self.has_kernel {
-                    row = row.number("kernel_ns", self.kernel.of_cpu(number), trust.sum);
+                    row = row.number(
+                        "kernel_ns",
+                        self.kernel.of_cpu(number),
+                        trust.at_least(true).sum,
+                    );
                 }
                 row.value()
             })
@@ -340,7 +348,11 @@ impl Running {
                     .number("schedules", time.schedule_count, trust.sum)
                     .number("migrations", time.migration_count, trust.value);
                 if self.has_kernel {
-                    row = row.number("kernel_ns", self.kernel.of_thread(number), trust.sum);
+                    row = row.number(
+                        "kernel_ns",
+                        self.kernel.of_thread(number),
+                        trust.at_least(true).sum,
+                    );
                 }
                 row.value()
             })
@@ -358,7 +370,7 @@ impl Running {
                     .number("schedules", time.schedule_count, trust.sum)
                     .number("threads", time.thread_count, trust.sum);
                 if self.has_kernel {
-                    row = row.number("kernel_ns", time.kernel_nanos, trust.sum);
+                    row = row.number("kernel_ns", time.kernel_nanos, trust.at_least(true).sum);
                 }
                 row.value()
             })
@@ -380,7 +392,8 @@ impl Running {
         }
         let share = |nanos: u64| percent(nanos, over);
         let kernel = |nanos: u64, trust: Trust| match self.has_kernel {
-            true => mark(share(nanos), trust.value),
+            // Nobody tells of every way into the kernel.
+            true => mark(share(nanos), trust.at_least(true).value),
             false => String::new(),
         };
         let mut table = Table::new(&[

@@ -2,7 +2,7 @@
 //! How long threads wait for a processor once they are woken, and who woke them.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use lateralis_analysis::{Durations, Gaps, Wakes};
 use lateralis_model::Quality;
@@ -43,6 +43,8 @@ pub struct Wakeups {
     woken: BTreeMap<u32, Woken>,
     /// Who woke which thread how often.
     pairs: HashMap<(Waker, u32), u64>,
+    /// Threads that somebody unknown woke at least once.
+    of_unknown: HashSet<u32>,
     begin: Nanos,
     gaps: Gaps,
 }
@@ -51,7 +53,7 @@ impl Wakeups {
     /// From `begin` on.
     pub fn new(begin: Nanos, gaps: Gaps) -> Self {
         let (wakes, woken, pairs) = (Wakes::default(), BTreeMap::new(), HashMap::new());
-        Self { wakes, woken, pairs, begin, gaps }
+        Self { wakes, woken, pairs, of_unknown: HashSet::new(), begin, gaps }
     }
 
     /// A thread is made ready to run: by whom, and whether that is when its wake-up begins.
@@ -75,6 +77,9 @@ impl Wakeups {
                 of.durations.push(woken.nanos());
                 of.cut_count += u64::from(!is_begin);
             }
+        }
+        if matches!(waker, Waker::Unknown(_)) && self.of_unknown.len() < WOKEN_MAX {
+            self.of_unknown.insert(to);
         }
         let pair = (waker, to);
         if self.pairs.len() < WOKEN_MAX || self.pairs.contains_key(&pair) {
@@ -121,7 +126,7 @@ impl Wakeups {
                     .plain("waker", by.and_then(|tid| who.name(tid, None)))
                     .plain("tid", tid(woken))
                     .plain("thread", who.name(tid(woken), None))
-                    .number("count", count, trust.value.and(quality(waker)))
+                    .number("count", count, trust.value.and(self.quality((waker, woken))))
                     .value()
             })
             .collect();
@@ -131,6 +136,16 @@ impl Wakeups {
             .number("needless", self.wakes.needless_count(), trust.value)
             .number("not_run_yet", self.wakes.waiting_count(), trust.value)
             .value()
+    }
+
+    /// Of how often one woke another: who is not known to be the waker may be none, and where that is not
+    /// known of all wake-ups of a thread, others can have been more of them.
+    fn quality(&self, (waker, woken): (Waker, u32)) -> Quality {
+        match waker {
+            Waker::Unknown(_) => Quality::Unknown,
+            _ if self.of_unknown.contains(&woken) => Quality::LowerBound,
+            Waker::Thread(_) | Waker::Interrupt => Quality::Exact,
+        }
     }
 
     fn pairs(&self) -> Vec<((Waker, u32), u64)> {
@@ -170,7 +185,7 @@ impl Wakeups {
                     Waker::Thread(waker) | Waker::Unknown(Some(waker)) => who.thread(waker, None),
                     Waker::Interrupt | Waker::Unknown(None) => kind(*waker).to_owned(),
                 };
-                let quality = trust.value.and(quality(*waker));
+                let quality = trust.value.and(self.quality((*waker, **thread)));
                 format!("{by}, {}", mark(format!("{}×", values::count(*count)), quality))
             }));
             table.row(row);
@@ -185,13 +200,5 @@ fn kind(waker: Waker) -> &'static str {
         Waker::Thread(_) => "thread",
         Waker::Interrupt => "interrupt",
         Waker::Unknown(_) => "unknown",
-    }
-}
-
-/// A thread that is not known to be the waker may be none.
-fn quality(waker: Waker) -> Quality {
-    match waker {
-        Waker::Thread(_) | Waker::Interrupt => Quality::Exact,
-        Waker::Unknown(_) => Quality::Unknown,
     }
 }

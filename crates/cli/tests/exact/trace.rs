@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The simulated program as a CTF 2 trace, and what can befall a recording of it.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::program::{APP, Class, Event, KERNEL, Random, Writer, pid};
+use crate::place::Place;
+
+/// A packet of a stream: its events, and how many were discarded before its end.
+#[derive(Clone)]
+pub struct Packet {
+    pub events: Vec<Event>,
+    pub discarded: u64,
+    /// Its first byte of content behind so many events is broken.
+    pub broken_after: Option<usize>,
+}
+
+/// What was recorded.
+#[derive(Clone, Default)]
+pub struct Recording {
+    pub streams: BTreeMap<Writer, Vec<Packet>>,
+}
+
+impl Recording {
+    pub fn new(streams: &BTreeMap<Writer, Vec<Event>>, events_per_packet: usize) -> Self {
+        let packets = |events: &Vec<Event>| {
+            let chunks = events.chunks(events_per_packet);
+            let packet = |events: &[Event]| Packet {
+                events: events.to_vec(),
+                discarded: 0,
+                broken_after: None,
+            };
+            chunks.map(packet).collect()
+        };
+        Self { streams: streams.iter().map(|(writer, all)| (*writer, packets(all))).collect() }
+    }
+
+    /// The ring was full: a packet is not there, and the next one counts its events.
+    pub fn lose(&mut self, random: &mut Random, share: u64) {
+        for packets in self.streams.values_mut() {
+            let mut discarded = 0;
+            let mut kept = Vec::new();
+            let count = packets.len();
+            for (number, mut packet) in packets.drain(..).enumerate() {
+                // The last one tells how many were lost.
+                if number + 1 < count && number > 0 && random.below(share) == 0 {
+                    discarded += packet.events.len() as u64;
+                    continue;
+                }
+                packet.discarded = discarded;
+                kept.push(packet);
+            }
+            *packets = kept;
+        }
+    }
+
+    /// Only events of these were recorded.
+    pub fn retain(&mut self, is_kept: impl Fn(Writer, &Event) -> bool) {
+        for (writer, packets) in &mut self.streams {
+            packets.iter_mut().for_each(|of| of.events.retain(|event| is_kept(*writer, event)));
+            packets.retain(|packet| !packet.events.is_empty());
+        }
+        self.streams.retain(|_, packets| !packets.is_empty());
+    }
+
+    /// Bytes of a packet were overwritten.
+    pub fn damage(&mut self, random: &mut Random, share: u64) {
+        for packet in self.streams.values_mut().flatten() {
+            if random.below(share) == 0 {
+                packet.broken_after = Some(random.below(packet.events.len() as u64) as usize);
+            }
+        }
+    }
+
+    pub fn write(&self, place: &Place, name: &str) {
+        let folder = place.0.join(name);
+        fs::create_dir(&folder).expect("a new folder");
+        fs::write(folder.join("metadata"), metadata()).expect("its metadata");
+        for (number, (writer, packets)) in self.streams.iter().enumerate() {
+            let mut bytes = Vec::new();
+            for (sequence, packet) in packets.iter().enumerate() {
+                bytes.extend(packet_bytes(*writer, packet, sequence as u64));
+            }
+            fs::write(folder.join(format!("s{number}")), bytes).expect("a stream");
+        }
+    }
+}
+
+fn packet_bytes(writer: Writer, packet: &Packet, sequence: u64) -> Vec<u8> {
+    let mut events = Vec::new();
+    for (number, event) in packet.events.iter().enumerate() {
+        let is_broken = packet.broken_after == Some(number);
+        let id = if is_broken { 0x7fff_ff00 } else { event.class as u32 };
+        events.extend(id.to_le_bytes());
+        events.extend(event.time.to_le_bytes());
+        if let Writer::Thread(tid) = writer {
+            events.extend(pid(tid).to_le_bytes());
+            events.extend(tid.to_le_bytes());
+        }
+        event.fields.iter().for_each(|field| events.extend(field.to_le_bytes()));
+    }
+    let (first, last) = (packet.events.first(), packet.events.last());
+    let (begin, end) = (first.expect("an event").time, last.expect("an event").time);
+    let (class, cpu) = match writer {
+        Writer::Thread(_) => (0_u32, u32::MAX),
+        Writer::Cpu(cpu) => (1, cpu),
+    };
+    let head = 4 + 4 + 6 * 8 + if class == 1 { 4 } else { 0 };
+    let bits = 8 * (head + events.len()) as u64;
+    let mut bytes = 0xc1fc_1fc1_u32.to_le_bytes().to_vec();
+    bytes.extend(class.to_le_bytes());
+    for number in [bits, bits, begin, end, packet.discarded, sequence] {
+        bytes.extend(number.to_le_bytes());
+    }
+    if class == 1 {
+        bytes.extend(cpu.to_le_bytes());
+    }
+    bytes.extend(events);
+    bytes
+}
+
+fn number(bits: u32, role: Option<&str>) -> Value {
+    let mut class = json!({
+        "type": "fixed-length-unsigned-integer", "length": bits,
+        "byte-order": "little-endian", "alignment": 8,
+    });
+    if let Some(role) = role {
+        class["roles"] = json!([role]);
+    }
+    class
+}
+
+fn structure(members: &[(&str, Value)]) -> Value {
+    let member = |(name, class): &(&str, Value)| json!({ "name": name, "field-class": class });
+    json!({ "type": "structure", "member-classes": members.iter().map(member).collect::<Vec<_>>() })
+}
+
+fn metadata() -> String {
+    let mut fragments = vec![
+        json!({ "type": "preamble", "version": 2 }),
+        json!({
+            "type": "clock-class", "id": "c", "name": "c", "frequency": 1_000_000_000,
+            "offset-from-origin": { "seconds": 0, "cycles": 0 },
+        }),
+        json!({
+            "type": "trace-class",
+            "packet-header-field-class": structure(&[
+                ("magic", number(32, Some("packet-magic-number"))),
+                ("stream_id", number(32, Some("data-stream-class-id"))),
+            ]),
+        }),
+    ];
+    for (id, classes) in [(0, &APP[..]), (1, &KERNEL[..])] {
+        let mut context = vec![
+            ("packet_size", number(64, Some("packet-total-length"))),
+            ("content_size", number(64, Some("packet-content-length"))),
+            ("timestamp_begin", number(64, Some("default-clock-timestamp"))),
+            ("timestamp_end", number(64, Some("packet-end-default-clock-timestamp"))),
+            ("events_discarded", number(64, Some("discarded-event-record-counter-snapshot"))),
+            ("packet_seq_num", number(64, Some("packet-sequence-number"))),
+        ];
+        if id == 1 {
+            context.push(("cpu_id", number(32, None)));
+        }
+        let mut stream = json!({
+            "type": "data-stream-class", "id": id, "default-clock-class-id": "c",
+            "packet-context-field-class": structure(&context),
+            "event-record-header-field-class": structure(&[
+                ("id", number(32, Some("event-record-class-id"))),
+                ("t", number(64, Some("default-clock-timestamp"))),
+            ]),
+        });
+        if id == 0 {
+            stream["event-record-common-context-field-class"] =
+                structure(&[("vpid", number(32, None)), ("vtid", number(32, None))]);
+        }
+        fragments.push(stream);
+        fragments.extend(classes.iter().enumerate().map(|(number, of)| class(id, number, of)));
+    }
+    fragments.iter().map(|fragment| format!("\u{1e}{fragment}\n")).collect()
+}
+
+fn class(stream: u32, id: usize, class: &Class) -> Value {
+    let fields: Vec<(&str, Value)> =
+        class.fields.iter().map(|name| (*name, number(64, None))).collect();
+    let mut value = json!({
+        "type": "event-record-class", "id": id, "data-stream-class-id": stream, "name": class.name,
+        "payload-field-class": structure(&fields),
+    });
+    if !class.clause.is_empty() {
+        value["attributes"] = json!({ "lateralis": { "clauses": [class.clause] } });
+    }
+    value
+}
