@@ -8,7 +8,6 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::kernel::count;
-use crate::foreign::table;
 use crate::kernel::usable;
 use crate::place::Place;
 use crate::view::client::Viewer;

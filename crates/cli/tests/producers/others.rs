@@ -175,7 +175,6 @@ fn perfetto_track_events() {
     fs::copy(&path, place.0.join("chrome.pftrace")).expect("a copy");
     let mut column = Column::new("Perfetto");
     super::kernel_of_perfetto(&mut column, &tool);
-    let stats = place.json(&["stats", "chrome.pftrace", "--json"]);
     let ask = |sql: &str| tool.ask(&path, &[sql])[0].clone();
     let number = |value: &Value| -> u64 {
         value.as_str().and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("{value}"))
