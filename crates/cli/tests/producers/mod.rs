@@ -90,14 +90,16 @@ fn lat_record() {
     }
     let place = Place::new();
     let groups = GROUPS.join(",").replace("raw_syscalls", "syscalls,softirq");
-    let words =
-        ["record", "-q", "--system", "--kernel", &groups, "-o", "out", "--", "sh", "-c", WORK];
-    let output = place.lat(&words);
+    let words = ["record", "-q", "--system", "--kernel", &groups, "-o", "out", "--"];
+    let output = place.lat(&[&words[..], &beside_perf(&["sh", "-c", WORK])].concat());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let Some(events) = printed::babeltrace(&place.0.join("out/ctf")) else { return };
     let mut column = Column::new("`lat record`");
     Kernel { place: &place, trace: "out", judge: "babeltrace2", events, off: 2, is_old: false }
         .check(&mut column);
+    column.check("time on a processor", "perf sched timehist", || {
+        same_times(&place, "out", "switches.data")
+    });
     column.finish();
 }
 
@@ -127,6 +129,15 @@ fn perf_data() {
         is_old: false,
     }
     .check(&mut column);
+    column.check("time on a processor", "perf sched timehist", || {
+        same_times(&place, "perf.data", "perf.data")
+    });
+    let events = "sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new";
+    let words =
+        ["record", "-q", "-a", "-m", "2048", "-o", "w.data", "-e", events, "sh", "-c", WORK];
+    let recorded = Command::new("perf").args(words).current_dir(&place.0).output();
+    assert!(recorded.expect("perf").status.success());
+    column.check("wakeup", "perf sched latency", || same_latencies(&place, "w.data"));
     column.finish();
 }
 
@@ -178,6 +189,9 @@ fn trace_dat() {
         is_old: false,
     }
     .check(&mut column);
+    column.check("time on a processor", "perf sched timehist", || {
+        same_times(&place, "t.dat", "switches.data")
+    });
     column.finish();
 }
 
