@@ -137,6 +137,11 @@ impl<T: Copy + Default> SpanPairer<T> {
         self.pairers.push(Pairer::default());
     }
 
+    /// The recorder left out some events of a kind.
+    pub fn set_filtered(&mut self, kind: u32) {
+        self.certainty.set_filtered(kind);
+    }
+
     /// Kinds that are known.
     #[must_use]
     pub fn kind_count(&self) -> usize {

@@ -93,6 +93,9 @@ impl<E: Copy + Default> Deriver<E> {
     /// There are more kinds by now.
     pub fn learn(&mut self, kinds: &Kinds) {
         for kind in kinds.spans.iter().skip(self.spans.kind_count()) {
+            if kind.is_filtered {
+                self.spans.set_filtered(self.spans.kind_count() as u32);
+            }
             self.spans.add_kind(kind.is_beside_threads);
         }
     }
@@ -298,7 +301,10 @@ impl<E: Copy + Default> Deriver<E> {
         sink: &mut S,
     ) {
         let Flow::Joined(message) = flow else { return };
-        let joined = Joined::of(&message, self.spans.certainty().gaps(), self.begin);
+        let joined = match kinds.channels.get(channel as usize) {
+            Some(of) if of.is_filtered => Joined::Doubtful,
+            _ => Joined::of(&message, self.spans.certainty().gaps(), self.begin),
+        };
         let Message { send, receive, .. } = &message;
         let clock_error_ns = self.clock_errors.between(send.stream, receive.stream);
         let quality = match joined {
@@ -323,7 +329,10 @@ impl<E: Copy + Default> Deriver<E> {
     }
 
     /// Whether a machine would have told of all its states between two times.
-    fn is_told(&self, machine: u32, from: Nanos, to: Nanos) -> bool {
+    fn is_told(&self, kinds: &Kinds, machine: u32, from: Nanos, to: Nanos) -> bool {
+        if kinds.machines.get(machine as usize).is_some_and(|machine| machine.is_filtered) {
+            return false;
+        }
         let doubted = self.doubted_states.get(&machine);
         !self.gaps().between(from.min(to), to) && doubted.is_none_or(|doubted| *doubted < from)
     }
@@ -337,7 +346,7 @@ impl<E: Copy + Default> Deriver<E> {
     ) {
         let place = (machine, kinds.owner_of_state(machine, at));
         let told = self.states.get(&place).map_or(Nanos(i64::MIN), |before| before.told);
-        let is_whole = self.is_told(machine, told, at.time);
+        let is_whole = self.is_told(kinds, machine, told, at.time);
         sink.state_told(place, at.time, state, is_whole);
         if let Some(before) = self.states.get_mut(&place)
             && before.state == state
@@ -349,7 +358,7 @@ impl<E: Copy + Default> Deriver<E> {
         }
         let before = self.states.get(&place).copied();
         if let Some(before) = before {
-            let interval = self.interval(place, &before, at.time, true);
+            let interval = self.interval(kinds, place, &before, at.time, true);
             sink.state(kinds, &interval);
         }
         let event = sink.event(kinds, at, &Fact::State { machine, state });
@@ -359,6 +368,7 @@ impl<E: Copy + Default> Deriver<E> {
 
     fn interval(
         &self,
+        kinds: &Kinds,
         (machine, owner): (u32, Owner),
         of: &OpenState<E>,
         until: Nanos,
@@ -366,7 +376,7 @@ impl<E: Copy + Default> Deriver<E> {
     ) -> StateInterval<E> {
         let OpenState { state, since, event, told, is_certain } = *of;
         // How long the last state holds is known only from below.
-        let quality = match (is_certain && self.is_told(machine, told, until), is_complete) {
+        let quality = match (is_certain && self.is_told(kinds, machine, told, until), is_complete) {
             (true, true) => Quality::Exact,
             (true, false) => Quality::LowerBound,
             (false, _) => Quality::Unknown,
@@ -405,8 +415,8 @@ impl<E: Copy + Default> Deriver<E> {
         states.sort_by_key(|((machine, owner), _)| (*machine, *owner));
         for (place, of) in &states {
             let until = ended.map_or(of.told, |ended| ended.max(of.told));
-            sink.state_ends(*place, until, self.is_told(place.0, of.told, until));
-            sink.state(kinds, &self.interval(*place, of, until, false));
+            sink.state_ends(*place, until, self.is_told(kinds, place.0, of.told, until));
+            sink.state(kinds, &self.interval(kinds, *place, of, until, false));
         }
     }
 

@@ -33,16 +33,16 @@ const fn kernel(name: &'static str, fields: &'static [&'static str]) -> Class {
 
 /// Classes of the program; their streams are of threads.
 pub const APP: [Class; 10] = [
-    app("work_begin", "begin work"),
-    app("work_end", "end work"),
-    app("request_begin", "begin request key id"),
-    app("request_end", "end request key id"),
-    app("lock_begin", "begin lock key unit"),
-    app("lock_end", "end lock key unit"),
-    app("leave", "send message key id"),
-    app("arrive", "recv message key id"),
-    app("level", "counter id as slots key unit"),
-    app("mode", "state engine id key unit"),
+    app("app:work_begin", "begin work"),
+    app("app:work_end", "end work"),
+    app("app:request_begin", "begin request key id"),
+    app("app:request_end", "end request key id"),
+    app("app:lock_begin", "begin lock key unit"),
+    app("app:lock_end", "end lock key unit"),
+    app("app:leave", "send message key id"),
+    app("app:arrive", "recv message key id"),
+    app("app:level", "counter id as slots key unit"),
+    app("app:mode", "state engine id key unit"),
 ];
 
 /// Classes of the kernel; their streams are of processors.

@@ -22,6 +22,8 @@ pub struct Packet {
 #[derive(Clone, Default)]
 pub struct Recording {
     pub streams: BTreeMap<Writer, Vec<Packet>>,
+    /// What the recorder says of the program's memory.
+    pub area: Option<Value>,
 }
 
 impl Recording {
@@ -35,7 +37,8 @@ impl Recording {
             };
             chunks.map(packet).collect()
         };
-        Self { streams: streams.iter().map(|(writer, all)| (*writer, packets(all))).collect() }
+        let area = None;
+        Self { area, streams: streams.iter().map(|(writer, all)| (*writer, packets(all))).collect() }
     }
 
     /// The ring was full: a packet is not there, and the next one counts its events.
@@ -79,6 +82,12 @@ impl Recording {
         let folder = place.0.join(name);
         fs::create_dir(&folder).expect("a new folder");
         fs::write(folder.join("metadata"), metadata()).expect("its metadata");
+        if let Some(area) = &self.area {
+            let report = json!({
+                "report_version": 1, "complete": true, "trace_uuid": "", "areas": [area],
+            });
+            fs::write(folder.join("report.json"), report.to_string()).expect("a report");
+        }
         for (number, (writer, packets)) in self.streams.iter().enumerate() {
             let mut bytes = Vec::new();
             for (sequence, packet) in packets.iter().enumerate() {

@@ -7,6 +7,7 @@ use lateralis_model::Event;
 use lateralis_model::role::{KEY_CATEGORY, Keyed};
 
 use super::keys::{KeyPlan, Keys};
+use super::plan::Step;
 use super::{At, Owner};
 
 /// A kind of span, or a channel of messages.
@@ -21,6 +22,8 @@ pub struct Kind {
     /// Whether those with a key lie beside what their threads do, and not inside of it: their format has
     /// other spans for that, as Chrome's asynchronous ones, which a category and an id tell apart.
     pub is_beside_threads: bool,
+    /// Whether the recorder left out some of its events.
+    pub is_filtered: bool,
     pub(super) numbers: Keys,
 }
 
@@ -51,6 +54,8 @@ pub struct Machine {
     pub name: String,
     /// Which of that name, where keys tell them apart; the one that has no key and no state stands for all.
     pub key: Option<String>,
+    /// Whether the recorder left out some of its events.
+    pub is_filtered: bool,
     /// The states seen so far, as people read them.
     pub states: Vec<String>,
     numbers: HashMap<String, u32>,
@@ -90,6 +95,8 @@ pub struct Counter {
     pub key: Option<String>,
     /// Whether it tells of a processor, not of who runs there: as Linux's `cpu_frequency`.
     pub is_of_cpu: bool,
+    /// Whether the recorder left out some of its events.
+    pub is_filtered: bool,
     instances: Instances,
 }
 
@@ -166,8 +173,8 @@ impl Kinds {
             return None;
         };
         if let Some(key) = key {
-            let name = base.name.clone();
-            self.machines.push(Machine { name, key: Some(key), ..Machine::default() });
+            let (name, is_filtered) = (base.name.clone(), base.is_filtered);
+            self.machines.push(Machine { name, key: Some(key), is_filtered, ..Machine::default() });
         }
         Some(number)
     }
@@ -187,10 +194,33 @@ impl Kinds {
             return None;
         };
         if let Some(key) = key {
-            let (name, is_of_cpu) = (base.name.clone(), base.is_of_cpu);
-            self.counters.push(Counter { name, key: Some(key), is_of_cpu, ..Counter::default() });
+            let key = Some(key);
+            let Counter { is_of_cpu, is_filtered, .. } = *base;
+            let name = base.name.clone();
+            self.counters.push(Counter { name, key, is_of_cpu, is_filtered, ..Counter::default() });
         }
         Some(number)
+    }
+
+    /// Whether the recorder left out some events of spans.
+    #[must_use]
+    pub fn has_filtered_spans(&self) -> bool {
+        self.spans.iter().any(|kind| kind.is_filtered)
+    }
+
+    /// The recorder left out some events that mean this.
+    pub(super) fn set_filtered(&mut self, step: &Step) {
+        match *step {
+            Step::Begin { span, .. } | Step::End { span, .. } | Step::Whole { span, .. } => {
+                self.spans[span as usize].is_filtered = true;
+            }
+            Step::Send { channel, .. } | Step::Receive { channel, .. } => {
+                self.channels[channel as usize].is_filtered = true;
+            }
+            Step::State { machine, .. } => self.machines[machine as usize].is_filtered = true,
+            Step::Level { counter, .. } => self.counters[counter as usize].is_filtered = true,
+            Step::Switch(_) | Step::Wake(_) | Step::Interrupt(..) | Step::Thread { .. } => {}
+        }
     }
 
     /// Whose a machine is whose state an event tells: without keys, the thread's.
