@@ -137,9 +137,9 @@ impl<T: Copy + Default> SpanPairer<T> {
         self.pairers.push(Pairer::default());
     }
 
-    /// The recorder left out some events of a kind.
-    pub fn set_filtered(&mut self, kind: u32) {
-        self.certainty.set_filtered(kind);
+    /// Of spans of a kind it is not known which end belongs to which beginning.
+    pub fn set_uncertain(&mut self, kind: u32) {
+        self.certainty.set_uncertain(kind);
     }
 
     /// Kinds that are known.

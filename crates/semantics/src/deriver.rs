@@ -60,6 +60,8 @@ struct OpenState<E> {
 #[derive(Debug)]
 pub struct Deriver<E> {
     begin: Nanos,
+    /// Whether the thread of an event is known where the event does not tell it.
+    has_switches: bool,
     doubts: Doubts,
     clock_errors: ClockErrors,
     successions: Successions,
@@ -78,6 +80,7 @@ impl<E: Copy + Default> Deriver<E> {
         let (begin, end) = window.unwrap_or((Nanos(i64::MIN), Nanos(i64::MAX)));
         let mut deriver = Self {
             begin,
+            has_switches: facts.has_switches(),
             doubts: Doubts::new(facts, begin),
             flows: Flows::new(clock_errors.most().0),
             clock_errors,
@@ -94,7 +97,7 @@ impl<E: Copy + Default> Deriver<E> {
     pub fn learn(&mut self, kinds: &Kinds) {
         for kind in kinds.spans.iter().skip(self.spans.kind_count()) {
             if kind.is_filtered {
-                self.spans.set_filtered(self.spans.kind_count() as u32);
+                self.spans.set_uncertain(self.spans.kind_count() as u32);
             }
             self.spans.add_kind(kind.is_beside_threads);
         }
@@ -237,6 +240,12 @@ impl<E: Copy + Default> Deriver<E> {
         sink: &mut S,
     ) {
         let tag = Tag { stream: at.stream.0, event };
+        if at.writer.is_none()
+            && !self.has_switches
+            && kinds.spans.get(span as usize).is_some_and(|kind| kind.is_of_thread)
+        {
+            self.spans.set_uncertain(span);
+        }
         let errors = &mut self.clock_errors;
         self.spans.push(span, edge, tag, &mut Spans { kinds, errors, tag, sink });
     }

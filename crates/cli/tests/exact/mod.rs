@@ -77,7 +77,6 @@ fn each(
         found.extend(check(&what, &place, (&some, &whole), &is_left_out));
         found.extend(beside(&what, &numbers::of_stats(&place, &some), &truth, (0, u64::MAX)));
     }
-    if std::env::var_os("EXACT_KEEP").is_some() { std::mem::forget(place); }
     found
 }
 
@@ -155,7 +154,7 @@ fn sources_that_were_off_change_no_exact_number() {
     let interrupts = ["irq_handler", "softirq", "hrtimer", "reschedule"];
     let mut found = Vec::new();
     for names in
-        [&interrupts[..], &["waking"], &["exit_"], &["entry_"], &["_exit"], &["_entry"], &["switch"]]
+        [&interrupts[..], &["waking"], &["syscall_exit"], &["syscall_entry"], &["_entry"], &["switch"]]
     {
         let is_off = |name: &str| names.iter().any(|off| name.contains(off));
         let is_on = |writer: Writer, event: &Event| match writer {
@@ -191,7 +190,8 @@ fn filters_that_are_widened_change_no_exact_number() {
             "area_id": "1", "schemas": ["app"], "left_out": 9, "left_out_of_threads": 9,
         }));
     };
-    found.extend(each("a thread", no_thread, |_| false));
+    // Nobody tells its process then.
+    found.extend(each("a thread", no_thread, |path| path.contains("pid=12")));
     none(&found);
 }
 

@@ -184,6 +184,10 @@ impl Run {
     fn interrupt(&mut self, cpu: u32) {
         let kinds = [6, 8, 10, 12];
         let class = kinds[self.random.below(4) as usize];
+        // The same does not interrupt itself.
+        if self.cpus[cpu as usize].1.contains(&class) {
+            return;
+        }
         self.kernel(cpu, class, vec![class as u64]);
         self.cpus[cpu as usize].1.push(class);
     }
@@ -229,6 +233,7 @@ impl Run {
     fn program(&mut self, tid: u32, thread: &Thread) {
         let unit = self.random.below(3);
         let id = self.next_id;
+        let is_held = self.threads.values().any(|of| of.locks.contains(&unit));
         let one_of = |list: &mut Vec<u64>, random: &mut Random| {
             (!list.is_empty()).then(|| list.remove(random.below(list.len() as u64) as usize))
         };
@@ -250,7 +255,7 @@ impl Run {
                 Some(id) => (3, id, unit),
                 None => return,
             },
-            4 if !thread.locks.contains(&unit) => {
+            4 if !is_held => {
                 of.locks.push(unit);
                 (4, id, unit)
             }

@@ -22,6 +22,9 @@ pub struct Kind {
     /// Whether those with a key lie beside what their threads do, and not inside of it: their format has
     /// other spans for that, as Chrome's asynchronous ones, which a category and an id tell apart.
     pub is_beside_threads: bool,
+    /// Whether its spans are of threads by convention, as calls of the system: without a thread nobody knows
+    /// which end belongs to which beginning.
+    pub is_of_thread: bool,
     /// Whether the recorder left out some of its events.
     pub is_filtered: bool,
     pub(super) numbers: Keys,
@@ -206,6 +209,14 @@ impl Kinds {
     #[must_use]
     pub fn has_filtered_spans(&self) -> bool {
         self.spans.iter().any(|kind| kind.is_filtered)
+    }
+
+    /// By convention this happens to threads.
+    pub(super) fn set_of_thread(&mut self, step: &Step) {
+        if let Step::Begin { span, .. } | Step::End { span, .. } = step {
+            let kind = &mut self.spans[*span as usize];
+            kind.is_of_thread |= kind.keys.is_empty();
+        }
     }
 
     /// The recorder left out some events that mean this.

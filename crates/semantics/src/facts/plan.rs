@@ -116,6 +116,7 @@ impl Plan {
             conventions.iter().filter_map(|convention| compiler.convention(convention)).collect();
         // Importers say in the words of schemas what conventions say with more: whose
         // processor, by which name.
+        from_conventions.iter().for_each(|step| compiler.kinds.set_of_thread(step));
         plan.steps = from_conventions;
         if plan.steps.iter().all(|step| matches!(step, Step::Interrupt(..))) {
             plan.steps.extend(Role::of(class).filter_map(|role| compiler.role(&role)));

@@ -119,7 +119,8 @@ impl WakeUps {
             self.cpus.resize(cpu + 1, Cpu::default());
         }
         let (of, kind) = (&mut self.cpus[cpu], kind as usize);
-        of.has_had[kind] = true;
+        // Ends alone do not tell what was inside.
+        of.has_had[kind] |= begins;
         let depth = &mut of.depths[kind];
         *depth = if begins { depth.saturating_add(1) } else { depth.saturating_sub(1) };
     }

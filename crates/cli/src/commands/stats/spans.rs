@@ -189,7 +189,7 @@ impl Spans {
     fn longest(&self, index: usize, of: &SpanKind, sum: Quality) -> Option<(u64, Quality)> {
         let ended = of.distribution().map(|d| d.max);
         let open = self.open(index).first().map(Span::nanos);
-        let sum = if of.unfinished_count() > 0 { sum.and(Quality::LowerBound) } else { sum };
+        let sum = if of.unfinished_count() > 0 { sum.and(of_open(of)) } else { sum };
         let longest = ended.max(open)?;
         Some((longest, ClockErrors::quality(self.clocks.error(index), longest, sum)))
     }
@@ -301,7 +301,7 @@ impl Spans {
         who: Who<'_>,
     ) -> Value {
         let of_own = trust.without(u64::from(self.has_filtered));
-        let trust = trust.without(u64::from(kind.is_filtered));
+        let trust = of_kind(kind, of, trust);
         let mut row = Row::default()
             .plain("name", kind.name.as_str())
             .plain("key_fields", json!(self.key_fields(index, kind)))
@@ -329,7 +329,7 @@ impl Spans {
             .outliers(index, of)
             .iter()
             .map(|(span, has_ended)| {
-                let of_end = if *has_ended { Quality::Exact } else { Quality::LowerBound };
+                let of_end = if *has_ended { Quality::Exact } else { of_open(of) };
                 let error = self.clocks.error(index);
                 let quality = ClockErrors::quality(error, span.nanos(), of_end);
                 span_json(kind, span, *has_ended, quality, who)
@@ -424,7 +424,7 @@ impl Spans {
         let (mut unpaired, mut touched, mut rough) = (0, 0, false);
         for (index, kind, of) in all.iter().take(page.rows) {
             let of_own = page.trust.without(u64::from(self.has_filtered)).sum;
-            let Trust { sum, value } = page.trust.without(u64::from(kind.is_filtered));
+            let Trust { sum, value } = of_kind(kind, of, page.trust);
             let (unfinished, orphans) = (of.unfinished_count(), of.orphan_count());
             unpaired += unfinished + orphans;
             touched += of.touched_count();
@@ -499,7 +499,7 @@ impl Spans {
                 ("longest by", Left),
                 ("at", Left),
             ]);
-            let Trust { sum, value } = page.trust.without(u64::from(kind.is_filtered));
+            let Trust { sum, value } = of_kind(kind, of, page.trust);
             for Thing { pid, key, group } in things.iter().take(page.rows) {
                 let mut row = vec![key.clone().unwrap_or_default()];
                 row.push(pid.map_or(String::new(), |pid| who.process(pid)));
@@ -539,14 +539,12 @@ impl Spans {
         let spans = all.iter().flat_map(|(index, kind, of)| {
             let error = self.clocks.error(*index);
             let outliers = self.outliers(*index, of).into_iter().take(each);
-            outliers.map(move |(span, has_ended)| (kind, span, has_ended, error))
+            let of_open = of_open(of);
+            outliers.map(move |(span, has_ended)| (kind, span, has_ended, (error, of_open)))
         });
-        for (kind, span, has_ended, error) in spans.take(page.rows) {
+        for (kind, span, has_ended, (error, of_open)) in spans.take(page.rows) {
             // One that has not ended lasts at least as long as it was seen.
-            let quality = match has_ended {
-                true => page.trust.sum,
-                false => Quality::LowerBound,
-            };
+            let quality = if has_ended { page.trust.sum } else { of_open };
             table.row([
                 kind.name.clone(),
                 mark(
@@ -564,6 +562,19 @@ impl Spans {
 
 fn nanos(nanos: u128) -> u64 {
     u64::try_from(nanos).unwrap_or(u64::MAX)
+}
+
+/// How far numbers of a kind can be trusted: not where events of it were left out, or it is not known of which
+/// thread they are, nor where only its beginnings or only its ends were seen: the others may not be recorded.
+fn of_kind(kind: &Kind, of: &SpanKind, trust: Trust) -> Trust {
+    let has_both = of.paired_count() > 0 || (of.unfinished_count() > 0) == (of.orphan_count() > 0);
+    trust.without(u64::from(kind.is_filtered || of.touched_count() > 0 || !has_both))
+}
+
+/// How far it can be trusted that spans that have not ended last at least as long as they were seen.
+fn of_open(of: &SpanKind) -> Quality {
+    let has_ends = of.paired_count() + of.orphan_count() > 0;
+    if has_ends { Quality::LowerBound } else { Quality::Unknown }
 }
 
 fn has_keys(of: &SpanKind) -> bool {
