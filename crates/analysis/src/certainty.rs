@@ -3,7 +3,7 @@
 //!
 //! Losses of every stream count: any of them can have carried the other half of a pair.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::RandomState;
 use lateralis_units::Nanos;
@@ -31,6 +31,9 @@ pub struct SpanCertainty {
     doubted_kinds: HashMap<u32, Nanos, RandomState>,
     /// The same of any kind.
     doubted_any: Option<Nanos>,
+    /// Kinds of which nothing is certain: the recorder left out some of their events, or nobody knows their
+    /// threads.
+    uncertain: HashSet<u32, RandomState>,
 }
 
 impl SpanCertainty {
@@ -51,10 +54,16 @@ impl SpanCertainty {
         &self.gaps
     }
 
+    /// Nothing of a kind is certain, whatever is missing.
+    pub fn set_uncertain(&mut self, kind: u32) {
+        self.uncertain.insert(kind);
+    }
+
     /// Whether a span is certain; asked once of each span of a kind, in the order of their ends.
     #[inline]
     pub fn is_certain(&mut self, kind: u32, span: &Span) -> bool {
-        self.gaps.is_empty() || self.is_certain_among_gaps(kind, span)
+        (self.gaps.is_empty() || self.is_certain_among_gaps(kind, span))
+            && (self.uncertain.is_empty() || !self.uncertain.contains(&kind))
     }
 
     fn is_certain_among_gaps(&mut self, kind: u32, span: &Span) -> bool {
@@ -97,9 +106,11 @@ impl SpanCertainty {
     /// missing in it, and no end in doubt came that may have been of one inside of it.
     #[must_use]
     pub fn is_own_certain(&self, begin: Nanos, end: Nanos) -> bool {
-        self.gaps.is_empty()
-            || (self.doubted_any.is_none_or(|doubted| doubted < begin)
-                && !self.gaps.between(begin.min(end), end))
+        // They can have been inside of any.
+        self.uncertain.is_empty()
+            && (self.gaps.is_empty()
+                || (self.doubted_any.is_none_or(|doubted| doubted < begin)
+                    && !self.gaps.between(begin.min(end), end)))
     }
 }
 

@@ -211,7 +211,7 @@ impl Distribution {
     }
 
     /// Per mille of each percentile, and its place.
-    fn percentiles(&mut self) -> [(u128, &mut u64); 4] {
+    pub(crate) fn percentiles(&mut self) -> [(u128, &mut u64); 4] {
         let Self { median, p90, p99, p999, .. } = self;
         [(500, median), (900, p90), (990, p99), (999, p999)]
     }

@@ -41,7 +41,7 @@ mod utilisation;
 mod wakes;
 mod wholes;
 
-pub use censored::percentile_between;
+pub use censored::Censored;
 pub use certainty::{Joined, SpanCertainty};
 pub use durations::{Distribution, Durations};
 pub use early::{Arrival, Early};

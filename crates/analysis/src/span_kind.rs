@@ -9,7 +9,7 @@ use lateralis_units::Nanos;
 
 use crate::durations::sum;
 use crate::keyless::Keyless;
-use crate::{Distribution, Durations, Edge, Histogram, InFlight, Numbering, Side, Span};
+use crate::{Censored, Distribution, Durations, Edge, Histogram, InFlight, Numbering, Side, Span};
 
 /// How much a [`SpanTable`](crate::SpanTable) keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -390,6 +390,16 @@ impl SpanKind {
         let mut histogram = Histogram::default();
         self.kept().into_iter().for_each(|piece| histogram.add_all(piece));
         histogram
+    }
+
+    /// Percentiles with those that have not ended, of some of which it is known how long they were seen.
+    #[must_use]
+    pub fn censored(&self, open: &[u64]) -> Option<Censored> {
+        let count = self.unfinished_count();
+        match &self.beyond {
+            Some(beyond) => Censored::of_histogram(&beyond.histogram(), open, count),
+            None => Censored::of(&self.kept(), open, count),
+        }
     }
 
     /// The distribution and the histogram, for the cost of one.

@@ -137,6 +137,11 @@ impl<T: Copy + Default> SpanPairer<T> {
         self.pairers.push(Pairer::default());
     }
 
+    /// Of spans of a kind it is not known which end belongs to which beginning.
+    pub fn set_uncertain(&mut self, kind: u32) {
+        self.certainty.set_uncertain(kind);
+    }
+
     /// Kinds that are known.
     #[must_use]
     pub fn kind_count(&self) -> usize {

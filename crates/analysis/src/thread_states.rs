@@ -106,6 +106,9 @@ pub struct ThreadTimes {
     /// Whether its times are lower bounds: it began before the trace, goes on at its end, or switches are
     /// missing.
     pub is_open: bool,
+    /// Whether some of its waits may be longer, or not among them: something between its first event and
+    /// the last is not known, or it waits at the end.
+    pub may_wait_more: bool,
     now: Option<(Known, Nanos)>,
     has_appeared: bool,
 }
@@ -293,7 +296,7 @@ impl ThreadStates {
                 None if known == Known::Ended => {}
                 None => {
                     of.unknown_nanos = of.unknown_nanos.saturating_add(nanos);
-                    of.is_open = true;
+                    (of.is_open, of.may_wait_more) = (true, true);
                 }
             }
         } else if !of.has_appeared {
@@ -400,6 +403,11 @@ impl ThreadStates {
                     let (begin, has_ended) = (since, false);
                     intervals.push(ThreadInterval { thread, state, begin, end, cpu, has_ended });
                 }
+                of.may_wait_more |= match known {
+                    Known::On(_) | Known::Ended => false,
+                    Known::State(state) => state.is_waiting_for_cpu(),
+                    Known::Nothing => true,
+                };
                 of.unknown_nanos = of.unknown_nanos.saturating_add(end.since(since).max(0) as u64);
                 of.is_open = true;
             }

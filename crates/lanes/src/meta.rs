@@ -43,6 +43,9 @@ pub struct Meta {
     pub losses: Vec<Lost>,
     /// Damage.
     pub damage: Vec<Missing>,
+    /// Classes of which the recorder left out some events, in order.
+    #[serde(default)]
+    pub filtered: Vec<String>,
     /// Ends of spans that never began.
     pub orphans: u64,
 }

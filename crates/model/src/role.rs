@@ -29,6 +29,10 @@
 
 use crate::EventClass;
 
+/// Name of the attribute of event classes of which the recorder kept some events only: by a filter, or of some
+/// threads.
+pub const FILTERED: &str = "lateralis:filtered";
+
 /// Name of the attribute.
 pub const ATTRIBUTE: &str = "lateralis.role";
 /// Attribute of classes whose names do not tell what their events are, because the format tells

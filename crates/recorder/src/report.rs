@@ -525,6 +525,9 @@ pub struct Area {
     /// program yet, or of threads that no policy wants.
     #[serde(default)]
     pub left_out: u64,
+    /// Those of them that are of threads of which a policy does not want everything.
+    #[serde(default)]
+    pub left_out_of_threads: u64,
     /// The recording that has its events, if its policy has one of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,

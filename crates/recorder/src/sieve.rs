@@ -105,6 +105,11 @@ impl Sieve {
         self.left_out
     }
 
+    /// Events of threads of which not everything was wanted, of those.
+    pub fn left_out_of_threads(&self) -> u64 {
+        if self.threads.is_some() { self.left_out } else { 0 }
+    }
+
     /// Takes over the names that threads tell in records that will be sifted, of which the last ends
     /// `slack` bytes before their end, and the first is not before `begin`. Returns when the last was.
     pub fn listen(&mut self, plan: &RecordPlan, records: &[u8], (slack, begin): (u64, u64)) -> u64 {

@@ -73,6 +73,7 @@ fn full_report() -> Report {
             schemas: vec![],
             filters: vec![],
             left_out: 0,
+            left_out_of_threads: 0,
             output: Some(text()),
         }],
         sources: vec![Source {

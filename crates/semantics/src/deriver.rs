@@ -60,6 +60,8 @@ struct OpenState<E> {
 #[derive(Debug)]
 pub struct Deriver<E> {
     begin: Nanos,
+    /// Whether the thread of an event is known where the event does not tell it.
+    has_switches: bool,
     doubts: Doubts,
     clock_errors: ClockErrors,
     successions: Successions,
@@ -78,6 +80,7 @@ impl<E: Copy + Default> Deriver<E> {
         let (begin, end) = window.unwrap_or((Nanos(i64::MIN), Nanos(i64::MAX)));
         let mut deriver = Self {
             begin,
+            has_switches: facts.has_switches(),
             doubts: Doubts::new(facts, begin),
             flows: Flows::new(clock_errors.most().0),
             clock_errors,
@@ -93,6 +96,9 @@ impl<E: Copy + Default> Deriver<E> {
     /// There are more kinds by now.
     pub fn learn(&mut self, kinds: &Kinds) {
         for kind in kinds.spans.iter().skip(self.spans.kind_count()) {
+            if kind.is_filtered {
+                self.spans.set_uncertain(self.spans.kind_count() as u32);
+            }
             self.spans.add_kind(kind.is_beside_threads);
         }
     }
@@ -234,6 +240,12 @@ impl<E: Copy + Default> Deriver<E> {
         sink: &mut S,
     ) {
         let tag = Tag { stream: at.stream.0, event };
+        if at.writer.is_none()
+            && !self.has_switches
+            && kinds.spans.get(span as usize).is_some_and(|kind| kind.is_of_thread)
+        {
+            self.spans.set_uncertain(span);
+        }
         let errors = &mut self.clock_errors;
         self.spans.push(span, edge, tag, &mut Spans { kinds, errors, tag, sink });
     }
@@ -298,7 +310,10 @@ impl<E: Copy + Default> Deriver<E> {
         sink: &mut S,
     ) {
         let Flow::Joined(message) = flow else { return };
-        let joined = Joined::of(&message, self.spans.certainty().gaps(), self.begin);
+        let joined = match kinds.channels.get(channel as usize) {
+            Some(of) if of.is_filtered => Joined::Doubtful,
+            _ => Joined::of(&message, self.spans.certainty().gaps(), self.begin),
+        };
         let Message { send, receive, .. } = &message;
         let clock_error_ns = self.clock_errors.between(send.stream, receive.stream);
         let quality = match joined {
@@ -323,7 +338,10 @@ impl<E: Copy + Default> Deriver<E> {
     }
 
     /// Whether a machine would have told of all its states between two times.
-    fn is_told(&self, machine: u32, from: Nanos, to: Nanos) -> bool {
+    fn is_told(&self, kinds: &Kinds, machine: u32, from: Nanos, to: Nanos) -> bool {
+        if kinds.machines.get(machine as usize).is_some_and(|machine| machine.is_filtered) {
+            return false;
+        }
         let doubted = self.doubted_states.get(&machine);
         !self.gaps().between(from.min(to), to) && doubted.is_none_or(|doubted| *doubted < from)
     }
@@ -337,7 +355,7 @@ impl<E: Copy + Default> Deriver<E> {
     ) {
         let place = (machine, kinds.owner_of_state(machine, at));
         let told = self.states.get(&place).map_or(Nanos(i64::MIN), |before| before.told);
-        let is_whole = self.is_told(machine, told, at.time);
+        let is_whole = self.is_told(kinds, machine, told, at.time);
         sink.state_told(place, at.time, state, is_whole);
         if let Some(before) = self.states.get_mut(&place)
             && before.state == state
@@ -349,7 +367,7 @@ impl<E: Copy + Default> Deriver<E> {
         }
         let before = self.states.get(&place).copied();
         if let Some(before) = before {
-            let interval = self.interval(place, &before, at.time, true);
+            let interval = self.interval(kinds, place, &before, at.time, true);
             sink.state(kinds, &interval);
         }
         let event = sink.event(kinds, at, &Fact::State { machine, state });
@@ -359,6 +377,7 @@ impl<E: Copy + Default> Deriver<E> {
 
     fn interval(
         &self,
+        kinds: &Kinds,
         (machine, owner): (u32, Owner),
         of: &OpenState<E>,
         until: Nanos,
@@ -366,7 +385,7 @@ impl<E: Copy + Default> Deriver<E> {
     ) -> StateInterval<E> {
         let OpenState { state, since, event, told, is_certain } = *of;
         // How long the last state holds is known only from below.
-        let quality = match (is_certain && self.is_told(machine, told, until), is_complete) {
+        let quality = match (is_certain && self.is_told(kinds, machine, told, until), is_complete) {
             (true, true) => Quality::Exact,
             (true, false) => Quality::LowerBound,
             (false, _) => Quality::Unknown,
@@ -405,8 +424,8 @@ impl<E: Copy + Default> Deriver<E> {
         states.sort_by_key(|((machine, owner), _)| (*machine, *owner));
         for (place, of) in &states {
             let until = ended.map_or(of.told, |ended| ended.max(of.told));
-            sink.state_ends(*place, until, self.is_told(place.0, of.told, until));
-            sink.state(kinds, &self.interval(*place, of, until, false));
+            sink.state_ends(*place, until, self.is_told(kinds, place.0, of.told, until));
+            sink.state(kinds, &self.interval(kinds, *place, of, until, false));
         }
     }
 

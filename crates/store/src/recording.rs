@@ -2,12 +2,12 @@
 //! A trace opened for reading, with what its schemas say about its events.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use lateralis_analysis::Gaps;
-use lateralis_model::role::ATTRIBUTE;
+use lateralis_model::role::{ATTRIBUTE, FILTERED};
 use lateralis_model::{Attribute, Clock, Damage, Names, Source, StreamSummary, Trace};
 use lateralis_traces::{Error, Joined, OpenOptions, Part, Relate};
 use lateralis_units::{Nanos, Ticks};
@@ -38,6 +38,8 @@ pub struct Recording {
     pub meanings: Meanings,
     /// `report.json`, where there is one.
     pub report: Option<Value>,
+    /// Classes of which the recorder left out some events, as its reports say.
+    pub filtered: BTreeSet<String>,
     /// What is to be known of how the clocks of several recordings relate: a sentence each.
     pub clocks: Vec<String>,
 }
@@ -91,9 +93,11 @@ impl Recording {
         }
         let path = paths.first().cloned().unwrap_or_default();
         let meanings = Meanings::of(source.trace(), &lines.of_parts);
+        let filtered = filtered(&source, paths, report.as_ref());
         let (paths, mut clocks) = (paths.to_vec(), lines.told);
         clocks.extend(hosts(&source));
-        Self { path, paths, streams: source.streams(), source, names, meanings, report, clocks }
+        let streams = source.streams();
+        Self { path, paths, streams, source, names, meanings, report, filtered, clocks }
     }
 
     /// Opens what stands behind some bytes of stream files of a recording that is being
@@ -147,12 +151,16 @@ impl Recording {
     /// The classes of the trace, each with what its schema says about it as
     /// attributes (see `lateralis_model::role`).
     pub fn annotated(&self) -> Cow<'_, Trace> {
-        if self.meanings.schemas().is_empty() {
+        if self.meanings.schemas().is_empty() && self.filtered.is_empty() {
             return Cow::Borrowed(self.source.trace());
         }
         let mut trace = self.source.trace().clone();
         for (stream, class) in trace.stream_classes.iter_mut().enumerate() {
             for (index, event) in class.event_classes.iter_mut().enumerate() {
+                if self.filtered.contains(&event.name) {
+                    let (name, value) = (FILTERED.to_owned(), String::new());
+                    event.attributes.push(Attribute { name, value });
+                }
                 let Some(meaning) = self.meanings.get(stream, index) else {
                     continue;
                 };
@@ -260,6 +268,33 @@ fn hosts(source: &Joined) -> Vec<String> {
         ));
     }
     sentences
+}
+
+/// Classes of which a recorder left out some events: those with a filter, and all of a program of which it
+/// left out threads.
+fn filtered(source: &Joined, paths: &[PathBuf], known: Option<&Value>) -> BTreeSet<String> {
+    let others: Vec<Value> = match paths {
+        [_] => Vec::new(),
+        paths => paths.iter().filter_map(|path| report(path)).collect(),
+    };
+    let mut names = BTreeSet::new();
+    for area in known.into_iter().chain(&others).flat_map(|it| it["areas"].as_array()).flatten() {
+        for filter in area["filters"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+            names.extend(filter.split_once(": ").map(|(event, _)| event.to_owned()));
+        }
+        if area["left_out_of_threads"].as_u64() > Some(0) {
+            let of_area: Vec<String> = area["schemas"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(|name| Some(format!("{}:", name.as_str()?)))
+                .collect();
+            let classes = source.trace().stream_classes.iter().flat_map(|it| &it.event_classes);
+            let is_of_area = |name: &str| of_area.iter().any(|schema| name.starts_with(schema));
+            names.extend(classes.filter(|it| is_of_area(&it.name)).map(|it| it.name.clone()));
+        }
+    }
+    names
 }
 
 fn report(path: &Path) -> Option<Value> {

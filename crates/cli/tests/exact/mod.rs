@@ -7,7 +7,8 @@ mod program;
 mod trace;
 
 use numbers::Numbers;
-use program::{Event, KERNEL, Random, Truth, Writer};
+use program::{APP, CPUS, Event, KERNEL, Random, Stretch, TIDS, Truth, Writer, pid};
+use serde_json::json;
 use trace::Recording;
 
 use crate::place::Place;
@@ -17,10 +18,11 @@ const EVENTS_PER_PACKET: usize = 12;
 const SEEDS: std::ops::Range<u64> = 0..4;
 
 /// Numbers that are about the kinds of events that were recorded, by definition: how many there are of all of
-/// them together, and which of them was the innermost.
-const OF_THE_KINDS: [&str; 7] = [
+/// them together, which of them was the innermost, and what they leave unknown.
+const OF_THE_KINDS: [&str; 8] = [
     "events_by_cpu",
     "].self_",
+    "].unknown_ns",
     "events_by_thread",
     "threads[tid",
     "cpus[cpu",
@@ -78,7 +80,7 @@ fn each(
     what: &str,
     change: impl Fn(&mut Recording, &mut Random),
     is_left_out: impl Fn(&str) -> bool,
-) {
+) -> Vec<String> {
     let place = Place::new();
     let mut found = Vec::new();
     for seed in SEEDS {
@@ -89,31 +91,92 @@ fn each(
         change(&mut some, &mut Random(seed + 77));
         some.write(&place, &format!("some{seed}"));
         let (some, whole) = (format!("some{seed}"), format!("whole{seed}"));
-        found.extend(check(&format!("{what} {seed}"), &place, (&some, &whole), &is_left_out));
+        let what = format!("{what} {seed}");
+        found.extend(check(&what, &place, (&some, &whole), &is_left_out));
+        found.extend(beside(&what, &numbers::of_stats(&place, &some), &truth, (0, u64::MAX)));
     }
-    if std::env::var_os("EXACT_KEEP").is_some() {
-        std::mem::forget(place);
-    }
+    found
+}
+
+fn none(found: &[String]) {
     assert!(found.is_empty(), "{} contradictions:\n{}", found.len(), found.join("\n"));
+}
+
+/// What is said of processors and threads, beside what they did between two times.
+fn beside(what: &str, said: &Numbers, truth: &Truth, window: (u64, u64)) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut compare = |path: String, nanos: u64| {
+        let Some(said) = said.get(&path) else { return };
+        let is_true = match said.quality.as_str() {
+            "exact" => said.value == nanos as f64,
+            "lower_bound" => said.value <= nanos as f64,
+            _ => true,
+        };
+        if !is_true {
+            found.push(format!("{what}: {path}: {} {}, truth {nanos}", said.quality, said.value));
+        }
+    };
+    for cpu in 0..CPUS {
+        let nanos = |is_it: fn(&Stretch) -> bool| {
+            truth.nanos(window, |stretch| stretch.cpu == cpu && is_it(stretch))
+        };
+        let path = |name: &str| format!("stats.cpus[cpu={cpu}].{name}");
+        compare(path("busy_ns"), nanos(|stretch| stretch.tid != 0));
+        compare(path("idle_ns"), nanos(|stretch| stretch.tid == 0));
+        compare(path("kernel_ns"), nanos(|stretch| stretch.is_in_kernel));
+    }
+    for tid in TIDS {
+        let nanos = |is_it: fn(&Stretch) -> bool| {
+            truth.nanos(window, |stretch| stretch.tid == tid && is_it(stretch))
+        };
+        let pid = pid(tid);
+        let path = |list: &str, name: &str| format!("stats.{list}[pid={pid},tid={tid}].{name}");
+        compare(path("threads", "running_ns"), nanos(|_| true));
+        compare(path("thread_states", "running_ns"), nanos(|_| true));
+        compare(path("threads", "kernel_ns"), nanos(|stretch| stretch.is_in_kernel));
+    }
+    found
+}
+
+/// A number that is known is called so.
+#[test]
+fn a_whole_recording_is_exact() {
+    let place = Place::new();
+    for seed in SEEDS {
+        let truth = Truth::of(seed, STEPS);
+        let name = format!("whole{seed}");
+        Recording::new(&truth.streams, EVENTS_PER_PACKET).write(&place, &name);
+        let stats = numbers::of_stats(&place, &name);
+        none(&beside(&name, &stats, &truth, (0, u64::MAX)));
+        let is_exact = |of: &Numbers| of.values().filter(|one| one.quality == "exact").count();
+        assert!(is_exact(&stats) * 10 > stats.len() * 8, "{} of {}", is_exact(&stats), stats.len());
+        let tables = numbers::of_tables(&place, &name);
+        let rows = tables.keys().filter(|path| path.ends_with('≥')).count();
+        assert!(is_exact(&tables) + 20 > rows, "{} of {rows}", is_exact(&tables));
+    }
 }
 
 #[test]
 fn losses_that_are_put_back_change_no_exact_number() {
-    each("losses", |some, random| some.lose(random, 9), |_| false);
+    none(&each("losses", |some, random| some.lose(random, 9), |_| false));
 }
 
 #[test]
 fn damaged_bytes_change_no_exact_number() {
-    each("damage", |some, random| some.damage(random, 12), |_| false);
+    none(&each("damage", |some, random| some.damage(random, 12), |_| false));
 }
 
 /// Classes of the kernel that a recording can be without.
 #[test]
 fn sources_that_were_off_change_no_exact_number() {
+    let interrupts = ["irq_handler", "softirq", "hrtimer", "reschedule"];
+    let mut found = Vec::new();
     for names in [
-        &["irq_handler", "softirq", "hrtimer", "reschedule"][..],
+        &interrupts[..],
         &["waking"],
-        &["exit"],
+        &["syscall_exit"],
+        &["syscall_entry"],
+        &["_entry"],
         &["switch"],
     ] {
         let is_off = |name: &str| names.iter().any(|off| name.contains(off));
@@ -122,6 +185,74 @@ fn sources_that_were_off_change_no_exact_number() {
             Writer::Cpu(_) => !is_off(KERNEL[event.class].name),
         };
         let is_left_out = |path: &str| OF_THE_KINDS.iter().any(|name| path.contains(name));
-        each(&names.join(","), |some, _| some.retain(is_on), is_left_out);
+        found.extend(each(&names.join(","), |some, _| some.retain(is_on), is_left_out));
     }
+    none(&found);
+}
+
+/// A filter keeps some events of a class; its report says so.
+#[test]
+fn filters_that_are_widened_change_no_exact_number() {
+    let mut found = Vec::new();
+    for (number, class) in APP.iter().enumerate() {
+        let is_kept = |writer: Writer, event: &Event| {
+            !matches!(writer, Writer::Thread(_)) || event.class != number || event.fields[1] == 0
+        };
+        let filter = |some: &mut Recording, _: &mut Random| {
+            some.retain(is_kept);
+            let filters = [format!("{}: unit == 0", class.name)];
+            some.area = Some(json!({ "area_id": "1", "filters": filters, "left_out": 0 }));
+        };
+        found.extend(each(class.name, filter, |_| false));
+    }
+    let no_thread = |some: &mut Recording, _: &mut Random| {
+        some.retain(|writer, _| writer != Writer::Thread(12));
+        some.area = Some(json!({
+            "area_id": "1", "schemas": ["app"], "left_out": 9, "left_out_of_threads": 9,
+        }));
+    };
+    // Nobody tells its process then.
+    found.extend(each("a thread", no_thread, |path| path.contains("pid=12")));
+    none(&found);
+}
+
+/// Cut shorter: each thing that is called exact is in the whole, and what is said of processors is what
+/// they did in that time.
+#[test]
+fn a_recording_that_is_cut_changes_no_exact_number() {
+    let place = Place::new();
+    let mut found = Vec::new();
+    for seed in SEEDS {
+        let truth = Truth::of(seed, STEPS);
+        let whole = Recording::new(&truth.streams, EVENTS_PER_PACKET);
+        whole.write(&place, &format!("whole{seed}"));
+        let of_whole = numbers::of_tables(&place, &format!("whole{seed}"));
+        let times: Vec<u64> = truth.streams.values().flatten().map(|event| event.time).collect();
+        let (first, last) = (*times.iter().min().unwrap(), *times.iter().max().unwrap());
+        let at = |percent: u64| first + (last - first) * percent / 100;
+        for (from, until) in [(at(0), at(60)), (at(40), at(100)), (at(30), at(70))] {
+            let name = format!("cut{seed}-{from}-{until}");
+            let mut some = whole.clone();
+            some.retain(|_, event| (from..=until).contains(&event.time));
+            some.write(&place, &name);
+            let kept = times.iter().filter(|time| (from..=until).contains(time));
+            let window = (*kept.clone().min().unwrap(), *kept.max().unwrap());
+            let stats = numbers::of_stats(&place, &name);
+            found.extend(beside(&name, &stats, &truth, window));
+            let tables = numbers::of_tables(&place, &name);
+            let is_thing =
+                |path: &str| ["spans", "messages", "states"].iter().any(|it| path.starts_with(it));
+            for (path, said) in tables.iter().filter(|(path, _)| is_thing(path)) {
+                let truth = of_whole.get(path);
+                let is_true = match said.quality.as_str() {
+                    "exact" => truth.is_some_and(|truth| truth.value == said.value),
+                    _ => truth.is_none_or(|truth| said.value <= truth.value),
+                };
+                if !is_true {
+                    found.push(format!("{name}: {path}: {said:?}, whole {truth:?}"));
+                }
+            }
+        }
+    }
+    none(&found);
 }

@@ -31,16 +31,16 @@ const fn kernel(name: &'static str, fields: &'static [&'static str]) -> Class {
 
 /// Classes of the program; their streams are of threads.
 pub const APP: [Class; 10] = [
-    app("work_begin", "begin work"),
-    app("work_end", "end work"),
-    app("request_begin", "begin request key id"),
-    app("request_end", "end request key id"),
-    app("lock_begin", "begin lock key unit"),
-    app("lock_end", "end lock key unit"),
-    app("leave", "send message key id"),
-    app("arrive", "recv message key id"),
-    app("level", "counter id as slots key unit"),
-    app("mode", "state engine id key unit"),
+    app("app:work_begin", "begin work"),
+    app("app:work_end", "end work"),
+    app("app:request_begin", "begin request key id"),
+    app("app:request_end", "end request key id"),
+    app("app:lock_begin", "begin lock key unit"),
+    app("app:lock_end", "end lock key unit"),
+    app("app:leave", "send message key id"),
+    app("app:arrive", "recv message key id"),
+    app("app:level", "counter id as slots key unit"),
+    app("app:mode", "state engine id key unit"),
 ];
 
 /// Classes of the kernel; their streams are of processors.
@@ -78,10 +78,22 @@ pub enum Writer {
     Cpu(u32),
 }
 
+/// What a processor did between two changes.
+#[derive(Debug, Clone, Copy)]
+pub struct Stretch {
+    pub begin: u64,
+    pub end: u64,
+    pub cpu: u32,
+    /// 0: it was idle.
+    pub tid: u32,
+    pub is_in_kernel: bool,
+}
+
 /// All that happened.
 #[derive(Default)]
 pub struct Truth {
     pub streams: BTreeMap<Writer, Vec<Event>>,
+    pub stretches: Vec<Stretch>,
 }
 
 pub const TIDS: [u32; 5] = [11, 12, 13, 21, 22];
@@ -119,7 +131,17 @@ impl Run {
         self.truth.streams.entry(writer).or_default().push(event);
     }
 
+    /// What a processor has done since its last change.
+    fn account(&mut self, cpu: u32) {
+        let (tid, interrupts, since) = self.cpus[cpu as usize].clone();
+        let is_called = self.threads.get(&tid).is_some_and(|of| of.call.is_some());
+        let is_in_kernel = !interrupts.is_empty() || is_called;
+        self.truth.stretches.push(Stretch { begin: since, end: self.time, cpu, tid, is_in_kernel });
+        self.cpus[cpu as usize].2 = self.time;
+    }
+
     fn kernel(&mut self, cpu: u32, class: usize, fields: Vec<u64>) {
+        self.account(cpu);
         let tid = self.cpus[cpu as usize].0;
         self.put(Writer::Cpu(cpu), class, tid, fields);
     }
@@ -160,6 +182,10 @@ impl Run {
     fn interrupt(&mut self, cpu: u32) {
         let kinds = [6, 8, 10, 12];
         let class = kinds[self.random.below(4) as usize];
+        // The same does not interrupt itself.
+        if self.cpus[cpu as usize].1.contains(&class) {
+            return;
+        }
         self.kernel(cpu, class, vec![class as u64]);
         self.cpus[cpu as usize].1.push(class);
     }
@@ -205,6 +231,7 @@ impl Run {
     fn program(&mut self, tid: u32, thread: &Thread) {
         let unit = self.random.below(3);
         let id = self.next_id;
+        let is_held = self.threads.values().any(|of| of.locks.contains(&unit));
         let one_of = |list: &mut Vec<u64>, random: &mut Random| {
             (!list.is_empty()).then(|| list.remove(random.below(list.len() as u64) as usize))
         };
@@ -226,7 +253,7 @@ impl Run {
                 Some(id) => (3, id, unit),
                 None => return,
             },
-            4 if !thread.locks.contains(&unit) => {
+            4 if !is_held => {
                 of.locks.push(unit);
                 (4, id, unit)
             }
@@ -271,6 +298,13 @@ impl Truth {
             run.step();
         }
         run.put(Writer::Thread(TIDS[0]), 8, TIDS[0], vec![0, 0]);
+        (0..CPUS).for_each(|cpu| run.account(cpu));
         run.truth
+    }
+
+    /// Nanoseconds of a part of what processors did, between two times.
+    pub fn nanos(&self, (from, until): (u64, u64), is_it: impl Fn(&Stretch) -> bool) -> u64 {
+        let all = self.stretches.iter().filter(|stretch| is_it(stretch));
+        all.map(|it| it.end.min(until).saturating_sub(it.begin.max(from))).sum()
     }
 }

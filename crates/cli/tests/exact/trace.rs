@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The simulated program as a CTF 2 trace, and what can befall a recording of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use serde_json::{Value, json};
@@ -22,6 +22,8 @@ pub struct Packet {
 #[derive(Clone, Default)]
 pub struct Recording {
     pub streams: BTreeMap<Writer, Vec<Packet>>,
+    /// What the recorder says of the program's memory.
+    pub area: Option<Value>,
 }
 
 impl Recording {
@@ -35,7 +37,11 @@ impl Recording {
             };
             chunks.map(packet).collect()
         };
-        Self { streams: streams.iter().map(|(writer, all)| (*writer, packets(all))).collect() }
+        let area = None;
+        Self {
+            area,
+            streams: streams.iter().map(|(writer, all)| (*writer, packets(all))).collect(),
+        }
     }
 
     /// The ring was full: a packet is not there, and the next one counts its events.
@@ -75,10 +81,23 @@ impl Recording {
         }
     }
 
+    /// Classes of the kernel that are on: only those are described.
+    fn kernel(&self) -> BTreeSet<usize> {
+        let cpus = self.streams.iter().filter(|(writer, _)| matches!(writer, Writer::Cpu(_)));
+        let packets = cpus.flat_map(|(_, packets)| packets);
+        packets.flat_map(|packet| &packet.events).map(|event| event.class).collect()
+    }
+
     pub fn write(&self, place: &Place, name: &str) {
         let folder = place.0.join(name);
         fs::create_dir(&folder).expect("a new folder");
-        fs::write(folder.join("metadata"), metadata()).expect("its metadata");
+        fs::write(folder.join("metadata"), metadata(&self.kernel())).expect("its metadata");
+        if let Some(area) = &self.area {
+            let report = json!({
+                "report_version": 1, "complete": true, "trace_uuid": "", "areas": [area],
+            });
+            fs::write(folder.join("report.json"), report.to_string()).expect("a report");
+        }
         for (number, (writer, packets)) in self.streams.iter().enumerate() {
             let mut bytes = Vec::new();
             for (sequence, packet) in packets.iter().enumerate() {
@@ -138,7 +157,7 @@ fn structure(members: &[(&str, Value)]) -> Value {
     json!({ "type": "structure", "member-classes": members.iter().map(member).collect::<Vec<_>>() })
 }
 
-fn metadata() -> String {
+fn metadata(kernel: &BTreeSet<usize>) -> String {
     let mut fragments = vec![
         json!({ "type": "preamble", "version": 2 }),
         json!({
@@ -178,7 +197,10 @@ fn metadata() -> String {
                 structure(&[("vpid", number(32, None)), ("vtid", number(32, None))]);
         }
         fragments.push(stream);
-        fragments.extend(classes.iter().enumerate().map(|(number, of)| class(id, number, of)));
+        let classes = classes.iter().enumerate();
+        let is_there = |number: usize| id == 0 || kernel.contains(&number);
+        let classes = classes.filter(|(number, _)| is_there(*number));
+        fragments.extend(classes.map(|(number, of)| class(id, number, of)));
     }
     fragments.iter().map(|fragment| format!("\u{1e}{fragment}\n")).collect()
 }

@@ -9,6 +9,7 @@ mod printed;
 mod table;
 mod truth;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -35,6 +36,83 @@ fn shared(path: &str) -> Option<PathBuf> {
 fn beside_perf<'a>(command: &[&'a str]) -> Vec<&'a str> {
     let perf = ["perf", "record", "-q", "-a", "-m", "2048", "-o", "switches.data"];
     [&perf[..], &["-e", "sched:sched_switch", "--"], command].concat()
+}
+
+/// How often each thread came to a processor, and milliseconds there, as `perf sched timehist` has them.
+fn timehist(place: &Place, file: &str) -> BTreeMap<i64, (u64, f64)> {
+    let mut perf = Command::new("perf");
+    let output = perf.args(["sched", "timehist", "-s", "-i", file]).current_dir(&place.0).output();
+    let text = output.expect("perf").stdout;
+    // COMM[TID]  PARENT  COUNT  MILLISECONDS …; COMM[TID/PID] of threads.
+    let row = |line: &str| {
+        let (name, rest) = line.rsplit_once(']')?;
+        let tid = name.rsplit('[').next()?.split('/').next()?.parse().ok()?;
+        let mut words = rest.split_whitespace().skip(1);
+        Some((tid, (words.next()?.parse().ok()?, words.next()?.parse().ok()?)))
+    };
+    String::from_utf8_lossy(&text).lines().filter_map(row).collect()
+}
+
+/// Running time is within 1 % or 1 ms of what perf has recorded at the same time, of threads that both saw
+/// come as often; what is a lower bound is no more than that.
+fn same_times(place: &Place, trace: &str, file: &str) -> bool {
+    let there = timehist(place, file);
+    let stats = place.json(&["stats", trace, "--section", "threads", "--json"]);
+    // The last stretch of a thread that was gone by then perf gives to nobody.
+    let of_nobody = there.get(&-1).map_or(0.0, |of| of.1);
+    let mut compared = 0;
+    for row in stats["threads"].as_array().expect("rows") {
+        let Some((times, ran)) = row["tid"].as_i64().and_then(|tid| there.get(&tid).copied())
+        else {
+            continue;
+        };
+        let running = row["running_ns"].as_u64().expect("a number") as f64 / 1e6;
+        if row["schedules"] != times {
+            continue;
+        }
+        let near = (ran * 0.01).max(1.0);
+        assert!(running <= ran + of_nobody + near, "{ran} {of_nobody}: {row}");
+        if row["not_exact"].as_object().is_some_and(serde_json::Map::is_empty) {
+            assert!((running - ran).abs() <= near + of_nobody, "{ran} {of_nobody}: {row}");
+            compared += 1;
+        }
+    }
+    assert!(compared >= 5, "{compared}: {there:?}");
+    true
+}
+
+/// The longest wait of each thread for a processor, and how many, as `perf sched latency` has them.
+fn same_latencies(place: &Place, file: &str) -> bool {
+    let mut perf = Command::new("perf");
+    let output = perf.args(["sched", "latency", "-p", "-i", file]).current_dir(&place.0).output();
+    let text = String::from_utf8_lossy(&output.expect("perf").stdout).into_owned();
+    let stats = place.json(&["stats", file, "--section", "thread-states", "--json"]);
+    let rows = stats["thread_states"].as_array().expect("rows");
+    let mut compared = 0;
+    for line in text.lines() {
+        // COMM:TID | MILLISECONDS ms | COUNT | avg: … ms | max: MILLISECONDS ms | …
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let number =
+            |cell: &str| cell.trim_start_matches("max:").trim_end_matches("ms").trim().parse();
+        let (Some(tid), Some(Ok(count)), Some(Ok(most))) = (
+            cells[0].rsplit(':').next().and_then(|tid| tid.parse::<u64>().ok()),
+            cells.get(2).map(|cell| cell.parse::<u64>()),
+            cells.get(4).map(|cell| number(cell) as Result<f64, _>),
+        ) else {
+            continue;
+        };
+        let row = rows.iter().find(|row| row["tid"] == tid && row["waits"] == count);
+        let is_exact =
+            |row: &&Value| row["not_exact"].as_object().is_some_and(serde_json::Map::is_empty);
+        if let Some(row) = row.filter(is_exact) {
+            let longest = row["longest_wait_ns"].as_u64().expect("a number") as f64 / 1e6;
+            // It prints microseconds.
+            assert!((longest - most).abs() <= 0.001_001, "{line}: {row}");
+            compared += 1;
+        }
+    }
+    assert!(compared >= 10, "{compared}: {text}");
+    true
 }
 
 /// The events that live recordings have: groups of the kernel's.

@@ -70,6 +70,7 @@ impl LiveArea {
             schemas: self.registered.iter().map(|entry| entry.schema.name.clone()).collect(),
             filters: self.filters.used().map(Filter::to_string).collect(),
             left_out: self.sieve.left_out(),
+            left_out_of_threads: self.sieve.left_out_of_threads(),
             output: self.writer.and_then(|writer| recording.writer_path(writer)),
         };
         let per_cpu = self.geometry.kind() == RingKind::PerCpu;

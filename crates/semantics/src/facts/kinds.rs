@@ -7,6 +7,7 @@ use lateralis_model::Event;
 use lateralis_model::role::{KEY_CATEGORY, Keyed};
 
 use super::keys::{KeyPlan, Keys};
+use super::plan::Step;
 use super::{At, Owner};
 
 /// A kind of span, or a channel of messages.
@@ -21,6 +22,11 @@ pub struct Kind {
     /// Whether those with a key lie beside what their threads do, and not inside of it: their format has
     /// other spans for that, as Chrome's asynchronous ones, which a category and an id tell apart.
     pub is_beside_threads: bool,
+    /// Whether its spans are of threads by convention, as calls of the system: without a thread nobody knows
+    /// which end belongs to which beginning.
+    pub is_of_thread: bool,
+    /// Whether the recorder left out some of its events.
+    pub is_filtered: bool,
     pub(super) numbers: Keys,
 }
 
@@ -51,6 +57,8 @@ pub struct Machine {
     pub name: String,
     /// Which of that name, where keys tell them apart; the one that has no key and no state stands for all.
     pub key: Option<String>,
+    /// Whether the recorder left out some of its events.
+    pub is_filtered: bool,
     /// The states seen so far, as people read them.
     pub states: Vec<String>,
     numbers: HashMap<String, u32>,
@@ -90,6 +98,8 @@ pub struct Counter {
     pub key: Option<String>,
     /// Whether it tells of a processor, not of who runs there: as Linux's `cpu_frequency`.
     pub is_of_cpu: bool,
+    /// Whether the recorder left out some of its events.
+    pub is_filtered: bool,
     instances: Instances,
 }
 
@@ -166,8 +176,8 @@ impl Kinds {
             return None;
         };
         if let Some(key) = key {
-            let name = base.name.clone();
-            self.machines.push(Machine { name, key: Some(key), ..Machine::default() });
+            let (name, is_filtered) = (base.name.clone(), base.is_filtered);
+            self.machines.push(Machine { name, key: Some(key), is_filtered, ..Machine::default() });
         }
         Some(number)
     }
@@ -187,10 +197,50 @@ impl Kinds {
             return None;
         };
         if let Some(key) = key {
-            let (name, is_of_cpu) = (base.name.clone(), base.is_of_cpu);
-            self.counters.push(Counter { name, key: Some(key), is_of_cpu, ..Counter::default() });
+            let key = Some(key);
+            let Counter { is_of_cpu, is_filtered, .. } = *base;
+            let name = base.name.clone();
+            self.counters.push(Counter { name, key, is_of_cpu, is_filtered, ..Counter::default() });
         }
         Some(number)
+    }
+
+    /// Whether the recorder left out some events of spans.
+    #[must_use]
+    pub fn has_filtered_spans(&self) -> bool {
+        self.spans.iter().any(|kind| kind.is_filtered)
+    }
+
+    /// By convention this happens to threads.
+    pub(super) fn set_of_thread(&mut self, step: &Step) {
+        if let Step::Begin { span, .. } | Step::End { span, .. } = step {
+            let kind = &mut self.spans[*span as usize];
+            kind.is_of_thread |= kind.keys.is_empty();
+        }
+    }
+
+    /// The recorder left out some events that mean this.
+    pub(super) fn set_filtered(&mut self, step: &Step) {
+        match *step {
+            Step::Begin { span, .. }
+            | Step::End { span, .. }
+            | Step::Whole { span, .. }
+            | Step::CallBegins { span, .. }
+            | Step::Pending { span, .. } => {
+                self.spans[span as usize].is_filtered = true;
+            }
+            Step::Send { channel, .. } | Step::Receive { channel, .. } => {
+                self.channels[channel as usize].is_filtered = true;
+            }
+            Step::State { machine, .. } => self.machines[machine as usize].is_filtered = true,
+            Step::Level { counter, .. } => self.counters[counter as usize].is_filtered = true,
+            Step::Switch(_)
+            | Step::Leaves { .. }
+            | Step::Wake(_)
+            | Step::Interrupt(..)
+            | Step::CallEnds { .. }
+            | Step::Thread { .. } => {}
+        }
     }
 
     /// Whose a machine is whose state an event tells: without keys, the thread's.

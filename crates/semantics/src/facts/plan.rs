@@ -2,7 +2,7 @@
 //! What each class of events means, found once: steps that give facts of its events.
 
 use lateralis_analysis::Side;
-use lateralis_model::role::{CATEGORY, KEY_CATEGORY, KEY_CPU, KEY_PROCESS, Keyed, Role};
+use lateralis_model::role::{CATEGORY, FILTERED, KEY_CATEGORY, KEY_CPU, KEY_PROCESS, Keyed, Role};
 use lateralis_model::{Event, EventClass, Field, FieldClass, Host, Member, StreamClass};
 
 use super::Leaving;
@@ -189,6 +189,7 @@ impl Plan {
         }
         // Importers say in the words of schemas what conventions say with more: whose
         // processor, by which name.
+        from_conventions.iter().for_each(|step| compiler.kinds.set_of_thread(step));
         plan.steps = from_conventions;
         let is_beside = |step: &Step| match step {
             Step::Interrupt(..) => true,
@@ -200,6 +201,9 @@ impl Plan {
         }
         let is_of_others = |step: &Step| matches!(step, Step::Switch(_) | Step::Wake(_));
         plan.is_of_its_thread &= !plan.steps.iter().any(is_of_others);
+        if class.attribute(FILTERED).is_some() {
+            plan.steps.iter().for_each(|step| kinds.set_filtered(step));
+        }
         plan
     }
 }

@@ -118,14 +118,15 @@ impl WakeUps {
         if self.cpus.len() <= cpu {
             self.cpus.resize(cpu + 1, Cpu::default());
         }
+        // Ends alone do not tell what was inside.
         let of = &mut self.cpus[cpu];
         let kind = match kind {
             InterruptKind::Any => {
-                of.has_had = [true; KINDS];
+                of.has_had.iter_mut().for_each(|has_had| *has_had |= begins);
                 InterruptKind::Device as usize
             }
             kind => {
-                of.has_had[kind as usize] = true;
+                of.has_had[kind as usize] |= begins;
                 kind as usize
             }
         };

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use lateralis_model::role::PHASE;
 use lateralis_model::{
-    ColumnRequest, Damage, Interval, Look, Loss, Seen, Source, StreamIndex, Wanted,
+    ColumnRequest, Damage, Interval, Look, Loss, Quality, Seen, Source, StreamIndex, Wanted,
 };
 use lateralis_units::Nanos;
 
@@ -625,7 +625,14 @@ impl Tally {
 
 /// Events missing anywhere could be of any class, thread or processor.
 pub fn quality(opened: &Opened) -> Cell<'static> {
-    Cell::Text(opened.gaps().of_count(Nanos(i64::MIN), Nanos(i64::MAX)).name())
+    let is_filtered = !opened.recording.filtered.is_empty();
+    Cell::Text(quality_of(opened, is_filtered).name())
+}
+
+/// The same of events of which the recorder left out some, perhaps.
+fn quality_of(opened: &Opened, is_filtered: bool) -> Quality {
+    let of_filter = if is_filtered { Quality::LowerBound } else { Quality::Exact };
+    opened.gaps().of_count(Nanos(i64::MIN), Nanos(i64::MAX)).and(of_filter)
 }
 
 fn class_rows(opened: &Opened, rows: &mut Rows<'_>, damage: &mut Vec<Damage>) -> ControlFlow<()> {
@@ -653,10 +660,10 @@ fn class_rows(opened: &Opened, rows: &mut Rows<'_>, damage: &mut Vec<Damage>) ->
         }
         ControlFlow::Continue(())
     }));
-    let quality = quality(opened);
     for (stream, class) in trace.stream_classes.iter().enumerate() {
         for (index, event) in class.event_classes.iter().enumerate() {
             let tally = tallies[stream][index];
+            let quality = quality_of(opened, opened.recording.filtered.contains(&event.name));
             rows.row(&[
                 Cell::Text(opened.label_of_class(stream as u32)),
                 Cell::Text(&event.name),
@@ -666,7 +673,7 @@ fn class_rows(opened: &Opened, rows: &mut Rows<'_>, damage: &mut Vec<Damage>) ->
                 tally.first.into(),
                 tally.last.into(),
                 event.attribute(PHASE).into(),
-                quality,
+                Cell::Text(quality.name()),
             ])?;
         }
     }

@@ -14,7 +14,9 @@ const FAULTS_MAX: usize = 100;
 pub fn recordings(recording: &Recording, meta: &Meta) -> Vec<Recorded> {
     let events: u64 = meta.classes.iter().map(|class| class.count).sum();
     let losses = recording.source.losses();
-    let is_lossy = losses.iter().any(is_real) || !recording.source.damage().is_empty();
+    let is_lossy = losses.iter().any(is_real)
+        || !recording.source.damage().is_empty()
+        || !recording.filtered.is_empty();
     let quality = if is_lossy { "lower_bound" } else { "exact" };
     let of = |path: &std::path::PathBuf| Recorded {
         path: path.display().to_string(),
@@ -33,6 +35,7 @@ pub fn missing(
     meta: &mut Meta,
     builder: &mut Builder,
 ) {
+    meta.filtered = recording.filtered.iter().cloned().collect();
     let (origin, end) = (meta.origin, meta.end);
     let since =
         |time: i64| u64::try_from(i128::from(time) - i128::from(origin)).unwrap_or(0).min(end);

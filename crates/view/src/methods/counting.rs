@@ -5,6 +5,7 @@ use lateralis_analysis::Distribution;
 use lateralis_lanes::{Budget, Listed, RowKind, quality_name};
 use serde_json::{Value, json};
 
+use super::opening::is_filtered;
 use super::selecting::{self, each, is_left, stretch};
 use crate::answer::Problem;
 use crate::params::Params;
@@ -68,7 +69,7 @@ pub fn stats(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
     let (begin, end) = stretch(session, params)?;
     let (lanes, meta) = (&session.lanes, session.lanes.meta());
     let is_whole = is_whole(session, (begin, end));
-    let count_quality = quality_name(u8::from(!is_whole));
+    let count_quality = |is_filtered: bool| quality_name(u8::from(!is_whole || is_filtered));
     let value_quality = if spans_are_whole(session, (begin, end)) { "exact" } else { "unknown" };
     let mut classes = vec![0u64; meta.classes.len()];
     if chosen.is_none() && selecting::is_all(session, (begin, end)) {
@@ -90,8 +91,10 @@ pub fn stats(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
     let listed = Listed::new(lanes, chosen.as_deref());
     let events = listed.before(end).saturating_sub(listed.before(begin));
     let classes = classes.iter().enumerate().filter(|(_, count)| **count > 0);
-    let classes =
-        classes.map(|(id, count)| json!({ "id": id, "count": count, "quality": count_quality }));
+    let classes = classes.map(|(id, count)| {
+        let quality = count_quality(is_filtered(meta, id));
+        json!({ "id": id, "count": count, "quality": quality })
+    });
     let mut spans = Vec::new();
     for (kind, told) in gathered(session, params, None)?.iter().zip(&meta.span_kinds) {
         let count = kind.nanos.len() as u64 + kind.uncertain;
@@ -105,7 +108,8 @@ pub fn stats(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
         });
         let durations = Distribution::of(&[&kind.nanos]);
         if !told.budgets.is_empty() {
-            let is_exact = row["quality"] == "exact";
+            // One that has not ended can be longer than any.
+            let is_exact = row["quality"] == "exact" && kind.unfinished == 0;
             let budgets = told.budgets.iter().map(|of| budget(of, durations.as_ref(), is_exact));
             row["budgets"] = budgets.collect();
         }
@@ -126,7 +130,7 @@ pub fn stats(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
         spans.push(row);
     }
     Ok(json!({
-        "events": { "count": events, "quality": count_quality },
+        "events": { "count": events, "quality": count_quality(!meta.filtered.is_empty()) },
         "classes": classes.collect::<Vec<_>>(),
         "spans": spans,
     }))

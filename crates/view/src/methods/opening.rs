@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `open`, `filter`.
 
-use lateralis_lanes::{LaneKind, Meta, RowKind, Wanted};
+use lateralis_lanes::{LaneKind, Meta, RowKind, Wanted, quality_name};
 use serde_json::{Value, json};
 
 use crate::answer::Problem;
@@ -17,7 +17,14 @@ const NO_DATE_BEFORE: i64 = 100_000_000 * 1_000_000_000;
 
 /// Quality of a count of events of the whole session.
 pub fn count_quality(meta: &Meta) -> &'static str {
-    if meta.losses.is_empty() && meta.damage.is_empty() { "exact" } else { "lower_bound" }
+    let is_whole = meta.losses.is_empty() && meta.damage.is_empty() && meta.filtered.is_empty();
+    if is_whole { "exact" } else { "lower_bound" }
+}
+
+/// Whether the recorder left out some events of a class.
+pub fn is_filtered(meta: &Meta, class: usize) -> bool {
+    let name = meta.classes.get(class).map(|class| &class.name);
+    name.is_some_and(|name| meta.filtered.binary_search(name).is_ok())
 }
 
 /// All lists.
@@ -27,12 +34,14 @@ pub fn open(session: &Session) -> Value {
     let lists = lists.map_or(1, |growth| growth.lists + session.common.scripts.lists());
     let meta = session.lanes.meta();
     let quality = count_quality(meta);
+    let is_lossy = !meta.losses.is_empty() || !meta.damage.is_empty();
+    let of_class = |id| quality_name(u8::from(is_lossy || is_filtered(meta, id)));
     let lanes: Vec<Value> = (0u32..).zip(&meta.lanes).map(|(id, _)| lane(session, id)).collect();
     let classes = meta.classes.iter().enumerate().map(|(id, class)| {
         let (subsystem, name) = class.name.split_once(':').unwrap_or(("", &class.name));
         let mut told = json!({
             "id": id, "subsystem": subsystem, "name": name, "count": class.count,
-            "quality": quality, "first": class.first, "last": class.last,
+            "quality": of_class(id), "first": class.first, "last": class.last,
         });
         if class.sends {
             told["sends"] = true.into();

@@ -106,7 +106,7 @@ impl Statistics {
             && !is_unrelated
         {
             let seen = last_seen(recording, &open, (first, last));
-            statistics.spans.see_open(&statistics.gaps, &seen);
+            statistics.spans.see_open(statistics.facts.kinds(), &statistics.gaps, &seen);
         }
         statistics.check_budgets(recording);
         statistics.counted = Counted::of(&recording.source);
@@ -167,7 +167,7 @@ impl Statistics {
         let kinds = facts.kinds();
         let alone = running::alone(&facts, &recording.streams);
         Self {
-            rates: Rates::new(recording.source.trace(), begin),
+            rates: Rates::new(&recording.annotated(), begin),
             spans: Spans::new(kinds, recording, asked),
             running: Running::new(&facts, begin, &gaps, alone),
             messages: Messages::new(kinds),
@@ -239,7 +239,10 @@ impl Statistics {
         begin: Nanos,
         asked: Asked,
     ) -> (Self, Vec<Damage>) {
-        let has_runs = !asked.in_flight && gaps.is_empty() && facts.has_runs();
+        let has_runs = !asked.in_flight
+            && gaps.is_empty()
+            && facts.has_runs()
+            && !facts.kinds().has_filtered_spans();
         let edges = match (has_runs, asked.events) {
             (false, _) => Edges::Each,
             (true, true) => Edges::InRuns,
@@ -331,12 +334,13 @@ impl Statistics {
                 let longest =
                     self.spans.longest_of(self.facts.kinds(), &budget.span, self.trust.sum);
                 // Those that have not ended can be the longest of all.
-                let between = per_mille(budget.statistic).and_then(|per_mille| {
-                    self.spans.percentile_between(self.facts.kinds(), &budget.span, per_mille)
-                });
+                let between = is_rank(budget.statistic)
+                    .then(|| self.spans.censored_of(self.facts.kinds(), &budget.span))
+                    .flatten()
+                    .map(|of| [of.least, of.most].map(|d| pick(&d, budget.statistic)));
                 let measured = match (budget.statistic, between) {
                     (Statistic::Max, _) => longest.map(|(nanos, _)| nanos),
-                    (_, Some((least, _))) => Some(least),
+                    (_, Some([least, _])) => Some(least),
                     _ => durations.map(|d| pick(&d, budget.statistic)),
                 };
                 let rough = durations.is_some_and(|d| d.is_rough && is_rank(budget.statistic));
@@ -359,7 +363,9 @@ impl Statistics {
                 let by_clocks = ClockErrors::quality(error, measured.unwrap_or(0), Quality::Exact);
                 let measured_quality = match budget.statistic {
                     Statistic::Max => longest.map_or(trust.sum, |(_, quality)| quality),
-                    _ if between.is_some() => trust.value.and(Quality::LowerBound),
+                    _ if between.is_some_and(|[least, most]| least != most) => {
+                        trust.value.and(Quality::LowerBound)
+                    }
                     _ => trust.value.and(rough),
                 };
                 let measured_quality = measured_quality.and(by_clocks);
@@ -371,7 +377,7 @@ impl Statistics {
                 });
                 // However long those last that have not ended.
                 let is_kept_anyway = between
-                    .and_then(|(_, most)| most)
+                    .map(|[_, most]| most)
                     .zip(limit)
                     .is_some_and(|(most, limit)| (most as f64) < limit);
                 // What is too long already does not get shorter.
@@ -408,6 +414,7 @@ impl Statistics {
     pub fn to_json(&self, recording: &Recording) -> Value {
         let Self { trust, gaps, .. } = self;
         let (over, kinds) = (self.rates.span_nanos(), self.facts.kinds());
+        let of_all = self.rates.trust(None, *trust);
         let who = Who { threads: self.facts.threads(), names: &recording.names };
         let mut all = json!({
             "trace": recording.path.display().to_string(),
@@ -415,7 +422,7 @@ impl Statistics {
             "first_ns": self.rates.total.first.map(|time| time.0),
             "times_beyond": self.times_beyond,
             "duration_ns": over,
-            "quality": { "sums": trust.sum.name(), "values": trust.value.name() },
+            "quality": { "sums": of_all.sum.name(), "values": of_all.value.name() },
             "events": self.rates.json(*trust, gaps),
             "events_by_cpu": self.rates.cpus_json(*trust, gaps),
             "spans": self.spans.json(kinds, *trust, who),
@@ -558,17 +565,7 @@ fn budget_json(budget: &BudgetCheck) -> Value {
 }
 
 fn is_rank(statistic: Statistic) -> bool {
-    per_mille(statistic).is_some()
-}
-
-fn per_mille(statistic: Statistic) -> Option<u128> {
-    match statistic {
-        Statistic::P50 => Some(500),
-        Statistic::P90 => Some(900),
-        Statistic::P99 => Some(990),
-        Statistic::P999 => Some(999),
-        Statistic::Mean | Statistic::Max | Statistic::Min => None,
-    }
+    matches!(statistic, Statistic::P50 | Statistic::P90 | Statistic::P99 | Statistic::P999)
 }
 
 fn pick(durations: &Distribution, statistic: Statistic) -> u64 {

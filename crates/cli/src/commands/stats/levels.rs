@@ -109,6 +109,7 @@ impl Levels {
             .into_iter()
             .map(|(number, owner, states)| {
                 let machine = &kinds.machines[number as usize];
+                let trust = trust.without(u64::from(machine.is_filtered));
                 let state = |(index, (name, of)): (usize, (&String, &InState))| {
                     let row = Row::default()
                         .plain("state", name.as_str())
@@ -141,6 +142,8 @@ impl Levels {
         self.by_counter()
             .into_iter()
             .map(|(number, whose, level)| {
+                let is_filtered = kinds.counters[number as usize].is_filtered;
+                let trust = trust.without(u64::from(is_filtered));
                 let chart: Vec<Value> =
                     level.chart().iter().map(|point| json!([point.time.0, point.value])).collect();
                 let row = Row::default()
@@ -184,7 +187,6 @@ impl Levels {
     /// The tables.
     pub fn page(&self, page: &mut Page<'_>, who: Who<'_>, kinds: &Kinds) {
         use Align::{Left, Right};
-        let Trust { sum, value } = page.trust;
         let mut table = Table::new(&[
             ("machine", Left),
             ("of", Left),
@@ -200,6 +202,7 @@ impl Levels {
         let mut rows = 0;
         for (number, owner, states) in self.by_machine() {
             let machine = &kinds.machines[number as usize];
+            let Trust { sum, value } = page.trust.without(u64::from(machine.is_filtered));
             let since = states.first().unwrap_or(self.end);
             let whole = self.end.since(since).max(0) as f64;
             for (index, (name, of)) in machine.states.iter().zip(states.states()).enumerate() {
@@ -243,6 +246,8 @@ impl Levels {
             ("over time", Left),
         ]);
         for (number, whose, level) in counters.iter().take(page.rows) {
+            let is_filtered = kinds.counters[*number as usize].is_filtered;
+            let Trust { sum, value } = page.trust.without(u64::from(is_filtered));
             let cell = |number: Option<f64>, quality: Quality| {
                 number.map_or(String::new(), |number| mark(short(number), quality))
             };

@@ -128,6 +128,7 @@ impl Messages {
             })
         };
         let channel = |(kind, channel): (&Kind, &Channel)| {
+            let trust = trust.without(u64::from(kind.is_filtered));
             let pairs: Vec<Value> = channel
                 .pairs
                 .iter()
@@ -166,7 +167,6 @@ impl Messages {
     /// The tables.
     pub fn page(&self, page: &mut Page<'_>, who: Who<'_>, kinds: &Kinds) {
         use Align::{Left, Right};
-        let Trust { sum, value } = page.trust;
         // Only between recordings are there two clocks.
         let has_errors =
             self.all(kinds).any(|(_, channel)| channel.latencies.clock_error_ns != Some(0));
@@ -200,6 +200,8 @@ impl Messages {
         ]);
         let (mut shown, mut pair_count) = (0, 0);
         for (kind, channel) in self.all(kinds) {
+            let trust = page.trust.without(u64::from(kind.is_filtered));
+            let Trust { sum, value } = trust;
             shown += 1;
             for ((from, to), latencies) in &channel.pairs {
                 pair_count += 1;
@@ -209,14 +211,14 @@ impl Messages {
                 let cpu = |cpu: &Option<u32>| cpu.map_or("?".to_owned(), |cpu| cpu.to_string());
                 let mut row = vec![kind.name.clone(), cpu(from), cpu(to)];
                 row.push(mark(values::count(latencies.durations.len() as u64), value));
-                row.extend(cells(latencies, page.trust));
+                row.extend(cells(latencies, trust));
                 pairs.row(row);
             }
             if shown > page.rows {
                 continue;
             }
             let mut row = vec![kind.name.clone(), mark(values::count(channel.matched()), sum)];
-            row.extend(cells(&channel.latencies, page.trust));
+            row.extend(cells(&channel.latencies, trust));
             row.resize(8, String::new());
             if let Some((message, _)) = channel.slowest {
                 row.push(who.writer(message.send.writer));

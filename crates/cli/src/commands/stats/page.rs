@@ -162,9 +162,11 @@ pub fn render(
         count => format!(" and {} of the tracer's own", values::count(count)),
     };
     let over = statistics.rates.span_nanos();
-    let rate = |rate| format!(", {}", mark(values::rate(rate), trust.value));
+    // Of all events, those of classes with a filter among them.
+    let of_all = statistics.rates.trust(None, *trust);
+    let rate = |rate| format!(", {}", mark(values::rate(rate), of_all.value));
     let rate = total.rate(over).map_or(String::new(), rate);
-    let count = mark(values::counted(total.count, "event"), trust.sum);
+    let count = mark(values::counted(total.count, "event"), of_all.sum);
     let over_text = mark(values::time(over.max(0) as u64), trust.sum);
     line!(page.text, "{count}{own} in {over_text}{rate}");
     let faults = recording.source.faults();
@@ -193,7 +195,7 @@ pub fn render(
             line!(page.text, "  … {more} more, see `lat info`");
         }
     }
-    if trust.value != Quality::Exact || statistics.running.missing_count() > 0 {
+    if of_all.value != Quality::Exact || statistics.running.missing_count() > 0 {
         legend(&mut page.text);
     }
     page.text

@@ -2,9 +2,10 @@
 //! How many events of each class and on each processor, how often, and when none.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use lateralis_analysis::{Gaps, Numbering, Rhythm, Silence, Tally};
+use lateralis_model::role::FILTERED;
 use lateralis_model::{Quality, Trace};
 use lateralis_units::Nanos;
 use serde_json::Value;
@@ -51,6 +52,8 @@ pub struct Rates {
     /// Index into `names` by stream class and class.
     classes: Vec<Vec<u32>>,
     names: Vec<String>,
+    /// Classes of which the recorder left out some events.
+    filtered: HashSet<String>,
     beats: Vec<Option<Box<Beats>>>,
     cpus: Numbering<u32>,
     cpu_beats: Vec<Beats>,
@@ -78,6 +81,9 @@ impl Rates {
             }
             classes.push(of_stream);
         }
+        let classes_of_all = trace.stream_classes.iter().flat_map(|stream| &stream.event_classes);
+        let filtered = classes_of_all.filter(|class| class.attribute(FILTERED).is_some());
+        let filtered = filtered.map(|class| class.name.clone()).collect();
         let beats = names.iter().map(|_| None).collect();
         let buckets = (BUCKETS / names.len().max(1)).clamp(16, 512);
         Self {
@@ -85,6 +91,7 @@ impl Rates {
             buckets,
             classes,
             names,
+            filtered,
             beats,
             cpus: Numbering::default(),
             cpu_beats: Vec::new(),
@@ -185,10 +192,30 @@ impl Rates {
         cpus
     }
 
+    /// How far numbers of a class can be trusted; `None`: of all of them.
+    pub fn trust(&self, class: Option<&str>, trust: Trust) -> Trust {
+        let is_filtered = match class {
+            Some(name) => self.filtered.contains(name),
+            None => !self.filtered.is_empty(),
+        };
+        trust.without(u64::from(is_filtered))
+    }
+
+    /// How far the longest silence can be trusted.
+    fn of_silence(&self, beats: &Beats, trust: Trust, gaps: &Gaps) -> Quality {
+        match beats.silence() {
+            // Where nothing was lost, a filter left events out.
+            Some(silence) if trust.value == Quality::Exact || !gaps.is_empty() => {
+                quality(&silence, &beats.tally, gaps)
+            }
+            _ => trust.value,
+        }
+    }
+
     fn row(&self, row: Row, beats: &Beats, trust: Trust, gaps: &Gaps) -> Value {
         let (tally, over) = (&beats.tally, self.span_nanos());
         let silence = beats.silence();
-        let quality = silence.map_or(trust.value, |silence| quality(&silence, tally, gaps));
+        let quality = self.of_silence(beats, trust, gaps);
         row.number("count", tally.count, trust.sum)
             .number("rate_per_s", tally.rate(over), trust.value)
             .number("first_ns", tally.first.map(|time| time.0), trust.value)
@@ -202,7 +229,12 @@ impl Rates {
     /// By class, the busiest first.
     pub fn json(&self, trust: Trust, gaps: &Gaps) -> Vec<Value> {
         let row = |(name, beats): &(&str, &Beats)| {
-            self.row(Row::default().plain("name", *name), beats, trust, gaps)
+            self.row(
+                Row::default().plain("name", *name),
+                beats,
+                self.trust(Some(name), trust),
+                gaps,
+            )
         };
         self.busiest().iter().map(row).collect()
     }
@@ -210,7 +242,7 @@ impl Rates {
     /// By processor.
     pub fn cpus_json(&self, trust: Trust, gaps: &Gaps) -> Vec<Value> {
         let row = |(cpu, beats): &(u32, &Beats)| {
-            self.row(Row::default().plain("cpu", *cpu), beats, trust, gaps)
+            self.row(Row::default().plain("cpu", *cpu), beats, self.trust(None, trust), gaps)
         };
         self.by_cpu().iter().map(row).collect()
     }
@@ -221,13 +253,13 @@ impl Rates {
         let mut table = self.table("event");
         for (name, beats) in classes.iter().take(page.rows) {
             let name = if name.is_empty() { "(no name)" } else { name };
-            table.row(self.cells(name.to_owned(), beats, page));
+            table.row(self.cells(name.to_owned(), beats, page, self.trust(Some(name), page.trust)));
         }
         page.table(Section::Events, "events", &table, classes.len());
         let cpus = self.by_cpu();
         let mut table = self.table("cpu");
         for (cpu, beats) in cpus.iter().take(page.rows) {
-            table.row(self.cells(cpu.to_string(), beats, page));
+            table.row(self.cells(cpu.to_string(), beats, page, self.trust(None, page.trust)));
         }
         page.table(Section::Events, "events by processor", &table, cpus.len());
     }
@@ -244,13 +276,13 @@ impl Rates {
         ])
     }
 
-    fn cells(&self, name: String, beats: &Beats, page: &Page<'_>) -> Vec<String> {
+    fn cells(&self, name: String, beats: &Beats, page: &Page<'_>, trust: Trust) -> Vec<String> {
         let tally = &beats.tally;
-        let mut cells = vec![name, mark(values::count(tally.count), page.trust.sum)];
+        let mut cells = vec![name, mark(values::count(tally.count), trust.sum)];
         let rate = tally.rate(self.span_nanos()).map(values::rate);
-        cells.push(rate.map_or(String::new(), |rate| mark(rate, page.trust.value)));
+        cells.push(rate.map_or(String::new(), |rate| mark(rate, trust.value)));
         if let Some(silence) = beats.silence() {
-            let quality = quality(&silence, tally, page.gaps);
+            let quality = self.of_silence(beats, trust, page.gaps);
             cells.push(mark(values::time(silence.nanos()), quality));
             cells.push(date::text(silence.begin));
         }

@@ -6,8 +6,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use lateralis_analysis::{
-    Distribution, Edge, Ended, Gaps, Group, OfThread, PairedSpan, Side, Span, SpanInRun, SpanKind,
-    SpanLimits, SpanSink, SpanTable, percentile_between,
+    Censored, Distribution, Edge, Ended, Gaps, Group, OfThread, PairedSpan, Side, Span, SpanInRun,
+    SpanKind, SpanLimits, SpanSink, SpanTable,
 };
 use lateralis_model::{Quality, Writer};
 use lateralis_pleco::schema::{Annotation, Clause, Schema};
@@ -41,6 +41,10 @@ pub struct Spans {
     clocks: Clocks,
     /// Those that have not ended, by the events that began them.
     unfinished: Vec<(u32, Edge)>,
+    /// Whether it is known which have not ended.
+    has_seen_open: bool,
+    /// Whether the recorder left out events of any.
+    has_filtered: bool,
     /// Threads by the numbers that the table has for them.
     thread_names: Vec<Option<Writer>>,
 }
@@ -97,6 +101,8 @@ impl Spans {
             open: Vec::new(),
             clocks: Clocks::default(),
             unfinished: Vec::new(),
+            has_seen_open: false,
+            has_filtered: kinds.has_filtered_spans(),
             thread_names: Vec::new(),
         }
     }
@@ -150,13 +156,14 @@ impl Spans {
 
     /// Takes until when each process was seen: what has not ended lasts at least until then. What
     /// may have ended in a gap is left out: an end that is missing before can have left another one open.
-    pub fn see_open(&mut self, gaps: &Gaps, seen: &HashMap<u32, Nanos>) {
+    pub fn see_open(&mut self, kinds: &Kinds, gaps: &Gaps, seen: &HashMap<u32, Nanos>) {
         let mut open: Vec<Vec<Span>> = Vec::new();
         for &(kind, begin) in &self.unfinished {
             let Some(&time) = begin.writer.and_then(|writer| seen.get(&writer.pid)) else {
                 continue;
             };
-            if time <= begin.time || gaps.between(Nanos(i64::MIN), time) {
+            let is_filtered = kinds.spans.get(kind as usize).is_some_and(|kind| kind.is_filtered);
+            if is_filtered || time <= begin.time || gaps.between(Nanos(i64::MIN), time) {
                 continue;
             }
             let kind = kind as usize;
@@ -170,6 +177,7 @@ impl Spans {
             spans.truncate(OPEN_KEPT);
         }
         self.open = open;
+        self.has_seen_open = true;
     }
 
     /// Those of a kind that have not ended, longest first.
@@ -181,7 +189,7 @@ impl Spans {
     fn longest(&self, index: usize, of: &SpanKind, sum: Quality) -> Option<(u64, Quality)> {
         let ended = of.distribution().map(|d| d.max);
         let open = self.open(index).first().map(Span::nanos);
-        let sum = if of.unfinished_count() > 0 { sum.and(Quality::LowerBound) } else { sum };
+        let sum = if of.unfinished_count() > 0 { sum.and(of_open(of)) } else { sum };
         let longest = ended.max(open)?;
         Some((longest, ClockErrors::quality(self.clocks.error(index), longest, sum)))
     }
@@ -214,17 +222,40 @@ impl Spans {
         self.all(kinds).find(|(_, kind, _)| kind.name == name)?.2.distribution()
     }
 
-    /// Where a percentile of the spans of this name lies with those that have not ended; `None` if all have.
-    pub fn percentile_between(
-        &self,
-        kinds: &Kinds,
-        name: &str,
-        per_mille: u128,
-    ) -> Option<(u64, Option<u64>)> {
-        let (index, _, of) = self.all(kinds).find(|(_, kind, _)| kind.name == name)?;
-        let count = of.unfinished_count();
+    /// Where the percentiles of a kind lie with those that have not ended; `None` if all have.
+    fn censored(&self, index: usize, of: &SpanKind) -> Option<Censored> {
         let seen: Vec<u64> = self.open(index).iter().map(Span::nanos).collect();
-        (count > 0).then(|| percentile_between(&of.histogram(), &seen, count, per_mille)).flatten()
+        if of.unfinished_count() > 0 { of.censored(&seen) } else { None }
+    }
+
+    /// The same of the spans of this name.
+    pub fn censored_of(&self, kinds: &Kinds, name: &str) -> Option<Censored> {
+        let (index, _, of) = self.all(kinds).find(|(_, kind, _)| kind.name == name)?;
+        self.censored(index, of)
+    }
+
+    /// Median, p90, p99 and p99.9 of a kind: those that have not ended are among the durations, each at least
+    /// as long as it was seen, unless nobody has looked or it is unknown which have ended.
+    fn percentiles(
+        &self,
+        index: usize,
+        of: &SpanKind,
+        d: &Distribution,
+        trust: Trust,
+    ) -> [(u64, Quality); 4] {
+        let all = |d: &Distribution| [d.median, d.p90, d.p99, d.p999];
+        let rough = if d.is_rough { Quality::LowerBound } else { Quality::Exact };
+        let quality = trust.value.and(rough);
+        let has_seen = self.has_seen_open && trust.value == Quality::Exact;
+        let Some(of) = self.censored(index, of).filter(|_| has_seen) else {
+            return all(d).map(|nanos| (nanos, quality));
+        };
+        let (least, most) = (all(&of.least), all(&of.most));
+        std::array::from_fn(|place| {
+            let is_known = least[place] == most[place];
+            let of_open = if is_known { Quality::Exact } else { Quality::LowerBound };
+            (least[place], quality.and(of_open))
+        })
     }
 
     /// Durations by name, of those that have any.
@@ -269,6 +300,8 @@ impl Spans {
         trust: Trust,
         who: Who<'_>,
     ) -> Value {
+        let of_own = trust.without(u64::from(self.has_filtered));
+        let trust = of_kind(kind, of, trust);
         let mut row = Row::default()
             .plain("name", kind.name.as_str())
             .plain("key_fields", json!(self.key_fields(index, kind)))
@@ -278,10 +311,11 @@ impl Spans {
             .number("orphans", of.orphan_count(), trust.value);
         let (summary, histogram) = of.summary();
         if let Some(d) = summary {
-            row = distribution(row, &d, trust, self.clocks.error(index));
+            let percentiles = self.percentiles(index, of, &d, trust);
+            row = distribution(row, &d, percentiles, trust, self.clocks.error(index));
             row = row.plain("clock_error_ns", self.clocks.error(index));
             let (own, count) = of.own();
-            row = row.nanos("self_ns", own, trust.sum).number("self_count", count, trust.sum);
+            row = row.nanos("self_ns", own, of_own.sum).number("self_count", count, of_own.sum);
             let buckets = histogram.coarse();
             let bucket = |b: &lateralis_analysis::Bucket| json!([b.low, b.high, b.count]);
             let buckets: Vec<Value> = buckets.iter().map(bucket).collect();
@@ -295,7 +329,7 @@ impl Spans {
             .outliers(index, of)
             .iter()
             .map(|(span, has_ended)| {
-                let of_end = if *has_ended { Quality::Exact } else { Quality::LowerBound };
+                let of_end = if *has_ended { Quality::Exact } else { of_open(of) };
                 let error = self.clocks.error(index);
                 let quality = ClockErrors::quality(error, span.nanos(), of_end);
                 span_json(kind, span, *has_ended, quality, who)
@@ -388,32 +422,28 @@ impl Spans {
         ]);
         let all = self.most_time(kinds);
         let (mut unpaired, mut touched, mut rough) = (0, 0, false);
-        let Trust { sum, value } = page.trust;
         for (index, kind, of) in all.iter().take(page.rows) {
+            let of_own = page.trust.without(u64::from(self.has_filtered)).sum;
+            let Trust { sum, value } = of_kind(kind, of, page.trust);
             let (unfinished, orphans) = (of.unfinished_count(), of.orphan_count());
             unpaired += unfinished + orphans;
             touched += of.touched_count();
             let mut row = vec![kind.name.clone(), mark(values::count(of.paired_count()), sum)];
             if let Some(d) = of.distribution() {
                 rough |= d.is_rough;
-                let percentile = if d.is_rough { value.and(Quality::LowerBound) } else { value };
+                let trust = Trust { sum, value };
+                let [median, p90, p99, p999] = self.percentiles(*index, of, &d, trust);
                 let (own, count) = of.own();
                 let error = self.clocks.error(*index);
                 let of = |nanos: u64, quality| ClockErrors::quality(error, nanos, quality);
                 row.push(mark(values::time(d.total), of(d.max, sum)));
                 row.push(match count {
                     0 => String::new(),
-                    _ => mark(values::time(nanos(own)), sum),
+                    _ => mark(values::time(nanos(own)), of_own),
                 });
-                for (nanos, quality) in [
-                    (d.min, value),
-                    (d.mean, value),
-                    (d.median, percentile),
-                    (d.stddev, value),
-                    (d.p90, percentile),
-                    (d.p99, percentile),
-                    (d.p999, percentile),
-                ] {
+                for (nanos, quality) in
+                    [(d.min, value), (d.mean, value), median, (d.stddev, value), p90, p99, p999]
+                {
                     row.push(mark(values::time(nanos), of(nanos, quality)));
                 }
             }
@@ -429,7 +459,7 @@ impl Spans {
             let line = "unfinished: begun and not ended in the trace; orphans: ended and not begun";
             page.remark(Section::Spans, line);
         }
-        if unpaired > 0 && value != Quality::Exact {
+        if unpaired > 0 && page.trust.value != Quality::Exact {
             let line = "events were lost: their other halves may be among them";
             page.remark(Section::Spans, line);
         }
@@ -463,7 +493,7 @@ impl Spans {
                 ("longest by", Left),
                 ("at", Left),
             ]);
-            let Trust { sum, value } = page.trust;
+            let Trust { sum, value } = of_kind(kind, of, page.trust);
             for Thing { pid, key, group } in things.iter().take(page.rows) {
                 let mut row = vec![key.clone().unwrap_or_default()];
                 row.push(pid.map_or(String::new(), |pid| who.process(pid)));
@@ -503,14 +533,12 @@ impl Spans {
         let spans = all.iter().flat_map(|(index, kind, of)| {
             let error = self.clocks.error(*index);
             let outliers = self.outliers(*index, of).into_iter().take(each);
-            outliers.map(move |(span, has_ended)| (kind, span, has_ended, error))
+            let of_open = of_open(of);
+            outliers.map(move |(span, has_ended)| (kind, span, has_ended, (error, of_open)))
         });
-        for (kind, span, has_ended, error) in spans.take(page.rows) {
+        for (kind, span, has_ended, (error, of_open)) in spans.take(page.rows) {
             // One that has not ended lasts at least as long as it was seen.
-            let quality = match has_ended {
-                true => page.trust.sum,
-                false => Quality::LowerBound,
-            };
+            let quality = if has_ended { page.trust.sum } else { of_open };
             table.row([
                 kind.name.clone(),
                 mark(
@@ -528,6 +556,19 @@ impl Spans {
 
 fn nanos(nanos: u128) -> u64 {
     u64::try_from(nanos).unwrap_or(u64::MAX)
+}
+
+/// How far numbers of a kind can be trusted: not where events of it were left out, or it is not known of which
+/// thread they are, nor where only its beginnings or only its ends were seen: the others may not be recorded.
+fn of_kind(kind: &Kind, of: &SpanKind, trust: Trust) -> Trust {
+    let has_both = of.paired_count() > 0 || (of.unfinished_count() > 0) == (of.orphan_count() > 0);
+    trust.without(u64::from(kind.is_filtered || of.touched_count() > 0 || !has_both))
+}
+
+/// How far it can be trusted that spans that have not ended last at least as long as they were seen.
+fn of_open(of: &SpanKind) -> Quality {
+    let has_ends = of.paired_count() + of.orphan_count() > 0;
+    if has_ends { Quality::LowerBound } else { Quality::Unknown }
 }
 
 fn has_keys(of: &SpanKind) -> bool {
@@ -602,7 +643,12 @@ fn thing_json(
         .number("count", group.count + group.touched_count, trust.sum)
         .number("touched_by_losses", group.touched_count, trust.value);
     match group.distribution() {
-        Some(d) => row = distribution(row, &d, trust, error),
+        Some(d) => {
+            let rough = if d.is_rough { Quality::LowerBound } else { Quality::Exact };
+            let percentiles = [d.median, d.p90, d.p99, d.p999];
+            let percentiles = percentiles.map(|nanos| (nanos, trust.value.and(rough)));
+            row = distribution(row, &d, percentiles, trust, error);
+        }
         None if group.count > 0 => {
             row = row
                 .nanos("total_ns", group.total, trust.sum)
@@ -620,17 +666,22 @@ fn thing_json(
 
 /// `error`: by how much any of the durations may be off, for two clocks measure it; no number of
 /// them is off by more.
-fn distribution(row: Row, d: &Distribution, trust: Trust, error: Option<u64>) -> Row {
-    let rough = if d.is_rough { Quality::LowerBound } else { Quality::Exact };
-    let percentile = trust.value.and(rough);
+fn distribution(
+    row: Row,
+    d: &Distribution,
+    percentiles: [(u64, Quality); 4],
+    trust: Trust,
+    error: Option<u64>,
+) -> Row {
+    let [median, p90, p99, p999] = percentiles;
     let of = |nanos: u64, quality: Quality| ClockErrors::quality(error, nanos, quality);
     row.number("min_ns", d.min, of(d.min, trust.value))
         .number("mean_ns", d.mean, of(d.mean, trust.value))
         .number("stddev_ns", d.stddev, of(d.stddev, trust.value))
-        .number("median_ns", d.median, of(d.median, percentile))
-        .number("p90_ns", d.p90, of(d.p90, percentile))
-        .number("p99_ns", d.p99, of(d.p99, percentile))
-        .number("p99_9_ns", d.p999, of(d.p999, percentile))
+        .number("median_ns", median.0, of(median.0, median.1))
+        .number("p90_ns", p90.0, of(p90.0, p90.1))
+        .number("p99_ns", p99.0, of(p99.0, p99.1))
+        .number("p99_9_ns", p999.0, of(p999.0, p999.1))
         .number("max_ns", d.max, of(d.max, trust.sum))
         .number("total_ns", d.total, of(d.max, trust.sum))
 }

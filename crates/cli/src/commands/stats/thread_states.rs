@@ -90,12 +90,13 @@ impl States {
                         .number(&format!("{name}_count"), of.of(state).count, of_times.sum);
                 }
                 row = row.number("unknown_ns", of.unknown_nanos, trust.value);
+                let of_waits = trust.without(u64::from(of.may_wait_more)).value;
                 if let Some(waits) = of.waits.distribution() {
                     row = row
                         .number("waits", of.waits.len() as u64, of_times.sum)
                         .number("wait_ns", waited(of), of_times.sum)
-                        .number("median_wait_ns", waits.median, of_times.value)
-                        .number("p99_wait_ns", waits.p99, of_times.value);
+                        .number("median_wait_ns", waits.median, of_waits)
+                        .number("p99_wait_ns", waits.p99, of_waits);
                 }
                 if let Some(wait) = of.longest_wait {
                     let tid = |thread: u32| numbers.threads.get(thread as usize).copied();
@@ -158,14 +159,15 @@ impl States {
                 continue;
             };
             let trust = page.trust.at_least(of.is_open);
+            let of_waits = page.trust.without(u64::from(of.may_wait_more)).value;
             let cpu = numbers.cpus.get(wait.cpu as usize);
             let instead = wait.instead.and_then(|thread| numbers.threads.get(thread as usize));
             table.row([
                 who.thread(*tid, None),
                 mark(values::count(of.waits.len() as u64), trust.sum),
                 mark(values::time(waited(of)), trust.sum),
-                mark(values::time(waits.median), trust.value),
-                mark(values::time(waits.p99), trust.value),
+                mark(values::time(waits.median), of_waits),
+                mark(values::time(waits.p99), of_waits),
                 mark(values::time(wait.nanos), trust.sum),
                 cpu.map_or(String::new(), u32::to_string),
                 if wait.was_preempted { "running".into() } else { "sleeping".to_owned() },

@@ -45,6 +45,7 @@ pub struct Wakeups {
     pairs: HashMap<(Waker, u32), u64>,
     /// Threads that somebody unknown woke at least once.
     of_unknown: HashSet<u32>,
+    has_any: bool,
     begin: Nanos,
     gaps: Gaps,
 }
@@ -53,11 +54,12 @@ impl Wakeups {
     /// From `begin` on.
     pub fn new(begin: Nanos, gaps: Gaps) -> Self {
         let (wakes, woken, pairs) = (Wakes::default(), BTreeMap::new(), HashMap::new());
-        Self { wakes, woken, pairs, of_unknown: HashSet::new(), begin, gaps }
+        Self { wakes, woken, pairs, of_unknown: HashSet::new(), has_any: false, begin, gaps }
     }
 
     /// A thread is made ready to run: by whom, and whether that is when its wake-up begins.
     pub fn wake(&mut self, time: Nanos, waker: (Waker, bool), thread: u32) {
+        self.has_any = true;
         self.wakes.wake(time, waker, thread);
     }
 
@@ -90,6 +92,8 @@ impl Wakeups {
     /// Latencies by thread, and who woke whom. Threads by their numbers.
     pub fn json(&self, threads: &[u32], trust: Trust, who: Who<'_>) -> Value {
         let tid = |thread: u32| threads.get(thread as usize).copied().unwrap_or(0);
+        // That no wake-up was recorded does not mean that there was none.
+        let of_all = if self.has_any { trust.value } else { Quality::Unknown };
         let latencies: Vec<Value> = self
             .woken
             .iter()
@@ -133,8 +137,8 @@ impl Wakeups {
         Row::default()
             .plain("latencies", latencies)
             .plain("pairs", pairs)
-            .number("needless", self.wakes.needless_count(), trust.value)
-            .number("not_run_yet", self.wakes.waiting_count(), trust.value)
+            .number("needless", self.wakes.needless_count(), of_all)
+            .number("not_run_yet", self.wakes.waiting_count(), of_all)
             .value()
     }
 
