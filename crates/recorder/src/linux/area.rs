@@ -204,19 +204,15 @@ impl LiveArea {
         self.processes.look_for_namespaces(&view, self.file.as_ref());
     }
 
-    /// Whether no process has it any more.
-    pub(super) fn is_left(&mut self) -> bool {
-        self.processes.have_ended(self.file.as_ref())
+    /// Who has it. Nobody: the kernel says so, and nobody will ever write into it. Unknown: no process that
+    /// is known.
+    pub(super) fn users(&mut self) -> Users {
+        self.processes.users(self.file.as_ref())
     }
 
     /// The same, asked of the kernel whatever was known.
-    pub(super) fn is_left_now(&mut self) -> bool {
-        self.processes.have_ended_now(self.file.as_ref())
-    }
-
-    /// Whether the kernel says that nobody has it any more: then nobody will ever write into it.
-    pub(super) fn is_nobodys(&self) -> bool {
-        self.file.as_ref().is_some_and(|file| file.users() == Users::Nobody)
+    pub(super) fn users_now(&self) -> Users {
+        self.processes.users_now(self.file.as_ref())
     }
 
     fn mode(&self) -> RingMode {

@@ -51,15 +51,10 @@ pub(super) enum Users {
 }
 
 impl AreaFile {
-    /// Opens the file of an area as [`open_area`] does.
+    /// Opens the file of an area as [`open_area`] does. Its mappings have to be made of this very
+    /// descriptor, or this process counts as another user.
     pub(super) fn open(path: &Path) -> io::Result<AreaFile> {
-        AreaFile::of(open_area(path)?)
-    }
-
-    /// Of a file that is open already. Its mappings have to be made of this very descriptor, or
-    /// this process counts as another user.
-    pub(super) fn of(file: File) -> io::Result<AreaFile> {
-        let metadata = file.metadata()?;
+        let (file, metadata) = open_area(path)?;
         let is_tmpfs = rustix::fs::fstatfs(&file).is_ok_and(|fs| fs.f_type == TMPFS_MAGIC);
         let device = metadata.dev();
         let by_stat = FileKey {

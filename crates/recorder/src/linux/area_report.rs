@@ -36,7 +36,6 @@ impl LiveArea {
 
     /// Hands the area's sums to the recording and unmaps it.
     pub(super) fn finish(self, recording: &mut Recording) {
-        let names = count_events::names(&self.registered);
         let view = self.view();
         let word = |offset| view.load_u32(offset, Load::Relaxed).unwrap_or(0);
         let mode = RingMode::from_word(word(header::RING_MODE));
@@ -75,6 +74,7 @@ impl LiveArea {
         };
         let per_cpu = self.geometry.kind() == RingKind::PerCpu;
         let (rings, processes, unreadable) = (self.rings, self.processes, self.unreadable);
+        let registered = self.registered;
         let processes = processes.into_report();
         if let Some(writer) = self.writer {
             recording.leave_to_writer(writer, &area, &processes);
@@ -87,11 +87,14 @@ impl LiveArea {
                 // Its streams are those of the writer.
                 return finished;
             }
+            // Made only where there is something to name: most programs that live for a moment write nothing.
+            let mut names = None;
             for (index, ring) in rings.into_iter().enumerate() {
                 let place = (area_id.as_str(), index as u32);
                 let cpu = per_cpu.then_some(index as u32);
                 let Some(one) = stream_report(clock, &ring.stream, place, cpu) else { continue };
-                count_events::add(&mut finished.events, ring.stream.counts(), &names);
+                let names = names.get_or_insert_with(|| count_events::names(&registered));
+                count_events::add(&mut finished.events, ring.stream.counts(), names);
                 let files = ring.target.paths;
                 finished.streams.push(report::Stream { files, unreadable, ..one });
             }

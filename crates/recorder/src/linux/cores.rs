@@ -15,6 +15,10 @@ const EXCHANGES: u32 = 200;
 /// Time for a core, and for all of them: where others need the cores there are fewer exchanges.
 const CORE_TIME: Duration = Duration::from_millis(10);
 const ALL_TIME: Duration = Duration::from_millis(20);
+/// Looks, of some 50 ns, for what the other core writes before who waits lets others run. Its thread is
+/// waiting for that core itself, perhaps: without this each of the two would take a whole time slice of some
+/// milliseconds from the program that is started meanwhile.
+const LOOKS: u32 = 1000;
 
 /// What two cores write to each other: even rounds are asked for by one, and answered by the other
 /// with its counter.
@@ -79,6 +83,17 @@ fn offsets() -> Vec<CoreOffset> {
         }));
     }
     found
+}
+
+/// Between two looks for what the other core writes.
+fn pause(looks: &mut u32) {
+    *looks += 1;
+    if *looks < LOOKS {
+        std::hint::spin_loop();
+    } else {
+        // Returns at once where nobody else wants this core.
+        std::thread::yield_now();
+    }
 }
 
 /// The counter, read neither before what is in front of it has been seen nor after what follows.
@@ -151,12 +166,13 @@ fn ask(table: &Table, cpu: u32, until: Instant) -> Option<Bounds> {
         let asked = counter();
         // Pair: the load in `answer`: it reads its counter when it has seen this.
         table.question.store(number, Ordering::SeqCst);
+        let mut looks = 0;
         // Pair: the store in `answer`.
         while table.answer.load(Ordering::SeqCst) != number {
             if Instant::now() >= until {
                 return Some(bounds);
             }
-            std::hint::spin_loop();
+            pause(&mut looks);
         }
         let answered = counter();
         bounds.exchange(asked, table.told.load(Ordering::SeqCst), answered);
@@ -167,7 +183,7 @@ fn ask(table: &Table, cpu: u32, until: Instant) -> Option<Bounds> {
 /// Whether it ran where it should.
 fn answer(table: &Table, cpu: u32, until: Instant) -> bool {
     let is_there = run_on(cpu);
-    let mut last = 0;
+    let (mut last, mut looks) = (0, 0);
     while is_there && Instant::now() < until {
         // Pair: the store in `ask`.
         let number = table.question.load(Ordering::SeqCst);
@@ -175,12 +191,12 @@ fn answer(table: &Table, cpu: u32, until: Instant) -> bool {
             break;
         }
         if number != last {
-            last = number;
+            (last, looks) = (number, 0);
             table.told.store(counter(), Ordering::SeqCst);
             // Pair: the load in `ask`: it takes what is told when it has seen this.
             table.answer.store(number, Ordering::SeqCst);
         }
-        std::hint::spin_loop();
+        pause(&mut looks);
     }
     is_there
 }

@@ -108,7 +108,7 @@ impl AreaFilters {
         let write = || -> Option<u16> {
             let number = u16::try_from(self.installed.len()).ok()?.checked_add(1)?;
             let place = filter_offset(number).filter(|_| has_filters(view))?;
-            let file = open_area(path).ok()?;
+            let (file, _) = open_area(path).ok()?;
             let index_bytes = 2 * u64::from(abi::EVENT_COUNT);
             for (at, bytes) in [(abi::FILTER_INDEX_OFFSET, index_bytes), (place, filter::BYTES)] {
                 rustix::fs::fallocate(&file, FallocateFlags::KEEP_SIZE, at, bytes).ok()?;

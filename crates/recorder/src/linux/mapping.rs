@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! An area file in memory.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
@@ -115,8 +115,8 @@ impl Drop for Mapping {
 }
 
 /// Opens an area file for working with it: regular, of this user (or of anybody for root), not
-/// through a symbolic link.
-pub(super) fn open_area(path: &Path) -> io::Result<File> {
+/// through a symbolic link. With what was looked at.
+pub(super) fn open_area(path: &Path) -> io::Result<(File, Metadata)> {
     let file = OpenOptions::new()
         .read(true)
         .write(true)
@@ -127,5 +127,5 @@ pub(super) fn open_area(path: &Path) -> io::Result<File> {
     if !metadata.is_file() || (!uid.is_root() && metadata.uid() != uid.as_raw()) {
         return Err(io::Error::from(io::ErrorKind::PermissionDenied));
     }
-    Ok(file)
+    Ok((file, metadata))
 }

@@ -118,7 +118,7 @@ pub(super) struct Recording {
     environment: Vec<(String, String)>,
     /// Of this boot; what a crash left may be of another.
     clock_uuid: Option<[u8; 16]>,
-    compiled: HashMap<Vec<u8>, Option<Arc<Schema>>>,
+    compiled: HashMap<Vec<u8>, Option<(Arc<Schema>, u64)>>,
     finished: Vec<Finish>,
     problems: Vec<String>,
     problem_count: usize,
@@ -279,12 +279,16 @@ impl Recording {
         self.clock_model().map_or(0, |model| model.ticks(ns))
     }
 
-    /// Compiles a schema text, once per distinct text.
-    pub(super) fn compile(&mut self, text: &[u8]) -> Option<Arc<Schema>> {
+    /// Compiles a schema text, once per distinct text; with its hash.
+    pub(super) fn compile(&mut self, text: &[u8]) -> Option<(Arc<Schema>, u64)> {
         if let Some(known) = self.compiled.get(text) {
             return known.clone();
         }
-        let compiled = lateralis_pleco::compile("schema.pleco", text).schema.map(Arc::new);
+        let compiled = lateralis_pleco::compile("schema.pleco", text).schema;
+        let compiled = compiled.map(|schema| {
+            let hash = schema.hash();
+            (Arc::new(schema), hash)
+        });
         if self.compiled.len() < SCHEMAS_MAX {
             self.compiled.insert(text.to_owned(), compiled.clone());
         }

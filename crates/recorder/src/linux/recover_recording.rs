@@ -108,7 +108,7 @@ fn restore_classes(recording: &mut Recording, old: &Report) -> Plans {
         }
         let mut registered = Vec::new();
         for entry in &class.schemas {
-            let Some(schema) = recording.compile(entry.text.as_bytes()) else {
+            let Some((schema, hash)) = recording.compile(entry.text.as_bytes()) else {
                 recording.problem(format!(
                     "Cannot describe the events of stream-id={}: a schema does not compile",
                     class.id
@@ -119,7 +119,6 @@ fn restore_classes(recording: &mut Recording, old: &Report) -> Plans {
             for event in &schema.events {
                 names.insert(entry.base_id.saturating_add(event.index), schema.full_name(event));
             }
-            let hash = schema.hash();
             registered.push(RegisteredSchema { base_id: entry.base_id, schema, hash });
         }
         let id = recording.classes.add(kind, &registered);

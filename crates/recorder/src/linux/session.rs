@@ -366,7 +366,8 @@ impl Session {
             }
             if VerifiedProcess::at(pid, &area).is_some() {
                 drop(area);
-                if !self.take(&path, false)? {
+                let area = super::discovery::open(&path)?;
+                if !self.take(&path, area, false)? {
                     return Err(Error::Refused(format!("no policy wants process {pid}")));
                 }
                 found = true;

@@ -336,26 +336,30 @@ impl TracedProcesses {
         verified::thread_name(self.by_pid.get(&pid)?.tag?, tid)
     }
 
-    /// Whether nobody has the area any more, as of now. Cost: some system calls.
-    pub(super) fn have_ended(&mut self, area: Option<&AreaFile>) -> bool {
-        let lives = self.by_pid.values().any(|traced| traced.ended_ns.is_none());
-        let Some(area) = area else { return !lives };
-        if lives && Instant::now() < self.use_due {
-            return false;
+    /// Who has the area, as of now: unknown where no process is known to have it and the kernel does not
+    /// say. Cost: some system calls.
+    pub(super) fn users(&mut self, area: Option<&AreaFile>) -> Users {
+        if self.any_lives() && (area.is_none() || Instant::now() < self.use_due) {
+            return Users::Others;
         }
         self.use_due = Instant::now() + USE_PERIOD;
-        self.have_ended_now(Some(area))
+        self.users_now(area)
     }
 
     /// The same, asked of the kernel whatever is known.
-    pub(super) fn have_ended_now(&self, area: Option<&AreaFile>) -> bool {
-        let lives = || self.by_pid.values().any(|traced| traced.ended_ns.is_none());
-        let Some(area) = area else { return !lives() };
-        match area.users() {
-            Users::Nobody => true,
-            Users::Others => false,
-            Users::Unknown => !lives() && VerifiedProcess::all(area, self.namespace).is_empty(),
+    pub(super) fn users_now(&self, area: Option<&AreaFile>) -> Users {
+        match area.map_or(Users::Unknown, AreaFile::users) {
+            Users::Unknown if self.any_lives() => Users::Others,
+            Users::Unknown => match area.map(|area| VerifiedProcess::all(area, self.namespace)) {
+                Some(processes) if !processes.is_empty() => Users::Others,
+                _ => Users::Unknown,
+            },
+            known => known,
         }
+    }
+
+    fn any_lives(&self) -> bool {
+        self.by_pid.values().any(|traced| traced.ended_ns.is_none())
     }
 
     /// How many there were.

@@ -33,9 +33,8 @@ impl LiveArea {
             self.covered_ids = self.covered_ids.max(ids.end);
             let compiled = schema_text(&view, &entry).and_then(|text| recording.compile(&text));
             match compiled {
-                Some(schema) if schema.events.len() as u32 == entry.event_count => {
+                Some((schema, hash)) if schema.events.len() as u32 == entry.event_count => {
                     self.plan.add(entry.base_id, &schema);
-                    let hash = schema.hash();
                     let base_id = entry.base_id;
                     if let Some(patterns) = &self.late_patterns {
                         enable::apply(&view, base_id, &schema, patterns);

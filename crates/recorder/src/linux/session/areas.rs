@@ -8,6 +8,7 @@ use lateralis_ring::abi::{self, header};
 use lateralis_ring::{ReadPolicy, RingMode};
 
 use super::super::area::{Drained, LiveArea, give_first_memory};
+use super::super::area_file::Users;
 use super::super::dirs::area_files;
 use super::super::discovery::{self, OpenArea, living};
 use super::super::rings::ensure_rings;
@@ -26,10 +27,14 @@ const GRACE: Duration = Duration::from_millis(2);
 const LINGER: Duration = Duration::from_millis(100);
 
 impl Session {
-    /// Begins to record an area.
-    pub(super) fn take(&mut self, path: &Path, launched: bool) -> Result<bool, Error> {
+    /// Begins to record an area that was opened at a path.
+    pub(super) fn take(
+        &mut self,
+        path: &Path,
+        area: OpenArea,
+        launched: bool,
+    ) -> Result<bool, Error> {
         let own_pid = std::process::id();
-        let area = discovery::open(path)?;
         let found = area.header.clone();
         let other = found.recorder_pid;
         if !launched && other != own_pid && recording_pids(&self.area_dir).contains(&other) {
@@ -109,7 +114,7 @@ impl Session {
             if launched {
                 self.missed.registered();
             }
-            match self.take(&path, launched) {
+            match self.take(&path, area, launched) {
                 Ok(_) => {}
                 // Somebody else is making the rings: wait for them, but not for ever.
                 Err(Error::Rings { cause: lateralis_ring::GeometryError::NotReady, .. })
@@ -171,14 +176,15 @@ impl Session {
             recorded.area.refresh_processes();
             // The command's next program will come into the area that they share.
             let awaited = !self.command_ended && Some(&recorded.area.path) == self.shared.as_ref();
-            if awaited || !recorded.area.is_left() {
+            let users = if awaited { Users::Others } else { recorded.area.users() };
+            if users == Users::Others {
                 recorded.ended_at = None;
                 index += 1;
                 continue;
             }
             let ended_at = *recorded.ended_at.get_or_insert(now);
             let is_shared = Some(&recorded.area.path) == self.shared.as_ref();
-            if now - ended_at < LINGER && (is_shared || !recorded.area.is_nobodys()) {
+            if now - ended_at < LINGER && (is_shared || users != Users::Nobody) {
                 index += 1;
                 continue;
             }
@@ -197,7 +203,7 @@ impl Session {
             recorded.unlinked = true;
             std::thread::sleep(GRACE);
             recorded.area.refresh_processes();
-            if !recorded.area.is_left() {
+            if recorded.area.users() == Users::Others {
                 recorded.ended_at = None;
                 self.areas.push(recorded);
                 return;
@@ -263,7 +269,7 @@ impl Session {
         let mut left = Vec::new();
         for mut recorded in std::mem::take(&mut self.areas) {
             recorded.area.refresh_processes();
-            if recorded.launched && recorded.area.is_left_now() {
+            if recorded.launched && recorded.area.users_now() != Users::Others {
                 self.finish_area(recorded, true);
             } else {
                 left.push(recorded);

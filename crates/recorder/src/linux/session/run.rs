@@ -10,6 +10,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::OwnedFd;
 use rustix::fs::inotify;
 
+use super::super::area_file::Users;
 use super::super::live::LiveServer;
 use super::super::processes::ProcessTag;
 use super::super::sources::LiveSource;
@@ -218,10 +219,7 @@ impl Session {
         let runs = |child: &mut std::process::Child| matches!(child.try_wait(), Ok(None));
         let goes_on = self.child.as_mut().is_some_and(runs)
             || self.attached.iter().any(ProcessTag::is_alive)
-            || self
-                .areas
-                .iter_mut()
-                .any(|one| !one.area.processes.have_ended(one.area.file.as_ref()))
+            || self.areas.iter_mut().any(|one| one.area.users() == Users::Others)
             || !self.sources.is_empty() && self.command.is_empty();
         if goes_on {
             let now = self.recording.now();
