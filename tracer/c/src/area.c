@@ -197,8 +197,11 @@ static void ring_geometry(const struct lat_i_request *request, uint64_t count, u
 #define FIRST_RING_BYTES UINT64_C(262144)
 #define FIRST_BYTES_SMALL (UINT64_C(256) << 10)
 #define FIRST_RING_BYTES_SMALL UINT64_C(16384)
-/* A ring of a small start never has more than this. */
+/* A ring of a small start never has more than this: where the program starts, the first events are. */
 #define FIRST_RING_BYTES_SMALL_MOST UINT64_C(131072)
+/* And those of other CPUs have no more than this. To be made zero and taken away again is the greatest part of
+ * what an area costs, and a program that lives for a moment uses one CPU. */
+#define FIRST_RING_BYTES_SMALL_OTHER UINT64_C(32768)
 
 const char *const *lat_i_frequent_subsystems;
 
@@ -218,6 +221,7 @@ struct beginning {
     int small;
     uint64_t all;   /* bytes of all rings together */
     uint64_t most;  /* no ring has more */
+    uint64_t cpu;   /* whose ring is used first, as of now */
 };
 
 static struct beginning how_rings_begin(const struct lat_area_header *header, uint32_t grows,
@@ -231,6 +235,7 @@ static struct beginning how_rings_begin(const struct lat_area_header *header, ui
                : small                           ? FIRST_BYTES_SMALL
                                                  : FIRST_BYTES_FREQUENT,
         .most = buffer,
+        .cpu = (uint64_t)(int64_t)lat_i_port_cpu(),
     };
 }
 
@@ -253,8 +258,12 @@ static uint64_t first_bytes(const struct lat_area_header *header, const struct b
         else
             least = FIRST_RING_BYTES_SMALL;
     }
-    if (small && share > FIRST_RING_BYTES_SMALL_MOST)
-        share = FIRST_RING_BYTES_SMALL_MOST;
+    if (small && header->ring_kind == LAT_RING_PER_CPU) {
+        if (ring == begin->cpu)
+            share = FIRST_RING_BYTES_SMALL_MOST;
+        else if (share > FIRST_RING_BYTES_SMALL_OTHER)
+            share = FIRST_RING_BYTES_SMALL_OTHER;
+    }
     if (share < least)
         share = least;
     share &= ~UINT64_C(4095);
