@@ -199,8 +199,8 @@ static void ring_geometry(const struct lat_i_request *request, uint64_t count, u
 #define FIRST_RING_BYTES_SMALL UINT64_C(16384)
 /* A ring of a small start never has more than this: where the program starts, the first events are. */
 #define FIRST_RING_BYTES_SMALL_MOST UINT64_C(131072)
-/* And those of other CPUs have no more than this. To be made zero and taken away again is the greatest part of
- * what an area costs, and a program that lives for a moment uses one CPU. */
+/* And those of other CPUs have no more than this. To be made zero and taken away again is the greatest part
+ * of what an area costs, and a program that lives for a moment uses one CPU. */
 #define FIRST_RING_BYTES_SMALL_OTHER UINT64_C(32768)
 
 const char *const *lat_i_frequent_subsystems;
