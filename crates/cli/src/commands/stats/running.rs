@@ -413,7 +413,7 @@ impl Running {
             page.remark(
                 Section::Cpus,
                 &format!(
-                    "processors from {of_next} on and threads from {threads_of_next} on are of another machine"
+                    "processors from {of_next} and threads from {threads_of_next} on are of another machine"
                 ),
             );
         }
