@@ -123,8 +123,8 @@ pub fn count(events: &[Printed]) -> Counted {
     counted
 }
 
-/// Latencies of all threads are those counted, but for `off` nanoseconds by which two conversions of one clock
-/// differ; the section.
+/// Latencies of all threads are those counted, but for `off` nanoseconds by which two conversions of one
+/// clock differ; the section.
 pub fn compare(place: &Place, trace: &str, counted: &Counted, off: u64) -> Value {
     let stats = place.json(&["stats", trace, "--section", "wakeups", "--json"]);
     let wakeups = stats["wakeups"].clone();

@@ -510,12 +510,6 @@ impl Source for Joined {
 }
 
 impl Part {
-    /// The machine that it is from.
-    #[must_use]
-    pub fn host(&self) -> Host {
-        self.host
-    }
-
     /// Number of its [`Source::parts`]: finding them walks over its packets.
     fn count(&self) -> usize {
         *self.parts.get_or_init(|| self.source.parts().len())

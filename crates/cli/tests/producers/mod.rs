@@ -171,6 +171,9 @@ fn lat_record() {
     let words = ["record", "-q", "--system", "--kernel", &groups, "-o", "out", "--"];
     let output = place.lat(&[&words[..], &beside_perf(&["sh", "-c", WORK])].concat());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    if !is_whole(&place, "out") {
+        return;
+    }
     let Some(events) = printed::babeltrace(&place.0.join("out/ctf")) else { return };
     let mut column = Column::new("`lat record`");
     Kernel { place: &place, trace: "out", judge: "babeltrace2", events, off: 2, is_old: false }
@@ -194,6 +197,9 @@ fn perf_data() {
     let recorded = Command::new("perf").args(&words).current_dir(&place.0).output();
     if !recorded.is_ok_and(|output| output.status.success()) {
         println!("SKIPPED: perf records nothing here");
+        return;
+    }
+    if !is_whole(&place, "perf.data") {
         return;
     }
     let Some(events) = printed::perf(&place.0, "perf.data") else { return };
@@ -256,6 +262,9 @@ fn trace_dat() {
         println!("SKIPPED: trace-cmd extracts nothing here");
         return;
     }
+    if !is_whole(&place, "t.dat") {
+        return;
+    }
     let Some(events) = printed::trace_cmd(&place.0, "t.dat") else { return };
     let mut column = Column::new("trace.dat");
     Kernel {
@@ -271,6 +280,16 @@ fn trace_dat() {
         same_times(&place, "t.dat", "switches.data")
     });
     column.finish();
+}
+
+/// Whether a recording has all its events; says so where it has not, for then no two programs have the same.
+fn is_whole(place: &Place, trace: &str) -> bool {
+    let stats = place.json(&["stats", trace, "--section", "losses", "--json"]);
+    let losses = stats["losses"].as_array().expect("losses");
+    if !losses.is_empty() {
+        println!("SKIPPED: events were lost, so busy is this machine: {losses:?}");
+    }
+    losses.is_empty()
 }
 
 /// Its events of the kernel; track events are in another trace.

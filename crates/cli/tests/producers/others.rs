@@ -55,11 +55,10 @@ fn chrome_json() {
     let mut column = Column::new("Chrome JSON");
     // A program of Python, by a tracer that writes this format.
     let python = std::env::var("LATERALIS_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
-    let program = "import threading\nfrom viztracer import VizTracer, VizCounter\n\
+    let program = "import threading\nfrom viztracer import VizTracer\n\
         tracer = VizTracer(verbose=0, output_file='t.json')\ntracer.start()\n\
-        counter = VizCounter(tracer, 'level')\n\
         def deep(n): return n if n == 0 else deep(n - 1) + deep(n // 3)\n\
-        def work():\n  for n in range(9):\n    counter.depth = deep(n)\n\
+        def work():\n  for n in range(9):\n    tracer.log_var('level', deep(n) + n)\n\
         threads = [threading.Thread(target=work, name=f'w{n}') for n in range(3)]\n\
         [thread.start() for thread in threads]\n[thread.join() for thread in threads]\n\
         tracer.stop()\ntracer.save()\n";
@@ -77,7 +76,12 @@ fn chrome_json() {
         // Instants are slices of no length there.
         let (own, other) =
             (foreign::spans(&place, "t.json", 1), foreign::perfetto(&tool, &place, "t.json", 1));
-        assert_eq!(own, other);
+        assert!(own.keys().eq(other.keys()), "{own:?} {other:?}");
+        // Fractions of nanoseconds are rounded, each way, by each program.
+        for (name, (count, nanos)) in &own {
+            let there = other[name];
+            assert!(*count == there.0 && nanos.abs_diff(there.1) <= 2 * count, "{name} {there:?}");
+        }
         assert!(own.values().map(|times| times.0).sum::<u64>() <= of_phase("X"));
         !own.is_empty()
     });

@@ -300,8 +300,8 @@ pub fn of(name: &str) -> Vec<Convention> {
 /// The kernel that recorded the events of a stream, as far as the trace says.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Kernel {
-    /// Whether it is of a time when switches had the state of a thread as the kernel keeps it; since 4.14 they
-    /// have it as a bit of what is reported [include/linux/sched.h, `TASK_REPORT`].
+    /// Whether it is of a time when switches had the state of a thread as the kernel keeps it; since 4.14
+    /// they have it as a bit of what is reported [include/linux/sched.h, `TASK_REPORT`].
     pub has_raw_states: bool,
     /// Numbers of calls of the system that are entered and never left.
     pub calls_without_exit: &'static [u64],

@@ -110,8 +110,8 @@ impl Threads {
         thread.pid.filter(|pid| *pid != tid || thread.is_process_told)
     }
 
-    /// The thread that a stream says an event is of. Formats without processes give each thread its own number
-    /// for one: it is of the process that another event has told.
+    /// The thread that a stream says an event is of. Formats without processes give each thread its own
+    /// number for one: it is of the process that another event has told.
     pub(super) fn settled(&self, writer: Writer) -> Writer {
         if writer.pid != writer.tid || !self.has_told {
             return writer;

@@ -16,8 +16,8 @@ const LOOKED_MAX: usize = 20_000_000;
 /// Those who ran most are told one by one.
 const TOLD_MAX: usize = 64;
 
-/// Shares of pixels, by processor, thread or application; of the last two, 1 is one processor. Stretches of which
-/// nobody knows who ran are nobody's, and a share that could be larger is a lower bound.
+/// Shares of pixels, by processor, thread or application; of the last two, 1 is one processor. Stretches
+/// in which switches are missing are left out, and a share that could be larger is a lower bound.
 pub fn utilisation(session: &Session, params: Params<'_>) -> Result<Answer, Problem> {
     let by = params.text("by")?;
     let scale = Scale::new(params.time("t0")?, params.time("t1")?, params.px()?);

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use lateralis_analysis::{
     Call, CpuTime, Gaps, KernelTime, Numbering, Occupant, Side, Switch, ThreadTime, Utilisation,
 };
-use lateralis_model::{Quality, StreamIndex, StreamSummary};
+use lateralis_model::{Host, Quality, StreamIndex, StreamSummary};
 use lateralis_store::facts::{At, Facts, Leaving, WakeMoment, Waker};
 use lateralis_units::{CpuId, Nanos};
 use serde_json::{Value, json};
@@ -421,6 +421,15 @@ impl Running {
             ]);
         }
         page.table(Section::Cpus, "processors", &table, cpus.len());
+        let (of_next, threads_of_next) = Host::new(1).steps();
+        if cpus.iter().any(|(cpu, ..)| *cpu >= of_next) {
+            page.remark(
+                Section::Cpus,
+                &format!(
+                    "processors from {of_next} and threads from {threads_of_next} on are of another machine"
+                ),
+            );
+        }
         if self.missing_count() > 0 {
             let missing = values::count(self.missing_count());
             page.remark(

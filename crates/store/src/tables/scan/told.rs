@@ -51,8 +51,8 @@ pub fn slot_number(slot: Slot) -> Option<u32> {
     }
 }
 
-/// The thread of a stream or a packet, with its process as events have told of it: formats without processes give
-/// each thread its own number for one.
+/// The thread of a stream or a packet, with its process as events have told of it: formats without
+/// processes give each thread its own number for one.
 pub fn settled(opened: &Opened, writer: Writer) -> Writer {
     match writer.pid == writer.tid {
         true => Writer { pid: opened.owners().pid(writer.tid), ..writer },
