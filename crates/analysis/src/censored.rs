@@ -36,7 +36,8 @@ impl Censored {
             let mut of = Distribution { is_rough: true, ..Distribution::default() };
             of.count = histogram.count();
             for (per_mille, place) in of.percentiles() {
-                let bucket = histogram.at_rank(crate::durations::rank(histogram.count(), per_mille))?;
+                let bucket =
+                    histogram.at_rank(crate::durations::rank(histogram.count(), per_mille))?;
                 *place = if is_least { bucket.low } else { bucket.high };
             }
             Some(of)

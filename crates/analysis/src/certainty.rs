@@ -109,8 +109,8 @@ impl SpanCertainty {
         // They can have been inside of any.
         self.uncertain.is_empty()
             && (self.gaps.is_empty()
-            || (self.doubted_any.is_none_or(|doubted| doubted < begin)
-                && !self.gaps.between(begin.min(end), end)))
+                || (self.doubted_any.is_none_or(|doubted| doubted < begin)
+                    && !self.gaps.between(begin.min(end), end)))
     }
 }
 

@@ -19,9 +19,30 @@ pub type Numbers = BTreeMap<String, Number>;
 
 /// Members that say which thing a row is about.
 const NAMES: [&str; 24] = [
-    "name", "event", "span", "channel", "machine", "state", "counter", "key", "pid", "tid", "cpu",
-    "from_cpu", "to_cpu", "woken_by", "waker_tid", "begin_ns", "stream", "cause", "from_ns", "open_least",
-    "unit", "subsystem", "text", "open_most",
+    "name",
+    "event",
+    "span",
+    "channel",
+    "machine",
+    "state",
+    "counter",
+    "key",
+    "pid",
+    "tid",
+    "cpu",
+    "from_cpu",
+    "to_cpu",
+    "woken_by",
+    "waker_tid",
+    "begin_ns",
+    "stream",
+    "cause",
+    "from_ns",
+    "open_least",
+    "unit",
+    "subsystem",
+    "text",
+    "open_most",
 ];
 
 /// Numbers that say which or where, and not how much.
@@ -118,8 +139,10 @@ pub fn of_tables(place: &Place, trace: &str) -> Numbers {
             let row: Map<String, Value> = serde_json::from_str(line).expect("a row");
             let Some(value) = row.get(measure).and_then(Value::as_f64) else { continue };
             let quality = row["quality"].as_str().expect("a quality").to_owned();
-            let named: Vec<String> =
-                names.iter().filter_map(|name| Some(format!("{name}={}", row.get(*name)?))).collect();
+            let named: Vec<String> = names
+                .iter()
+                .filter_map(|name| Some(format!("{name}={}", row.get(*name)?)))
+                .collect();
             let path = format!("{table}[{}]", named.join(","));
             // Several can begin in one nanosecond: one of them is as long as this.
             if quality == "exact" {

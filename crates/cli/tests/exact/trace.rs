@@ -38,7 +38,10 @@ impl Recording {
             chunks.map(packet).collect()
         };
         let area = None;
-        Self { area, streams: streams.iter().map(|(writer, all)| (*writer, packets(all))).collect() }
+        Self {
+            area,
+            streams: streams.iter().map(|(writer, all)| (*writer, packets(all))).collect(),
+        }
     }
 
     /// The ring was full: a packet is not there, and the next one counts its events.

@@ -91,11 +91,10 @@ pub fn stats(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
     let listed = Listed::new(lanes, chosen.as_deref());
     let events = listed.before(end).saturating_sub(listed.before(begin));
     let classes = classes.iter().enumerate().filter(|(_, count)| **count > 0);
-    let classes =
-        classes.map(|(id, count)| {
-            let quality = count_quality(is_filtered(meta, id));
-            json!({ "id": id, "count": count, "quality": quality })
-        });
+    let classes = classes.map(|(id, count)| {
+        let quality = count_quality(is_filtered(meta, id));
+        json!({ "id": id, "count": count, "quality": quality })
+    });
     let mut spans = Vec::new();
     for (kind, told) in gathered(session, params, None)?.iter().zip(&meta.span_kinds) {
         let count = kind.nanos.len() as u64 + kind.uncertain;

@@ -17,8 +17,7 @@ const NO_DATE_BEFORE: i64 = 100_000_000 * 1_000_000_000;
 
 /// Quality of a count of events of the whole session.
 pub fn count_quality(meta: &Meta) -> &'static str {
-    let is_whole =
-        meta.losses.is_empty() && meta.damage.is_empty() && meta.filtered.is_empty();
+    let is_whole = meta.losses.is_empty() && meta.damage.is_empty() && meta.filtered.is_empty();
     if is_whole { "exact" } else { "lower_bound" }
 }
 

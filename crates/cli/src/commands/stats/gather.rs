@@ -239,7 +239,9 @@ impl Statistics {
         begin: Nanos,
         asked: Asked,
     ) -> (Self, Vec<Damage>) {
-        let has_runs = !asked.in_flight && gaps.is_empty() && facts.has_runs()
+        let has_runs = !asked.in_flight
+            && gaps.is_empty()
+            && facts.has_runs()
             && !facts.kinds().has_filtered_spans();
         let edges = match (has_runs, asked.events) {
             (false, _) => Edges::Each,

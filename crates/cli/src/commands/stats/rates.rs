@@ -229,7 +229,12 @@ impl Rates {
     /// By class, the busiest first.
     pub fn json(&self, trust: Trust, gaps: &Gaps) -> Vec<Value> {
         let row = |(name, beats): &(&str, &Beats)| {
-            self.row(Row::default().plain("name", *name), beats, self.trust(Some(name), trust), gaps)
+            self.row(
+                Row::default().plain("name", *name),
+                beats,
+                self.trust(Some(name), trust),
+                gaps,
+            )
         };
         self.busiest().iter().map(row).collect()
     }

@@ -324,7 +324,11 @@ impl Running {
                     .plain("missing_switches", time.missing_count)
                     .number("series", series, trust.value);
                 if self.has_kernel {
-                    row = row.number("kernel_ns", self.kernel.of_cpu(number), trust.at_least(true).sum);
+                    row = row.number(
+                        "kernel_ns",
+                        self.kernel.of_cpu(number),
+                        trust.at_least(true).sum,
+                    );
                 }
                 row.value()
             })
@@ -343,7 +347,11 @@ impl Running {
                     .number("schedules", time.schedule_count, trust.sum)
                     .number("migrations", time.migration_count, trust.value);
                 if self.has_kernel {
-                    row = row.number("kernel_ns", self.kernel.of_thread(number), trust.at_least(true).sum);
+                    row = row.number(
+                        "kernel_ns",
+                        self.kernel.of_thread(number),
+                        trust.at_least(true).sum,
+                    );
                 }
                 row.value()
             })

@@ -6,8 +6,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use lateralis_analysis::{
-    Censored, Distribution, Edge, Ended, Gaps, Group, OfThread, PairedSpan, Side, Span, SpanInRun, SpanKind,
-    SpanLimits, SpanSink, SpanTable,
+    Censored, Distribution, Edge, Ended, Gaps, Group, OfThread, PairedSpan, Side, Span, SpanInRun,
+    SpanKind, SpanLimits, SpanSink, SpanTable,
 };
 use lateralis_model::{Quality, Writer};
 use lateralis_pleco::schema::{Annotation, Clause, Schema};
@@ -348,7 +348,10 @@ impl Spans {
             })
             .collect();
         row = row.number("slowest", slowest, trust.value).plain("by_thread", threads);
-        row = row.number("threads", all_threads.len(), trust.sum);
+        // Those that nobody knows can be any number of others.
+        let known = all_threads.iter().filter(|(writer, _)| writer.is_some()).count();
+        let of_known = trust.at_least(known < all_threads.len()).sum;
+        row = row.number("threads", known, of_known);
         if has_keys(of) {
             let things = self.things(index, kind, of);
             let told = things.iter().take(KEYS_TOLD);
@@ -441,15 +444,9 @@ impl Spans {
                     0 => String::new(),
                     _ => mark(values::time(nanos(own)), of_own),
                 });
-                for (nanos, quality) in [
-                    (d.min, value),
-                    (d.mean, value),
-                    median,
-                    (d.stddev, value),
-                    p90,
-                    p99,
-                    p999,
-                ] {
+                for (nanos, quality) in
+                    [(d.min, value), (d.mean, value), median, (d.stddev, value), p90, p99, p999]
+                {
                     row.push(mark(values::time(nanos), of(nanos, quality)));
                 }
             }
