@@ -29,8 +29,8 @@
 
 use crate::EventClass;
 
-/// Name of the attribute of event classes of which the recorder kept some events only: by a filter, or of some
-/// threads.
+/// Name of the attribute of event classes of which the recorder kept some events only: by a filter, or
+/// of some threads.
 pub const FILTERED: &str = "lateralis:filtered";
 
 /// Name of the attribute.

@@ -47,6 +47,8 @@ struct OpenState<E> {
     state: u32,
     since: At,
     event: E,
+    /// Whether it is the first that was told: it can have been entered before.
+    is_first: bool,
     /// When it was told last.
     told: Nanos,
     /// Whether it was entered at `since`, and has held up to `told`.
@@ -371,7 +373,9 @@ impl<E: Copy + Default> Deriver<E> {
             sink.state(kinds, &interval);
         }
         let event = sink.event(kinds, at, &Fact::State { machine, state });
-        let now = OpenState { state, since: *at, event, told: at.time, is_certain: is_whole };
+        let is_first = before.is_none();
+        let told = at.time;
+        let now = OpenState { state, since: *at, event, is_first, told, is_certain: is_whole };
         self.states.insert(place, now);
     }
 
@@ -383,9 +387,10 @@ impl<E: Copy + Default> Deriver<E> {
         until: Nanos,
         is_complete: bool,
     ) -> StateInterval<E> {
-        let OpenState { state, since, event, told, is_certain } = *of;
-        // How long the last state holds is known only from below.
-        let quality = match (is_certain && self.is_told(kinds, machine, told, until), is_complete) {
+        let OpenState { state, since, event, is_first, told, is_certain } = *of;
+        // How long the first and the last state hold is known only from below.
+        let is_between = is_complete && !is_first;
+        let quality = match (is_certain && self.is_told(kinds, machine, told, until), is_between) {
             (true, true) => Quality::Exact,
             (true, false) => Quality::LowerBound,
             (false, _) => Quality::Unknown,

@@ -94,8 +94,7 @@ impl Recording {
         let path = paths.first().cloned().unwrap_or_default();
         let meanings = Meanings::of(source.trace(), &lines.of_parts);
         let filtered = filtered(&source, paths, report.as_ref());
-        let (paths, mut clocks) = (paths.to_vec(), lines.told);
-        clocks.extend(hosts(&source));
+        let (paths, clocks) = (paths.to_vec(), lines.told);
         let streams = source.streams();
         Self { path, paths, streams, source, names, meanings, report, filtered, clocks }
     }
@@ -245,29 +244,6 @@ impl Recording {
         all.sort_by(|a, b| (&a.file, a.begin_bytes).cmp(&(&b.file, b.begin_bytes)));
         all
     }
-}
-
-/// What is to be known of numbers of machines other than the first: a sentence for each.
-fn hosts(source: &Joined) -> Vec<String> {
-    let mut told: Vec<lateralis_model::Host> = Vec::new();
-    let mut sentences = Vec::new();
-    for part in source.parts().iter().filter(|part| !part.host().is_first()) {
-        let host = part.host();
-        if told.contains(&host) {
-            continue;
-        }
-        told.push(host);
-        let (cpus, threads) = host.steps();
-        let name =
-            ["hostname", "host"].iter().find_map(|name| part.source.trace().env(name)?.as_text());
-        let name = name.map_or_else(String::new, |name| format!(", {name}"));
-        sentences.push(format!(
-            "{}: of another machine{name}: {cpus} is added to numbers of its processors, {threads} to those of \
-             its threads and processes",
-            part.place.trim_end_matches('/')
-        ));
-    }
-    sentences
 }
 
 /// Classes of which a recorder left out some events: those with a filter, and all of a program of which it

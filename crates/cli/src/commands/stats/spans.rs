@@ -348,7 +348,10 @@ impl Spans {
             })
             .collect();
         row = row.number("slowest", slowest, trust.value).plain("by_thread", threads);
-        row = row.number("threads", all_threads.len(), trust.sum);
+        // Those that nobody knows can be any number of others.
+        let known = all_threads.iter().filter(|(writer, _)| writer.is_some()).count();
+        let of_known = trust.at_least(known < all_threads.len()).sum;
+        row = row.number("threads", known, of_known);
         if has_keys(of) {
             let things = self.things(index, kind, of);
             let told = things.iter().take(KEYS_TOLD);
@@ -558,8 +561,9 @@ fn nanos(nanos: u128) -> u64 {
     u64::try_from(nanos).unwrap_or(u64::MAX)
 }
 
-/// How far numbers of a kind can be trusted: not where events of it were left out, or it is not known of which
-/// thread they are, nor where only its beginnings or only its ends were seen: the others may not be recorded.
+/// How far numbers of a kind can be trusted: not where events of it were left out, or it is not known
+/// of which thread they are, nor where only its beginnings or only its ends were seen: the others may not
+/// be recorded.
 fn of_kind(kind: &Kind, of: &SpanKind, trust: Trust) -> Trust {
     let has_both = of.paired_count() > 0 || (of.unfinished_count() > 0) == (of.orphan_count() > 0);
     trust.without(u64::from(kind.is_filtered || of.touched_count() > 0 || !has_both))
