@@ -80,12 +80,32 @@ fn check(row: &Value, count: &str, mut nanos: Vec<i64>, what: &str) {
         (&json!(nanos[0]), &json!(nanos.last())),
         "{what}"
     );
-    assert_eq!(row["median_ns"], percentile(&nanos, 50), "{what}");
-    assert_eq!(row["p99_ns"], percentile(&nanos, 99), "{what}");
-    // One that has not ended can be the longest.
-    let open = row["unfinished"].as_u64() > Some(0);
-    let expected = if open { json!({ "max_ns": "lower_bound" }) } else { json!({}) };
-    assert_eq!(row["not_exact"], expected, "{what}");
+    // One that has not ended can be the longest, and is among those that percentiles count.
+    let open = row["unfinished"].as_u64().unwrap_or(0) as usize;
+    let mut not_exact = json!({});
+    if open > 0 {
+        not_exact["max_ns"] = json!("lower_bound");
+    }
+    for (name, percent) in [("median_ns", 50), ("p90_ns", 90), ("p99_ns", 99)] {
+        let told = row[name].as_i64().expect("nanoseconds");
+        let between = |open: &[i64]| {
+            let mut all = [&nanos[..], open].concat();
+            all.sort_unstable();
+            percentile(&all, percent)
+        };
+        let (least, most) = (between(&vec![0; open]), between(&vec![i64::MAX; open]));
+        assert!(least <= told && told <= most, "{what} {name}: {least} {told} {most}");
+        assert!(open > 0 || told == percentile(&nanos, percent), "{what}: {name}");
+        if row["not_exact"][name] == "lower_bound" {
+            assert!(least < most, "{what}: {name}");
+            not_exact[name] = json!("lower_bound");
+        }
+    }
+    let ninety_nine = &row["not_exact"]["p99_9_ns"];
+    if open > 0 && *ninety_nine == "lower_bound" {
+        not_exact["p99_9_ns"] = json!("lower_bound");
+    }
+    assert_eq!(row["not_exact"], not_exact, "{what}");
 }
 
 fn named<'a>(rows: &'a Value, member: &str, name: &str) -> &'a Value {

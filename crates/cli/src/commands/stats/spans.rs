@@ -563,16 +563,18 @@ fn nanos(nanos: u128) -> u64 {
 
 /// How far numbers of a kind can be trusted: not where events of it were left out, or it is not known
 /// of which thread they are, nor where only its beginnings or only its ends were seen: the others may not
-/// be recorded.
+/// be recorded. A single beginning is one that hangs.
 fn of_kind(kind: &Kind, of: &SpanKind, trust: Trust) -> Trust {
-    let has_both = of.paired_count() > 0 || (of.unfinished_count() > 0) == (of.orphan_count() > 0);
+    let (open, orphans) = (of.unfinished_count(), of.orphan_count());
+    let has_both =
+        of.paired_count() > 0 || (open > 0) == (orphans > 0) || (open, orphans) == (1, 0);
     trust.without(u64::from(kind.is_filtered || of.touched_count() > 0 || !has_both))
 }
 
 /// How far it can be trusted that spans that have not ended last at least as long as they were seen.
 fn of_open(of: &SpanKind) -> Quality {
     let has_ends = of.paired_count() + of.orphan_count() > 0;
-    if has_ends { Quality::LowerBound } else { Quality::Unknown }
+    if has_ends || of.unfinished_count() == 1 { Quality::LowerBound } else { Quality::Unknown }
 }
 
 fn has_keys(of: &SpanKind) -> bool {
