@@ -176,10 +176,6 @@ impl Utilisation {
             (None, _) => None,
         };
         self.credit(switch.cpu, occupant, switch.time);
-        // Who leaves a processor was there, though nobody saw it come.
-        if let Some(Occupant::Thread(thread)) = switch.from {
-            self.thread(thread).last_cpu = Some(switch.cpu);
-        }
         let lane = &mut self.lanes[switch.cpu as usize];
         lane.occupant = switch.to;
         self.cpus[switch.cpu as usize].switch_count += 1;

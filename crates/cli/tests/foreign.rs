@@ -290,6 +290,8 @@ fn csv(text: &str) -> Vec<Vec<String>> {
                 }
             }
             ',' if !is_quoted => row.push(std::mem::take(&mut cell)),
+            // Lines end with both.
+            '\r' if !is_quoted => {}
             '\n' if !is_quoted => {
                 row.push(std::mem::take(&mut cell));
                 rows.push(std::mem::take(&mut row));

@@ -87,7 +87,11 @@ fn check(row: &Value, count: &str, mut nanos: Vec<i64>, what: &str) {
         not_exact["max_ns"] = json!("lower_bound");
     }
     for (name, percent) in [("median_ns", 50), ("p90_ns", 90), ("p99_ns", 99)] {
-        let told = row[name].as_i64().expect("nanoseconds");
+        // Stays in states have no p90.
+        let Some(told) = row[name].as_i64() else {
+            assert_eq!(name, "p90_ns", "{what}: {row}");
+            continue;
+        };
         let between = |open: &[i64]| {
             let mut all = [&nanos[..], open].concat();
             all.sort_unstable();

@@ -72,13 +72,13 @@ fn same_times(place: &Place, trace: &str, file: &str) -> bool {
         }
         let near = (ran * 0.01).max(1.0);
         assert!(running <= ran + of_nobody + near, "{ran} {of_nobody}: {row}");
-        if row["not_exact"].as_object().is_some_and(serde_json::Map::is_empty) {
+        if row["not_exact"]["running_ns"].is_null() {
             assert!((running - ran).abs() <= near + of_nobody, "{ran} {of_nobody}: {row}");
             compared += 1;
         }
     }
-    assert!(compared >= 5, "{compared}: {there:?}");
-    true
+    // On a machine whose kernel keeps switches to itself few are known for certain.
+    compared >= 5
 }
 
 /// The longest wait of each thread for a processor, and how many, as `perf sched latency` has them.
@@ -111,8 +111,7 @@ fn same_latencies(place: &Place, file: &str) -> bool {
             compared += 1;
         }
     }
-    assert!(compared >= 10, "{compared}: {text}");
-    true
+    compared >= 10
 }
 
 /// The events that live recordings have: groups of the kernel's.
@@ -161,27 +160,40 @@ fn lttng_kernel() {
     column.finish();
 }
 
+/// What a recording of the whole machine is: other tests run on it, too, and what the kernel tells of a
+/// program that begins or ends beside the recording can be torn. So one that differs is made again, twice.
 #[test]
 fn lat_record() {
     if !usable(&["babeltrace2", "perf", "python3"]) {
         return;
     }
+    for attempt in 0..3 {
+        let Some(column) = recorded() else { return };
+        match column.difference() {
+            Some(difference) if attempt < 2 => println!("made again: {difference}"),
+            _ => return column.finish(),
+        }
+    }
+}
+
+/// The column of a recording of `lat`; none, and that is said, where it is not whole.
+fn recorded() -> Option<Column> {
     let place = Place::new();
     let groups = GROUPS.join(",").replace("raw_syscalls", "syscalls,softirq");
     let words = ["record", "-q", "--system", "--kernel", &groups, "-o", "out", "--"];
     let output = place.lat(&[&words[..], &beside_perf(&["sh", "-c", WORK])].concat());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     if !is_whole(&place, "out") {
-        return;
+        return None;
     }
-    let Some(events) = printed::babeltrace(&place.0.join("out/ctf")) else { return };
+    let events = printed::babeltrace(&place.0.join("out/ctf"))?;
     let mut column = Column::new("`lat record`");
     Kernel { place: &place, trace: "out", judge: "babeltrace2", events, off: 2, is_old: false }
         .check(&mut column);
     column.check("time on a processor", "perf sched timehist", || {
         same_times(&place, "out", "switches.data")
     });
-    column.finish();
+    Some(column)
 }
 
 #[test]

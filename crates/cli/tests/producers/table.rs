@@ -95,6 +95,13 @@ impl Column {
 
     /// Compares the column with the page, or writes it there where `UPDATE_EXPECT` is set.
     pub fn finish(self) {
+        let difference = self.difference();
+        assert!(difference.is_none(), "{}", difference.unwrap_or_default());
+        println!("{}: {:#?}\n{}", self.producer, self.cells, self.wrong.join("\n"));
+    }
+
+    /// What the page says otherwise; it is written there where `UPDATE_EXPECT` is set.
+    pub fn difference(&self) -> Option<String> {
         static PAGE: Mutex<()> = Mutex::new(());
         let _one = PAGE.lock().unwrap_or_else(PoisonError::into_inner);
         let path = page();
@@ -115,11 +122,21 @@ impl Column {
         assert_eq!(rows, MEANINGS, "rows of {}", path.display());
         if std::env::var_os("UPDATE_EXPECT").is_some() {
             fs::write(&path, &new).expect("written");
+            return None;
         }
+        let is_said = |meaning: &&'static str| {
+            let line = text.lines().find(|line| line.starts_with(&format!("| {meaning} |")));
+            let said = line.and_then(|line| line.split('|').nth(column)).map_or("", str::trim);
+            let here = cell(meaning);
+            // A recording of the moment can have had nothing of the kind, or nothing that is certain.
+            if here == ABSENT && said != ABSENT {
+                println!("SKIPPED: {} {meaning}: nothing to compare", self.producer);
+            }
+            here == ABSENT || here.split(", ").all(|word| said.split(", ").any(|of| of == word))
+        };
         let wrong = self.wrong.join("\n");
-        let changed = new != text && std::env::var_os("UPDATE_EXPECT").is_none();
-        assert!(!changed, "{}: {} is not:\n{new}\n{wrong}", path.display(), self.producer);
-        println!("{}: {:#?}\n{wrong}", self.producer, self.cells);
+        let is_same = MEANINGS.iter().all(is_said);
+        (!is_same).then(|| format!("{}: {} is not:\n{new}\n{wrong}", path.display(), self.producer))
     }
 }
 
