@@ -16,7 +16,7 @@ const CASES: [Case; 16] = [
     ("state == RUNNING || state == READY || state == 9", 5.0),
     ("bytes == 1 || bytes == 900 || bytes == 5000 || bytes == 7919 || bytes == 9999", 30.0),
     ("name == 'redis-server'", 14.0),
-    ("name =~ 'redis*'", 36.0),
+    ("name =~ 'redis*'", 40.0),
     ("name =~ 'redis*' && ratio >= 0.5", 26.0),
     ("name =~ '*swap*'", 140.0),
     ("$event == 'io:READ' && bytes > 4k && delta < 0", 6.0),
