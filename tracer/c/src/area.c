@@ -612,9 +612,14 @@ static void make_in(size_t directory_bytes, const char *path, const struct lat_i
     uint64_t buffer = 0, packet = 0;
     if (launched && !request->waits)
         ring_geometry(request, ring_count, &buffer, &packet);
+    /* The rings, and the page behind them (lat_i_port_open_rings). */
     const uint64_t asked =
-        LAT_AREA_RINGS_OFFSET + ring_count * (LAT_RING_CONTROL_BYTES + buffer);
-    struct lat_area_header *header = map_area(file, address_space_wanted(asked), &mapped);
+        LAT_AREA_RINGS_OFFSET + ring_count * (LAT_RING_CONTROL_BYTES + buffer) + LAT_RING_CONTROL_BYTES;
+    uint64_t wanted = address_space_wanted(asked);
+    /* What is not needed is not reserved: to take a GiB away again at the end costs 20 us. */
+    if (buffer != 0 && wanted > asked)
+        wanted = asked;
+    struct lat_area_header *header = map_area(file, wanted, &mapped);
     if (header == NULL)
         goto give_up;
 
