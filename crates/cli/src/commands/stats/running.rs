@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::mark::{Row, Trust, mark};
 use super::page::{Page, Section, Who};
 use super::thread_states::{Numbers, States};
-use super::wakeups::Wakeups;
+use super::wakeups::{Switched, Wakeups};
 use crate::table::{Align, Table};
 use crate::values;
 
@@ -286,6 +286,10 @@ impl Running {
         }
     }
 
+    fn switched(&self) -> Switched<'_> {
+        Switched { tids: self.threads.things(), times: self.utilisation.threads() }
+    }
+
     fn numbers(&self) -> Numbers<'_> {
         Numbers { threads: self.threads.things(), cpus: self.cpus.things() }
     }
@@ -380,7 +384,7 @@ impl Running {
             ("threads", json!(threads)),
             ("thread_states", self.states.json(self.numbers(), trust, who)),
             ("applications", json!(applications)),
-            ("wakeups", self.wakeups.json(self.threads.things(), trust, who)),
+            ("wakeups", self.wakeups.json(self.switched(), trust, who)),
         ])
     }
 
@@ -477,7 +481,7 @@ impl Running {
             ]);
         }
         page.table(Section::Applications, "applications", &table, applications.len());
-        self.wakeups.page(self.threads.things(), page, who);
+        self.wakeups.page(self.switched(), page, who);
     }
 }
 

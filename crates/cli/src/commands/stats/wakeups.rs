@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use lateralis_analysis::{Durations, Gaps, Wakes};
+use lateralis_analysis::{Durations, Gaps, ThreadTime, Wakes};
 use lateralis_model::Quality;
 use lateralis_store::facts::Waker;
 use lateralis_units::Nanos;
@@ -31,8 +31,28 @@ struct Woken {
 impl Woken {
     /// With all of each wake-up the durations could only be longer.
     fn trust(&self, trust: Trust) -> Trust {
-        let cut = if self.cut_count == 0 { Quality::Exact } else { Quality::LowerBound };
-        Trust { sum: trust.sum.and(cut), value: trust.value.and(cut) }
+        trust.at_least(self.cut_count > 0)
+    }
+}
+
+/// Threads by their numbers, and how often a switch to or from each is missing.
+#[derive(Clone, Copy)]
+pub struct Switched<'a> {
+    pub tids: &'a [u32],
+    pub times: &'a [ThreadTime],
+}
+
+impl Switched<'_> {
+    fn tid(self, thread: u32) -> u32 {
+        self.tids.get(thread as usize).copied().unwrap_or(0)
+    }
+
+    fn missing_of(self, thread: u32) -> u64 {
+        self.times.get(thread as usize).map_or(0, |time| time.missing_count)
+    }
+
+    fn missing_count(self) -> u64 {
+        self.times.iter().map(|time| time.missing_count).sum()
     }
 }
 
@@ -89,16 +109,19 @@ impl Wakeups {
         }
     }
 
-    /// Latencies by thread, and who woke whom. Threads by their numbers.
-    pub fn json(&self, threads: &[u32], trust: Trust, who: Who<'_>) -> Value {
-        let tid = |thread: u32| threads.get(thread as usize).copied().unwrap_or(0);
+    /// Latencies by thread, and who woke whom. Where switches are missing, a wake-up of a thread that had
+    /// left its processor looks needless.
+    pub fn json(&self, switched: Switched<'_>, trust: Trust, who: Who<'_>) -> Value {
+        let tid = |thread: u32| switched.tid(thread);
         // That no wake-up was recorded does not mean that there was none.
-        let of_all = if self.has_any { trust.value } else { Quality::Unknown };
+        let all_seen = trust.without(switched.missing_count());
+        let of_all = if self.has_any { all_seen.value } else { Quality::Unknown };
         let latencies: Vec<Value> = self
             .woken
             .iter()
             .map(|(thread, of)| {
                 let tid = tid(*thread);
+                let trust = trust.without(switched.missing_of(*thread));
                 let cut = of.trust(trust);
                 let mut row = Row::default()
                     .plain("tid", tid)
@@ -124,6 +147,7 @@ impl Wakeups {
                     Waker::Thread(waker) | Waker::Unknown(Some(waker)) => Some(waker),
                     Waker::Interrupt | Waker::Unknown(None) => None,
                 };
+                let trust = trust.without(switched.missing_of(woken));
                 Row::default()
                     .plain("woken_by", kind(waker))
                     .plain("waker_tid", by)
@@ -159,10 +183,8 @@ impl Wakeups {
     }
 
     /// The table.
-    pub fn page(&self, threads: &[u32], page: &mut Page<'_>, who: Who<'_>) {
-        let tid = |thread: u32| threads.get(thread as usize).copied().unwrap_or(0);
+    pub fn page(&self, switched: Switched<'_>, page: &mut Page<'_>, who: Who<'_>) {
         use Align::{Left, Right};
-        let trust = page.trust;
         let mut rows: Vec<_> = self.woken.iter().collect();
         rows.sort_by_key(|(thread, of)| (Reverse(of.durations.total()), **thread));
         let mut table = Table::new(&[
@@ -175,7 +197,8 @@ impl Wakeups {
         ]);
         let pairs = self.pairs();
         for (thread, of) in rows.iter().take(page.rows) {
-            let mut row = vec![who.thread(tid(**thread), None)];
+            let trust = page.trust.without(switched.missing_of(**thread));
+            let mut row = vec![who.thread(switched.tid(**thread), None)];
             row.push(mark(values::count(of.durations.len() as u64), trust.sum));
             let Trust { sum, value } = of.trust(trust);
             if let Some(d) = of.durations.distribution() {
