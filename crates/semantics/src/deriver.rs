@@ -134,6 +134,12 @@ impl<E: Copy + Default> Deriver<E> {
         self.doubts.see(at, fact, self.spans.certainty().gaps());
     }
 
+    /// Whether nobody knows the thread of an event, all facts of which have been seen.
+    #[must_use]
+    pub fn is_in_doubt(&self, at: &At) -> bool {
+        self.doubts.is_in_doubt(at, self.gaps())
+    }
+
     /// Takes the next fact in the order of time.
     pub fn fact<S: DerivedSink<Event = E>>(
         &mut self,

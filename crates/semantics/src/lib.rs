@@ -4,12 +4,14 @@
 //! ```text
 //! events ─ Facts ───► begin, end, send, receive, state, switch, wake-up …   what one event says
 //!          Deriver ─► spans, flows, states                                  what two say together
+//!          KernelEvents ─► calls and their values …              what a kernel did, with its numbers
 //! ```
 
 mod clock_errors;
 mod derived;
 mod deriver;
 pub mod facts;
+pub mod kernel;
 mod successions;
 
 pub use clock_errors::ClockErrors;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `lat stats`: how often, how long, who ran, and what is missing.
 
+mod calls;
 mod counted;
 pub(super) mod gather;
+mod kernel;
 mod latency;
 mod levels;
 pub(super) mod mark;

@@ -57,6 +57,74 @@ pub fn same_spans(stats: &Value, truth: &BTreeMap<String, Times>) -> bool {
     !truth.is_empty()
 }
 
+/// Errors that are compared by their names.
+const ERRORS: [(i64, &str); 6] = [
+    (-2, "ENOENT"),
+    (-9, "EBADF"),
+    (-10, "ECHILD"),
+    (-11, "EAGAIN"),
+    (-22, "EINVAL"),
+    (-512, "ERESTARTSYS"),
+];
+
+/// How often calls of each name returned, with which errors, how many bytes; calls by number are compared without
+/// their names.
+fn same_values(stats: &Value, events: &[Event]) -> bool {
+    let there = truth::values(events);
+    let is_by_number = |name: &str| name.starts_with('#');
+    let (mut named, mut numbered) = (BTreeMap::new(), Vec::new());
+    let calls = rows(stats, "calls");
+    let calls = calls.iter().filter(|row| row["layer"] == "kernel" && count(row, "returned") > 0);
+    for row in calls {
+        let errors = rows(row, "errors_by_name");
+        let of = |name: &str| {
+            let error = errors.iter().find(|error| error["error"] == name);
+            error.map_or(0, |error| count(error, "count"))
+        };
+        let some = ERRORS.map(|(_, name)| of(name));
+        let all: u64 = errors.iter().map(|error| count(error, "count")).sum();
+        assert_eq!(all, count(row, "errors"), "{row}");
+        let by_thread: u64 = rows(row, "by_thread").iter().map(|of| count(of, "returned")).sum();
+        assert_eq!(by_thread, count(row, "returned"), "{row}");
+        let name = row["call"].as_str().expect("a name").to_owned();
+        let here = (count(row, "returned"), all, some, row["bytes"].as_u64());
+        numbered.push(here);
+        named.insert(name, here);
+    }
+    let bytes_of = |here: &BTreeMap<String, _>, name: &str, bytes: u64| {
+        let of: Option<&(u64, u64, [u64; 6], Option<u64>)> = here.get(name);
+        of.and_then(|of| of.3).map(|_| bytes)
+    };
+    let of = |of: &truth::Values| {
+        let some = ERRORS.map(|(number, _)| of.errors.get(&number).copied().unwrap_or(0));
+        (of.returned, of.errors.values().sum::<u64>(), some)
+    };
+    if there.keys().any(|name| is_by_number(name)) {
+        let without_bytes = |(returned, errors, some, _): (u64, u64, [u64; 6], Option<u64>)| {
+            (returned, errors, some)
+        };
+        let mut here: Vec<_> = numbered.into_iter().map(without_bytes).collect();
+        let mut others: Vec<_> = there.values().map(of).collect();
+        here.sort();
+        others.sort();
+        assert_eq!(here, others);
+        // Those of read and write, which are 0 and 1 of x86-64.
+        for (number, name) in [("#0", "read"), ("#1", "write")] {
+            let bytes = there.get(number).map_or(0, |of| of.bytes);
+            assert_eq!(named.get(name).and_then(|of| of.3).unwrap_or(0), bytes, "{name}");
+        }
+    } else {
+        let bytes = |name: &String, of: &truth::Values| bytes_of(&named, name, of.bytes);
+        let full = |(name, values): (&String, &truth::Values)| {
+            let (returned, errors, some) = of(values);
+            (name.clone(), (returned, errors, some, bytes(name, values)))
+        };
+        assert_eq!(named, there.iter().map(full).collect());
+        assert!(there.is_empty() || named.values().any(|of| of.3.is_some_and(|bytes| bytes > 0)));
+    }
+    !there.is_empty()
+}
+
 impl Kernel<'_> {
     /// Checks everything that it can mean.
     pub fn check(&self, column: &mut Column) {
@@ -165,12 +233,7 @@ impl Kernel<'_> {
             same_spans(stats, &BTreeMap::from([("softirq_raised".to_owned(), all)]))
         });
         let has = |of: &dyn Fn(&Event) -> bool| events.iter().any(of);
-        column.check("value of a call", self.judge, || {
-            let is_value =
-                |event: &Event| event.name.contains("exit") && event.fields.contains_key("ret");
-            assert!(!has(&is_value) || stats.get("calls").is_some(), "not recognised");
-            false
-        });
+        column.check("value of a call", self.judge, || same_values(stats, events));
         column.check("page fault", self.judge, || {
             let is_fault = |event: &Event| event.name.contains("page_fault_");
             assert!(!has(&is_fault) || stats.get("page_faults").is_some(), "not recognised");

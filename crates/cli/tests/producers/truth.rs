@@ -293,6 +293,51 @@ pub fn old_calls(events: &[Event]) -> BTreeMap<String, Times> {
     found
 }
 
+/// What calls of one name returned.
+#[derive(Debug, Default)]
+pub struct Values {
+    pub returned: u64,
+    /// By the negative number.
+    pub errors: BTreeMap<i64, u64>,
+    /// The sum of all that are no errors.
+    pub bytes: u64,
+}
+
+/// What calls of the system returned, by name, of those with a number by `#N`; `?` of ends without a name whose
+/// beginning is not there.
+pub fn values(events: &[Event]) -> BTreeMap<String, Values> {
+    let is_old = has(events, &["exit_syscall"]);
+    let (mut open, mut found) = (BTreeMap::new(), BTreeMap::<String, Values>::new());
+    for (event, tid) in events.iter().zip(threads(events)) {
+        let name = event.name.trim_start_matches("compat_");
+        if let Some(call) = name.strip_prefix("sys_").filter(|_| is_old) {
+            open.extend(tid.map(|tid| (tid, call.to_owned())));
+            continue;
+        }
+        let ends = ["syscall_exit_", "sys_exit_"].iter().find_map(|of| name.strip_prefix(of));
+        let call = match (name, ends) {
+            ("exit_syscall", _) => {
+                tid.and_then(|tid| open.remove(&tid)).unwrap_or_else(|| "?".to_owned())
+            }
+            // -1: a handler of signals has returned.
+            ("sys_exit", _) => match event.number("id") {
+                Some(id @ 0..) => format!("#{id}"),
+                _ => continue,
+            },
+            (_, Some(call)) => call.to_owned(),
+            _ => continue,
+        };
+        let Some(value) = event.number("ret") else { continue };
+        let of = found.entry(call).or_default();
+        of.returned += 1;
+        match value {
+            -4095..=-1 => *of.errors.entry(value).or_default() += 1,
+            _ => of.bytes = of.bytes.wrapping_add(value.cast_unsigned()),
+        }
+    }
+    found
+}
+
 /// Requests to a device by where on it, from being given to it until it is done.
 pub fn block(event: &Event, _: Option<i64>) -> Option<(bool, String, String)> {
     let begins = match event.name.as_str() {

@@ -391,6 +391,16 @@ impl Facts {
         has_any
     }
 
+    /// Has events of some classes shown whole by [`Facts::visit_columns`], whatever they say: those
+    /// that `wants` says of, by stream class and class.
+    pub fn keep(&mut self, wants: impl Fn(u32, u32) -> bool) {
+        for (stream_class, plans) in (0..).zip(&mut self.plans) {
+            for (class, plan) in (0..).zip(plans) {
+                plan.is_kept = wants(stream_class, class);
+            }
+        }
+    }
+
     /// Whether any class says anything; without, nobody needs to look at the events.
     #[must_use]
     pub fn has_meaning(&self) -> bool {

@@ -11,8 +11,8 @@ use std::num::NonZeroUsize;
 
 use lateralis_analysis::{Side, ThreadEdge};
 use lateralis_model::{
-    ColumnBatch, ColumnRequest, Damage, ENDED, PartSummary, Source, StreamIndex, Tournament, Trace,
-    Turn, Writer, turn_of,
+    ColumnBatch, ColumnRequest, Damage, ENDED, Event, PartSummary, Source, StreamIndex, Tournament,
+    Trace, Turn, Writer, turn_of,
 };
 use lateralis_units::Nanos;
 
@@ -48,6 +48,10 @@ pub trait Sink {
     /// The first event of some on a processor; in the order of time, as soon as the
     /// processor has events, and perhaps again.
     fn appears(&mut self, cpu: u32, time: Nanos);
+
+    /// An event of a class that is read whole ([`Facts::keep`], and others whose facts need it), after
+    /// its facts; in the order of time.
+    fn kept(&mut self, _event: &Event<'_>, _at: &At) {}
 
     /// Edges of spans without keys that follow each other on one thread and in one stream, when
     /// it is the turn of the first; what happens elsewhere meanwhile comes later. `at` is of the
@@ -228,6 +232,7 @@ impl Facts {
             Says::Kept => {
                 if let Some(event) = chunk.event(mark, trace) {
                     let at = self.tell(&event, |kinds, at, fact| sink.fact_of(kinds, at, fact));
+                    sink.kept(&event, &at);
                     let tid = at.writer.map(|writer| writer.tid);
                     self.check(places, tid, stream, mark.time, mark.time);
                 }

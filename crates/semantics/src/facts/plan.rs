@@ -140,6 +140,8 @@ pub struct Plan {
     /// are of recorded programs only: not those of the tracer, nor switches and wake-ups, which are
     /// there because of the other thread as well.
     pub is_of_its_thread: bool,
+    /// Whether somebody wants to see its events whole, whatever they say.
+    pub is_kept: bool,
 }
 
 /// The field with the category of an event, in classes that stand for many.
@@ -176,6 +178,7 @@ impl Plan {
             cpu: CPU_FIELDS.iter().find_map(|name| position(common, name)),
             is_of_cpu_0: dialect.is_zephyr,
             is_of_its_thread: !class.name.starts_with("lateralis:"),
+            is_kept: false,
         };
         let conventions = dialect.conventions(&class.name);
         let mut compiler = Compiler { members, common, class, dialect, host, kinds };

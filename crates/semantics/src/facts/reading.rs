@@ -137,6 +137,9 @@ impl Reading {
 
     /// `None` where events of the class must be read whole.
     fn class(&mut self, plan: &Plan, columns: &Columns) -> Option<Class> {
+        if plan.is_kept {
+            return None;
+        }
         let place = |place: Option<Place>| match place {
             None => Some(None),
             Some(Place::Common(field)) => columns.integer(Scope::Common, field).map(Some),

@@ -35,10 +35,11 @@ pub enum Small {
     Counters,
     ThreadStates,
     NetworkPackets,
+    Calls,
 }
 
 impl Small {
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Recordings,
         Self::Streams,
         Self::Classes,
@@ -54,6 +55,7 @@ impl Small {
         Self::Counters,
         Self::ThreadStates,
         Self::NetworkPackets,
+        Self::Calls,
     ];
 
     pub fn name(self) -> &'static str {
@@ -73,6 +75,7 @@ impl Small {
             Self::Counters => "counters",
             Self::ThreadStates => "thread_states",
             Self::NetworkPackets => "network_packets",
+            Self::Calls => "calls",
         }
     }
 
@@ -93,6 +96,7 @@ impl Small {
             Self::Counters => "levels that events tell",
             Self::ThreadStates => "how long threads ran, waited for a processor, or slept",
             Self::NetworkPackets => "packets of networks, and which threads sent and read them",
+            Self::Calls => "calls of the system, with what they returned, as they return",
         }
     }
 
@@ -287,6 +291,22 @@ impl Small {
                 ("read_in", Text, "", "the spans it was in"),
                 ("quality", Word, "", "of sender and reader: `exact` or `unknown`"),
             ],
+            Self::Calls => &[
+                ("ts", Int, "ns", "when it began; where that was not seen, when it returned"),
+                ("end_ts", Int, "ns", "when it returned; null: not seen"),
+                ("duration", Int, "ns", "between them; null unless complete"),
+                ("call", Word, "", "its name; `#N` by number, `?` of an exit without its entry"),
+                ("layer", Word, "", "who was called: the `kernel`, the C `library`"),
+                ("pid", Int, "", "the process that called"),
+                ("tid", Int, "", "the thread that called; null: not known"),
+                ("thread", Word, "", "its name"),
+                ("value", Int, "", "what it returned"),
+                ("error", Text, "", "name of the error that it returned: `ENOENT`"),
+                ("bytes", Int, "B", "how many it moved, of calls that return that"),
+                ("moves", Word, "", "where to: `in`, `out`, `through` from file to file"),
+                ("status", Word, "", "`complete`, `unfinished`, `no_begin`, `no_end`: not seen"),
+                ("quality", Word, "", "of the duration: `exact` or `unknown`"),
+            ],
         };
         all.extend(rest.iter().cloned());
         all
@@ -457,7 +477,8 @@ pub fn scan(
         | Small::States
         | Small::Counters
         | Small::ThreadStates
-        | Small::NetworkPackets => {
+        | Small::NetworkPackets
+        | Small::Calls => {
             derived::beside(see, |see| scan_here(small, recordings, tables, scan, see))
         }
         _ => scan_here(small, recordings, tables, scan, see),
@@ -480,7 +501,8 @@ fn scan_here(
             | Small::States
             | Small::Counters
             | Small::ThreadStates
-            | Small::NetworkPackets => derived::rows(small, opened, &mut rows, &mut damage),
+            | Small::NetworkPackets
+            | Small::Calls => derived::rows(small, opened, &mut rows, &mut damage),
             Small::Recordings => recording_rows(opened, &mut rows),
             Small::Streams => stream_rows(opened, &mut rows),
             Small::Packets => packet_rows(opened, &mut rows),

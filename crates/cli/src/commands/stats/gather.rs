@@ -10,6 +10,7 @@ use lateralis_model::{
     ColumnBatch, Damage, Interval, Look, Quality, Seen, Source, StreamIndex, Trace,
 };
 use lateralis_pleco::schema::Statistic;
+use lateralis_semantics::kernel::KernelEvents;
 use lateralis_semantics::{ClockErrors, DerivedFlow, DerivedSink, DerivedSpan, Deriver, Known};
 use lateralis_store::facts::{At, Edges, Fact, Facts, Kinds, Owner, Sink, Visited};
 use lateralis_store::{Counted, Recording, last_seen};
@@ -17,6 +18,7 @@ use lateralis_units::Nanos;
 use serde_json::{Value, json};
 
 use super::counted;
+use super::kernel::KernelTotals;
 use super::levels::Levels;
 use super::mark::Trust;
 use super::messages::Messages;
@@ -55,6 +57,10 @@ pub struct Statistics {
     pub messages: Messages,
     /// States and counters.
     pub levels: Levels,
+    /// What the kernel did for threads and with devices, and the events that tell.
+    pub kernel: KernelTotals,
+    /// Those events.
+    pub kernel_events: KernelEvents,
     /// Utilisation that the system has counted itself.
     pub counted: Option<Counted>,
     /// What the events meant.
@@ -121,14 +127,17 @@ impl Statistics {
     ) -> (Self, Vec<Damage>) {
         let source = &recording.source;
         let trace = recording.annotated();
+        let kernel = || KernelEvents::new(&trace, asked.kernel, recording.successions());
         let facts = Facts::new(&trace, &recording.streams);
+        let has_meaning = facts.has_meaning() || kernel().has_any();
         let chosen = selection.interval();
         // Where the trace does not tell when it begins, its first event does.
         let known = chosen.begin.or(source.interval().begin);
         let all_times = chosen == Interval::default();
         let is_whole = all_times && selection.is_everything();
-        if let Some(begin) = known.filter(|_| all_times && !facts.has_meaning()) {
-            let mut statistics = Self::new(recording, facts, gaps, chosen, begin, asked);
+        if let Some(begin) = known.filter(|_| all_times && !has_meaning) {
+            let mut statistics =
+                Self::new(recording, facts, KernelEvents::default(), gaps, chosen, begin, asked);
             let inside = statistics.survey(recording, selection);
             return (statistics, inside);
         }
@@ -139,7 +148,7 @@ impl Statistics {
             drop(events);
             return Self::by_columns(recording, &trace, facts, gaps, begin, asked);
         }
-        let mut statistics = Self::new(recording, facts, gaps, chosen, begin, asked);
+        let mut statistics = Self::new(recording, facts, kernel(), gaps, chosen, begin, asked);
         let mut deriver = statistics.deriver(recording, chosen.end);
         let mut end = begin;
         let mut more = first;
@@ -159,6 +168,7 @@ impl Statistics {
     fn new(
         recording: &Recording,
         facts: Facts,
+        kernel_events: KernelEvents,
         gaps: Gaps,
         chosen: Interval,
         begin: Nanos,
@@ -172,6 +182,8 @@ impl Statistics {
             running: Running::new(&facts, begin, &gaps, alone),
             messages: Messages::new(kinds),
             levels: Levels::new(begin),
+            kernel: KernelTotals::new(gaps.clone()),
+            kernel_events,
             facts,
             losses: total_by_stream(recording.source.losses()),
             budgets: Vec::new(),
@@ -202,6 +214,8 @@ impl Statistics {
         let facts = std::mem::take(&mut self.facts);
         deriver.finish(facts.kinds(), Some(end), self);
         self.facts = facts;
+        let Self { kernel, kernel_events, .. } = self;
+        kernel_events.finish(Some(end), &mut |activity| kernel.add(activity));
         self.spans.finish(deriver.threads());
         self.running.finish(end);
         self.levels.finish(end);
@@ -248,8 +262,11 @@ impl Statistics {
             (true, true) => Edges::InRuns,
             (true, false) => Edges::InOrder,
         };
-        let new =
-            |facts| Self::new(recording, facts, gaps.clone(), Interval::default(), begin, asked);
+        let new = |mut facts: Facts| {
+            let kernel = KernelEvents::new(trace, asked.kernel, recording.successions());
+            facts.keep(|stream_class, class| kernel.wants(stream_class, class));
+            Self::new(recording, facts, kernel, gaps.clone(), Interval::default(), begin, asked)
+        };
         let mut statistics = new(facts);
         if let Some(inside) = statistics.visit(recording, trace, edges) {
             return (statistics, inside);
@@ -319,11 +336,23 @@ impl Statistics {
         });
         self.facts = facts;
         if is_chosen {
+            self.kernel_event(deriver, event, &at);
             self.rates.add(event.stream_class_index, event.class_index, at.cpu, at.time);
             if let Some(cpu) = at.cpu {
                 self.running.appear(cpu, at.time);
             }
         }
+    }
+
+    /// What the kernel did, of the classes that tell of it.
+    #[inline]
+    fn kernel_event(&mut self, deriver: &Deriver<()>, event: &lateralis_model::Event<'_>, at: &At) {
+        let Self { kernel, kernel_events, .. } = self;
+        if !kernel_events.wants(event.stream_class_index, event.class_index) {
+            return;
+        }
+        let writer = at.writer.filter(|_| !deriver.is_in_doubt(at));
+        kernel_events.event(event, &At { writer, ..*at }, &mut |activity| kernel.add(activity));
     }
 
     fn check_budgets(&mut self, recording: &Recording) {
@@ -435,6 +464,9 @@ impl Statistics {
             "faults": recording.source.faults(),
             "damage": self.damage.iter().map(ToString::to_string).collect::<Vec<_>>(),
         });
+        for (name, value) in self.kernel.json(&self.kernel_events, *trust, who) {
+            all[name] = value;
+        }
         for (name, value) in self.running.json(*trust, who, over).into_iter().flatten() {
             all[name] = value;
         }
@@ -467,6 +499,10 @@ impl Sink for Gathering<'_> {
 
     fn appears(&mut self, cpu: u32, time: Nanos) {
         self.statistics.running.appear(cpu, time);
+    }
+
+    fn kept(&mut self, event: &lateralis_model::Event<'_>, at: &At) {
+        self.statistics.kernel_event(self.deriver, event, at);
     }
 
     /// Comes only where nothing is missing, so that nobody is in doubt.

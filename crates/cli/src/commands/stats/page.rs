@@ -43,6 +43,8 @@ pub enum Section {
     Counted,
     /// From being woken to running, and who woke whom
     Wakeups,
+    /// System calls: how often, which errors, how many bytes
+    Calls,
     /// Messages and how long they took
     Messages,
     /// Time in each state
@@ -180,6 +182,7 @@ pub fn render(
     budgets(&mut page, statistics);
     statistics.running.page(&mut page, who, over);
     counted::page(statistics.counted.as_ref(), &mut page);
+    statistics.kernel.page(&statistics.kernel_events, &mut page, who);
     statistics.messages.page(&mut page, who, statistics.facts.kinds());
     statistics.levels.page(&mut page, who, statistics.facts.kinds());
     statistics.rates.page(&mut page);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `--section`: what must be computed for it, and which members of the JSON belong to it.
 
+use lateralis_semantics::kernel::Topics;
 use serde_json::{Map, Value};
 
 use super::page::Section;
@@ -20,6 +21,8 @@ pub struct Asked {
     pub messages: bool,
     /// States and counters.
     pub levels: bool,
+    /// What the kernel did for threads and with devices.
+    pub kernel: Topics,
 }
 
 impl Asked {
@@ -43,13 +46,14 @@ impl Asked {
             span_threads: asks(&[Section::Threads]) && is_json,
             running: asks(&running),
             messages: asks(&[Section::Messages]),
+            kernel: Topics { calls: asks(&[Section::Calls]) },
             levels: asks(&[Section::States, Section::Counters]),
         }
     }
 }
 
 /// Members of the whole that are parts; all others are always told.
-const MEMBERS: [(&str, &[Section]); 15] = [
+const MEMBERS: [(&str, &[Section]); 16] = [
     ("events", &[Section::Events]),
     ("events_by_cpu", &[Section::Events]),
     ("spans", &OF_SPANS),
@@ -65,6 +69,7 @@ const MEMBERS: [(&str, &[Section]); 15] = [
     ("thread_states", &[Section::ThreadStates]),
     ("applications", &[Section::Applications]),
     ("wakeups", &[Section::Wakeups]),
+    ("calls", &[Section::Calls]),
 ];
 
 const OF_SPANS: [Section; 5] =

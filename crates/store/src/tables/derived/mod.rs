@@ -8,6 +8,7 @@
 //! A row is shown as soon as it is known, so memory is that of some pieces of each stream, of
 //! what is open at once (spans begun, messages on their way, machines) and of a few batches.
 
+mod kernel_rows;
 mod network;
 mod rows;
 #[cfg(test)]
@@ -82,6 +83,9 @@ fn rows_by(
 ) -> ControlFlow<()> {
     if small == Small::NetworkPackets {
         return network::rows(opened, trace, rows, damage);
+    }
+    if let Some(topics) = kernel_rows::topics(small) {
+        return kernel_rows::rows(topics, opened, trace, rows, damage);
     }
     let mut facts = Facts::new(trace, &opened.recording.streams);
     if !facts.has_meaning() {
