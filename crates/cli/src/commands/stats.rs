@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `lat stats`: how often, how long, who ran, and what is missing.
 
+mod block;
 mod calls;
 mod counted;
+mod faults;
 pub(super) mod gather;
+mod idle;
 mod kernel;
 mod latency;
 mod levels;
 pub(super) mod mark;
+mod memory;
 mod messages;
+mod network;
 mod page;
 mod rates;
 mod running;

@@ -67,8 +67,8 @@ const ERRORS: [(i64, &str); 6] = [
     (-512, "ERESTARTSYS"),
 ];
 
-/// How often calls of each name returned, with which errors, how many bytes; calls by number are compared without
-/// their names.
+/// How often calls of each name returned, with which errors, how many bytes; calls by number are compared
+/// without their names.
 fn same_values(stats: &Value, events: &[Event]) -> bool {
     let there = truth::values(events);
     let is_by_number = |name: &str| name.starts_with('#');
@@ -122,6 +122,34 @@ fn same_values(stats: &Value, events: &[Event]) -> bool {
         assert_eq!(named, there.iter().map(full).collect());
         assert!(there.is_empty() || named.values().any(|of| of.3.is_some_and(|bytes| bytes > 0)));
     }
+    !there.is_empty()
+}
+
+/// Bytes of each device, by what they are for; times in queues and at the device where nothing makes places
+/// of requests uncertain.
+fn same_requests(stats: &Value, events: &[Event]) -> bool {
+    let (there, is_certain) = truth::requests(events);
+    let mut here: BTreeMap<(String, bool), truth::Request> = BTreeMap::new();
+    for row in rows(stats, "block") {
+        let device = row["device"].as_str().expect("a name").to_owned();
+        let of = here.entry((device, row["operation"] == "read")).or_default();
+        let sum = |name: &str| row[name].as_u64().unwrap_or(0);
+        of.bytes += count(&row, "bytes");
+        of.queue = (of.queue.0 + sum("queue_count"), of.queue.1 + sum("queue_total_ns"));
+        of.service = (of.service.0 + sum("service_count"), of.service.1 + sum("service_total_ns"));
+    }
+    here.retain(|_, of| of.bytes > 0 || of.service.0 > 0);
+    for (key, there) in &there {
+        let here = here.get(key).unwrap_or_else(|| panic!("{key:?}: {there:?}"));
+        assert_eq!(here.bytes, there.bytes, "{key:?}");
+        for (here, there) in [(here.queue, there.queue), (here.service, there.service)] {
+            if is_certain {
+                assert_eq!(here.0, there.0, "{key:?} {here:?} {there:?}");
+                assert!(here.1.abs_diff(there.1) <= 2 * here.0, "{key:?} {here:?} {there:?}");
+            }
+        }
+    }
+    assert_eq!(here.len(), there.len(), "{here:?} {there:?}");
     !there.is_empty()
 }
 
@@ -205,7 +233,7 @@ impl Kernel<'_> {
             calls.extend(truth::numbered_calls(events));
             same_spans(&stats, &calls)
         });
-        self.not_known(column, &stats);
+        self.of_kernel(column, &stats, &torn);
         self.view(column, &stats);
         column.check("block request", self.judge, || {
             let (requests, is_ambiguous) = truth::pair(events, truth::block);
@@ -217,11 +245,23 @@ impl Kernel<'_> {
             }
             same_spans(&stats, &requests)
         });
+        column.check("block request", self.judge, || {
+            self.same_rows(&stats, "block", "requests", "block_requests", "end_ts");
+            same_requests(&stats, events)
+        });
         self.who(column);
     }
 
-    /// Meanings that the events have and nothing here says.
-    fn not_known(&self, column: &mut Column, stats: &Value) {
+    /// The table has as many rows with a value in a column as the list of the statistics counts.
+    fn same_rows(&self, stats: &Value, list: &str, number: &str, table: &str, column: &str) {
+        let all: u64 = rows(stats, list).iter().map(|row| count(row, number)).sum();
+        let rows = crate::foreign::table(self.place, self.trace, table);
+        let has_value = rows.iter().filter(|row| !row[column].is_empty()).count() as u64;
+        assert_eq!(has_value, all, "{table}");
+    }
+
+    /// What the kernel did for threads and with devices.
+    fn of_kernel(&self, column: &mut Column, stats: &Value, torn: &BTreeSet<i64>) {
         let events = &self.events[..];
         column.check("soft interrupt raised", self.judge, || {
             let there = truth::raised(events);
@@ -232,19 +272,45 @@ impl Kernel<'_> {
             let all = there.values().fold((0, 0), sum);
             same_spans(stats, &BTreeMap::from([("softirq_raised".to_owned(), all)]))
         });
-        let has = |of: &dyn Fn(&Event) -> bool| events.iter().any(of);
-        column.check("value of a call", self.judge, || same_values(stats, events));
+        column.check("value of a call", self.judge, || {
+            let has_any = same_values(stats, events);
+            self.same_rows(stats, "calls", "returned", "calls", "end_ts");
+            has_any
+        });
         column.check("page fault", self.judge, || {
-            let is_fault = |event: &Event| event.name.contains("page_fault_");
-            assert!(!has(&is_fault) || stats.get("page_faults").is_some(), "not recognised");
-            false
+            let mut there = truth::faults(events);
+            let row = |row: &Value| (tid(row), (count(row, "user"), count(row, "kernel")));
+            let mut here: BTreeMap<i64, (u64, u64)> =
+                rows(stats, "page_faults").iter().map(row).collect();
+            let sum = |of: &BTreeMap<i64, (u64, u64)>| {
+                of.values().fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1))
+            };
+            assert_eq!(sum(&here), sum(&there));
+            // Where a switch is missing, the one before it does not tell whose they are.
+            for of in [&mut here, &mut there] {
+                of.retain(|tid, _| !torn.contains(tid));
+            }
+            assert_eq!(here, there);
+            let faults = crate::foreign::table(self.place, self.trace, "page_faults");
+            let of_events = |row: &&BTreeMap<String, String>| row["kind"] != "sample";
+            let rows = faults.iter().filter(of_events).count() as u64;
+            let (user, kernel) = sum(&truth::faults(events));
+            assert_eq!(rows, user + kernel);
+            !there.is_empty()
         });
         column.check("network packet", self.judge, || {
-            let is_packet = |event: &Event| {
-                ["net_dev_xmit", "netif_receive_skb"].contains(&event.name.as_str())
-            };
-            assert!(!has(&is_packet) || stats.get("network").is_some(), "not recognised");
-            false
+            let there = truth::packets(events);
+            let mut here = BTreeMap::new();
+            for row in rows(stats, "network") {
+                for step in ["queued", "sent", "refused", "backlogged", "received"] {
+                    let device = row["device"].as_str().expect("a name").to_owned();
+                    let of = (count(&row, step), count(&row, &format!("{step}_bytes")));
+                    here.insert((device, step), of);
+                }
+            }
+            here.retain(|_, of| of.0 > 0);
+            assert_eq!(here, there);
+            !there.is_empty()
         });
         column.check("priority", self.judge, || {
             let mut there = BTreeMap::new();

@@ -264,10 +264,12 @@ fn kernel_fields(name: &str, text: &str) -> BTreeMap<String, String> {
             set("ret", words.get(3).copied());
         }
         // `254,0 RA 4096 () 2164384 + 8 …`
-        "block_rq_issue" | "block_rq_complete" => {
+        "block_rq_insert" | "block_rq_issue" | "block_rq_complete" => {
             set("dev", words.first().copied());
+            set("rwbs", words.get(1).copied());
             let plus = words.iter().position(|word| *word == "+");
             set("sector", plus.and_then(|at| words.get(at - 1)).copied());
+            set("nr_sector", plus.and_then(|at| words.get(at + 1)).copied());
         }
         _ => {}
     }

@@ -303,8 +303,8 @@ pub struct Values {
     pub bytes: u64,
 }
 
-/// What calls of the system returned, by name, of those with a number by `#N`; `?` of ends without a name whose
-/// beginning is not there.
+/// What calls of the system returned, by name, of those with a number by `#N`; `?` of ends without a name
+/// whose beginning is not there.
 pub fn values(events: &[Event]) -> BTreeMap<String, Values> {
     let is_old = has(events, &["exit_syscall"]);
     let (mut open, mut found) = (BTreeMap::new(), BTreeMap::<String, Values>::new());
@@ -347,6 +347,96 @@ pub fn block(event: &Event, _: Option<i64>) -> Option<(bool, String, String)> {
     };
     let key = format!("{} {}", event.fields.get("dev")?, event.fields.get("sector")?);
     Some((begins, "block".to_owned(), key))
+}
+
+/// What requests to a device came to.
+#[derive(Debug, Default)]
+pub struct Request {
+    pub bytes: u64,
+    /// In queues, and at the device.
+    pub queue: Times,
+    pub service: Times,
+}
+
+/// Requests that are done by device and whether they read; and whether all are told apart: none at the place
+/// of another, none merged, given back or done in parts.
+pub fn requests(events: &[Event]) -> (BTreeMap<(String, bool), Request>, bool) {
+    let (mut waiting, mut given) = (BTreeMap::new(), BTreeMap::new());
+    let (mut found, mut is_certain) = (BTreeMap::<(String, bool), Request>::new(), true);
+    for event in events {
+        let Some(step) = event.name.strip_prefix("block_") else { continue };
+        is_certain &= !["rq_requeue", "rq_merge", "bio_frontmerge"].contains(&step);
+        let (Some(dev), Some(sector)) = (event.text_of(&["dev"]), event.text_of(&["sector"]))
+        else {
+            continue;
+        };
+        let device = match number(dev) {
+            Some(dev) => format!("{}:{}", dev >> 20, dev & 0xf_ffff),
+            None => dev.replace(',', ":"),
+        };
+        let place = (device.clone(), sector.to_owned());
+        let sectors = event.number("nr_sector").unwrap_or(0).cast_unsigned();
+        match step {
+            "rq_insert" => is_certain &= waiting.insert(place, event.time).is_none(),
+            "rq_issue" => {
+                let queued = waiting.remove(&place).map(|since| event.time - since);
+                is_certain &= given.insert(place, (event.time, queued, sectors)).is_none();
+            }
+            "rq_complete" => {
+                let letters = event.text_of(&["rwbs"]).unwrap_or_default();
+                let is_read = match number(letters) {
+                    Some(bits) => bits & 4 != 0,
+                    None => letters.starts_with('R'),
+                };
+                let of = found.entry((device, is_read)).or_default();
+                of.bytes += sectors * 512;
+                if let Some((since, queued, asked)) = given.remove(&place) {
+                    is_certain &= asked == sectors;
+                    add(&mut of.service, event.time - since);
+                    queued.into_iter().for_each(|nanos| add(&mut of.queue, nanos));
+                }
+            }
+            _ => {}
+        }
+    }
+    found.retain(|_, of| of.bytes > 0 || of.service.0 > 0);
+    (found, is_certain)
+}
+
+/// Page faults of each thread: in the program, in the kernel.
+pub fn faults(events: &[Event]) -> BTreeMap<i64, (u64, u64)> {
+    let mut found = BTreeMap::<i64, (u64, u64)>::new();
+    for (event, tid) in events.iter().zip(threads(events)) {
+        let of = match event.name.trim_start_matches("x86_exceptions_") {
+            "page_fault_user" => (1, 0),
+            "page_fault_kernel" => (0, 1),
+            _ => continue,
+        };
+        let sum = found.entry(tid.unwrap_or(-1)).or_default();
+        *sum = (sum.0 + of.0, sum.1 + of.1);
+    }
+    found
+}
+
+/// Packets and bytes of each network device, by what happens to them.
+pub fn packets(events: &[Event]) -> BTreeMap<(String, &'static str), Times> {
+    let mut found = BTreeMap::new();
+    for event in events {
+        let step = match event.name.as_str() {
+            "net_dev_queue" => "queued",
+            "net_dev_xmit" if event.number("rc") == Some(0) => "sent",
+            "net_dev_xmit" => "refused",
+            "netif_rx" | "net_if_rx" => "backlogged",
+            "netif_receive_skb" | "net_if_receive_skb" => "received",
+            _ => continue,
+        };
+        let (Some(device), Some(bytes)) = (event.text_of(&["name", "dev"]), event.number("len"))
+        else {
+            continue;
+        };
+        add(found.entry((device.to_owned(), step)).or_default(), bytes.cast_unsigned());
+    }
+    found
 }
 
 /// The last name of each thread.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Calls of the system and what they returned: errors, bytes.
 //!
-//! An exit alone tells the value; its entry tells when the call began and, where exits have neither a name nor a
-//! number (LTTng before 2.6), which one it is. Where two machines are in one trace, or the architecture is not
-//! known, a number stays one.
+//! An exit alone tells the value; its entry tells when the call began and, where exits have neither a name
+//! nor a number (LTTng before 2.6), which one it is. Where two machines are in one trace, or the architecture
+//! is not known, a number stays one.
 
 use std::collections::HashMap;
 

@@ -5,27 +5,47 @@
 //! names of classes ─► rule of each, or none ── event, with its thread ─► Activity
 //! ```
 //!
-//! Beside [`Facts`](crate::facts::Facts), which have what all analyses share: an activity has numbers of its own kind,
-//! and whoever wants one kind asks for that. Of every class it is decided once whether its events mean anything here.
-//! Memory: by what is open at once, bounded.
+//! Beside [`Facts`](crate::facts::Facts), which have what all analyses share: an activity has numbers of its
+//! own kind, and whoever wants one kind asks for that. Of every class it is decided once whether its events
+//! mean anything here. Memory: by what is open at once, bounded.
 
+pub mod block;
 pub mod calls;
+pub mod faults;
 mod fields;
+pub mod idle;
+pub mod memory;
+pub mod network;
 pub mod numbers;
 
 use lateralis_model::role::FILTERED;
-use lateralis_model::{EnvValue, Event, Trace};
+use lateralis_model::{EnvValue, Event, EventClass, Host, Trace};
 use lateralis_units::Nanos;
 
 use crate::Successions;
 use crate::facts::At;
+use block::{BlockRule, Device, Request, Requests};
 use calls::{Call, CallRule, Calls};
+use faults::{Fault, FaultRule};
+use idle::{IdleRule, IdleStates, IdleStay};
+use memory::{Allocation, Blocks, MemoryRule};
+use network::{DevicePacket, NetworkDevices, PacketRule};
 
 /// Which kinds of activity are wanted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Topics {
     /// Calls of the system, or of a library that are recorded like them, and what they returned.
     pub calls: bool,
+    /// Requests to block devices.
+    pub block: bool,
+    /// Page faults.
+    pub faults: bool,
+    /// Packets at network devices.
+    pub network: bool,
+    /// Idle states of processors.
+    pub idle: bool,
+    /// Memory that the kernel allocates.
+    pub memory: bool,
 }
 
 /// One thing that was done.
@@ -33,12 +53,43 @@ pub struct Topics {
 pub enum Activity {
     /// A call returned, or is known not to have.
     Call(Call),
+    /// A request to a block device is done, or is known not to be.
+    Request(Request),
+    /// Sectors were added to a request that was there.
+    Merge(Device),
+    /// A page fault.
+    Fault(Fault),
+    /// A packet at a network device.
+    Packet(DevicePacket),
+    /// A processor was in an idle state.
+    Idle(IdleStay),
+    /// Memory is allocated or freed.
+    Memory(Allocation),
 }
 
 /// What events of a class mean.
 #[derive(Debug)]
 enum Rule {
     Call(CallRule),
+    Block(BlockRule),
+    Fault(FaultRule),
+    Packet(PacketRule),
+    Idle(IdleRule),
+    Memory(MemoryRule),
+}
+
+impl Rule {
+    fn of(class: &EventClass, topics: Topics, host: Host, calls: &mut Calls) -> Option<Self> {
+        let wanted = [
+            topics.block.then(|| block::rule(class, host).map(Self::Block)),
+            topics.faults.then(|| faults::rule(class).map(Self::Fault)),
+            topics.network.then(|| network::rule(class, host).map(Self::Packet)),
+            topics.idle.then(|| idle::rule(class, host).map(Self::Idle)),
+            topics.memory.then(|| memory::rule(class, host).map(Self::Memory)),
+            topics.calls.then(|| calls.rule(class).map(Self::Call)),
+        ];
+        wanted.into_iter().flatten().flatten().next()
+    }
 }
 
 /// Turns events into activities.
@@ -47,6 +98,10 @@ pub struct KernelEvents {
     rules: Vec<Vec<Option<Rule>>>,
     successions: Successions,
     calls: Calls,
+    requests: Requests,
+    devices: NetworkDevices,
+    idle: IdleStates,
+    blocks: Blocks,
     is_filtered: bool,
 }
 
@@ -61,10 +116,8 @@ impl KernelEvents {
             if topics.calls {
                 events.calls.begin_stream_class(stream, architecture);
             }
-            let rule = |class| {
-                let call = topics.calls.then(|| events.calls.rule(class));
-                call.flatten().map(Rule::Call)
-            };
+            let host = trace.host_of(index);
+            let rule = |class| Rule::of(class, topics, host, &mut events.calls);
             let of_stream: Vec<Option<Rule>> = stream.event_classes.iter().map(rule).collect();
             let classes = stream.event_classes.iter().zip(&of_stream);
             events.is_filtered |= classes
@@ -102,8 +155,14 @@ impl KernelEvents {
         &self.calls
     }
 
-    /// Shows what an event says. Events in the order of time, each with when and where it happened; without the
-    /// thread, where that is in doubt.
+    /// The network devices there are.
+    #[must_use]
+    pub fn network_devices(&self) -> &NetworkDevices {
+        &self.devices
+    }
+
+    /// Shows what an event says. Events in the order of time, each with when and where it happened; without
+    /// the thread, where that is in doubt.
     pub fn event(&mut self, event: &Event<'_>, at: &At, see: &mut dyn FnMut(&Activity)) {
         if let Some(ended) = self.successions.comes(at.time) {
             self.finish(Some(ended), see);
@@ -112,13 +171,27 @@ impl KernelEvents {
         let rule = of_stream.and_then(|of| of.get(event.class_index as usize));
         match rule {
             Some(Some(Rule::Call(rule))) => self.calls.event(rule, event, at, see),
+            Some(Some(Rule::Block(rule))) => self.requests.event(rule, event, at, see),
+            Some(Some(Rule::Fault(rule))) => see(&Activity::Fault(rule.fault(event, at))),
+            Some(Some(Rule::Idle(rule))) => self.idle.event(rule, event, at, see),
+            Some(Some(Rule::Packet(rule))) => {
+                let packet = self.devices.packet(rule, event, at);
+                packet.into_iter().for_each(|packet| see(&Activity::Packet(packet)));
+            }
+            Some(Some(Rule::Memory(rule))) => {
+                let allocation = self.blocks.event(rule, event, at);
+                allocation.into_iter().for_each(|of| see(&Activity::Memory(of)));
+            }
             Some(None) | None => {}
         }
     }
 
     /// The trace has ended.
-    pub fn finish(&mut self, _ended: Option<Nanos>, see: &mut dyn FnMut(&Activity)) {
+    pub fn finish(&mut self, ended: Option<Nanos>, see: &mut dyn FnMut(&Activity)) {
         self.calls.finish(see);
+        self.requests.finish(see);
+        self.idle.finish(ended, see);
+        self.blocks = Blocks::default();
     }
 }
 

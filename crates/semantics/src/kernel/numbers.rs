@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Names of error numbers and of system calls by number. The numbers are those of Linux's user interface, which
-//! do not change.
+//! Names of error numbers and of system calls by number. The numbers are those of Linux's user interface,
+//! which do not change.
 
 /// Calls of x86-64 [arch/x86/entry/syscalls/syscall_64.tbl]; `@N`: the next has this number.
 static X86_64: &str = "\

@@ -36,10 +36,15 @@ pub enum Small {
     ThreadStates,
     NetworkPackets,
     Calls,
+    BlockRequests,
+    PageFaults,
+    DevicePackets,
+    IdleStates,
+    Allocations,
 }
 
 impl Small {
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 21] = [
         Self::Recordings,
         Self::Streams,
         Self::Classes,
@@ -56,6 +61,11 @@ impl Small {
         Self::ThreadStates,
         Self::NetworkPackets,
         Self::Calls,
+        Self::BlockRequests,
+        Self::PageFaults,
+        Self::DevicePackets,
+        Self::IdleStates,
+        Self::Allocations,
     ];
 
     pub fn name(self) -> &'static str {
@@ -76,6 +86,11 @@ impl Small {
             Self::ThreadStates => "thread_states",
             Self::NetworkPackets => "network_packets",
             Self::Calls => "calls",
+            Self::BlockRequests => "block_requests",
+            Self::PageFaults => "page_faults",
+            Self::DevicePackets => "device_packets",
+            Self::IdleStates => "idle_states",
+            Self::Allocations => "allocations",
         }
     }
 
@@ -97,6 +112,11 @@ impl Small {
             Self::ThreadStates => "how long threads ran, waited for a processor, or slept",
             Self::NetworkPackets => "packets of networks, and which threads sent and read them",
             Self::Calls => "calls of the system, with what they returned, as they return",
+            Self::BlockRequests => "requests to block devices, as they are done",
+            Self::PageFaults => "page faults",
+            Self::DevicePackets => "packets at network devices of the kernel",
+            Self::IdleStates => "how long processors were in idle states",
+            Self::Allocations => "memory of the kernel, allocated and freed",
         }
     }
 
@@ -307,6 +327,70 @@ impl Small {
                 ("status", Word, "", "`complete`, `unfinished`, `no_begin`, `no_end`: not seen"),
                 ("quality", Word, "", "of the duration: `exact` or `unknown`"),
             ],
+            Self::BlockRequests => &[
+                ("ts", Int, "ns", "its first event"),
+                ("end_ts", Int, "ns", "when the device was done; null: not seen"),
+                ("device", Text, "", "`MAJOR:MINOR`"),
+                ("operation", Word, "", "`read`, `write`, `discard`, `flush`, `other`"),
+                ("sector", Int, "", "its first sector"),
+                ("bytes", Int, "B", "how many were done; unless complete, how many were asked for"),
+                ("issue_ts", Int, "ns", "when it was given to the device last"),
+                (
+                    "queue_ns",
+                    Int,
+                    "ns",
+                    "how long it waited in queues; null: in none, or not known",
+                ),
+                ("service_ns", Int, "ns", "how long the device took; null: not known"),
+                ("requeues", Int, "", "how often the device gave it back"),
+                ("error", Int, "", "what the device told; 0: none"),
+                ("pid", Int, "", "the process of the thread of its first event"),
+                ("tid", Int, "", "that thread; null: not known"),
+                ("thread", Word, "", "its name"),
+                ("status", Word, "", "`complete`, `unfinished`, or `missing`: its end is"),
+                ("quality", Word, "", "of the times: `exact` or `unknown`"),
+            ],
+            Self::PageFaults => &[
+                ("ts", Int, "ns", "when"),
+                ("kind", Word, "", "in the program: `user`, in the `kernel`, a `sample` of perf"),
+                ("address", Int, "", "the address that was not there"),
+                ("ip", Int, "", "the instruction that wanted it"),
+                ("cpu", Int, "", "on which processor"),
+                ("pid", Int, "", "the process of the thread"),
+                ("tid", Int, "", "in which thread; null: not known"),
+                ("thread", Word, "", "its name"),
+            ],
+            Self::DevicePackets => &[
+                ("ts", Int, "ns", "when"),
+                ("device", Word, "", "name of the device"),
+                ("step", Word, "", "`queued`, `sent`, `refused`, `backlogged`, `received`"),
+                ("bytes", Int, "B", "its length; of one that came without the header of the link"),
+                ("cpu", Int, "", "on which processor"),
+                ("pid", Int, "", "the process of the thread"),
+                ("tid", Int, "", "the thread that had the processor; null: not known"),
+                ("thread", Word, "", "its name"),
+            ],
+            Self::IdleStates => &[
+                ("ts", Int, "ns", "when it was entered; where that was not seen, when it was left"),
+                ("end_ts", Int, "ns", "when it was left; of an unfinished one the last event"),
+                ("duration", Int, "ns", "between them; null: one of them was not seen"),
+                ("cpu", Int, "", "the processor"),
+                ("state", Int, "", "which state; null: not known"),
+                ("status", Word, "", "`complete`, `unfinished`, `no_begin`, `no_end`: not seen"),
+                ("quality", Word, "", "of the duration: `exact`, `lower_bound`, `unknown`"),
+            ],
+            Self::Allocations => &[
+                ("ts", Int, "ns", "when"),
+                ("allocator", Word, "", "`slab`: sizes are bytes; `pages`: sizes are pages"),
+                ("is_free", Bool, "", "whether it is freed"),
+                ("address", Int, "", "the address, or the number of the first page"),
+                ("size", Int, "", "how much; null: freed, and the allocation was not seen"),
+                ("cpu", Int, "", "on which processor"),
+                ("pid", Int, "", "the process of the thread"),
+                ("tid", Int, "", "the thread that had the processor; null: not known"),
+                ("thread", Word, "", "its name"),
+                ("owner_tid", Int, "", "of what is freed, who allocated it; null: not known"),
+            ],
         };
         all.extend(rest.iter().cloned());
         all
@@ -478,7 +562,12 @@ pub fn scan(
         | Small::Counters
         | Small::ThreadStates
         | Small::NetworkPackets
-        | Small::Calls => {
+        | Small::Calls
+        | Small::BlockRequests
+        | Small::PageFaults
+        | Small::DevicePackets
+        | Small::IdleStates
+        | Small::Allocations => {
             derived::beside(see, |see| scan_here(small, recordings, tables, scan, see))
         }
         _ => scan_here(small, recordings, tables, scan, see),
@@ -502,7 +591,12 @@ fn scan_here(
             | Small::Counters
             | Small::ThreadStates
             | Small::NetworkPackets
-            | Small::Calls => derived::rows(small, opened, &mut rows, &mut damage),
+            | Small::Calls
+            | Small::BlockRequests
+            | Small::PageFaults
+            | Small::DevicePackets
+            | Small::IdleStates
+            | Small::Allocations => derived::rows(small, opened, &mut rows, &mut damage),
             Small::Recordings => recording_rows(opened, &mut rows),
             Small::Streams => stream_rows(opened, &mut rows),
             Small::Packets => packet_rows(opened, &mut rows),

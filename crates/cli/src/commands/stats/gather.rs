@@ -182,7 +182,7 @@ impl Statistics {
             running: Running::new(&facts, begin, &gaps, alone),
             messages: Messages::new(kinds),
             levels: Levels::new(begin),
-            kernel: KernelTotals::new(gaps.clone()),
+            kernel: KernelTotals::new(gaps.clone(), recording.source.trace()),
             kernel_events,
             facts,
             losses: total_by_stream(recording.source.losses()),

@@ -45,6 +45,16 @@ pub enum Section {
     Wakeups,
     /// System calls: how often, which errors, how many bytes
     Calls,
+    /// Block devices: requests, bytes, time in queues and at the device
+    Block,
+    /// Page faults by thread
+    Faults,
+    /// Network devices: packets and bytes
+    Network,
+    /// Idle states of processors
+    Idle,
+    /// Memory of the kernel by thread
+    Memory,
     /// Messages and how long they took
     Messages,
     /// Time in each state

@@ -46,14 +46,21 @@ impl Asked {
             span_threads: asks(&[Section::Threads]) && is_json,
             running: asks(&running),
             messages: asks(&[Section::Messages]),
-            kernel: Topics { calls: asks(&[Section::Calls]) },
+            kernel: Topics {
+                calls: asks(&[Section::Calls]),
+                block: asks(&[Section::Block]),
+                faults: asks(&[Section::Faults]),
+                network: asks(&[Section::Network]),
+                idle: asks(&[Section::Idle]),
+                memory: asks(&[Section::Memory]),
+            },
             levels: asks(&[Section::States, Section::Counters]),
         }
     }
 }
 
 /// Members of the whole that are parts; all others are always told.
-const MEMBERS: [(&str, &[Section]); 16] = [
+const MEMBERS: [(&str, &[Section]); 21] = [
     ("events", &[Section::Events]),
     ("events_by_cpu", &[Section::Events]),
     ("spans", &OF_SPANS),
@@ -70,6 +77,11 @@ const MEMBERS: [(&str, &[Section]); 16] = [
     ("applications", &[Section::Applications]),
     ("wakeups", &[Section::Wakeups]),
     ("calls", &[Section::Calls]),
+    ("block", &[Section::Block]),
+    ("page_faults", &[Section::Faults]),
+    ("network", &[Section::Network]),
+    ("cpu_idle", &[Section::Idle]),
+    ("memory", &[Section::Memory]),
 ];
 
 const OF_SPANS: [Section; 5] =

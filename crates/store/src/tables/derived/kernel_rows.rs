@@ -7,7 +7,12 @@ use std::ops::ControlFlow;
 
 use lateralis_analysis::Gaps;
 use lateralis_model::{Damage, Quality, Source, StreamIndex, Trace, Writer};
+use lateralis_semantics::kernel::block::{Request, RequestStatus};
 use lateralis_semantics::kernel::calls::{Call, CallName, Moves};
+use lateralis_semantics::kernel::faults::Fault;
+use lateralis_semantics::kernel::idle::IdleStay;
+use lateralis_semantics::kernel::memory::Allocation;
+use lateralis_semantics::kernel::network::DevicePacket;
 use lateralis_semantics::kernel::{Activity, KernelEvents, Topics};
 use lateralis_units::Nanos;
 
@@ -20,6 +25,11 @@ use crate::facts::{At, Doubts, Facts};
 pub fn topics(small: Small) -> Option<Topics> {
     match small {
         Small::Calls => Some(Topics { calls: true, ..Topics::default() }),
+        Small::BlockRequests => Some(Topics { block: true, ..Topics::default() }),
+        Small::PageFaults => Some(Topics { faults: true, ..Topics::default() }),
+        Small::DevicePackets => Some(Topics { network: true, ..Topics::default() }),
+        Small::IdleStates => Some(Topics { idle: true, ..Topics::default() }),
+        Small::Allocations => Some(Topics { memory: true, ..Topics::default() }),
         _ => None,
     }
 }
@@ -72,6 +82,14 @@ fn row(
 ) -> ControlFlow<()> {
     match activity {
         Activity::Call(call) => call_row(opened, kernel.calls().names(), call, rows),
+        Activity::Request(request) => request_row(opened, request, rows),
+        Activity::Merge(_) => ControlFlow::Continue(()),
+        Activity::Fault(fault) => fault_row(opened, fault, rows),
+        Activity::Packet(packet) => {
+            packet_row(opened, kernel.network_devices().names(), packet, rows)
+        }
+        Activity::Idle(stay) => idle_row(opened, stay, rows),
+        Activity::Memory(allocation) => allocation_row(opened, allocation, rows),
     }
 }
 
@@ -129,5 +147,108 @@ fn call_row(
         name.moves.map(Moves::name).map_or(Cell::Null, fixed),
         fixed(status),
         fixed(quality(opened.gaps(), call.begin, call.end).name()),
+    ])
+}
+
+fn request_row(opened: &Opened, request: &Request, rows: &mut Rows<'_>) -> ControlFlow<()> {
+    let [pid, tid, thread] = who(opened, request.writer);
+    let Request { inserted, issued, completed, .. } = *request;
+    let is_complete = request.status == RequestStatus::Complete;
+    let of_times = match request.service_ns.or(request.queue_ns) {
+        Some(_) if is_complete => quality(opened.gaps(), inserted.or(issued), completed),
+        _ => Quality::Unknown,
+    };
+    rows.row(&[
+        recording(opened, request.stream),
+        inserted.or(issued).or(completed).into(),
+        completed.into(),
+        Cell::Text(&request.device.to_string()),
+        fixed(request.operation.name()),
+        Cell::Int(request.sector.cast_signed()),
+        Cell::Int(request.bytes.cast_signed()),
+        issued.into(),
+        request.queue_ns.into(),
+        request.service_ns.into(),
+        Cell::Int(request.requeues.into()),
+        Cell::Int(request.error),
+        pid,
+        tid,
+        thread,
+        fixed(request.status.name()),
+        fixed(of_times.name()),
+    ])
+}
+
+fn fault_row(opened: &Opened, fault: &Fault, rows: &mut Rows<'_>) -> ControlFlow<()> {
+    let [pid, tid, thread] = who(opened, fault.writer);
+    rows.row(&[
+        recording(opened, fault.stream),
+        Cell::Int(fault.time.0),
+        fixed(fault.kind.name()),
+        fault.address.into(),
+        fault.ip.into(),
+        fault.cpu.into(),
+        pid,
+        tid,
+        thread,
+    ])
+}
+
+fn packet_row(
+    opened: &Opened,
+    names: &[String],
+    packet: &DevicePacket,
+    rows: &mut Rows<'_>,
+) -> ControlFlow<()> {
+    let [pid, tid, thread] = who(opened, packet.writer);
+    let name = names.get(packet.device as usize).map(String::as_str);
+    rows.row(&[
+        recording(opened, packet.stream),
+        Cell::Int(packet.time.0),
+        Cell::Word(packet.device.into(), name),
+        fixed(packet.step.name()),
+        Some(packet.bytes).into(),
+        packet.cpu.into(),
+        pid,
+        tid,
+        thread,
+    ])
+}
+
+fn idle_row(opened: &Opened, stay: &IdleStay, rows: &mut Rows<'_>) -> ControlFlow<()> {
+    let end = stay.end.or(stay.seen_until);
+    let duration = stay.begin.zip(end).map(|(begin, end)| end.since(begin).max(0));
+    let (status, at_most) = match (stay.begin, stay.end, stay.seen_until) {
+        (Some(_), Some(_), _) => ("complete", Quality::Exact),
+        (None, ..) => ("no_begin", Quality::Unknown),
+        (Some(_), None, Some(_)) => ("unfinished", Quality::LowerBound),
+        (Some(_), None, None) => ("no_end", Quality::Unknown),
+    };
+    rows.row(&[
+        recording(opened, stay.stream),
+        stay.begin.or(end).into(),
+        end.into(),
+        duration.map_or(Cell::Null, Cell::Int),
+        Cell::Int(stay.cpu.into()),
+        stay.state.into(),
+        fixed(status),
+        fixed(quality(opened.gaps(), stay.begin, end).and(at_most).name()),
+    ])
+}
+
+fn allocation_row(opened: &Opened, of: &Allocation, rows: &mut Rows<'_>) -> ControlFlow<()> {
+    let [pid, tid, thread] = who(opened, of.writer);
+    rows.row(&[
+        recording(opened, of.stream),
+        Cell::Int(of.time.0),
+        fixed(of.allocator.name()),
+        Cell::Int(of.is_free.into()),
+        Some(of.address).into(),
+        of.size.into(),
+        of.cpu.into(),
+        pid,
+        tid,
+        thread,
+        of.owner.map(|owner| owner.tid).into(),
     ])
 }

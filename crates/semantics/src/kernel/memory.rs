@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Memory of the kernel: what each thread allocated and freed.
+//!
+//! A free tells an address and no size: that is known where the allocation was seen.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use lateralis_model::{Event, EventClass, Host, StreamIndex, Writer};
+use lateralis_units::Nanos;
+
+use super::fields;
+use crate::facts::At;
+
+/// Blocks that are remembered; what is freed of others counts as of an unknown size.
+const LIVE_MAX: usize = 1 << 20;
+
+/// From which allocator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Allocator {
+    /// `kmalloc` and caches of objects; sizes are bytes.
+    Slab,
+    /// Whole pages; sizes are pages.
+    Pages,
+}
+
+impl Allocator {
+    /// The word used in tables.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Slab => "slab",
+            Self::Pages => "pages",
+        }
+    }
+}
+
+/// One allocation, or one that is given back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Allocation {
+    /// In which stream.
+    pub stream: StreamIndex,
+    /// When.
+    pub time: Nanos,
+    /// On which processor.
+    pub cpu: Option<u32>,
+    /// In which thread.
+    pub writer: Option<Writer>,
+    /// From which allocator.
+    pub allocator: Allocator,
+    /// Whether it is given back.
+    pub is_free: bool,
+    /// The address, or the number of the first page.
+    pub address: u64,
+    /// How much, in bytes or pages; `None`: the allocation was not seen, or tells none.
+    pub size: Option<u64>,
+    /// Of one that is given back, who allocated it; `None`: not known.
+    pub owner: Option<Writer>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Size {
+    Bytes(usize),
+    /// The logarithm of the number of pages.
+    Order(usize),
+    Unknown,
+}
+
+/// What events of a class say of memory.
+#[derive(Debug)]
+pub struct MemoryRule {
+    allocator: Allocator,
+    is_free: bool,
+    host: Host,
+    address: usize,
+    size: Size,
+}
+
+/// Follows blocks, in the order of time.
+#[derive(Debug, Default)]
+pub struct Blocks {
+    live: HashMap<(Host, Allocator, u64), (Option<u64>, Option<Writer>), RandomState>,
+}
+
+/// What events of a class say, if anything.
+pub(super) fn rule(class: &EventClass, host: Host) -> Option<MemoryRule> {
+    let last = class.name.rsplit(':').next()?;
+    let name = match last {
+        "kmem_cache_alloc" | "kmem_cache_alloc_node" | "kmem_cache_free" => last,
+        // LTTng writes the subsystem before the name.
+        _ => last.strip_prefix("kmem_").unwrap_or(last),
+    };
+    let (allocator, is_free) = match name {
+        "kmalloc" | "kmalloc_node" | "kmem_cache_alloc" | "kmem_cache_alloc_node" => {
+            (Allocator::Slab, false)
+        }
+        "kfree" | "kmem_cache_free" => (Allocator::Slab, true),
+        "mm_page_alloc" => (Allocator::Pages, false),
+        "mm_page_free" => (Allocator::Pages, true),
+        _ => return None,
+    };
+    let (address, size) = match allocator {
+        Allocator::Slab => {
+            (["ptr", "ptr"], fields::place(class, &["bytes_alloc"]).map(Size::Bytes))
+        }
+        Allocator::Pages => (["pfn", "page"], fields::place(class, &["order"]).map(Size::Order)),
+    };
+    let size = size.unwrap_or(Size::Unknown);
+    Some(MemoryRule { allocator, is_free, host, address: fields::place(class, &address)?, size })
+}
+
+impl Blocks {
+    pub(super) fn event(
+        &mut self,
+        rule: &MemoryRule,
+        event: &Event<'_>,
+        at: &At,
+    ) -> Option<Allocation> {
+        let address = fields::number(event, Some(rule.address))?;
+        // What was refused, and the free of nothing. Page frame -1 is none.
+        if address == u64::MAX || (address == 0 && rule.allocator == Allocator::Slab) {
+            return None;
+        }
+        let told = match rule.size {
+            Size::Bytes(place) => fields::number(event, Some(place)),
+            Size::Order(place) => {
+                let order = fields::number(event, Some(place))?;
+                u32::try_from(order).ok().and_then(|order| 1_u64.checked_shl(order))
+            }
+            Size::Unknown => None,
+        };
+        let key = (rule.host, rule.allocator, address);
+        let (size, owner) = if rule.is_free {
+            let (size, owner) = self.live.remove(&key).unwrap_or((None, None));
+            (told.or(size), owner)
+        } else {
+            if self.live.len() < LIVE_MAX || self.live.contains_key(&key) {
+                self.live.insert(key, (told, at.writer));
+            }
+            (told, None)
+        };
+        let At { time, stream, cpu, writer, .. } = *at;
+        let (allocator, is_free) = (rule.allocator, rule.is_free);
+        Some(Allocation { stream, time, cpu, writer, allocator, is_free, address, size, owner })
+    }
+}
