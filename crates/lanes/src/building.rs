@@ -250,7 +250,7 @@ impl Builder {
             for interval in &mut intervals {
                 interval.from = interval.from.map(settled);
                 interval.to = interval.to.map(settled);
-                if kind == RowKind::Running {
+                if kind.is_of_applications() {
                     let name = who_ran.get(interval.name as usize);
                     interval.name = name.copied().unwrap_or(interval.name);
                 }

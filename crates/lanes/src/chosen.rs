@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
 use crate::left::Left;
-use crate::{Lanes, PointRef, RankedBits, RowKind};
+use crate::{Lanes, PointRef, RankedBits};
 
 /// What somebody wants to see.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -147,7 +147,7 @@ impl Chosen {
             return false;
         };
         let [from, to] = intervals.events(index);
-        if row.kind == RowKind::Running {
+        if row.kind.is_of_applications() {
             return !self.wanted.applications_off.contains(&intervals.name(index))
                 && !self.wanted.lanes_off.contains(&row.lane);
         }

@@ -111,11 +111,22 @@ pub struct Lane {
 pub enum RowKind {
     /// Who ran: names are applications.
     Running,
+    /// Whose events come from there, from the first to the last before somebody else's: it need not have
+    /// run all the time in between. Names are applications.
+    Seen,
     /// Spans.
     #[default]
     Spans,
     /// States of a machine.
     States,
+}
+
+impl RowKind {
+    /// Whether its names are applications: of who ran, or was seen.
+    #[must_use]
+    pub fn is_of_applications(self) -> bool {
+        matches!(self, Self::Running | Self::Seen)
+    }
 }
 
 /// A row of intervals.

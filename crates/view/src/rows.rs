@@ -107,16 +107,17 @@ pub fn rows_of_growing(lanes: &Lanes) -> Vec<Vec<(u32, Drawn)>> {
     let order = |drawn: &Drawn| match drawn {
         Drawn::Intervals(row) | Drawn::Packed(row) => {
             let row = &meta.rows[*row];
-            (2 + u8::from(row.kind == RowKind::Spans), row.name.clone(), row.depth)
+            (3 + u8::from(row.kind == RowKind::Spans), row.name.clone(), row.depth)
         }
-        _ => (1, None, 0),
+        _ => (2, None, 0),
     };
     let mut all = rows(lanes);
     for rows in &mut all {
         // Those of one kind as an index that is written has them: by name and depth.
         rows.sort_by_cached_key(|drawn| match drawn {
-            Drawn::Intervals(row) if meta.rows[*row].kind == RowKind::Running => {
-                (0, meta.rows[*row].name.clone(), meta.rows[*row].depth)
+            Drawn::Intervals(row) if meta.rows[*row].kind.is_of_applications() => {
+                let row = &meta.rows[*row];
+                (u8::from(row.kind == RowKind::Seen), row.name.clone(), row.depth)
             }
             other => order(other),
         });
@@ -125,7 +126,7 @@ pub fn rows_of_growing(lanes: &Lanes) -> Vec<Vec<(u32, Drawn)>> {
     all.into_iter().map(|rows| rows.into_iter().map(told).collect()).collect()
 }
 
-/// Rows of each lane: who ran, events, states, spans, levels.
+/// Rows of each lane: who ran, who was seen, events, states, spans, levels.
 pub fn rows(lanes: &Lanes) -> Vec<Vec<Drawn>> {
     let meta = lanes.meta();
     let mut rows: Vec<Vec<Drawn>> = vec![Vec::new(); meta.lanes.len()];
@@ -141,6 +142,7 @@ pub fn rows(lanes: &Lanes) -> Vec<Vec<Drawn>> {
         }
     };
     add(&mut rows, RowKind::Running);
+    add(&mut rows, RowKind::Seen);
     for (lane, told) in (0..).zip(&meta.lanes) {
         if lanes.points(lane).is_some() || told.kind == LaneKind::Cpu {
             rows[lane as usize].push(Drawn::Events);

@@ -31,7 +31,7 @@ export interface Scene {
 export function coloursOf(scene: Scene, row: Pick<PlacedRow, "kind" | "script">): Colours {
   const { kind } = row;
   if (row.script !== null) return scene.scripts.get(row.script) ?? scene.names;
-  if (kind === "running") return scene.applications;
+  if (kind === "running" || kind === "seen") return scene.applications;
   return kind === "events" ? scene.classes : scene.names;
 }
 

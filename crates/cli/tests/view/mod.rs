@@ -152,8 +152,14 @@ fn pictures_are_counted(page: &mut Page, lines: &[Value]) {
 
 /// Who is shown on each processor are those whose events come from there, from the first to the last of
 /// each that come together: no event that the tracer writes for itself is anybody's.
-fn who_ran_is_whose_events_were_printed(page: &mut Page, lines: &[Value]) {
+fn who_was_seen_is_whose_events_were_printed(page: &mut Page, lines: &[Value]) {
     let open = page.ask("open", json!({}));
+    for by in ["cpu", "thread", "application"] {
+        let asked = json!({ "by": by, "t0": 0, "t1": open["end"], "px": 10 });
+        let (told, columns) = page.ask_columns("utilisation", asked);
+        assert_eq!(told["rows"], json!([]), "nobody knows how long who ran");
+        assert!(columns["share"].is_empty(), "{columns:?}");
+    }
     let origin: i64 = open["origin"].as_str().unwrap().parse().unwrap();
     assert_eq!(origin, lines.iter().map(time).min().unwrap());
     let lanes = open["lanes"].as_array().unwrap();
@@ -167,12 +173,15 @@ fn who_ran_is_whose_events_were_printed(page: &mut Page, lines: &[Value]) {
             continue;
         }
         let rows = lane["rows"].as_array().unwrap();
-        assert_eq!(rows.iter().filter(|row| row["kind"] == "running").count(), 1, "{lane}");
+        // Nobody told of switches: it was seen there, and need not have run in between.
+        assert_eq!(rows.iter().filter(|row| row["kind"] == "seen").count(), 1, "{lane}");
+        assert!(rows.iter().all(|row| row["kind"] != "running"), "{lane}");
         for run in runs {
             let [begin, end] = times(run);
             let asked = json!({ "lane": lane["id"], "row": 0, "t": begin, "within": 0 });
             let thing = &page.ask("at", asked)["thing"];
             assert_eq!([&thing["begin"], &thing["end"]], [&json!(begin), &json!(end)], "{thing}");
+            assert_eq!(thing["kind"], "seen", "{thing}");
             assert_eq!(thing["tid"], run[0]["tid"]);
         }
     }
@@ -186,7 +195,7 @@ fn the_demo_is_seen_as_it_is_printed() {
     let mut page = viewer.page();
     the_list_is_what_is_printed(&mut page, &lines);
     pictures_are_counted(&mut page, &lines);
-    who_ran_is_whose_events_were_printed(&mut page, &lines);
+    who_was_seen_is_whose_events_were_printed(&mut page, &lines);
     let open = page.ask("open", json!({}));
     // Spans and messages are as many as lat stats says.
     let stats = place.json(&["stats", "--json", "demo"]);

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Who ran on each processor: by switches, else by whose events come from there.
+//! Who ran on each processor, by switches; where nobody tells of them, who was seen there by its events.
 
 use std::collections::BTreeMap;
 
 use lateralis_lanes::{Gathers, Interval, Opened, RowKind};
-
-/// Name of the row where nobody told of switches.
-const SEEN: &str = "by its events";
 
 /// Thread and application.
 type Who = (u32, u32);
@@ -43,11 +40,11 @@ impl Ran {
             // If another leaves than came, switches between are missing.
             let thread = |who: Option<Who>| who.map(|(thread, _)| thread);
             let is_known = from_is_whole && thread(before.who) == thread(from);
-            before.ran(builder, Some(time), if is_known { 0 } else { 2 }, None);
+            before.ran(builder, Some(time), if is_known { 0 } else { 2 });
         }
         let stays = true;
         let mut on = On { lane, who: to, since: time, last: time, stays, opened: None };
-        on.begins(builder, None, None);
+        on.begins(builder, None);
         self.on.insert(cpu, on);
     }
 
@@ -67,12 +64,10 @@ impl Ran {
         {
             on.last = on.last.max(time);
             if is_switch && !on.stays {
-                on.stays = true;
-                // It belongs into another row from now on.
-                if let Some(opened) = on.opened.take() {
-                    builder.ends(opened, None);
-                    on.begins(builder, None, None);
-                }
+                // Only from now on is it known to run.
+                on.ran(builder, Some(on.last), 0);
+                (on.stays, on.since, on.opened) = (true, time, None);
+                on.begins(builder, None);
             } else if !on.stays
                 && let Some(opened) = on.opened
             {
@@ -82,11 +77,11 @@ impl Ran {
         }
         if let Some(before) = self.on.remove(&cpu) {
             let end = if before.stays { time } else { before.last };
-            before.ran(builder, Some(end), 0, (!before.stays).then_some(SEEN));
+            before.ran(builder, Some(end), 0);
         }
         let stays = is_switch;
         let mut on = On { lane, who, since: time, last: time, stays, opened: None };
-        on.begins(builder, (!stays).then_some(time), (!stays).then_some(SEEN));
+        on.begins(builder, (!stays).then_some(time));
         self.on.insert(cpu, on);
     }
 
@@ -96,28 +91,33 @@ impl Ran {
             match on.opened {
                 Some(opened) if on.stays => builder.ends(opened, None),
                 _ if on.stays => {}
-                _ => on.ran(builder, Some(on.last), 0, Some(SEEN)),
+                _ => on.ran(builder, Some(on.last), 0),
             }
         }
     }
 }
 
 impl On {
-    fn begins(&mut self, builder: &mut dyn Gathers, end: Option<i64>, name: Option<&str>) {
+    /// Only who stays until another comes is known to run.
+    fn kind(&self) -> RowKind {
+        if self.stays { RowKind::Running } else { RowKind::Seen }
+    }
+
+    fn begins(&mut self, builder: &mut dyn Gathers, end: Option<i64>) {
         let Some((thread, application)) = self.who else { return };
         let (begin, from, to, quality) = (self.since, None, None, 0);
         let interval = Interval { begin, end, name: application, thread, from, to, quality };
-        self.opened = builder.begins(self.lane, RowKind::Running, name, interval);
+        self.opened = builder.begins(self.lane, self.kind(), None, interval);
     }
 
-    fn ran(&self, builder: &mut dyn Gathers, end: Option<i64>, quality: u8, name: Option<&str>) {
+    fn ran(&self, builder: &mut dyn Gathers, end: Option<i64>, quality: u8) {
         let Some((thread, application)) = self.who else { return };
         let (begin, from, to) = (self.since, None, None);
         let interval = Interval { begin, end, name: application, thread, from, to, quality };
         match self.opened {
             Some(opened) if end.is_some() => builder.ends(opened, Some(interval)),
             Some(_) => {}
-            None => builder.interval(self.lane, RowKind::Running, name, interval),
+            None => builder.interval(self.lane, self.kind(), None, interval),
         }
     }
 }

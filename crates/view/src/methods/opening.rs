@@ -145,6 +145,7 @@ fn lane(session: &Session, id: u32) -> Value {
             let of = &meta.rows[row];
             let kind = match of.kind {
                 RowKind::Running => "running",
+                RowKind::Seen => "seen",
                 RowKind::Spans => "spans",
                 RowKind::States => "states",
             };

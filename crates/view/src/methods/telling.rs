@@ -125,8 +125,9 @@ pub fn interval(
     let (begin, end) = intervals.ends(index);
     let name = intervals.name(index) as usize;
     let (kind, name) = match told.kind {
-        RowKind::Running => {
-            ("running", meta.applications.get(name).map(|application| &application.name))
+        RowKind::Running | RowKind::Seen => {
+            let kind = if told.kind == RowKind::Seen { "seen" } else { "running" };
+            (kind, meta.applications.get(name).map(|application| &application.name))
         }
         RowKind::Spans => ("span", meta.names.get(name)),
         RowKind::States => ("state", meta.names.get(name)),

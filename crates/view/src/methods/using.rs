@@ -17,7 +17,8 @@ const LOOKED_MAX: usize = 20_000_000;
 const TOLD_MAX: usize = 64;
 
 /// Shares of pixels, by processor, thread or application; of the last two, 1 is one processor. Stretches
-/// in which switches are missing are left out, and a share that could be larger is a lower bound.
+/// in which switches are missing are left out, and a share that could be larger is a lower bound. Where
+/// nobody tells of switches there is no row: whose events come from a processor need not have run in between.
 pub fn utilisation(session: &Session, params: Params<'_>) -> Result<Answer, Problem> {
     let by = params.text("by")?;
     let scale = Scale::new(params.time("t0")?, params.time("t1")?, params.px()?);
@@ -42,7 +43,7 @@ pub fn utilisation(session: &Session, params: Params<'_>) -> Result<Answer, Prob
         }
         let mut pixel = 0;
         // Nothing is known of a processor before its first switch and after its last, nor where events of it
-        // are missing; and a row with a name has what events show, not switches.
+        // are missing.
         let known = intervals.len().checked_sub(1).map(|last| {
             let (begin, end) = (intervals.ends(0).0, intervals.ends(last).1);
             begin as i64 <= scale.t0 && scale.t1 <= end as i64
@@ -55,8 +56,7 @@ pub fn utilisation(session: &Session, params: Params<'_>) -> Result<Answer, Prob
             is_here(of.lane) && touches(of.begin.unwrap_or(0), of.end.unwrap_or(u64::MAX >> 1))
         });
         let is_torn = (from..to).any(|index| intervals.quality(index) != 0);
-        let is_open =
-            known != Some(true) || is_lost || is_missing || is_torn || told.name.is_some();
+        let is_open = known != Some(true) || is_lost || is_missing || is_torn;
         is_any_open |= is_open;
         for index in from..to {
             // Where switches are missing nobody knows who ran how long.

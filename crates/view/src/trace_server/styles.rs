@@ -17,7 +17,7 @@ const STYLES_MAX: usize = 10_000;
 /// Of what a row shows, the list that its numbers are of.
 pub fn list_of(kind: &str) -> &'static str {
     match kind {
-        "running" => "applications",
+        "running" | "seen" => "applications",
         "events" => "classes",
         _ => "names",
     }
