@@ -258,6 +258,20 @@ fn a_budget_on_the_mean_knows_half_nanoseconds() {
     }
 }
 
+/// That nothing was measured is certain only where there was nothing.
+#[test]
+fn a_budget_on_spans_of_which_only_halves_are_known_is_unknown() {
+    let place = Place::new();
+    for (name, event, quality) in
+        [("half", (ENDS, 1000, 1, 1), "unknown"), ("none", (LEVEL, 1000, 1, 1), "exact")]
+    {
+        write(&place, name, &[vec![event]]);
+        let budgets = &place.json(&["stats", name, "--json"])["budgets"];
+        assert_eq!(budgets[0]["kept"], Value::Null, "{budgets}");
+        assert_eq!(budgets[0]["quality"], quality, "{name}: {budgets}");
+    }
+}
+
 /// Keys of states and counters tell one from another, whichever thread says it; names are the schema's.
 #[test]
 fn keyed_states_and_counters_are_one_for_each_key() {

@@ -352,6 +352,16 @@ fn switches_that_nothing_told_of_make_nothing_exact() {
         let quality = if is_partial { json!("lower_bound") } else { Value::Null };
         assert_eq!(thread["not_exact"]["running_ns"], quality, "{thread}");
     }
+    // Nor wake-ups: one of a thread that had left unseen looks needless.
+    let wakeups = &stats["wakeups"];
+    assert_eq!(wakeups["not_exact"]["needless"], "unknown", "{}", wakeups["needless"]);
+    let rows = wakeups["latencies"].as_array().expect("latencies");
+    assert!(rows.len() > 10);
+    for row in rows {
+        let is_partial = partial.contains(&row["tid"].as_i64().expect("a thread"));
+        let quality = if is_partial { json!("lower_bound") } else { Value::Null };
+        assert_eq!(row["not_exact"]["count"], quality, "{row}");
+    }
     let text = place.lat(&["stats", "out", "--section", "cpus"]);
     let text = String::from_utf8_lossy(&text.stdout).into_owned();
     assert!(text.contains("switches are missing") && text.contains("≥ at least"), "{text}");

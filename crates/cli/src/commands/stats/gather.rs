@@ -391,6 +391,12 @@ impl Statistics {
                 let error = self.spans.clock_error(self.facts.kinds(), &budget.span);
                 let by_clocks = ClockErrors::quality(error, measured.unwrap_or(0), Quality::Exact);
                 let measured_quality = match budget.statistic {
+                    // That nothing was measured is certain only where there was nothing.
+                    _ if measured.is_none()
+                        && self.spans.has_halves(self.facts.kinds(), &budget.span) =>
+                    {
+                        Quality::Unknown
+                    }
                     Statistic::Max => longest.map_or(trust.sum, |(_, quality)| quality),
                     _ if between.is_some_and(|[least, most]| least != most) => {
                         trust.value.and(Quality::LowerBound)

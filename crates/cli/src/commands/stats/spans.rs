@@ -207,6 +207,12 @@ impl Spans {
         self.longest(index, of, sum)
     }
 
+    /// Whether of spans of a kind only beginnings or only ends were seen, of some at least.
+    pub fn has_halves(&self, kinds: &Kinds, name: &str) -> bool {
+        let kind = self.all(kinds).find(|(_, kind, _)| kind.name == name);
+        kind.is_some_and(|(_, _, of)| of.unfinished_count() > 0 || of.orphan_count() > 0)
+    }
+
     /// The slowest of a kind, those that have not ended among them: each with whether it has.
     fn outliers(&self, index: usize, of: &SpanKind) -> Vec<(Span, bool)> {
         let ended = of.slowest().into_iter().map(|span| (span, true));
