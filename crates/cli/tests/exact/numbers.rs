@@ -18,8 +18,10 @@ pub struct Number {
 pub type Numbers = BTreeMap<String, Number>;
 
 /// Members that say which thing a row is about.
-const NAMES: [&str; 24] = [
+const NAMES: [&str; 26] = [
     "name",
+    "call",
+    "layer",
     "event",
     "span",
     "channel",
@@ -46,7 +48,7 @@ const NAMES: [&str; 24] = [
 ];
 
 /// Numbers that say which or where, and not how much.
-const PLAIN: [&str; 13] = [
+const PLAIN: [&str; 14] = [
     "end_ns",
     "bucket_ns",
     "longest_wait_begin_ns",
@@ -60,6 +62,7 @@ const PLAIN: [&str; 13] = [
     "clock_error_ns",
     // What is missing, or contradicts itself, is said of the recording.
     "missing_switches",
+    "missing_returns",
     "touched_by_losses",
 ];
 

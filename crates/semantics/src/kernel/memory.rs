@@ -76,10 +76,15 @@ pub struct MemoryRule {
     size: Size,
 }
 
+/// Where a block is: on which machine, whose, at which address.
+type Place = (Host, Allocator, u64);
+/// How large it is, and which thread has it made.
+type Made = (Option<u64>, Option<Writer>);
+
 /// Follows blocks, in the order of time.
 #[derive(Debug, Default)]
 pub struct Blocks {
-    live: HashMap<(Host, Allocator, u64), (Option<u64>, Option<Writer>), RandomState>,
+    live: HashMap<Place, Made, RandomState>,
 }
 
 /// What events of a class say, if anything.

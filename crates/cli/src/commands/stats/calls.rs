@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use lateralis_analysis::Gaps;
+use lateralis_model::Quality;
 use lateralis_semantics::kernel::calls::{Call, CallName, Layer, Moves};
 use serde_json::{Value, json};
 
@@ -106,6 +107,12 @@ impl OfName {
         self.trust(trust).at_least(self.timed < self.returned.count || self.not_returned > 0)
     }
 
+    /// How many have not returned is not known where returns are missing, or no beginning was seen.
+    fn quality_of_unreturned(&self, trust: Trust) -> Quality {
+        let begun = self.timed + self.touched + self.not_returned;
+        trust.without(if begun == 0 { 1 } else { self.missing }).value
+    }
+
     fn errors(&self) -> Vec<(&str, u64)> {
         let mut errors: Vec<_> =
             self.errors.iter().map(|(name, of)| (name.as_str(), *of)).collect();
@@ -153,15 +160,19 @@ impl CallTotals {
             let mut by_thread = threads.remove(&index).unwrap_or_default();
             by_thread.sort_by_key(|(tid, of)| (Reverse(of.count), *tid));
             let by_thread = by_thread.into_iter().map(|(tid, of)| {
-                let trust = self.trust_of_threads(of_name);
+                // Calls of nobody known are those of some thread, and no number of theirs.
+                let sum = match tid {
+                    Some(_) => self.trust_of_threads(of_name).sum,
+                    None => Quality::Unknown,
+                };
                 let row = Row::default()
                     .plain("tid", tid)
                     .plain("pid", tid.and_then(|tid| who.threads.process(tid)))
                     .plain("thread", tid.and_then(|tid| who.name(tid, None)))
-                    .number("returned", of.count, trust.sum)
-                    .number("errors", of.errors, trust.sum);
+                    .number("returned", of.count, sum)
+                    .number("errors", of.errors, sum);
                 let moves = name.moves.is_some();
-                let row = if moves { row.number("bytes", of.bytes, trust.sum) } else { row };
+                let row = if moves { row.number("bytes", of.bytes, sum) } else { row };
                 row.value()
             });
             let (times, by_thread) = (of.trust_of_times(trust), by_thread.collect::<Vec<_>>());
@@ -176,7 +187,7 @@ impl CallTotals {
                 .number("max_ns", of.longest_nanos, times.sum)
                 .number("timed", of.timed, times.sum)
                 .number("touched_by_losses", of.touched, trust.value)
-                .plain("not_returned", of.not_returned)
+                .number("not_returned", of.not_returned, of.quality_of_unreturned(trust))
                 .plain("missing_returns", of.missing)
                 .plain("by_thread", by_thread);
             let bytes = |row: Row| row.number("bytes", of.returned.bytes, of_name.sum);
