@@ -185,12 +185,15 @@ fn refused(name: &str, metadata: &Value, rules: &Rules) -> Vec<String> {
     complaints
 }
 
-/// What cargo knows of the packages of a manifest, for the system that is built for; nothing is fetched.
+/// What cargo knows of the packages of a manifest, for the system that is built for. Packages of the
+/// workspace are fetched, which its next build does anyway; of others nothing is.
 ///
 /// Errors: a sentence, where packages are not there.
 pub fn metadata(manifest: &Path) -> Result<Value, String> {
+    let offline = (manifest != Path::new("Cargo.toml")).then_some("--offline");
     let manifest: PathBuf = workspace::root().join(manifest);
-    let output = cargo(&["metadata", "--format-version", "1", "--locked", "--offline"])
+    let output = cargo(&["metadata", "--format-version", "1", "--locked"])
+        .args(offline)
         .args(["--filter-platform", "x86_64-unknown-linux-gnu", "--manifest-path"])
         .arg(&manifest)
         .output()

@@ -154,8 +154,8 @@ pub fn compare(place: &Place, trace: &str, counted: &Counted, off: u64) -> Value
     wakeups
 }
 
-/// Who woke whom by `lat stats`, those by unknown wakers apart. Where switches of a thread are missing, some of
-/// its wake-ups can look needless.
+/// Who woke whom by `lat stats`, those by unknown wakers apart. Where switches of a thread are
+/// missing, some of its wake-ups can look needless.
 fn pairs(wakeups: &Value, torn: &BTreeSet<i64>) -> (BTreeMap<(By, i64), u64>, u64) {
     let (mut pairs, mut unknown) = (BTreeMap::new(), 0);
     let rows = wakeups["pairs"].as_array().expect("rows");
