@@ -13,7 +13,7 @@ pub const PSB: [u8; 16] = [2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82,
 /// How the bytes of an address replace those of the last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IpBytes {
-    /// The address is not told.
+    /// The packet has no address.
     Suppressed,
     /// The lower 16 bits are replaced.
     Update16(u16),

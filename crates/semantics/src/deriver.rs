@@ -134,7 +134,7 @@ impl<E: Copy + Default> Deriver<E> {
         self.doubts.see(at, fact, self.spans.certainty().gaps());
     }
 
-    /// Whether nobody knows the thread of an event, all facts of which have been seen.
+    /// Whether the thread of an event is unknown; all its facts have been seen.
     #[must_use]
     pub fn is_in_doubt(&self, at: &At) -> bool {
         self.doubts.is_in_doubt(at, self.gaps())

@@ -286,7 +286,7 @@ impl Kernel<'_> {
                 of.values().fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1))
             };
             assert_eq!(sum(&here), sum(&there));
-            // Where a switch is missing, the one before it does not tell whose they are.
+            // After a missing switch the last one seen does not say which thread runs.
             for of in [&mut here, &mut there] {
                 of.retain(|tid, _| !torn.contains(tid));
             }

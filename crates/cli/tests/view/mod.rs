@@ -173,7 +173,7 @@ fn who_was_seen_is_whose_events_were_printed(page: &mut Page, lines: &[Value]) {
             continue;
         }
         let rows = lane["rows"].as_array().unwrap();
-        // Nobody told of switches: it was seen there, and need not have run in between.
+        // Without switches: it was seen there, and need not have run in between.
         assert_eq!(rows.iter().filter(|row| row["kind"] == "seen").count(), 1, "{lane}");
         assert!(rows.iter().all(|row| row["kind"] != "running"), "{lane}");
         for run in runs {

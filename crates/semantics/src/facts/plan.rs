@@ -140,7 +140,7 @@ pub struct Plan {
     /// are of recorded programs only: not those of the tracer, nor switches and wake-ups, which are
     /// there because of the other thread as well.
     pub is_of_its_thread: bool,
-    /// Whether somebody wants to see its events whole, whatever they say.
+    /// Whether a consumer wants its events whole, whatever they mean.
     pub is_kept: bool,
 }
 

@@ -7,9 +7,9 @@
 //!                      └─────────────────────────────────────┘
 //! ```
 //!
-//! Of a request only device and first sector are told; a merge moves its first sector or makes it vanish in
-//! another. Two at once with the same place (flushes have none) are not told apart: how long each took is not
-//! known then.
+//! Events name a request only by device and first sector; a merge moves that sector or makes it vanish in
+//! another. Two at once with the same place (flushes have none) cannot be distinguished: how long each took
+//! is not known then.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -152,7 +152,7 @@ pub struct Request {
     pub service_ns: Option<u64>,
     /// How often the device gave it back.
     pub requeues: u32,
-    /// The error that the device told, as the kernel has it.
+    /// The error that the device returned, as the kernel numbers it.
     pub error: i64,
     /// What became of it.
     pub status: RequestStatus,
@@ -360,14 +360,14 @@ impl Requests {
     fn add(&mut self, place: Place, mut open: Open, see: &mut dyn FnMut(&Activity)) {
         let twins = self.open.get(&place).map_or(0, Vec::len);
         if self.count >= OPEN_MAX || twins >= TWINS_MAX {
-            // Nobody will know what becomes of it.
+            // It is not followed any further.
             see(&missing(open));
             return;
         }
         self.count += 1;
         open.request.sector = open.request.sector.min(place.1);
         let of_place = self.open.entry(place).or_default();
-        // Two at one place are not told apart from now on.
+        // Two at one place cannot be distinguished from now on.
         let is_twice = of_place.iter().any(|other| other.is_issued == open.is_issued);
         of_place.push(open);
         if is_twice {
@@ -532,7 +532,7 @@ mod tests {
             (9, Step::Complete, 0, 32),
         ];
         assert_eq!(times(&merged), [(Some(5), Some(3), 16384, Complete)]);
-        // Two at one place are not told apart, and one that another replaces is lost.
+        // Two at one place cannot be distinguished, and one that another replaces is lost.
         let twice = [
             (1, Step::Issue, 0, 0),
             (2, Step::Issue, 0, 0),

@@ -18,7 +18,7 @@ use crate::facts::At;
 
 /// Threads whose call is remembered; a hostile trace may name any number.
 const OPEN_MAX: usize = 1 << 20;
-/// Calls that are told apart: there are five hundred, but a trace may make up names and numbers.
+/// Calls that have a row: there are five hundred, but a trace may make up names and numbers.
 const NAMES_MAX: usize = 1 << 12;
 /// The greatest error number that a call returns [include/linux/err.h, `MAX_ERRNO`].
 const ERROR_MAX: i64 = 4095;
@@ -85,7 +85,7 @@ impl Moves {
 pub struct CallName {
     /// Who is called.
     pub layer: Layer,
-    /// As the kernel calls it; `#N` of number N without a name here, `?` of an exit that does not tell.
+    /// As the kernel calls it; `#N` of number N without a name here, `?` of an exit without either.
     pub name: String,
     /// Where the bytes go, if it returns their number.
     pub moves: Option<Moves>,
@@ -98,7 +98,7 @@ pub struct Call {
     pub stream: StreamIndex,
     /// Index into [`Calls::names`].
     pub name: u32,
-    /// Who called; `None` where nobody knows.
+    /// Who called; `None` where that is unknown.
     pub writer: Option<Writer>,
     /// When it began; `None`: not seen.
     pub begin: Option<Nanos>,
@@ -313,7 +313,7 @@ impl Calls {
         name
     }
 
-    /// The name of the call that an event is of, as far as the event tells; `Err`: it is of none.
+    /// The name of the call that an event is of, as far as the event has it; `Err`: it is of none.
     fn which(&mut self, rule: &CallRule, event: &Event<'_>) -> Result<Option<u32>, ()> {
         match rule.which {
             Which::Name(name) => Ok(Some(name)),

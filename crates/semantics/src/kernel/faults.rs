@@ -7,7 +7,7 @@ use lateralis_units::Nanos;
 use super::fields;
 use crate::facts::At;
 
-/// Where a fault was, or who tells of it.
+/// Where a fault was, or what counted it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FaultKind {
     /// In the program.

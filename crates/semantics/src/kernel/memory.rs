@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Memory of the kernel: what each thread allocated and freed.
 //!
-//! A free tells an address and no size: that is known where the allocation was seen.
+//! A free has an address and no size: that is known where the allocation was seen.
 
 use std::collections::HashMap;
 
@@ -52,7 +52,7 @@ pub struct Allocation {
     pub is_free: bool,
     /// The address, or the number of the first page.
     pub address: u64,
-    /// How much, in bytes or pages; `None`: the allocation was not seen, or tells none.
+    /// How much, in bytes or pages; `None`: the allocation was not seen, or has none.
     pub size: Option<u64>,
     /// Of one that is given back, who allocated it; `None`: not known.
     pub owner: Option<Writer>,

@@ -10,7 +10,7 @@ use lateralis_units::Nanos;
 use super::fields;
 use crate::facts::At;
 
-/// Devices that are told apart.
+/// Devices that are counted separately.
 const DEVICES_MAX: usize = 1 << 12;
 
 /// What happened to a packet.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Who ran on each processor, by switches; where nobody tells of them, who was seen there by its events.
+//! Who ran on each CPU, by switches; where none are recorded, who was seen there by its events.
 
 use std::collections::BTreeMap;
 

@@ -18,7 +18,8 @@ const TOLD_MAX: usize = 64;
 
 /// Shares of pixels, by processor, thread or application; of the last two, 1 is one processor. Stretches
 /// in which switches are missing are left out, and a share that could be larger is a lower bound. Where
-/// nobody tells of switches there is no row: whose events come from a processor need not have run in between.
+/// no switches are recorded there is no row: a thread whose events come from a CPU need not have run in
+/// between.
 pub fn utilisation(session: &Session, params: Params<'_>) -> Result<Answer, Problem> {
     let by = params.text("by")?;
     let scale = Scale::new(params.time("t0")?, params.time("t1")?, params.px()?);

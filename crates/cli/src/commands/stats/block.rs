@@ -12,7 +12,7 @@ use super::page::{Page, Section};
 use crate::table::{Align, Table};
 use crate::values;
 
-/// Devices with each operation that are told apart.
+/// Pairs of a device and an operation that are counted separately.
 const DEVICES_MAX: usize = 1 << 12;
 
 /// Requests to a device for one thing.
@@ -24,7 +24,7 @@ struct OfDevice {
     requeues: u64,
     queue: Durations,
     service: Durations,
-    /// Complete ones whose time in a queue, or at the device, nobody knows: they came to none, or that was
+    /// Complete ones whose time in a queue, or at the device, is unknown: they came to none, or that was
     /// not seen.
     not_queued: u64,
     not_timed: u64,

@@ -14,7 +14,7 @@ use super::page::{Page, Section, Who};
 use crate::table::{Align, Table};
 use crate::values;
 
-/// Threads with each call that are told apart; more than these are not told.
+/// Pairs of a call and a thread that are counted separately; the rest is left out.
 const PAIRS_MAX: usize = 1 << 16;
 
 /// What calls of one name, or of one thread, came to.
@@ -140,7 +140,7 @@ impl CallTotals {
         all
     }
 
-    /// Of the threads, where one of whom nobody knows could be any, or some are left out.
+    /// Of single threads: a call whose thread is unknown can be of any, and some may be left out.
     fn trust_of_threads(&self, trust: Trust) -> Trust {
         trust.at_least(self.has_unknown || self.is_cut)
     }
@@ -160,7 +160,7 @@ impl CallTotals {
             let mut by_thread = threads.remove(&index).unwrap_or_default();
             by_thread.sort_by_key(|(tid, of)| (Reverse(of.count), *tid));
             let by_thread = by_thread.into_iter().map(|(tid, of)| {
-                // Calls of nobody known are those of some thread, and no number of theirs.
+                // Calls of an unknown thread belong to threads that have rows of their own.
                 let sum = match tid {
                     Some(_) => self.trust_of_threads(of_name).sum,
                     None => Quality::Unknown,

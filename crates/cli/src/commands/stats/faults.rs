@@ -13,7 +13,7 @@ use super::page::{Page, Section, Who};
 use crate::table::{Align, Table};
 use crate::values;
 
-/// Threads that are told apart.
+/// Threads that are counted separately.
 const THREADS_MAX: usize = 1 << 16;
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -52,7 +52,7 @@ impl FaultTotals {
         all
     }
 
-    /// One of whom nobody knows could be of any.
+    /// A fault whose thread is unknown can be of any.
     fn trust(&self, trust: Trust) -> Trust {
         trust.at_least(self.threads.contains_key(&None) || self.has_left_out)
     }
@@ -67,7 +67,7 @@ impl FaultTotals {
                 .plain("thread", tid.and_then(|tid| who.name(tid, None)))
                 .number("user", of.user, trust.sum)
                 .number("kernel", of.kernel, trust.sum)
-                // Of how many faults a sample is one the trace does not tell.
+                // The trace does not say how many faults a sample stands for.
                 .number("samples", of.samples, trust.sum.and(of_samples(of.samples)))
                 .value()
         };

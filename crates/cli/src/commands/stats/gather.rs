@@ -57,7 +57,7 @@ pub struct Statistics {
     pub messages: Messages,
     /// States and counters.
     pub levels: Levels,
-    /// What the kernel did for threads and with devices, and the events that tell.
+    /// What the kernel did for threads and with devices, and the events that say so.
     pub kernel: KernelTotals,
     /// Those events.
     pub kernel_events: KernelEvents,
@@ -344,7 +344,7 @@ impl Statistics {
         }
     }
 
-    /// What the kernel did, of the classes that tell of it.
+    /// What the kernel did, from the event classes that say so.
     #[inline]
     fn kernel_event(&mut self, deriver: &Deriver<()>, event: &lateralis_model::Event<'_>, at: &At) {
         let Self { kernel, kernel_events, .. } = self;

@@ -12,7 +12,7 @@ use super::page::{Page, Section};
 use crate::table::{Align, Table};
 use crate::values;
 
-/// Processors with each state that are told apart.
+/// Pairs of a CPU and an idle state that are counted separately.
 const STATES_MAX: usize = 1 << 16;
 
 #[derive(Debug, Default)]

@@ -12,7 +12,7 @@ use super::page::{Page, Section, Who};
 use crate::table::{Align, Table};
 use crate::values;
 
-/// Threads with each allocator that are told apart.
+/// Pairs of a thread and an allocator that are counted separately.
 const THREADS_MAX: usize = 1 << 16;
 
 /// How many, and how much: bytes or pages.
@@ -82,7 +82,7 @@ impl MemoryTotals {
         all
     }
 
-    /// One of whom nobody knows could be any.
+    /// An allocation whose thread is unknown can be of any.
     fn trust(&self, allocator: Allocator, trust: Trust) -> Trust {
         trust.at_least(self.has_left_out || self.threads.contains_key(&(allocator, None)))
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Rows of what the kernel did for threads and with devices.
 //!
-//! A pass over the events in the order of time, of traces in which any tells of it.
+//! A pass over the events in the order of time, of traces that have any.
 
 use std::ops::ControlFlow;
 
