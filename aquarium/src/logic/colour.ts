@@ -137,6 +137,40 @@ export class Colours {
   }
 }
 
+/**
+ * What a thread does: it runs, it waits for a processor, it waits for something else. Sleep is most of the time of
+ * most threads, so it is the faintest.
+ */
+const THREAD_STATES: Record<Theme["name"], ReadonlyMap<string, Rgb>> = {
+  dark: new Map<string, Rgb>([
+    ["running", [70, 178, 140]],
+    ["runnable", [230, 165, 60]],
+    ["preempted", [216, 112, 82]],
+    ["sleeping", [66, 78, 92]],
+    ["blocked", [122, 106, 200]],
+    ["stopped", [160, 172, 190]],
+  ]),
+  light: new Map<string, Rgb>([
+    ["running", [84, 178, 146]],
+    ["runnable", [236, 172, 74]],
+    ["preempted", [222, 124, 94]],
+    ["sleeping", [203, 213, 224]],
+    ["blocked", [132, 118, 206]],
+    ["stopped", [168, 178, 194]],
+  ]),
+};
+const ofThreadStates = new WeakMap<Colours, Colours>();
+
+/** Colours of the same names where they are states of threads. */
+export function threadStateColours(names: Colours): Colours {
+  let colours = ofThreadStates.get(names);
+  if (!colours) {
+    colours = new Colours(names.names, names.theme, THREAD_STATES[names.theme.name]);
+    ofThreadStates.set(names, colours);
+  }
+  return colours;
+}
+
 /** Beyond the palette hues repeat, a little darker or lighter each time round. */
 function shade(theme: Theme, index: number): Rgb {
   const base = theme.palette[index % theme.palette.length];

@@ -4,7 +4,7 @@
 /** How sure a number is after losses. */
 export type Quality = "exact" | "lower_bound" | "unknown";
 
-export type RowKind = "running" | "seen" | "spans" | "states" | "events" | "level";
+export type RowKind = "running" | "seen" | "thread_states" | "spans" | "states" | "events" | "level";
 
 export interface RowInfo {
   row: number;

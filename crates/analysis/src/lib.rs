@@ -25,6 +25,7 @@ mod messages;
 mod nesting;
 mod network;
 mod numbering;
+mod occupancy;
 pub mod path;
 pub mod relate;
 mod rhythm;
@@ -56,6 +57,7 @@ pub use messages::{End, Matcher, Message};
 pub use nesting::Nesting;
 pub use network::{Network, Passage, Tied, Touch};
 pub use numbering::Numbering;
+pub use occupancy::{Occupancy, Occupant, Stretch, Switch};
 pub use rhythm::{Rhythm, Silence};
 pub use series::Series;
 pub use span_kind::{Group, GroupKey, OfThread, SpanKind, SpanLimits};
@@ -68,6 +70,6 @@ pub use thread_states::{
     Comes, GoesInto, Leaves, LongestWait, StateTime, ThreadInterval, ThreadState, ThreadStates,
     ThreadTimes,
 };
-pub use utilisation::{CpuTime, Occupant, Switch, ThreadTime, Utilisation};
+pub use utilisation::{CpuTime, ThreadTime, Utilisation};
 pub use wakes::{Wakes, Woken};
 pub use wholes::{Ended, Wholes};

@@ -257,6 +257,26 @@ impl ThreadStates {
         self.intervals.iter_mut().flat_map(|intervals| intervals.drain(..))
     }
 
+    /// More is known by now of where events are missing.
+    pub fn set_gaps(&mut self, gaps: Gaps) {
+        self.gaps = gaps;
+    }
+
+    /// What a thread does by the last event that said so, and since when; `None` before the first such
+    /// event, and after its end. Its state is `None` where a switch of it is missing; of a thread that
+    /// runs, the processor is the last.
+    #[must_use]
+    pub fn now(&self, thread: u32) -> Option<(Option<ThreadState>, Nanos, Option<u32>)> {
+        let (known, since) = self.threads.get(thread as usize)?.now?;
+        let state = match known {
+            Known::State(state) => Some(state),
+            Known::On(_) => Some(ThreadState::Running),
+            Known::Nothing => None,
+            Known::Ended => return None,
+        };
+        Some((state, since, known.cpu()))
+    }
+
     fn thread(&mut self, thread: u32) -> &mut ThreadTimes {
         let index = thread as usize;
         if index >= self.threads.len() {

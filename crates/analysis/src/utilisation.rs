@@ -1,39 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Who had the processors, and for how long: from switches.
 
-use lateralis_model::StreamIndex;
 use lateralis_units::Nanos;
 
+use crate::occupancy::{Occupancy, Occupant, Stretch, Switch};
 use crate::{Gaps, Series};
-
-/// A processor turns from one thread to another.
-///
-/// Processors and threads are small numbers ([`crate::Numbering`]).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Switch {
-    /// When.
-    pub time: Nanos,
-    /// Which processor.
-    pub cpu: u32,
-    /// The stream that tells of it, if no other can tell of switches of this processor.
-    pub stream: Option<StreamIndex>,
-    /// Who ran until now, where the event tells; see [`Occupant`].
-    pub from: Option<Occupant>,
-    /// Who runs from now on; `None` where nobody knows.
-    pub to: Option<Occupant>,
-    /// Whether nothing was left out since the switch before: who came then and leaves now had the
-    /// processor all the time.
-    pub is_since_last: bool,
-}
-
-/// What a processor does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Occupant {
-    /// Nothing.
-    Idle,
-    /// It runs this thread.
-    Thread(u32),
-}
 
 /// What a processor did.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -69,18 +40,7 @@ pub struct ThreadTime {
     last_cpu: Option<u32>,
 }
 
-#[derive(Debug, Clone, Copy, Default)]
-struct Lane {
-    occupant: Option<Occupant>,
-    stream: Option<StreamIndex>,
-    since: Nanos,
-    has_appeared: bool,
-}
-
-/// Adds switches up, in the order of time on each processor.
-///
-/// A stretch in which switches may be missing is nobody's: what is given to threads and
-/// processors is certain, and with missing switches it could only be more.
+/// Adds the stretches of [`Occupancy`] up.
 ///
 /// Cost: constant for each switch and bucket that its stretch covers; memory by
 /// processors and threads.
@@ -88,8 +48,7 @@ struct Lane {
 pub struct Utilisation {
     begin: Nanos,
     buckets: usize,
-    gaps: Gaps,
-    lanes: Vec<Lane>,
+    occupancy: Occupancy,
     cpus: Vec<CpuTime>,
     threads: Vec<ThreadTime>,
 }
@@ -99,24 +58,27 @@ impl Utilisation {
     /// where events are missing.
     #[must_use]
     pub fn new(begin: Nanos, buckets: usize, gaps: Gaps) -> Self {
-        Self { begin, buckets, gaps, lanes: Vec::new(), cpus: Vec::new(), threads: Vec::new() }
+        let occupancy = Occupancy::new(begin, gaps);
+        Self { begin, buckets, occupancy, cpus: Vec::new(), threads: Vec::new() }
     }
 
     /// Something happened on a processor: if it is the first, nobody knows what the
     /// processor did before. Cost: constant.
     #[inline]
     pub fn appear(&mut self, cpu: u32, time: Nanos) {
-        let count = cpu as usize + 1;
-        if self.lanes.len() < count {
-            let lane = Lane { since: self.begin, ..Lane::default() };
-            self.lanes.resize(count, lane);
+        if let Some(stretch) = self.occupancy.appear(cpu, time) {
+            self.credit(&stretch);
+        }
+    }
+
+    fn cpu(&mut self, cpu: u32) -> &mut CpuTime {
+        let index = cpu as usize;
+        if index >= self.cpus.len() {
             let busy = Series::new(self.begin, self.buckets);
-            self.cpus.resize_with(count, || CpuTime { busy: busy.clone(), ..CpuTime::default() });
+            let new = || CpuTime { busy: busy.clone(), ..CpuTime::default() };
+            self.cpus.resize_with(index + 1, new);
         }
-        if !self.lanes[cpu as usize].has_appeared {
-            self.lanes[cpu as usize].has_appeared = true;
-            self.credit(cpu, None, time);
-        }
+        &mut self.cpus[index]
     }
 
     fn thread(&mut self, thread: u32) -> &mut ThreadTime {
@@ -127,25 +89,17 @@ impl Utilisation {
         &mut self.threads[index]
     }
 
-    /// Gives the time of a processor since its last switch to `occupant`.
-    fn credit(&mut self, cpu: u32, occupant: Option<Occupant>, until: Nanos) {
-        let lane = &mut self.lanes[cpu as usize];
-        let from = lane.since;
-        lane.since = from.max(until);
-        let nanos = until.since(from).max(0) as u64;
-        let is_touched = nanos > 0
-            && match lane.stream {
-                Some(stream) => self.gaps.touch_stream(stream, from, until),
-                None => self.gaps.touch(from, until),
-            };
-        let occupant = occupant.filter(|_| !is_touched);
-        let time = &mut self.cpus[cpu as usize];
+    /// Gives the time of a processor to who had it.
+    fn credit(&mut self, stretch: &Stretch) {
+        let Stretch { cpu, begin, end, occupant, .. } = *stretch;
+        let nanos = stretch.nanos();
+        let time = self.cpu(cpu);
         match occupant {
             Some(Occupant::Idle) => time.idle_nanos = time.idle_nanos.saturating_add(nanos),
             None => time.unknown_nanos = time.unknown_nanos.saturating_add(nanos),
             Some(Occupant::Thread(thread)) => {
                 time.busy_nanos = time.busy_nanos.saturating_add(nanos);
-                time.busy.add_stretch(from, until);
+                time.busy.add_stretch(begin, end);
                 let running = &mut self.thread(thread).running_nanos;
                 *running = running.saturating_add(nanos);
             }
@@ -153,32 +107,19 @@ impl Utilisation {
     }
 
     /// Takes the next switch of its processor.
-    ///
-    /// Nothing is known before the first switch: who leaves then may have come a moment before, for
-    /// switches are recorded later than other events of a system begin. Where the thread that leaves
-    /// is not the one that came, switches are missing in between, and the stretch is unknown.
     pub fn push(&mut self, switch: Switch) {
         self.appear(switch.cpu, switch.time);
-        self.lanes[switch.cpu as usize].stream = switch.stream;
-        let lane = self.lanes[switch.cpu as usize];
-        let is_first = self.cpus[switch.cpu as usize].switch_count == 0;
+        let is_first = self.cpu(switch.cpu).switch_count == 0;
         let is_torn = !switch.is_since_last;
+        let came = self.occupancy.occupant(switch.cpu);
         self.is_open(switch.from.filter(|_| is_first || is_torn));
-        self.is_open(lane.occupant.filter(|came| is_torn && switch.from != Some(*came)));
-        let occupant = match (lane.occupant, switch.from) {
-            _ if !switch.is_since_last => None,
-            (Some(known), Some(from)) if known == from => Some(known),
-            (Some(came), Some(leaves)) => {
-                self.miss(switch.cpu, [came, leaves]);
-                None
-            }
-            (Some(known), None) => Some(known),
-            (None, _) => None,
-        };
-        self.credit(switch.cpu, occupant, switch.time);
-        let lane = &mut self.lanes[switch.cpu as usize];
-        lane.occupant = switch.to;
-        self.cpus[switch.cpu as usize].switch_count += 1;
+        self.is_open(came.filter(|came| is_torn && switch.from != Some(*came)));
+        let stretch = self.occupancy.switch(switch);
+        if let Some(between) = stretch.missing {
+            self.miss(switch.cpu, between);
+        }
+        self.credit(&stretch);
+        self.cpu(switch.cpu).switch_count += 1;
         for (occupant, comes) in [(switch.from, false), (switch.to, true)] {
             let Some(Occupant::Thread(thread)) = occupant else { continue };
             let time = self.thread(thread);
@@ -198,7 +139,7 @@ impl Utilisation {
 
     /// One of these came and the other left: a switch in between was not seen.
     fn miss(&mut self, cpu: u32, between: [Occupant; 2]) {
-        self.cpus[cpu as usize].missing_count += 1;
+        self.cpu(cpu).missing_count += 1;
         for occupant in between {
             if let Occupant::Thread(thread) = occupant {
                 self.thread(thread).missing_count += 1;
@@ -206,12 +147,12 @@ impl Utilisation {
         }
     }
 
-    /// The trace ends. What follows the last switch of a processor is unknown: of the next one only
-    /// the recorder could say when it did not come.
+    /// The trace ends.
     pub fn finish(&mut self, end: Nanos) {
-        for cpu in 0..self.lanes.len() as u32 {
-            self.is_open(self.lanes[cpu as usize].occupant);
-            self.credit(cpu, None, end);
+        for cpu in 0..self.cpus.len() as u32 {
+            self.is_open(self.occupancy.occupant(cpu));
+            let stretch = self.occupancy.finish(cpu, end);
+            self.credit(&stretch);
         }
     }
 
@@ -231,8 +172,8 @@ impl Utilisation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Occupant::{Idle, Thread};
-    use lateralis_model::{Interval, Loss, LossCause};
+    use crate::occupancy::Occupant::{Idle, Thread};
+    use lateralis_model::{Interval, Loss, LossCause, StreamIndex};
     use proptest::prelude::*;
 
     fn switch(time: i64, cpu: u32, from: Option<Occupant>, to: Option<Occupant>) -> Switch {

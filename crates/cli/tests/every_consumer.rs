@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::place::Place;
 use crate::view::client::{Viewer, get};
+use crate::view::threads;
 
 /// Classes of events and what they mean. All have `key`, `value`.
 const CLASSES: [(&str, &str); 10] = [
@@ -444,6 +445,7 @@ fn check(seed: u64, is_lossy: bool, who: Who) {
     assert!(machines.is_empty(), "{what}: {machines:?}");
     if who == Who::BySwitches {
         check_running(&stats, &ran(&truth), &what);
+        threads::check(&place, &mut viewer.page(), "trace", &what);
     }
 }
 

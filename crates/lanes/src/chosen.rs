@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
 use crate::left::Left;
-use crate::{Lanes, PointRef, RankedBits};
+use crate::{Lanes, PointRef, RankedBits, RowKind};
 
 /// What somebody wants to see.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,10 +29,12 @@ impl Wanted {
 /// What a filter leaves of each lane.
 ///
 /// An interval between two events is left if both are; one that events are told of, as a state, if
-/// its first is; who ran, if the application and the lane are wanted.
+/// its first is; who ran and what a thread did, if the application and the lane are wanted.
 pub struct Chosen {
     wanted: Wanted,
     lanes: Vec<OfLane>,
+    /// By thread, whether its application is wanted.
+    threads: Vec<bool>,
     /// By row, made when it is drawn first.
     left: Vec<OnceLock<Arc<Left>>>,
     /// The same of the session before it had grown.
@@ -111,7 +113,7 @@ impl Chosen {
         let left = (0..meta.rows.len()).map(|_| OnceLock::new()).collect();
         let known = before.map(|before| before.known_rows());
         let rows_before = known.unwrap_or_default();
-        Self { wanted: wanted.clone(), lanes: of_lanes, left, rows_before, count }
+        Self { wanted: wanted.clone(), lanes: of_lanes, threads, left, rows_before, count }
     }
 
     /// Rows as far as anybody has looked at them.
@@ -146,11 +148,16 @@ impl Chosen {
         let Some((row, intervals)) = lanes.row(row) else {
             return false;
         };
-        let [from, to] = intervals.events(index);
+        let is_lane_on = || !self.wanted.lanes_off.contains(&row.lane);
         if row.kind.is_of_applications() {
-            return !self.wanted.applications_off.contains(&intervals.name(index))
-                && !self.wanted.lanes_off.contains(&row.lane);
+            let application = intervals.name(index);
+            return !self.wanted.applications_off.contains(&application) && is_lane_on();
         }
+        if row.kind == RowKind::ThreadStates {
+            let thread = intervals.thread(index) as usize;
+            return self.threads.get(thread) != Some(&false) && is_lane_on();
+        }
+        let [from, to] = intervals.events(index);
         from.is_none_or(|point| self.has(point)) && to.is_none_or(|point| self.has(point))
     }
 

@@ -114,6 +114,9 @@ pub enum RowKind {
     /// Whose events come from there, from the first to the last before somebody else's: it need not have
     /// run all the time in between. Names are applications.
     Seen,
+    /// What a thread did: running, waiting for a processor, sleeping. Names are states.
+    #[serde(rename = "thread_states")]
+    ThreadStates,
     /// Spans.
     #[default]
     Spans,
@@ -126,6 +129,12 @@ impl RowKind {
     #[must_use]
     pub fn is_of_applications(self) -> bool {
         matches!(self, Self::Running | Self::Seen)
+    }
+
+    /// Whether it is drawn above the events of its lane.
+    #[must_use]
+    pub fn is_before_events(self) -> bool {
+        self.is_of_applications() || self == Self::ThreadStates
     }
 }
 

@@ -5,8 +5,8 @@ use lateralis_analysis::{Edge, Ended, Joined, Message, PairedSpan, Side, Span, S
 use lateralis_model::{Quality, StreamIndex};
 use lateralis_units::Nanos;
 
-use crate::ClockErrors;
 use crate::facts::{At, Doubts, Fact, Kinds, Owner};
+use crate::{ClockErrors, CpuInterval, ThreadStateInterval};
 
 /// An event that begins or ends a span; `E` is what the consumer needs to find the event again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,7 +136,8 @@ pub trait DerivedSink {
     /// How this consumer finds an event again; `()` where it does not.
     type Event: Copy + Default;
 
-    /// The event that says this: asked once for each beginning, end, send, receive and state.
+    /// The event that says this: asked once for each beginning, end, send, receive and state; where threads
+    /// are followed, for each switch and wake-up as well.
     #[inline]
     fn event(&mut self, kinds: &Kinds, at: &At, fact: &Fact) -> Self::Event {
         let _ = (kinds, at, fact);
@@ -184,6 +185,34 @@ pub trait DerivedSink {
 
     /// A state has ended, or the recording in it.
     fn state(&mut self, kinds: &Kinds, interval: &StateInterval<Self::Event>) {
+        let _ = (kinds, interval);
+    }
+
+    /// A thread goes into a state, where they are followed ([`crate::Known::follows_threads`]).
+    ///
+    /// Gives the event, as it comes with the interval when that has ended.
+    #[inline]
+    fn thread_state_begins(&mut self, interval: &ThreadStateInterval<Self::Event>) -> Self::Event {
+        interval.begun_by
+    }
+
+    /// A thread has left a state, or the recording has ended in it.
+    #[inline]
+    fn thread_state(&mut self, kinds: &Kinds, interval: &ThreadStateInterval<Self::Event>) {
+        let _ = (kinds, interval);
+    }
+
+    /// A thread comes to a processor, or that becomes idle, where they are followed.
+    ///
+    /// Gives the event, as [`DerivedSink::thread_state_begins`] does.
+    #[inline]
+    fn cpu_interval_begins(&mut self, interval: &CpuInterval<Self::Event>) -> Self::Event {
+        interval.begun_by
+    }
+
+    /// A processor turned to another thread, or the recording has ended.
+    #[inline]
+    fn cpu_interval(&mut self, kinds: &Kinds, interval: &CpuInterval<Self::Event>) {
         let _ = (kinds, interval);
     }
 

@@ -7,6 +7,7 @@
 //! facts ─► doubts ─┬─ begin, end ────► SpanPairer ─┬─► DerivedSink
 //!                  ├─ send, receive ─► Flows ──────┤
 //!                  ├─ state ─────────► open states ┤
+//!                  ├─ switch, wake ──► Timelines ──┤
 //!                  └─ the others ──────────────────┘
 //! ```
 
@@ -24,6 +25,7 @@ use crate::derived::{
     DerivedFlow, DerivedSink, DerivedSpan, SpanEnd, SpanStatus, StateInterval, Tag, complete, half,
 };
 use crate::facts::{At, Doubts, Fact, Facts, Kinds, Owner, Sink};
+use crate::timelines::Timelines;
 use crate::{ClockErrors, Successions};
 
 /// What is known of a trace before its events are read.
@@ -39,6 +41,9 @@ pub struct Known {
     pub successions: Successions,
     /// Whether the own time of spans is wanted.
     pub has_own: bool,
+    /// Whether it is wanted what threads do and who has the processors. By stream, whether it alone
+    /// records the switches of its processor ([`crate::facts::Facts::alone_streams`]).
+    pub follows_threads: Option<Vec<bool>>,
 }
 
 /// A state that holds.
@@ -72,13 +77,15 @@ pub struct Deriver<E> {
     states: HashMap<(u32, Owner), OpenState<E>, RandomState>,
     /// When each machine last told its state of a thread that nobody knows.
     doubted_states: HashMap<u32, Nanos, RandomState>,
+    timelines: Option<Box<Timelines<E>>>,
 }
 
 impl<E: Copy + Default> Deriver<E> {
     /// Of a recording whose facts these are.
     #[must_use]
     pub fn new(facts: &Facts, known: Known) -> Self {
-        let Known { window, gaps, clock_errors, successions, has_own } = known;
+        let Known { window, gaps, clock_errors, successions, has_own, follows_threads } = known;
+        let timelines = follows_threads.map(|alone| Box::new(Timelines::new(&gaps, alone)));
         let (begin, end) = window.unwrap_or((Nanos(i64::MIN), Nanos(i64::MAX)));
         let mut deriver = Self {
             begin,
@@ -90,6 +97,7 @@ impl<E: Copy + Default> Deriver<E> {
             spans: SpanPairer::new((begin, end), gaps, has_own),
             states: HashMap::default(),
             doubted_states: HashMap::default(),
+            timelines,
         };
         deriver.learn(facts.kinds());
         deriver
@@ -107,7 +115,17 @@ impl<E: Copy + Default> Deriver<E> {
 
     /// More is known by now of where events are missing.
     pub fn set_gaps(&mut self, gaps: Gaps) {
+        if let Some(timelines) = &mut self.timelines {
+            timelines.set_gaps(&gaps);
+        }
         self.spans.set_gaps(gaps);
+    }
+
+    /// Streams may have come; as of [`Known::follows_threads`].
+    pub fn set_alone_streams(&mut self, alone: Vec<bool>) {
+        if let Some(timelines) = &mut self.timelines {
+            timelines.set_alone_streams(alone);
+        }
     }
 
     /// Where events are missing.
@@ -208,9 +226,13 @@ impl<E: Copy + Default> Deriver<E> {
                 self.spans.reassign(Writer { pid: tid, tid }, Writer { pid, tid });
                 sink.fact(kinds, at, &fact);
             }
-            Fact::Level { .. } | Fact::Switch { .. } | Fact::Wake { .. } => {
+            Fact::Switch { .. } | Fact::Wake { .. } => {
+                if let Some(timelines) = &mut self.timelines {
+                    timelines.fact(kinds, at, &fact, sink);
+                }
                 sink.fact(kinds, at, &fact);
             }
+            Fact::Level { .. } => sink.fact(kinds, at, &fact),
         }
     }
 
@@ -412,6 +434,9 @@ impl<E: Copy + Default> Deriver<E> {
         sink: &mut S,
     ) {
         self.close(kinds, ended, sink);
+        if let Some(timelines) = &mut self.timelines {
+            timelines.finish(kinds, ended, sink);
+        }
     }
 
     /// What is open when the recordings so far have ended.

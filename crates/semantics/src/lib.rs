@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! events ─ Facts ───► begin, end, send, receive, state, switch, wake-up …   what one event says
-//!          Deriver ─► spans, flows, states                                  what two say together
+//!          Deriver ─► spans, flows, states, threads, processors             what two say together
 //!          KernelEvents ─► calls and their values …              what a kernel did, with its numbers
 //! ```
 
@@ -13,8 +13,10 @@ mod deriver;
 pub mod facts;
 pub mod kernel;
 mod successions;
+mod timelines;
 
 pub use clock_errors::ClockErrors;
 pub use derived::{DerivedFlow, DerivedSink, DerivedSpan, SpanEnd, SpanStatus, StateInterval, Tag};
 pub use deriver::{Deriver, Deriving, Known};
 pub use successions::Successions;
+pub use timelines::{CpuInterval, ThreadStateInterval};

@@ -112,6 +112,7 @@ impl<'a> Chosen<'a> {
             clock_errors: self.clock_errors.clone(),
             successions: self.successions.clone(),
             has_own,
+            follows_threads: None,
         };
         Deriver::new(facts, known)
     }

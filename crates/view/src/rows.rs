@@ -115,9 +115,9 @@ pub fn rows_of_growing(lanes: &Lanes) -> Vec<Vec<(u32, Drawn)>> {
     for rows in &mut all {
         // Those of one kind as an index that is written has them: by name and depth.
         rows.sort_by_cached_key(|drawn| match drawn {
-            Drawn::Intervals(row) if meta.rows[*row].kind.is_of_applications() => {
+            Drawn::Intervals(row) if meta.rows[*row].kind.is_before_events() => {
                 let row = &meta.rows[*row];
-                (u8::from(row.kind == RowKind::Seen), row.name.clone(), row.depth)
+                (u8::from(row.kind != RowKind::Running), row.name.clone(), row.depth)
             }
             other => order(other),
         });
@@ -126,7 +126,7 @@ pub fn rows_of_growing(lanes: &Lanes) -> Vec<Vec<(u32, Drawn)>> {
     all.into_iter().map(|rows| rows.into_iter().map(told).collect()).collect()
 }
 
-/// Rows of each lane: who ran, who was seen, events, states, spans, levels.
+/// Rows of each lane: who ran, who was seen, what the thread did, events, states, spans, levels.
 pub fn rows(lanes: &Lanes) -> Vec<Vec<Drawn>> {
     let meta = lanes.meta();
     let mut rows: Vec<Vec<Drawn>> = vec![Vec::new(); meta.lanes.len()];
@@ -143,6 +143,7 @@ pub fn rows(lanes: &Lanes) -> Vec<Vec<Drawn>> {
     };
     add(&mut rows, RowKind::Running);
     add(&mut rows, RowKind::Seen);
+    add(&mut rows, RowKind::ThreadStates);
     for (lane, told) in (0..).zip(&meta.lanes) {
         if lanes.points(lane).is_some() || told.kind == LaneKind::Cpu {
             rows[lane as usize].push(Drawn::Events);

@@ -2,7 +2,7 @@
 // The lower canvas: lanes, bars, dots, density, counters, and what is missing. Text and marks are on the upper one.
 
 import { ticks } from "../../logic/axis.ts";
-import { type Colours, type Theme, css } from "../../logic/colour.ts";
+import { type Colours, type Theme, css, threadStateColours } from "../../logic/colour.ts";
 import { type PlacedLane, type PlacedRow, screenY } from "../../logic/layout.ts";
 import { type Picture, type PictureRow, firstFrom, rowKey } from "../../logic/picture.ts";
 import { type Levels, range, runs } from "../../logic/steps.ts";
@@ -32,6 +32,7 @@ export function coloursOf(scene: Scene, row: Pick<PlacedRow, "kind" | "script">)
   const { kind } = row;
   if (row.script !== null) return scene.scripts.get(row.script) ?? scene.names;
   if (kind === "running" || kind === "seen") return scene.applications;
+  if (kind === "thread_states") return threadStateColours(scene.names);
   return kind === "events" ? scene.classes : scene.names;
 }
 

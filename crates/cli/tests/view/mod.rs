@@ -17,6 +17,7 @@ mod live;
 mod numbers;
 mod packed;
 mod packets;
+pub mod threads;
 
 use crate::place;
 

@@ -89,9 +89,15 @@ impl Doubts {
             Fact::Begin { key: None, .. } | Fact::End { key: None, .. } | Fact::State { .. } => {
                 return None;
             }
-            Fact::Wake { tid, cpu, waker: Waker::Thread(_) | Waker::Unknown(_), moment } => {
+            Fact::Wake {
+                tid,
+                cpu,
+                waker: Waker::Thread(_) | Waker::Unknown(_),
+                moment,
+                is_whole,
+            } => {
                 let waker = Waker::Unknown(None);
-                let fact = Fact::Wake { tid, cpu, waker, moment };
+                let fact = Fact::Wake { tid, cpu, waker, moment, is_whole };
                 return Some((At { writer: None, ..*at }, fact));
             }
             // What is said of a thread by its number.

@@ -31,11 +31,13 @@ mod tests;
 mod threads;
 mod wakes;
 
+use std::collections::HashMap;
+
 use lateralis_analysis::{End, GoesInto, Side, ThreadState};
 use lateralis_model::{
     Event, Field, Fields, Host, StreamIndex, StreamSummary, Trace, Value, Writer,
 };
-use lateralis_units::Nanos;
+use lateralis_units::{CpuId, Nanos};
 
 use conventions::{CLONE_THREAD, Dialect, Kernel, WakeStage};
 pub use doubts::Doubts;
@@ -244,6 +246,8 @@ pub enum Fact {
         waker: Waker,
         /// Which moment of the wake-up it is.
         moment: WakeMoment,
+        /// Whether every switch of the thread is there, and so the one with which its wait ends.
+        is_whole: bool,
     },
     /// A thread that was taken for the first of a process turns out to be of another; what it has
     /// open stays its own.
@@ -419,6 +423,24 @@ impl Facts {
         let plans = self.plans.get(stream_class as usize);
         let mut steps = plans.into_iter().flatten().flat_map(|plan| &plan.steps);
         steps.any(|step| matches!(step, Step::Switch(_)))
+    }
+
+    /// By stream: whether it alone records the switches of its processor, so that losses of others do not
+    /// matter to that.
+    #[must_use]
+    pub fn alone_streams(&self, streams: &[StreamSummary]) -> Vec<bool> {
+        let tells = |stream: &&StreamSummary| self.tells_switches(stream.class);
+        // One without a processor can tell of any.
+        let anywhere = streams.iter().filter(tells).filter(|stream| stream.cpu.is_none()).count();
+        let mut counts: HashMap<CpuId, usize> = HashMap::new();
+        for cpu in streams.iter().filter(tells).filter_map(|stream| stream.cpu) {
+            *counts.entry(cpu).or_default() += 1;
+        }
+        let is_alone = |stream: &StreamSummary| {
+            let count = stream.cpu.and_then(|cpu| counts.get(&cpu));
+            anywhere == 0 && count == Some(&1) && self.tells_switches(stream.class)
+        };
+        streams.iter().map(is_alone).collect()
     }
 
     /// Whether events of this class say anything.
@@ -658,7 +680,8 @@ fn fact(
             let flags = wake.flags.and_then(number);
             let event = WakeEvent { stage: wake.stage, tid, target_cpu, flags };
             let (waker, moment) = wakes.wake(&event, at)?;
-            Fact::Wake { tid, cpu: target_cpu, waker, moment }
+            let is_whole = !of_programs || threads.has_all_switches(tid);
+            Fact::Wake { tid, cpu: target_cpu, waker, moment, is_whole }
         }
         Step::Leaves { tid, into } => {
             let tid = tid.and_then(thread);

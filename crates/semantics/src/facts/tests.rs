@@ -47,7 +47,7 @@ fn listing(trace: &MemoryTrace) -> Vec<String> {
                 Fact::Switch { from, to, leaving, .. } => {
                     format!("switch {from} {} {to}", leaving.name())
                 }
-                Fact::Wake { tid, cpu, waker, moment } => {
+                Fact::Wake { tid, cpu, waker, moment, .. } => {
                     format!("wake {tid} {cpu:?} {waker:?} {moment:?}")
                 }
                 Fact::Belongs { tid, pid } => format!("{tid} belongs to {pid}"),

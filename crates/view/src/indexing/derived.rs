@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What stands on the lanes of what is derived: spans, flows, states, levels, and who ran.
 
+use lateralis_analysis::ThreadState;
 use lateralis_lanes::{Gathers, Interval, Opened, PointRef, RowKind};
 use lateralis_model::{Quality, Source, Writer};
 use lateralis_semantics::{
-    DerivedFlow, DerivedSink, DerivedSpan, Deriver, Known, SpanEnd, SpanStatus, StateInterval,
+    CpuInterval, DerivedFlow, DerivedSink, DerivedSpan, Deriver, Known, SpanEnd, SpanStatus,
+    StateInterval, ThreadStateInterval,
 };
 use lateralis_store::Recording;
-use lateralis_store::facts::{At, Fact, Facts, Kinds, Owner, Threads};
+use lateralis_store::facts::{At, Doubts, Fact, Facts, Kinds, Owner, Threads};
 use lateralis_units::Nanos;
 
 use super::NOBODY;
 use super::lists::Lists;
 use super::ran::Ran;
+
+/// What a thread did of which a switch is missing.
+const UNKNOWN_STATE: &str = "unknown";
 
 /// Of a session that grows: spans of a kind, or messages of a channel, that may be open.
 const OPEN_MAX: u64 = 1 << 20;
@@ -56,6 +61,7 @@ pub fn deriver(recording: &Recording, facts: &Facts) -> Deriver<Seen> {
         gaps: recording.gaps(recording.source.damage()),
         clock_errors: recording.clock_errors(),
         successions: recording.successions(),
+        follows_threads: Some(facts.alone_streams(&recording.streams)),
         ..Known::default()
     };
     Deriver::new(facts, known)
@@ -63,7 +69,7 @@ pub fn deriver(recording: &Recording, facts: &Facts) -> Deriver<Seen> {
 
 /// That of a trace that is told while it is made: where events are missing becomes known.
 pub fn growing(facts: &Facts) -> Deriver<Seen> {
-    Deriver::new(facts, Known::default())
+    Deriver::new(facts, Known { follows_threads: Some(Vec::new()), ..Known::default() })
 }
 
 /// Gives up what is open for so long, or so often, that it would fill the memory: spans stay
@@ -140,17 +146,44 @@ impl<'a> Drawing<'a> {
         self.builder.level(counter, at.time.0, value);
     }
 
-    fn switch(&mut self, at: &At, [from, to]: [u32; 2], from_is_whole: bool) {
-        let Some(cpu) = at.cpu else { return };
-        let lane = self.lists.cpu_lane(self.builder, cpu);
-        let who = [from, to].map(|tid| {
-            let thread = (tid != 0).then(|| {
-                let who = Some(Writer { pid: self.threads.pid(tid), tid });
-                self.lists.thread_told(self.builder, who, self.threads)
-            });
-            thread.map(|thread| (thread, self.lists.application_of(thread)))
-        });
-        self.ran.switched(self.builder, (cpu, lane), at.time.0, who, from_is_whole);
+    /// A thread that an event names, and the lane of its spans and states.
+    fn named(&mut self, tid: u32) -> (u32, Writer) {
+        let writer = Writer { pid: self.threads.pid(tid), tid };
+        (self.lists.thread_told(self.builder, Some(writer), self.threads), writer)
+    }
+
+    /// What a processor did, and on which lane; `None` of one that was idle.
+    fn cpu_row(&mut self, of: &CpuInterval<Seen>) -> Option<(u32, Interval)> {
+        let lane = self.lists.cpu_lane(self.builder, of.cpu);
+        let (thread, _) = self.named(of.tid?);
+        let interval = Interval {
+            begin: of.begin.0,
+            end: of.end.map(|end| end.0),
+            name: self.lists.application_of(thread),
+            thread,
+            from: None,
+            to: None,
+            quality: quality(Quality::Exact),
+        };
+        Some((lane, interval))
+    }
+
+    /// What a thread did, and on which lane.
+    fn thread_row(&mut self, of: &ThreadStateInterval<Seen>) -> (u32, Interval) {
+        let (thread, writer) = self.named(of.tid);
+        let lane = self.lane(Owner::Thread(writer));
+        // How long one lasts that has not ended is not said; that it began, is certain.
+        let known = if of.state.is_some() { Quality::Exact } else { Quality::Unknown };
+        let interval = Interval {
+            begin: of.begin.0,
+            end: of.ended_by.map(|_| of.end.0),
+            name: self.lists.name(of.state.map_or(UNKNOWN_STATE, ThreadState::name)),
+            thread,
+            from: Some(of.begun_by.point),
+            to: of.ended_by.map(|event| event.point),
+            quality: quality(known),
+        };
+        (lane, interval)
     }
 
     fn state_interval(&mut self, name: &str, begin: Nanos, of: Seen) -> Interval {
@@ -170,7 +203,8 @@ impl DerivedSink for Drawing<'_> {
     type Event = Seen;
 
     fn event(&mut self, kinds: &Kinds, at: &At, fact: &Fact) -> Seen {
-        self.at = Some(*at);
+        // One that stands for a thread that nobody knows has no lane.
+        self.at = Some(At { writer: at.writer.filter(Doubts::is_known), ..*at });
         // Where switches may be missing, whose it is is a guess.
         let thread = if at.writer.is_some() { self.thread } else { NOBODY };
         let seen = Seen { point: self.point, thread, opened: None };
@@ -269,12 +303,49 @@ impl DerivedSink for Drawing<'_> {
     }
 
     fn fact(&mut self, kinds: &Kinds, at: &At, fact: &Fact) {
-        match *fact {
-            Fact::Switch { from, to, from_is_whole, .. } => {
-                self.switch(at, [from, to], from_is_whole);
+        if let Fact::Level { counter, value } = *fact {
+            self.level(kinds, at, counter, value);
+        }
+    }
+
+    fn thread_state_begins(&mut self, of: &ThreadStateInterval<Seen>) -> Seen {
+        let (lane, interval) = self.thread_row(of);
+        let opened = self.builder.begins(lane, RowKind::ThreadStates, None, interval);
+        Seen { opened, ..of.begun_by }
+    }
+
+    fn thread_state(&mut self, _: &Kinds, of: &ThreadStateInterval<Seen>) {
+        let (lane, interval) = self.thread_row(of);
+        // There is nothing to see of one without a length, and beside the next it would need another row.
+        let is_seen = of.end > of.begin || of.ended_by.is_none();
+        match of.begun_by.opened {
+            Some(opened) => self.builder.ends(opened, Some(interval).filter(|_| is_seen)),
+            None if is_seen => {
+                self.builder.interval(lane, RowKind::ThreadStates, None, interval);
             }
-            Fact::Level { counter, value } => self.level(kinds, at, counter, value),
-            _ => {}
+            None => {}
+        }
+    }
+
+    fn cpu_interval_begins(&mut self, of: &CpuInterval<Seen>) -> Seen {
+        self.ran.is_known(self.builder, of.cpu);
+        let row = self.cpu_row(of);
+        let begins = |(lane, interval)| self.builder.begins(lane, RowKind::Running, None, interval);
+        Seen { opened: row.and_then(begins), ..of.begun_by }
+    }
+
+    fn cpu_interval(&mut self, _: &Kinds, of: &CpuInterval<Seen>) {
+        let Some((lane, interval)) = self.cpu_row(of) else { return };
+        let ran = Some(interval).filter(|_| of.quality == Quality::Exact);
+        match (of.begun_by.opened, ran) {
+            (Some(opened), ran) => self.builder.ends(opened, ran),
+            (None, Some(ran)) => self.builder.interval(lane, RowKind::Running, None, ran),
+            (None, None) => {}
+        }
+        // It came, and switches are missing between that and the next.
+        if ran.is_none() && of.end.is_some() {
+            let seen = Interval { end: Some(interval.begin), ..interval };
+            self.builder.interval(lane, RowKind::Seen, None, seen);
         }
     }
 }

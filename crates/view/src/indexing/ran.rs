@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Who ran on each CPU, by switches; where none are recorded, who was seen there by its events.
+//! Who was seen on each CPU by its events, where no switches are recorded.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use lateralis_lanes::{Gathers, Interval, Opened, RowKind};
 /// Thread and application.
 type Who = (u32, u32);
 
-/// Who is on each processor.
+/// Who was seen last on each processor.
 #[derive(Default)]
 pub struct Ran {
     on: BTreeMap<u32, On>,
@@ -26,26 +26,11 @@ struct On {
 }
 
 impl Ran {
-    /// An event tells of a switch from one thread to another, `None` idleness.
-    pub fn switched(
-        &mut self,
-        builder: &mut dyn Gathers,
-        (cpu, lane): (u32, u32),
-        time: i64,
-        [from, to]: [Option<Who>; 2],
-        from_is_whole: bool,
-    ) {
-        // Who leaves first came before anything is known.
+    /// From now on it is known who has a processor.
+    pub fn is_known(&mut self, builder: &mut dyn Gathers, cpu: u32) {
         if let Some(before) = self.on.remove(&cpu) {
-            // If another leaves than came, switches between are missing.
-            let thread = |who: Option<Who>| who.map(|(thread, _)| thread);
-            let is_known = from_is_whole && thread(before.who) == thread(from);
-            before.ran(builder, Some(time), if is_known { 0 } else { 2 });
+            before.ran(builder, Some(before.last));
         }
-        let stays = true;
-        let mut on = On { lane, who: to, since: time, last: time, stays, opened: None };
-        on.begins(builder, None);
-        self.on.insert(cpu, on);
     }
 
     /// An event of a thread on a processor, whose switches nobody tells; `is_switch` if it says
@@ -65,7 +50,7 @@ impl Ran {
             on.last = on.last.max(time);
             if is_switch && !on.stays {
                 // Only from now on is it known to run.
-                on.ran(builder, Some(on.last), 0);
+                on.ran(builder, Some(on.last));
                 (on.stays, on.since, on.opened) = (true, time, None);
                 on.begins(builder, None);
             } else if !on.stays
@@ -77,7 +62,7 @@ impl Ran {
         }
         if let Some(before) = self.on.remove(&cpu) {
             let end = if before.stays { time } else { before.last };
-            before.ran(builder, Some(end), 0);
+            before.ran(builder, Some(end));
         }
         let stays = is_switch;
         let mut on = On { lane, who, since: time, last: time, stays, opened: None };
@@ -91,7 +76,7 @@ impl Ran {
             match on.opened {
                 Some(opened) if on.stays => builder.ends(opened, None),
                 _ if on.stays => {}
-                _ => on.ran(builder, Some(on.last), 0),
+                _ => on.ran(builder, Some(on.last)),
             }
         }
     }
@@ -110,9 +95,9 @@ impl On {
         self.opened = builder.begins(self.lane, self.kind(), None, interval);
     }
 
-    fn ran(&self, builder: &mut dyn Gathers, end: Option<i64>, quality: u8) {
+    fn ran(&self, builder: &mut dyn Gathers, end: Option<i64>) {
         let Some((thread, application)) = self.who else { return };
-        let (begin, from, to) = (self.since, None, None);
+        let (begin, from, to, quality) = (self.since, None, None, 0);
         let interval = Interval { begin, end, name: application, thread, from, to, quality };
         match self.opened {
             Some(opened) if end.is_some() => builder.ends(opened, Some(interval)),

@@ -34,6 +34,17 @@ impl Streams {
         streams.iter().map(|stream| StreamIndex(id(stream))).collect()
     }
 
+    /// By the numbers that streams keep, what is said of those of a round; of others nothing.
+    pub fn by_kept_number(&self, streams: &[StreamSummary], of_round: &[bool]) -> Vec<bool> {
+        let mut all = vec![false; self.all.len()];
+        for (id, is) in self.of(streams).into_iter().zip(of_round) {
+            if let Some(place) = all.get_mut(id.0 as usize) {
+                *place = *is;
+            }
+        }
+        all
+    }
+
     /// Their names.
     pub fn names(&self) -> Vec<String> {
         self.all.iter().map(|stream| stream.name.clone()).collect()

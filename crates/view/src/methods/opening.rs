@@ -146,6 +146,7 @@ fn lane(session: &Session, id: u32) -> Value {
             let kind = match of.kind {
                 RowKind::Running => "running",
                 RowKind::Seen => "seen",
+                RowKind::ThreadStates => "thread_states",
                 RowKind::Spans => "spans",
                 RowKind::States => "states",
             };

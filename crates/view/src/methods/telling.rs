@@ -131,6 +131,7 @@ pub fn interval(
         }
         RowKind::Spans => ("span", meta.names.get(name)),
         RowKind::States => ("state", meta.names.get(name)),
+        RowKind::ThreadStates => ("thread_state", meta.names.get(name)),
     };
     let thread = meta.threads.get(intervals.thread(index) as usize);
     let end = (!intervals.is_unfinished(index)).then_some(end);

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lateralis_lanes::{RowKind, Scale};
+use lateralis_lanes::{Intervals, RowKind, Scale};
 use lateralis_model::Quality;
 use serde_json::{Value, json};
 
@@ -15,6 +15,21 @@ use crate::session::Session;
 const LOOKED_MAX: usize = 20_000_000;
 /// Those who ran most are told one by one.
 const TOLD_MAX: usize = 64;
+
+/// Whether switches of a processor are missing between two times, so that others can have run: who came
+/// last before is only seen there, and not known to have run until the next came.
+fn is_torn(session: &Session, lane: u32, running: &Intervals, (t0, t1): (i64, i64)) -> bool {
+    let rows = &session.lanes.meta().rows;
+    let mut seen = (0..rows.len())
+        .filter(|row| (rows[*row].lane, rows[*row].kind) == (lane, RowKind::Seen))
+        .filter_map(|row| session.lanes.row(row));
+    seen.any(|(_, seen)| {
+        let Some(last) = seen.before(t1.saturating_add(1)).checked_sub(1) else { return false };
+        let came = seen.ends(last).0 as i64;
+        let next = running.before(came.saturating_add(1));
+        came >= t0 || next >= running.len() || running.ends(next).0 as i64 > t0
+    })
+}
 
 /// Shares of pixels, by processor, thread or application; of the last two, 1 is one processor. Stretches
 /// in which switches are missing are left out, and a share that could be larger is a lower bound. Where
@@ -56,14 +71,10 @@ pub fn utilisation(session: &Session, params: Params<'_>) -> Result<Answer, Prob
         let is_missing = meta.damage.iter().any(|of| {
             is_here(of.lane) && touches(of.begin.unwrap_or(0), of.end.unwrap_or(u64::MAX >> 1))
         });
-        let is_torn = (from..to).any(|index| intervals.quality(index) != 0);
+        let is_torn = is_torn(session, told.lane, intervals, (scale.t0, scale.t1));
         let is_open = known != Some(true) || is_lost || is_missing || is_torn;
         is_any_open |= is_open;
         for index in from..to {
-            // Where switches are missing nobody knows who ran how long.
-            if intervals.quality(index) != 0 {
-                continue;
-            }
             let (begin, end) = intervals.ends(index);
             let (begin, end) = (begin as i64, end as i64);
             let who = match by {
@@ -116,7 +127,19 @@ pub fn utilisation(session: &Session, params: Params<'_>) -> Result<Answer, Prob
     };
     let told: Vec<Value> = all
         .iter()
-        .map(|(id, _)| json!({ "id": id, "name": name(*id), "quality": quality(id) }))
+        .map(|(id, _)| {
+            let mut told = json!({ "id": id, "name": name(*id), "quality": quality(id) });
+            match by {
+                "cpu" => told["cpu"] = meta.lanes.get(*id as usize).and_then(|lane| lane.cpu).into(),
+                "thread" => {
+                    let thread = meta.threads.get(*id as usize);
+                    told["pid"] = thread.and_then(|thread| thread.pid).into();
+                    told["tid"] = thread.and_then(|thread| thread.tid).into();
+                }
+                _ => {}
+            }
+            told
+        })
         .collect();
     let column: Vec<f64> = all.into_iter().flat_map(|(_, share)| share).collect();
     let result = json!({ "by": by, "rows": told, "of": count, "px": scale.px });

@@ -56,6 +56,7 @@ fn row_name(kind: &str, row: &Value) -> String {
     match (kind, row["name"].as_str(), row["depth"].as_u64().unwrap_or(0)) {
         ("running", ..) => "who ran".to_owned(),
         ("seen", ..) => "who was seen here".to_owned(),
+        ("thread_states", ..) => "thread state".to_owned(),
         ("spans", None, depth) => format!("spans, depth {depth}"),
         ("spans", Some(name), 0) => name.to_owned(),
         ("spans", Some(name), depth) => format!("{name}, depth {depth}"),

@@ -24,7 +24,7 @@ use super::mark::Trust;
 use super::messages::Messages;
 use super::page::Who;
 use super::rates::Rates;
-use super::running::{self, Running};
+use super::running::Running;
 use super::sections::Asked;
 use super::spans::Spans;
 use crate::beyond;
@@ -175,7 +175,7 @@ impl Statistics {
         asked: Asked,
     ) -> Self {
         let kinds = facts.kinds();
-        let alone = running::alone(&facts, &recording.streams);
+        let alone = facts.alone_streams(&recording.streams);
         Self {
             rates: Rates::new(&recording.annotated(), begin),
             spans: Spans::new(kinds, recording, asked),
@@ -205,6 +205,7 @@ impl Statistics {
             clock_errors: recording.clock_errors(),
             successions: recording.successions(),
             has_own: true,
+            follows_threads: None,
         };
         Deriver::new(&self.facts, known)
     }
@@ -576,8 +577,8 @@ impl DerivedSink for Statistics {
                     self.running.switch(cpu, at, from, (to, to_is_whole));
                 }
             }
-            Fact::Wake { tid: woken, waker, moment, .. } => {
-                self.running.wake(at.time, (waker, moment), woken);
+            Fact::Wake { tid: woken, waker, moment, is_whole, .. } => {
+                self.running.wake(at.time, (waker, moment), (woken, is_whole));
             }
             _ => {}
         }

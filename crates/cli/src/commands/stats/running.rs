@@ -2,14 +2,14 @@
 //! Who had the processors, and who waited for them: from switches and wake-ups.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use lateralis_analysis::{
     Call, CpuTime, Gaps, KernelTime, Numbering, Occupant, Side, Switch, ThreadTime, Utilisation,
 };
-use lateralis_model::{Host, Quality, StreamIndex, StreamSummary};
+use lateralis_model::{Host, Quality, StreamIndex};
 use lateralis_store::facts::{At, Facts, Leaving, WakeMoment, Waker};
-use lateralis_units::{CpuId, Nanos};
+use lateralis_units::Nanos;
 use serde_json::{Value, json};
 
 use super::mark::{Row, Trust, mark};
@@ -56,23 +56,6 @@ pub struct Running {
     end: Nanos,
 }
 
-/// Which streams tell alone of the switches of their processor: losses of others do not matter
-/// to it.
-pub fn alone(facts: &Facts, streams: &[StreamSummary]) -> Vec<bool> {
-    let tells = |stream: &&StreamSummary| facts.tells_switches(stream.class);
-    // One without a processor can tell of any.
-    let anywhere = streams.iter().filter(tells).filter(|stream| stream.cpu.is_none()).count();
-    let mut counts: HashMap<CpuId, usize> = HashMap::new();
-    for cpu in streams.iter().filter(tells).filter_map(|stream| stream.cpu) {
-        *counts.entry(cpu).or_default() += 1;
-    }
-    let is_alone = |stream: &StreamSummary| {
-        let count = stream.cpu.and_then(|cpu| counts.get(&cpu));
-        anywhere == 0 && count == Some(&1) && facts.tells_switches(stream.class)
-    };
-    streams.iter().map(is_alone).collect()
-}
-
 /// What the threads of a process had together.
 #[derive(Default)]
 struct ProcessTime {
@@ -85,7 +68,7 @@ struct ProcessTime {
 }
 
 impl Running {
-    /// From `begin` on, with the kinds of spans of these facts; for `alone` see the function.
+    /// From `begin` on, with the kinds of spans of these facts; `alone` is [`Facts::alone_streams`].
     pub fn new(facts: &Facts, begin: Nanos, gaps: &Gaps, alone: Vec<bool>) -> Self {
         // Without switches nobody knows whose the time in the kernel is.
         let is_told = facts.has_switches();
@@ -193,13 +176,21 @@ impl Running {
         self.states.switch(time, cpu, (from, leaving, is_since_last), (to, to_is_whole));
     }
 
-    /// A thread is made ready to run: by whom, and at which moment of its wake-up.
-    pub fn wake(&mut self, time: Nanos, (waker, moment): (Waker, WakeMoment), tid: u32) {
+    /// A thread, with whether all its switches are there, is made ready to run: by whom, and at which
+    /// moment of its wake-up.
+    pub fn wake(
+        &mut self,
+        time: Nanos,
+        (waker, moment): (Waker, WakeMoment),
+        (tid, is_whole): (u32, bool),
+    ) {
         if tid == 0 {
             return;
         }
         let thread = self.threads.number(tid);
-        self.states.wake(time, thread, moment == WakeMoment::BeginOfNew);
+        if is_whole {
+            self.states.wake(time, thread, moment == WakeMoment::BeginOfNew);
+        }
         // Among latencies it counts where it began.
         if moment != WakeMoment::QueuedAgain {
             self.wakeups.wake(time, (waker, moment.is_begin()), thread);

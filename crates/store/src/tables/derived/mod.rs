@@ -27,7 +27,7 @@ use super::StoreError;
 use super::opened::Opened;
 use super::small::{Rows, Small};
 use crate::facts::{About, Edges, Facts, Visited};
-use lateralis_semantics::{DerivedSink, Deriving};
+use lateralis_semantics::{DerivedSink, Deriver, Deriving};
 use rows::DerivedRows;
 use thread_rows::ThreadRows;
 
@@ -104,29 +104,28 @@ fn rows_by(
     }
     if small == Small::ThreadStates {
         let mut threads = ThreadRows::new(opened, rows);
-        let ended = derive(by_columns, small, opened, (trace, facts), &mut threads, damage);
-        threads.flow?;
-        threads.finish(ended.unwrap_or_default());
+        let deriver = ThreadRows::deriver(opened, &facts);
+        derive(by_columns, small, opened, (trace, facts, deriver), &mut threads, damage);
         threads.flow?;
     } else {
         let mut derived = DerivedRows::new(small, opened, rows);
-        derive(by_columns, small, opened, (trace, facts), &mut derived, damage);
+        let deriver = DerivedRows::deriver(opened, &facts);
+        derive(by_columns, small, opened, (trace, facts, deriver), &mut derived, damage);
         derived.flow?;
     }
     // The next recording numbers its kinds anew.
     rows.flush()
 }
 
-/// Shows all that is derived from the events, and gives when the last of them happened, where that matters.
+/// Shows all that is derived from the events.
 fn derive<S: DerivedSink<Event = ()>>(
     by_columns: bool,
     small: Small,
     opened: &Opened,
-    (trace, mut facts): (&Trace, Facts),
+    (trace, mut facts, mut deriver): (&Trace, Facts, Deriver<()>),
     sink: &mut S,
     damage: &mut Vec<Damage>,
-) -> Option<Nanos> {
-    let mut deriver = DerivedRows::deriver(opened, &facts);
+) {
     let mut ended = None;
     let source = &opened.recording.source;
     if by_columns && facts.has_columns(source) {
@@ -155,7 +154,7 @@ fn derive<S: DerivedSink<Event = ()>>(
             ended = ended.max(Some(event.time));
             facts.tell(&event, |kinds, at, fact| deriver.fact(kinds, at, fact, sink));
             if sink.is_enough() {
-                return ended;
+                return;
             }
         }
         damage.extend(events.damage());
@@ -163,7 +162,6 @@ fn derive<S: DerivedSink<Event = ()>>(
     if !sink.is_enough() {
         deriver.finish(facts.kinds(), ended, sink);
     }
-    ended
 }
 
 /// When the last event of a batch happened.

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Who has each processor, from one switch to the next: the one place that decides which stretches are
+//! known. Sums, rows and pictures are made from these stretches.
+
+use lateralis_model::StreamIndex;
+use lateralis_units::Nanos;
+
+use crate::Gaps;
+
+/// A processor turns from one thread to another.
+///
+/// Processors and threads are small numbers ([`crate::Numbering`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Switch {
+    /// When.
+    pub time: Nanos,
+    /// Which processor.
+    pub cpu: u32,
+    /// The stream that tells of it, if no other can tell of switches of this processor.
+    pub stream: Option<StreamIndex>,
+    /// Who ran until now, where the event tells; see [`Occupant`].
+    pub from: Option<Occupant>,
+    /// Who runs from now on; `None` where nobody knows.
+    pub to: Option<Occupant>,
+    /// Whether nothing was left out since the switch before: who came then and leaves now had the
+    /// processor all the time.
+    pub is_since_last: bool,
+}
+
+/// What a processor does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Occupant {
+    /// Nothing.
+    Idle,
+    /// It runs this thread.
+    Thread(u32),
+}
+
+/// A processor from one switch to the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stretch {
+    /// Which processor.
+    pub cpu: u32,
+    /// Since when.
+    pub begin: Nanos,
+    /// Until when.
+    pub end: Nanos,
+    /// Who had it all the time; `None` where that is not known.
+    pub occupant: Option<Occupant>,
+    /// The first of these came and the other left: switches in between are missing.
+    pub missing: Option<[Occupant; 2]>,
+}
+
+impl Stretch {
+    /// How long it is.
+    #[must_use]
+    pub fn nanos(&self) -> u64 {
+        self.end.since(self.begin).max(0) as u64
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Cpu {
+    occupant: Option<Occupant>,
+    stream: Option<StreamIndex>,
+    since: Nanos,
+    has_appeared: bool,
+}
+
+/// Follows processors through their switches, in the order of time on each.
+///
+/// A stretch in which switches may be missing is nobody's: what is given to threads and
+/// processors is certain, and with missing switches it could only be more.
+///
+/// Cost: constant for each switch, and a search among the gaps; memory by processors.
+#[derive(Debug, Clone)]
+pub struct Occupancy {
+    begin: Nanos,
+    gaps: Gaps,
+    cpus: Vec<Cpu>,
+}
+
+impl Occupancy {
+    /// From a moment on, with where events are missing.
+    #[must_use]
+    pub fn new(begin: Nanos, gaps: Gaps) -> Self {
+        Self { begin, gaps, cpus: Vec::new() }
+    }
+
+    /// More is known by now of where events are missing.
+    pub fn set_gaps(&mut self, gaps: Gaps) {
+        self.gaps = gaps;
+    }
+
+    /// Something happened on a processor. Of the first event: the stretch before it, of which nothing is
+    /// known.
+    #[inline]
+    pub fn appear(&mut self, cpu: u32, time: Nanos) -> Option<Stretch> {
+        if self.cpu(cpu).has_appeared {
+            return None;
+        }
+        self.cpu(cpu).has_appeared = true;
+        Some(self.stretch(cpu, None, time))
+    }
+
+    /// Who came to a processor last, as far as that is known.
+    #[must_use]
+    pub fn occupant(&self, cpu: u32) -> Option<Occupant> {
+        self.cpus.get(cpu as usize)?.occupant
+    }
+
+    /// Takes the next switch of its processor, and gives the stretch that it ends.
+    ///
+    /// Nothing is known before the first switch: who leaves then may have come a moment before, for
+    /// switches are recorded later than other events of a system begin. Where the thread that leaves
+    /// is not the one that came, switches are missing in between, and the stretch is unknown.
+    pub fn switch(&mut self, switch: Switch) -> Stretch {
+        let cpu = self.cpu(switch.cpu);
+        (cpu.stream, cpu.has_appeared) = (switch.stream, true);
+        let (occupant, missing) = match (cpu.occupant, switch.from) {
+            _ if !switch.is_since_last => (None, None),
+            (Some(known), Some(from)) if known == from => (Some(known), None),
+            (Some(came), Some(leaves)) => (None, Some([came, leaves])),
+            (Some(known), None) => (Some(known), None),
+            (None, _) => (None, None),
+        };
+        let stretch = self.stretch(switch.cpu, occupant, switch.time);
+        self.cpu(switch.cpu).occupant = switch.to;
+        Stretch { missing, ..stretch }
+    }
+
+    /// The trace ends. What follows the last switch of a processor is unknown: of the next one only
+    /// the recorder could say when it did not come.
+    pub fn finish(&mut self, cpu: u32, end: Nanos) -> Stretch {
+        self.stretch(cpu, None, end)
+    }
+
+    fn cpu(&mut self, cpu: u32) -> &mut Cpu {
+        let index = cpu as usize;
+        if index >= self.cpus.len() {
+            let new = Cpu { since: self.begin, ..Cpu::default() };
+            self.cpus.resize(index + 1, new);
+        }
+        &mut self.cpus[index]
+    }
+
+    /// Ends what a processor did since its last switch.
+    fn stretch(&mut self, cpu: u32, occupant: Option<Occupant>, end: Nanos) -> Stretch {
+        let of = self.cpu(cpu);
+        let (begin, stream) = (of.since, of.stream);
+        of.since = begin.max(end);
+        let is_touched = end > begin
+            && match stream {
+                Some(stream) => self.gaps.touch_stream(stream, begin, end),
+                None => self.gaps.touch(begin, end),
+            };
+        let occupant = occupant.filter(|_| !is_touched);
+        Stretch { cpu, begin, end, occupant, missing: None }
+    }
+}

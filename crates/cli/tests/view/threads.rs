@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What threads did and who had the processors: the page has what tables and statistics have.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::client::{Page, Viewer};
+use crate::foreign::table;
+use crate::place::Place;
+
+/// Of the rows of a table at most so many are asked for one by one.
+const ASKED_MAX: usize = 2000;
+
+/// The row of a kind on the lane of a thread.
+fn row_of(open: &Value, tid: u64, kind: &str) -> Option<(Value, Value)> {
+    let lanes = open["lanes"].as_array().expect("lanes").iter();
+    let of_thread = |lane: &&Value| lane["kind"] == "thread" && lane["tid"] == tid;
+    let row = |lane: &Value| {
+        let rows = lane["rows"].as_array().expect("rows").iter();
+        let mut rows = rows.filter(|row| row["kind"] == kind);
+        let row = rows.next().map(|row| (lane["id"].clone(), row["row"].clone()));
+        assert!(rows.next().is_none(), "states of a thread follow each other: {lane}");
+        row
+    };
+    lanes.filter(of_thread).find_map(row)
+}
+
+/// Each state of the table is on the page, with both ends and the same quality; and each processor and
+/// thread ran there as long as in the statistics. Gives how many states were asked for.
+pub fn check(place: &Place, page: &mut Page, trace: &str, what: &str) -> usize {
+    let open = page.ask("open", json!({}));
+    let origin: i64 = open["origin"].as_str().expect("a time").parse().expect("nanoseconds");
+    let rows = table(place, trace, "thread_states");
+    let step = rows.len() / ASKED_MAX + 1;
+    let mut asked = 0;
+    for row in rows.iter().step_by(step) {
+        let number = |name: &str| row[name].parse::<i64>().expect("a number");
+        let (begin, end) = (number("ts") - origin, number("end_ts") - origin);
+        // One that has no length is not what is nearest to a time.
+        if begin == end {
+            continue;
+        }
+        let tid = number("tid").cast_unsigned();
+        let Some((lane, number)) = row_of(&open, tid, "thread_states") else {
+            panic!("{what}: no states of {tid}: {row:?}")
+        };
+        let asks = json!({ "lane": lane, "row": number, "t": begin + (end - begin) / 2 });
+        let thing = page.ask("at", asks)["thing"].take();
+        let is_complete = row["status"] == "complete";
+        assert_eq!(thing["kind"], "thread_state", "{what}: {row:?} {thing}");
+        assert_eq!(thing["name"], row["state"].as_str(), "{what}: {row:?} {thing}");
+        assert_eq!(thing["begin"], begin, "{what}: {row:?} {thing}");
+        assert_eq!(thing["end"].as_i64(), is_complete.then_some(end), "{what}: {row:?} {thing}");
+        assert_eq!(thing["tid"], tid, "{what}: {row:?} {thing}");
+        let is_unknown = row["quality"] == "unknown";
+        assert_eq!(thing["quality"] == "unknown", is_unknown, "{what}: {row:?} {thing}");
+        asked += 1;
+    }
+    ran_as_long(place, page, trace, what);
+    asked
+}
+
+/// Processors and threads ran as long as in the statistics.
+fn ran_as_long(place: &Place, page: &mut Page, trace: &str, what: &str) {
+    let stats = place.json(&["stats", trace, "--json"]);
+    let open = page.ask("open", json!({}));
+    let end = open["end"].as_u64().expect("a time");
+    for (by, list, number, nanos) in
+        [("cpu", "cpus", "cpu", "busy_ns"), ("thread", "threads", "tid", "running_ns")]
+    {
+        let asks = json!({ "by": by, "t0": 0, "t1": end, "px": 1 });
+        let (told, columns) = page.ask_columns("utilisation", asks);
+        let shares = &columns["share"];
+        let mut of_page: BTreeMap<u64, (u64, bool)> = BTreeMap::new();
+        let rows = told["rows"].as_array().expect("rows");
+        for (row, share) in rows.iter().zip(shares) {
+            let key = row[number].as_u64().unwrap_or_else(|| panic!("{what}: {row}"));
+            let is_exact = row["quality"] == "exact";
+            of_page.insert(key, ((share * end as f64).round() as u64, is_exact));
+        }
+        // Of threads only those that ran most.
+        let are_all = told["of"] == rows.len();
+        for row in stats[list].as_array().into_iter().flatten() {
+            let key = row[number].as_u64().expect("a number");
+            let ran = row[nanos].as_u64().expect("nanoseconds");
+            let Some((of_page, is_exact)) = of_page.remove(&key) else {
+                assert!(!are_all || ran == 0, "{what}: {by} {key} is not on the page: {row}");
+                continue;
+            };
+            assert!(ran.abs_diff(of_page) <= 1, "{what}: {by} {key}: {of_page} on the page, {ran}");
+            let says_exact = row["not_exact"][nanos].is_null();
+            assert!(!is_exact || says_exact, "{what}: {by} {key} is exact on the page alone: {row}");
+        }
+        assert!(of_page.is_empty(), "{what}: {by}: on the page alone: {of_page:?}");
+    }
+}
+
+#[test]
+fn states_of_threads_are_those_of_the_table() {
+    let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/traces");
+    for trace in [
+        "ctf1/lttng-ref/basic-kernel-analysis/kernel",
+        "ctf1/tracecompass-EPL2/perf-taskset2",
+        "generated/perf-sched-1s",
+        "perfetto-MIT/test_trace.perfetto-trace",
+    ] {
+        let path = traces.join(trace);
+        if !path.exists() {
+            println!("SKIPPED: {} is not there", path.display());
+            continue;
+        }
+        let (place, path) = (Place::new(), path.to_str().expect("UTF-8"));
+        let viewer = Viewer::start(&place, &[path]);
+        let asked = check(&place, &mut viewer.page(), path, trace);
+        println!("{trace}: {asked} states");
+    }
+}
