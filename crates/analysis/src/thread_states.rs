@@ -187,6 +187,8 @@ pub struct ThreadStates {
     cpus: Vec<Cpu>,
     /// Stretches that nobody has taken yet, where somebody wants them.
     intervals: Option<Vec<ThreadInterval>>,
+    /// Whether the trace has wake-ups.
+    has_wakes: bool,
 }
 
 /// Who had a processor.
@@ -243,7 +245,7 @@ impl ThreadStates {
     /// With where events are missing.
     #[must_use]
     pub fn new(gaps: Gaps) -> Self {
-        Self { gaps, threads: Vec::new(), cpus: Vec::new(), intervals: None }
+        Self { gaps, threads: Vec::new(), cpus: Vec::new(), intervals: None, has_wakes: false }
     }
 
     /// The same, for whoever takes each stretch: see [`ThreadStates::take`].
@@ -328,6 +330,7 @@ impl ThreadStates {
 
     /// A thread is made by another: it has no time before.
     pub fn made(&mut self, time: Nanos, thread: u32) {
+        self.has_wakes = true;
         let of = self.thread(thread);
         (of.has_appeared, of.has_ended) = (true, false);
         self.turn(thread, time, |_| None, Known::State(ThreadState::Runnable));
@@ -335,6 +338,7 @@ impl ThreadStates {
 
     /// A thread is made ready to run. Of one that runs, or is ready already, it says nothing.
     pub fn wake(&mut self, time: Nanos, thread: u32) {
+        self.has_wakes = true;
         let is_asleep = match self.thread(thread).now {
             Some((
                 Known::On(_) | Known::State(ThreadState::Runnable | ThreadState::Preempted),
@@ -418,7 +422,11 @@ impl ThreadStates {
                         Known::On(_) => Some(ThreadState::Running),
                         Known::Nothing | Known::Ended => None,
                     };
-                    let state = state.filter(|_| is_whole);
+                    // Without wake-ups nobody knows whether one that slept waits for a processor by now.
+                    let is_told = |of: &ThreadState| {
+                        self.has_wakes || of.is_waiting_for_cpu() || *of == ThreadState::Running
+                    };
+                    let state = state.filter(|state| is_whole && is_told(state));
                     let cpu = known.cpu().filter(|_| is_whole);
                     let (begin, has_ended) = (since, false);
                     intervals.push(ThreadInterval { thread, state, begin, end, cpu, has_ended });

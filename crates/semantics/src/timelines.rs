@@ -285,7 +285,10 @@ impl<E: Copy + Default> Timelines<E> {
         for (cpu, (tid, begin, begun_by)) in open {
             let cpu = self.cpus.things().get(cpu as usize).copied().unwrap_or(0);
             let quality = Quality::Unknown;
-            sink.cpu_interval(kinds, &CpuInterval { cpu, tid, begin, end: None, begun_by, quality });
+            sink.cpu_interval(
+                kinds,
+                &CpuInterval { cpu, tid, begin, end: None, begun_by, quality },
+            );
         }
     }
 }

@@ -249,8 +249,10 @@ fn a_recording_that_is_cut_changes_no_exact_number() {
             let stats = numbers::of_stats(&place, &name);
             found.extend(beside(&name, &stats, &truth, window));
             let tables = numbers::of_tables(&place, &name);
-            let is_thing =
-                |path: &str| ["spans", "messages", "states"].iter().any(|it| path.starts_with(it));
+            let is_thing = |path: &str| {
+                let of = ["spans", "messages", "states", "thread_states", "calls"];
+                of.iter().any(|table| path.starts_with(table))
+            };
             // Who runs is not known before the first switch.
             let is_nobodys = |path: &str| path.starts_with("spans") && path.contains("tid=null");
             for (path, said) in

@@ -121,10 +121,12 @@ pub fn of_stats(place: &Place, trace: &str) -> Numbers {
 }
 
 /// Rows of tables: each by what tells it from others, with its measure.
-const TABLES: [(&str, &str, &[&str]); 7] = [
+const TABLES: [(&str, &str, &[&str]); 9] = [
     ("spans", "duration", &["span", "key", "tid", "ts"]),
     ("messages", "latency", &["channel", "key", "tid", "ts"]),
     ("states", "duration", &["machine", "state", "owner", "tid", "ts"]),
+    ("thread_states", "duration", &["state", "tid", "ts"]),
+    ("calls", "duration", &["call", "tid", "ts"]),
     ("classes", "count", &["class"]),
     ("threads", "events", &["tid"]),
     ("cpus", "events", &["cpu"]),

@@ -91,7 +91,10 @@ fn ran_as_long(place: &Place, page: &mut Page, trace: &str, what: &str) {
             };
             assert!(ran.abs_diff(of_page) <= 1, "{what}: {by} {key}: {of_page} on the page, {ran}");
             let says_exact = row["not_exact"][nanos].is_null();
-            assert!(!is_exact || says_exact, "{what}: {by} {key} is exact on the page alone: {row}");
+            assert!(
+                !is_exact || says_exact,
+                "{what}: {by} {key} is exact on the page alone: {row}"
+            );
         }
         assert!(of_page.is_empty(), "{what}: {by}: on the page alone: {of_page:?}");
     }

@@ -178,10 +178,10 @@ impl Grow {
         }
         let Some(indexing) = &mut self.indexing else { return Round::default() };
         indexing.has_switches = self.facts.has_switches();
-        indexing.deriver.set_alone_streams(self.streams.by_kept_number(
-            &recording.streams,
-            &self.facts.alone_streams(&recording.streams),
-        ));
+        indexing.deriver.set_alone_streams(
+            self.streams
+                .by_kept_number(&recording.streams, &self.facts.alone_streams(&recording.streams)),
+        );
         indexing.lists.set_streams(self.streams.names());
         let is_lossy = !lost.is_empty();
         for loss in &lost {

@@ -130,7 +130,9 @@ pub fn utilisation(session: &Session, params: Params<'_>) -> Result<Answer, Prob
         .map(|(id, _)| {
             let mut told = json!({ "id": id, "name": name(*id), "quality": quality(id) });
             match by {
-                "cpu" => told["cpu"] = meta.lanes.get(*id as usize).and_then(|lane| lane.cpu).into(),
+                "cpu" => {
+                    told["cpu"] = meta.lanes.get(*id as usize).and_then(|lane| lane.cpu).into()
+                }
                 "thread" => {
                     let thread = meta.threads.get(*id as usize);
                     told["pid"] = thread.and_then(|thread| thread.pid).into();

@@ -221,11 +221,12 @@ impl Running {
         self.utilisation.cpus().iter().map(|time| time.missing_count).sum()
     }
 
-    /// Threads that ran, those that ran longest first.
+    /// Threads that ran, those that ran longest first. One that only left a processor has run.
     fn by_thread(&self) -> Vec<(u32, u32, &ThreadTime)> {
         let times = self.utilisation.threads().iter().enumerate();
         let ran = times.filter(|(_, time)| {
-            time.running_nanos > 0 || time.schedule_count > 0 || time.missing_count > 0
+            let counts = [time.schedule_count, time.missing_count, time.open_count];
+            time.running_nanos > 0 || counts.iter().any(|count| *count > 0)
         });
         let mut all: Vec<_> = ran.map(|(n, time)| (self.tid(n as u32), n as u32, time)).collect();
         all.sort_by_key(|(tid, _, time)| (Reverse(time.running_nanos), *tid));
