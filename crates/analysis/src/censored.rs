@@ -4,7 +4,7 @@
 use crate::{Distribution, Histogram};
 
 /// Percentiles of durations of which some are known from below only.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Censored {
     /// If those that are open end at once: no percentile is less.
     pub least: Distribution,

@@ -38,14 +38,14 @@ impl Default for Durations {
 /// least so many percent do not exceed (nearest rank). Where there were too many to keep
 /// ([`Distribution::is_rough`]), it is the lower edge of the bucket that this one is in:
 /// never too large, and too small by less than [`Histogram::ERROR`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Distribution {
     /// How many.
     pub count: u64,
     /// Shortest.
     pub min: u64,
-    /// Arithmetic mean, rounded down.
-    pub mean: u64,
+    /// Arithmetic mean, with its fraction: [`mean`].
+    pub mean: f64,
     /// Standard deviation of all there are (not of a sample), rounded.
     pub stddev: u64,
     /// 50 %.
@@ -137,7 +137,7 @@ impl Durations {
         let count = beyond.histogram.count();
         let mut all = Distribution {
             count,
-            mean: (self.sum / u128::from(count)) as u64,
+            mean: mean(self.sum, count),
             total: self.total(),
             min: beyond.min,
             max: beyond.max,
@@ -179,12 +179,12 @@ impl Distribution {
         }
         let each = |of: fn(&[u64]) -> u128| pieces.iter().map(move |piece| of(piece));
         let sum: u128 = each(sum).sum();
-        let mean = sum as f64 / count as f64;
+        let mean = mean(sum, count);
         let squares: f64 = pieces.iter().map(|piece| squares_from(mean, piece)).sum();
         let all = || pieces.iter().flat_map(|piece| piece.iter().copied());
         let mut summary = Self {
             count,
-            mean: (sum / u128::from(count)) as u64,
+            mean,
             stddev: (squares / count as f64).sqrt().round() as u64,
             total: u64::try_from(sum).unwrap_or(u64::MAX),
             min: all().min()?,
@@ -226,6 +226,13 @@ impl Beyond {
         self.mean += from_mean / self.histogram.count() as f64;
         self.squares += from_mean * (nanos as f64 - self.mean);
     }
+}
+
+/// The arithmetic mean of `count` > 0 numbers, from their exact sum: the definition of every mean
+/// of durations. The division rounds once, so it is the nearest `f64` as long as the sum is below 2^53.
+#[must_use]
+pub fn mean(sum: u128, count: u64) -> f64 {
+    sum as f64 / count as f64
 }
 
 /// The sum of some numbers. Cost: that of reading them.
@@ -298,9 +305,9 @@ mod tests {
     #[test]
     fn one_is_its_own_everything() {
         let one = of([7]).unwrap();
-        let all = [one.min, one.mean, one.median, one.p90, one.p99, one.p999, one.max, one.total];
-        assert_eq!(all, [7; 8]);
-        assert_eq!(one.stddev, 0);
+        let all = [one.min, one.median, one.p90, one.p99, one.p999, one.max, one.total];
+        assert_eq!(all, [7; 7]);
+        assert_eq!((one.mean, one.stddev), (7.0, 0));
     }
 
     #[test]
@@ -309,7 +316,7 @@ mod tests {
         assert_eq!((d.median, d.p90, d.p99, d.p999, d.max), (500, 900, 990, 999, 1000));
         assert_eq!(d.stddev, 289, "sqrt((1000² - 1) / 12) = 288.67");
         let d = of([10, 20]).unwrap();
-        assert_eq!((d.median, d.p90, d.mean, d.stddev), (10, 20, 15, 5));
+        assert_eq!((d.median, d.p90, d.mean, d.stddev), (10, 20, 15.0, 5));
     }
 
     proptest! {
@@ -325,7 +332,20 @@ mod tests {
     #[test]
     fn sums_do_not_overflow() {
         let d = of([u64::MAX, u64::MAX]).unwrap();
-        assert_eq!((d.mean, d.total, d.stddev), (u64::MAX, u64::MAX, 0));
+        assert_eq!((d.mean, d.total, d.stddev), (u64::MAX as f64, u64::MAX, 0));
+    }
+
+    #[test]
+    fn a_mean_has_its_fraction_above_and_below_the_limit() {
+        let nanos = [10, 11, 11];
+        for limit in [0, 3] {
+            let mut durations = Durations::with_limit(limit);
+            nanos.iter().for_each(|&nanos| durations.push(nanos));
+            assert_eq!(durations.distribution().unwrap().mean, 32.0 / 3.0, "limit {limit}");
+        }
+        assert_eq!(Distribution::of(&[&nanos[..1], &nanos[1..]]).unwrap().mean, 32.0 / 3.0);
+        // Not of sums that saturate.
+        assert_eq!(of([u64::MAX, u64::MAX, 0]).unwrap().mean, u64::MAX as f64 * 2.0 / 3.0);
     }
 
     proptest! {

@@ -16,7 +16,7 @@ pub struct InFlight {
 }
 
 /// Durations while so many were under way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Level {
     /// So many at least.
     pub low: u64,
@@ -87,7 +87,7 @@ mod tests {
             .iter()
             .map(|level| (level.low, level.high, level.durations.count, level.durations.mean))
             .collect();
-        assert_eq!(told, [(1, 1, 2, 11), (3, 3, 1, 50), (5, 8, 2, 100)]);
+        assert_eq!(told, [(1, 1, 2, 11.0), (3, 3, 1, 50.0), (5, 8, 2, 100.0)]);
         assert!(InFlight::default().levels().is_empty());
     }
 }

@@ -148,7 +148,8 @@ fn numbers(table: &Tabled, gaps: &Gaps, end: i64) -> Vec<(String, u128, Quality)
         say("orphans", kind.orphan_count().into(), quality.value);
         for (name, number) in [
             ("min", d.min),
-            ("mean", d.mean),
+            // Equal bits are equal numbers.
+            ("mean", d.mean.to_bits()),
             ("stddev", d.stddev),
             ("median", d.median),
             ("p99", d.p99),

@@ -116,6 +116,14 @@ pub fn time(nanos: u64) -> String {
     }
 }
 
+/// A time with its fraction, as means have, in the same units: `10.7 ns`, `1.25 ms`.
+pub fn mean_time(nanos: f64) -> String {
+    match nanos {
+        v if v.fract() == 0.0 || v >= 999.5 => time(v.round() as u64),
+        v => format!("{} ns", three_digits(v)),
+    }
+}
+
 fn three_digits(value: f64) -> String {
     match value {
         v if v >= 99.95 => format!("{v:.0}"),
@@ -139,6 +147,14 @@ mod tests {
         assert_eq!(parse_count("100"), Ok(100));
         assert!(parse_count("x").unwrap_err().contains("whole number"));
         assert!(parse_count("-1").is_err() && parse_count("").is_err());
+    }
+
+    #[test]
+    fn means_are_shown_with_three_digits() {
+        let shown = [0.0, 0.5, 7.0, 32.0 / 3.0, 500.5, 999.4, 999.6, 1250.5, 2.5e9].map(mean_time);
+        let expected =
+            ["0 ns", "0.50 ns", "7 ns", "10.7 ns", "500 ns", "999 ns", "1.00 µs", "1.25 µs", "2.50 s"];
+        assert_eq!(shown, expected);
     }
 
     #[test]

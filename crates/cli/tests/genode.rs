@@ -74,7 +74,7 @@ fn check(row: &Value, count: &str, mut nanos: Vec<i64>, what: &str) {
         return;
     }
     let total: i64 = nanos.iter().sum();
-    assert_eq!(row["mean_ns"], total / nanos.len() as i64, "{what}");
+    assert_eq!(row["mean_ns"], total as f64 / nanos.len() as f64, "{what}");
     assert_eq!(
         (&row["min_ns"], &row["max_ns"]),
         (&json!(nanos[0]), &json!(nanos.last())),

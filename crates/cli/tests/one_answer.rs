@@ -245,8 +245,59 @@ fn random_traces_are_one_answer() {
     }
 }
 
-/// A hang: begun, and not ended while its process does other things for ten seconds.
-/// What is shown is whole nanoseconds; what is promised is compared with the fraction.
+/// Durations of 10, 11 and 11 ns: of spans, of messages, of stays in a state.
+fn thirds() -> Vec<Event> {
+    // The first state can have been entered before it was told.
+    let mut events = vec![(MODE, 900, 1, 8)];
+    for (id, begin, nanos) in [(1, 1000, 10), (2, 1100, 11), (3, 1200, 11)] {
+        events.extend([
+            (BEGINS, begin, 1, id),
+            (LEAVE, begin, 1, id),
+            (MODE, begin, 1, 4),
+            (ENDS, begin + nanos, 1, id),
+            (ARRIVE, begin + nanos, 1, id),
+            (MODE, begin + nanos, 1, 8),
+        ]);
+    }
+    events
+}
+
+/// What each consumer says of those durations: one of their numbers, as statistics call it.
+fn numbers_of_thirds(place: &Place, name: &str) -> Vec<(&'static str, Value)> {
+    write(place, "thirds", &[thirds()]);
+    let stats = place.json(&["stats", "thirds", "--json"]);
+    let states = stats["states"][0]["states"].as_array().expect("states");
+    let state = states.iter().find(|state| state["state"] == "4").expect("the state");
+    let member = format!("{name}_ns");
+    let viewer = Viewer::start(place, &["thirds"]);
+    let of_view = viewer.page().ask("stats", json!({ "filter": 0 }));
+    let mut all = vec![
+        ("spans", stats["spans"][0][&member].clone()),
+        ("messages", stats["messages"][0][&member].clone()),
+        ("messages by processors", stats["messages"][0]["by_cpus"][0][&member].clone()),
+        ("stays", state[&member].clone()),
+        ("view", of_view["spans"][0][name].clone()),
+    ];
+    if name == "mean" {
+        all.push(("in flight", stats["spans"][0]["by_in_flight"][0][&member].clone()));
+        all.push(("budget", stats["budgets"][0]["measured_ns"].clone()));
+        all.push(("budget of the view", of_view["spans"][0]["budgets"][0]["measured"].clone()));
+    }
+    all
+}
+
+#[test]
+fn a_mean_is_one_number_with_its_fraction_in_every_consumer() {
+    let place = Place::new();
+    for (consumer, mean) in numbers_of_thirds(&place, "mean") {
+        assert_eq!(mean, 32.0 / 3.0, "{consumer}");
+    }
+    let text = place.lat(&["stats", "thirds"]).stdout;
+    let text = String::from_utf8(text).expect("UTF-8");
+    // The spans, the budget, the messages, and the state.
+    assert_eq!(text.matches(" 10.7 ns ").count(), 4, "{text}");
+}
+
 #[test]
 fn a_budget_on_the_mean_knows_half_nanoseconds() {
     let place = Place::new();
@@ -255,6 +306,9 @@ fn a_budget_on_the_mean_knows_half_nanoseconds() {
         write(&place, name, &[[of(1, 1000, 1500), of(2, 2000, last)].concat()]);
         let stats = place.json(&["stats", name, "--json"]);
         assert_eq!(stats["budgets"][0]["kept"], is_kept, "{}", stats["budgets"]);
+        let viewer = Viewer::start(&place, &[name]);
+        let of_view = viewer.page().ask("stats", json!({ "filter": 0 }));
+        assert_eq!(of_view["spans"][0]["budgets"][0]["kept"], is_kept, "{name} in the view");
     }
 }
 
@@ -377,6 +431,7 @@ fn keyed_states_and_counters_are_one_for_each_key() {
     assert!(of_unit("engine").iter().all(|name| rows.contains(name)), "{rows:?}");
 }
 
+/// A hang: begun, and not ended while its process does other things for ten seconds.
 #[test]
 fn what_has_not_ended_is_at_least_as_long_as_it_was_seen() {
     let place = Place::new();

@@ -54,7 +54,7 @@ fn check(row: &Value, mut nanos: Vec<i64>, what: &str) {
     assert_eq!(row["count"], count, "{what}: count");
     assert_eq!(row["min_ns"], nanos[0], "{what}: min");
     assert_eq!(row["max_ns"], nanos[nanos.len() - 1], "{what}: max");
-    assert_eq!(row["mean_ns"], total / count, "{what}: mean");
+    assert_eq!(row["mean_ns"], mean, "{what}: mean");
     for (name, percent) in [("median_ns", 50), ("p90_ns", 90), ("p99_ns", 99)] {
         assert_eq!(row[name], percentile(&nanos, percent), "{what}: {name}");
     }

@@ -228,8 +228,7 @@ pub struct Budget {
 impl Budget {
     /// Whether so many nanoseconds keep it, where that can be told.
     #[must_use]
-    pub fn is_kept_by(&self, nanos: u64) -> Option<bool> {
-        let nanos = nanos as f64;
+    pub fn is_kept_by(&self, nanos: f64) -> Option<bool> {
         self.limit_ns.map(|limit| if self.is_inclusive { nanos <= limit } else { nanos < limit })
     }
 }

@@ -108,9 +108,7 @@ impl Run {
         if self.is_empty() {
             return None;
         }
-        let mean = |values: &[u64]| {
-            values.iter().map(|&nanos| nanos as f64).sum::<f64>() / values.len() as f64
-        };
+        let mean = |values: &[u64]| crate::mean(crate::durations::sum(values), values.len() as u64);
         let value = mean(&self.in_time).max(1.0);
         let error = self.error_of_mean(mean).map_or(0.0, |error| error / value);
         Some(Estimate { value, error: error.max(self.least_error()) })

@@ -183,6 +183,7 @@ fn to_json(
             for (name, nanos) in columns(&d) {
                 object.insert(format!("{name}_ns"), json!(nanos));
             }
+            object.insert("mean_ns".to_owned(), json!(d.mean));
             object.insert("total_ns".to_owned(), json!(d.total));
         }
         value
@@ -199,10 +200,9 @@ fn to_json(
     })
 }
 
-fn columns(d: &Distribution) -> [(&'static str, u64); 7] {
+fn columns(d: &Distribution) -> [(&'static str, u64); 6] {
     [
         ("min", d.min),
-        ("mean", d.mean),
         ("median", d.median),
         ("p90", d.p90),
         ("p99", d.p99),
@@ -232,7 +232,10 @@ fn page(script: &Script, all: &[Statistics], damage: &[Damage]) -> Page {
         let mut row = vec![of.name.clone()];
         row.push(format!("{least}{}", values::count(of.durations.map_or(0, |d| d.count))));
         match &of.durations {
-            Some(d) => row.extend(columns(d).map(|(_, nanos)| values::time(nanos))),
+            Some(d) => {
+                row.extend(columns(d).map(|(_, nanos)| values::time(nanos)));
+                row.insert(3, values::mean_time(d.mean));
+            }
             None => row.resize(9, String::new()),
         }
         row.push(values::count(of.unfinished));

@@ -149,7 +149,7 @@ fn percentiles_of_spans_are_those_of_the_command() {
                       s.total_ns, t.total, s.mean_ns, t.mean \
                FROM stats_spans() s JOIN (SELECT span, count(*) AS n, percentile(duration, 99) AS p99, \
                     percentile(duration, 50) AS median, max(duration) AS max, \
-                    sum(duration) AS total, sum(duration) / count(*) AS mean \
+                    sum(duration) AS total, avg(duration) AS mean \
                     FROM spans WHERE status = 'complete' GROUP BY span) t ON s.span = t.span \
                WHERE s.quality = 'exact'";
     let found = rows(trace, sql);

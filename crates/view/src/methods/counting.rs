@@ -117,7 +117,6 @@ pub fn stats(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
             let numbers = [
                 ("total", d.total),
                 ("min", d.min),
-                ("mean", d.mean),
                 ("max", d.max),
                 ("p50", d.median),
                 ("p90", d.p90),
@@ -126,6 +125,7 @@ pub fn stats(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
                 ("stddev", d.stddev),
             ];
             numbers.iter().for_each(|(name, value)| row[*name] = (*value).into());
+            row["mean"] = d.mean.into();
         }
         spans.push(row);
     }
@@ -138,20 +138,22 @@ pub fn stats(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
 
 /// Whether durations keep what was promised of them, as `lat stats` tells it.
 fn budget(of: &Budget, durations: Option<&Distribution>, is_exact: bool) -> Value {
-    let number = |d: &Distribution| {
+    let whole = |d: &Distribution| {
         Some(match of.number.as_str() {
             "p50" => d.median,
             "p90" => d.p90,
             "p99" => d.p99,
             "p99.9" => d.p999,
-            "mean" => d.mean,
             "max" => d.max,
             "min" => d.min,
             _ => return None,
         })
     };
-    let measured = durations.and_then(number);
-    let kept = measured.and_then(|nanos| of.is_kept_by(nanos));
+    let measured: Option<Value> = match of.number.as_str() {
+        "mean" => durations.map(|d| d.mean.into()),
+        _ => durations.and_then(whole).map(Value::from),
+    };
+    let kept = measured.as_ref().and_then(Value::as_f64).and_then(|nanos| of.is_kept_by(nanos));
     // What is too long already does not get shorter by what is missing.
     let is_sure = is_exact || of.number == "max" && kept == Some(false);
     let quality = if is_sure { "exact" } else { "unknown" };

@@ -176,7 +176,7 @@ fn budgets(statistics: &Statistics) -> Page {
             Some(false) => "NOT KEPT",
             None => "not measured",
         };
-        let measured = budget.measured_ns.map(values::time).unwrap_or_default();
+        let measured = budget.measured_ns.map(|of| of.text()).unwrap_or_default();
         line!(text, "  {:<24} {measured:>8}  {verdict}", budget.text);
     }
     text

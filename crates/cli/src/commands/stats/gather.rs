@@ -29,13 +29,14 @@ use super::sections::Asked;
 use super::spans::Spans;
 use crate::beyond;
 use crate::selection::Selection;
+use crate::values;
 
 /// One promise of a schema.
 pub struct BudgetCheck {
     /// As the schema says it: `held p99 < 50 us`.
     pub text: String,
     /// What was measured, in nanoseconds; `None` if nothing was.
-    pub measured_ns: Option<u64>,
+    pub measured_ns: Option<Measured>,
     /// How far that can be trusted.
     pub measured_quality: Quality,
     /// Whether it was kept by what was measured; `None` if nothing was, or the limit is in
@@ -43,6 +44,51 @@ pub struct BudgetCheck {
     pub kept: Option<bool>,
     /// How far this can be trusted.
     pub quality: Quality,
+}
+
+/// A number that a budget is about, in nanoseconds.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Measured {
+    /// A duration that occurred.
+    Whole(u64),
+    /// A mean, with its fraction.
+    Mean(f64),
+}
+
+impl Measured {
+    fn of(durations: &Distribution, statistic: Statistic) -> Self {
+        Self::Whole(match statistic {
+            Statistic::Mean => return Self::Mean(durations.mean),
+            Statistic::P50 => durations.median,
+            Statistic::P90 => durations.p90,
+            Statistic::P99 => durations.p99,
+            Statistic::P999 => durations.p999,
+            Statistic::Max => durations.max,
+            Statistic::Min => durations.min,
+        })
+    }
+
+    fn nanos(self) -> f64 {
+        match self {
+            Self::Whole(nanos) => nanos as f64,
+            Self::Mean(nanos) => nanos,
+        }
+    }
+
+    fn json(self) -> Value {
+        match self {
+            Self::Whole(nanos) => nanos.into(),
+            Self::Mean(nanos) => nanos.into(),
+        }
+    }
+
+    /// In the unit that leaves three digits.
+    pub fn text(self) -> String {
+        match self {
+            Self::Whole(nanos) => values::time(nanos),
+            Self::Mean(nanos) => values::mean_time(nanos),
+        }
+    }
 }
 
 /// Everything `lat stats` says.
@@ -367,30 +413,25 @@ impl Statistics {
                 let between = is_rank(budget.statistic)
                     .then(|| self.spans.censored_of(self.facts.kinds(), &budget.span))
                     .flatten()
-                    .map(|of| [of.least, of.most].map(|d| pick(&d, budget.statistic)));
+                    .map(|of| [of.least, of.most].map(|d| Measured::of(&d, budget.statistic)));
                 let measured = match (budget.statistic, between) {
-                    (Statistic::Max, _) => longest.map(|(nanos, _)| nanos),
+                    (Statistic::Max, _) => longest.map(|(nanos, _)| Measured::Whole(nanos)),
                     (_, Some([least, _])) => Some(least),
-                    _ => durations.map(|d| pick(&d, budget.statistic)),
+                    _ => durations.map(|d| Measured::of(&d, budget.statistic)),
                 };
                 let rough = durations.is_some_and(|d| d.is_rough && is_rank(budget.statistic));
                 let cycles = || Some(budget.limit_cycles()? * 1e9 / hertz? as f64);
                 let limit = budget.limit_ns().or_else(cycles);
-                // What is shown is whole nanoseconds; a mean is compared with its fraction.
-                let compared = match (budget.statistic, &durations) {
-                    (Statistic::Mean, Some(d)) if d.total < u64::MAX => {
-                        Some(d.total as f64 / d.count as f64)
-                    }
-                    _ => measured.map(|nanos| nanos as f64),
-                };
-                let kept = compared.zip(limit).map(|(measured, limit)| {
+                let nanos = measured.map(Measured::nanos);
+                let kept = nanos.zip(limit).map(|(measured, limit)| {
                     if budget.is_inclusive { measured <= limit } else { measured < limit }
                 });
                 let sign = if budget.is_inclusive { "<=" } else { "<" };
                 let trust = self.trust;
                 let rough = if rough { Quality::LowerBound } else { Quality::Exact };
                 let error = self.spans.clock_error(self.facts.kinds(), &budget.span);
-                let by_clocks = ClockErrors::quality(error, measured.unwrap_or(0), Quality::Exact);
+                let whole = nanos.unwrap_or(0.0) as u64;
+                let by_clocks = ClockErrors::quality(error, whole, Quality::Exact);
                 let measured_quality = match budget.statistic {
                     // That nothing was measured is certain only where there was nothing.
                     _ if measured.is_none()
@@ -406,16 +447,16 @@ impl Statistics {
                 };
                 let measured_quality = measured_quality.and(by_clocks);
                 // By two clocks it is as certain as the limit is far from what was measured.
-                let is_near = measured.zip(limit).is_some_and(|(measured, limit)| {
+                let is_near = nanos.zip(limit).is_some_and(|(measured, limit)| {
                     error.is_none_or(|error| {
-                        error > 0 && (measured as f64 - limit).abs() <= error as f64
+                        error > 0 && (measured - limit).abs() <= error as f64
                     })
                 });
                 // However long those last that have not ended.
                 let is_kept_anyway = between
                     .map(|[_, most]| most)
                     .zip(limit)
-                    .is_some_and(|(most, limit)| (most as f64) < limit);
+                    .is_some_and(|(most, limit)| most.nanos() < limit);
                 // What is too long already does not get shorter.
                 let quality = match measured_quality {
                     _ if is_near => Quality::Unknown,
@@ -600,7 +641,7 @@ fn loss_json(total: &LossTotal, recording: &Recording) -> Value {
 fn budget_json(budget: &BudgetCheck) -> Value {
     json!({
         "budget": budget.text,
-        "measured_ns": budget.measured_ns,
+        "measured_ns": budget.measured_ns.map(Measured::json),
         "measured_quality": budget.measured_quality.name(),
         "kept": budget.kept,
         "quality": budget.quality.name(),
@@ -609,16 +650,4 @@ fn budget_json(budget: &BudgetCheck) -> Value {
 
 fn is_rank(statistic: Statistic) -> bool {
     matches!(statistic, Statistic::P50 | Statistic::P90 | Statistic::P99 | Statistic::P999)
-}
-
-fn pick(durations: &Distribution, statistic: Statistic) -> u64 {
-    match statistic {
-        Statistic::P50 => durations.median,
-        Statistic::P90 => durations.p90,
-        Statistic::P99 => durations.p99,
-        Statistic::P999 => durations.p999,
-        Statistic::Mean => durations.mean,
-        Statistic::Max => durations.max,
-        Statistic::Min => durations.min,
-    }
 }

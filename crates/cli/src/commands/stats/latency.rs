@@ -84,7 +84,7 @@ fn in_flight(name: &str, levels: &[InFlightLevel], page: &mut Page<'_>) {
                 false => format!("{} … {}", level.low, level.high),
             },
             mark(values::count(d.count), value),
-            time(d.mean, value),
+            mark(values::mean_time(d.mean), value),
             time(d.median, percentile),
             time(d.p99, percentile),
             time(d.max, value),

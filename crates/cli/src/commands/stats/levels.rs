@@ -216,7 +216,10 @@ impl Levels {
                 let share = of.nanos as f64 * 100.0 / whole;
                 let stays = stays(states, index);
                 let [mean, median, p99] = match stays {
-                    Some(d) => [d.mean, d.median, d.p99].map(|n| mark(values::time(n), value)),
+                    Some(d) => {
+                        let cell = |text| mark(text, value);
+                        [values::mean_time(d.mean), values::time(d.median), values::time(d.p99)].map(cell)
+                    }
                     None => Default::default(),
                 };
                 table.row([

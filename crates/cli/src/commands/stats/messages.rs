@@ -271,7 +271,9 @@ fn cells(latencies: &Latencies, trust: Trust) -> Vec<String> {
     };
     // A message that was lost may have been joined with another's arrival.
     let cell = |nanos| mark(values::time(nanos), latencies.quality(nanos, trust));
-    let mut cells = [d.mean, d.median, d.p90, d.p99, d.max].map(cell).to_vec();
+    let mean = mark(values::mean_time(d.mean), latencies.quality(d.mean as u64, trust));
+    let mut cells = vec![mean];
+    cells.extend([d.median, d.p90, d.p99, d.max].map(cell));
     cells.push(match latencies.clock_error_ns {
         Some(0) => String::new(),
         Some(error) => format!("± {}", values::time(error)),
@@ -289,7 +291,6 @@ fn distribution(row: Row, latencies: &Latencies, trust: Trust) -> Row {
     };
     let numbers = [
         ("min_ns", d.min),
-        ("mean_ns", d.mean),
         ("stddev_ns", d.stddev),
         ("median_ns", d.median),
         ("p90_ns", d.p90),
@@ -297,6 +298,7 @@ fn distribution(row: Row, latencies: &Latencies, trust: Trust) -> Row {
         ("p99_9_ns", d.p999),
         ("max_ns", d.max),
     ];
+    let row = row.number("mean_ns", d.mean, latencies.quality(d.mean as u64, trust));
     numbers
         .into_iter()
         .fold(row, |row, (name, nanos)| row.number(name, nanos, latencies.quality(nanos, trust)))

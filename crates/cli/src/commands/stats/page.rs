@@ -225,8 +225,8 @@ fn budgets(page: &mut Page<'_>, statistics: &Statistics) {
         };
         table.row([
             budget.text.clone(),
-            budget.measured_ns.map_or("nothing".to_owned(), |nanos| {
-                mark(values::time(nanos), budget.measured_quality)
+            budget.measured_ns.map_or("nothing".to_owned(), |measured| {
+                mark(measured.text(), budget.measured_quality)
             }),
             mark(kept.to_owned(), budget.quality),
         ]);

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use lateralis_analysis::{
     Censored, Distribution, Edge, Ended, Gaps, Group, OfThread, PairedSpan, Side, Span, SpanInRun,
-    SpanKind, SpanLimits, SpanSink, SpanTable,
+    SpanKind, SpanLimits, SpanSink, SpanTable, mean,
 };
 use lateralis_model::{Quality, Writer};
 use lateralis_pleco::schema::{Annotation, Clause, Schema};
@@ -450,11 +450,10 @@ impl Spans {
                     0 => String::new(),
                     _ => mark(values::time(nanos(own)), of_own),
                 });
-                for (nanos, quality) in
-                    [(d.min, value), (d.mean, value), median, (d.stddev, value), p90, p99, p999]
-                {
-                    row.push(mark(values::time(nanos), of(nanos, quality)));
-                }
+                let cell = |(nanos, quality)| mark(values::time(nanos), of(nanos, quality));
+                row.push(cell((d.min, value)));
+                row.push(mark(values::mean_time(d.mean), of(d.mean as u64, value)));
+                row.extend([median, (d.stddev, value), p90, p99, p999].map(cell));
             }
             row.resize(11, String::new());
             let longest = self.longest(*index, of, sum);
@@ -508,8 +507,10 @@ impl Spans {
                 row.push(pid.map_or(String::new(), |pid| who.process(pid)));
                 row.push(mark(values::count(group.count + group.touched_count), sum));
                 row.push(mark(values::time(nanos(group.total)), sum));
-                let mean = group.total.checked_div(u128::from(group.count));
-                row.push(mean.map_or(String::new(), |mean| mark(values::time(nanos(mean)), value)));
+                row.push(match group.count {
+                    0 => String::new(),
+                    count => mark(values::mean_time(mean(group.total, count)), value),
+                });
                 let p99 = group.distribution().map(|d| d.p99);
                 row.push(p99.map_or(String::new(), |p99| mark(values::time(p99), value)));
                 if let Some(span) = group.longest {
@@ -688,7 +689,7 @@ fn distribution(
     let [median, p90, p99, p999] = percentiles;
     let of = |nanos: u64, quality: Quality| ClockErrors::quality(error, nanos, quality);
     row.number("min_ns", d.min, of(d.min, trust.value))
-        .number("mean_ns", d.mean, of(d.mean, trust.value))
+        .number("mean_ns", d.mean, of(d.mean as u64, trust.value))
         .number("stddev_ns", d.stddev, of(d.stddev, trust.value))
         .number("median_ns", median.0, of(median.0, median.1))
         .number("p90_ns", p90.0, of(p90.0, p90.1))

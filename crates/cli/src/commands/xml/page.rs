@@ -174,9 +174,10 @@ fn segments(page: &mut Page, sums: &mut Sums) -> bool {
     for (name, (durations, quality)) in sums.segments.iter_mut().take(ROWS) {
         let Some(d) = durations.distribution() else { continue };
         doubtful |= *quality != Quality::Exact;
-        let times = [d.total, d.min, d.mean, d.median, d.p99, d.max].map(values::time);
         let mut row = vec![name.clone(), values::count(d.count)];
-        row.extend(times);
+        row.extend([d.total, d.min].map(values::time));
+        row.push(values::mean_time(d.mean));
+        row.extend([d.median, d.p99, d.max].map(values::time));
         row.push(mark(*quality));
         table.row(row);
     }

@@ -9,7 +9,7 @@ use super::{
 /// How durations are spread.
 const DISTRIBUTION: &[Column] = &[
     int("min_ns", "/min_ns"),
-    int("mean_ns", "/mean_ns"),
+    real("mean_ns", "/mean_ns"),
     int("median_ns", "/median_ns"),
     int("stddev_ns", "/stddev_ns"),
     int("p90_ns", "/p90_ns"),
@@ -142,7 +142,7 @@ pub const SPECS: &[Spec] = &[
         rows: &[&["/budgets"]],
         columns: &[&[
             text("budget", "/budget"),
-            int("measured_ns", "/measured_ns"),
+            real("measured_ns", "/measured_ns"),
             text("measured_quality", "/measured_quality"),
             yes("kept", "/kept"),
             text("quality", "/quality"),
@@ -254,7 +254,7 @@ pub const SPECS: &[Spec] = &[
                 text("thread", "/thread"),
                 int("count", "/count"),
                 int("min_ns", "/min_ns"),
-                int("mean_ns", "/mean_ns"),
+                real("mean_ns", "/mean_ns"),
                 int("median_ns", "/median_ns"),
                 int("p99_ns", "/p99_ns"),
                 int("max_ns", "/max_ns"),
