@@ -2,8 +2,8 @@
 //! The table of commands. Each command's own options stand with the command.
 
 use crate::commands::{
-    clean, completions, control, convert, demo, diff, info, keep, list, live, man, path, pleco,
-    policy, print, record, run_script, sql, stats, table, tracepoints, view, xml,
+    clean, completions, control, convert, demo, diff, flow, info, keep, list, live, man, path,
+    pleco, policy, print, record, run_script, sql, stats, table, tracepoints, view, xml,
 };
 use crate::error::CliError;
 use crate::output::{Page, tell};
@@ -70,6 +70,8 @@ pub enum Command {
     Stats(stats::StatsArgs),
     /// Cycles between two points of a program, and what looking costs itself
     Tracepoints(Box<tracepoints::TracepointsArgs>),
+    /// Show what processors executed: stacks of samples by the names of their functions
+    Flow(flow::FlowArgs),
     /// Run analyses written in XML for Trace Compass: states and latencies
     Xml(Box<xml::XmlArgs>),
     /// Tell what changed between two recordings, or several of each

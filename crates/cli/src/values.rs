@@ -152,8 +152,10 @@ mod tests {
     #[test]
     fn means_are_shown_with_three_digits() {
         let shown = [0.0, 0.5, 7.0, 32.0 / 3.0, 500.5, 999.4, 999.6, 1250.5, 2.5e9].map(mean_time);
-        let expected =
-            ["0 ns", "0.50 ns", "7 ns", "10.7 ns", "500 ns", "999 ns", "1.00 µs", "1.25 µs", "2.50 s"];
+        let expected = [
+            "0 ns", "0.50 ns", "7 ns", "10.7 ns", "500 ns", "999 ns", "1.00 µs", "1.25 µs",
+            "2.50 s",
+        ];
         assert_eq!(shown, expected);
     }
 

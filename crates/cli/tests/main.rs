@@ -12,6 +12,7 @@ mod every_consumer;
 mod exact;
 mod exports;
 mod faults;
+mod flow;
 mod following;
 mod foreign;
 mod genode;

@@ -21,6 +21,7 @@ mod last_seen;
 mod meanings;
 mod recording;
 mod relations;
+pub mod stacks;
 mod tables;
 mod tail;
 mod time_lines;

@@ -33,6 +33,7 @@ pub mod relate;
 pub mod script;
 pub mod seeds;
 pub mod sieve;
+pub mod symbols;
 pub mod tmfxml;
 pub mod trace;
 pub mod view;
@@ -91,5 +92,6 @@ pub const TARGETS: &[Target] = &[
     target("genode", policy::check_genode, policy::good_genode, words::GENODE),
     target("relate", relate::check, relate::good, &[]),
     target("view", view::check, view::good, words::VIEW),
+    target("symbols", symbols::check, symbols::good, &["\x7fELF", ".symtab", "_ZN", "_R", " T "]),
     target("probe", probe::check, probe::good, &["stapsdt", ".note.stapsdt", "%rdi", "%return"]),
 ];

@@ -3,6 +3,9 @@
 
 use lateralis_model::{ByteOrder, Fields, Source, Value};
 use lateralis_perfdata::ftrace::{PagesInfo, open_pages};
+use lateralis_store::Chosen;
+use lateralis_store::stacks::{Images, gather};
+use lateralis_symbols::{Functions, Image};
 
 #[path = "../../../crates/perfdata/tests/common/maker.rs"]
 mod maker;
@@ -16,6 +19,7 @@ pub fn check(bytes: &[u8]) {
     let file = std::sync::Arc::new(bytes.to_vec());
     if let Ok(trace) = lateralis_perfdata::open("input", file, LIMIT_BYTES) {
         walk(&*trace);
+        stacks(&*trace);
     }
     for area in lateralis_perfdata::perf::aux_areas(bytes) {
         assert!(area.begin_bytes + area.size_bytes <= bytes.len() as u64, "outside of the file");
@@ -24,6 +28,32 @@ pub fn check(bytes: &[u8]) {
     for order in [ByteOrder::Little, ByteOrder::Big] {
         let pages: lateralis_perfdata::perf::Bytes = std::sync::Arc::new(bytes.to_vec());
         walk(&open_pages("input", vec![(0, pages)], &info, order));
+    }
+}
+
+/// No file can be read, whatever its name.
+struct Nothing;
+
+impl Images for Nothing {
+    fn image(&mut self, _: &str, _: Option<&[u8]>) -> Result<Image, String> {
+        Err("not there".to_owned())
+    }
+
+    fn kernel(&mut self, _: Option<&[u8]>) -> Result<Functions, String> {
+        Err("not there".to_owned())
+    }
+
+    fn generated(&mut self, _: u32) -> Option<(Functions, String)> {
+        None
+    }
+}
+
+/// Each sample counts once.
+fn stacks(trace: &dyn Source) {
+    for of in gather(&Chosen::all_of(trace), &mut Nothing).stacks {
+        assert_eq!(of.nodes.iter().map(|node| node.samples).sum::<u64>(), of.samples);
+        let most = of.totals().into_iter().max().unwrap_or(0);
+        assert!(most <= of.weight, "{most} of {}", of.weight);
     }
 }
 

@@ -62,6 +62,7 @@ smoke! {
     relate 5000
     event_filter 5000
     sieve 20000
+    symbols 2000
     view 3000
     probe 3000
 }

@@ -7,6 +7,7 @@ pub mod control;
 pub mod convert;
 pub mod demo;
 pub mod diff;
+pub mod flow;
 pub mod info;
 pub mod keep;
 pub mod list;
@@ -53,6 +54,7 @@ pub fn run(cli: Cli) -> Result<ExitStatus, CliError> {
         Some(Command::Print(args)) => print::run(args),
         Some(Command::Stats(args)) => stats::run(args),
         Some(Command::Tracepoints(args)) => tracepoints::run(*args),
+        Some(Command::Flow(args)) => flow::run(args),
         Some(Command::Xml(args)) => xml::run(*args),
         Some(Command::Diff(args)) => diff::run(args),
         Some(Command::Path(args)) => path::run(args),

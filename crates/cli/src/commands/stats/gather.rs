@@ -448,9 +448,7 @@ impl Statistics {
                 let measured_quality = measured_quality.and(by_clocks);
                 // By two clocks it is as certain as the limit is far from what was measured.
                 let is_near = nanos.zip(limit).is_some_and(|(measured, limit)| {
-                    error.is_none_or(|error| {
-                        error > 0 && (measured - limit).abs() <= error as f64
-                    })
+                    error.is_none_or(|error| error > 0 && (measured - limit).abs() <= error as f64)
                 });
                 // However long those last that have not ended.
                 let is_kept_anyway = between

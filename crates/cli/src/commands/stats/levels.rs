@@ -218,7 +218,8 @@ impl Levels {
                 let [mean, median, p99] = match stays {
                     Some(d) => {
                         let cell = |text| mark(text, value);
-                        [values::mean_time(d.mean), values::time(d.median), values::time(d.p99)].map(cell)
+                        [values::mean_time(d.mean), values::time(d.median), values::time(d.p99)]
+                            .map(cell)
                     }
                     None => Default::default(),
                 };

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `lat flow stacks`: where samples were taken, as tables, as JSON, and as lines that drawers of flame graphs
+//! read.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use lateralis_model::{Event, Source};
+use lateralis_store::stacks::{Function, Gathered, Stacks, gather};
+use serde_json::{Value, json};
+
+use super::images::ImageFiles;
+use crate::error::CliError;
+use crate::exit::ExitStatus;
+use crate::inputs::InputArgs;
+use crate::output::{self, Page};
+use crate::selection::{SelectArgs, Selection};
+use crate::table::{Align, Table};
+use crate::values;
+
+/// Functions of the table before it is cut short; `--format json` has all.
+const ROWS: usize = 40;
+/// Lines of the tree.
+const LINES: usize = 120;
+
+/// Options of `lat flow stacks`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Samples are those of perf record, with or without -g. Names come from the files that \
+    were mapped, their debug files in /usr/lib/debug/.build-id, this kernel, and /tmp/perf-PID.map; of a \
+    file with another build id none is used.\n\n\
+    Examples:\n  \
+    lat flow stacks perf.data\n  \
+    lat flow stacks perf.data --app redis-server --at-least 5\n  \
+    lat flow stacks perf.data --format folded | flamegraph.pl > flame.svg\n\n\
+    Exit code 1: something in the trace is damaged."
+)]
+pub struct StacksArgs {
+    #[command(flatten)]
+    pub inputs: InputArgs,
+    /// Show paths with at least so many percent of the samples' weight
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percent)]
+    pub at_least: f64,
+    /// Look for the files that were mapped below this directory: a copy of another machine's
+    #[arg(long, value_name = "DIR")]
+    pub symfs: Option<PathBuf>,
+    /// Tables, JSON, or a line for each path: PROGRAM;FUNCTION;… WEIGHT
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub select: SelectArgs,
+}
+
+/// How it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people
+    Text,
+    /// All functions and paths
+    Json,
+    /// For flamegraph.pl, speedscope and others
+    Folded,
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.trim_end_matches('%').trim().parse::<f64>().ok();
+    let number = number.filter(|number| (0.0..=100.0).contains(number));
+    number.ok_or_else(|| "a number from 0 to 100".to_owned())
+}
+
+/// Shows the stacks of a trace.
+pub fn run(args: &StacksArgs) -> Result<ExitStatus, CliError> {
+    let mut recording = args.inputs.open()?;
+    if args.select.needs_names() {
+        recording.learn_names();
+    }
+    let selection = Selection::new(&args.select, &recording, true)?;
+    let contains = |event: &Event<'_>| selection.contains(event);
+    let chosen = selection.chosen(&recording, &contains);
+    args.select.warn_of_unknown_fields(&chosen.trace);
+    let mut files = ImageFiles::new(args.symfs.as_deref());
+    let gathered = gather(&chosen, &mut files);
+    selection.finish()?;
+    match (args.json, args.format) {
+        (true, _) | (_, Format::Json) => output::print_json(&to_json(&gathered))?,
+        (_, Format::Folded) => output::print(&folded(&gathered))?,
+        (_, Format::Text) => output::print(&page(&gathered, args.at_least))?,
+    }
+    if args.format == Format::Folded && !args.json {
+        for (image, why, _) in &gathered.missing {
+            tell!("warning: no names of functions: {image}: {why}");
+        }
+    }
+    let is_fine = gathered.damage.is_empty() && recording.source.faults().is_empty();
+    Ok(if is_fine { ExitStatus::Fine } else { ExitStatus::Problems })
+}
+
+/// Functions in the order of what they weigh themselves, then with what they call.
+fn ranked(stacks: &Stacks) -> Vec<(u32, u64, u64)> {
+    let all = stacks.by_function().into_iter();
+    let mut all: Vec<_> = all.map(|(function, (own, whole))| (function, own, whole)).collect();
+    all.sort_by(|one, other| (other.1, other.2, one.0).cmp(&(one.1, one.2, other.0)));
+    all
+}
+
+fn share(weight: u64, of: u64) -> f64 {
+    if of == 0 { 0.0 } else { weight as f64 * 100.0 / of as f64 }
+}
+
+/// The last part of the path of an image.
+fn short(image: &str) -> &str {
+    image.rsplit('/').next().unwrap_or(image)
+}
+
+fn page(gathered: &Gathered, at_least: f64) -> Page {
+    let mut page = Page::new();
+    if gathered.stacks.is_empty() {
+        line!(page, "no samples: record them by perf record -g");
+    }
+    for stacks in &gathered.stacks {
+        page.gap();
+        line!(page, "{}: {}", stacks.event, values::counted(stacks.samples, "sample"));
+        page.gap();
+        functions(&mut page, stacks, &gathered.functions);
+        page.gap();
+        tree(&mut page, stacks, &gathered.functions, at_least);
+    }
+    if !gathered.missing.is_empty() {
+        page.gap();
+        line!(page, "no names of functions");
+        for (image, why, count) in &gathered.missing {
+            line!(page, "  {image}: {why} ({})", values::counted(*count, "place"));
+        }
+    }
+    if gathered.not_unwound > 0 {
+        page.gap();
+        line!(
+            page,
+            "of {} only the function that was interrupted is known: they hold the memory of a stack \
+             (perf record --call-graph dwarf), which is not unwound yet",
+            values::counted(gathered.not_unwound, "sample"),
+        );
+    }
+    page
+}
+
+fn functions(page: &mut Page, stacks: &Stacks, functions: &[Function]) {
+    use Align::{Left, Right};
+    let head = [("self", Right), ("with calls", Right), ("function", Left), ("in", Left)];
+    let mut table = Table::new(&head);
+    let ranked = ranked(stacks);
+    for (function, own, whole) in ranked.iter().take(ROWS) {
+        let Some(of) = functions.get(*function as usize) else { continue };
+        let percent = |weight: u64| format!("{:.1} %", share(weight, stacks.weight));
+        table.row([percent(*own), percent(*whole), of.name.clone(), short(&of.image).to_owned()]);
+    }
+    line!(page, "functions");
+    page.page(&table.render());
+    if ranked.len() > ROWS {
+        line!(page, "  … {} more: --json has all", values::count((ranked.len() - ROWS) as u64));
+    }
+}
+
+/// Nodes below each node, those that weigh most first; the first list is of programs.
+fn below(stacks: &Stacks, totals: &[u64]) -> (Vec<u32>, BTreeMap<u32, Vec<u32>>) {
+    let mut programs = Vec::new();
+    let mut below: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for (index, node) in (0u32..).zip(&stacks.nodes) {
+        match node.caller == index {
+            true => programs.push(index),
+            false => below.entry(node.caller).or_default().push(index),
+        }
+    }
+    let weight = |index: &u32| std::cmp::Reverse(totals[*index as usize]);
+    programs.sort_by_key(weight);
+    below.values_mut().for_each(|nodes| nodes.sort_by_key(weight));
+    (programs, below)
+}
+
+fn tree(page: &mut Page, stacks: &Stacks, functions: &[Function], at_least: f64) {
+    let totals = stacks.totals();
+    let (programs, below) = below(stacks, &totals);
+    line!(page, "calls with at least {at_least} %");
+    let mut open: Vec<(u32, usize)> = programs.into_iter().rev().map(|node| (node, 0)).collect();
+    let mut lines = 0;
+    while let Some((node, depth)) = open.pop() {
+        let total = totals[node as usize];
+        if share(total, stacks.weight) < at_least {
+            continue;
+        }
+        if lines == LINES {
+            line!(page, "  … more: choose a larger --at-least, or --json");
+            return;
+        }
+        let of = stacks.nodes[node as usize].function as usize;
+        let name = functions.get(of).map_or("", |function| function.name.as_str());
+        line!(page, "{:>8.1} %  {:depth$}{name}", share(total, stacks.weight), "");
+        lines += 1;
+        let called = below.get(&node).into_iter().flatten().rev();
+        open.extend(called.map(|node| (*node, depth + 1)));
+    }
+}
+
+/// What stands between the functions of a line, or ends it, cannot be in a name.
+fn folded_name(name: &str) -> String {
+    name.replace(';', ":").replace(['\n', '\r'], " ")
+}
+
+fn folded(gathered: &Gathered) -> Page {
+    let mut page = Page::new();
+    let name = |function: u32| {
+        let of = gathered.functions.get(function as usize);
+        of.map_or_else(String::new, |of| folded_name(&of.name))
+    };
+    for stacks in &gathered.stacks {
+        let mut lines: BTreeMap<String, u64> = BTreeMap::new();
+        let mut path = Vec::new();
+        for (index, node) in (0u32..).zip(&stacks.nodes).filter(|(_, node)| node.samples > 0) {
+            stacks.path(index, &mut path);
+            let mut words = vec![name(stacks.program(index))];
+            words.extend(path.iter().rev().map(|function| name(*function)));
+            *lines.entry(words.join(";")).or_default() += node.weight;
+        }
+        for (line, weight) in lines {
+            line!(page, "{line} {weight}");
+        }
+    }
+    page
+}
+
+fn to_json(gathered: &Gathered) -> Value {
+    let functions = gathered.functions.iter();
+    let functions: Vec<Value> = functions
+        .map(|of| json!({ "name": of.name, "image": (!of.image.is_empty()).then_some(&of.image) }))
+        .collect();
+    let events: Vec<Value> = gathered
+        .stacks
+        .iter()
+        .map(|stacks| {
+            let totals = stacks.totals();
+            let of = |(function, own, whole): (u32, u64, u64)| {
+                json!({ "function": function, "self_weight": own, "weight": whole })
+            };
+            let paths = (0u32..).zip(&stacks.nodes).map(|(index, node)| {
+                json!({
+                    "caller": (node.caller != index).then_some(node.caller),
+                    "function": node.function,
+                    "self_samples": node.samples,
+                    "self_weight": node.weight,
+                    "weight": totals[index as usize],
+                })
+            });
+            json!({
+                "event": stacks.event,
+                "samples": stacks.samples,
+                "weight": stacks.weight,
+                "functions": ranked(stacks).into_iter().map(of).collect::<Vec<_>>(),
+                "paths": paths.collect::<Vec<_>>(),
+            })
+        })
+        .collect();
+    let missing: Vec<Value> = gathered
+        .missing
+        .iter()
+        .map(|(image, why, places)| json!({ "image": image, "why": why, "places": places }))
+        .collect();
+    json!({
+        "functions": functions,
+        "events": events,
+        "missing_images": missing,
+        "samples_not_unwound": gathered.not_unwound,
+        "damage_count": gathered.damage.len(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_cannot_end_a_line_or_begin_another_function() {
+        assert_eq!(folded_name("a;b\nc"), "a:b c");
+    }
+
+    #[test]
+    fn percents_are_numbers_up_to_a_hundred() {
+        assert_eq!(percent("5"), Ok(5.0));
+        assert_eq!(percent("0.5 %"), Ok(0.5));
+        for wrong in ["-1", "101", "nan", "x", ""] {
+            assert!(percent(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Stacks of samples, beside what perf says of the same file.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::{Command, Stdio};
+
+use crate::kernel::usable;
+use crate::place::Place;
+
+/// Methods, templates, recursion; and code that it makes itself and says where.
+const PROGRAM: &str = r#"
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <sys/mman.h>
+#include <unistd.h>
+#define APART __attribute__((noinline))
+static volatile unsigned long sink;
+namespace shop {
+struct Cart { APART unsigned long total(unsigned long n); };
+unsigned long Cart::total(unsigned long n) {
+    for (unsigned long i = 0; i < n; i++) sink += i;
+    return sink;
+}
+template <class T> APART T twice(T n) {
+    Cart cart;
+    T sum = cart.total(n) + cart.total(n);
+    asm volatile("" ::: "memory");
+    return sum;
+}
+}
+APART unsigned long recursive(int depth) {
+    unsigned long sum = depth ? recursive(depth - 1) : shop::twice(100000ul);
+    asm volatile("" ::: "memory");
+    return sum + 1;
+}
+int main() {
+#ifdef __x86_64__
+    // push rbp; mov rbp, rsp; mov rcx, 1000000; 1: dec rcx; jnz 1b; pop rbp; ret
+    const unsigned char code[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0xc7, 0xc1, 0x40, 0x42, 0x0f, 0x00,
+                                  0x48, 0xff, 0xc9, 0x75, 0xfb, 0x5d, 0xc3};
+    const int all = PROT_READ | PROT_WRITE | PROT_EXEC;
+    char *page = (char *)mmap(0, 4096, all, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memcpy(page, code, sizeof code);
+    char name[64];
+    snprintf(name, sizeof name, "/tmp/perf-%d.map", getpid());
+    FILE *map = fopen(name, "w");
+    fprintf(map, "%lx %zx made: square(int)\n", (unsigned long)page, sizeof code);
+    fclose(map);
+    puts(name);
+#endif
+    for (int i = 0; i < 400; i++) {
+        recursive(3);
+#ifdef __x86_64__
+        ((void (*)())page)();
+#endif
+    }
+}
+"#;
+
+/// A recording of the program, and where it says what it made; `None` where perf cannot.
+fn recorded(place: &Place, how: &[&str]) -> Option<String> {
+    fs::write(place.0.join("program.cc"), PROGRAM).expect("a source");
+    // Not optimised, so that each function has a frame.
+    let build = ["-O0", "-g", "program.cc", "-o", "program"];
+    let built =
+        Command::new("g++").args(build).current_dir(&place.0).status().expect("g++ is there");
+    assert!(built.success());
+    let mut perf = Command::new("perf");
+    perf.args(["record", "-q", "-e", "cpu-clock", "-F", "999", "-o", "perf.data"]).args(how);
+    let output = perf.args(["--", "./program"]).current_dir(&place.0).stderr(Stdio::null());
+    let output = output.output().expect("perf is there");
+    if !output.status.success() {
+        println!("SKIPPED: perf takes no samples here");
+        return None;
+    }
+    Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// What samples weigh by path, as `perf script` has them.
+fn by_perf(place: &Place) -> BTreeMap<String, u64> {
+    let fields = "comm,tid,period,ip,sym";
+    let mut perf = Command::new("perf");
+    perf.args(["script", "-i", "perf.data", "--no-inline", "-F", fields]).current_dir(&place.0);
+    let output = perf.stderr(Stdio::null()).output().expect("perf is there");
+    let mut paths = BTreeMap::new();
+    for sample in String::from_utf8_lossy(&output.stdout).split("\n\n") {
+        let mut lines = sample.lines().filter(|line| !line.trim().is_empty());
+        let Some(head) = lines.next() else { continue };
+        let mut words = head.split_whitespace().rev();
+        let period: u64 = words.next().and_then(|word| word.parse().ok()).expect("a period");
+        let comm: Vec<&str> = words.skip(1).collect();
+        let comm = comm.into_iter().rev().collect::<Vec<_>>().join(" ");
+        let name = |line: &str| line.trim().split_once(' ').map_or("", |(_, name)| name).to_owned();
+        let mut names: Vec<String> = lines.map(name).collect();
+        names.push(comm);
+        names.reverse();
+        *paths.entry(names.join(";")).or_insert(0) += period;
+    }
+    paths
+}
+
+fn by_lat(place: &Place) -> BTreeMap<String, u64> {
+    let output = place.lat(&["flow", "stacks", "perf.data", "--format", "folded"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    let line = |line: &str| {
+        let (path, weight) = line.rsplit_once(' ').expect("a weight");
+        (path.to_owned(), weight.parse().expect("a number"))
+    };
+    text.lines().map(line).collect()
+}
+
+#[test]
+fn stacks_are_those_of_perf_script() {
+    if !usable(&["perf", "g++"]) {
+        return;
+    }
+    let place = Place::new();
+    let Some(map) = recorded(&place, &["-g"]) else { return };
+    let (of_perf, of_lat) = (by_perf(&place), by_lat(&place));
+    // Nothing is said of entries of the PLT, which perf makes names for.
+    let is_known = |path: &&String| !path.contains("@plt") && !path.contains("[unknown]");
+    let known: Vec<&String> = of_perf.keys().filter(is_known).collect();
+    assert!(known.len() * 2 > of_perf.len(), "{of_perf:#?}");
+    for path in known {
+        assert_eq!(of_lat.get(path), of_perf.get(path), "{path}: {of_lat:#?}");
+    }
+    let sum = |paths: &BTreeMap<String, u64>| paths.values().sum::<u64>();
+    assert_eq!(sum(&of_lat), sum(&of_perf));
+    // All the ways in which a function gets its name are among them.
+    let has = |words: &str| of_lat.keys().any(|path| path.contains(words));
+    assert!(has("recursive;recursive;recursive;recursive;shop::twice"), "{of_lat:#?}");
+    assert!(has("shop::Cart::total"), "{of_lat:#?}");
+    assert!(!cfg!(target_arch = "x86_64") || has("made: square(int)"), "{of_lat:#?}");
+    // As JSON: what is called weighs on who calls, once.
+    let stacks = place.json(&["flow", "stacks", "perf.data", "--json"]);
+    let functions = stacks["functions"].as_array().expect("functions");
+    let event = &stacks["events"][0];
+    let of = |name: &str| {
+        let is_it = |row: &&serde_json::Value| {
+            functions[row["function"].as_u64().expect("an index") as usize]["name"] == name
+        };
+        event["functions"].as_array().expect("rows").iter().find(is_it).expect("a row").clone()
+    };
+    let expected = of_perf.iter().filter(|(path, _)| path.contains(";recursive")).map(|(_, w)| w);
+    assert_eq!(of("recursive")["weight"], expected.sum::<u64>());
+    // A file that has changed since has no names.
+    fs::write(place.0.join("program.cc"), PROGRAM.replace("100000ul", "100001ul"))
+        .expect("written");
+    let build = ["-O1", "program.cc", "-o", "program"];
+    Command::new("g++").args(build).current_dir(&place.0).status().expect("g++ is there");
+    let text = place.lat(&["flow", "stacks", "perf.data"]).stdout;
+    let text = String::from_utf8_lossy(&text);
+    assert!(text.contains("has another build id") && !text.contains("recursive"), "{text}");
+    let _ = fs::remove_file(map);
+}
+
+#[test]
+fn samples_without_a_chain_have_the_function_that_was_interrupted() {
+    if !usable(&["perf", "g++"]) {
+        return;
+    }
+    let place = Place::new();
+    let Some(map) = recorded(&place, &[]) else { return };
+    let paths = by_lat(&place);
+    assert!(paths.contains_key("program;shop::Cart::total"), "{paths:#?}");
+    assert!(paths.keys().all(|path| path.split(';').count() == 2), "{paths:#?}");
+    let Some(_) = recorded(&place, &["--call-graph", "dwarf"]) else { return };
+    let text = place.lat(&["flow", "stacks", "perf.data"]).stdout;
+    assert!(String::from_utf8_lossy(&text).contains("not unwound yet"));
+    let _ = fs::remove_file(map);
+}
+
+#[test]
+fn a_trace_without_samples_says_so() {
+    let place = Place::new();
+    fs::write(place.0.join("t.json"), r#"[{"ph":"X","name":"a","ts":1,"dur":2,"pid":1,"tid":1}]"#)
+        .expect("a trace");
+    let output = place.lat(&["flow", "stacks", "t.json"]);
+    assert!(output.status.success());
+    assert!(String::from_utf8_lossy(&output.stdout).contains("no samples"));
+    let wrong = place.lat(&["flow", "stacks", "t.json", "--at-least", "x"]);
+    assert_eq!(wrong.status.code(), Some(2));
+}

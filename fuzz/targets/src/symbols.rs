@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Files with the names of functions: a trace says which, and they may be anybody's.
+
+use lateralis_symbols::{Functions, Image, build_id_of_notes, demangled};
+
+/// Reads the bytes as each kind of such a file. Besides not panicking: what is found at an address is a name
+/// of the file.
+pub fn check(bytes: &[u8]) {
+    if let Ok(image) = Image::of(bytes) {
+        for offset in (0..bytes.len() as u64).step_by(64).chain([u64::MAX]) {
+            let name = image.function_at(offset);
+            let is_inside = |name: &str| {
+                bytes.windows(name.len().max(1)).any(|window| window == name.as_bytes())
+            };
+            assert!(name.is_none_or(is_inside), "{name:?}");
+        }
+    }
+    let _ = build_id_of_notes(bytes);
+    let text = String::from_utf8_lossy(bytes);
+    for functions in [Functions::of_kallsyms(&text), Functions::of_perf_map(&text)] {
+        for address in [0, 1, 0x1000, 0xffff_ffff_8100_0000, u64::MAX] {
+            assert!(functions.at(address).is_none_or(|name| text.contains(name)));
+        }
+    }
+    for word in text.split_whitespace().take(64) {
+        let _ = demangled(word);
+    }
+}
+
+/// A program, and texts with names.
+pub fn good() -> Vec<Vec<u8>> {
+    let mut all = crate::probe::good();
+    all.push(b"ffffffff81000000 T _text\nffffffff81000040 t do_one_initcall\n0 A none\n".to_vec());
+    all.push(b"1000 20 LazyCompile:*run /app/main.js:7\n0x2000 8 _ZN3foo3barEi\n".to_vec());
+    all.push(b"_RNvCs1234_7mycrate3foo _ZNSt6vectorIiSaIiEE9push_backEOi.constprop.0".to_vec());
+    all
+}
