@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `lat flow`: what a processor executed. So far by samples: `lat flow stacks`.
 
+mod flame;
 mod images;
 mod stacks;
 

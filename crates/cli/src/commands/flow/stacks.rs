@@ -33,7 +33,7 @@ const LINES: usize = 120;
     Examples:\n  \
     lat flow stacks perf.data\n  \
     lat flow stacks perf.data --app redis-server --at-least 5\n  \
-    lat flow stacks perf.data --format folded | flamegraph.pl > flame.svg\n\n\
+    lat flow stacks perf.data --format svg > flame.svg\n\n\
     Exit code 1: something in the trace is damaged."
 )]
 pub struct StacksArgs {
@@ -45,7 +45,7 @@ pub struct StacksArgs {
     /// Look for the files that were mapped below this directory: a copy of another machine's
     #[arg(long, value_name = "DIR")]
     pub symfs: Option<PathBuf>,
-    /// Tables, JSON, or a line for each path: PROGRAM;FUNCTION;… WEIGHT
+    /// Tables, JSON, a line for each path (PROGRAM;FUNCTION;… WEIGHT), or a flame graph
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
     /// Print JSON
@@ -64,6 +64,8 @@ pub enum Format {
     Json,
     /// For flamegraph.pl, speedscope and others
     Folded,
+    /// A picture, of the event with the most samples
+    Svg,
 }
 
 fn percent(text: &str) -> Result<f64, String> {
@@ -88,9 +90,15 @@ pub fn run(args: &StacksArgs) -> Result<ExitStatus, CliError> {
     match (args.json, args.format) {
         (true, _) | (_, Format::Json) => output::print_json(&to_json(&gathered))?,
         (_, Format::Folded) => output::print(&folded(&gathered))?,
+        (_, Format::Svg) => {
+            let most = gathered.stacks.first().ok_or_else(|| {
+                CliError::new("no picture", "no samples in it", "record them by perf record -g")
+            })?;
+            output::print_bytes(super::flame::svg(most, &gathered.functions).as_bytes())?;
+        }
         (_, Format::Text) => output::print(&page(&gathered, args.at_least))?,
     }
-    if args.format == Format::Folded && !args.json {
+    if matches!(args.format, Format::Folded | Format::Svg) && !args.json {
         for (image, why, _) in &gathered.missing {
             tell!("warning: no names of functions: {image}: {why}");
         }
@@ -107,7 +115,7 @@ fn ranked(stacks: &Stacks) -> Vec<(u32, u64, u64)> {
     all
 }
 
-fn share(weight: u64, of: u64) -> f64 {
+pub fn share(weight: u64, of: u64) -> f64 {
     if of == 0 { 0.0 } else { weight as f64 * 100.0 / of as f64 }
 }
 
@@ -166,7 +174,7 @@ fn functions(page: &mut Page, stacks: &Stacks, functions: &[Function]) {
 }
 
 /// Nodes below each node, those that weigh most first; the first list is of programs.
-fn below(stacks: &Stacks, totals: &[u64]) -> (Vec<u32>, BTreeMap<u32, Vec<u32>>) {
+pub fn below(stacks: &Stacks, totals: &[u64]) -> (Vec<u32>, BTreeMap<u32, Vec<u32>>) {
     let mut programs = Vec::new();
     let mut below: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for (index, node) in (0u32..).zip(&stacks.nodes) {
