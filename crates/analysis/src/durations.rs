@@ -46,8 +46,8 @@ pub struct Distribution {
     pub min: u64,
     /// Arithmetic mean, with its fraction: [`mean`].
     pub mean: f64,
-    /// Standard deviation of all there are (not of a sample), rounded.
-    pub stddev: u64,
+    /// Standard deviation: [`stddev`].
+    pub stddev: f64,
     /// 50 %.
     pub median: u64,
     /// 90 %.
@@ -142,7 +142,7 @@ impl Durations {
             min: beyond.min,
             max: beyond.max,
             is_rough: true,
-            stddev: (beyond.squares / count as f64).sqrt().round() as u64,
+            stddev: stddev(beyond.squares, count),
             ..Distribution::default()
         };
         for (per_mille, place) in all.percentiles() {
@@ -180,12 +180,15 @@ impl Distribution {
         let each = |of: fn(&[u64]) -> u128| pieces.iter().map(move |piece| of(piece));
         let sum: u128 = each(sum).sum();
         let mean = mean(sum, count);
-        let squares: f64 = pieces.iter().map(|piece| squares_from(mean, piece)).sum();
+        let (whole, rest) = ((sum / u128::from(count)) as u64, (sum % u128::from(count)) as f64);
+        let squares = squares_from(pieces, whole) as f64;
+        // From the whole part of the mean to the mean.
+        let squares = (squares - rest * rest / count as f64).max(0.0);
         let all = || pieces.iter().flat_map(|piece| piece.iter().copied());
         let mut summary = Self {
             count,
             mean,
-            stddev: (squares / count as f64).sqrt().round() as u64,
+            stddev: stddev(squares, count),
             total: u64::try_from(sum).unwrap_or(u64::MAX),
             min: all().min()?,
             max: all().max()?,
@@ -235,6 +238,14 @@ pub fn mean(sum: u128, count: u64) -> f64 {
     sum as f64 / count as f64
 }
 
+/// The standard deviation of `count` numbers whose squared distances from their mean add up to this:
+/// the definition of every one that is said. What was recorded is a sample of what the program does, so
+/// the sum is divided by `count` - 1, as SQL's `stddev` and seL4's benchmarks do; 0 of a single number.
+#[must_use]
+pub fn stddev(squares: f64, count: u64) -> f64 {
+    if count > 1 { (squares / (count - 1) as f64).sqrt() } else { 0.0 }
+}
+
 /// The sum of some numbers. Cost: that of reading them.
 pub(crate) fn sum(numbers: &[u64]) -> u128 {
     // Halves of so many numbers do not overflow, and processors add up several at a time.
@@ -246,18 +257,10 @@ pub(crate) fn sum(numbers: &[u64]) -> u128 {
     })
 }
 
-/// Squared distances from the mean, added up. Four sums, for each addition waits for the one
-/// before.
-fn squares_from(mean: f64, numbers: &[u64]) -> f64 {
-    let square = |number: u64| (number as f64 - mean) * (number as f64 - mean);
-    let (fours, rest) = numbers.as_chunks::<4>();
-    let mut sums = [0.0; 4];
-    for four in fours {
-        for (sum, number) in sums.iter_mut().zip(four) {
-            *sum += square(*number);
-        }
-    }
-    sums.iter().sum::<f64>() + rest.iter().map(|&number| square(number)).sum::<f64>()
+/// Squared distances from a number, added up, saturating: whole numbers, so that their order does not matter.
+fn squares_from(pieces: &[&[u64]], from: u64) -> u128 {
+    let square = |number: &u64| u128::from(number.abs_diff(from)).pow(2);
+    pieces.iter().copied().flatten().map(square).fold(0, u128::saturating_add)
 }
 
 /// Puts numbers into those buckets that they belong to; few belong to any.
@@ -307,16 +310,18 @@ mod tests {
         let one = of([7]).unwrap();
         let all = [one.min, one.median, one.p90, one.p99, one.p999, one.max, one.total];
         assert_eq!(all, [7; 7]);
-        assert_eq!((one.mean, one.stddev), (7.0, 0));
+        assert_eq!((one.mean, one.stddev), (7.0, 0.0));
     }
 
     #[test]
     fn percentiles_are_nearest_ranks() {
         let d = of((1..=1000).rev()).unwrap();
         assert_eq!((d.median, d.p90, d.p99, d.p999, d.max), (500, 900, 990, 999, 1000));
-        assert_eq!(d.stddev, 289, "sqrt((1000² - 1) / 12) = 288.67");
+        // n (n² - 1) / 12 is the sum of squares.
+        let squares = 1000.0 * (1e6 - 1.0) / 12.0;
+        assert_eq!(d.stddev, f64::sqrt(squares / 999.0));
         let d = of([10, 20]).unwrap();
-        assert_eq!((d.median, d.p90, d.mean, d.stddev), (10, 20, 15.0, 5));
+        assert_eq!((d.median, d.p90, d.mean, d.stddev), (10, 20, 15.0, 50.0f64.sqrt()));
     }
 
     proptest! {
@@ -332,7 +337,7 @@ mod tests {
     #[test]
     fn sums_do_not_overflow() {
         let d = of([u64::MAX, u64::MAX]).unwrap();
-        assert_eq!((d.mean, d.total, d.stddev), (u64::MAX as f64, u64::MAX, 0));
+        assert_eq!((d.mean, d.total, d.stddev), (u64::MAX as f64, u64::MAX, 0.0));
     }
 
     #[test]
@@ -382,7 +387,7 @@ mod tests {
                 (rough.count, rough.min, rough.max, rough.mean, rough.total),
                 (exact.count, exact.min, exact.max, exact.mean, exact.total)
             );
-            prop_assert!(rough.stddev.abs_diff(exact.stddev) <= 1 + exact.stddev / 1_000_000);
+            prop_assert!((rough.stddev - exact.stddev).abs() <= 1e-6 * exact.stddev.max(1.0));
             for (rough, exact) in [
                 (rough.median, exact.median), (rough.p90, exact.p90),
                 (rough.p99, exact.p99), (rough.p999, exact.p999),

@@ -44,7 +44,7 @@ mod wholes;
 
 pub use censored::Censored;
 pub use certainty::{Joined, SpanCertainty};
-pub use durations::{Distribution, Durations, mean};
+pub use durations::{Distribution, Durations, mean, stddev};
 pub use early::{Arrival, Early};
 pub use flows::{Flow, Flows};
 pub use gaps::Gaps;

@@ -150,7 +150,7 @@ fn numbers(table: &Tabled, gaps: &Gaps, end: i64) -> Vec<(String, u128, Quality)
             ("min", d.min),
             // Equal bits are equal numbers.
             ("mean", d.mean.to_bits()),
-            ("stddev", d.stddev),
+            ("stddev", d.stddev.to_bits()),
             ("median", d.median),
             ("p99", d.p99),
         ] {

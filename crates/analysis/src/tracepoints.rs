@@ -140,7 +140,7 @@ pub struct Moments {
     pub mean: f64,
     /// Mean square of the distance from the mean, in cycles².
     pub variance: f64,
-    /// Standard deviation; 0 of a single one.
+    /// Standard deviation: [`crate::stddev`].
     pub stddev: f64,
     /// The most frequent value, the least of several.
     pub mode: i64,
@@ -164,14 +164,13 @@ impl Moments {
         let sum: i128 = samples.iter().map(|&sample| i128::from(sample)).sum();
         let mean = sum as f64 / n;
         let squares: f64 = samples.iter().map(|&sample| (sample as f64 - mean).powi(2)).sum();
-        let stddev = if samples.len() > 1 { (squares / (n - 1.0)).sqrt() } else { 0.0 };
         Some(Self {
             count: samples.len() as u64,
             min,
             max,
             mean,
             variance: squares / n,
-            stddev,
+            stddev: crate::stddev(squares, samples.len() as u64),
             mode: mode(samples),
             quartile_1: quantile(samples, 0.25),
             median: quantile(samples, 0.5),

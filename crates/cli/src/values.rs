@@ -116,7 +116,7 @@ pub fn time(nanos: u64) -> String {
     }
 }
 
-/// A time with its fraction, as means have, in the same units: `10.7 ns`, `1.25 ms`.
+/// A time with its fraction, as means and standard deviations have, in the same units: `10.7 ns`, `1.25 ms`.
 pub fn mean_time(nanos: f64) -> String {
     match nanos {
         v if v.fract() == 0.0 || v >= 999.5 => time(v.round() as u64),

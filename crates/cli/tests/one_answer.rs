@@ -298,6 +298,21 @@ fn a_mean_is_one_number_with_its_fraction_in_every_consumer() {
     assert_eq!(text.matches(" 10.7 ns ").count(), 4, "{text}");
 }
 
+/// The square root of the sum of squares divided by the number less one, as SQL's `stddev` is.
+#[test]
+fn a_standard_deviation_is_one_number_in_every_consumer() {
+    let place = Place::new();
+    let expected = (1.0_f64 / 3.0).sqrt();
+    let all = numbers_of_thirds(&place, "stddev");
+    for (consumer, stddev) in &all {
+        let number = stddev.as_f64().unwrap_or_else(|| panic!("{consumer} has none"));
+        assert!((number - expected).abs() < 1e-12, "{consumer}: {number}");
+        assert_eq!(stddev, &all[0].1, "{consumer}");
+    }
+    let text = String::from_utf8(place.lat(&["stats", "thirds"]).stdout).expect("UTF-8");
+    assert!(text.contains(" 0.58 ns "), "{text}");
+}
+
 #[test]
 fn a_budget_on_the_mean_knows_half_nanoseconds() {
     let place = Place::new();

@@ -192,6 +192,10 @@ proptest! {
             .map(|difference| difference * difference).sum();
         let variance = pairs / (2.0 * n * n);
         prop_assert!((moments.mean - mean).abs() < 1e-6);
+        // Of durations it is the same number.
+        let nanos: Vec<u64> = samples.iter().map(|&sample| (sample + 1000) as u64).collect();
+        let of_durations = crate::Distribution::of(&[&nanos]).unwrap().stddev;
+        prop_assert!((moments.stddev - of_durations).abs() <= 1e-6 * of_durations.max(1.0));
         prop_assert!((moments.variance - variance).abs() <= 1e-6 * variance.max(1.0));
         let frequency = |value: i64| samples.iter().filter(|sample| **sample == value).count();
         let most = samples.iter().map(|sample| frequency(*sample)).max().unwrap();

@@ -146,10 +146,11 @@ fn a_window_is_that_of_the_options() {
 fn percentiles_of_spans_are_those_of_the_command() {
     let (Some(_), Some(trace)) = (lat(), demo()) else { return };
     let sql = "SELECT s.span, s.count, t.n, s.p99_ns, t.p99, s.median_ns, t.median, s.max_ns, t.max, \
-                      s.total_ns, t.total, s.mean_ns, t.mean \
+                      s.total_ns, t.total, s.mean_ns, t.mean, s.stddev_ns, t.stddev \
                FROM stats_spans() s JOIN (SELECT span, count(*) AS n, percentile(duration, 99) AS p99, \
                     percentile(duration, 50) AS median, max(duration) AS max, \
-                    sum(duration) AS total, avg(duration) AS mean \
+                    sum(duration) AS total, avg(duration) AS mean, \
+                    coalesce(stddev(duration), 0.0) AS stddev \
                     FROM spans WHERE status = 'complete' GROUP BY span) t ON s.span = t.span \
                WHERE s.quality = 'exact'";
     let found = rows(trace, sql);
@@ -165,6 +166,8 @@ fn percentiles_of_spans_are_those_of_the_command() {
         ] {
             assert_eq!(row[a], row[b], "{a}: {row}");
         }
+        let [a, b] = ["stddev_ns", "stddev"].map(|name| row[name].as_f64().expect("a number"));
+        assert!((a - b).abs() <= 1e-6 * a.max(1.0), "{row}");
     }
     // Messages as well.
     let sql = "SELECT s.channel, s.count, t.n, s.p99_ns, t.p99 FROM stats_messages() s JOIN \

@@ -122,10 +122,11 @@ pub fn stats(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
                 ("p90", d.p90),
                 ("p99", d.p99),
                 ("p999", d.p999),
-                ("stddev", d.stddev),
             ];
             numbers.iter().for_each(|(name, value)| row[*name] = (*value).into());
-            row["mean"] = d.mean.into();
+            [("mean", d.mean), ("stddev", d.stddev)]
+                .iter()
+                .for_each(|(name, value)| row[*name] = (*value).into());
         }
         spans.push(row);
     }

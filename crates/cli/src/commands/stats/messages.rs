@@ -291,14 +291,17 @@ fn distribution(row: Row, latencies: &Latencies, trust: Trust) -> Row {
     };
     let numbers = [
         ("min_ns", d.min),
-        ("stddev_ns", d.stddev),
         ("median_ns", d.median),
         ("p90_ns", d.p90),
         ("p99_ns", d.p99),
         ("p99_9_ns", d.p999),
         ("max_ns", d.max),
     ];
-    let row = row.number("mean_ns", d.mean, latencies.quality(d.mean as u64, trust));
+    let row = [("mean_ns", d.mean), ("stddev_ns", d.stddev)]
+        .into_iter()
+        .fold(row, |row, (name, nanos)| {
+            row.number(name, nanos, latencies.quality(nanos as u64, trust))
+        });
     numbers
         .into_iter()
         .fold(row, |row, (name, nanos)| row.number(name, nanos, latencies.quality(nanos, trust)))

@@ -452,8 +452,9 @@ impl Spans {
                 });
                 let cell = |(nanos, quality)| mark(values::time(nanos), of(nanos, quality));
                 row.push(cell((d.min, value)));
-                row.push(mark(values::mean_time(d.mean), of(d.mean as u64, value)));
-                row.extend([median, (d.stddev, value), p90, p99, p999].map(cell));
+                let computed = |nanos: f64| mark(values::mean_time(nanos), of(nanos as u64, value));
+                row.extend([computed(d.mean), cell(median), computed(d.stddev)]);
+                row.extend([p90, p99, p999].map(cell));
             }
             row.resize(11, String::new());
             let longest = self.longest(*index, of, sum);
@@ -690,7 +691,7 @@ fn distribution(
     let of = |nanos: u64, quality: Quality| ClockErrors::quality(error, nanos, quality);
     row.number("min_ns", d.min, of(d.min, trust.value))
         .number("mean_ns", d.mean, of(d.mean as u64, trust.value))
-        .number("stddev_ns", d.stddev, of(d.stddev, trust.value))
+        .number("stddev_ns", d.stddev, of(d.stddev as u64, trust.value))
         .number("median_ns", median.0, of(median.0, median.1))
         .number("p90_ns", p90.0, of(p90.0, p90.1))
         .number("p99_ns", p99.0, of(p99.0, p99.1))

@@ -11,7 +11,7 @@ const DISTRIBUTION: &[Column] = &[
     int("min_ns", "/min_ns"),
     real("mean_ns", "/mean_ns"),
     int("median_ns", "/median_ns"),
-    int("stddev_ns", "/stddev_ns"),
+    real("stddev_ns", "/stddev_ns"),
     int("p90_ns", "/p90_ns"),
     int("p99_ns", "/p99_ns"),
     int("p99_9_ns", "/p99_9_ns"),
