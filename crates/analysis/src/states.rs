@@ -32,8 +32,6 @@ pub struct States {
     unknown_nanos: u64,
     /// The state before a doubt.
     doubted: Option<u32>,
-    /// Whether events may be missing since the last state was told.
-    has_doubt: bool,
     /// Whether the current state can have been entered before it was told.
     is_older: bool,
 }
@@ -47,15 +45,15 @@ impl States {
             self.unknown_nanos = self.unknown_nanos.saturating_add(nanos);
             self.doubted = Some(state);
         }
-        self.has_doubt = true;
     }
 
     /// The machine is in a state from now on. Times in order.
     pub fn enter(&mut self, time: Nanos, state: u32) {
         if self.current.is_some_and(|(current, _)| current == state) {
-            self.has_doubt = false;
             return;
         }
+        // Where no state was known before, this one can have held all along.
+        let is_older = self.current.is_none();
         self.stay(time);
         self.leave(time);
         self.first.get_or_insert(time);
@@ -66,7 +64,7 @@ impl States {
         let is_entry = self.doubted.take() != Some(state);
         self.states[index].entry_count += u64::from(is_entry);
         self.current = Some((state, time));
-        self.is_older = std::mem::take(&mut self.has_doubt);
+        self.is_older = is_older;
     }
 
     /// The current state ends by another that is told.
@@ -96,8 +94,8 @@ impl States {
         &self.states
     }
 
-    /// By state, how long each stay was whose beginning and end are known: of a state that is told first
-    /// after events were missing, the beginning is not. It may be shorter than there are states.
+    /// By state, how long each stay was whose beginning and end are known: of a state that is told first,
+    /// or first after events were missing, the beginning is not. It may be shorter than there are states.
     #[must_use]
     pub fn stays(&self) -> &[Durations] {
         &self.stays
@@ -143,12 +141,12 @@ mod tests {
         assert_eq!(*one, InState { nanos: 19, entry_count: 2, longest_nanos: 14 });
         assert_eq!(*zero, InState { nanos: 14, entry_count: 3, longest_nanos: 10 });
         assert_eq!((machine.first(), machine.current()), (Some(Nanos(10)), None));
-        // The last two were not ended by another state.
+        // The first can have begun before it was told; the last two were not ended by another state.
         let stays = |state: usize| {
             let d = machine.stays()[state].clone().distribution().unwrap_or_default();
             (d.count, d.min, d.max, d.total)
         };
-        assert_eq!((stays(0), stays(1)), ((1, 1, 1, 1), (2, 5, 14, 19)));
+        assert_eq!((stays(0), stays(1)), ((1, 1, 1, 1), (1, 14, 14, 14)));
     }
 
     #[test]

@@ -414,16 +414,21 @@ fn check(seed: u64, is_lossy: bool, who: Who) {
 
     // States: what is called exact was so; together they are the times of the statistics, which know
     // parts of stays as well.
-    let mut by_state: BTreeMap<(String, String, String), (u64, bool)> = BTreeMap::new();
+    let mut by_state: BTreeMap<(String, String, String), (u64, bool, usize)> = BTreeMap::new();
     let mut machines = BTreeSet::new();
     for row in table(&place, "trace", "states") {
         let owner = if row["owner"] == "thread" { row["tid"].clone() } else { row["pid"].clone() };
         machines.insert((row["machine"].clone(), owner.clone()));
         let place = (row["machine"].clone(), owner, row["state"].clone());
-        let of = by_state.entry(place).or_insert((0, true));
+        let of = by_state.entry(place).or_insert((0, true, 0));
         let is_known = row["quality"] != "unknown";
         let nanos = row["duration"].parse::<u64>().expect("nanoseconds");
-        *of = (of.0 + if is_known { nanos } else { 0 }, of.1 && is_known);
+        let is_exact = row["quality"] == "exact";
+        *of = (
+            of.0 + if is_known { nanos } else { 0 },
+            of.1 && is_known,
+            of.2 + usize::from(is_exact),
+        );
     }
     for machine in stats["states"].as_array().expect("machines") {
         let key = machine["key"].as_str().map_or(String::new(), |key| format!("[{key}]"));
@@ -433,7 +438,10 @@ fn check(seed: u64, is_lossy: bool, who: Who) {
         for state in machine["states"].as_array().expect("states") {
             let state_name = state["state"].as_str().expect("a name").to_owned();
             let place = (name.clone(), owner.to_string(), state_name);
-            let (nanos, are_all_known) = by_state.get(&place).copied().unwrap_or((0, true));
+            let (nanos, are_all_known, exact_count) =
+                by_state.get(&place).copied().unwrap_or((0, true, 0));
+            // Timed are those whose beginning and end are known.
+            assert_eq!(state["stays"], exact_count, "{what}: {place:?}");
             let told = state["total_ns"].as_u64().expect("nanoseconds");
             if are_all_known {
                 assert_eq!(told, nanos, "{what}: {place:?}");
