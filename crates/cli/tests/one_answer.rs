@@ -10,13 +10,15 @@ use crate::view::client::Viewer;
 use serde_json::{Value, json};
 
 /// Kinds of events, and what each means; all have a field `id`, and `unit`, which is `id % 4`.
-const KINDS: [(&str, &str); 6] = [
+const KINDS: [(&str, &str); 8] = [
     ("arrive", "recv msg key id"),
     ("leave", "send msg key id"),
     ("begins", "begin request key id"),
     ("ends", "end request key id"),
     ("level", "counter id as slots key unit"),
     ("mode", "state engine id key unit"),
+    ("put", "send fifo"),
+    ("take", "recv fifo"),
 ];
 const ARRIVE: u32 = 0;
 const LEAVE: u32 = 1;
@@ -24,6 +26,8 @@ const BEGINS: u32 = 2;
 const ENDS: u32 = 3;
 const LEVEL: u32 = 4;
 const MODE: u32 = 5;
+const PUT: u32 = 6;
+const TAKE: u32 = 7;
 
 /// A schema with a budget on the spans of these events.
 const SCHEMA: &str = "schema g;\nsubsystem g \"t\" {\nevent B \"b\" (k: u32) begin request key k,\n\
@@ -471,4 +475,44 @@ fn what_has_not_ended_is_at_least_as_long_as_it_was_seen() {
     // Where ends are not chosen, which spans have not ended is unknown.
     let some = place.json(&["stats", "hang", "--event", "begins", "--json"]);
     assert_eq!(some["spans"][0]["slowest"], json!([]));
+}
+
+/// Messages without keys that were on their way where a chosen time begins belong to others' arrivals behind
+/// it; and what was sent before it was sent.
+#[test]
+fn what_was_on_its_way_at_a_cut_is_not_guessed() {
+    let place = Place::new();
+    let of = |kinds: [u32; 2]| {
+        let sent = [100, 200, 300].map(|time| (kinds[0], time, 1, time));
+        let received = [250, 350, 450].map(|time| (kinds[1], time, 2, time - 150));
+        [sent.to_vec(), received.to_vec()]
+    };
+    write(&place, "trace", &[of([PUT, TAKE]), of([LEAVE, ARRIVE])].concat());
+    let channel = |options: &[&str], name: &str| {
+        let stats = place.json(&[&["stats", "trace", "--json"], options].concat());
+        let all = stats["messages"].as_array().expect("channels").clone();
+        all.into_iter().find(|of| of["channel"] == name).unwrap_or_else(|| panic!("{stats}"))
+    };
+    for name in ["fifo", "msg"] {
+        let whole = channel(&[], name);
+        assert_eq!((&whole["matched"], &whole["max_ns"]), (&json!(3), &json!(150)), "{whole}");
+        assert_eq!(whole["not_exact"], json!({}), "{whole}");
+    }
+    // 50 ns after the first event: one is on its way.
+    let from = ["--from", "0.00000005s"];
+    let fifo = channel(&from, "fifo");
+    let is_exact = |of: &Value, name: &str| of["not_exact"][name].is_null();
+    for name in ["matched", "count", "never_sent", "never_received"] {
+        assert!(!is_exact(&fifo, name), "{name}: {fifo}");
+    }
+    assert!(fifo["max_ns"].is_null() || !is_exact(&fifo, "max_ns"), "{fifo}");
+    let keyed = channel(&from, "msg");
+    assert_eq!((&keyed["matched"], &keyed["max_ns"]), (&json!(2), &json!(150)), "{keyed}");
+    assert!(is_exact(&keyed, "matched") && is_exact(&keyed, "max_ns"), "{keyed}");
+    assert_eq!(keyed["never_sent"], 1, "{keyed}");
+    assert!(!is_exact(&keyed, "never_sent") && is_exact(&keyed, "never_received"), "{keyed}");
+    // And one where the time ends.
+    let keyed = channel(&["--until", "0.0000003s"], "msg");
+    assert_eq!((&keyed["matched"], &keyed["never_received"]), (&json!(2), &json!(1)), "{keyed}");
+    assert!(!is_exact(&keyed, "never_received") && is_exact(&keyed, "never_sent"), "{keyed}");
 }

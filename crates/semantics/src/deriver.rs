@@ -33,6 +33,8 @@ use crate::{ClockErrors, Successions};
 pub struct Known {
     /// The time from which on events are looked at, and up to which.
     pub window: Option<(Nanos, Nanos)>,
+    /// Whether the trace has events before that time: messages can be on their way where it begins.
+    pub is_cut: bool,
     /// Where events are missing.
     pub gaps: Gaps,
     /// What the clocks of two streams may be off by.
@@ -67,6 +69,7 @@ struct OpenState<E> {
 #[derive(Debug)]
 pub struct Deriver<E> {
     begin: Nanos,
+    is_cut: bool,
     /// Whether the thread of an event is known where the event does not tell it.
     has_switches: bool,
     doubts: Doubts,
@@ -84,11 +87,13 @@ impl<E: Copy + Default> Deriver<E> {
     /// Of a recording whose facts these are.
     #[must_use]
     pub fn new(facts: &Facts, known: Known) -> Self {
-        let Known { window, gaps, clock_errors, successions, has_own, follows_threads } = known;
+        let Known { window, is_cut, gaps, clock_errors, successions, has_own, follows_threads } =
+            known;
         let timelines = follows_threads.map(|alone| Box::new(Timelines::new(&gaps, alone)));
         let (begin, end) = window.unwrap_or((Nanos(i64::MIN), Nanos(i64::MAX)));
         let mut deriver = Self {
             begin,
+            is_cut,
             has_switches: facts.has_switches(),
             doubts: Doubts::new(facts, begin),
             flows: Flows::new(clock_errors.most().0),
@@ -342,6 +347,8 @@ impl<E: Copy + Default> Deriver<E> {
         let Flow::Joined(message) = flow else { return };
         let joined = match kinds.channels.get(channel as usize) {
             Some(of) if of.is_filtered => Joined::Doubtful,
+            // By their order alone: of those that were on their way nobody knows how many there were.
+            _ if self.is_cut && message.key.is_none() => Joined::Doubtful,
             _ => Joined::of(&message, self.spans.certainty().gaps(), self.begin),
         };
         let Message { send, receive, .. } = &message;

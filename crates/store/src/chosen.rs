@@ -15,6 +15,15 @@ use lateralis_units::Nanos;
 use crate::facts::Facts;
 use crate::{ClockErrors, Recording, Successions};
 
+/// Whether a trace has events before a time, and behind it; one that does not say when it begins and ends can
+/// have some.
+pub(crate) fn is_cut(source: &dyn Source, to: Interval) -> (bool, bool) {
+    let of = source.interval();
+    let is_before = |begin| of.begin.is_none_or(|first| first < begin);
+    let is_behind = |end| of.end.is_none_or(|last| end < last);
+    (to.begin.is_some_and(is_before), to.end.is_some_and(is_behind))
+}
+
 /// Events of a trace, with what its classes mean.
 pub struct Chosen<'a> {
     /// The trace.
@@ -108,6 +117,7 @@ impl<'a> Chosen<'a> {
     ) -> Deriver<E> {
         let known = Known {
             window: Some(self.ends()),
+            is_cut: is_cut(self.source, self.interval).0,
             gaps: self.gaps(damage),
             clock_errors: self.clock_errors.clone(),
             successions: self.successions.clone(),

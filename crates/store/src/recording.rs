@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use lateralis_analysis::Gaps;
 use lateralis_model::role::{ATTRIBUTE, FILTERED};
-use lateralis_model::{Attribute, Clock, Damage, Names, Source, StreamSummary, Trace};
+use lateralis_model::{Attribute, Clock, Damage, Interval, Names, Source, StreamSummary, Trace};
 use lateralis_traces::{Error, Joined, OpenOptions, Part, Relate};
 use lateralis_units::{Nanos, Ticks};
 use serde_json::Value;
@@ -191,6 +191,12 @@ impl Recording {
     #[must_use]
     pub fn clock_errors(&self) -> ClockErrors {
         ClockErrors::of(&self.source)
+    }
+
+    /// Whether it has events before a stretch of time, and behind it.
+    #[must_use]
+    pub fn is_cut(&self, to: Interval) -> (bool, bool) {
+        crate::chosen::is_cut(&self.source, to)
     }
 
     /// When recordings begin before which all others have ended.

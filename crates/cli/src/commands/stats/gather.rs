@@ -123,6 +123,8 @@ pub struct Statistics {
     pub gaps: Gaps,
     /// How far numbers of the whole can be trusted.
     pub trust: Trust,
+    /// Whether the trace has events before the time that was chosen.
+    is_cut: bool,
     /// When the first event happened.
     begin: Nanos,
     asked: Asked,
@@ -226,7 +228,7 @@ impl Statistics {
             rates: Rates::new(&recording.annotated(), begin),
             spans: Spans::new(kinds, recording, asked),
             running: Running::new(&facts, begin, &gaps, alone),
-            messages: Messages::new(kinds),
+            messages: Messages::new(kinds, recording.is_cut(chosen)),
             levels: Levels::new(begin),
             kernel: KernelTotals::new(gaps.clone(), recording.source.trace()),
             kernel_events,
@@ -237,6 +239,7 @@ impl Statistics {
             damage: Vec::new(),
             times_beyond: 0,
             trust: Trust::new(&gaps, chosen),
+            is_cut: recording.is_cut(chosen).0,
             gaps,
             begin,
             asked,
@@ -247,6 +250,7 @@ impl Statistics {
     fn deriver(&self, recording: &Recording, end: Option<Nanos>) -> Deriver<()> {
         let known = Known {
             window: Some((self.begin, end.unwrap_or(Nanos(i64::MAX)))),
+            is_cut: self.is_cut,
             gaps: self.gaps.clone(),
             clock_errors: recording.clock_errors(),
             successions: recording.successions(),

@@ -78,12 +78,28 @@ pub struct Count<'a> {
 /// All channels.
 pub struct Messages {
     channels: Vec<Channel>,
+    /// Whether the trace has events before the time that was chosen, and behind it.
+    is_cut: (bool, bool),
 }
 
 impl Messages {
-    /// Of these channels.
-    pub fn new(kinds: &Kinds) -> Self {
-        Self { channels: kinds.channels.iter().map(|_| Channel::default()).collect() }
+    /// Of these channels; `is_cut`: whether the trace has events before the time that was chosen, and
+    /// behind it.
+    pub fn new(kinds: &Kinds, is_cut: (bool, bool)) -> Self {
+        let channels = kinds.channels.iter().map(|_| Channel::default()).collect();
+        Self { channels, is_cut }
+    }
+
+    /// How far numbers of a channel can be trusted: all of them, messages that were not received, and those
+    /// that were not sent. What was on its way where the time begins was sent before, and where it ends is
+    /// received behind; without keys nobody knows which ones these were.
+    fn trust(&self, kind: &Kind, trust: Trust) -> (Trust, Quality, Quality) {
+        let trust = trust.without(u64::from(kind.is_filtered));
+        let of = |is_cut: bool| if is_cut { Quality::Unknown } else { trust.value };
+        let is_guessed = self.is_cut.0 && kind.keys.is_empty();
+        let unknown = Trust { sum: Quality::Unknown, value: Quality::Unknown };
+        let all = if is_guessed { unknown } else { trust };
+        (all, of(self.is_cut.1 || is_guessed), of(self.is_cut.0))
     }
 
     /// A message, or what there is of it.
@@ -128,7 +144,7 @@ impl Messages {
             })
         };
         let channel = |(kind, channel): (&Kind, &Channel)| {
-            let trust = trust.without(u64::from(kind.is_filtered));
+            let (trust, of_not_received, of_not_sent) = self.trust(kind, trust);
             let pairs: Vec<Value> = channel
                 .pairs
                 .iter()
@@ -154,8 +170,8 @@ impl Messages {
                 .plain("key_fields", json!(kind.keys))
                 .number("matched", channel.matched(), trust.sum)
                 .number("touched_by_losses", channel.touched, trust.value)
-                .number("never_received", channel.never_received, trust.value)
-                .number("never_sent", channel.never_sent, trust.value)
+                .number("never_received", channel.never_received, of_not_received)
+                .number("never_sent", channel.never_sent, of_not_sent)
                 .number("received_before_sent", channel.reversed, trust.value)
                 .number("slowest", slowest, of_slowest)
                 .plain("by_cpus", pairs);
@@ -200,7 +216,7 @@ impl Messages {
         ]);
         let (mut shown, mut pair_count) = (0, 0);
         for (kind, channel) in self.all(kinds) {
-            let trust = page.trust.without(u64::from(kind.is_filtered));
+            let (trust, of_not_received, of_not_sent) = self.trust(kind, page.trust);
             let Trust { sum, value } = trust;
             shown += 1;
             for ((from, to), latencies) in &channel.pairs {
@@ -226,8 +242,8 @@ impl Messages {
                 row.push(date::text(message.send.time));
             }
             row.resize(11, String::new());
-            row.push(mark(values::count(channel.never_received), value));
-            row.push(mark(values::count(channel.never_sent), value));
+            row.push(mark(values::count(channel.never_received), of_not_received));
+            row.push(mark(values::count(channel.never_sent), of_not_sent));
             table.row(row);
         }
         page.table(Section::Messages, "messages", &table, shown);
