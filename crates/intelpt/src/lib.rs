@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Intel Processor Trace: its packets, from bytes and to bytes. What they mean together (events,
-//! time, flow) is not here yet.
+//! Intel Processor Trace: its packets, from bytes and to bytes, and the instructions that they tell of.
 //!
 #![doc = include_str!("../README.md")]
 #![no_std]
@@ -8,4 +7,9 @@
 
 extern crate alloc;
 
+mod code;
+pub mod flow;
+pub mod image;
 pub mod packet;
+
+pub use code::{Block, Ends, Mode};

@@ -18,6 +18,7 @@ pub mod event_filter;
 pub mod export;
 pub mod filter;
 pub mod happenings;
+pub mod intelpt;
 pub mod interchange;
 pub mod kernel;
 pub mod live;
@@ -92,6 +93,7 @@ pub const TARGETS: &[Target] = &[
     target("genode", policy::check_genode, policy::good_genode, words::GENODE),
     target("relate", relate::check, relate::good, &[]),
     target("view", view::check, view::good, words::VIEW),
+    target("intelpt", intelpt::check, intelpt::good, &[]),
     target("symbols", symbols::check, symbols::good, &["\x7fELF", ".symtab", "_ZN", "_R", " T "]),
     target("probe", probe::check, probe::good, &["stapsdt", ".note.stapsdt", "%rdi", "%return"]),
 ];

@@ -63,6 +63,7 @@ smoke! {
     event_filter 5000
     sieve 20000
     symbols 2000
+    intelpt 3000
     view 3000
     probe 3000
 }

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Instructions up to the next branch, decoded once.
+
+use alloc::vec::Vec;
+
+use hashbrown::HashMap;
+use iced_x86::{Code as Opcode, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic};
+
+use crate::image::{Image, fetch};
+
+/// Instructions of a block at most; behind them another begins.
+const LONGEST: u32 = 4096;
+
+/// How instructions are decoded [SDM volume 3, MODE.Exec packet].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// Addresses and operands of 16 bits.
+    Bits16,
+    /// Of 32 bits.
+    Bits32,
+    /// Of 64 bits.
+    Bits64,
+}
+
+impl Mode {
+    /// Of the bits of a MODE.Exec packet: CS.L and CS.D.
+    #[must_use]
+    pub fn of_packet(bits: u8) -> Self {
+        match bits & 3 {
+            0 => Self::Bits16,
+            2 => Self::Bits32,
+            _ => Self::Bits64,
+        }
+    }
+
+    fn bits(self) -> u32 {
+        match self {
+            Self::Bits16 => 16,
+            Self::Bits32 => 32,
+            Self::Bits64 => 64,
+        }
+    }
+}
+
+/// How a block ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ends {
+    /// By no branch: another block follows at once.
+    Through,
+    /// A jump whose target stands in it.
+    Jump,
+    /// A conditional branch.
+    Conditional,
+    /// A call whose target stands in it.
+    Call,
+    /// A jump to where a register or memory says.
+    IndirectJump,
+    /// A call to where a register or memory says.
+    IndirectCall,
+    /// A near return.
+    Return,
+    /// A system call, a return from an interrupt, or another transfer that changes more than the address.
+    Far,
+    /// Bytes that are not known, or no instruction.
+    NoCode,
+}
+
+/// Instructions that were executed one after the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Block {
+    /// Address of the first.
+    pub ip: u64,
+    /// Address of the last.
+    pub last: u64,
+    /// How many.
+    pub count: u32,
+    /// How they are decoded.
+    pub mode: Mode,
+    /// The last one's kind. [`Ends::Through`] also where the processor turned to something else behind it.
+    pub ends: Ends,
+}
+
+/// A block, and where the processor goes from it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Run {
+    pub block: Block,
+    /// Behind its last instruction.
+    pub next: u64,
+    /// Of a jump, call or conditional branch.
+    pub target: u64,
+    next_run: u32,
+    target_run: u32,
+}
+
+/// Not looked for yet.
+const UNKNOWN: u32 = u32::MAX;
+
+/// Blocks of an image.
+///
+/// Memory: 64 bytes for each block that was executed.
+pub(crate) struct Code<'i, I> {
+    pub image: &'i I,
+    runs: Vec<Run>,
+    by_ip: HashMap<(u64, Mode), u32>,
+}
+
+impl<'i, I: Image> Code<'i, I> {
+    pub fn new(image: &'i I) -> Self {
+        Self { image, runs: Vec::new(), by_ip: HashMap::new() }
+    }
+
+    #[inline]
+    pub fn run(&self, run: u32) -> &Run {
+        &self.runs[run as usize]
+    }
+
+    /// The block that begins at an address.
+    pub fn at(&mut self, ip: u64, mode: Mode) -> u32 {
+        if let Some(run) = self.by_ip.get(&(ip, mode)) {
+            return *run;
+        }
+        let run = self.runs.len() as u32;
+        self.runs.push(self.decoded(ip, mode));
+        self.by_ip.insert((ip, mode), run);
+        run
+    }
+
+    /// The block behind one.
+    #[inline]
+    pub fn next(&mut self, run: u32) -> u32 {
+        let Run { next_run, next, block, .. } = self.runs[run as usize];
+        if next_run != UNKNOWN {
+            return next_run;
+        }
+        let found = self.at(next, block.mode);
+        self.runs[run as usize].next_run = found;
+        found
+    }
+
+    /// The block to which one jumps.
+    #[inline]
+    pub fn target(&mut self, run: u32) -> u32 {
+        let Run { target_run, target, block, .. } = self.runs[run as usize];
+        if target_run != UNKNOWN {
+            return target_run;
+        }
+        let found = self.at(target, block.mode);
+        self.runs[run as usize].target_run = found;
+        found
+    }
+
+    /// The instruction at an address.
+    pub fn instruction(&self, ip: u64, mode: Mode) -> Option<Instruction> {
+        let (bytes, count) = fetch(self.image, ip);
+        let mut decoder = Decoder::with_ip(mode.bits(), &bytes[..count], ip, DecoderOptions::NONE);
+        let instruction = decoder.decode();
+        (!instruction.is_invalid()).then_some(instruction)
+    }
+
+    fn decoded(&self, ip: u64, mode: Mode) -> Run {
+        let block = Block { ip, last: ip, count: 0, mode, ends: Ends::NoCode };
+        let mut run = Run { block, next: ip, target: 0, next_run: UNKNOWN, target_run: UNKNOWN };
+        while run.block.count < LONGEST {
+            let Some(instruction) = self.instruction(run.next, mode) else {
+                run.block.ends = Ends::NoCode;
+                return run;
+            };
+            run.block.last = run.next;
+            run.block.count += 1;
+            run.next = instruction.next_ip();
+            run.block.ends = kind(&instruction);
+            if run.block.ends != Ends::Through {
+                run.target = instruction.near_branch_target();
+                return run;
+            }
+        }
+        run
+    }
+}
+
+fn kind(instruction: &Instruction) -> Ends {
+    match instruction.flow_control() {
+        FlowControl::UnconditionalBranch if instruction.is_jmp_far() => Ends::Far,
+        FlowControl::UnconditionalBranch => Ends::Jump,
+        FlowControl::ConditionalBranch => Ends::Conditional,
+        FlowControl::Call if instruction.is_call_near() => Ends::Call,
+        FlowControl::IndirectBranch if instruction.is_jmp_far_indirect() => Ends::Far,
+        FlowControl::IndirectBranch => Ends::IndirectJump,
+        FlowControl::IndirectCall if instruction.is_call_far_indirect() => Ends::Far,
+        FlowControl::IndirectCall => Ends::IndirectCall,
+        FlowControl::Return if instruction.mnemonic() == Mnemonic::Ret => Ends::Return,
+        // What the processor does in software of its own, or asks the monitor of a virtual machine for, goes
+        // on behind it as far as this flow knows.
+        FlowControl::Call if matches!(instruction.code(), Opcode::Vmcall | Opcode::Vmmcall) => {
+            Ends::Through
+        }
+        FlowControl::Call | FlowControl::Return | FlowControl::Interrupt => Ends::Far,
+        FlowControl::Next | FlowControl::XbeginXabortXend | FlowControl::Exception => Ends::Through,
+    }
+}

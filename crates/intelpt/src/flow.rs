@@ -1,0 +1,576 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! From packets and code to the instructions that were executed.
+//!
+//! Packets say only what the code does not: whether conditional branches were taken (TNT), where indirect
+//! ones went (TIP), and what came from outside (FUP with TIP). All else is walked along the code. A packet is
+//! taken when the walk needs it; one that says that something happened at an address is walked to.
+//!
+//! What contradicts itself, is lost or cut ends in a [`Gap`]: nothing is said from there on until a packet
+//! says where the processor is, TIP.PGE or the next PSB.
+
+use crate::code::{Block, Code, Ends, Mode};
+use crate::image::Image;
+use crate::packet::{At, Error, IpBytes, Packet, Packets, Tnt};
+
+/// Return addresses that the processor remembers [SDM volume 3, RET compression].
+const CALLS: usize = 64;
+/// Blocks that may follow each other without a packet: more is an endless loop, which would have been left by
+/// an event of which the packet is missing.
+const WITHOUT_PACKET_MAX: u32 = 1 << 16;
+
+/// Why nothing is known of what was executed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GapCause {
+    /// The processor had no room for packets (OVF).
+    Overflow,
+    /// Bytes that are no packet.
+    Malformed(Error),
+    /// No code at this address, or bytes that are no instruction.
+    NoCode(u64),
+    /// The packet does not fit the code: it is of another image, or bytes were changed.
+    Contradiction(u64),
+}
+
+/// A stretch of which nothing is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gap {
+    /// The byte of the packet at which it was found.
+    pub position: usize,
+    /// Why.
+    pub cause: GapCause,
+}
+
+/// What packets say beside the blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// The processor is here: the first that is known, or after a gap.
+    Synced(u64),
+    /// Tracing begins at an address (TIP.PGE).
+    Enabled(u64),
+    /// Tracing ended; the address of the last instruction or, if it was ended from outside, of the next one,
+    /// where that is known.
+    Disabled(Option<u64>),
+    /// An interrupt or a fault: the next instruction that would have come, and the handler.
+    Interrupted {
+        /// What would have come next.
+        from: u64,
+        /// What came.
+        to: u64,
+    },
+    /// The packet before, of those with an address of their own, was made here.
+    Here(u64),
+    /// A clock, a state of power, an address space, a value of PTWRITE …
+    Packet(Packet),
+    /// Nothing is known until the next event that says where the processor is.
+    Gap(Gap),
+}
+
+/// Takes what is decoded, in the order in which it happened.
+pub trait Sink {
+    /// Instructions that were executed; of an interrupted block those before.
+    fn block(&mut self, block: &Block);
+
+    /// `position`: the first byte of the packet.
+    fn event(&mut self, position: usize, event: Event);
+}
+
+/// Return addresses of calls, the last on top; of more than the processor has, the oldest are forgotten.
+struct Calls {
+    runs: [u32; CALLS],
+    top: usize,
+    depth: usize,
+}
+
+impl Calls {
+    fn push(&mut self, run: u32) {
+        self.runs[self.top] = run;
+        self.top = (self.top + 1) % CALLS;
+        self.depth = (self.depth + 1).min(CALLS);
+    }
+
+    fn pop(&mut self) -> Option<u32> {
+        self.depth = self.depth.checked_sub(1)?;
+        self.top = (self.top + CALLS - 1) % CALLS;
+        Some(self.runs[self.top])
+    }
+
+    fn clear(&mut self) {
+        self.depth = 0;
+    }
+}
+
+/// A packet that moves the flow; the others are handed on as they come.
+#[derive(Debug, Clone, Copy)]
+enum Next {
+    Tnt(Tnt),
+    Tip(Option<u64>),
+    Enable(Option<u64>),
+    Disable(Option<u64>),
+    Fup(Option<u64>),
+    Psb,
+    Overflow,
+    Malformed(Error),
+    End,
+}
+
+/// Decodes traces of one image; blocks of code are remembered from one to the next.
+pub struct Flow<'i, I> {
+    code: Code<'i, I>,
+}
+
+impl<'i, I: Image> Flow<'i, I> {
+    /// Of an image that does not change.
+    pub fn new(image: &'i I) -> Self {
+        Self { code: Code::new(image) }
+    }
+
+    /// Tells of everything in some bytes, from the first PSB on.
+    ///
+    /// Cost: by packets, and by blocks executed; each block is decoded once. Memory: by blocks.
+    pub fn decode(&mut self, bytes: &[u8], sink: &mut impl Sink) {
+        Walk {
+            code: &mut self.code,
+            packets: Packets::synced(bytes),
+            peeked: None,
+            position: 0,
+            last_ip: 0,
+            mode: Mode::Bits64,
+            tnt: Tnt { bits: 0, len: 0 },
+            calls: Calls { runs: [0; CALLS], top: 0, depth: 0 },
+            at: None,
+            is_after_overflow: false,
+            is_fup_bound: false,
+            without_packet: 0,
+            sink,
+        }
+        .walk();
+    }
+
+    /// The addresses of the instructions of a block.
+    pub fn instructions(&self, block: &Block, mut each: impl FnMut(u64)) {
+        let mut ip = block.ip;
+        for _ in 0..block.count {
+            each(ip);
+            let Some(instruction) = self.code.instruction(ip, block.mode) else { return };
+            ip = instruction.next_ip();
+        }
+    }
+}
+
+struct Walk<'w, 'i, 'b, I, S> {
+    code: &'w mut Code<'i, I>,
+    packets: Packets<'b>,
+    peeked: Option<Next>,
+    /// Of the packet that was read last.
+    position: usize,
+    last_ip: u64,
+    mode: Mode,
+    /// Outcomes that are not taken yet.
+    tnt: Tnt,
+    calls: Calls,
+    /// The block that comes next; `None`: not known, or not traced.
+    at: Option<u32>,
+    is_after_overflow: bool,
+    /// Whether the next FUP says where the packet before it was made, and nothing else.
+    is_fup_bound: bool,
+    without_packet: u32,
+    sink: &'w mut S,
+}
+
+impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
+    fn walk(&mut self) {
+        loop {
+            let Some(run) = self.at else {
+                if !self.find_place() {
+                    return;
+                }
+                continue;
+            };
+            if self.tnt.len == 0 {
+                match self.peek() {
+                    Next::Psb => self.psb(Some(run)),
+                    Next::Overflow => self.overflow(),
+                    Next::Fup(Some(ip)) => self.fup(run, ip),
+                    Next::Disable(to) => self.disable(run, to),
+                    Next::Malformed(error) => {
+                        self.take();
+                        self.gap(GapCause::Malformed(error));
+                    }
+                    Next::End => return,
+                    Next::Fup(None) => {
+                        self.take();
+                    }
+                    Next::Tnt(_) | Next::Tip(_) | Next::Enable(_) => self.step(run),
+                }
+            } else {
+                self.step(run);
+            }
+        }
+    }
+
+    /// Reads on until it is known where the processor is. @return whether there is more.
+    fn find_place(&mut self) -> bool {
+        match self.take() {
+            Next::End => return false,
+            Next::Psb => self.psb(None),
+            Next::Enable(Some(ip)) => {
+                self.calls.clear();
+                self.is_after_overflow = false;
+                self.sink.event(self.position, Event::Enabled(ip));
+                self.at = Some(self.code.at(ip, self.mode));
+            }
+            // Where the processor was when packets could be made again.
+            Next::Fup(Some(ip)) if self.is_after_overflow => {
+                self.is_after_overflow = false;
+                self.sink.event(self.position, Event::Synced(ip));
+                self.at = Some(self.code.at(ip, self.mode));
+            }
+            Next::Overflow => self.gap_of_overflow(),
+            Next::Malformed(error) => self.gap(GapCause::Malformed(error)),
+            Next::Tnt(_) | Next::Tip(_) | Next::Enable(None) | Next::Disable(_) | Next::Fup(_) => {}
+        }
+        true
+    }
+
+    /// Executes a block; its branch takes a packet where it needs one.
+    fn step(&mut self, run: u32) {
+        let block = self.code.run(run).block;
+        match block.ends {
+            Ends::Through | Ends::Jump | Ends::Call => {
+                self.without_packet += 1;
+                if self.without_packet > WITHOUT_PACKET_MAX {
+                    return self.contradiction(&block);
+                }
+                self.sink.block(&block);
+                self.goes_on(run, block.ends);
+            }
+            Ends::Conditional => match self.bit() {
+                Some(is_taken) => {
+                    self.sink.block(&block);
+                    let next = if is_taken { self.code.target(run) } else { self.code.next(run) };
+                    self.at = Some(next);
+                }
+                None => self.contradiction(&block),
+            },
+            Ends::Return if self.tnt.len > 0 || matches!(self.peek(), Next::Tnt(_)) => {
+                // A compressed return is a taken branch to behind the last call.
+                let caller = if self.bit() == Some(true) { self.calls.pop() } else { None };
+                match caller {
+                    Some(caller) => {
+                        self.sink.block(&block);
+                        self.at = Some(caller);
+                    }
+                    None => self.contradiction(&block),
+                }
+            }
+            Ends::Return | Ends::IndirectJump | Ends::IndirectCall | Ends::Far => match self.peek()
+            {
+                Next::Tip(to) => {
+                    self.take();
+                    self.sink.block(&block);
+                    match block.ends {
+                        // The processor forgets what it remembered when a return went elsewhere; real traces
+                        // have no compressed return to an older call behind one.
+                        Ends::Return => self.calls.clear(),
+                        Ends::IndirectCall => {
+                            let caller = self.code.next(run);
+                            self.calls.push(caller);
+                        }
+                        _ => {}
+                    }
+                    self.goes_to(to, block.last);
+                }
+                _ => self.contradiction(&block),
+            },
+            Ends::NoCode => {
+                if block.count > 0 {
+                    self.sink.block(&block);
+                }
+                let ip = self.code.run(run).next;
+                self.gap(GapCause::NoCode(ip));
+            }
+        }
+    }
+
+    /// Behind a block that needs no packet.
+    fn goes_on(&mut self, run: u32, ends: Ends) {
+        match ends {
+            Ends::Through => self.at = Some(self.code.next(run)),
+            Ends::Jump => self.at = Some(self.code.target(run)),
+            _ => self.call(run),
+        }
+    }
+
+    fn call(&mut self, run: u32) {
+        let of = self.code.run(run);
+        // A call of what follows it is how code finds out where it is, and is not remembered.
+        if of.target != of.next {
+            let caller = self.code.next(run);
+            self.calls.push(caller);
+        }
+        self.at = Some(self.code.target(run));
+    }
+
+    fn goes_to(&mut self, to: Option<u64>, from: u64) {
+        match to {
+            Some(ip) => self.at = Some(self.code.at(ip, self.mode)),
+            None => {
+                self.sink.event(self.position, Event::Disabled(Some(from)));
+                self.at = None;
+            }
+        }
+    }
+
+    /// The next outcome of a conditional branch.
+    fn bit(&mut self) -> Option<bool> {
+        if self.tnt.len == 0 {
+            let Next::Tnt(tnt) = self.peek() else { return None };
+            self.take();
+            self.tnt = tnt;
+        }
+        self.tnt.len -= 1;
+        self.without_packet = 0;
+        Some(self.tnt.bits >> self.tnt.len & 1 == 1)
+    }
+
+    /// Something happened at an address, which may be some way along the code.
+    fn fup(&mut self, run: u32, ip: u64) {
+        self.take();
+        let is_bound = core::mem::take(&mut self.is_fup_bound);
+        if !self.walk_to(run, ip) {
+            return;
+        }
+        if is_bound {
+            return self.sink.event(self.position, Event::Here(ip));
+        }
+        match self.peek() {
+            Next::Tip(Some(to)) => {
+                self.take();
+                self.sink.event(self.position, Event::Interrupted { from: ip, to });
+                self.at = Some(self.code.at(to, self.mode));
+            }
+            Next::Tip(None) | Next::Disable(_) => {
+                self.take();
+                self.sink.event(self.position, Event::Disabled(Some(ip)));
+                self.at = None;
+            }
+            _ => self.sink.event(self.position, Event::Here(ip)),
+        }
+    }
+
+    /// Executes what leads to an address without a packet. @return whether it was reached.
+    fn walk_to(&mut self, from: u32, ip: u64) -> bool {
+        let mut run = from;
+        for _ in 0..WITHOUT_PACKET_MAX {
+            let of = *self.code.run(run);
+            let block = of.block;
+            if block.ip == ip {
+                self.at = Some(run);
+                return true;
+            }
+            if let Some(before) = self.up_to(&block, ip) {
+                self.sink.block(&before);
+                self.at = Some(self.code.at(ip, block.mode));
+                return true;
+            }
+            match block.ends {
+                Ends::Through | Ends::Jump | Ends::Call => self.sink.block(&block),
+                _ => break,
+            }
+            self.goes_on(run, block.ends);
+            run = self.at.unwrap_or(run);
+        }
+        self.gap(GapCause::Contradiction(ip));
+        false
+    }
+
+    /// The instructions of a block before the one at an address, if there is one.
+    fn up_to(&self, block: &Block, ip: u64) -> Option<Block> {
+        if !(block.ip..=block.last).contains(&ip) {
+            return None;
+        }
+        let (mut at, mut last, mut count) = (block.ip, block.ip, 0);
+        while at < ip {
+            last = at;
+            count += 1;
+            at = self.code.instruction(at, block.mode)?.next_ip();
+        }
+        (at == ip).then_some(Block { last, count, ends: Ends::Through, ..*block })
+    }
+
+    /// Tracing ends by an instruction: the next branch that leaves what is traced.
+    fn disable(&mut self, from: u32, to: Option<u64>) {
+        self.take();
+        let mut run = from;
+        for _ in 0..WITHOUT_PACKET_MAX {
+            let of = *self.code.run(run);
+            if of.block.count > 0 {
+                self.sink.block(&of.block);
+            }
+            let leaves = match of.block.ends {
+                Ends::Jump | Ends::Call => to == Some(of.target),
+                Ends::Through => false,
+                Ends::NoCode => return self.gap(GapCause::NoCode(of.next)),
+                _ => true,
+            };
+            if leaves {
+                self.at = None;
+                return self.sink.event(self.position, Event::Disabled(Some(of.block.last)));
+            }
+            self.goes_on(run, of.block.ends);
+            run = self.at.unwrap_or(run);
+        }
+        self.gap(GapCause::Contradiction(self.code.run(run).block.ip));
+    }
+
+    /// PSB and what follows it up to PSBEND says all that is needed to begin here. `run`: where the walk is.
+    fn psb(&mut self, run: Option<u32>) {
+        if run.is_some() {
+            self.take();
+        }
+        let mut ip = None;
+        loop {
+            match self.packets.next() {
+                Some(Ok(At { start, packet, .. })) => {
+                    self.position = start;
+                    match packet {
+                        Packet::PsbEnd => break,
+                        Packet::Fup(bytes) => ip = self.ip(bytes),
+                        Packet::ModeExec { bits } => self.mode = Mode::of_packet(bits),
+                        Packet::Ovf => return self.gap_of_overflow(),
+                        // Another one begins before this was whole.
+                        Packet::Psb => {
+                            self.last_ip = 0;
+                            ip = None;
+                        }
+                        Packet::Pad => {}
+                        other => self.sink.event(start, Event::Packet(other)),
+                    }
+                }
+                Some(Err(error)) => {
+                    self.position = error.start;
+                    return self.gap(GapCause::Malformed(error));
+                }
+                None => break,
+            }
+        }
+        self.is_after_overflow = false;
+        match (run, ip) {
+            (Some(run), Some(ip)) => {
+                let was_reached = self.walk_to(run, ip);
+                self.calls.clear();
+                if !was_reached {
+                    self.sink.event(self.position, Event::Synced(ip));
+                    self.at = Some(self.code.at(ip, self.mode));
+                }
+            }
+            (None, Some(ip)) => {
+                self.calls.clear();
+                self.sink.event(self.position, Event::Synced(ip));
+                self.at = Some(self.code.at(ip, self.mode));
+            }
+            // Nothing is traced at the moment.
+            (_, None) => {
+                self.calls.clear();
+                if run.is_some() {
+                    self.sink.event(self.position, Event::Disabled(None));
+                }
+                self.at = None;
+            }
+        }
+    }
+
+    fn overflow(&mut self) {
+        self.take();
+        self.gap_of_overflow();
+    }
+
+    fn gap_of_overflow(&mut self) {
+        self.gap(GapCause::Overflow);
+        self.is_after_overflow = true;
+    }
+
+    fn contradiction(&mut self, block: &Block) {
+        self.gap(GapCause::Contradiction(block.last));
+    }
+
+    /// Nothing is known from here on.
+    fn gap(&mut self, cause: GapCause) {
+        self.sink.event(self.position, Event::Gap(Gap { position: self.position, cause }));
+        self.at = None;
+        self.tnt.len = 0;
+        self.calls.clear();
+        self.is_fup_bound = false;
+        self.is_after_overflow = false;
+        self.without_packet = 0;
+    }
+
+    fn ip(&mut self, bytes: IpBytes) -> Option<u64> {
+        let ip = bytes.apply(self.last_ip)?;
+        self.last_ip = ip;
+        Some(ip)
+    }
+
+    /// The next packet that moves the flow. Those before it are handed on.
+    fn peek(&mut self) -> Next {
+        if let Some(next) = self.peeked {
+            return next;
+        }
+        let next = self.read();
+        self.peeked = Some(next);
+        next
+    }
+
+    fn take(&mut self) -> Next {
+        self.without_packet = 0;
+        match self.peeked.take() {
+            Some(next) => next,
+            None => self.read(),
+        }
+    }
+
+    fn read(&mut self) -> Next {
+        use Packet as P;
+        loop {
+            let At { start, packet, .. } = match self.packets.next() {
+                Some(Ok(at)) => at,
+                Some(Err(error)) => {
+                    self.position = error.start;
+                    return Next::Malformed(error);
+                }
+                None => return Next::End,
+            };
+            self.position = start;
+            return match packet {
+                P::TntShort(tnt) | P::TntLong(tnt) => Next::Tnt(tnt),
+                P::Tip(bytes) => Next::Tip(self.ip(bytes)),
+                P::TipPge(bytes) => Next::Enable(self.ip(bytes)),
+                P::TipPgd(bytes) => Next::Disable(self.ip(bytes)),
+                P::Fup(bytes) => Next::Fup(self.ip(bytes)),
+                P::Ovf => Next::Overflow,
+                P::Psb => {
+                    self.last_ip = 0;
+                    Next::Psb
+                }
+                P::Pad | P::PsbEnd => continue,
+                P::ModeExec { bits } => {
+                    self.mode = Mode::of_packet(bits);
+                    continue;
+                }
+                other => {
+                    let (P::Ptw4 { ip, .. }
+                    | P::Ptw8 { ip, .. }
+                    | P::ExStop { ip }
+                    | P::Bep { ip }) = other
+                    else {
+                        self.sink.event(start, Event::Packet(other));
+                        continue;
+                    };
+                    self.is_fup_bound |= ip;
+                    self.sink.event(start, Event::Packet(other));
+                    continue;
+                }
+            };
+        }
+    }
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Intel PT: a stream of packets, and the code that it is said to be of.
+
+use crate::pieces;
+use lateralis_intelpt::Block;
+use lateralis_intelpt::flow::{Event, Flow, Sink};
+use lateralis_intelpt::image::Sections;
+use lateralis_intelpt::packet::{IpBytes, Packet, Packets, Tnt, encode};
+
+/// Where the code is.
+const ADDRESS: u64 = 0x40_1000;
+
+#[derive(Default)]
+struct Counted {
+    blocks: u64,
+    events: u64,
+}
+
+impl Sink for Counted {
+    fn block(&mut self, block: &Block) {
+        assert!(block.count > 0, "{block:?}");
+        self.blocks += 1;
+    }
+
+    fn event(&mut self, _: usize, _: Event) {
+        self.events += 1;
+    }
+}
+
+/// The first piece is code, the second packets. Besides not panicking: packets are written as they were read,
+/// and no more is executed than packets say.
+pub fn check(input: &[u8]) {
+    let mut parts = pieces::split(input);
+    let (code, stream) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    for packet in Packets::new(stream).flatten() {
+        let mut bytes = Vec::new();
+        if encode(&packet.packet, &mut bytes).is_ok() {
+            let block = matches!(packet.packet, Packet::Bip4 { .. } | Packet::Bip8 { .. });
+            let again = Packets::new(&bytes).next();
+            assert!(block || again.is_some_and(|of| of.is_ok_and(|of| of.packet == packet.packet)));
+        }
+    }
+    let mut image = Sections::default();
+    image.add(ADDRESS, code);
+    let mut counted = Counted::default();
+    Flow::new(&image).decode(stream, &mut counted);
+    // Between two packets, or two branches of one, there are at most so many blocks.
+    let most = (stream.len() as u64 * 8 + 2) * ((1 << 16) + 2);
+    assert!(counted.blocks <= most && counted.events <= 4 * stream.len() as u64 + 8);
+}
+
+/// A loop with a call and an indirect jump, and what a processor says of it.
+pub fn good() -> Vec<Vec<u8>> {
+    // 401000: call 401009; jz 401000; jmp rax; nop; 401009: ret
+    let code = [0xe8, 4, 0, 0, 0, 0x74, 0xf9, 0xff, 0xe0, 0xc3];
+    let mut stream = Vec::new();
+    for packet in [
+        Packet::Psb,
+        Packet::ModeExec { bits: 1 },
+        Packet::Fup(IpBytes::Full(ADDRESS)),
+        Packet::PsbEnd,
+        Packet::TntShort(Tnt { bits: 0b11_11, len: 4 }),
+        Packet::Mtc(3),
+        Packet::Fup(IpBytes::Update16(0x1005)),
+        Packet::Tip(IpBytes::Update16(0x1009)),
+        Packet::Ovf,
+        Packet::Fup(IpBytes::Full(ADDRESS)),
+        Packet::TntLong(Tnt { bits: 0b1_0, len: 2 }),
+        Packet::Tip(IpBytes::Update16(0x1000)),
+        Packet::TipPgd(IpBytes::Suppressed),
+    ] {
+        encode(&packet, &mut stream).expect("it fits");
+    }
+    vec![pieces::join(&[&code[..], &stream])]
+}
