@@ -48,7 +48,15 @@ export interface LayoutOptions {
   search: string;
 }
 
-const ROW_HEIGHT: Record<RowKind, number> = { running: 18, seen: 4, spans: 16, states: 12, events: 13, level: 34 };
+const ROW_HEIGHT: Record<RowKind, number> = {
+  running: 18,
+  seen: 4,
+  thread_states: 14,
+  spans: 16,
+  states: 12,
+  events: 13,
+  level: 34,
+};
 const LANE_PAD = 5;
 const EMPTY_LANE = 22;
 
