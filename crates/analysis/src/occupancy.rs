@@ -16,11 +16,11 @@ pub struct Switch {
     pub time: Nanos,
     /// Which processor.
     pub cpu: u32,
-    /// The stream that tells of it, if no other can tell of switches of this processor.
+    /// The stream that has it, if no other can have switches of this processor.
     pub stream: Option<StreamIndex>,
-    /// Who ran until now, where the event tells; see [`Occupant`].
+    /// Who ran until now, where the event says so; see [`Occupant`].
     pub from: Option<Occupant>,
-    /// Who runs from now on; `None` where nobody knows.
+    /// Who runs from now on; `None` where that is not known.
     pub to: Option<Occupant>,
     /// Whether nothing was left out since the switch before: who came then and leaves now had the
     /// processor all the time.
@@ -69,8 +69,8 @@ struct Cpu {
 
 /// Follows processors through their switches, in the order of time on each.
 ///
-/// A stretch in which switches may be missing is nobody's: what is given to threads and
-/// processors is certain, and with missing switches it could only be more.
+/// A stretch in which switches may be missing is given to no thread: what threads and
+/// processors get is certain, and with missing switches it could only be more.
 ///
 /// Cost: constant for each switch, and a search among the gaps; memory by processors.
 #[derive(Debug, Clone)]

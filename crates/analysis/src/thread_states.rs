@@ -422,7 +422,7 @@ impl ThreadStates {
                         Known::On(_) => Some(ThreadState::Running),
                         Known::Nothing | Known::Ended => None,
                     };
-                    // Without wake-ups nobody knows whether one that slept waits for a processor by now.
+                    // Without wake-ups a thread that slept may wait for a processor by now.
                     let is_told = |of: &ThreadState| {
                         self.has_wakes || of.is_waiting_for_cpu() || *of == ThreadState::Running
                     };

@@ -26,7 +26,7 @@ fn markdown() -> String {
     let _ = writeln!(text, "{long}\n");
     environment(&table, &mut text);
     for command in table.get_subcommands().filter(|c| !c.is_hide_set()) {
-        section(command, &mut text);
+        section("lat", command, &mut text);
     }
     let trimmed = text.trim_end().len();
     text.truncate(trimmed);
@@ -64,8 +64,10 @@ fn environment(table: &Command, text: &mut String) {
     );
 }
 
-fn section(command: &Command, text: &mut String) {
-    let _ = writeln!(text, "## lat {}\n", command.get_name());
+/// A command and its own commands; `before`: the words in front of its name.
+fn section(before: &str, command: &Command, text: &mut String) {
+    let name = format!("{before} {}", command.get_name());
+    let _ = writeln!(text, "## {name}\n");
     let about = command.get_long_about().or_else(|| command.get_about());
     if let Some(about) = about {
         let about = about.to_string();
@@ -100,6 +102,10 @@ fn section(command: &Command, text: &mut String) {
                 }
             }
         }
+    }
+    let own = command.get_subcommands();
+    for command in own.filter(|of| !of.is_hide_set() && of.get_name() != "help") {
+        section(&name, command, text);
     }
 }
 

@@ -92,7 +92,7 @@ pub fn svg(stacks: &Stacks, functions: &[Function]) -> String {
     text
 }
 
-/// Where each bar stands, programs first; whoever calls is as wide as all that it called together.
+/// Where each bar stands, programs first; a caller is as wide as all that it called together.
 fn bars(stacks: &Stacks) -> Vec<Bar> {
     let totals = stacks.totals();
     let (programs, below) = below(stacks, &totals);

@@ -72,7 +72,7 @@ impl ImageFiles {
     }
 }
 
-/// A FIFO would wait for somebody to write.
+/// Without waiting: a FIFO would wait for a writer.
 fn open(path: &Path) -> std::io::Result<File> {
     const O_NONBLOCK: i32 = 0o4000; // x86-64 and AArch64 Linux [asm-generic/fcntl.h]
     OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(path)

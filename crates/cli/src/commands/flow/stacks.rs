@@ -39,7 +39,7 @@ const LINES: usize = 120;
 pub struct StacksArgs {
     #[command(flatten)]
     pub inputs: InputArgs,
-    /// Show paths with at least so many percent of the samples' weight
+    /// Show paths with at least this share of the samples' weight
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percent)]
     pub at_least: f64,
     /// Look for the files that were mapped below this directory: a copy of another machine's

@@ -92,7 +92,7 @@ impl Messages {
 
     /// How far numbers of a channel can be trusted: all of them, messages that were not received, and those
     /// that were not sent. What was on its way where the time begins was sent before, and where it ends is
-    /// received behind; without keys nobody knows which ones these were.
+    /// received behind it; without keys it is not known which ones these were.
     fn trust(&self, kind: &Kind, trust: Trust) -> (Trust, Quality, Quality) {
         let trust = trust.without(u64::from(kind.is_filtered));
         let of = |is_cut: bool| if is_cut { Quality::Unknown } else { trust.value };
