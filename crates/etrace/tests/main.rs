@@ -7,4 +7,5 @@ mod instructions;
 mod oracle;
 mod packets;
 mod program;
+mod qemu;
 mod random;

@@ -8,8 +8,11 @@ use lateralis_etrace::isa::Xlen;
 use lateralis_etrace::packet::Packet;
 use lateralis_etrace::parameters::Parameters;
 use riscv_etrace::config;
+use riscv_etrace::instruction::info::Info;
 use riscv_etrace::instruction::{Instruction, Kind as TheirKind, base::Set};
 use riscv_etrace::packet as theirs;
+use riscv_etrace::packet::payload::InstructionTrace;
+use riscv_etrace::packet::sync::{QualStatus, Start, Synchronization};
 use riscv_etrace::tracer::{self, item};
 use riscv_etrace::types::stack::{ReturnStack, VecStack};
 use std::cell::Cell;
@@ -177,25 +180,55 @@ pub fn decode(
     let builder = theirs::builder().with_params(&config).with_hart_index_width(8);
     let mut packets = builder.decoder(bytes);
     let (mut done, mut privilege) = (Vec::new(), 0u8);
+    let (mut after_branch, mut support) = (false, None);
     while packets.bytes_left() > 0 {
         let packet = packets.decode_encap_packet().map_err(|e| format!("{e:?}"))?;
         let Some(normal) = packet.into_normal() else { continue };
         let payload = normal.decode_payload().map_err(|e| format!("{e:?}"))?;
-        tracer.process_payload(&payload).map_err(|e| format!("{payload:x?}: {e:?}"))?;
-        for item in tracer.by_ref() {
-            // It has no bound of its own for paths that never end.
-            if done.len() > ITEMS_MAX {
-                return Err(format!("{payload:x?}: endless"));
+        let mut parts = vec![payload];
+        match payload.as_instruction_trace() {
+            Some(InstructionTrace::Synchronization(Synchronization::Support(found))) => {
+                support = Some(*found);
             }
-            let item = item.map_err(|e| format!("{payload:x?}: {e:x?}"))?;
-            match item.kind() {
-                item::Kind::Regular(_) => done.push(Done::Instruction(item.pc(), privilege)),
-                item::Kind::Trap(trap) => done.push(Done::Trap(trap.ecause.into(), trap.tval)),
-                item::Kind::Context(context) => privilege = context.privilege.into(),
+            // Version 0.10 keeps the outcome of a branch when an interrupt follows it, which the
+            // specification's `process_te_inst` drops. An end of tracing drops it.
+            Some(InstructionTrace::Synchronization(Synchronization::Trap(trap)))
+                if trap.info.is_interrupt() && after_branch =>
+            {
+                done.push(Done::Trap(trap.info.ecause.into(), None));
+                let mut end = support.ok_or("no support packet")?;
+                end.qual_status = QualStatus::EndedRep;
+                let (branch, ctx, address) = (trap.branch, trap.ctx, trap.address);
+                let start = Start { branch, ctx, address };
+                parts = vec![InstructionTrace::from(end).into()];
+                if trap.thaddr {
+                    parts.push(InstructionTrace::from(start).into());
+                }
+            }
+            _ => {}
+        }
+        for payload in &parts {
+            tracer.process_payload(payload).map_err(|e| format!("{payload:x?}: {e:?}"))?;
+            for item in tracer.by_ref() {
+                // It has no bound of its own for paths that never end.
+                if done.len() > ITEMS_MAX {
+                    return Err(format!("{payload:x?}: endless"));
+                }
+                let item = item.map_err(|e| format!("{payload:x?}: {e:x?}"))?;
+                match item.kind() {
+                    item::Kind::Regular(found) => {
+                        after_branch = found.is_branch();
+                        done.push(Done::Instruction(item.pc(), privilege));
+                    }
+                    item::Kind::Trap(trap) => {
+                        after_branch &= trap.is_interrupt();
+                        done.push(Done::Trap(trap.ecause.into(), trap.tval));
+                    }
+                    item::Kind::Context(context) => privilege = context.privilege.into(),
+                }
             }
         }
-        if let Some(theirs::payload::InstructionTrace::Synchronization(sync)) =
-            payload.as_instruction_trace()
+        if let Some(InstructionTrace::Synchronization(sync)) = payload.as_instruction_trace()
             && sync.branch_not_taken().is_some()
         {
             SYNCS.set(SYNCS.get() + 1);

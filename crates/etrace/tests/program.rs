@@ -51,8 +51,8 @@ pub struct Features {
     pub notify: bool,
     /// Traps before the first instruction of a handler.
     pub nested_at_once: bool,
-    /// What version 0.10 of `riscv-etrace` does not decode as specified: interrupts directly after
-    /// branches, branches to themselves, and the same code in two levels of privilege.
+    /// What version 0.10 of `riscv-etrace` does not decode as specified: branches to themselves, and the
+    /// same code in two levels of privilege.
     pub beyond_theirs: bool,
 }
 
@@ -229,13 +229,7 @@ impl Run<'_> {
             && !self.actions.is_empty()
             && self.saved.len() < if self.features.flat { 1 } else { 3 };
         if may_trap && self.numbers.one_in(25) {
-            let after_branch = matches!(
-                self.actions.last(),
-                Some(Action::Retired(last)) if last.instruction.is_branch()
-            );
-            let interrupt =
-                self.numbers.one_in(2) && (!after_branch || self.features.beyond_theirs);
-            let value = (!interrupt).then(|| self.numbers.below(1 << 20) as u64);
+            let value = self.numbers.one_in(2).then(|| self.numbers.below(1 << 20) as u64);
             return Some(self.trap(value, pc));
         }
         let before = match self.actions.last() {
