@@ -254,6 +254,8 @@ impl<T: Copy + Default> SpanPairer<T> {
         } else if beginner == thread {
             self.nesting.end(thread, kind, edge.key, begin, edge.time)
         } else {
+            // Whole spans of that thread may have ended meanwhile: the time since is not theirs.
+            self.reach(beginner, edge.time, true, sink);
             // The thread may be told further than this already.
             self.is_disordered |= self.has_runs && self.nesting.until(beginner) >= edge.time;
             self.nesting.leave(beginner, kind, edge.key, begin, edge.time);
@@ -413,4 +415,45 @@ fn keyless<T: Copy + Default>(
     let is_certain = certainty.is_certain(kind, &span);
     let own_nanos = Some(own).filter(|_| certainty.is_own_certain(begin, time));
     sink.pairs(&PairedSpan { kind, span, tag, thread, is_certain, own_nanos });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Default)]
+    struct Own(Vec<u64>);
+
+    impl SpanSink<()> for Own {
+        fn pairs(&mut self, _: &PairedSpan<()>) {}
+
+        fn pairs_in_run(&mut self, _: &SpanInRun) {}
+
+        fn whole_ended(&mut self, ended: &Ended, _: bool) {
+            self.0.push(ended.own_nanos);
+        }
+    }
+
+    /// Found by fuzzing: an end on another thread came after a whole span of this one had ended, and the time
+    /// between became its own.
+    #[test]
+    fn a_span_that_another_thread_ends_gives_no_time_to_whole_spans_that_ended_before() {
+        const HELD: u32 = 0;
+        const WHOLE: u32 = 1;
+        let edge = |time, side, tid| {
+            let writer = Some(Writer { pid: 0, tid });
+            Edge { time: Nanos(time), side, key: Some(7), writer }
+        };
+        let mut pairer = SpanPairer::new((Nanos(0), Nanos(i64::MAX)), Gaps::default(), true);
+        (0..2).for_each(|_| pairer.add_kind(false));
+        let mut own = Own::default();
+        pairer.push(HELD, edge(10, Side::Begin, 1), (), &mut own);
+        let whole = Span { begin: edge(25, Side::Begin, 1), end: edge(185, Side::End, 1) };
+        pairer.push_whole(WHOLE, &whole, &mut own);
+        // Nothing ends, but the thread is seen while the whole span lasts.
+        pairer.push(HELD, Edge { key: Some(4), ..edge(70, Side::End, 1) }, (), &mut own);
+        pairer.push(HELD, edge(268, Side::End, 2), (), &mut own);
+        pairer.finish(&mut own);
+        assert_eq!(own.0, [160]);
+    }
 }
