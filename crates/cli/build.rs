@@ -20,6 +20,7 @@ fn main() {
     // Names of functions for backtraces, but no line numbers: they would be a third of the file,
     // and a panic tells its place without them.
     println!("cargo::rustc-link-arg-bins=-Wl,--strip-debug");
+    println!("cargo::rustc-link-arg-bins=-Wl,--icf=all");
     let core = c_files(&tracer.join("src"));
     let includes = [tracer.join("include"), tracer.join("src")];
 

@@ -14,6 +14,7 @@ pub mod choice;
 pub mod columns;
 pub mod condition;
 pub mod ctf;
+pub mod etrace;
 pub mod event_filter;
 pub mod export;
 pub mod filter;
@@ -94,6 +95,7 @@ pub const TARGETS: &[Target] = &[
     target("relate", relate::check, relate::good, &[]),
     target("view", view::check, view::good, words::VIEW),
     target("intelpt", intelpt::check, intelpt::good, &[]),
+    target("etrace", etrace::check, etrace::good, &[]),
     target("symbols", symbols::check, symbols::good, &["\x7fELF", ".symtab", "_ZN", "_R", " T "]),
     target("probe", probe::check, probe::good, &["stapsdt", ".note.stapsdt", "%rdi", "%return"]),
 ];

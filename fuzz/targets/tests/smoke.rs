@@ -64,6 +64,7 @@ smoke! {
     sieve 20000
     symbols 2000
     intelpt 3000
+    etrace 3000
     view 3000
     probe 3000
 }
