@@ -3,9 +3,10 @@
 
 use crate::oracle::{Done, FORMAT, bytes_of, decode, encode, events, of_actions, of_events};
 use crate::program::{Features, Numbers, Program};
-use lateralis_etrace::encoder::{Action, Config};
-use lateralis_etrace::flow::Event;
-use lateralis_etrace::isa::Xlen;
+use lateralis_etrace::encoder::{Action, Config, Retired};
+use lateralis_etrace::flow::{Event, Section};
+use lateralis_etrace::isa::{Xlen, decode as decode_one};
+use lateralis_etrace::packet::Context;
 use lateralis_etrace::parameters::{Options, Parameters};
 use proptest::prelude::*;
 
@@ -118,5 +119,37 @@ proptest! {
     #[test]
     fn random_paths_are_decoded_as_they_were(case in case()) {
         prop_assert_eq!(check(case), Ok(()));
+    }
+}
+
+/// Found by fuzzing: a register jump leads back to an address that was passed since the last packet, and the
+/// context changes there. The synchronisation packet was taken for the first time at that address.
+#[test]
+fn a_change_of_context_behind_a_register_jump_is_where_it_was() {
+    // c.nop; c.jr a0
+    let code = Section { address: 0x4000, bytes: &[0x01, 0x00, 0x02, 0x85] };
+    let retired = |address: u64, context: u64| {
+        let instruction = decode_one(&code.bytes[(address - 0x4000) as usize..], Xlen::Rv32);
+        let instruction = instruction.expect("an instruction");
+        let context = Context { privilege: 3, time: 0, context };
+        Action::Retired(Retired { address, instruction, taken: false, context, notify: false })
+    };
+    for path in [
+        &[(0x4000, 0), (0x4002, 0), (0x4002, 1), (0x4002, 1)][..],
+        &[(0x4000, 0), (0x4002, 0), (0x4000, 1), (0x4002, 1)],
+    ] {
+        let actions: Vec<Action> = path.iter().map(|of| retired(of.0, of.1)).collect();
+        let parameters = Parameters { context_width: 4, ..Parameters::default() };
+        let bytes = bytes_of(&parameters, &encode(parameters, Config::default(), &actions));
+        let (mut at, mut found) = (0, Vec::new());
+        for event in events(&parameters, FORMAT, &bytes, code, Xlen::Rv32) {
+            match event {
+                Event::Context(context) => at = context.context,
+                Event::Instruction { address, .. } => found.push((address, at)),
+                Event::Trap(_) | Event::Gap(_) => panic!("{event:?}"),
+                Event::End => {}
+            }
+        }
+        assert_eq!(found, path);
     }
 }

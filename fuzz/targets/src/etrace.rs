@@ -86,7 +86,7 @@ fn execute(setup: &Setup, code: &[u8], choices: &mut Choices<'_>) -> Vec<Action>
         let taken = instruction.is_branch() && choice & 1 != 0;
         if choice & 0x7e == 0x7e {
             context.context =
-                context.context + 1 & (1 << (setup.parameters.context_width / 4 * 4)) - 1;
+                (context.context + 1) & ((1 << (setup.parameters.context_width / 4 * 4)) - 1);
         }
         let notify = choice & 0x7e == 0x7c;
         actions.push(Action::Retired(Retired { address: pc, instruction, taken, context, notify }));

@@ -384,7 +384,7 @@ impl Encoder {
             // `irdepth` for that, which does not always determine the instruction (its issue 254).
             let jumped = before.is_some_and(|before| before.0.instruction.is_uninferable());
             self.report(now.address, jumped, false, None, out);
-        } else if self.paths.must_report(now, way, next, depth) {
+        } else if self.paths.must_report(now, (way, changes), next, depth) {
             self.report(now.address, true, false, None, out);
         } else if self.branches.count == FULL_MAP {
             out.push(Packet::FullMap(core::mem::take(&mut self.branches).map));

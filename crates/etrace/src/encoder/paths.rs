@@ -115,11 +115,12 @@ impl Paths {
         }
     }
 
-    /// Whether the instruction must be reported so that the following path is found.
+    /// Whether the instruction must be reported so that the following path is found. `syncs`: the next one is
+    /// reported by a synchronisation packet.
     pub(super) fn must_report(
         &self,
         now: Retired,
-        way: Way,
+        (way, syncs): (Way, bool),
         next: Option<Action>,
         depth: usize,
     ) -> bool {
@@ -129,8 +130,9 @@ impl Paths {
         match way {
             Way::Mispredicted => again || self.returns.contains(&depth),
             // A decoder that stops too early continues with the next packet. That packet's depth is then
-            // compared on a path to which it does not belong.
-            Way::Uninferable => again && self.implicit,
+            // compared on a path to which it does not belong. Of a synchronisation packet it does not know
+            // that it stopped too early.
+            Way::Uninferable => again && (self.implicit || syncs),
             // The number of branches left distinguishes occurrences before and after a branch.
             _ if now.instruction.is_branch() => false,
             _ => again || self.passed.len() >= RUNS_MAX,
