@@ -254,9 +254,18 @@ fn texts_of(folder: &Path, taken: &[String], owners: &str) -> Result<Vec<String>
         }
     }
     if texts.is_empty() && !only_apache {
+        let owners = if owners.is_empty() { copyright_line(folder)? } else { owners.to_owned() };
         texts.push(format!("The package has no text of its licence. Its authors: {owners}\n"));
     }
     Ok(texts)
+}
+
+/// Who has the rights to a package that names no authors, as the head of its first source says.
+fn copyright_line(folder: &Path) -> Result<String, String> {
+    let source = fs::read_to_string(folder.join("src/lib.rs")).map_err(|why| why.to_string())?;
+    let line = source.lines().find(|line| line.contains("Copyright"));
+    let line = line.ok_or_else(|| format!("{}: nobody is named in it", folder.display()))?;
+    Ok(line.trim_start_matches(['/', ' ']).trim().to_owned())
 }
 
 /// Whether the name of a file is that of a licence that was not taken.

@@ -19,6 +19,7 @@ mod genode;
 
 mod hostile_text;
 mod hosts;
+mod instructions;
 mod keep;
 mod keep_sources;
 mod kernel;

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Instructions up to the next branch, decoded once.
 
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use hashbrown::HashMap;
-use iced_x86::{Code as Opcode, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic};
+use iced_x86::{
+    Code as Opcode, Decoder, DecoderOptions, DefaultSpecializedFormatterTraitOptions, FlowControl,
+    Instruction, Mnemonic, SpecializedFormatter,
+};
 
 use crate::image::{Image, fetch};
 
@@ -176,6 +181,41 @@ impl<'i, I: Image> Code<'i, I> {
         }
         run
     }
+}
+
+/// The instructions of a block, with their addresses.
+pub fn instructions(image: &impl Image, block: &Block, mut each: impl FnMut(u64, &Instruction)) {
+    let mut ip = block.ip;
+    for _ in 0..block.count {
+        let (bytes, count) = fetch(image, ip);
+        let bits = block.mode.bits();
+        let mut decoder = Decoder::with_ip(bits, &bytes[..count], ip, DecoderOptions::NONE);
+        let instruction = decoder.decode();
+        if instruction.is_invalid() {
+            return;
+        }
+        each(ip, &instruction);
+        ip = instruction.next_ip();
+    }
+}
+
+/// An instruction as assemblers have it, in Intel's syntax.
+pub fn assembly(instruction: &Instruction, text: &mut String) {
+    SpecializedFormatter::<DefaultSpecializedFormatterTraitOptions>::new()
+        .format(instruction, text);
+}
+
+/// Its mnemonic in lower case, as assemblers have it.
+#[must_use]
+pub fn mnemonic(instruction: &Instruction) -> String {
+    format!("{:?}", instruction.mnemonic()).to_ascii_lowercase()
+}
+
+/// Whether an instruction has this mnemonic.
+#[must_use]
+pub fn is_mnemonic(name: &str) -> bool {
+    let is_it = |mnemonic: Mnemonic| format!("{mnemonic:?}").eq_ignore_ascii_case(name);
+    Mnemonic::values().any(|mnemonic| mnemonic != Mnemonic::INVALID && is_it(mnemonic))
 }
 
 fn kind(instruction: &Instruction) -> Ends {

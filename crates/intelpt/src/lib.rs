@@ -12,4 +12,5 @@ pub mod flow;
 pub mod image;
 pub mod packet;
 
-pub use code::{Block, Ends, Mode};
+pub use code::{Block, Ends, Mode, assembly, instructions, is_mnemonic, mnemonic};
+pub use iced_x86::Instruction;

@@ -47,7 +47,7 @@ impl Found<'_> {
 
 impl Functions {
     /// Of any order.
-    pub(crate) fn of(mut found: Vec<Found<'_>>) -> Self {
+    pub(crate) fn sorted(mut found: Vec<Found<'_>>) -> Self {
         found.retain(|of| !of.name.is_empty());
         found.sort_by(|one, other| {
             one.begin.cmp(&other.begin).then_with(|| other.rank().cmp(&one.rank()))
@@ -88,7 +88,7 @@ impl Functions {
             let name = words.next()?;
             Some(Found { begin, bytes: 0, most: u64::MAX, name, is_global, is_weak })
         };
-        Self::of(text.lines().filter_map(line).collect())
+        Self::sorted(text.lines().filter_map(line).collect())
     }
 
     /// Of the text of `/tmp/perf-PID.map`: `ADDRESS BYTES NAME`, numbers hexadecimal, the name to the end of
@@ -113,15 +113,25 @@ impl Functions {
             let name = text.get(from..to).unwrap_or_default().trim();
             Found { begin, bytes, most: u64::MAX, name, is_global: true, is_weak: false }
         });
-        Self::of(found.collect())
+        Self::sorted(found.collect())
     }
 
     /// The name of the function at an address, as the linker has it.
     #[must_use]
     pub fn at(&self, address: u64) -> Option<&str> {
-        let index = self.all.partition_point(|of| of.begin <= address).checked_sub(1)?;
-        let of = self.all.get(index).filter(|of| address < of.end)?;
+        let of = self.function(address)?;
         self.names.get(of.name.0 as usize..of.name.1 as usize)
+    }
+
+    /// How many bytes behind the begin of the function there an address is.
+    #[must_use]
+    pub fn offset_at(&self, address: u64) -> Option<u64> {
+        Some(address - self.function(address)?.begin)
+    }
+
+    fn function(&self, address: u64) -> Option<&Function> {
+        let index = self.all.partition_point(|of| of.begin <= address).checked_sub(1)?;
+        self.all.get(index).filter(|of| address < of.end)
     }
 
     /// How many there are.
@@ -186,7 +196,7 @@ mod tests {
             of("weak_memcpy", 8, true, true),
             of("label", 0, true, false),
         ];
-        let functions = Functions::of(all);
+        let functions = Functions::sorted(all);
         assert_eq!(
             [15, 16, 23, 24].map(|at| functions.at(at)),
             [None, Some("memcpy"), Some("memcpy"), None]
@@ -235,7 +245,7 @@ mod tests {
                 let (begin, bytes, name) = (*begin, *bytes, names[*name]);
                 Found { begin, bytes, most: 250, name, is_global: true, is_weak: false }
             }).collect();
-            let functions = Functions::of(found.clone());
+            let functions = Functions::sorted(found.clone());
             // The best of those that begin last at or before the address.
             let begin = found.iter().map(|of| of.begin).filter(|begin| *begin <= at).max();
             let best = found.iter().filter(|of| Some(of.begin) == begin).max_by_key(|of| of.rank());

@@ -131,7 +131,7 @@ fn of_header<Elf: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> Result<Image
             break;
         }
     }
-    image.functions = Functions::of(found);
+    image.functions = Functions::sorted(found);
     Ok(image)
 }
 

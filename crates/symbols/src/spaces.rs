@@ -78,6 +78,11 @@ impl AddressSpaces {
         self.spaces.remove(&pid);
     }
 
+    /// All that a process has, in the order of addresses.
+    pub fn all_of(&self, pid: u32) -> impl Iterator<Item = Mapping> + '_ {
+        self.spaces.get(&pid).into_iter().flat_map(|space| space.values().copied())
+    }
+
     /// What a process has at an address.
     #[must_use]
     pub fn at(&self, pid: u32, address: u64) -> Option<Mapping> {

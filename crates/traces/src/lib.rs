@@ -18,6 +18,7 @@ mod convert;
 mod error;
 mod expected;
 mod formats;
+pub mod hardware;
 mod joined;
 mod open;
 mod packed;

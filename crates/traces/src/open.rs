@@ -371,7 +371,7 @@ fn open_as_it_is(path: &Path, options: &OpenOptions) -> Result<Option<Box<dyn So
     Ok(Some(Unpacked::up_to(trace, &name, length, end)))
 }
 
-fn map(file: &File) -> io::Result<Mmap> {
+pub(crate) fn map(file: &File) -> io::Result<Mmap> {
     // SAFETY: the map is read-only. Its bytes may change if another process writes
     // to the file meanwhile: every reader checks each byte it depends on, and a
     // file that is cut while it is read ends the process with a signal, as it does

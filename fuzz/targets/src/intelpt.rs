@@ -8,7 +8,7 @@ use lateralis_intelpt::image::Sections;
 use lateralis_intelpt::packet::{IpBytes, Packet, Packets, Tnt, encode};
 
 /// Where the code is.
-const ADDRESS: u64 = 0x40_1000;
+pub const ADDRESS: u64 = 0x40_1000;
 
 #[derive(Default)]
 struct Counted {

@@ -19,6 +19,7 @@ pub mod event_filter;
 pub mod export;
 pub mod filter;
 pub mod happenings;
+pub mod hardware;
 pub mod intelpt;
 pub mod interchange;
 pub mod kernel;
@@ -95,6 +96,7 @@ pub const TARGETS: &[Target] = &[
     target("relate", relate::check, relate::good, &[]),
     target("view", view::check, view::good, words::VIEW),
     target("intelpt", intelpt::check, intelpt::good, &[]),
+    target("hardware", hardware::check, hardware::good, &[]),
     target("etrace", etrace::check, etrace::good, &[]),
     target("symbols", symbols::check, symbols::good, &["\x7fELF", ".symtab", "_ZN", "_R", " T "]),
     target("probe", probe::check, probe::good, &["stapsdt", ".note.stapsdt", "%rdi", "%return"]),

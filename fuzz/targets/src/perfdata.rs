@@ -4,7 +4,8 @@
 use lateralis_model::{ByteOrder, Fields, Source, Value};
 use lateralis_perfdata::ftrace::{PagesInfo, open_pages};
 use lateralis_store::Chosen;
-use lateralis_store::stacks::{Images, gather};
+use lateralis_store::places::Images;
+use lateralis_store::stacks::gather;
 use lateralis_symbols::{Functions, Image};
 
 #[path = "../../../crates/perfdata/tests/common/maker.rs"]
@@ -32,11 +33,15 @@ pub fn check(bytes: &[u8]) {
 }
 
 /// No file can be read, whatever its name.
-struct Nothing;
+pub struct Nothing;
 
 impl Images for Nothing {
     fn image(&mut self, _: &str, _: Option<&[u8]>) -> Result<Image, String> {
         Err("not there".to_owned())
+    }
+
+    fn code(&mut self, _: &str, _: Option<&[u8]>, _: (u64, u64)) -> Result<Vec<u8>, String> {
+        Err("no files here".to_owned())
     }
 
     fn kernel(&mut self, _: Option<&[u8]>) -> Result<Functions, String> {

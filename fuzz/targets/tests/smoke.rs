@@ -65,6 +65,7 @@ smoke! {
     symbols 2000
     intelpt 3000
     etrace 3000
+    hardware 3000
     view 3000
     probe 3000
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `lat flow`: what a processor executed. So far by samples: `lat flow stacks`.
+//! `lat flow`: what a processor executed, by its own packets or by samples.
 
+mod code;
+mod delta;
+mod dump;
 mod flame;
 mod images;
 mod stacks;
@@ -13,7 +16,8 @@ use crate::exit::ExitStatus;
 /// Options of `lat flow`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  perf record -F 999 -g -- ./program\n  lat flow stacks perf.data"
+    after_help = "Examples:\n  perf record -F 999 -g -- ./program\n  lat flow stacks perf.data\n  \
+    perf record --per-thread -e intel_pt//u -- ./program\n  lat flow dump perf.data"
 )]
 pub struct FlowArgs {
     #[command(subcommand)]
@@ -23,13 +27,20 @@ pub struct FlowArgs {
 /// What is asked of it.
 #[derive(Debug, Subcommand)]
 pub enum FlowCommand {
-    /// Show which functions samples were taken in, and on which paths of calls
+    /// Show every instruction that a processor executed (Intel PT)
+    Dump(Box<dump::DumpArgs>),
+    /// Show how many instructions are executed from one place in the code to another (Intel PT)
+    Delta(Box<delta::DeltaArgs>),
+    /// Show which functions samples were taken in, or executed how many instructions, and on which paths of
+    /// calls
     Stacks(Box<stacks::StacksArgs>),
 }
 
 /// Runs what was asked for.
 pub fn run(args: FlowArgs) -> Result<ExitStatus, CliError> {
     match args.command {
+        FlowCommand::Dump(args) => dump::run(&args),
+        FlowCommand::Delta(args) => delta::run(&args),
         FlowCommand::Stacks(args) => stacks::run(&args),
     }
 }

@@ -26,21 +26,44 @@ pub struct AuxArea {
     pub cpu: i32,
 }
 
-/// Finds the output of hardware tracers in a `perf.data`, in the order of the
-/// file. Pieces that are not whole are left out; nothing is decoded.
+/// What put out the pieces, and how it was set up [struct perf_record_auxtrace_info].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuxInfo {
+    /// The tracer: [`INTEL_PT`], or another one of tools/perf/util/auxtrace.h, enum auxtrace_type.
+    pub kind: u32,
+    /// Its settings, by their place [tools/perf/util/intel-pt.h, `INTEL_PT_PMU_TYPE` and what follows it].
+    pub words: Vec<u64>,
+}
+
+/// The number of Intel PT [tools/perf/util/auxtrace.h, PERF_AUXTRACE_INTEL_PT].
+pub const INTEL_PT: u32 = 1;
+
+/// Finds the output of hardware tracers in a `perf.data`, in the order of the file. Pieces that are not whole
+/// are left out; nothing is decoded.
 ///
 /// Cost: one step per record.
 #[must_use]
 pub fn aux_areas(bytes: &[u8]) -> Vec<AuxArea> {
-    let mut found = Vec::new();
+    aux_output(bytes).1
+}
+
+/// The same with who put them out, where a record says so.
+#[must_use]
+pub fn aux_output(bytes: &[u8]) -> (Option<AuxInfo>, Vec<AuxArea>) {
+    let (mut info, mut found) = (None, Vec::new());
     let Some(file) = File::open(bytes, &mut Notes::new("")) else {
-        return found;
+        return (info, found);
     };
     let mut at = file.data_begin;
     while let Some(record) = Record::at(bytes, at, file.order).filter(|_| at < file.data_end) {
         at += record.size();
         let mut wire = Wire::new(record.body, file.order);
         match record.kind {
+            records::AUXTRACE_INFO => {
+                // The kind, and a word that only keeps what follows aligned.
+                let (Some(kind), Some(_)) = (wire.u32(), wire.u32()) else { continue };
+                info = Some(AuxInfo { kind, words: std::iter::from_fn(|| wire.u64()).collect() });
+            }
             records::AUXTRACE => {
                 let Some(area) = area(&mut wire, at) else { continue };
                 let end = at.saturating_add(area.size_bytes);
@@ -55,7 +78,7 @@ pub fn aux_areas(bytes: &[u8]) -> Vec<AuxArea> {
             _ => {}
         }
     }
-    found
+    (info, found)
 }
 
 fn area(wire: &mut Wire<'_>, begin_bytes: u64) -> Option<AuxArea> {

@@ -33,7 +33,7 @@ mod trace;
 
 use lateralis_model::ByteOrder;
 
-pub use aux::{AuxArea, aux_areas};
+pub use aux::{AuxArea, AuxInfo, INTEL_PT, aux_areas, aux_output};
 pub use content::Bytes;
 pub use trace::PerfTrace;
 

@@ -5,7 +5,8 @@
 use std::fmt::Write;
 
 use lateralis_model::terminal;
-use lateralis_store::stacks::{Function, Stacks};
+use lateralis_store::places::Function;
+use lateralis_store::stacks::Stacks;
 
 use super::stacks::{below, share};
 

@@ -9,7 +9,7 @@ use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use lateralis_store::stacks::Images;
+use lateralis_store::places::Images;
 use lateralis_symbols::{Functions, Image, build_id_of_notes};
 
 /// Bytes of a file that are read.
@@ -17,18 +17,32 @@ const FILE_BYTES: u64 = 1 << 30;
 /// The same of a text with functions of generated code, or of the kernel.
 const TEXT_BYTES: u64 = 256 << 20;
 
+const OTHER_BUILD: &str = "has another build id: it was changed since";
+
 /// Where files are looked for.
 pub struct ImageFiles {
     /// In front of each path.
     root: PathBuf,
     /// Whether that is another machine's.
     is_copy: bool,
+    /// A file with the functions of the kernel.
+    kallsyms: Option<PathBuf>,
 }
 
 impl ImageFiles {
     pub fn new(root: Option<&Path>) -> Self {
         let is_copy = root.is_some();
-        Self { root: root.map_or_else(|| PathBuf::from("/"), Path::to_owned), is_copy }
+        Self {
+            root: root.map_or_else(|| PathBuf::from("/"), Path::to_owned),
+            is_copy,
+            kallsyms: None,
+        }
+    }
+
+    /// With the functions of the kernel in a file like `/proc/kallsyms`.
+    pub fn with_kallsyms(mut self, path: Option<&Path>) -> Self {
+        self.kallsyms = path.map(Path::to_owned);
+        self
     }
 
     /// A path of the machine that was recorded, here; one that leads out of it has none.
@@ -64,9 +78,7 @@ impl ImageFiles {
     fn image_of(&self, path: &str, build_id: Option<&[u8]>) -> Result<Image, String> {
         let image = Image::of(&self.read(path, FILE_BYTES)?).map_err(|error| error.to_string())?;
         match build_id {
-            Some(build_id) if !is_same(&image.build_id, build_id) => {
-                Err("has another build id: it was changed since".to_owned())
-            }
+            Some(build_id) if !is_same(&image.build_id, build_id) => Err(OTHER_BUILD.to_owned()),
             _ => Ok(image),
         }
     }
@@ -106,7 +118,30 @@ impl Images for ImageFiles {
         Ok(image)
     }
 
+    fn code(
+        &mut self,
+        path: &str,
+        build_id: Option<&[u8]>,
+        (offset, bytes): (u64, u64),
+    ) -> Result<Vec<u8>, String> {
+        let content = self.read(path, FILE_BYTES)?;
+        if let Some(build_id) = build_id {
+            let image = Image::of(&content).map_err(|error| error.to_string())?;
+            if !is_same(&image.build_id, build_id) {
+                return Err(OTHER_BUILD.to_owned());
+            }
+        }
+        let begin = usize::try_from(offset).unwrap_or(usize::MAX);
+        let rest = content.get(begin..).ok_or("is shorter than what was mapped of it")?;
+        Ok(rest[..rest.len().min(usize::try_from(bytes).unwrap_or(usize::MAX))].to_vec())
+    }
+
     fn kernel(&mut self, build_id: Option<&[u8]>) -> Result<Functions, String> {
+        if let Some(path) = &self.kallsyms {
+            let text = lateralis_files::read_regular(path, TEXT_BYTES)
+                .map_err(|error| format!("{}: {error}", path.display()))?;
+            return Ok(Functions::of_kallsyms(&String::from_utf8_lossy(&text)));
+        }
         let build_id = build_id.ok_or("the trace does not say which kernel it was")?;
         if self.is_copy {
             let text = self.read("/proc/kallsyms", TEXT_BYTES)?;

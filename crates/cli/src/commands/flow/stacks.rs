@@ -3,14 +3,15 @@
 //! read.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use lateralis_model::{Event, Source};
-use lateralis_store::stacks::{Function, Gathered, Stacks, gather};
+use lateralis_store::flow::{Executed, INSTRUCTIONS, executed};
+use lateralis_store::places::Function;
+use lateralis_store::stacks::{Gathered, Stacks, gather};
 use serde_json::{Value, json};
 
-use super::images::ImageFiles;
+use super::code::{CodeArgs, Hardware};
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::inputs::InputArgs;
@@ -27,7 +28,8 @@ const LINES: usize = 120;
 /// Options of `lat flow stacks`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Samples are those of perf record, with or without -g. Names come from the files that \
+    after_help = "Samples are those of perf record, with or without -g; of Intel PT, every instruction is \
+    counted. Names come from the files that \
     were mapped, their debug files in /usr/lib/debug/.build-id, this kernel, and /tmp/perf-PID.map; of a \
     file with another build id none is used.\n\n\
     Examples:\n  \
@@ -42,9 +44,8 @@ pub struct StacksArgs {
     /// Show paths with at least this share of the samples' weight
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percent)]
     pub at_least: f64,
-    /// Look for the files that were mapped below this directory: a copy of another machine's
-    #[arg(long, value_name = "DIR")]
-    pub symfs: Option<PathBuf>,
+    #[command(flatten)]
+    pub code: CodeArgs,
     /// Tables, JSON, a line for each path (PROGRAM;FUNCTION;… WEIGHT), or a flame graph
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
@@ -76,17 +77,19 @@ fn percent(text: &str) -> Result<f64, String> {
 
 /// Shows the stacks of a trace.
 pub fn run(args: &StacksArgs) -> Result<ExitStatus, CliError> {
-    let mut recording = args.inputs.open()?;
-    if args.select.needs_names() {
-        recording.learn_names();
+    let hardware = Hardware::read(&args.inputs.traces)?;
+    let (mut gathered, mut is_fine) = match hardware.is_raw() {
+        true => (Gathered::default(), true),
+        false => of_samples(args)?,
+    };
+    if !hardware.is_empty() {
+        let (executed, functions) = args.code.follow(&args.inputs, hardware, |recorded| {
+            let executed = executed(recorded);
+            Ok((executed, recorded.functions().to_vec()))
+        })?;
+        is_fine &= executed.gaps.is_empty();
+        add(&mut gathered, executed, functions);
     }
-    let selection = Selection::new(&args.select, &recording, true)?;
-    let contains = |event: &Event<'_>| selection.contains(event);
-    let chosen = selection.chosen(&recording, &contains);
-    args.select.warn_of_unknown_fields(&chosen.trace);
-    let mut files = ImageFiles::new(args.symfs.as_deref());
-    let gathered = gather(&chosen, &mut files);
-    selection.finish()?;
     match (args.json, args.format) {
         (true, _) | (_, Format::Json) => output::print_json(&to_json(&gathered))?,
         (_, Format::Folded) => output::print(&folded(&gathered))?,
@@ -103,8 +106,35 @@ pub fn run(args: &StacksArgs) -> Result<ExitStatus, CliError> {
             tell!("warning: no names of functions: {image}: {why}");
         }
     }
-    let is_fine = gathered.damage.is_empty() && recording.source.faults().is_empty();
     Ok(if is_fine { ExitStatus::Fine } else { ExitStatus::Problems })
+}
+
+fn of_samples(args: &StacksArgs) -> Result<(Gathered, bool), CliError> {
+    let mut recording = args.inputs.open()?;
+    if args.select.needs_names() {
+        recording.learn_names();
+    }
+    let selection = Selection::new(&args.select, &recording, true)?;
+    let contains = |event: &Event<'_>| selection.contains(event);
+    let chosen = selection.chosen(&recording, &contains);
+    args.select.warn_of_unknown_fields(&chosen.trace);
+    let mut files = args.code.files();
+    let gathered = gather(&chosen, &mut files);
+    selection.finish()?;
+    let is_fine = gathered.damage.is_empty() && recording.source.faults().is_empty();
+    Ok((gathered, is_fine))
+}
+
+/// Puts what was executed before the samples: its functions have numbers of their own.
+fn add(gathered: &mut Gathered, executed: Executed, functions: Vec<Function>) {
+    for (cause, count) in &executed.gaps {
+        tell!("warning: {}: {cause}", values::counted(*count, "gap"));
+    }
+    let mut stacks = executed.stacks;
+    let known = gathered.functions.len() as u32;
+    stacks.nodes.iter_mut().for_each(|node| node.function += known);
+    gathered.functions.extend(functions);
+    gathered.stacks.insert(0, stacks);
 }
 
 /// Functions in the order of what they weigh themselves, then with what they call.
@@ -131,7 +161,13 @@ fn page(gathered: &Gathered, at_least: f64) -> Page {
     }
     for stacks in &gathered.stacks {
         page.gap();
-        line!(page, "{}: {}", stacks.event, values::counted(stacks.samples, "sample"));
+        match stacks.event == INSTRUCTIONS {
+            true => {
+                let (all, calls) = (stacks.weight, values::counted(stacks.samples, "call"));
+                line!(page, "{}, {calls}", values::counted(all, "instruction"));
+            }
+            false => line!(page, "{}: {}", stacks.event, values::counted(stacks.samples, "sample")),
+        }
         page.gap();
         functions(&mut page, stacks, &gathered.functions);
         page.gap();

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What hardware recorded of a program's instructions, with the code that they are of.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use lateralis_model::Event;
+use lateralis_store::flow::Recorded;
+use lateralis_store::places::Places;
+use lateralis_traces::hardware::{self, Buffer};
+
+use super::images::ImageFiles;
+use crate::error::CliError;
+use crate::inputs::InputArgs;
+use crate::selection::{SelectArgs, Selection};
+use crate::values;
+
+/// Where code and names of functions are.
+#[derive(Debug, Args)]
+pub struct CodeArgs {
+    /// Look for the files that were mapped below this directory: a copy of another machine's
+    #[arg(long, value_name = "DIR")]
+    pub symfs: Option<PathBuf>,
+    /// Code that is in no file that was mapped, with the address of its first byte: once for each
+    #[arg(long, value_name = "FILE:ADDRESS", value_parser = raw)]
+    pub raw: Vec<(PathBuf, u64)>,
+    /// Functions of the kernel: a copy of /proc/kallsyms
+    #[arg(long, value_name = "FILE")]
+    pub kallsyms: Option<PathBuf>,
+}
+
+/// Packets of the processors and threads of some traces.
+pub struct Hardware {
+    buffers: Vec<Buffer>,
+    /// Code that was recorded with them.
+    code: Vec<(u64, Vec<u8>)>,
+    /// Whether the files are nothing but packets.
+    is_raw: bool,
+}
+
+impl Hardware {
+    /// Reads what the traces have of them; other traces have none.
+    pub fn read(traces: &[PathBuf]) -> Result<Self, CliError> {
+        let (mut buffers, mut code, mut raw) = (Vec::new(), Vec::new(), 0);
+        for path in traces {
+            let of = hardware::read(path, PACKED_BYTES)?;
+            if let Some(kind) = of.unknown {
+                tell!(
+                    "warning: {}: of hardware tracer {kind} nothing is decoded: only Intel PT is known",
+                    path.display()
+                );
+            }
+            raw += usize::from(of.is_raw);
+            buffers.extend(of.buffers);
+            code.extend(of.code);
+        }
+        if raw > 0 && raw < traces.len() {
+            return Err(CliError::new(
+                "cannot put them together",
+                "files of packets only, and other traces",
+                "decode them one after the other",
+            ));
+        }
+        Ok(Self { buffers, code, is_raw: raw > 0 })
+    }
+
+    pub fn is_raw(&self) -> bool {
+        self.is_raw
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.buffers.is_empty()
+    }
+}
+
+impl CodeArgs {
+    pub fn files(&self) -> ImageFiles {
+        ImageFiles::new(self.symfs.as_deref()).with_kallsyms(self.kallsyms.as_deref())
+    }
+
+    fn code(&self) -> Result<Vec<(u64, Vec<u8>)>, CliError> {
+        let read = |(path, address): &(PathBuf, u64)| {
+            let bytes = lateralis_files::read_regular(path, CODE_BYTES)
+                .map_err(|error| CliError::at_path("cannot read the code", path, &error))?;
+            Ok((*address, bytes))
+        };
+        self.raw.iter().map(read).collect()
+    }
+
+    /// Puts packets and code together, and gives them to `work`.
+    ///
+    /// Errors: a trace or a file that cannot be read, or none with packets.
+    pub fn follow<T>(
+        &self,
+        inputs: &InputArgs,
+        hardware: Hardware,
+        work: impl FnOnce(&mut Recorded<'_>) -> Result<T, CliError>,
+    ) -> Result<T, CliError> {
+        let Hardware { buffers, code: mut all, is_raw } = hardware;
+        all.extend(self.code()?);
+        let code = all;
+        let mut files = self.files();
+        if buffers.is_empty() {
+            let place = inputs.traces.first().map_or(Path::new(""), PathBuf::as_path);
+            return Err(CliError::new(
+                "no instructions",
+                place.display().to_string(),
+                "record them by: perf record --per-thread -e intel_pt//u -- PROGRAM",
+            ));
+        }
+        let mut recorded = if is_raw {
+            Recorded::raw(Places::without_events(&mut files), buffers, &code)
+        } else {
+            let recording = inputs.open()?;
+            let selection = Selection::new(&SelectArgs::default(), &recording, true)?;
+            let contains = |event: &Event<'_>| selection.contains(event);
+            let chosen = selection.chosen(&recording, &contains);
+            let places = Places::new(&mut files, &chosen.trace);
+            Recorded::of(&chosen, places, buffers, &code)
+        };
+        let done = work(&mut recorded)?;
+        warn(&recorded);
+        let (_, missing) = recorded.finish();
+        for (image, why, _) in missing {
+            tell!("warning: {image}: {why}");
+        }
+        Ok(done)
+    }
+}
+
+/// Says what of the packets is missing, or cannot be decoded.
+fn warn(recorded: &Recorded<'_>) {
+    for (cpu, why) in recorded.unreadable() {
+        let cpu = cpu.map_or_else(|| "a processor".to_owned(), |cpu| format!("processor {cpu}"));
+        tell!("warning: packets of {cpu} are not decoded: {why}");
+    }
+    if recorded.truncated() > 0 {
+        let times = values::counted(recorded.truncated(), "time");
+        tell!(
+            "warning: the buffer for packets was full {times}: some are missing (perf record -m ,64M)"
+        );
+    }
+}
+
+/// Bytes that a compressed recording may have.
+const PACKED_BYTES: u64 = 4 << 30;
+/// Bytes of a file of code.
+const CODE_BYTES: u64 = 1 << 30;
+
+fn raw(text: &str) -> Result<(PathBuf, u64), String> {
+    let wrong =
+        || "a file and the address of its first byte: kernel.bin:0xffffffff81000000".to_owned();
+    let (path, address) = text.rsplit_once(':').ok_or_else(wrong)?;
+    let digits = address.strip_prefix("0x").ok_or_else(wrong)?;
+    let address = u64::from_str_radix(digits, 16).map_err(|_| wrong())?;
+    Ok((PathBuf::from(path), address))
+}

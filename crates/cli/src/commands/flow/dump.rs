@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `lat flow dump`: every instruction or block that a processor executed, and what came in between.
+
+use std::io::{self, BufWriter, Write};
+
+use clap::{Args, ValueEnum};
+use lateralis_model::terminal::Style;
+use lateralis_store::flow::intelpt::flow::{Event, GapCause};
+use lateralis_store::flow::intelpt::image::Sections;
+use lateralis_store::flow::intelpt::{Block, assembly, instructions};
+use lateralis_store::flow::{Follow, Recorded, Traced, cause_name, place_of};
+use lateralis_store::places::Places;
+use serde_json::{Value, json};
+
+use super::code::{CodeArgs, Hardware};
+use crate::error::CliError;
+use crate::exit::ExitStatus;
+use crate::inputs::InputArgs;
+use crate::output;
+
+/// Options of `lat flow dump`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Reads Intel PT of perf record, and files of nothing but packets. The code comes from the \
+    files that were mapped; of a file with another build id none is used.\n\n\
+    Examples:\n  \
+    perf record --per-thread -e intel_pt//u -- ./program\n  \
+    lat flow dump perf.data\n  \
+    lat flow dump perf.data --show blocks --json\n  \
+    lat flow dump packets.pt --raw code.bin:0x401000\n\n\
+    Exit code 1: there are gaps, of which nothing is known."
+)]
+pub struct DumpArgs {
+    #[command(flatten)]
+    pub inputs: InputArgs,
+    #[command(flatten)]
+    pub code: CodeArgs,
+    /// Each instruction, each block of instructions, or only what came in between
+    #[arg(long, value_enum, default_value_t = Show::Instructions)]
+    pub show: Show,
+    /// At most this many lines
+    #[arg(long, value_name = "COUNT", value_parser = crate::values::parse_count)]
+    pub head: Option<u64>,
+    /// Print a line of JSON for each
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Show {
+    /// Address, function and text of each instruction
+    Instructions,
+    /// Address, function and length of each block
+    Blocks,
+    /// Gaps, interrupts, and where tracing began and ended
+    Events,
+}
+
+struct Dumping<'a, W> {
+    args: &'a DumpArgs,
+    out: W,
+    pid: u32,
+    left: u64,
+    gaps: u64,
+    line: String,
+    failed: Option<io::Error>,
+}
+
+/// Shows what was executed.
+pub fn run(args: &DumpArgs) -> Result<ExitStatus, CliError> {
+    let hardware = Hardware::read(&args.inputs.traces)?;
+    let gaps = args.code.follow(&args.inputs, hardware, |recorded| dump(args, recorded))?;
+    Ok(if gaps == 0 { ExitStatus::Fine } else { ExitStatus::Problems })
+}
+
+fn dump(args: &DumpArgs, recorded: &mut Recorded<'_>) -> Result<u64, CliError> {
+    let style = if args.json { Style::Json } else { Style::Text };
+    let mut dumping = Dumping {
+        args,
+        out: BufWriter::with_capacity(1 << 16, output::data(style)),
+        pid: 0,
+        left: args.head.unwrap_or(u64::MAX),
+        gaps: 0,
+        line: String::new(),
+        failed: None,
+    };
+    recorded.follow(&mut dumping);
+    match dumping.failed.map_or_else(|| dumping.out.flush(), Err) {
+        Ok(()) => Ok(dumping.gaps),
+        Err(error) => Err(error.into()),
+    }
+}
+
+impl<W: Write> Dumping<'_, W> {
+    /// Writes the line that was made.
+    fn write(&mut self) {
+        if self.left > 0 && self.failed.is_none() {
+            self.left -= 1;
+            self.line.push('\n');
+            self.failed = self.out.write_all(self.line.as_bytes()).err();
+        }
+        self.line.clear();
+    }
+
+    fn json(&mut self, value: &Value) {
+        self.line = value.to_string();
+        self.write();
+    }
+
+    fn is_over(&self) -> bool {
+        self.left == 0 || self.failed.is_some()
+    }
+
+    /// `FUNCTION+0xOFFSET`.
+    fn place(&self, places: &mut Places<'_>, ip: u64) -> (String, Option<u64>) {
+        let function = places.function_at(self.pid, ip, place_of(ip));
+        let offset = places.offset_at(self.pid, ip, place_of(ip));
+        (places.name_of(function).unwrap_or_default().to_owned(), offset)
+    }
+
+    fn one(&mut self, places: &mut Places<'_>, ip: u64, (key, value): (&str, Value)) {
+        let (function, offset) = self.place(places, ip);
+        if self.args.json {
+            let mut line = json!({ "address": ip, "function": function, "offset": offset });
+            line[key] = value;
+            return self.json(&line);
+        }
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let place = offset.map_or(function.clone(), |offset| format!("{function}+{offset:#x}"));
+        self.line = format!("{ip:#018x}  {place:<32}  {text}");
+        self.write();
+    }
+}
+
+impl<W: Write> Follow for Dumping<'_, W> {
+    fn begins(&mut self, _: &mut Places<'_>, traced: &Traced) {
+        self.pid = traced.pid;
+        if self.args.json {
+            let Traced { cpu, pid, tid, program } = traced;
+            let thread = json!({ "thread": tid, "process": pid, "program": program, "cpu": cpu });
+            return self.json(&thread);
+        }
+        let cpu = traced.cpu.map_or_else(String::new, |cpu| format!(", processor {cpu}"));
+        self.line = match traced.tid {
+            0 => format!("# packets{cpu}"),
+            tid => format!("# thread {tid} of {} {}{cpu}", traced.program, traced.pid),
+        };
+        self.write();
+    }
+
+    fn block(&mut self, places: &mut Places<'_>, code: &Sections<'_>, block: &Block) {
+        if self.is_over() {
+            return;
+        }
+        match self.args.show {
+            Show::Events => {}
+            Show::Blocks => {
+                self.one(places, block.ip, ("instructions", json!(block.count)));
+            }
+            Show::Instructions => {
+                let mut text = String::new();
+                instructions(code, block, |ip, instruction| {
+                    text.clear();
+                    assembly(instruction, &mut text);
+                    self.one(places, ip, ("assembly", json!(text)));
+                });
+            }
+        }
+    }
+
+    fn event(&mut self, _: &mut Places<'_>, position: u64, event: Event) {
+        let (name, address) = match event {
+            Event::Gap(gap) => {
+                self.gaps += 1;
+                let address = match gap.cause {
+                    GapCause::NoCode(at) | GapCause::Contradiction(at) => Some(at),
+                    GapCause::Overflow | GapCause::Malformed(_) => None,
+                };
+                (format!("gap: {}", cause_name(&gap.cause)), address)
+            }
+            Event::Synced(at) => ("synced".to_owned(), Some(at)),
+            Event::Enabled(at) => ("tracing begins".to_owned(), Some(at)),
+            Event::Disabled(at) => ("tracing ends".to_owned(), at),
+            Event::Interrupted { to, .. } => ("interrupt".to_owned(), Some(to)),
+            Event::Here(_) | Event::Packet(_) => return,
+        };
+        if self.is_over() {
+            return;
+        }
+        if self.args.json {
+            return self.json(&json!({ "event": name, "address": address, "byte": position }));
+        }
+        let address = address.map_or_else(String::new, |at| format!(" at {at:#x}"));
+        self.line = format!("# {name}{address}, byte {position}");
+        self.write();
+    }
+}

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Instructions that a processor executed, beside what a simulator executed, what perf decodes of the same
+//! file, and what Intel's library decodes of real recordings.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use crate::kernel::usable;
+use crate::place::Place;
+
+fn data(name: &str) -> Option<PathBuf> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/pt").join(name);
+    if !path.exists() {
+        println!("SKIPPED: {} is not there", path.display());
+        return None;
+    }
+    Some(path.canonicalize().expect("a path"))
+}
+
+/// A copy of the machine on which the programs of `made` ran.
+fn machine(place: &Place, made: &Path) -> String {
+    let folder = place.0.join("machine/tmp/pt/work/bench");
+    fs::create_dir_all(&folder).expect("a folder");
+    for name in ["pb", "pbr"] {
+        symlink(made.join(name), folder.join(name)).expect("a link");
+    }
+    "machine".to_owned()
+}
+
+/// The options that give the code of a stream, as Intel's `ptxed` has them.
+fn raw(folder: &Path) -> Vec<String> {
+    let text = fs::read_to_string(folder.join("raw.args")).expect("options");
+    let of = |word: &str| match word {
+        "--raw" => word.to_owned(),
+        file => folder.join(file).display().to_string(),
+    };
+    text.split_whitespace().map(of).collect()
+}
+
+fn run(place: &Place, what: &str, of: &str, more: &[String]) -> Output {
+    let mut words = vec!["flow", what, of];
+    words.extend(more.iter().map(String::as_str));
+    place.lat(&words)
+}
+
+/// The first word of each instruction of a dump.
+fn addresses(output: &Output) -> Vec<u64> {
+    let text = String::from_utf8_lossy(&output.stdout);
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let hex = |line: &str| {
+        let word = line.split_whitespace().next()?.strip_prefix("0x")?;
+        u64::from_str_radix(word, 16).ok()
+    };
+    lines.map(|line| hex(line).expect("an address")).collect()
+}
+
+fn words(all: &[&str]) -> Vec<String> {
+    all.iter().map(|word| (*word).to_owned()).collect()
+}
+
+#[test]
+fn every_instruction_of_a_simulated_processor_is_there() {
+    let Some(made) = data("made") else { return };
+    let place = Place::new();
+    let machine = machine(&place, &made);
+    let (mut of_perf, mut of_raw) = (0, 0);
+    for entry in fs::read_dir(&made).expect("a folder").flatten() {
+        let folder = entry.path();
+        let Ok(truth) = fs::read(folder.join("truth.ips.zst")) else { continue };
+        // Millions of lines are the matter of the decoder's own tests.
+        if truth.len() > 1 << 17 {
+            continue;
+        }
+        let truth = zstd::decode_all(&truth[..]).expect("zstd");
+        let truth: Vec<u64> = String::from_utf8_lossy(&truth)
+            .lines()
+            .map(|line| u64::from_str_radix(line.trim(), 16).expect("hex"))
+            .collect();
+        let path = |name: &str| folder.join(name).display().to_string();
+        let packets = run(&place, "dump", &path("trace.pt"), &raw(&folder));
+        assert!(packets.status.success(), "{}: {packets:?}", folder.display());
+        assert!(addresses(&packets) == truth, "{}", folder.display());
+        of_raw += 1;
+        if folder.join("perf.data").exists() {
+            let perf = run(&place, "dump", &path("perf.data"), &words(&["--symfs", &machine]));
+            assert!(perf.status.success(), "{}: {perf:?}", folder.display());
+            assert!(addresses(&perf) == truth, "{}", folder.display());
+            of_perf += 1;
+        }
+    }
+    assert!(of_perf >= 3 && of_raw >= 4, "{of_perf} of perf, {of_raw}");
+}
+
+/// The symbol of each instruction, as perf decodes them.
+fn by_perf(place: &Place, file: &str, machine: &str) -> Vec<(u64, String)> {
+    let fields = ["script", "-i", file, "--symfs", machine, "--itrace=i0ns", "-F", "ip,sym"];
+    let mut perf = Command::new("perf");
+    let output = perf.args(fields).current_dir(&place.0).stderr(Stdio::null()).output();
+    let output = output.expect("perf is there");
+    let line = |line: &str| {
+        let (address, name) = line.trim().split_once(' ')?;
+        Some((u64::from_str_radix(address, 16).ok()?, name.trim().to_owned()))
+    };
+    String::from_utf8_lossy(&output.stdout).lines().filter_map(line).collect()
+}
+
+#[test]
+fn perf_decodes_the_same_instructions_in_the_same_functions() {
+    let Some(made) = data("made") else { return };
+    if !usable(&["perf"]) {
+        return;
+    }
+    let place = Place::new();
+    let machine = machine(&place, &made);
+    let file = made.join("fibs/perf.data").display().to_string();
+    let theirs = by_perf(&place, &file, &machine);
+    if theirs.is_empty() {
+        println!("SKIPPED: this perf decodes no Intel PT");
+        return;
+    }
+    let ours = addresses(&run(&place, "dump", &file, &words(&["--symfs", &machine])));
+    assert_eq!(ours.len(), 33_059);
+    assert!(ours.iter().eq(theirs.iter().map(|(address, _)| address)));
+    let mut expected: BTreeMap<&str, u64> = BTreeMap::new();
+    theirs.iter().for_each(|(_, name)| *expected.entry(name).or_default() += 1);
+    let stacks = place.json(&["flow", "stacks", &file, "--symfs", &machine, "--json"]);
+    let functions = stacks["functions"].as_array().expect("functions");
+    let mut found: BTreeMap<&str, u64> = BTreeMap::new();
+    for row in stacks["events"][0]["functions"].as_array().expect("rows") {
+        let function = row["function"].as_u64().expect("a number") as usize;
+        let name = functions[function]["name"].as_str().expect("a name");
+        let own = row["self_weight"].as_u64().expect("a number");
+        if own > 0 {
+            *found.entry(name).or_default() += own;
+        }
+    }
+    // perf lets a function without a size reach over the PLT behind it; no function is said to be there.
+    let reaches = |name: &str, of: &mut BTreeMap<&str, u64>| of.remove(name).unwrap_or(0);
+    let (init, unknown) = (reaches("_init", &mut found), reaches("[unknown]", &mut found));
+    assert_eq!(init + unknown, reaches("_init", &mut expected));
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn calls_are_below_who_called() {
+    let Some(made) = data("made") else { return };
+    let place = Place::new();
+    let machine = machine(&place, &made);
+    let file = made.join("fibs/perf.data").display().to_string();
+    let output = run(&place, "stacks", &file, &words(&["--symfs", &machine, "--format", "folded"]));
+    let text = String::from_utf8_lossy(&output.stdout);
+    // fib(n) calls itself from two places, never more than eleven deep, and everything is below main.
+    let of_fib: Vec<&str> = text.lines().filter(|line| line.contains(";fib")).collect();
+    assert!(of_fib.len() >= 5, "{text}");
+    for line in &of_fib {
+        assert!(line.contains(";__libc_start_call_main;main;fib"), "{line}");
+    }
+    let sum: u64 = text
+        .lines()
+        .map(|line| line.rsplit_once(' ').and_then(|(_, n)| n.parse::<u64>().ok()).expect("n"))
+        .sum();
+    assert_eq!(sum, 33_059);
+    let picture = run(&place, "stacks", &file, &words(&["--symfs", &machine, "--format", "svg"]));
+    assert!(String::from_utf8_lossy(&picture.stdout).contains("fib"));
+}
+
+/// Pairs out of a list of instructions: an interval is the instructions behind its beginning up to its end.
+fn pairs(list: &[(String, String)], from: &str, to: &str, pairing: &str) -> Vec<u64> {
+    let is_at = |(place, text): &(String, String), marker: &str| match marker.split_once(':') {
+        Some((_, mnemonic)) => text.split_whitespace().next() == Some(mnemonic),
+        None => *place == format!("{marker}+0x0"),
+    };
+    let (mut open, mut found) = (Vec::new(), Vec::new());
+    for (index, of) in list.iter().enumerate() {
+        if is_at(of, to)
+            && let Some(begin) = open.pop()
+        {
+            found.push((index - begin) as u64);
+        }
+        if is_at(of, from) {
+            match pairing {
+                "first" if !open.is_empty() => continue,
+                "last" => open.clear(),
+                _ => {}
+            }
+            open.push(index);
+        }
+    }
+    found
+}
+
+#[test]
+fn intervals_are_those_of_a_plain_search() {
+    let Some(made) = data("made") else { return };
+    let place = Place::new();
+    let machine = machine(&place, &made);
+    let file = made.join("fibs/perf.data").display().to_string();
+    let dump = run(&place, "dump", &file, &words(&["--symfs", &machine]));
+    let text = String::from_utf8_lossy(&dump.stdout);
+    let list: Vec<(String, String)> = text
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .map(|line| {
+            let mut words = line.split_whitespace().skip(1);
+            let at = words.next().expect("a function").to_owned();
+            (at, words.collect::<Vec<_>>().join(" "))
+        })
+        .collect();
+    let mut compared = 0;
+    for (from, to) in
+        [("fib", "fib"), ("main", "fib"), ("insn:push", "insn:pop"), ("insn:call", "insn:ret")]
+    {
+        for pairing in ["first", "last", "innermost"] {
+            let words =
+                ["--from", from, "--to", to, "--pair", pairing, "--symfs", &machine, "--json"];
+            let output = run(&place, "delta", &file, &self::words(&words));
+            let found: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+            let intervals = found["intervals"].as_array().expect("intervals");
+            let of = |row: &serde_json::Value| row["instructions"].as_u64().expect("a number");
+            let found: Vec<u64> = intervals.iter().map(of).collect();
+            assert_eq!(found, pairs(&list, from, to, pairing), "{from} {to} {pairing}");
+            compared += found.len();
+        }
+    }
+    assert!(compared > 1000, "{compared}");
+    let none = run(
+        &place,
+        "delta",
+        &file,
+        &words(&["--from", "nothing", "--to", "fib", "--symfs", &machine]),
+    );
+    assert_eq!(none.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&none.stdout).contains("nothing begins 0 times"), "{none:?}");
+}
+
+/// What Linux does with interrupts off, in a kernel that a simulator ran.
+#[test]
+fn instructions_of_the_kernel_with_interrupts_off_are_counted() {
+    let Some(made) = data("made/sys.w1") else { return };
+    let place = Place::new();
+    let file = made.join("trace.pt").display().to_string();
+    let names = made.join("../kallsyms.txt").display().to_string();
+    let mut more = raw(&made);
+    more.extend(words(&["--kallsyms", &names, "--from", "insn:cli", "--to", "insn:sti", "--json"]));
+    let output = run(&place, "delta", &file, &more);
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    // 957 cli and 870 sti in 702,563 instructions, counted in the list of what was executed.
+    let of = |name: &str| found[name].as_u64().expect("a number");
+    assert_eq!((of("from_count"), of("to_count")), (957, 870));
+    assert_eq!((of("count"), of("void")), (869, 0));
+    let mut more = raw(&made);
+    more.extend(words(&["--kallsyms", &names, "--format", "folded"]));
+    let folded = run(&place, "stacks", &file, &more);
+    let text = String::from_utf8_lossy(&folded.stdout);
+    assert!(text.contains(";do_syscall_64;__x64_sys_munmap;"), "{}", &text[..2000]);
+}
+
+/// As many as Intel's library decodes (libipt 2.3.0).
+#[test]
+fn recordings_that_hold_their_code_need_no_files() {
+    let (Some(griffin), Some(kafl)) = (data("griffin"), data("kafl")) else { return };
+    let place = Place::new();
+    for (path, count) in [
+        (griffin.join("df-01-poc/trace.griffin.gz"), 175_875),
+        (griffin.join("griffin/hello.griffin"), 147_458),
+        (kafl.join("foo"), 117_967),
+    ] {
+        let output = run(
+            &place,
+            "dump",
+            &path.display().to_string(),
+            &words(&["--show", "blocks", "--json"]),
+        );
+        assert!(output.status.success(), "{}", path.display());
+        let text = String::from_utf8_lossy(&output.stdout);
+        let lines =
+            text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
+        let sum: u64 = lines.filter_map(|line| line["instructions"].as_u64()).sum();
+        assert_eq!(sum, count, "{}", path.display());
+    }
+}
+
+#[test]
+fn what_is_missing_is_a_gap_and_is_said() {
+    let Some(made) = data("made") else { return };
+    let place = Place::new();
+    let machine = machine(&place, &made);
+    let folder = made.join("fibs");
+    let file = folder.join("perf.data").display().to_string();
+    // The program is not here.
+    let output = run(&place, "dump", &file, &[]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(addresses(&output).is_empty());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("warning: /tmp/pt/work/bench/pb: "), "{said}");
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(shown.contains("# gap: the code is not known at 0x401950"), "{shown}");
+
+    // A byte in the middle is another: what is before is as it was, and nothing is counted twice.
+    let whole = addresses(&run(&place, "dump", &file, &words(&["--symfs", &machine])));
+    let mut bytes = fs::read(folder.join("trace.pt")).expect("packets");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0x55;
+    fs::write(place.0.join("broken.pt"), &bytes).expect("written");
+    let broken = run(&place, "dump", "broken.pt", &raw(&folder));
+    let found = addresses(&broken);
+    let equal = found.iter().zip(&whole).take_while(|(one, other)| one == other).count();
+    assert!(equal > whole.len() / 4, "{equal} of {}", whole.len());
+    assert!(found.len() <= whole.len() + 64, "{} of {}", found.len(), whole.len());
+    // An interval with a gap in it is void.
+    let mut voids = 0_u64;
+    for at in (bytes.len() / 2..bytes.len()).step_by(37) {
+        let mut bytes = fs::read(folder.join("trace.pt")).expect("packets");
+        bytes[at] ^= 0x55;
+        fs::write(place.0.join("broken.pt"), &bytes).expect("written");
+        let mut more = raw(&folder);
+        more.extend(words(&["--from", "0x401be0", "--to", "0x401be0", "--json"]));
+        let output = run(&place, "delta", "broken.pt", &more);
+        let found: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let of = |name: &str| found[name].as_u64().expect("a number");
+        assert!(of("count") + of("void") < 240, "{at}");
+        if of("void") > 0 {
+            assert_eq!(output.status.code(), Some(1));
+            // Behind the last one nothing is hidden but its end.
+            assert!(of("count") <= 232 && of("max") <= 28, "{at}: {}", of("count"));
+            voids += u64::from(of("count") < 232);
+        }
+    }
+    assert!(voids > 1, "{voids}");
+
+    // Neither packets nor a place.
+    fs::write(place.0.join("t.json"), r#"[{"ph":"X","name":"a","ts":1,"dur":2}]"#)
+        .expect("written");
+    let none = run(&place, "dump", "t.json", &[]);
+    assert_eq!(none.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&none.stderr).contains("perf record"), "{none:?}");
+    for wrong in [["--raw", "nothing"], ["--raw", "a:b"], ["--from", "insn:nonsense"]] {
+        let what = if wrong[0] == "--from" { "delta" } else { "dump" };
+        assert_eq!(run(&place, what, &file, &words(&wrong)).status.code(), Some(2), "{wrong:?}");
+    }
+    let mixed = place.lat(&["flow", "dump", "broken.pt", "t.json"]);
+    assert_eq!(mixed.status.code(), Some(2));
+}

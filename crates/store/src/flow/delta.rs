@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! How many instructions are executed from one place in the code to another: delta profiles, after
+//! algorithm 1 of "Hardware-Assisted Instruction Profiling and Latency Detection" (Sharma and Dagenais,
+//! 2016), with pairs that are made of a beginning and an end, never of two of a kind.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use lateralis_intelpt::Block;
+use lateralis_intelpt::flow::Event;
+use lateralis_intelpt::image::Sections;
+
+use super::{Follow, Recorded, Traced, intelpt, place_of};
+use crate::places::Places;
+
+/// Open beginnings inside each other.
+const OPEN_MAX: usize = 1024;
+/// Intervals whose length is kept.
+const INTERVALS_MAX: usize = 1 << 24;
+
+/// A place in the code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// An address.
+    Address(u64),
+    /// A byte of a function: 0 where it is entered.
+    Function(String, u64),
+    /// Where a function returns.
+    Return(String),
+    /// Every instruction with this mnemonic.
+    Instruction(String),
+}
+
+/// A place, with how it was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Marker {
+    /// As it was written.
+    pub text: String,
+    /// Which.
+    pub place: Place,
+}
+
+impl Marker {
+    /// `0x401000`, `FUNCTION`, `FUNCTION+0x10`, `return:FUNCTION` or `insn:MNEMONIC`.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let hex = |digits: &str| u64::from_str_radix(digits, 16).ok();
+        let place = if let Some(name) = text.strip_prefix("insn:") {
+            if !intelpt::is_mnemonic(name) {
+                return Err(format!("{name} is no instruction of x86"));
+            }
+            Place::Instruction(name.to_ascii_lowercase())
+        } else if let Some(name) = text.strip_prefix("return:") {
+            Place::Return(name.to_owned())
+        } else if let Some(digits) = text.strip_prefix("0x") {
+            Place::Address(hex(digits).ok_or("no address")?)
+        } else if let Some((name, digits)) = text.rsplit_once("+0x")
+            && let Some(offset) = hex(digits)
+        {
+            Place::Function(name.to_owned(), offset)
+        } else {
+            Place::Function(text.to_owned(), 0)
+        };
+        match &place {
+            Place::Function(name, _) | Place::Return(name) if name.is_empty() => {
+                Err("no name of a function".to_owned())
+            }
+            _ => Ok(Self { text: text.to_owned(), place }),
+        }
+    }
+
+    fn is_at(&self, places: &mut Places<'_>, pid: u32, ip: u64, mnemonic: &str) -> bool {
+        let mut is_of = |name: &String| {
+            let function = places.function_at(pid, ip, place_of(ip));
+            places.name_of(function).is_some_and(|of| of == name)
+        };
+        match &self.place {
+            Place::Address(address) => *address == ip,
+            Place::Instruction(name) => name == mnemonic,
+            Place::Return(name) => mnemonic == "ret" && is_of(name),
+            Place::Function(name, offset) => {
+                is_of(name) && places.offset_at(pid, ip, place_of(ip)) == Some(*offset)
+            }
+        }
+    }
+}
+
+/// Which beginning an end belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pairing {
+    /// The first since the last end.
+    First,
+    /// The last one.
+    Last,
+    /// The last one that no other end belongs to: pairs inside each other.
+    Innermost,
+}
+
+/// From a beginning to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Interval {
+    /// Instructions that retired behind the beginning, up to and with the end.
+    pub instructions: u64,
+    /// Which instruction of the thread the beginning is.
+    pub begin: u64,
+    /// Address of the beginning.
+    pub begin_address: u64,
+    /// Address of the end.
+    pub end_address: u64,
+    /// Whether it also ran where it was not traced, as in the kernel.
+    pub left: bool,
+}
+
+/// All of them.
+#[derive(Debug, Clone, Default)]
+pub struct Deltas {
+    /// In the order of their ends.
+    pub intervals: Vec<Interval>,
+    /// Those beyond [`INTERVALS_MAX`].
+    pub not_kept: u64,
+    /// Beginnings that a gap cut off: how long they took is not known.
+    pub void: u64,
+    /// Beginnings without an end.
+    pub open: u64,
+    /// Ends without a beginning.
+    pub orphans: u64,
+    /// How often the beginning was executed, and the end.
+    pub hits: (u64, u64),
+}
+
+/// Where in a block the beginning and the end are: the number of the instruction, whether it is the
+/// beginning, whether the end, and its address.
+type Hits = Vec<(u32, bool, bool, u64)>;
+
+struct Watching<'m> {
+    from: &'m Marker,
+    to: &'m Marker,
+    pairing: Pairing,
+    pid: u32,
+    /// By the first address of a block, its mode and how many instructions.
+    hits: HashMap<(u64, u8, u32), Hits, RandomState>,
+    executed: u64,
+    /// Of the beginnings that are open: which instruction, its address, and whether tracing ended since.
+    open: Vec<(u64, u64, bool)>,
+    deltas: Deltas,
+}
+
+/// Finds all intervals from one place to another, of each thread for itself.
+///
+/// Cost: a look-up for each block. Memory: by blocks and intervals.
+pub fn deltas(
+    recorded: &mut Recorded<'_>,
+    (from, to): (&Marker, &Marker),
+    pairing: Pairing,
+) -> Deltas {
+    let mut watching = Watching {
+        from,
+        to,
+        pairing,
+        pid: 0,
+        hits: HashMap::default(),
+        executed: 0,
+        open: Vec::new(),
+        deltas: Deltas::default(),
+    };
+    recorded.follow(&mut watching);
+    watching.ends();
+    watching.deltas
+}
+
+impl Watching<'_> {
+    fn ends(&mut self) {
+        self.deltas.open += self.open.len() as u64;
+        self.open.clear();
+    }
+
+    fn begin(&mut self, at: u64, address: u64) {
+        self.deltas.hits.0 += 1;
+        match self.pairing {
+            Pairing::First if !self.open.is_empty() => return,
+            Pairing::First | Pairing::Innermost => {}
+            Pairing::Last => self.open.clear(),
+        }
+        if self.open.len() < OPEN_MAX {
+            self.open.push((at, address, false));
+        }
+    }
+
+    fn end(&mut self, at: u64, end_address: u64) {
+        self.deltas.hits.1 += 1;
+        let Some((begin, begin_address, left)) = self.open.pop() else {
+            self.deltas.orphans += 1;
+            return;
+        };
+        if self.deltas.intervals.len() >= INTERVALS_MAX {
+            self.deltas.not_kept += 1;
+            return;
+        }
+        let instructions = at - begin;
+        let interval = Interval { instructions, begin, begin_address, end_address, left };
+        self.deltas.intervals.push(interval);
+    }
+}
+
+impl Follow for Watching<'_> {
+    fn begins(&mut self, _: &mut Places<'_>, traced: &Traced) {
+        self.ends();
+        if self.pid != traced.pid {
+            self.hits.clear();
+        }
+        self.pid = traced.pid;
+        self.executed = 0;
+    }
+
+    fn block(&mut self, places: &mut Places<'_>, code: &Sections<'_>, block: &Block) {
+        let (pid, from, to) = (self.pid, self.from, self.to);
+        let key = (block.ip, block.mode as u8, block.count);
+        let hits = self.hits.entry(key).or_insert_with(|| {
+            let mut hits = Hits::new();
+            let mut number = 0;
+            intelpt::instructions(code, block, |ip, instruction| {
+                let mnemonic = intelpt::mnemonic(instruction);
+                let begins = from.is_at(places, pid, ip, &mnemonic);
+                let ends = to.is_at(places, pid, ip, &mnemonic);
+                number += 1;
+                if begins || ends {
+                    hits.push((number, begins, ends, ip));
+                }
+            });
+            hits
+        });
+        if !hits.is_empty() {
+            // A place can be both: then it ends what was open, and begins anew.
+            for (number, begins, ends, ip) in hits.clone() {
+                let at = self.executed + u64::from(number);
+                if ends {
+                    self.end(at, ip);
+                }
+                if begins {
+                    self.begin(at, ip);
+                }
+            }
+        }
+        self.executed += u64::from(block.count);
+    }
+
+    fn event(&mut self, _: &mut Places<'_>, _: u64, event: Event) {
+        match event {
+            Event::Gap(_) => {
+                self.deltas.void += self.open.len() as u64;
+                self.open.clear();
+            }
+            Event::Disabled(_) => self.open.iter_mut().for_each(|(.., left)| *left = true),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markers_are_addresses_functions_and_instructions() {
+        let place = |text: &str| Marker::parse(text).map(|marker| marker.place);
+        assert_eq!(place("0x401000"), Ok(Place::Address(0x40_1000)));
+        assert_eq!(place("main"), Ok(Place::Function("main".into(), 0)));
+        assert_eq!(place("main+0x1f"), Ok(Place::Function("main".into(), 0x1f)));
+        assert_eq!(place("operator+"), Ok(Place::Function("operator+".into(), 0)));
+        assert_eq!(place("return:main"), Ok(Place::Return("main".into())));
+        assert_eq!(place("insn:CLI"), Ok(Place::Instruction("cli".into())));
+        for wrong in ["insn:clii", "0xyz", "", "return:"] {
+            assert!(place(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Which function is at an address: what was mapped where, as events say it, and what stands in the files.
+//!
+//! ```text
+//! mmap, fork, comm ──► AddressSpaces ──► image and offset ─ Images ─► function
+//! ```
+
+use std::collections::{BTreeMap, HashMap};
+
+use foldhash::fast::RandomState;
+use lateralis_model::{Event, EventClass, Trace, Value};
+use lateralis_symbols::{AddressSpaces, Functions, Image, Mapping, demangled};
+
+/// The process that mappings of the kernel are of.
+const KERNEL: u32 = u32::MAX;
+/// Functions that are kept apart; what is beyond is one that has no name.
+const FUNCTIONS_MAX: usize = 1 << 22;
+/// Threads whose names are remembered.
+const THREADS_MAX: usize = 1 << 20;
+
+/// Gives what stands in files, of which this module knows none.
+pub trait Images {
+    /// The image that a file has, or its debug file.
+    ///
+    /// # Errors
+    /// Why it cannot be had: not there, another build id.
+    fn image(&mut self, path: &str, build_id: Option<&[u8]>) -> Result<Image, String>;
+
+    /// Bytes of a file that were mapped: `bytes` of them from `offset` on, or as many as there are.
+    ///
+    /// # Errors
+    /// Why they cannot be had: not there, another build id.
+    fn code(
+        &mut self,
+        path: &str,
+        build_id: Option<&[u8]>,
+        range: (u64, u64),
+    ) -> Result<Vec<u8>, String>;
+
+    /// Functions of the kernel with this build id.
+    ///
+    /// # Errors
+    /// Why they cannot be had.
+    fn kernel(&mut self, build_id: Option<&[u8]>) -> Result<Functions, String>;
+
+    /// Functions that a just-in-time compiler made in a process, and the file that says so; `None` where
+    /// there is none.
+    fn generated(&mut self, pid: u32) -> Option<(Functions, String)>;
+}
+
+/// A function.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Function {
+    /// As it stands in the source; `[unknown]` where nothing says it.
+    pub name: String,
+    /// The file that it is in; `[kernel]`; empty where nothing says it.
+    pub image: String,
+}
+
+/// Where an address is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum In {
+    /// In the kernel.
+    Kernel,
+    /// In the program.
+    Program,
+    /// In a guest or a hypervisor.
+    Elsewhere,
+}
+
+/// What events of a class say here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Says {
+    Maps,
+    Forks,
+    Named,
+    BuildId,
+}
+
+fn says(class: &EventClass) -> Option<Says> {
+    let members = class.payload.as_ref().map_or(&[][..], |payload| payload.members());
+    let has = |names: &[&str]| names.iter().all(|name| members.iter().any(|of| of.name == *name));
+    match class.name.as_str() {
+        "mmap" | "mmap2" | "mmap2_build_id"
+            if has(&["pid", "addr", "len", "pgoff", "filename"]) =>
+        {
+            Some(Says::Maps)
+        }
+        "fork" if has(&["pid", "ppid", "tid", "ptid"]) => Some(Says::Forks),
+        "comm" if has(&["pid", "tid", "comm"]) => Some(Says::Named),
+        "build_id" if has(&["build_id", "filename"]) => Some(Says::BuildId),
+        _ => None,
+    }
+}
+
+/// What is where in the memory of each process, with the functions there.
+pub struct Places<'i> {
+    images: &'i mut dyn Images,
+    spaces: AddressSpaces,
+    files: Vec<String>,
+    file_ids: HashMap<String, u32>,
+    build_ids: HashMap<String, Vec<u8>>,
+    /// By file, as far as they were asked for.
+    read: HashMap<u32, Image>,
+    kernel: Option<Functions>,
+    generated: HashMap<u32, Option<(Functions, String)>>,
+    names: HashMap<u32, String>,
+    /// The process of each thread that was named.
+    processes: HashMap<u32, u32>,
+    missing: BTreeMap<String, (String, u64)>,
+    functions: Vec<Function>,
+    function_ids: HashMap<Function, u32>,
+    /// By file and byte of it; of the kernel by address.
+    known: HashMap<(u32, u64), u32, RandomState>,
+    says: Vec<Vec<Option<Says>>>,
+}
+
+impl<'i> Places<'i> {
+    /// Of a trace with these classes of events.
+    pub fn new(images: &'i mut dyn Images, trace: &Trace) -> Self {
+        let streams = trace.stream_classes.iter();
+        let says = streams.map(|of| of.event_classes.iter().map(says).collect()).collect();
+        Self { says, ..Self::without_events(images) }
+    }
+
+    /// Where no events say what is where: only of the kernel is anything known.
+    pub fn without_events(images: &'i mut dyn Images) -> Self {
+        Self {
+            images,
+            spaces: AddressSpaces::default(),
+            files: Vec::new(),
+            file_ids: HashMap::new(),
+            build_ids: HashMap::new(),
+            read: HashMap::new(),
+            kernel: None,
+            generated: HashMap::new(),
+            names: HashMap::new(),
+            processes: HashMap::new(),
+            missing: BTreeMap::new(),
+            functions: Vec::new(),
+            function_ids: HashMap::new(),
+            known: HashMap::default(),
+            says: Vec::new(),
+        }
+    }
+
+    /// Functions by number, and images of which nothing could be read, with why and how many addresses are in
+    /// them.
+    pub fn finish(self) -> (Vec<Function>, Vec<(String, String, u64)>) {
+        let missing = self.missing.into_iter().map(|(image, (why, count))| (image, why, count));
+        (self.functions, missing.collect())
+    }
+
+    /// Takes the next event in the order of time: whether it says what is where.
+    pub fn see(&mut self, event: &Event<'_>) -> bool {
+        let of_stream = self.says.get(event.stream_class_index as usize);
+        let said = of_stream.and_then(|classes| classes.get(event.class_index as usize));
+        let Some(said) = said.copied().flatten() else { return false };
+        self.side(said, event);
+        true
+    }
+
+    fn side(&mut self, said: Says, event: &Event<'_>) {
+        let Some(payload) = event.payload() else { return };
+        let number = |name: &str| payload.get(name).and_then(|field| field.as_u64());
+        let text = |name: &str| Some(payload.get(name)?.as_text()?.into_owned());
+        let id = |name: &str| number(name).map(|number| number as u32);
+        match said {
+            Says::Maps => {
+                let parts = (id("pid"), number("addr"), number("len"), number("pgoff"));
+                let (Some(pid), Some(begin), Some(bytes), Some(offset)) = parts else { return };
+                let name = text("filename").unwrap_or_default();
+                if let Some(Value::Bytes(build_id)) = payload.get("build_id").map(|of| of.value()) {
+                    self.build_ids.insert(name.clone(), build_id.to_vec());
+                }
+                let file = self.file(name);
+                let end = begin.saturating_add(bytes);
+                self.spaces.map(pid, Mapping { begin, end, offset, file });
+            }
+            Says::Forks => {
+                let (Some(pid), Some(parent)) = (id("pid"), id("ppid")) else { return };
+                self.spaces.fork(parent, pid);
+                if let Some(tid) = id("tid").filter(|_| self.processes.len() < THREADS_MAX) {
+                    self.processes.insert(tid, pid);
+                }
+                if let (Some(tid), Some(of)) = (id("tid"), id("ptid"))
+                    && let Some(name) = self.names.get(&of).cloned()
+                {
+                    self.name(tid, name);
+                }
+            }
+            Says::Named => {
+                let (Some(pid), Some(tid), Some(name)) = (id("pid"), id("tid"), text("comm"))
+                else {
+                    return;
+                };
+                if number("exec").is_some_and(|exec| exec != 0) {
+                    self.spaces.exec(pid);
+                }
+                if self.processes.len() < THREADS_MAX {
+                    self.processes.insert(tid, pid);
+                }
+                self.name(tid, name);
+            }
+            Says::BuildId => {
+                if let (Some(name), Some(Value::Bytes(build_id))) =
+                    (text("filename"), payload.get("build_id").map(|of| of.value()))
+                {
+                    self.build_ids.entry(name).or_insert_with(|| build_id.to_vec());
+                }
+            }
+        }
+    }
+
+    fn name(&mut self, tid: u32, name: String) {
+        if self.names.len() < THREADS_MAX || self.names.contains_key(&tid) {
+            self.names.insert(tid, name);
+        }
+    }
+
+    fn file(&mut self, name: String) -> u32 {
+        if let Some(id) = self.file_ids.get(&name) {
+            return *id;
+        }
+        let id = self.files.len() as u32;
+        self.files.push(name.clone());
+        self.file_ids.insert(name, id);
+        id
+    }
+
+    /// The name of a thread, or of its process.
+    pub fn program(&self, (pid, tid): (u32, u32)) -> String {
+        match self.names.get(&tid).or_else(|| self.names.get(&pid)) {
+            Some(name) => name.clone(),
+            // What Linux calls its idle threads.
+            None if pid == 0 => "swapper".to_owned(),
+            None => format!("process {pid}"),
+        }
+    }
+
+    /// The process of a thread, where an event named it.
+    pub fn process_of(&self, tid: u32) -> Option<u32> {
+        self.processes.get(&tid).copied()
+    }
+
+    /// What a process has in its memory of files: addresses and bytes. Files that cannot be read are missing.
+    ///
+    /// Memory: all of it, at most `bytes_max`.
+    pub fn code_of(&mut self, pid: u32, mut bytes_max: u64) -> Vec<(u64, Vec<u8>)> {
+        let mappings: Vec<Mapping> = self.spaces.all_of(pid).collect();
+        let mut found = Vec::new();
+        for Mapping { begin, end, offset, file } in mappings {
+            let path = self.files[file as usize].clone();
+            let bytes = (end - begin).min(bytes_max);
+            if is_generated(&path) || bytes == 0 {
+                continue;
+            }
+            let build_id = self.build_ids.get(&path).map(Vec::as_slice);
+            match self.images.code(&path, build_id, (offset, bytes)) {
+                Ok(code) => {
+                    bytes_max -= code.len() as u64;
+                    found.push((begin, code));
+                }
+                Err(why) => {
+                    self.missing.entry(path).or_insert((why, 0));
+                }
+            }
+        }
+        found
+    }
+
+    /// The number of a function.
+    pub fn function(&mut self, function: Function) -> u32 {
+        if let Some(id) = self.function_ids.get(&function) {
+            return *id;
+        }
+        if self.functions.len() >= FUNCTIONS_MAX {
+            return 0;
+        }
+        let id = self.functions.len() as u32;
+        self.functions.push(function.clone());
+        self.function_ids.insert(function, id);
+        id
+    }
+
+    /// The function at an address of a process.
+    pub fn function_at(&mut self, pid: u32, address: u64, place: In) -> u32 {
+        let mapping = match place {
+            In::Kernel => self.spaces.at(KERNEL, address),
+            In::Program => self.spaces.at(pid, address),
+            In::Elsewhere => {
+                return self.function(Function { name: unknown(), image: "[guest]".to_owned() });
+            }
+        };
+        let key = match mapping {
+            _ if place == In::Kernel => (KERNEL, address),
+            Some(mapping) if !is_generated(&self.files[mapping.file as usize]) => {
+                (mapping.file, mapping.offset_of(address))
+            }
+            // Code that was made while the program ran is another in each process.
+            _ => return self.generated_at(pid, address),
+        };
+        if let Some(id) = self.known.get(&key) {
+            return *id;
+        }
+        let function = match place {
+            In::Kernel => self.kernel_at(address, mapping),
+            _ => self.image_at(key.0, key.1),
+        };
+        let id = self.function(function);
+        if self.known.len() < FUNCTIONS_MAX {
+            self.known.insert(key, id);
+        }
+        id
+    }
+
+    /// Functions by their numbers.
+    #[must_use]
+    pub fn functions(&self) -> &[Function] {
+        &self.functions
+    }
+
+    /// The name of a function.
+    #[must_use]
+    pub fn name_of(&self, function: u32) -> Option<&str> {
+        self.functions.get(function as usize).map(|function| function.name.as_str())
+    }
+
+    /// How many bytes behind the begin of its function an address is; `None` where no function is known.
+    pub fn offset_at(&mut self, pid: u32, address: u64, place: In) -> Option<u64> {
+        // What is there is read by now.
+        self.function_at(pid, address, place);
+        match place {
+            In::Kernel => self.kernel.as_ref()?.offset_at(address),
+            In::Program => {
+                let mapping = self.spaces.at(pid, address)?;
+                let image = self.read.get(&mapping.file)?;
+                image.functions.offset_at(image.address_of(mapping.offset_of(address))?)
+            }
+            In::Elsewhere => None,
+        }
+    }
+
+    fn kernel_at(&mut self, address: u64, mapping: Option<Mapping>) -> Function {
+        if self.kernel.is_none() {
+            let build_id = self.build_ids.get("[kernel.kallsyms]").cloned();
+            let read = self.images.kernel(build_id.as_deref()).unwrap_or_else(|why| {
+                self.missing.insert("[kernel]".to_owned(), (why, 0));
+                Functions::default()
+            });
+            self.kernel = Some(read);
+        }
+        let name = self.kernel.as_ref().and_then(|kernel| kernel.at(address)).map(demangled);
+        if name.is_none()
+            && let Some((_, count)) = self.missing.get_mut("[kernel]")
+        {
+            *count += 1;
+        }
+        // Of a module the file, of the kernel itself a name that says so.
+        let file = mapping.and_then(|of| self.files.get(of.file as usize));
+        let is_module = file.is_some_and(|file| !file.starts_with("[kernel"));
+        let image = file.filter(|_| is_module).cloned().unwrap_or_else(|| "[kernel]".to_owned());
+        Function { name: name.unwrap_or_else(unknown), image }
+    }
+
+    fn image_at(&mut self, file: u32, offset: u64) -> Function {
+        let path = self.files[file as usize].clone();
+        if !self.read.contains_key(&file) {
+            let build_id = self.build_ids.get(&path).map(Vec::as_slice);
+            let image = self.images.image(&path, build_id).unwrap_or_else(|why| {
+                self.missing.insert(path.clone(), (why, 0));
+                Image::default()
+            });
+            self.read.insert(file, image);
+        }
+        let name = self.read.get(&file).and_then(|image| image.function_at(offset)).map(demangled);
+        if name.is_none()
+            && let Some((_, count)) = self.missing.get_mut(&path)
+        {
+            *count += 1;
+        }
+        Function { name: name.unwrap_or_else(unknown), image: path }
+    }
+
+    fn generated_at(&mut self, pid: u32, address: u64) -> u32 {
+        let Self { generated, images, .. } = self;
+        let of = generated.entry(pid).or_insert_with(|| images.generated(pid));
+        let found = of.as_ref().and_then(|(functions, file)| Some((functions.at(address)?, file)));
+        let function = match found {
+            Some((name, file)) => Function { name: name.to_owned(), image: file.clone() },
+            None => Function { name: unknown(), image: String::new() },
+        };
+        self.function(function)
+    }
+}
+
+fn unknown() -> String {
+    "[unknown]".to_owned()
+}
+
+/// Whether a mapping is of no file: memory that a program made code in.
+fn is_generated(name: &str) -> bool {
+    ["//anon", "[anon", "/memfd:", "/dev/zero", "[heap]", "[stack]"]
+        .iter()
+        .any(|begin| name.starts_with(begin))
+        || name.is_empty()
+}

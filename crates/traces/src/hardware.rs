@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What the tracer of a processor put out, out of the files that hold it among other things.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::Path;
+
+use lateralis_perfdata::perf::{self, AuxArea, INTEL_PT};
+
+use crate::Error;
+use crate::open::map;
+use crate::packed::Packing;
+
+/// The sixteen bytes of a PSB packet [SDM volume 3, Packet Stream Boundary]: where Intel PT is, one is.
+const PSB: [u8; 16] = [2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82];
+
+/// Packets of Intel PT of a thread or a processor.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Buffer {
+    /// The processor, where it was one that was traced.
+    pub cpu: Option<u32>,
+    /// The thread, where it was one.
+    pub tid: Option<u32>,
+    /// Bytes that follow each other. Between two of these some are missing.
+    pub runs: Vec<Vec<u8>>,
+}
+
+/// What a file has of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Hardware {
+    /// By thread and processor.
+    pub buffers: Vec<Buffer>,
+    /// Another tracer, by its number [tools/perf/util/auxtrace.h, enum auxtrace_type]: nothing of it is read.
+    pub unknown: Option<u32>,
+    /// Code that is recorded with the packets: bytes by their addresses.
+    pub code: Vec<(u64, Vec<u8>)>,
+    /// Whether no events are beside the packets.
+    pub is_raw: bool,
+}
+
+/// How a file of GRIFFIN begins [Ge, Cui, Jaeger: GRIFFIN, ASPLOS 2017; the files of its authors].
+const GRIFFIN: [u8; 4] = 0x51c0_ffee_u32.to_le_bytes();
+/// Bytes of a page.
+const PAGE: usize = 4096;
+
+/// Reads them from a `perf.data`, a recording of GRIFFIN (plain or compressed), a folder of kAFL (the stream
+/// beside `NAME.addr` and `NAME.dump`), or a file that is nothing but packets of Intel PT; elsewhere there
+/// are none.
+///
+/// Memory: all of them; of what is compressed at most `limit_bytes`.
+///
+/// # Errors
+/// A file that cannot be read.
+pub fn read(path: &Path, limit_bytes: u64) -> Result<Hardware, Error> {
+    let io = |source| Error::Io { path: path.to_owned(), source };
+    let kind = fs::metadata(path).map_err(io)?;
+    if kind.is_dir() {
+        return kafl(path).map_err(io);
+    }
+    if !kind.is_file() || kind.len() == 0 {
+        return Ok(Hardware::default());
+    }
+    let bytes = map(&File::open(path).map_err(io)?).map_err(io)?;
+    if let Some(packing) = Packing::of(&bytes) {
+        let first = packing.begin(&bytes, GRIFFIN.len() as u64);
+        if first.starts_with(&GRIFFIN) {
+            let (bytes, _) = packing.unpack(&bytes, limit_bytes).map_err(io)?;
+            return Ok(of_bytes((*bytes).as_ref()));
+        }
+        return Ok(Hardware::default());
+    }
+    Ok(of_bytes(&bytes))
+}
+
+/// The same of the bytes of a file, which is not compressed.
+#[must_use]
+pub fn of_bytes(bytes: &[u8]) -> Hardware {
+    if perf::sniff(bytes) {
+        return of_perf(bytes);
+    }
+    if bytes.starts_with(&GRIFFIN) {
+        return griffin(bytes);
+    }
+    let mut all = Hardware::default();
+    if has_packets(bytes) {
+        all.is_raw = true;
+        all.buffers.push(Buffer { runs: vec![bytes.to_vec()], ..Buffer::default() });
+    }
+    all
+}
+
+fn has_packets(bytes: &[u8]) -> bool {
+    bytes.windows(PSB.len()).any(|window| window == PSB)
+}
+
+/// Records of a kind, a size and words: 0 are packets of a thread, 4 bytes of code at an address. What does
+/// not fit ends it.
+fn griffin(bytes: &[u8]) -> Hardware {
+    let word = |at: usize| Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
+    let half = |at: usize| Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
+    let mut all = Hardware { is_raw: true, ..Hardware::default() };
+    let mut threads: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
+    let content = |at: usize, count: Option<u64>, end: usize| {
+        let count = usize::try_from(count?).ok()?;
+        bytes.get(at..at.checked_add(count).filter(|behind| *behind <= end)?)
+    };
+    let mut at = 2 * GRIFFIN.len();
+    while let (Some(kind), Some(size)) = (half(at), half(at + 4)) {
+        let Some(end) = at.checked_add(size as usize).filter(|end| *end > at) else { break };
+        match kind {
+            0 => {
+                let Some(thread) = word(at + 16) else { break };
+                let Some(packets) = content(at + 40, word(at + 32), end) else { break };
+                threads.entry(thread).or_default().extend(packets);
+            }
+            4 => {
+                let Some(address) = word(at + 16) else { break };
+                let Some(code) = content(at + 32, word(at + 24), end) else { break };
+                all.code.push((address, code.to_vec()));
+            }
+            _ => {}
+        }
+        at = end;
+    }
+    let buffer = |(thread, packets)| Buffer {
+        tid: u32::try_from(thread).ok(),
+        runs: vec![packets],
+        ..Buffer::default()
+    };
+    all.buffers = threads.into_iter().map(buffer).collect();
+    all
+}
+
+/// Pages by their addresses, of which the lower bits say how they were found, and a stream of packets.
+fn kafl(folder: &Path) -> std::io::Result<Hardware> {
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_file() {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    let has = |path: &Path, extension| path.extension().is_some_and(|of| of == extension);
+    let mut all = Hardware::default();
+    let Some(addresses) = paths.iter().find(|path| has(path, "addr")) else { return Ok(all) };
+    let dump = addresses.with_extension("dump");
+    if !dump.is_file() {
+        return Ok(all);
+    }
+    let (addresses_of, pages) = (fs::read(addresses)?, fs::read(&dump)?);
+    let (addresses_of, _) = addresses_of.as_chunks::<8>();
+    let addresses_of = addresses_of.iter().map(|bytes| u64::from_le_bytes(*bytes));
+    let pages = addresses_of.zip(pages.chunks(PAGE));
+    all.code = pages.map(|(at, page)| (at & !(PAGE as u64 - 1), page.to_vec())).collect();
+    let beside = [addresses.clone(), dump, addresses.with_extension("")];
+    for path in paths.iter().filter(|path| !beside.contains(path)) {
+        let bytes = fs::read(path)?;
+        if has_packets(&bytes) {
+            all.is_raw = true;
+            all.buffers.push(Buffer { runs: vec![bytes], ..Buffer::default() });
+        }
+    }
+    Ok(all)
+}
+
+fn of_perf(bytes: &[u8]) -> Hardware {
+    let (info, areas) = perf::aux_output(bytes);
+    let mut all = Hardware::default();
+    match info {
+        Some(info) if info.kind != INTEL_PT => {
+            all.unknown = Some(info.kind);
+            return all;
+        }
+        _ => {}
+    }
+    let mut by_buffer: BTreeMap<(i32, i32, u32), Vec<AuxArea>> = BTreeMap::new();
+    for area in areas {
+        by_buffer.entry((area.cpu, area.tid, area.index)).or_default().push(area);
+    }
+    for ((cpu, tid, _), mut areas) in by_buffer {
+        areas.sort_by_key(|area| area.offset_bytes);
+        let mut buffer = Buffer { runs: Vec::new(), ..Buffer::default() };
+        (buffer.cpu, buffer.tid) = (u32::try_from(cpu).ok(), u32::try_from(tid).ok());
+        let mut end = None;
+        for area in areas {
+            let range = area.begin_bytes..area.begin_bytes.saturating_add(area.size_bytes);
+            let Some(piece) = slice(bytes, range) else { continue };
+            // Of snapshots of a buffer, the later one may begin with what the earlier one has.
+            let known = end.map_or(0, |end: u64| end.saturating_sub(area.offset_bytes));
+            let new = usize::try_from(known).ok().and_then(|known| piece.get(known..));
+            let Some(new) = new.filter(|new| !new.is_empty()) else { continue };
+            match buffer.runs.last_mut().filter(|_| end >= Some(area.offset_bytes)) {
+                Some(run) => run.extend_from_slice(new),
+                None => buffer.runs.push(new.to_vec()),
+            }
+            end = Some(area.offset_bytes.saturating_add(area.size_bytes));
+        }
+        if !buffer.runs.is_empty() {
+            all.buffers.push(buffer);
+        }
+    }
+    all
+}
+
+fn slice(bytes: &[u8], range: std::ops::Range<u64>) -> Option<&[u8]> {
+    let (begin, end) = (usize::try_from(range.start).ok()?, usize::try_from(range.end).ok()?);
+    bytes.get(begin..end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(kind: u32, body: &[u8]) -> Vec<u8> {
+        let size = (body.len() as u16 + 8).to_le_bytes();
+        [&kind.to_le_bytes()[..], &[0, 0], &size, body].concat()
+    }
+
+    /// A `perf.data` in the form of a pipe: a header, then records, each piece behind its own.
+    fn pipe(kind: u32, areas: &[(u64, i32, &[u8])]) -> Vec<u8> {
+        let mut bytes = [&b"PERFILE2"[..], &16u64.to_le_bytes()].concat();
+        bytes.extend(record(70, &[kind.to_le_bytes(), [0; 4], [7, 0, 0, 0], [0; 4]].concat()));
+        for (offset, tid, content) in areas {
+            let words = [content.len() as u64, *offset, 1].map(u64::to_le_bytes).concat();
+            let rest = [0, *tid, -1, 0].map(i32::to_le_bytes).concat();
+            bytes.extend(record(71, &[words, rest].concat()));
+            bytes.extend(*content);
+        }
+        bytes
+    }
+
+    #[test]
+    fn pieces_of_a_buffer_are_put_together_and_what_is_missing_between_them_is_known() {
+        let all: &[(u64, i32, &[u8])] = &[
+            (0, 7, b"abcdefgh"),
+            (0, 8, b"other th"),
+            // The same bytes again, and more.
+            (4, 7, b"efghijkl"),
+            (40, 7, b"later on"),
+        ];
+        let found = of_perf(&pipe(INTEL_PT, all)).buffers;
+        let runs = |runs: &[&[u8]]| runs.iter().map(|run| run.to_vec()).collect::<Vec<_>>();
+        assert_eq!(found.len(), 2);
+        assert_eq!((found[0].tid, found[0].cpu), (Some(7), None));
+        assert_eq!(found[0].runs, runs(&[&b"abcdefghijkl"[..], b"later on"]));
+        assert_eq!(found[1].runs, runs(&[&b"other th"[..]]));
+    }
+
+    #[test]
+    fn recordings_of_griffin_hold_their_code() {
+        let record = |kind: u32, words: &[u64], content: &[u8]| {
+            let words: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            let size = (8 + words.len() + content.len()) as u32;
+            [&kind.to_le_bytes(), &size.to_le_bytes(), &words[..], content].concat()
+        };
+        let code = record(4, &[1, 0x1000, 3], b"xyz");
+        let packets =
+            |thread, content: &[u8]| record(0, &[1, thread, 0, content.len() as u64], content);
+        let head = [GRIFFIN, [0; 4]].concat();
+        let all = [&head, &code, &packets(7, b"ab"), &packets(9, b"c"), &packets(7, b"de")];
+        let all = all.map(|part| &part[..]).concat();
+        let found = of_bytes(&all);
+        assert_eq!(found.code, [(0x1000, b"xyz".to_vec())]);
+        let threads: Vec<_> = found.buffers.iter().map(|of| (of.tid, of.runs.concat())).collect();
+        assert_eq!(threads, [(Some(7), b"abde".to_vec()), (Some(9), b"c".to_vec())]);
+        // Cut anywhere, what came before the cut is there.
+        for cut in 0..all.len() {
+            assert!(of_bytes(&all[..cut]).buffers.len() <= 2, "{cut}");
+        }
+    }
+
+    #[test]
+    fn of_a_tracer_that_is_not_known_nothing_is_read() {
+        let found = of_perf(&pipe(3, &[(0, 7, b"abcdefgh")]));
+        assert_eq!((found.unknown, found.buffers.len()), (Some(3), 0));
+        assert_eq!(of_perf(b"PERFILE2"), Hardware::default());
+    }
+}

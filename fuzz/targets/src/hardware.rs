@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Files with what hardware traced, and all that is asked of the instructions in them.
+
+use crate::intelpt;
+use crate::perfdata::Nothing;
+use crate::pieces;
+use lateralis_store::Chosen;
+use lateralis_store::flow::{Marker, Pairing, Recorded, deltas, executed};
+use lateralis_store::places::Places;
+use lateralis_traces::hardware::{Hardware, of_bytes};
+
+/// Bytes of packets that are decoded: code may execute many instructions for each.
+const PACKET_BYTES_MAX: usize = 256;
+/// Events of a perf.data may take so many bytes.
+const LIMIT_BYTES: u64 = 1 << 20;
+
+/// A recording of GRIFFIN, or a `perf.data`. Besides not panicking: what functions executed is what was
+/// executed, and an interval is no longer than that.
+pub fn check(input: &[u8]) {
+    let Hardware { mut buffers, code, .. } = of_bytes(input);
+    for buffer in &mut buffers {
+        buffer.runs.iter_mut().for_each(|run| run.truncate(PACKET_BYTES_MAX));
+        buffer.runs.truncate(2);
+    }
+    buffers.truncate(2);
+    let file = std::sync::Arc::new(input.to_vec());
+    let trace = lateralis_perfdata::open("input", file, LIMIT_BYTES).ok();
+    let mut nothing = Nothing;
+    let mut recorded = match &trace {
+        Some(trace) => {
+            let chosen = Chosen::all_of(&**trace);
+            let places = Places::new(&mut nothing, &chosen.trace);
+            Recorded::of(&chosen, places, buffers, &code)
+        }
+        None => Recorded::raw(Places::without_events(&mut nothing), buffers, &code),
+    };
+    let found = executed(&mut recorded);
+    let own: u64 = found.stacks.nodes.iter().map(|node| node.weight).sum();
+    assert_eq!(own, found.instructions);
+    let most = found.stacks.totals().into_iter().max().unwrap_or(0);
+    assert!(most <= found.instructions);
+    let marker = |text: &str| Marker::parse(text).expect("a place");
+    for pairing in [Pairing::First, Pairing::Last, Pairing::Innermost] {
+        let (from, to) = (marker("insn:call"), marker("insn:ret"));
+        let found = deltas(&mut recorded, (&from, &to), pairing);
+        let pairs = found.intervals.len() as u64;
+        assert!(pairs + found.void + found.open <= found.hits.0);
+        assert_eq!(pairs + found.orphans + found.not_kept, found.hits.1);
+        let sum: u64 = found.intervals.iter().map(|of| of.instructions).sum();
+        assert!(pairing == Pairing::Innermost || sum <= own, "{sum} of {own}");
+    }
+}
+
+/// Recordings with the code and packets of the decoder's own inputs.
+pub fn good() -> Vec<Vec<u8>> {
+    let record = |kind: u32, words: &[u64], content: &[u8]| {
+        let words: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let size = (8 + words.len() + content.len()) as u32;
+        [&kind.to_le_bytes(), &size.to_le_bytes(), &words[..], content].concat()
+    };
+    let of = |input: Vec<u8>| {
+        let mut parts = pieces::split(&input);
+        let (code, packets) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        let mut bytes = 0x51c0_ffee_u64.to_le_bytes().to_vec();
+        bytes.extend(record(4, &[1, intelpt::ADDRESS, code.len() as u64], code));
+        bytes.extend(record(0, &[1, 7, 0, packets.len() as u64], packets));
+        bytes
+    };
+    intelpt::good().into_iter().map(of).collect()
+}
