@@ -258,6 +258,62 @@ fn instructions_of_the_kernel_with_interrupts_off_are_counted() {
     assert!(text.contains(";do_syscall_64;__x64_sys_munmap;"), "{}", &text[..2000]);
 }
 
+/// A program called getppid, read, close, openat, mmap and munmap twenty times each: the medians are those that
+/// were counted in the list of what was executed.
+#[test]
+fn system_calls_are_counted_from_the_call_to_the_return() {
+    let Some(made) = data("made/sys.w1") else { return };
+    let place = Place::new();
+    let file = made.join("trace.pt").display().to_string();
+    let names = made.join("../kallsyms.txt").display().to_string();
+    let mut more = raw(&made);
+    more.extend(words(&["--kallsyms", &names]));
+    let json = [&more[..], &["--json".to_owned()]].concat();
+    let output = run(&place, "syscalls", &file, &json);
+    assert!(output.status.success(), "{output:?}");
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    for (name, median) in
+        [("getppid", 321), ("read", 1385), ("close", 1195), ("openat", 3398), ("mmap", 5909)]
+    {
+        let of = &found["instructions"][name];
+        assert_eq!((of["count"].as_u64(), of["p50"].as_u64()), (Some(20), Some(median)), "{name}");
+    }
+    // The same calls once more: nothing has changed.
+    let mut both = vec![file.clone()];
+    both.extend(json.iter().cloned());
+    let impact = run(&place, "impact", &file, &both);
+    assert!(impact.status.success(), "{impact:?}");
+    let impact: serde_json::Value = serde_json::from_slice(&impact.stdout).expect("JSON");
+    let calls = impact["calls"].as_array().expect("calls");
+    assert_eq!(calls.len(), 6);
+    assert!(calls.iter().all(|row| row["difference"] == 0), "{calls:?}");
+    // Of a program alone there is none.
+    let machine = machine(&place, &made.join(".."));
+    let alone = made.join("../fibs/perf.data").display().to_string();
+    let none = run(&place, "syscalls", &alone, &words(&["--symfs", &machine]));
+    assert_eq!(none.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&none.stdout).contains("trace the kernel"), "{none:?}");
+}
+
+#[test]
+fn calls_of_a_function_are_what_it_and_its_callees_executed() {
+    let Some(made) = data("made") else { return };
+    let place = Place::new();
+    let machine = machine(&place, &made);
+    let file = made.join("fibs/perf.data").display().to_string();
+    let words = ["flow", "function", "fib", &file, "--symfs", &machine, "--by-caller", "--json"];
+    let found = place.json(&words);
+    let rows = found["functions"].as_array().expect("rows");
+    let by = |caller: &str| rows.iter().find(|row| row["called_by"] == caller).expect("a row");
+    // main calls fib once, which executes 3,764 instructions in all: perf counts as many in fib.
+    let outer = by("main");
+    assert_eq!((outer["calls"].as_u64(), outer["max"].as_u64()), (Some(1), Some(3764)));
+    assert_eq!((by("fib")["calls"].as_u64(), by("fib")["torn"].as_u64()), (Some(232), Some(0)));
+    let none = place.lat(&["flow", "function", "nothing_*", &file, "--symfs", &machine]);
+    assert_eq!(none.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&none.stdout).contains("no call of nothing_*"));
+}
+
 /// As many as Intel's library decodes (libipt 2.3.0).
 #[test]
 fn recordings_that_hold_their_code_need_no_files() {

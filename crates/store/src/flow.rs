@@ -9,6 +9,7 @@
 
 mod calls;
 mod delta;
+mod system_calls;
 
 use lateralis_intelpt::Block;
 use lateralis_intelpt::flow::{Event, Flow, GapCause, Sink};
@@ -16,9 +17,10 @@ use lateralis_intelpt::image::Sections;
 use lateralis_model::Value;
 use lateralis_traces::hardware::Buffer;
 
-pub use calls::{Executed, INSTRUCTIONS, executed};
+pub use calls::{Call, Executed, INSTRUCTIONS, executed};
 pub use delta::{Deltas, Marker, Pairing, Place, deltas};
 pub use lateralis_intelpt as intelpt;
+pub use system_calls::{SystemCalls, system_calls};
 
 use crate::Chosen;
 use crate::places::{Function, In, Places};

@@ -34,7 +34,9 @@ pub fn check(input: &[u8]) {
         }
         None => Recorded::raw(Places::without_events(&mut nothing), buffers, &code),
     };
-    let found = executed(&mut recorded);
+    let mut calls = 0;
+    let found = executed(&mut recorded, |_| calls += 1);
+    assert!(calls <= found.stacks.samples, "each call returns once");
     let own: u64 = found.stacks.nodes.iter().map(|node| node.weight).sum();
     assert_eq!(own, found.instructions);
     let most = found.stacks.totals().into_iter().max().unwrap_or(0);

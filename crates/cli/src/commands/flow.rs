@@ -5,7 +5,10 @@ mod code;
 mod delta;
 mod dump;
 mod flame;
+mod function;
 mod images;
+mod impact;
+mod numbers;
 mod stacks;
 
 use clap::{Args, Subcommand};
@@ -31,6 +34,12 @@ pub enum FlowCommand {
     Dump(Box<dump::DumpArgs>),
     /// Show how many instructions are executed from one place in the code to another (Intel PT)
     Delta(Box<delta::DeltaArgs>),
+    /// Show how many instructions calls of a function execute (Intel PT)
+    Function(Box<function::FunctionArgs>),
+    /// Show how many more instructions system calls execute in a second trace (Intel PT)
+    Impact(Box<impact::ImpactArgs>),
+    /// Show how many instructions a kernel executes for system calls (Intel PT)
+    Syscalls(Box<impact::SyscallsArgs>),
     /// Show which functions samples were taken in, or executed how many instructions, and on which paths of
     /// calls
     Stacks(Box<stacks::StacksArgs>),
@@ -41,6 +50,9 @@ pub fn run(args: FlowArgs) -> Result<ExitStatus, CliError> {
     match args.command {
         FlowCommand::Dump(args) => dump::run(&args),
         FlowCommand::Delta(args) => delta::run(&args),
+        FlowCommand::Function(args) => function::run(&args),
+        FlowCommand::Impact(args) => impact::impact(&args),
+        FlowCommand::Syscalls(args) => impact::syscalls(&args),
         FlowCommand::Stacks(args) => stacks::run(&args),
     }
 }

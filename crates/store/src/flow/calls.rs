@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How many instructions each function executed, on which path of calls.
+//! Calls, out of the blocks that were executed: how many instructions each function executed, on which path,
+//! and how many from one call of it to its return.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -32,89 +33,133 @@ pub struct Executed {
     pub gaps: BTreeMap<&'static str, u64>,
 }
 
-struct Calls {
+/// One call of a function, from its first instruction to its return.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Call {
+    /// The function, by its number.
+    pub function: u32,
+    /// Who called it; `None`: not known.
+    pub caller: Option<u32>,
+    /// Which instruction of the thread its first one is.
+    pub begin: u64,
+    /// Instructions in it and in what it called.
+    pub instructions: u64,
+    /// Whether it was seen from its call to its return: no gap is in it, and neither end is missing.
+    pub is_whole: bool,
+}
+
+/// A function that was entered and has not returned.
+#[derive(Debug, Clone, Copy)]
+struct Entered {
+    node: u32,
+    begin: u64,
+    is_called: bool,
+}
+
+struct Calls<R> {
     tree: Tree,
     executed: Executed,
     pid: u32,
-    program: Option<u32>,
-    /// Nodes from the program to the function that runs.
-    path: Vec<u32>,
+    /// Instructions of this thread.
+    count: u64,
+    /// From the program to the function that runs.
+    path: Vec<Entered>,
     /// Calls that are not on the path, because it was too deep.
     beyond: usize,
-    /// The next block is of a function that was called, with whether that was from outside.
+    /// The next block is of a function that was called.
     is_called: bool,
+    /// Whether it is known who called what comes next: not behind a gap.
+    is_known: bool,
     /// Whether the last block was of the kernel, and how long the path was when it was entered.
     in_kernel: Option<usize>,
     /// Of each block that was executed, its function.
     functions: HashMap<u64, u32, RandomState>,
+    returned: R,
 }
 
-/// Decodes everything that was recorded.
+/// Decodes everything that was recorded; each call is handed on as it returns.
 ///
 /// Cost: a look-up for each block. Memory: by blocks and paths.
-pub fn executed(recorded: &mut Recorded<'_>) -> Executed {
+pub fn executed(recorded: &mut Recorded<'_>, returned: impl FnMut(Call)) -> Executed {
     let mut calls = Calls {
         tree: Tree::new(INSTRUCTIONS.to_owned()),
         executed: Executed::default(),
         pid: 0,
-        program: None,
+        count: 0,
         path: Vec::new(),
         beyond: 0,
         is_called: false,
+        is_known: false,
         in_kernel: None,
         functions: HashMap::default(),
+        returned,
     };
     recorded.follow(&mut calls);
+    calls.cut(1, false);
     let Calls { tree, executed, .. } = calls;
     Executed { stacks: tree.finish(), ..executed }
 }
 
-impl Calls {
+impl<R: FnMut(Call)> Calls<R> {
     /// Nothing is known of who called what runs next.
     fn forget(&mut self) {
-        self.path.truncate(1);
+        self.cut(1, false);
         self.beyond = 0;
         self.is_called = true;
+        self.is_known = false;
         self.in_kernel = None;
     }
 
-    fn call(&mut self) {
-        self.is_called = true;
+    /// Functions deeper than so many have returned, or will never.
+    fn cut(&mut self, depth: usize, have_returned: bool) {
+        while self.path.len() > depth.max(1) {
+            let Some(Entered { node, begin, is_called }) = self.path.pop() else { return };
+            let Some(of) = self.tree.node(node).copied() else { continue };
+            let caller = self.path.last().filter(|_| is_called && self.path.len() > 1);
+            let caller = caller.and_then(|caller| self.tree.node(caller.node));
+            (self.returned)(Call {
+                function: of.function,
+                caller: caller.map(|caller| caller.function),
+                begin,
+                instructions: self.count - begin,
+                is_whole: is_called && have_returned,
+            });
+        }
+    }
+
+    fn function_of(&self, entered: &Entered) -> Option<u32> {
+        self.tree.node(entered.node).map(|node| node.function)
     }
 
     /// The function that runs turns out to be this one.
     fn enter(&mut self, function: u32) {
-        let running = self.path.last().and_then(|node| self.tree.node(*node));
-        let is_same = running.is_some_and(|node| node.function == function) && self.path.len() > 1;
-        if self.is_called {
-            self.is_called = false;
+        let mut is_called = std::mem::take(&mut self.is_called);
+        if is_called {
             self.executed.calls += 1;
             if self.path.len() >= DEPTH_MAX {
                 self.beyond += 1;
                 return;
             }
-        } else if is_same || self.beyond > 0 {
-            return;
         } else {
+            let running = self.path.last().and_then(|of| self.function_of(of));
+            if self.beyond > 0 || (running == Some(function) && self.path.len() > 1) {
+                return;
+            }
             // It went back further than one call, as exceptions and longjmp do; or it jumped on, and the
             // function that was called last never comes back.
-            let is_it =
-                |node: &u32| self.tree.node(*node).is_some_and(|of| of.function == function);
-            let known = self.path.iter().skip(1).rposition(is_it);
-            match known {
-                Some(place) => {
-                    self.path.truncate(place + 2);
-                    return;
-                }
-                None if self.path.len() > 1 => {
-                    self.path.pop();
-                }
-                None => {}
+            let is_it = |of: &Entered| self.function_of(of) == Some(function);
+            if let Some(place) = self.path.iter().skip(1).rposition(is_it) {
+                self.cut(place + 2, false);
+                return;
             }
+            // A tail call returns for who made it.
+            is_called = self.path.last().is_some_and(|of| of.is_called) && self.path.len() > 1;
+            self.cut(self.path.len().saturating_sub(1), true);
         }
-        let caller = self.path.last().copied();
+        let is_known = std::mem::replace(&mut self.is_known, true);
+        let caller = self.path.last().map(|of| of.node);
         if let Some(node) = self.tree.below(caller, function) {
-            self.path.push(node);
+            self.path.push(Entered { node, begin: self.count, is_called: is_called && is_known });
             self.tree.weigh(Some(node), 1, 0);
         }
     }
@@ -122,27 +167,30 @@ impl Calls {
     fn leave(&mut self) {
         if self.beyond > 0 {
             self.beyond -= 1;
-        } else if self.path.len() > 2 {
-            self.path.pop();
-        } else {
+            return;
+        }
+        let depth = self.path.len();
+        self.cut(depth.saturating_sub(1), true);
+        if depth <= 2 {
             // It returns to where nothing is known of.
-            self.path.truncate(1);
+            self.is_called = true;
+            self.is_known = false;
         }
     }
 }
 
-impl Follow for Calls {
+impl<R: FnMut(Call)> Follow for Calls<R> {
     fn begins(&mut self, places: &mut Places<'_>, traced: &Traced) {
+        self.forget();
         let name = traced.program.clone();
         let program = places.function(Function { name, image: String::new() });
         if self.pid != traced.pid {
             self.functions.clear();
         }
-        self.pid = traced.pid;
-        self.program = Some(program);
+        (self.pid, self.count) = (traced.pid, 0);
         self.path.clear();
-        self.path.extend(self.tree.below(None, program));
-        self.forget();
+        let node = self.tree.below(None, program);
+        self.path.extend(node.map(|node| Entered { node, begin: 0, is_called: false }));
     }
 
     fn block(&mut self, places: &mut Places<'_>, _: &Sections<'_>, block: &Block) {
@@ -154,21 +202,22 @@ impl Follow for Calls {
         match (place_of(block.ip), self.in_kernel) {
             (In::Kernel, None) => {
                 self.in_kernel = Some(self.path.len());
-                self.call();
+                self.is_called = true;
             }
             (In::Program, Some(depth)) => {
                 self.in_kernel = None;
                 self.beyond = 0;
-                self.path.truncate(depth.max(1));
+                self.cut(depth, true);
             }
             _ => {}
         }
         self.enter(function);
         let count = u64::from(block.count);
+        self.count += count;
         self.executed.instructions += count;
-        self.tree.weigh(self.path.last().copied(), 0, count);
+        self.tree.weigh(self.path.last().map(|of| of.node), 0, count);
         match block.ends {
-            Ends::Call | Ends::IndirectCall => self.call(),
+            Ends::Call | Ends::IndirectCall => self.is_called = true,
             Ends::Return => self.leave(),
             Ends::Far | Ends::Through | Ends::Jump | Ends::Conditional => {}
             Ends::IndirectJump | Ends::NoCode => {}
@@ -179,13 +228,14 @@ impl Follow for Calls {
         match event {
             Event::Interrupted { .. } => {
                 self.executed.interrupts += 1;
-                self.call();
+                self.is_called = true;
             }
             Event::Gap(gap) => {
                 *self.executed.gaps.entry(cause_name(&gap.cause)).or_default() += 1;
+                self.forget();
             }
-            // A program that asks the kernel, which is not traced, goes on where it was.
             Event::Synced(_) => self.forget(),
+            // A program that asks the kernel, which is not traced, goes on where it was.
             Event::Enabled(_) | Event::Disabled(_) | Event::Here(_) | Event::Packet(_) => {}
         }
     }

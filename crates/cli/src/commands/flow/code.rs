@@ -16,7 +16,7 @@ use crate::selection::{SelectArgs, Selection};
 use crate::values;
 
 /// Where code and names of functions are.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct CodeArgs {
     /// Look for the files that were mapped below this directory: a copy of another machine's
     #[arg(long, value_name = "DIR")]
@@ -147,7 +147,8 @@ const PACKED_BYTES: u64 = 4 << 30;
 /// Bytes of a file of code.
 const CODE_BYTES: u64 = 1 << 30;
 
-fn raw(text: &str) -> Result<(PathBuf, u64), String> {
+/// A file, and the address of its first byte.
+pub fn raw(text: &str) -> Result<(PathBuf, u64), String> {
     let wrong =
         || "a file and the address of its first byte: kernel.bin:0xffffffff81000000".to_owned();
     let (path, address) = text.rsplit_once(':').ok_or_else(wrong)?;

@@ -84,7 +84,7 @@ pub fn run(args: &StacksArgs) -> Result<ExitStatus, CliError> {
     };
     if !hardware.is_empty() {
         let (executed, functions) = args.code.follow(&args.inputs, hardware, |recorded| {
-            let executed = executed(recorded);
+            let executed = executed(recorded, |_| {});
             Ok((executed, recorded.functions().to_vec()))
         })?;
         is_fine &= executed.gaps.is_empty();
