@@ -258,8 +258,8 @@ fn instructions_of_the_kernel_with_interrupts_off_are_counted() {
     assert!(text.contains(";do_syscall_64;__x64_sys_munmap;"), "{}", &text[..2000]);
 }
 
-/// A program called getppid, read, close, openat, mmap and munmap twenty times each: the medians are those that
-/// were counted in the list of what was executed.
+/// A program called getppid, read, close, openat, mmap and munmap twenty times each: the medians are those
+/// that were counted in the list of what was executed.
 #[test]
 fn system_calls_are_counted_from_the_call_to_the_return() {
     let Some(made) = data("made/sys.w1") else { return };

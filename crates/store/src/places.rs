@@ -9,12 +9,18 @@ use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::RandomState;
 use lateralis_model::{Event, EventClass, Trace, Value};
-use lateralis_symbols::{AddressSpaces, Functions, Image, Mapping, demangled};
+use lateralis_symbols::{
+    AddressSpaces, Functions, Image, Mapping, Registers, Stacks as Unwinder, demangled,
+};
 
 /// The process that mappings of the kernel are of.
 const KERNEL: u32 = u32::MAX;
 /// Functions that are kept apart; what is beyond is one that has no name.
 const FUNCTIONS_MAX: usize = 1 << 22;
+/// Memory in which code is executed [asm-generic/mman-common.h].
+const PROT_EXEC: u64 = 4;
+/// Processes whose stacks can be unwound at once.
+const UNWINDERS_MAX: usize = 256;
 /// Threads whose names are remembered.
 const THREADS_MAX: usize = 1 << 20;
 
@@ -104,6 +110,8 @@ pub struct Places<'i> {
     read: HashMap<u32, Image>,
     kernel: Option<Functions>,
     generated: HashMap<u32, Option<(Functions, String)>>,
+    /// Who unwinds stacks of a process, until something else is mapped in it.
+    unwinders: HashMap<u32, Unwinder>,
     names: HashMap<u32, String>,
     /// The process of each thread that was named.
     processes: HashMap<u32, u32>,
@@ -134,6 +142,7 @@ impl<'i> Places<'i> {
             read: HashMap::new(),
             kernel: None,
             generated: HashMap::new(),
+            unwinders: HashMap::new(),
             names: HashMap::new(),
             processes: HashMap::new(),
             missing: BTreeMap::new(),
@@ -169,16 +178,20 @@ impl<'i> Places<'i> {
             Says::Maps => {
                 let parts = (id("pid"), number("addr"), number("len"), number("pgoff"));
                 let (Some(pid), Some(begin), Some(bytes), Some(offset)) = parts else { return };
-                let name = text("filename").unwrap_or_default();
+                // Data, where a recording has its mappings, is no code: what was there is not any more.
+                let is_code = number("prot").is_none_or(|prot| prot & PROT_EXEC != 0);
+                let name = text("filename").filter(|_| is_code).unwrap_or_default();
                 if let Some(Value::Bytes(build_id)) = payload.get("build_id").map(|of| of.value()) {
                     self.build_ids.insert(name.clone(), build_id.to_vec());
                 }
                 let file = self.file(name);
                 let end = begin.saturating_add(bytes);
+                self.unwinders.remove(&pid);
                 self.spaces.map(pid, Mapping { begin, end, offset, file });
             }
             Says::Forks => {
                 let (Some(pid), Some(parent)) = (id("pid"), id("ppid")) else { return };
+                self.unwinders.remove(&pid);
                 self.spaces.fork(parent, pid);
                 if let Some(tid) = id("tid").filter(|_| self.processes.len() < THREADS_MAX) {
                     self.processes.insert(tid, pid);
@@ -195,6 +208,7 @@ impl<'i> Places<'i> {
                     return;
                 };
                 if number("exec").is_some_and(|exec| exec != 0) {
+                    self.unwinders.remove(&pid);
                     self.spaces.exec(pid);
                 }
                 if self.processes.len() < THREADS_MAX {
@@ -363,16 +377,48 @@ impl<'i> Places<'i> {
         Function { name: name.unwrap_or_else(unknown), image }
     }
 
+    /// Reads the image of a file, once.
+    fn know(&mut self, file: u32) {
+        if self.read.contains_key(&file) {
+            return;
+        }
+        let path = &self.files[file as usize];
+        let build_id = self.build_ids.get(path).map(Vec::as_slice);
+        let image = self.images.image(path, build_id).unwrap_or_else(|why| {
+            self.missing.insert(path.clone(), (why, 0));
+            Image::default()
+        });
+        self.read.insert(file, image);
+    }
+
+    /// Addresses on a stack of a process, from the innermost function out, as [`Unwinder::unwind`] finds
+    /// them.
+    pub fn unwind(&mut self, pid: u32, registers: &Registers, stack: &[u8]) -> Vec<u64> {
+        if !self.unwinders.contains_key(&pid) {
+            let mut unwinder = Unwinder::default();
+            let mappings: Vec<Mapping> = self.spaces.all_of(pid).collect();
+            for mapping in mappings {
+                if is_generated(&self.files[mapping.file as usize]) {
+                    continue;
+                }
+                self.know(mapping.file);
+                if let Some(image) = self.read.get(&mapping.file) {
+                    unwinder.add(&mapping, image);
+                }
+            }
+            // Each holds what it found of its files: of many processes the last ones.
+            if self.unwinders.len() >= UNWINDERS_MAX {
+                self.unwinders.clear();
+            }
+            self.unwinders.insert(pid, unwinder);
+        }
+        let unwinder = self.unwinders.get_mut(&pid);
+        unwinder.map_or_else(Vec::new, |unwinder| unwinder.unwind(registers, stack))
+    }
+
     fn image_at(&mut self, file: u32, offset: u64) -> Function {
         let path = self.files[file as usize].clone();
-        if !self.read.contains_key(&file) {
-            let build_id = self.build_ids.get(&path).map(Vec::as_slice);
-            let image = self.images.image(&path, build_id).unwrap_or_else(|why| {
-                self.missing.insert(path.clone(), (why, 0));
-                Image::default()
-            });
-            self.read.insert(file, image);
-        }
+        self.know(file);
         let name = self.read.get(&file).and_then(|image| image.function_at(offset)).map(demangled);
         if name.is_none()
             && let Some((_, count)) = self.missing.get_mut(&path)

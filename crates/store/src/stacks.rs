@@ -12,6 +12,8 @@ use std::collections::{BTreeMap, HashMap};
 use foldhash::fast::RandomState;
 use lateralis_model::{Damage, Event, EventClass, FieldKind, Value};
 
+use lateralis_symbols::Registers;
+
 use crate::Chosen;
 use crate::places::{Function, Images, In, Places};
 
@@ -26,6 +28,10 @@ const MODE_KERNEL: u64 = 1;
 const MODE_USER: u64 = 2;
 /// Paths that are kept apart; of what is beyond only the beginning is.
 const NODES_MAX: usize = 1 << 22;
+/// Registers that x86-64 has [arch/x86/include/uapi/asm/perf_regs.h].
+const REGISTERS_X86_64: u32 = 24;
+/// Registers are those of 64 bits [perf_event.h, PERF_SAMPLE_REGS_ABI_64].
+const ABI_64: u64 = 2;
 /// Deepest path.
 const DEPTH_MAX: usize = 1024;
 
@@ -64,8 +70,8 @@ pub struct Gathered {
     pub functions: Vec<Function>,
     /// Images of which nothing could be read, with why and how many addresses are in them.
     pub missing: Vec<(String, String, u64)>,
-    /// Samples that hold the memory of a stack and no call chain: only the function that was interrupted is
-    /// known of them.
+    /// Samples that hold the memory of a stack of which nothing could be made: only the function that was
+    /// interrupted is known of them.
     pub not_unwound: u64,
     /// What could not be read.
     pub damage: Vec<Damage>,
@@ -227,8 +233,26 @@ impl Gathering<'_> {
         stacks.sort_by(|one, other| {
             other.samples.cmp(&one.samples).then_with(|| one.event.cmp(&other.event))
         });
-        let (functions, missing) = self.places.finish();
+        let (functions, mut missing) = self.places.finish();
+        // Those that only unwinding asked for are missed by nothing that is shown.
+        missing.retain(|(_, _, count)| *count > 0);
         Gathered { stacks, functions, missing, not_unwound: self.not_unwound, damage }
+    }
+
+    /// Registers and stack of the program, where a sample has them.
+    fn memory_of<'e>(&self, event: &'e Event<'_>) -> Option<(Registers, &'e [u8])> {
+        let payload = event.payload()?;
+        let Value::Bytes(stack) = payload.get("user_stack")?.value() else { return None };
+        let mask = event.class.attribute("perf.user_regs")?.strip_prefix("0x")?;
+        // Other processors have more of them, with other numbers.
+        let mask =
+            u64::from_str_radix(mask, 16).ok().filter(|mask| mask >> REGISTERS_X86_64 == 0)?;
+        let Value::Struct(registers) = payload.get("user_regs")?.value() else { return None };
+        // Programs of 32 bits have others [perf_event.h, PERF_SAMPLE_REGS_ABI_64].
+        let abi = registers.get("abi")?.as_u64()?;
+        let Value::Array(values) = registers.get("regs")?.value() else { return None };
+        let values = values.filter_map(|value| value.as_u64());
+        (abi == ABI_64).then(|| (Registers::of_mask(mask, values), stack))
     }
 
     fn sample(&mut self, event: &Event<'_>) {
@@ -262,12 +286,22 @@ impl Gathering<'_> {
                 is_innermost = false;
             }
         }
+        // What perf took of the program's stack itself: its call chain has only the kernel's part.
+        let mut is_unwound = false;
+        if let Some((registers, stack)) = self.memory_of(event) {
+            frames.retain(|(_, place)| *place == In::Kernel);
+            let user = self.places.unwind(pid, &registers, stack);
+            is_unwound = user.len() > 1;
+            let call =
+                |(index, address): (usize, u64)| address.saturating_sub(u64::from(index > 0));
+            frames.extend(user.into_iter().enumerate().map(|of| (call(of), In::Program)));
+        }
         if frames.is_empty()
             && let Some(ip) = number("ip")
         {
             frames.push((ip, interrupted));
         }
-        self.not_unwound += u64::from(payload.get("user_stack").is_some());
+        self.not_unwound += u64::from(payload.get("user_stack").is_some() && !is_unwound);
         frames.truncate(DEPTH_MAX);
         let weight = number("period").unwrap_or(1);
         let functions: Vec<u32> = frames

@@ -5,6 +5,8 @@ use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
 use object::{Endianness, FileKind, elf};
 
 use crate::functions::{Found, Functions};
+use crate::spaces::Mapping;
+use crate::unwind::Tables;
 
 /// Why bytes are no image.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +27,10 @@ pub struct Image {
     pub functions: Functions,
     /// Parts that are loaded: offset in the file, bytes there, address.
     segments: Vec<(u64, u64, u64)>,
+    /// Those of them that are executed.
+    code: Vec<(u64, u64, u64)>,
+    /// How to go from a function to its caller.
+    pub(crate) tables: Tables,
 }
 
 impl Image {
@@ -49,6 +55,18 @@ impl Image {
             address.checked_add(inside)
         };
         self.segments.iter().find_map(of)
+    }
+
+    /// How much further than the linker had it code is in memory, where a part of the file is mapped.
+    ///
+    /// Whole pages are mapped, so that the first one may begin with the end of another segment.
+    pub(crate) fn moved_by(&self, mapping: &Mapping) -> Option<u64> {
+        let end = mapping.offset.saturating_add(mapping.end - mapping.begin);
+        let is_in = |(from, bytes, _): &&(u64, u64, u64)| {
+            *from < end && from.saturating_add(*bytes) > mapping.offset
+        };
+        let (from, _, address) = self.code.iter().find(is_in)?;
+        Some(mapping.begin.wrapping_sub(mapping.offset).wrapping_add(*from).wrapping_sub(*address))
     }
 
     /// The function at a byte of the file.
@@ -85,6 +103,9 @@ fn of_header<Elf: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> Result<Image
             let offset: u64 = segment.p_offset(endian).into();
             let part = (offset, segment.p_filesz(endian).into(), segment.p_vaddr(endian).into());
             image.segments.push(part);
+            if segment.p_flags(endian) & elf::PF_X != 0 {
+                image.code.push(part);
+            }
         }
         if let Ok(Some(mut notes)) = segment.notes(endian, bytes) {
             while let Ok(Some(note)) = notes.next() {
@@ -95,6 +116,22 @@ fn of_header<Elf: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> Result<Image
         }
     }
     let sections = header.sections(endian, bytes)?;
+    for section in sections.iter() {
+        let (begin, size) = (section.sh_addr(endian).into(), section.sh_size(endian).into());
+        let range = Some(begin..begin.saturating_add(size));
+        // What is compressed is not read: only `.debug_frame` can be, which few files have.
+        let is_plain = section.sh_flags(endian).into() & u64::from(elf::SHF_COMPRESSED) == 0;
+        let content =
+            || Some((begin, section.data(endian, bytes).ok().filter(|_| is_plain)?.into()));
+        match sections.section_name(endian, section).unwrap_or_default() {
+            b".text" => image.tables.text = range,
+            b".got" => image.tables.got = range,
+            b".eh_frame" => image.tables.eh_frame = content(),
+            b".eh_frame_hdr" => image.tables.eh_frame_hdr = content(),
+            b".debug_frame" => image.tables.debug_frame = content(),
+            _ => {}
+        }
+    }
     let mut found = Vec::new();
     // What is exported is in the whole table as well, where that was not stripped.
     for kind in [elf::SHT_SYMTAB, elf::SHT_DYNSYM] {

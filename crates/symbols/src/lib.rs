@@ -7,7 +7,9 @@
 mod functions;
 mod image;
 mod spaces;
+mod unwind;
 
 pub use functions::{Functions, demangled};
 pub use image::{Image, NotAnImage, build_id_of_notes};
 pub use spaces::{AddressSpaces, Mapping};
+pub use unwind::{Registers, Stacks};

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Files with the names of functions: a trace says which, and they may be anybody's.
 
-use lateralis_symbols::{Functions, Image, build_id_of_notes, demangled};
+use lateralis_symbols::{
+    Functions, Image, Mapping, Registers, Stacks, build_id_of_notes, demangled,
+};
+
+/// Words of a stack.
+const STACK_WORDS: u64 = 256;
 
 /// Reads the bytes as each kind of such a file. Besides not panicking: what is found at an address is a name
 /// of the file.
@@ -14,6 +19,7 @@ pub fn check(bytes: &[u8]) {
             };
             assert!(name.is_none_or(is_inside), "{name:?}");
         }
+        unwind(&image, bytes);
     }
     let _ = build_id_of_notes(bytes);
     let text = String::from_utf8_lossy(bytes);
@@ -24,6 +30,26 @@ pub fn check(bytes: &[u8]) {
     }
     for word in text.split_whitespace().take(64) {
         let _ = demangled(word);
+    }
+}
+
+/// Stacks of a process in which the file is mapped whole: not more frames than the stack can hold.
+fn unwind(image: &Image, bytes: &[u8]) {
+    const BASE: u64 = 0x5555_0000_0000;
+    let mut stacks = Stacks::default();
+    let end = BASE + bytes.len() as u64;
+    stacks.add(&Mapping { begin: BASE, end, offset: 0, file: 0 }, image);
+    // Return addresses into the file, wherever the tables look for them.
+    let words = (0..STACK_WORDS).map(|at| BASE + (at * 0x5bd1) % (bytes.len() as u64 + 1));
+    let stack: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
+    for offset in (0..bytes.len() as u64).step_by(97) {
+        let values = (0..24).map(|number| match number {
+            7 => 0x7ffe_0000,
+            8 => BASE + offset,
+            _ => 0x7ffe_0000 + number * 8,
+        });
+        let found = stacks.unwind(&Registers::of_mask(0xff_ffff, values), &stack);
+        assert!(found.len() <= 1024 && !found.is_empty());
     }
 }
 

@@ -26,8 +26,8 @@ const CALLS_MAX: usize = 1 << 24;
 /// Options of `lat flow function`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Counted are the instructions of a call, of what it called and, where the kernel was traced, \
-    of interrupts. A call whose beginning or end is missing is not among the numbers.\n\n\
+    after_help = "Counted are the instructions of a call, of what it called and, where the kernel was \
+    traced, of interrupts. A call whose beginning or end is missing is not among the numbers.\n\n\
     Examples:\n  \
     lat flow function parse perf.data\n  \
     lat flow function 'parse_*' --by-caller perf.data\n\n\

@@ -38,8 +38,8 @@ pub struct SyscallsArgs {
 /// Options of `lat flow impact`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Two traces of the same calls: without and with what is to be judged, for instance a tracer. \
-    Medians are compared, of the calls that both have.\n\n\
+    after_help = "Two traces of the same calls: without and with what is to be judged, for instance a \
+    tracer. Medians are compared, of the calls that both have.\n\n\
     Exit code 1: there is nothing to compare, or gaps hide some calls."
 )]
 pub struct ImpactArgs {

@@ -185,7 +185,7 @@ fn page(gathered: &Gathered, at_least: f64) -> Page {
         line!(
             page,
             "of {} only the function that was interrupted is known: they hold the memory of a stack \
-             (perf record --call-graph dwarf), which is not unwound yet",
+             (perf record --call-graph dwarf), which could not be unwound",
             values::counted(gathered.not_unwound, "sample"),
         );
     }
