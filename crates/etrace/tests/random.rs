@@ -127,20 +127,29 @@ proptest! {
 #[test]
 fn a_change_of_context_behind_a_register_jump_is_where_it_was() {
     // c.nop; c.jr a0
-    let code = Section { address: 0x4000, bytes: &[0x01, 0x00, 0x02, 0x85] };
-    let retired = |address: u64, context: u64| {
+    let jump: &[u8] = &[0x01, 0x00, 0x02, 0x85];
+    // jal ra, +8; nop; c.jr ra, which goes elsewhere than behind the call
+    let call: &[u8] = &[0xef, 0x00, 0x80, 0x00, 0x13, 0x00, 0x00, 0x00, 0x82, 0x80];
+    let retired = |code: Section<'_>, address: u64, context: u64| {
         let instruction = decode_one(&code.bytes[(address - 0x4000) as usize..], Xlen::Rv32);
         let instruction = instruction.expect("an instruction");
         let context = Context { privilege: 3, time: 0, context };
         Action::Retired(Retired { address, instruction, taken: false, context, notify: false })
     };
-    for path in [
-        &[(0x4000, 0), (0x4002, 0), (0x4002, 1), (0x4002, 1)][..],
-        &[(0x4000, 0), (0x4002, 0), (0x4000, 1), (0x4002, 1)],
+    for (bytes, path) in [
+        (jump, &[(0x4000, 0), (0x4002, 0), (0x4002, 1), (0x4002, 1)][..]),
+        (jump, &[(0x4000, 0), (0x4002, 0), (0x4000, 1), (0x4002, 1)]),
+        (call, &[(0x4000, 0), (0x4008, 0), (0x4000, 1)]),
+        (call, &[(0x4000, 0), (0x4008, 0), (0x4004, 1), (0x4008, 1)]),
     ] {
-        let actions: Vec<Action> = path.iter().map(|of| retired(of.0, of.1)).collect();
-        let parameters = Parameters { context_width: 4, ..Parameters::default() };
-        let bytes = bytes_of(&parameters, &encode(parameters, Config::default(), &actions));
+        let code = Section { address: 0x4000, bytes };
+        let actions: Vec<Action> = path.iter().map(|of| retired(code, of.0, of.1)).collect();
+        let implicit_return = code.bytes[0] == 0xef;
+        let options = Options { implicit_return, ..Options::default() };
+        let config = Config { options, ..Config::default() };
+        let parameters =
+            Parameters { context_width: 4, return_stack_size: 2, ..Parameters::default() };
+        let bytes = bytes_of(&parameters, &encode(parameters, config, &actions));
         let (mut at, mut found) = (0, Vec::new());
         for event in events(&parameters, FORMAT, &bytes, code, Xlen::Rv32) {
             match event {

@@ -294,6 +294,14 @@ impl Encoder {
         };
         let depth = self.paths.depth();
         let way = self.paths.way(before.map(|before| before.0), now, next);
+        let has_new_context = !synchronised && old.context != now.context.context;
+        // Behind a return that was not predicted there is no synchronisation packet. That return was reported,
+        // so that nothing but this instruction follows the change.
+        let is_behind_return = matches!(before, Some((_, Way::Mispredicted)));
+        let is_exact = is_behind_return && !self.config.imprecise_context;
+        if has_new_context && is_exact {
+            out.push(Packet::Context(now.context));
+        }
         if !synchronised {
             // A synchronisation packet does not say that a return was not predicted, and a decoder that
             // begins at it does not know the register of a sequentially inferable jump.
@@ -307,7 +315,7 @@ impl Encoder {
             self.paths.sent();
         }
         self.paths.passed(now, way, sent);
-        if !synchronised && old.context != now.context.context {
+        if has_new_context && !is_exact {
             out.push(Packet::Context(now.context));
         }
         self.previous = Previous::Retired { retired: now, way };
@@ -358,12 +366,11 @@ impl Encoder {
         depth: usize,
         out: &mut Vec<Packet>,
     ) -> bool {
-        let changes = match next {
-            Some(Action::Retired(next)) => {
-                way != Way::Mispredicted && self.is_precise(now.context, next.context)
-            }
+        let next_is_precise = match next {
+            Some(Action::Retired(next)) => self.is_precise(now.context, next.context),
             _ => false,
         };
+        let changes = way != Way::Mispredicted && next_is_precise;
         let trap_next = matches!(next, Some(Action::Trap(_)));
         let has_branches = self.branches.count > 0;
         let way_before = before.map_or(Way::Inferred, |before| before.1);
@@ -384,7 +391,7 @@ impl Encoder {
             // `irdepth` for that, which does not always determine the instruction (its issue 254).
             let jumped = before.is_some_and(|before| before.0.instruction.is_uninferable());
             self.report(now.address, jumped, false, None, out);
-        } else if self.paths.must_report(now, (way, changes), next, depth) {
+        } else if self.paths.must_report(now, (way, next_is_precise), next, depth) {
             self.report(now.address, true, false, None, out);
         } else if self.branches.count == FULL_MAP {
             out.push(Packet::FullMap(core::mem::take(&mut self.branches).map));

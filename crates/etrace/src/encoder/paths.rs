@@ -115,12 +115,12 @@ impl Paths {
         }
     }
 
-    /// Whether the instruction must be reported so that the following path is found. `syncs`: the next one is
-    /// reported by a synchronisation packet.
+    /// Whether the instruction must be reported so that the following path is found. `changes`: the next one is
+    /// where the context changes.
     pub(super) fn must_report(
         &self,
         now: Retired,
-        (way, syncs): (Way, bool),
+        (way, changes): (Way, bool),
         next: Option<Action>,
         depth: usize,
     ) -> bool {
@@ -128,11 +128,12 @@ impl Paths {
         let has_passed = |(first, last): &(u64, u64)| (*first..=*last).contains(&next.address);
         let again = next.address == now.address || self.passed.iter().any(has_passed);
         match way {
-            Way::Mispredicted => again || self.returns.contains(&depth),
+            // The packet with the context comes before that of the next one.
+            Way::Mispredicted => again || changes || self.returns.contains(&depth),
             // A decoder that stops too early continues with the next packet. That packet's depth is then
             // compared on a path to which it does not belong. Of a synchronisation packet it does not know
             // that it stopped too early.
-            Way::Uninferable => again && (self.implicit || syncs),
+            Way::Uninferable => again && (self.implicit || changes),
             // The number of branches left distinguishes occurrences before and after a branch.
             _ if now.instruction.is_branch() => false,
             _ => again || self.passed.len() >= RUNS_MAX,
