@@ -108,6 +108,9 @@ fn twenty_spikes_have_twenty_windows_to_the_millisecond() {
     assert_eq!(list["not_kept"], 0);
     let whole = place.lat(&["print", "kept", "--format", "babeltrace"]);
     assert_eq!(whole.status.code(), Some(0), "{}", String::from_utf8_lossy(&whole.stderr));
+    // What was on its way at its ends had another end, and readers know.
+    let metadata = std::fs::read(place.0.join("kept/spike-0001/ctf/metadata")).expect("metadata");
+    assert!(String::from_utf8_lossy(&metadata).contains("lateralis_extent"));
     let one = place.json(&["stats", "kept/spike-0001", "--json"]);
     let spans = one["spans"].as_array().expect("spans");
     assert!(spans.iter().any(|span| span["name"] == "request"), "{one}");

@@ -138,6 +138,42 @@ fn the_whole_machine_is_watched() {
     assert!(String::from_utf8_lossy(&printed.stdout).contains(&name));
 }
 
+/// Pieces of a recording say what the whole one would: of events of the kernel, whose they are.
+#[test]
+fn pieces_say_whose_events_of_the_kernel_they_have() {
+    if !usable(&[]) {
+        return;
+    }
+    let place = Place::new();
+    let options = [
+        "record",
+        "-o",
+        "chunks",
+        "--kernel",
+        "sched",
+        "--chunk-time",
+        "100ms",
+        "--flush-every",
+        "50ms",
+        "--",
+    ];
+    let output = place
+        .lat(&[&options[..], &["sh", "-c", "for i in 1 2 3 4 5 6; do sleep 0.1; done"]].concat());
+    if !output.status.success() {
+        println!("SKIPPED: {}", String::from_utf8_lossy(&output.stderr));
+        return;
+    }
+    let mut pieces = 0;
+    for entry in fs::read_dir(place.0.join("chunks")).expect("a folder").flatten() {
+        let Ok(metadata) = fs::read(entry.path().join("ctf/metadata")) else { continue };
+        let text = String::from_utf8_lossy(&metadata);
+        assert!(text.contains("lateralis_kernel_scope"), "{}", entry.path().display());
+        assert!(!text.contains("lateralis_extent"), "{}", entry.path().display());
+        pieces += 1;
+    }
+    assert!(pieces >= 2, "{pieces}");
+}
+
 #[test]
 fn packets_are_watched() {
     let place = Place::new();

@@ -74,6 +74,12 @@ pub const SCOPE_PROGRAMS: &str = "programs";
 /// Value of [`KERNEL_SCOPE`]: those of all processes.
 pub const SCOPE_MACHINE: &str = "machine";
 
+/// Name of the entry of the environment that says how much of what happened a trace is.
+pub const EXTENT: &str = "lateralis_extent";
+/// Value of [`EXTENT`]: a part, cut out of more. What came before and behind was recorded as well, and is not
+/// there.
+pub const EXTENT_PART: &str = "part";
+
 /// What a trace says about itself.
 #[derive(Debug, Clone, Default)]
 pub struct Trace {
@@ -136,6 +142,13 @@ impl Trace {
     pub fn is_of_programs(&self, stream_class: u32) -> bool {
         let scope = self.environment_of(stream_class).iter().find(|(key, _)| key == KERNEL_SCOPE);
         scope.is_some_and(|(_, value)| value.as_text() == Some(SCOPE_PROGRAMS))
+    }
+
+    /// Whether it was cut out of a longer recording, or one of those that are read as one was.
+    #[must_use]
+    pub fn is_part(&self) -> bool {
+        let all = self.origins.iter().map(|origin| &origin.environment).chain([&self.environment]);
+        all.flatten().any(|(key, value)| key == EXTENT && value.as_text() == Some(EXTENT_PART))
     }
 
     /// The environment entry with this name.

@@ -40,9 +40,9 @@ mod tournament;
 mod value;
 
 pub use class::{
-    Attribute, Base, Encoding, EnvValue, EventClass, FieldClass, FieldKind, IntegerClass,
-    KERNEL_SCOPE, Label, Member, Origin, Range, SCOPE_MACHINE, SCOPE_PROGRAMS, StreamClass, Trace,
-    Uuid,
+    Attribute, Base, EXTENT, EXTENT_PART, Encoding, EnvValue, EventClass, FieldClass, FieldKind,
+    IntegerClass, KERNEL_SCOPE, Label, Member, Origin, Range, SCOPE_MACHINE, SCOPE_PROGRAMS,
+    StreamClass, Trace, Uuid,
 };
 pub use clock::{Clock, Second};
 pub use columns::{

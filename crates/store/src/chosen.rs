@@ -15,9 +15,12 @@ use lateralis_units::Nanos;
 use crate::facts::Facts;
 use crate::{ClockErrors, Recording, Successions};
 
-/// Whether a trace has events before a time, and behind it; one that does not say when it begins and ends can
-/// have some.
+/// Whether there were events before a time, and behind it: a trace has them, or it was cut out of one that
+/// had; one that does not say when it begins and ends can have some.
 pub(crate) fn is_cut(source: &dyn Source, to: Interval) -> (bool, bool) {
+    if source.trace().is_part() {
+        return (true, true);
+    }
     let of = source.interval();
     let is_before = |begin| of.begin.is_none_or(|first| first < begin);
     let is_behind = |end| of.end.is_none_or(|last| end < last);

@@ -18,6 +18,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use lateralis_model::{EXTENT, EXTENT_PART};
 use lateralis_pleco::Schema;
 use lateralis_ring::ClockKind;
 
@@ -201,6 +202,8 @@ impl Recording {
         part.clock = self.clock;
         part.has_cores = self.has_cores;
         part.command = self.command.clone();
+        // Whose events the kernel's are is the same.
+        part.environment.clone_from(&self.environment);
         part.gaps = self.gaps.iter().filter(|gap| gap.to.is_none()).cloned().collect();
         part
     }
@@ -324,6 +327,11 @@ impl Recording {
     /// Adds to the environment of the trace, before its metadata is written first.
     pub(super) fn describe(&mut self, more: Vec<(String, String)>) {
         self.environment.extend(more);
+    }
+
+    /// It is cut out of what was recorded.
+    pub(super) fn describe_as_part(&mut self) {
+        self.environment.push((EXTENT.to_owned(), EXTENT_PART.to_owned()));
     }
 
     fn write_metadata(&mut self) -> Result<(), Error> {

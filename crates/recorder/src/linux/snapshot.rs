@@ -35,6 +35,7 @@ pub fn snapshot(
     }
     let output = Output::create(output, None)?;
     let mut recording = Recording::new(output, ctf_version, Origin::Snapshot);
+    recording.describe_as_part();
     for info in with_rings {
         let area = open(&info.path)?;
         let kind = LiveArea::clock_kind(&area.header).filter(|_| !area.header.swapped);

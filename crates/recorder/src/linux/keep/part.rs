@@ -55,7 +55,11 @@ impl Part {
         bytes_max: u64,
         window: KeptWindow,
     ) -> Result<Part, Error> {
-        let recording = main.part(Output::create(root, Some(bytes_max))?);
+        let mut recording = main.part(Output::create(root, Some(bytes_max))?);
+        // Others hold all of a piece of the recording, and the next piece goes on where this one ends.
+        if (from, to) != (0, u64::MAX) {
+            recording.describe_as_part();
+        }
         Ok(Part {
             recording,
             names: None,
