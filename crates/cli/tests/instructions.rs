@@ -314,6 +314,23 @@ fn calls_of_a_function_are_what_it_and_its_callees_executed() {
     assert!(String::from_utf8_lossy(&none.stdout).contains("no call of nothing_*"));
 }
 
+/// A recording by perf of another machine, whose programs are not here: packets need no code.
+#[test]
+fn packets_are_as_many_as_perf_counts() {
+    let Some(quipper) = data("quipper") else { return };
+    let place = Place::new();
+    let file = quipper.join("perf.data.intel_pt-4.14").display().to_string();
+    let output = run(&place, "dump", &file, &words(&["--show", "packets"]));
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        *counts.entry(line.split_whitespace().nth(1).expect("a name")).or_default() += 1;
+    }
+    let of = ["tnt.8", "tip", "pip", "mtc", "tsc", "tma"].map(|name| counts[name]);
+    assert_eq!(of, [69_516, 12_039, 441, 2_802, 24, 24]);
+}
+
 /// As many as Intel's library decodes (libipt 2.3.0).
 #[test]
 fn recordings_that_hold_their_code_need_no_files() {

@@ -11,6 +11,7 @@ mod code;
 pub mod flow;
 pub mod image;
 pub mod packet;
+mod text;
 
 pub use code::{Block, Ends, Mode, assembly, instructions, is_mnemonic, mnemonic};
 pub use iced_x86::Instruction;

@@ -68,6 +68,10 @@ impl Hardware {
         self.is_raw
     }
 
+    pub fn buffers(&self) -> &[Buffer] {
+        &self.buffers
+    }
+
     pub fn is_empty(&self) -> bool {
         self.buffers.is_empty()
     }

@@ -7,9 +7,11 @@ use clap::{Args, ValueEnum};
 use lateralis_model::terminal::Style;
 use lateralis_store::flow::intelpt::flow::{Event, GapCause};
 use lateralis_store::flow::intelpt::image::Sections;
+use lateralis_store::flow::intelpt::packet::Packets;
 use lateralis_store::flow::intelpt::{Block, assembly, instructions};
 use lateralis_store::flow::{Follow, Recorded, Traced, cause_name, place_of};
 use lateralis_store::places::Places;
+use lateralis_traces::hardware::Buffer;
 use serde_json::{Value, json};
 
 use super::code::{CodeArgs, Hardware};
@@ -35,7 +37,7 @@ pub struct DumpArgs {
     pub inputs: InputArgs,
     #[command(flatten)]
     pub code: CodeArgs,
-    /// Each instruction, each block of instructions, or only what came in between
+    /// Each instruction, each block of instructions, only what came in between, or packets as they are
     #[arg(long, value_enum, default_value_t = Show::Instructions)]
     pub show: Show,
     /// At most this many lines
@@ -55,6 +57,8 @@ pub enum Show {
     Blocks,
     /// Gaps, interrupts, and where tracing began and ended
     Events,
+    /// Each packet, without code
+    Packets,
 }
 
 struct Dumping<'a, W> {
@@ -70,6 +74,10 @@ struct Dumping<'a, W> {
 /// Shows what was executed.
 pub fn run(args: &DumpArgs) -> Result<ExitStatus, CliError> {
     let hardware = Hardware::read(&args.inputs.traces)?;
+    if args.show == Show::Packets && !hardware.is_empty() {
+        let errors = packets(args, hardware.buffers())?;
+        return Ok(if errors == 0 { ExitStatus::Fine } else { ExitStatus::Problems });
+    }
     let gaps = args.code.follow(&args.inputs, hardware, |recorded| dump(args, recorded))?;
     Ok(if gaps == 0 { ExitStatus::Fine } else { ExitStatus::Problems })
 }
@@ -89,6 +97,52 @@ fn dump(args: &DumpArgs, recorded: &mut Recorded<'_>) -> Result<u64, CliError> {
     match dumping.failed.map_or_else(|| dumping.out.flush(), Err) {
         Ok(()) => Ok(dumping.gaps),
         Err(error) => Err(error.into()),
+    }
+}
+
+/// Writes packets, and gives how often bytes were none.
+fn packets(args: &DumpArgs, buffers: &[Buffer]) -> Result<u64, CliError> {
+    let style = if args.json { Style::Json } else { Style::Text };
+    let mut out = BufWriter::with_capacity(1 << 16, output::data(style));
+    let (mut errors, mut left) = (0, args.head.unwrap_or(u64::MAX));
+    for Buffer { cpu, tid, runs } in buffers {
+        match args.json {
+            true => writeln!(out, "{}", json!({ "thread": tid, "cpu": cpu }))?,
+            false => writeln!(out, "# packets of {}", owner(*cpu, *tid))?,
+        }
+        let mut before = 0;
+        for run in runs {
+            for found in Packets::synced(run) {
+                let (at, text) = match found {
+                    Ok(found) => (found.start, found.packet.to_string()),
+                    Err(error) => {
+                        errors += 1;
+                        (error.start, "no packet".to_owned())
+                    }
+                };
+                let at = before + at as u64;
+                if left == 0 {
+                    return Ok(errors);
+                }
+                left -= 1;
+                match args.json {
+                    true => writeln!(out, "{}", json!({ "byte": at, "packet": text }))?,
+                    false => writeln!(out, "{at:016x}  {text}")?,
+                }
+            }
+            before += run.len() as u64;
+        }
+    }
+    out.flush()?;
+    Ok(errors)
+}
+
+/// Whose packets they are.
+fn owner(cpu: Option<u32>, tid: Option<u32>) -> String {
+    match (cpu, tid) {
+        (Some(cpu), _) => format!("processor {cpu}"),
+        (None, Some(tid)) => format!("thread {tid}"),
+        (None, None) => "one file".to_owned(),
     }
 }
 
@@ -154,7 +208,7 @@ impl<W: Write> Follow for Dumping<'_, W> {
             return;
         }
         match self.args.show {
-            Show::Events => {}
+            Show::Events | Show::Packets => {}
             Show::Blocks => {
                 self.one(places, block.ip, ("instructions", json!(block.count)));
             }
