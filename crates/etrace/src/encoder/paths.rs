@@ -115,8 +115,8 @@ impl Paths {
         }
     }
 
-    /// Whether the instruction must be reported so that the following path is found. `changes`: the next one is
-    /// where the context changes.
+    /// Whether the instruction must be reported so that the following path is found. `changes`: the next one
+    /// is where the context changes.
     pub(super) fn must_report(
         &self,
         now: Retired,

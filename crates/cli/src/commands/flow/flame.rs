@@ -8,7 +8,7 @@ use lateralis_model::terminal;
 use lateralis_store::places::Function;
 use lateralis_store::stacks::Stacks;
 
-use super::stacks::{below, share};
+use super::stacks::{below, share, title};
 
 /// Pixels.
 const WIDTH: f64 = 1200.0;
@@ -50,9 +50,8 @@ pub fn svg(stacks: &Stacks, functions: &[Function]) -> String {
          <style>rect:hover{{stroke:#1c2731;stroke-width:1.5}}\
          text{{pointer-events:none;fill:#0c1116}}</style>\n\
          <rect width=\"{WIDTH}\" height=\"{height}\" fill=\"#ffffff\" pointer-events=\"none\"/>\n\
-         <text x=\"{MARGIN}\" y=\"20\" font-size=\"14\">{}: {} samples</text>\n",
-        escaped(&stacks.event),
-        stacks.samples,
+         <text x=\"{MARGIN}\" y=\"20\" font-size=\"14\">{}</text>\n",
+        escaped(&title(stacks)),
     );
     for bar in &bars {
         let node = &stacks.nodes[bar.node as usize];

@@ -154,6 +154,15 @@ fn short(image: &str) -> &str {
     image.rsplit('/').next().unwrap_or(image)
 }
 
+/// What there is of an event.
+pub fn title(stacks: &Stacks) -> String {
+    if stacks.event == INSTRUCTIONS {
+        let calls = values::counted(stacks.samples, "call");
+        return format!("{}, {calls}", values::counted(stacks.weight, "instruction"));
+    }
+    format!("{}: {}", stacks.event, values::counted(stacks.samples, "sample"))
+}
+
 fn page(gathered: &Gathered, at_least: f64) -> Page {
     let mut page = Page::new();
     if gathered.stacks.is_empty() {
@@ -161,13 +170,7 @@ fn page(gathered: &Gathered, at_least: f64) -> Page {
     }
     for stacks in &gathered.stacks {
         page.gap();
-        match stacks.event == INSTRUCTIONS {
-            true => {
-                let (all, calls) = (stacks.weight, values::counted(stacks.samples, "call"));
-                line!(page, "{}, {calls}", values::counted(all, "instruction"));
-            }
-            false => line!(page, "{}: {}", stacks.event, values::counted(stacks.samples, "sample")),
-        }
+        line!(page, "{}", title(stacks));
         page.gap();
         functions(&mut page, stacks, &gathered.functions);
         page.gap();
