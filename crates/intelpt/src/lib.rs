@@ -12,6 +12,7 @@ pub mod flow;
 pub mod image;
 pub mod packet;
 mod text;
+pub mod time;
 
 pub use code::{Block, Ends, Mode, assembly, instructions, is_mnemonic, mnemonic};
 pub use iced_x86::Instruction;
