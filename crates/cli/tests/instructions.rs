@@ -314,6 +314,38 @@ fn calls_of_a_function_are_what_it_and_its_callees_executed() {
     assert!(String::from_utf8_lossy(&none.stdout).contains("no call of nothing_*"));
 }
 
+/// The first and the last instruction, when perf says that they were.
+#[test]
+fn moments_are_those_of_perf_within_their_bounds() {
+    let Some(made) = data("made") else { return };
+    let place = Place::new();
+    let machine = machine(&place, &made);
+    let file = made.join("fibscyc/perf.data").display().to_string();
+    let more = words(&["--symfs", &machine, "--show", "events", "--json"]);
+    let output = run(&place, "dump", &file, &more);
+    let text = String::from_utf8_lossy(&output.stdout);
+    let lines = text.lines().map(|line| serde_json::from_str(line).expect("JSON"));
+    let events: Vec<serde_json::Value> =
+        lines.filter(|line: &serde_json::Value| line["time_ns"].is_u64()).collect();
+    let of = |event: &serde_json::Value, name: &str| event[name].as_u64().expect("a number");
+    let (first, last) = (&events[0], events.last().expect("an event"));
+    assert_eq!(of(first, "time_ns"), 20_015_998_341_120);
+    assert!(
+        of(last, "time_ns").abs_diff(20_015_998_377_379) <= of(last, "time_error_ns"),
+        "{last}"
+    );
+    assert!(events.iter().all(|event| of(event, "time_error_ns") < 2_000));
+    assert!(events.is_sorted_by_key(|event| of(event, "time_ns")));
+    // A call of fib with all it calls: 3,763 instructions.
+    let words =
+        ["flow", "delta", &file, "--from", "fib", "--to", "return:fib", "--pair", "innermost"];
+    let found = place.json(&[&words[..], &["--symfs", &machine, "--json"]].concat());
+    let intervals = found["intervals"].as_array().expect("intervals");
+    let outer = intervals.iter().max_by_key(|row| row["instructions"].as_u64()).expect("one");
+    assert!((2_000..6_000).contains(&of(outer, "time_ns")), "{outer}");
+    assert!(of(outer, "time_error_ns") < 2_000, "{outer}");
+}
+
 /// A recording by perf of another machine, whose programs are not here: packets need no code.
 #[test]
 fn packets_are_as_many_as_perf_counts() {

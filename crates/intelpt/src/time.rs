@@ -8,9 +8,10 @@
 //! CYC      cycles of the core since the last CYC; CBR says how many there are in a tick of the bus
 //! ```
 //!
-//! TSC and MTC are moments. What is between two of them is between their times, wherever in there: that is what
-//! the bounds say. Cycles only say where in between, by the frequency that the core had as far as CBR says
-//! it; they never move a bound. A processor that sleeps makes no packets; the first when it wakes is a TSC.
+//! TSC and MTC are moments. What is between two of them is between their times, wherever in there: that is
+//! what the bounds say. Cycles only say where in between, by the frequency that the core had as far as CBR
+//! says it; they never move a bound. A processor that sleeps makes no packets; the first when it wakes is a
+//! TSC.
 //!
 //! [SDM volume 3, "Packet Generation Scenarios", TSC, TMA, MTC, CYC and CBR packets]
 

@@ -14,8 +14,9 @@ mod system_calls;
 use lateralis_intelpt::Block;
 use lateralis_intelpt::flow::{Event, Flow, GapCause, Sink};
 use lateralis_intelpt::image::Sections;
+use lateralis_intelpt::time::{Settings, Times, perf_nanos};
 use lateralis_model::Value;
-use lateralis_traces::hardware::Buffer;
+use lateralis_traces::hardware::{Buffer, Clocks};
 
 pub use calls::{Call, Executed, INSTRUCTIONS, executed};
 pub use delta::{Deltas, Marker, Pairing, Place, deltas};
@@ -33,6 +34,18 @@ const KERNEL_BEGIN: u64 = 1 << 63;
 const AUX_TRUNCATED: u64 = 1;
 /// The kind of record that begins a trace of a thread, by its name.
 const TRACE_STARTS: &str = "itrace_start";
+
+/// When something happened, in nanoseconds of the recording's clock; `None` where nothing says it.
+pub type Moment = Option<Timestamp>;
+
+/// A moment with its bounds, in nanoseconds of the recording's clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timestamp {
+    /// When it probably was.
+    pub nanos: u64,
+    /// How far that may be off; `None`: by any time.
+    pub error_nanos: Option<u64>,
+}
 
 /// Whose instructions they are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,6 +71,7 @@ struct Part {
 pub struct Recorded<'i> {
     places: Places<'i>,
     parts: Vec<Part>,
+    clocks: Clocks,
     /// Why parts cannot be decoded.
     unreadable: Vec<(Option<u32>, String)>,
     /// How often the buffer of a thread or processor was full.
@@ -70,10 +84,10 @@ pub trait Follow {
     fn begins(&mut self, places: &mut Places<'_>, traced: &Traced);
 
     /// A block was executed. `flow` knows its instructions.
-    fn block(&mut self, places: &mut Places<'_>, code: &Sections<'_>, block: &Block);
+    fn block(&mut self, places: &mut Places<'_>, code: &Sections<'_>, block: &Block, time: Moment);
 
     /// Something else happened; `position`: which byte of all packets of the thread says so.
-    fn event(&mut self, places: &mut Places<'_>, position: u64, event: Event);
+    fn event(&mut self, places: &mut Places<'_>, position: u64, event: Event, time: Moment);
 }
 
 /// An address as people know it.
@@ -108,7 +122,7 @@ impl<'i> Recorded<'i> {
             code: code.to_vec(),
         });
         let parts = parts.collect();
-        Self { places, parts, unreadable: Vec::new(), truncated: 0 }
+        Self { places, parts, clocks: Clocks::default(), unreadable: Vec::new(), truncated: 0 }
     }
 
     /// Packets of a trace, whose events say what was mapped and which thread was traced. `more`: code that no
@@ -119,7 +133,7 @@ impl<'i> Recorded<'i> {
     pub fn of(
         chosen: &Chosen<'_>,
         mut places: Places<'i>,
-        buffers: Vec<Buffer>,
+        (buffers, clocks): (Vec<Buffer>, Clocks),
         more: &[(u64, Vec<u8>)],
     ) -> Self {
         let mut starts: Vec<(Option<u32>, u32, u32)> = Vec::new();
@@ -163,7 +177,7 @@ impl<'i> Recorded<'i> {
                 Err(why) => unreadable.push((cpu, why)),
             }
         }
-        Self { places, parts, unreadable, truncated }
+        Self { places, parts, clocks, unreadable, truncated }
     }
 
     /// Threads and processors of which there are packets.
@@ -193,7 +207,7 @@ impl<'i> Recorded<'i> {
     ///
     /// Cost: by packets and blocks. Memory: by different blocks.
     pub fn follow(&mut self, follow: &mut impl Follow) {
-        let Self { places, parts, .. } = self;
+        let Self { places, parts, clocks, .. } = self;
         for part in parts.iter() {
             let mut sections = Sections::default();
             part.code.iter().for_each(|(address, bytes)| sections.add(*address, bytes));
@@ -201,7 +215,13 @@ impl<'i> Recorded<'i> {
             let mut flow = Flow::new(&sections);
             let mut position = 0;
             for run in &part.runs {
-                let mut sink = Following { places, code: &sections, follow, position };
+                let times = Times::new(Settings {
+                    mtc_frequency: clocks.mtc_frequency,
+                    tsc_per_crystal: clocks.tsc_per_crystal,
+                    tsc_per_bus: clocks.tsc_per_bus,
+                });
+                let clock = Clock { times, nanos: clocks.nanos, last_block: None };
+                let mut sink = Following { places, code: &sections, follow, position, clock };
                 flow.decode(run, &mut sink);
                 position += run.len() as u64;
             }
@@ -245,14 +265,58 @@ struct Following<'f, 'i, 'c, F> {
     follow: &'f mut F,
     /// Bytes of the runs before.
     position: u64,
+    clock: Clock,
+}
+
+/// The time of a stream on the clock of the recording.
+struct Clock {
+    times: Times,
+    nanos: Option<(u64, u16, u32)>,
+    /// Not before this was the last block.
+    last_block: Option<u64>,
+}
+
+impl Clock {
+    /// Of something that happened behind `since` ticks.
+    fn moment(&self, since: Option<u64>) -> Moment {
+        let (time, scale) = self.times.now().zip(self.nanos)?;
+        let to = |ticks: u64| perf_nanos(ticks, scale);
+        let nanos = to(time.ticks);
+        let earliest = to(since.unwrap_or(time.earliest).min(time.earliest));
+        let error_nanos = time.latest.map(|latest| {
+            let (after, before) = (to(latest).wrapping_sub(nanos), nanos.wrapping_sub(earliest));
+            // Both ends are rounded down.
+            after.max(before).saturating_add(1)
+        });
+        Some(Timestamp { nanos, error_nanos })
+    }
+
+    /// Of a block of instructions: the packet that says where it led to came behind it, and the block before
+    /// it came first.
+    fn of_block(&mut self) -> Moment {
+        let moment = self.moment(self.last_block);
+        self.last_block = self.times.now().map(|now| now.earliest);
+        moment
+    }
 }
 
 impl<F: Follow> Sink for Following<'_, '_, '_, F> {
     fn block(&mut self, block: &Block) {
-        self.follow.block(self.places, self.code, block);
+        let time = self.clock.of_block();
+        self.follow.block(self.places, self.code, block, time);
     }
 
     fn event(&mut self, position: usize, event: Event) {
-        self.follow.event(self.places, self.position + position as u64, event);
+        match &event {
+            Event::Packet(packet) => {
+                self.clock.times.packet(packet);
+            }
+            Event::Gap(gap) if matches!(gap.cause, GapCause::Overflow | GapCause::Malformed(_)) => {
+                self.clock.times.gap();
+            }
+            _ => {}
+        }
+        let (position, time) = (self.position + position as u64, self.clock.moment(None));
+        self.follow.event(self.places, position, event, time);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::Path;
 
-use lateralis_perfdata::perf::{self, AuxArea, INTEL_PT};
+use lateralis_perfdata::perf::{self, AuxArea, AuxInfo, INTEL_PT};
 
 use crate::Error;
 use crate::open::map;
@@ -25,6 +25,20 @@ pub struct Buffer {
     pub runs: Vec<Vec<u8>>,
 }
 
+/// What is known of the clocks of the processor.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Clocks {
+    /// An MTC packet comes each time the lower so many bits of the crystal clock are 0.
+    pub mtc_frequency: Option<u8>,
+    /// Ticks of the time stamp counter in one of the crystal clock: numerator and denominator.
+    pub tsc_per_crystal: Option<(u32, u32)>,
+    /// Ticks of the time stamp counter in one of the bus clock.
+    pub tsc_per_bus: Option<u8>,
+    /// Ticks of the time stamp counter to nanoseconds of the recording's clock: zero, shift, multiplier
+    /// [include/uapi/linux/perf_event.h, time_zero].
+    pub nanos: Option<(u64, u16, u32)>,
+}
+
 /// What a file has of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hardware {
@@ -32,6 +46,8 @@ pub struct Hardware {
     pub buffers: Vec<Buffer>,
     /// Another tracer, by its number [tools/perf/util/auxtrace.h, enum auxtrace_type]: nothing of it is read.
     pub unknown: Option<u32>,
+    /// Clocks of the processors.
+    pub clocks: Clocks,
     /// Code that is recorded with the packets: bytes by their addresses.
     pub code: Vec<(u64, Vec<u8>)>,
     /// Whether no events are beside the packets.
@@ -172,7 +188,8 @@ fn of_perf(bytes: &[u8]) -> Hardware {
             all.unknown = Some(info.kind);
             return all;
         }
-        _ => {}
+        Some(info) => all.clocks = clocks(&info),
+        None => {}
     }
     let mut by_buffer: BTreeMap<(i32, i32, u32), Vec<AuxArea>> = BTreeMap::new();
     for area in areas {
@@ -201,6 +218,32 @@ fn of_perf(bytes: &[u8]) -> Hardware {
         }
     }
     all
+}
+
+/// Of the words of Intel PT [tools/perf/util/intel-pt.h].
+fn clocks(info: &AuxInfo) -> Clocks {
+    const SHIFT: usize = 1;
+    const MULTIPLIER: usize = 2;
+    const ZERO: usize = 3;
+    const HAS_ZERO: usize = 4;
+    const MTC: usize = 10;
+    const MTC_FREQUENCY: usize = 11;
+    const NUMERATOR: usize = 12;
+    const DENOMINATOR: usize = 13;
+    const RATIO: usize = 15;
+    let word = |at: usize| info.words.get(at).copied().unwrap_or(0);
+    let small = |at: usize| u32::try_from(word(at)).unwrap_or(0);
+    let config = info.config.filter(|config| config & word(MTC) != 0);
+    let bits = word(MTC_FREQUENCY);
+    let frequency = config.filter(|_| bits != 0).map(|of| (of & bits) >> bits.trailing_zeros());
+    let scale = (word(ZERO), word(SHIFT) as u16, small(MULTIPLIER));
+    Clocks {
+        mtc_frequency: frequency.and_then(|of| u8::try_from(of).ok()),
+        tsc_per_crystal: Some((small(NUMERATOR), small(DENOMINATOR)))
+            .filter(|of| of.0 > 0 && of.1 > 0),
+        tsc_per_bus: u8::try_from(word(RATIO)).ok().filter(|of| *of > 0),
+        nanos: Some(scale).filter(|_| word(HAS_ZERO) != 0),
+    }
 }
 
 fn slice(bytes: &[u8], range: std::ops::Range<u64>) -> Option<&[u8]> {

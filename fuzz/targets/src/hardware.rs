@@ -17,7 +17,7 @@ const LIMIT_BYTES: u64 = 1 << 20;
 /// A recording of GRIFFIN, or a `perf.data`. Besides not panicking: what functions executed is what was
 /// executed, and an interval is no longer than that.
 pub fn check(input: &[u8]) {
-    let Hardware { mut buffers, code, .. } = of_bytes(input);
+    let Hardware { mut buffers, clocks, code, .. } = of_bytes(input);
     for buffer in &mut buffers {
         buffer.runs.iter_mut().for_each(|run| run.truncate(PACKET_BYTES_MAX));
         buffer.runs.truncate(2);
@@ -30,7 +30,7 @@ pub fn check(input: &[u8]) {
         Some(trace) => {
             let chosen = Chosen::all_of(&**trace);
             let places = Places::new(&mut nothing, &chosen.trace);
-            Recorded::of(&chosen, places, buffers, &code)
+            Recorded::of(&chosen, places, (buffers, clocks), &code)
         }
         None => Recorded::raw(Places::without_events(&mut nothing), buffers, &code),
     };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Where the output of hardware tracers lies in a `perf.data`.
 
+use super::attr::Attr;
 use super::file::File;
 use super::records::{self, Record};
 use crate::notes::Notes;
@@ -33,6 +34,8 @@ pub struct AuxInfo {
     pub kind: u32,
     /// Its settings, by their place [tools/perf/util/intel-pt.h, `INTEL_PT_PMU_TYPE` and what follows it].
     pub words: Vec<u64>,
+    /// How its event was set up (`perf_event_attr.config`).
+    pub config: Option<u64>,
 }
 
 /// The number of Intel PT [tools/perf/util/auxtrace.h, PERF_AUXTRACE_INTEL_PT].
@@ -62,7 +65,11 @@ pub fn aux_output(bytes: &[u8]) -> (Option<AuxInfo>, Vec<AuxArea>) {
             records::AUXTRACE_INFO => {
                 // The kind, and a word that only keeps what follows aligned.
                 let (Some(kind), Some(_)) = (wire.u32(), wire.u32()) else { continue };
-                info = Some(AuxInfo { kind, words: std::iter::from_fn(|| wire.u64()).collect() });
+                let words: Vec<u64> = std::iter::from_fn(|| wire.u64()).collect();
+                // The first word is the number of its event source, which each machine gives anew.
+                let is_its = |attr: &&Attr| Some(u64::from(attr.kind)) == words.first().copied();
+                let config = file.attrs.all.iter().find(is_its).map(|attr| attr.config);
+                info = Some(AuxInfo { kind, words, config });
             }
             records::AUXTRACE => {
                 let Some(area) = area(&mut wire, at) else { continue };

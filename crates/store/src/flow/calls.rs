@@ -9,7 +9,7 @@ use lateralis_intelpt::flow::Event;
 use lateralis_intelpt::image::Sections;
 use lateralis_intelpt::{Block, Ends};
 
-use super::{Follow, Recorded, Traced, cause_name, place_of};
+use super::{Follow, Moment, Recorded, Traced, cause_name, place_of};
 use crate::places::{Function, In, Places};
 use crate::stacks::{Stacks, Tree};
 
@@ -193,7 +193,7 @@ impl<R: FnMut(Call)> Follow for Calls<R> {
         self.path.extend(node.map(|node| Entered { node, begin: 0, is_called: false }));
     }
 
-    fn block(&mut self, places: &mut Places<'_>, _: &Sections<'_>, block: &Block) {
+    fn block(&mut self, places: &mut Places<'_>, _: &Sections<'_>, block: &Block, _: Moment) {
         let pid = self.pid;
         let function = *self
             .functions
@@ -224,7 +224,7 @@ impl<R: FnMut(Call)> Follow for Calls<R> {
         }
     }
 
-    fn event(&mut self, _: &mut Places<'_>, _: u64, event: Event) {
+    fn event(&mut self, _: &mut Places<'_>, _: u64, event: Event, _: Moment) {
         match event {
             Event::Interrupted { .. } => {
                 self.executed.interrupts += 1;

@@ -10,7 +10,7 @@ use lateralis_intelpt::Block;
 use lateralis_intelpt::flow::Event;
 use lateralis_intelpt::image::Sections;
 
-use super::{Follow, Recorded, Traced, intelpt, place_of};
+use super::{Follow, Moment, Recorded, Traced, intelpt, place_of};
 use crate::places::Places;
 
 /// Open beginnings inside each other.
@@ -111,6 +111,10 @@ pub struct Interval {
     pub end_address: u64,
     /// Whether it also ran where it was not traced, as in the kernel.
     pub left: bool,
+    /// Nanoseconds from the beginning to the end; `None` where nothing says when they were.
+    pub nanos: Option<u64>,
+    /// How far that may be off; `None`: by any time.
+    pub error_nanos: Option<u64>,
 }
 
 /// All of them.
@@ -134,6 +138,16 @@ pub struct Deltas {
 /// beginning, whether the end, and its address.
 type Hits = Vec<(u32, bool, bool, u64)>;
 
+/// A beginning whose end has not come.
+struct Open {
+    /// Which instruction it is.
+    at: u64,
+    address: u64,
+    time: Moment,
+    /// Whether tracing ended since.
+    left: bool,
+}
+
 struct Watching<'m> {
     from: &'m Marker,
     to: &'m Marker,
@@ -142,8 +156,7 @@ struct Watching<'m> {
     /// By the first address of a block, its mode and how many instructions.
     hits: HashMap<(u64, u8, u32), Hits, RandomState>,
     executed: u64,
-    /// Of the beginnings that are open: which instruction, its address, and whether tracing ended since.
-    open: Vec<(u64, u64, bool)>,
+    open: Vec<Open>,
     deltas: Deltas,
 }
 
@@ -176,7 +189,7 @@ impl Watching<'_> {
         self.open.clear();
     }
 
-    fn begin(&mut self, at: u64, address: u64) {
+    fn begin(&mut self, at: u64, address: u64, time: Moment) {
         self.deltas.hits.0 += 1;
         match self.pairing {
             Pairing::First if !self.open.is_empty() => return,
@@ -184,13 +197,13 @@ impl Watching<'_> {
             Pairing::Last => self.open.clear(),
         }
         if self.open.len() < OPEN_MAX {
-            self.open.push((at, address, false));
+            self.open.push(Open { at, address, time, left: false });
         }
     }
 
-    fn end(&mut self, at: u64, end_address: u64) {
+    fn end(&mut self, at: u64, end_address: u64, time: Moment) {
         self.deltas.hits.1 += 1;
-        let Some((begin, begin_address, left)) = self.open.pop() else {
+        let Some(open) = self.open.pop() else {
             self.deltas.orphans += 1;
             return;
         };
@@ -198,9 +211,17 @@ impl Watching<'_> {
             self.deltas.not_kept += 1;
             return;
         }
-        let instructions = at - begin;
-        let interval = Interval { instructions, begin, begin_address, end_address, left };
-        self.deltas.intervals.push(interval);
+        let both = open.time.zip(time);
+        let error = both.and_then(|(begin, end)| begin.error_nanos.zip(end.error_nanos));
+        self.deltas.intervals.push(Interval {
+            instructions: at - open.at,
+            begin: open.at,
+            begin_address: open.address,
+            end_address,
+            left: open.left,
+            nanos: both.map(|(begin, end)| end.nanos.saturating_sub(begin.nanos)),
+            error_nanos: error.map(|(begin, end)| begin.saturating_add(end)),
+        });
     }
 }
 
@@ -214,7 +235,7 @@ impl Follow for Watching<'_> {
         self.executed = 0;
     }
 
-    fn block(&mut self, places: &mut Places<'_>, code: &Sections<'_>, block: &Block) {
+    fn block(&mut self, places: &mut Places<'_>, code: &Sections<'_>, block: &Block, time: Moment) {
         let (pid, from, to) = (self.pid, self.from, self.to);
         let key = (block.ip, block.mode as u8, block.count);
         let hits = self.hits.entry(key).or_insert_with(|| {
@@ -236,23 +257,23 @@ impl Follow for Watching<'_> {
             for (number, begins, ends, ip) in hits.clone() {
                 let at = self.executed + u64::from(number);
                 if ends {
-                    self.end(at, ip);
+                    self.end(at, ip, time);
                 }
                 if begins {
-                    self.begin(at, ip);
+                    self.begin(at, ip, time);
                 }
             }
         }
         self.executed += u64::from(block.count);
     }
 
-    fn event(&mut self, _: &mut Places<'_>, _: u64, event: Event) {
+    fn event(&mut self, _: &mut Places<'_>, _: u64, event: Event, _: Moment) {
         match event {
             Event::Gap(_) => {
                 self.deltas.void += self.open.len() as u64;
                 self.open.clear();
             }
-            Event::Disabled(_) => self.open.iter_mut().for_each(|(.., left)| *left = true),
+            Event::Disabled(_) => self.open.iter_mut().for_each(|of| of.left = true),
             _ => {}
         }
     }

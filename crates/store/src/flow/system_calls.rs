@@ -8,7 +8,7 @@ use lateralis_intelpt::flow::Event;
 use lateralis_intelpt::image::Sections;
 use lateralis_intelpt::{Block, Ends};
 
-use super::{Follow, Recorded, Traced, intelpt, place_of};
+use super::{Follow, Moment, Recorded, Traced, intelpt, place_of};
 use crate::places::{In, Places};
 
 /// What Linux puts in front of the names of system calls [arch/x86/include/asm/syscall_wrapper.h].
@@ -89,7 +89,7 @@ impl Follow for Watching {
         (self.pid, self.executed) = (traced.pid, 0);
     }
 
-    fn block(&mut self, places: &mut Places<'_>, code: &Sections<'_>, block: &Block) {
+    fn block(&mut self, places: &mut Places<'_>, code: &Sections<'_>, block: &Block, _: Moment) {
         match place_of(block.ip) {
             // Back from the kernel: what it executed is behind the call by now.
             In::Program => self.returns(),
@@ -123,7 +123,7 @@ impl Follow for Watching {
         }
     }
 
-    fn event(&mut self, _: &mut Places<'_>, _: u64, event: Event) {
+    fn event(&mut self, _: &mut Places<'_>, _: u64, event: Event, _: Moment) {
         match event {
             Event::Gap(_) => self.found.void += u64::from(self.open.take().is_some()),
             // The kernel is not traced.

@@ -7,7 +7,7 @@ use clap::Args;
 use lateralis_model::Event;
 use lateralis_store::flow::Recorded;
 use lateralis_store::places::Places;
-use lateralis_traces::hardware::{self, Buffer};
+use lateralis_traces::hardware::{self, Buffer, Clocks};
 
 use super::images::ImageFiles;
 use crate::error::CliError;
@@ -32,6 +32,7 @@ pub struct CodeArgs {
 /// Packets of the processors and threads of some traces.
 pub struct Hardware {
     buffers: Vec<Buffer>,
+    clocks: Clocks,
     /// Code that was recorded with them.
     code: Vec<(u64, Vec<u8>)>,
     /// Whether the files are nothing but packets.
@@ -42,6 +43,7 @@ impl Hardware {
     /// Reads what the traces have of them; other traces have none.
     pub fn read(traces: &[PathBuf]) -> Result<Self, CliError> {
         let (mut buffers, mut code, mut raw) = (Vec::new(), Vec::new(), 0);
+        let mut clocks = Clocks::default();
         for path in traces {
             let of = hardware::read(path, PACKED_BYTES)?;
             if let Some(kind) = of.unknown {
@@ -53,6 +55,8 @@ impl Hardware {
             raw += usize::from(of.is_raw);
             buffers.extend(of.buffers);
             code.extend(of.code);
+            // Several files are of one machine.
+            clocks = of.clocks;
         }
         if raw > 0 && raw < traces.len() {
             return Err(CliError::new(
@@ -61,7 +65,7 @@ impl Hardware {
                 "decode them one after the other",
             ));
         }
-        Ok(Self { buffers, code, is_raw: raw > 0 })
+        Ok(Self { buffers, clocks, code, is_raw: raw > 0 })
     }
 
     pub fn is_raw(&self) -> bool {
@@ -100,7 +104,7 @@ impl CodeArgs {
         hardware: Hardware,
         work: impl FnOnce(&mut Recorded<'_>) -> Result<T, CliError>,
     ) -> Result<T, CliError> {
-        let Hardware { buffers, code: mut all, is_raw } = hardware;
+        let Hardware { buffers, clocks, code: mut all, is_raw } = hardware;
         all.extend(self.code()?);
         let code = all;
         let mut files = self.files();
@@ -120,7 +124,7 @@ impl CodeArgs {
             let contains = |event: &Event<'_>| selection.contains(event);
             let chosen = selection.chosen(&recording, &contains);
             let places = Places::new(&mut files, &chosen.trace);
-            Recorded::of(&chosen, places, buffers, &code)
+            Recorded::of(&chosen, places, (buffers, clocks), &code)
         };
         let done = work(&mut recorded)?;
         warn(&recorded);

@@ -100,6 +100,7 @@ fn page(args: &DeltaArgs, found: &Deltas) -> Page {
         let (least, most) = (values::count(*least), values::count(*most));
         table.row([count, mean, least, p50, p90, p99, most]);
         page.page(&table.render());
+        times(&mut page, found);
         page.gap();
         histogram(&mut page, &all);
         page.gap();
@@ -133,6 +134,29 @@ fn page(args: &DeltaArgs, found: &Deltas) -> Page {
     page
 }
 
+/// How long they took, where the packets say when.
+fn times(page: &mut Page, found: &Deltas) {
+    let mut all: Vec<u64> = found.intervals.iter().filter_map(|of| of.nanos).collect();
+    all.sort_unstable();
+    let (Some(least), Some(most)) = (all.first(), all.last()) else { return };
+    let error =
+        found.intervals.iter().map(|of| of.error_nanos).try_fold(0, |all, of| Some(of?.max(all)));
+    let error =
+        error.map_or("unknown".to_owned(), |error| format!("at most {}", values::time(error)));
+    let of = |thousand| values::time(rank(&all, thousand));
+    page.gap();
+    line!(
+        page,
+        "time  mean {}, min {}, p50 {}, p90 {}, p99 {}, max {}; error {error}",
+        values::mean_time(mean(&all)),
+        values::time(*least),
+        of(500),
+        of(900),
+        of(990),
+        values::time(*most),
+    );
+}
+
 fn longest(page: &mut Page, found: &Deltas) {
     let mut all: Vec<_> = found.intervals.iter().collect();
     all.sort_by_key(|of| (std::cmp::Reverse(of.instructions), of.begin));
@@ -160,6 +184,8 @@ fn to_json(found: &Deltas) -> Value {
             "begin_address": of.begin_address,
             "end_address": of.end_address,
             "left_traced_code": of.left,
+            "time_ns": of.nanos,
+            "time_error_ns": of.error_nanos,
         })
     });
     json!({

@@ -9,12 +9,14 @@ use lateralis_store::flow::intelpt::flow::{Event, GapCause};
 use lateralis_store::flow::intelpt::image::Sections;
 use lateralis_store::flow::intelpt::packet::Packets;
 use lateralis_store::flow::intelpt::{Block, assembly, instructions};
-use lateralis_store::flow::{Follow, Recorded, Traced, cause_name, place_of};
+use lateralis_store::flow::{Follow, Moment, Recorded, Traced, cause_name, place_of};
 use lateralis_store::places::Places;
 use lateralis_traces::hardware::Buffer;
+use lateralis_units::Nanos;
 use serde_json::{Value, json};
 
 use super::code::{CodeArgs, Hardware};
+use crate::date;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::inputs::InputArgs;
@@ -203,7 +205,7 @@ impl<W: Write> Follow for Dumping<'_, W> {
         self.write();
     }
 
-    fn block(&mut self, places: &mut Places<'_>, code: &Sections<'_>, block: &Block) {
+    fn block(&mut self, places: &mut Places<'_>, code: &Sections<'_>, block: &Block, _: Moment) {
         if self.is_over() {
             return;
         }
@@ -223,7 +225,7 @@ impl<W: Write> Follow for Dumping<'_, W> {
         }
     }
 
-    fn event(&mut self, _: &mut Places<'_>, position: u64, event: Event) {
+    fn event(&mut self, _: &mut Places<'_>, position: u64, event: Event, time: Moment) {
         let (name, address) = match event {
             Event::Gap(gap) => {
                 self.gaps += 1;
@@ -243,10 +245,18 @@ impl<W: Write> Follow for Dumping<'_, W> {
             return;
         }
         if self.args.json {
-            return self.json(&json!({ "event": name, "address": address, "byte": position }));
+            let mut line = json!({ "event": name, "address": address, "byte": position });
+            line["time_ns"] = json!(time.map(|time| time.nanos));
+            line["time_error_ns"] = json!(time.and_then(|time| time.error_nanos));
+            return self.json(&line);
         }
         let address = address.map_or_else(String::new, |at| format!(" at {at:#x}"));
-        self.line = format!("# {name}{address}, byte {position}");
+        let time = time.map_or_else(String::new, |time| {
+            let error =
+                time.error_nanos.map_or("unknown".to_owned(), |error| format!("{error} ns"));
+            format!(", {} ± {error}", date::text(Nanos(time.nanos.cast_signed())))
+        });
+        self.line = format!("# {name}{address}, byte {position}{time}");
         self.write();
     }
 }
