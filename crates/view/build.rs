@@ -4,7 +4,11 @@
 use std::env;
 use std::fmt::Write as _;
 use std::fs;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
 
 fn main() {
     let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
@@ -20,14 +24,24 @@ fn main() {
     let mut files = Vec::new();
     gather(&page, "", &mut files);
     files.sort();
-    let mut text = String::from("pub static FILES: &[(&str, &[u8])] = &[\n");
-    for (name, path) in files {
-        let _ = writeln!(text, "    ({name:?}, include_bytes!({:?})),", path.display().to_string());
+    if let Err(error) = embed(&files, &out) {
+        println!("cargo::error=cannot embed the files of the page: {error}");
+    }
+}
+
+/// Compressed: they would be three per cent of `lat`, and are asked for once in a run.
+fn embed(files: &[(String, PathBuf)], out: &Path) -> io::Result<()> {
+    let mut text = String::from("static FILES: &[(&str, &[u8])] = &[\n");
+    for (number, (name, path)) in files.iter().enumerate() {
+        let packed = format!("page-{number}.gz");
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        encoder.write_all(&fs::read(path)?)?;
+        fs::write(out.join(&packed), encoder.finish()?)?;
+        let packed = format!("include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{packed}\"))");
+        let _ = writeln!(text, "    ({name:?}, {packed}),");
     }
     text.push_str("];\n");
-    if let Err(error) = fs::write(out.join("files.rs"), text) {
-        println!("cargo::error=cannot write the list of the page's files: {error}");
-    }
+    fs::write(out.join("files.rs"), text)
 }
 
 /// A number of the sources of whatever has a part in an index: one that others have made may say
