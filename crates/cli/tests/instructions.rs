@@ -20,9 +20,20 @@ fn data(name: &str) -> Option<PathBuf> {
     Some(path.canonicalize().expect("a path"))
 }
 
+/// Where the program of a recording of `made` was.
+fn program(place: &Place, made: &Path) -> String {
+    let file = made.join("fibs/perf.data").display().to_string();
+    let output = place.lat(&["print", &file, "--event", "mmap2"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let path = text.split_once("filename=\"").and_then(|(_, rest)| rest.split_once('"'));
+    path.expect("a mapping").0.to_owned()
+}
+
 /// A copy of the machine on which the programs of `made` ran.
 fn machine(place: &Place, made: &Path) -> String {
-    let folder = place.0.join("machine/tmp/pt/work/bench");
+    let program = program(place, made);
+    let folder = Path::new(&program).parent().expect("a folder").display().to_string();
+    let folder = place.0.join(format!("machine{folder}"));
     fs::create_dir_all(&folder).expect("a folder");
     for name in ["pb", "pbr"] {
         symlink(made.join(name), folder.join(name)).expect("a link");
@@ -400,7 +411,7 @@ fn what_is_missing_is_a_gap_and_is_said() {
     assert_eq!(output.status.code(), Some(1));
     assert!(addresses(&output).is_empty());
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("warning: /tmp/pt/work/bench/pb: "), "{said}");
+    assert!(said.contains(&format!("warning: {}: ", program(&place, &made))), "{said}");
     let shown = String::from_utf8_lossy(&output.stdout);
     assert!(shown.contains("# gap: the code is not known at 0x401950"), "{shown}");
 
@@ -435,6 +446,36 @@ fn what_is_missing_is_a_gap_and_is_said() {
         }
     }
     assert!(voids > 1, "{voids}");
+
+    // A buffer that was full, and one of a processor on which nothing says what ran. Records by their kinds
+    // [include/uapi/linux/perf_event.h]: 11 is AUX, 12 ITRACE_START, 71 AUXTRACE.
+    let whole_file = fs::read(folder.join("perf.data")).expect("a file");
+    let record = |kind: u64| {
+        let word = |at: usize| u64::from_le_bytes(*whole_file[at..].first_chunk().expect("a word"));
+        let mut at = word(40) as usize;
+        while word(at) as u32 as u64 != kind {
+            at += (word(at) >> 48) as usize;
+        }
+        at
+    };
+    let changed = |changes: &[(usize, &[u8])]| {
+        let mut bytes = whole_file.clone();
+        for (at, new) in changes {
+            bytes[*at..at + new.len()].copy_from_slice(new);
+        }
+        fs::write(place.0.join("changed.data"), bytes).expect("written");
+        run(&place, "dump", "changed.data", &words(&["--symfs", &machine]))
+    };
+    let as_it_is = changed(&[]);
+    assert_eq!((as_it_is.status.code(), addresses(&as_it_is).len()), (Some(0), 33_059));
+    let full = changed(&[(record(11) + 24, &[1])]);
+    assert_eq!((full.status.code(), addresses(&full).len()), (Some(1), 33_059));
+    assert!(String::from_utf8_lossy(&full.stderr).contains("was full 1 time"), "{full:?}");
+    let of_all: &[u8] = &[0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
+    let unknown = changed(&[(record(71) + 36, of_all), (record(12), &[2])]);
+    assert_eq!((unknown.status.code(), addresses(&unknown).len()), (Some(1), 0));
+    let said = String::from_utf8_lossy(&unknown.stderr);
+    assert!(said.contains("no event says which program ran"), "{said}");
 
     // Neither packets nor a place.
     fs::write(place.0.join("t.json"), r#"[{"ph":"X","name":"a","ts":1,"dur":2}]"#)

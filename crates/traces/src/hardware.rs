@@ -56,6 +56,8 @@ pub struct Hardware {
 
 /// How a file of GRIFFIN begins [Ge, Cui, Jaeger: GRIFFIN, ASPLOS 2017; the files of its authors].
 const GRIFFIN: [u8; 4] = 0x51c0_ffee_u32.to_le_bytes();
+/// Bytes that say what a compressed file is.
+const FIRST_BYTES: u64 = 16;
 /// Bytes of a page.
 const PAGE: usize = 4096;
 
@@ -78,8 +80,8 @@ pub fn read(path: &Path, limit_bytes: u64) -> Result<Hardware, Error> {
     }
     let bytes = map(&File::open(path).map_err(io)?).map_err(io)?;
     if let Some(packing) = Packing::of(&bytes) {
-        let first = packing.begin(&bytes, GRIFFIN.len() as u64);
-        if first.starts_with(&GRIFFIN) {
+        let first = packing.begin(&bytes, FIRST_BYTES);
+        if first.starts_with(&GRIFFIN) || perf::sniff(&first) {
             let (bytes, _) = packing.unpack(&bytes, limit_bytes).map_err(io)?;
             return Ok(of_bytes((*bytes).as_ref()));
         }

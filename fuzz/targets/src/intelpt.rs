@@ -6,6 +6,7 @@ use lateralis_intelpt::Block;
 use lateralis_intelpt::flow::{Event, Flow, Sink};
 use lateralis_intelpt::image::Sections;
 use lateralis_intelpt::packet::{IpBytes, Packet, Packets, Tnt, encode};
+use lateralis_intelpt::time::{Settings, Times};
 
 /// Where the code is.
 pub const ADDRESS: u64 = 0x40_1000;
@@ -39,6 +40,18 @@ pub fn check(input: &[u8]) {
             let again = Packets::new(&bytes).next();
             assert!(block || again.is_some_and(|of| of.is_ok_and(|of| of.packet == packet.packet)));
         }
+    }
+    let settings = Settings {
+        mtc_frequency: code.first().copied(),
+        tsc_per_crystal: Some((code.len() as u32, 2)),
+        tsc_per_bus: code.last().copied(),
+    };
+    let (mut times, mut last) = (Times::new(settings), 0);
+    for packet in Packets::new(stream).flatten() {
+        let Some(time) = times.packet(&packet.packet) else { continue };
+        assert!(last <= time.earliest && time.earliest <= time.ticks, "times never go back");
+        assert!(time.latest.is_none_or(|latest| time.ticks <= latest), "{time:?}");
+        last = time.earliest;
     }
     let mut image = Sections::default();
     image.add(ADDRESS, code);

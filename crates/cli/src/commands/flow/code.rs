@@ -95,7 +95,8 @@ impl CodeArgs {
         self.raw.iter().map(read).collect()
     }
 
-    /// Puts packets and code together, and gives them to `work`.
+    /// Puts packets and code together, and gives them to `work`: what that gives, and whether there were no
+    /// packets but those that it saw.
     ///
     /// Errors: a trace or a file that cannot be read, or none with packets.
     pub fn follow<T>(
@@ -103,7 +104,7 @@ impl CodeArgs {
         inputs: &InputArgs,
         hardware: Hardware,
         work: impl FnOnce(&mut Recorded<'_>) -> Result<T, CliError>,
-    ) -> Result<T, CliError> {
+    ) -> Result<(T, bool), CliError> {
         let Hardware { buffers, clocks, code: mut all, is_raw } = hardware;
         all.extend(self.code()?);
         let code = all;
@@ -128,11 +129,12 @@ impl CodeArgs {
         };
         let done = work(&mut recorded)?;
         warn(&recorded);
+        let is_complete = recorded.unreadable().is_empty() && recorded.truncated() == 0;
         let (_, missing) = recorded.finish();
         for (image, why, _) in missing {
             tell!("warning: {image}: {why}");
         }
-        Ok(done)
+        Ok((done, is_complete))
     }
 }
 

@@ -67,14 +67,14 @@ pub fn run(args: &DeltaArgs) -> Result<ExitStatus, CliError> {
         Pair::Last => Pairing::Last,
         Pair::Innermost => Pairing::Innermost,
     };
-    let found = args.code.follow(&args.inputs, hardware, |recorded| {
+    let (found, is_complete) = args.code.follow(&args.inputs, hardware, |recorded| {
         Ok(deltas(recorded, (&args.from, &args.to), pairing))
     })?;
     match args.json {
         true => output::print_json(&to_json(&found))?,
         false => output::print(&page(args, &found))?,
     }
-    let is_fine = !found.intervals.is_empty() && found.void == 0;
+    let is_fine = !found.intervals.is_empty() && found.void == 0 && is_complete;
     Ok(if is_fine { ExitStatus::Fine } else { ExitStatus::Problems })
 }
 

@@ -4,7 +4,7 @@
 use std::io::{self, BufWriter, Write};
 
 use clap::{Args, ValueEnum};
-use lateralis_model::terminal::Style;
+use lateralis_model::terminal::{self, Style};
 use lateralis_store::flow::intelpt::flow::{Event, GapCause};
 use lateralis_store::flow::intelpt::image::Sections;
 use lateralis_store::flow::intelpt::packet::Packets;
@@ -32,7 +32,7 @@ use crate::output;
     lat flow dump perf.data\n  \
     lat flow dump perf.data --show blocks --json\n  \
     lat flow dump packets.pt --raw code.bin:0x401000\n\n\
-    Exit code 1: there are gaps, of which nothing is known."
+    Exit code 1: there are gaps of which nothing is known, or packets that are missing or not decoded."
 )]
 pub struct DumpArgs {
     #[command(flatten)]
@@ -80,8 +80,9 @@ pub fn run(args: &DumpArgs) -> Result<ExitStatus, CliError> {
         let errors = packets(args, hardware.buffers())?;
         return Ok(if errors == 0 { ExitStatus::Fine } else { ExitStatus::Problems });
     }
-    let gaps = args.code.follow(&args.inputs, hardware, |recorded| dump(args, recorded))?;
-    Ok(if gaps == 0 { ExitStatus::Fine } else { ExitStatus::Problems })
+    let follow = |recorded: &mut Recorded<'_>| dump(args, recorded);
+    let (gaps, is_complete) = args.code.follow(&args.inputs, hardware, follow)?;
+    Ok(if gaps == 0 && is_complete { ExitStatus::Fine } else { ExitStatus::Problems })
 }
 
 fn dump(args: &DumpArgs, recorded: &mut Recorded<'_>) -> Result<u64, CliError> {
@@ -183,7 +184,12 @@ impl<W: Write> Dumping<'_, W> {
             return self.json(&line);
         }
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        let place = offset.map_or(function.clone(), |offset| format!("{function}+{offset:#x}"));
+        // A name out of a file cannot end the line.
+        let function = terminal::shown(&function);
+        let place = match offset {
+            Some(offset) => format!("{function}+{offset:#x}"),
+            None => function.into_owned(),
+        };
         self.line = format!("{ip:#018x}  {place:<32}  {text}");
         self.write();
     }
@@ -200,7 +206,10 @@ impl<W: Write> Follow for Dumping<'_, W> {
         let cpu = traced.cpu.map_or_else(String::new, |cpu| format!(", processor {cpu}"));
         self.line = match traced.tid {
             0 => format!("# packets{cpu}"),
-            tid => format!("# thread {tid} of {} {}{cpu}", traced.program, traced.pid),
+            tid => {
+                let program = terminal::shown(&traced.program);
+                format!("# thread {tid} of {program} {}{cpu}", traced.pid)
+            }
         };
         self.write();
     }

@@ -63,23 +63,24 @@ type Key = (u32, Option<u32>);
 /// Shows the calls of a function.
 pub fn run(args: &FunctionArgs) -> Result<ExitStatus, CliError> {
     let hardware = Hardware::read(&args.inputs.traces)?;
-    let (rows, functions, has_gaps) = args.code.follow(&args.inputs, hardware, |recorded| {
-        let mut rows: BTreeMap<Key, Row> = BTreeMap::new();
-        let mut kept = 0;
-        // Names are known when all is decoded.
-        let executed = executed(recorded, |call| {
-            let key = (call.function, call.caller.filter(|_| args.by_caller));
-            let row = rows.entry(key).or_default();
-            match call.is_whole && kept < CALLS_MAX {
-                true => {
-                    kept += 1;
-                    row.lengths.push(call.instructions);
+    let ((rows, functions, has_gaps), is_complete) =
+        args.code.follow(&args.inputs, hardware, |recorded| {
+            let mut rows: BTreeMap<Key, Row> = BTreeMap::new();
+            let mut kept = 0;
+            // Names are known when all is decoded.
+            let executed = executed(recorded, |call| {
+                let key = (call.function, call.caller.filter(|_| args.by_caller));
+                let row = rows.entry(key).or_default();
+                match call.is_whole && kept < CALLS_MAX {
+                    true => {
+                        kept += 1;
+                        row.lengths.push(call.instructions);
+                    }
+                    false => row.torn += 1,
                 }
-                false => row.torn += 1,
-            }
-        });
-        Ok((rows, recorded.functions().to_vec(), !executed.gaps.is_empty()))
-    })?;
+            });
+            Ok((rows, recorded.functions().to_vec(), !executed.gaps.is_empty()))
+        })?;
     let name = |function: u32| functions.get(function as usize).map_or("", |of| &of.name);
     let is_it = |key: &Key| matches_pattern(&args.function, name(key.0));
     let mut rows: Vec<(Key, Row)> = rows.into_iter().filter(|(key, _)| is_it(key)).collect();
@@ -90,7 +91,11 @@ pub fn run(args: &FunctionArgs) -> Result<ExitStatus, CliError> {
         true => output::print_json(&to_json(&rows, &functions))?,
         false => output::print(&page(args, &rows, &functions))?,
     }
-    Ok(if rows.is_empty() || has_gaps { ExitStatus::Problems } else { ExitStatus::Fine })
+    Ok(if rows.is_empty() || has_gaps || !is_complete {
+        ExitStatus::Problems
+    } else {
+        ExitStatus::Fine
+    })
 }
 
 fn page(args: &FunctionArgs, rows: &[(Key, Row)], functions: &[Function]) -> Page {

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use clap::Args;
-use lateralis_store::flow::{SystemCalls, system_calls};
+use lateralis_store::flow::{Recorded, SystemCalls, system_calls};
 use serde_json::{Value, json};
 
 use super::code::{CodeArgs, Hardware};
@@ -58,21 +58,24 @@ pub struct ImpactArgs {
     pub json: bool,
 }
 
-fn of(code: &CodeArgs, inputs: &InputArgs) -> Result<SystemCalls, CliError> {
+/// The system calls of a trace, and whether none are hidden by gaps or missing packets.
+fn of(code: &CodeArgs, inputs: &InputArgs) -> Result<(SystemCalls, bool), CliError> {
     let hardware = Hardware::read(&inputs.traces)?;
-    let mut found = code.follow(inputs, hardware, |recorded| Ok(system_calls(recorded)))?;
+    let follow = |recorded: &mut Recorded<'_>| Ok(system_calls(recorded));
+    let (mut found, is_complete) = code.follow(inputs, hardware, follow)?;
     found.calls.values_mut().for_each(|lengths| lengths.sort_unstable());
-    Ok(found)
+    let is_whole = is_complete && found.void == 0;
+    Ok((found, is_whole))
 }
 
 /// Shows the system calls of a trace.
 pub fn syscalls(args: &SyscallsArgs) -> Result<ExitStatus, CliError> {
-    let found = of(&args.code, &args.inputs)?;
+    let (found, is_whole) = of(&args.code, &args.inputs)?;
     match args.json {
         true => output::print_json(&to_json(&found))?,
         false => output::print(&page(&found))?,
     }
-    let is_fine = !found.calls.is_empty() && found.void == 0;
+    let is_fine = !found.calls.is_empty() && is_whole;
     Ok(if is_fine { ExitStatus::Fine } else { ExitStatus::Problems })
 }
 
@@ -132,7 +135,8 @@ pub fn impact(args: &ImpactArgs) -> Result<ExitStatus, CliError> {
         true => &args.code,
         false => &CodeArgs { raw: args.raw_before.clone(), ..args.code.clone() },
     };
-    let (before, after) = (of(code, &inputs)?, of(&args.code, &args.after)?);
+    let (before, before_is_whole) = of(code, &inputs)?;
+    let (after, after_is_whole) = of(&args.code, &args.after)?;
     let names: BTreeSet<&String> =
         before.calls.keys().filter(|name| after.calls.contains_key(*name)).collect();
     let rows: Vec<(&str, [usize; 2], [u64; 2])> = names
@@ -158,7 +162,7 @@ pub fn impact(args: &ImpactArgs) -> Result<ExitStatus, CliError> {
     } else {
         output::print(&difference(&rows))?;
     }
-    let is_fine = !rows.is_empty() && before.void + after.void == 0;
+    let is_fine = !rows.is_empty() && before_is_whole && after_is_whole;
     Ok(if is_fine { ExitStatus::Fine } else { ExitStatus::Problems })
 }
 

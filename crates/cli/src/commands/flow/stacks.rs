@@ -83,11 +83,12 @@ pub fn run(args: &StacksArgs) -> Result<ExitStatus, CliError> {
         false => of_samples(args)?,
     };
     if !hardware.is_empty() {
-        let (executed, functions) = args.code.follow(&args.inputs, hardware, |recorded| {
-            let executed = executed(recorded, |_| {});
-            Ok((executed, recorded.functions().to_vec()))
-        })?;
-        is_fine &= executed.gaps.is_empty();
+        let ((executed, functions), is_complete) =
+            args.code.follow(&args.inputs, hardware, |recorded| {
+                let executed = executed(recorded, |_| {});
+                Ok((executed, recorded.functions().to_vec()))
+            })?;
+        is_fine &= executed.gaps.is_empty() && is_complete;
         add(&mut gathered, executed, functions);
     }
     match (args.json, args.format) {
