@@ -66,8 +66,8 @@ impl<E: Copy> Early<E> {
     }
 
     /// One leaves: the first arrival that can be its own, if there is any. `apart` tells how far
-    /// times of two streams may be off; `None`: nobody knows, and then they are not joined. Of one
-    /// stream the order is certain.
+    /// times of two streams may be off; `None`: that is not known, and then only ends of one time are
+    /// joined, as they are where the other stream comes first. Of one stream the order is certain.
     ///
     /// Cost: nothing where none waits; else a look-up and a step for each of the same key, 1024
     /// at most.
@@ -89,7 +89,9 @@ impl<E: Copy> Early<E> {
             arrival.is_some_and(|arrival| {
                 let ahead = sent.time.since(arrival.end.time).max(0) as u64;
                 arrival.end.stream != sent.stream
-                    && apart(sent.stream, arrival.end.stream).is_some_and(|apart| ahead <= apart)
+                    && (ahead == 0
+                        || apart(sent.stream, arrival.end.stream)
+                            .is_some_and(|apart| ahead <= apart))
             })
         };
         let found = numbers.iter().take(SEARCH_MAX).position(can_be)?;
@@ -204,8 +206,8 @@ mod tests {
                 }
                 let fits = |a: &Arrival| {
                     key.is_some() && a.key == key && a.end.stream.0 != stream
-                        && apart(error)(end.stream, a.end.stream)
-                            .is_some_and(|apart| (time - a.end.time.0) as u64 <= apart)
+                        && (time - a.end.time.0) as u64
+                            <= apart(error)(end.stream, a.end.stream).unwrap_or(0)
                 };
                 let found = all.iter().position(fits).map(|at| all.remove(at).end);
                 prop_assert_eq!(early.take(0, key, &end, apart(error)), found);

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Random traces, with ties, several streams, threads and processes, and with or without lost events:
-//! statistics, tables and the viewer say the same of them, and what a search through all events says.
-//! What is called exact is so whatever was lost.
+//! Random traces, with ties, several streams, threads and processes, of one machine or two, and with
+//! or without lost events: statistics, tables, SQL and the viewer say the same of them, and what a
+//! search through all events says. What is called exact is so whatever was lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::ops::Range;
+use std::process::Command;
 
+use lateralis_model::Host;
 use serde_json::{Value, json};
 
 use crate::place::Place;
@@ -34,6 +37,11 @@ const PUT: usize = 4;
 const TAKE: usize = 5;
 const SWITCH: usize = 9;
 
+/// Threads of the second machine have numbers from here on (docs/guides/several-recordings.md).
+const MACHINE: u32 = 100_000_000;
+/// The stream that is recorded on the second machine, where there are two.
+const OTHER_MACHINE: usize = 2;
+
 /// Events of a stream that come in one packet.
 const IN_PACKET: usize = 12;
 
@@ -55,6 +63,8 @@ type Streams = Vec<Vec<Vec<(Event, bool)>>>;
 enum Who {
     /// The event.
     Told,
+    /// The event; the last stream is a recording of another machine.
+    TwoMachines,
     /// The switch before it on its processor; a process is its thread.
     BySwitches,
 }
@@ -89,6 +99,11 @@ fn streams(random: &mut Random, is_lossy: bool, who: Who) -> Streams {
                 let tid = 1 + random.below(5) as u32;
                 (tid, 1 + tid / 3)
             }
+            Who::TwoMachines => {
+                let tid = 1 + random.below(5) as u32;
+                let host = Host::new(u32::from(stream == OTHER_MACHINE));
+                (host.thread(tid), host.thread(1 + tid / 3))
+            }
             Who::BySwitches => (on[stream], on[stream]),
         };
         // The idle thread does nothing.
@@ -98,7 +113,7 @@ fn streams(random: &mut Random, is_lossy: bool, who: Who) -> Streams {
         let mut key = random.below(3);
         if class == SWITCH {
             let next = random.below(6) as u32;
-            if who == Who::Told || (next != 0 && on.contains(&next)) || next == on[stream] {
+            if who != Who::BySwitches || (next != 0 && on.contains(&next)) || next == on[stream] {
                 continue;
             }
             let of = Event { class, time, pid, tid, key: tid.into(), value: next.into() };
@@ -133,7 +148,18 @@ fn streams(random: &mut Random, is_lossy: bool, who: Who) -> Streams {
     all.into_iter().map(packets).collect()
 }
 
-fn write(place: &Place, name: &str, streams: &Streams, who: Who) {
+/// Writes the recordings of all machines, and says their names.
+fn write(place: &Place, streams: &Streams, who: Who) -> Vec<&'static str> {
+    if who != Who::TwoMachines {
+        write_machine(place, "trace", streams, 0..streams.len(), who);
+        return vec!["trace"];
+    }
+    write_machine(place, "here", streams, 0..OTHER_MACHINE, who);
+    write_machine(place, "there", streams, OTHER_MACHINE..streams.len(), who);
+    vec!["here", "there"]
+}
+
+fn write_machine(place: &Place, name: &str, streams: &Streams, which: Range<usize>, who: Who) {
     let folder = place.0.join(name);
     fs::create_dir(&folder).expect("a new folder");
     let number = |bits: u32, role: Option<&str>| {
@@ -156,7 +182,7 @@ fn write(place: &Place, name: &str, streams: &Streams, who: Who) {
             "type": "clock-class", "id": "c", "name": "c", "frequency": 1_000_000_000,
             "offset-from-origin": { "seconds": 0, "cycles": 0 },
         }),
-        json!({ "type": "trace-class", "packet-header-field-class":
+        json!({ "type": "trace-class", "environment": { "hostname": name }, "packet-header-field-class":
             structure(&[("stream_id", number(32, Some("data-stream-class-id")))]) }),
         json!({
             "type": "data-stream-class", "id": 0, "default-clock-class-id": "c",
@@ -174,7 +200,7 @@ fn write(place: &Place, name: &str, streams: &Streams, who: Who) {
             ]),
         }),
     ];
-    if who == Who::Told {
+    if who != Who::BySwitches {
         fragments[3]["event-record-common-context-field-class"] =
             structure(&[("vpid", number(32, None)), ("vtid", number(32, None))]);
     }
@@ -192,7 +218,8 @@ fn write(place: &Place, name: &str, streams: &Streams, who: Who) {
     }
     let text: String = fragments.iter().map(|fragment| format!("\u{1e}{fragment}\n")).collect();
     fs::write(folder.join("metadata"), text).expect("its metadata");
-    for (cpu, packets) in streams.iter().enumerate() {
+    for cpu in which {
+        let packets = &streams[cpu];
         let (mut bytes, mut lost) = (Vec::new(), 0_u64);
         for packet in packets {
             let mut events = Vec::new();
@@ -203,9 +230,14 @@ fn write(place: &Place, name: &str, streams: &Streams, who: Who) {
                 }
                 events.extend((event.class as u32).to_le_bytes());
                 events.extend(event.time.to_le_bytes());
-                if who == Who::Told {
-                    events.extend(event.pid.to_le_bytes());
-                    events.extend(event.tid.to_le_bytes());
+                if who != Who::BySwitches {
+                    // Each machine counts its own from one.
+                    let step =
+                        Host::new(u32::from(who == Who::TwoMachines && cpu == OTHER_MACHINE))
+                            .steps()
+                            .1;
+                    events.extend((event.pid - step).to_le_bytes());
+                    events.extend((event.tid - step).to_le_bytes());
                 }
                 events.extend(event.key.to_le_bytes());
                 events.extend(event.value.to_le_bytes());
@@ -237,10 +269,20 @@ fn in_order(streams: &Streams, with_lost: bool) -> Vec<(usize, Event)> {
 /// A span: its name and key, begin and end, the thread that began it.
 type Span = (String, String, Option<u64>, Option<u64>, u32);
 
-/// Spans by looking at all that is open at each end: those with both ends, and how many have only one.
-fn spans(events: &[(usize, Event)]) -> (Vec<Span>, BTreeMap<&'static str, [u64; 2]>) {
+/// What a search finds.
+struct Found {
+    /// Spans with both ends.
+    spans: Vec<Span>,
+    /// Those with an end on each machine: how far the clocks are apart is not known.
+    across: BTreeSet<Span>,
+    /// How many have only a begin or an end.
+    halves: BTreeMap<&'static str, [u64; 2]>,
+}
+
+/// Spans by looking at all that is open at each end.
+fn spans(events: &[(usize, Event)]) -> Found {
     let mut open: Vec<Event> = Vec::new();
-    let (mut found, mut halves) = (Vec::new(), BTreeMap::new());
+    let (mut found, mut across, mut halves) = (Vec::new(), BTreeSet::new(), BTreeMap::new());
     for (_, event) in events {
         let (begin, name) = match event.class {
             ASK | CALL => {
@@ -266,8 +308,12 @@ fn spans(events: &[(usize, Event)]) -> (Vec<Span>, BTreeMap<&'static str, [u64; 
             Some(of) => {
                 let key = if begin == ASK { of.key.to_string() } else { String::new() };
                 // Nobody knows who ran before the first switch.
-                let tid = if of.tid > 5 { 0 } else { of.tid };
-                found.push((name.to_owned(), key, Some(of.time), Some(event.time), tid));
+                let tid = if (6..9).contains(&of.tid) { 0 } else { of.tid };
+                let span = (name.to_owned(), key, Some(of.time), Some(event.time), tid);
+                if of.tid / MACHINE != event.tid / MACHINE {
+                    across.insert(span.clone());
+                }
+                found.push(span);
             }
         }
     }
@@ -276,7 +322,7 @@ fn spans(events: &[(usize, Event)]) -> (Vec<Span>, BTreeMap<&'static str, [u64; 
         halves.entry(name).or_default()[0] += 1;
     }
     found.sort();
-    (found, halves)
+    Found { spans: found, across, halves }
 }
 
 /// Flows by key: sent, received. Keys come once.
@@ -293,9 +339,20 @@ fn flows(events: &[(usize, Event)]) -> Vec<(u64, u64, u64)> {
     joined.collect()
 }
 
+/// Keys of flows from one machine to the other.
+fn flows_across(events: &[(usize, Event)]) -> BTreeSet<u64> {
+    let of = |class: usize| -> BTreeMap<u64, u32> {
+        let all = events.iter().filter(|(_, event)| event.class == class);
+        all.map(|(_, event)| (event.key, event.tid / MACHINE)).collect()
+    };
+    let (sent, received) = (of(PUT), of(TAKE));
+    let is_across = |(key, on): &(u64, u32)| received.get(key).is_some_and(|other| other != on);
+    sent.into_iter().filter(is_across).map(|(key, _)| key).collect()
+}
+
 /// Rows of a table as CSV says them, by column.
-fn table(place: &Place, trace: &str, name: &str) -> Vec<BTreeMap<String, String>> {
-    let output = place.lat(&["table", trace, "--name", name]);
+fn table(place: &Place, traces: &[&str], name: &str) -> Vec<BTreeMap<String, String>> {
+    let output = place.lat(&[&["table"], traces, &["--name", name]].concat());
     csv(&String::from_utf8(output.stdout).expect("CSV"))
 }
 
@@ -329,17 +386,19 @@ fn span_of(row: &BTreeMap<String, String>, names: [&str; 5]) -> (Span, String) {
 fn check(seed: u64, is_lossy: bool, who: Who) {
     let place = Place::new();
     let streams = streams(&mut Random(seed), is_lossy, who);
-    write(&place, "trace", &streams, who);
+    let traces = write(&place, &streams, who);
     let (seen, truth) = (in_order(&streams, false), in_order(&streams, true));
-    let ((expected, halves), (true_spans, _)) = (spans(&seen), spans(&truth));
-    let stats = place.json(&["stats", "trace", "--json"]);
-    let viewer = Viewer::start(&place, &["trace"]);
+    let Found { spans: expected, across, halves } = spans(&seen);
+    let true_spans = spans(&truth).spans;
+    let stats = place.json(&[&["stats"], &traces[..], &["--json"]].concat());
+    let viewer = Viewer::start(&place, &traces);
     let what = format!("seed {seed:#x}, lossy: {is_lossy}, {who:?}");
     // Where switches are lost, a search would have to guess whose an event is.
-    let is_sure = who == Who::Told || !is_lossy;
+    let is_sure = who != Who::BySwitches || !is_lossy;
 
     // Spans of the table are those of a search, and those of the view, each with the same quality.
-    let rows = table(&place, "trace", "spans");
+    let rows = table(&place, &traces, "spans");
+    check_sql(&place, &traces, "spans");
     let of_table = |status: &str| -> Vec<(Span, String)> {
         let of = rows.iter().filter(|row| row["status"] == status);
         let mut all: Vec<_> =
@@ -361,7 +420,10 @@ fn check(seed: u64, is_lossy: bool, who: Who) {
     assert_eq!(of_view, complete, "{what}");
     for (span, quality) in &complete {
         assert!(quality != "exact" || true_spans.contains(span), "{what}: {span:?} was not");
-        assert!(is_lossy || quality == "exact", "{what}: {span:?} is {quality}");
+        match across.contains(span) {
+            false => assert!(is_lossy || quality == "exact", "{what}: {span:?} is {quality}"),
+            true => assert_eq!(quality, "unknown", "{what}: {span:?}"),
+        }
     }
     // Statistics count these, and time those that are certain.
     for name in ["request", "work"] {
@@ -379,9 +441,18 @@ fn check(seed: u64, is_lossy: bool, who: Who) {
             .filter_map(|((_, _, begin, end, _), _)| Some((*end)? - (*begin)?))
             .collect();
         assert_eq!(of["count"], own.len(), "{what}: {name}");
-        assert_eq!(of["touched_by_losses"], own.len() - certain.len(), "{what}: {name}");
-        assert_eq!(of["total_ns"].as_u64().unwrap_or(0), certain.iter().sum::<u64>(), "{what}");
-        assert_eq!(of["min_ns"].as_u64(), certain.iter().min().copied(), "{what}: {name}");
+        if own.iter().any(|(span, _)| across.contains(span)) {
+            // Their times count, and nothing made of them is exact.
+            for number in
+                ["total_ns", "min_ns", "max_ns"].iter().filter(|of_it| !of[*of_it].is_null())
+            {
+                assert_eq!(of["not_exact"][number], "unknown", "{what}: {name} {number}");
+            }
+        } else {
+            assert_eq!(of["touched_by_losses"], own.len() - certain.len(), "{what}: {name}");
+            assert_eq!(of["total_ns"].as_u64().unwrap_or(0), certain.iter().sum::<u64>(), "{what}");
+            assert_eq!(of["min_ns"].as_u64(), certain.iter().min().copied(), "{what}: {name}");
+        }
         let [unfinished, orphans] = halves.get(name).copied().unwrap_or_default();
         let told = [&of["unfinished"], &of["orphans"]];
         let status =
@@ -393,13 +464,22 @@ fn check(seed: u64, is_lossy: bool, who: Who) {
     }
 
     // Flows.
-    let rows = table(&place, "trace", "messages");
+    let rows = table(&place, &traces, "messages");
     let mut of_table: Vec<(u64, u64, u64)> = Vec::new();
     for row in rows.iter().filter(|row| row["status"] == "complete") {
         let number = |name: &str| row[name].parse::<u64>().expect("a number");
         let flow = (number("key"), number("ts"), number("end_ts"));
         let is_true = row["quality"] != "exact" || flows(&truth).contains(&flow);
         assert!(is_true, "{what}: {flow:?} was not");
+        if flows_across(&seen).contains(&flow.0) {
+            assert_eq!(row["quality"], "unknown", "{what}: {flow:?}");
+        } else {
+            assert!(
+                is_lossy || row["quality"] == "exact",
+                "{what}: {flow:?} is {}",
+                row["quality"]
+            );
+        }
         of_table.push(flow);
     }
     of_table.sort_unstable();
@@ -416,7 +496,7 @@ fn check(seed: u64, is_lossy: bool, who: Who) {
     // parts of stays as well.
     let mut by_state: BTreeMap<(String, String, String), (u64, bool, usize)> = BTreeMap::new();
     let mut machines = BTreeSet::new();
-    for row in table(&place, "trace", "states") {
+    for row in table(&place, &traces, "states") {
         let owner = if row["owner"] == "thread" { row["tid"].clone() } else { row["pid"].clone() };
         machines.insert((row["machine"].clone(), owner.clone()));
         let place = (row["machine"].clone(), owner, row["state"].clone());
@@ -457,6 +537,21 @@ fn check(seed: u64, is_lossy: bool, who: Who) {
     }
 }
 
+/// `lat-sql` with this `lat`, where it is built: `LATERALIS_TEST_SQL` says where.
+fn check_sql(place: &Place, traces: &[&str], name: &str) {
+    let Some(program) = std::env::var_os("LATERALIS_TEST_SQL") else { return };
+    let query = format!("SELECT * FROM {name}");
+    let arguments = [traces, &["-c", &query, "--format", "csv"]].concat();
+    let output = Command::new(program).args(arguments).current_dir(&place.0).output();
+    let output = output.expect("lat-sql");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut rows = csv(&String::from_utf8(output.stdout).expect("CSV"));
+    let mut expected = table(place, traces, name);
+    rows.sort();
+    expected.sort();
+    assert_eq!(rows, expected, "{name}");
+}
+
 /// Nanoseconds that each thread ran between two switches of a processor.
 fn ran(events: &[(usize, Event)]) -> BTreeMap<u64, u64> {
     let mut on: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
@@ -493,11 +588,14 @@ fn check_running(stats: &Value, truth: &BTreeMap<u64, u64>, what: &str) {
 #[test]
 fn random_traces_are_one_answer_in_every_consumer() {
     // LATERALIS_TEST_SEEDS asks for more.
+    if std::env::var_os("LATERALIS_TEST_SQL").is_none() {
+        println!("SKIPPED: of SQL, for lat-sql is not built (LATERALIS_TEST_SQL names it)");
+    }
     let seeds: u64 =
         std::env::var("LATERALIS_TEST_SEEDS").map_or(10, |n| n.parse().expect("a number"));
     for seed in 0..seeds {
         for is_lossy in [false, true] {
-            for who in [Who::Told, Who::BySwitches] {
+            for who in [Who::Told, Who::BySwitches, Who::TwoMachines] {
                 check(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(2 * seed + 1), is_lossy, who);
             }
         }

@@ -110,7 +110,8 @@ impl<'a> Chosen<'a> {
         (begin.unwrap_or(Nanos(i64::MIN)), end.unwrap_or(Nanos(i64::MAX)))
     }
 
-    /// Who derives spans, flows and states of what is chosen, from facts of it in the order of time;
+    /// Who derives spans, flows, states and who had the processors of what is chosen, from facts of it in
+    /// the order of time;
     /// `has_own`: with the own time of spans.
     pub fn deriver<E: Copy + Default>(
         &self,
@@ -125,7 +126,7 @@ impl<'a> Chosen<'a> {
             clock_errors: self.clock_errors.clone(),
             successions: self.successions.clone(),
             has_own,
-            follows_threads: None,
+            follows_threads: Some(facts.alone_streams(&self.streams)),
         };
         Deriver::new(facts, known)
     }

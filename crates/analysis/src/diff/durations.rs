@@ -147,7 +147,9 @@ pub fn compare_durations(
     let both = |of| (per_run(good, of), per_run(bad, of));
     let body = body(&quartiles, delta, options);
     let is_steady = good.iter().chain(bad).all(Run::is_steady);
-    let is_of_program = is_steady || moved_as_a_whole(good, bad, &median, options);
+    let shows_spread = good.iter().chain(bad).all(Run::shows_its_spread);
+    let is_of_program =
+        shows_spread && (is_steady || moved_as_a_whole(good, bad, &median, options));
     let has_short_tails = good.iter().chain(bad).all(Run::has_short_tail);
     let two_states = chance_of_two_states(good.len(), bad.len());
     Some(DurationShift {
@@ -391,6 +393,18 @@ mod tests {
         let slower = Run::new((0..600).map(|at| 120_000 + at).collect(), 0);
         let shift = compare_durations(&[steady], &[slower], &still, &options).unwrap();
         assert_eq!(shift.least_probability, 0.0);
+    }
+
+    #[test]
+    fn what_happens_once_in_a_run_needs_several_runs() {
+        let (options, still) = (Options::default(), Pace::steady());
+        let few = |nanos: u64| Run::new(vec![nanos; 7], 0);
+        let one = compare_durations(&[few(155_000)], &[few(4_290_000)], &still, &options).unwrap();
+        assert_eq!((one.least_probability, one.least_probability_of_tail), (0.5, 0.5));
+        let sides = [[100_000, 101_000, 99_000].map(few), [200_000, 203_000, 199_000].map(few)];
+        let three = compare_durations(&sides[0], &sides[1], &still, &options).unwrap();
+        assert!(three.least_probability < options.error, "{three:?}");
+        assert!(three.body.unwrap().probability < 0.01, "{three:?}");
     }
 
     #[test]

@@ -152,7 +152,13 @@ impl Run {
     /// A few values that happen to be equal do not make their quantiles known: what happens
     /// once in a run varies by a third (one standard error) for all that the run says.
     fn least_error(&self) -> f64 {
-        if stretches(self.len()) < 2 { 0.33 } else { 0.0 }
+        if self.shows_its_spread() { 0.0 } else { 0.33 }
+    }
+
+    /// Whether there are enough values to see how much they vary. What happens once in a run may meet a
+    /// cold cache in one run and not in the next, and then takes several times as long.
+    pub(super) fn shows_its_spread(&self) -> bool {
+        stretches(self.len()) >= 2
     }
 
     /// Standard error of a mean over the run, from how it varies between stretches of it; `None`

@@ -5,14 +5,14 @@
 use std::collections::{BTreeMap, HashMap};
 
 use lateralis_analysis::diff::{Counted, Run};
-use lateralis_analysis::{Ended, Gaps, Joined};
-use lateralis_model::{Damage, Event};
-use lateralis_semantics::{DerivedFlow, DerivedSink, DerivedSpan, SpanStatus};
+use lateralis_analysis::{Ended, Joined};
+use lateralis_model::{Damage, Event, Quality};
+use lateralis_semantics::{CpuInterval, DerivedFlow, DerivedSink, DerivedSpan, SpanStatus};
 use lateralis_units::Nanos;
 
 use super::buckets::Buckets;
 use crate::chosen::Chosen;
-use crate::facts::{At, Fact, Facts, Kind, Kinds};
+use crate::facts::{Fact, Facts, Kind, Kinds};
 
 /// Kinds of keys of one span that are compared each for itself; what is beyond goes together.
 const MAX_KEY_CLASSES: usize = 64;
@@ -71,13 +71,10 @@ pub struct Observed {
 
 #[derive(Default)]
 struct Gathering {
-    gaps: Gaps,
     /// When the first chosen event happened.
     begin: Nanos,
     times: HashMap<(Of, u32, u64), Times>,
     key_classes: HashMap<u32, HashMap<u64, String>>,
-    /// Since when which thread runs, by processor.
-    running: HashMap<u32, (u32, Nanos)>,
     ran: HashMap<u32, Buckets>,
 }
 
@@ -99,11 +96,10 @@ impl Observed {
 
     fn pass(chosen: &Chosen<'_>, damage: &[Damage]) -> (Self, Vec<Damage>) {
         let mut facts = chosen.facts();
-        let gaps = chosen.gaps(damage);
         let (begin, end) = chosen.ends();
-        let is_lossy = gaps.touch(begin, end);
+        let is_lossy = chosen.gaps(damage).touch(begin, end);
         let mut deriver = chosen.deriver(&facts, damage, true);
-        let mut gathering = Gathering { gaps, ..Gathering::default() };
+        let mut gathering = Gathering::default();
         let mut counts: Vec<Vec<Buckets>> = chosen
             .trace
             .stream_classes
@@ -270,20 +266,12 @@ impl DerivedSink for Gathering {
         }
     }
 
-    fn fact(&mut self, _: &Kinds, at: &At, fact: &Fact) {
-        let (Fact::Switch { from, to, from_is_whole, .. }, Some(cpu)) = (fact, at.cpu) else {
-            return;
-        };
-        let left = self.running.insert(cpu, (*to, at.time));
-        let is_known = |tid: u32, since: Nanos| {
-            let is_whole = !self.gaps.between(since.min(at.time), at.time);
-            tid == *from && *from_is_whole && is_whole
-        };
-        if let Some((tid, since)) = left.filter(|(tid, since)| *tid != 0 && is_known(*tid, *since))
-        {
-            let micros = at.time.since(since).max(0) as u64 / 1000;
+    fn cpu_interval(&mut self, _: &Kinds, interval: &CpuInterval) {
+        let (Some(tid), Some(end)) = (interval.tid, interval.end) else { return };
+        if interval.quality == Quality::Exact {
+            let micros = end.since(interval.begin).max(0) as u64 / 1000;
             let ran = self.ran.entry(tid).or_insert_with(Buckets::of_time);
-            ran.add(since.since(self.begin), micros);
+            ran.add(interval.begin.since(self.begin), micros);
         }
     }
 }

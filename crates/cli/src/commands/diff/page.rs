@@ -50,7 +50,7 @@ pub fn render(paths: Paths<'_>, comparison: &Comparison, options: &Options) -> P
     let needed = |row: &Difference| row.recordings_needed(options);
     if let Some(runs) = comparison.perhaps.iter().find_map(needed) {
         let title = format!(
-            "not enough recordings: what waits may be full in one and not in the next; record {runs} of both"
+            "not enough recordings: what waits, or happens once, varies between them; record {runs} of both"
         );
         durations(&mut page, &title, &perhaps(&|row| needed(row).is_some()), LIKELY_ROWS);
     }
