@@ -3,6 +3,7 @@
 
 use alloc::format;
 use alloc::string::String;
+use alloc::vec;
 use alloc::vec::Vec;
 
 use hashbrown::HashMap;
@@ -12,6 +13,7 @@ use iced_x86::{
 };
 
 use crate::image::{Image, fetch};
+use crate::paths::Paths;
 
 /// Instructions of a block at most; behind them another begins.
 const LONGEST: u32 = 4096;
@@ -70,6 +72,13 @@ pub enum Ends {
     NoCode,
 }
 
+impl Ends {
+    /// Whether a packet says where it goes, if no compressed return does.
+    pub(crate) fn is_indirect(self) -> bool {
+        matches!(self, Self::IndirectJump | Self::IndirectCall | Self::Return | Self::Far)
+    }
+}
+
 /// Instructions that were executed one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block {
@@ -105,13 +114,26 @@ const UNKNOWN: u32 = u32::MAX;
 /// Memory: 64 bytes for each block that was executed.
 pub(crate) struct Code<'i, I> {
     pub image: &'i I,
+    pub paths: Paths,
     runs: Vec<Run>,
     by_ip: HashMap<(u64, Mode), u32>,
+    /// Blocks that were looked for, by a part of their address.
+    recent: Vec<u32>,
 }
+
+/// Addresses of blocks that are looked for again are among so many of them: 32 KiB.
+const RECENT: usize = 1 << 13;
 
 impl<'i, I: Image> Code<'i, I> {
     pub fn new(image: &'i I) -> Self {
-        Self { image, runs: Vec::new(), by_ip: HashMap::new() }
+        let recent = vec![UNKNOWN; RECENT];
+        Self { image, paths: Paths::new(), runs: Vec::new(), by_ip: HashMap::new(), recent }
+    }
+
+    /// All blocks.
+    #[inline]
+    pub fn runs(&self) -> &[Run] {
+        &self.runs
     }
 
     #[inline]
@@ -120,7 +142,22 @@ impl<'i, I: Image> Code<'i, I> {
     }
 
     /// The block that begins at an address.
+    #[inline]
     pub fn at(&mut self, ip: u64, mode: Mode) -> u32 {
+        // Instructions lie anywhere, and pages of programs at distances of powers of two.
+        let place = (ip ^ ip >> 13) as usize % RECENT;
+        let recent = self.recent[place];
+        if let Some(run) = self.runs.get(recent as usize)
+            && (run.block.ip, run.block.mode) == (ip, mode)
+        {
+            return recent;
+        }
+        let run = self.find(ip, mode);
+        self.recent[place] = run;
+        run
+    }
+
+    fn find(&mut self, ip: u64, mode: Mode) -> u32 {
         if let Some(run) = self.by_ip.get(&(ip, mode)) {
             return *run;
         }

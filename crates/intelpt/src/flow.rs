@@ -10,7 +10,10 @@
 
 use crate::code::{Block, Code, Ends, Mode};
 use crate::image::Image;
-use crate::packet::{At, Error, IpBytes, Packet, Packets, Tnt};
+use crate::packet::{At, Error, IpBytes, Packet, Packets, Tnt, is_short_tnt, tip};
+use crate::paths::Found;
+
+pub use crate::paths::Path;
 
 /// Return addresses that the processor remembers [SDM volume 3, RET compression].
 const CALLS: usize = 64;
@@ -69,6 +72,15 @@ pub enum Event {
 pub trait Sink {
     /// Instructions that were executed; of an interrupted block those before.
     fn block(&mut self, block: &Block);
+
+    /// Blocks that were executed one after the other. Who only wants to know how many instructions they have
+    /// need not look at each.
+    #[inline]
+    fn path(&mut self, path: &Path<'_>) {
+        for block in path.blocks() {
+            self.block(block);
+        }
+    }
 
     /// `position`: the first byte of the packet.
     fn event(&mut self, position: usize, event: Event);
@@ -187,6 +199,9 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
                 continue;
             };
             if self.tnt.len == 0 {
+                if self.peeked.is_none() && self.follow_packets(run) {
+                    continue;
+                }
                 match self.peek() {
                     Next::Psb => self.psb(Some(run)),
                     Next::Overflow => self.overflow(),
@@ -203,9 +218,111 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
                     Next::Tnt(_) | Next::Tip(_) | Next::Enable(_) => self.step(run),
                 }
             } else {
-                self.step(run);
+                let mut next = run;
+                self.follow_rest(&mut next);
+                self.at = Some(next);
+                if next == run && self.tnt.len > 0 {
+                    self.step(run);
+                }
             }
         }
+    }
+
+    /// Follows short TNT packets, and TIP packets of branches, along paths that are known. @return whether there
+    /// was one.
+    fn follow_packets(&mut self, from: u32) -> bool {
+        let (bytes, begin) = self.packets.rest();
+        let (mut run, mut at, mut last) = (from, 0, 0);
+        while let Some(&first) = bytes.get(at) {
+            if is_short_tnt(first) {
+                let marked = first >> 1;
+                let Some((next, used)) = self.follow(run, marked) else { break };
+                run = next;
+                last = at;
+                at += 1;
+                let len = marked.ilog2() as u8;
+                if used < len {
+                    let len = len - used;
+                    self.tnt = Tnt { bits: u64::from(marked) & ((1 << len) - 1), len };
+                    if !self.follow_rest(&mut run) {
+                        break;
+                    }
+                }
+            } else if let Some((to, size)) = tip(&bytes[at..], self.last_ip) {
+                let Some(next) = self.follow_branch(run, to) else { break };
+                self.last_ip = to;
+                run = next;
+                last = at;
+                at += size;
+            } else {
+                break;
+            }
+        }
+        if at == 0 {
+            return false;
+        }
+        self.packets.go_behind(at);
+        self.position = begin + last;
+        self.at = Some(run);
+        self.without_packet = 0;
+        true
+    }
+
+    /// Follows the code to an indirect branch, which goes to this address. @return the block there.
+    #[inline(always)]
+    fn follow_branch(&mut self, run: u32, to: u64) -> Option<u32> {
+        let found = self.code.find_indirect(run)?;
+        if found.has_calls() {
+            self.push_calls(found);
+        }
+        self.sink.path(&self.code.paths.path(found, self.code.runs()));
+        match self.code.run(found.branch()).block.ends {
+            // As in `step`.
+            Ends::Return => self.calls.clear(),
+            Ends::IndirectCall => {
+                let caller = self.code.next(found.branch());
+                self.calls.push(caller);
+            }
+            _ => {}
+        }
+        Some(self.code.at(to, self.mode))
+    }
+
+    fn push_calls(&mut self, found: Found) {
+        for call in self.code.paths.calls(found) {
+            self.calls.push(*call);
+        }
+    }
+
+    /// Follows what is left of the outcomes of a packet. @return whether none is left.
+    #[inline]
+    fn follow_rest(&mut self, run: &mut u32) -> bool {
+        while self.tnt.len > 0 {
+            // Of a long packet six at a time.
+            let first = self.tnt.len.min(6);
+            let bits = self.tnt.bits >> (self.tnt.len - first) & ((1 << first) - 1);
+            let Some((next, used)) = self.follow(*run, 1 << first | bits as u8) else {
+                return false;
+            };
+            *run = next;
+            self.tnt.len -= used;
+        }
+        true
+    }
+
+    /// Follows outcomes from a block as far as they lead. @return the block behind, and how many were used.
+    #[inline(always)]
+    fn follow(&mut self, run: u32, marked: u8) -> Option<(u32, u8)> {
+        let found = self.code.find_path(run, marked)?;
+        let next = match found.next() {
+            Some(next) => next,
+            None => self.calls.pop()?,
+        };
+        if found.has_calls() {
+            self.push_calls(found);
+        }
+        self.sink.path(&self.code.paths.path(found, self.code.runs()));
+        Some((next, found.used()))
     }
 
     /// Reads on until it is known where the processor is. @return whether there is more.

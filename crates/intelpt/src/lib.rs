@@ -11,6 +11,7 @@ mod code;
 pub mod flow;
 pub mod image;
 pub mod packet;
+mod paths;
 mod text;
 pub mod time;
 

@@ -237,6 +237,19 @@ impl<'a> Packets<'a> {
         let at = find_psb(bytes, 0).unwrap_or(bytes.len());
         Self { bytes, at, block: None }
     }
+
+    /// The bytes that come next and where they begin; nothing inside of a block.
+    #[inline]
+    pub(crate) fn rest(&self) -> (&'a [u8], usize) {
+        let rest = self.bytes.get(self.at..).filter(|_| self.block.is_none());
+        (rest.unwrap_or_default(), self.at)
+    }
+
+    /// Goes behind so many bytes of whole packets.
+    #[inline]
+    pub(crate) fn go_behind(&mut self, count: usize) {
+        self.at += count;
+    }
 }
 
 impl Iterator for Packets<'_> {
@@ -270,6 +283,26 @@ fn block_after(block: Option<bool>, packet: &Packet) -> Option<bool> {
         P::Mnt(_) | P::Bip4 { .. } | P::Bip8 { .. } => block,
         _ => None,
     }
+}
+
+/// Whether a packet with this first byte is a short TNT packet, outside of blocks.
+#[inline]
+pub(crate) fn is_short_tnt(first: u8) -> bool {
+    first & 1 == 0 && first > 2
+}
+
+/// The address of a TIP packet that has one, and how long it is.
+#[inline]
+pub(crate) fn tip(bytes: &[u8], last_ip: u64) -> Option<(u64, usize)> {
+    let first = *bytes.first().filter(|first| *first & 0x1f == 0x0d)?;
+    // Most addresses are near the one before.
+    if first >> 5 == 1 {
+        let low = u16::from_le_bytes([*bytes.get(1)?, *bytes.get(2)?]);
+        return Some((IpBytes::Update16(low).apply(last_ip)?, 3));
+    }
+    let mut reader = Reader { bytes, at: 1 };
+    let ip = reader.ip(first).ok()?.apply(last_ip)?;
+    Some((ip, reader.at))
 }
 
 struct Reader<'a> {
