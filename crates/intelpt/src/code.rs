@@ -13,6 +13,7 @@ use iced_x86::{
 };
 
 use crate::image::{Image, fetch};
+use crate::long_paths::LongPaths;
 use crate::paths::Paths;
 
 /// Instructions of a block at most; behind them another begins.
@@ -115,6 +116,7 @@ const UNKNOWN: u32 = u32::MAX;
 pub(crate) struct Code<'i, I> {
     pub image: &'i I,
     pub paths: Paths,
+    pub long_paths: LongPaths,
     runs: Vec<Run>,
     by_ip: HashMap<(u64, Mode), u32>,
     /// Blocks that were looked for, by a part of their address.
@@ -127,13 +129,14 @@ const RECENT: usize = 1 << 13;
 impl<'i, I: Image> Code<'i, I> {
     pub fn new(image: &'i I) -> Self {
         let recent = vec![UNKNOWN; RECENT];
-        Self { image, paths: Paths::new(), runs: Vec::new(), by_ip: HashMap::new(), recent }
-    }
-
-    /// All blocks.
-    #[inline]
-    pub fn runs(&self) -> &[Run] {
-        &self.runs
+        Self {
+            image,
+            paths: Paths::new(),
+            long_paths: LongPaths::new(),
+            runs: Vec::new(),
+            by_ip: HashMap::new(),
+            recent,
+        }
     }
 
     #[inline]

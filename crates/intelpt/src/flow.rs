@@ -10,10 +10,9 @@
 
 use crate::code::{Block, Code, Ends, Mode};
 use crate::image::Image;
+use crate::long_paths::{self, LongPath, eight_full};
 use crate::packet::{At, Error, IpBytes, Packet, Packets, Tnt, is_short_tnt, tip};
 use crate::paths::Found;
-
-pub use crate::paths::Path;
 
 /// Return addresses that the processor remembers [SDM volume 3, RET compression].
 const CALLS: usize = 64;
@@ -73,13 +72,13 @@ pub trait Sink {
     /// Instructions that were executed; of an interrupted block those before.
     fn block(&mut self, block: &Block);
 
-    /// Blocks that were executed one after the other. Who only wants to know how many instructions they have
-    /// need not look at each.
+    /// Whether only the number of instructions is wanted, between two events: then some blocks come as that.
+    const IS_COUNTER: bool = false;
+
+    /// So many instructions were executed, of blocks that are not told.
     #[inline]
-    fn path(&mut self, path: &Path<'_>) {
-        for block in path.blocks() {
-            self.block(block);
-        }
+    fn instructions(&mut self, count: u32) {
+        let _ = count;
     }
 
     /// `position`: the first byte of the packet.
@@ -91,16 +90,28 @@ struct Calls {
     runs: [u32; CALLS],
     top: usize,
     depth: usize,
+    /// How few there were since this was set.
+    least_depth: usize,
+    /// Whether one was forgotten since this was set.
+    was_full: bool,
 }
 
 impl Calls {
+    fn new() -> Self {
+        Self { runs: [0; CALLS], top: 0, depth: 0, least_depth: 0, was_full: false }
+    }
+
+    #[inline]
     fn push(&mut self, run: u32) {
         self.runs[self.top] = run;
         self.top = (self.top + 1) % CALLS;
+        self.was_full |= self.depth == CALLS;
         self.depth = (self.depth + 1).min(CALLS);
     }
 
+    #[inline]
     fn pop(&mut self) -> Option<u32> {
+        self.least_depth = self.least_depth.min(self.depth.saturating_sub(1));
         self.depth = self.depth.checked_sub(1)?;
         self.top = (self.top + CALLS - 1) % CALLS;
         Some(self.runs[self.top])
@@ -108,6 +119,11 @@ impl Calls {
 
     fn clear(&mut self) {
         self.depth = 0;
+    }
+
+    /// The last so many, the last one last.
+    fn last(&self, count: usize) -> impl Iterator<Item = u32> {
+        (0..count).rev().map(|back| self.runs[(self.top + CALLS - 1 - back) % CALLS])
     }
 }
 
@@ -128,12 +144,14 @@ enum Next {
 /// Decodes traces of one image; blocks of code are remembered from one to the next.
 pub struct Flow<'i, I> {
     code: Code<'i, I>,
+    /// Only a test goes without.
+    uses_paths: bool,
 }
 
 impl<'i, I: Image> Flow<'i, I> {
     /// Of an image that does not change.
     pub fn new(image: &'i I) -> Self {
-        Self { code: Code::new(image) }
+        Self { code: Code::new(image), uses_paths: true }
     }
 
     /// Tells of everything in some bytes, from the first PSB on.
@@ -142,13 +160,14 @@ impl<'i, I: Image> Flow<'i, I> {
     pub fn decode(&mut self, bytes: &[u8], sink: &mut impl Sink) {
         Walk {
             code: &mut self.code,
+            uses_paths: self.uses_paths,
             packets: Packets::synced(bytes),
             peeked: None,
             position: 0,
             last_ip: 0,
             mode: Mode::Bits64,
             tnt: Tnt { bits: 0, len: 0 },
-            calls: Calls { runs: [0; CALLS], top: 0, depth: 0 },
+            calls: Calls::new(),
             at: None,
             is_after_overflow: false,
             is_fup_bound: false,
@@ -171,6 +190,7 @@ impl<'i, I: Image> Flow<'i, I> {
 
 struct Walk<'w, 'i, 'b, I, S> {
     code: &'w mut Code<'i, I>,
+    uses_paths: bool,
     packets: Packets<'b>,
     peeked: Option<Next>,
     /// Of the packet that was read last.
@@ -199,7 +219,7 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
                 continue;
             };
             if self.tnt.len == 0 {
-                if self.peeked.is_none() && self.follow_packets(run) {
+                if self.peeked.is_none() && self.uses_paths && self.follow_packets(run) {
                     continue;
                 }
                 match self.peek() {
@@ -218,43 +238,49 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
                     Next::Tnt(_) | Next::Tip(_) | Next::Enable(_) => self.step(run),
                 }
             } else {
-                let mut next = run;
-                self.follow_rest(&mut next);
-                self.at = Some(next);
-                if next == run && self.tnt.len > 0 {
+                let (mut next, before) = (run, self.tnt.len);
+                if self.uses_paths {
+                    self.follow_rest(&mut next);
+                }
+                if self.tnt.len < before {
+                    self.at = Some(next);
+                    self.without_packet = 0;
+                } else {
                     self.step(run);
                 }
             }
         }
     }
 
-    /// Follows short TNT packets, and TIP packets of branches, along paths that are known. @return whether there
-    /// was one.
+    /// Follows short TNT packets, and TIP packets of branches, along paths that are known. @return whether
+    /// there was one.
     fn follow_packets(&mut self, from: u32) -> bool {
         let (bytes, begin) = self.packets.rest();
         let (mut run, mut at, mut last) = (from, 0, 0);
         while let Some(&first) = bytes.get(at) {
-            if is_short_tnt(first) {
-                let marked = first >> 1;
-                let Some((next, used)) = self.follow(run, marked) else { break };
-                run = next;
-                last = at;
-                at += 1;
-                let len = marked.ilog2() as u8;
-                if used < len {
-                    let len = len - used;
-                    self.tnt = Tnt { bits: u64::from(marked) & ((1 << len) - 1), len };
-                    if !self.follow_rest(&mut run) {
-                        break;
-                    }
+            let taken = if is_short_tnt(first) {
+                if S::IS_COUNTER
+                    && let Some(eight) = eight_full(&bytes[at..])
+                    && self.code.long_paths.is_worth_asking()
+                {
+                    let taken = self.follow_eight(&mut run, eight);
+                    last = at + taken.saturating_sub(1);
+                    taken
+                } else {
+                    last = at;
+                    usize::from(self.follow_packet(&mut run, first).is_some())
                 }
             } else if let Some((to, size)) = tip(&bytes[at..], self.last_ip) {
                 let Some(next) = self.follow_branch(run, to) else { break };
                 self.last_ip = to;
                 run = next;
                 last = at;
-                at += size;
+                size
             } else {
+                break;
+            };
+            at += taken;
+            if taken == 0 || self.tnt.len > 0 {
                 break;
             }
         }
@@ -268,6 +294,76 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
         true
     }
 
+    /// Follows a short TNT packet, and keeps the outcomes that lead nowhere. @return how many instructions;
+    /// `None`: none of them leads anywhere.
+    #[inline(always)]
+    fn follow_packet(&mut self, run: &mut u32, packet: u8) -> Option<u32> {
+        let marked = packet >> 1;
+        let found = self.follow(run, marked)?;
+        let (len, used) = (marked.ilog2() as u8, found.used());
+        if used == len {
+            return Some(found.instructions());
+        }
+        let len = len - used;
+        self.tnt = Tnt { bits: u64::from(marked) & ((1 << len) - 1), len };
+        Some(found.instructions() + self.follow_rest(run))
+    }
+
+    /// Follows eight packets with all outcomes. @return how many of them.
+    #[inline(always)]
+    fn follow_eight(&mut self, run: &mut u32, eight: u64) -> usize {
+        let Some(path) = self.code.long_paths.find(*run, eight) else {
+            return self.learn_eight(run, eight);
+        };
+        for call in path.calls.iter().take(path.call_count as usize) {
+            self.calls.push(*call);
+        }
+        self.sink.instructions(path.instructions);
+        *run = path.next;
+        8
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn learn_eight(&mut self, run: &mut u32, eight: u64) -> usize {
+        let (from, depth) = (*run, self.calls.depth);
+        (self.calls.least_depth, self.calls.was_full) = (depth, false);
+        let mut instructions = 0;
+        for (taken, packet) in eight.to_le_bytes().into_iter().enumerate() {
+            let Some(count) = self.follow_packet(run, packet) else { return taken };
+            instructions += count;
+            if self.tnt.len > 0 {
+                return taken + 1;
+            }
+        }
+        let call_count = self.calls.depth.saturating_sub(depth);
+        // From other calls it leads to the same only if it returned to none of them and forgot none.
+        let is_whole = self.calls.least_depth == depth && !self.calls.was_full;
+        let path = (is_whole && call_count <= long_paths::CALLS_MAX).then(|| {
+            let mut calls = [0; long_paths::CALLS_MAX];
+            calls.iter_mut().zip(self.calls.last(call_count)).for_each(|(to, call)| *to = call);
+            let (packets, next, call_count) = (eight, *run, call_count as u32);
+            LongPath { packets, from, next, instructions, call_count, calls }
+        });
+        self.code.long_paths.learn(path);
+        8
+    }
+
+    /// Follows what is left of the outcomes of a packet. @return how many instructions.
+    #[inline]
+    fn follow_rest(&mut self, run: &mut u32) -> u32 {
+        let mut instructions = 0;
+        while self.tnt.len > 0 {
+            // Of a long packet six at a time.
+            let first = self.tnt.len.min(6);
+            let bits = self.tnt.bits >> (self.tnt.len - first) & ((1 << first) - 1);
+            let Some(found) = self.follow(run, 1 << first | bits as u8) else { break };
+            self.tnt.len -= found.used();
+            instructions += found.instructions();
+        }
+        instructions
+    }
+
     /// Follows the code to an indirect branch, which goes to this address. @return the block there.
     #[inline(always)]
     fn follow_branch(&mut self, run: u32, to: u64) -> Option<u32> {
@@ -275,7 +371,7 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
         if found.has_calls() {
             self.push_calls(found);
         }
-        self.sink.path(&self.code.paths.path(found, self.code.runs()));
+        self.executed(found);
         match self.code.run(found.branch()).block.ends {
             // As in `step`.
             Ends::Return => self.calls.clear(),
@@ -294,35 +390,29 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
         }
     }
 
-    /// Follows what is left of the outcomes of a packet. @return whether none is left.
-    #[inline]
-    fn follow_rest(&mut self, run: &mut u32) -> bool {
-        while self.tnt.len > 0 {
-            // Of a long packet six at a time.
-            let first = self.tnt.len.min(6);
-            let bits = self.tnt.bits >> (self.tnt.len - first) & ((1 << first) - 1);
-            let Some((next, used)) = self.follow(*run, 1 << first | bits as u8) else {
-                return false;
-            };
-            *run = next;
-            self.tnt.len -= used;
-        }
-        true
-    }
-
-    /// Follows outcomes from a block as far as they lead. @return the block behind, and how many were used.
+    /// Follows outcomes from a block as far as they lead.
     #[inline(always)]
-    fn follow(&mut self, run: u32, marked: u8) -> Option<(u32, u8)> {
-        let found = self.code.find_path(run, marked)?;
-        let next = match found.next() {
+    fn follow(&mut self, run: &mut u32, marked: u8) -> Option<Found> {
+        let found = self.code.find_path(*run, marked)?;
+        *run = match found.next() {
             Some(next) => next,
             None => self.calls.pop()?,
         };
         if found.has_calls() {
             self.push_calls(found);
         }
-        self.sink.path(&self.code.paths.path(found, self.code.runs()));
-        Some((next, found.used()))
+        self.executed(found);
+        Some(found)
+    }
+
+    #[inline(always)]
+    fn executed(&mut self, found: Found) {
+        if S::IS_COUNTER {
+            return self.sink.instructions(found.instructions());
+        }
+        for run in self.code.paths.blocks(found) {
+            self.sink.block(&self.code.run(*run).block);
+        }
     }
 
     /// Reads on until it is known where the processor is. @return whether there is more.
@@ -688,6 +778,241 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
                     continue;
                 }
             };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::image::Sections;
+    use crate::packet::encode;
+    use alloc::vec::Vec;
+    use proptest::prelude::*;
+
+    const ADDRESS: u64 = 0x40_1000;
+
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    enum Told {
+        Block(Block),
+        Event(usize, Event),
+    }
+
+    impl Sink for Vec<Told> {
+        fn block(&mut self, block: &Block) {
+            self.push(Told::Block(*block));
+        }
+
+        fn event(&mut self, position: usize, event: Event) {
+            self.push(Told::Event(position, event));
+        }
+    }
+
+    /// Instructions between events.
+    #[derive(Default)]
+    struct Counts {
+        since: u64,
+        all: Vec<(u64, Option<Event>)>,
+    }
+
+    impl Sink for Counts {
+        const IS_COUNTER: bool = true;
+
+        fn block(&mut self, block: &Block) {
+            self.since += u64::from(block.count);
+        }
+
+        fn instructions(&mut self, count: u32) {
+            self.since += u64::from(count);
+        }
+
+        fn event(&mut self, _: usize, event: Event) {
+            self.all.push((core::mem::take(&mut self.since), Some(event)));
+        }
+    }
+
+    /// Code with many branches, at addresses of which packets tell.
+    fn code() -> impl Strategy<Value = Vec<u8>> {
+        let near = || any::<u8>().prop_map(|to| to % 64);
+        let instruction = prop_oneof![
+            3 => Just(Vec::from([0x90])),
+            4 => near().prop_map(|to| Vec::from([0x74, to.wrapping_sub(32)])),
+            1 => near().prop_map(|to| Vec::from([0xeb, to.wrapping_sub(32)])),
+            2 => near().prop_map(|to| Vec::from([0xe8, to, 0, 0, 0])),
+            2 => Just(Vec::from([0xc3])),
+            1 => Just(Vec::from([0xff, 0xe0])),
+            1 => Just(Vec::from([0xff, 0xd0])),
+            1 => Just(Vec::from([0x0f, 0x05])),
+        ];
+        prop::collection::vec(instruction, 20..80).prop_map(|all| all.concat())
+    }
+
+    /// Code that is not left: nops around, and a jump back to the beginning.
+    fn closed(code: &[u8]) -> Vec<u8> {
+        let mut all = alloc::vec![0x90; 40];
+        all.extend_from_slice(code);
+        all.extend_from_slice(&[0x90; 70]);
+        let back = -(all.len() as i32 + 5);
+        all.push(0xe9);
+        all.extend_from_slice(&back.to_le_bytes());
+        all
+    }
+
+    /// Packets, most of them TNT, many of them the same again.
+    fn packets() -> impl Strategy<Value = Vec<Packet>> {
+        let place = || (0u64..200).prop_map(|at| IpBytes::Full(ADDRESS + at));
+        let tnt = |len: core::ops::RangeInclusive<u8>| {
+            (any::<u64>(), len).prop_map(|(bits, len)| Tnt { bits: bits & ((1 << len) - 1), len })
+        };
+        let one = prop_oneof![
+            6 => tnt(1..=6).prop_map(Packet::TntShort),
+            1 => tnt(1..=47).prop_map(Packet::TntLong),
+            4 => place().prop_map(Packet::Tip),
+            1 => Just(Packet::Tip(IpBytes::Suppressed)),
+            1 => place().prop_map(Packet::TipPge),
+            1 => place().prop_map(Packet::Fup),
+            1 => Just(Packet::Mtc(1)),
+            1 => Just(Packet::Ovf),
+        ];
+        let many = (one, 1usize..24).prop_map(|(packet, count)| alloc::vec![packet; count]);
+        prop::collection::vec(many, 1..40).prop_map(|all| all.concat())
+    }
+
+    /// What a processor says that executes the code: outcomes of conditional branches are a pattern that
+    /// repeats, now and then another; indirect branches go to some places in turn.
+    fn executed(code: &[u8], pattern: &[bool], changes: &[u8], places: &[u8]) -> Vec<Packet> {
+        let mut image = Sections::default();
+        image.add(ADDRESS, code);
+        let mut blocks = Code::new(&image);
+        let mut packets = Vec::new();
+        let mut calls = Calls::new();
+        let (mut tnt, mut branches, mut indirect) = (Tnt { bits: 0, len: 0 }, 0_usize, 0_usize);
+        let mut run = blocks.at(ADDRESS, Mode::Bits64);
+        let flush = |tnt: &mut Tnt, packets: &mut Vec<Packet>| {
+            if tnt.len > 0 {
+                packets.push(Packet::TntShort(core::mem::replace(tnt, Tnt { bits: 0, len: 0 })));
+            }
+        };
+        for _ in 0..20_000 {
+            let block = blocks.run(run).block;
+            let mut outcome = None;
+            match block.ends {
+                Ends::Through => run = blocks.next(run),
+                Ends::Jump => run = blocks.target(run),
+                Ends::Call => {
+                    if blocks.run(run).target != blocks.run(run).next {
+                        let caller = blocks.next(run);
+                        calls.push(caller);
+                    }
+                    run = blocks.target(run);
+                }
+                Ends::Conditional => {
+                    let is_other = changes
+                        .get(branches / 64)
+                        .is_some_and(|at| usize::from(*at) == branches % 64);
+                    let is_taken = pattern[branches % pattern.len()] ^ is_other;
+                    branches += 1;
+                    outcome = Some(is_taken);
+                    run = if is_taken { blocks.target(run) } else { blocks.next(run) };
+                }
+                Ends::NoCode => break,
+                _ => {
+                    let caller = if block.ends == Ends::Return { calls.pop() } else { None };
+                    if let Some(caller) = caller {
+                        outcome = Some(true);
+                        run = caller;
+                    } else {
+                        flush(&mut tnt, &mut packets);
+                        let to = ADDRESS
+                            + u64::from(places[indirect % places.len()]) % code.len() as u64;
+                        indirect += 1;
+                        packets.push(Packet::Tip(IpBytes::Full(to)));
+                        match block.ends {
+                            Ends::Return => calls.clear(),
+                            Ends::IndirectCall => {
+                                let caller = blocks.next(run);
+                                calls.push(caller);
+                            }
+                            _ => {}
+                        }
+                        run = blocks.at(to, Mode::Bits64);
+                    }
+                }
+            }
+            if let Some(is_taken) = outcome {
+                tnt = Tnt { bits: tnt.bits << 1 | u64::from(is_taken), len: tnt.len + 1 };
+                if tnt.len == 6 {
+                    flush(&mut tnt, &mut packets);
+                }
+            }
+        }
+        flush(&mut tnt, &mut packets);
+        packets
+    }
+
+    /// Block by block, along paths and counted, twice with what was remembered: the same. Gives the events.
+    fn compare(code: &[u8], begin: u64, packets: &[Packet]) -> Vec<Event> {
+        let mut image = Sections::default();
+        image.add(ADDRESS, code);
+        let mut bytes = Vec::new();
+        let place = IpBytes::Full(ADDRESS + begin);
+        let head = [Packet::Psb, Packet::ModeExec { bits: 1 }, Packet::Fup(place), Packet::PsbEnd];
+        for packet in head.iter().chain(packets) {
+            encode(packet, &mut bytes).unwrap();
+        }
+        let mut expected = Vec::new();
+        let mut by_block = Flow::new(&image);
+        by_block.uses_paths = false;
+        by_block.decode(&bytes, &mut expected);
+        let mut counted = Counts::default();
+        for told in &expected {
+            match told {
+                Told::Block(block) => counted.block(block),
+                Told::Event(at, event) => counted.event(*at, *event),
+            }
+        }
+        counted.event(0, Event::Here(0));
+        let (mut along_paths, mut counting) = (Flow::new(&image), Flow::new(&image));
+        for _ in 0..2 {
+            let mut told = Vec::new();
+            along_paths.decode(&bytes, &mut told);
+            assert_eq!(told, expected);
+            let mut counts = Counts::default();
+            counting.decode(&bytes, &mut counts);
+            counts.event(0, Event::Here(0));
+            assert_eq!(counts.all, counted.all);
+        }
+        let event = |told| if let Told::Event(_, event) = told { Some(event) } else { None };
+        expected.into_iter().filter_map(event).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..Default::default() })]
+        // Whatever code and packets are.
+        #[test]
+        fn along_paths_it_is_the_same_as_block_by_block(
+            code in code(),
+            packets in packets(),
+            begin in 0u64..100,
+        ) {
+            compare(&code, begin, &packets);
+        }
+
+        // And where both belong together.
+        #[test]
+        fn along_paths_of_programs_it_is_the_same(
+            code in code(),
+            pattern in prop::collection::vec(any::<bool>(), 1..40),
+            changes in prop::collection::vec(any::<u8>(), 0..60),
+            places in prop::collection::vec(any::<u8>(), 1..6),
+        ) {
+            let code = closed(&code);
+            let packets = executed(&code, &pattern, &changes, &places);
+            let events = compare(&code, 0, &packets);
+            let is_gap = |event: &Event| {
+                matches!(event, Event::Gap(Gap { cause: GapCause::Contradiction(_), .. }))
+            };
+            prop_assert!(!events.iter().any(is_gap), "{:?}", events);
         }
     }
 }

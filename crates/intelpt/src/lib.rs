@@ -10,6 +10,7 @@ extern crate alloc;
 mod code;
 pub mod flow;
 pub mod image;
+mod long_paths;
 pub mod packet;
 mod paths;
 mod text;

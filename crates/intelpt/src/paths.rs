@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Where the outcomes of a TNT packet lead from a block, found once and then looked up.
 //!
-//! Programs repeat themselves: nearly every TNT packet meets a block with which it has been seen before. So the
-//! blocks that both lead through, how many instructions they have, the calls that are open behind them and the
-//! block that comes next are remembered by block and outcomes. A path ends where something is needed that the
-//! packet does not say: an indirect branch, a return to a caller from before the path (as its last step), code
-//! that is not known. Likewise the way from a block to the indirect branch of which a TIP packet tells.
+//! Programs repeat themselves: nearly every TNT packet meets a block with which it has been seen before.
+//! So the blocks that both lead through, how many instructions they have, the calls that are open behind
+//! them and the block that comes next are remembered by block and outcomes. A path ends where something is
+//! needed that the packet does not say: an indirect branch, a return to a caller from before the path (as
+//! its last step), code that is not known. Likewise the way from a block to the indirect branch of which a
+//! TIP packet says where it went.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::code::{Block, Code, Ends, Run};
+use crate::code::{Code, Ends, Run};
 use crate::image::Image;
 
 /// Calls that a path can leave open.
@@ -29,31 +30,6 @@ const TO_INDIRECT: u8 = 1;
 /// In place of the next block: the one to which the last call returns that is open before the path.
 const TO_CALLER: u32 = u32::MAX;
 const NO_KEY: u32 = u32::MAX;
-
-/// Blocks that were executed one after the other.
-#[derive(Clone, Copy)]
-pub struct Path<'p> {
-    runs: &'p [Run],
-    paths: &'p Paths,
-    found: Found,
-}
-
-impl<'p> Path<'p> {
-    /// How many instructions all blocks have.
-    #[inline]
-    #[must_use]
-    pub fn instructions(&self) -> u32 {
-        self.found.instructions
-    }
-
-    /// The blocks, in their order.
-    #[inline]
-    pub fn blocks(&self) -> impl Iterator<Item = &'p Block> {
-        let runs = self.runs;
-        let blocks = self.paths.blocks(self.found).iter();
-        blocks.filter_map(move |run| runs.get(*run as usize)).map(|run| &run.block)
-    }
-}
 
 /// What is looked up: 16 bytes.
 #[derive(Debug, Clone, Copy)]
@@ -78,6 +54,12 @@ impl Found {
     #[inline]
     pub fn next(self) -> Option<u32> {
         (self.next != TO_CALLER).then_some(self.next)
+    }
+
+    /// How many instructions all blocks have.
+    #[inline]
+    pub fn instructions(self) -> u32 {
+        self.instructions
     }
 
     /// Of a path to an indirect branch: the block that it ends.
@@ -129,13 +111,9 @@ impl Paths {
         self.calls.get(begin as usize..end as usize).unwrap_or_default()
     }
 
-    /// The path as whoever takes it sees it.
+    /// The blocks of a path, in their order.
     #[inline]
-    pub fn path<'p>(&'p self, found: Found, runs: &'p [Run]) -> Path<'p> {
-        Path { runs, paths: self, found }
-    }
-
-    fn blocks(&self, found: Found) -> &[u32] {
+    pub fn blocks(&self, found: Found) -> &[u32] {
         let (begin, end) = self.steps(found).map_or((0, 0), |steps| steps.blocks);
         self.blocks.get(begin as usize..end as usize).unwrap_or_default()
     }
@@ -154,8 +132,8 @@ impl<I: Image> Code<'_, I> {
         self.look_up(run, marked).filter(|found| found.used() > 0)
     }
 
-    /// The way from a block to the indirect branch, return or far transfer that follows without a packet; with
-    /// the block that it ends.
+    /// The way from a block to the indirect branch, return or far transfer that follows without a packet;
+    /// with the block that it ends.
     #[inline(always)]
     pub fn find_indirect(&mut self, run: u32) -> Option<Found> {
         self.look_up(run, TO_INDIRECT).filter(|found| found.branch() != TO_CALLER)

@@ -14,6 +14,7 @@ mod system_calls;
 use lateralis_intelpt::Block;
 use lateralis_intelpt::flow::{Event, Flow, GapCause, Sink};
 use lateralis_intelpt::image::Sections;
+use lateralis_intelpt::packet::Packet;
 use lateralis_intelpt::time::{Settings, Times, perf_nanos};
 use lateralis_model::Value;
 use lateralis_traces::hardware::{Buffer, Clocks};
@@ -220,7 +221,8 @@ impl<'i> Recorded<'i> {
                     tsc_per_crystal: clocks.tsc_per_crystal,
                     tsc_per_bus: clocks.tsc_per_bus,
                 });
-                let clock = Clock { times, nanos: clocks.nanos, last_block: None };
+                let clock =
+                    Clock { times, nanos: clocks.nanos, last_block: None, of_next_block: None };
                 let mut sink = Following { places, code: &sections, follow, position, clock };
                 flow.decode(run, &mut sink);
                 position += run.len() as u64;
@@ -274,6 +276,8 @@ struct Clock {
     nanos: Option<(u64, u16, u32)>,
     /// Not before this was the last block.
     last_block: Option<u64>,
+    /// Of a block with no packet of a clock between it and the one before.
+    of_next_block: Option<Moment>,
 }
 
 impl Clock {
@@ -294,9 +298,23 @@ impl Clock {
     /// Of a block of instructions: the packet that says where it led to came behind it, and the block before
     /// it came first.
     fn of_block(&mut self) -> Moment {
+        if let Some(moment) = self.of_next_block {
+            return moment;
+        }
         let moment = self.moment(self.last_block);
         self.last_block = self.times.now().map(|now| now.earliest);
+        self.of_next_block = Some(self.moment(self.last_block));
         moment
+    }
+
+    fn packet(&mut self, packet: &Packet) {
+        self.times.packet(packet);
+        self.of_next_block = None;
+    }
+
+    fn gap(&mut self) {
+        self.times.gap();
+        self.of_next_block = None;
     }
 }
 
@@ -309,10 +327,10 @@ impl<F: Follow> Sink for Following<'_, '_, '_, F> {
     fn event(&mut self, position: usize, event: Event) {
         match &event {
             Event::Packet(packet) => {
-                self.clock.times.packet(packet);
+                self.clock.packet(packet);
             }
             Event::Gap(gap) if matches!(gap.cause, GapCause::Overflow | GapCause::Malformed(_)) => {
-                self.clock.times.gap();
+                self.clock.gap();
             }
             _ => {}
         }

@@ -14,13 +14,33 @@ pub const ADDRESS: u64 = 0x40_1000;
 #[derive(Default)]
 struct Counted {
     blocks: u64,
+    instructions: u64,
     events: u64,
+}
+
+/// Takes instructions as numbers where it can.
+#[derive(Default)]
+struct Counter(u64);
+
+impl Sink for Counter {
+    const IS_COUNTER: bool = true;
+
+    fn block(&mut self, block: &Block) {
+        self.0 += u64::from(block.count);
+    }
+
+    fn instructions(&mut self, count: u32) {
+        self.0 += u64::from(count);
+    }
+
+    fn event(&mut self, _: usize, _: Event) {}
 }
 
 impl Sink for Counted {
     fn block(&mut self, block: &Block) {
         assert!(block.count > 0, "{block:?}");
         self.blocks += 1;
+        self.instructions += u64::from(block.count);
     }
 
     fn event(&mut self, _: usize, _: Event) {
@@ -56,7 +76,11 @@ pub fn check(input: &[u8]) {
     let mut image = Sections::default();
     image.add(ADDRESS, code);
     let mut counted = Counted::default();
-    Flow::new(&image).decode(stream, &mut counted);
+    let mut flow = Flow::new(&image);
+    flow.decode(stream, &mut counted);
+    let mut counter = Counter::default();
+    flow.decode(stream, &mut counter);
+    assert_eq!(counter.0, counted.instructions);
     // Between two packets, or two branches of one, there are at most so many blocks.
     let most = (stream.len() as u64 * 8 + 2) * ((1 << 16) + 2);
     assert!(counted.blocks <= most && counted.events <= 4 * stream.len() as u64 + 8);
