@@ -490,3 +490,65 @@ fn what_is_missing_is_a_gap_and_is_said() {
     let mixed = place.lat(&["flow", "dump", "broken.pt", "t.json"]);
     assert_eq!(mixed.status.code(), Some(2));
 }
+
+/// Tables of what was executed: the same instructions, blocks and calls, whatever of them is asked for.
+#[test]
+fn tables_have_what_was_executed() {
+    let Some(made) = data("made") else { return };
+    let place = Place::new();
+    let machine = machine(&place, &made);
+    let file = made.join("fibs/perf.data").display().to_string();
+    let table = |name: &str, more: &[&str]| -> Vec<Vec<String>> {
+        let words = [&["table", &file, "--name", name, "--symfs", &machine], more].concat();
+        let output = place.lat(&words);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8(output.stdout).expect("CSV");
+        let cells = |line: &str| line.split(',').map(str::to_owned).collect();
+        text.lines().skip(1).map(cells).collect()
+    };
+    let truth = fs::read(made.join("fibs/truth.ips.zst")).expect("the truth");
+    let truth = String::from_utf8(zstd::decode_all(&truth[..]).expect("zstd")).expect("text");
+    let truth: Vec<u64> =
+        truth.lines().map(|line| u64::from_str_radix(line.trim(), 16).expect("hex")).collect();
+    let number = |cell: &String| cell.parse::<u64>().expect("a number");
+
+    let instructions = table("flow_instructions", &["--column", "address"]);
+    let instructions: Vec<u64> = instructions.iter().map(|row| number(&row[0])).collect();
+    assert!(instructions == truth, "{} of {}", instructions.len(), truth.len());
+    let blocks = table("flow_blocks", &["--column", "address,instructions"]);
+    let mut at = 0;
+    for block in &blocks {
+        assert_eq!(number(&block[0]), truth[at]);
+        at += number(&block[1]) as usize;
+    }
+    assert_eq!(at, truth.len());
+
+    // A call begins with an instruction of its function, and others of it are inside.
+    let calls = table("flow_calls", &["--column", "begin,instructions,address,quality,function"]);
+    for call in &calls {
+        let (begin, count) = (number(&call[0]) as usize, number(&call[1]) as usize);
+        assert_eq!(number(&call[2]), truth[begin], "{call:?}");
+        assert!(begin + count <= truth.len(), "{call:?}");
+    }
+    let fib = calls.iter().filter(|call| call[4] == "fib");
+    assert!(fib.clone().count() > 10 && fib.clone().all(|call| call[3] == "exact"));
+    // As many as its first instruction was executed.
+    let first = fib.clone().next().map(|call| number(&call[2])).expect("a call");
+    assert_eq!(fib.count(), truth.iter().filter(|ip| **ip == first).count());
+
+    assert_eq!(table("flow_gaps", &[]).len(), 0);
+    let packets = table("flow_packets", &["--column", "kind"]);
+    let shown = run(&place, "dump", &file, &words(&["--show", "packets"]));
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    let shown: Vec<&str> = shown.lines().filter(|line| !line.starts_with('#')).collect();
+    assert_eq!(packets.len(), shown.len());
+    assert_eq!(table("flow_calls", &["--limit", "3"]).len(), 3);
+
+    // Without the code nothing is invented: a gap, and it is said.
+    let words = ["table", &file, "--name", "flow_gaps", "--symfs", "nowhere"];
+    let output = place.lat(&words);
+    assert_eq!(output.status.code(), Some(0));
+    let (rows, said) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(rows.contains("the code is not known") && said.contains("warning: "), "{rows} {said}");
+}

@@ -83,6 +83,13 @@ pub trait Sink {
 
     /// `position`: the first byte of the packet.
     fn event(&mut self, position: usize, event: Event);
+
+    /// Whether nothing more is wanted. What is decoded already comes all the same: up to a packet that is
+    /// neither TNT nor TIP.
+    #[inline]
+    fn is_enough(&self) -> bool {
+        false
+    }
 }
 
 /// Return addresses of calls, the last on top; of more than the processor has, the oldest are forgotten.
@@ -211,7 +218,7 @@ struct Walk<'w, 'i, 'b, I, S> {
 
 impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
     fn walk(&mut self) {
-        loop {
+        while !self.sink.is_enough() {
             let Some(run) = self.at else {
                 if !self.find_place() {
                     return;

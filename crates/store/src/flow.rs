@@ -11,12 +11,14 @@ mod calls;
 mod delta;
 mod system_calls;
 
+use std::ops::ControlFlow;
+
 use lateralis_intelpt::Block;
 use lateralis_intelpt::flow::{Event, Flow, GapCause, Sink};
 use lateralis_intelpt::image::Sections;
-use lateralis_intelpt::packet::Packet;
+use lateralis_intelpt::packet::{Packet, Packets};
 use lateralis_intelpt::time::{Settings, Times, perf_nanos};
-use lateralis_model::Value;
+use lateralis_model::{Source, Value};
 use lateralis_traces::hardware::{Buffer, Clocks};
 
 pub use calls::{Call, Executed, INSTRUCTIONS, executed};
@@ -24,7 +26,6 @@ pub use delta::{Deltas, Marker, Pairing, Place, deltas};
 pub use lateralis_intelpt as intelpt;
 pub use system_calls::{SystemCalls, system_calls};
 
-use crate::Chosen;
 use crate::places::{Function, In, Places};
 
 /// Bytes of code of a program that are read.
@@ -89,6 +90,24 @@ pub trait Follow {
 
     /// Something else happened; `position`: which byte of all packets of the thread says so.
     fn event(&mut self, places: &mut Places<'_>, position: u64, event: Event, time: Moment);
+
+    /// Whether nothing more is wanted.
+    fn is_enough(&self) -> bool {
+        false
+    }
+}
+
+/// A packet, as it stands there.
+#[derive(Debug)]
+pub struct PacketAt<'r> {
+    /// Whose.
+    pub traced: &'r Traced,
+    /// Its first byte, of all of the thread or processor.
+    pub position: u64,
+    /// What it is; `None`: bytes that are none.
+    pub packet: Option<Packet>,
+    /// What the clocks said before it.
+    pub time: Moment,
 }
 
 /// An address as people know it.
@@ -132,14 +151,14 @@ impl<'i> Recorded<'i> {
     /// Cost: a pass over the events. Memory: the packets, and the code of each program.
     #[must_use]
     pub fn of(
-        chosen: &Chosen<'_>,
+        source: &dyn Source,
         mut places: Places<'i>,
         (buffers, clocks): (Vec<Buffer>, Clocks),
         more: &[(u64, Vec<u8>)],
     ) -> Self {
         let mut starts: Vec<(Option<u32>, u32, u32)> = Vec::new();
         let mut truncated = 0;
-        let mut events = chosen.source.events();
+        let mut events = source.events();
         while let Some(event) = events.next_event() {
             if places.see(&event) {
                 continue;
@@ -216,16 +235,40 @@ impl<'i> Recorded<'i> {
             let mut flow = Flow::new(&sections);
             let mut position = 0;
             for run in &part.runs {
-                let times = Times::new(Settings {
-                    mtc_frequency: clocks.mtc_frequency,
-                    tsc_per_crystal: clocks.tsc_per_crystal,
-                    tsc_per_bus: clocks.tsc_per_bus,
-                });
-                let clock =
-                    Clock { times, nanos: clocks.nanos, last_block: None, of_next_block: None };
+                if follow.is_enough() {
+                    return;
+                }
+                let clock = Clock::new(clocks);
                 let mut sink = Following { places, code: &sections, follow, position, clock };
                 flow.decode(run, &mut sink);
                 position += run.len() as u64;
+            }
+        }
+    }
+
+    /// Hands on each packet, until `see` says that it is enough.
+    ///
+    /// Cost: by packets.
+    pub fn packets(&self, see: &mut dyn FnMut(PacketAt<'_>) -> ControlFlow<()>) {
+        for part in &self.parts {
+            let mut before = 0;
+            for run in &part.runs {
+                let mut clock = Clock::new(&self.clocks);
+                for found in Packets::synced(run) {
+                    let (at, packet) = match found {
+                        Ok(found) => (found.start, Some(found.packet)),
+                        Err(error) => (error.start, None),
+                    };
+                    match &packet {
+                        Some(packet) => clock.packet(packet),
+                        None => clock.gap(),
+                    }
+                    let (position, time) = (before + at as u64, clock.moment(None));
+                    if see(PacketAt { traced: &part.traced, position, packet, time }).is_break() {
+                        return;
+                    }
+                }
+                before += run.len() as u64;
             }
         }
     }
@@ -281,6 +324,15 @@ struct Clock {
 }
 
 impl Clock {
+    fn new(clocks: &Clocks) -> Self {
+        let times = Times::new(Settings {
+            mtc_frequency: clocks.mtc_frequency,
+            tsc_per_crystal: clocks.tsc_per_crystal,
+            tsc_per_bus: clocks.tsc_per_bus,
+        });
+        Self { times, nanos: clocks.nanos, last_block: None, of_next_block: None }
+    }
+
     /// Of something that happened behind `since` ticks.
     fn moment(&self, since: Option<u64>) -> Moment {
         let (time, scale) = self.times.now().zip(self.nanos)?;
@@ -336,5 +388,9 @@ impl<F: Follow> Sink for Following<'_, '_, '_, F> {
         }
         let (position, time) = (self.position + position as u64, self.clock.moment(None));
         self.follow.event(self.places, position, event, time);
+    }
+
+    fn is_enough(&self) -> bool {
+        self.follow.is_enough()
     }
 }

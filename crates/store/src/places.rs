@@ -25,7 +25,7 @@ const UNWINDERS_MAX: usize = 256;
 const THREADS_MAX: usize = 1 << 20;
 
 /// Gives what stands in files, of which this module knows none.
-pub trait Images {
+pub trait Images: Send {
     /// The image that a file has, or its debug file.
     ///
     /// # Errors
@@ -52,6 +52,29 @@ pub trait Images {
     /// Functions that a just-in-time compiler made in a process, and the file that says so; `None` where
     /// there is none.
     fn generated(&mut self, pid: u32) -> Option<(Functions, String)>;
+}
+
+impl<T: Images + ?Sized> Images for &mut T {
+    fn image(&mut self, path: &str, build_id: Option<&[u8]>) -> Result<Image, String> {
+        (**self).image(path, build_id)
+    }
+
+    fn code(
+        &mut self,
+        path: &str,
+        build_id: Option<&[u8]>,
+        range: (u64, u64),
+    ) -> Result<Vec<u8>, String> {
+        (**self).code(path, build_id, range)
+    }
+
+    fn kernel(&mut self, build_id: Option<&[u8]>) -> Result<Functions, String> {
+        (**self).kernel(build_id)
+    }
+
+    fn generated(&mut self, pid: u32) -> Option<(Functions, String)> {
+        (**self).generated(pid)
+    }
 }
 
 /// A function.
@@ -101,7 +124,7 @@ fn says(class: &EventClass) -> Option<Says> {
 
 /// What is where in the memory of each process, with the functions there.
 pub struct Places<'i> {
-    images: &'i mut dyn Images,
+    images: Box<dyn Images + 'i>,
     spaces: AddressSpaces,
     files: Vec<String>,
     file_ids: HashMap<String, u32>,
@@ -125,16 +148,16 @@ pub struct Places<'i> {
 
 impl<'i> Places<'i> {
     /// Of a trace with these classes of events.
-    pub fn new(images: &'i mut dyn Images, trace: &Trace) -> Self {
+    pub fn new(images: impl Images + 'i, trace: &Trace) -> Self {
         let streams = trace.stream_classes.iter();
         let says = streams.map(|of| of.event_classes.iter().map(says).collect()).collect();
         Self { says, ..Self::without_events(images) }
     }
 
     /// Where no events say what is where: only of the kernel is anything known.
-    pub fn without_events(images: &'i mut dyn Images) -> Self {
+    pub fn without_events(images: impl Images + 'i) -> Self {
         Self {
-            images,
+            images: Box::new(images),
             spaces: AddressSpaces::default(),
             files: Vec::new(),
             file_ids: HashMap::new(),

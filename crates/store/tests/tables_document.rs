@@ -6,6 +6,30 @@ use std::path::Path;
 
 use arrow_schema::DataType;
 use lateralis_store::Session;
+use lateralis_store::flow::Recorded;
+use lateralis_store::places::{Images, Places};
+use lateralis_symbols::{Functions, Image};
+
+/// Nothing is decoded here.
+struct NoImages;
+
+impl Images for NoImages {
+    fn image(&mut self, _: &str, _: Option<&[u8]>) -> Result<Image, String> {
+        Err(String::new())
+    }
+
+    fn code(&mut self, _: &str, _: Option<&[u8]>, _: (u64, u64)) -> Result<Vec<u8>, String> {
+        Err(String::new())
+    }
+
+    fn kernel(&mut self, _: Option<&[u8]>) -> Result<Functions, String> {
+        Err(String::new())
+    }
+
+    fn generated(&mut self, _: u32) -> Option<(Functions, String)> {
+        None
+    }
+}
 
 fn type_name(data_type: &DataType) -> &'static str {
     match data_type {
@@ -19,7 +43,8 @@ fn type_name(data_type: &DataType) -> &'static str {
 
 #[test]
 fn the_document_has_every_table_and_column() {
-    let session = Session::new(Vec::new());
+    let recorded = Recorded::raw(Places::without_events(NoImages), Vec::new(), &[]);
+    let session = Session::new(Vec::new()).with_flow(recorded);
     let mut expected = String::new();
     for table in session.tables() {
         expected += &format!("### `{}`\n\nRows: {}.\n\n", table.name, table.description);

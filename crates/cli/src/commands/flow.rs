@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `lat flow`: what a processor executed, by its own packets or by samples.
 
-mod code;
+pub mod code;
 mod delta;
 mod dump;
 mod flame;

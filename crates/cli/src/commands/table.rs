@@ -12,9 +12,12 @@ use clap::builder::PossibleValuesParser;
 use lateralis_files::{NewFile, SHARED};
 use lateralis_model::terminal::Style;
 use lateralis_model::{Interval, Source};
-use lateralis_store::{ExportError, Exported, Scan, Session, Table, TableFormat};
+use lateralis_store::flow::Recorded;
+use lateralis_store::places::Places;
+use lateralis_store::{ExportError, Exported, Recording, Scan, Session, Table, TableFormat};
 use serde_json::json;
 
+use super::flow::code::{CodeArgs, Hardware, close};
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::inputs::InputArgs;
@@ -31,7 +34,8 @@ use crate::peer_args::PeerArgs;
     lat table demo --name spans --column ts,duration,span,key\n  \
     lat table demo --name events --from 1s --until 2s -o events.parquet\n  \
     lat table -f demo --name events --json            events while they are recorded\n  \
-    lat table demo --name spans -o spans.arrow        for pyarrow, pandas\n\n\
+    lat table demo --name spans -o spans.arrow        for pyarrow, pandas\n  \
+    lat table perf.data --name flow_calls             calls, from Intel PT\n\n\
     docs/reference/tables.md says what tables hold.\n\
     Exit code 1: something in the trace is damaged; what is healthy was written.")]
 pub struct TableArgs {
@@ -67,6 +71,8 @@ pub struct TableArgs {
     #[arg(long, short, requires = "name")]
     pub follow: bool,
     #[command(flatten)]
+    pub code: CodeArgs,
+    #[command(flatten)]
     pub peer: PeerArgs,
     /// Replace what is there
     #[arg(long)]
@@ -98,7 +104,7 @@ pub fn run(mut args: TableArgs) -> Result<ExitStatus, CliError> {
     let recording = args.inputs.open()?;
     let beginning = args.from.or(args.until).and_then(|_| recording.beginning());
     let healthy = recording.source.damage().is_empty() && recording.source.faults().is_empty();
-    let session = Session::new(vec![recording]);
+    let session = session(&args, recording)?;
     let Some(name) = &args.name else {
         list(&session, args.json)?;
         return Ok(if healthy { ExitStatus::Fine } else { ExitStatus::Problems });
@@ -128,8 +134,28 @@ pub fn run(mut args: TableArgs) -> Result<ExitStatus, CliError> {
     for damage in &exported.damage {
         tell!("damage    {damage}");
     }
-    let fine = healthy && exported.damage.is_empty();
+    let is_complete = !name.starts_with(FLOW) || session.into_flow().is_none_or(close);
+    let fine = healthy && exported.damage.is_empty() && is_complete;
     Ok(if fine { ExitStatus::Fine } else { ExitStatus::Problems })
+}
+
+/// How names of tables begin that are decoded from packets of processors.
+const FLOW: &str = "flow_";
+
+/// With what processors executed, where that is asked for: the code is looked for then.
+fn session(args: &TableArgs, recording: Recording) -> Result<Session, CliError> {
+    if !args.name.as_ref().is_none_or(|name| name.starts_with(FLOW)) {
+        return Ok(Session::new(vec![recording]));
+    }
+    let hardware = Hardware::read(&args.inputs.traces)?;
+    if hardware.is_empty() {
+        return Ok(Session::new(vec![recording]));
+    }
+    let recorded = match args.name {
+        Some(_) => args.code.recorded(&recording, hardware)?,
+        None => Recorded::raw(Places::without_events(args.code.files()), Vec::new(), &[]),
+    };
+    Ok(Session::new(vec![recording]).with_flow(recorded))
 }
 
 fn list(session: &Session, json: bool) -> Result<(), CliError> {

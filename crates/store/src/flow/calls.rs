@@ -3,6 +3,7 @@
 //! and how many from one call of it to its return.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::ControlFlow;
 
 use foldhash::fast::RandomState;
 use lateralis_intelpt::flow::Event;
@@ -44,6 +45,12 @@ pub struct Call {
     pub begin: u64,
     /// Instructions in it and in what it called.
     pub instructions: u64,
+    /// How many calls it is inside of, as far as they are known.
+    pub depth: u32,
+    /// The address of its first instruction that was executed.
+    pub address: u64,
+    /// When its first block was executed, and the last one in it.
+    pub times: (Moment, Moment),
     /// Whether it was seen from its call to its return: no gap is in it, and neither end is missing.
     pub is_whole: bool,
 }
@@ -54,6 +61,8 @@ struct Entered {
     node: u32,
     begin: u64,
     is_called: bool,
+    address: u64,
+    time: Moment,
 }
 
 struct Calls<R> {
@@ -74,13 +83,20 @@ struct Calls<R> {
     in_kernel: Option<usize>,
     /// Of each block that was executed, its function.
     functions: HashMap<u64, u32, RandomState>,
+    /// The block that is executed: its address, and when.
+    now: (u64, Moment),
+    traced: Traced,
+    is_enough: bool,
     returned: R,
 }
 
 /// Decodes everything that was recorded; each call is handed on as it returns.
 ///
 /// Cost: a look-up for each block. Memory: by blocks and paths.
-pub fn executed(recorded: &mut Recorded<'_>, returned: impl FnMut(Call)) -> Executed {
+pub fn executed(
+    recorded: &mut Recorded<'_>,
+    returned: impl FnMut(&Places<'_>, &Traced, Call) -> ControlFlow<()>,
+) -> Executed {
     let mut calls = Calls {
         tree: Tree::new(INSTRUCTIONS.to_owned()),
         executed: Executed::default(),
@@ -92,18 +108,21 @@ pub fn executed(recorded: &mut Recorded<'_>, returned: impl FnMut(Call)) -> Exec
         is_known: false,
         in_kernel: None,
         functions: HashMap::default(),
+        now: (0, None),
+        traced: Traced { cpu: None, pid: 0, tid: 0, program: String::new() },
+        is_enough: false,
         returned,
     };
     recorded.follow(&mut calls);
-    calls.cut(1, false);
+    calls.cut(&recorded.places, 1, false);
     let Calls { tree, executed, .. } = calls;
     Executed { stacks: tree.finish(), ..executed }
 }
 
-impl<R: FnMut(Call)> Calls<R> {
+impl<R: FnMut(&Places<'_>, &Traced, Call) -> ControlFlow<()>> Calls<R> {
     /// Nothing is known of who called what runs next.
-    fn forget(&mut self) {
-        self.cut(1, false);
+    fn forget(&mut self, places: &Places<'_>) {
+        self.cut(places, 1, false);
         self.beyond = 0;
         self.is_called = true;
         self.is_known = false;
@@ -111,19 +130,28 @@ impl<R: FnMut(Call)> Calls<R> {
     }
 
     /// Functions deeper than so many have returned, or will never.
-    fn cut(&mut self, depth: usize, have_returned: bool) {
+    fn cut(&mut self, places: &Places<'_>, depth: usize, have_returned: bool) {
         while self.path.len() > depth.max(1) {
-            let Some(Entered { node, begin, is_called }) = self.path.pop() else { return };
+            let Some(Entered { node, begin, is_called, address, time }) = self.path.pop() else {
+                return;
+            };
             let Some(of) = self.tree.node(node).copied() else { continue };
             let caller = self.path.last().filter(|_| is_called && self.path.len() > 1);
             let caller = caller.and_then(|caller| self.tree.node(caller.node));
-            (self.returned)(Call {
+            if self.is_enough {
+                continue;
+            }
+            let call = Call {
                 function: of.function,
                 caller: caller.map(|caller| caller.function),
                 begin,
                 instructions: self.count - begin,
+                depth: self.path.len().saturating_sub(1) as u32,
+                address,
+                times: (time, self.now.1),
                 is_whole: is_called && have_returned,
-            });
+            };
+            self.is_enough = (self.returned)(places, &self.traced, call).is_break();
         }
     }
 
@@ -132,7 +160,7 @@ impl<R: FnMut(Call)> Calls<R> {
     }
 
     /// The function that runs turns out to be this one.
-    fn enter(&mut self, function: u32) {
+    fn enter(&mut self, places: &Places<'_>, function: u32) {
         let mut is_called = std::mem::take(&mut self.is_called);
         if is_called {
             self.executed.calls += 1;
@@ -149,28 +177,30 @@ impl<R: FnMut(Call)> Calls<R> {
             // function that was called last never comes back.
             let is_it = |of: &Entered| self.function_of(of) == Some(function);
             if let Some(place) = self.path.iter().skip(1).rposition(is_it) {
-                self.cut(place + 2, false);
+                self.cut(places, place + 2, false);
                 return;
             }
             // A tail call returns for who made it.
             is_called = self.path.last().is_some_and(|of| of.is_called) && self.path.len() > 1;
-            self.cut(self.path.len().saturating_sub(1), true);
+            self.cut(places, self.path.len().saturating_sub(1), true);
         }
         let is_known = std::mem::replace(&mut self.is_known, true);
         let caller = self.path.last().map(|of| of.node);
         if let Some(node) = self.tree.below(caller, function) {
-            self.path.push(Entered { node, begin: self.count, is_called: is_called && is_known });
+            let (address, time) = self.now;
+            let is_called = is_called && is_known;
+            self.path.push(Entered { node, begin: self.count, is_called, address, time });
             self.tree.weigh(Some(node), 1, 0);
         }
     }
 
-    fn leave(&mut self) {
+    fn leave(&mut self, places: &Places<'_>) {
         if self.beyond > 0 {
             self.beyond -= 1;
             return;
         }
         let depth = self.path.len();
-        self.cut(depth.saturating_sub(1), true);
+        self.cut(places, depth.saturating_sub(1), true);
         if depth <= 2 {
             // It returns to where nothing is known of.
             self.is_called = true;
@@ -179,9 +209,9 @@ impl<R: FnMut(Call)> Calls<R> {
     }
 }
 
-impl<R: FnMut(Call)> Follow for Calls<R> {
+impl<R: FnMut(&Places<'_>, &Traced, Call) -> ControlFlow<()>> Follow for Calls<R> {
     fn begins(&mut self, places: &mut Places<'_>, traced: &Traced) {
-        self.forget();
+        self.forget(places);
         let name = traced.program.clone();
         let program = places.function(Function { name, image: String::new() });
         if self.pid != traced.pid {
@@ -190,15 +220,18 @@ impl<R: FnMut(Call)> Follow for Calls<R> {
         (self.pid, self.count) = (traced.pid, 0);
         self.path.clear();
         let node = self.tree.below(None, program);
-        self.path.extend(node.map(|node| Entered { node, begin: 0, is_called: false }));
+        let program = |node| Entered { node, begin: 0, is_called: false, address: 0, time: None };
+        self.path.extend(node.map(program));
+        self.traced = traced.clone();
     }
 
-    fn block(&mut self, places: &mut Places<'_>, _: &Sections<'_>, block: &Block, _: Moment) {
+    fn block(&mut self, places: &mut Places<'_>, _: &Sections<'_>, block: &Block, time: Moment) {
         let pid = self.pid;
         let function = *self
             .functions
             .entry(block.ip)
             .or_insert_with(|| places.function_at(pid, block.ip, place_of(block.ip)));
+        self.now = (block.ip, time);
         match (place_of(block.ip), self.in_kernel) {
             (In::Kernel, None) => {
                 self.in_kernel = Some(self.path.len());
@@ -207,24 +240,28 @@ impl<R: FnMut(Call)> Follow for Calls<R> {
             (In::Program, Some(depth)) => {
                 self.in_kernel = None;
                 self.beyond = 0;
-                self.cut(depth, true);
+                self.cut(places, depth, true);
             }
             _ => {}
         }
-        self.enter(function);
+        self.enter(places, function);
         let count = u64::from(block.count);
         self.count += count;
         self.executed.instructions += count;
         self.tree.weigh(self.path.last().map(|of| of.node), 0, count);
         match block.ends {
             Ends::Call | Ends::IndirectCall => self.is_called = true,
-            Ends::Return => self.leave(),
+            Ends::Return => self.leave(places),
             Ends::Far | Ends::Through | Ends::Jump | Ends::Conditional => {}
             Ends::IndirectJump | Ends::NoCode => {}
         }
     }
 
-    fn event(&mut self, _: &mut Places<'_>, _: u64, event: Event, _: Moment) {
+    fn is_enough(&self) -> bool {
+        self.is_enough
+    }
+
+    fn event(&mut self, places: &mut Places<'_>, _: u64, event: Event, _: Moment) {
         match event {
             Event::Interrupted { .. } => {
                 self.executed.interrupts += 1;
@@ -232,9 +269,9 @@ impl<R: FnMut(Call)> Follow for Calls<R> {
             }
             Event::Gap(gap) => {
                 *self.executed.gaps.entry(cause_name(&gap.cause)).or_default() += 1;
-                self.forget();
+                self.forget(places);
             }
-            Event::Synced(_) => self.forget(),
+            Event::Synced(_) => self.forget(places),
             // A program that asks the kernel, which is not traced, goes on where it was.
             Event::Enabled(_) | Event::Disabled(_) | Event::Here(_) | Event::Packet(_) => {}
         }

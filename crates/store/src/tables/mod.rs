@@ -6,6 +6,7 @@
 //!                       ├─ events, all of them           ┼─► and processor; Source::columns,
 //!                       │                                │ only the columns asked for
 //!                       ├─ packets, losses, damage, …    │ what opening has found
+//!                       ├─ flow_calls, flow_blocks, …    │ packets of processors, decoded
 //!                       └─ spans, messages, states, …    ┘ facts of events in order of time
 //! ```
 //!
@@ -32,6 +33,7 @@ mod build;
 mod clocks;
 mod derived;
 mod export;
+mod flow;
 mod ipc;
 mod json;
 mod lanes;
@@ -45,7 +47,7 @@ mod weighed;
 
 use std::fmt;
 use std::ops::ControlFlow;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
@@ -56,7 +58,9 @@ pub use scan::Feed;
 pub use weighed::WEIGHT;
 
 use crate::Recording;
+use crate::flow::Recorded;
 use build::Holds;
+use flow::Flow;
 use opened::Opened;
 use shape::Variant;
 use small::Small;
@@ -78,6 +82,8 @@ const PARTITIONS: u64 = 256;
 pub struct Session {
     recordings: Vec<Opened>,
     tables: Vec<Table>,
+    /// What processors executed; one scan after the other decodes it.
+    flow: Option<Mutex<Recorded<'static>>>,
 }
 
 /// A table.
@@ -100,6 +106,8 @@ enum Kind {
     Events { variants: Vec<Variant>, has_class: bool },
     /// Few rows, made at once.
     Small(Small),
+    /// Decoded from packets of processors.
+    Flow(Flow),
 }
 
 /// What of a table is wanted.
@@ -215,7 +223,8 @@ impl Session {
         events.push(("phase", Holds::Word, "", phase));
         events.push(("fields", Holds::Text, "", "its fields as JSON"));
         let names: Vec<&str> = Small::ALL.iter().map(|small| small.name()).collect();
-        let taken: Vec<&str> = names.iter().copied().chain(["events"]).collect();
+        let of_flow = Flow::ALL.iter().map(|flow| flow.name());
+        let taken: Vec<&str> = names.iter().copied().chain(["events"]).chain(of_flow).collect();
         let classes = shape::classes(&recordings, &taken);
         let variants = classes.iter().flat_map(|class| class.variants.iter().cloned()).collect();
         tables.push(described(
@@ -245,7 +254,25 @@ impl Session {
             labels.push(label.clone());
             Opened::new(recording, label, groups)
         });
-        Self { recordings: opened.collect(), tables }
+        Self { recordings: opened.collect(), tables, flow: None }
+    }
+
+    /// With tables of what processors executed.
+    #[must_use]
+    pub fn with_flow(mut self, recorded: Recorded<'static>) -> Self {
+        for flow in Flow::ALL {
+            let (name, text, columns) = (flow.name(), flow.description(), flow.columns());
+            self.tables.push(described(name, text, columns, Kind::Flow(flow)));
+        }
+        self.flow = Some(Mutex::new(recorded));
+        self
+    }
+
+    /// What processors executed, with what was found missing when tables of it were scanned.
+    #[must_use]
+    pub fn into_flow(self) -> Option<Recorded<'static>> {
+        let recorded = self.flow?;
+        Some(recorded.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The tables: `events`, those of what opening finds, those of kinds of events by name.
@@ -367,6 +394,13 @@ impl Session {
             (Kind::Small(small), _) => {
                 small::scan(*small, &self.recordings, (table, &self.tables[0]), scan, see)
             }
+            (Kind::Flow(flow), _) => {
+                let Some(recorded) = &self.flow else { return Ok(Vec::new()) };
+                // A scan that ended early, or badly, leaves nothing behind that the next one reads.
+                let mut recorded = recorded.lock().unwrap_or_else(PoisonError::into_inner);
+                flow::scan(*flow, &mut recorded, table, scan, see)?;
+                Ok(Vec::new())
+            }
             (Kind::Events { .. }, Piece::Whole) => Ok(Vec::new()),
         }
     }
@@ -414,9 +448,13 @@ impl Session {
 }
 
 fn described(name: &str, text: &str, columns: Vec<shape::Described>, kind: Kind) -> Table {
+    // Packets do not always say when something was.
+    let is_nullable = |name: &str| name != "ts" || matches!(kind, Kind::Flow(_));
     let fields: Vec<_> = columns
         .iter()
-        .map(|(name, holds, unit, text)| shape::column(name, holds, unit, text))
+        .map(|(name, holds, unit, text)| {
+            shape::column(name, holds, unit, text).with_nullable(is_nullable(name))
+        })
         .collect();
     Table {
         name: name.to_owned(),

@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use lateralis_model::Event;
+use lateralis_model::Source;
+use lateralis_store::Recording;
 use lateralis_store::flow::Recorded;
 use lateralis_store::places::Places;
 use lateralis_traces::hardware::{self, Buffer, Clocks};
@@ -12,7 +13,6 @@ use lateralis_traces::hardware::{self, Buffer, Clocks};
 use super::images::ImageFiles;
 use crate::error::CliError;
 use crate::inputs::InputArgs;
-use crate::selection::{SelectArgs, Selection};
 use crate::values;
 
 /// Where code and names of functions are.
@@ -105,11 +105,7 @@ impl CodeArgs {
         hardware: Hardware,
         work: impl FnOnce(&mut Recorded<'_>) -> Result<T, CliError>,
     ) -> Result<(T, bool), CliError> {
-        let Hardware { buffers, clocks, code: mut all, is_raw } = hardware;
-        all.extend(self.code()?);
-        let code = all;
-        let mut files = self.files();
-        if buffers.is_empty() {
+        if hardware.is_empty() {
             let place = inputs.traces.first().map_or(Path::new(""), PathBuf::as_path);
             return Err(CliError::new(
                 "no instructions",
@@ -117,25 +113,41 @@ impl CodeArgs {
                 "record them by: perf record --per-thread -e intel_pt//u -- PROGRAM",
             ));
         }
-        let mut recorded = if is_raw {
-            Recorded::raw(Places::without_events(&mut files), buffers, &code)
+        let mut recorded = if hardware.is_raw {
+            let Hardware { buffers, code: mut all, .. } = hardware;
+            all.extend(self.code()?);
+            Recorded::raw(Places::without_events(self.files()), buffers, &all)
         } else {
-            let recording = inputs.open()?;
-            let selection = Selection::new(&SelectArgs::default(), &recording, true)?;
-            let contains = |event: &Event<'_>| selection.contains(event);
-            let chosen = selection.chosen(&recording, &contains);
-            let places = Places::new(&mut files, &chosen.trace);
-            Recorded::of(&chosen, places, (buffers, clocks), &code)
+            self.recorded(&inputs.open()?, hardware)?
         };
         let done = work(&mut recorded)?;
-        warn(&recorded);
-        let is_complete = recorded.unreadable().is_empty() && recorded.truncated() == 0;
-        let (_, missing) = recorded.finish();
-        for (image, why, _) in missing {
-            tell!("warning: {image}: {why}");
-        }
-        Ok((done, is_complete))
+        Ok((done, close(recorded)))
     }
+
+    /// Packets and code of a trace, whose events say which program it is.
+    ///
+    /// Errors: a file of code that cannot be read.
+    pub fn recorded(
+        &self,
+        recording: &Recording,
+        hardware: Hardware,
+    ) -> Result<Recorded<'static>, CliError> {
+        let Hardware { buffers, clocks, code: mut all, .. } = hardware;
+        all.extend(self.code()?);
+        let places = Places::new(self.files(), recording.source.trace());
+        Ok(Recorded::of(&recording.source, places, (buffers, clocks), &all))
+    }
+}
+
+/// Says what is missing. @return whether there were no packets but those that were decoded.
+pub fn close(recorded: Recorded<'_>) -> bool {
+    warn(&recorded);
+    let is_complete = recorded.unreadable().is_empty() && recorded.truncated() == 0;
+    let (_, missing) = recorded.finish();
+    for (image, why, _) in missing {
+        tell!("warning: {image}: {why}");
+    }
+    is_complete
 }
 
 /// Says what of the packets is missing, or cannot be decoded.

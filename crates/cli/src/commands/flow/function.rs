@@ -2,6 +2,7 @@
 //! `lat flow function`: how many instructions calls of a function execute, from the call to the return.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use clap::Args;
 use lateralis_analysis::filter::matches_pattern;
@@ -68,7 +69,7 @@ pub fn run(args: &FunctionArgs) -> Result<ExitStatus, CliError> {
             let mut rows: BTreeMap<Key, Row> = BTreeMap::new();
             let mut kept = 0;
             // Names are known when all is decoded.
-            let executed = executed(recorded, |call| {
+            let executed = executed(recorded, |_, _, call| {
                 let key = (call.function, call.caller.filter(|_| args.by_caller));
                 let row = rows.entry(key).or_default();
                 match call.is_whole && kept < CALLS_MAX {
@@ -78,6 +79,7 @@ pub fn run(args: &FunctionArgs) -> Result<ExitStatus, CliError> {
                     }
                     false => row.torn += 1,
                 }
+                ControlFlow::Continue(())
             });
             Ok((rows, recorded.functions().to_vec(), !executed.gaps.is_empty()))
         })?;

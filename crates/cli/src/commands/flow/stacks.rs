@@ -3,6 +3,7 @@
 //! read.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use clap::{Args, ValueEnum};
 use lateralis_model::{Event, Source};
@@ -85,7 +86,7 @@ pub fn run(args: &StacksArgs) -> Result<ExitStatus, CliError> {
     if !hardware.is_empty() {
         let ((executed, functions), is_complete) =
             args.code.follow(&args.inputs, hardware, |recorded| {
-                let executed = executed(recorded, |_| {});
+                let executed = executed(recorded, |_, _, _| ControlFlow::Continue(()));
                 Ok((executed, recorded.functions().to_vec()))
             })?;
         is_fine &= executed.gaps.is_empty() && is_complete;

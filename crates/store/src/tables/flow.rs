@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Tables of the instructions that processors executed: decoded when they are scanned, and nothing of it
+//! kept.
+
+use std::ops::ControlFlow;
+
+use arrow_array::RecordBatch;
+use lateralis_intelpt::flow::{Event, GapCause};
+use lateralis_intelpt::image::Sections;
+use lateralis_intelpt::{Block, Ends, assembly, instructions};
+
+use super::build::Holds;
+use super::shape::Described;
+use super::small::{Cell, Rows};
+use super::{Scan, StoreError, Table};
+use crate::flow::{Follow, Moment, Recorded, Traced, cause_name, executed, place_of};
+use crate::places::Places;
+
+/// A table of flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flow {
+    Calls,
+    Blocks,
+    Instructions,
+    Gaps,
+    Packets,
+}
+
+impl Flow {
+    pub const ALL: [Self; 5] =
+        [Self::Calls, Self::Blocks, Self::Instructions, Self::Gaps, Self::Packets];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Calls => "flow_calls",
+            Self::Blocks => "flow_blocks",
+            Self::Instructions => "flow_instructions",
+            Self::Gaps => "flow_gaps",
+            Self::Packets => "flow_packets",
+        }
+    }
+
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::Calls => "calls of functions, as they return; from packets of the processor",
+            Self::Blocks => "instructions that were executed one after the other, up to a branch",
+            Self::Instructions => "each instruction that was executed",
+            Self::Gaps => "stretches of which no instruction is known, with why",
+            Self::Packets => "packets of the processor's tracer",
+        }
+    }
+
+    pub fn columns(self) -> Vec<Described> {
+        use Holds::{Int, Text, Word};
+        let mut all: Vec<Described> = vec![
+            ("ts", Int, "ns", "when it probably was: packets of clocks say so now and then"),
+            ("ts_error", Int, "ns", "how far `ts` may be off; none: by any time"),
+            ("cpu", Int, "", "the processor, where one was traced"),
+            ("pid", Int, "", "the process"),
+            ("tid", Int, "", "the thread"),
+            ("program", Word, "", "its name"),
+        ];
+        let function = ("function", Word, "", "the function that the address is in");
+        let rest: Vec<Described> = match self {
+            Self::Calls => vec![
+                ("end_ts", Int, "ns", "when the last block in it was executed"),
+                ("end_ts_error", Int, "ns", "how far `end_ts` may be off"),
+                ("function", Word, "", "what was called"),
+                ("caller", Word, "", "by which function; none: not known"),
+                ("address", Int, "", "of its first instruction"),
+                ("depth", Int, "", "how many known calls it is inside of"),
+                ("begin", Int, "", "which instruction of the thread is its first, from 0"),
+                ("instructions", Int, "", "executed in it and in what it called"),
+                (
+                    "quality",
+                    Word,
+                    "",
+                    "`exact`, or `unknown` where its call or its return was not seen",
+                ),
+            ],
+            Self::Blocks => vec![
+                ("address", Int, "", "of the first instruction"),
+                ("last", Int, "", "of the last one"),
+                ("instructions", Int, "", "how many"),
+                ("ends", Word, "", "how it ends: `jump`, `call`, `return` …"),
+                function,
+            ],
+            Self::Instructions => vec![
+                ("address", Int, "", "where it is"),
+                ("assembly", Text, "", "the instruction, in Intel's syntax"),
+                function,
+            ],
+            Self::Gaps => vec![
+                ("cause", Word, "", "why nothing is known"),
+                ("address", Int, "", "where the code is missing or does not fit"),
+                ("byte", Int, "", "the packet that says so: its first byte"),
+            ],
+            Self::Packets => vec![
+                ("byte", Int, "", "its first byte, of all of the thread or processor"),
+                ("kind", Word, "", "its name [SDM volume 3, Intel Processor Trace]"),
+                ("packet", Text, "", "the packet with its fields; `no packet`: other bytes"),
+            ],
+        };
+        all.extend(rest);
+        all
+    }
+}
+
+/// Shows the rows of a table.
+pub fn scan(
+    flow: Flow,
+    recorded: &mut Recorded<'_>,
+    table: &Table,
+    scan: &Scan,
+    see: &mut dyn FnMut(RecordBatch) -> ControlFlow<()>,
+) -> Result<(), StoreError> {
+    let mut rows = Rows::new(table, scan, see);
+    match flow {
+        Flow::Calls => {
+            executed(recorded, |places, traced, call| {
+                let name = |function: u32| places.name_of(function);
+                let (begin, end) = call.times;
+                let caller = call
+                    .caller
+                    .map_or(Cell::Null, |caller| Cell::Word(caller.into(), name(caller)));
+                let quality = if call.is_whole { "exact" } else { "unknown" };
+                let [ts, error, cpu, pid, tid, program] = common(traced, begin);
+                rows.row(&[
+                    ts,
+                    error,
+                    cpu,
+                    pid,
+                    tid,
+                    program,
+                    time(end),
+                    error_of(end),
+                    Cell::Word(call.function.into(), name(call.function)),
+                    caller,
+                    address(call.address),
+                    Cell::Int(call.depth.into()),
+                    Cell::Int(call.begin.cast_signed()),
+                    Cell::Int(call.instructions.cast_signed()),
+                    Cell::Word(u64::from(call.is_whole), Some(quality)),
+                ])
+            });
+        }
+        Flow::Packets => {
+            let mut text = String::new();
+            recorded.packets(&mut |found| {
+                use std::fmt::Write as _;
+                text.clear();
+                let known = found.packet.map(|packet| write!(text, "{packet}").is_ok());
+                if known.is_none() {
+                    text.push_str("no packet");
+                }
+                let kind = known.and_then(|_| text.split(' ').next());
+                let [ts, error, cpu, pid, tid, program] = common(found.traced, found.time);
+                rows.row(&[
+                    ts,
+                    error,
+                    cpu,
+                    pid,
+                    tid,
+                    program,
+                    Cell::Int(found.position.cast_signed()),
+                    kind.map_or(Cell::Null, Cell::Text),
+                    Cell::Text(&text),
+                ])
+            });
+        }
+        Flow::Blocks | Flow::Instructions | Flow::Gaps => {
+            let wants = |column: &str| rows.wants(column);
+            let (wants_text, wants_function) = (wants("assembly"), wants("function"));
+            let mut steps = Steps {
+                flow,
+                rows,
+                traced: Traced { cpu: None, pid: 0, tid: 0, program: String::new() },
+                wants_text,
+                wants_function,
+                text: String::new(),
+                is_enough: false,
+            };
+            recorded.follow(&mut steps);
+            rows = steps.rows;
+        }
+    }
+    rows.end()
+}
+
+/// Addresses have 64 bits, and columns hold 63 and a sign.
+fn address(address: u64) -> Cell<'static> {
+    Cell::Int(address.cast_signed())
+}
+
+fn time(moment: Moment) -> Cell<'static> {
+    moment.map_or(Cell::Null, |moment| Cell::Int(moment.nanos.cast_signed()))
+}
+
+fn error_of(moment: Moment) -> Cell<'static> {
+    moment.and_then(|moment| moment.error_nanos).into()
+}
+
+fn common(traced: &Traced, moment: Moment) -> [Cell<'_>; 6] {
+    // Where nothing says which process it was, all numbers are 0.
+    let number = |number: u32| if traced.tid == 0 { Cell::Null } else { Cell::Int(number.into()) };
+    let name = Cell::Text(&traced.program);
+    [
+        time(moment),
+        error_of(moment),
+        traced.cpu.into(),
+        number(traced.pid),
+        number(traced.tid),
+        name,
+    ]
+}
+
+/// Rows of each step of a program.
+struct Steps<'r> {
+    flow: Flow,
+    rows: Rows<'r>,
+    traced: Traced,
+    wants_text: bool,
+    wants_function: bool,
+    text: String,
+    is_enough: bool,
+}
+
+impl Steps<'_> {
+    fn row(&mut self, moment: Moment, rest: &[Cell<'_>]) {
+        if self.is_enough {
+            return;
+        }
+        let mut cells = [Cell::Null; 12];
+        let head = common(&self.traced, moment);
+        let all = head.into_iter().chain(rest.iter().copied());
+        cells.iter_mut().zip(all).for_each(|(to, cell)| *to = cell);
+        self.is_enough = self.rows.row(&cells).is_break();
+    }
+}
+
+/// The function of an address as a word.
+fn function<'p>(places: &'p mut Places<'_>, pid: u32, ip: u64, is_wanted: bool) -> Cell<'p> {
+    if !is_wanted {
+        return Cell::Null;
+    }
+    let function = places.function_at(pid, ip, place_of(ip));
+    Cell::Word(function.into(), places.name_of(function))
+}
+
+fn ends(ends: Ends) -> &'static str {
+    match ends {
+        Ends::Through => "through",
+        Ends::Jump => "jump",
+        Ends::Conditional => "conditional",
+        Ends::Call => "call",
+        Ends::IndirectJump => "indirect jump",
+        Ends::IndirectCall => "indirect call",
+        Ends::Return => "return",
+        Ends::Far => "far",
+        Ends::NoCode => "no code",
+    }
+}
+
+impl Follow for Steps<'_> {
+    fn begins(&mut self, _: &mut Places<'_>, traced: &Traced) {
+        self.traced = traced.clone();
+    }
+
+    fn block(&mut self, places: &mut Places<'_>, code: &Sections<'_>, block: &Block, time: Moment) {
+        let (pid, wants) = (self.traced.pid, self.wants_function);
+        match self.flow {
+            Flow::Blocks => {
+                let how = ends(block.ends);
+                let cells = [
+                    address(block.ip),
+                    address(block.last),
+                    Cell::Int(block.count.into()),
+                    Cell::Word(block.ends as u64, Some(how)),
+                    function(places, pid, block.ip, wants),
+                ];
+                self.row(time, &cells);
+            }
+            Flow::Instructions if !self.is_enough => {
+                let mut text = std::mem::take(&mut self.text);
+                instructions(code, block, |ip, instruction| {
+                    text.clear();
+                    if self.wants_text {
+                        assembly(instruction, &mut text);
+                    }
+                    let of = function(places, pid, ip, wants);
+                    self.row(time, &[address(ip), Cell::Text(&text), of]);
+                });
+                self.text = text;
+            }
+            _ => {}
+        }
+    }
+
+    fn event(&mut self, _: &mut Places<'_>, position: u64, event: Event, time: Moment) {
+        let (Flow::Gaps, Event::Gap(gap)) = (self.flow, event) else { return };
+        let place = match gap.cause {
+            GapCause::NoCode(at) | GapCause::Contradiction(at) => address(at),
+            GapCause::Overflow | GapCause::Malformed(_) => Cell::Null,
+        };
+        let cause = Cell::Text(cause_name(&gap.cause));
+        self.row(time, &[cause, place, Cell::Int(position.cast_signed())]);
+    }
+
+    fn is_enough(&self) -> bool {
+        self.is_enough
+    }
+}
