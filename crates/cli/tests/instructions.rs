@@ -552,3 +552,24 @@ fn tables_have_what_was_executed() {
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(rows.contains("the code is not known") && said.contains("warning: "), "{rows} {said}");
 }
+
+#[test]
+fn the_finest_trace_has_the_factor_0_and_the_coarsest_100() {
+    let Some(made) = data("made") else { return };
+    let place = Place::new();
+    let machine = machine(&place, &made);
+    let file = |name: &str| made.join(name).join("perf.data").display().to_string();
+    let (fine, coarse, none) = (file("fibscyc"), file("fibsnoretcomp"), file("fibs"));
+    let found = place.json(&["flow", "trf", &fine, &coarse, "--symfs", &machine, "--json"]);
+    let of = |number: usize, what: &str| found["traces"][number][what].as_f64();
+    assert_eq!((of(0, "trf"), of(1, "trf")), (Some(0.0), Some(100.0)), "{found}");
+    // Packets with cycles come with each few branches of this program.
+    assert!(of(0, "median_instructions") < of(1, "median_instructions"), "{found}");
+    assert!(of(0, "median_ns").is_some_and(|nanos| (1.0..1000.0).contains(&nanos)), "{found}");
+    // A trace with no times has none, and that is said.
+    let output = place.lat(&["flow", "trf", &none, &fine, "--symfs", &machine, "--json"]);
+    assert_eq!(output.status.code(), Some(1));
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert!(found["traces"][0]["median_ns"].is_null(), "{found}");
+    assert!(found["traces"][1]["trf"].is_null(), "{found}");
+}

@@ -2,6 +2,7 @@
 //! Traces, opened for statements: planning, limits, and which statements there are.
 
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::datatypes::SchemaRef;
@@ -18,7 +19,7 @@ use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext};
 use datafusion::sql::parser::{DFParserBuilder, Statement};
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::tokenizer::Tokenizer;
-use lateralis_store::{Recording, Session as Traces};
+use lateralis_store::Session as Traces;
 
 use crate::answers::{Answers, Lat, Subject};
 use crate::bounds::{self, Views, check_words};
@@ -107,11 +108,11 @@ impl Engine {
             context.deregister_udf(name);
         }
         functions::register(&context);
-        let subject = |(recording, label): (&Recording, &str)| Subject {
+        let subject = |(label, path): (&str, &Path)| Subject {
             label: label.to_owned(),
-            path: recording.path.clone(),
+            path: path.to_owned(),
         };
-        let subjects = traces.recordings().zip(traces.labels()).map(subject).collect();
+        let subjects = traces.paths().map(subject).collect();
         let answers = Arc::new(Answers::new(subjects, lat));
         table_functions::register(&context, &tables, &answers, &damages);
         Ok(Self { context, tables, damages, reads, views: Mutex::default() })

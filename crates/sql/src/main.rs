@@ -130,8 +130,8 @@ fn run(arguments: Arguments) -> Result<ExitCode, String> {
     let mut recordings = Vec::new();
     let mut is_damaged = false;
     let mut lost = 0_u64;
-    for path in &arguments.traces {
-        let recording = open(path, &options)?;
+    for paths in together(&arguments.traces) {
+        let recording = open(paths, &options)?;
         let source = &recording.source;
         is_damaged |= !source.damage().is_empty() || !source.faults().is_empty();
         lost += source.losses().iter().map(|loss| loss.count.unwrap_or(1)).sum::<u64>();
@@ -264,8 +264,18 @@ fn options(arguments: &Arguments) -> Result<OpenOptions, String> {
     Ok(options)
 }
 
-fn open(path: &PathBuf, options: &OpenOptions) -> Result<Recording, String> {
-    Recording::open_all(std::slice::from_ref(path), options).map_err(|error| match error {
+/// Traces are one, as for every other command: what is from one to the other is found. One that is given twice
+/// is to be compared with itself.
+fn together(traces: &[PathBuf]) -> Vec<&[PathBuf]> {
+    let is_again = |(at, path): (usize, &PathBuf)| traces[..at].contains(path);
+    match traces.iter().enumerate().any(is_again) {
+        true => traces.chunks(1).collect(),
+        false => vec![traces],
+    }
+}
+
+fn open(paths: &[PathBuf], options: &OpenOptions) -> Result<Recording, String> {
+    Recording::open_all(paths, options).map_err(|error| match error {
         lateralis_traces::Error::Io { path, source } => {
             format!("cannot read: {}: {source}", path.display())
         }

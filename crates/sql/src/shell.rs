@@ -97,7 +97,9 @@ pub fn run(
         let mut place = Place { format, columns: columns(), is_file: false, open: &mut open };
         match session.run(&line, &mut place) {
             Ok(_) => {}
-            Err(Stop::Fault(fault)) => eprint!("{}", crate::fault::lines("error: ", &fault.show(&line))),
+            Err(Stop::Fault(fault)) => {
+                eprint!("{}", crate::fault::lines("error: ", &fault.show(&line)))
+            }
             Err(Stop::Cancelled) => eprintln!("cancelled"),
             Err(Stop::NobodyReads) => break,
             Err(Stop::Output(error)) => eprintln!("error: cannot write the result: {error}"),

@@ -9,6 +9,7 @@
 
 mod calls;
 mod delta;
+mod resolution;
 mod system_calls;
 
 use std::ops::ControlFlow;
@@ -24,6 +25,7 @@ use lateralis_traces::hardware::{Buffer, Clocks};
 pub use calls::{Call, Executed, INSTRUCTIONS, executed};
 pub use delta::{Deltas, Marker, Pairing, Place, deltas};
 pub use lateralis_intelpt as intelpt;
+pub use resolution::{Resolution, factors, resolution};
 pub use system_calls::{SystemCalls, system_calls};
 
 use crate::places::{Function, In, Places};

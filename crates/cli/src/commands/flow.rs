@@ -10,6 +10,7 @@ mod images;
 mod impact;
 mod numbers;
 mod stacks;
+mod trf;
 
 use clap::{Args, Subcommand};
 
@@ -43,6 +44,8 @@ pub enum FlowCommand {
     /// Show which functions samples were taken in, or executed how many instructions, and on which paths of
     /// calls
     Stacks(Box<stacks::StacksArgs>),
+    /// Show how finely traces say when something was, beside each other (Intel PT)
+    Trf(Box<trf::TrfArgs>),
 }
 
 /// Runs what was asked for.
@@ -54,5 +57,6 @@ pub fn run(args: FlowArgs) -> Result<ExitStatus, CliError> {
         FlowCommand::Impact(args) => impact::impact(&args),
         FlowCommand::Syscalls(args) => impact::syscalls(&args),
         FlowCommand::Stacks(args) => stacks::run(&args),
+        FlowCommand::Trf(args) => trf::run(&args),
     }
 }

@@ -47,6 +47,7 @@ mod weighed;
 
 use std::fmt;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
@@ -436,9 +437,9 @@ impl Session {
         scanner.run_events(feed)
     }
 
-    /// What tables call the recordings, in their order.
-    pub fn labels(&self) -> impl Iterator<Item = &str> {
-        self.recordings.iter().map(|opened| opened.label.as_str())
+    /// What tables call the recordings, in their order, and where they are.
+    pub fn paths(&self) -> impl Iterator<Item = (&str, &Path)> {
+        self.recordings.iter().flat_map(Opened::paths)
     }
 
     /// The recordings.

@@ -2,7 +2,7 @@
 //! A recording of a session, with what is found out about it only when somebody asks.
 
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use lateralis_analysis::Gaps;
@@ -43,6 +43,18 @@ impl Opened {
             annotated: OnceLock::new(),
             gaps: OnceLock::new(),
         }
+    }
+
+    /// What tables call what was opened, and where it is.
+    pub fn paths(&self) -> impl Iterator<Item = (&str, &Path)> {
+        let one = Some((self.label.as_str(), self.recording.path.as_path()));
+        let several = self.groups.iter().map(|Group { label, .. }| {
+            let is_it = |path: &&PathBuf| path.display().to_string() == *label;
+            let path = self.recording.paths.iter().find(is_it).unwrap_or(&self.recording.path);
+            (label.as_str(), path.as_path())
+        });
+        let is_one = self.groups.len() < 2;
+        one.filter(|_| is_one).into_iter().chain(several.filter(move |_| !is_one))
     }
 
     /// What tables call the recording of a stream.
