@@ -264,8 +264,8 @@ fn options(arguments: &Arguments) -> Result<OpenOptions, String> {
     Ok(options)
 }
 
-/// Traces are one, as for every other command: what is from one to the other is found. One that is given twice
-/// is to be compared with itself.
+/// Traces are one, as for every other command: what is from one to the other is found. One that is given
+/// twice is to be compared with itself.
 fn together(traces: &[PathBuf]) -> Vec<&[PathBuf]> {
     let is_again = |(at, path): (usize, &PathBuf)| traces[..at].contains(path);
     match traces.iter().enumerate().any(is_again) {
