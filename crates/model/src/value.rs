@@ -182,6 +182,16 @@ impl<'a> Field<'a> {
         }
     }
 
+    /// The bytes, also where a format has them as numbers of 8 bits, as CTF 1.8 does.
+    #[must_use]
+    pub fn as_bytes(&self) -> Option<Cow<'a, [u8]>> {
+        match self.value() {
+            Value::Bytes(bytes) => Some(Cow::Borrowed(bytes)),
+            Value::Array(elements) => elements.as_bytes(),
+            _ => None,
+        }
+    }
+
     /// The text; invalid characters are replaced.
     #[must_use]
     pub fn as_text(&self) -> Option<Cow<'a, str>> {
@@ -322,6 +332,24 @@ impl<'a> Elements<'a> {
             ElementSource::Packed { scalar, next_bits } => Some((self.bytes, scalar, next_bits)),
             ElementSource::Slots(_) => None,
         }
+    }
+
+    fn as_bytes(self) -> Option<Cow<'a, [u8]>> {
+        let FieldKind::Unsigned(class) = &self.class.kind else { return None };
+        if class.bits != 8 {
+            return None;
+        }
+        if let ElementSource::Packed { scalar, next_bits } = self.source
+            && scalar.bits == 8
+            && scalar.align_bits == 8
+            && !scalar.reversed
+            && next_bits.is_multiple_of(8)
+        {
+            let begin = usize::try_from(next_bits / 8).ok()?;
+            let bytes = self.bytes.get(begin..begin.checked_add(self.len())?);
+            return Some(Cow::Borrowed(bytes.unwrap_or(&[])));
+        }
+        Some(self.filter_map(|field| field.as_u64()).map(|value| value as u8).collect())
     }
 
     /// The class of each.
@@ -500,6 +528,8 @@ mod tests {
         let Value::Array(elements) = fields.get("name").unwrap().value() else { panic!() };
         let elements: Vec<_> = elements.map(|element| element.as_u64().unwrap()).collect();
         assert_eq!(elements, [10, 20, 30]);
+        assert_eq!(fields.get("name").unwrap().as_bytes().unwrap()[..], [10, 20, 30]);
+        assert!(fields.get("n").unwrap().as_bytes().is_none());
         let Value::Variant(option, field) = fields.get("v").unwrap().value() else { panic!() };
         assert_eq!((option.name.as_str(), field.as_u64()), ("b", Some(77)));
         assert!(fields.get("missing").is_none());

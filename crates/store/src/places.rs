@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::RandomState;
-use lateralis_model::{Event, EventClass, Trace, Value};
+use lateralis_model::{Event, EventClass, Trace};
 use lateralis_symbols::{
     AddressSpaces, Functions, Image, Mapping, Registers, Stacks as Unwinder, demangled,
 };
@@ -109,7 +109,8 @@ enum Says {
 fn says(class: &EventClass) -> Option<Says> {
     let members = class.payload.as_ref().map_or(&[][..], |payload| payload.members());
     let has = |names: &[&str]| names.iter().all(|name| members.iter().any(|of| of.name == *name));
-    match class.name.as_str() {
+    // Where the recorder took them itself, they are of a subsystem.
+    match class.name.strip_prefix("perf:").unwrap_or(&class.name) {
         "mmap" | "mmap2" | "mmap2_build_id"
             if has(&["pid", "addr", "len", "pgoff", "filename"]) =>
         {
@@ -204,8 +205,8 @@ impl<'i> Places<'i> {
                 // Data, where a recording has its mappings, is no code: what was there is not any more.
                 let is_code = number("prot").is_none_or(|prot| prot & PROT_EXEC != 0);
                 let name = text("filename").filter(|_| is_code).unwrap_or_default();
-                if let Some(Value::Bytes(build_id)) = payload.get("build_id").map(|of| of.value()) {
-                    self.build_ids.insert(name.clone(), build_id.to_vec());
+                if let Some(build_id) = payload.get("build_id").and_then(|of| of.as_bytes()) {
+                    self.build_ids.insert(name.clone(), build_id.into_owned());
                 }
                 let file = self.file(name);
                 let end = begin.saturating_add(bytes);
@@ -240,10 +241,10 @@ impl<'i> Places<'i> {
                 self.name(tid, name);
             }
             Says::BuildId => {
-                if let (Some(name), Some(Value::Bytes(build_id))) =
-                    (text("filename"), payload.get("build_id").map(|of| of.value()))
+                if let (Some(name), Some(build_id)) =
+                    (text("filename"), payload.get("build_id").and_then(|of| of.as_bytes()))
                 {
-                    self.build_ids.entry(name).or_insert_with(|| build_id.to_vec());
+                    self.build_ids.entry(name).or_insert_with(|| build_id.into_owned());
                 }
             }
         }

@@ -7,6 +7,7 @@
 //! samples with a call chain ─────────┴─► functions ─► tree of calls
 //! ```
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::RandomState;
@@ -240,19 +241,26 @@ impl Gathering<'_> {
     }
 
     /// Registers and stack of the program, where a sample has them.
-    fn memory_of<'e>(&self, event: &'e Event<'_>) -> Option<(Registers, &'e [u8])> {
+    fn memory_of<'e>(&self, event: &'e Event<'_>) -> Option<(Registers, Cow<'e, [u8]>)> {
         let payload = event.payload()?;
-        let Value::Bytes(stack) = payload.get("user_stack")?.value() else { return None };
-        let mask = event.class.attribute("perf.user_regs")?.strip_prefix("0x")?;
-        // Other processors have more of them, with other numbers.
-        let mask =
-            u64::from_str_radix(mask, 16).ok().filter(|mask| mask >> REGISTERS_X86_64 == 0)?;
-        let Value::Struct(registers) = payload.get("user_regs")?.value() else { return None };
-        // Programs of 32 bits have others [perf_event.h, PERF_SAMPLE_REGS_ABI_64].
-        let abi = registers.get("abi")?.as_u64()?;
-        let Value::Array(values) = registers.get("regs")?.value() else { return None };
+        let stack = payload.get("user_stack")?.as_bytes()?;
+        let number = |name: &str| payload.get(name)?.as_u64();
+        // A recording of ours has them one by one, a file of perf as a structure.
+        let (mask, abi, values) = match payload.get("user_regs")?.value() {
+            Value::Struct(registers) => {
+                let mask = event.class.attribute("perf.user_regs")?.strip_prefix("0x")?;
+                let mask = u64::from_str_radix(mask, 16).ok()?;
+                let Value::Array(values) = registers.get("regs")?.value() else { return None };
+                (mask, registers.get("abi")?.as_u64()?, values)
+            }
+            Value::Array(values) => (number("user_regs_mask")?, number("user_regs_abi")?, values),
+            _ => return None,
+        };
+        // Other processors have more of them, with other numbers; programs of 32 bits have others
+        // [perf_event.h, PERF_SAMPLE_REGS_ABI_64].
         let values = values.filter_map(|value| value.as_u64());
-        (abi == ABI_64).then(|| (Registers::of_mask(mask, values), stack))
+        let is_known = abi == ABI_64 && mask >> REGISTERS_X86_64 == 0;
+        is_known.then(|| (Registers::of_mask(mask, values), stack))
     }
 
     fn sample(&mut self, event: &Event<'_>) {
@@ -290,7 +298,7 @@ impl Gathering<'_> {
         let mut is_unwound = false;
         if let Some((registers, stack)) = self.memory_of(event) {
             frames.retain(|(_, place)| *place == In::Kernel);
-            let user = self.places.unwind(pid, &registers, stack);
+            let user = self.places.unwind(pid, &registers, &stack);
             is_unwound = user.len() > 1;
             let call =
                 |(index, address): (usize, u64)| address.saturating_sub(u64::from(index > 0));
