@@ -108,6 +108,8 @@ pub enum Error {
     },
     /// The recorder refused.
     Refused(String),
+    /// A source cannot look at a program: its own sentence.
+    Source(String),
     /// A pattern is malformed.
     Pattern(PatternError),
     /// A trigger names an event that no schema has.
@@ -225,7 +227,9 @@ impl Error {
                  with the certificates that sign its own"
                     .to_owned()
             }
-            Error::Live { .. } | Error::Refused(_) | Error::Pattern(_) => String::new(),
+            Error::Live { .. } | Error::Refused(_) | Error::Source(_) | Error::Pattern(_) => {
+                String::new()
+            }
         }
     }
 }
@@ -279,6 +283,7 @@ impl fmt::Display for Error {
                 write!(f, "Cannot reach recorder: recorder-pid={recorder_pid} does not answer")
             }
             Error::Refused(reason) => write!(f, "Cannot do that now: {reason}"),
+            Error::Source(sentence) => f.write_str(sentence),
             Error::Pattern(error) => error.fmt(f),
             Error::NoSuchEvent(name) => write!(f, "Cannot find event: event={name}"),
             Error::NothingToRecover(path) => {

@@ -6,6 +6,7 @@
 //! events/*/*/format ──▶ format ─▶ layout: schema, and how to copy each record into it
 //! per_cpu/cpuN/trace_pipe_raw ──▶ pages ──▶ transcode ──▶ records, losses
 //! buffers of perf_event_open ──▶ perf ──▶ transcode; chosen: of whose events
+//!                       stack_samples: samples of call stacks, mappings, names
 //! who belongs to which process ──▶ tasks
 //! a program's file, a name ──▶ probe: what the kernel is to define
 //! ```
@@ -20,6 +21,7 @@ pub mod clock;
 pub mod layout;
 pub mod perf;
 pub mod probe;
+pub mod stack_samples;
 pub mod stats;
 pub mod tasks;
 pub mod transcode;

@@ -97,6 +97,15 @@ impl dyn Sink + '_ {
     }
 }
 
+/// Takes a record: whose it is, its id, and what writes its payload.
+pub type TakeRecord<'a> = dyn FnMut(Option<Thread>, u16, &mut dyn FnMut(&mut Payload<'_>)) + 'a;
+
+/// What a source told once, and every piece of a recording has to be told again to be read alone.
+pub trait Introductions: Send + Sync {
+    /// Gives all of it as it is now.
+    fn each(&self, take: &mut TakeRecord<'_>);
+}
+
 /// Something besides traced programs that a recording takes events from.
 ///
 /// Context: one thread, that of the session. The order of calls: `schemas`, `streams`, `begin`,
@@ -112,6 +121,11 @@ pub trait Source: Send {
     /// What readers must know of it beside its records, for the environment of the trace.
     fn environment(&self) -> Vec<(String, String)> {
         Vec::new()
+    }
+
+    /// What pieces of a recording begin with.
+    fn introductions(&self) -> Option<Arc<dyn Introductions>> {
+        None
     }
 
     /// Its streams.
@@ -148,6 +162,26 @@ pub trait Source: Send {
     /// A process was started that wrote to [`Source::adoption`].
     fn started(&mut self, pid: u32) {
         let _ = pid;
+    }
+
+    /// Whether a process that is being started has to wait for [`Source::before_exec`].
+    fn waits_for_programs(&self) -> bool {
+        false
+    }
+
+    /// A process was made, and waits: it becomes the program that is recorded when this returns.
+    /// Context: another thread than that of the session, which waits as well.
+    ///
+    /// Errors: a sentence for people; the program does not start.
+    fn before_exec(&mut self, pid: u32) -> Result<(), String> {
+        let _ = pid;
+        Ok(())
+    }
+
+    /// Whether nothing is recorded of a running process that it cannot look at: it was asked for by
+    /// name, and a recording without it would be another one.
+    fn must_see(&self) -> bool {
+        false
     }
 
     /// Looks at a running process, too, if it looks at chosen ones.

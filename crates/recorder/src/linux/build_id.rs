@@ -52,6 +52,30 @@ pub(super) fn of_file(path: &Path) -> Option<String> {
     of_open(&File::open(format!("/proc/self/fd/{}", place.as_raw_fd())).ok()?)
 }
 
+/// The same, as bytes, of a file that a process has mapped, which need not be executable, if the path
+/// still names the file of this number.
+pub(super) fn of_mapped(path: &Path, inode: u64) -> Option<Vec<u8>> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let place = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
+    let metadata = place.metadata().ok()?;
+    if !metadata.is_file() || metadata.ino() != inode {
+        return None;
+    }
+    bytes(&of_open(&File::open(format!("/proc/self/fd/{}", place.as_raw_fd())).ok()?)?)
+}
+
+/// The same of notes as they lie in memory, in the byte order of this machine: those of the kernel are
+/// `/sys/kernel/notes`.
+pub(super) fn of_notes(notes: &[u8]) -> Option<Vec<u8>> {
+    let native = Elf { wide: size_of::<usize>() == 8, swapped: false };
+    bytes(&in_notes(&native, notes)?)
+}
+
+fn bytes(text: &str) -> Option<Vec<u8>> {
+    let digits = text.as_bytes().chunks(2);
+    digits.map(|two| u8::from_str_radix(str::from_utf8(two).ok()?, 16).ok()).collect()
+}
+
 /// A file of which the beginning was read already. A recording of programs that live for a moment reads one
 /// of each: a dozen small reads were half of the system calls that it makes for such a program.
 struct Beginning<'file> {

@@ -5,16 +5,19 @@
 //! instance  an own set of buffers, set up and taken away again
 //! threads   who is there, from /proc
 //! perf      or perf's buffers, where no instance can be made
+//! sampling  call stacks of programs, so many times a second
 //! lent      or an instance that a helper makes for those who may not
 //! probes    events at functions of programs, defined and taken away again
 //! ```
 //!
 //! Sources: Documentation/trace/ftrace.rst and events.rst of Linux.
 
+mod buffer;
 mod instance;
 mod lent;
 mod perf;
 mod probes;
+mod sampling;
 mod threads;
 
 use std::os::fd::{AsFd, BorrowedFd};
@@ -27,6 +30,7 @@ use self::instance::Instance;
 use self::lent::Place;
 pub use self::perf::PerfSource;
 use self::probes::Probes;
+pub use self::sampling::{SampleError, SampleOptions, SampleSource, SampleStack};
 use super::clocks;
 use crate::classes::RegisteredSchema;
 use crate::kernel::choice::TASK_EVENTS;

@@ -10,6 +10,7 @@ use std::process::{Child, Command, ExitStatus};
 use lateralis_ring::RingMode;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use super::gate::Waits;
 use super::inherited::Inherited;
 use super::rules;
 use crate::error::Error;
@@ -93,6 +94,8 @@ pub(super) struct BeforeExec {
     pub(super) file_limit: Option<Rlimit>,
     /// Where it writes its number.
     pub(super) adoptions: Vec<OwnedFd>,
+    /// Where it waits for sources that look at it first.
+    pub(super) waits: Option<Waits>,
     /// What the recorder changed for itself.
     pub(super) inherited: Inherited,
 }
@@ -110,7 +113,7 @@ impl BeforeExec {
             let _ = rustix::io::write(file, text);
         }
         self.inherited.restore();
-        Ok(())
+        self.waits.as_ref().map_or(Ok(()), Waits::pass)
     }
 }
 

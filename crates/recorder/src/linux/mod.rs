@@ -27,6 +27,7 @@ mod dirs;
 pub mod discovery;
 mod enable;
 mod filters;
+mod gate;
 mod inherited;
 mod keep;
 pub mod kernel;

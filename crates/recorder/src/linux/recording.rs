@@ -24,7 +24,7 @@ use lateralis_ring::ClockKind;
 
 use super::clocks;
 use super::cores;
-use super::keep::{Chunks, Keeper, Writer};
+use super::keep::{Chunks, Introduced, Keeper, Writer};
 use super::output::{AppendError, Folder, Output, StreamFile};
 use super::rules::Rules;
 use crate::classes::ClassTable;
@@ -152,6 +152,8 @@ pub(super) struct Recording {
     pub(super) chunks: Option<Box<Chunks>>,
     /// Recordings beside this one, for what policies match.
     writers: Vec<Writer>,
+    /// What each piece begins with.
+    pub(super) introduced: Vec<Introduced>,
     /// What became of them.
     outputs: Vec<report::PolicyOutput>,
 }
@@ -191,6 +193,7 @@ impl Recording {
             keeper: None,
             chunks: None,
             writers: Vec::new(),
+            introduced: Vec::new(),
             outputs: Vec::new(),
         }
     }

@@ -28,6 +28,7 @@ use super::area::LiveArea;
 use super::area_file::AreaFile;
 use super::control::ControlServer;
 use super::dirs::{area_files, make_area_dir};
+use super::gate;
 use super::inherited::{self, Inherited};
 use super::keep::{Chunks, Writer};
 use super::live::{Follower, LiveServer};
@@ -309,12 +310,31 @@ impl Session {
         let adoptions = adoptions.map(|fd| fd.try_clone_to_owned()).collect::<Result<_, _>>();
         let adoptions =
             adoptions.map_err(|cause| Error::System { action: "hand on a descriptor", cause })?;
-        let before = launch::BeforeExec {
+        let mut before = launch::BeforeExec {
             file_limit: self.file_limit,
             adoptions,
+            waits: None,
             inherited: Inherited::of_this_process(),
         };
-        let child = launch::spawn(command, &self.area_dir, &request, &environment, before)?;
+        let dir = &self.area_dir;
+        let child = if self.sources.iter().any(|live| live.ask().waits_for_programs()) {
+            let ends = gate::gate();
+            let (gate, waits) =
+                ends.map_err(|cause| Error::System { action: "make a socket", cause })?;
+            before.waits = Some(waits);
+            let sources = &mut self.sources;
+            let look = |pid| sources.iter_mut().try_for_each(|live| live.source().before_exec(pid));
+            std::thread::scope(|scope| {
+                let opened = scope.spawn(|| gate.open(look));
+                let child = launch::spawn(command, dir, &request, &environment, before);
+                match opened.join() {
+                    Ok(Err(reason)) => Err(Error::Source(reason)),
+                    _ => child,
+                }
+            })
+        } else {
+            launch::spawn(command, dir, &request, &environment, before)
+        }?;
         let pid = child.id();
         self.sources.iter_mut().for_each(|live| live.source().started(pid));
         self.child_fd = i32::try_from(pid)
@@ -376,6 +396,7 @@ impl Session {
         for live in &mut self.sources {
             match live.source().adopt(pid) {
                 Ok(()) => found = true,
+                Err(problem) if live.ask().must_see() => return Err(Error::Source(problem)),
                 Err(problem) => self.recording.problem(problem),
             }
         }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use lateralis_ring::{ClockKind, LossCounts, RingKind};
 
+use super::keep::Introduced;
 use super::recording::{FinishedArea, Recording, StreamTarget, random_uuid};
 use super::stream_report::{count_events, stream_report};
 use crate::classes::RegisteredSchema;
@@ -137,6 +138,15 @@ impl LiveSource {
         let kind = if of_cpus { RingKind::PerCpu } else { RingKind::PerThread };
         live.about.class_id = recording.classes.add(kind, &live.about.registered);
         live.with_sink(recording, |source, sink| source.begin(sink))?;
+        if let Some(what) = live.source.introductions() {
+            recording.introduced.push(Introduced {
+                name: live.about.name.clone(),
+                class_id: live.about.class_id,
+                area_id: live.about.area_id,
+                registered: live.about.registered.clone(),
+                what,
+            });
+        }
         live.due = Instant::now() + live.source.period();
         Ok(live)
     }

@@ -89,7 +89,10 @@ impl Chunks {
         self.began = Instant::now();
         // A packet may begin a little before the one that came first.
         match Part::new(main, &self.root.join(&name), (0, u64::MAX), u64::MAX, window) {
-            Ok(part) => {
+            Ok(mut part) => {
+                if self.chunks > 1 {
+                    part.write_introductions(&main.introduced, from);
+                }
                 self.part = Some(part);
                 main.made_chunks = self.chunks;
                 self.on_disk.push_back(name);

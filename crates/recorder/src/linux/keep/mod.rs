@@ -8,6 +8,7 @@
 
 mod chunks;
 mod feed;
+mod introductions;
 mod names;
 mod part;
 pub(super) mod reasons;
@@ -19,6 +20,7 @@ use std::path::{Path, PathBuf};
 use lateralis_ring::RingKind;
 
 pub(super) use chunks::Chunks;
+pub(super) use introductions::Introduced;
 use part::Part;
 pub(super) use writer::Writer;
 
@@ -261,6 +263,7 @@ impl Keeper {
             Ok(mut part) => {
                 part.begins_at(&self.retention);
                 part.write_names(&main.classes, (self.names_class, &rules.names_at(from)));
+                part.write_introductions(&main.introduced, from);
                 self.part = Some(part);
             }
             Err(error) => main.problem(error.to_string()),

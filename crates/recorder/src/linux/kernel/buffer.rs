@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Tracepoints by `perf_event_open`: descriptors, and the buffer that those of a CPU write to
+//! Events of `perf_event_open`: descriptors, and the buffer that those of a CPU write to
 //! [perf_event_open(2)].
 
 use std::fs::File;
@@ -12,12 +12,12 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 const ATTRIBUTE_BYTES: usize = 112;
 const TYPE_TRACEPOINT: u32 = 2;
-const SAMPLE_TIME: u64 = 1 << 2;
-const SAMPLE_RAW: u64 = 1 << 10;
+pub(super) const SAMPLE_TIME: u64 = 1 << 2;
+pub(super) const SAMPLE_RAW: u64 = 1 << 10;
 /// Behind the count the number of samples that found no room; since Linux 6.0.
 const READ_LOST: u64 = 1 << 4;
 /// disabled, watermark, sample_id_all, use_clockid.
-const FLAGS: u64 = 1 | 1 << 14 | 1 << 18 | 1 << 25;
+pub(super) const FLAGS: u64 = 1 | 1 << 14 | 1 << 18 | 1 << 25;
 const OPEN_CLOSE_ON_EXEC: u64 = 8;
 /// `_IO('$', 0)`, `1`, `5`.
 const ENABLE: libc::c_ulong = 0x2400;
@@ -27,7 +27,48 @@ const SET_OUTPUT: libc::c_ulong = 0x2405;
 const HEAD_AT: usize = 1024;
 const TAIL_AT: usize = 1032;
 
-/// A tracepoint on a CPU.
+/// What is asked of the kernel [perf_event_open(2), "struct perf_event_attr"]. Times are those of
+/// `CLOCK_MONOTONIC_RAW`.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Attributes {
+    pub(super) kind: u32,
+    pub(super) config: u64,
+    /// Events between two samples, or samples a second, as the flags say.
+    pub(super) period: u64,
+    pub(super) sample_type: u64,
+    pub(super) flags: u64,
+    /// Bytes in the buffer that wake up its reader.
+    pub(super) wakeup_bytes: u32,
+    /// Registers of the program in each sample.
+    pub(super) user_registers: u64,
+    /// Bytes of its stack in each sample.
+    pub(super) user_stack_bytes: u32,
+}
+
+impl Attributes {
+    fn of_tracepoint(id: u32, wakeup_bytes: u32) -> Attributes {
+        Attributes {
+            kind: TYPE_TRACEPOINT,
+            config: u64::from(id),
+            // Each time.
+            period: 1,
+            sample_type: SAMPLE_TIME | SAMPLE_RAW,
+            flags: FLAGS,
+            wakeup_bytes,
+            ..Attributes::default()
+        }
+    }
+}
+
+/// Whose events they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Target {
+    Everybody,
+    /// A thread by its number; 0 is the one that asks.
+    Thread(u32),
+}
+
+/// An event on a CPU.
 #[derive(Debug)]
 pub(super) struct PerfEvent {
     file: File,
@@ -42,29 +83,33 @@ pub(super) struct Counted {
     pub(super) lost: Option<u64>,
 }
 
-fn open(id: u32, cpu: u32, wakeup_bytes: u32, read_format: u64) -> io::Result<File> {
+fn open(asked: &Attributes, target: Target, cpu: u32, read_format: u64) -> io::Result<File> {
     let pair = |low: u32, high: u32| {
         let (low, high) = if cfg!(target_endian = "little") { (low, high) } else { (high, low) };
         u64::from(low) | u64::from(high) << 32
     };
     let mut attributes = [0u64; ATTRIBUTE_BYTES / 8];
-    attributes[0] = pair(TYPE_TRACEPOINT, ATTRIBUTE_BYTES as u32);
-    attributes[1] = u64::from(id);
-    // Each time.
-    attributes[2] = 1;
-    attributes[3] = SAMPLE_TIME | SAMPLE_RAW;
+    attributes[0] = pair(asked.kind, ATTRIBUTE_BYTES as u32);
+    attributes[1] = asked.config;
+    attributes[2] = asked.period;
+    attributes[3] = asked.sample_type;
     attributes[4] = read_format;
-    attributes[5] = FLAGS;
-    attributes[6] = pair(wakeup_bytes, 0);
-    // sample_stack_user, clockid
-    attributes[11] = pair(0, libc::CLOCK_MONOTONIC_RAW as u32);
-    let (everybody, no_group) = (-1, -1);
+    attributes[5] = asked.flags;
+    attributes[6] = pair(asked.wakeup_bytes, 0);
+    attributes[10] = asked.user_registers;
+    attributes[11] = pair(asked.user_stack_bytes, libc::CLOCK_MONOTONIC_RAW as u32);
+    let no_group = -1;
+    let thread = match target {
+        Target::Everybody => -1,
+        // No thread has a greater number (PID_MAX_LIMIT of Linux).
+        Target::Thread(tid) => i32::try_from(tid).map_err(|_| io::ErrorKind::NotFound)?,
+    };
     // SAFETY: the attributes are as long as they say and live during the call.
     let descriptor = unsafe {
         libc::syscall(
             libc::SYS_perf_event_open,
             attributes.as_ptr(),
-            everybody,
+            thread,
             cpu as i32,
             no_group,
             OPEN_CLOSE_ON_EXEC,
@@ -80,14 +125,25 @@ fn open(id: u32, cpu: u32, wakeup_bytes: u32, read_format: u64) -> io::Result<Fi
 impl PerfEvent {
     /// The tracepoint of this number on a CPU; it counts nothing yet.
     pub(super) fn open(id: u32, cpu: u32, wakeup_bytes: u32) -> io::Result<PerfEvent> {
-        match open(id, cpu, wakeup_bytes, READ_LOST) {
+        let attributes = Attributes::of_tracepoint(id, wakeup_bytes);
+        PerfEvent::of(&attributes, Target::Everybody, cpu)
+    }
+
+    /// An event of somebody on a CPU.
+    pub(super) fn of(attributes: &Attributes, target: Target, cpu: u32) -> io::Result<PerfEvent> {
+        match open(attributes, target, cpu, READ_LOST) {
             Ok(file) => Ok(PerfEvent { file, tells_losses: true }),
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
-                let file = open(id, cpu, wakeup_bytes, 0)?;
+                let file = open(attributes, target, cpu, 0)?;
                 Ok(PerfEvent { file, tells_losses: false })
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Readable when its buffer is half full; hung up when its thread, and all that it made, ended.
+    pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
     }
 
     fn control(&self, request: libc::c_ulong, argument: libc::c_int) -> io::Result<()> {
@@ -147,7 +203,7 @@ impl PerfBuffer {
 
     /// Readable when it is half full.
     pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
-        self.event.file.as_fd()
+        self.event.descriptor()
     }
 
     fn position(&self, at: usize) -> &AtomicU64 {

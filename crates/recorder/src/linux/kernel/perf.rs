@@ -5,8 +5,6 @@
 //!
 //! A buffer for each CPU holds what everybody does there; of whom it is to be is decided here.
 
-mod buffer;
-
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
@@ -15,7 +13,7 @@ use std::time::Duration;
 use lateralis_perfdata::tracepoint::Format;
 use lateralis_ring::{ClockKind, LossCounts};
 
-use self::buffer::{Counted, PerfBuffer, PerfEvent};
+use super::buffer::{Counted, PerfBuffer, PerfEvent};
 use super::{KernelError, KernelOptions, PERIOD, begin_with, instance, threads};
 use crate::classes::RegisteredSchema;
 use crate::kernel::choice::TASK_EVENTS;
@@ -83,6 +81,11 @@ fn numbers(text: &str) -> Vec<u32> {
     all
 }
 
+/// Numbers of the CPUs that are on.
+pub(super) fn online() -> Vec<u32> {
+    numbers(&std::fs::read_to_string(ONLINE).unwrap_or_else(|_| "0".to_owned()))
+}
+
 impl PerfSource {
     /// Reads how the kernel describes the events, and tries whether they may be had.
     ///
@@ -105,7 +108,7 @@ impl PerfSource {
         let ids: Vec<u32> =
             formats.iter().filter_map(id).map(|format| u32::from(format.id)).collect();
         let mut events = KernelEvents::new(&formats);
-        let numbers = numbers(&std::fs::read_to_string(ONLINE).unwrap_or_else(|_| "0".to_owned()));
+        let numbers = online();
         let first = ids.first().zip(numbers.first());
         let Some((id, cpu)) = first.filter(|_| ids.len() * numbers.len() <= EVENTS_MAX) else {
             let reason = format!("{} events on {} CPUs", ids.len(), numbers.len());

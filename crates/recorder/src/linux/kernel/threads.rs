@@ -32,18 +32,20 @@ fn status(text: &str, key: &str) -> Option<u32> {
 
 /// All that there are now. Cost: two files a process, one a thread.
 pub(super) fn all() -> Vec<Process> {
-    let process = |pid: u32| {
-        let text = fs::read(format!("/proc/{pid}/status")).ok()?;
-        let parent_pid = status(&String::from_utf8_lossy(&text), "PPid:")?;
-        let thread = |tid| (tid, name(&format!("/proc/{pid}/task/{tid}/comm")));
-        Some(Process {
-            pid,
-            parent_pid,
-            name: name(&format!("/proc/{pid}/comm")),
-            threads: of(pid).into_iter().map(thread).collect(),
-        })
-    };
-    numbers("/proc").into_iter().filter_map(process).collect()
+    numbers("/proc").into_iter().filter_map(one).collect()
+}
+
+/// A process, if it is there.
+pub(super) fn one(pid: u32) -> Option<Process> {
+    let text = fs::read(format!("/proc/{pid}/status")).ok()?;
+    let parent_pid = status(&String::from_utf8_lossy(&text), "PPid:")?;
+    let thread = |tid| (tid, name(&format!("/proc/{pid}/task/{tid}/comm")));
+    Some(Process {
+        pid,
+        parent_pid,
+        name: name(&format!("/proc/{pid}/comm")),
+        threads: of(pid).into_iter().map(thread).collect(),
+    })
 }
 
 /// The threads of a process.

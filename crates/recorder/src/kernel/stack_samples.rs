@@ -1,0 +1,502 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Samples of call stacks in the buffers of `perf_event_open`, and what they need to be read: which
+//! file was mapped where, and names of threads. Bytes in, records out; nothing of them is believed.
+//!
+//! Events and fields are those that readers give a file of perf (`crates/perfdata`), so functions and
+//! paths of calls come from both in the same way. The schema language has no structures: registers
+//! and their mask are fields of their own here.
+
+mod known;
+
+use std::sync::Arc;
+
+use lateralis_pleco::Schema;
+use lateralis_ring::LossCounts;
+
+pub use self::known::MappedFile;
+use self::known::Shared;
+use super::clock::ClockRelation;
+use crate::classes::RegisteredSchema;
+use crate::source::{Introductions, Sink, Thread, register};
+
+/// Types of records [perf_event_open(2), "struct perf_event_header"].
+const RECORD_LOST: u32 = 2;
+const RECORD_COMM: u32 = 3;
+const RECORD_EXIT: u32 = 4;
+const RECORD_THROTTLE: u32 = 5;
+const RECORD_UNTHROTTLE: u32 = 6;
+const RECORD_FORK: u32 = 7;
+const RECORD_SAMPLE: u32 = 9;
+const RECORD_MMAP2: u32 = 10;
+const RECORD_LOST_SAMPLES: u32 = 13;
+/// Bits of `misc`: where the processor was; a name came by `execve`; there is a build id.
+const MISC_CPU_MODE: u16 = 7;
+const MISC_EXEC: u16 = 1 << 13;
+const MISC_BUILD_ID: u16 = 1 << 14;
+/// Type, misc, size.
+const HEADER_BYTES: usize = 8;
+/// Behind every record that is no sample: process, thread, time [PERF_SAMPLE_TID, PERF_SAMPLE_TIME].
+const TRAILER_BYTES: usize = 16;
+/// What the kernel says instead of the number of a thread that ended, or is not visible from here.
+const NOBODY: u32 = u32::MAX;
+
+/// Events by their places in the schema.
+mod event {
+    pub(super) const SAMPLE: u16 = 0;
+    pub(super) const MMAP2: u16 = 1;
+    pub(super) const MMAP2_BUILD_ID: u16 = 2;
+    pub(super) const COMM: u16 = 3;
+    pub(super) const FORK: u16 = 4;
+    pub(super) const EXIT: u16 = 5;
+    pub(super) const THROTTLE: u16 = 6;
+    pub(super) const UNTHROTTLE: u16 = 7;
+    pub(super) const BUILD_ID: u16 = 8;
+}
+
+/// What decides when a sample is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counter {
+    /// Cycles of the processor, where it can count them.
+    Cycles,
+    /// A timer of each CPU while the program runs on it.
+    CpuClock,
+}
+
+impl Counter {
+    /// The name of its event, as perf has it but for what is no letter.
+    pub fn name(self) -> &'static str {
+        match self {
+            Counter::Cycles => "cycles",
+            Counter::CpuClock => "cpu_clock",
+        }
+    }
+}
+
+/// What is known of processes that were there before the recording.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Known {
+    /// A thread has this name.
+    Name(Thread, Vec<u8>),
+    /// A process and who made it.
+    Parent(u32, u32),
+    /// A file is mapped in a process.
+    Mapped(u32, MappedFile),
+    /// A file has this build id.
+    BuildId(Vec<u8>, Vec<u8>),
+}
+
+/// What was found in the buffer of a CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SampleSums {
+    /// Samples that are in the recording.
+    pub samples: u64,
+    /// Of those, while it was stopped: not recorded.
+    pub stopped: u64,
+    /// Records about mappings, threads and names.
+    pub others: u64,
+    /// Lost, as records say.
+    pub missed: u64,
+    /// Records that are shorter than they say.
+    pub unreadable: u64,
+    /// Times that samples were taken less often, because they cost too much.
+    pub throttled: u64,
+}
+
+/// See the module's description.
+#[derive(Debug)]
+pub struct StackSamples {
+    registered: Vec<RegisteredSchema>,
+    base_id: u16,
+    /// Registers of the program in each sample, where samples hold them and the stack.
+    registers: Option<u64>,
+    known: Shared,
+    /// Times in which samples are not wanted; the last one may be open.
+    stopped: Vec<(u64, Option<u64>)>,
+    sums: Vec<SampleSums>,
+}
+
+/// The schema, for samples of this counter with or without the memory of stacks.
+fn schema(counter: Counter, has_memory: bool) -> Option<Schema> {
+    let memory = if has_memory {
+        ", user_regs_abi: u64, user_regs_mask: u64 @hex, user_regs: [u64] @hex, user_stack: bytes"
+    } else {
+        ""
+    };
+    let text = format!(
+        "schema perf;
+subsystem perf \"Samples of call stacks\" {{
+event {} \"where a thread was\" (cpu_mode: enum : u8 {{ unknown, kernel, user, hypervisor,
+    guest_kernel, guest_user }}, ip: u64 @hex, period: u64, callchain: [u64] @hex{memory}),
+event mmap2 \"code was mapped\" (pid: i32 @pid, tid: i32 @tid, addr: u64 @hex, len: u64 @hex,
+    pgoff: u64 @hex, maj: u32, min: u32, ino: u64, ino_generation: u64, prot: u32, flags: u32,
+    filename: string),
+event mmap2_build_id \"code was mapped\" (pid: i32 @pid, tid: i32 @tid, addr: u64 @hex,
+    len: u64 @hex, pgoff: u64 @hex, build_id: bytes, prot: u32, flags: u32, filename: string),
+event comm \"a thread has this name\" (pid: i32 @pid, tid: i32 @tid, comm: string, exec: bool),
+event fork \"a thread was made\" (pid: i32 @pid, ppid: i32 @pid, tid: i32 @tid, ptid: i32 @tid),
+event exit \"a thread ended\" (pid: i32 @pid, ppid: i32 @pid, tid: i32 @tid, ptid: i32 @tid),
+event throttle \"fewer samples are taken\" (),
+event unthrottle \"as many samples are taken as before\" (),
+event build_id \"a file has this build id\" (pid: i32 @pid, build_id: bytes, filename: string),
+}};
+",
+        counter.name()
+    );
+    lateralis_pleco::compile("perf.pleco", text.as_bytes()).schema
+}
+
+/// Reads what stands one behind the other.
+#[derive(Debug, Clone, Copy)]
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    fn take(&mut self, bytes: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(bytes)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn half(&mut self) -> Option<u32> {
+        let (taken, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(u32::from_ne_bytes(*taken))
+    }
+
+    fn word(&mut self) -> Option<u64> {
+        let (taken, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(u64::from_ne_bytes(*taken))
+    }
+
+    /// A count, then so many words.
+    fn words(&mut self) -> Option<&'a [u8]> {
+        let count = usize::try_from(self.word()?).ok()?;
+        self.take(count.checked_mul(8)?)
+    }
+}
+
+/// A sample [perf_event_open(2), "PERF_RECORD_SAMPLE"]: what it must have been asked for is IP, TID,
+/// TIME, PERIOD, CALLCHAIN, and for the memory of stacks REGS_USER and STACK_USER.
+struct Sample<'a> {
+    time: u64,
+    thread: Thread,
+    ip: u64,
+    period: u64,
+    callchain: &'a [u8],
+    registers_abi: u64,
+    registers: &'a [u8],
+    stack: &'a [u8],
+}
+
+impl<'a> Sample<'a> {
+    fn read(body: &'a [u8], registers: Option<u64>) -> Option<Sample<'a>> {
+        let mut fields = Fields(body);
+        let ip = fields.word()?;
+        let thread = Thread { pid: fields.half()?, tid: fields.half()? };
+        let (time, period) = (fields.word()?, fields.word()?);
+        let callchain = fields.words()?;
+        let mut sample = Sample {
+            time,
+            thread,
+            ip,
+            period,
+            callchain,
+            registers_abi: 0,
+            registers: &[],
+            stack: &[],
+        };
+        let Some(mask) = registers else { return Some(sample) };
+        sample.registers_abi = fields.word()?;
+        // A thread of the kernel has none.
+        if sample.registers_abi != 0 {
+            sample.registers = fields.take(8 * mask.count_ones() as usize)?;
+        }
+        let room = usize::try_from(fields.word()?).ok()?;
+        if room > 0 {
+            let memory = fields.take(room)?;
+            // Behind the room stands how much of it was there to be copied.
+            let used = usize::try_from(fields.word()?).ok()?;
+            sample.stack = memory.get(..used)?;
+        }
+        Some(sample)
+    }
+}
+
+/// The text before the first NUL.
+fn text(bytes: &[u8]) -> &[u8] {
+    bytes.split(|byte| *byte == 0).next().unwrap_or_default()
+}
+
+/// Who mapped what, by a record of that [perf_event_open(2), "PERF_RECORD_MMAP2"].
+fn mapped(misc: u16, mut fields: Fields<'_>) -> Option<(Thread, MappedFile)> {
+    let thread = Thread { pid: fields.half()?, tid: fields.half()? };
+    let [begin, bytes, offset] = [fields.word()?, fields.word()?, fields.word()?];
+    let mut file = MappedFile { begin, bytes, offset, ..MappedFile::default() };
+    if misc & MISC_BUILD_ID != 0 {
+        let id = fields.take(24)?;
+        file.build_id = id[4..4 + usize::from(id[0]).min(20)].to_vec();
+    } else {
+        file.device = (fields.half()?, fields.half()?);
+        (file.inode, file.generation) = (fields.word()?, fields.word()?);
+    }
+    (file.protection, file.flags) = (fields.half()?, fields.half()?);
+    file.path = text(fields.0).to_vec();
+    Some((thread, file))
+}
+
+fn somebody(pid: u32, tid: u32) -> Option<Thread> {
+    (pid != NOBODY && tid != NOBODY).then_some(Thread { pid, tid })
+}
+
+impl StackSamples {
+    /// For `streams` buffers; `registers` are those of the program that samples have together with
+    /// its stack. `None`: the schema cannot be made, which no input causes.
+    pub fn new(counter: Counter, registers: Option<u64>, streams: usize) -> Option<StackSamples> {
+        let registered = register(schema(counter, registers.is_some()));
+        let base_id = u16::try_from(registered.first()?.base_id).ok()?;
+        Some(StackSamples {
+            registered,
+            base_id,
+            registers,
+            known: Shared::new(base_id),
+            stopped: Vec::new(),
+            sums: vec![SampleSums::default(); streams],
+        })
+    }
+
+    /// What the records mean.
+    pub fn schemas(&self) -> &[RegisteredSchema] {
+        &self.registered
+    }
+
+    /// What is mapped, and names of threads, as they are whenever somebody asks.
+    pub fn introductions(&self) -> Arc<dyn Introductions> {
+        Arc::new(self.known.clone())
+    }
+
+    /// What was found so far in the buffer of a stream.
+    pub fn sums(&self, stream: usize) -> SampleSums {
+        self.sums.get(stream).copied().unwrap_or_default()
+    }
+
+    /// Samples from this time on are not wanted, or are again. What is mapped is always wanted.
+    pub fn stop(&mut self, is_stopped: bool, now: u64) {
+        match (self.stopped.last_mut(), is_stopped) {
+            (Some((_, end @ None)), false) => *end = Some(now),
+            (Some((_, None)), true) | (None, false) => {}
+            (_, true) => self.stopped.push((now, None)),
+            (Some(_), false) => {}
+        }
+    }
+
+    /// All buffers have been read until this time.
+    pub fn turned(&mut self, until: u64) {
+        self.stopped.retain(|(_, end)| end.is_none_or(|end| end >= until));
+    }
+
+    fn is_stopped_at(&self, time: u64) -> bool {
+        let is_in =
+            |(from, end): &(u64, Option<u64>)| time >= *from && end.is_none_or(|end| time < end);
+        self.stopped.iter().any(is_in)
+    }
+
+    /// Gives the whole records in `bytes`, which lay in the buffer of a stream, to that stream.
+    pub fn records(
+        &mut self,
+        stream: usize,
+        bytes: &[u8],
+        relation: &ClockRelation,
+        sink: &mut dyn Sink,
+    ) {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let size = rest
+                .get(6..8)
+                .map_or(0, |size| usize::from(u16::from_ne_bytes([size[0], size[1]])));
+            let record = rest.split_at_checked(size).filter(|_| size >= HEADER_BYTES);
+            let Some((record, behind)) = record else {
+                let at = bytes.len() - rest.len();
+                sink.damage(stream, format!("a buffer of the kernel ends at byte {at}: no size"));
+                return;
+            };
+            if self.record(stream, record, relation, sink).is_none() {
+                self.count(stream).unreadable += 1;
+            }
+            rest = behind;
+        }
+    }
+
+    fn count(&mut self, stream: usize) -> &mut SampleSums {
+        if stream >= self.sums.len() {
+            self.sums.resize(stream + 1, SampleSums::default());
+        }
+        &mut self.sums[stream]
+    }
+
+    /// One record; `None` if it is cut.
+    fn record(
+        &mut self,
+        stream: usize,
+        record: &[u8],
+        relation: &ClockRelation,
+        sink: &mut dyn Sink,
+    ) -> Option<()> {
+        let mut header = Fields(record);
+        let kind = header.half()?;
+        let misc = header.take(4)?;
+        let misc = u16::from_ne_bytes([misc[0], misc[1]]);
+        if kind == RECORD_SAMPLE {
+            let sample = Sample::read(header.0, self.registers)?;
+            self.sample(stream, (misc, &sample), relation, sink);
+            return Some(());
+        }
+        let trailer_at =
+            record.len().checked_sub(TRAILER_BYTES).filter(|at| *at >= HEADER_BYTES)?;
+        let (body, trailer) = header.0.split_at_checked(trailer_at - HEADER_BYTES)?;
+        let mut trailer = Fields(trailer);
+        let by = somebody(trailer.half()?, trailer.half()?);
+        let at = (relation.ticks(trailer.word()?), by);
+        let mut fields = Fields(body);
+        match kind {
+            RECORD_MMAP2 => {
+                let (thread, file) = mapped(misc, fields)?;
+                self.mapped(stream, at, (thread, file), sink);
+            }
+            RECORD_COMM => {
+                let thread = Thread { pid: fields.half()?, tid: fields.half()? };
+                let exec = misc & MISC_EXEC != 0;
+                self.named(stream, at, (thread, text(fields.0), exec), sink);
+            }
+            RECORD_FORK | RECORD_EXIT => {
+                let [pid, ppid, tid, ptid] =
+                    [fields.half()?, fields.half()?, fields.half()?, fields.half()?];
+                let id = if kind == RECORD_FORK { event::FORK } else { event::EXIT };
+                sink.record(stream, at, self.base_id + id, &mut |payload| {
+                    for number in [pid, ppid, tid, ptid] {
+                        payload.put(4, &number.to_ne_bytes());
+                    }
+                });
+                let (thread, by) = (Thread { pid, tid }, Thread { pid: ppid, tid: ptid });
+                if kind == RECORD_EXIT {
+                    self.known.state().ended(thread);
+                } else {
+                    // Not held while the next line asks for it.
+                    let name = self.known.state().made(by, thread);
+                    if let Some(name) = name {
+                        self.introduce(stream, at.0, thread, &name, sink);
+                    }
+                }
+            }
+            RECORD_THROTTLE | RECORD_UNTHROTTLE => {
+                let is_throttle = kind == RECORD_THROTTLE;
+                let id = if is_throttle { event::THROTTLE } else { event::UNTHROTTLE };
+                sink.record(stream, at, self.base_id + id, &mut |_| {});
+                self.count(stream).throttled += u64::from(is_throttle);
+            }
+            RECORD_LOST | RECORD_LOST_SAMPLES => {
+                if kind == RECORD_LOST {
+                    fields.word()?;
+                }
+                let missed = fields.word()?;
+                let sums = self.count(stream);
+                sums.missed = sums.missed.saturating_add(missed);
+                sink.lose(stream, LossCounts { full: missed, ..LossCounts::default() }, at.0);
+                return Some(());
+            }
+            // Nothing else was asked for.
+            _ => return Some(()),
+        }
+        self.count(stream).others += 1;
+        Some(())
+    }
+
+    fn sample(
+        &mut self,
+        stream: usize,
+        (misc, sample): (u16, &Sample<'_>),
+        relation: &ClockRelation,
+        sink: &mut dyn Sink,
+    ) {
+        let time = relation.ticks(sample.time);
+        if self.is_stopped_at(time) {
+            self.count(stream).stopped += 1;
+            return;
+        }
+        let by = somebody(sample.thread.pid, sample.thread.tid);
+        let registers = self.registers;
+        sink.record(stream, (time, by), self.base_id + event::SAMPLE, &mut |payload| {
+            payload.put(1, &[(misc & MISC_CPU_MODE) as u8]);
+            payload.put(8, &sample.ip.to_ne_bytes());
+            payload.put(8, &sample.period.to_ne_bytes());
+            payload.sequence(8, sample.callchain);
+            if let Some(mask) = registers {
+                payload.put(8, &sample.registers_abi.to_ne_bytes());
+                payload.put(8, &mask.to_ne_bytes());
+                payload.sequence(8, sample.registers);
+                payload.sequence(1, sample.stack);
+            }
+        });
+        self.count(stream).samples += 1;
+    }
+
+    fn mapped(
+        &self,
+        stream: usize,
+        at: (u64, Option<Thread>),
+        (thread, file): (Thread, MappedFile),
+        sink: &mut dyn Sink,
+    ) {
+        sink.record(stream, at, self.base_id + file.event(), &mut |payload| {
+            file.fill(thread, payload);
+        });
+        self.known.state().mapped(thread.pid, file);
+    }
+
+    fn named(
+        &self,
+        stream: usize,
+        at: (u64, Option<Thread>),
+        (thread, name, exec): (Thread, &[u8], bool),
+        sink: &mut dyn Sink,
+    ) {
+        let id = self.base_id + event::COMM;
+        sink.record(stream, at, id, &mut known::comm(thread, name, exec));
+        self.known.state().named(thread, name, exec);
+        self.introduce(stream, at.0, thread, name, sink);
+    }
+
+    fn introduce(
+        &self,
+        stream: usize,
+        time: u64,
+        thread: Thread,
+        name: &[u8],
+        sink: &mut dyn Sink,
+    ) {
+        let parent = self.known.state().parent_of(thread.pid);
+        let (id, mut fill) = known::introduction(parent, thread, name);
+        sink.record(stream, (time, None), id, &mut fill);
+    }
+
+    /// Notes what was there at a time, as if the kernel had told it then.
+    pub fn know(&self, stream: usize, time: u64, known: Known, sink: &mut dyn Sink) {
+        match known {
+            Known::Name(thread, name) => {
+                self.named(stream, (time, Some(thread)), (thread, &name, false), sink);
+            }
+            Known::Parent(pid, parent_pid) => self.known.state().has_parent(pid, parent_pid),
+            Known::Mapped(pid, file) => {
+                let thread = Thread { pid, tid: pid };
+                self.mapped(stream, (time, Some(thread)), (thread, file), sink);
+            }
+            Known::BuildId(path, build_id) => {
+                let id = self.base_id + event::BUILD_ID;
+                sink.record(stream, (time, None), id, &mut known::build_id(&path, &build_id));
+                self.known.state().has_build_id(path, build_id);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
