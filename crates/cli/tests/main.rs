@@ -40,6 +40,7 @@ mod probes;
 mod producers;
 mod reading;
 mod recording;
+mod samples;
 mod scripts;
 mod second_user;
 mod seeds;

@@ -4,6 +4,7 @@
 mod kernel;
 mod policy;
 pub mod rules;
+mod sample;
 
 use crate::commands::{live, receive, recording_summary};
 use crate::embedded;
@@ -47,6 +48,7 @@ use std::time::Duration;
   lat record --kernel sched,syscalls -- ./server
                                           and what the kernel does for the program
   sudo lat record --system --duration 5s  what the whole machine does
+  lat record --sample 999 -- ./server     where it spends its time: `lat flow stacks`
   sudo lat record --probe redis-server:processCommand -- redis-server
                                           how long a function of any program takes
 
@@ -100,6 +102,14 @@ pub struct RecordArgs {
     /// Record what the kernel does for all programs [default of --kernel: sched,syscalls,irq,signal]
     #[arg(long)]
     pub system: bool,
+    /// Sample call stacks so many times a second, of the program or with --system of the whole
+    /// machine: `lat flow stacks` shows them
+    #[arg(long, value_name = "HZ", value_parser = values::parse_count, conflicts_with = "connect")]
+    pub sample: Option<u64>,
+    /// How the callers of a function are found
+    #[arg(long, value_name = "HOW", value_enum, default_value_t = sample::Stack::Fp,
+        requires = "sample")]
+    pub sample_stack: sample::Stack,
     /// Memory of each ring; there is one per CPU
     #[arg(long, value_name = "SIZE", default_value = "4M", value_parser = values::parse_bytes,
         env = "LATERALIS_BUFFER")]
@@ -279,6 +289,7 @@ pub fn run_with(
     }
     let capture = capture(args)?;
     let kernel = kernel::open(args)?;
+    let samples = sample::open(args)?;
     let buffer = ring_bytes(&options);
     if buffer < options.buffer_bytes && !args.quiet {
         let (most, asked) = (values::bytes(buffer), values::bytes(options.buffer_bytes));
@@ -293,6 +304,13 @@ pub fn run_with(
     }
     if let Some(kernel) = kernel {
         kernel::add(&mut session, kernel, args);
+    }
+    if let Some(samples) = samples
+        && let Err(error) = sample::add(&mut session, samples)
+    {
+        drop(session);
+        remove_unused(&output);
+        return Err(error);
     }
     begun(args, &mut session)?;
     let begun = match args.attach {

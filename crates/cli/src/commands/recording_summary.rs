@@ -291,7 +291,11 @@ fn causes(lost: &Losses) -> Vec<String> {
 
 fn next(folder: &Path, report: &Report, has_library: bool) -> String {
     if report.totals.events > 0 {
-        return format!("lat stats {}", quoted(&folder.to_string_lossy()));
+        let folder = quoted(&folder.to_string_lossy());
+        return match report.sources.iter().any(|source| source.name == "samples") {
+            true => format!("lat flow stacks {folder}"),
+            false => format!("lat stats {folder}"),
+        };
     }
     let Some(command) = report.command.as_ref().filter(|_| report.processes.is_empty()) else {
         return "none of the enabled events happened: `lat list` shows what there is".into();

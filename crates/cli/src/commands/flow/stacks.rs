@@ -29,11 +29,12 @@ const LINES: usize = 120;
 /// Options of `lat flow stacks`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Samples are those of perf record, with or without -g; of Intel PT, every instruction is \
-    counted. Names come from the files that \
+    after_help = "Samples are those of lat record --sample and of perf record, with or without -g; \
+    of Intel PT, every instruction is counted. Names come from the files that \
     were mapped, their debug files in /usr/lib/debug/.build-id, this kernel, and /tmp/perf-PID.map; of a \
     file with another build id none is used.\n\n\
     Examples:\n  \
+    lat record --sample 999 -o here -- ./program; lat flow stacks here\n  \
     lat flow stacks perf.data\n  \
     lat flow stacks perf.data --app redis-server --at-least 5\n  \
     lat flow stacks perf.data --format svg > flame.svg\n\n\
@@ -97,7 +98,11 @@ pub fn run(args: &StacksArgs) -> Result<ExitStatus, CliError> {
         (_, Format::Folded) => output::print(&folded(&gathered))?,
         (_, Format::Svg) => {
             let most = gathered.stacks.first().ok_or_else(|| {
-                CliError::new("no picture", "no samples in it", "record them by perf record -g")
+                CliError::new(
+                    "no picture",
+                    "no samples in it",
+                    "record them by lat record --sample 999 or perf record -g",
+                )
             })?;
             output::print_bytes(super::flame::svg(most, &gathered.functions).as_bytes())?;
         }
@@ -168,7 +173,7 @@ pub fn title(stacks: &Stacks) -> String {
 fn page(gathered: &Gathered, at_least: f64) -> Page {
     let mut page = Page::new();
     if gathered.stacks.is_empty() {
-        line!(page, "no samples: record them by perf record -g");
+        line!(page, "no samples: record them by lat record --sample 999 or perf record -g");
     }
     for stacks in &gathered.stacks {
         page.gap();
@@ -190,7 +195,7 @@ fn page(gathered: &Gathered, at_least: f64) -> Page {
         line!(
             page,
             "of {} only the function that was interrupted is known: they hold the memory of a stack \
-             (perf record --call-graph dwarf), which could not be unwound",
+             (--sample-stack dwarf, perf record --call-graph dwarf), which could not be unwound",
             values::counted(gathered.not_unwound, "sample"),
         );
     }

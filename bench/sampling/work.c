@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//
+// The same work each time, ten calls deep, and the CPU time that it took on standard output: what samples
+// cost a program is in it.
+
+#include <stdio.h>
+#include <time.h>
+
+static volatile unsigned long sink;
+
+static __attribute__((noinline)) void deep(int depth, unsigned long count) {
+    if (depth > 0)
+        deep(depth - 1, count);
+    else
+        for (unsigned long i = 0; i < count; i++) sink += i;
+    __asm__ volatile("" ::: "memory");
+}
+
+int main(void) {
+    struct timespec used;
+    for (int i = 0; i < 400; i++) deep(9, 1000000);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    printf("%.3f\n", used.tv_sec * 1e3 + used.tv_nsec / 1e6);
+}

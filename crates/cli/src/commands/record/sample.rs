@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Samples of call stacks in a recording: `--sample`, `--sample-stack`.
+
+use super::{Mode, RecordArgs};
+use crate::error::CliError;
+use clap::ValueEnum;
+use lateralis_recorder::linux::Session;
+use lateralis_recorder::linux::kernel::{SampleOptions, SampleSource, SampleStack};
+
+/// How the callers of a function are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Stack {
+    /// By frame pointers, when the sample is taken
+    Fp,
+    /// Registers and 8 KiB of the stack are recorded: for programs without frame pointers (x86-64)
+    Dwarf,
+}
+
+/// Gets ready what was asked for; `None` if nothing was.
+///
+/// Errors: it cannot be had. Nothing has begun then.
+pub(super) fn open(args: &RecordArgs) -> Result<Option<SampleSource>, CliError> {
+    let Some(hz) = args.sample else { return Ok(None) };
+    let wrong =
+        |place: &str, advice: &str| Err(CliError::new("cannot sample call stacks", place, advice));
+    if hz == 0 {
+        return wrong("--sample 0", "give at least 1 sample a second");
+    }
+    if args.mode == Mode::Overwrite {
+        return wrong(
+            "--mode overwrite",
+            "the kernel keeps the oldest samples: leave one of both out",
+        );
+    }
+    if args.command.is_empty() && args.attach.is_none() && !args.system {
+        return wrong("--sample", "say of whom: CMD, --attach PID or --system");
+    }
+    let options = SampleOptions {
+        hz,
+        stack: match args.sample_stack {
+            Stack::Fp => SampleStack::FramePointers,
+            Stack::Dwarf => SampleStack::Memory,
+        },
+        whole_machine: args.system,
+        buffer_bytes: args.buffer,
+    };
+    let source = SampleSource::open(&options)
+        .map_err(|error| CliError::new("cannot sample call stacks", error.place, error.advice))?;
+    if let Some(left_out) = source.left_out().filter(|_| !args.quiet) {
+        tell!("warning: {left_out}");
+    }
+    Ok(Some(source))
+}
+
+/// Adds it to the session.
+///
+/// Errors: the kernel refuses what it gave when it was tried.
+pub(super) fn add(session: &mut Session, source: SampleSource) -> Result<(), CliError> {
+    session.add_source(Box::new(source)).map_err(|sentence| CliError::new(sentence, "", ""))
+}
