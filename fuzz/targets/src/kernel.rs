@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What the running kernel gives to a recorder: descriptions of events, pages of its buffers.
 
+use lateralis_recorder::kernel::stack_samples::{Counter, MappedFile, StackSamples, stack_fields};
 use lateralis_recorder::kernel::{ClockRelation, CpuStats, KernelEvents, KernelFormat, Transcoder};
 use lateralis_recorder::source::{MemorySink, Sink, StreamPlan};
 
@@ -30,6 +31,32 @@ pub fn check(bytes: &[u8]) {
     let formats = [("task", NEWTASK), ("odd", ODD), ("sched", &*text)].map(format);
     for way in [Way::Pages, Way::Samples, Way::ChosenSamples] {
         transcode(&formats, &text, pages, way);
+    }
+    for registers in [None, Some(0xff_0fff)] {
+        stacks(&formats, registers, pages);
+    }
+}
+
+/// The same of samples of call stacks.
+fn stacks(formats: &[KernelFormat], registers: Option<u64>, bytes: &[u8]) {
+    let events = KernelEvents::with_stacks(formats, stack_fields(registers.is_some()));
+    let Some(mut samples) = StackSamples::new(Counter::CpuClock, registers, events, 1) else {
+        panic!("no schema");
+    };
+    let stream = StreamPlan { name: "samples_cpu0".to_owned(), number: 0, is_cpu: true };
+    // Longer than the longest record.
+    let mut sink = MemorySink::with(vec![stream], samples.schemas(), 1 << 18, u64::MAX);
+    let (one, other) = bytes.split_at(bytes.len() / 2);
+    for bytes in [bytes, one, other] {
+        let mut find = |pid: u32, _: &MappedFile| vec![7; pid as usize % 21];
+        samples.records(0, bytes, &ClockRelation::Same, &mut sink, &mut find);
+        samples.introductions().each(&mut |_, _, _| {});
+    }
+    sink.close(0);
+    let ring = &sink.streams[0].ring;
+    assert_eq!(ring.totals().events, samples.sums(0).samples + samples.sums(0).others);
+    for damage in ring.damages() {
+        assert!(damage.reason.contains(" of the kernel ends"), "{damage:?}");
     }
 }
 
@@ -106,6 +133,45 @@ fn samples(time: u64, records: &[Vec<u8>]) -> Vec<u8> {
     all
 }
 
+/// A record of perf about a thread, at a time.
+fn about(kind: u32, misc: u16, body: &[u8], time: u64) -> Vec<u8> {
+    let mut body = body.to_vec();
+    body.resize(body.len().next_multiple_of(8), 0);
+    body.extend([5_u32, 6].map(u32::to_le_bytes).concat());
+    body.extend(time.to_le_bytes());
+    let size = (8 + body.len()) as u16;
+    [&kind.to_le_bytes()[..], &misc.to_le_bytes(), &size.to_le_bytes(), &body].concat()
+}
+
+/// What the kernel says of a process that is sampled.
+fn sampled() -> Vec<u8> {
+    let threads = [5_u32, 5, 5, 5, 0, 0].map(u32::to_le_bytes).concat();
+    let mapped = [
+        &threads[..8],
+        &[0x40_0000, 0x1000, 0].map(u64::to_le_bytes).concat(),
+        &[8, 1, 77, 0, 0].map(u32::to_le_bytes).concat(),
+        &[0; 4],
+        &[5, 0, 0, 0, 2, 0, 0, 0],
+        b"/usr/bin/program\0",
+    ];
+    let words = [1000, 1_001_001, 2, -512_i64 as u64, 0x40_0010].map(u64::to_le_bytes).concat();
+    let sample = [&[0x10, 0, 0x40, 0, 0, 0, 0, 0, 5, 0, 0, 0, 6, 0, 0, 0], &words[..]].concat();
+    let raw = [&4_u32.to_le_bytes()[..], &[0; 4]].concat();
+    // Its size stands where that of the others does; it has nothing behind it.
+    let mut sample = about(9, 2, &[sample, raw].concat(), 0);
+    sample.truncate(sample.len() - 16);
+    let size = (sample.len() as u16).to_le_bytes();
+    sample[6..8].copy_from_slice(&size);
+    [
+        about(3, 1 << 13, &[&threads[..8], b"program\0"].concat(), 900),
+        about(10, 0, &mapped.concat(), 950),
+        sample,
+        about(7, 0, &threads, 1100),
+        about(4, 0, &threads, 1200),
+    ]
+    .concat()
+}
+
 fn record(id: u16, tid: u32, bytes: usize) -> Vec<u8> {
     let mut record = id.to_le_bytes().to_vec();
     record.extend([0, 0]);
@@ -123,6 +189,7 @@ pub fn good() -> Vec<Vec<u8>> {
     let records = [record(372, 5, 56), record(205, 5, 36), odd];
     let pages = [page(1000, &records), page(2000, &records[1..]), page(3000, &records)];
     let samples = samples(1000, &records);
-    let bodies = [(SWITCH, pages.concat()), (ODD, pages.concat()), (SWITCH, samples)];
+    let bodies =
+        [(SWITCH, pages.concat()), (ODD, pages.concat()), (SWITCH, samples), (SWITCH, sampled())];
     bodies.map(|(text, body)| [text.as_bytes(), MARK, &body[..]].concat()).to_vec()
 }

@@ -26,6 +26,7 @@ use std::time::Duration;
 #[command(
     override_usage = "lat record [OPTIONS] [--] [CMD]...",
     group = ArgGroup::new("target").args(["command", "attach", "connect"]),
+    group = ArgGroup::new("sampled").args(["sample", "stacks"]).multiple(true),
     after_help = "Examples:
   lat record -- ./server --port 80        a program with a schema, its children included
   lat record --with mutex,io -- redis-server
@@ -106,9 +107,13 @@ pub struct RecordArgs {
     /// machine: `lat flow stacks` shows them
     #[arg(long, value_name = "HZ", value_parser = values::parse_count, conflicts_with = "connect")]
     pub sample: Option<u64>,
+    /// Record the call stack at each of these events of the kernel: groups, or SUBSYSTEM:EVENT with *
+    /// and ?, as for --kernel
+    #[arg(long, value_name = "EVENTS", value_delimiter = ',', conflicts_with = "connect")]
+    pub stacks: Vec<String>,
     /// How the callers of a function are found
     #[arg(long, value_name = "HOW", value_enum, default_value_t = sample::Stack::Fp,
-        requires = "sample")]
+        requires = "sampled")]
     pub sample_stack: sample::Stack,
     /// Memory of each ring; there is one per CPU
     #[arg(long, value_name = "SIZE", default_value = "4M", value_parser = values::parse_bytes,

@@ -21,6 +21,9 @@ use super::tasks::NewTaskPlan;
 use crate::classes::RegisteredSchema;
 use crate::source::register;
 
+/// Subsystem of events that have a call stack.
+const STACKS: &str = "perf";
+
 /// An event's description: its system and the text of `events/SYSTEM/NAME/format`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KernelFormat {
@@ -61,6 +64,19 @@ impl KernelEvents {
     /// Errors: an event that has no description that can be read is left out, with a problem.
     /// Cost: some microseconds an event.
     pub fn new(formats: &[KernelFormat]) -> KernelEvents {
+        KernelEvents::described(formats, None)
+    }
+
+    /// Describes events that have a call stack: `fields` behind their own. Here they mean a place in a
+    /// program, and none of what readers know of the kernel's events, so that they have other names:
+    /// `perf:at_sched_switch`.
+    ///
+    /// Errors, cost: as of [`KernelEvents::new`].
+    pub fn with_stacks(formats: &[KernelFormat], fields: &[&str]) -> KernelEvents {
+        KernelEvents::described(formats, Some(fields))
+    }
+
+    fn described(formats: &[KernelFormat], stack: Option<&[&str]>) -> KernelEvents {
         let mut events = KernelEvents::default();
         let mut systems: BTreeMap<&str, Vec<Described>> = BTreeMap::new();
         let mut names: BTreeMap<&str, Names> = BTreeMap::new();
@@ -74,17 +90,23 @@ impl KernelEvents {
                 continue;
             };
             let types = types::of(&format, text);
-            if types.len() > FIELDS_MAX {
+            let most = FIELDS_MAX - stack.map_or(0, <[&str]>::len).min(FIELDS_MAX);
+            if types.len() > most {
                 cut.push(format.full_name());
             }
-            let name = names.entry(system).or_default().unique(&format.name);
-            let kept = &types[..types.len().min(FIELDS_MAX)];
-            let described = describe(format, name, kept, clause);
+            let (system, name) = match stack {
+                Some(_) => (STACKS, format!("at_{}", format.name)),
+                None => (system.as_str(), format.name.clone()),
+            };
+            let name = names.entry(system).or_default().unique(&name);
+            let kept = &types[..types.len().min(most)];
+            let described = describe(format, name, kept, (stack.unwrap_or(&[]), clause));
             systems.entry(system).or_default().push(described);
         }
         if !cut.is_empty() {
             events.problems.push(format!(
-                "Cannot keep all fields of some events, only the first {FIELDS_MAX}: {}",
+                "Cannot keep all fields of some events, only as many as a schema allows \
+                 ({FIELDS_MAX}): {}",
                 cut.join(", ")
             ));
         }
@@ -148,13 +170,26 @@ fn schema<'a>(subsystem: &str, events: impl IntoIterator<Item = &'a str>) -> Opt
     lateralis_pleco::compile("kernel.pleco", text.as_bytes()).schema
 }
 
-fn describe(format: Format, name: String, types: &[types::Typed], clause: &str) -> Described {
+fn describe(
+    format: Format,
+    name: String,
+    types: &[types::Typed],
+    (stack, clause): (&[&str], &str),
+) -> Described {
     let mut names = Names::default();
+    // Those of stacks are found by their names.
+    for field in stack {
+        names.unique(field.split(':').next().unwrap_or_default());
+    }
     let mut definition = format!("event {name} (");
     for (index, typed) in types.iter().enumerate() {
         let comma = if index == 0 { "" } else { ", " };
         // Writing to a string cannot fail.
         let _ = write!(definition, "{comma}{}: {}", names.unique(&typed.name), typed.text);
+    }
+    for field in stack {
+        let comma = if definition.ends_with('(') { "" } else { ", " };
+        let _ = write!(definition, "{comma}{field}");
     }
     definition.push(')');
     definition.push_str(clause);
@@ -193,6 +228,25 @@ mod tests {
         let ids: Vec<u32> = events.schemas.iter().map(|entry| entry.base_id).collect();
         assert_eq!(ids[0], 16);
         assert_eq!(events.new_task.map(|plan| plan.id), Some(205));
+    }
+
+    #[test]
+    fn events_with_stacks_have_names_and_fields_of_their_own() {
+        let stack = ["callchain: [u64] @hex"];
+        let events = KernelEvents::with_stacks(&samples::formats()[..1], &stack);
+        assert_eq!(events.problems, [""; 0]);
+        let text = events.schemas[0].schema.canonical_text();
+        let wanted = "event at_sched_switch (prev_comm: string, prev_pid: i32, prev_prio: i32, \
+                      prev_state: i64 @hex, next_comm: string, next_pid: i32, next_prio: i32, \
+                      callchain: [u64] @hex)";
+        assert!(text.contains(wanted) && text.contains("subsystem perf"), "{text}");
+        let many: String = (0..20)
+            .map(|n| format!("\tfield:int f{n};\toffset:{};\tsize:4;\tsigned:1;\n", 8 + 4 * n))
+            .collect();
+        let wide = samples::format("sched", &format!("name: wide\nID: 900\nformat:\n{many}"));
+        let events = KernelEvents::with_stacks(&[wide], &stack);
+        assert_eq!(events.schemas[0].schema.events[0].fields.len(), FIELDS_MAX);
+        assert!(events.problems[0].contains("sched:wide"), "{:?}", events.problems);
     }
 
     #[test]

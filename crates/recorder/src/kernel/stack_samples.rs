@@ -7,36 +7,25 @@
 //! and their mask are fields of their own here.
 
 mod known;
+mod record;
 
 use std::sync::Arc;
 
 use lateralis_pleco::Schema;
-use lateralis_ring::LossCounts;
+use lateralis_ring::{LossCounts, abi};
 
 pub use self::known::MappedFile;
 use self::known::Shared;
+use self::record::{
+    Fields, HEADER_BYTES, MISC_CPU_MODE, MISC_EXEC, RECORD_COMM, RECORD_EXIT, RECORD_FORK,
+    RECORD_LOST, RECORD_LOST_SAMPLES, RECORD_MMAP2, RECORD_SAMPLE, RECORD_THROTTLE,
+    RECORD_UNTHROTTLE, Sample, TRAILER_BYTES, mapped, text,
+};
 use super::clock::ClockRelation;
+use super::layout::{EventPlan, KernelEvents};
 use crate::classes::RegisteredSchema;
-use crate::source::{Introductions, Sink, Thread, register};
+use crate::source::{Introductions, Sink, Thread};
 
-/// Types of records [perf_event_open(2), "struct perf_event_header"].
-const RECORD_LOST: u32 = 2;
-const RECORD_COMM: u32 = 3;
-const RECORD_EXIT: u32 = 4;
-const RECORD_THROTTLE: u32 = 5;
-const RECORD_UNTHROTTLE: u32 = 6;
-const RECORD_FORK: u32 = 7;
-const RECORD_SAMPLE: u32 = 9;
-const RECORD_MMAP2: u32 = 10;
-const RECORD_LOST_SAMPLES: u32 = 13;
-/// Bits of `misc`: where the processor was; a name came by `execve`; there is a build id.
-const MISC_CPU_MODE: u16 = 7;
-const MISC_EXEC: u16 = 1 << 13;
-const MISC_BUILD_ID: u16 = 1 << 14;
-/// Type, misc, size.
-const HEADER_BYTES: usize = 8;
-/// Behind every record that is no sample: process, thread, time [PERF_SAMPLE_TID, PERF_SAMPLE_TIME].
-const TRAILER_BYTES: usize = 16;
 /// What the kernel says instead of the number of a thread that ended, or is not visible from here.
 const NOBODY: u32 = u32::MAX;
 
@@ -71,6 +60,9 @@ impl Counter {
         }
     }
 }
+
+/// Gives the build id of a file that a process has mapped.
+pub type FindBuildId<'a> = dyn FnMut(u32, &MappedFile) -> Vec<u8> + 'a;
 
 /// What is known of processes that were there before the recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,6 +99,9 @@ pub struct SampleSums {
 pub struct StackSamples {
     registered: Vec<RegisteredSchema>,
     base_id: u16,
+    /// Events of the kernel at which stacks are taken, by the kernel's number. If there are any, all
+    /// samples have raw bytes.
+    events: Vec<Option<Box<EventPlan>>>,
     /// Registers of the program in each sample, where samples hold them and the stack.
     registers: Option<u64>,
     known: Shared,
@@ -115,18 +110,26 @@ pub struct StackSamples {
     sums: Vec<SampleSums>,
 }
 
+/// Fields of a call stack, with or without the memory that it is found in.
+pub fn stack_fields(has_memory: bool) -> &'static [&'static str] {
+    const ALL: [&str; 5] = [
+        "callchain: [u64] @hex",
+        "user_regs_abi: u64",
+        "user_regs_mask: u64 @hex",
+        "user_regs: [u64] @hex",
+        "user_stack: bytes",
+    ];
+    if has_memory { &ALL } else { &ALL[..1] }
+}
+
 /// The schema, for samples of this counter with or without the memory of stacks.
 fn schema(counter: Counter, has_memory: bool) -> Option<Schema> {
-    let memory = if has_memory {
-        ", user_regs_abi: u64, user_regs_mask: u64 @hex, user_regs: [u64] @hex, user_stack: bytes"
-    } else {
-        ""
-    };
+    let stack = stack_fields(has_memory).join(", ");
     let text = format!(
         "schema perf;
 subsystem perf \"Samples of call stacks\" {{
 event {} \"where a thread was\" (cpu_mode: enum : u8 {{ unknown, kernel, user, hypervisor,
-    guest_kernel, guest_user }}, ip: u64 @hex, period: u64, callchain: [u64] @hex{memory}),
+    guest_kernel, guest_user }}, ip: u64 @hex, period: u64, {stack}),
 event mmap2 \"code was mapped\" (pid: i32 @pid, tid: i32 @tid, addr: u64 @hex, len: u64 @hex,
     pgoff: u64 @hex, maj: u32, min: u32, ino: u64, ino_generation: u64, prot: u32, flags: u32,
     filename: string),
@@ -145,118 +148,32 @@ event build_id \"a file has this build id\" (pid: i32 @pid, build_id: bytes, fil
     lateralis_pleco::compile("perf.pleco", text.as_bytes()).schema
 }
 
-/// Reads what stands one behind the other.
-#[derive(Debug, Clone, Copy)]
-struct Fields<'a>(&'a [u8]);
-
-impl<'a> Fields<'a> {
-    fn take(&mut self, bytes: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(bytes)?;
-        self.0 = rest;
-        Some(taken)
-    }
-
-    fn half(&mut self) -> Option<u32> {
-        let (taken, rest) = self.0.split_first_chunk()?;
-        self.0 = rest;
-        Some(u32::from_ne_bytes(*taken))
-    }
-
-    fn word(&mut self) -> Option<u64> {
-        let (taken, rest) = self.0.split_first_chunk()?;
-        self.0 = rest;
-        Some(u64::from_ne_bytes(*taken))
-    }
-
-    /// A count, then so many words.
-    fn words(&mut self) -> Option<&'a [u8]> {
-        let count = usize::try_from(self.word()?).ok()?;
-        self.take(count.checked_mul(8)?)
-    }
-}
-
-/// A sample [perf_event_open(2), "PERF_RECORD_SAMPLE"]: what it must have been asked for is IP, TID,
-/// TIME, PERIOD, CALLCHAIN, and for the memory of stacks REGS_USER and STACK_USER.
-struct Sample<'a> {
-    time: u64,
-    thread: Thread,
-    ip: u64,
-    period: u64,
-    callchain: &'a [u8],
-    registers_abi: u64,
-    registers: &'a [u8],
-    stack: &'a [u8],
-}
-
-impl<'a> Sample<'a> {
-    fn read(body: &'a [u8], registers: Option<u64>) -> Option<Sample<'a>> {
-        let mut fields = Fields(body);
-        let ip = fields.word()?;
-        let thread = Thread { pid: fields.half()?, tid: fields.half()? };
-        let (time, period) = (fields.word()?, fields.word()?);
-        let callchain = fields.words()?;
-        let mut sample = Sample {
-            time,
-            thread,
-            ip,
-            period,
-            callchain,
-            registers_abi: 0,
-            registers: &[],
-            stack: &[],
-        };
-        let Some(mask) = registers else { return Some(sample) };
-        sample.registers_abi = fields.word()?;
-        // A thread of the kernel has none.
-        if sample.registers_abi != 0 {
-            sample.registers = fields.take(8 * mask.count_ones() as usize)?;
-        }
-        let room = usize::try_from(fields.word()?).ok()?;
-        if room > 0 {
-            let memory = fields.take(room)?;
-            // Behind the room stands how much of it was there to be copied.
-            let used = usize::try_from(fields.word()?).ok()?;
-            sample.stack = memory.get(..used)?;
-        }
-        Some(sample)
-    }
-}
-
-/// The text before the first NUL.
-fn text(bytes: &[u8]) -> &[u8] {
-    bytes.split(|byte| *byte == 0).next().unwrap_or_default()
-}
-
-/// Who mapped what, by a record of that [perf_event_open(2), "PERF_RECORD_MMAP2"].
-fn mapped(misc: u16, mut fields: Fields<'_>) -> Option<(Thread, MappedFile)> {
-    let thread = Thread { pid: fields.half()?, tid: fields.half()? };
-    let [begin, bytes, offset] = [fields.word()?, fields.word()?, fields.word()?];
-    let mut file = MappedFile { begin, bytes, offset, ..MappedFile::default() };
-    if misc & MISC_BUILD_ID != 0 {
-        let id = fields.take(24)?;
-        file.build_id = id[4..4 + usize::from(id[0]).min(20)].to_vec();
-    } else {
-        file.device = (fields.half()?, fields.half()?);
-        (file.inode, file.generation) = (fields.word()?, fields.word()?);
-    }
-    (file.protection, file.flags) = (fields.half()?, fields.half()?);
-    file.path = text(fields.0).to_vec();
-    Some((thread, file))
-}
-
 fn somebody(pid: u32, tid: u32) -> Option<Thread> {
     (pid != NOBODY && tid != NOBODY).then_some(Thread { pid, tid })
 }
 
 impl StackSamples {
     /// For `streams` buffers; `registers` are those of the program that samples have together with
-    /// its stack. `None`: the schema cannot be made, which no input causes.
-    pub fn new(counter: Counter, registers: Option<u64>, streams: usize) -> Option<StackSamples> {
-        let registered = register(schema(counter, registers.is_some()));
-        let base_id = u16::try_from(registered.first()?.base_id).ok()?;
+    /// its stack, `events` the kernel's at which stacks are taken as well ([`stack_fields`]). `None`: no
+    /// number is left for the schema.
+    pub fn new(
+        counter: Counter,
+        registers: Option<u64>,
+        events: KernelEvents,
+        streams: usize,
+    ) -> Option<StackSamples> {
+        let schema = schema(counter, registers.is_some())?;
+        let mut registered = events.schemas;
+        let end = |last: &RegisteredSchema| last.base_id + last.schema.events.len() as u32;
+        let base_id = registered.last().map_or(abi::INTERNAL_EVENT_COUNT, end);
+        let is_room = base_id + schema.events.len() as u32 <= abi::EVENT_COUNT;
+        let hash = schema.hash();
+        registered.push(RegisteredSchema { base_id, schema: Arc::new(schema), hash });
+        let base_id = u16::try_from(base_id).ok().filter(|_| is_room)?;
         Some(StackSamples {
             registered,
             base_id,
+            events: events.plans,
             registers,
             known: Shared::new(base_id),
             stopped: Vec::new(),
@@ -300,13 +217,15 @@ impl StackSamples {
         self.stopped.iter().any(is_in)
     }
 
-    /// Gives the whole records in `bytes`, which lay in the buffer of a stream, to that stream.
+    /// Gives the whole records in `bytes`, which lay in the buffer of a stream, to that stream. `find` is
+    /// asked for the build id of each file that a process maps; it is empty where it is not known.
     pub fn records(
         &mut self,
         stream: usize,
         bytes: &[u8],
         relation: &ClockRelation,
         sink: &mut dyn Sink,
+        find: &mut FindBuildId<'_>,
     ) {
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -319,7 +238,7 @@ impl StackSamples {
                 sink.damage(stream, format!("a buffer of the kernel ends at byte {at}: no size"));
                 return;
             };
-            if self.record(stream, record, relation, sink).is_none() {
+            if self.record(stream, record, relation, sink, find).is_none() {
                 self.count(stream).unreadable += 1;
             }
             rest = behind;
@@ -340,15 +259,15 @@ impl StackSamples {
         record: &[u8],
         relation: &ClockRelation,
         sink: &mut dyn Sink,
+        find: &mut FindBuildId<'_>,
     ) -> Option<()> {
         let mut header = Fields(record);
         let kind = header.half()?;
         let misc = header.take(4)?;
         let misc = u16::from_ne_bytes([misc[0], misc[1]]);
         if kind == RECORD_SAMPLE {
-            let sample = Sample::read(header.0, self.registers)?;
-            self.sample(stream, (misc, &sample), relation, sink);
-            return Some(());
+            let sample = Sample::read(header.0, !self.events.is_empty(), self.registers)?;
+            return self.sample(stream, (misc, &sample), relation, sink);
         }
         let trailer_at =
             record.len().checked_sub(TRAILER_BYTES).filter(|at| *at >= HEADER_BYTES)?;
@@ -359,7 +278,8 @@ impl StackSamples {
         let mut fields = Fields(body);
         match kind {
             RECORD_MMAP2 => {
-                let (thread, file) = mapped(misc, fields)?;
+                let (thread, mut file) = mapped(fields)?;
+                file.build_id = find(thread.pid, &file);
                 self.mapped(stream, at, (thread, file), sink);
             }
             RECORD_COMM => {
@@ -410,33 +330,42 @@ impl StackSamples {
         Some(())
     }
 
+    /// A sample; `None` if it is of an event that was not described.
     fn sample(
         &mut self,
         stream: usize,
         (misc, sample): (u16, &Sample<'_>),
         relation: &ClockRelation,
         sink: &mut dyn Sink,
-    ) {
+    ) -> Option<()> {
         let time = relation.ticks(sample.time);
         if self.is_stopped_at(time) {
             self.count(stream).stopped += 1;
-            return;
+            return Some(());
         }
-        let by = somebody(sample.thread.pid, sample.thread.tid);
+        let at = (time, somebody(sample.thread.pid, sample.thread.tid));
         let registers = self.registers;
-        sink.record(stream, (time, by), self.base_id + event::SAMPLE, &mut |payload| {
-            payload.put(1, &[(misc & MISC_CPU_MODE) as u8]);
-            payload.put(8, &sample.ip.to_ne_bytes());
-            payload.put(8, &sample.period.to_ne_bytes());
-            payload.sequence(8, sample.callchain);
-            if let Some(mask) = registers {
-                payload.put(8, &sample.registers_abi.to_ne_bytes());
-                payload.put(8, &mask.to_ne_bytes());
-                payload.sequence(8, sample.registers);
-                payload.sequence(1, sample.stack);
+        // The timer has no raw bytes: the kernel writes zeros there.
+        let number = sample.raw.first_chunk().map_or(0, |bytes| u16::from_ne_bytes(*bytes));
+        if number == 0 {
+            sink.record(stream, at, self.base_id + event::SAMPLE, &mut |payload| {
+                payload.put(1, &[(misc & MISC_CPU_MODE) as u8]);
+                payload.put(8, &sample.ip.to_ne_bytes());
+                payload.put(8, &sample.period.to_ne_bytes());
+                sample.put_stack(registers, payload);
+            });
+        } else {
+            let plan = self.events.get(usize::from(number))?.as_ref()?;
+            if !plan.fits(sample.raw) {
+                return None;
             }
-        });
+            sink.record(stream, at, plan.id, &mut |payload| {
+                plan.copy(sample.raw, payload);
+                sample.put_stack(registers, payload);
+            });
+        }
         self.count(stream).samples += 1;
+        Some(())
     }
 
     fn mapped(

@@ -53,12 +53,14 @@ pub(super) fn of_file(path: &Path) -> Option<String> {
 }
 
 /// The same, as bytes, of a file that a process has mapped, which need not be executable, if the path
-/// still names the file of this number.
-pub(super) fn of_mapped(path: &Path, inode: u64) -> Option<Vec<u8>> {
+/// still names the file of this number. A file of layers has another number than what is mapped of it: it
+/// is the same if nothing was done to it since a time before it was mapped, in seconds of UTC.
+pub(super) fn of_mapped(path: &Path, inode: u64, since_s: i64) -> Option<Vec<u8>> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     let place = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
     let metadata = place.metadata().ok()?;
-    if !metadata.is_file() || metadata.ino() != inode {
+    let is_same = metadata.ino() == inode || metadata.ctime() < since_s;
+    if !metadata.is_file() || !is_same {
         return None;
     }
     bytes(&of_open(&File::open(format!("/proc/self/fd/{}", place.as_raw_fd())).ok()?)?)

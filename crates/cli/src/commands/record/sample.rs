@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Samples of call stacks in a recording: `--sample`, `--sample-stack`.
+//! Call stacks in a recording: `--sample`, `--stacks`, `--sample-stack`.
 
 use super::{Mode, RecordArgs};
 use crate::error::CliError;
@@ -20,10 +20,13 @@ pub enum Stack {
 ///
 /// Errors: it cannot be had. Nothing has begun then.
 pub(super) fn open(args: &RecordArgs) -> Result<Option<SampleSource>, CliError> {
-    let Some(hz) = args.sample else { return Ok(None) };
+    if args.sample.is_none() && args.stacks.is_empty() {
+        return Ok(None);
+    }
+    let option = if args.sample.is_some() { "--sample" } else { "--stacks" };
     let wrong =
         |place: &str, advice: &str| Err(CliError::new("cannot sample call stacks", place, advice));
-    if hz == 0 {
+    if args.sample == Some(0) {
         return wrong("--sample 0", "give at least 1 sample a second");
     }
     if args.mode == Mode::Overwrite {
@@ -33,10 +36,11 @@ pub(super) fn open(args: &RecordArgs) -> Result<Option<SampleSource>, CliError> 
         );
     }
     if args.command.is_empty() && args.attach.is_none() && !args.system {
-        return wrong("--sample", "say of whom: CMD, --attach PID or --system");
+        return wrong(option, "say of whom: CMD, --attach PID or --system");
     }
     let options = SampleOptions {
-        hz,
+        hz: args.sample,
+        events: args.stacks.clone(),
         stack: match args.sample_stack {
             Stack::Fp => SampleStack::FramePointers,
             Stack::Dwarf => SampleStack::Memory,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Records as the kernel writes them, made here, and what becomes of them.
 
-use super::*;
 use lateralis_ring::abi;
 
+use super::*;
+use crate::kernel::samples;
 use crate::source::{MemorySink, StreamPlan};
 use crate::walk::RecordPlan;
 
@@ -15,7 +16,11 @@ struct Bench {
 }
 
 fn bench(registers: Option<u64>) -> Bench {
-    let samples = StackSamples::new(Counter::CpuClock, registers, 1).unwrap();
+    with_events(registers, KernelEvents::default())
+}
+
+fn with_events(registers: Option<u64>, events: KernelEvents) -> Bench {
+    let samples = StackSamples::new(Counter::CpuClock, registers, events, 1).unwrap();
     let stream = StreamPlan { name: "samples_cpu0".to_owned(), number: 0, is_cpu: true };
     let sink = MemorySink::with(vec![stream], samples.schemas(), 4096, 1 << 40);
     Bench { samples, sink }
@@ -23,7 +28,11 @@ fn bench(registers: Option<u64>) -> Bench {
 
 impl Bench {
     fn give(&mut self, bytes: &[u8]) {
-        self.samples.records(0, bytes, &ClockRelation::Same, &mut self.sink);
+        let mut find = |_: u32, file: &MappedFile| match file.inode {
+            77 => Vec::new(),
+            _ => vec![0xab, 0xcd, 0xef],
+        };
+        self.samples.records(0, bytes, &ClockRelation::Same, &mut self.sink, &mut find);
     }
 
     /// How many records of each event are in the stream, by their places in the schema, and names of
@@ -94,19 +103,17 @@ fn memory(abi: u64, stack: &[u8], used: u64) -> Vec<u8> {
     all
 }
 
-fn mapped(misc: u16) -> Vec<u8> {
-    let file = match misc {
-        0 => [halves(&[8, 1]), words(&[77, 3])].concat(),
-        _ => [vec![3, 0, 0, 0, 0xab, 0xcd, 0xef], vec![0; 17]].concat(),
-    };
+/// A file that has a build id, or not.
+fn mapped(has_build_id: bool) -> Vec<u8> {
     let body = [
         halves(&[5, 5]),
         words(&[0x40_0000, 0x1000, 0]),
-        file,
+        halves(&[8, 1]),
+        words(&[if has_build_id { 78 } else { 77 }, 3]),
         halves(&[5, 2]),
         b"/usr/bin/program\0".to_vec(),
     ];
-    side(RECORD_MMAP2, misc, &body.concat(), 3)
+    side(RECORD_MMAP2, 0, &body.concat(), 3)
 }
 
 fn comm(misc: u16, name: &[u8]) -> Vec<u8> {
@@ -118,8 +125,8 @@ fn each_record_becomes_one_of_ours_and_threads_get_names() {
     let mut bench = bench(None);
     let all = [
         comm(MISC_EXEC, b"program\0"),
-        mapped(0),
-        mapped(MISC_BUILD_ID),
+        mapped(false),
+        mapped(true),
         side(RECORD_FORK, 0, &halves(&[9, 5, 9, 5, 0, 0]), 4),
         sample(5, &[-512i64 as u64, 0x1000, 0x2000], &[]),
         sample(6, &[], &[]),
@@ -139,6 +146,30 @@ fn each_record_becomes_one_of_ours_and_threads_get_names() {
     let has = |bytes: &[u8]| content.windows(bytes.len()).any(|window| window == bytes);
     assert!(has(b"/usr/bin/program\0") && has(&[3, 0, 0, 0, 0xab, 0xcd, 0xef]));
     assert!(has(&words(&[-512i64 as u64, 0x1000, 0x2000])));
+}
+
+#[test]
+fn an_event_of_the_kernel_has_its_own_fields_and_the_stack() {
+    let stack = stack_fields(false);
+    let events =
+        KernelEvents::with_stacks(&[samples::format("sched", samples::SCHED_SWITCH)], stack);
+    let mut bench = with_events(None, events);
+    let raw = |bytes: &[u8]| {
+        let mut raw = [(bytes.len() as u32).to_ne_bytes().to_vec(), bytes.to_vec()].concat();
+        raw.resize(raw.len().next_multiple_of(8), 0);
+        raw
+    };
+    bench.give(&sample(5, &[0x1000, 0x2000], &raw(&samples::switch(6, 7))));
+    bench.give(&sample(6, &[0x3000], &raw(&[0; 4])));
+    // Of no event that was asked for; shorter than its description says.
+    bench.give(&sample(7, &[0x3000], &raw(&samples::newtask(6, 7, 0))));
+    bench.give(&sample(8, &[0x3000], &raw(&samples::switch(6, 7)[..20])));
+    let sums = bench.samples.sums(0);
+    assert_eq!((sums.samples, sums.unreadable), (2, 2));
+    assert_eq!(bench.counts().0[0], 1);
+    let content = bench.content();
+    let has = |bytes: &[u8]| content.windows(bytes.len()).any(|window| window == bytes);
+    assert!(has(b"a name\0") && has(&words(&[0x1000, 0x2000])));
 }
 
 #[test]
@@ -175,7 +206,7 @@ fn samples_of_a_stopped_recording_are_left_out_and_mappings_are_not() {
     }
     bench.samples.turned(25);
     bench.samples.stop(true, 30);
-    bench.give(&[sample(31, &[], &[]), mapped(0)].concat());
+    bench.give(&[sample(31, &[], &[]), mapped(false)].concat());
     let (counts, _) = bench.counts();
     assert_eq!((counts[0], counts[1]), (2, 1));
     assert_eq!(bench.samples.sums(0).stopped, 3);
@@ -204,7 +235,7 @@ fn what_was_there_before_is_told_like_what_came() {
 fn nothing_that_the_bytes_say_is_believed() {
     let whole = [
         sample(5, &[1, 2], &memory(2, b"12345678", 8)),
-        mapped(MISC_BUILD_ID),
+        mapped(true),
         comm(0, b"x\0"),
         side(RECORD_FORK, 0, &halves(&[9, 5, 9, 5, 0, 0]), 4),
         side(RECORD_LOST, 0, &words(&[7, 3]), 6),

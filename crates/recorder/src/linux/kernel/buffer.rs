@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 const ATTRIBUTE_BYTES: usize = 112;
-const TYPE_TRACEPOINT: u32 = 2;
+pub(super) const TYPE_TRACEPOINT: u32 = 2;
 pub(super) const SAMPLE_TIME: u64 = 1 << 2;
 pub(super) const SAMPLE_RAW: u64 = 1 << 10;
 /// Behind the count the number of samples that found no room; since Linux 6.0.

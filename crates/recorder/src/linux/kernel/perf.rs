@@ -262,7 +262,7 @@ impl PerfSource {
     }
 }
 
-fn formats(tracefs: &Path, choice: &Choice) -> Vec<KernelFormat> {
+pub(super) fn formats(tracefs: &Path, choice: &Choice) -> Vec<KernelFormat> {
     let format = |(system, event): &(String, String)| {
         let text = instance::read(tracefs, &format!("events/{system}/{event}/format")).ok()?;
         Some(KernelFormat { system: system.clone(), text, clause: String::new() })

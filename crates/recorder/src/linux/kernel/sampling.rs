@@ -6,6 +6,7 @@
 //! else is sampled, and no right is needed but the one to look at the program.
 
 mod processes;
+mod request;
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -16,90 +17,24 @@ use lateralis_ring::{ClockKind, LossCounts};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use self::processes::Processes;
-use super::buffer::{Attributes, FLAGS, PerfBuffer, PerfEvent, SAMPLE_TIME, Target};
+use self::request::{
+    ENABLE_ON_EXEC, PROGRAM_ONLY, REGISTERS, STACK_BYTES, at_event, attributes, described, refusal,
+    setting, tried,
+};
+pub use self::request::{SampleError, SampleOptions, SampleStack};
+use super::buffer::{Attributes, PerfBuffer, PerfEvent, Target};
 use super::{PERIOD, perf, threads};
 use crate::classes::RegisteredSchema;
 use crate::kernel::ClockRelation;
-use crate::kernel::stack_samples::{Counter, Known, StackSamples};
+use crate::kernel::stack_samples::{Counter, Known, MappedFile, SampleSums, StackSamples};
 use crate::linux::clocks;
 use crate::source::{Introductions, Sink, Source, SourceReport, StreamPlan};
 
-const TYPE_HARDWARE: u32 = 0;
-const TYPE_SOFTWARE: u32 = 1;
-const COUNT_CYCLES: u64 = 0;
-const COUNT_CPU_CLOCK: u64 = 0;
-const COUNT_NOTHING: u64 = 9;
-/// IP, TID, PERIOD, CALLCHAIN.
-const SAMPLE_STACK: u64 = 1 | 1 << 1 | SAMPLE_TIME | 1 << 5 | 1 << 8;
-/// REGS_USER, STACK_USER.
-const SAMPLE_MEMORY: u64 = 1 << 12 | 1 << 13;
-const INHERIT: u64 = 1 << 1;
-/// exclude_kernel, exclude_hv.
-const PROGRAM_ONLY: u64 = 1 << 5 | 1 << 6;
-const NO_KERNEL_STACK: u64 = 1 << 21;
-const NO_PROGRAM_STACK: u64 = 1 << 22;
-const FREQUENCY: u64 = 1 << 10;
-const ENABLE_ON_EXEC: u64 = 1 << 12;
-/// mmap, comm, task, mmap2, comm_exec.
-const SAY_WHAT_IS_MAPPED: u64 = 1 << 8 | 1 << 9 | 1 << 13 | 1 << 23 | 1 << 24;
-/// Since Linux 5.12.
-const BUILD_IDS: u64 = 1 << 34;
-/// Registers of programs as perf takes them: all that the processor has but for segments that 64-bit
-/// code does not use.
-const REGISTERS: Option<u64> = if cfg!(target_arch = "x86_64") { Some(0xff_0fff) } else { None };
-/// Bytes of a stack as `perf record --call-graph dwarf` takes them.
-const STACK_BYTES: u32 = 8192;
 /// A packet must hold the longest record: a path of 4 KiB, or the stack and the call chain.
 const PACKET_BYTES: u64 = 16 << 10;
 const MEMORY_PACKET_BYTES: u64 = 64 << 10;
 /// Descriptors for all threads on all CPUs.
 const EVENTS_MAX: usize = 200_000;
-
-/// How the callers of a function are found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum SampleStack {
-    /// By frame pointers, when the sample is taken.
-    #[default]
-    FramePointers,
-    /// Registers and the top of the stack are recorded; callers are found when they are read.
-    Memory,
-}
-
-/// What to sample.
-#[derive(Debug, Clone)]
-pub struct SampleOptions {
-    /// Samples a second of each CPU that a program runs on.
-    pub hz: u64,
-    /// How callers are found.
-    pub stack: SampleStack,
-    /// Whatever runs; else only the recorded programs and those they start.
-    pub whole_machine: bool,
-    /// Bytes of each CPU's buffer.
-    pub buffer_bytes: u64,
-}
-
-/// Why nothing can be sampled.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SampleError {
-    /// Which setting or part of the machine forbids it.
-    pub place: String,
-    /// What to do.
-    pub advice: String,
-}
-
-impl SampleError {
-    fn new(place: impl Into<String>, advice: impl Into<String>) -> SampleError {
-        SampleError { place: place.into(), advice: advice.into() }
-    }
-}
-
-impl std::fmt::Display for SampleError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Cannot sample call stacks: {}: {}", self.place, self.advice)
-    }
-}
-
-impl std::error::Error for SampleError {}
 
 /// The buffer of a CPU.
 #[derive(Debug)]
@@ -117,6 +52,10 @@ pub struct SampleSource {
     counter: Counter,
     /// Flags of all events; what of them this kernel and this user may have was tried.
     flags: u64,
+    /// Numbers of the kernel's events at which stacks are taken.
+    ids: Vec<u32>,
+    /// What could not be described of them.
+    problems: Vec<String>,
     numbers: Vec<u32>,
     cpus: Vec<Cpu>,
     /// With the place of its CPU in `cpus`.
@@ -133,36 +72,6 @@ pub struct SampleSource {
     bytes: Vec<u8>,
 }
 
-fn setting(name: &str) -> Option<i64> {
-    std::fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok()?.trim().parse().ok()
-}
-
-fn refusal(error: &io::Error, whole_machine: bool) -> SampleError {
-    match error.raw_os_error() {
-        Some(libc::EACCES | libc::EPERM) => {
-            let level = setting("perf_event_paranoid");
-            let level = level.map_or_else(|| "?".to_owned(), |level| level.to_string());
-            let most = if whole_machine { 0 } else { 2 };
-            SampleError::new(
-                format!("kernel.perf_event_paranoid = {level}"),
-                format!(
-                    "run `sudo lat record …`, or as root `sysctl kernel.perf_event_paranoid={most}`, \
-                     or give `lat` the capability CAP_PERFMON"
-                ),
-            )
-        }
-        Some(libc::EMFILE | libc::ENFILE) => SampleError::new(
-            "no more descriptors",
-            "each thread needs one for each CPU: raise the limit of open files (`ulimit -n`)",
-        ),
-        Some(libc::ENOSYS) => SampleError::new(
-            "perf_event_open",
-            "this kernel has none (CONFIG_PERF_EVENTS), or a sandbox forbids it",
-        ),
-        _ => SampleError::new("perf_event_open", error.to_string()),
-    }
-}
-
 impl SampleSource {
     /// Tries what this kernel and this user may sample. Nothing is sampled before
     /// [`Source::begin`].
@@ -170,14 +79,13 @@ impl SampleSource {
     /// Errors: what is missing, and what to do; nothing was changed.
     pub fn open(options: &SampleOptions) -> Result<SampleSource, SampleError> {
         if let Some(most) = setting("perf_event_max_sample_rate").map(i64::unsigned_abs)
-            && options.hz > most
+            && let Some(hz) = options.hz.filter(|hz| *hz > most)
         {
             return Err(SampleError::new(
-                format!("{} Hz", options.hz),
+                format!("{hz} Hz"),
                 format!(
                     "this machine takes at most {most} samples a second: take fewer, or as root \
-                     `sysctl kernel.perf_event_max_sample_rate={}`",
-                    options.hz
+                     `sysctl kernel.perf_event_max_sample_rate={hz}`"
                 ),
             ));
         }
@@ -188,19 +96,23 @@ impl SampleSource {
             })?),
         };
         let numbers = perf::online();
-        let (counter, flags) = tried(options, registers, &numbers)?;
-        let samples = StackSamples::new(counter, registers, numbers.len());
+        let (mut events, ids) = described(&options.events, registers.is_some())?;
+        let (counter, flags) = tried(options, registers, &ids, &numbers)?;
+        let problems = std::mem::take(&mut events.problems);
+        let samples = StackSamples::new(counter, registers, events, numbers.len());
         let samples =
-            samples.ok_or_else(|| SampleError::new("schema perf", "this is a fault of lat"))?;
+            samples.ok_or_else(|| SampleError::new("too many events", "name fewer of them"))?;
         Ok(SampleSource {
             options: options.clone(),
             counter,
             flags,
+            ids,
+            problems,
             numbers,
             cpus: Vec::new(),
             events: Vec::new(),
             samples,
-            processes: Processes::default(),
+            processes: Processes::new(clocks::utc_ns()),
             known: Vec::new(),
             kind: clocks::native_kind(),
             hz: 0,
@@ -228,13 +140,7 @@ impl SampleSource {
         let pages = (self.options.buffer_bytes as usize / page_bytes).max(1).next_power_of_two();
         let mut data_bytes = pages * page_bytes;
         let buffer = loop {
-            let owner = Attributes {
-                kind: TYPE_SOFTWARE,
-                config: COUNT_NOTHING,
-                flags: FLAGS | PROGRAM_ONLY,
-                wakeup_bytes: u32::try_from(data_bytes / 2).unwrap_or(u32::MAX / 2),
-                ..Attributes::default()
-            };
+            let owner = request::nothing(u32::try_from(data_bytes / 2).unwrap_or(u32::MAX / 2));
             let owner = PerfEvent::of(&owner, Target::Thread(0), number)?;
             match PerfBuffer::new(owner, data_bytes) {
                 Ok(buffer) => break buffer,
@@ -252,20 +158,23 @@ impl SampleSource {
             SampleStack::FramePointers => None,
             SampleStack::Memory => REGISTERS,
         };
-        let mut asked = attributes(self.counter, &self.options, registers, self.flags, target);
-        asked.flags |= if from_exec { ENABLE_ON_EXEC } else { 0 };
+        let mut all = attributes(self.counter, &self.options, registers, self.flags, target);
+        all.flags |= if from_exec { ENABLE_ON_EXEC } else { 0 };
+        let at_events = self.ids.iter().map(|id| at_event(&all, *id));
+        let wanted: Vec<Attributes> = std::iter::once(all).chain(at_events).collect();
+        if before + wanted.len() * self.cpus.len() > EVENTS_MAX {
+            return Err(io::Error::from_raw_os_error(libc::EMFILE));
+        }
         for (place, cpu) in self.cpus.iter().enumerate() {
-            let event = PerfEvent::of(&asked, target, cpu.number)
-                .and_then(|event| event.write_to(&cpu.buffer).map(|()| event));
-            match event {
-                Ok(event) if self.events.len() < EVENTS_MAX => self.events.push((place, event)),
-                Ok(_) => {
-                    self.events.truncate(before);
-                    return Err(io::Error::from_raw_os_error(libc::EMFILE));
-                }
-                Err(error) => {
-                    self.events.truncate(before);
-                    return Err(error);
+            for asked in &wanted {
+                let event = PerfEvent::of(asked, target, cpu.number)
+                    .and_then(|event| event.write_to(&cpu.buffer).map(|()| event));
+                match event {
+                    Ok(event) => self.events.push((place, event)),
+                    Err(error) => {
+                        self.events.truncate(before);
+                        return Err(error);
+                    }
                 }
             }
         }
@@ -308,7 +217,9 @@ impl SampleSource {
                     sink.damage(index, what);
                 }
             }
-            self.samples.records(index, bytes, &relation, sink);
+            let processes = &mut self.processes;
+            let mut find = |pid, file: &MappedFile| processes.build_id(pid, file);
+            self.samples.records(index, bytes, &relation, sink, &mut find);
         }
         self.samples.turned(began);
         fill
@@ -337,9 +248,8 @@ impl SampleSource {
 
     fn report(&self) -> SourceReport {
         let sums = (0..self.cpus.len()).map(|cpu| self.samples.sums(cpu));
-        let total = |of: &dyn Fn(&crate::kernel::stack_samples::SampleSums) -> u64| -> u64 {
-            sums.clone().map(|sums| of(&sums)).sum()
-        };
+        let total =
+            |of: &dyn Fn(&SampleSums) -> u64| -> u64 { sums.clone().map(|sums| of(&sums)).sum() };
         let scope = if self.options.whole_machine { "machine" } else { "recorded programs" };
         let error_ns =
             u128::from(self.clock_error_ticks) * 1_000_000_000 / u128::from(self.hz.max(1));
@@ -352,7 +262,8 @@ impl SampleSource {
         let details = [
             ("by", "perf".to_owned()),
             ("event", self.counter.name().to_owned()),
-            ("samples_per_second", self.options.hz.to_string()),
+            ("samples_per_second", self.options.hz.unwrap_or(0).to_string()),
+            ("events_with_stacks", self.ids.len().to_string()),
             ("stack", stack),
             ("kernel", kernel.to_owned()),
             ("scope", scope.to_owned()),
@@ -375,59 +286,6 @@ impl SampleSource {
     fn now(&self) -> u64 {
         clocks::now_ticks(self.kind)
     }
-}
-
-fn attributes(
-    counter: Counter,
-    options: &SampleOptions,
-    registers: Option<u64>,
-    flags: u64,
-    target: Target,
-) -> Attributes {
-    let (kind, config) = match counter {
-        Counter::Cycles => (TYPE_HARDWARE, COUNT_CYCLES),
-        Counter::CpuClock => (TYPE_SOFTWARE, COUNT_CPU_CLOCK),
-    };
-    let inherit = if target == Target::Everybody { 0 } else { INHERIT };
-    let (memory, no_stack) =
-        if registers.is_some() { (SAMPLE_MEMORY, NO_PROGRAM_STACK) } else { (0, 0) };
-    Attributes {
-        kind,
-        config,
-        period: options.hz,
-        sample_type: SAMPLE_STACK | memory,
-        flags: FLAGS | FREQUENCY | SAY_WHAT_IS_MAPPED | inherit | no_stack | flags,
-        wakeup_bytes: 0,
-        user_registers: registers.unwrap_or(0),
-        user_stack_bytes: if registers.is_some() { STACK_BYTES } else { 0 },
-    }
-}
-
-/// The counter and the flags that can be had, the best first: what is tried is thrown away.
-fn tried(
-    options: &SampleOptions,
-    registers: Option<u64>,
-    numbers: &[u32],
-) -> Result<(Counter, u64), SampleError> {
-    let target = if options.whole_machine { Target::Everybody } else { Target::Thread(0) };
-    let cpu = numbers.first().copied().unwrap_or(0);
-    let mut first = None;
-    for scope in [0, PROGRAM_ONLY | NO_KERNEL_STACK] {
-        for counter in [Counter::Cycles, Counter::CpuClock] {
-            for build_ids in [BUILD_IDS, 0] {
-                let flags = scope | build_ids;
-                let asked = attributes(counter, options, registers, flags, target);
-                match PerfEvent::of(&asked, target, cpu) {
-                    Ok(_) => return Ok((counter, flags)),
-                    // Without a unit that counts cycles the timer is as good.
-                    Err(_) if counter == Counter::Cycles => {}
-                    Err(error) => first = first.or(Some(error)),
-                }
-            }
-        }
-    }
-    let error = first.unwrap_or_else(|| io::ErrorKind::Unsupported.into());
-    Err(refusal(&error, options.whole_machine))
 }
 
 impl Source for SampleSource {
@@ -462,7 +320,7 @@ impl Source for SampleSource {
     fn begin(&mut self, sink: &mut dyn Sink) -> Result<(), String> {
         self.kind = sink.clock();
         self.hz = clocks::frequency(self.kind).0;
-        let told = |error: &io::Error| refusal(error, self.options.whole_machine).to_string();
+        let told = |error: &io::Error| refusal(error, self.options.scope()).to_string();
         for number in &self.numbers {
             let cpu = self.prepare(*number).map_err(|error| told(&error))?;
             self.cpus.push(cpu);
@@ -475,9 +333,12 @@ impl Source for SampleSource {
             // The name that perf has for it.
             self.known.push((began, Known::BuildId(b"[kernel.kallsyms]".to_vec(), build_id)));
         }
+        for problem in std::mem::take(&mut self.problems) {
+            sink.problem(problem);
+        }
         if self.options.whole_machine {
             let sampled = self.sample(Target::Everybody, false);
-            sampled.map_err(|error| refusal(&error, true).to_string())?;
+            sampled.map_err(|error| refusal(&error, self.options.scope()).to_string())?;
             for process in threads::all() {
                 self.known.extend(self.processes.known(&process).map(|known| (began, known)));
             }
@@ -504,7 +365,8 @@ impl Source for SampleSource {
     fn before_exec(&mut self, pid: u32) -> Result<(), String> {
         let began = self.now();
         self.known.push((began, Known::Parent(pid, std::process::id())));
-        self.sample(Target::Thread(pid), true).map_err(|error| refusal(&error, false).to_string())
+        self.sample(Target::Thread(pid), true)
+            .map_err(|error| refusal(&error, self.options.scope()).to_string())
     }
 
     fn must_see(&self) -> bool {
@@ -523,7 +385,7 @@ impl Source for SampleSource {
                 Ok(()) => sampled += 1,
                 // It has ended.
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
-                Err(error) => return Err(refusal(&error, false).to_string()),
+                Err(error) => return Err(refusal(&error, self.options.scope()).to_string()),
             }
         }
         if sampled == 0 {
@@ -560,7 +422,7 @@ impl Source for SampleSource {
     fn finish(&mut self, sink: &mut dyn Sink) -> SourceReport {
         for (_, event) in &self.events {
             if let Err(error) = event.enable(false) {
-                sink.problem(refusal(&error, self.options.whole_machine).to_string());
+                sink.problem(refusal(&error, self.options.scope()).to_string());
                 break;
             }
         }

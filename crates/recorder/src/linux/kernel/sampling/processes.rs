@@ -16,10 +16,12 @@ use crate::source::Thread;
 const FILES_MAX: usize = 1 << 16;
 
 /// See the module's description.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Processes {
     /// By path and number of the file.
     build_ids: HashMap<(Vec<u8>, u64), Vec<u8>>,
+    /// UTC when the recording was begun, in seconds.
+    began_s: i64,
 }
 
 /// The build id of the kernel that runs.
@@ -28,6 +30,11 @@ pub(super) fn kernel_build_id() -> Option<Vec<u8>> {
 }
 
 impl Processes {
+    /// For a recording that is begun at this time.
+    pub(super) fn new(utc_ns: i64) -> Processes {
+        Processes { build_ids: HashMap::new(), began_s: utc_ns / 1_000_000_000 }
+    }
+
     /// Names of its threads, and its code.
     /// Cost: a file for the process, and one for each file whose build id is not known.
     pub(super) fn known(&mut self, process: &Process) -> impl Iterator<Item = Known> + use<> {
@@ -44,7 +51,9 @@ impl Processes {
         all.into_iter()
     }
 
-    fn build_id(&mut self, pid: u32, file: &MappedFile) -> Vec<u8> {
+    /// The build id of a file that a process has mapped; empty where it is not known.
+    /// Cost: some reads of each file, once.
+    pub(super) fn build_id(&mut self, pid: u32, file: &MappedFile) -> Vec<u8> {
         if !file.path.starts_with(b"/") || file.path.starts_with(b"//") {
             return Vec::new();
         }
@@ -52,9 +61,13 @@ impl Processes {
         if let Some(known) = self.build_ids.get(&key) {
             return known.clone();
         }
-        // As the process sees it: it may have another root.
-        let place = [format!("/proc/{pid}/root").as_bytes(), &file.path].concat();
-        let found = build_id::of_mapped(Path::new(OsStr::from_bytes(&place)), file.inode);
+        // As the process sees it, which may have another root; when it has ended, as it is seen here.
+        let roots = [format!("/proc/{pid}/root"), String::new()];
+        let found = roots.iter().find_map(|root| {
+            let place = [root.as_bytes(), &file.path].concat();
+            let place = Path::new(OsStr::from_bytes(&place));
+            build_id::of_mapped(place, file.inode, self.began_s)
+        });
         let found = found.unwrap_or_default();
         if self.build_ids.len() < FILES_MAX {
             self.build_ids.insert(key, found.clone());
@@ -136,7 +149,7 @@ mod tests {
     fn this_process_has_its_own_program_mapped() {
         let own = std::process::id();
         let process = super::super::super::threads::one(own).unwrap();
-        let known: Vec<Known> = Processes::default().known(&process).collect();
+        let known: Vec<Known> = Processes::new(i64::MAX).known(&process).collect();
         let program = std::env::current_exe().unwrap();
         let program = program.as_os_str().as_bytes();
         assert!(
