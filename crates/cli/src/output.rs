@@ -132,6 +132,24 @@ pub fn print_bytes(bytes: &[u8]) -> Result<(), CliError> {
     Ok(())
 }
 
+/// Writes what a program printed that runs elsewhere, as it is.
+///
+/// # Errors
+/// Nobody reads it.
+pub fn pass_on_output(bytes: &[u8]) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(bytes)?;
+    stdout.flush()
+}
+
+/// The same of its standard error.
+///
+/// # Errors
+/// Nobody reads it.
+pub fn pass_on_errors(bytes: &[u8]) -> io::Result<()> {
+    io::stderr().lock().write_all(bytes)
+}
+
 /// Writes a page to standard error, if somebody reads it.
 pub fn tell(page: &Page) {
     let _ = io::stderr().lock().write_all(page.text.as_bytes());

@@ -95,6 +95,25 @@ pub struct Block {
     pub ends: Ends,
 }
 
+/// The last instruction of a block, and where the processor can go from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Branch {
+    /// Its kind.
+    pub ends: Ends,
+    /// Behind it.
+    pub next: u64,
+    /// Of a jump, call or conditional branch.
+    pub target: u64,
+}
+
+/// What an instruction does with the flow; `None` where the bytes are none.
+#[must_use]
+pub fn branch(bytes: &[u8], ip: u64, mode: Mode) -> Option<Branch> {
+    let instruction = Decoder::with_ip(mode.bits(), bytes, ip, DecoderOptions::NONE).decode();
+    let (ends, target) = (kind(&instruction), instruction.near_branch_target());
+    (!instruction.is_invalid()).then(|| Branch { ends, next: instruction.next_ip(), target })
+}
+
 /// A block, and where the processor goes from it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Run {

@@ -8,6 +8,7 @@
 extern crate alloc;
 
 mod code;
+pub mod encoder;
 pub mod flow;
 pub mod image;
 mod long_paths;
@@ -16,5 +17,5 @@ mod paths;
 mod text;
 pub mod time;
 
-pub use code::{Block, Ends, Mode, assembly, instructions, is_mnemonic, mnemonic};
+pub use code::{Block, Branch, Ends, Mode, assembly, branch, instructions, is_mnemonic, mnemonic};
 pub use iced_x86::Instruction;

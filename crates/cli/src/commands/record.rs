@@ -5,6 +5,7 @@ mod kernel;
 mod policy;
 pub mod rules;
 mod sample;
+mod simulated;
 
 use crate::commands::{live, receive, recording_summary};
 use crate::embedded;
@@ -52,6 +53,7 @@ use std::time::Duration;
   lat record --sample 999 -- ./server     where it spends its time: `lat flow stacks`
   sudo lat record --probe redis-server:processCommand -- redis-server
                                           how long a function of any program takes
+  lat record --sim -- ./program           every instruction, in a simulated machine: lat flow
 
 Groups of kernel events: sched, syscalls, irq, softirq, timer, signal, block, net, page-faults. Any
 other is named as the kernel names it: --kernel kmem:mm_page_alloc. Without the right to see them
@@ -215,6 +217,22 @@ pub struct RecordArgs {
     /// With --connect: how long to try to come back when the connection broke
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::parse_time)]
     pub retry: Duration,
+    /// Run the program in a simulated machine, and record every instruction instead of events: for `lat flow`
+    #[arg(long, requires = "command", conflicts_with_all = [
+        "with", "enable", "disable", "filter", "policy", "program", "kernel", "kernel_by", "probe", "system",
+        "duration", "max_size", "start_on", "stop_on", "count", "when", "then", "follow", "shared", "attach",
+        "packets", "live", "connect"
+    ])]
+    pub sim: bool,
+    /// Processors of the simulated machine
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "sim")]
+    pub sim_cpus: u16,
+    /// Record the instructions of its kernel, too
+    #[arg(long, requires = "sim")]
+    pub sim_kernel: bool,
+    /// A file or folder that the program needs there, beside the libraries that it loads
+    #[arg(long, value_name = "PATH", requires = "sim")]
+    pub sim_file: Vec<PathBuf>,
     /// Print the summary as one line of JSON on standard output
     #[arg(long)]
     pub json: bool,
@@ -267,6 +285,9 @@ impl With {
 pub fn run(args: RecordArgs) -> Result<ExitStatus, CliError> {
     if let Some(from) = &args.connect {
         return receive::run(&args, from);
+    }
+    if args.sim {
+        return simulated::run(&args);
     }
     let mut options = options(&args)?;
     rules::add_snapshots(&args, &mut options)?;

@@ -30,6 +30,7 @@ mod sample_class;
 mod seen;
 mod sideband;
 mod trace;
+pub mod write;
 
 use lateralis_model::ByteOrder;
 

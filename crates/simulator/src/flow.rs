@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! From blocks that processors executed to packets of each thread.
+//!
+//! The plugin says which block came, and how many of its instructions were begun. What of them retired, and
+//! which branch led where, follows from where the processor went:
+//!
+//! * An instruction that raised an exception has not retired: what is saved is its own address.
+//! * A repeated string instruction is entered anew for each repetition, and retires once.
+//! * Code that is mapped at several places is one block, which is moved to where it is executed.
+//! * An instruction across the end of a page may be listed at the end of a block and again as the next one.
+
+use std::collections::BTreeMap;
+
+use lateralis_intelpt::encoder::{Encoder, Settings};
+use lateralis_intelpt::{Branch, Ends};
+
+use crate::block::{Block, Blocks};
+use crate::sideband::{u32_at, u64_at};
+
+/// Words that are no block (`c/protocol.h`).
+const PART: u32 = 0xffff_fffe;
+const THREAD: u32 = 0xffff_fffd;
+const TIME: u32 = 0xffff_fffc;
+const EVENT: u32 = 0xffff_fffb;
+const LEAVE: u32 = 0xffff_fffa;
+const MOVE: u32 = 0xffff_fff9;
+/// Processors of a machine.
+const CPUS_MAX: usize = 64;
+/// Threads of which packets are kept: each has buffers of its own.
+const THREADS_MAX: usize = 1 << 16;
+
+/// A thread that ran.
+#[derive(Debug)]
+pub struct Thread {
+    /// Its process.
+    pub pid: u32,
+    /// A number of its own, from 0 on.
+    pub buffer: u32,
+    /// Bytes of packets that were taken.
+    pub taken_bytes: u64,
+    /// The time stamp counter at its first instruction.
+    pub first_tsc: u64,
+    /// Instructions that retired.
+    pub instructions: u64,
+    encoder: Encoder,
+}
+
+impl Thread {
+    /// The time stamp counter at its last instruction.
+    #[must_use]
+    pub fn last_tsc(&self) -> u64 {
+        self.encoder.tsc()
+    }
+}
+
+/// What is known of a processor.
+#[derive(Debug, Clone, Copy, Default)]
+struct Cpu {
+    thread: Option<u32>,
+    /// The block that is executed, and how far it is from where it is defined.
+    block: Option<(u32, u64)>,
+    /// The same distance of the blocks that follow.
+    distance: u64,
+    /// Of its instructions, how many were begun, where that is not all.
+    begun: Option<u32>,
+    /// Something came from outside, before this address.
+    event: Option<u64>,
+    tsc: u64,
+}
+
+/// What did not fit together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Odd {
+    /// Words that mean nothing, or blocks that were not defined.
+    pub words: u64,
+    /// Transfers that no branch explains.
+    pub transfers: u64,
+    /// Where the processor would have gone on could not be read.
+    pub events: u64,
+}
+
+impl Odd {
+    /// Whether all fits.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What begun and retired instructions differ by.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sums {
+    /// Instructions that retired.
+    pub retired: u64,
+    /// Instructions that were begun and did not: exceptions, repetitions, the ends of pages.
+    pub undone: u64,
+    /// Interrupts and exceptions.
+    pub events: u64,
+}
+
+/// Makes packets.
+///
+/// Memory: all blocks, and for each thread the packets that were not taken.
+#[derive(Debug)]
+pub struct Flow {
+    settings: Settings,
+    /// Code that was executed.
+    pub blocks: Blocks,
+    cpus: Vec<Cpu>,
+    /// By their numbers.
+    pub threads: BTreeMap<u32, Thread>,
+    /// What did not fit together.
+    pub odd: Odd,
+    /// Instructions of all threads.
+    pub sums: Sums,
+}
+
+/// A block where it is executed.
+#[derive(Clone, Copy)]
+struct Placed<'b> {
+    block: &'b Block,
+    distance: u64,
+}
+
+impl Placed<'_> {
+    fn address(self, index: u32) -> u64 {
+        self.block.address(index).wrapping_add(self.distance)
+    }
+
+    fn branch(self) -> Branch {
+        let Branch { ends, next, target } = self.block.branch;
+        let moved = |address: u64| address.wrapping_add(self.distance);
+        Branch { ends, next: moved(next), target: moved(target) }
+    }
+}
+
+/// How a block ended.
+struct Settled {
+    /// Instructions of it that retired.
+    retired: u32,
+    /// Whether its last one was among them, and led on.
+    is_whole: bool,
+}
+
+impl Flow {
+    /// Nothing was executed yet.
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            blocks: Blocks::default(),
+            cpus: vec![Cpu::default(); CPUS_MAX],
+            threads: BTreeMap::new(),
+            odd: Odd::default(),
+            sums: Sums::default(),
+        }
+    }
+
+    /// What a processor executed, as the plugin's words. `begins` is told of each new thread: its number and
+    /// its process.
+    pub fn follow(&mut self, cpu: u16, words: &[u8], mut begins: impl FnMut(u32, u32, u64)) {
+        let Some(mut state) = self.cpus.get(usize::from(cpu)).copied() else {
+            self.odd.words += 1;
+            return;
+        };
+        let mut at = 0;
+        while at + 4 <= words.len() {
+            let word = u32_at(words, at);
+            at += 4;
+            match word {
+                PART => {
+                    state.begun = Some(u32_at(words, at));
+                    at += 4;
+                }
+                THREAD => {
+                    if state.block.is_some() {
+                        self.odd.words += 1;
+                        self.leave(&mut state);
+                    }
+                    let tid = u32_at(words, at);
+                    let pid = u32_at(words, at + 4);
+                    at += 16;
+                    state.thread = self.begin(tid, pid).then_some(tid);
+                }
+                TIME => {
+                    state.tsc = u64_at(words, at);
+                    at += 8;
+                }
+                EVENT => {
+                    state.event = Some(u64_at(words, at));
+                    at += 8;
+                }
+                LEAVE => self.leave(&mut state),
+                MOVE => {
+                    state.distance = u64_at(words, at);
+                    at += 8;
+                }
+                id => self.block(&mut state, id, &mut begins),
+            }
+        }
+        self.cpus[usize::from(cpu)] = state;
+    }
+
+    /// The packets of threads that have at least so many bytes of them: number, place in all of its packets,
+    /// bytes.
+    pub fn take(&mut self, bytes_min: usize, mut each: impl FnMut(u32, &Thread, u64, &[u8])) {
+        for (tid, thread) in &mut self.threads {
+            if thread.encoder.waiting() < bytes_min.max(1) {
+                continue;
+            }
+            let packets = thread.encoder.take();
+            let offset = thread.taken_bytes;
+            // Pieces lie on multiples of 8 bytes.
+            thread.taken_bytes += packets.len().next_multiple_of(8) as u64;
+            each(*tid, thread, offset, &packets);
+        }
+    }
+
+    /// The machine has ended: threads that ran then end with the block before the last.
+    pub fn finish(&mut self) {
+        for index in 0..self.cpus.len() {
+            let mut state = self.cpus[index];
+            if let (Some(tid), Some((id, distance))) = (state.thread, state.block.take()) {
+                let ip = self.blocks.get(id).map_or(0, |block| block.ip.wrapping_add(distance));
+                if let Some(thread) = self.threads.get_mut(&tid) {
+                    thread.encoder.disable_at(ip);
+                }
+            }
+            self.cpus[index] = Cpu::default();
+        }
+    }
+
+    /// @return whether there is room for the thread.
+    fn begin(&mut self, tid: u32, pid: u32) -> bool {
+        let buffer = self.threads.len();
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            thread.pid = pid;
+            return true;
+        }
+        if buffer >= THREADS_MAX {
+            return false;
+        }
+        let thread = Thread {
+            pid,
+            buffer: buffer as u32,
+            taken_bytes: 0,
+            first_tsc: 0,
+            instructions: 0,
+            encoder: Encoder::new(self.settings),
+        };
+        self.threads.insert(tid, thread);
+        true
+    }
+
+    fn block(&mut self, state: &mut Cpu, id: u32, begins: &mut impl FnMut(u32, u32, u64)) {
+        let distance = state.distance;
+        let Some(to) = self.blocks.get(id).map(|block| block.ip.wrapping_add(distance)) else {
+            self.odd.words += 1;
+            return;
+        };
+        let is_first = state.block.is_none();
+        let event = state.event;
+        let was_branch = self.settle(state, Some(to));
+        let Some(thread) = state.thread.and_then(|tid| self.threads.get_mut(&tid)) else {
+            self.odd.words += 1;
+            return;
+        };
+        let encoder = &mut thread.encoder;
+        encoder.set_tsc(core::mem::take(&mut state.tsc));
+        if is_first {
+            if thread.first_tsc == 0 {
+                thread.first_tsc = encoder.tsc();
+                begins(state.thread.unwrap_or(0), thread.pid, thread.first_tsc);
+            }
+            encoder.enable(to);
+        } else if let Some(from) = event {
+            encoder.interrupt(from, to);
+        } else if was_branch {
+            encoder.at(to);
+        }
+        state.block = Some((id, distance));
+    }
+
+    fn leave(&mut self, state: &mut Cpu) {
+        let event = state.event;
+        self.settle(state, None);
+        state.block = None;
+        let Some(thread) = state.thread.and_then(|tid| self.threads.get_mut(&tid)) else { return };
+        match event {
+            // It is not known where it would have gone on.
+            Some(0) => {
+                self.odd.events += 1;
+                thread.encoder.lose();
+            }
+            Some(ip) => thread.encoder.disable_at(ip),
+            None => thread.encoder.disable(),
+        }
+    }
+
+    /// The block is over. `to`: the next one; `None`: it is not followed.
+    ///
+    /// @return whether its last instruction was a branch that was executed.
+    fn settle(&mut self, state: &mut Cpu, to: Option<u64>) -> bool {
+        let (begun, event) = (state.begun.take(), state.event.take());
+        let Some((id, distance)) = state.block else { return false };
+        let Some(block) = self.blocks.get(id).map(|block| Placed { block, distance }) else {
+            return false;
+        };
+        let Some(thread) = state.thread.and_then(|tid| self.threads.get_mut(&tid)) else {
+            return false;
+        };
+        let next = event.filter(|ip| *ip != 0).or(to);
+        let (count, branch) = (block.block.count(), block.branch());
+        let begun = begun.map_or(count, |begun| begun.min(count));
+        let settled = settle(block, begun, next, event.is_some());
+        let retired = u64::from(settled.retired);
+        thread.encoder.advance(retired);
+        thread.instructions += retired;
+        self.sums.retired += retired;
+        self.sums.undone += u64::from(begun.saturating_sub(settled.retired));
+        self.sums.events += u64::from(event.is_some());
+        match next {
+            Some(next) if settled.is_whole => {
+                self.odd.transfers += u64::from(thread.encoder.branch(&branch, next).is_err());
+            }
+            Some(next) => {
+                self.odd.transfers += u64::from(next != block.address(settled.retired));
+            }
+            // A system call, or what is like one.
+            None => self.odd.transfers += u64::from(branch.ends != Ends::Far),
+        }
+        settled.is_whole && branch.ends != Ends::Through
+    }
+}
+
+/// What of a block retired. `next`: where the processor went, or would have gone without the event.
+fn settle(block: Placed<'_>, begun: u32, next: Option<u64>, is_event: bool) -> Settled {
+    let count = block.block.count();
+    let is_all = begun == count;
+    let ends = block.branch().ends;
+    let part = |retired| Settled { retired, is_whole: false };
+    let is_begun_again = begun > 0 && next == Some(block.address(begun - 1));
+    // A jump or a conditional branch raises no exception, and may lead to itself.
+    let is_to_itself = is_all && matches!(ends, Ends::Jump | Ends::Conditional);
+    if is_begun_again && !is_to_itself && (is_event || !is_all || ends == Ends::Through) {
+        return part(begun - 1);
+    }
+    if is_all { Settled { retired: count, is_whole: true } } else { part(begun) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::tests::definition;
+
+    fn words(all: &[u32]) -> Vec<u8> {
+        all.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    /// nop; jz 0x1005 | 0x1003: nop | 0x1004: syscall | 0x1005: rep movsb
+    fn flow() -> Flow {
+        let mut flow = Flow::new(Settings::default());
+        let all: [(u64, &[&[u8]]); 4] = [
+            (0x1000, &[&[0x90], &[0x74, 2]]),
+            (0x1003, &[&[0x90]]),
+            (0x1004, &[&[0x0f, 0x05]]),
+            (0x1005, &[&[0xf3, 0xa4]]),
+        ];
+        for (id, (ip, code)) in all.iter().enumerate() {
+            assert!(flow.blocks.define(&definition(id as u32, *ip, code)));
+        }
+        flow
+    }
+
+    #[test]
+    fn what_was_begun_and_did_not_retire_is_not_counted() {
+        let mut flow = flow();
+        let mut begun = Vec::new();
+        let thread = [THREAD, 7, 6, 0, 0];
+        // Through the conditional branch to the system call.
+        let first = [&thread[..], &[TIME, 5, 0, 0, 1, 2, LEAVE]].concat();
+        flow.follow(0, &words(&first), |tid, pid, tsc| begun.push((tid, pid, tsc)));
+        assert_eq!(begun, [(7, 6, 5)]);
+        assert_eq!((flow.sums.retired, flow.sums.undone), (4, 0));
+        // A fault at the first instruction, then the whole block, taken, and three repetitions.
+        let second = [0, PART, 1, EVENT, 0x1000, 0, LEAVE, 0, 3, 3, 3, EVENT, 0x1005, 0, LEAVE];
+        flow.follow(0, &words(&second), |_, _, _| ());
+        assert_eq!((flow.sums.retired, flow.sums.undone, flow.sums.events), (6, 4, 2));
+        assert!(flow.odd.is_nothing(), "{:?}", flow.odd);
+        assert_eq!(flow.threads[&7].instructions, 6);
+        assert_eq!(flow.threads[&7].last_tsc(), 11);
+    }
+
+    #[test]
+    fn code_that_is_mapped_elsewhere_is_executed_there() {
+        let mut flow = flow();
+        let words =
+            words(&[THREAD, 7, 6, 0, 0, MOVE, 0x7000, 0, 0, 1, 2, LEAVE, MOVE, 0, 0, 1, 2, LEAVE]);
+        flow.follow(0, &words, |_, _, _| ());
+        assert!(flow.odd.is_nothing(), "{:?}", flow.odd);
+        assert_eq!(flow.sums.retired, 6);
+        let mut packets = Vec::new();
+        flow.take(0, |_, _, _, bytes| packets.extend_from_slice(bytes));
+        // TIP.PGE with the lower two bytes of the address, which is all that changes.
+        let enabled = |ip: u16| {
+            let [low, high] = ip.to_le_bytes();
+            packets.windows(3).any(|bytes| *bytes == [0x31, low, high])
+        };
+        assert!(enabled(0x8000) && enabled(0x1003), "{packets:x?}");
+    }
+
+    #[test]
+    fn words_that_mean_nothing_are_counted() {
+        let mut flow = flow();
+        flow.follow(0, &words(&[0, 77]), |_, _, _| ());
+        flow.follow(99, &words(&[0]), |_, _, _| ());
+        let thread = [THREAD, 7, 6, 0, 0];
+        // 0x1000 does not lead to 0x1004, and what is no system call does not end.
+        flow.follow(1, &words(&[&thread[..], &[0, 2, LEAVE, 1, LEAVE]].concat()), |_, _, _| ());
+        assert_eq!(flow.odd, Odd { words: 3, transfers: 2, events: 0 });
+        // Cut anywhere.
+        flow.follow(1, &[1, 2, 3], |_, _, _| ());
+        flow.follow(1, &words(&[EVENT]), |_, _, _| ());
+    }
+}

@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! One run of a simulated machine, from the files in it to the recording of what it executed.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::thread;
+
+use lateralis_files::{TemporaryFolder, create_folder};
+use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use super::root::Root;
+use super::{Error, Kernel, Qemu};
+use crate::flow::{Odd, Sums};
+use crate::frame::Frames;
+use crate::recording::{Counts, Options, Output, Recording, Status};
+
+/// Loaded by QEMU.
+const PLUGIN: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/plugin.so"));
+/// The first process of the machine.
+const INIT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/init"));
+
+/// Memory of the machine beside its files, MiB.
+const MEMORY_MIB: usize = 512;
+/// Processors of a machine.
+const CPUS_MAX: u16 = 16;
+/// Bytes that are read from QEMU at once.
+const READ_BYTES: usize = 64 << 10;
+/// The last lines of QEMU's messages that are shown.
+const LINES: usize = 3;
+const WHAT: &str = "cannot simulate a machine";
+
+/// What is to run, and what is kept of it.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// The program and its arguments.
+    pub command: Vec<OsString>,
+    /// Files and folders that it needs beside what it loads.
+    pub files: Vec<PathBuf>,
+    /// Processors of the machine.
+    pub cpus: u16,
+    /// Code of the kernel, too.
+    pub kernel: bool,
+    /// The folder for everything; it must not be there.
+    pub output: PathBuf,
+    /// Every instruction as the plugin lists it, for tests.
+    pub truth: bool,
+}
+
+/// What comes out of the machine while it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Printed<'a> {
+    /// The program printed this.
+    Stdout(&'a [u8]),
+    /// The same on its other output.
+    Stderr(&'a [u8]),
+}
+
+/// A machine that can be started.
+#[derive(Debug)]
+pub struct Machine {
+    job: Job,
+    qemu: Qemu,
+    kernel: Kernel,
+    archive: Vec<u8>,
+}
+
+/// What became of a run.
+#[derive(Debug)]
+pub struct Report {
+    /// How the program ended; `None` where the machine ended before it.
+    pub status: Option<Status>,
+    /// The signal that ended the recording.
+    pub signal: Option<i32>,
+    /// Instructions that were recorded.
+    pub sums: Sums,
+    /// Instructions of the processors, as they counted them.
+    pub counts: Vec<Counts>,
+    /// Threads that were recorded, with their instructions.
+    pub threads: Vec<(u32, u64)>,
+    /// What did not fit together.
+    pub odd: Odd,
+    /// The recording.
+    pub data: PathBuf,
+    /// Code of the kernel by its address.
+    pub kernel_code: Vec<(u64, PathBuf)>,
+    /// Names of functions of the kernel.
+    pub symbols: Option<PathBuf>,
+    /// What went wrong.
+    pub problems: Vec<String>,
+    /// Words of the plugin's list by processor, where that was asked for.
+    pub truth: Vec<Vec<u8>>,
+}
+
+impl Machine {
+    /// Gets together what a run needs. `fetches` is told when the kernel is fetched.
+    ///
+    /// # Errors
+    /// Something is missing that the program or the machine needs.
+    pub fn prepare(job: Job, fetches: &mut dyn FnMut(&str)) -> Result<Self, Error> {
+        if INIT.is_empty() {
+            let advice = "the simulator runs on machines of x86-64 only";
+            return Err(Error::new(WHAT, "", advice));
+        }
+        if job.cpus == 0 || job.cpus > CPUS_MAX {
+            let advice = format!("give 1 to {CPUS_MAX}");
+            return Err(Error::new(WHAT, format!("{} processors", job.cpus), advice));
+        }
+        let qemu = Qemu::find()?;
+        let archive = archive(&job)?;
+        let kernel = Kernel::of_distribution(fetches)?;
+        Ok(Self { job, qemu, kernel, archive })
+    }
+
+    /// Runs the program to its end, or until the process is told to end. What came until then is kept.
+    ///
+    /// # Errors
+    /// The machine could not be started, nothing was recorded, or something could not be written.
+    pub fn run(
+        self,
+        print: &mut dyn FnMut(Printed<'_>) -> io::Result<()>,
+    ) -> Result<Report, Error> {
+        let signals = Stopper::new()?;
+        let io = |path: &Path| {
+            let path = path.to_owned();
+            move |cause: io::Error| Error::io(WHAT, &path, &cause)
+        };
+        let folder =
+            TemporaryFolder::new("lateralis-simulator-").map_err(io(&std::env::temp_dir()))?;
+        let plugin = write(folder.path(), "plugin.so", PLUGIN)?;
+        let archive = write(folder.path(), "initrd", &self.archive)?;
+        let console = folder.path().join("console");
+        let messages = folder.path().join("messages");
+        let output = std::path::absolute(&self.job.output).map_err(io(&self.job.output))?;
+        let was_there = output.is_dir();
+        create_folder(&output).map_err(io(&output))?;
+        let data = output.join("perf.data");
+        let mut file = File::create_new(&data).map_err(io(&data))?;
+        let vdso = output.join("vdso.so");
+        let mut recording = Recording::new(Options {
+            kernel: self.job.kernel,
+            vdso_path: vdso.as_os_str().as_bytes().to_vec(),
+            truth: self.job.truth,
+        });
+        let mut qemu = self.start(&plugin, &archive, &console, &messages)?;
+        signals.watch(&qemu);
+        let result = follow(&mut qemu, &mut recording, &mut file, print);
+        signals.forget();
+        let _ = qemu.kill();
+        let _ = qemu.wait();
+        let mut problems = result.err().into_iter().collect::<Vec<_>>();
+        let mut write_data = |what: Output<'_>| match what {
+            Output::Data(bytes) => file.write_all(bytes),
+            Output::Stdout(_) | Output::Stderr(_) => Ok(()),
+        };
+        let header = recording.finish(&mut write_data).map_err(io(&data))?;
+        if header.is_none() || recording.flow.threads.is_empty() && recording.status.is_none() {
+            let _ = fs::remove_file(&data);
+            if !was_there {
+                let _ = fs::remove_dir(&output);
+            }
+            problems.extend(recording.problems);
+            return Err(nothing(&problems, signals.signal(), &console, &messages));
+        }
+        if let Some(header) = header {
+            file.seek(SeekFrom::Start(0)).map_err(io(&data))?;
+            file.write_all(&header).map_err(io(&data))?;
+        }
+        problems.append(&mut recording.problems);
+        if recording.has_lost_blocks {
+            problems.push("code that was executed is missing: there was too much of it".to_owned());
+        }
+        if recording.status.is_none() && signals.signal().is_none() && problems.is_empty() {
+            problems.push("the machine ended before the program did".to_owned());
+        }
+        if !recording.vdso.is_empty() {
+            write(&output, "vdso.so", &recording.vdso)?;
+        }
+        let (mut kernel_code, mut symbols) = (Vec::new(), None);
+        if self.job.kernel {
+            for (address, code) in recording.kernel_code() {
+                kernel_code.push((address, write(&output, &format!("kernel-{address:x}"), &code)?));
+            }
+            symbols = Some(write(&output, "kallsyms", &recording.symbols)?);
+        }
+        let threads = recording.flow.threads.iter().map(|(tid, of)| (*tid, of.instructions));
+        Ok(Report {
+            status: recording.status,
+            signal: signals.signal(),
+            sums: recording.flow.sums,
+            counts: recording.counts.values().copied().collect(),
+            threads: threads.collect(),
+            odd: recording.flow.odd,
+            data: self.job.output.join("perf.data"),
+            kernel_code,
+            symbols,
+            problems,
+            truth: recording.truth.into_values().collect(),
+        })
+    }
+
+    fn start(
+        &self,
+        plugin: &Path,
+        archive: &Path,
+        console: &Path,
+        messages: &Path,
+    ) -> Result<Child, Error> {
+        let memory = MEMORY_MIB + 3 * (self.archive.len() >> 20);
+        let switch = |is_on: bool| if is_on { "on" } else { "off" };
+        let mut options = OsString::from(escaped(plugin));
+        options.push(format!(",out=1,kernel={}", switch(self.job.kernel)));
+        options.push(format!(",truth={}", switch(self.job.truth)));
+        let mut serial = OsString::from("file:");
+        serial.push(console);
+        let messages = File::create(messages).map_err(|cause| Error::io(WHAT, messages, &cause))?;
+        let mut command = Command::new(&self.qemu.path);
+        command
+            .args(["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"])
+            .args(["-machine", "pc", "-accel", "tcg"])
+            // Time is the number of instructions, and does not wait where there are none.
+            .args(["-icount", "shift=0,sleep=off"])
+            .args(["-cpu", "max,la57=off", "-m", &memory.to_string()])
+            .args(["-smp", &self.job.cpus.to_string()])
+            .arg("-serial")
+            .arg(serial)
+            .arg("-kernel")
+            .arg(&self.kernel.path)
+            .arg("-initrd")
+            .arg(archive)
+            .arg("-append")
+            // Addresses of the kernel are those of its list of symbols; what mitigates faults of real
+            // processors is no part of the programs that are looked at.
+            .arg("console=ttyS0 quiet nokaslr mitigations=off panic=-1 rdinit=/.lateralis/init")
+            .arg("-plugin")
+            .arg(options)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(messages)
+            // A signal of the terminal comes to us alone.
+            .process_group(0);
+        command.spawn().map_err(|cause| Error::io(WHAT, &self.qemu.path, &cause))
+    }
+}
+
+/// Commas stand between options of QEMU.
+fn escaped(path: &Path) -> String {
+    path.display().to_string().replace(',', ",,")
+}
+
+fn write(folder: &Path, name: &str, content: &[u8]) -> Result<PathBuf, Error> {
+    let path = folder.join(name);
+    fs::write(&path, content).map_err(|cause| Error::io("cannot write", &path, &cause))?;
+    Ok(path)
+}
+
+/// The files of the machine.
+fn archive(job: &Job) -> Result<Vec<u8>, Error> {
+    // What is loaded into each program here need not be there.
+    let environment: Vec<_> =
+        std::env::vars_os().filter(|(name, _)| name != "LD_PRELOAD").collect();
+    let mut root = Root::new(&environment);
+    let Some(name) = job.command.first() else {
+        return Err(Error::new(WHAT, "", "name a program: lat record --sim -- ls"));
+    };
+    let program = root.program(name)?;
+    for file in &job.files {
+        root.add(file)?;
+    }
+    let folder = std::env::current_dir()
+        .map_err(|cause| Error::new(WHAT, "the current folder", cause.to_string()))?;
+    root.folder(&folder)?;
+    let (user, group) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
+    let mut strings: Vec<Vec<u8>> = vec![user.to_string().into(), group.to_string().into()];
+    strings.push(folder.as_os_str().as_bytes().to_vec());
+    strings.push(program.as_os_str().as_bytes().to_vec());
+    strings.push(job.command.len().to_string().into());
+    strings.extend(job.command.iter().map(|word| word.as_bytes().to_vec()));
+    let variables =
+        environment.iter().map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat());
+    strings.extend(variables);
+    strings.iter_mut().for_each(|string| string.push(0));
+    root.put("/.lateralis/init", 0o755, INIT);
+    root.put("/.lateralis/job", 0o644, &strings.concat());
+    Ok(root.finish())
+}
+
+/// Takes what the plugin sends until the program has ended. @return what went wrong.
+fn follow(
+    qemu: &mut Child,
+    recording: &mut Recording,
+    file: &mut File,
+    print: &mut dyn FnMut(Printed<'_>) -> io::Result<()>,
+) -> Result<(), String> {
+    let Some(mut pipe) = qemu.stdout.take() else { return Ok(()) };
+    let mut frames = Frames::default();
+    let mut buffer = vec![0; READ_BYTES];
+    let mut is_heard = true;
+    let mut output = |what: Output<'_>| {
+        let printed = match what {
+            Output::Data(bytes) => {
+                return file
+                    .write_all(bytes)
+                    .map_err(|cause| format!("the recording cannot be written: {cause}"));
+            }
+            Output::Stdout(bytes) => Printed::Stdout(bytes),
+            Output::Stderr(bytes) => Printed::Stderr(bytes),
+        };
+        // Whoever does not listen any more loses nothing of the recording.
+        is_heard = is_heard && print(printed).is_ok();
+        Ok(())
+    };
+    while recording.status.is_none() {
+        let count = match pipe.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(count) => count,
+            Err(cause) if cause.kind() == io::ErrorKind::Interrupted => continue,
+            Err(cause) => return Err(format!("QEMU cannot be read from: {cause}")),
+        };
+        let pushed = frames.push(&buffer[..count], |frame| recording.take(frame, &mut output));
+        pushed.map_err(|malformed| malformed.to_string())??;
+    }
+    Ok(())
+}
+
+/// Why nothing was recorded.
+fn nothing(problems: &[String], signal: Option<i32>, console: &Path, messages: &Path) -> Error {
+    let last = |path: &Path| {
+        let text = fs::read(path).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text).into_owned();
+        let lines: Vec<&str> =
+            text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        lines[lines.len().saturating_sub(LINES)..].join("; ")
+    };
+    if signal.is_some() {
+        return Error::new("nothing was recorded", "", "it was ended before the program began");
+    }
+    let mut causes = problems.to_vec();
+    causes.extend([last(messages), last(console)].into_iter().filter(|text| !text.is_empty()));
+    let cause = if causes.is_empty() { "QEMU has ended".to_owned() } else { causes.join("; ") };
+    Error::new(WHAT, "the program was not started", cause)
+}
+
+/// Ends QEMU when this process is told to end, and remembers why.
+struct Stopper {
+    pid: Arc<AtomicI32>,
+    signal: Arc<AtomicI32>,
+    is_over: Arc<AtomicBool>,
+    handle: signal_hook::iterator::Handle,
+}
+
+impl Stopper {
+    fn new() -> Result<Self, Error> {
+        let signals = Signals::new([SIGINT, SIGTERM, SIGHUP]);
+        let mut signals =
+            signals.map_err(|cause| Error::new(WHAT, "signals", cause.to_string()))?;
+        let this = Self {
+            pid: Arc::default(),
+            signal: Arc::default(),
+            is_over: Arc::default(),
+            handle: signals.handle(),
+        };
+        let (pid, signal, is_over) = (this.pid.clone(), this.signal.clone(), this.is_over.clone());
+        thread::spawn(move || {
+            for number in signals.forever() {
+                // Pairs with the load in `signal`.
+                signal.store(number, Ordering::Release);
+                if !is_over.load(Ordering::Acquire)
+                    && let Some(pid) = Pid::from_raw(pid.load(Ordering::Acquire))
+                {
+                    // It writes what it has, and ends.
+                    let _ = kill_process(pid, Signal::TERM);
+                }
+            }
+        });
+        Ok(this)
+    }
+
+    /// This is what to end.
+    fn watch(&self, qemu: &Child) {
+        let pid = Pid::from_child(qemu);
+        // Pairs with the loads of the thread.
+        self.pid.store(pid.as_raw_nonzero().get(), Ordering::Release);
+        if self.signal().is_some() {
+            let _ = kill_process(pid, Signal::TERM);
+        }
+    }
+
+    /// It ends by itself: its number is not used any more.
+    fn forget(&self) {
+        self.is_over.store(true, Ordering::Release);
+    }
+
+    /// Which signal came.
+    fn signal(&self) -> Option<i32> {
+        Some(self.signal.load(Ordering::Acquire)).filter(|signal| *signal != 0)
+    }
+}
+
+impl Drop for Stopper {
+    fn drop(&mut self) {
+        self.handle.close();
+    }
+}
