@@ -45,6 +45,7 @@ mod scripts;
 mod second_user;
 mod seeds;
 mod sessions;
+mod simulator;
 mod sql;
 mod stats;
 mod tables;

@@ -23,7 +23,7 @@ const KERNEL_BEGIN: u64 = 1 << 63;
 /// Bytes of a page.
 const PAGE: u64 = 4096;
 /// Pages that were not executed, between two that were, up to which both lie in one piece.
-const PAGES_BETWEEN: u64 = 512;
+const PAGES_BETWEEN: u64 = 4096;
 
 /// The model of the processor: a cycle for each instruction, at 1 GHz, with a crystal of 25 MHz.
 const TSC_PER_CRYSTAL: (u32, u32) = (40, 1);

@@ -53,6 +53,7 @@ fn run(command: &[&str], cpus: u16, kernel: bool) -> Run {
         files: Vec::new(),
         cpus,
         kernel,
+        append: Vec::new(),
         output: folder.path().join("out"),
         truth: true,
     };
@@ -304,9 +305,25 @@ fn with_two_processors_every_instruction_belongs_to_one_thread() {
     }
     let folder = TemporaryFolder::new("lateralis-threads-").expect("a folder");
     let program = compile(folder.path(), "threads", THREADS);
-    let all = run(&[program.to_str().expect("UTF-8")], 2, false);
-    assert_eq!(String::from_utf8_lossy(&all.stdout), "60000\n");
-    assert_eq!((all.report.threads.len(), all.report.counts.len()), (3, 2));
-    assert!(all.report.counts.iter().all(|counts| counts.recorded > 100_000));
-    check(&all.report, true);
+    for kernel in [false, true] {
+        let all = run(&[program.to_str().expect("UTF-8")], 2, kernel);
+        assert_eq!(String::from_utf8_lossy(&all.stdout), "60000\n");
+        assert_eq!((all.report.threads.len(), all.report.counts.len()), (3, 2));
+        assert!(all.report.counts.iter().all(|counts| counts.recorded > 100_000));
+        check(&all.report, !kernel);
+    }
+}
+
+#[test]
+fn the_kernel_of_a_program_is_followed_through_interrupts_faults_and_switches() {
+    if !usable() {
+        return;
+    }
+    let folder = TemporaryFolder::new("lateralis-kernel-").expect("a folder");
+    let program = compile(folder.path(), "odd", ODD);
+    let all = run(&[program.to_str().expect("UTF-8")], 1, true);
+    assert_eq!(String::from_utf8_lossy(&all.stdout), "21 1 5 3\n");
+    assert!(all.report.symbols.is_some() && !all.report.kernel_code.is_empty());
+    assert!(all.report.sums.retired > 15_000_000, "{:?}", all.report.sums);
+    check(&all.report, false);
 }

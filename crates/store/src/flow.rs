@@ -183,6 +183,7 @@ impl<'i> Recorded<'i> {
                 _ => {}
             }
         }
+        places.at_any_time();
         let (mut parts, mut unreadable) = (Vec::new(), Vec::new());
         for Buffer { cpu, tid, runs } in buffers {
             let thread = match tid {

@@ -127,6 +127,8 @@ fn says(class: &EventClass) -> Option<Says> {
 pub struct Places<'i> {
     images: Box<dyn Images + 'i>,
     spaces: AddressSpaces,
+    /// Whether what is asked is of no certain time.
+    is_any_time: bool,
     files: Vec<String>,
     file_ids: HashMap<String, u32>,
     build_ids: HashMap<String, Vec<u8>>,
@@ -160,6 +162,7 @@ impl<'i> Places<'i> {
         Self {
             images: Box::new(images),
             spaces: AddressSpaces::default(),
+            is_any_time: false,
             files: Vec::new(),
             file_ids: HashMap::new(),
             build_ids: HashMap::new(),
@@ -281,11 +284,18 @@ impl<'i> Places<'i> {
         self.processes.get(&tid).copied()
     }
 
-    /// What a process has in its memory of files: addresses and bytes. Files that cannot be read are missing.
+    /// All events were seen: what is asked from now on is of any time. Of programs that a process was one
+    /// after the other, each is known where no later one was.
+    pub fn at_any_time(&mut self) {
+        self.is_any_time = true;
+    }
+
+    /// What a process has, or had as another program, in its memory of files: addresses and bytes. Files that
+    /// cannot be read are missing.
     ///
     /// Memory: all of it, at most `bytes_max`.
     pub fn code_of(&mut self, pid: u32, mut bytes_max: u64) -> Vec<(u64, Vec<u8>)> {
-        let mappings: Vec<Mapping> = self.spaces.all_of(pid).collect();
+        let mappings = self.spaces.ever_of(pid);
         let mut found = Vec::new();
         for Mapping { begin, end, offset, file } in mappings {
             let path = self.files[file as usize].clone();
@@ -325,6 +335,7 @@ impl<'i> Places<'i> {
     pub fn function_at(&mut self, pid: u32, address: u64, place: In) -> u32 {
         let mapping = match place {
             In::Kernel => self.spaces.at(KERNEL, address),
+            In::Program if self.is_any_time => self.spaces.ever_at(pid, address),
             In::Program => self.spaces.at(pid, address),
             In::Elsewhere => {
                 return self.function(Function { name: unknown(), image: "[guest]".to_owned() });
@@ -420,7 +431,7 @@ impl<'i> Places<'i> {
     pub fn unwind(&mut self, pid: u32, registers: &Registers, stack: &[u8]) -> Vec<u64> {
         if !self.unwinders.contains_key(&pid) {
             let mut unwinder = Unwinder::default();
-            let mappings: Vec<Mapping> = self.spaces.all_of(pid).collect();
+            let mappings = self.spaces.ever_of(pid);
             for mapping in mappings {
                 if is_generated(&self.files[mapping.file as usize]) {
                     continue;

@@ -35,6 +35,8 @@ impl Mapping {
 #[derive(Debug, Clone, Default)]
 pub struct AddressSpaces {
     spaces: HashMap<u32, BTreeMap<u64, Mapping>>,
+    /// What processes had before they became another program; where two were at one place, the later.
+    former: HashMap<u32, BTreeMap<u64, Mapping>>,
 }
 
 impl AddressSpaces {
@@ -45,22 +47,7 @@ impl AddressSpaces {
         {
             return;
         }
-        let space = self.spaces.entry(pid).or_default();
-        // The one before may reach into it, and even behind it.
-        let before = space.range(..new.begin).next_back().map(|(_, before)| *before);
-        if let Some(before) = before.filter(|before| before.end > new.begin) {
-            space.insert(before.begin, Mapping { end: new.begin, ..before });
-            rest(space, &before, new.end);
-        }
-        let covered: Vec<u64> = space.range(new.begin..new.end).map(|(begin, _)| *begin).collect();
-        for begin in covered {
-            if let Some(of) = space.remove(&begin) {
-                rest(space, &of, new.end);
-            }
-        }
-        if space.len() < MAPPINGS_MAX {
-            space.insert(new.begin, new);
-        }
+        insert(self.spaces.entry(pid).or_default(), new);
     }
 
     /// A process becomes two.
@@ -75,7 +62,11 @@ impl AddressSpaces {
 
     /// A process becomes another program.
     pub fn exec(&mut self, pid: u32) {
-        self.spaces.remove(&pid);
+        let Some(space) = self.spaces.remove(&pid) else { return };
+        if self.former.len() < SPACES_MAX {
+            let former = self.former.entry(pid).or_default();
+            space.into_values().for_each(|mapping| insert(former, mapping));
+        }
     }
 
     /// All that a process has, in the order of addresses.
@@ -83,11 +74,48 @@ impl AddressSpaces {
         self.spaces.get(&pid).into_iter().flat_map(|space| space.values().copied())
     }
 
+    /// The same with what it had as another program, where nothing else is now.
+    #[must_use]
+    pub fn ever_of(&self, pid: u32) -> Vec<Mapping> {
+        let mut all = self.former.get(&pid).cloned().unwrap_or_default();
+        self.all_of(pid).for_each(|mapping| insert(&mut all, mapping));
+        all.into_values().collect()
+    }
+
+    /// What a process has at an address, or had there as another program.
+    #[must_use]
+    pub fn ever_at(&self, pid: u32, address: u64) -> Option<Mapping> {
+        self.at(pid, address).or_else(|| at(self.former.get(&pid)?, address))
+    }
+
     /// What a process has at an address.
     #[must_use]
     pub fn at(&self, pid: u32, address: u64) -> Option<Mapping> {
-        let (_, mapping) = self.spaces.get(&pid)?.range(..=address).next_back()?;
-        (address < mapping.end).then_some(*mapping)
+        at(self.spaces.get(&pid)?, address)
+    }
+}
+
+fn at(space: &BTreeMap<u64, Mapping>, address: u64) -> Option<Mapping> {
+    let (_, mapping) = space.range(..=address).next_back()?;
+    (address < mapping.end).then_some(*mapping)
+}
+
+/// What was where the new one is, is not any more.
+fn insert(space: &mut BTreeMap<u64, Mapping>, new: Mapping) {
+    // The one before may reach into it, and even behind it.
+    let before = space.range(..new.begin).next_back().map(|(_, before)| *before);
+    if let Some(before) = before.filter(|before| before.end > new.begin) {
+        space.insert(before.begin, Mapping { end: new.begin, ..before });
+        rest(space, &before, new.end);
+    }
+    let covered: Vec<u64> = space.range(new.begin..new.end).map(|(begin, _)| *begin).collect();
+    for begin in covered {
+        if let Some(of) = space.remove(&begin) {
+            rest(space, &of, new.end);
+        }
+    }
+    if space.len() < MAPPINGS_MAX {
+        space.insert(new.begin, new);
     }
 }
 
@@ -111,6 +139,10 @@ mod tests {
         spaces.fork(1, 2);
         spaces.exec(1);
         assert_eq!((spaces.at(1, 150), spaces.at(2, 150)), (None, Some(mapping)));
+        assert_eq!((spaces.ever_at(1, 150), spaces.ever_of(1)), (Some(mapping), vec![mapping]));
+        spaces.map(1, Mapping { begin: 120, end: 130, offset: 0, file: 8 });
+        let files: Vec<u32> = spaces.ever_of(1).iter().map(|of| of.file).collect();
+        assert_eq!((files, spaces.at(1, 150)), (vec![7, 8, 7], None));
         assert_eq!(mapping.offset_of(150), 54);
         spaces.fork(9, 9);
         assert_eq!(spaces.at(2, 200), None);

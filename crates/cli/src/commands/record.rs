@@ -233,6 +233,9 @@ pub struct RecordArgs {
     /// A file or folder that the program needs there, beside the libraries that it loads
     #[arg(long, value_name = "PATH", requires = "sim")]
     pub sim_file: Vec<PathBuf>,
+    /// More words for the command line of its kernel
+    #[arg(long, value_name = "WORD", requires = "sim")]
+    pub sim_append: Vec<String>,
     /// Print the summary as one line of JSON on standard output
     #[arg(long)]
     pub json: bool,

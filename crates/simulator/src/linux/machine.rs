@@ -30,6 +30,10 @@ const INIT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/init"));
 
 /// Memory of the machine beside its files, MiB.
 const MEMORY_MIB: usize = 512;
+/// What the kernel is told. Its addresses are those of its list of symbols; what mitigates faults of real
+/// processors is no part of the programs that are looked at.
+const COMMAND_LINE: &str =
+    "console=ttyS0 quiet nokaslr mitigations=off panic=-1 rdinit=/.lateralis/init";
 /// Processors of a machine.
 const CPUS_MAX: u16 = 16;
 /// Bytes that are read from QEMU at once.
@@ -49,6 +53,8 @@ pub struct Job {
     pub cpus: u16,
     /// Code of the kernel, too.
     pub kernel: bool,
+    /// More words of the kernel's command line.
+    pub append: Vec<String>,
     /// The folder for everything; it must not be there.
     pub output: PathBuf,
     /// Every instruction as the plugin lists it, for tests.
@@ -187,9 +193,12 @@ impl Machine {
         let (mut kernel_code, mut symbols) = (Vec::new(), None);
         if self.job.kernel {
             for (address, code) in recording.kernel_code() {
-                kernel_code.push((address, write(&output, &format!("kernel-{address:x}"), &code)?));
+                let name = format!("kernel-{address:x}");
+                write(&output, &name, &code)?;
+                kernel_code.push((address, self.job.output.join(name)));
             }
-            symbols = Some(write(&output, "kallsyms", &recording.symbols)?);
+            write(&output, "kallsyms", &recording.symbols)?;
+            symbols = Some(self.job.output.join("kallsyms"));
         }
         let threads = recording.flow.threads.iter().map(|(tid, of)| (*tid, of.instructions));
         Ok(Report {
@@ -237,9 +246,7 @@ impl Machine {
             .arg("-initrd")
             .arg(archive)
             .arg("-append")
-            // Addresses of the kernel are those of its list of symbols; what mitigates faults of real
-            // processors is no part of the programs that are looked at.
-            .arg("console=ttyS0 quiet nokaslr mitigations=off panic=-1 rdinit=/.lateralis/init")
+            .arg([&[COMMAND_LINE.to_owned()], &self.job.append[..]].concat().join(" "))
             .arg("-plugin")
             .arg(options)
             .stdin(Stdio::null())

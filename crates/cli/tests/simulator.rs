@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Programs in a simulated machine: what `lat flow` says of them.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::place::Place;
+use lateralis_simulator::linux::{Kernel, Qemu};
+
+/// One machine at a time: each has half a gigabyte of memory.
+static ONE: Mutex<()> = Mutex::new(());
+
+fn usable() -> bool {
+    if let Err(error) = Qemu::find() {
+        println!("SKIPPED: {error}");
+        return false;
+    }
+    if let Err(error) = Kernel::of_distribution(&mut |_| ()) {
+        println!("SKIPPED: {error}");
+        return false;
+    }
+    true
+}
+
+/// With the user's cache, where the kernel is.
+fn record(place: &Place, words: &[&str]) -> Command {
+    let mut lat = Command::new(env!("CARGO_BIN_EXE_lat"));
+    lat.args(["record", "--sim"]).args(words).current_dir(&place.0).stdin(Stdio::null());
+    lat
+}
+
+fn run(place: &Place, words: &[&str]) -> Output {
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    record(place, words).output().expect("lat can be started")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn compile(place: &Place, name: &str, source: &str) {
+    fs::write(place.0.join("source.c"), source).expect("a file");
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-O1", "-pthread", "-o", name, "source.c"]).current_dir(&place.0);
+    assert!(gcc.status().expect("gcc is there").success());
+}
+
+#[test]
+fn functions_of_a_program_have_the_instructions_that_they_executed() {
+    if !usable() {
+        return;
+    }
+    let place = Place::new();
+    let source = r#"
+        #include <stdio.h>
+        __attribute__((noinline)) long work(long n) { long s = 0; while (n--) s += n ^ s; return s; }
+        int main(int count, char **words) {
+            for (int i = 0; i < 5; i++) fprintf(stderr, "%d", work(1000 + i) == 0);
+            puts(words[1]);
+            return 9;
+        }"#;
+    compile(&place, "program", source);
+    let output = run(&place, &["-o", "r", "--", "./program", "an argument"]);
+    assert_eq!(output.status.code(), Some(9), "{output:?}");
+    assert_eq!(text(&output.stdout), "an argument\n");
+    let told = text(&output.stderr);
+    assert!(told.starts_with("00000") && told.contains("lat flow stacks r/perf.data"), "{told}");
+    let stacks = place.json(&["flow", "function", "work", "r/perf.data", "--json"]);
+    let json = stacks.to_string();
+    assert!(json.contains("\"calls\":5"), "{json}");
+    let dump = place.lat(&["flow", "dump", "r/perf.data"]);
+    assert!(dump.status.success(), "{}", text(&dump.stderr));
+    let lines = text(&dump.stdout).lines().filter(|line| line.starts_with("0x")).count();
+    let count = told.split_once("recorded  ").and_then(|(_, rest)| rest.split_once(" instr"));
+    let count = count.expect("a count").0.replace(' ', "");
+    assert_eq!(lines.to_string(), count);
+}
+
+#[test]
+fn programs_of_programs_and_scripts_are_all_there() {
+    if !usable() {
+        return;
+    }
+    let place = Place::new();
+    fs::write(place.0.join("script"), "#!/bin/sh\ncat \"$1\" | wc -c\nkill -9 $$\n")
+        .expect("a file");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(place.0.join("script"), mode).expect("rights");
+    fs::write(place.0.join("input"), "12345").expect("a file");
+    let files = ["/usr/bin/cat", "/usr/bin/wc", "input"];
+    let files = files.iter().flat_map(|file| ["--sim-file", file]);
+    let words: Vec<&str> = files.chain(["--json", "-o", "r", "--", "./script", "input"]).collect();
+    let output = run(&place, &words);
+    assert_eq!(output.status.code(), Some(128 + 9), "{output:?}");
+    let printed = text(&output.stdout);
+    let (count, json) = printed.split_once('\n').expect("two lines");
+    assert_eq!(count.trim(), "5");
+    let json: serde_json::Value = serde_json::from_str(json).expect("JSON");
+    assert_eq!(json["threads"].as_array().map(Vec::len), Some(3), "{json}");
+    let stacks = place.json(&["flow", "stacks", "r/perf.data", "--json"]);
+    let names = stacks.to_string();
+    assert!(names.contains("/wc\"") && names.contains("/cat\"") && names.contains("/dash\""));
+    // Also what a process executed before it became another program.
+    let dump = place.lat(&["flow", "dump", "--show", "events", "r/perf.data"]);
+    assert!(dump.status.success(), "{}", text(&dump.stderr));
+}
+
+#[test]
+fn system_calls_execute_the_same_instructions_each_time() {
+    if !usable() {
+        return;
+    }
+    let place = Place::new();
+    let source = r#"
+        #include <unistd.h>
+        #include <sys/syscall.h>
+        int main(void) { for (int i = 0; i < 20; i++) syscall(SYS_getppid); return 0; }"#;
+    compile(&place, "calls", source);
+    let output = run(&place, &["--sim-kernel", "-o", "r", "--json", "--", "./calls"]);
+    assert!(output.status.success(), "{output:?}");
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let mut words = vec!["flow", "syscalls", "r/perf.data", "--json", "--kallsyms", "r/kallsyms"];
+    let raw: Vec<String> = json["kernel_code"]
+        .as_array()
+        .expect("code of the kernel")
+        .iter()
+        .map(|piece| {
+            let of = |name: &str| piece[name].as_str().expect("a text").to_owned();
+            format!("{}:{}", of("file"), of("address"))
+        })
+        .collect();
+    raw.iter().for_each(|raw| words.extend(["--raw", raw]));
+    let calls = place.json(&words);
+    let getppid = &calls["instructions"]["getppid"];
+    assert_eq!(getppid["count"], 20, "{calls}");
+    let sorted = getppid["sorted"].as_array().expect("instructions of each");
+    // Without an interrupt in between they do the same.
+    let of_median = sorted.iter().filter(|count| **count == getppid["p50"]).count();
+    assert!(of_median >= 15, "{getppid}");
+}
+
+/// Starts a program that never ends, and waits until it prints.
+fn endless(place: &Place) -> std::process::Child {
+    let mut lat = record(place, &["-o", "r", "--", "sh", "-c", "echo begun; while :; do :; done"]);
+    let mut lat = lat.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("lat");
+    let mut line = [0; 6];
+    let stdout = lat.stdout.as_mut().expect("a pipe");
+    std::io::Read::read_exact(stdout, &mut line).expect("the program prints");
+    assert_eq!(&line, b"begun\n");
+    // It executes some more.
+    thread::sleep(Duration::from_secs(2));
+    lat
+}
+
+/// Processes that a process has started.
+fn children(pid: u32) -> Vec<u32> {
+    let path = format!("/proc/{pid}/task/{pid}/children");
+    let text = fs::read_to_string(path).unwrap_or_default();
+    text.split_whitespace().filter_map(|word| word.parse().ok()).collect()
+}
+
+fn signal(pid: u32, name: &str) {
+    let status = Command::new("kill").args([name, &pid.to_string()]).status();
+    assert!(status.expect("kill is there").success());
+}
+
+#[test]
+fn what_came_until_it_was_ended_is_kept() {
+    if !usable() {
+        return;
+    }
+    for kills_qemu in [false, true] {
+        let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = Place::new();
+        let lat = endless(&place);
+        let begin = Instant::now();
+        match kills_qemu {
+            true => children(lat.id()).iter().for_each(|pid| signal(*pid, "-KILL")),
+            false => signal(lat.id(), "-INT"),
+        }
+        let output = lat.wait_with_output().expect("it ends");
+        assert!(begin.elapsed() < Duration::from_secs(60));
+        let code = if kills_qemu { 1 } else { 128 + 2 };
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        let told = text(&output.stderr);
+        assert_eq!(told.contains("the machine ended before the program did"), kills_qemu, "{told}");
+        let stacks = place.lat(&["flow", "stacks", "r/perf.data"]);
+        let page = text(&stacks.stdout);
+        assert!(stacks.status.success() && page.contains("dash"), "{stacks:?}");
+    }
+}
+
+#[test]
+fn what_cannot_run_is_refused_before_a_machine_is_started() {
+    let place = Place::new();
+    let begin = Instant::now();
+    let refused = |lat: &mut Command, what: &str| {
+        let output = lat.output().expect("lat can be started");
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{told}");
+        assert!(told.starts_with("error: ") && told.contains(what), "{told}");
+        assert!(!place.0.join("r").exists());
+    };
+    let words = ["-o", "r", "--", "ls"];
+    let without = |lat: &mut Command| refused(lat.env("PATH", &place.0), "apt-get install");
+    without(&mut record(&place, &words));
+    if Qemu::find().is_err() {
+        println!("SKIPPED: without QEMU nothing else is looked at");
+        return;
+    }
+    refused(&mut record(&place, &["-o", "r", "--", "no-such-program"]), "check the name");
+    refused(&mut record(&place, &["-o", "r", "--sim-file", "/no/such", "--", "ls"]), "/no/such");
+    refused(&mut record(&place, &["-o", "r", "--sim-cpus", "0", "--", "ls"]), "give 1 to 16");
+    // An ELF file of 32 bits.
+    let mut elf = [0; 64];
+    elf[..7].copy_from_slice(&[0x7f, b'E', b'L', b'F', 1, 1, 1]);
+    let path: &Path = &place.0.join("old");
+    fs::write(path, elf).expect("a file");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(path, mode).expect("rights");
+    refused(&mut record(&place, &["-o", "r", "--", "./old"]), "32 bits");
+    assert!(begin.elapsed() < Duration::from_secs(20));
+}
