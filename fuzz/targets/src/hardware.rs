@@ -4,6 +4,8 @@
 use crate::intelpt;
 use crate::perfdata::Nothing;
 use crate::pieces;
+use std::ops::ControlFlow;
+
 use lateralis_store::Chosen;
 use lateralis_store::flow::{Marker, Pairing, Recorded, deltas, executed};
 use lateralis_store::places::Places;
@@ -30,12 +32,15 @@ pub fn check(input: &[u8]) {
         Some(trace) => {
             let chosen = Chosen::all_of(&**trace);
             let places = Places::new(&mut nothing, &chosen.trace);
-            Recorded::of(&chosen, places, (buffers, clocks), &code)
+            Recorded::of(chosen.source, places, (buffers, clocks), &code)
         }
         None => Recorded::raw(Places::without_events(&mut nothing), buffers, &code),
     };
     let mut calls = 0;
-    let found = executed(&mut recorded, |_| calls += 1);
+    let found = executed(&mut recorded, |_, _, _| {
+        calls += 1;
+        ControlFlow::Continue(())
+    });
     assert!(calls <= found.stacks.samples, "each call returns once");
     let own: u64 = found.stacks.nodes.iter().map(|node| node.weight).sum();
     assert_eq!(own, found.instructions);
