@@ -82,7 +82,7 @@ pub enum Known {
 pub struct SampleSums {
     /// Samples that are in the recording.
     pub samples: u64,
-    /// Of those, while it was stopped: not recorded.
+    /// Samples that were taken while it was stopped, and left out.
     pub stopped: u64,
     /// Records about mappings, threads and names.
     pub others: u64,
