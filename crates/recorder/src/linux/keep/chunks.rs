@@ -23,6 +23,8 @@ pub(in super::super) struct Chunks {
     root: PathBuf,
     part: Option<Part>,
     began: Instant,
+    /// Clock at the flush that the last chunk ended with: nothing in the next one is older.
+    flushed_at: u64,
     feed: Feed,
     chunks: u64,
     on_disk: VecDeque<String>,
@@ -38,6 +40,7 @@ impl Chunks {
             root: main.output.root().to_owned(),
             part: None,
             began: Instant::now(),
+            flushed_at: 0,
             feed: Feed::default(),
             chunks: 0,
             on_disk: VecDeque::new(),
@@ -91,7 +94,8 @@ impl Chunks {
         match Part::new(main, &self.root.join(&name), (0, u64::MAX), u64::MAX, window) {
             Ok(mut part) => {
                 if self.chunks > 1 {
-                    part.write_introductions(&main.introduced, from);
+                    // The packets of another stream may begin before the one that came first.
+                    part.write_introductions(&main.introduced, from.min(self.flushed_at));
                 }
                 self.part = Some(part);
                 main.made_chunks = self.chunks;
@@ -109,11 +113,12 @@ impl Chunks {
         &mut self,
         main: &mut Recording,
         processes: &dyn Fn() -> Vec<Process>,
-        is_last: bool,
+        (flushed_at, is_last): (u64, bool),
     ) {
         if !is_last && !self.is_full() {
             return;
         }
+        self.flushed_at = flushed_at;
         if is_last && self.chunks == 0 && !self.has_failed {
             // Nothing was traced: the trace is empty, but there is one.
             let now = main.now();

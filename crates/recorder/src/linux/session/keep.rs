@@ -26,7 +26,7 @@ impl Session {
         let judged = self.judge(now, is_last);
         let processes = || traced(&self.areas);
         if let Some(mut chunks) = self.recording.chunks.take() {
-            chunks.step(&mut self.recording, &processes, is_last);
+            chunks.step(&mut self.recording, &processes, (now, is_last));
             self.recording.chunks = Some(chunks).filter(|_| !is_last);
             return;
         }
