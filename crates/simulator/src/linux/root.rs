@@ -124,7 +124,7 @@ impl Root {
                         self.link(&path, &target);
                     }
                 } else if kind.is_file() {
-                    self.add_file(&path, 0)?;
+                    self.add_content(&path)?;
                 }
             }
         }
@@ -148,10 +148,20 @@ impl Root {
         absolute(&found)
     }
 
-    fn add_file(&mut self, path: &Path, depth: usize) -> Result<(), Error> {
+    /// A file of a folder: what it loads is added as far as it is there, as not all will be used.
+    fn add_content(&mut self, path: &Path) -> Result<(), Error> {
+        let Some((real, content)) = self.put_file(path)? else { return Ok(()) };
+        if elf::is_elf(&content) {
+            let _ = self.add_needs(&real, &content);
+        }
+        Ok(())
+    }
+
+    /// Adds the file alone. @return its real path and what is in it; `None` if it was there already.
+    fn put_file(&mut self, path: &Path) -> Result<Option<(PathBuf, Vec<u8>)>, Error> {
         let real = self.resolve(path)?;
         if !self.done.insert(real.clone()) {
-            return Ok(());
+            return Ok(None);
         }
         self.files += 1;
         let io = |cause| Error::io(WHAT, path, &cause);
@@ -166,6 +176,12 @@ impl Root {
         }
         let content = fs::read(&real).map_err(io)?;
         self.archive.file(real.as_os_str().as_bytes(), about.permissions().mode(), &content);
+        Ok(Some((real, content)))
+    }
+
+    /// A file and what it loads.
+    fn add_file(&mut self, path: &Path, depth: usize) -> Result<(), Error> {
+        let Some((real, content)) = self.put_file(path)? else { return Ok(()) };
         if elf::is_elf(&content) {
             return self.add_needs(&real, &content);
         }
@@ -309,6 +325,18 @@ mod tests {
         assert!(error.to_string().contains("may be executed"), "{error}");
         let error = root.add(Path::new("/no/such/file")).expect_err("it is not there");
         assert!(error.to_string().contains("No such file"), "{error}");
+    }
+
+    #[test]
+    fn folders_come_with_what_is_in_them_whatever_that_would_need() {
+        let folder = lateralis_files::TemporaryFolder::new("lateralis-root-").expect("a folder");
+        fs::create_dir(folder.path().join("inside")).expect("a folder");
+        fs::write(folder.path().join("inside/script"), "#!/no/such/program\n").expect("a file");
+        std::os::unix::fs::symlink("nothing", folder.path().join("link")).expect("a link");
+        let mut root = Root::new(&environment());
+        root.add(folder.path()).expect("all is there");
+        let text = String::from_utf8_lossy(&root.finish()).into_owned();
+        assert!(text.contains("inside/script\0") && text.contains("/link\0"));
     }
 
     #[test]
