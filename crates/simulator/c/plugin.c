@@ -66,10 +66,6 @@ struct cpu {
     uint64_t epoch;       /* another one whenever a program goes on */
     uint64_t distance;    /* what was written last: from where blocks are defined to where they are */
     uint64_t last_truth;
-    uint32_t words[WORDS];
-    uint32_t word_count;
-    uint64_t truth[WORDS];
-    uint32_t truth_count;
 };
 
 struct block {
@@ -108,6 +104,17 @@ static uint64_t epochs;
 static uint8_t definitions[DEFINITIONS];
 static uint32_t definition_bytes;
 
+/*
+ * Of all processors, in the order in which it happened: a thread that goes on elsewhere does so behind what it
+ * executed before.
+ */
+static uint32_t words[WORDS];
+static uint32_t word_count;
+static unsigned word_cpu;
+static uint64_t truth[WORDS];
+static uint32_t truth_count;
+static unsigned truth_cpu;
+
 static int out = -1;
 static bool with_kernel, with_truth;
 static bool is_recording, is_reset_asked;
@@ -123,16 +130,16 @@ static uint64_t idle_time;
 /* Whether translated code may change slots and look at them by itself. */
 static bool is_alone(void) { return cpu_count == 1; }
 
-/* Nothing can be told to anybody if the other end has gone: QEMU then is about to be ended. */
+/* Where nobody reads any more, there is nothing left to do. */
 static void write_all(const void *data, size_t size) {
     const uint8_t *at = data;
-    while (size > 0 && out >= 0) {
+    while (size > 0) {
         ssize_t written = write(out, at, size);
         if (written > 0) {
             at += written;
             size -= (size_t)written;
         } else if (written < 0 && errno != EINTR) {
-            out = -1;
+            _exit(1);
         }
     }
 }
@@ -151,49 +158,50 @@ static void flush_definitions(void) {
 }
 
 /* Definitions come first: a block that is executed is known to the reader. */
-static void flush(unsigned index) {
-    struct cpu *cpu = &cpus[index];
+static void flush(void) {
     flush_definitions();
-    if (cpu->word_count > 0) {
-        write_frame(LAT_FRAME_FLOW, index, cpu->words, cpu->word_count * sizeof cpu->words[0]);
-        cpu->word_count = 0;
+    if (word_count > 0) {
+        write_frame(LAT_FRAME_FLOW, 0, words, word_count * sizeof words[0]);
+        word_count = 0;
     }
-    if (cpu->truth_count > 0) {
-        write_frame(LAT_FRAME_TRUTH, index, cpu->truth, cpu->truth_count * sizeof cpu->truth[0]);
-        cpu->truth_count = 0;
-    }
-}
-
-static void flush_all(void) {
-    for (unsigned index = 0; index < cpu_count; index++) {
-        flush(index);
+    if (truth_count > 0) {
+        write_frame(LAT_FRAME_TRUTH, 0, truth, truth_count * sizeof truth[0]);
+        truth_count = 0;
     }
 }
 
 /* Room for a few words that belong together, so that no frame ends between them. */
 static uint32_t *room(unsigned index, uint32_t count) {
-    struct cpu *cpu = &cpus[index];
-    if (cpu->word_count + count > WORDS) {
-        flush(index);
+    enum { CPU_WORDS = 2 };
+    if (word_count + count + CPU_WORDS > WORDS) {
+        flush();
     }
-    uint32_t *words = &cpu->words[cpu->word_count];
-    cpu->word_count += count;
-    return words;
+    if (index != word_cpu) {
+        word_cpu = index;
+        words[word_count++] = LAT_WORD_CPU;
+        words[word_count++] = index;
+    }
+    uint32_t *first = &words[word_count];
+    word_count += count;
+    return first;
 }
 
 static void put_long(unsigned index, uint32_t word, uint64_t value) {
-    uint32_t *words = room(index, 3);
-    words[0] = word;
-    words[1] = (uint32_t)value;
-    words[2] = (uint32_t)(value >> 32);
+    uint32_t *at = room(index, 3);
+    at[0] = word;
+    at[1] = (uint32_t)value;
+    at[2] = (uint32_t)(value >> 32);
 }
 
 static void put_truth(unsigned index, uint64_t word) {
-    struct cpu *cpu = &cpus[index];
-    if (cpu->truth_count == WORDS) {
-        flush(index);
+    if (truth_count + 2 > WORDS) {
+        flush();
     }
-    cpu->truth[cpu->truth_count++] = word;
+    if (index != truth_cpu) {
+        truth_cpu = index;
+        truth[truth_count++] = LAT_TRUTH_THREAD | cpus[index].tid;
+    }
+    truth[truth_count++] = word;
 }
 
 static uint64_t read_register(struct qemu_plugin_register *handle) {
@@ -250,9 +258,9 @@ static void end_block(unsigned index) {
     if (cpu->block_size > 0) {
         cpu->recorded += begun;
         if (begun != cpu->block_size) {
-            uint32_t *words = room(index, 2);
-            words[0] = LAT_WORD_PART;
-            words[1] = (uint32_t)begun;
+            uint32_t *at = room(index, 2);
+            at[0] = LAT_WORD_PART;
+            at[1] = (uint32_t)begun;
         }
     }
 }
@@ -347,19 +355,19 @@ static void find_thread(unsigned index, uint64_t task, uint64_t cr3) {
         return;
     }
     if (!cpu->is_thread_known || tid != cpu->tid || cr3 != cpu->cr3_value) {
-        uint32_t *words = room(index, 5);
-        words[0] = LAT_WORD_THREAD;
-        words[1] = tid;
-        words[2] = process;
-        words[3] = (uint32_t)cr3;
-        words[4] = (uint32_t)(cr3 >> 32);
-        if (with_truth) {
-            put_truth(index, LAT_TRUTH_THREAD | tid);
-        }
+        uint32_t *at = room(index, 5);
+        at[0] = LAT_WORD_THREAD;
+        at[1] = tid;
+        at[2] = process;
+        at[3] = (uint32_t)cr3;
+        at[4] = (uint32_t)(cr3 >> 32);
         cpu->is_thread_known = true;
         cpu->tid = tid;
         cpu->process = process;
         cpu->cr3_value = cr3;
+        if (with_truth) {
+            put_truth(index, LAT_TRUTH_THREAD | tid);
+        }
     }
     cpu->is_recorded = true;
 }
@@ -659,7 +667,7 @@ static void called(unsigned index, void *userdata) {
         qemu_plugin_reset(self, begin);
     }
     if (kind == LAT_FRAME_STATUS) {
-        flush_all();
+        flush();
         for (unsigned at = 0; at < cpu_count; at++) {
             struct lat_counts counts = {cpus[at].slot->count, cpus[at].recorded};
             write_frame(LAT_FRAME_COUNTS, at, &counts, sizeof counts);
@@ -764,7 +772,7 @@ static void translate(qemu_plugin_id_t plugin, struct qemu_plugin_tb *tb) {
 static void end(qemu_plugin_id_t id, void *userdata) {
     (void)id;
     (void)userdata;
-    flush_all();
+    flush();
 }
 
 /* All processors stand still. */

@@ -30,7 +30,7 @@ enum lat_frame {
     LAT_CALL_EXEC = 9,      /* the caller becomes the program by its next exec; no frame */
     /* Frames of the plugin itself. */
     LAT_FRAME_BLOCKS = 16,  /* definitions: struct lat_block, sizes of instructions, their bytes */
-    LAT_FRAME_FLOW = 17,    /* words of one processor, below */
+    LAT_FRAME_FLOW = 17,    /* words, below */
     LAT_FRAME_COUNTS = 18,  /* struct lat_counts of one processor, at the end */
     LAT_FRAME_TRUTH = 19,   /* 64-bit words: every instruction, where tests ask for it */
 };
@@ -55,6 +55,7 @@ enum lat_word {
     LAT_WORD_TIME = 0xfffffffcu,   /* time stamp counter of the next block: 2 words */
     LAT_WORD_EVENT = 0xfffffffbu,  /* from outside; the address that would have come next: 2 words */
     LAT_WORD_LEAVE = 0xfffffffau,  /* what follows is not recorded */
+    LAT_WORD_CPU = 0xfffffff8u,    /* what follows is of this processor: 1 word */
     LAT_WORD_MOVE = 0xfffffff9u,   /* blocks lie so far behind where they are defined: 2 words */
 };
 #define LAT_BLOCKS_MAX 0xf0000000u

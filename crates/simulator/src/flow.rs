@@ -24,6 +24,7 @@ const TIME: u32 = 0xffff_fffc;
 const EVENT: u32 = 0xffff_fffb;
 const LEAVE: u32 = 0xffff_fffa;
 const MOVE: u32 = 0xffff_fff9;
+const CPU: u32 = 0xffff_fff8;
 /// Processors of a machine.
 const CPUS_MAX: usize = 64;
 /// Threads of which packets are kept: each has buffers of its own.
@@ -107,6 +108,8 @@ pub struct Flow {
     /// Code that was executed.
     pub blocks: Blocks,
     cpus: Vec<Cpu>,
+    /// The processor of which words come.
+    cpu: usize,
     /// By their numbers.
     pub threads: BTreeMap<u32, Thread>,
     /// What did not fit together.
@@ -150,19 +153,23 @@ impl Flow {
             settings,
             blocks: Blocks::default(),
             cpus: vec![Cpu::default(); CPUS_MAX],
+            cpu: 0,
             threads: BTreeMap::new(),
             odd: Odd::default(),
             sums: Sums::default(),
         }
     }
 
-    /// What a processor executed, as the plugin's words. `begins` is told of each new thread: its number and
-    /// its process.
-    pub fn follow(&mut self, cpu: u16, words: &[u8], mut begins: impl FnMut(u32, u32, u64)) {
-        let Some(mut state) = self.cpus.get(usize::from(cpu)).copied() else {
-            self.odd.words += 1;
-            return;
-        };
+    /// The processor of which words come.
+    #[must_use]
+    pub fn cpu(&self) -> u32 {
+        self.cpu as u32
+    }
+
+    /// What processors executed, as the plugin's words. `begins` is told of each new thread: its number, its
+    /// process and the time stamp counter.
+    pub fn follow(&mut self, words: &[u8], mut begins: impl FnMut(u32, u32, u64)) {
+        let mut state = self.cpus[self.cpu];
         let mut at = 0;
         while at + 4 <= words.len() {
             let word = u32_at(words, at);
@@ -191,6 +198,17 @@ impl Flow {
                     at += 8;
                 }
                 LEAVE => self.leave(&mut state),
+                CPU => {
+                    let cpu = u32_at(words, at) as usize;
+                    at += 4;
+                    if cpu < CPUS_MAX {
+                        self.cpus[self.cpu] = state;
+                        self.cpu = cpu;
+                        state = self.cpus[cpu];
+                    } else {
+                        self.odd.words += 1;
+                    }
+                }
                 MOVE => {
                     state.distance = u64_at(words, at);
                     at += 8;
@@ -198,7 +216,7 @@ impl Flow {
                 id => self.block(&mut state, id, &mut begins),
             }
         }
-        self.cpus[usize::from(cpu)] = state;
+        self.cpus[self.cpu] = state;
     }
 
     /// The packets of threads that have at least so many bytes of them: number, place in all of its packets,
@@ -379,12 +397,12 @@ mod tests {
         let thread = [THREAD, 7, 6, 0, 0];
         // Through the conditional branch to the system call.
         let first = [&thread[..], &[TIME, 5, 0, 0, 1, 2, LEAVE]].concat();
-        flow.follow(0, &words(&first), |tid, pid, tsc| begun.push((tid, pid, tsc)));
+        flow.follow(&words(&first), |tid, pid, tsc| begun.push((tid, pid, tsc)));
         assert_eq!(begun, [(7, 6, 5)]);
         assert_eq!((flow.sums.retired, flow.sums.undone), (4, 0));
         // A fault at the first instruction, then the whole block, taken, and three repetitions.
         let second = [0, PART, 1, EVENT, 0x1000, 0, LEAVE, 0, 3, 3, 3, EVENT, 0x1005, 0, LEAVE];
-        flow.follow(0, &words(&second), |_, _, _| ());
+        flow.follow(&words(&second), |_, _, _| ());
         assert_eq!((flow.sums.retired, flow.sums.undone, flow.sums.events), (6, 4, 2));
         assert!(flow.odd.is_nothing(), "{:?}", flow.odd);
         assert_eq!(flow.threads[&7].instructions, 6);
@@ -396,7 +414,7 @@ mod tests {
         let mut flow = flow();
         let words =
             words(&[THREAD, 7, 6, 0, 0, MOVE, 0x7000, 0, 0, 1, 2, LEAVE, MOVE, 0, 0, 1, 2, LEAVE]);
-        flow.follow(0, &words, |_, _, _| ());
+        flow.follow(&words, |_, _, _| ());
         assert!(flow.odd.is_nothing(), "{:?}", flow.odd);
         assert_eq!(flow.sums.retired, 6);
         let mut packets = Vec::new();
@@ -412,14 +430,15 @@ mod tests {
     #[test]
     fn words_that_mean_nothing_are_counted() {
         let mut flow = flow();
-        flow.follow(0, &words(&[0, 77]), |_, _, _| ());
-        flow.follow(99, &words(&[0]), |_, _, _| ());
+        flow.follow(&words(&[0, 77]), |_, _, _| ());
+        flow.follow(&words(&[CPU, 99]), |_, _, _| ());
         let thread = [THREAD, 7, 6, 0, 0];
         // 0x1000 does not lead to 0x1004, and what is no system call does not end.
-        flow.follow(1, &words(&[&thread[..], &[0, 2, LEAVE, 1, LEAVE]].concat()), |_, _, _| ());
+        let words_of = [&[CPU, 1][..], &thread, &[0, 2, LEAVE, 1, LEAVE]].concat();
+        flow.follow(&words(&words_of), |_, _, _| ());
         assert_eq!(flow.odd, Odd { words: 3, transfers: 2, events: 0 });
         // Cut anywhere.
-        flow.follow(1, &[1, 2, 3], |_, _, _| ());
-        flow.follow(1, &words(&[EVENT]), |_, _, _| ());
+        flow.follow(&[1, 2, 3], |_, _, _| ());
+        flow.follow(&words(&[EVENT]), |_, _, _| ());
     }
 }

@@ -92,8 +92,8 @@ pub struct Recording {
     pub counts: BTreeMap<u16, Counts>,
     /// What init could not do.
     pub problems: Vec<String>,
-    /// Words of [`kind::TRUTH`] by processor, where they were asked for.
-    pub truth: BTreeMap<u16, Vec<u8>>,
+    /// Words of [`kind::TRUTH`], where they were asked for.
+    pub truth: Vec<u8>,
     /// Whether definitions of blocks were damaged, or too many.
     pub has_lost_blocks: bool,
 }
@@ -123,7 +123,7 @@ impl Recording {
             status: None,
             counts: BTreeMap::new(),
             problems: Vec::new(),
-            truth: BTreeMap::new(),
+            truth: Vec::new(),
             has_lost_blocks: false,
         }
     }
@@ -162,7 +162,7 @@ impl Recording {
             kind::BEGIN if self.writer.is_none() => self.begin(content, output)?,
             kind::BLOCKS => self.has_lost_blocks |= !self.flow.blocks.define(content),
             kind::FLOW => {
-                self.follow(frame.cpu, content, output)?;
+                self.follow(content, output)?;
                 self.write_packets(PIECE_BYTES, output)?;
             }
             kind::COUNTS => {
@@ -171,7 +171,7 @@ impl Recording {
                 self.counts.insert(frame.cpu, counts);
             }
             kind::TRUTH if self.options.truth => {
-                self.truth.entry(frame.cpu).or_default().extend_from_slice(content);
+                self.truth.extend_from_slice(content);
             }
             _ => {}
         }
@@ -252,15 +252,15 @@ impl Recording {
 
     fn follow<E>(
         &mut self,
-        cpu: u16,
         words: &[u8],
         output: &mut impl FnMut(Output<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut begun = Vec::new();
-        self.flow.follow(cpu, words, |tid, pid, tsc| begun.push((tid, pid, tsc)));
+        self.flow.follow(words, |tid, pid, tsc| begun.push((tid, pid, tsc)));
+        let cpu = self.flow.cpu();
         for (tid, pid, tsc) in begun {
             let nanos = nanos(tsc, self.nanos);
-            let origin = Origin { pid, tid, nanos, cpu: u32::from(cpu) };
+            let origin = Origin { pid, tid, nanos, cpu };
             if let Some(writer) = &mut self.writer {
                 let bytes = writer.sideband(&Sideband::TraceStarts { pid, tid }, origin);
                 output(Output::Data(&bytes))?;

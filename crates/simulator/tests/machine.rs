@@ -77,14 +77,12 @@ fn truth(report: &Report) -> Vec<(u32, Vec<u64>)> {
     const THREAD: u64 = 0x7ffe;
     const UNDONE: u64 = 0x7ffd;
     let mut all: std::collections::BTreeMap<u32, Vec<u64>> = Default::default();
-    for words in &report.truth {
-        let mut tid = 0;
-        for word in words.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes)) {
-            match word >> 48 {
-                THREAD => tid = word as u32,
-                UNDONE => drop(all.entry(tid).or_default().pop()),
-                _ => all.entry(tid).or_default().push(word),
-            }
+    let mut tid = 0;
+    for word in report.truth.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes)) {
+        match word >> 48 {
+            THREAD => tid = word as u32,
+            UNDONE => drop(all.entry(tid).or_default().pop()),
+            _ => all.entry(tid).or_default().push(word),
         }
     }
     all.into_iter().collect()

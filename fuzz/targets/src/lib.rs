@@ -36,6 +36,7 @@ pub mod relate;
 pub mod script;
 pub mod seeds;
 pub mod sieve;
+pub mod simulator;
 pub mod symbols;
 pub mod tmfxml;
 pub mod trace;
@@ -98,6 +99,7 @@ pub const TARGETS: &[Target] = &[
     target("intelpt", intelpt::check, intelpt::good, &[]),
     target("hardware", hardware::check, hardware::good, &[]),
     target("etrace", etrace::check, etrace::good, &[]),
+    target("simulator", simulator::check, simulator::good, &[]),
     target("symbols", symbols::check, symbols::good, &["\x7fELF", ".symtab", "_ZN", "_R", " T "]),
     target("probe", probe::check, probe::good, &["stapsdt", ".note.stapsdt", "%rdi", "%return"]),
 ];

@@ -62,6 +62,7 @@ smoke! {
     relate 5000
     event_filter 5000
     sieve 20000
+    simulator 10000
     symbols 2000
     intelpt 3000
     etrace 3000

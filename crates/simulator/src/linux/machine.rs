@@ -102,8 +102,8 @@ pub struct Report {
     pub symbols: Option<PathBuf>,
     /// What went wrong.
     pub problems: Vec<String>,
-    /// Words of the plugin's list by processor, where that was asked for.
-    pub truth: Vec<Vec<u8>>,
+    /// Words of the plugin's list, where that was asked for.
+    pub truth: Vec<u8>,
 }
 
 impl Machine {
@@ -185,7 +185,9 @@ impl Machine {
             problems.push("code that was executed is missing: there was too much of it".to_owned());
         }
         if recording.status.is_none() && signals.signal().is_none() && problems.is_empty() {
-            problems.push("the machine ended before the program did".to_owned());
+            let last = [last_lines(&messages), last_lines(&console)].concat().join("; ");
+            let more = if last.is_empty() { String::new() } else { format!(": {last}") };
+            problems.push(format!("the machine ended before the program did{more}"));
         }
         if !recording.vdso.is_empty() {
             write(&output, "vdso.so", &recording.vdso)?;
@@ -212,7 +214,7 @@ impl Machine {
             kernel_code,
             symbols,
             problems,
-            truth: recording.truth.into_values().collect(),
+            truth: recording.truth,
         })
     }
 
@@ -338,20 +340,22 @@ fn follow(
     Ok(())
 }
 
+/// The last lines of a file of messages.
+fn last_lines(path: &Path) -> Vec<String> {
+    let text = fs::read(path).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text).into_owned();
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let last = &lines[lines.len().saturating_sub(LINES)..];
+    last.iter().map(|line| (*line).to_owned()).collect()
+}
+
 /// Why nothing was recorded.
 fn nothing(problems: &[String], signal: Option<i32>, console: &Path, messages: &Path) -> Error {
-    let last = |path: &Path| {
-        let text = fs::read(path).unwrap_or_default();
-        let text = String::from_utf8_lossy(&text).into_owned();
-        let lines: Vec<&str> =
-            text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-        lines[lines.len().saturating_sub(LINES)..].join("; ")
-    };
     if signal.is_some() {
         return Error::new("nothing was recorded", "", "it was ended before the program began");
     }
     let mut causes = problems.to_vec();
-    causes.extend([last(messages), last(console)].into_iter().filter(|text| !text.is_empty()));
+    causes.extend([last_lines(messages), last_lines(console)].concat());
     let cause = if causes.is_empty() { "QEMU has ended".to_owned() } else { causes.join("; ") };
     Error::new(WHAT, "the program was not started", cause)
 }
