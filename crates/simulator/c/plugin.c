@@ -105,8 +105,8 @@ static uint8_t definitions[DEFINITIONS];
 static uint32_t definition_bytes;
 
 /*
- * Of all processors, in the order in which it happened: a thread that goes on elsewhere does so behind what it
- * executed before.
+ * Of all processors, in the order in which it happened: a thread that goes on elsewhere does so behind
+ * what it executed before.
  */
 static uint32_t words[WORDS];
 static uint32_t word_count;

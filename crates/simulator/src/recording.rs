@@ -236,7 +236,9 @@ impl Recording {
         // struct lat_begin
         let (zero, multiplier) = (u64_at(content, 40), u32_at(content, 48));
         let shift = u16::try_from(u32_at(content, 52).min(63)).unwrap_or(0);
-        self.nanos = (zero, shift, multiplier);
+        // A kernel that does not trust the counter does not say how its clock follows from it.
+        let is_known = multiplier != 0;
+        self.nanos = if is_known { (zero, shift, multiplier) } else { (0, 0, 1) };
         let (writer, bytes) = Writer::begin(IntelPt {
             mtc_frequency: Some(MTC_FREQUENCY),
             cycles: false,

@@ -31,9 +31,10 @@ const INIT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/init"));
 /// Memory of the machine beside its files, MiB.
 const MEMORY_MIB: usize = 512;
 /// What the kernel is told. Its addresses are those of its list of symbols; what mitigates faults of real
-/// processors is no part of the programs that are looked at.
+/// processors is no part of the programs that are looked at. All processors have one clock, also where each
+/// sees that the others had their turn in between.
 const COMMAND_LINE: &str =
-    "console=ttyS0 quiet nokaslr mitigations=off panic=-1 rdinit=/.lateralis/init";
+    "console=ttyS0 quiet nokaslr mitigations=off tsc=reliable panic=-1 rdinit=/.lateralis/init";
 /// Processors of a machine.
 const CPUS_MAX: u16 = 16;
 /// Bytes that are read from QEMU at once.
