@@ -39,20 +39,24 @@ fn main() {
     ];
     let more = [includes.as_slice(), std::slice::from_ref(&preload)].concat();
     compile(&sources, &more, &flags, &["-ldl"], &library);
-    publish_hash("LAT_PRELOAD_HASH", &library);
+    publish("LAT_PRELOAD_HASH", &library);
 
     let client = out.join("demo-client");
     let mut sources = c_files(&demo);
     sources.extend(core);
     compile(&sources, &includes, &[], &[], &client);
-    publish_hash("LAT_DEMO_CLIENT_HASH", &client);
+    publish("LAT_DEMO_CLIENT_HASH", &client);
 }
 
-/// Hands the hash of a file to the compiler: it need not be computed anew in each run of `lat`.
-fn publish_hash(variable: &str, file: &Path) {
+/// Compresses a file, which would be one per cent of `lat`, and hands the hash of its content to the
+/// compiler: it need not be computed anew in each run of `lat`.
+fn publish(variable: &str, file: &Path) {
     let content =
         fs::read(file).unwrap_or_else(|error| panic!("cannot read {}: {error}", file.display()));
     println!("cargo::rustc-env={variable}={:016x}", fnv1a(&content));
+    let packed = file.with_added_extension("zst");
+    let done = zstd::bulk::compress(&content, 19).and_then(|bytes| fs::write(&packed, bytes));
+    done.unwrap_or_else(|error| panic!("cannot write {}: {error}", packed.display()));
 }
 
 /// FNV-1a, 64 bit: tells versions apart; nothing is trusted because of it.
