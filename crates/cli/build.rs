@@ -54,7 +54,9 @@ fn publish(variable: &str, file: &Path) {
     let content =
         fs::read(file).unwrap_or_else(|error| panic!("cannot read {}: {error}", file.display()));
     println!("cargo::rustc-env={variable}={:016x}", fnv1a(&content));
-    let packed = file.with_added_extension("zst");
+    let mut packed = file.as_os_str().to_owned();
+    packed.push(".zst");
+    let packed = PathBuf::from(packed);
     let done = zstd::bulk::compress(&content, 19).and_then(|bytes| fs::write(&packed, bytes));
     done.unwrap_or_else(|error| panic!("cannot write {}: {error}", packed.display()));
 }
