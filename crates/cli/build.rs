@@ -17,9 +17,9 @@ fn main() {
     for folder in [&tracer, &preload, &demo] {
         println!("cargo::rerun-if-changed={}", folder.display());
     }
-    // Names of functions for backtraces, but no line numbers: they would be a third of the file,
-    // and a panic tells its place without them.
-    println!("cargo::rustc-link-arg-bins=-Wl,--strip-debug");
+    // Names of functions and line numbers would be half of the file, and a panic tells its place
+    // without them.
+    println!("cargo::rustc-link-arg-bins=-Wl,--strip-all");
     println!("cargo::rustc-link-arg-bins=-Wl,--icf=all");
     let core = c_files(&tracer.join("src"));
     let includes = [tracer.join("include"), tracer.join("src")];
