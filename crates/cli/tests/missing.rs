@@ -181,7 +181,12 @@ fn what_a_cap_kept_out_is_told_by_every_reader() {
     let discarded = complaints.split("discarded ").skip(1);
     let discarded = discarded.filter_map(|rest| rest.split(' ').next()?.parse::<u64>().ok());
     let lost = number(&report["totals"]["lost"]["total"]);
-    assert_eq!(discarded.sum::<u64>(), not_written + lost, "{complaints}");
+    let (discarded, missing) = (discarded.sum::<u64>(), not_written + lost);
+    // Of a stream of which only the packet was written that tells it, it cannot say how many.
+    match complaints.contains("may have discarded") {
+        true => assert!(discarded < missing, "{complaints}"),
+        false => assert_eq!(discarded, missing, "{complaints}"),
+    }
 }
 
 #[test]

@@ -37,11 +37,11 @@ pub(crate) struct Found<'a> {
 
 impl Found<'_> {
     /// Which of several names for one address people know it by: the one with a size, not weak, global, with
-    /// the fewest underscores in front, the longest.
-    fn rank(&self) -> (bool, bool, bool, usize, usize) {
+    /// the fewest underscores in front, the longest; of the same name the larger function.
+    fn rank(&self) -> (bool, bool, bool, usize, usize, u64) {
         let underscores = self.name.bytes().take_while(|byte| *byte == b'_').count();
         let few = usize::MAX - underscores;
-        (self.bytes > 0, !self.is_weak, self.is_global, few, self.name.len())
+        (self.bytes > 0, !self.is_weak, self.is_global, few, self.name.len(), self.bytes)
     }
 }
 
@@ -221,6 +221,21 @@ mod tests {
             [0x7f1f, 0x8004, 0x8005].map(|at| functions.at(at)),
             [Some("Later one"), Some("x"), None]
         );
+    }
+
+    #[test]
+    fn of_one_name_at_one_address_the_larger_function_counts() {
+        let found = |bytes| Found {
+            begin: 167,
+            bytes,
+            most: 250,
+            name: "c",
+            is_global: true,
+            is_weak: false,
+        };
+        for all in [vec![found(1), found(2)], vec![found(2), found(1)]] {
+            assert_eq!(Functions::sorted(all).at(168), Some("c"));
+        }
     }
 
     #[test]
