@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Decodes a file of packets, some times, and says how long each took; for bench/decode.
+//!
+//!     decode counter|blocks ROUNDS PACKETS [FILE:ADDRESS]...
+//!
+//! Prints the number of instructions, of gaps, then the seconds of each round. `counter`: instructions are
+//! only counted; `blocks`: each block is handed on.
+
+use std::time::Instant;
+
+use lateralis_intelpt::Block;
+use lateralis_intelpt::flow::{Event, Flow, Sink};
+use lateralis_intelpt::image::Sections;
+
+#[derive(Default)]
+struct Counter {
+    instructions: u64,
+    gaps: u64,
+}
+
+impl Sink for Counter {
+    const IS_COUNTER: bool = true;
+
+    fn block(&mut self, block: &Block) {
+        self.instructions += u64::from(block.count);
+    }
+
+    fn instructions(&mut self, count: u32) {
+        self.instructions += u64::from(count);
+    }
+
+    fn event(&mut self, _: usize, event: Event) {
+        self.gaps += u64::from(matches!(event, Event::Gap(_)));
+    }
+}
+
+/// Looks at each block.
+#[derive(Default)]
+struct Blocks {
+    counter: Counter,
+    /// Of the addresses of all blocks, so that none can be left out.
+    hash: u64,
+}
+
+impl Sink for Blocks {
+    fn block(&mut self, block: &Block) {
+        self.counter.block(block);
+        self.hash = (self.hash ^ block.ip).wrapping_mul(0x0100_0000_01b3);
+    }
+
+    fn event(&mut self, position: usize, event: Event) {
+        self.counter.event(position, event);
+    }
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [how, rounds, packets, code @ ..] = arguments.as_slice() else {
+        return Err("decode counter|blocks ROUNDS PACKETS [FILE:ADDRESS]...".into());
+    };
+    let mut pieces = Vec::new();
+    for piece in code {
+        let (file, address) = piece.rsplit_once(':').ok_or("FILE:ADDRESS")?;
+        let address = u64::from_str_radix(address.trim_start_matches("0x"), 16)?;
+        pieces.push((address, std::fs::read(file)?));
+    }
+    let mut image = Sections::default();
+    for (address, bytes) in &pieces {
+        image.add(*address, bytes);
+    }
+    let packets = std::fs::read(packets)?;
+    let mut seconds = Vec::new();
+    let mut counter = Counter::default();
+    for _ in 0..rounds.parse()? {
+        // Nothing is known from the round before.
+        let mut flow = Flow::new(&image);
+        let begin = Instant::now();
+        counter = match how.as_str() {
+            "counter" => {
+                let mut counter = Counter::default();
+                flow.decode(&packets, &mut counter);
+                counter
+            }
+            _ => {
+                let mut blocks = Blocks::default();
+                flow.decode(&packets, &mut blocks);
+                std::hint::black_box(blocks.hash);
+                blocks.counter
+            }
+        };
+        seconds.push(begin.elapsed().as_secs_f64().to_string());
+    }
+    println!("{} {} {}", counter.instructions, counter.gaps, seconds.join(" "));
+    Ok(())
+}
