@@ -17,7 +17,7 @@ fn main() {
     for folder in [&tracer, &preload, &demo] {
         println!("cargo::rerun-if-changed={}", folder.display());
     }
-    // Names of functions and line numbers would be half of the file, and a panic tells its place
+    // Names of functions and line numbers would be half of the file, and a panic names its place
     // without them.
     println!("cargo::rustc-link-arg-bins=-Wl,--strip-all");
     println!("cargo::rustc-link-arg-bins=-Wl,--icf=all");

@@ -71,7 +71,7 @@ fn exit_status(report: &Report) -> ExitStatus {
     }
 }
 
-/// As a shell has it; `None` where nobody knows.
+/// As a shell has it; `None` where it is not known.
 fn exit_code(report: &Report) -> Option<u8> {
     const SIGNALLED: u32 = 128;
     let code = match (report.status, report.signal) {
