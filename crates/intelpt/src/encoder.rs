@@ -44,8 +44,9 @@ pub struct Clock {
     pub tsc_per_crystal: (u32, u32),
     /// Ticks of the time stamp counter in one of the bus clock, at which the core runs.
     pub tsc_per_bus: u8,
-    /// Whether each packet says how many cycles went by.
-    pub cycles: bool,
+    /// Packets say how many cycles went by, once there are so many since they last did; `None`: never
+    /// [SDM volume 3, IA32_RTIT_CTL.CycThresh].
+    pub cycle_threshold: Option<u64>,
 }
 
 /// What packets are made, as the registers of a processor say it.
@@ -367,8 +368,9 @@ impl Encoder {
 
     /// A packet that comes with the cycles since the last one.
     fn put_timed(&mut self, packet: Packet) {
-        if self.settings.clock.is_some_and(|clock| clock.cycles) {
-            let cycles = self.tsc - self.cycles_told_at;
+        let cycles = self.tsc - self.cycles_told_at;
+        let threshold = self.settings.clock.and_then(|clock| clock.cycle_threshold);
+        if threshold.is_some_and(|least| cycles >= least) {
             self.put(Packet::Cyc(cycles));
             self.cycles_told_at = self.tsc;
         }

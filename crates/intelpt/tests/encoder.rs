@@ -138,13 +138,18 @@ fn execute(code: &[u8], settings: Settings, numbers: &mut Numbers) -> (Addresses
 
 #[test]
 fn every_setting_gives_the_same_instructions() {
-    let clock =
-        Clock { mtc_frequency: Some(3), tsc_per_crystal: (40, 1), tsc_per_bus: 10, cycles: false };
+    let clock = Clock {
+        mtc_frequency: Some(3),
+        tsc_per_crystal: (40, 1),
+        tsc_per_bus: 10,
+        cycle_threshold: None,
+    };
     let clocks = [
         None,
         Some(clock),
         Some(Clock { mtc_frequency: None, ..clock }),
-        Some(Clock { cycles: true, tsc_per_crystal: (216, 2), ..clock }),
+        Some(Clock { cycle_threshold: Some(0), tsc_per_crystal: (216, 2), ..clock }),
+        Some(Clock { cycle_threshold: Some(64), ..clock }),
     ];
     let mut numbers = Numbers(7);
     let mut sizes = Vec::new();

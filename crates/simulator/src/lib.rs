@@ -8,7 +8,7 @@
 //!      perf.data ◄── recording ◄── flow ◄── frames
 //! ```
 //!
-//! [`archive`], [`elf`], [`frame`], [`block`], [`flow`], [`sideband`] and [`recording`] get bytes and give
+//! [`archive`], [`elf`], [`frame`], [`block`], [`flow`], [`packets`], [`sideband`] and [`recording`] get bytes and give
 //! bytes. What the machine sends is hostile: the program in it can do what it likes. [`linux`] starts QEMU,
 //! reads files and asks the distribution for a kernel.
 
@@ -20,5 +20,6 @@ pub mod elf;
 pub mod flow;
 pub mod frame;
 pub mod linux;
+pub mod packets;
 pub mod recording;
 pub mod sideband;

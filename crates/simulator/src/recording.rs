@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use lateralis_intelpt::encoder::{Clock, Settings};
-use lateralis_perfdata::perf::write::{self as perf, IntelPt, Origin, Sideband, Writer};
+use lateralis_perfdata::perf::write::{self as perf, Origin, Sideband, Writer};
 
 use crate::flow::{Flow, Thread};
 use crate::frame::{Frame, kind};
+use crate::packets::Packets;
 use crate::sideband::{self, u32_at, u64_at};
 
 /// Bytes of packets of a thread that are written at once.
@@ -25,17 +25,13 @@ const PAGE: u64 = 4096;
 /// Pages that were not executed, between two that were, up to which both lie in one piece.
 const PAGES_BETWEEN: u64 = 4096;
 
-/// The model of the processor: a cycle for each instruction, at 1 GHz, with a crystal of 25 MHz.
-const TSC_PER_CRYSTAL: (u32, u32) = (40, 1);
-const TSC_PER_BUS: u8 = 10;
-/// As perf has it unless another period is asked for.
-const MTC_FREQUENCY: u8 = 3;
-
 /// What is kept, and how.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Code of the kernel, too.
     pub kernel: bool,
+    /// Which packets.
+    pub packets: Packets,
     /// Where the file will be that the kernel maps into each program.
     pub vdso_path: Vec<u8>,
     /// Keeps every instruction that the plugin lists: what packets are compared with in tests.
@@ -105,15 +101,9 @@ impl Recording {
     /// Nothing was sent yet.
     #[must_use]
     pub fn new(options: Options) -> Self {
-        let clock = Clock {
-            mtc_frequency: Some(MTC_FREQUENCY),
-            tsc_per_crystal: TSC_PER_CRYSTAL,
-            tsc_per_bus: TSC_PER_BUS,
-            cycles: false,
-        };
         Self {
+            flow: Flow::new(options.packets.settings()),
             options,
-            flow: Flow::new(Settings { clock: Some(clock), ..Settings::default() }),
             writer: None,
             nanos: (0, 0, 1),
             sideband_count: 0,
@@ -239,15 +229,8 @@ impl Recording {
         // A kernel that does not trust the counter does not say how its clock follows from it.
         let is_known = multiplier != 0;
         self.nanos = if is_known { (zero, shift, multiplier) } else { (0, 0, 1) };
-        let (writer, bytes) = Writer::begin(IntelPt {
-            mtc_frequency: Some(MTC_FREQUENCY),
-            cycles: false,
-            return_compression: true,
-            tsc_per_crystal: TSC_PER_CRYSTAL,
-            tsc_per_bus: TSC_PER_BUS,
-            nanos: self.nanos,
-            kernel: self.options.kernel,
-        });
+        let how = self.options.packets.description(self.nanos, self.options.kernel);
+        let (writer, bytes) = Writer::begin(how);
         self.writer = Some(writer);
         output(Output::Data(&bytes))
     }
@@ -361,7 +344,12 @@ mod tests {
     }
 
     fn options() -> Options {
-        Options { kernel: true, vdso_path: b"/x/vdso.so".to_vec(), truth: false }
+        Options {
+            kernel: true,
+            packets: Packets::default(),
+            vdso_path: b"/x/vdso.so".to_vec(),
+            truth: false,
+        }
     }
 
     #[test]

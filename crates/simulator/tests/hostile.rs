@@ -4,6 +4,7 @@
 use lateralis_perfdata::perf;
 use lateralis_simulator::elf;
 use lateralis_simulator::frame::{Frames, kind};
+use lateralis_simulator::packets::Packets;
 use lateralis_simulator::recording::{Options, Output, Recording};
 
 /// Numbers that are always the same [Steele, Lea, Flood: SplitMix64].
@@ -90,7 +91,12 @@ fn good() -> Vec<u8> {
 }
 
 fn take(bytes: &[u8]) -> (Recording, Vec<u8>) {
-    let options = Options { kernel: true, vdso_path: b"/v".to_vec(), truth: true };
+    let options = Options {
+        kernel: true,
+        packets: Packets::default(),
+        vdso_path: b"/v".to_vec(),
+        truth: true,
+    };
     let (mut recording, mut data) = (Recording::new(options), Vec::new());
     let mut output = |what: Output<'_>| {
         if let Output::Data(bytes) = what {

@@ -12,6 +12,7 @@ use lateralis_intelpt::flow::{Event, Flow, Sink};
 use lateralis_intelpt::image::Sections;
 use lateralis_perfdata::perf;
 use lateralis_simulator::linux::{Job, Kernel, Machine, Printed, Qemu, Report};
+use lateralis_simulator::packets::Packets;
 
 /// One machine at a time: each has half a gigabyte of memory.
 static ONE: Mutex<()> = Mutex::new(());
@@ -53,6 +54,7 @@ fn run(command: &[&str], cpus: u16, kernel: bool) -> Run {
         files: Vec::new(),
         cpus,
         kernel,
+        packets: Packets::default(),
         append: Vec::new(),
         output: folder.path().join("out"),
         truth: true,

@@ -10,6 +10,7 @@
 mod calls;
 mod delta;
 mod resolution;
+mod sizes;
 mod system_calls;
 
 use std::ops::ControlFlow;
@@ -26,6 +27,7 @@ pub use calls::{Call, Executed, INSTRUCTIONS, executed};
 pub use delta::{Deltas, Marker, Pairing, Place, deltas};
 pub use lateralis_intelpt as intelpt;
 pub use resolution::{Resolution, factors, resolution};
+pub use sizes::{Kind, Sizes, sizes};
 pub use system_calls::{SystemCalls, system_calls};
 
 use crate::places::{Function, In, Places};
@@ -106,6 +108,8 @@ pub struct PacketAt<'r> {
     pub traced: &'r Traced,
     /// Its first byte, of all of the thread or processor.
     pub position: u64,
+    /// Its bytes.
+    pub size_bytes: usize,
     /// What it is; `None`: bytes that are none.
     pub packet: Option<Packet>,
     /// What the clocks said before it.
@@ -258,16 +262,17 @@ impl<'i> Recorded<'i> {
             for run in &part.runs {
                 let mut clock = Clock::new(&self.clocks);
                 for found in Packets::synced(run) {
-                    let (at, packet) = match found {
-                        Ok(found) => (found.start, Some(found.packet)),
-                        Err(error) => (error.start, None),
+                    let (at, end, packet) = match found {
+                        Ok(found) => (found.start, found.end, Some(found.packet)),
+                        Err(error) => (error.start, error.resume, None),
                     };
                     match &packet {
                         Some(packet) => clock.packet(packet),
                         None => clock.gap(),
                     }
                     let (position, time) = (before + at as u64, clock.moment(None));
-                    if see(PacketAt { traced: &part.traced, position, packet, time }).is_break() {
+                    let (traced, size_bytes) = (&part.traced, end - at);
+                    if see(PacketAt { traced, position, size_bytes, packet, time }).is_break() {
                         return;
                     }
                 }

@@ -4,6 +4,7 @@
 use lateralis_perfdata::perf;
 use lateralis_simulator::elf;
 use lateralis_simulator::frame::{Frames, kind};
+use lateralis_simulator::packets::Packets;
 use lateralis_simulator::recording::{Options, Output, Recording};
 
 /// Takes the input as what the plugin wrote, and as the file of a program. Besides not panicking: what comes
@@ -12,7 +13,12 @@ pub fn check(input: &[u8]) {
     let _ = elf::needs(input);
     let _ = elf::script_interpreter(input);
     let _ = elf::library_cache(input);
-    let options = Options { kernel: true, vdso_path: b"/vdso".to_vec(), truth: false };
+    let options = Options {
+        kernel: true,
+        packets: Packets::default(),
+        vdso_path: b"/vdso".to_vec(),
+        truth: false,
+    };
     let (mut recording, mut data) = (Recording::new(options), Vec::new());
     let mut output = |what: Output<'_>| {
         if let Output::Data(bytes) = what {

@@ -9,6 +9,7 @@ mod function;
 mod images;
 mod impact;
 mod numbers;
+mod packets;
 mod stacks;
 mod trf;
 
@@ -39,6 +40,8 @@ pub enum FlowCommand {
     Function(Box<function::FunctionArgs>),
     /// Show how many more instructions system calls execute in a second trace (Intel PT)
     Impact(Box<impact::ImpactArgs>),
+    /// Show how many bytes of what kinds of packets there are (Intel PT)
+    Packets(Box<packets::PacketsArgs>),
     /// Show how many instructions a kernel executes for system calls (Intel PT)
     Syscalls(Box<impact::SyscallsArgs>),
     /// Show which functions samples were taken in, or executed how many instructions, and on which paths of
@@ -55,6 +58,7 @@ pub fn run(args: FlowArgs) -> Result<ExitStatus, CliError> {
         FlowCommand::Delta(args) => delta::run(&args),
         FlowCommand::Function(args) => function::run(&args),
         FlowCommand::Impact(args) => impact::impact(&args),
+        FlowCommand::Packets(args) => packets::run(&args),
         FlowCommand::Syscalls(args) => impact::syscalls(&args),
         FlowCommand::Stacks(args) => stacks::run(&args),
         FlowCommand::Trf(args) => trf::run(&args),

@@ -18,6 +18,7 @@ use clap::{ArgGroup, Args, ValueEnum};
 use lateralis_recorder::linux::{Capture, Session, ring_bytes};
 use lateralis_recorder::{ChunkOptions, CtfVersion, Patterns, Progress, RecordOptions};
 use lateralis_ring::RingMode;
+use lateralis_simulator::packets::Packets;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -236,6 +237,10 @@ pub struct RecordArgs {
     /// More words for the command line of its kernel
     #[arg(long, value_name = "WORD", requires = "sim")]
     pub sim_append: Vec<String>,
+    /// Which packets its processors make, in the words of perf's `intel_pt/…/`: cyc, cyc_thresh=N,
+    /// mtc=0, mtc_period=N, psb_period=N, noretcomp
+    #[arg(long, value_name = "TERMS", requires = "sim")]
+    pub sim_packets: Option<Packets>,
     /// Print the summary as one line of JSON on standard output
     #[arg(long)]
     pub json: bool,

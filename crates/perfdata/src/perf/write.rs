@@ -40,6 +40,7 @@ const CONFIG_TSC: u64 = 1 << 10;
 const CONFIG_NORETCOMP: u64 = 1 << 11;
 const CONFIG_BRANCH: u64 = 1 << 13;
 const CONFIG_MTC_FREQUENCY: u64 = 0xf << 14;
+const CONFIG_PSB_FREQUENCY: u64 = 0xf << 24;
 /// Bits of `misc`.
 const MISC_KERNEL: u16 = 1;
 const MISC_USER: u16 = 2;
@@ -54,6 +55,8 @@ pub struct IntelPt {
     pub mtc_frequency: Option<u8>,
     /// Whether packets say how many cycles went by.
     pub cycles: bool,
+    /// A PSB comes after 2048 bytes, twice as many for each more.
+    pub psb_frequency: u8,
     /// Whether a return to behind the last call is one bit.
     pub return_compression: bool,
     /// Ticks of the time stamp counter in one of the crystal clock: numerator and denominator.
@@ -344,6 +347,7 @@ impl Writer {
             config |=
                 CONFIG_MTC | u64::from(frequency & 0xf) << CONFIG_MTC_FREQUENCY.trailing_zeros();
         }
+        config |= u64::from(self.how.psb_frequency & 0xf) << CONFIG_PSB_FREQUENCY.trailing_zeros();
         config |= if self.how.cycles { CONFIG_CYC } else { 0 };
         config |= if self.how.return_compression { 0 } else { CONFIG_NORETCOMP };
         const FLAGS: u64 = flag::DISABLED | flag::EXCLUDE_HV | flag::ENABLE_ON_EXEC;
@@ -426,6 +430,7 @@ mod tests {
         let how = IntelPt {
             mtc_frequency: Some(3),
             cycles: false,
+            psb_frequency: 0,
             return_compression: true,
             tsc_per_crystal: (40, 1),
             tsc_per_bus: 10,

@@ -21,6 +21,7 @@ use super::root::Root;
 use super::{Error, Kernel, Qemu};
 use crate::flow::{Odd, Sums};
 use crate::frame::Frames;
+use crate::packets::Packets;
 use crate::recording::{Counts, Options, Output, Recording, Status};
 
 /// Loaded by QEMU.
@@ -54,6 +55,8 @@ pub struct Job {
     pub cpus: u16,
     /// Code of the kernel, too.
     pub kernel: bool,
+    /// Which packets are made.
+    pub packets: Packets,
     /// More words of the kernel's command line.
     pub append: Vec<String>,
     /// The folder for everything; it must not be there.
@@ -154,6 +157,7 @@ impl Machine {
         let vdso = output.join("vdso.so");
         let mut recording = Recording::new(Options {
             kernel: self.job.kernel,
+            packets: self.job.packets,
             vdso_path: vdso.as_os_str().as_bytes().to_vec(),
             truth: self.job.truth,
         });

@@ -31,6 +31,7 @@ pub fn run(args: &RecordArgs) -> Result<ExitStatus, CliError> {
         files: args.sim_file.clone(),
         cpus: args.sim_cpus,
         kernel: args.sim_kernel,
+        packets: args.sim_packets.unwrap_or_default(),
         append: args.sim_append.clone(),
         output,
         truth: false,
