@@ -370,8 +370,25 @@ fn packets_are_as_many_as_perf_counts() {
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         *counts.entry(line.split_whitespace().nth(1).expect("a name")).or_default() += 1;
     }
-    let of = ["tnt.8", "tip", "pip", "mtc", "tsc", "tma"].map(|name| counts[name]);
-    assert_eq!(of, [69_516, 12_039, 441, 2_802, 24, 24]);
+    let names = ["tnt.8", "tip", "pip", "mtc", "tsc", "tma"];
+    let expected = [69_516, 12_039, 441, 2_802, 24, 24];
+    assert_eq!(names.map(|name| counts[name]), expected);
+    // And by kind, with their bytes: these of a fixed size.
+    let output = run(&place, "packets", &file, &words(&["--json"]));
+    let text = String::from_utf8_lossy(&output.stdout);
+    let found: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let kinds = found["kinds"].as_array().expect("kinds");
+    let of = |name: &str, what: &str| {
+        let kind = kinds.iter().find(|kind| kind["kind"] == name).expect("a kind");
+        kind[what].as_u64().expect("a number")
+    };
+    assert_eq!(names.map(|name| of(name, "packets") as usize), expected);
+    let sizes = [("tnt.8", 1), ("pip", 8), ("mtc", 2), ("tsc", 8), ("tma", 7)];
+    for (name, size) in sizes {
+        assert_eq!(of(name, "bytes"), of(name, "packets") * size, "{name}");
+    }
+    let bytes = |kind: &serde_json::Value| kind["bytes"].as_u64();
+    assert!(kinds.iter().filter_map(bytes).sum::<u64>() <= found["bytes"].as_u64().expect("bytes"));
 }
 
 /// As many as Intel's library decodes (libipt 2.3.0).

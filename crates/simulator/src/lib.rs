@@ -8,9 +8,9 @@
 //!      perf.data ◄── recording ◄── flow ◄── frames
 //! ```
 //!
-//! [`archive`], [`elf`], [`frame`], [`block`], [`flow`], [`packets`], [`sideband`] and [`recording`] get bytes and give
-//! bytes. What the machine sends is hostile: the program in it can do what it likes. [`linux`] starts QEMU,
-//! reads files and asks the distribution for a kernel.
+//! [`archive`], [`elf`], [`frame`], [`block`], [`flow`], [`packets`], [`sideband`] and [`recording`] get
+//! bytes and give bytes. What the machine sends is hostile: the program in it can do what it likes.
+//! [`linux`] starts QEMU, reads files and asks the distribution for a kernel.
 
 #![forbid(unsafe_code)]
 

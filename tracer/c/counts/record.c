@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* `record CASE REPEATS`: an event, many times, into rings of threads in plain C; `record list`
- * prints the cases. Instruction counters run it twice and divide the difference. No strings: how
- * long strlen takes depends on the C library and the processor. */
+/* `record CASE REPEATS`: an event, many times, into rings of threads in plain C, or of CPUs with
+ * -DRECORD_PER_CPU; `record all REPEATS`: all cases in turn; `record list` prints them. Instruction
+ * counters run it twice and divide the difference. No strings: how long strlen takes depends on the
+ * C library and the processor. */
 #define _GNU_SOURCE
+#ifndef RECORD_PER_CPU
 #define LAT_RING_THREAD
+#endif
 #include "../test/support/tests.h"
 
 #include <lat/log.h>
@@ -46,7 +49,8 @@ int main(int count, char **arguments)
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         if (count > 1 && strcmp(arguments[1], "list") == 0)
             printf("%s\n", cases[c].name);
-        if (count < 3 || strcmp(arguments[1], cases[c].name) != 0)
+        const int is_all = count > 2 && strcmp(arguments[1], "all") == 0;
+        if (count < 3 || (!is_all && strcmp(arguments[1], cases[c].name) != 0))
             continue;
         const uint64_t repeats = strtoull(arguments[2], NULL, 10);
         for (uint64_t i = 0; i < repeats; i++)

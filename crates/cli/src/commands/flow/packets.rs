@@ -16,8 +16,8 @@ use crate::values;
 /// Options of `lat flow packets`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "For each kind of packet: how many there are, and their bytes. What the settings of a tracer cost \
-    is seen in two recordings of one program:\n\n  \
+    after_help = "For each kind of packet: how many there are, and their bytes. What the settings of a \
+    tracer cost is seen in two recordings of one program:\n\n  \
     perf record --per-thread -e intel_pt/cyc/u -o cycles.data -- ./program\n  \
     perf record --per-thread -e intel_pt/mtc_period=9/u -o coarse.data -- ./program\n  \
     lat flow packets cycles.data\n  lat flow packets coarse.data\n\n\
