@@ -181,6 +181,92 @@ print(kinds[1], kinds[2], kinds[3], kinds[4], sorted(names.values()),
     );
 }
 
+/// Samples made by the classes that Perfetto's descriptions give.
+const SAMPLES: &str = r#"
+import sys
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
+trace = Trace()
+def packet():
+    made = trace.packet.add()
+    made.trusted_packet_sequence_id = 7
+    return made
+first = packet()
+first.sequence_flags = 1
+first.thread_descriptor.pid, first.thread_descriptor.tid = 50, 51
+first.thread_descriptor.reference_timestamp_us = 1000
+data = first.interned_data
+for iid, name in [(1, b'main'), (2, b'work'), (3, b'leaf')]:
+    of = data.function_names.add(); of.iid, of.str = iid, name
+for iid, name in [(1, b'usr'), (2, b'bin'), (3, b'prog')]:
+    of = data.mapping_paths.add(); of.iid, of.str = iid, name
+mapping = data.mappings.add(); mapping.iid = 9
+mapping.path_string_ids.extend([1, 2, 3])
+for iid, function in [(1, 1), (2, 2), (3, 3), (4, 0)]:
+    of = data.frames.add()
+    of.iid, of.mapping_id, of.rel_pc = iid, 9, 0x1230 + iid
+    if function: of.function_name_id = function
+for iid, frames in [(1, [1, 2]), (2, [1, 2, 3]), (3, [1, 4])]:
+    of = data.callstacks.add(); of.iid = iid
+    of.frame_ids.extend(frames)
+for number, callstack in enumerate([1, 2, 2, 3, 77]):
+    one = packet()
+    one.timestamp = 5000 + 100 * number
+    sample = one.perf_sample
+    sample.cpu, sample.pid, sample.tid, sample.cpu_mode = 1, 50, 52, 2
+    if callstack == 77: sample.sample_skipped_reason = 2
+    else: sample.callstack_iid = callstack
+lost = packet()
+lost.timestamp = 5600
+lost.perf_sample.cpu, lost.perf_sample.kernel_records_lost = 1, 3
+stream = packet().streaming_profile_packet
+stream.callstack_iid.extend([2, 1])
+stream.timestamp_delta_us.extend([5, 7])
+sys.stdout.buffer.write(trace.SerializeToString())
+"#;
+
+#[test]
+fn samples_of_stacks_are_read() {
+    let python = std::env::var("LATERALIS_TEST_PYTHON").unwrap_or("python3".to_owned());
+    let found = Command::new(&python).args(["-c", SAMPLES]).output().unwrap();
+    if !found.status.success() {
+        println!("SKIPPED: python3 has no package perfetto");
+        return;
+    }
+    let trace = read(&found.stdout);
+    assert!(trace.damage().is_empty());
+    let mut lines = Vec::new();
+    jsonl::write(&trace, &mut lines).unwrap();
+    let samples: Vec<serde_json::Value> = String::from_utf8(lines)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+        .filter(|line| line["fields"].get("stack_functions").is_some())
+        .collect();
+    let seen: Vec<String> = samples
+        .iter()
+        .map(|line| {
+            format!("{} {} {}", line["time_ns"], line["name"], line["fields"]["stack_functions"])
+        })
+        .collect();
+    let perf = |time: u64, stack: &str| format!("{time} \"perf_sample\" {stack}");
+    let own = |time: u64, stack: &str| format!("{time} \"stack_sample\" {stack}");
+    assert_eq!(
+        seen,
+        [
+            perf(5000, r#"["work","main"]"#),
+            perf(5100, r#"["leaf","work","main"]"#),
+            perf(5200, r#"["leaf","work","main"]"#),
+            perf(5300, r#"["0x1234","main"]"#),
+            perf(5400, "[]"),
+            own(1_005_000, r#"["leaf","work","main"]"#),
+            own(1_012_000, r#"["work","main"]"#),
+        ]
+    );
+    let images = &samples[3]["fields"]["stack_images"];
+    assert_eq!(images, &serde_json::json!(["/usr/bin/prog", "/usr/bin/prog"]));
+    assert_eq!(trace.losses().len(), 1);
+}
+
 fn run(python: &str, script: &str, input: &[u8]) -> String {
     use std::io::Write;
     let mut child = Command::new(python)

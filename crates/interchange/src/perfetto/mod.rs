@@ -13,6 +13,7 @@ mod clocks;
 mod ftrace;
 mod packets;
 mod read;
+mod stacks;
 mod state;
 mod track_event;
 mod wire;

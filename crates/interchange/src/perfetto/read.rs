@@ -5,6 +5,7 @@ mod collect;
 mod gather;
 mod kernel;
 mod marks;
+mod samples;
 mod track;
 
 use std::borrow::Cow;
@@ -49,6 +50,11 @@ const PROCESS: u32 = 1 << 19;
 const FLOWS_OUT: u32 = 20;
 const FLOWS_IN: u32 = 24;
 const FLOWS_MAX: usize = 15;
+
+/// Fields of a sample that says itself which functions were on the stack, the innermost first.
+const STACK_FUNCTIONS: &str = "stack_functions";
+/// And in which files they are.
+const STACK_IMAGES: &str = "stack_images";
 
 /// Whether a file looks like a Perfetto trace, by its first bytes (4 KiB are
 /// enough).
@@ -218,7 +224,7 @@ impl Walk {
                 _ => (),
             }
         }
-        let is_event = Message::new(packet).any(|(number, _)| matches!(number, 9 | 11 | 52));
+        let is_event = Message::new(packet).any(|(number, _)| matches!(number, 9 | 11 | 52 | 66));
         let time = match head.time {
             Some(time) if is_event => {
                 let clock = head.clock.or(sequence.clock).unwrap_or(BOOTTIME);
@@ -233,6 +239,8 @@ impl Walk {
                 11 => self.track_event(value.message(), &mut sequence, time, sink),
                 39 => self.android_log(value.message(), sink),
                 52 => self.gpu_counters(value.message(), time, sink),
+                54 => self.streaming_profile(value.message(), &mut sequence, sink),
+                66 => self.perf_sample(value.message(), &sequence, time, sink),
                 42 => lost = value.number() != 0 && sequence.begun,
                 // Bookkeeping, or taken in the first walk.
                 2

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::stacks::Stacks;
 use super::wire::Message;
 
 /// Tables of interned texts, by field number in `InternedData`.
@@ -10,6 +11,8 @@ pub const CATEGORIES: u32 = 1;
 pub const EVENT_NAMES: u32 = 2;
 pub const ANNOTATION_NAMES: u32 = 3;
 pub const SOURCE_LOCATIONS: u32 = 4;
+pub const FUNCTION_NAMES: u32 = 5;
+pub const MAPPING_PATHS: u32 = 17;
 pub const LOG_BODIES: u32 = 20;
 pub const STRING_VALUES: u32 = 29;
 
@@ -18,6 +21,8 @@ pub const STRING_VALUES: u32 = 29;
 pub struct Sequence {
     /// Interned texts by table and number.
     texts: HashMap<(u32, u64), String>,
+    /// Call stacks.
+    pub stacks: Stacks,
     /// Clock of packets that tell none.
     pub clock: Option<u32>,
     /// Track of events that tell none.
@@ -34,6 +39,7 @@ impl Sequence {
     /// Forgets what the writer says to forget.
     pub fn clear(&mut self) {
         self.texts.clear();
+        self.stacks.clear();
         self.clock = None;
         self.track = None;
         self.thread = None;
@@ -43,12 +49,15 @@ impl Sequence {
     /// Takes a message `InternedData`.
     pub fn intern(&mut self, message: Message<'_>) {
         for (table, value) in message {
+            self.stacks.intern(table, value.message());
             let wanted = matches!(
                 table,
                 CATEGORIES
                     | EVENT_NAMES
                     | ANNOTATION_NAMES
                     | SOURCE_LOCATIONS
+                    | FUNCTION_NAMES
+                    | MAPPING_PATHS
                     | LOG_BODIES
                     | STRING_VALUES
             );
