@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Chrome JSON in both directions.
 
-use lateralis_interchange::chrome;
+use lateralis_interchange::{chrome, jsonl};
 use lateralis_model::role::Role;
 use lateralis_model::{MemoryTrace, Source, Value as FieldValue};
 use proptest::prelude::*;
@@ -505,4 +505,43 @@ fn arguments_that_are_no_json_cost_themselves() {
         let event = events.next_event().unwrap();
         assert_eq!(event.payload().unwrap().get("b").unwrap().as_u64(), Some(2), "{place}");
     }
+}
+
+/// The example of the format's document, with a frame that calls itself, and what cannot be read.
+#[test]
+fn samples_of_stacks_are_events() {
+    let text = r#"{"traceEvents":[{"ph":"X","name":"run","ts":1,"dur":9,"pid":7,"tid":8}],
+        "samples":[
+            {"cpu":0,"tid":8,"ts":1000.25,"name":"cycles:HG","sf":3,"weight":5},
+            {"cpu":1,"tid":9,"ts":"2000","name":"cycles:HG","sf":"2","weight":1},
+            {"tid":8,"ts":3000,"name":"cycles:HG"},
+            {"tid":8,"ts":null,"name":"cycles:HG"}],
+        "stackFrames":{"1":{"category":"libc.so","name":"main"},
+            "2":{"category":"prog","name":"work","parent":1},
+            "3":{"category":"prog","name":"leaf","parent":"2"},
+            "4":{"name":"itself","parent":4}}}"#;
+    let trace = read(text);
+    let mut lines = Vec::new();
+    jsonl::write(&trace, &mut lines).unwrap();
+    let lines: Vec<serde_json::Value> = String::from_utf8(lines)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .filter(|line: &serde_json::Value| line["name"] == "cycles:HG")
+        .collect();
+    let stacks: Vec<_> = lines.iter().map(|line| &line["fields"]["stack_functions"]).collect();
+    let expected = [json!(["leaf", "work", "main"]), json!(["work", "main"]), json!([])];
+    assert_eq!(stacks, expected.iter().collect::<Vec<_>>());
+    assert_eq!(lines[0]["fields"]["stack_images"], json!(["prog", "prog", "libc.so"]));
+    assert_eq!(lines[0]["fields"]["period"], 5);
+    assert_eq!(
+        (&lines[0]["time_ns"], &lines[0]["pid"], &lines[0]["tid"]),
+        (&json!(1_000_250), &json!(7), &json!(8))
+    );
+    let remark = "1 samples of stacks, or lists of them, cannot be read";
+    assert_eq!(trace.remarks(), [remark]);
+    let endless = r#"{"traceEvents":[],"samples":[{"ts":1,"sf":4}],"stackFrames":{"4":{"name":"x","parent":4}}}"#;
+    assert_eq!(read(endless).len(), 1);
+    let wrong = r#"{"traceEvents":[],"samples":{"a":1}}"#;
+    assert_eq!(read(wrong).remarks(), [remark]);
 }

@@ -29,6 +29,12 @@
 
 use crate::EventClass;
 
+/// Field of a sample that says itself which functions were on the stack: an array of names, the innermost
+/// first.
+pub const STACK_FUNCTIONS: &str = "stack_functions";
+/// Beside it the file that each is in.
+pub const STACK_IMAGES: &str = "stack_images";
+
 /// Name of the attribute of event classes of which the recorder kept some events only: by a filter, or
 /// of some threads.
 pub const FILTERED: &str = "lateralis:filtered";

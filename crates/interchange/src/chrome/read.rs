@@ -3,10 +3,12 @@
 
 mod events;
 mod meaning;
+mod samples;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
+use lateralis_model::role::{STACK_FUNCTIONS, STACK_IMAGES};
 use lateralis_model::{
     Builder, Clock, Damage, DamageReason, EnvValue, Interval, MemoryTrace, Writer,
 };
@@ -193,6 +195,8 @@ struct Walk<'a> {
     counts: Counts,
     processes: BTreeMap<u32, String>,
     threads: BTreeMap<u32, String>,
+    /// Processes of threads, as events have them.
+    groups: HashMap<u32, u32>,
     notes: Vec<(String, String)>,
     /// Numbers given to processes and threads that have texts for ids.
     ids: HashMap<String, u32>,
@@ -212,6 +216,7 @@ struct Counts {
     timeless: u64,
     endless: u64,
     levelless: u64,
+    unread_samples: u64,
     repaired: u64,
 }
 
@@ -232,6 +237,7 @@ impl<'a> Walk<'a> {
             counts: Counts::default(),
             processes: BTreeMap::new(),
             threads: BTreeMap::new(),
+            groups: HashMap::new(),
             notes: Vec::new(),
             ids: HashMap::new(),
             next: 0,
@@ -370,6 +376,13 @@ impl<'a> Walk<'a> {
     /// The object whose brace stands at `at`, which is no event itself; gives the first byte
     /// after it.
     fn container(&mut self, at: usize, sink: &mut dyn Sink) -> usize {
+        let first = self.members.len();
+        let end = self.members_of(at, sink);
+        self.samples(first, sink);
+        end
+    }
+
+    fn members_of(&mut self, at: usize, sink: &mut dyn Sink) -> usize {
         let mut at = at + 1;
         loop {
             at = skip_blanks(self.bytes, at);
@@ -523,7 +536,7 @@ impl<'a> Walk<'a> {
             builder.remark(format!("{} {what}", self.documents));
         }
         for (key, text) in &self.members {
-            if key == super::ORIGIN {
+            if key == super::ORIGIN || matches!(key.as_ref(), "samples" | "stackFrames") {
                 continue;
             }
             if key == "systemTraceEvents" && text.len() > 2 {
@@ -570,6 +583,7 @@ impl<'a> Walk<'a> {
                 "complete events (X) tell no duration that can be: their spans are unfinished",
             ),
             (self.counts.levelless, "samples of counters are no numbers: kept as fields"),
+            (self.counts.unread_samples, "samples of stacks, or lists of them, cannot be read"),
         ];
         for (count, what) in counts {
             if count > 0 {

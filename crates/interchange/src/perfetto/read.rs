@@ -11,7 +11,9 @@ mod track;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use lateralis_model::role::{KEY_CATEGORY, KEY_PROCESS, Keyed, PHASE, Role};
+use lateralis_model::role::{
+    KEY_CATEGORY, KEY_PROCESS, Keyed, PHASE, Role, STACK_FUNCTIONS, STACK_IMAGES,
+};
 use lateralis_model::{
     Attribute, Clock, EnvValue, Interval, Loss, LossCause, MemoryTrace, StreamIndex, Uuid, Writer,
 };
@@ -50,11 +52,6 @@ const PROCESS: u32 = 1 << 19;
 const FLOWS_OUT: u32 = 20;
 const FLOWS_IN: u32 = 24;
 const FLOWS_MAX: usize = 15;
-
-/// Fields of a sample that says itself which functions were on the stack, the innermost first.
-const STACK_FUNCTIONS: &str = "stack_functions";
-/// And in which files they are.
-const STACK_IMAGES: &str = "stack_images";
 
 /// Whether a file looks like a Perfetto trace, by its first bytes (4 KiB are
 /// enough).

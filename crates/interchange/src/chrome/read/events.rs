@@ -13,6 +13,9 @@ impl<'a> Walk<'a> {
         let tid = self.id("tid", raw.tid, &mut context);
         let has_writer = pid.is_some() || tid.is_some();
         let (pid, tid) = (pid.unwrap_or(0), tid.unwrap_or(0));
+        if has_writer && !self.groups.contains_key(&tid) && self.groups.len() < MAX_NOTES {
+            self.groups.insert(tid, pid);
+        }
         if phase == b'M' {
             return self.metadata(raw.name.unwrap_or_default(), pid, tid, raw.args);
         }
