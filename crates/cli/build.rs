@@ -20,7 +20,6 @@ fn main() {
     // Names of functions and line numbers would be half of the file, and a panic names its place
     // without them.
     println!("cargo::rustc-link-arg-bins=-Wl,--strip-all");
-    println!("cargo::rustc-link-arg-bins=-Wl,--icf=all");
     let core = c_files(&tracer.join("src"));
     let includes = [tracer.join("include"), tracer.join("src")];
 
