@@ -540,7 +540,8 @@ fn samples_of_stacks_are_events() {
     );
     let remark = "1 samples of stacks, or lists of them, cannot be read";
     assert_eq!(trace.remarks(), [remark]);
-    let endless = r#"{"traceEvents":[],"samples":[{"ts":1,"sf":4}],"stackFrames":{"4":{"name":"x","parent":4}}}"#;
+    let endless = r#"{"traceEvents":[],"samples":[{"ts":1,"sf":4}],
+        "stackFrames":{"4":{"name":"x","parent":4}}}"#;
     assert_eq!(read(endless).len(), 1);
     let wrong = r#"{"traceEvents":[],"samples":{"a":1}}"#;
     assert_eq!(read(wrong).remarks(), [remark]);
