@@ -110,7 +110,7 @@ export function isIdle(name: string): boolean {
 
 /** Colours of a list of names by index: the first sixteen all differ. */
 export class Colours {
-  private readonly byIndex: Rgb[];
+  protected readonly byIndex: Rgb[];
 
   constructor(
     readonly names: readonly string[],
@@ -169,6 +169,43 @@ export function threadStateColours(names: Colours): Colours {
     ofThreadStates.set(names, colours);
   }
   return colours;
+}
+
+/** Colours of functions: by their names, because numbers are given as they are found. */
+class FunctionColours extends Colours {
+  override rgb(index: number): Rgb {
+    return (this.byIndex[index] ??= shade(this.theme, hash(this.names[index] ?? "")));
+  }
+
+  override css(index: number): string {
+    return css(this.rgb(index));
+  }
+
+  override idle(): boolean {
+    return false;
+  }
+}
+
+const ofFunctions = new WeakMap<ReadonlyMap<number, string>, FunctionColours>();
+const NONE: ReadonlyMap<number, string> = new Map();
+
+export function functionColours(functions: ReadonlyMap<number, string> | undefined, theme: Theme): Colours {
+  const of = functions ?? NONE;
+  let colours = ofFunctions.get(of);
+  if (!colours || colours.theme !== theme) {
+    colours = new FunctionColours([], theme);
+    const names = colours.names as string[];
+    for (const [id, name] of of) names[id] = name;
+    ofFunctions.set(of, colours);
+  }
+  return colours;
+}
+
+/** FNV-1a: one name has one colour wherever it is. */
+function hash(text: string): number {
+  let value = 0x811c9dc5;
+  for (let at = 0; at < text.length; at++) value = Math.imul(value ^ text.charCodeAt(at), 16777619) >>> 0;
+  return value;
 }
 
 /** Beyond the palette hues repeat, a little darker or lighter each time round. */

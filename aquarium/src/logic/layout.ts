@@ -56,6 +56,9 @@ const ROW_HEIGHT: Record<RowKind, number> = {
   states: 12,
   events: 13,
   level: 34,
+  samples: 7,
+  stacks: 13,
+  calls: 13,
 };
 const LANE_PAD = 5;
 const EMPTY_LANE = 22;
@@ -66,7 +69,7 @@ export function rowHeight(kind: RowKind): number {
 
 /** Whether a row is drawn by how much there is, not thing by thing: bars over each other would look like one. */
 export function isDense(row: Pick<PlacedRow, "kind" | "packed">): boolean {
-  return row.kind === "events" || row.packed > 1;
+  return row.kind === "events" || row.kind === "samples" || row.packed > 1;
 }
 
 /** What a row says that stands for several. */

@@ -29,6 +29,10 @@ export interface Picture {
   filter: number;
   rows: PictureRow[];
   byRow: Map<string, number>;
+  /** Of rows of calls, what numbers of functions stand for: no list has all of them. */
+  functions?: ReadonlyMap<number, string>;
+  /** Bytes of recorded instructions that have not been looked at yet: there will be more to see. */
+  pending?: number;
   /** The end of the session when it was asked for: of one that grows it shows all before. */
   until?: number;
 }
@@ -72,7 +76,26 @@ export function takeApart(frame: Frame, window: Window, filter: number): Picture
     filter,
     rows,
     byRow: new Map(rows.map((row, index) => [rowKey(row.lane, row.row), index])),
+    functions: functionsOf(frame.result),
+    pending: pendingOf(frame.result),
   };
+}
+
+function functionsOf(result: unknown): ReadonlyMap<number, string> {
+  const told = (result as { functions?: unknown } | null)?.functions;
+  const pairs = Array.isArray(told) ? told : [];
+  return new Map(
+    pairs.filter(
+      (pair): pair is [number, string] =>
+        Array.isArray(pair) && typeof pair[0] === "number" && typeof pair[1] === "string",
+    ),
+  );
+}
+
+/** How many bytes of recorded instructions an answer was made without. */
+export function pendingOf(result: unknown): number {
+  const told = (result as { pending?: unknown } | null)?.pending;
+  return typeof told === "number" ? told : 0;
 }
 
 /** Sorted apart by counting: whatever order the server sends, each row's things come out by begin. */

@@ -4,7 +4,19 @@
 /** How sure a number is after losses. */
 export type Quality = "exact" | "lower_bound" | "unknown";
 
-export type RowKind = "running" | "seen" | "thread_states" | "spans" | "states" | "events" | "level";
+export type RowKind =
+  | "running"
+  | "seen"
+  | "thread_states"
+  | "spans"
+  | "states"
+  | "events"
+  | "level"
+  /** Samples of call stacks, and the functions on them. */
+  | "samples"
+  | "stacks"
+  /** Calls, decoded from instructions that were recorded. */
+  | "calls";
 
 export interface RowInfo {
   row: number;
@@ -129,6 +141,23 @@ export interface Thing {
   number?: number | null;
   /** Of an activity. */
   key?: string | null;
+  tid?: number | null;
+  /** Of a call: which instructions of the thread were executed in it. */
+  instructions?: { first: number; count: number };
+}
+
+/** An instruction that was executed. */
+export interface Instruction {
+  /** Which of its thread it is. */
+  number: number;
+  ts: number | null;
+  address: string;
+  assembly: string;
+  function: string | null;
+  /** The function that was inlined there, of several the innermost. */
+  inlined: string | null;
+  /** `FILE:LINE` */
+  line: string | null;
 }
 
 export interface EventRow {

@@ -4,7 +4,7 @@
 import { batch, effect } from "@preact/signals";
 import { ownLanes, takeArrows } from "../logic/arrows.ts";
 import { type Filter, parameters } from "../logic/filter.ts";
-import { type Picture, rowKey, takeApart } from "../logic/picture.ts";
+import { type Picture, pendingOf, rowKey, takeApart } from "../logic/picture.ts";
 import { type Interval, type Window, isWithinPixel, planWindow, serves } from "../logic/viewport.ts";
 import { type Layout, visible } from "../logic/layout.ts";
 import { takeLevels } from "../logic/steps.ts";
@@ -132,10 +132,25 @@ const views = new Loader<ViewWish, { frame: Frame; until: number }>(
   ({ frame, until }, wish) => {
     picturesStale = false;
     answered = JSON.stringify(wish);
-    store.picture.value = { ...takeApart(frame, wish.window, wish.filter), until };
+    const picture = takeApart(frame, wish.window, wish.filter);
+    store.picture.value = { ...picture, until };
+    if ((picture.pending ?? 0) > 0) askSoonAgain();
   },
   failed,
 );
+
+/** Between two pictures of what is being looked at meanwhile. */
+const AGAIN_MS = 60;
+
+/** There is more to see of the same view: each picture takes the server a part further. */
+function askSoonAgain(): void {
+  const told = begun();
+  setTimeout(() => {
+    picturesStale = true;
+    store.moreToSee.value++;
+    told();
+  }, AGAIN_MS);
+}
 
 /** Whether a picture of the view as it is has been asked for: one ahead would take its place. */
 export const isPictureAsked = () => views.isBusy;
@@ -169,6 +184,7 @@ function wantView(): void {
   if (isComparing()) return;
   const { width: wide } = store.canvasSize.value;
   const { lanes, rows } = shownLanes();
+  store.moreToSee.value;
   const view = store.view.value;
   const filter = store.filterId.value;
   if (store.session.value === null || store.status.value !== "open" || wide === 0 || lanes.length === 0)
@@ -277,6 +293,7 @@ const levelLoader = new Loader<{ counters: number[]; window: Window }, Frame>(
   ({ counters, window }) => send("levels", { counters, t0: window.t0, t1: window.t1, px: window.px }),
   (frame, { counters, window }) => {
     store.levels.value = takeLevels(frame, counters, window);
+    if (pendingOf(frame.result) > 0) askSoonAgain();
   },
   failed,
 );
@@ -285,6 +302,7 @@ function wantLevels(): void {
   if (isComparing()) return;
   const session = store.session.value;
   const view = store.view.value;
+  store.moreToSee.value;
   if (session === null || store.status.value !== "open" || store.canvasSize.value.width === 0) return;
   if (!session.lanes.some((lane) => lane.rows.some((row) => row.kind === "level"))) return;
   const counters = session.counters.map((counter) => counter.id);

@@ -75,6 +75,8 @@ export const tab = signal("events");
 export const listAt = signal<{ row: number; stamp: number } | null>(null);
 
 export const picture = signal<Picture | null>(null);
+/** Counts answers that were made before all recorded instructions had been looked at: they are asked for again. */
+export const moreToSee = signal(0);
 export const arrowData = signal<{ arrows: Arrows; filter: number } | null>(null);
 export interface Overview {
   count: Uint32Array;

@@ -212,7 +212,8 @@ impl Builder {
         self.extent
     }
 
-    fn reach(&mut self, time: i64) {
+    /// The session has a time, whatever happened then.
+    pub fn reach(&mut self, time: i64) {
         let (begin, end) = self.extent.unwrap_or((time, time));
         self.extent = Some((begin.min(time), end.max(time)));
     }

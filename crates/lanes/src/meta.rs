@@ -48,6 +48,18 @@ pub struct Meta {
     pub filtered: Vec<String>,
     /// Ends of spans that never began.
     pub orphans: u64,
+    /// Threads and processors whose instructions were recorded.
+    #[serde(default)]
+    pub flows: Vec<FlowLane>,
+}
+
+/// Where the instructions of a thread or processor stand.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlowLane {
+    /// The lane of its calls.
+    pub lane: u32,
+    /// The counter of its instructions along time.
+    pub counter: u32,
 }
 
 /// A recording that was opened.
@@ -122,6 +134,11 @@ pub enum RowKind {
     Spans,
     /// States of a machine.
     States,
+    /// Samples of a call stack: one of no length each. Names are of events.
+    Samples,
+    /// Functions that samples found on a stack, one below the other. Where two samples that follow each other
+    /// found the same one it is one interval, and how long it was there is not known any better.
+    Stacks,
 }
 
 impl RowKind {

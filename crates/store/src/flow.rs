@@ -12,6 +12,7 @@ mod delta;
 mod resolution;
 mod sizes;
 mod system_calls;
+pub mod timeline;
 
 use std::ops::ControlFlow;
 
@@ -54,7 +55,7 @@ pub struct Timestamp {
 }
 
 /// Whose instructions they are.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Traced {
     /// The processor, where one was traced.
     pub cpu: Option<u32>,

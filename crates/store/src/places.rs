@@ -7,16 +7,21 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use std::sync::Arc;
+
 use foldhash::fast::RandomState;
 use lateralis_model::{Event, EventClass, Trace};
 use lateralis_symbols::{
-    AddressSpaces, Functions, Image, Mapping, Registers, Stacks as Unwinder, demangled,
+    AddressSpaces, Functions, Image, LineFrame, Lines, Mapping, Registers, Stacks as Unwinder,
+    demangled,
 };
 
 /// The process that mappings of the kernel are of.
 const KERNEL: u32 = u32::MAX;
 /// Functions that are kept apart; what is beyond is one that has no name.
 const FUNCTIONS_MAX: usize = 1 << 22;
+/// Addresses whose frames are remembered; of others they are looked up again.
+const FRAMES_MAX: usize = 1 << 20;
 /// Memory in which code is executed [asm-generic/mman-common.h].
 const PROT_EXEC: u64 = 4;
 /// Processes whose stacks can be unwound at once.
@@ -77,6 +82,29 @@ impl<T: Images + ?Sized> Images for &mut T {
     }
 }
 
+impl<T: Images + ?Sized> Images for Box<T> {
+    fn image(&mut self, path: &str, build_id: Option<&[u8]>) -> Result<Image, String> {
+        (**self).image(path, build_id)
+    }
+
+    fn code(
+        &mut self,
+        path: &str,
+        build_id: Option<&[u8]>,
+        range: (u64, u64),
+    ) -> Result<Vec<u8>, String> {
+        (**self).code(path, build_id, range)
+    }
+
+    fn kernel(&mut self, build_id: Option<&[u8]>) -> Result<Functions, String> {
+        (**self).kernel(build_id)
+    }
+
+    fn generated(&mut self, pid: u32) -> Option<(Functions, String)> {
+        (**self).generated(pid)
+    }
+}
+
 /// A function.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Function {
@@ -84,6 +112,27 @@ pub struct Function {
     pub name: String,
     /// The file that it is in; `[kernel]`; empty where nothing says it.
     pub image: String,
+}
+
+/// One of the functions that an address is in: the one that was compiled, or one that was inlined there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Frame {
+    /// By its number.
+    pub function: u32,
+    /// The line of source: of the innermost function the one that the address is of, of the others where the
+    /// one inside of it stands.
+    pub line: Option<Line>,
+    /// Whether it was inlined into the one before it.
+    pub is_inlined: bool,
+}
+
+/// A line of source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Line {
+    /// The file, by its number: [`Places::source`].
+    pub file: u32,
+    /// From 1 on.
+    pub number: u32,
 }
 
 /// Where an address is.
@@ -147,14 +196,26 @@ pub struct Places<'i> {
     /// By file and byte of it; of the kernel by address.
     known: HashMap<(u32, u64), u32, RandomState>,
     says: Vec<Vec<Option<Says>>>,
+    /// Lines of the images that were asked for them.
+    lines: HashMap<u32, Option<Lines>>,
+    sources: Vec<String>,
+    source_ids: HashMap<String, u32>,
+    /// By file and byte of it.
+    frames: HashMap<(u32, u64), Arc<[Frame]>, RandomState>,
 }
 
 impl<'i> Places<'i> {
     /// Of a trace with these classes of events.
     pub fn new(images: impl Images + 'i, trace: &Trace) -> Self {
+        let mut places = Self::without_events(images);
+        places.learn(trace);
+        places
+    }
+
+    /// The trace has more classes of events by now.
+    pub fn learn(&mut self, trace: &Trace) {
         let streams = trace.stream_classes.iter();
-        let says = streams.map(|of| of.event_classes.iter().map(says).collect()).collect();
-        Self { says, ..Self::without_events(images) }
+        self.says = streams.map(|of| of.event_classes.iter().map(says).collect()).collect();
     }
 
     /// Where no events say what is where: only of the kernel is anything known.
@@ -177,6 +238,10 @@ impl<'i> Places<'i> {
             function_ids: HashMap::new(),
             known: HashMap::default(),
             says: Vec::new(),
+            lines: HashMap::new(),
+            sources: Vec::new(),
+            source_ids: HashMap::new(),
+            frames: HashMap::default(),
         }
     }
 
@@ -361,6 +426,76 @@ impl<'i> Places<'i> {
             self.known.insert(key, id);
         }
         id
+    }
+
+    /// The functions that an address of a process is in: the one that was compiled, and behind it those that
+    /// were inlined, the innermost last. Nothing is inlined, and there are no lines, where the image does not
+    /// say so.
+    pub fn frames_at(&mut self, pid: u32, address: u64, place: In) -> Arc<[Frame]> {
+        let function = self.function_at(pid, address, place);
+        let alone = || Arc::from([Frame { function, line: None, is_inlined: false }]);
+        let mapping = match place {
+            In::Program if self.is_any_time => self.spaces.ever_at(pid, address),
+            In::Program => self.spaces.at(pid, address),
+            In::Kernel | In::Elsewhere => None,
+        };
+        let Some(mapping) = mapping else { return alone() };
+        let key = (mapping.file, mapping.offset_of(address));
+        if let Some(known) = self.frames.get(&key) {
+            return Arc::clone(known);
+        }
+        let Some(image) = self.read.get(&mapping.file) else { return alone() };
+        let lines = self.lines.entry(mapping.file).or_insert_with(|| Lines::of(image));
+        let found = lines.as_ref().zip(image.address_of(key.1));
+        let found = found.map_or_else(Vec::new, |(lines, address)| lines.frames(address));
+        let frames: Arc<[Frame]> = self.framed(mapping.file, function, &found);
+        if self.frames.len() < FRAMES_MAX {
+            self.frames.insert(key, Arc::clone(&frames));
+        }
+        frames
+    }
+
+    /// Of what lines say, the innermost first; the outermost function is known by its symbol.
+    fn framed(&mut self, file: u32, function: u32, found: &[LineFrame]) -> Arc<[Frame]> {
+        let Some((outermost, inlined)) = found.split_last() else {
+            return Arc::from([Frame { function, line: None, is_inlined: false }]);
+        };
+        let mut frames = Vec::with_capacity(found.len());
+        let line = self.line_of(outermost);
+        frames.push(Frame { function, line, is_inlined: false });
+        let image = self.files[file as usize].clone();
+        for of in inlined.iter().rev() {
+            let name = of.function.clone().unwrap_or_else(unknown);
+            let function = self.function(Function { name, image: image.clone() });
+            frames.push(Frame { function, line: self.line_of(of), is_inlined: true });
+        }
+        frames.into()
+    }
+
+    fn line_of(&mut self, frame: &LineFrame) -> Option<Line> {
+        let (file, number) = frame.line.as_ref()?;
+        if let Some(id) = self.source_ids.get(file) {
+            return Some(Line { file: *id, number: *number });
+        }
+        if self.sources.len() >= FUNCTIONS_MAX {
+            return None;
+        }
+        let id = self.sources.len() as u32;
+        self.sources.push(file.clone());
+        self.source_ids.insert(file.clone(), id);
+        Some(Line { file: id, number: *number })
+    }
+
+    /// A file of source, by its number.
+    #[must_use]
+    pub fn source(&self, file: u32) -> &str {
+        self.sources.get(file as usize).map_or("", String::as_str)
+    }
+
+    /// A line as people write it: `FILE:LINE`.
+    #[must_use]
+    pub fn line_text(&self, line: Line) -> String {
+        format!("{}:{}", self.source(line.file), line.number)
     }
 
     /// Functions by their numbers.

@@ -11,12 +11,12 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::RandomState;
-use lateralis_model::{Damage, Event, EventClass, FieldKind, Value};
+use lateralis_model::{Damage, Event, EventClass, FieldKind, StreamClass, Trace, Value};
 
 use lateralis_symbols::Registers;
 
 use crate::Chosen;
-use crate::places::{Function, Images, In, Places};
+use crate::places::{Frame, Function, Images, In, Places};
 
 /// Call chains hold marks of where the addresses behind them are [perf_event.h, enum perf_callchain_context]:
 /// in the kernel, in the program; all others are of guests and hypervisors.
@@ -191,21 +191,95 @@ fn are_samples(class: &EventClass) -> bool {
         || (kind("cpu_mode").is_some() && kind("ip").is_some())
 }
 
-struct Gathering<'i> {
+/// Reads samples one after the other, in the order of time.
+pub struct Samples<'i> {
     places: Places<'i>,
-    stacks: BTreeMap<String, Tree>,
+    /// By stream class and class.
+    are_samples: Vec<Vec<bool>>,
+    /// Whether functions that were inlined are frames of their own.
+    shows_inlined: bool,
     not_unwound: u64,
+}
+
+/// One sample.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sample {
+    /// The process; 0 where nothing says it.
+    pub pid: u32,
+    /// The thread; 0 where nothing says it.
+    pub tid: u32,
+    /// What it weighs: its period, or 1.
+    pub weight: u64,
+    /// Functions with their lines, from the outermost in.
+    pub frames: Vec<Frame>,
+}
+
+impl<'i> Samples<'i> {
+    /// Of a trace with these classes of events.
+    pub fn new(images: impl Images + 'i, trace: &Trace) -> Self {
+        let places = Places::new(images, trace);
+        let mut samples =
+            Self { places, are_samples: Vec::new(), shows_inlined: true, not_unwound: 0 };
+        samples.learn(trace);
+        samples
+    }
+
+    /// The trace has more classes of events by now.
+    pub fn learn(&mut self, trace: &Trace) {
+        self.places.learn(trace);
+        let of = |stream: &StreamClass| stream.event_classes.iter().map(are_samples).collect();
+        self.are_samples = trace.stream_classes.iter().map(of).collect();
+    }
+
+    /// With functions that were inlined, or with those alone that were compiled.
+    #[must_use]
+    pub fn with_inlined(self, shows_inlined: bool) -> Self {
+        Self { shows_inlined, ..self }
+    }
+
+    /// Whether any event of the trace can be a sample.
+    #[must_use]
+    pub fn are_any(&self) -> bool {
+        self.are_samples.iter().flatten().any(|is_sample| *is_sample)
+    }
+
+    /// Whether an event is one.
+    #[must_use]
+    pub fn is_sample(&self, event: &Event<'_>) -> bool {
+        let of_stream = self.are_samples.get(event.stream_class_index as usize);
+        of_stream.and_then(|classes| classes.get(event.class_index as usize)) == Some(&true)
+    }
+
+    /// Takes an event that says what is where; whether it was one.
+    pub fn see(&mut self, event: &Event<'_>) -> bool {
+        self.places.see(event)
+    }
+
+    /// All events were seen: samples are of any time from now on.
+    pub fn at_any_time(&mut self) {
+        self.places.at_any_time();
+    }
+
+    /// What the frames' numbers stand for.
+    #[must_use]
+    pub fn places(&self) -> &Places<'i> {
+        &self.places
+    }
+}
+
+struct Gathering<'i> {
+    samples: Samples<'i>,
+    stacks: BTreeMap<String, Tree>,
 }
 
 /// Gathers the stacks of all samples that are chosen.
 ///
+/// With `shows_inlined` functions that were inlined are frames of their own.
+///
 /// Cost: a pass over all events, and the reading of each image once. Memory: by paths and functions.
-pub fn gather(chosen: &Chosen<'_>, images: &mut dyn Images) -> Gathered {
-    let places = Places::new(images, &chosen.trace);
-    let mut gathering = Gathering { places, stacks: BTreeMap::new(), not_unwound: 0 };
-    let streams = chosen.trace.stream_classes.iter();
-    let samples: Vec<Vec<bool>> =
-        streams.map(|stream| stream.event_classes.iter().map(are_samples).collect()).collect();
+pub fn gather(chosen: &Chosen<'_>, images: &mut dyn Images, shows_inlined: bool) -> Gathered {
+    let samples = Samples::new(images, &chosen.trace).with_inlined(shows_inlined);
+    let mut gathering = Gathering { samples, stacks: BTreeMap::new() };
     (chosen.begins)();
     let (begin, end) = chosen.ends();
     // What was mapped before the time that is asked for matters.
@@ -214,9 +288,7 @@ pub fn gather(chosen: &Chosen<'_>, images: &mut dyn Images) -> Gathered {
         if event.time > end {
             break;
         }
-        let of_stream = samples.get(event.stream_class_index as usize);
-        let is_sample = of_stream.and_then(|classes| classes.get(event.class_index as usize));
-        if gathering.places.see(&event) || is_sample != Some(&true) {
+        if gathering.samples.see(&event) || !gathering.samples.is_sample(&event) {
             continue;
         }
         if event.time >= begin && (chosen.contains)(&event) {
@@ -234,12 +306,30 @@ impl Gathering<'_> {
         stacks.sort_by(|one, other| {
             other.samples.cmp(&one.samples).then_with(|| one.event.cmp(&other.event))
         });
-        let (functions, mut missing) = self.places.finish();
+        let (functions, mut missing) = self.samples.places.finish();
         // Those that only unwinding asked for are missed by nothing that is shown.
         missing.retain(|(_, _, count)| *count > 0);
-        Gathered { stacks, functions, missing, not_unwound: self.not_unwound, damage }
+        Gathered { stacks, functions, missing, not_unwound: self.samples.not_unwound, damage }
     }
 
+    fn sample(&mut self, event: &Event<'_>) {
+        let Some(sample) = self.samples.read(event) else { return };
+        let places = &mut self.samples.places;
+        let name = places.program((sample.pid, sample.tid));
+        let program = places.function(Function { name, image: String::new() });
+        let new = || Tree::new(event.class.name.clone());
+        let tree = self.stacks.entry(event.class.name.clone()).or_insert_with(new);
+        let mut at = None;
+        let functions = sample.frames.iter().map(|frame| frame.function);
+        for function in std::iter::once(program).chain(functions) {
+            let Some(node) = tree.below(at, function) else { break };
+            at = Some(node);
+        }
+        tree.weigh(at, 1, sample.weight);
+    }
+}
+
+impl Samples<'_> {
     /// Registers and stack of the program, where a sample has them.
     fn memory_of<'e>(&self, event: &'e Event<'_>) -> Option<(Registers, Cow<'e, [u8]>)> {
         let payload = event.payload()?;
@@ -263,8 +353,9 @@ impl Gathering<'_> {
         is_known.then(|| (Registers::of_mask(mask, values), stack))
     }
 
-    fn sample(&mut self, event: &Event<'_>) {
-        let Some(payload) = event.payload() else { return };
+    /// The stack of a sample; `None` of an event that says none.
+    pub fn read(&mut self, event: &Event<'_>) -> Option<Sample> {
+        let payload = event.payload()?;
         let number = |name: &str| payload.get(name).and_then(|field| field.as_u64());
         let (pid, tid) = event.writer.map_or((0, 0), |writer| (writer.pid, writer.tid));
         let interrupted = match number("cpu_mode") {
@@ -312,20 +403,16 @@ impl Gathering<'_> {
         self.not_unwound += u64::from(payload.get("user_stack").is_some() && !is_unwound);
         frames.truncate(DEPTH_MAX);
         let weight = number("period").unwrap_or(1);
-        let functions: Vec<u32> = frames
-            .iter()
-            .rev()
-            .map(|(address, place)| self.places.function_at(pid, *address, *place))
-            .collect();
-        let name = self.places.program((pid, tid));
-        let program = self.places.function(Function { name, image: String::new() });
-        let new = || Tree::new(event.class.name.clone());
-        let tree = self.stacks.entry(event.class.name.clone()).or_insert_with(new);
-        let mut at = None;
-        for function in std::iter::once(program).chain(functions) {
-            let Some(node) = tree.below(at, function) else { break };
-            at = Some(node);
+        let mut all = Vec::with_capacity(frames.len());
+        for (address, place) in frames.into_iter().rev() {
+            if self.shows_inlined {
+                all.extend_from_slice(&self.places.frames_at(pid, address, place));
+            } else {
+                let function = self.places.function_at(pid, address, place);
+                all.push(Frame { function, line: None, is_inlined: false });
+            }
         }
-        tree.weigh(at, 1, weight);
+        all.truncate(DEPTH_MAX);
+        Some(Sample { pid, tid, weight, frames: all })
     }
 }

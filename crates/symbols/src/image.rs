@@ -5,6 +5,7 @@ use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
 use object::{Endianness, FileKind, elf};
 
 use crate::functions::{Found, Functions};
+use crate::lines::Debug;
 use crate::spaces::Mapping;
 use crate::unwind::Tables;
 
@@ -31,6 +32,8 @@ pub struct Image {
     code: Vec<(u64, u64, u64)>,
     /// How to go from a function to its caller.
     pub(crate) tables: Tables,
+    /// Which lines of source the code is of.
+    pub(crate) debug: Debug,
 }
 
 impl Image {
@@ -44,6 +47,17 @@ impl Image {
             FileKind::Elf32 => of_header::<elf::FileHeader32<Endianness>>(bytes).map_err(wrong),
             FileKind::Elf64 => of_header::<elf::FileHeader64<Endianness>>(bytes).map_err(wrong),
             other => Err(NotAnImage(format!("{other:?}, not ELF"))),
+        }
+    }
+
+    /// Takes from the debug file of this image what that has: its functions and lines. Debug files have no
+    /// bytes of code; where these are in the file, this one says.
+    pub fn take_debug(&mut self, debug: Self) {
+        if !debug.functions.is_empty() {
+            self.functions = debug.functions;
+        }
+        if !debug.debug.is_empty() {
+            self.debug = debug.debug;
         }
     }
 
@@ -116,6 +130,7 @@ fn of_header<Elf: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> Result<Image
         }
     }
     let sections = header.sections(endian, bytes)?;
+    image.debug = Debug::of(endian, bytes, &sections);
     for section in sections.iter() {
         let (begin, size) = (section.sh_addr(endian).into(), section.sh_size(endian).into());
         let range = Some(begin..begin.saturating_add(size));

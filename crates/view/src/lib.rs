@@ -14,6 +14,7 @@
 
 pub mod answer;
 mod control;
+mod flow;
 mod growth;
 mod host;
 mod index_file;
@@ -31,6 +32,7 @@ mod told;
 pub mod trace_server;
 
 pub use control::{Action, Control};
+pub use flow::ImageSource;
 pub use host::Host;
 pub use indexing::Progress;
 pub use live::{Live, LiveOptions};

@@ -12,6 +12,7 @@ use serde_json::json;
 
 use crate::answer::Problem;
 use crate::control::Control;
+use crate::flow::ImageSource;
 use crate::growth::{Again, Growth, Opened};
 use crate::host::Host;
 use crate::indexing::{Grow, Now};
@@ -47,6 +48,7 @@ pub struct Live {
     is_here: bool,
     is_let_go: bool,
     turn_events: Option<u64>,
+    images: Option<ImageSource>,
 }
 
 impl Live {
@@ -65,7 +67,15 @@ impl Live {
             is_here: options.is_here,
             is_let_go: options.is_let_go,
             turn_events: options.turn_events,
+            images: None,
         }
+    }
+
+    /// With stacks of samples: before the first round.
+    #[must_use]
+    pub fn with_images(self, images: ImageSource) -> Self {
+        let grow = self.grow.with_images(images.clone());
+        Self { grow, images: Some(images), ..self }
     }
 
     /// The page may ask the recorder for something. Before the first round.
@@ -131,7 +141,7 @@ impl Live {
             again,
         };
         let common = Arc::clone(&self.common);
-        let session = Session::grown(self.path.clone(), lanes, common, growth);
+        let session = Session::grown(self.path.clone(), lanes, common, growth, self.images.clone());
         self.common.scripts.follow(&session);
         self.host.show(Arc::new(session));
     }

@@ -18,6 +18,9 @@ pub enum Drawn {
     Level(u32),
     /// Activities of a script: its number, and its row there.
     Found(u32, usize),
+    /// Calls of a thread whose instructions were recorded, by its place in [`lateralis_lanes::Meta::flows`]:
+    /// those of one depth.
+    Calls(usize, u32),
 }
 
 /// Rows of a lane, and of those that one script has found on it, of which each has a number.
@@ -107,7 +110,13 @@ pub fn rows_of_growing(lanes: &Lanes) -> Vec<Vec<(u32, Drawn)>> {
     let order = |drawn: &Drawn| match drawn {
         Drawn::Intervals(row) | Drawn::Packed(row) => {
             let row = &meta.rows[*row];
-            (3 + u8::from(row.kind == RowKind::Spans), row.name.clone(), row.depth)
+            let kind = match row.kind {
+                RowKind::Samples => 3,
+                RowKind::Stacks => 4,
+                RowKind::Spans => 6,
+                _ => 5,
+            };
+            (kind, row.name.clone(), row.depth)
         }
         _ => (2, None, 0),
     };
@@ -126,7 +135,8 @@ pub fn rows_of_growing(lanes: &Lanes) -> Vec<Vec<(u32, Drawn)>> {
     all.into_iter().map(|rows| rows.into_iter().map(told).collect()).collect()
 }
 
-/// Rows of each lane: who ran, who was seen, what the thread did, events, states, spans, levels.
+/// Rows of each lane: who ran, who was seen, what the thread did, events, samples, their stacks, states, spans,
+/// levels.
 pub fn rows(lanes: &Lanes) -> Vec<Vec<Drawn>> {
     let meta = lanes.meta();
     let mut rows: Vec<Vec<Drawn>> = vec![Vec::new(); meta.lanes.len()];
@@ -149,6 +159,8 @@ pub fn rows(lanes: &Lanes) -> Vec<Vec<Drawn>> {
             rows[lane as usize].push(Drawn::Events);
         }
     }
+    add(&mut rows, RowKind::Samples);
+    add(&mut rows, RowKind::Stacks);
     add(&mut rows, RowKind::States);
     add(&mut rows, RowKind::Spans);
     for (counter, told) in (0..).zip(&meta.counters) {

@@ -7,13 +7,16 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use lateralis_lanes::{Chosen, Lanes, PointRef, Wanted};
+use lateralis_model::Source as _;
 use lateralis_model::{Names, Trace};
 use lateralis_store::Recording;
 use lateralis_store::facts::Facts;
+use lateralis_store::stacks::Samples;
 use lateralis_traces::OpenOptions;
 
 use crate::answer::Problem;
 use crate::control::Control;
+use crate::flow::{FlowRows, ImageSource, open_flow};
 use crate::growth::Growth;
 use crate::host::Host;
 use crate::methods::{Compared, Remembered};
@@ -110,6 +113,11 @@ pub struct Session {
     pub growth: Option<Growth>,
     /// Whether another will take its place that has more.
     goes_on: bool,
+    images: Option<ImageSource>,
+    /// Calls of threads whose instructions were recorded.
+    flow: OnceLock<Option<FlowRows>>,
+    /// Stacks of samples, for what is asked of one.
+    pub stacks: OnceLock<Option<Mutex<Samples<'static>>>>,
 }
 
 /// Locks; what a thread that panicked left behind is still whole, for nothing is taken apart in
@@ -133,6 +141,7 @@ pub struct Opening {
     /// None: there is an index.
     recording: Option<Recording>,
     kept: Option<Lanes>,
+    images: Option<ImageSource>,
 }
 
 impl Opening {
@@ -141,10 +150,25 @@ impl Opening {
     /// # Errors
     /// If they cannot be read.
     pub fn new(paths: &[PathBuf], options: &OpenOptions) -> Result<Self, lateralis_traces::Error> {
+        Self::with_images(paths, options, None)
+    }
+
+    /// The same with stacks and calls: `images` gives what stands in the files of programs, and says which
+    /// files these are, for stacks with other names are another index.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn with_images(
+        paths: &[PathBuf],
+        options: &OpenOptions,
+        images: Option<ImageSource>,
+    ) -> Result<Self, lateralis_traces::Error> {
         let OpenOptions { frequency_hz, definitions, format, abi, relate, .. } = options;
         let readers = env!("LATERALIS_READERS");
-        let how =
-            format!("{readers} {frequency_hz:?} {definitions:?} {format:?} {abi:?} {relate:?}");
+        let of_images = images.as_ref().map(|images| &images.of);
+        let how = format!(
+            "{readers} {frequency_hz:?} {definitions:?} {format:?} {abi:?} {relate:?} {of_images:?}"
+        );
         let identity = index_file::identity(paths, &how).map_err(|cause| {
             let path = paths.first().cloned().unwrap_or_default();
             lateralis_traces::Error::Io { path, source: cause }
@@ -156,7 +180,7 @@ impl Opening {
             None => Some(Recording::open_all(paths, options)?),
         };
         let (paths, options) = (paths.to_vec(), options.clone());
-        Ok(Self { paths, options, identity, place, recording, kept })
+        Ok(Self { paths, options, identity, place, recording, kept, images })
     }
 
     /// Looked at once: no index of it is used, or kept.
@@ -170,22 +194,29 @@ impl Opening {
     /// # Errors
     /// If it cannot be written.
     pub fn index(self, progress: indexing::Progress<'_>) -> io::Result<Session> {
-        let Self { paths, options, identity, place, recording, kept } = self;
+        let Self { paths, options, identity, place, recording, kept, images } = self;
         let mut recording = recording;
+        let mut flow = None;
         let lanes = match (kept, &mut recording) {
             (Some(lanes), _) => lanes,
             (None, Some(recording)) => {
                 recording.learn_names();
+                flow = images.as_ref().and_then(|images| open_flow(&paths, recording, images));
+                let sources = (images.as_ref(), flow.as_ref());
                 let mut write = |out: &mut dyn io::Write| {
                     let spool = index_file::spool(place.as_deref());
-                    indexing::index(recording, &identity, spool, progress, out)
+                    indexing::index((recording, &identity), sources, spool, progress, out)
                 };
                 index_file::make(place.as_deref(), &identity, &mut write)?
             }
             (None, None) => return Err(io::ErrorKind::NotFound.into()),
         };
         let rows = numbered(rows(&lanes));
-        let session = Session::with(paths, options, Arc::new(lanes), rows, Arc::default(), None);
+        let all = (Arc::new(lanes), rows);
+        let session = Session::with((paths, options), all, Arc::default(), None, images);
+        if let Some(flow) = flow {
+            let _ = session.flow.set(FlowRows::new(flow, session.lanes.meta()));
+        }
         if let Some(recording) = recording {
             let _ = session.source.set(Ok(Arc::new(session.source_of(recording))));
         }
@@ -195,15 +226,14 @@ impl Opening {
 
 impl Session {
     fn with(
-        paths: Vec<PathBuf>,
-        options: OpenOptions,
-        lanes: Arc<Lanes>,
-        rows: Vec<Vec<(u32, Drawn)>>,
+        (paths, options): (Vec<PathBuf>, OpenOptions),
+        (lanes, rows): (Arc<Lanes>, Vec<Vec<(u32, Drawn)>>),
         common: Arc<Common>,
         growth: Option<Growth>,
+        images: Option<ImageSource>,
     ) -> Self {
         Self {
-            sides: Sides::new(&paths, &options),
+            sides: Sides::new(&paths, &options, images.clone()),
             compared: Mutex::default(),
             paths,
             options,
@@ -214,6 +244,9 @@ impl Session {
             remembered: Mutex::default(),
             growth,
             goes_on: false,
+            images,
+            flow: OnceLock::new(),
+            stacks: OnceLock::new(),
         }
     }
 
@@ -222,15 +255,23 @@ impl Session {
     pub fn of_index(lanes: Lanes) -> Self {
         let rows = numbered(rows(&lanes));
         let paths = vec![PathBuf::new()];
-        Self::with(paths, OpenOptions::default(), Arc::new(lanes), rows, Arc::default(), None)
+        let all = (Arc::new(lanes), rows);
+        Self::with((paths, OpenOptions::default()), all, Arc::default(), None, None)
     }
 
     /// A state of one that grows.
     #[must_use]
-    pub fn grown(path: PathBuf, lanes: Lanes, common: Arc<Common>, growth: Growth) -> Self {
+    pub fn grown(
+        path: PathBuf,
+        lanes: Lanes,
+        common: Arc<Common>,
+        growth: Growth,
+        images: Option<ImageSource>,
+    ) -> Self {
         let rows = rows_of_growing(&lanes);
         let options = OpenOptions::default();
-        Self::with(vec![path], options, Arc::new(lanes), rows, common, Some(growth))
+        let all = (Arc::new(lanes), rows);
+        Self::with((vec![path], options), all, common, Some(growth), images)
     }
 
     /// The same where more may come: another session that has that as well.
@@ -339,6 +380,38 @@ impl Session {
         self.source.get_or_init(open).clone()
     }
 
+    /// Calls of threads whose instructions were recorded; `None` where there are none, or they cannot be read
+    /// any more.
+    #[must_use]
+    pub fn flow(&self) -> Option<&FlowRows> {
+        let meta = self.lanes.meta();
+        if meta.flows.is_empty() {
+            return None;
+        }
+        let open = || {
+            let source = self.source().ok()?;
+            let flow = open_flow(&self.paths, &source.recording, self.images.as_ref()?)?;
+            FlowRows::new(flow, meta)
+        };
+        self.flow.get_or_init(open).as_ref()
+    }
+
+    /// Stacks of samples, of any time; `None` where nobody gives what stands in the files of programs.
+    #[must_use]
+    pub fn stacks(&self) -> Option<&Mutex<Samples<'static>>> {
+        let open = || {
+            let (source, images) = (self.source().ok()?, self.images.as_ref()?);
+            let mut samples = Samples::new(images.open(), &source.trace);
+            let mut events = source.recording.source.events();
+            while let Some(event) = events.next_event() {
+                samples.see(&event);
+            }
+            samples.at_any_time();
+            Some(Mutex::new(samples))
+        };
+        self.stacks.get_or_init(open).as_ref()
+    }
+
     /// The number of a filter.
     ///
     /// # Errors
@@ -425,6 +498,15 @@ impl Session {
     #[must_use]
     pub fn rows_of(&self, lane: u32) -> Vec<(u32, Drawn)> {
         let mut rows = self.rows.get(lane as usize).cloned().unwrap_or_default();
+        for (flow, of) in self.lanes.meta().flows.iter().enumerate() {
+            if of.lane == lane
+                && let Some(flows) = self.flow()
+            {
+                let first = rows.len() as u32;
+                let calls = |depth| (first + depth, Drawn::Calls(flow, depth));
+                rows.extend((0..flows.depths(flow)).map(calls));
+            }
+        }
         let mut next = rows.len() as u32;
         for (script, ran) in (0..).zip(self.common.scripts.all()) {
             let Some(found) = ran.found() else { continue };

@@ -14,6 +14,7 @@ use lateralis_traces::OpenOptions;
 use serde_json::Value;
 
 use crate::answer::Problem;
+use crate::flow::ImageSource;
 use crate::scripts::{Beside, Ran, Run};
 use crate::session::{Filter, Opening, Session};
 
@@ -24,6 +25,7 @@ const SIDES_MAX: usize = 16;
 pub struct Sides {
     paths: Vec<PathBuf>,
     options: OpenOptions,
+    images: Option<ImageSource>,
     opened: Vec<OnceLock<Result<Arc<Session>, Problem>>>,
     scripts: Beside,
 }
@@ -31,11 +33,12 @@ pub struct Sides {
 impl Sides {
     /// Of what was opened together.
     #[must_use]
-    pub fn new(paths: &[PathBuf], options: &OpenOptions) -> Self {
+    pub fn new(paths: &[PathBuf], options: &OpenOptions, images: Option<ImageSource>) -> Self {
         let count = if paths.len() < 2 { 0 } else { paths.len().min(SIDES_MAX) };
         Self {
             paths: paths.to_vec(),
             options: options.clone(),
+            images,
             opened: (0..count).map(|_| OnceLock::new()).collect(),
             scripts: Beside::default(),
         }
@@ -66,8 +69,8 @@ impl Sides {
             let cannot = |cause: String| {
                 Problem::new("cannot read the recording", path.display().to_string(), cause)
             };
-            let opening =
-                Opening::new(paths, &self.options).map_err(|error| cannot(error.to_string()))?;
+            let opening = Opening::with_images(paths, &self.options, self.images.clone());
+            let opening = opening.map_err(|error| cannot(error.to_string()))?;
             let session = opening.index(&mut |_, _| {});
             session.map(Arc::new).map_err(|error| cannot(error.to_string()))
         };

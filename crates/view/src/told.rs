@@ -39,12 +39,9 @@ pub fn fields(session: &Session, points: &[PointRef]) -> Result<Vec<Option<Value
         return Ok(Vec::new());
     };
     let source = session.source_between(absolute(origin, *first).0, absolute(origin, *last).0)?;
-    let mut reader = Reader {
-        lanes,
-        lines: JsonLines::new(&source.recording.source, &source.names),
-        source: &source,
-        line: Vec::new(),
-    };
+    let mut lines = JsonLines::new(&source.recording.source, &source.names);
+    let mut line = Vec::new();
+    let reader = Reader { lanes, source: &source };
     let all = Listed::new(lanes, None);
     let mut told = vec![None; points.len()];
     let mut rest = &wanted[..];
@@ -59,10 +56,32 @@ pub fn fields(session: &Session, points: &[PointRef]) -> Result<Vec<Option<Value
         let (now, later) = rest.split_at(run);
         let last = now.last().map_or(*first, |(time, _)| *time);
         let interval = (absolute(origin, *first), absolute(origin, last));
-        reader.read(interval, now, points, &mut told);
+        reader.read(interval, now, points, &mut |place, event| {
+            line.clear();
+            lines.event(&mut line, event, None);
+            told[place] = Some(list(&source, event, &line));
+        });
         rest = later;
     }
     Ok(told)
+}
+
+/// What `work` makes of an event; `None` where it is not found again.
+pub fn with_event<T>(
+    session: &Session,
+    point: PointRef,
+    work: impl FnOnce(&Event<'_>) -> Option<T>,
+) -> Option<T> {
+    let lanes = &session.lanes;
+    let time = lanes.points(point.lane)?.time(point.index as usize);
+    let moment = absolute(lanes.meta().origin, time);
+    let source = session.source_between(moment.0, moment.0).ok()?;
+    let (mut work, mut made) = (Some(work), None);
+    let reader = Reader { lanes, source: &source };
+    reader.read((moment, moment), &[(time, 0)], &[point], &mut |_, event| {
+        made = work.take().and_then(|work| work(event));
+    });
+    made
 }
 
 /// The time of an event that is so long behind the first. A session may be as long as the time line,
@@ -79,17 +98,15 @@ fn near(behind: u64) -> i64 {
 struct Reader<'a> {
     lanes: &'a Lanes,
     source: &'a Source,
-    lines: JsonLines<'a>,
-    line: Vec<u8>,
 }
 
 impl Reader<'_> {
     fn read(
-        &mut self,
+        &self,
         (begin, end): (Nanos, Nanos),
         wanted: &[(u64, usize)],
         points: &[PointRef],
-        told: &mut [Option<Value>],
+        see: &mut dyn FnMut(usize, &Event<'_>),
     ) {
         let meta = self.lanes.meta();
         // By time and lane: which of those of that time, and for whom.
@@ -118,9 +135,7 @@ impl Reader<'_> {
             {
                 let number = passed.entry((event.time.0, lane)).or_default();
                 for (_, _, place) in here.iter().filter(|(l, nth, _)| *l == lane && nth == number) {
-                    self.line.clear();
-                    self.lines.event(&mut self.line, &event, None);
-                    told[*place] = Some(list(self.source, &event, &self.line));
+                    see(*place, &event);
                 }
                 *number += 1;
             }

@@ -16,6 +16,7 @@ import { Activities } from "./Activities.tsx";
 import { EventList } from "./EventList.tsx";
 import { Flame } from "./Flame.tsx";
 import { Histogram } from "./Histogram.tsx";
+import { Instructions } from "./Instructions.tsx";
 import { Notes } from "./Notes.tsx";
 import { Scripts } from "./Scripts.tsx";
 import { Sql } from "./Sql.tsx";
@@ -42,6 +43,12 @@ const TABS: Tab[] = [
   { key: "flame", label: () => "Flame graph", needs: "flame", panel: () => <Flame /> },
   { key: "utilisation", label: () => "Utilisation", needs: "utilisation", panel: () => <Utilisation /> },
   { key: "tracepoints", label: () => "Tracepoints", needs: "tracepoints", panel: () => <Tracepoints /> },
+  {
+    key: "instructions",
+    label: () => "Instructions",
+    needs: "instructions",
+    panel: () => <Instructions />,
+  },
   { key: "xy", label: () => "XY", needs: "values", panel: () => <Xy /> },
   SCRIPTS,
   { key: "sql", label: () => "SQL", needs: "sql", panel: () => <Sql /> },

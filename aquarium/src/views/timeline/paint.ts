@@ -2,7 +2,7 @@
 // The lower canvas: lanes, bars, dots, density, counters, and what is missing. Text and marks are on the upper one.
 
 import { ticks } from "../../logic/axis.ts";
-import { type Colours, type Theme, css, threadStateColours } from "../../logic/colour.ts";
+import { type Colours, type Theme, css, functionColours, threadStateColours } from "../../logic/colour.ts";
 import { type PlacedLane, type PlacedRow, screenY } from "../../logic/layout.ts";
 import { type Picture, type PictureRow, firstFrom, rowKey } from "../../logic/picture.ts";
 import { type Levels, range, runs } from "../../logic/steps.ts";
@@ -33,6 +33,7 @@ export function coloursOf(scene: Scene, row: Pick<PlacedRow, "kind" | "script">)
   if (row.script !== null) return scene.scripts.get(row.script) ?? scene.names;
   if (kind === "running" || kind === "seen") return scene.applications;
   if (kind === "thread_states") return threadStateColours(scene.names);
+  if (kind === "calls") return functionColours(scene.picture?.functions, scene.theme);
   return kind === "events" ? scene.classes : scene.names;
 }
 
@@ -104,7 +105,9 @@ function paintRow(
   const found = scene.picture.rows[index];
   if (!found.exact) images.draw(context, scene, index, y, row.height);
   else if (row.kind === "events") paintDots(context, scene, found, y, row.height);
+  else if (row.kind === "samples") paintTicks(context, scene, found, y, row.height);
   else paintBars(context, scene, found, row, y);
+  if (row.kind === "stacks") paintSampled(context, scene, lane, row, y);
   hatchFlags(context, scene, found, y, row.height);
 }
 
@@ -147,6 +150,52 @@ function paintBars(
       context.roundRect(x0, y, wide, row.height, 2);
       context.fill();
     }
+  }
+}
+
+/** Samples: thin, so that one sees how far they are apart. */
+function paintTicks(
+  context: CanvasRenderingContext2D,
+  scene: Scene,
+  found: PictureRow,
+  y: number,
+  height: number,
+): void {
+  context.fillStyle = scene.theme.accent;
+  const { begin } = found.items;
+  for (let index = firstFrom(found.items, scene.view.t0); index < begin.length; index++) {
+    if (begin[index] > scene.view.t1) break;
+    const x = toPixel(scene.view, begin[index], scene.width);
+    context.fillRect(Math.round(x) - 0.5, y, 1.5, height);
+  }
+}
+
+/** Nearer to each other, lines would hide what they lie on. */
+const SAMPLES_APART_PX = 7;
+
+/**
+ * Through stacks, a line where each sample was taken: only there it is known what ran, the rest of a bar is what lies
+ * between samples that agree.
+ */
+function paintSampled(
+  context: CanvasRenderingContext2D,
+  scene: Scene,
+  lane: PlacedLane,
+  row: PlacedRow,
+  y: number,
+): void {
+  const samples = lane.rows.find((one) => one.kind === "samples" && one.name === row.name);
+  const index = samples && scene.picture?.byRow.get(rowKey(samples.lane, samples.row));
+  if (index === undefined || !scene.picture) return;
+  const { exact, items } = scene.picture.rows[index];
+  if (!exact) return;
+  context.fillStyle = css(scene.theme.lane, 0.75);
+  let last = -Infinity;
+  for (let at = firstFrom(items, scene.view.t0); at < items.begin.length; at++) {
+    if (items.begin[at] > scene.view.t1) break;
+    const x = toPixel(scene.view, items.begin[at], scene.width);
+    if (x - last >= SAMPLES_APART_PX) context.fillRect(Math.round(x), y, 1, row.height);
+    last = x;
   }
 }
 

@@ -6,7 +6,7 @@ mod delta;
 mod dump;
 mod flame;
 mod function;
-mod images;
+pub mod images;
 mod impact;
 mod numbers;
 mod packets;

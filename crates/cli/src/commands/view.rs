@@ -7,15 +7,18 @@ mod live;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use clap::Args;
+use lateralis_store::places::Images;
 use lateralis_traces::Relate;
-use lateralis_view::{Host, Opening, Server, Session};
+use lateralis_view::{Host, ImageSource, Opening, Server, Session};
 use serde_json::json;
 
+use super::flow::images::ImageFiles;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::inputs::{InputArgs, RelateBy};
@@ -64,11 +67,29 @@ pub struct ViewArgs {
     /// Of a recording that goes on: memory for what is shown; the oldest is forgotten
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = values::parse_bytes)]
     pub window: u64,
+    /// Of call stacks and instructions: look for the files that were mapped below this folder, as on another
+    /// machine
+    #[arg(long, value_name = "DIR")]
+    pub symfs: Option<PathBuf>,
+    /// Functions of the kernel: a copy of /proc/kallsyms
+    #[arg(long, value_name = "FILE")]
+    pub kallsyms: Option<PathBuf>,
     #[command(flatten)]
     pub peer: PeerArgs,
     /// Serve the protocol alone, to other programs
     #[arg(long, hide = true)]
     pub no_page: bool,
+}
+
+impl ViewArgs {
+    /// Where functions and lines come from.
+    pub fn images(&self) -> ImageSource {
+        let (root, kallsyms) = (self.symfs.clone(), self.kallsyms.clone());
+        let open = move || -> Box<dyn Images> {
+            Box::new(ImageFiles::new(root.as_deref()).with_kallsyms(kallsyms.as_deref()))
+        };
+        ImageSource::new(format!("{:?} {:?}", self.symfs, self.kallsyms), open)
+    }
 }
 
 /// Serves until it is interrupted.
@@ -95,7 +116,7 @@ pub fn run(args: ViewArgs) -> Result<ExitStatus, CliError> {
         RelateBy::Messages => Relate::Messages,
         RelateBy::Date => Relate::Date,
     };
-    let opening = Opening::new(&args.inputs.traces, &options)?;
+    let opening = Opening::with_images(&args.inputs.traces, &options, Some(args.images()))?;
     let serving = serve(&args, &host)?;
     let session = index(opening, &host, args.json)?;
     host.show(Arc::new(session));

@@ -56,7 +56,7 @@ pub struct Call {
 }
 
 /// A function that was entered and has not returned.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Entered {
     node: u32,
     begin: u64,
@@ -65,12 +65,12 @@ struct Entered {
     time: Moment,
 }
 
-struct Calls<R> {
-    tree: Tree,
-    executed: Executed,
+/// Where a thread is: what it takes to go on from here.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct State {
     pid: u32,
     /// Instructions of this thread.
-    count: u64,
+    pub(super) count: u64,
     /// From the program to the function that runs.
     path: Vec<Entered>,
     /// Calls that are not on the path, because it was too deep.
@@ -81,13 +81,34 @@ struct Calls<R> {
     is_known: bool,
     /// Whether the last block was of the kernel, and how long the path was when it was entered.
     in_kernel: Option<usize>,
+}
+
+impl State {
+    /// Whether nothing was executed yet.
+    pub(super) fn is_nowhere(&self) -> bool {
+        self.path.is_empty()
+    }
+}
+
+/// What is known of the code and of the paths in it.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    tree: Tree,
+    /// The process that `functions` are of.
+    pid: u32,
     /// Of each block that was executed, its function.
     functions: HashMap<u64, u32, RandomState>,
+}
+
+pub(super) struct Calls<R> {
+    pub(super) known: Known,
+    executed: Executed,
+    pub(super) state: State,
     /// The block that is executed: its address, and when.
-    now: (u64, Moment),
-    traced: Traced,
+    pub(super) now: (u64, Moment),
+    pub(super) traced: Traced,
     is_enough: bool,
-    returned: R,
+    pub(super) returned: R,
 }
 
 /// Decodes everything that was recorded; each call is handed on as it returns.
@@ -97,114 +118,129 @@ pub fn executed(
     recorded: &mut Recorded<'_>,
     returned: impl FnMut(&Places<'_>, &Traced, Call) -> ControlFlow<()>,
 ) -> Executed {
-    let mut calls = Calls {
-        tree: Tree::new(INSTRUCTIONS.to_owned()),
-        executed: Executed::default(),
-        pid: 0,
-        count: 0,
-        path: Vec::new(),
-        beyond: 0,
-        is_called: false,
-        is_known: false,
-        in_kernel: None,
-        functions: HashMap::default(),
-        now: (0, None),
-        traced: Traced { cpu: None, pid: 0, tid: 0, program: String::new() },
-        is_enough: false,
-        returned,
-    };
+    let known = Known { tree: Tree::new(INSTRUCTIONS.to_owned()), ..Known::default() };
+    let mut calls = Calls::new(known, State::default(), Traced::default(), returned);
     recorded.follow(&mut calls);
     calls.cut(&recorded.places, 1, false);
-    let Calls { tree, executed, .. } = calls;
-    Executed { stacks: tree.finish(), ..executed }
+    let Calls { known, executed, .. } = calls;
+    Executed { stacks: known.tree.finish(), ..executed }
 }
 
 impl<R: FnMut(&Places<'_>, &Traced, Call) -> ControlFlow<()>> Calls<R> {
+    /// Goes on from where a thread is.
+    pub(super) fn new(known: Known, state: State, traced: Traced, returned: R) -> Self {
+        let executed = Executed::default();
+        Self { known, executed, state, now: (0, None), traced, is_enough: false, returned }
+    }
+
+    /// Functions that have not returned, as calls that go on; the outermost first.
+    pub(super) fn open(&self) -> impl Iterator<Item = Call> + '_ {
+        let all = self.state.path.iter().enumerate().skip(1);
+        all.filter_map(|(depth, entered)| self.call(depth, entered, false))
+    }
+
+    fn call(&self, depth: usize, entered: &Entered, is_whole: bool) -> Option<Call> {
+        let of = self.known.tree.node(entered.node)?;
+        let before = depth.checked_sub(1).and_then(|before| self.state.path.get(before));
+        let caller = before.filter(|_| entered.is_called && depth > 1);
+        let caller = caller.and_then(|caller| self.known.tree.node(caller.node));
+        Some(Call {
+            function: of.function,
+            caller: caller.map(|caller| caller.function),
+            begin: entered.begin,
+            instructions: self.state.count - entered.begin,
+            depth: depth.saturating_sub(1) as u32,
+            address: entered.address,
+            times: (entered.time, self.now.1),
+            is_whole: entered.is_called && is_whole,
+        })
+    }
+
+    /// What comes next is of this thread.
+    pub(super) fn is_of(&mut self, traced: &Traced) {
+        if self.known.pid != traced.pid {
+            self.known.functions.clear();
+            self.known.pid = traced.pid;
+        }
+        self.state.pid = traced.pid;
+    }
+
     /// Nothing is known of who called what runs next.
     fn forget(&mut self, places: &Places<'_>) {
         self.cut(places, 1, false);
-        self.beyond = 0;
-        self.is_called = true;
-        self.is_known = false;
-        self.in_kernel = None;
+        self.state.beyond = 0;
+        self.state.is_called = true;
+        self.state.is_known = false;
+        self.state.in_kernel = None;
     }
 
     /// Functions deeper than so many have returned, or will never.
     fn cut(&mut self, places: &Places<'_>, depth: usize, have_returned: bool) {
-        while self.path.len() > depth.max(1) {
-            let Some(Entered { node, begin, is_called, address, time }) = self.path.pop() else {
-                return;
-            };
-            let Some(of) = self.tree.node(node).copied() else { continue };
-            let caller = self.path.last().filter(|_| is_called && self.path.len() > 1);
-            let caller = caller.and_then(|caller| self.tree.node(caller.node));
-            if self.is_enough {
-                continue;
-            }
-            let call = Call {
-                function: of.function,
-                caller: caller.map(|caller| caller.function),
-                begin,
-                instructions: self.count - begin,
-                depth: self.path.len().saturating_sub(1) as u32,
-                address,
-                times: (time, self.now.1),
-                is_whole: is_called && have_returned,
-            };
+        while self.state.path.len() > depth.max(1) {
+            let Some(entered) = self.state.path.pop() else { return };
+            let call = self.call(self.state.path.len(), &entered, have_returned);
+            let Some(call) = call.filter(|_| !self.is_enough) else { continue };
             self.is_enough = (self.returned)(places, &self.traced, call).is_break();
         }
     }
 
     fn function_of(&self, entered: &Entered) -> Option<u32> {
-        self.tree.node(entered.node).map(|node| node.function)
+        self.known.tree.node(entered.node).map(|node| node.function)
     }
 
     /// The function that runs turns out to be this one.
     fn enter(&mut self, places: &Places<'_>, function: u32) {
-        let mut is_called = std::mem::take(&mut self.is_called);
+        let mut is_called = std::mem::take(&mut self.state.is_called);
         if is_called {
             self.executed.calls += 1;
-            if self.path.len() >= DEPTH_MAX {
-                self.beyond += 1;
+            if self.state.path.len() >= DEPTH_MAX {
+                self.state.beyond += 1;
                 return;
             }
         } else {
-            let running = self.path.last().and_then(|of| self.function_of(of));
-            if self.beyond > 0 || (running == Some(function) && self.path.len() > 1) {
+            let running = self.state.path.last().and_then(|of| self.function_of(of));
+            if self.state.beyond > 0 || (running == Some(function) && self.state.path.len() > 1) {
                 return;
             }
             // It went back further than one call, as exceptions and longjmp do; or it jumped on, and the
             // function that was called last never comes back.
             let is_it = |of: &Entered| self.function_of(of) == Some(function);
-            if let Some(place) = self.path.iter().skip(1).rposition(is_it) {
+            if let Some(place) = self.state.path.iter().skip(1).rposition(is_it) {
                 self.cut(places, place + 2, false);
                 return;
             }
             // A tail call returns for who made it.
-            is_called = self.path.last().is_some_and(|of| of.is_called) && self.path.len() > 1;
-            self.cut(places, self.path.len().saturating_sub(1), true);
+            is_called =
+                self.state.path.last().is_some_and(|of| of.is_called) && self.state.path.len() > 1;
+            self.cut(places, self.state.path.len().saturating_sub(1), true);
         }
-        let is_known = std::mem::replace(&mut self.is_known, true);
-        let caller = self.path.last().map(|of| of.node);
-        if let Some(node) = self.tree.below(caller, function) {
+        let is_known = std::mem::replace(&mut self.state.is_known, true);
+        let caller = self.state.path.last().map(|of| of.node);
+        if let Some(node) = self.known.tree.below(caller, function) {
             let (address, time) = self.now;
             let is_called = is_called && is_known;
-            self.path.push(Entered { node, begin: self.count, is_called, address, time });
-            self.tree.weigh(Some(node), 1, 0);
+            self.state.path.push(Entered {
+                node,
+                begin: self.state.count,
+                is_called,
+                address,
+                time,
+            });
+            self.known.tree.weigh(Some(node), 1, 0);
         }
     }
 
     fn leave(&mut self, places: &Places<'_>) {
-        if self.beyond > 0 {
-            self.beyond -= 1;
+        if self.state.beyond > 0 {
+            self.state.beyond -= 1;
             return;
         }
-        let depth = self.path.len();
+        let depth = self.state.path.len();
         self.cut(places, depth.saturating_sub(1), true);
         if depth <= 2 {
             // It returns to where nothing is known of.
-            self.is_called = true;
-            self.is_known = false;
+            self.state.is_called = true;
+            self.state.is_known = false;
         }
     }
 }
@@ -214,43 +250,42 @@ impl<R: FnMut(&Places<'_>, &Traced, Call) -> ControlFlow<()>> Follow for Calls<R
         self.forget(places);
         let name = traced.program.clone();
         let program = places.function(Function { name, image: String::new() });
-        if self.pid != traced.pid {
-            self.functions.clear();
-        }
-        (self.pid, self.count) = (traced.pid, 0);
-        self.path.clear();
-        let node = self.tree.below(None, program);
+        self.state.count = 0;
+        self.is_of(traced);
+        self.state.path.clear();
+        let node = self.known.tree.below(None, program);
         let program = |node| Entered { node, begin: 0, is_called: false, address: 0, time: None };
-        self.path.extend(node.map(program));
+        self.state.path.extend(node.map(program));
         self.traced = traced.clone();
     }
 
     fn block(&mut self, places: &mut Places<'_>, _: &Sections<'_>, block: &Block, time: Moment) {
-        let pid = self.pid;
+        let pid = self.state.pid;
         let function = *self
+            .known
             .functions
             .entry(block.ip)
             .or_insert_with(|| places.function_at(pid, block.ip, place_of(block.ip)));
         self.now = (block.ip, time);
-        match (place_of(block.ip), self.in_kernel) {
+        match (place_of(block.ip), self.state.in_kernel) {
             (In::Kernel, None) => {
-                self.in_kernel = Some(self.path.len());
-                self.is_called = true;
+                self.state.in_kernel = Some(self.state.path.len());
+                self.state.is_called = true;
             }
             (In::Program, Some(depth)) => {
-                self.in_kernel = None;
-                self.beyond = 0;
+                self.state.in_kernel = None;
+                self.state.beyond = 0;
                 self.cut(places, depth, true);
             }
             _ => {}
         }
         self.enter(places, function);
         let count = u64::from(block.count);
-        self.count += count;
+        self.state.count += count;
         self.executed.instructions += count;
-        self.tree.weigh(self.path.last().map(|of| of.node), 0, count);
+        self.known.tree.weigh(self.state.path.last().map(|of| of.node), 0, count);
         match block.ends {
-            Ends::Call | Ends::IndirectCall => self.is_called = true,
+            Ends::Call | Ends::IndirectCall => self.state.is_called = true,
             Ends::Return => self.leave(places),
             Ends::Far | Ends::Through | Ends::Jump | Ends::Conditional => {}
             Ends::IndirectJump | Ends::NoCode => {}
@@ -265,7 +300,7 @@ impl<R: FnMut(&Places<'_>, &Traced, Call) -> ControlFlow<()>> Follow for Calls<R
         match event {
             Event::Interrupted { .. } => {
                 self.executed.interrupts += 1;
-                self.is_called = true;
+                self.state.is_called = true;
             }
             Event::Gap(gap) => {
                 *self.executed.gaps.entry(cause_name(&gap.cause)).or_default() += 1;

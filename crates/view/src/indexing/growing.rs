@@ -16,8 +16,10 @@ use lateralis_store::facts::{At, Fact, Facts};
 use lateralis_store::{Recording, Shown, Tail};
 use lateralis_units::Nanos;
 
+use super::stacks::SampledStacks;
 use super::streams::Streams;
 use super::{Indexing, derived};
+use crate::flow::ImageSource;
 
 /// Numbers of names that are kept for kinds of spans, which are the first ones.
 const SPAN_NAMES: usize = 256;
@@ -58,6 +60,7 @@ pub struct Grow {
     /// By stream class and class: whether its events tell names, and what they told.
     tells: Vec<Vec<bool>>,
     names: Names,
+    images: Option<ImageSource>,
 }
 
 /// Classes whose events tell names of processes and threads, as [`Recording::learn_names`] has it.
@@ -128,7 +131,14 @@ impl Grow {
             marks: Vec::new(),
             tells: Vec::new(),
             names: Names::default(),
+            images: None,
         }
+    }
+
+    /// With stacks of samples: before the first round.
+    #[must_use]
+    pub fn with_images(self, images: ImageSource) -> Self {
+        Self { images: Some(images), ..self }
     }
 
     /// How far the recording has been read.
@@ -173,7 +183,10 @@ impl Grow {
         if let Some(origin) = origin {
             let deriver = derived::growing(&self.facts);
             let growing = Growing::new(origin);
-            let new = Indexing::new(recording, &self.facts, growing, deriver, SPAN_NAMES);
+            let mut new = Indexing::new(recording, &self.facts, growing, deriver, SPAN_NAMES);
+            let images = self.images.as_ref();
+            let trace = recording.source.trace();
+            new.stacks = images.map(|images| SampledStacks::new(images, trace));
             self.indexing = Some(new);
         }
         let Some(indexing) = &mut self.indexing else { return Round::default() };
@@ -240,6 +253,9 @@ impl Grow {
             self.tells = trace.stream_classes.iter().map(of).collect();
             if let Some(indexing) = &mut self.indexing {
                 indexing.lists.learn(recording, &self.facts);
+                if let Some(stacks) = &mut indexing.stacks {
+                    stacks.learn(trace);
+                }
                 indexing.deriver.learn(self.facts.kinds());
             }
         }

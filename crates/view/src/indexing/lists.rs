@@ -15,6 +15,9 @@ use super::WRITER;
 use super::derived::Counts;
 use crate::packets;
 
+/// The name of a counter of instructions.
+const FLOW_COUNTER: &str = "instructions per µs";
+
 /// Lists that grow. What has a number keeps it.
 pub struct Lists {
     pub(super) known: Names,
@@ -257,6 +260,16 @@ impl Lists {
         let id = self.counters.len() as u32 - 1;
         self.counter_ids.insert(of, id);
         id
+    }
+
+    /// The counter of instructions of the thread of a lane, on a lane of its own below that.
+    pub fn flow_counter(&mut self, builder: &mut dyn Gathers, parent: u32) -> u32 {
+        let (kind, name) = (LaneKind::Counter, FLOW_COUNTER.to_owned());
+        let parent = Some(parent);
+        let lane = builder.lane(Lane { kind, name: name.clone(), parent, ..Lane::default() });
+        self.counters.push(Counter { name, lane });
+        self.version += 1;
+        self.counters.len() as u32 - 1
     }
 
     /// The number of the name of a state.

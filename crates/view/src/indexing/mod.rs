@@ -12,23 +12,27 @@ mod ended;
 mod growing;
 mod lists;
 mod ran;
+mod stacks;
 mod streams;
 mod who;
 
 use std::io::{self, Write};
 
-use lateralis_lanes::{Builder, Gathers, PointRef, Spool};
-use lateralis_model::{Damage, Event, Interval, LossCause, Source};
+use lateralis_lanes::{Builder, FlowLane, Gathers, PointRef, Spool};
+use lateralis_model::{Damage, Event, Interval, LossCause, Source, Writer};
 use lateralis_semantics::Deriver;
 use lateralis_store::Recording;
-use lateralis_store::facts::{At, Fact, Facts};
+use lateralis_store::facts::{At, Fact, Facts, Owner};
+use lateralis_store::flow::timeline::Timeline;
 use lateralis_units::Nanos;
 
 use derived::{Counts, Drawing, Seen};
 pub use growing::{Grow, Marks, Now};
 use lists::Lists;
 use ran::Ran;
+use stacks::SampledStacks;
 
+use crate::flow::ImageSource;
 use crate::packets;
 
 /// The record that names the writer of what follows: every event says its writer already.
@@ -47,8 +51,8 @@ const ROUND: u64 = 1 << 17;
 /// # Errors
 /// Those of `out`.
 pub fn index(
-    recording: &Recording,
-    identity: &str,
+    (recording, identity): (&Recording, &str),
+    (images, flow): (Option<&ImageSource>, Option<&Timeline<'_>>),
     spool: Box<dyn Spool>,
     progress: Progress<'_>,
     out: &mut dyn Write,
@@ -57,6 +61,7 @@ pub fn index(
     let mut facts = Facts::new(&trace, &recording.streams);
     let deriver = derived::deriver(recording, &facts);
     let mut indexing = Indexing::new(recording, &facts, Builder::with_spool(spool), deriver, 0);
+    indexing.stacks = images.map(|images| SampledStacks::new(images, recording.source.trace()));
     let mut events = recording.source.events();
     let mut told: Vec<(At, Fact)> = Vec::new();
     let mut count = 0u64;
@@ -72,7 +77,7 @@ pub fn index(
     let damage = recording.all_damage(events.damage());
     drop(events);
     progress(count, 1.0);
-    indexing.finish(recording, &facts, &damage, identity, out)
+    indexing.finish((recording, flow), &facts, &damage, identity, out)
 }
 
 /// How far a time is from the begin to the end.
@@ -95,6 +100,8 @@ struct Indexing<B: Gathers> {
     has_switches: bool,
     /// Of each stream the lane of its events, by those seen.
     lane_of_stream: Vec<Option<u32>>,
+    /// Where somebody gives what stands in the files of programs.
+    stacks: Option<SampledStacks>,
 }
 
 impl<B: Gathers> Indexing<B> {
@@ -120,10 +127,12 @@ impl<B: Gathers> Indexing<B> {
             ran: Ran::default(),
             has_switches: facts.has_switches(),
             lane_of_stream: vec![None; recording.streams.len()],
+            stacks: None,
         }
     }
 
     fn event(&mut self, event: &Event<'_>, at: &At, told: &[(At, Fact)], facts: &Facts) {
+        let sample = self.stacks.as_mut().and_then(|stacks| stacks.read(event));
         let class = self.lists.class(event);
         let thread = self.lists.thread_told(&mut self.builder, at.writer, facts.threads());
         let packets = packets::lane_name(event)
@@ -149,6 +158,10 @@ impl<B: Gathers> Indexing<B> {
         }
         let point = self.builder.point(packets.unwrap_or(lane), time, class, thread);
         self.lists.count(class, thread, time);
+        if let Some((stacks, sample)) = self.stacks.as_mut().zip(sample) {
+            let drawing = (&mut self.lists, &mut self.builder as &mut dyn Gathers);
+            stacks.draw(drawing, &sample, event, (time, point));
+        }
         for (at, fact) in told {
             self.fact(at, *fact, (point, class, thread), facts);
         }
@@ -175,9 +188,26 @@ impl<B: Gathers> Indexing<B> {
 }
 
 impl Indexing<Builder> {
+    /// Lanes of threads whose instructions were recorded.
+    fn flows(&mut self, flow: &Timeline<'_>) -> Vec<FlowLane> {
+        let mut all = Vec::new();
+        for line in 0..flow.count() {
+            let Some(traced) = flow.traced(line) else { continue };
+            if let Some((begin, end)) = flow.extent(line) {
+                self.builder.reach(begin.cast_signed());
+                self.builder.reach(end.cast_signed());
+            }
+            let owner = Owner::Thread(Writer { pid: traced.pid, tid: traced.tid });
+            let lane = self.lists.owner_lane(&mut self.builder, owner);
+            let counter = self.lists.flow_counter(&mut self.builder, lane);
+            all.push(FlowLane { lane, counter });
+        }
+        all
+    }
+
     fn finish(
         mut self,
-        recording: &Recording,
+        (recording, flow): (&Recording, Option<&Timeline<'_>>),
         facts: &Facts,
         damage: &[Damage],
         identity: &str,
@@ -189,6 +219,10 @@ impl Indexing<Builder> {
         let drawing = &mut Drawing::new((lists, builder), (counts, ran), facts.threads(), nobody);
         deriver.finish(facts.kinds(), ended, drawing);
         self.ran.end(&mut self.builder);
+        if let Some(stacks) = &mut self.stacks {
+            stacks.end(&mut self.builder);
+        }
+        let flows = flow.map_or_else(Vec::new, |flow| self.flows(flow));
         // The session begins with its first event: what was lost before that is lost at its begin.
         let (origin, last) = self.builder.extent().unwrap_or((0, 0));
         let Self { mut builder, mut lists, counts, lane_of_stream, .. } = self;
@@ -196,6 +230,7 @@ impl Indexing<Builder> {
         lists.name_all(facts, &mut builder);
         let mut meta = lists.meta(facts, &counts);
         meta.origin = origin;
+        meta.flows = flows;
         // The nanosecond of the last event belongs to the session.
         meta.end = u64::try_from(i128::from(last) - i128::from(origin) + 1).unwrap_or(1);
         meta.recordings = ended::recordings(recording, &meta);

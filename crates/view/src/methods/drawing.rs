@@ -8,8 +8,10 @@ use lateralis_lanes::pixels::{DAMAGED, LOST};
 use lateralis_lanes::{Chosen, Intervals, Left, NONE, Pixels, PointRef, Scale};
 use serde_json::json;
 
+use super::flow;
 use super::sharing::{shared, threads};
 use crate::answer::{Answer, Numbers, Problem};
+use crate::flow::{FlowRows, since};
 use crate::params::Params;
 use crate::rows::{Drawn, drawn_together, is_packed};
 use crate::scripts::{Found, Ran};
@@ -85,6 +87,8 @@ pub fn view(session: &Session, params: Params<'_>) -> Result<Answer, Problem> {
             rows.push(Row { lane, number, drawn, ran });
         }
     }
+    let has_calls = rows.iter().any(|row| matches!(row.drawn, Drawn::Calls(..)));
+    let pending = has_calls.then(|| session.flow().map_or(0, FlowRows::advance));
     let all = (rows.len() as u64).saturating_mul(scale.px.into());
     if all > PIXELS_MAX {
         return Err(too_much("view"));
@@ -100,6 +104,7 @@ pub fn view(session: &Session, params: Params<'_>) -> Result<Answer, Problem> {
         items.append(things);
         told.push(json!({ "lane": row.lane, "row": row.number, "exact": exact }));
     }
+    let functions = has_calls.then(|| functions(session, &rows, (&pixels, &items), scale.px));
     let Pixels { colour, cover, count, flags } = pixels;
     let columns = vec![
         ("colour", Numbers::U16(colour)),
@@ -114,10 +119,29 @@ pub fn view(session: &Session, params: Params<'_>) -> Result<Answer, Problem> {
     ];
     let meta = session.lanes.meta();
     let (begin, end) = (meta.begin, meta.end);
-    Ok(Answer::Columns(
-        json!({ "rows": told, "px": scale.px, "begin": begin, "end": end }),
-        columns,
-    ))
+    let mut told = json!({ "rows": told, "px": scale.px, "begin": begin, "end": end });
+    if let Some((functions, pending)) = functions.zip(pending) {
+        told["functions"] = functions;
+        told["pending"] = pending.into();
+    }
+    Ok(Answer::Columns(told, columns))
+}
+
+/// What numbers of functions stand for in a picture: no list has all of them.
+fn functions(
+    session: &Session,
+    rows: &[Row],
+    (pixels, items): (&Pixels, &Items),
+    px: u32,
+) -> serde_json::Value {
+    let is_of_calls =
+        |row: usize| rows.get(row).is_some_and(|row| matches!(row.drawn, Drawn::Calls(..)));
+    let drawn = pixels.colour.chunks(px as usize).enumerate();
+    let drawn = drawn.filter(|(row, _)| is_of_calls(*row)).flat_map(|(_, colours)| colours);
+    let drawn = drawn.filter_map(|colour| u32::from(*colour).checked_sub(1));
+    let told = items.rows.iter().zip(&items.names);
+    let told = told.filter(|(row, _)| is_of_calls(**row as usize)).map(|(_, name)| *name);
+    flow::names(session, drawn.chain(told).collect())
 }
 
 /// Draws a row: its pixels, its things where they are few, and whether they are.
@@ -152,6 +176,7 @@ fn row(
                 None => nothing(scale, out),
             }
         }
+        (Drawn::Calls(flow, depth), _) => calls(session, scale, (flow, depth), place, out, things),
         (Drawn::Events, _) => events(session, chosen, scale, (row.lane, place), out, things),
         _ => nothing(scale, out),
     };
@@ -261,6 +286,27 @@ fn drawn_as_items(
     most <= 1
 }
 
+/// Draws calls of one depth: whether each is told.
+fn calls(
+    session: &Session,
+    scale: &Scale,
+    of: (usize, u32),
+    place: u32,
+    pixels: &mut Pixels,
+    items: &mut Items,
+) -> bool {
+    let Some(pieces) = flow::calls(session, scale, of, pixels) else { return false };
+    let origin = session.lanes.meta().origin;
+    for piece in pieces {
+        items.rows.push(place);
+        items.begins.push(since(origin, piece.begin_ns) as f64);
+        items.ends.push(since(origin, piece.end_ns) as f64);
+        items.names.push(piece.function);
+        items.events.push(0.0);
+    }
+    true
+}
+
 /// How many events there are where; in the whole session, if no stretch of it is named.
 pub fn overview(session: &Session, params: Params<'_>) -> Result<Answer, Problem> {
     let meta = session.lanes.meta();
@@ -335,7 +381,15 @@ pub fn levels(session: &Session, params: Params<'_>) -> Result<Answer, Problem> 
         return Err(too_much("levels"));
     }
     let (mut low, mut high, mut last) = (Vec::new(), Vec::new(), Vec::new());
+    let mut pending = 0;
     for counter in &counters {
+        if let Some(rates) = flow::rates_of(session, *counter, &scale) {
+            pending = session.flow().map_or(0, FlowRows::advance);
+            low.extend(&rates);
+            high.extend(&rates);
+            last.extend(rates);
+            continue;
+        }
         let levels = session.lanes.levels(*counter);
         let none = || Problem::new("no such counter", counter.to_string(), "load the page again");
         for reach in levels.ok_or_else(none)?.draw(&scale) {
@@ -349,5 +403,8 @@ pub fn levels(session: &Session, params: Params<'_>) -> Result<Answer, Problem> 
         ("high", Numbers::F64(high)),
         ("last", Numbers::F64(last)),
     ];
-    Ok(Answer::Columns(json!({ "counters": counters, "px": scale.px }), columns))
+    Ok(Answer::Columns(
+        json!({ "counters": counters, "px": scale.px, "pending": pending }),
+        columns,
+    ))
 }

@@ -9,6 +9,7 @@ mod controlling;
 mod costing;
 mod counting;
 mod drawing;
+mod flow;
 mod listing;
 mod nesting;
 mod noting;
@@ -39,7 +40,7 @@ const REPLACED: [&str; 5] = ["view", "arrows", "levels", "overview", "brushed"];
 const QUICK: [&str; 8] = ["open", "view", "overview", "arrows", "levels", "at", "find", "filter"];
 
 /// All of them.
-const METHODS: [&str; 26] = [
+const METHODS: [&str; 27] = [
     "open",
     "filter",
     "view",
@@ -65,6 +66,7 @@ const METHODS: [&str; 26] = [
     "notes",
     "note",
     "sql",
+    INSTRUCTIONS,
     CONTROL,
 ];
 
@@ -74,11 +76,19 @@ const OF_SEVERAL: [&str; 3] = ["sides", "compare", "histograms"];
 /// Only where there is a recorder that can be asked.
 const CONTROL: &str = "control";
 
+/// Only where instructions were recorded.
+const INSTRUCTIONS: &str = "instructions";
+
 /// What a session can be asked.
 #[must_use]
 pub fn of(session: &Session) -> Vec<&'static str> {
     let several = session.sides.count() > 1;
-    let is_there = |method: &&str| *method != CONTROL || session.control().is_some();
+    let has_flow = !session.lanes.meta().flows.is_empty();
+    let is_there = |method: &&str| match *method {
+        CONTROL => session.control().is_some(),
+        INSTRUCTIONS => has_flow,
+        _ => true,
+    };
     let of_several = OF_SEVERAL.into_iter().filter(|_| several);
     METHODS.into_iter().filter(is_there).chain(of_several).collect()
 }
@@ -162,6 +172,7 @@ pub fn answer(session: &Session, method: &str, params: &Value) -> Result<Answer,
         "utilisation" => using::utilisation(session, params),
         "notes" => noting::read(session).map(Answer::Json),
         "note" => noting::write(session, params).map(Answer::Json),
+        INSTRUCTIONS => flow::instructions(session, params).map(Answer::Json),
         CONTROL => controlling::control(session, params).map(Answer::Json),
         "sql" => querying::sql(session, params).map(Answer::Json),
         "find" => listing::find(session, params).map(Answer::Json),

@@ -139,6 +139,15 @@ fn lane(session: &Session, id: u32) -> Value {
             }
             told
         }
+        Drawn::Calls(flow, depth) => {
+            let mut told = json!({ "row": number, "kind": "calls", "depth": depth });
+            // What is deeper stands on the last row.
+            let of = session.flow().map_or(0, |flows| flows.depths(flow));
+            if depth + 1 == of && of > 1 {
+                told["is_last"] = true.into();
+            }
+            told
+        }
         Drawn::Events => json!({ "row": number, "kind": "events" }),
         Drawn::Level(_) => json!({ "row": number, "kind": "level", "name": lane.name }),
         Drawn::Intervals(row) | Drawn::Packed(row) => {
@@ -149,6 +158,8 @@ fn lane(session: &Session, id: u32) -> Value {
                 RowKind::ThreadStates => "thread_states",
                 RowKind::Spans => "spans",
                 RowKind::States => "states",
+                RowKind::Samples => "samples",
+                RowKind::Stacks => "stacks",
             };
             let mut told =
                 json!({ "row": number, "kind": kind, "name": of.name, "depth": of.depth });

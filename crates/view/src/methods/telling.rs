@@ -2,13 +2,15 @@
 //! `at`, `step`: single things.
 
 use lateralis_lanes::{Chosen, Lanes, Listed, PointRef, RowKind, quality_name};
+use lateralis_model::Event;
 use serde_json::{Value, json};
 
 use crate::answer::Problem;
+use crate::methods::{flow, listing};
 use crate::params::Params;
 use crate::rows::{Drawn, drawn_together};
-use crate::session::Session;
-use crate::{methods::listing, told};
+use crate::session::{Session, lock};
+use crate::told;
 
 /// What is nearest to a time on a row.
 pub fn at(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
@@ -28,7 +30,11 @@ pub fn at(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
             let near = interval_near(lanes, &drawn_together(lanes, row), &keeps, (time, within));
             near.map(|(row, index)| interval(session, chosen.as_deref(), row, index)).transpose()?
         }
-        Drawn::Level(counter) => level(session, counter, time),
+        Drawn::Level(counter) => match flow::rate_at(session, counter, (time, within)) {
+            Some(thing) => Some(thing),
+            None => level(session, counter, time),
+        },
+        Drawn::Calls(flow, depth) => flow::call_at(session, (flow, depth), (time, within)),
         Drawn::Found(script, row) => {
             found(session, chosen.as_deref(), (script, row), (time, within))?
         }
@@ -132,6 +138,8 @@ pub fn interval(
         RowKind::Spans => ("span", meta.names.get(name)),
         RowKind::States => ("state", meta.names.get(name)),
         RowKind::ThreadStates => ("thread_state", meta.names.get(name)),
+        RowKind::Samples => ("sample", meta.names.get(name)),
+        RowKind::Stacks => ("sampled", meta.names.get(name)),
     };
     let thread = meta.threads.get(intervals.thread(index) as usize);
     let end = (!intervals.is_unfinished(index)).then_some(end);
@@ -161,8 +169,55 @@ pub fn interval(
             all.push(field);
         }
     }
+    if told.kind == RowKind::Stacks {
+        // How long it was there is no more certain than samples are far apart.
+        thing["quality"] = Value::Null;
+        all = sampled(session, row, index, from).unwrap_or_default();
+    }
     thing["fields"] = all.into();
     Ok(thing)
+}
+
+/// What is known of a function that samples found: how many, its file, and the line that the first of them
+/// was at.
+fn sampled(
+    session: &Session,
+    row: usize,
+    index: usize,
+    from: Option<PointRef>,
+) -> Option<Vec<Value>> {
+    let (told, intervals) = session.lanes.row(row)?;
+    let (begin, end) = intervals.ends(index);
+    let rows = &session.lanes.meta().rows;
+    let of_samples = rows.iter().position(|other| {
+        (other.lane, other.kind, other.depth) == (told.lane, RowKind::Samples, 0)
+            && other.name == told.name
+    });
+    let mut fields = Vec::new();
+    let mut field = |name: &str, value: Value| fields.push(json!({ "name": name, "value": value }));
+    if let Some((_, marks)) = of_samples.and_then(|row| session.lanes.row(row)) {
+        let before = |time: u64| marks.before(i64::try_from(time).unwrap_or(i64::MAX));
+        field("samples", before(end).saturating_sub(before(begin)).max(1).into());
+    }
+    let of_first = |event: &Event<'_>| {
+        let mut samples = lock(session.stacks()?);
+        let sample = samples.read(event)?;
+        let frame = *sample.frames.get(told.depth as usize)?;
+        let places = samples.places();
+        let image = places.functions().get(frame.function as usize)?.image.clone();
+        Some((image, frame.line.map(|line| places.line_text(line)), frame.is_inlined))
+    };
+    let found = from.and_then(|point| told::with_event(session, point, of_first));
+    if let Some((image, line, is_inlined)) = found {
+        if let Some(line) = line {
+            field("source", line.into());
+        }
+        if is_inlined {
+            field("inlined", true.into());
+        }
+        field("image", image.into());
+    }
+    Some(fields)
 }
 
 /// An activity of a script.

@@ -60,6 +60,9 @@ fn row_name(kind: &str, row: &Value) -> String {
         ("spans", None, depth) => format!("spans, depth {depth}"),
         ("spans", Some(name), 0) => name.to_owned(),
         ("spans", Some(name), depth) => format!("{name}, depth {depth}"),
+        ("samples", Some(name), _) => format!("samples of {name}"),
+        ("stacks", Some(name), depth) => format!("stacks of {name}, depth {depth}"),
+        ("calls", _, depth) => format!("calls, depth {depth}"),
         (_, Some(name), _) => name.to_owned(),
         (kind, None, _) => kind.to_owned(),
     }
@@ -113,6 +116,20 @@ struct Drawn<'a> {
     is_events: bool,
     /// Of a script, its name: its things have no other.
     script: Option<&'a str>,
+    /// Of calls, the names of functions: no list has all of them.
+    functions: Option<&'a Value>,
+}
+
+impl Drawn<'_> {
+    fn name(&self, asked: &Asked<'_>, id: usize) -> String {
+        let all = self.functions.and_then(Value::as_array).into_iter().flatten();
+        let mut of = all.filter(|pair| pair[0].as_u64() == Some(id as u64));
+        match (self.script, of.next()) {
+            (Some(script), _) => script.to_owned(),
+            (None, Some(pair)) => pair[1].as_str().unwrap_or_default().to_owned(),
+            (None, None) => styles::name(asked, self.list, id),
+        }
+    }
 }
 
 fn rows_of(
@@ -137,7 +154,9 @@ fn rows_of(
         let meaning = &asked.open["lanes"][lane as usize]["rows"][number as usize];
         let kind = meaning["kind"].as_str().unwrap_or_default();
         let script = meaning.get("script").and(meaning["name"].as_str());
-        let drawn = Drawn { list: styles::list_of(kind), is_events: kind == "events", script };
+        let (list, is_events) = (styles::list_of(kind), kind == "events");
+        let functions = (kind == "calls").then(|| &result["functions"]);
+        let drawn = Drawn { list, is_events, script, functions };
         let states = if row["exact"] == true {
             let none = Vec::new();
             let of_row = items.get(&place).unwrap_or(&none);
@@ -156,7 +175,7 @@ fn exact(asked: &Asked<'_>, drawn: &Drawn<'_>, columns: &Columns, index: usize) 
     let end = asked.absolute(columns.at("item_end", index));
     // An event takes its nanosecond.
     let end = if drawn.is_events { begin.saturating_add(1) } else { end };
-    let label = drawn.script.map_or_else(|| styles::name(asked, drawn.list, id), str::to_owned);
+    let label = drawn.name(asked, id);
     let style = styles::of(drawn.list, id, 1.0);
     json!({ "start": begin, "end": end, "label": label, "tags": 0, "style": style })
 }
@@ -179,8 +198,7 @@ fn runs(
         });
         // Of several only the picture is told.
         if is_one {
-            let name = styles::name(asked, drawn.list, colour - 1);
-            state["label"] = drawn.script.map_or(name, str::to_owned).into();
+            state["label"] = drawn.name(asked, colour - 1).into();
         }
         states.push(state);
     };

@@ -111,9 +111,8 @@ impl Images for ImageFiles {
             self.image_of(&path, Some(&id)).ok()
         });
         let mut image = image?;
-        // Debug files have no bytes of code: where these are in the file, the other one says.
-        if let Some(debug) = debug.filter(|debug| !debug.functions.is_empty()) {
-            image.functions = debug.functions;
+        if let Some(debug) = debug {
+            image.take_debug(debug);
         }
         Ok(image)
     }

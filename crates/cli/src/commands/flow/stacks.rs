@@ -51,6 +51,9 @@ pub struct StacksArgs {
     /// Tables, JSON, a line for each path (PROGRAM;FUNCTION;… WEIGHT), or a flame graph
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
+    /// Count functions that were inlined as part of those that they were inlined into
+    #[arg(long)]
+    pub no_inline: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -126,7 +129,7 @@ fn of_samples(args: &StacksArgs) -> Result<(Gathered, bool), CliError> {
     let chosen = selection.chosen(&recording, &contains);
     args.select.warn_of_unknown_fields(&chosen.trace);
     let mut files = args.code.files();
-    let gathered = gather(&chosen, &mut files);
+    let gathered = gather(&chosen, &mut files, !args.no_inline);
     selection.finish()?;
     let is_fine = gathered.damage.is_empty() && recording.source.faults().is_empty();
     Ok((gathered, is_fine))

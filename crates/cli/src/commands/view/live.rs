@@ -11,7 +11,7 @@ use lateralis_recorder::linux::{is_being_written, is_locked};
 use lateralis_store::{Recording, Tail};
 use lateralis_traces::OpenOptions;
 use lateralis_units::Nanos;
-use lateralis_view::{Host, Live, LiveOptions, Opening};
+use lateralis_view::{Host, ImageSource, Live, LiveOptions, Opening};
 use serde_json::json;
 
 use super::control::Recorders;
@@ -34,6 +34,7 @@ pub struct Following {
     host: Arc<Host>,
     shown: Shown,
     is_quiet: bool,
+    images: ImageSource,
 }
 
 /// What is shown of it.
@@ -73,7 +74,7 @@ impl Following {
         let memory_bytes = usize::try_from(args.window).unwrap_or(usize::MAX);
         let is_let_go = copy.is_some();
         let options = LiveOptions { memory_bytes, is_here, is_let_go, turn_events: None };
-        let live = Live::new(&path, options, Arc::clone(host));
+        let live = Live::new(&path, options, Arc::clone(host)).with_images(args.images());
         // Who may record here may control it here; elsewhere others would have to be trusted.
         let live = match is_here && args.listen.is_loopback() {
             true => {
@@ -90,7 +91,8 @@ impl Following {
             link: Link { connected: true, ..Link::default() },
             since: None,
         };
-        Ok(Some(Self { path, copy, host: Arc::clone(host), shown, is_quiet: args.json }))
+        let (images, is_quiet) = (args.images(), args.json);
+        Ok(Some(Self { path, copy, host: Arc::clone(host), shown, is_quiet, images }))
     }
 
     /// Follows until it ends, and goes on serving what there is.
@@ -128,7 +130,11 @@ impl Following {
     /// All of it is at hand: it is indexed as every trace, and looked at by that. Where that does not
     /// work, what was seen stays.
     fn replace(&self) {
-        let opening = Opening::new(std::slice::from_ref(&self.path), &OpenOptions::default());
+        let opening = Opening::with_images(
+            std::slice::from_ref(&self.path),
+            &OpenOptions::default(),
+            Some(self.images.clone()),
+        );
         let session = opening.ok().and_then(|of| index(of, &self.host, self.is_quiet).ok());
         if let Some(session) = session {
             self.host.show(Arc::new(session));
