@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 import { describe, expect, test } from "vitest";
 import { badged, lineAt, lines, takeArrows, arrowWidth } from "../../src/logic/arrows.ts";
-import { DARK_THEME, LIGHT_THEME, Colours, isIdle } from "../../src/logic/colour.ts";
+import { DARK_THEME, LIGHT_THEME, Colours, functionColours, isIdle } from "../../src/logic/colour.ts";
 import { firstFrom, itemAt, takeApart } from "../../src/logic/picture.ts";
 import { range, runs } from "../../src/logic/steps.ts";
 import { BadFrame, decodeFrame } from "../../src/protocol/frame.ts";
@@ -35,6 +35,25 @@ function view(items: [row: number, begin: number, end: number][], pixels = 8) {
     ),
   );
 }
+
+describe("functions of calls", () => {
+  test("have their names from the answer, and the colour of the name whatever their number is", () => {
+    const frame = view([]);
+    const result = { ...(frame.result as object), functions: [[7, "fib"], ["x", 1], [9, "main"]], pending: 5 };
+    const picture = takeApart({ ...frame, result }, window, 0);
+    expect([...picture.functions!]).toEqual([
+      [7, "fib"],
+      [9, "main"],
+    ]);
+    expect(picture.pending).toBe(5);
+    expect(takeApart(frame, window, 0).functions!.size).toBe(0);
+    const one = functionColours(picture.functions, DARK_THEME);
+    const other = functionColours(new Map([[2, "fib"]]), DARK_THEME);
+    expect(one.names[7]).toBe("fib");
+    expect(one.rgb(7)).toEqual(other.rgb(2));
+    expect(functionColours(picture.functions, LIGHT_THEME).rgb(7)).not.toEqual(one.rgb(7));
+  });
+});
 
 describe("an answer to view", () => {
   test("is taken apart by rows, things sorted", () => {

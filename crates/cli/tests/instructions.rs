@@ -11,7 +11,7 @@ use std::process::{Command, Output, Stdio};
 use crate::kernel::usable;
 use crate::place::Place;
 
-fn data(name: &str) -> Option<PathBuf> {
+pub fn data(name: &str) -> Option<PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/pt").join(name);
     if !path.exists() {
         println!("SKIPPED: {} is not there", path.display());
@@ -30,7 +30,7 @@ fn program(place: &Place, made: &Path) -> String {
 }
 
 /// A copy of the machine on which the programs of `made` ran.
-fn machine(place: &Place, made: &Path) -> String {
+pub fn machine(place: &Place, made: &Path) -> String {
     let program = program(place, made);
     let folder = Path::new(&program).parent().expect("a folder").display().to_string();
     let folder = place.0.join(format!("machine{folder}"));

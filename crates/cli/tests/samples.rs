@@ -75,7 +75,7 @@ fn main() {
 const WITH_FRAMES: [&str; 2] = ["-O0", "-fno-omit-frame-pointer"];
 const WITHOUT_FRAMES: [&str; 3] = ["-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls"];
 
-fn is_there(program: &str) -> bool {
+pub fn is_there(program: &str) -> bool {
     let found = Command::new(program).arg("--version").output();
     let is_there = found.is_ok_and(|output| output.status.success());
     if !is_there {
@@ -84,7 +84,7 @@ fn is_there(program: &str) -> bool {
     is_there
 }
 
-fn built(place: &Place, text: &str, name: &str, options: &[&str]) {
+pub fn built(place: &Place, text: &str, name: &str, options: &[&str]) {
     let source = format!("{name}.c");
     fs::write(place.0.join(&source), text).expect("a source");
     let mut build = Command::new("gcc");
@@ -93,7 +93,7 @@ fn built(place: &Place, text: &str, name: &str, options: &[&str]) {
 }
 
 /// Records, and gives what the program printed; `None` where nothing can be sampled here.
-fn recorded(place: &Place, words: &[&str]) -> Option<Output> {
+pub fn recorded(place: &Place, words: &[&str]) -> Option<Output> {
     let output = place.lat(&[&["record", "--sample", "999"], words].concat());
     let errors = String::from_utf8_lossy(&output.stderr);
     if output.status.code() == Some(2) && errors.contains("cannot sample call stacks") {

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::thread;
 
 use clap::Parser;
+use lateralis_images::ImageFiles;
 use lateralis_model::Source;
 use lateralis_model::terminal::shown;
 use lateralis_sql::answers::Lat;
@@ -21,7 +22,9 @@ use lateralis_sql::output::Format;
 use lateralis_sql::session::{Place, Session, Stop};
 use lateralis_sql::{describe, memory, panics, shell};
 use lateralis_store::Recording;
-use lateralis_traces::OpenOptions;
+use lateralis_store::flow::Recorded;
+use lateralis_store::places::{Images, Places};
+use lateralis_traces::{OpenOptions, hardware};
 
 use crate::target::Target;
 
@@ -96,6 +99,41 @@ struct Arguments {
     /// Time stamps per second, where a format does not say
     #[arg(long, value_name = "HZ")]
     frequency: Option<u64>,
+    /// Of call stacks and instructions: look for the files that were mapped below this folder, as on another
+    /// machine
+    #[arg(long, value_name = "DIR")]
+    symfs: Option<PathBuf>,
+    /// Functions of the kernel: a copy of /proc/kallsyms
+    #[arg(long, value_name = "FILE")]
+    kallsyms: Option<PathBuf>,
+}
+
+/// Bytes that a compressed recording of hardware may have.
+const PACKED_BYTES: u64 = 4 << 30;
+
+/// All tables: those of the events, of call stacks, and, where one trace alone has packets of processors, of
+/// what these executed.
+fn traces(
+    arguments: &Arguments,
+    recordings: Vec<Recording>,
+) -> Result<lateralis_store::Session, String> {
+    let (root, kallsyms) = (arguments.symfs.as_deref(), arguments.kallsyms.as_deref());
+    let files = ImageFiles::new(root).with_kallsyms(kallsyms);
+    let mut flow = None;
+    if let ([path], [recording]) = (arguments.traces.as_slice(), recordings.as_slice()) {
+        let of = hardware::read(path, PACKED_BYTES).map_err(|error| error.to_string())?;
+        if !of.buffers.is_empty() && !of.is_raw {
+            let places = Places::new(files.clone(), recording.source.trace());
+            let packets = (of.buffers, of.clocks);
+            flow = Some(Recorded::of(&recording.source, places, packets, &of.code));
+        }
+    }
+    let open = move || -> Box<dyn Images> { Box::new(files.clone()) };
+    let session = lateralis_store::Session::new(recordings).with_stacks(Arc::new(open));
+    Ok(match flow {
+        Some(flow) => session.with_flow(flow),
+        None => session,
+    })
 }
 
 fn main() -> ExitCode {
@@ -146,7 +184,7 @@ fn run(arguments: Arguments) -> Result<ExitCode, String> {
              SELECT * FROM losses"
         ));
     }
-    let traces = Arc::new(lateralis_store::Session::new(recordings));
+    let traces = Arc::new(traces(&arguments, recordings)?);
     let cores = arguments.cores.or_else(|| thread::available_parallelism().ok());
     let cores = cores.unwrap_or(NonZeroUsize::MIN);
     let memory_bytes = usize::try_from(arguments.memory).unwrap_or(usize::MAX);

@@ -8,6 +8,7 @@
 //! ```
 
 mod calls;
+mod coverage;
 mod delta;
 mod resolution;
 mod sizes;
@@ -25,7 +26,8 @@ use lateralis_model::{Source, Value};
 use lateralis_traces::hardware::{Buffer, Clocks};
 
 pub use calls::{Call, Executed, INSTRUCTIONS, executed};
-pub use delta::{Deltas, Marker, Pairing, Place, deltas};
+pub use coverage::{Coverage, Covered, coverage};
+pub use delta::{Deltas, Interval, Marker, Pairing, Place, Stretch, deltas, stretches};
 pub use lateralis_intelpt as intelpt;
 pub use resolution::{Resolution, factors, resolution};
 pub use sizes::{Kind, Sizes, sizes};
@@ -235,22 +237,28 @@ impl<'i> Recorded<'i> {
     ///
     /// Cost: by packets and blocks. Memory: by different blocks.
     pub fn follow(&mut self, follow: &mut impl Follow) {
+        for part in 0..self.parts.len() {
+            self.follow_part(part, follow);
+        }
+    }
+
+    /// The same of one thread or processor.
+    fn follow_part(&mut self, part: usize, follow: &mut impl Follow) {
         let Self { places, parts, clocks, .. } = self;
-        for part in parts.iter() {
-            let mut sections = Sections::default();
-            part.code.iter().for_each(|(address, bytes)| sections.add(*address, bytes));
-            follow.begins(places, &part.traced);
-            let mut flow = Flow::new(&sections);
-            let mut position = 0;
-            for run in &part.runs {
-                if follow.is_enough() {
-                    return;
-                }
-                let clock = Clock::new(clocks);
-                let mut sink = Following { places, code: &sections, follow, position, clock };
-                flow.decode(run, &mut sink);
-                position += run.len() as u64;
+        let Some(part) = parts.get(part) else { return };
+        let mut sections = Sections::default();
+        part.code.iter().for_each(|(address, bytes)| sections.add(*address, bytes));
+        follow.begins(places, &part.traced);
+        let mut flow = Flow::new(&sections);
+        let mut position = 0;
+        for run in &part.runs {
+            if follow.is_enough() {
+                return;
             }
+            let clock = Clock::new(clocks);
+            let mut sink = Following { places, code: &sections, follow, position, clock };
+            flow.decode(run, &mut sink);
+            position += run.len() as u64;
         }
     }
 
@@ -280,6 +288,12 @@ impl<'i> Recorded<'i> {
                 before += run.len() as u64;
             }
         }
+    }
+
+    /// What was mapped where.
+    #[must_use]
+    pub fn places(&self) -> &Places<'i> {
+        &self.places
     }
 
     /// Functions that were found, by their numbers.

@@ -39,7 +39,7 @@ pub use last_seen::last_seen;
 pub use meanings::{Meanings, is_length};
 pub use recording::Recording;
 pub use tables::{
-    BATCH_ROWS, ExportError, Exported, Feed, Partition, Scan, Session, StoreError, Table,
-    TableFormat, TableWriter, WEIGHT,
+    BATCH_ROWS, ExportError, Exported, Feed, OpenImages, Partition, Scan, Session, StoreError,
+    Table, TableFormat, TableWriter, WEIGHT,
 };
 pub use tail::{Progress, See, Shown, Tail};

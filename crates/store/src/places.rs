@@ -492,6 +492,12 @@ impl<'i> Places<'i> {
         self.sources.get(file as usize).map_or("", String::as_str)
     }
 
+    /// Files of source, by their numbers.
+    #[must_use]
+    pub fn sources(&self) -> &[String] {
+        &self.sources
+    }
+
     /// A line as people write it: `FILE:LINE`.
     #[must_use]
     pub fn line_text(&self, line: Line) -> String {

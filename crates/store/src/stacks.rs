@@ -97,6 +97,30 @@ impl Stacks {
         all
     }
 
+    /// What was called by some functions, and these: each outermost one as if the program itself had called it.
+    #[must_use]
+    pub fn below(&self, is_root: impl Fn(u32) -> bool) -> Self {
+        let mut tree = Tree::new(self.event.clone());
+        // Who called comes before who was called.
+        let mut places: Vec<Option<u32>> = Vec::with_capacity(self.nodes.len());
+        for (index, node) in (0u32..).zip(&self.nodes) {
+            let caller = if node.caller == index { None } else { places[node.caller as usize] };
+            let place = match caller {
+                Some(caller) => tree.below(Some(caller), node.function),
+                None if node.caller != index && is_root(node.function) => {
+                    let program = tree.below(None, self.program(index));
+                    program.and_then(|program| tree.below(Some(program), node.function))
+                }
+                None => None,
+            };
+            places.push(place);
+            if place.is_some() {
+                tree.weigh(place, node.samples, node.weight);
+            }
+        }
+        tree.finish()
+    }
+
     /// The functions on the way to a node, the innermost first, without the program.
     pub fn path(&self, node: u32, path: &mut Vec<u32>) {
         path.clear();

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use arrow_schema::DataType;
 use lateralis_store::Session;
@@ -45,6 +46,7 @@ fn type_name(data_type: &DataType) -> &'static str {
 fn the_document_has_every_table_and_column() {
     let recorded = Recorded::raw(Places::without_events(NoImages), Vec::new(), &[]);
     let session = Session::new(Vec::new()).with_flow(recorded);
+    let session = session.with_stacks(Arc::new(|| Box::new(NoImages)));
     let mut expected = String::new();
     for table in session.tables() {
         expected += &format!("### `{}`\n\nRows: {}.\n\n", table.name, table.description);

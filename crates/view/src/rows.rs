@@ -135,8 +135,8 @@ pub fn rows_of_growing(lanes: &Lanes) -> Vec<Vec<(u32, Drawn)>> {
     all.into_iter().map(|rows| rows.into_iter().map(told).collect()).collect()
 }
 
-/// Rows of each lane: who ran, who was seen, what the thread did, events, samples, their stacks, states, spans,
-/// levels.
+/// Rows of each lane: who ran, who was seen, what the thread did, events, samples, their stacks, states,
+/// spans, levels.
 pub fn rows(lanes: &Lanes) -> Vec<Vec<Drawn>> {
     let meta = lanes.meta();
     let mut rows: Vec<Vec<Drawn>> = vec![Vec::new(); meta.lanes.len()];

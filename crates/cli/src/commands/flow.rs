@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `lat flow`: what a processor executed, by its own packets or by samples.
 
+mod chart;
 pub mod code;
+mod coverage;
 mod delta;
 mod dump;
 mod flame;
 mod function;
-pub mod images;
 mod impact;
 mod numbers;
 mod packets;
 mod stacks;
+mod sunburst;
 mod trf;
 
 use clap::{Args, Subcommand};
@@ -32,6 +34,8 @@ pub struct FlowArgs {
 /// What is asked of it.
 #[derive(Debug, Subcommand)]
 pub enum FlowCommand {
+    /// Show which functions and lines of source were executed, and how often (Intel PT)
+    Coverage(Box<coverage::CoverageArgs>),
     /// Show every instruction that a processor executed (Intel PT)
     Dump(Box<dump::DumpArgs>),
     /// Show how many instructions are executed from one place in the code to another (Intel PT)
@@ -54,6 +58,7 @@ pub enum FlowCommand {
 /// Runs what was asked for.
 pub fn run(args: FlowArgs) -> Result<ExitStatus, CliError> {
     match args.command {
+        FlowCommand::Coverage(args) => coverage::run(&args),
         FlowCommand::Dump(args) => dump::run(&args),
         FlowCommand::Delta(args) => delta::run(&args),
         FlowCommand::Function(args) => function::run(&args),

@@ -6,6 +6,7 @@ mod follow;
 use std::fs::{self, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -13,7 +14,7 @@ use lateralis_files::{NewFile, SHARED};
 use lateralis_model::terminal::Style;
 use lateralis_model::{Interval, Source};
 use lateralis_store::flow::Recorded;
-use lateralis_store::places::Places;
+use lateralis_store::places::{Images, Places};
 use lateralis_store::{ExportError, Exported, Recording, Scan, Session, Table, TableFormat};
 use serde_json::json;
 
@@ -35,7 +36,8 @@ use crate::peer_args::PeerArgs;
     lat table demo --name events --from 1s --until 2s -o events.parquet\n  \
     lat table -f demo --name events --json            events while they are recorded\n  \
     lat table demo --name spans -o spans.arrow        for pyarrow, pandas\n  \
-    lat table perf.data --name flow_calls             calls, from Intel PT\n\n\
+    lat table perf.data --name flow_calls             calls, from Intel PT\n    \
+    lat table perf.data --name stack_frames           functions on the stacks of samples\n\n\
     docs/reference/tables.md says what tables hold.\n\
     Exit code 1: something in the trace is damaged; what is healthy was written.")]
 pub struct TableArgs {
@@ -142,8 +144,22 @@ pub fn run(mut args: TableArgs) -> Result<ExitStatus, CliError> {
 /// How names of tables begin that are decoded from packets of processors.
 const FLOW: &str = "flow_";
 
-/// With what processors executed, where that is asked for: the code is looked for then.
+/// The same of tables of call stacks.
+const STACKS: &str = "stack_";
+
+/// With call stacks and what processors executed, where that is asked for: the files of programs are looked for
+/// then.
 fn session(args: &TableArgs, recording: Recording) -> Result<Session, CliError> {
+    let session = with_flow(args, recording)?;
+    if !args.name.as_ref().is_none_or(|name| name.starts_with(STACKS)) {
+        return Ok(session);
+    }
+    let files = args.code.files();
+    let open = move || -> Box<dyn Images> { Box::new(files.clone()) };
+    Ok(session.with_stacks(Arc::new(open)))
+}
+
+fn with_flow(args: &TableArgs, recording: Recording) -> Result<Session, CliError> {
     if !args.name.as_ref().is_none_or(|name| name.starts_with(FLOW)) {
         return Ok(Session::new(vec![recording]));
     }

@@ -13,12 +13,12 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use clap::Args;
+use lateralis_images::ImageFiles;
 use lateralis_store::places::Images;
 use lateralis_traces::Relate;
 use lateralis_view::{Host, ImageSource, Opening, Server, Session};
 use serde_json::json;
 
-use super::flow::images::ImageFiles;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::inputs::{InputArgs, RelateBy};

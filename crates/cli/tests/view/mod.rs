@@ -9,6 +9,7 @@ mod compared_scripts;
 mod control;
 pub mod counted;
 mod dumps;
+mod flow;
 mod forgotten;
 mod growing;
 mod hostile;

@@ -116,17 +116,17 @@ pub(super) struct Calls<R> {
 /// Cost: a look-up for each block. Memory: by blocks and paths.
 pub fn executed(
     recorded: &mut Recorded<'_>,
-    returned: impl FnMut(&Places<'_>, &Traced, Call) -> ControlFlow<()>,
+    returned: impl FnMut(&mut Places<'_>, &Traced, Call) -> ControlFlow<()>,
 ) -> Executed {
     let known = Known { tree: Tree::new(INSTRUCTIONS.to_owned()), ..Known::default() };
     let mut calls = Calls::new(known, State::default(), Traced::default(), returned);
     recorded.follow(&mut calls);
-    calls.cut(&recorded.places, 1, false);
+    calls.cut(&mut recorded.places, 1, false);
     let Calls { known, executed, .. } = calls;
     Executed { stacks: known.tree.finish(), ..executed }
 }
 
-impl<R: FnMut(&Places<'_>, &Traced, Call) -> ControlFlow<()>> Calls<R> {
+impl<R: FnMut(&mut Places<'_>, &Traced, Call) -> ControlFlow<()>> Calls<R> {
     /// Goes on from where a thread is.
     pub(super) fn new(known: Known, state: State, traced: Traced, returned: R) -> Self {
         let executed = Executed::default();
@@ -166,7 +166,7 @@ impl<R: FnMut(&Places<'_>, &Traced, Call) -> ControlFlow<()>> Calls<R> {
     }
 
     /// Nothing is known of who called what runs next.
-    fn forget(&mut self, places: &Places<'_>) {
+    fn forget(&mut self, places: &mut Places<'_>) {
         self.cut(places, 1, false);
         self.state.beyond = 0;
         self.state.is_called = true;
@@ -175,7 +175,7 @@ impl<R: FnMut(&Places<'_>, &Traced, Call) -> ControlFlow<()>> Calls<R> {
     }
 
     /// Functions deeper than so many have returned, or will never.
-    fn cut(&mut self, places: &Places<'_>, depth: usize, have_returned: bool) {
+    fn cut(&mut self, places: &mut Places<'_>, depth: usize, have_returned: bool) {
         while self.state.path.len() > depth.max(1) {
             let Some(entered) = self.state.path.pop() else { return };
             let call = self.call(self.state.path.len(), &entered, have_returned);
@@ -189,7 +189,7 @@ impl<R: FnMut(&Places<'_>, &Traced, Call) -> ControlFlow<()>> Calls<R> {
     }
 
     /// The function that runs turns out to be this one.
-    fn enter(&mut self, places: &Places<'_>, function: u32) {
+    fn enter(&mut self, places: &mut Places<'_>, function: u32) {
         let mut is_called = std::mem::take(&mut self.state.is_called);
         if is_called {
             self.executed.calls += 1;
@@ -230,7 +230,7 @@ impl<R: FnMut(&Places<'_>, &Traced, Call) -> ControlFlow<()>> Calls<R> {
         }
     }
 
-    fn leave(&mut self, places: &Places<'_>) {
+    fn leave(&mut self, places: &mut Places<'_>) {
         if self.state.beyond > 0 {
             self.state.beyond -= 1;
             return;
@@ -245,7 +245,7 @@ impl<R: FnMut(&Places<'_>, &Traced, Call) -> ControlFlow<()>> Calls<R> {
     }
 }
 
-impl<R: FnMut(&Places<'_>, &Traced, Call) -> ControlFlow<()>> Follow for Calls<R> {
+impl<R: FnMut(&mut Places<'_>, &Traced, Call) -> ControlFlow<()>> Follow for Calls<R> {
     fn begins(&mut self, places: &mut Places<'_>, traced: &Traced) {
         self.forget(places);
         let name = traced.program.clone();

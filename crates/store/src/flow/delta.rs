@@ -11,7 +11,7 @@ use lateralis_intelpt::flow::Event;
 use lateralis_intelpt::image::Sections;
 
 use super::{Follow, Moment, Recorded, Traced, intelpt, place_of};
-use crate::places::Places;
+use crate::places::{Line, Places};
 
 /// Open beginnings inside each other.
 const OPEN_MAX: usize = 1024;
@@ -103,6 +103,8 @@ pub enum Pairing {
 pub struct Interval {
     /// Instructions that retired behind the beginning, up to and with the end.
     pub instructions: u64,
+    /// Which thread or processor, in the order in which they are recorded.
+    pub part: usize,
     /// Which instruction of the thread the beginning is.
     pub begin: u64,
     /// Address of the beginning.
@@ -152,6 +154,8 @@ struct Watching<'m> {
     from: &'m Marker,
     to: &'m Marker,
     pairing: Pairing,
+    /// How many threads have begun.
+    begun: usize,
     pid: u32,
     /// By the first address of a block, its mode and how many instructions.
     hits: HashMap<(u64, u8, u32), Hits, RandomState>,
@@ -172,6 +176,7 @@ pub fn deltas(
         from,
         to,
         pairing,
+        begun: 0,
         pid: 0,
         hits: HashMap::default(),
         executed: 0,
@@ -215,6 +220,7 @@ impl Watching<'_> {
         let error = both.and_then(|(begin, end)| begin.error_nanos.zip(end.error_nanos));
         self.deltas.intervals.push(Interval {
             instructions: at - open.at,
+            part: self.begun.saturating_sub(1),
             begin: open.at,
             begin_address: open.address,
             end_address,
@@ -228,6 +234,7 @@ impl Watching<'_> {
 impl Follow for Watching<'_> {
     fn begins(&mut self, _: &mut Places<'_>, traced: &Traced) {
         self.ends();
+        self.begun += 1;
         if self.pid != traced.pid {
             self.hits.clear();
         }
@@ -277,6 +284,78 @@ impl Follow for Watching<'_> {
             _ => {}
         }
     }
+}
+
+/// Instructions of one function that were executed one after the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stretch {
+    /// The function, by its number.
+    pub function: u32,
+    /// The address of the first of them.
+    pub address: u64,
+    /// The line of source that is of.
+    pub line: Option<Line>,
+    /// How many.
+    pub instructions: u64,
+}
+
+/// Stretches of an interval that are kept; of more, the first.
+pub const STRETCHES_MAX: usize = 4096;
+
+struct Stretches<'w> {
+    wanted: &'w [Interval],
+    found: Vec<Vec<Stretch>>,
+    begun: usize,
+    pid: u32,
+    executed: u64,
+}
+
+/// Which functions were executed in some intervals, one after the other.
+///
+/// Cost: all is decoded once more.
+pub fn stretches(recorded: &mut Recorded<'_>, wanted: &[Interval]) -> Vec<Vec<Stretch>> {
+    let found = vec![Vec::new(); wanted.len()];
+    let mut all = Stretches { wanted, found, begun: 0, pid: 0, executed: 0 };
+    recorded.follow(&mut all);
+    all.found
+}
+
+impl Follow for Stretches<'_> {
+    fn begins(&mut self, _: &mut Places<'_>, traced: &Traced) {
+        self.begun += 1;
+        (self.pid, self.executed) = (traced.pid, 0);
+    }
+
+    fn block(&mut self, places: &mut Places<'_>, code: &Sections<'_>, block: &Block, _: Moment) {
+        let (begin, part) = (self.executed, self.begun.saturating_sub(1));
+        self.executed += u64::from(block.count);
+        // Counted are the instructions behind the beginning, up to and with the end.
+        let touches = |of: &Interval| {
+            of.part == part && of.begin < self.executed && of.begin + of.instructions > begin
+        };
+        for (place, of) in self.wanted.iter().enumerate().filter(|(_, of)| touches(of)) {
+            let (mut number, mut first, mut count) = (begin, None, 0);
+            intelpt::instructions(code, block, |address, _| {
+                number += 1;
+                if number > of.begin && number <= of.begin + of.instructions {
+                    first.get_or_insert(address);
+                    count += 1;
+                }
+            });
+            let Some(address) = first else { continue };
+            let frames = places.frames_at(self.pid, address, place_of(address));
+            let Some(frame) = frames.last() else { continue };
+            let found = &mut self.found[place];
+            if let Some(last) = found.last_mut().filter(|last| last.function == frame.function) {
+                last.instructions += count;
+            } else if found.len() < STRETCHES_MAX {
+                let (function, line) = (frame.function, frame.line);
+                found.push(Stretch { function, address, line, instructions: count });
+            }
+        }
+    }
+
+    fn event(&mut self, _: &mut Places<'_>, _: u64, _: Event, _: Moment) {}
 }
 
 #[cfg(test)]

@@ -310,8 +310,8 @@ impl<'i> Timeline<'i> {
         window
     }
 
-    /// Decodes units that follow each other; `state`: where the thread is when the first begins, where that is
-    /// known.
+    /// Decodes units that follow each other; `state`: where the thread is when the first begins, where that
+    /// is known.
     fn decode(
         &mut self,
         line: usize,
@@ -328,7 +328,7 @@ impl<'i> Timeline<'i> {
         let mut flow = Flow::new(&sections);
         let mut all: Vec<Call> = Vec::new();
         let wants_calls = wanted.is_none();
-        let returned = |_: &Places<'_>, _: &Traced, call: Call| {
+        let returned = |_: &mut Places<'_>, _: &Traced, call: Call| {
             if wants_calls {
                 all.push(call);
             }
@@ -618,7 +618,7 @@ struct Tracer<R> {
     is_enough: bool,
 }
 
-impl<R: FnMut(&Places<'_>, &Traced, Call) -> ControlFlow<()>> Tracer<R> {
+impl<R: FnMut(&mut Places<'_>, &Traced, Call) -> ControlFlow<()>> Tracer<R> {
     fn moment(&mut self, nanos: u64) {
         let count = self.calls.state.count;
         if self.moments.last().is_none_or(|(last, _)| *last < nanos) {
@@ -680,7 +680,7 @@ impl<R: FnMut(&Places<'_>, &Traced, Call) -> ControlFlow<()>> Tracer<R> {
     }
 }
 
-impl<R: FnMut(&Places<'_>, &Traced, Call) -> ControlFlow<()>> Follow for Tracer<R> {
+impl<R: FnMut(&mut Places<'_>, &Traced, Call) -> ControlFlow<()>> Follow for Tracer<R> {
     fn begins(&mut self, places: &mut Places<'_>, traced: &Traced) {
         self.calls.begins(places, traced);
     }
@@ -775,8 +775,8 @@ mod tests {
 
     #[test]
     fn units_one_after_the_other_have_the_calls_of_all_packets_in_one_go() {
-        let names = ["df-01-poc", "ovf-02-ben"];
-        for name in names {
+        let mut all_units = 0;
+        for name in ["df-01-poc", "ovf-02-ben", "cve-2018-12327-ben"] {
             let Some(mut whole) = recorded(name) else { return };
             let mut expected: Vec<Vec<Told>> = Vec::new();
             let mut last: Option<Traced> = None;
@@ -796,7 +796,7 @@ mod tests {
             for line in 0..timeline.count() {
                 let mut of_line: Vec<Told> = Vec::new();
                 let units = timeline.lines[line].units.len();
-                assert!(units > 3, "{name}: {units} units");
+                all_units += units;
                 let mut state = None;
                 for unit in 0..units {
                     let decoded = timeline.decode(line, unit..unit + 1, state.take(), None);
@@ -818,6 +818,7 @@ mod tests {
             assert!(expected.iter().map(Vec::len).sum::<usize>() > 100);
             assert_eq!(found, expected, "{name}");
         }
+        assert!(all_units > 10, "{all_units} units");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use super::shape::Described;
 use super::small::{Cell, Rows};
 use super::{Scan, StoreError, Table};
 use crate::flow::{Follow, Moment, Recorded, Traced, cause_name, executed, place_of};
-use crate::places::Places;
+use crate::places::{Frame, Places};
 
 /// A table of flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +61,9 @@ impl Flow {
             ("program", Word, "", "its name"),
         ];
         let function = ("function", Word, "", "the function that the address is in");
+        let inlined = ("inlined", Word, "", "the function that was inlined there, the innermost");
+        let file = ("file", Word, "", "the file of source of the address");
+        let line = ("line", Int, "", "the line there");
         let rest: Vec<Described> = match self {
             Self::Calls => vec![
                 ("end_ts", Int, "ns", "when the last block in it was executed"),
@@ -77,6 +80,8 @@ impl Flow {
                     "",
                     "`exact`, or `unknown` where its call or its return was not seen",
                 ),
+                file,
+                line,
             ],
             Self::Blocks => vec![
                 ("address", Int, "", "of the first instruction"),
@@ -84,11 +89,17 @@ impl Flow {
                 ("instructions", Int, "", "how many"),
                 ("ends", Word, "", "how it ends: `jump`, `call`, `return` …"),
                 function,
+                inlined,
+                file,
+                line,
             ],
             Self::Instructions => vec![
                 ("address", Int, "", "where it is"),
                 ("assembly", Text, "", "the instruction, in Intel's syntax"),
                 function,
+                inlined,
+                file,
+                line,
             ],
             Self::Gaps => vec![
                 ("cause", Word, "", "why nothing is known"),
@@ -117,7 +128,12 @@ pub fn scan(
     let mut rows = Rows::new(table, scan, see);
     match flow {
         Flow::Calls => {
+            let wants_line = rows.wants("file") || rows.wants("line");
             executed(recorded, |places, traced, call| {
+                let frames = wants_line
+                    .then(|| places.frames_at(traced.pid, call.address, place_of(call.address)));
+                let frame = frames.as_ref().and_then(|frames| frames.last());
+                let [file, line] = line_of(places, frame);
                 let name = |function: u32| places.name_of(function);
                 let (begin, end) = call.times;
                 let caller = call
@@ -141,6 +157,8 @@ pub fn scan(
                     Cell::Int(call.begin.cast_signed()),
                     Cell::Int(call.instructions.cast_signed()),
                     Cell::Word(u64::from(call.is_whole), Some(quality)),
+                    file,
+                    line,
                 ])
             });
         }
@@ -171,12 +189,14 @@ pub fn scan(
         Flow::Blocks | Flow::Instructions | Flow::Gaps => {
             let wants = |column: &str| rows.wants(column);
             let (wants_text, wants_function) = (wants("assembly"), wants("function"));
+            let wants_frames = ["inlined", "file", "line"].into_iter().any(wants);
             let mut steps = Steps {
                 flow,
                 rows,
                 traced: Traced { cpu: None, pid: 0, tid: 0, program: String::new() },
                 wants_text,
                 wants_function,
+                wants_frames,
                 text: String::new(),
                 is_enough: false,
             };
@@ -221,6 +241,7 @@ struct Steps<'r> {
     traced: Traced,
     wants_text: bool,
     wants_function: bool,
+    wants_frames: bool,
     text: String,
     is_enough: bool,
 }
@@ -230,7 +251,7 @@ impl Steps<'_> {
         if self.is_enough {
             return;
         }
-        let mut cells = [Cell::Null; 12];
+        let mut cells = [Cell::Null; 14];
         let head = common(&self.traced, moment);
         let all = head.into_iter().chain(rest.iter().copied());
         cells.iter_mut().zip(all).for_each(|(to, cell)| *to = cell);
@@ -238,13 +259,37 @@ impl Steps<'_> {
     }
 }
 
-/// The function of an address as a word.
-fn function<'p>(places: &'p mut Places<'_>, pid: u32, ip: u64, is_wanted: bool) -> Cell<'p> {
+/// File and line of source.
+fn line_of<'p>(places: &'p Places<'_>, frame: Option<&Frame>) -> [Cell<'p>; 2] {
+    let Some(line) = frame.and_then(|frame| frame.line) else { return [Cell::Null; 2] };
+    let file = Cell::Word(line.file.into(), Some(places.source(line.file)));
+    [file, Cell::Int(line.number.into())]
+}
+
+/// The function of an address, the one inlined there, and the line.
+fn function<'p>(
+    places: &'p mut Places<'_>,
+    (pid, ip): (u32, u64),
+    (is_wanted, wants_frames): (bool, bool),
+) -> [Cell<'p>; 4] {
+    if wants_frames {
+        let frames = places.frames_at(pid, ip, place_of(ip));
+        let word =
+            |frame: &Frame| Cell::Word(frame.function.into(), places.name_of(frame.function));
+        let inlined = frames.last().filter(|frame| frame.is_inlined).map(word);
+        let [file, line] = line_of(places, frames.last());
+        return [
+            frames.first().map_or(Cell::Null, word),
+            inlined.unwrap_or(Cell::Null),
+            file,
+            line,
+        ];
+    }
     if !is_wanted {
-        return Cell::Null;
+        return [Cell::Null; 4];
     }
     let function = places.function_at(pid, ip, place_of(ip));
-    Cell::Word(function.into(), places.name_of(function))
+    [Cell::Word(function.into(), places.name_of(function)), Cell::Null, Cell::Null, Cell::Null]
 }
 
 fn ends(ends: Ends) -> &'static str {
@@ -267,16 +312,20 @@ impl Follow for Steps<'_> {
     }
 
     fn block(&mut self, places: &mut Places<'_>, code: &Sections<'_>, block: &Block, time: Moment) {
-        let (pid, wants) = (self.traced.pid, self.wants_function);
+        let (pid, wants) = (self.traced.pid, (self.wants_function, self.wants_frames));
         match self.flow {
             Flow::Blocks => {
                 let how = ends(block.ends);
+                let [function, inlined, file, line] = function(places, (pid, block.ip), wants);
                 let cells = [
                     address(block.ip),
                     address(block.last),
                     Cell::Int(block.count.into()),
                     Cell::Word(block.ends as u64, Some(how)),
-                    function(places, pid, block.ip, wants),
+                    function,
+                    inlined,
+                    file,
+                    line,
                 ];
                 self.row(time, &cells);
             }
@@ -287,8 +336,9 @@ impl Follow for Steps<'_> {
                     if self.wants_text {
                         assembly(instruction, &mut text);
                     }
-                    let of = function(places, pid, ip, wants);
-                    self.row(time, &[address(ip), Cell::Text(&text), of]);
+                    let [function, inlined, file, line] = function(places, (pid, ip), wants);
+                    let cells = [address(ip), Cell::Text(&text), function, inlined, file, line];
+                    self.row(time, &cells);
                 });
                 self.text = text;
             }

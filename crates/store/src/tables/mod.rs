@@ -42,6 +42,7 @@ mod owners;
 mod scan;
 mod shape;
 mod small;
+mod stacks;
 mod units;
 mod weighed;
 
@@ -65,6 +66,8 @@ use flow::Flow;
 use opened::Opened;
 use shape::Variant;
 use small::Small;
+pub use stacks::OpenImages;
+use stacks::Stacked;
 
 /// Rows of a batch at most.
 pub const BATCH_ROWS: usize = 8192;
@@ -85,6 +88,8 @@ pub struct Session {
     tables: Vec<Table>,
     /// What processors executed; one scan after the other decodes it.
     flow: Option<Mutex<Recorded<'static>>>,
+    /// Gives what stands in the files of programs.
+    images: Option<OpenImages>,
 }
 
 /// A table.
@@ -109,6 +114,8 @@ enum Kind {
     Small(Small),
     /// Decoded from packets of processors.
     Flow(Flow),
+    /// Call stacks of samples.
+    Stacks(Stacked),
 }
 
 /// What of a table is wanted.
@@ -225,7 +232,9 @@ impl Session {
         events.push(("fields", Holds::Text, "", "its fields as JSON"));
         let names: Vec<&str> = Small::ALL.iter().map(|small| small.name()).collect();
         let of_flow = Flow::ALL.iter().map(|flow| flow.name());
-        let taken: Vec<&str> = names.iter().copied().chain(["events"]).chain(of_flow).collect();
+        let of_stacks = Stacked::ALL.iter().map(|stacked| stacked.name());
+        let taken: Vec<&str> = names.iter().copied().chain(["events"]).collect();
+        let taken: Vec<&str> = taken.into_iter().chain(of_flow).chain(of_stacks).collect();
         let classes = shape::classes(&recordings, &taken);
         let variants = classes.iter().flat_map(|class| class.variants.iter().cloned()).collect();
         tables.push(described(
@@ -255,7 +264,7 @@ impl Session {
             labels.push(label.clone());
             Opened::new(recording, label, groups)
         });
-        Self { recordings: opened.collect(), tables, flow: None }
+        Self { recordings: opened.collect(), tables, flow: None, images: None }
     }
 
     /// With tables of what processors executed.
@@ -266,6 +275,17 @@ impl Session {
             self.tables.push(described(name, text, columns, Kind::Flow(flow)));
         }
         self.flow = Some(Mutex::new(recorded));
+        self
+    }
+
+    /// With tables of the call stacks that samples found.
+    #[must_use]
+    pub fn with_stacks(mut self, images: OpenImages) -> Self {
+        for stacked in Stacked::ALL {
+            let (name, text, columns) = (stacked.name(), stacked.description(), stacked.columns());
+            self.tables.push(described(name, text, columns, Kind::Stacks(stacked)));
+        }
+        self.images = Some(images);
         self
     }
 
@@ -401,6 +421,10 @@ impl Session {
                 let mut recorded = recorded.lock().unwrap_or_else(PoisonError::into_inner);
                 flow::scan(*flow, &mut recorded, table, scan, see)?;
                 Ok(Vec::new())
+            }
+            (Kind::Stacks(stacked), _) => {
+                let Some(images) = &self.images else { return Ok(Vec::new()) };
+                stacks::scan(*stacked, &self.recordings, images, table, scan, see)
             }
             (Kind::Events { .. }, Piece::Whole) => Ok(Vec::new()),
         }

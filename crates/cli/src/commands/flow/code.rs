@@ -4,13 +4,13 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use lateralis_images::ImageFiles;
 use lateralis_model::Source;
 use lateralis_store::Recording;
 use lateralis_store::flow::Recorded;
 use lateralis_store::places::Places;
 use lateralis_traces::hardware::{self, Buffer, Clocks};
 
-use super::images::ImageFiles;
 use crate::error::CliError;
 use crate::inputs::InputArgs;
 use crate::values;

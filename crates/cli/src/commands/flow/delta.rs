@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `lat flow delta`: how many instructions are executed from one place in the code to another.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
-use lateralis_store::flow::{Deltas, Marker, Pairing, deltas};
+use lateralis_store::flow::{
+    Deltas, Interval, Marker, Pairing, Recorded, Stretch, deltas, stretches,
+};
 use serde_json::{Value, json};
 
+use super::chart;
 use super::code::{CodeArgs, Hardware};
 use super::numbers::{histogram, mean, rank};
 use crate::error::CliError;
@@ -26,7 +31,8 @@ const LONGEST: usize = 10;
     Examples:\n  \
     lat flow delta perf.data --from main --to return:main\n  \
     lat flow delta perf.data --from parse --to parse     from call to call\n  \
-    lat flow delta packets.pt --raw kernel.bin:0xffffffff81000000 --from insn:cli --to insn:sti\n\n\
+    lat flow delta packets.pt --raw kernel.bin:0xffffffff81000000 --from insn:cli --to insn:sti\n  \
+    lat flow delta perf.data --from irq_off --to irq_on --svg off.svg --flow 3\n\n\
     Exit code 1: there is no interval, or gaps hide some."
 )]
 pub struct DeltaArgs {
@@ -41,11 +47,29 @@ pub struct DeltaArgs {
     /// Which beginning an end belongs to
     #[arg(long, value_enum, default_value_t = Pair::Last)]
     pub pair: Pair,
+    /// Show which functions this many of the longest intervals executed, one after the other
+    #[arg(long, value_name = "COUNT", default_value_t = 0)]
+    pub flow: usize,
+    /// Draw how often each length came, as a picture in SVG
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// What is drawn: instructions, or time, where packets say when something was
+    #[arg(long, value_enum, default_value_t = By::Instructions)]
+    pub by: By,
     #[command(flatten)]
     pub code: CodeArgs,
     /// Print JSON, with every interval
     #[arg(long)]
     pub json: bool,
+}
+
+/// What of intervals is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum By {
+    /// How many were executed
+    Instructions,
+    /// How long they took
+    Time,
 }
 
 /// As of [`Pairing`].
@@ -67,15 +91,111 @@ pub fn run(args: &DeltaArgs) -> Result<ExitStatus, CliError> {
         Pair::Last => Pairing::Last,
         Pair::Innermost => Pairing::Innermost,
     };
-    let (found, is_complete) = args.code.follow(&args.inputs, hardware, |recorded| {
-        Ok(deltas(recorded, (&args.from, &args.to), pairing))
+    let ((found, flows), is_complete) = args.code.follow(&args.inputs, hardware, |recorded| {
+        let found = deltas(recorded, (&args.from, &args.to), pairing);
+        let flows = flows(recorded, &found, args.flow);
+        Ok((found, flows))
     })?;
+    if let Some(path) = &args.svg {
+        let picture = picture(args, &found)?;
+        std::fs::write(path, picture)
+            .map_err(|error| CliError::at_path("cannot write the picture", path, &error))?;
+    }
     match args.json {
-        true => output::print_json(&to_json(&found))?,
-        false => output::print(&page(args, &found))?,
+        true => output::print_json(&to_json(&found, &flows))?,
+        false => {
+            let mut page = page(args, &found);
+            flows.iter().for_each(|of| of.show(&mut page));
+            output::print(&page)?;
+        }
     }
     let is_fine = !found.intervals.is_empty() && found.void == 0 && is_complete;
     Ok(if is_fine { ExitStatus::Fine } else { ExitStatus::Problems })
+}
+
+/// One of the longest intervals, with the functions that it executed.
+struct Outlier {
+    of: Interval,
+    /// Name, line, instructions.
+    stretches: Vec<(String, Option<String>, u64)>,
+}
+
+/// Lines of an outlier; `--json` has all.
+const STRETCHES: usize = 60;
+
+fn flows(recorded: &mut Recorded<'_>, found: &Deltas, count: usize) -> Vec<Outlier> {
+    let wanted: Vec<Interval> = by_length(found).into_iter().take(count).copied().collect();
+    if wanted.is_empty() {
+        return Vec::new();
+    }
+    let all = stretches(recorded, &wanted);
+    let places = recorded.places();
+    let named = |of: &Stretch| {
+        let name = places.name_of(of.function).unwrap_or_default().to_owned();
+        (name, of.line.map(|line| places.line_text(line)), of.instructions)
+    };
+    let outlier = |(of, stretches): (Interval, Vec<Stretch>)| Outlier {
+        of,
+        stretches: stretches.iter().map(named).collect(),
+    };
+    wanted.into_iter().zip(all).map(outlier).collect()
+}
+
+impl Outlier {
+    fn show(&self, page: &mut Page) {
+        page.gap();
+        let instructions = values::counted(self.of.instructions, "instruction");
+        line!(page, "{instructions}, begun by instruction {}", values::count(self.of.begin));
+        let head =
+            [("instructions", Align::Right), ("function", Align::Left), ("source", Align::Left)];
+        let mut table = Table::new(&head);
+        for (name, line, count) in self.stretches.iter().take(STRETCHES) {
+            let line = line.as_deref().unwrap_or_default();
+            let line = line.rsplit('/').next().unwrap_or_default();
+            table.row([values::count(*count), name.clone(), line.to_owned()]);
+        }
+        page.page(&table.render());
+        if self.stretches.len() > STRETCHES {
+            let more = (self.stretches.len() - STRETCHES) as u64;
+            line!(page, "  … {} more: --json has all", values::count(more));
+        }
+    }
+
+    fn json(&self) -> Value {
+        let stretches = self.stretches.iter().map(|(name, line, count)| {
+            json!({ "function": name, "source": line, "instructions": count })
+        });
+        json!({
+            "instructions": self.of.instructions,
+            "begin": self.of.begin,
+            "flow": stretches.collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// The longest first.
+fn by_length(found: &Deltas) -> Vec<&Interval> {
+    let mut all: Vec<_> = found.intervals.iter().collect();
+    all.sort_by_key(|of| (std::cmp::Reverse(of.instructions), of.begin));
+    all
+}
+
+/// How often each length came.
+fn picture(args: &DeltaArgs, found: &Deltas) -> Result<String, CliError> {
+    let title = format!("from {} to {}", args.from.text, args.to.text);
+    if args.by == By::Instructions {
+        return Ok(chart::histogram(&title, "instructions", &sorted(found), values::count));
+    }
+    let mut all: Vec<u64> = found.intervals.iter().filter_map(|of| of.nanos).collect();
+    if all.is_empty() && !found.intervals.is_empty() {
+        return Err(CliError::new(
+            "no times",
+            "packets do not say when anything was",
+            "draw --by instructions",
+        ));
+    }
+    all.sort_unstable();
+    Ok(chart::histogram(&title, "time", &all, values::time))
 }
 
 /// Lengths in their order.
@@ -158,8 +278,7 @@ fn times(page: &mut Page, found: &Deltas) {
 }
 
 fn longest(page: &mut Page, found: &Deltas) {
-    let mut all: Vec<_> = found.intervals.iter().collect();
-    all.sort_by_key(|of| (std::cmp::Reverse(of.instructions), of.begin));
+    let all = by_length(found);
     line!(page, "longest");
     let head = [
         ("instructions", Align::Right),
@@ -175,7 +294,7 @@ fn longest(page: &mut Page, found: &Deltas) {
     page.page(&table.render());
 }
 
-fn to_json(found: &Deltas) -> Value {
+fn to_json(found: &Deltas, flows: &[Outlier]) -> Value {
     let all = sorted(found);
     let intervals = found.intervals.iter().map(|of| {
         json!({
@@ -203,5 +322,6 @@ fn to_json(found: &Deltas) -> Value {
         "from_count": found.hits.0,
         "to_count": found.hits.1,
         "intervals": intervals.collect::<Vec<_>>(),
+        "longest": flows.iter().map(Outlier::json).collect::<Vec<_>>(),
     })
 }

@@ -42,6 +42,9 @@ pub struct DumpArgs {
     /// Each instruction, each block of instructions, only what came in between, or packets as they are
     #[arg(long, value_enum, default_value_t = Show::Instructions)]
     pub show: Show,
+    /// Show the line of source of each as well, and functions that were inlined
+    #[arg(long)]
+    pub lines: bool,
     /// At most this many lines
     #[arg(long, value_name = "COUNT", value_parser = crate::values::parse_count)]
     pub head: Option<u64>,
@@ -176,10 +179,24 @@ impl<W: Write> Dumping<'_, W> {
         (places.name_of(function).unwrap_or_default().to_owned(), offset)
     }
 
+    /// `FILE:LINE`, and the functions that were inlined there, the innermost last.
+    fn source(&self, places: &mut Places<'_>, ip: u64) -> (Option<String>, Vec<String>) {
+        let frames = places.frames_at(self.pid, ip, place_of(ip));
+        let line = frames.last().and_then(|frame| frame.line);
+        let inlined = frames.iter().filter(|frame| frame.is_inlined);
+        let name = |function| places.name_of(function).unwrap_or_default().to_owned();
+        let inlined = inlined.map(|frame| name(frame.function)).collect();
+        (line.map(|line| places.line_text(line)), inlined)
+    }
+
     fn one(&mut self, places: &mut Places<'_>, ip: u64, (key, value): (&str, Value)) {
         let (function, offset) = self.place(places, ip);
         if self.args.json {
             let mut line = json!({ "address": ip, "function": function, "offset": offset });
+            if self.args.lines {
+                let (source, inlined) = self.source(places, ip);
+                (line["source"], line["inlined"]) = (json!(source), json!(inlined));
+            }
             line[key] = value;
             return self.json(&line);
         }
@@ -191,6 +208,17 @@ impl<W: Write> Dumping<'_, W> {
             None => function.into_owned(),
         };
         self.line = format!("{ip:#018x}  {place:<32}  {text}");
+        if self.args.lines
+            && let (Some(source), inlined) = self.source(places, ip)
+        {
+            let inlined: Vec<_> = inlined.iter().map(|name| terminal::shown(name)).collect();
+            let inlined = if inlined.is_empty() {
+                String::new()
+            } else {
+                format!("  (inlined: {})", inlined.join(", "))
+            };
+            self.line = format!("{:<100}  {}{inlined}", self.line, terminal::shown(&source));
+        }
         self.write();
     }
 }

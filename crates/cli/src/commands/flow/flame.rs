@@ -120,7 +120,7 @@ fn bars(stacks: &Stacks) -> Vec<Bar> {
     bars
 }
 
-fn colour(function: &Function) -> &'static str {
+pub fn colour(function: &Function) -> &'static str {
     if function.name == "[unknown]" {
         return UNKNOWN;
     }
@@ -135,7 +135,7 @@ fn colour(function: &Function) -> &'static str {
 }
 
 /// As text between tags: XML has no control characters, not even as references [XML 1.0, 2.2].
-fn escaped(text: &str) -> String {
+pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in terminal::shown(text).chars() {
         match letter {

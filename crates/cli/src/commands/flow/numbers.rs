@@ -34,13 +34,22 @@ fn step(least: u64, most: u64) -> u64 {
     }
 }
 
-/// How often each length came.
-pub fn histogram(page: &mut Page, sorted: &[u64]) {
-    let (Some(least), Some(most)) = (sorted.first(), sorted.last()) else { return };
+/// How often each length came, in bins of the same width: which is the first, in widths from 0, that width, and
+/// how many are in each.
+pub fn bins(sorted: &[u64]) -> (u64, u64, Vec<u64>) {
+    let (Some(least), Some(most)) = (sorted.first(), sorted.last()) else {
+        return (0, 1, Vec::new());
+    };
     let step = step(*least, *most);
     let first = least / step;
     let mut bins = vec![0_u64; (most / step - first + 1) as usize];
     sorted.iter().for_each(|of| bins[(of / step - first) as usize] += 1);
+    (first, step, bins)
+}
+
+/// How often each length came.
+pub fn histogram(page: &mut Page, sorted: &[u64]) {
+    let (first, step, bins) = bins(sorted);
     let highest = bins.iter().copied().max().unwrap_or(1).max(1);
     for (place, count) in (first..).zip(&bins) {
         let bar = "█".repeat((count * BAR).div_ceil(highest) as usize);

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use clap::{Args, ValueEnum};
+use lateralis_analysis::filter::matches_pattern;
 use lateralis_model::{Event, Source};
 use lateralis_store::flow::{Executed, INSTRUCTIONS, executed};
 use lateralis_store::places::Function;
@@ -37,7 +38,8 @@ const LINES: usize = 120;
     lat record --sample 999 -o here -- ./program; lat flow stacks here\n  \
     lat flow stacks perf.data\n  \
     lat flow stacks perf.data --app redis-server --at-least 5\n  \
-    lat flow stacks perf.data --format svg > flame.svg\n\n\
+    lat flow stacks perf.data --format svg > flame.svg\n  \
+    lat flow stacks perf.data --root do_syscall_64 --format sunburst > calls.svg\n\n\
     Exit code 1: something in the trace is damaged."
 )]
 pub struct StacksArgs {
@@ -51,6 +53,10 @@ pub struct StacksArgs {
     /// Tables, JSON, a line for each path (PROGRAM;FUNCTION;… WEIGHT), or a flame graph
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
+    /// Only what was called by functions of this name, and these, `*` and `?` for any characters: each as if it
+    /// were called by the program itself
+    #[arg(long, value_name = "FUNCTION")]
+    pub root: Option<String>,
     /// Count functions that were inlined as part of those that they were inlined into
     #[arg(long)]
     pub no_inline: bool,
@@ -72,6 +78,8 @@ pub enum Format {
     Folded,
     /// A picture, of the event with the most samples
     Svg,
+    /// The same with who is called around who called
+    Sunburst,
 }
 
 fn percent(text: &str) -> Result<f64, String> {
@@ -96,10 +104,18 @@ pub fn run(args: &StacksArgs) -> Result<ExitStatus, CliError> {
         is_fine &= executed.gaps.is_empty() && is_complete;
         add(&mut gathered, executed, functions);
     }
+    if let Some(root) = &args.root {
+        let functions = &gathered.functions;
+        let is_it = |function: u32| {
+            functions.get(function as usize).is_some_and(|of| matches_pattern(root, &of.name))
+        };
+        let cut = gathered.stacks.iter().map(|stacks| stacks.below(is_it));
+        gathered.stacks = cut.filter(|stacks| stacks.weight > 0).collect();
+    }
     match (args.json, args.format) {
         (true, _) | (_, Format::Json) => output::print_json(&to_json(&gathered))?,
         (_, Format::Folded) => output::print(&folded(&gathered))?,
-        (_, Format::Svg) => {
+        (_, Format::Svg | Format::Sunburst) => {
             let most = gathered.stacks.first().ok_or_else(|| {
                 CliError::new(
                     "no picture",
@@ -107,11 +123,15 @@ pub fn run(args: &StacksArgs) -> Result<ExitStatus, CliError> {
                     "record them by lat record --sample 999 or perf record -g",
                 )
             })?;
-            output::print_bytes(super::flame::svg(most, &gathered.functions).as_bytes())?;
+            let picture = match args.format {
+                Format::Sunburst => super::sunburst::svg(most, &gathered.functions),
+                _ => super::flame::svg(most, &gathered.functions),
+            };
+            output::print_bytes(picture.as_bytes())?;
         }
         (_, Format::Text) => output::print(&page(&gathered, args.at_least))?,
     }
-    if matches!(args.format, Format::Folded | Format::Svg) && !args.json {
+    if matches!(args.format, Format::Folded | Format::Svg | Format::Sunburst) && !args.json {
         for (image, why, _) in &gathered.missing {
             tell!("warning: no names of functions: {image}: {why}");
         }

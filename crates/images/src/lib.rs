@@ -20,6 +20,7 @@ const TEXT_BYTES: u64 = 256 << 20;
 const OTHER_BUILD: &str = "has another build id: it was changed since";
 
 /// Where files are looked for.
+#[derive(Debug, Clone)]
 pub struct ImageFiles {
     /// In front of each path.
     root: PathBuf,
@@ -30,6 +31,8 @@ pub struct ImageFiles {
 }
 
 impl ImageFiles {
+    /// Below a folder as on another machine, or where they are on this one.
+    #[must_use]
     pub fn new(root: Option<&Path>) -> Self {
         let is_copy = root.is_some();
         Self {
@@ -40,6 +43,7 @@ impl ImageFiles {
     }
 
     /// With the functions of the kernel in a file like `/proc/kallsyms`.
+    #[must_use]
     pub fn with_kallsyms(mut self, path: Option<&Path>) -> Self {
         self.kallsyms = path.map(Path::to_owned);
         self

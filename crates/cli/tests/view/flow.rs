@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Calls, instructions and stacks of samples in the view: beside the truth of a simulated processor, and what
+//! `lat flow` counts.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::client::{Page, Viewer};
+use crate::instructions::{data, machine};
+use crate::place::Place;
+use crate::samples::{built, is_there, recorded};
+
+/// The one lane that has rows of a kind, with them.
+fn rows_of(open: &Value, kind: &str) -> Option<(Value, Vec<Value>)> {
+    let mut lanes = open["lanes"].as_array().expect("lanes").iter();
+    lanes.find_map(|lane| {
+        let rows = lane["rows"].as_array().expect("rows").iter();
+        let rows: Vec<Value> = rows.filter(|row| row["kind"] == kind).cloned().collect();
+        (!rows.is_empty()).then(|| (lane.clone(), rows))
+    })
+}
+
+/// What a row has where no pixel has more than one thing.
+fn things(
+    page: &mut Page,
+    lane: &Value,
+    row: &Value,
+    (t0, t1): (f64, f64),
+) -> Vec<(f64, f64, u64)> {
+    let asked = json!({ "lanes": [lane["id"]], "t0": t0, "t1": t1, "px": 16384, "filter": 0 });
+    let (told, columns) = page.ask_columns("view", asked);
+    let mut rows = told["rows"].as_array().expect("rows").iter();
+    let place = rows.position(|of| of["row"] == row["row"]).expect("the row") as f64;
+    assert_eq!(told["rows"][place as usize]["exact"], true, "{row}");
+    let column = |name: &str| columns[name].clone();
+    let (of, begins) = (column("item_row"), column("item_begin"));
+    let (ends, names) = (column("item_end"), column("item_name"));
+    let all = (0..of.len()).filter(|at| of[*at] == place);
+    all.map(|at| (begins[at], ends[at], names[at] as u64)).collect()
+}
+
+#[test]
+fn instructions_of_the_view_are_the_truth_of_the_simulated_processor() {
+    let Some(made) = data("made") else { return };
+    let place = Place::new();
+    let machine = machine(&place, &made);
+    for name in ["fibs", "fibscyc"] {
+        let folder = made.join(name);
+        let truth = fs::read(folder.join("truth.ips.zst")).expect("the truth");
+        let truth = zstd::decode_all(&truth[..]).expect("zstd");
+        let truth: Vec<u64> = String::from_utf8_lossy(&truth)
+            .split_whitespace()
+            .map(|word| u64::from_str_radix(word.trim_start_matches("0x"), 16).expect("hex"))
+            .collect();
+        let trace = folder.join("perf.data").display().to_string();
+        let viewer = Viewer::start(&place, &[&trace, "--symfs", &machine]);
+        let mut page = viewer.page();
+        let open = page.ask("open", json!({}));
+        let methods = open["methods"].as_array().expect("methods");
+        assert!(methods.contains(&json!("instructions")));
+        let (lane, calls) = rows_of(&open, "calls").expect("rows of calls");
+        assert!(calls.len() > 3, "{calls:?}");
+        let whole = (open["begin"].as_f64().unwrap(), open["end"].as_f64().unwrap());
+        let mut found = Vec::new();
+        loop {
+            let asked = json!({
+                "lane": lane["id"], "t0": whole.0, "t1": whole.1, "from": found.len(), "count": 1000,
+            });
+            let answer = page.ask("instructions", asked);
+            assert_eq!(answer["total"], truth.len(), "{name}");
+            let rows = answer["rows"].as_array().expect("rows");
+            if rows.is_empty() {
+                break;
+            }
+            for row in rows {
+                let address = row["address"].as_str().expect("an address");
+                found.push(u64::from_str_radix(&address[2..], 16).expect("hex"));
+            }
+        }
+        assert_eq!(found, truth, "{name}");
+        rates_sum_up(&mut page, &open, truth.len() as f64);
+        a_call_has_its_instructions(&mut page, (&open, &lane, &calls), &truth);
+    }
+}
+
+/// Of all pixels together, as many instructions as there were.
+fn rates_sum_up(page: &mut Page, open: &Value, instructions: f64) {
+    const PX: usize = 1000;
+    let counters = open["counters"].as_array().expect("counters");
+    let counter =
+        counters.iter().find(|of| of["name"] == "instructions per µs").expect("a counter");
+    let (t0, t1) = (0.0, open["end"].as_f64().unwrap());
+    let asked = json!({ "counters": [counter["id"]], "t0": t0, "t1": t1, "px": PX });
+    let (_, columns) = page.ask_columns("levels", asked);
+    let width = |pixel: usize| {
+        let edge = |pixel: usize| (pixel as f64 * (t1 - t0) / PX as f64).floor();
+        (edge(pixel + 1) - edge(pixel)).max(1.0)
+    };
+    let known = columns["last"].iter().enumerate().filter(|(_, rate)| !rate.is_nan());
+    let sum: f64 = known.map(|(pixel, rate)| rate / 1000.0 * width(pixel)).sum();
+    // Those of the pixels at both ends, and one that each pixel is rounded by.
+    assert!((sum - instructions).abs() <= 2.0 * PX as f64, "{sum} of {instructions}");
+}
+
+/// Those of a call, by its numbers, are so many, and the first is where it was called.
+fn a_call_has_its_instructions(
+    page: &mut Page,
+    (open, lane, calls): (&Value, &Value, &[Value]),
+    truth: &[u64],
+) {
+    let middle = open["end"].as_f64().unwrap() / 2.0;
+    let at = json!({
+        "lane": lane["id"], "row": calls[2]["row"], "t": middle, "within": middle, "filter": 0,
+    });
+    let thing = page.ask("at", at)["thing"].clone();
+    assert_eq!(thing["kind"], "call", "{thing}");
+    let field = |name: &str| {
+        let mut fields = thing["fields"].as_array().expect("fields").iter();
+        fields.find(|of| of["name"] == name).map(|of| of["value"].clone())
+    };
+    let (first, count) = (&thing["instructions"]["first"], &thing["instructions"]["count"]);
+    assert_eq!(field("instructions").as_ref(), Some(count));
+    let asked = json!({
+        "lane": lane["id"], "t0": thing["begin"], "t1": thing["end"], "first": first, "of": count,
+        "from": 0, "count": 1000,
+    });
+    let answer = page.ask("instructions", asked);
+    assert_eq!(&answer["total"], count);
+    let rows = answer["rows"].as_array().expect("rows");
+    assert_eq!(rows.len() as u64, count.as_u64().unwrap().min(1000));
+    for (row, number) in rows.iter().zip(first.as_u64().unwrap()..) {
+        let address = u64::from_str_radix(&row["address"].as_str().unwrap()[2..], 16).unwrap();
+        assert_eq!(address, truth[number as usize]);
+        assert_eq!(row["number"], number);
+    }
+    assert_eq!(rows[0]["function"], thing["name"]);
+    assert_eq!(field("address").as_ref(), Some(&rows[0]["address"]));
+}
+
+const SAMPLED: &str = "
+static volatile unsigned long sink;
+#define APART __attribute__((noinline))
+#define SPIN for (unsigned long i = 0; i < n; i++) sink += i; __asm__ volatile(\"\" ::: \"memory\")
+static inline __attribute__((always_inline)) void inlined(unsigned long n) { SPIN; }
+APART void spin(unsigned long n) { SPIN; }
+APART void outer(unsigned long n) { spin(n); inlined(n); __asm__ volatile(\"\" ::: \"memory\"); }
+int main(void) { for (int i = 0; i < 200; i++) outer(1000000); }
+";
+
+#[test]
+fn stacks_of_samples_are_rows_of_the_thread() {
+    let place = Place::new();
+    if !is_there("gcc") {
+        return;
+    }
+    built(&place, SAMPLED, "sampled", &["-O1", "-g", "-fno-omit-frame-pointer"]);
+    if recorded(&place, &["-o", "r", "--", "./sampled"]).is_none() {
+        return;
+    }
+    let stacks = place.json(&["flow", "stacks", "r", "--json"]);
+    let of = &stacks["events"][0];
+    let (samples, functions) = (of["samples"].as_u64().unwrap(), &stacks["functions"]);
+    assert!(samples > 20, "{samples}");
+    let viewer = Viewer::start(&place, &["r"]);
+    let mut page = viewer.page();
+    let open = page.ask("open", json!({}));
+    let whole = (open["begin"].as_f64().unwrap(), open["end"].as_f64().unwrap());
+    let (lane, marks) = rows_of(&open, "samples").expect("a row of samples");
+    let (_, rows) = rows_of(&open, "stacks").expect("rows of stacks");
+    let marks = things(&mut page, &lane, &marks[0], whole);
+    assert_eq!(marks.len() as u64, samples);
+    // Where each sample was taken, its functions stand; so many of each as the stacks have.
+    let mut found: BTreeMap<String, u64> = BTreeMap::new();
+    for row in &rows {
+        let bars = things(&mut page, &lane, row, whole);
+        for (begin, end, name) in bars {
+            let inside =
+                marks.iter().filter(|(at, ..)| *at >= begin && (*at < end || *at == begin));
+            let name = open["names"][name as usize].as_str().expect("a name").to_owned();
+            *found.entry(name).or_default() += inside.count() as u64;
+        }
+    }
+    for name in ["main", "outer", "spin", "inlined"] {
+        let number = functions.as_array().unwrap().iter().position(|of| of["name"] == name);
+        let number = number.expect("the function was sampled");
+        let weights = of["functions"].as_array().unwrap().iter();
+        let whole = weights.filter(|of| of["function"] == number).map(|of| &of["weight"]);
+        let weight: u64 = whole.filter_map(Value::as_u64).sum();
+        // All samples weigh the same: a period of the clock.
+        let expected = weight / (of["weight"].as_u64().unwrap() / samples).max(1);
+        let drawn = found.get(name).copied().unwrap_or(0);
+        assert!(drawn.abs_diff(expected) <= 1, "{name}: {drawn} drawn of {expected}");
+    }
+    let at = |depth: usize| {
+        json!({
+            "lane": lane["id"], "row": rows[depth]["row"], "t": marks[10].0, "within": whole.1,
+            "filter": 0,
+        })
+    };
+    // The outermost function of the program that has lines.
+    let depth = (0..rows.len()).find(|depth| page.ask("at", at(*depth))["thing"]["name"] == "main");
+    let thing = page.ask("at", at(depth.expect("main is on the stack")))["thing"].clone();
+    assert_eq!(thing["kind"], "sampled");
+    let fields = thing["fields"].as_array().expect("fields");
+    let source = fields.iter().find(|of| of["name"] == "source").expect("a line");
+    assert!(source["value"].as_str().unwrap().ends_with("sampled.c:8"), "{source}");
+}

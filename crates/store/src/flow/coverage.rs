@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Which code was executed: blocks, functions and lines of source, with how often.
+
+use std::collections::{BTreeMap, HashMap};
+
+use foldhash::fast::RandomState;
+use lateralis_intelpt::flow::Event;
+use lateralis_intelpt::image::Sections;
+use lateralis_intelpt::{Block, instructions};
+
+use super::{Follow, Moment, Recorded, Traced, cause_name, place_of};
+use crate::places::Places;
+
+/// Blocks that are told apart.
+const BLOCKS_MAX: usize = 1 << 24;
+
+/// What was executed.
+#[derive(Debug, Clone, Default)]
+pub struct Coverage {
+    /// By function, by its number.
+    pub functions: BTreeMap<u32, Covered>,
+    /// By line of source, by the number of its file and its own: how often its first instruction was executed, the
+    /// one at the lowest address.
+    pub lines: BTreeMap<(u32, u32), u64>,
+    /// Names of these files.
+    pub sources: Vec<String>,
+    /// Blocks: instructions up to a branch.
+    pub blocks: u64,
+    /// How often blocks were executed that were not told apart any more.
+    pub not_kept: u64,
+    /// Stretches of which nothing is known, by cause.
+    pub gaps: BTreeMap<&'static str, u64>,
+}
+
+/// What of a function was executed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Covered {
+    /// How often it was entered at its first byte.
+    pub entered: u64,
+    /// Blocks.
+    pub blocks: u64,
+    /// Different instructions.
+    pub places: u64,
+    /// Instructions, each as often as it was executed.
+    pub instructions: u64,
+    /// Where it begins in the source, as far as it was executed: the line of its lowest address.
+    pub line: Option<(u32, u32)>,
+}
+
+/// Of one process: how often each block was executed, by its address, its mode and its length.
+type Blocks = HashMap<(u64, u8, u32), (Block, u64), RandomState>;
+
+#[derive(Default)]
+struct Counting {
+    pid: u32,
+    blocks: Blocks,
+    not_kept: u64,
+    gaps: BTreeMap<&'static str, u64>,
+}
+
+/// Addresses of instructions with how often each was executed.
+type Counts = BTreeMap<u64, u64>;
+
+/// Decodes everything that was recorded.
+///
+/// Cost: a look-up for each block; each place in the code once for its line. Memory: by different blocks.
+pub fn coverage(recorded: &mut Recorded<'_>) -> Coverage {
+    let mut all = Coverage::default();
+    for part in 0..recorded.parts.len() {
+        let mut counting = Counting::default();
+        recorded.follow_part(part, &mut counting);
+        all.not_kept += counting.not_kept;
+        all.blocks += counting.blocks.len() as u64;
+        for (cause, count) in counting.gaps {
+            *all.gaps.entry(cause).or_default() += count;
+        }
+        let (places, parts) = (&mut recorded.places, &recorded.parts);
+        let mut sections = Sections::default();
+        parts[part].code.iter().for_each(|(address, bytes)| sections.add(*address, bytes));
+        let mut counts = Counts::new();
+        for (block, count) in counting.blocks.into_values() {
+            let function = places.function_at(counting.pid, block.ip, place_of(block.ip));
+            all.functions.entry(function).or_default().blocks += 1;
+            instructions(&sections, &block, |address, _| {
+                *counts.entry(address).or_default() += count
+            });
+        }
+        all.add(places, counting.pid, &counts);
+    }
+    all.sources = recorded.places.sources().to_vec();
+    all
+}
+
+impl Coverage {
+    fn add(&mut self, places: &mut Places<'_>, pid: u32, counts: &Counts) {
+        // The line of an address before it: a line counts as often as it is come to.
+        let mut lines: BTreeMap<(u32, u32), u64> = BTreeMap::new();
+        for (address, count) in counts {
+            let place = place_of(*address);
+            let frames = places.frames_at(pid, *address, place);
+            let Some(outermost) = frames.first() else { continue };
+            let is_first = places.offset_at(pid, *address, place) == Some(0);
+            let covered = self.functions.entry(outermost.function).or_default();
+            covered.places += 1;
+            covered.instructions = covered.instructions.saturating_add(*count);
+            covered.entered += if is_first { *count } else { 0 };
+            let line = |frame: &crate::places::Frame| frame.line.map(|of| (of.file, of.number));
+            if covered.line.is_none() {
+                covered.line = line(outermost);
+            }
+            // Of what is inlined the line is the innermost one; where that stands was executed as well.
+            for line in frames.iter().filter_map(line) {
+                let known = lines.entry(line).or_default();
+                *known = (*known).max(*count);
+            }
+        }
+        for (line, count) in lines {
+            let known = self.lines.entry(line).or_default();
+            *known = known.saturating_add(count);
+        }
+    }
+}
+
+impl Follow for Counting {
+    fn begins(&mut self, _: &mut Places<'_>, traced: &Traced) {
+        self.pid = traced.pid;
+    }
+
+    fn block(&mut self, _: &mut Places<'_>, _: &Sections<'_>, block: &Block, _: Moment) {
+        let key = (block.ip, block.mode as u8, block.count);
+        if let Some((_, count)) = self.blocks.get_mut(&key) {
+            *count += 1;
+        } else if self.blocks.len() < BLOCKS_MAX {
+            self.blocks.insert(key, (*block, 1));
+        } else {
+            self.not_kept += 1;
+        }
+    }
+
+    fn event(&mut self, _: &mut Places<'_>, _: u64, event: Event, _: Moment) {
+        if let Event::Gap(gap) = event {
+            *self.gaps.entry(cause_name(&gap.cause)).or_default() += 1;
+        }
+    }
+}
