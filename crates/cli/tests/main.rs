@@ -47,6 +47,7 @@ mod seeds;
 mod sessions;
 mod simulator;
 mod sql;
+mod stacks;
 mod stats;
 mod tables;
 mod thread_states;

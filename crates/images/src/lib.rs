@@ -4,6 +4,8 @@
 //! A trace names the files, and may come from anybody: only plain files are opened, what is read of them is
 //! bounded, and of what has a build id nothing is believed of a file with another one.
 
+#![forbid(unsafe_code)]
+
 use std::fs::{File, OpenOptions};
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;

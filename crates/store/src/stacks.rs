@@ -97,7 +97,8 @@ impl Stacks {
         all
     }
 
-    /// What was called by some functions, and these: each outermost one as if the program itself had called it.
+    /// What was called by some functions, and these: each outermost one as if the program itself had called
+    /// it.
     #[must_use]
     pub fn below(&self, is_root: impl Fn(u32) -> bool) -> Self {
         let mut tree = Tree::new(self.event.clone());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // Which spans were inside which, and whose time it was: of the marked range, or of what can be seen.
 
-import { signal } from "@preact/signals";
+import { computed, signal } from "@preact/signals";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { css } from "../../logic/colour.ts";
 import { type FlameAnswer, type Placed, find, layout, toTree } from "../../logic/flame.ts";
@@ -14,16 +14,41 @@ import { useAnswer } from "./useAnswer.ts";
 type By = "all" | "process" | "thread";
 
 const by = signal<By>("all");
+
+/** What stands inside each other: spans, functions on the stacks of samples, calls of recorded instructions. */
+type What = "spans" | "stacks" | "calls";
+const WHAT: Record<What, string> = { spans: "spans", stacks: "stacks of samples", calls: "calls" };
+/** Null: not chosen, the recording decides. */
+const what = signal<What | null>(null);
+
+/** What of it there is in the session. */
+const kinds = computed<What[]>(() => {
+  const rows = (store.session.value?.lanes ?? []).flatMap((lane) => lane.rows);
+  return (Object.keys(WHAT) as What[]).filter((kind) => rows.some((row) => row.kind === kind));
+});
 export const shape = signal<"flame" | "sunburst">("flame");
 
 export function Flame() {
   const [t0, t1] = [Math.floor(store.chosen.value.t0), Math.ceil(store.chosen.value.t1)];
-  const parameters = { filter: store.filterId.value, t0: Math.max(0, t0), t1, by: by.value };
+  const of = what.value !== null && kinds.value.includes(what.value) ? what.value : (kinds.value[0] ?? "spans");
+  const parameters = { filter: store.filterId.value, t0: Math.max(0, t0), t1, by: by.value, of };
   const { answer, error, waiting } = useAnswer<FlameAnswer>("flame", parameters);
   const root = useMemo(() => (answer ? layout(toTree(answer.nodes)) : null), [answer]);
   return (
     <div class={`with-bar ${waiting ? "stale" : ""}`}>
       <div class="bar">
+        {kinds.value.length > 1 && (
+          <label>
+            what{" "}
+            <select value={of} onChange={(event) => (what.value = event.currentTarget.value as What)}>
+              {kinds.value.map((kind) => (
+                <option key={kind} value={kind}>
+                  {WHAT[kind]}
+                </option>
+              ))}
+            </select>
+          </label>
+        )}
         <label>
           of{" "}
           <select value={by.value} onChange={(event) => (by.value = event.currentTarget.value as By)}>
@@ -42,7 +67,7 @@ export function Flame() {
       ) : root && answer && answer.nodes.length > 0 ? (
         <Shape root={root} quality={answer.quality} />
       ) : (
-        <p class="empty">{answer ? "No span in this time." : ""}</p>
+        <p class="empty">{answer ? `No ${of === "spans" ? "span" : WHAT[of]} in this time.` : ""}</p>
       )}
     </div>
   );

@@ -32,6 +32,7 @@ mod counts;
 mod durations;
 mod pace;
 mod run;
+mod samples;
 mod shift;
 mod student;
 
@@ -39,6 +40,7 @@ pub use counts::{Counted, compare_counts};
 pub use durations::{DurationShift, chance_of_two_states, compare_durations, paced_by};
 pub use pace::{Pace, Paces, Sides, paces};
 pub use run::{Estimate, Run, cliffs_delta};
+pub use samples::{SampledCount, SampledShift, compare_samples};
 pub use shift::{Options, PRIOR_FREEDOM, Shift};
 
 /// Adjusts probabilities of error for having asked so many questions: of those reported below a

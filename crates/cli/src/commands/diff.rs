@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `lat diff`: what changed between two recordings, or between some and some others.
 
+mod functions;
 mod page;
 
 use std::path::PathBuf;
 
 use clap::Args;
 use lateralis_analysis::diff::Options;
+use lateralis_images::ImageFiles;
 use lateralis_model::{Source, Trace};
 use lateralis_store::Recording;
 use lateralis_store::compared::{Comparison, Observed};
+use lateralis_store::stacks::{Gathered, Samples, gather};
 
+use self::functions::Functions;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::inputs::HintArgs;
@@ -30,6 +34,8 @@ Runs of one program differ, too. A difference counts if it is larger than the th
 what runs of one program differ by: with one recording each that is taken from how much the
 recordings vary in themselves, with several it is seen. What makes all spans longer alike is taken
 for the machine, unless it is more than machines do. Ranked by the time of a run it explains.
+Of samples of call stacks (lat record --sample, perf record -g), functions are compared by how many
+samples were taken in each: a difference is more than chance lets them differ.
 
 Exit code 0: no difference; 1: differences; 2: it could not be said.")]
 pub struct DiffArgs {
@@ -48,6 +54,13 @@ pub struct DiffArgs {
     /// Report only what is slower, longer or more often in the bad ones
     #[arg(long)]
     pub only_worse: bool,
+    /// Of samples, compare which share of all each function has, not how many: of recordings that took as
+    /// long as somebody let them
+    #[arg(long)]
+    pub shares: bool,
+    /// Look for the files with the functions of samples below this folder
+    #[arg(long, value_name = "DIR")]
+    pub symfs: Option<PathBuf>,
     #[command(flatten)]
     pub select: SelectArgs,
     #[command(flatten)]
@@ -78,8 +91,9 @@ pub fn run(args: DiffArgs) -> Result<ExitStatus, CliError> {
         (good, bad) => (good, bad),
     };
     let options = Options { threshold: args.threshold, noise: args.noise, ..Options::default() };
-    let (good_seen, good_traces) = observe(good, &args)?;
-    let (bad_seen, bad_traces) = observe(bad, &args)?;
+    let Seen { observed: good_seen, traces: good_traces, stacks: good_stacks } =
+        observe(good, &args)?;
+    let Seen { observed: bad_seen, traces: bad_traces, stacks: bad_stacks } = observe(bad, &args)?;
     let traces: Vec<&Trace> = good_traces.iter().chain(&bad_traces).collect();
     args.select.check_patterns(&traces)?;
     let mut comparison = Comparison::of(&good_seen, &bad_seen, &options);
@@ -87,24 +101,43 @@ pub fn run(args: DiffArgs) -> Result<ExitStatus, CliError> {
         comparison.differences.retain(|difference| difference.is_worse());
         comparison.perhaps.retain(|difference| difference.is_worse());
     }
-    if comparison.compared == 0 {
+    let mut functions = Functions::compare(&good_stacks, &bad_stacks, args.shares, &options);
+    if let Some(functions) = functions.as_mut().filter(|_| args.only_worse) {
+        functions.differences.retain(|difference| difference.is_worse());
+    }
+    if comparison.compared == 0 && functions.is_none() {
         let place = format!("{} and {}", good[0].display(), bad[0].display());
         return Err(CliError::new("nothing to compare", place, "they have no events in common"));
     }
     let paths = (good, bad);
     if args.json {
-        output::print_json(&page::json(paths, &comparison, &options))?;
+        let mut json = page::json(paths, &comparison, &options);
+        json["functions"] = functions.as_ref().map(Functions::json).into();
+        output::print_json(&json)?;
     } else {
-        output::print(&page::render(paths, &comparison, &options))?;
+        let mut page = page::render(paths, &comparison, &options);
+        if let Some(functions) = &functions {
+            functions.show(&mut page);
+        }
+        output::print(&page)?;
     }
-    let is_same = comparison.differences.is_empty();
+    let is_same = comparison.differences.is_empty()
+        && functions.is_none_or(|functions| functions.differences.is_empty());
     Ok(if is_same { ExitStatus::Fine } else { ExitStatus::Problems })
 }
 
+/// Recordings of one side.
+#[derive(Default)]
+struct Seen {
+    observed: Vec<Observed>,
+    traces: Vec<Trace>,
+    stacks: Vec<Gathered>,
+}
+
 /// Reads one after the other, so that only numbers stay in memory, and what can happen.
-fn observe(paths: &[PathBuf], args: &DiffArgs) -> Result<(Vec<Observed>, Vec<Trace>), CliError> {
+fn observe(paths: &[PathBuf], args: &DiffArgs) -> Result<Seen, CliError> {
     let options = args.hints.options()?;
-    let (mut seen, mut traces) = (Vec::new(), Vec::new());
+    let mut seen = Seen::default();
     for path in paths {
         let mut recording = Recording::open_all(std::slice::from_ref(path), &options)?;
         if args.select.needs_names() {
@@ -114,9 +147,14 @@ fn observe(paths: &[PathBuf], args: &DiffArgs) -> Result<(Vec<Observed>, Vec<Tra
         // How often the tracer notes who writes is nothing that a program does.
         let selection = Selection::of_patterns(&args.select, &recording, false)?;
         let contains = |event: &lateralis_model::Event<'_>| selection.contains(event);
-        seen.push(Observed::of(&selection.chosen(&recording, &contains)));
+        let chosen = selection.chosen(&recording, &contains);
+        seen.observed.push(Observed::of(&chosen));
+        let mut files = ImageFiles::new(args.symfs.as_deref());
+        if Samples::new(&mut files, &chosen.trace).are_any() {
+            seen.stacks.push(gather(&chosen, &mut files, true));
+        }
         selection.finish()?;
-        traces.push(recording.source.trace().clone());
+        seen.traces.push(recording.source.trace().clone());
     }
-    Ok((seen, traces))
+    Ok(seen)
 }

@@ -147,8 +147,8 @@ const FLOW: &str = "flow_";
 /// The same of tables of call stacks.
 const STACKS: &str = "stack_";
 
-/// With call stacks and what processors executed, where that is asked for: the files of programs are looked for
-/// then.
+/// With call stacks and what processors executed, where that is asked for: the files of programs are looked
+/// for then.
 fn session(args: &TableArgs, recording: Recording) -> Result<Session, CliError> {
     let session = with_flow(args, recording)?;
     if !args.name.as_ref().is_none_or(|name| name.starts_with(STACKS)) {

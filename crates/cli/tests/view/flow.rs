@@ -110,7 +110,7 @@ fn a_call_has_its_instructions(
     (open, lane, calls): (&Value, &Value, &[Value]),
     truth: &[u64],
 ) {
-    let middle = open["end"].as_f64().unwrap() / 2.0;
+    let middle = open["end"].as_u64().unwrap() / 2;
     let at = json!({
         "lane": lane["id"], "row": calls[2]["row"], "t": middle, "within": middle, "filter": 0,
     });
@@ -174,12 +174,14 @@ fn stacks_of_samples_are_rows_of_the_thread() {
     // Where each sample was taken, its functions stand; so many of each as the stacks have.
     let mut found: BTreeMap<String, u64> = BTreeMap::new();
     for row in &rows {
-        let bars = things(&mut page, &lane, row, whole);
-        for (begin, end, name) in bars {
-            let inside =
-                marks.iter().filter(|(at, ..)| *at >= begin && (*at < end || *at == begin));
-            let name = open["names"][name as usize].as_str().expect("a name").to_owned();
-            *found.entry(name).or_default() += inside.count() as u64;
+        for (mark, ..) in &marks {
+            // Behind the mark: at it, one ends and another begins.
+            let at = json!({
+                "lane": lane["id"], "row": row["row"], "t": mark + 1.0, "within": 0, "filter": 0,
+            });
+            if let Some(name) = page.ask("at", at)["thing"]["name"].as_str() {
+                *found.entry(name.to_owned()).or_default() += 1;
+            }
         }
     }
     for name in ["main", "outer", "spin", "inlined"] {
@@ -195,7 +197,7 @@ fn stacks_of_samples_are_rows_of_the_thread() {
     }
     let at = |depth: usize| {
         json!({
-            "lane": lane["id"], "row": rows[depth]["row"], "t": marks[10].0, "within": whole.1,
+            "lane": lane["id"], "row": rows[depth]["row"], "t": marks[10].0, "within": 10_000_000,
             "filter": 0,
         })
     };

@@ -19,8 +19,8 @@ const BLOCKS_MAX: usize = 1 << 24;
 pub struct Coverage {
     /// By function, by its number.
     pub functions: BTreeMap<u32, Covered>,
-    /// By line of source, by the number of its file and its own: how often its first instruction was executed, the
-    /// one at the lowest address.
+    /// By line of source, by the number of its file and its own: how often its first instruction was
+    /// executed, the one at the lowest address.
     pub lines: BTreeMap<(u32, u32), u64>,
     /// Names of these files.
     pub sources: Vec<String>,
@@ -93,8 +93,8 @@ pub fn coverage(recorded: &mut Recorded<'_>) -> Coverage {
 
 impl Coverage {
     fn add(&mut self, places: &mut Places<'_>, pid: u32, counts: &Counts) {
-        // The line of an address before it: a line counts as often as it is come to.
         let mut lines: BTreeMap<(u32, u32), u64> = BTreeMap::new();
+        let mut holding: BTreeMap<(u32, u32), u64> = BTreeMap::new();
         for (address, count) in counts {
             let place = place_of(*address);
             let frames = places.frames_at(pid, *address, place);
@@ -108,11 +108,19 @@ impl Coverage {
             if covered.line.is_none() {
                 covered.line = line(outermost);
             }
-            // Of what is inlined the line is the innermost one; where that stands was executed as well.
-            for line in frames.iter().filter_map(line) {
+            if let Some(line) = frames.last().and_then(line) {
                 let known = lines.entry(line).or_default();
                 *known = (*known).max(*count);
             }
+            // Where something stands that was inlined was come to as well: as often as what of it was
+            // executed most seldom.
+            for line in frames.iter().rev().skip(1).filter_map(line) {
+                let known = holding.entry(line).or_insert(*count);
+                *known = (*known).min(*count);
+            }
+        }
+        for (line, count) in holding {
+            lines.entry(line).or_insert(count);
         }
         for (line, count) in lines {
             let known = self.lines.entry(line).or_default();

@@ -8,12 +8,13 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
-use lateralis_lanes::{Intervals, LaneKind, RowKind};
+use lateralis_lanes::{Intervals, LaneKind, RowKind, Scale};
 use serde_json::{Value, json};
 
 use super::counting::spans_are_whole;
 use super::selecting::{is_left, stretch};
 use crate::answer::Problem;
+use crate::flow::since;
 use crate::params::Params;
 use crate::session::Session;
 
@@ -29,6 +30,8 @@ const ROOT: u32 = u32::MAX;
 enum Of {
     Span(u32),
     Lane(u32),
+    /// A function of a call, by its number.
+    Call(u32),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -99,13 +102,13 @@ impl Tree {
     }
 
     /// A span of a lane begins, with both ends known.
-    fn span(&mut self, root: u32, name: u32, (begin, end): (i64, i64)) {
+    fn span(&mut self, root: u32, of: Of, (begin, end): (i64, i64)) {
         self.reach(begin);
         self.give(begin);
         let holder = self.open.iter().rev().find(|open| open.end >= end);
         let parent = holder.map_or(root, |open| open.node);
         // One that has no place is time of whatever it is inside of.
-        let Some(node) = self.node(parent, Of::Span(name)) else { return };
+        let Some(node) = self.node(parent, of) else { return };
         let counted = &mut self.nodes[node as usize];
         counted.count += 1;
         let nanos = end.saturating_sub(begin).max(0) as u64;
@@ -119,11 +122,11 @@ impl Tree {
     }
 }
 
-/// The rows of spans of each lane, from the outermost to the innermost.
-fn rows_by_lane(session: &Session) -> Vec<(u32, Vec<usize>)> {
+/// The rows of a kind of each lane, from the outermost to the innermost.
+fn rows_by_lane(session: &Session, kind: RowKind) -> Vec<(u32, Vec<usize>)> {
     let mut found: Vec<(u32, Vec<usize>)> = Vec::new();
     for (row, told) in session.lanes.meta().rows.iter().enumerate() {
-        if told.kind != RowKind::Spans {
+        if told.kind != kind {
             continue;
         }
         match found.iter_mut().find(|(lane, _)| *lane == told.lane) {
@@ -167,12 +170,18 @@ pub fn flame(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
     if !["all", "process", "thread"].contains(&by) {
         return Err(Problem::new("cannot read the request", "by", "all, process or thread"));
     }
+    let kind = match params.get("of").and_then(Value::as_str).unwrap_or("spans") {
+        "spans" => RowKind::Spans,
+        "stacks" => RowKind::Stacks,
+        "calls" => return calls(session, by, stretch(session, params)?),
+        _ => return Err(Problem::new("cannot read the request", "of", "spans, stacks or calls")),
+    };
     let chosen = session.chosen(params.count("filter", 0)?)?;
     let (begin, end) = stretch(session, params)?;
     let lanes = &session.lanes;
     let (mut looked, mut uncertain, mut unfinished) = (0, 0u64, 0u64);
     let mut tree = Tree { until: i64::MIN, ..Tree::default() };
-    for (lane, rows) in rows_by_lane(session) {
+    for (lane, rows) in rows_by_lane(session, kind) {
         let mut heads: Vec<Head<'_>> = Vec::new();
         for row in rows {
             let Some((_, intervals)) = lanes.row(row) else { continue };
@@ -213,20 +222,70 @@ pub fn flame(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
             let cut = |time: u64| i64::try_from(time).unwrap_or(i64::MAX).clamp(begin, end);
             uncertain += u64::from(head.intervals.quality(index) != 0);
             unfinished += u64::from(head.intervals.is_unfinished(index));
-            tree.span(root, head.intervals.name(index), (cut(since), cut(until)));
+            let of = Of::Span(head.intervals.name(index));
+            tree.span(root, of, (cut(since), cut(until)));
         }
         tree.end_lane();
     }
     sum_roots(&mut tree.nodes);
-    let quality = if uncertain > 0 || unfinished > 0 || !spans_are_whole(session, (begin, end)) {
-        "unknown"
-    } else {
-        "exact"
-    };
+    // How long a function was on the stack is known as finely as samples are apart.
+    let is_sampled = kind == RowKind::Stacks;
+    let quality =
+        if is_sampled || uncertain > 0 || unfinished > 0 || !spans_are_whole(session, (begin, end))
+        {
+            "unknown"
+        } else {
+            "exact"
+        };
     let nodes: Vec<Value> = tree.nodes.iter().map(|node| told(session, node)).collect();
     Ok(json!({
         "nodes": nodes, "quality": quality, "unfinished": unfinished, "is_cut": tree.is_cut,
     }))
+}
+
+/// The same of calls of threads whose instructions were recorded, where each is known.
+fn calls(session: &Session, by: &str, (begin, end): (i64, i64)) -> Result<Value, Problem> {
+    let mut tree = Tree { until: i64::MIN, ..Tree::default() };
+    let meta = session.lanes.meta();
+    let mut is_whole = true;
+    for (flow, of) in meta.flows.iter().enumerate() {
+        let Some(flows) = session.flow() else { break };
+        let scale = Scale::new(begin, end, 1);
+        let window = flows.window(flow, meta.origin, &scale);
+        if !window.is_exact {
+            return Err(Problem::new(
+                "too much at once",
+                "flame",
+                "choose a shorter time: calls are decoded for it",
+            ));
+        }
+        is_whole &= window.gaps.is_empty() && window.knows_callers;
+        let root = match root_lane(session, by, of.lane) {
+            None => ROOT,
+            Some(lane) => match tree.node(ROOT, Of::Lane(lane)) {
+                Some(node) => node,
+                None => continue,
+            },
+        };
+        let mut all: Vec<(i64, usize, i64, u32)> = Vec::new();
+        for (depth, pieces) in window.depths.iter().enumerate() {
+            for piece in pieces {
+                let ends = (since(meta.origin, piece.begin_ns), since(meta.origin, piece.end_ns));
+                if ends.1 >= begin && ends.0 < end {
+                    all.push((ends.0.max(begin), depth, ends.1.min(end), piece.function));
+                }
+            }
+        }
+        all.sort_unstable();
+        for (from, _, to, function) in all {
+            tree.span(root, Of::Call(function), (from, to));
+        }
+        tree.end_lane();
+    }
+    sum_roots(&mut tree.nodes);
+    let nodes: Vec<Value> = tree.nodes.iter().map(|node| told(session, node)).collect();
+    let quality = if is_whole { "exact" } else { "unknown" };
+    Ok(json!({ "nodes": nodes, "quality": quality, "unfinished": 0, "is_cut": tree.is_cut }))
 }
 
 /// Lanes have no time of their own: that of what is right below.
@@ -252,6 +311,12 @@ fn told(session: &Session, node: &Node) -> Value {
             told["kind"] = kind.into();
             told["name"] = meta.names.get(kind as usize).cloned().into();
         }
+        Of::Call(function) => {
+            let name = session
+                .flow()
+                .and_then(|flows| Some(flows.timeline().places().name_of(function)?.to_owned()));
+            told["name"] = name.into();
+        }
         Of::Lane(lane) => {
             let of = meta.lanes.get(lane as usize);
             let name = of.map(|of| match of.tid.or(of.pid) {
@@ -272,12 +337,12 @@ mod tests {
     fn summed(spans: &[(u32, i64, i64)]) -> Vec<(u32, u32, u64, u64, u64)> {
         let mut tree = Tree { until: i64::MIN, ..Tree::default() };
         for (name, begin, end) in spans {
-            tree.span(ROOT, *name, (*begin, *end));
+            tree.span(ROOT, Of::Span(*name), (*begin, *end));
         }
         tree.end_lane();
         let name = |node: &Node| match node.of {
             Of::Span(name) => name,
-            Of::Lane(_) => u32::MAX,
+            Of::Lane(_) | Of::Call(_) => u32::MAX,
         };
         let told = |node: &Node| (node.parent, name(node), node.count, node.total_ns, node.own_ns);
         tree.nodes.iter().map(told).collect()
@@ -303,7 +368,7 @@ mod tests {
     fn endless_kinds_of_spans_are_cut() {
         let mut tree = Tree { until: i64::MIN, ..Tree::default() };
         for name in 0..NODES_MAX as u32 + 5 {
-            tree.span(ROOT, name, (0, 10));
+            tree.span(ROOT, Of::Span(name), (0, 10));
         }
         tree.end_lane();
         assert!(tree.is_cut && tree.nodes.len() == NODES_MAX);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Histograms as pictures in SVG that need nothing else, after figures 8 and 9 of "Hardware-Assisted Instruction
-//! Profiling and Latency Detection" (Sharma and Dagenais, 2016).
+//! Histograms as pictures in SVG that need nothing else, after figures 8 and 9 of "Hardware-Assisted
+//! Instruction Profiling and Latency Detection" (Sharma and Dagenais, 2016).
 
 use std::fmt::Write;
 
@@ -17,12 +17,14 @@ const TOP: f64 = 44.0;
 const BOTTOM: f64 = 52.0;
 /// Lines across.
 const LINES: u64 = 5;
+/// Bars, about.
+const BARS: u64 = 80;
 /// Labels below the bars at most, and pixels that one takes.
 const LABELS: usize = 12;
 
 /// How often each number came; `sorted` are the numbers, `unit` what they count, `shown` how one is written.
 pub fn histogram(title: &str, unit: &str, sorted: &[u64], shown: impl Fn(u64) -> String) -> String {
-    let (first, step, bins) = bins(sorted);
+    let (first, step, bins) = bins(sorted, BARS);
     let highest = bins.iter().copied().max().unwrap_or(0).max(1);
     let (wide, high) = (WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM);
     let each = wide / bins.len().max(1) as f64;

@@ -110,7 +110,7 @@ fn page<'f>(found: &'f Coverage, of: &dyn Fn(u32) -> Option<&'f Function>) -> Pa
         values::counted(all.len() as u64, "function"),
         values::counted(all.iter().map(|(_, covered)| covered.blocks).sum(), "block"),
         values::counted(places, "different instruction"),
-        values::counted(found.lines.len() as u64, "line of source"),
+        values::counted(found.lines.len() as u64, "source line"),
     );
     page.gap();
     use Align::{Left, Right};

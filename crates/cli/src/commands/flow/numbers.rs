@@ -21,8 +21,8 @@ pub fn mean(sorted: &[u64]) -> f64 {
 }
 
 /// Edges that people read: of steps of 1, 2 or 5 times a power of ten.
-fn step(least: u64, most: u64) -> u64 {
-    let wanted = (most - least) / BINS + 1;
+fn step(least: u64, most: u64, bins: u64) -> u64 {
+    let wanted = (most - least) / bins + 1;
     let mut power = 1_u64;
     loop {
         for of in [1, 2, 5] {
@@ -34,13 +34,13 @@ fn step(least: u64, most: u64) -> u64 {
     }
 }
 
-/// How often each length came, in bins of the same width: which is the first, in widths from 0, that width, and
-/// how many are in each.
-pub fn bins(sorted: &[u64]) -> (u64, u64, Vec<u64>) {
+/// How often each length came, in so many bins of the same width, about: which is the first, in widths from
+/// 0, that width, and how many are in each.
+pub fn bins(sorted: &[u64], most_bins: u64) -> (u64, u64, Vec<u64>) {
     let (Some(least), Some(most)) = (sorted.first(), sorted.last()) else {
         return (0, 1, Vec::new());
     };
-    let step = step(*least, *most);
+    let step = step(*least, *most, most_bins);
     let first = least / step;
     let mut bins = vec![0_u64; (most / step - first + 1) as usize];
     sorted.iter().for_each(|of| bins[(of / step - first) as usize] += 1);
@@ -49,7 +49,7 @@ pub fn bins(sorted: &[u64]) -> (u64, u64, Vec<u64>) {
 
 /// How often each length came.
 pub fn histogram(page: &mut Page, sorted: &[u64]) {
-    let (first, step, bins) = bins(sorted);
+    let (first, step, bins) = bins(sorted, BINS);
     let highest = bins.iter().copied().max().unwrap_or(1).max(1);
     for (place, count) in (first..).zip(&bins) {
         let bar = "█".repeat((count * BAR).div_ceil(highest) as usize);
@@ -70,10 +70,10 @@ mod tests {
 
     #[test]
     fn edges_are_round_and_no_more_than_there_is_room_for() {
-        assert_eq!(step(0, 19), 1);
-        assert_eq!(step(0, 329), 20);
+        assert_eq!(step(0, 19, BINS), 1);
+        assert_eq!(step(0, 329, BINS), 20);
         for most in [1, 7, 1000, u64::MAX] {
-            assert!(most / step(0, most) <= BINS, "{most}");
+            assert!(most / step(0, most, BINS) <= BINS, "{most}");
         }
     }
 }

@@ -53,8 +53,8 @@ pub struct StacksArgs {
     /// Tables, JSON, a line for each path (PROGRAM;FUNCTION;… WEIGHT), or a flame graph
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
-    /// Only what was called by functions of this name, and these, `*` and `?` for any characters: each as if it
-    /// were called by the program itself
+    /// Only what was called by functions of this name, and these, `*` and `?` for any characters: each as if
+    /// it were called by the program itself
     #[arg(long, value_name = "FUNCTION")]
     pub root: Option<String>,
     /// Count functions that were inlined as part of those that they were inlined into

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Stacks as a sunburst: programs in the middle, who is called around who called, each as wide as what it and all
-//! it called weigh. After figure 4 of "Hardware-Assisted Instruction Profiling and Latency Detection" (Sharma and
-//! Dagenais, 2016).
+//! Stacks as a sunburst: programs in the middle, who is called around who called, each as wide as what it and
+//! all it called weigh. After figure 4 of "Hardware-Assisted Instruction Profiling and Latency Detection"
+//! (Sharma and Dagenais, 2016).
 
 use std::f64::consts::TAU;
 use std::fmt::Write;
