@@ -5,6 +5,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use lateralis_ring::small::SmallAreaError;
 use lateralis_ring::{AreaHeaderError, GeometryError};
 
 use crate::pattern::PatternError;
@@ -116,6 +117,24 @@ pub enum Error {
     NoSuchEvent(String),
     /// Nothing that could be recovered is in the file.
     NothingToRecover(PathBuf),
+    /// What begins like the area of a program without an operating system cannot be read.
+    SmallArea {
+        /// In which file.
+        path: PathBuf,
+        /// Where in it.
+        offset: u64,
+        /// Why.
+        cause: SmallAreaError,
+    },
+    /// None of its events can be named.
+    NoSchemaText {
+        /// In which file.
+        path: PathBuf,
+        /// What is missing, and what to do.
+        reason: String,
+    },
+    /// A file with schemas or a program was given that is none.
+    NotAProgram(PathBuf),
     /// There is no network interface of that name.
     NoSuchInterface {
         /// As asked for.
@@ -204,6 +223,11 @@ impl Error {
                 "areas are looked for by their magic words; the rings' pages must be in the file"
                     .to_owned()
             }
+            Error::SmallArea { .. } => "dump all of the memory that the area is in".to_owned(),
+            Error::NoSchemaText { .. } => "of another build it has another hash".to_owned(),
+            Error::NotAProgram(_) => {
+                "--elf takes the ELF file that the machine was running".to_owned()
+            }
             Error::NoSuchInterface { known, .. } => {
                 format!("there are: {}; `any` means all", known.join(" "))
             }
@@ -288,6 +312,17 @@ impl fmt::Display for Error {
             Error::NoSuchEvent(name) => write!(f, "Cannot find event: event={name}"),
             Error::NothingToRecover(path) => {
                 write!(f, "Cannot recover: path={} holds no area", path.display())
+            }
+            Error::SmallArea { path, offset, cause } => write!(
+                f,
+                "Cannot recover small area: path={}, offset={offset:#x}, cause={cause}",
+                path.display()
+            ),
+            Error::NoSchemaText { path, reason } => {
+                write!(f, "Cannot recover small area: path={}, cause={reason}", path.display())
+            }
+            Error::NotAProgram(path) => {
+                write!(f, "Cannot read program: path={} is no ELF file", path.display())
             }
             Error::NoSuchInterface { name, .. } => {
                 write!(f, "Cannot find network interface: interface={name}")

@@ -12,6 +12,7 @@
 //! filter   which of an event's records, by its fields: evaluated in the program
 //! policy   which programs and threads, and what of each
 //! sieve    what is left out of a ring when it is read: filters, threads
+//! small    what a program without an operating system left in its memory
 //! source   where events come from besides programs: capture, packets of interfaces
 //! linux    everything that touches the system: areas, processes, files, clocks, signals
 //! ```
@@ -47,6 +48,7 @@ pub mod pattern;
 pub mod policy;
 pub mod report;
 pub mod sieve;
+pub mod small;
 #[cfg(unix)]
 pub mod source;
 pub mod stream;

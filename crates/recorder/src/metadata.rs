@@ -17,6 +17,7 @@ pub fn clock_name(kind: ClockKind) -> &'static str {
         ClockKind::X86Tsc => "x86-tsc",
         ClockKind::Aarch64Cntvct => "aarch64-cntvct",
         ClockKind::MonotonicNs => "monotonic-ns",
+        ClockKind::Port => "port",
     }
 }
 
@@ -26,6 +27,7 @@ pub fn clock_identifier(kind: ClockKind) -> &'static str {
         ClockKind::X86Tsc => "tsc",
         ClockKind::Aarch64Cntvct => "cntvct",
         ClockKind::MonotonicNs => "monotonic",
+        ClockKind::Port => "port",
     }
 }
 
@@ -46,6 +48,7 @@ pub fn metadata(
         ClockKind::X86Tsc => "time stamp counter (rdtsc)",
         ClockKind::Aarch64Cntvct => "virtual counter (CNTVCT_EL0)",
         ClockKind::MonotonicNs => "CLOCK_MONOTONIC",
+        ClockKind::Port => "clock of a machine without an operating system",
     };
     let description = TraceDescription {
         uuid,

@@ -176,6 +176,35 @@ impl RecordPlan {
         })
     }
 
+    /// Writes id and low 48 bits of a time over the header of the record at `at`, if there is one.
+    pub fn set_header(&self, bytes: &mut [u8], at: usize, id: u16, time: u64) {
+        let time = time & ((1 << abi::TIME_BITS) - 1);
+        let little = cfg!(target_endian = "little") != self.swapped;
+        let word = if little {
+            u64::from(id) | time << 16
+        } else {
+            u64::from(id) << abi::TIME_BITS | time
+        };
+        let mut word = word.to_ne_bytes();
+        if self.swapped {
+            word.reverse();
+        }
+        if let Some(place) = bytes.get_mut(at..).and_then(|rest| rest.get_mut(..8)) {
+            place.copy_from_slice(&word);
+        }
+    }
+
+    /// Where the record at `at` ends, behind its last field; `None` if it is cut or unknown.
+    pub fn end(&self, bytes: &[u8], at: usize) -> Option<usize> {
+        let (id, _) = self.header(bytes, at)?;
+        let exact = match self.steps.get(usize::from(id))? {
+            Step::Fixed(exact) => *exact as usize,
+            Step::Fields(fields) => self.measure(bytes, at, fields)?,
+            Step::Unknown => return None,
+        };
+        at.checked_add(exact).filter(|end| *end <= bytes.len())
+    }
+
     /// Who the PROCESS record at `at` says it is; `None` if it is cut.
     pub fn process(&self, bytes: &[u8], at: usize) -> Option<Introduction> {
         let fields = at.checked_add(abi::RECORD_HEADER_BYTES as usize)?;

@@ -18,6 +18,8 @@ pub enum ClockKind {
     Aarch64Cntvct,
     /// `CLOCK_MONOTONIC`, nanoseconds.
     MonotonicNs,
+    /// Whatever a machine without an operating system has; only small areas have it.
+    Port,
 }
 
 impl ClockKind {

@@ -33,6 +33,7 @@ mod reader;
 #[cfg(feature = "reference-writer")]
 pub mod reference_writer;
 mod scan;
+pub mod small;
 
 pub use filter::{FilterStep, filter_of, filter_offset, has_filters, set_filter_of, write_filter};
 pub use geometry::{Geometry, GeometryError, RingKind, RingMode};

@@ -10,7 +10,7 @@ use crate::values;
 use clap::Args;
 use lateralis_recorder::linux::discovery::{self, Target};
 use lateralis_recorder::linux::targets::{self, Controlled};
-use lateralis_recorder::linux::{self, Request, Summary};
+use lateralis_recorder::linux::{self, RecoverTexts, Request, Summary};
 use lateralis_recorder::{CtfVersion, Error, Patterns, RecordOptions};
 use lateralis_store::Recording;
 use serde_json::{Value, json};
@@ -94,6 +94,7 @@ pub struct SnapshotArgs {
 #[command(after_help = "Examples:
   lat recover /dev/shm/lateralis-1000 -o saved     what crashed programs left
   lat recover core.1234 -o saved                   out of a core dump or a memory image
+  lat recover ram.bin --elf firmware.elf -o saved  memory of a machine without an OS
   lat recover cut-off-recording -o saved           of a recorder that was killed
   lat recover damaged-ctf -o saved                 the healthy part of a damaged trace
 
@@ -104,6 +105,12 @@ pub struct RecoverArgs {
     /// Folder to write the recording into
     #[arg(short, long, value_name = "DIR")]
     pub output: PathBuf,
+    /// Program that was running on a machine without an operating system: names its events
+    #[arg(long, value_name = "FILE")]
+    pub elf: Vec<PathBuf>,
+    /// Schema of such a program, where the program itself is not to be had
+    #[arg(long, value_name = "FILE")]
+    pub schema: Vec<PathBuf>,
     /// Write CTF 2 metadata instead of CTF 1.8
     #[arg(long)]
     pub ctf2: bool,
@@ -162,7 +169,8 @@ pub fn snapshot(args: SnapshotArgs) -> Result<ExitStatus, CliError> {
 
 /// Makes a recording of what a crash left, or a clean trace of a damaged one.
 pub fn recover(args: RecoverArgs) -> Result<ExitStatus, CliError> {
-    match linux::recover(&args.path, &args.output, version(args.ctf2)) {
+    let texts = RecoverTexts { programs: args.elf.clone(), schemas: args.schema.clone() };
+    match linux::recover_with(&args.path, &args.output, version(args.ctf2), &texts) {
         Ok(summary) => {
             recording_summary::print(&args.output, &summary.report, args.json, false, false)?;
             Ok(status(&summary))

@@ -212,7 +212,7 @@ impl KernelSource {
         let same = match kind {
             ClockKind::X86Tsc => Some("x86-tsc"),
             ClockKind::MonotonicNs => Some("mono"),
-            ClockKind::Aarch64Cntvct => None,
+            ClockKind::Aarch64Cntvct | ClockKind::Port => None,
         };
         let same = same.filter(|name| !self.relate_clocks && self.instance.offers_clock(name));
         self.clock = same.unwrap_or("mono");

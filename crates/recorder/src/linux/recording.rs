@@ -56,7 +56,7 @@ pub(super) struct RecordingClock {
 
 impl RecordingClock {
     /// Ticks per second, and where that is known from. Cost: that of [`clocks::frequency`].
-    fn frequency(&self) -> (u64, FrequencySource) {
+    pub(super) fn frequency(&self) -> (u64, FrequencySource) {
         self.frequency.unwrap_or_else(|| clocks::frequency(self.kind))
     }
 }

@@ -15,6 +15,7 @@ use super::mapping::{Access, Mapping};
 use super::output::Output;
 use super::recording::Recording;
 use super::recover_recording::recover_recording;
+use super::recover_small::{RecoverTexts, TextFiles, recover_small, small_areas_in};
 use super::session::Summary;
 use crate::clock::{ClockSample, FrequencySource};
 use crate::error::Error;
@@ -22,12 +23,13 @@ use crate::options::CtfVersion;
 use crate::report::Origin;
 
 /// Most areas taken from one file.
-const AREAS_MAX: usize = 1024;
+pub(super) const AREAS_MAX: usize = 1024;
 
 /// Makes a recording in the new directory `output` from `path`, which is
 ///
 /// * an area file that a crashed program left, or a directory of them;
-/// * a core dump, a memory image or any other file that contains areas in one piece;
+/// * a core dump, a memory image or any other file that contains areas in one piece, those of
+///   programs without an operating system too;
 /// * the directory of a recording whose recorder was killed: whole packets are kept, what is
 ///   damaged is left out and listed, index, metadata and report are made again.
 ///
@@ -35,6 +37,19 @@ const AREAS_MAX: usize = 1024;
 ///
 /// Errors: `path` cannot be read, or nothing in it can be recovered.
 pub fn recover(path: &Path, output: &Path, ctf_version: CtfVersion) -> Result<Summary, Error> {
+    recover_with(path, output, ctf_version, &RecoverTexts::default())
+}
+
+/// As [`recover`]; texts of schemas that are not in the memory itself are looked for in these files.
+///
+/// Errors: besides those of [`recover`] one of the files cannot be read, or is no program or schema.
+pub fn recover_with(
+    path: &Path,
+    output: &Path,
+    ctf_version: CtfVersion,
+    texts: &RecoverTexts,
+) -> Result<Summary, Error> {
+    let texts = TextFiles::open(texts)?;
     let metadata = std::fs::metadata(path).map_err(|cause| Error::file("open", path, cause))?;
     if metadata.is_dir() && path.join("ctf").is_dir() {
         return recover_recording(path, output, ctf_version);
@@ -46,7 +61,11 @@ pub fn recover(path: &Path, output: &Path, ctf_version: CtfVersion) -> Result<Su
             found.push((file.clone(), offset));
         }
     }
-    if found.is_empty() {
+    let mut small = Vec::new();
+    for file in &files {
+        small.extend(small_areas_in(file)?.into_iter().map(|found| (file.clone(), found)));
+    }
+    if found.is_empty() && small.is_empty() {
         return Err(Error::NothingToRecover(path.to_owned()));
     }
     let output = Output::create(output, None)?;
@@ -59,16 +78,26 @@ pub fn recover(path: &Path, output: &Path, ctf_version: CtfVersion) -> Result<Su
             Err(error) => recording.problem(error.to_string()),
         }
     }
+    let mut failed = None;
+    for (file, found) in small {
+        match recover_small(&mut recording, &file, found, &texts) {
+            Ok(()) => recovered += 1,
+            Err(error) => {
+                recording.problem(error.to_string());
+                failed.get_or_insert(error);
+            }
+        }
+    }
     if recovered == 0 {
         // Nothing that looks like a recording stays behind.
         let _ = std::fs::remove_dir_all(&root);
-        return Err(Error::NothingToRecover(path.to_owned()));
+        return Err(failed.unwrap_or_else(|| Error::NothingToRecover(path.to_owned())));
     }
     let report = recording.end()?;
     Ok(Summary { output: root, report, exit_status: None })
 }
 
-fn map(path: &Path) -> Result<Option<Mapping>, Error> {
+pub(super) fn map(path: &Path) -> Result<Option<Mapping>, Error> {
     let file = File::open(path).map_err(|cause| Error::file("open", path, cause))?;
     Mapping::of_file(&file, Access::Private).map_err(|cause| Error::file("map", path, cause))
 }

@@ -86,6 +86,7 @@ fn restore_clock(recording: &mut Recording, clock: Option<&report::Clock>) -> Op
         lateralis_ring::ClockKind::X86Tsc,
         lateralis_ring::ClockKind::Aarch64Cntvct,
         lateralis_ring::ClockKind::MonotonicNs,
+        lateralis_ring::ClockKind::Port,
     ]
     .into_iter()
     .find(|kind| crate::metadata::clock_name(*kind) == clock.kind)?;

@@ -3,7 +3,7 @@
 
 use lateralis_ring::abi;
 
-use super::{RecordPlan, Step, extend_time};
+use super::{RecordPlan, extend_time};
 
 /// Where a record is, and what its header says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,20 +57,13 @@ impl Iterator for Records<'_> {
             return None;
         }
         let (id, low) = self.plan.header(self.bytes, self.at)?;
-        let exact = match self.plan.steps.get(usize::from(id))? {
-            Step::Fixed(exact) => *exact as usize,
-            Step::Fields(fields) => self.plan.measure(self.bytes, self.at, fields)?,
-            Step::Unknown => return None,
-        };
-        if exact > self.exact_end - self.at {
-            return None;
-        }
+        let end = self.plan.end(self.bytes, self.at).filter(|end| *end <= self.exact_end)?;
         let time = extend_time(self.time, low);
         // As in a walk: a step back is no believable time.
         if time - self.time > 1 << (abi::TIME_BITS - 1) {
             return None;
         }
-        let record = Record { id, time, at: self.at, end: self.at + exact };
+        let record = Record { id, time, at: self.at, end };
         self.at = record.next();
         self.time = time;
         Some(record)

@@ -20,6 +20,11 @@
 #ifndef LAT_LAT_H
 #define LAT_LAT_H
 
+/* A machine without an operating system: the same generated headers over the small area. */
+#ifdef LAT_SMALL
+#include "small.h"
+#else
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -260,4 +265,5 @@ LAT_I_C_END
 #include "emit.h"
 #include "build.h"
 
+#endif
 #endif

@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The small area, of programs without an operating system: read from memory as it was at one
+//! moment. Normative text: `spec/small-area.md`.
+//!
+//! ```text
+//! find ─▶ SmallArea::read ─▶ schemas(), ring(core) ─▶ SmallPacket: where its records are
+//! ```
+//!
+//! The bytes are a private copy, so they may be referred to; nothing that they say is believed
+//! before it was checked against their length.
+
+pub mod abi;
+
+use alloc::vec::Vec;
+use core::fmt;
+use core::ops::Range;
+
+use crate::{Found, LossCounts, RingMode};
+use abi::{header, packet, ring, schema};
+
+/// Why a place in memory is no small area that can be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SmallAreaError {
+    /// The magic words are not there, or not all of the header.
+    NotAnArea,
+    /// Another version.
+    Version {
+        /// The area's.
+        found: u32,
+    },
+    /// A word of the header that cannot be true.
+    Word {
+        /// Its name in the specification.
+        name: &'static str,
+        /// What it is.
+        value: u64,
+    },
+    /// The memory ends before the area does.
+    Cut {
+        /// What the area has.
+        area_bytes: u64,
+        /// What is there of it.
+        there: u64,
+    },
+}
+
+impl fmt::Display for SmallAreaError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SmallAreaError::NotAnArea => write!(f, "no area of a machine without an OS"),
+            SmallAreaError::Version { found } => write!(
+                f,
+                "the small area has version {found}, known is {}: a newer lat may read it",
+                abi::ABI_VERSION
+            ),
+            SmallAreaError::Word { name, value } => {
+                write!(f, "the small area is damaged: {name}={value}")
+            }
+            SmallAreaError::Cut { area_bytes, there } => write!(
+                f,
+                "the small area has {area_bytes} bytes, of which {there} are in the image: dump more memory"
+            ),
+        }
+    }
+}
+
+impl core::error::Error for SmallAreaError {}
+
+/// Places that begin like a small area, at multiples of 8 bytes, in both byte orders: both magic words,
+/// and the byte order mark, because the code that makes areas may hold the words side by side.
+/// Cost: one comparison per 8 bytes.
+pub fn find(bytes: &[u8]) -> impl Iterator<Item = Found> + '_ {
+    let pairs = [false, true].map(|swapped| {
+        let bytes = |word: u64| if swapped { word.swap_bytes() } else { word }.to_ne_bytes();
+        (swapped, bytes(abi::MAGIC), bytes(!abi::MAGIC))
+    });
+    bytes.chunks_exact(8).enumerate().filter_map(move |(index, word)| {
+        let (swapped, _, second) = pairs.iter().find(|(_, first, _)| word == first)?;
+        let at = index * 8;
+        let next = bytes.get(at + 8..at + 16)?;
+        let words = Words { bytes: bytes.get(at..)?, swapped: *swapped };
+        let is_marked = words.u32(header::BYTE_ORDER) == Some(abi::BYTE_ORDER_MARK);
+        (next == second && is_marked).then_some(Found { offset: at as u64, swapped: *swapped })
+    })
+}
+
+/// A small area whose header was checked: everything that it says lies within the bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct SmallArea<'a> {
+    bytes: &'a [u8],
+    swapped: bool,
+    /// Where the program had it.
+    pub address: u64,
+    /// How many cores.
+    pub core_count: u16,
+    /// How many schemas.
+    pub schema_count: u16,
+    /// Bytes of a packet.
+    pub packet_bytes: u32,
+    /// Packets of a ring.
+    pub packets_per_ring: u32,
+    /// What happens when all packets are full.
+    pub mode: RingMode,
+    /// Ticks per second; 0 if the program does not know.
+    pub clock_hz: u64,
+    /// Bits of the clock in a record: 32 or 48.
+    pub time_bits: u32,
+    /// How many areas the memory has had that were recognised.
+    pub generation: u32,
+}
+
+/// A schema whose events are in the area.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SmallSchema {
+    /// Of its canonical text.
+    pub hash: u64,
+    /// Where the text lies in the program's memory.
+    pub text_address: u64,
+    /// And how long it is.
+    pub text_bytes: u32,
+    /// Id of its first event.
+    pub base_id: u32,
+    /// How many it has.
+    pub event_count: u32,
+}
+
+/// A packet of a ring.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SmallPacket {
+    /// Its number, from 0.
+    pub sequence: u64,
+    /// Clock when it was opened.
+    pub begin: u64,
+    /// What was lost in the ring until it was closed.
+    pub lost: LossCounts,
+    /// It was not closed yet.
+    pub is_open: bool,
+    /// Where its records lie in the bytes of the area.
+    pub records: Range<usize>,
+}
+
+/// A ring as it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SmallRing {
+    /// In the order of their numbers.
+    pub packets: Vec<SmallPacket>,
+    /// All losses by cause, modulo 2^32 each; `contended` are those inside another record.
+    pub lost: LossCounts,
+    /// Packets below this were taken by a reader in the program.
+    pub consumed: u32,
+    /// How often a packet was opened at an earlier time than the one before.
+    pub clock_backward: u32,
+    /// Slots whose packet cannot be read, and why.
+    pub damages: Vec<(u32, &'static str)>,
+}
+
+impl<'a> SmallArea<'a> {
+    /// Reads the header of the area that `bytes` begin with.
+    ///
+    /// Errors: what does not fit, by its name.
+    pub fn read(bytes: &'a [u8], swapped: bool) -> Result<SmallArea<'a>, SmallAreaError> {
+        let words = Words { bytes, swapped };
+        let no_area = || SmallAreaError::NotAnArea;
+        let u32_at = |offset: u32| words.u32(offset).ok_or_else(no_area);
+        let u64_at = |offset: u32| words.u64(offset).ok_or_else(no_area);
+        let u16_at = |offset: u32| words.u16(offset).ok_or_else(no_area);
+        if bytes.len() < abi::HEADER_BYTES as usize
+            || u64_at(header::MAGIC)? != abi::MAGIC
+            || u64_at(header::MAGIC_COMPLEMENT)? != !abi::MAGIC
+        {
+            return Err(SmallAreaError::NotAnArea);
+        }
+        let found = u32_at(header::ABI_VERSION)?;
+        if found != abi::ABI_VERSION {
+            return Err(SmallAreaError::Version { found });
+        }
+        let wrong = |name, value: u64| Err(SmallAreaError::Word { name, value });
+        for (name, offset, right) in [
+            ("byte_order", header::BYTE_ORDER, abi::BYTE_ORDER_MARK),
+            ("header_bytes", header::HEADER_BYTES, abi::HEADER_BYTES),
+            ("ring_offset", header::RING_OFFSET, abi::HEADER_BYTES),
+            ("state", header::STATE, abi::STATE_READY),
+        ] {
+            let value = u32_at(offset)?;
+            if value != right {
+                return wrong(name, value.into());
+            }
+        }
+        let packet_bytes = u32_at(header::PACKET_BYTES)?;
+        if !packet_bytes.is_power_of_two() || !abi::PACKET_BYTES_RANGE.contains(&packet_bytes) {
+            return wrong("packet_bytes", packet_bytes.into());
+        }
+        let packets_per_ring = u32_at(header::PACKETS_PER_RING)?;
+        if !packets_per_ring.is_power_of_two() || !abi::PACKETS_RANGE.contains(&packets_per_ring) {
+            return wrong("packets_per_ring", packets_per_ring.into());
+        }
+        let core_count = u16_at(header::CORE_COUNT)?;
+        if core_count == 0 || core_count > abi::CORES_MAX {
+            return wrong("core_count", core_count.into());
+        }
+        // Products of a 16-bit and two 17-bit numbers: no overflow of 64 bits.
+        let stride =
+            u64::from(packet_bytes) * u64::from(packets_per_ring) + u64::from(abi::CONTROL_BYTES);
+        let ring_stride = u32_at(header::RING_STRIDE)?;
+        if u64::from(ring_stride) != stride {
+            return wrong("ring_stride", ring_stride.into());
+        }
+        let schema_offset = u32_at(header::SCHEMA_OFFSET)?;
+        let rings_end = u64::from(abi::HEADER_BYTES) + stride * u64::from(core_count);
+        if u64::from(schema_offset) != rings_end {
+            return wrong("schema_offset", schema_offset.into());
+        }
+        let schema_count = u16_at(header::SCHEMA_COUNT)?;
+        let area_bytes = u32_at(header::AREA_BYTES)?;
+        let all = rings_end + u64::from(schema_count) * u64::from(abi::SCHEMA_BYTES);
+        if u64::from(area_bytes) != all || all > abi::AREA_BYTES_MAX {
+            return wrong("area_bytes", area_bytes.into());
+        }
+        let there = bytes.len() as u64;
+        if there < all {
+            return Err(SmallAreaError::Cut { area_bytes: all, there });
+        }
+        let mode = u32_at(header::MODE)?;
+        if mode > abi::MODE_OVERWRITE {
+            return wrong("mode", mode.into());
+        }
+        let clock_bits = u32_at(header::CLOCK_BITS)?;
+        let time_bits = match clock_bits {
+            32 => 32,
+            64 => crate::abi::TIME_BITS,
+            _ => return wrong("clock_bits", clock_bits.into()),
+        };
+        Ok(SmallArea {
+            bytes,
+            swapped,
+            address: u64_at(header::ADDRESS)?,
+            core_count,
+            schema_count,
+            packet_bytes,
+            packets_per_ring,
+            mode: RingMode::from_word(mode),
+            clock_hz: u64_at(header::CLOCK_HZ)?,
+            time_bits,
+            generation: u32_at(header::GENERATION)?,
+        })
+    }
+
+    /// Bytes that it takes.
+    pub fn area_bytes(&self) -> usize {
+        let schemas = self.ring_at(self.core_count);
+        schemas + usize::from(self.schema_count) * abi::SCHEMA_BYTES as usize
+    }
+
+    /// Its bytes, which the ranges of packets refer to.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    fn words(&self) -> Words<'a> {
+        Words { bytes: self.bytes, swapped: self.swapped }
+    }
+
+    /// Where the control block of a core is; behind the last core, the schemas.
+    fn ring_at(&self, core: u16) -> usize {
+        let packets = self.packet_bytes as usize * self.packets_per_ring as usize;
+        let stride = packets + abi::CONTROL_BYTES as usize;
+        abi::HEADER_BYTES as usize + usize::from(core) * stride
+    }
+
+    /// Its schemas. Ids are as they are there: whoever uses them checks that they are free.
+    pub fn schemas(&self) -> Vec<SmallSchema> {
+        let first = self.ring_at(self.core_count);
+        let one = |index: u16| {
+            let at = first + usize::from(index) * abi::SCHEMA_BYTES as usize;
+            let words = self.words().from(at)?;
+            Some(SmallSchema {
+                hash: words.u64(schema::HASH)?,
+                text_address: words.u64(schema::TEXT)?,
+                text_bytes: words.u32(schema::TEXT_BYTES)?,
+                base_id: words.u16(schema::BASE_ID)?.into(),
+                event_count: words.u16(schema::EVENT_COUNT)?.into(),
+            })
+        };
+        (0..self.schema_count).filter_map(one).collect()
+    }
+
+    /// The ring of a core; `None` if it has none.
+    /// Cost: a look at each packet's header.
+    pub fn ring(&self, core: u16) -> Option<SmallRing> {
+        if core >= self.core_count {
+            return None;
+        }
+        let at = self.ring_at(core);
+        let words = self.words().from(at)?;
+        let lost = LossCounts {
+            full: words.u32(ring::LOST_FULL)?.into(),
+            too_big: words.u32(ring::LOST_TOO_BIG)?.into(),
+            contended: words.u32(ring::LOST_NESTED)?.into(),
+            no_ring: 0,
+        };
+        let cursor = words.u32(ring::CURSOR)?;
+        let mut found = SmallRing {
+            packets: Vec::new(),
+            lost,
+            consumed: words.u32(ring::CONSUMED)?,
+            clock_backward: words.u32(ring::CLOCK_BACKWARD)?,
+            damages: Vec::new(),
+        };
+        let packets = self.packet_bytes as usize * self.packets_per_ring as usize;
+        let data_end = abi::CONTROL_BYTES as usize + packets;
+        // 0: nothing was recorded. The cursor is behind its packet's header, so never at its start.
+        let open = (cursor as usize)
+            .checked_sub(abi::CONTROL_BYTES as usize + 1)
+            .map(|before| (before / self.packet_bytes as usize) as u32);
+        if cursor as usize > data_end || !cursor.is_multiple_of(8) {
+            found.damages.push((0, "the cursor is not in the ring"));
+        }
+        for slot in 0..self.packets_per_ring {
+            match self.packet(core, slot, (open == Some(slot)).then_some(cursor)) {
+                Ok(Some(packet)) => found.packets.push(packet),
+                Ok(None) => {}
+                Err(reason) => found.damages.push((slot, reason)),
+            }
+        }
+        found.packets.sort_by_key(|packet| packet.sequence);
+        complete_losses(&mut found);
+        Some(found)
+    }
+
+    /// The packet of a slot, if there is one. `cursor` is where the ring is written if that is here.
+    fn packet(
+        &self,
+        core: u16,
+        slot: u32,
+        cursor: Option<u32>,
+    ) -> Result<Option<SmallPacket>, &'static str> {
+        let in_ring = abi::CONTROL_BYTES as usize + slot as usize * self.packet_bytes as usize;
+        let at = self.ring_at(core) + in_ring;
+        // Of an area that is whole each packet is within.
+        let cut = "it is not in the memory";
+        let words = self.words().from(at).ok_or(cut)?;
+        if words.u32(packet::MAGIC).ok_or(cut)? != abi::PACKET_MAGIC {
+            return Ok(None);
+        }
+        let low = words.u32(packet::SEQUENCE).ok_or(cut)?;
+        let high = words.u16(packet::SEQUENCE_HIGH).ok_or(cut)?;
+        if low & (self.packets_per_ring - 1) != slot {
+            return Err("its sequence belongs elsewhere");
+        }
+        if words.u16(packet::CORE).ok_or(cut)? != core {
+            return Err("it is of another core");
+        }
+        let content = u32::from(words.u16(packet::CONTENT_BYTES).ok_or(cut)?);
+        let is_open = content == 0;
+        let content = match cursor {
+            _ if !is_open => content,
+            // It was being opened when the program ended.
+            None => return Ok(None),
+            Some(cursor) => cursor - in_ring as u32,
+        };
+        if !(abi::PACKET_HEADER_BYTES..=self.packet_bytes).contains(&content) {
+            return Err("its content ends before or behind it");
+        }
+        if !content.is_multiple_of(8) {
+            return Err("its content ends within a word");
+        }
+        let records = at + abi::PACKET_HEADER_BYTES as usize..at + content as usize;
+        Ok(Some(SmallPacket {
+            sequence: u64::from(high) << 32 | u64::from(low),
+            begin: words.u64(packet::BEGIN).ok_or(cut)?,
+            lost: LossCounts {
+                full: words.u32(packet::LOST_FULL).ok_or(cut)?.into(),
+                too_big: words.u16(packet::LOST_TOO_BIG).ok_or(cut)?.into(),
+                contended: words.u16(packet::LOST_NESTED).ok_or(cut)?.into(),
+                no_ring: 0,
+            },
+            is_open,
+            records,
+        }))
+    }
+}
+
+/// Packets have the low 16 bits of two counts: from the last to the first, each is the greatest
+/// that is not more than what is known behind it.
+fn complete_losses(ring: &mut SmallRing) {
+    let mut later = ring.lost;
+    let whole = |low: u64, later: u64| {
+        let same = later & !0xffff | low;
+        if same <= later { same } else { same.saturating_sub(0x1_0000) }
+    };
+    for packet in ring.packets.iter_mut().rev() {
+        packet.lost.full = packet.lost.full.min(later.full);
+        packet.lost.too_big = whole(packet.lost.too_big, later.too_big).min(later.too_big);
+        packet.lost.contended = whole(packet.lost.contended, later.contended).min(later.contended);
+        later = packet.lost;
+    }
+}
+
+/// Words of the program's byte order.
+#[derive(Clone, Copy)]
+struct Words<'a> {
+    bytes: &'a [u8],
+    swapped: bool,
+}
+
+impl<'a> Words<'a> {
+    fn from(self, at: usize) -> Option<Words<'a>> {
+        Some(Words { bytes: self.bytes.get(at..)?, ..self })
+    }
+
+    fn word<const N: usize>(&self, offset: u32) -> Option<[u8; N]> {
+        let at = offset as usize;
+        let mut word: [u8; N] = self.bytes.get(at..at + N)?.try_into().ok()?;
+        if self.swapped {
+            word.reverse();
+        }
+        Some(word)
+    }
+
+    fn u16(&self, offset: u32) -> Option<u16> {
+        self.word(offset).map(u16::from_ne_bytes)
+    }
+
+    fn u32(&self, offset: u32) -> Option<u32> {
+        self.word(offset).map(u32::from_ne_bytes)
+    }
+
+    fn u64(&self, offset: u32) -> Option<u64> {
+        self.word(offset).map(u64::from_ne_bytes)
+    }
+}
