@@ -299,3 +299,24 @@ fn a_function_that_became_slower_is_ranked_first_and_the_same_twice_is_no_differ
     let (_, json) = compared(&["a", "b", "--shares"]);
     assert_eq!(json["functions"]["differences"], serde_json::json!([]), "{json}");
 }
+
+/// Recordings of profilers that name functions themselves: the example of "Trace Event Format", with weights.
+#[test]
+fn samples_that_name_their_functions_need_no_files() {
+    let place = Place::new();
+    let text = r#"{"traceEvents":[{"ph":"X","name":"run","ts":1,"dur":9,"pid":7,"tid":8},
+            {"ph":"M","name":"process_name","pid":7,"args":{"name":"shop"}}],
+        "samples":[
+            {"tid":8,"ts":1000,"name":"cycles:HG","sf":3,"weight":5},
+            {"tid":8,"ts":2000,"name":"cycles:HG","sf":"2","weight":1},
+            {"tid":8,"ts":2500,"name":"cycles:HG","sf":"2","weight":2}],
+        "stackFrames":{"1":{"category":"libc.so","name":"main"},
+            "2":{"category":"prog","name":"work","parent":1},
+            "3":{"category":"prog","name":"leaf","parent":"2"}}}"#;
+    fs::write(place.0.join("t.json"), text).expect("a file");
+    let output = place.lat(&["flow", "stacks", "t.json", "--format", "folded"]);
+    assert!(output.status.success(), "{output:?}");
+    let mut lines: Vec<&str> = std::str::from_utf8(&output.stdout).expect("text").lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["shop;main;work 3", "shop;main;work;leaf 5"]);
+}

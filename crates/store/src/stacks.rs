@@ -11,6 +11,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::RandomState;
+use lateralis_model::role::{STACK_FUNCTIONS, STACK_IMAGES};
 use lateralis_model::{Damage, Event, EventClass, FieldKind, StreamClass, Trace, Value};
 
 use lateralis_symbols::Registers;
@@ -212,7 +213,9 @@ impl Tree {
 fn are_samples(class: &EventClass) -> bool {
     let members = class.payload.as_ref().map_or(&[][..], |payload| payload.members());
     let kind = |name: &str| members.iter().find(|of| of.name == name).map(|of| &of.class.kind);
-    matches!(kind("callchain"), Some(FieldKind::Array { .. }))
+    let is_array = |name| matches!(kind(name), Some(FieldKind::Array { .. }));
+    is_array("callchain")
+        || is_array(STACK_FUNCTIONS)
         || (kind("cpu_mode").is_some() && kind("ip").is_some())
 }
 
@@ -378,11 +381,35 @@ impl Samples<'_> {
         is_known.then(|| (Registers::of_mask(mask, values), stack))
     }
 
+    /// Functions that a sample names itself, from the outermost in.
+    fn named(&mut self, event: &Event<'_>) -> Option<Vec<Frame>> {
+        let payload = event.payload()?;
+        let Value::Array(functions) = payload.get(STACK_FUNCTIONS)?.value() else { return None };
+        let mut images = match payload.get(STACK_IMAGES).map(|of| of.value()) {
+            Some(Value::Array(images)) => Some(images),
+            _ => None,
+        };
+        let mut frames = Vec::new();
+        for function in functions.take(DEPTH_MAX) {
+            let image = images.as_mut().and_then(Iterator::next);
+            let image = image.as_ref().and_then(|of| of.as_text()).unwrap_or_default().into_owned();
+            let name = function.as_text().unwrap_or_default().into_owned();
+            let function = self.places.function(Function { name, image });
+            frames.push(Frame { function, line: None, is_inlined: false });
+        }
+        frames.reverse();
+        Some(frames)
+    }
+
     /// The stack of a sample; `None` of an event that says none.
     pub fn read(&mut self, event: &Event<'_>) -> Option<Sample> {
         let payload = event.payload()?;
         let number = |name: &str| payload.get(name).and_then(|field| field.as_u64());
         let (pid, tid) = event.writer.map_or((0, 0), |writer| (writer.pid, writer.tid));
+        let weight = number("period").unwrap_or(1);
+        if let Some(frames) = self.named(event) {
+            return Some(Sample { pid, tid, weight, frames });
+        }
         let interrupted = match number("cpu_mode") {
             Some(MODE_KERNEL) => In::Kernel,
             Some(MODE_USER) => In::Program,
@@ -427,7 +454,6 @@ impl Samples<'_> {
         }
         self.not_unwound += u64::from(payload.get("user_stack").is_some() && !is_unwound);
         frames.truncate(DEPTH_MAX);
-        let weight = number("period").unwrap_or(1);
         let mut all = Vec::with_capacity(frames.len());
         for (address, place) in frames.into_iter().rev() {
             if self.shows_inlined {
