@@ -118,6 +118,8 @@ pub fn branch(bytes: &[u8], ip: u64, mode: Mode) -> Option<Branch> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Run {
     pub block: Block,
+    /// The address space in which it is; [`KERNEL_SPACE`]: in all of them.
+    space: u32,
     /// Behind its last instruction.
     pub next: u64,
     /// Of a jump, call or conditional branch.
@@ -128,16 +130,23 @@ pub(crate) struct Run {
 
 /// Not looked for yet.
 const UNKNOWN: u32 = u32::MAX;
+/// Addresses from here on are the kernel's, which is the same in each address space
+/// [Documentation/arch/x86/x86_64/mm.rst, the canonical hole].
+const KERNEL_BEGIN: u64 = 1 << 63;
+/// In place of the number of an address space: the block is of the kernel.
+const KERNEL_SPACE: u32 = u32::MAX;
 
-/// Blocks of an image.
+/// Blocks of images, each of which is an address space.
 ///
 /// Memory: 64 bytes for each block that was executed.
 pub(crate) struct Code<'i, I> {
-    pub image: &'i I,
+    images: &'i [I],
+    /// Which of them is looked at.
+    space: u32,
     pub paths: Paths,
     pub long_paths: LongPaths,
     runs: Vec<Run>,
-    by_ip: HashMap<(u64, Mode), u32>,
+    by_ip: HashMap<(u64, u32, Mode), u32>,
     /// Blocks that were looked for, by a part of their address.
     recent: Vec<u32>,
 }
@@ -146,16 +155,28 @@ pub(crate) struct Code<'i, I> {
 const RECENT: usize = 1 << 13;
 
 impl<'i, I: Image> Code<'i, I> {
-    pub fn new(image: &'i I) -> Self {
+    pub fn new(images: &'i [I]) -> Self {
         let recent = vec![UNKNOWN; RECENT];
         Self {
-            image,
+            images,
+            space: 0,
             paths: Paths::new(),
             long_paths: LongPaths::new(),
             runs: Vec::new(),
             by_ip: HashMap::new(),
             recent,
         }
+    }
+
+    /// Looks at another address space from now on.
+    pub fn enter(&mut self, space: u32) {
+        self.space = space;
+    }
+
+    /// The address space that an address is of.
+    #[inline]
+    fn space_of(&self, ip: u64) -> u32 {
+        if ip >= KERNEL_BEGIN { KERNEL_SPACE } else { self.space }
     }
 
     #[inline]
@@ -169,23 +190,24 @@ impl<'i, I: Image> Code<'i, I> {
         // Instructions lie anywhere, and pages of programs at distances of powers of two.
         let place = (ip ^ ip >> 13) as usize % RECENT;
         let recent = self.recent[place];
+        let space = self.space_of(ip);
         if let Some(run) = self.runs.get(recent as usize)
-            && (run.block.ip, run.block.mode) == (ip, mode)
+            && (run.block.ip, run.space, run.block.mode) == (ip, space, mode)
         {
             return recent;
         }
-        let run = self.find(ip, mode);
+        let run = self.find(ip, space, mode);
         self.recent[place] = run;
         run
     }
 
-    fn find(&mut self, ip: u64, mode: Mode) -> u32 {
-        if let Some(run) = self.by_ip.get(&(ip, mode)) {
+    fn find(&mut self, ip: u64, space: u32, mode: Mode) -> u32 {
+        if let Some(run) = self.by_ip.get(&(ip, space, mode)) {
             return *run;
         }
         let run = self.runs.len() as u32;
-        self.runs.push(self.decoded(ip, mode));
-        self.by_ip.insert((ip, mode), run);
+        self.runs.push(Run { space, ..self.decoded(ip, mode) });
+        self.by_ip.insert((ip, space, mode), run);
         run
     }
 
@@ -215,7 +237,7 @@ impl<'i, I: Image> Code<'i, I> {
 
     /// The instruction at an address.
     pub fn instruction(&self, ip: u64, mode: Mode) -> Option<Instruction> {
-        let (bytes, count) = fetch(self.image, ip);
+        let (bytes, count) = fetch(self.images.get(self.space as usize)?, ip);
         let mut decoder = Decoder::with_ip(mode.bits(), &bytes[..count], ip, DecoderOptions::NONE);
         let instruction = decoder.decode();
         (!instruction.is_invalid()).then_some(instruction)
@@ -223,7 +245,8 @@ impl<'i, I: Image> Code<'i, I> {
 
     fn decoded(&self, ip: u64, mode: Mode) -> Run {
         let block = Block { ip, last: ip, count: 0, mode, ends: Ends::NoCode };
-        let mut run = Run { block, next: ip, target: 0, next_run: UNKNOWN, target_run: UNKNOWN };
+        let (next_run, target_run) = (UNKNOWN, UNKNOWN);
+        let mut run = Run { block, space: 0, next: ip, target: 0, next_run, target_run };
         while run.block.count < LONGEST {
             let Some(instruction) = self.instruction(run.next, mode) else {
                 run.block.ends = Ends::NoCode;

@@ -32,6 +32,8 @@ const LONG_TNT: u8 = 47;
 const DEFERRED_TIPS: usize = 8;
 /// More ticks of the crystal clock than an MTC packet can say, with room: then the time is told in whole.
 const MTC_PERIODS_MAX: u64 = 200;
+/// Bits of CR3 that a PIP packet has [SDM volume 3, Paging Information Packet].
+const PIP_CR3: u64 = (1 << 52) - (1 << 5);
 /// Of MODE.Exec: code of 64 bits [SDM volume 3, MODE.Exec packet].
 const LONG_MODE: u8 = 1;
 
@@ -95,6 +97,8 @@ pub struct Encoder {
     crystal: u64,
     /// Whether code is followed now.
     is_enabled: bool,
+    /// The root of the page tables, where packets have said it.
+    cr3: Option<u64>,
 }
 
 /// What was told of a branch does not fit it.
@@ -128,6 +132,7 @@ impl Encoder {
             cycles_told_at: 0,
             crystal: 0,
             is_enabled: false,
+            cr3: None,
         }
     }
 
@@ -258,6 +263,16 @@ impl Encoder {
         if fits { Ok(()) } else { Err(Contradiction { to }) }
     }
 
+    /// The processor uses page tables with this root from now on (CR3), and follows the kernel, too: who does
+    /// not sees none of these packets.
+    pub fn address_space(&mut self, cr3: u64) {
+        let cr3 = cr3 & PIP_CR3;
+        if self.cr3.replace(cr3) != Some(cr3) && self.since_psb.is_some() {
+            self.flush();
+            self.put_timed(Packet::Pip { cr3, non_root: false });
+        }
+    }
+
     /// The processor is at an address behind a branch: packets that come from time to time come here.
     pub fn at(&mut self, ip: u64) {
         if !self.is_enabled {
@@ -303,6 +318,9 @@ impl Encoder {
         if let Some(clock) = self.settings.clock {
             self.whole_time(clock);
             self.put(Packet::Cbr(clock.tsc_per_bus));
+        }
+        if let Some(cr3) = self.cr3 {
+            self.put(Packet::Pip { cr3, non_root: false });
         }
         if let Some(ip) = ip {
             self.put(Packet::ModeExec { bits: LONG_MODE });

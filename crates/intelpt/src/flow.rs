@@ -8,10 +8,12 @@
 //! What contradicts itself, is lost or cut ends in a [`Gap`]: nothing is said from there on until a packet
 //! says where the processor is, TIP.PGE or the next PSB.
 
+use core::ops::Range;
+
 use crate::code::{Block, Code, Ends, Mode};
 use crate::image::Image;
 use crate::long_paths::{self, LongPath, eight_full};
-use crate::packet::{At, Error, IpBytes, Packet, Packets, Tnt, is_short_tnt, tip};
+use crate::packet::{At, Error, IpBytes, Packet, Packets, Tnt, clock, is_short_tnt, synced, tip};
 use crate::paths::Found;
 
 /// Return addresses that the processor remembers [SDM volume 3, RET compression].
@@ -31,6 +33,9 @@ pub enum GapCause {
     NoCode(u64),
     /// The packet does not fit the code: it is of another image, or bytes were changed.
     Contradiction(u64),
+    /// Which thread ran is not known, and so neither is its code. Found by those who divide a stream among
+    /// threads, never by a decoder.
+    UnknownThread,
 }
 
 /// A stretch of which nothing is known.
@@ -93,6 +98,7 @@ pub trait Sink {
 }
 
 /// Return addresses of calls, the last on top; of more than the processor has, the oldest are forgotten.
+#[derive(Debug, Clone)]
 struct Calls {
     runs: [u32; CALLS],
     top: usize,
@@ -155,33 +161,108 @@ pub struct Flow<'i, I> {
     uses_paths: bool,
 }
 
+/// Where a decoder is between two packets of a stream. It belongs to the [`Flow`] that it was used with.
+#[derive(Debug, Clone)]
+pub struct State {
+    last_ip: u64,
+    mode: Mode,
+    tnt: Tnt,
+    calls: Calls,
+    at: Option<u32>,
+    is_after_overflow: bool,
+    is_fup_bound: bool,
+}
+
+impl State {
+    /// Nothing is known yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::outside(0, Mode::Bits64)
+    }
+
+    /// No code is traced at the moment; the packets before had this address last, and said this mode.
+    #[must_use]
+    pub fn outside(last_ip: u64, mode: Mode) -> Self {
+        Self {
+            last_ip,
+            mode,
+            tnt: Tnt { bits: 0, len: 0 },
+            calls: Calls::new(),
+            at: None,
+            is_after_overflow: false,
+            is_fup_bound: false,
+        }
+    }
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<'i, I: Image> Flow<'i, I> {
     /// Of an image that does not change.
     pub fn new(image: &'i I) -> Self {
-        Self { code: Code::new(image), uses_paths: true }
+        Self::of_spaces(core::slice::from_ref(image))
+    }
+
+    /// Of several address spaces; the kernel's half of all of them is taken to be the same. The first is the
+    /// one that is looked at until [`Self::enter`] says otherwise.
+    pub fn of_spaces(images: &'i [I]) -> Self {
+        Self { code: Code::new(images), uses_paths: true }
+    }
+
+    /// What is decoded from now on is of the address space with this number.
+    pub fn enter(&mut self, space: u32) {
+        self.code.enter(space);
     }
 
     /// Tells of everything in some bytes, from the first PSB on.
     ///
     /// Cost: by packets, and by blocks executed; each block is decoded once. Memory: by blocks.
     pub fn decode(&mut self, bytes: &[u8], sink: &mut impl Sink) {
-        Walk {
+        let begin = synced(bytes);
+        self.decode_part(&mut State::new(), bytes, begin..bytes.len(), sink);
+    }
+
+    /// Goes on in a stream: decodes the packets in a part of its bytes, which begins at a packet and ends
+    /// behind one, and leaves `state` as it is behind them. Positions are those in `bytes`.
+    pub fn decode_part(
+        &mut self,
+        state: &mut State,
+        bytes: &[u8],
+        part: Range<usize>,
+        sink: &mut impl Sink,
+    ) {
+        let mut packets = Packets::new(bytes.get(..part.end).unwrap_or(bytes));
+        packets.go_behind(part.start);
+        let mut walk = Walk {
             code: &mut self.code,
             uses_paths: self.uses_paths,
-            packets: Packets::synced(bytes),
+            packets,
             peeked: None,
-            position: 0,
-            last_ip: 0,
-            mode: Mode::Bits64,
-            tnt: Tnt { bits: 0, len: 0 },
-            calls: Calls::new(),
-            at: None,
-            is_after_overflow: false,
-            is_fup_bound: false,
+            position: part.start,
+            last_ip: state.last_ip,
+            mode: state.mode,
+            tnt: state.tnt,
+            calls: state.calls.clone(),
+            at: state.at,
+            is_after_overflow: state.is_after_overflow,
+            is_fup_bound: state.is_fup_bound,
             without_packet: 0,
             sink,
-        }
-        .walk();
+        };
+        walk.walk();
+        *state = State {
+            last_ip: walk.last_ip,
+            mode: walk.mode,
+            tnt: walk.tnt,
+            calls: walk.calls,
+            at: walk.at,
+            is_after_overflow: walk.is_after_overflow,
+            is_fup_bound: walk.is_fup_bound,
+        };
     }
 
     /// The addresses of the instructions of a block.
@@ -259,8 +340,8 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
         }
     }
 
-    /// Follows short TNT packets, and TIP packets of branches, along paths that are known. @return whether
-    /// there was one.
+    /// Follows short TNT packets, and TIP packets of branches, along paths that are known; clocks between them
+    /// are handed on. @return whether there was one.
     fn follow_packets(&mut self, from: u32) -> bool {
         let (bytes, begin) = self.packets.rest();
         let (mut run, mut at, mut last) = (from, 0, 0);
@@ -283,6 +364,16 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
                 run = next;
                 last = at;
                 size
+            } else if let Some((packet, size)) = clock(&bytes[at..]) {
+                last = at;
+                at += size;
+                if let Some(packet) = packet {
+                    self.sink.event(begin + last, Event::Packet(packet));
+                    if self.sink.is_enough() {
+                        break;
+                    }
+                }
+                continue;
             } else {
                 break;
             };
@@ -871,6 +962,14 @@ mod tests {
         let tnt = |len: core::ops::RangeInclusive<u8>| {
             (any::<u64>(), len).prop_map(|(bits, len)| Tnt { bits: bits & ((1 << len) - 1), len })
         };
+        let clock = prop_oneof![
+            3 => Just(Packet::Mtc(1)),
+            2 => (0u64..400).prop_map(Packet::Cyc),
+            1 => Just(Packet::Tsc(77)),
+            1 => Just(Packet::Tma { ctc: 5, fast: 6 }),
+            1 => Just(Packet::Cbr(9)),
+            1 => Just(Packet::Pad),
+        ];
         let one = prop_oneof![
             6 => tnt(1..=6).prop_map(Packet::TntShort),
             1 => tnt(1..=47).prop_map(Packet::TntLong),
@@ -878,7 +977,7 @@ mod tests {
             1 => Just(Packet::Tip(IpBytes::Suppressed)),
             1 => place().prop_map(Packet::TipPge),
             1 => place().prop_map(Packet::Fup),
-            1 => Just(Packet::Mtc(1)),
+            3 => clock,
             1 => Just(Packet::Ovf),
         ];
         let many = (one, 1usize..24).prop_map(|(packet, count)| alloc::vec![packet; count]);
@@ -890,7 +989,7 @@ mod tests {
     fn executed(code: &[u8], pattern: &[bool], changes: &[u8], places: &[u8]) -> Vec<Packet> {
         let mut image = Sections::default();
         image.add(ADDRESS, code);
-        let mut blocks = Code::new(&image);
+        let mut blocks = Code::new(core::slice::from_ref(&image));
         let mut packets = Vec::new();
         let mut calls = Calls::new();
         let (mut tnt, mut branches, mut indirect) = (Tnt { bits: 0, len: 0 }, 0_usize, 0_usize);

@@ -217,6 +217,12 @@ pub fn find_psb(bytes: &[u8], from: usize) -> Option<usize> {
     rest.windows(PSB.len()).position(|window| *window == PSB).map(|at| from + at)
 }
 
+/// Where the first PSB is, or the end.
+#[must_use]
+pub fn synced(bytes: &[u8]) -> usize {
+    find_psb(bytes, 0).unwrap_or(bytes.len())
+}
+
 /// The packets of some bytes, from the first byte on.
 #[derive(Debug, Clone)]
 pub struct Packets<'a> {
@@ -234,8 +240,7 @@ impl<'a> Packets<'a> {
 
     /// Begins at the first PSB: what is before cannot be understood.
     pub fn synced(bytes: &'a [u8]) -> Self {
-        let at = find_psb(bytes, 0).unwrap_or(bytes.len());
-        Self { bytes, at, block: None }
+        Self { bytes, at: synced(bytes), block: None }
     }
 
     /// The bytes that come next and where they begin; nothing inside of a block.
@@ -303,6 +308,26 @@ pub(crate) fn tip(bytes: &[u8], last_ip: u64) -> Option<(u64, usize)> {
     let mut reader = Reader { bytes, at: 1 };
     let ip = reader.ip(first).ok()?.apply(last_ip)?;
     Some((ip, reader.at))
+}
+
+/// A packet that only says the time, or nothing (PAD, as `None`), outside of blocks; and how long it is.
+#[inline]
+pub(crate) fn clock(bytes: &[u8]) -> Option<(Option<Packet>, usize)> {
+    let (first, second) = (*bytes.first()?, bytes.get(1).copied());
+    match first {
+        // Most of them, where they come from time to time.
+        0x59 => return Some((Some(Packet::Mtc(second?)), 2)),
+        // And where they come with each packet: short counts.
+        _ if first & 7 == 3 => return Some((Some(Packet::Cyc(u64::from(first >> 3))), 1)),
+        0 => return Some((None, 1)),
+        0x19 => {}
+        2 if matches!(second, Some(0x73 | 0x03)) => {}
+        _ if first & 7 == 7 => {}
+        _ => return None,
+    }
+    let mut reader = Reader { bytes, at: 0 };
+    let packet = decode(&mut reader, None).ok()?;
+    Some((Some(packet), reader.at))
 }
 
 struct Reader<'a> {
