@@ -302,7 +302,7 @@ struct events {
 static struct events events[CPUS_MAX];
 static unsigned event_count;
 
-static void open_events(struct lat_begin *begin) {
+static void open_events(struct lat_begin *begin, bool with_switches) {
     struct perf_event_attr attr = {
         .type = PERF_TYPE_SOFTWARE,
         .size = sizeof attr,
@@ -317,6 +317,7 @@ static void open_events(struct lat_begin *begin) {
         .comm_exec = 1,
         .task = 1,
         .sample_id_all = 1,
+        .context_switch = with_switches,
         .watermark = 1,
         .wakeup_watermark = RING_BYTES / 2,
     };
@@ -385,6 +386,7 @@ static uint64_t number(const char *text) {
 
 struct job {
     uint64_t user, group;
+    bool with_switches;
     const char *folder, *program;
     char **arguments, **environment;
 };
@@ -392,7 +394,7 @@ struct job {
 static char *strings[STRINGS_MAX];
 
 static struct job read_job(void) {
-    enum { ROOM = 4 << 20, FIXED = 5 };
+    enum { ROOM = 4 << 20, FIXED = 6 };
     char *all = pages(ROOM);
     size_t size = read_file(JOB, all, ROOM);
     size_t count = 0;
@@ -409,8 +411,15 @@ static struct job read_job(void) {
     }
     strings[FIXED + arguments] = NULL;
     strings[count + 1] = NULL;
-    return (struct job){number(strings[0]), number(strings[1]), strings[2], strings[3],
-                        strings + FIXED, strings + FIXED + arguments + 1};
+    return (struct job){
+        .user = number(strings[0]),
+        .group = number(strings[1]),
+        .folder = strings[2],
+        .program = strings[3],
+        .with_switches = number(strings[4]) != 0,
+        .arguments = strings + FIXED,
+        .environment = strings + FIXED + arguments + 1,
+    };
 }
 
 /* In the new process: everything up to the exec, then the number of the error that it had. */
@@ -526,13 +535,13 @@ static void work(const unsigned long *stack) {
     mount("tracing", "/sys/kernel/tracing", "tracefs");
     read_symbols(&begin);
     read_task(&begin);
-    open_events(&begin);
     /* Behind arguments and environment. */
     const unsigned long *at = stack + 1 + stack[0] + 1;
     while (*at++) {
     }
     send_vdso(at);
     struct job job = read_job();
+    open_events(&begin, job.with_switches);
     tell(LAT_FRAME_BEGIN, &begin, sizeof begin);
     /* From here on all is translated anew, as soon as the processors stop for a moment. */
     for (int times = 0; times < 100; times++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! From blocks that processors executed to packets of each thread.
+//! From blocks that processors executed to packets of each thread, or of each processor.
 //!
 //! The plugin says which block came, and how many of its instructions were begun. What of them retired, and
 //! which branch led where, follows from where the processor went:
@@ -25,39 +25,78 @@ const EVENT: u32 = 0xffff_fffb;
 const LEAVE: u32 = 0xffff_fffa;
 const MOVE: u32 = 0xffff_fff9;
 const CPU: u32 = 0xffff_fff8;
+/// Addresses from here on are the kernel's.
+const KERNEL_BEGIN: u64 = 1 << 63;
 /// Processors of a machine.
 const CPUS_MAX: usize = 64;
 /// Threads of which packets are kept: each has buffers of its own.
 const THREADS_MAX: usize = 1 << 16;
+
+/// Whose packets are in a buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owner {
+    /// A thread, wherever it runs.
+    Thread(u32),
+    /// A processor, whatever runs there.
+    Cpu(u32),
+}
+
+/// Packets that follow each other.
+#[derive(Debug)]
+pub struct Buffer {
+    /// Whose.
+    pub owner: Owner,
+    /// A number of its own, from 0 on.
+    pub number: u32,
+    /// Bytes of packets that were taken.
+    pub taken_bytes: u64,
+    encoder: Encoder,
+}
+
+impl Buffer {
+    fn new(owner: Owner, number: u32, settings: Settings) -> Self {
+        Self { owner, number, taken_bytes: 0, encoder: Encoder::new(settings) }
+    }
+
+    /// The time stamp counter at its last instruction.
+    #[must_use]
+    pub fn last_tsc(&self) -> u64 {
+        self.encoder.tsc()
+    }
+
+    /// The packets, if there are at least so many bytes; with their place among all of them.
+    fn take(&mut self, bytes_min: usize) -> Option<(u64, Vec<u8>)> {
+        if self.encoder.waiting() < bytes_min.max(1) {
+            return None;
+        }
+        let packets = self.encoder.take();
+        let offset = self.taken_bytes;
+        // Pieces lie on multiples of 8 bytes.
+        self.taken_bytes += packets.len().next_multiple_of(8) as u64;
+        Some((offset, packets))
+    }
+}
 
 /// A thread that ran.
 #[derive(Debug)]
 pub struct Thread {
     /// Its process.
     pub pid: u32,
-    /// A number of its own, from 0 on.
-    pub buffer: u32,
-    /// Bytes of packets that were taken.
-    pub taken_bytes: u64,
-    /// The time stamp counter at its first instruction.
-    pub first_tsc: u64,
     /// Instructions that retired.
     pub instructions: u64,
-    encoder: Encoder,
-}
-
-impl Thread {
-    /// The time stamp counter at its last instruction.
-    #[must_use]
-    pub fn last_tsc(&self) -> u64 {
-        self.encoder.tsc()
-    }
+    has_begun: bool,
+    /// Of its own, where threads have them.
+    buffer: Option<Buffer>,
 }
 
 /// What is known of a processor.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cpu {
     thread: Option<u32>,
+    /// The root of the page tables of that thread.
+    cr3: u64,
+    /// The kernel switched to another thread here; whether that one is followed is not known yet.
+    left_at: Option<u64>,
     /// The block that is executed, and how far it is from where it is defined.
     block: Option<(u32, u64)>,
     /// The same distance of the blocks that follow.
@@ -108,6 +147,10 @@ pub struct Flow {
     /// Code that was executed.
     pub blocks: Blocks,
     cpus: Vec<Cpu>,
+    /// By processor, where they have buffers and threads have none.
+    buffers: Option<Vec<Buffer>>,
+    /// Whether packets say which address space a processor has.
+    has_spaces: bool,
     /// The processor of which words come.
     cpu: usize,
     /// By their numbers.
@@ -153,11 +196,21 @@ impl Flow {
             settings,
             blocks: Blocks::default(),
             cpus: vec![Cpu::default(); CPUS_MAX],
+            buffers: None,
+            has_spaces: false,
             cpu: 0,
             threads: BTreeMap::new(),
             odd: Odd::default(),
             sums: Sums::default(),
         }
+    }
+
+    /// The same with a buffer for each processor; with `kernel`, packets say which address space it has.
+    #[must_use]
+    pub fn by_cpu(settings: Settings, kernel: bool) -> Self {
+        let buffer = |cpu| Buffer::new(Owner::Cpu(cpu), cpu, settings);
+        let buffers = (0..CPUS_MAX as u32).map(buffer).collect();
+        Self { buffers: Some(buffers), has_spaces: kernel, ..Self::new(settings) }
     }
 
     /// The processor of which words come.
@@ -186,6 +239,7 @@ impl Flow {
                     }
                     let tid = u32_at(words, at);
                     let pid = u32_at(words, at + 4);
+                    state.cr3 = u64_at(words, at + 8);
                     at += 16;
                     state.thread = self.begin(tid, pid).then_some(tid);
                 }
@@ -219,54 +273,57 @@ impl Flow {
         self.cpus[self.cpu] = state;
     }
 
-    /// The packets of threads that have at least so many bytes of them: number, place in all of its packets,
-    /// bytes.
-    pub fn take(&mut self, bytes_min: usize, mut each: impl FnMut(u32, &Thread, u64, &[u8])) {
-        for (tid, thread) in &mut self.threads {
-            if thread.encoder.waiting() < bytes_min.max(1) {
-                continue;
+    /// The packets of buffers that have at least so many bytes of them: their place in the buffer, bytes.
+    pub fn take(&mut self, bytes_min: usize, mut each: impl FnMut(&Buffer, u64, &[u8])) {
+        let of_threads = self.threads.values_mut().filter_map(|thread| thread.buffer.as_mut());
+        for buffer in of_threads.chain(self.buffers.iter_mut().flatten()) {
+            if let Some((offset, packets)) = buffer.take(bytes_min) {
+                each(buffer, offset, &packets);
             }
-            let packets = thread.encoder.take();
-            let offset = thread.taken_bytes;
-            // Pieces lie on multiples of 8 bytes.
-            thread.taken_bytes += packets.len().next_multiple_of(8) as u64;
-            each(*tid, thread, offset, &packets);
         }
     }
 
     /// The machine has ended: threads that ran then end with the block before the last.
     pub fn finish(&mut self) {
         for index in 0..self.cpus.len() {
-            let mut state = self.cpus[index];
-            if let (Some(tid), Some((id, distance))) = (state.thread, state.block.take()) {
-                let ip = self.blocks.get(id).map_or(0, |block| block.ip.wrapping_add(distance));
-                if let Some(thread) = self.threads.get_mut(&tid) {
-                    thread.encoder.disable_at(ip);
-                }
+            self.cpu = index;
+            let mut state = core::mem::take(&mut self.cpus[index]);
+            let block = state.block.take();
+            let ip = block.map(|(id, distance)| {
+                self.blocks.get(id).map_or(0, |block| block.ip.wrapping_add(distance))
+            });
+            if let Some(ip) = state.left_at.or(ip)
+                && let Some(encoder) = self.encoder(state.thread)
+            {
+                encoder.disable_at(ip);
             }
-            self.cpus[index] = Cpu::default();
         }
+    }
+
+    /// What makes packets of what a thread executes on this processor.
+    fn encoder(&mut self, tid: Option<u32>) -> Option<&mut Encoder> {
+        let thread = self.threads.get_mut(&tid?)?;
+        let buffer = match &mut self.buffers {
+            Some(buffers) => buffers.get_mut(self.cpu),
+            None => thread.buffer.as_mut(),
+        };
+        buffer.map(|buffer| &mut buffer.encoder)
     }
 
     /// @return whether there is room for the thread.
     fn begin(&mut self, tid: u32, pid: u32) -> bool {
-        let buffer = self.threads.len();
+        let number = self.threads.len();
         if let Some(thread) = self.threads.get_mut(&tid) {
             thread.pid = pid;
             return true;
         }
-        if buffer >= THREADS_MAX {
+        if number >= THREADS_MAX {
             return false;
         }
-        let thread = Thread {
-            pid,
-            buffer: buffer as u32,
-            taken_bytes: 0,
-            first_tsc: 0,
-            instructions: 0,
-            encoder: Encoder::new(self.settings),
-        };
-        self.threads.insert(tid, thread);
+        let is_own = self.buffers.is_none();
+        let buffer = Buffer::new(Owner::Thread(tid), number as u32, self.settings);
+        let buffer = is_own.then_some(buffer);
+        self.threads.insert(tid, Thread { pid, instructions: 0, has_begun: false, buffer });
         true
     }
 
@@ -279,22 +336,35 @@ impl Flow {
         let is_first = state.block.is_none();
         let event = state.event;
         let was_branch = self.settle(state, Some(to));
-        let Some(thread) = state.thread.and_then(|tid| self.threads.get_mut(&tid)) else {
+        let has_spaces = self.has_spaces;
+        let Some(encoder) = self.encoder(state.thread) else {
             self.odd.words += 1;
             return;
         };
-        let encoder = &mut thread.encoder;
+        let left_at = state.left_at.take();
+        let goes_on = left_at == Some(to);
+        if let Some(ip) = left_at.filter(|_| !goes_on) {
+            encoder.disable_at(ip);
+        }
         encoder.set_tsc(core::mem::take(&mut state.tsc));
-        if is_first {
-            if thread.first_tsc == 0 {
-                thread.first_tsc = encoder.tsc();
-                begins(state.thread.unwrap_or(0), thread.pid, thread.first_tsc);
-            }
+        let tsc = encoder.tsc();
+        if has_spaces && (goes_on || is_first) {
+            encoder.address_space(state.cr3);
+        }
+        if goes_on {
+            encoder.at(to);
+        } else if is_first {
             encoder.enable(to);
         } else if let Some(from) = event {
             encoder.interrupt(from, to);
         } else if was_branch {
             encoder.at(to);
+        }
+        if let Some((tid, thread)) =
+            state.thread.and_then(|tid| Some((tid, self.threads.get_mut(&tid)?)))
+            && !core::mem::replace(&mut thread.has_begun, true)
+        {
+            begins(tid, thread.pid, tsc);
         }
         state.block = Some((id, distance));
     }
@@ -303,15 +373,18 @@ impl Flow {
         let event = state.event;
         self.settle(state, None);
         state.block = None;
-        let Some(thread) = state.thread.and_then(|tid| self.threads.get_mut(&tid)) else { return };
+        let is_switch = self.buffers.is_some() && event.is_some_and(|ip| ip >= KERNEL_BEGIN);
+        let Some(encoder) = self.encoder(state.thread) else { return };
         match event {
             // It is not known where it would have gone on.
             Some(0) => {
+                encoder.lose();
                 self.odd.events += 1;
-                thread.encoder.lose();
             }
-            Some(ip) => thread.encoder.disable_at(ip),
-            None => thread.encoder.disable(),
+            // The kernel goes on with another thread there, which is followed or not.
+            Some(ip) if is_switch => state.left_at = Some(ip),
+            Some(ip) => encoder.disable_at(ip),
+            None => encoder.disable(),
         }
     }
 
@@ -324,30 +397,29 @@ impl Flow {
         let Some(block) = self.blocks.get(id).map(|block| Placed { block, distance }) else {
             return false;
         };
-        let Some(thread) = state.thread.and_then(|tid| self.threads.get_mut(&tid)) else {
-            return false;
-        };
         let next = event.filter(|ip| *ip != 0).or(to);
         let (count, branch) = (block.block.count(), block.branch());
         let begun = begun.map_or(count, |begun| begun.min(count));
         let settled = settle(block, begun, next, event.is_some());
+        let address = block.address(settled.retired);
         let retired = u64::from(settled.retired);
-        thread.encoder.advance(retired);
+        let is_whole = settled.is_whole;
+        let thread = state.thread.and_then(|tid| self.threads.get_mut(&tid));
+        let Some(thread) = thread else { return false };
         thread.instructions += retired;
+        let Some(encoder) = self.encoder(state.thread) else { return false };
+        encoder.advance(retired);
+        let fits = match next {
+            Some(next) if is_whole => encoder.branch(&branch, next).is_ok(),
+            Some(next) => next == address,
+            // A system call, or what is like one.
+            None => branch.ends == Ends::Far,
+        };
         self.sums.retired += retired;
         self.sums.undone += u64::from(begun.saturating_sub(settled.retired));
         self.sums.events += u64::from(event.is_some());
-        match next {
-            Some(next) if settled.is_whole => {
-                self.odd.transfers += u64::from(thread.encoder.branch(&branch, next).is_err());
-            }
-            Some(next) => {
-                self.odd.transfers += u64::from(next != block.address(settled.retired));
-            }
-            // A system call, or what is like one.
-            None => self.odd.transfers += u64::from(branch.ends != Ends::Far),
-        }
-        settled.is_whole && branch.ends != Ends::Through
+        self.odd.transfers += u64::from(!fits);
+        is_whole && branch.ends != Ends::Through
     }
 }
 
@@ -406,7 +478,7 @@ mod tests {
         assert_eq!((flow.sums.retired, flow.sums.undone, flow.sums.events), (6, 4, 2));
         assert!(flow.odd.is_nothing(), "{:?}", flow.odd);
         assert_eq!(flow.threads[&7].instructions, 6);
-        assert_eq!(flow.threads[&7].last_tsc(), 11);
+        assert_eq!(flow.encoder(Some(7)).map(|of| of.tsc()), Some(11));
     }
 
     #[test]
@@ -418,7 +490,7 @@ mod tests {
         assert!(flow.odd.is_nothing(), "{:?}", flow.odd);
         assert_eq!(flow.sums.retired, 6);
         let mut packets = Vec::new();
-        flow.take(0, |_, _, _, bytes| packets.extend_from_slice(bytes));
+        flow.take(0, |_, _, bytes| packets.extend_from_slice(bytes));
         // TIP.PGE with the lower two bytes of the address, which is all that changes.
         let enabled = |ip: u16| {
             let [low, high] = ip.to_le_bytes();

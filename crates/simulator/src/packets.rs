@@ -53,9 +53,9 @@ impl Packets {
         }
     }
 
-    /// What a `perf.data` says of them; `nanos` as of [`IntelPt`].
+    /// What a `perf.data` says of them; `nanos`, `kernel` and `per_cpu` as of [`IntelPt`].
     #[must_use]
-    pub fn description(self, nanos: (u64, u16, u32), kernel: bool) -> IntelPt {
+    pub fn description(self, nanos: (u64, u16, u32), kernel: bool, per_cpu: bool) -> IntelPt {
         IntelPt {
             mtc_frequency: self.mtc_period,
             cycles: self.cycle_threshold.is_some(),
@@ -65,6 +65,7 @@ impl Packets {
             tsc_per_bus: TSC_PER_BUS,
             nanos,
             kernel,
+            per_cpu,
         }
     }
 }

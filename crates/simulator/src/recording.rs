@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use lateralis_perfdata::perf::write::{self as perf, Origin, Sideband, Writer};
 
-use crate::flow::{Flow, Thread};
+use crate::flow::{Buffer, Flow, Owner};
 use crate::frame::{Frame, kind};
 use crate::packets::Packets;
 use crate::sideband::{self, u32_at, u64_at};
@@ -32,6 +32,8 @@ pub struct Options {
     pub kernel: bool,
     /// Which packets.
     pub packets: Packets,
+    /// A buffer for each processor with packets of all that runs there, instead of one for each thread.
+    pub per_cpu: bool,
     /// Where the file will be that the kernel maps into each program.
     pub vdso_path: Vec<u8>,
     /// Keeps every instruction that the plugin lists: what packets are compared with in tests.
@@ -101,9 +103,14 @@ impl Recording {
     /// Nothing was sent yet.
     #[must_use]
     pub fn new(options: Options) -> Self {
+        let settings = options.packets.settings();
+        let flow = match options.per_cpu {
+            true => Flow::by_cpu(settings, options.kernel),
+            false => Flow::new(settings),
+        };
         Self {
-            flow: Flow::new(options.packets.settings()),
             options,
+            flow,
             writer: None,
             nanos: (0, 0, 1),
             sideband_count: 0,
@@ -229,8 +236,8 @@ impl Recording {
         // A kernel that does not trust the counter does not say how its clock follows from it.
         let is_known = multiplier != 0;
         self.nanos = if is_known { (zero, shift, multiplier) } else { (0, 0, 1) };
-        let how = self.options.packets.description(self.nanos, self.options.kernel);
-        let (writer, bytes) = Writer::begin(how);
+        let Options { kernel, per_cpu, packets, .. } = self.options;
+        let (writer, bytes) = Writer::begin(packets.description(self.nanos, kernel, per_cpu));
         self.writer = Some(writer);
         output(Output::Data(&bytes))
     }
@@ -243,7 +250,8 @@ impl Recording {
         let mut begun = Vec::new();
         self.flow.follow(words, |tid, pid, tsc| begun.push((tid, pid, tsc)));
         let cpu = self.flow.cpu();
-        for (tid, pid, tsc) in begun {
+        // Where there is a buffer for each processor, its switches say who runs.
+        for (tid, pid, tsc) in begun.into_iter().filter(|_| !self.options.per_cpu) {
             let nanos = nanos(tsc, self.nanos);
             let origin = Origin { pid, tid, nanos, cpu };
             if let Some(writer) = &mut self.writer {
@@ -261,10 +269,14 @@ impl Recording {
     ) -> Result<(), E> {
         let Some(writer) = &mut self.writer else { return Ok(()) };
         let mut result = Ok(());
-        self.flow.take(bytes_min, |tid, thread: &Thread, offset, packets| {
+        self.flow.take(bytes_min, |of: &Buffer, offset, packets| {
             if result.is_ok() {
-                let (buffer, tsc) = (thread.buffer, thread.last_tsc());
-                let place = perf::Piece { tid, buffer, offset_bytes: offset, tsc };
+                let (tid, cpu) = match of.owner {
+                    Owner::Thread(tid) => (Some(tid), None),
+                    Owner::Cpu(cpu) => (None, Some(cpu)),
+                };
+                let (buffer, tsc) = (of.number, of.last_tsc());
+                let place = perf::Piece { tid, cpu, buffer, offset_bytes: offset, tsc };
                 result = output(Output::Data(&writer.packets(place, packets)));
             }
         });
@@ -308,6 +320,8 @@ fn is_of_program(what: &Sideband) -> bool {
         Sideband::Fork(task) | Sideband::Exit(task) => {
             task.pid > KERNEL_THREADS && task.parent != KERNEL_THREADS
         }
+        // Whatever runs, another does not.
+        Sideband::Switch { .. } => true,
         Sideband::Lost { .. } => true,
     }
 }
@@ -346,6 +360,7 @@ mod tests {
     fn options() -> Options {
         Options {
             kernel: true,
+            per_cpu: false,
             packets: Packets::default(),
             vdso_path: b"/x/vdso.so".to_vec(),
             truth: false,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Records of the guest's perf events: what was mapped, names, threads made and ended, as its init asked for
-//! them (`open_events` in `c/init.c`).
+//! Records of the guest's perf events: what was mapped, names, threads made and ended, and switches between
+//! them, as its init asked for them (`open_events` in `c/init.c`).
 
 use lateralis_perfdata::perf::write::{Mapping, Origin, Sideband, Task};
 
@@ -10,9 +10,12 @@ const COMM: u32 = 3;
 const EXIT: u32 = 4;
 const FORK: u32 = 7;
 const MMAP2: u32 = 10;
+const SWITCH_CPU_WIDE: u32 = 15;
 const HEADER: usize = 8;
 const COMM_EXEC: u16 = 1 << 13;
 const MMAP_BUILD_ID: u16 = 1 << 14;
+const SWITCH_OUT: u16 = 1 << 13;
+const SWITCH_OUT_PREEMPT: u16 = 1 << 14;
 /// What stands at the end of each: process and thread, time, processor.
 const TRAILER: usize = 24;
 
@@ -74,6 +77,12 @@ fn of_record(kind: u32, misc: u16, content: &[u8]) -> Option<Sideband> {
             };
             if kind == FORK { Sideband::Fork(task) } else { Sideband::Exit(task) }
         }
+        SWITCH_CPU_WIDE if content.len() >= 8 => Sideband::Switch {
+            out: misc & SWITCH_OUT != 0,
+            preempted: misc & SWITCH_OUT_PREEMPT != 0,
+            pid: u32_at(content, 0),
+            tid: u32_at(content, 4),
+        },
         LOST if content.len() >= 16 => Sideband::Lost { count: u64_at(content, 8) },
         _ => return None,
     })

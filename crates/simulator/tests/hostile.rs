@@ -93,6 +93,7 @@ fn good() -> Vec<u8> {
 fn take(bytes: &[u8]) -> (Recording, Vec<u8>) {
     let options = Options {
         kernel: true,
+        per_cpu: false,
         packets: Packets::default(),
         vdso_path: b"/v".to_vec(),
         truth: true,

@@ -47,6 +47,10 @@ struct Run {
 }
 
 fn run(command: &[&str], cpus: u16, kernel: bool) -> Run {
+    run_with(command, cpus, kernel, false)
+}
+
+fn run_with(command: &[&str], cpus: u16, kernel: bool, per_cpu: bool) -> Run {
     let _one = ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let folder = TemporaryFolder::new("lateralis-machine-").expect("a folder");
     let job = Job {
@@ -55,6 +59,7 @@ fn run(command: &[&str], cpus: u16, kernel: bool) -> Run {
         cpus,
         kernel,
         packets: Packets::default(),
+        per_cpu,
         append: Vec::new(),
         output: folder.path().join("out"),
         truth: true,

@@ -10,17 +10,19 @@
 mod calls;
 mod coverage;
 mod delta;
+mod division;
 mod resolution;
 mod sizes;
 mod system_calls;
 pub mod timeline;
 
-use std::ops::ControlFlow;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::{ControlFlow, Range};
 
 use lateralis_intelpt::Block;
-use lateralis_intelpt::flow::{Event, Flow, GapCause, Sink};
+use lateralis_intelpt::flow::{Event, Flow, Gap, GapCause, Sink, State};
 use lateralis_intelpt::image::Sections;
-use lateralis_intelpt::packet::{Packet, Packets};
+use lateralis_intelpt::packet::{self, Packet, Packets};
 use lateralis_intelpt::time::{Settings, Times, perf_nanos};
 use lateralis_model::{Source, Value};
 use lateralis_traces::hardware::{Buffer, Clocks};
@@ -33,6 +35,7 @@ pub use resolution::{Resolution, factors, resolution};
 pub use sizes::{Kind, Sizes, sizes};
 pub use system_calls::{SystemCalls, system_calls};
 
+use self::division::{Owner, Stretch as Turn, Switches, Who, divide};
 use crate::places::{Function, In, Places};
 
 /// Bytes of code of a program that are read.
@@ -41,6 +44,8 @@ const CODE_BYTES_MAX: u64 = 4 << 30;
 const KERNEL_BEGIN: u64 = 1 << 63;
 /// The flag of an `aux` record: the buffer was full [perf_event.h, PERF_AUX_FLAG_TRUNCATED].
 const AUX_TRUNCATED: u64 = 1;
+/// The program of packets of which it is not known.
+const UNKNOWN_THREAD: &str = "[unknown]";
 /// The kind of record that begins a trace of a thread, by its name.
 const TRACE_STARTS: &str = "itrace_start";
 
@@ -69,17 +74,48 @@ pub struct Traced {
     pub program: String,
 }
 
-/// Packets with the code that they are of.
+/// Packets of a thread or a processor.
+struct Packed {
+    traced: Traced,
+    /// Whether they are of several threads.
+    is_divided: bool,
+    runs: Vec<Run>,
+}
+
+/// Packets that follow each other.
+struct Run {
+    bytes: Vec<u8>,
+    /// Bytes of the runs before.
+    before: u64,
+    /// In their order.
+    stretches: Vec<Turn>,
+}
+
+/// What a thread executed.
 struct Part {
     traced: Traced,
-    runs: Vec<Vec<u8>>,
-    code: Vec<(u64, Vec<u8>)>,
+    /// Which code is its.
+    space: usize,
+    pieces: Vec<Piece>,
+}
+
+/// Some of the packets of a thread.
+#[derive(Debug, Clone, Copy)]
+struct Piece {
+    packed: usize,
+    run: usize,
+    stretch: usize,
+    /// Whether it may be another thread's.
+    is_gap: bool,
 }
 
 /// What was recorded of a processor's instructions.
 pub struct Recorded<'i> {
     places: Places<'i>,
+    packed: Vec<Packed>,
     parts: Vec<Part>,
+    /// Code by process.
+    spaces: Vec<Vec<(u64, Vec<u8>)>>,
     clocks: Clocks,
     /// Why parts cannot be decoded.
     unreadable: Vec<(Option<u32>, String)>,
@@ -91,6 +127,11 @@ pub struct Recorded<'i> {
 pub trait Follow {
     /// What follows is of another thread or processor.
     fn begins(&mut self, places: &mut Places<'_>, traced: &Traced);
+
+    /// The same thread goes on, on this processor.
+    fn goes_on(&mut self, cpu: u32) {
+        let _ = cpu;
+    }
 
     /// A block was executed. `flow` knows its instructions.
     fn block(&mut self, places: &mut Places<'_>, code: &Sections<'_>, block: &Block, time: Moment);
@@ -133,6 +174,7 @@ pub fn cause_name(cause: &GapCause) -> &'static str {
         GapCause::Malformed(_) => "bytes that are no packet",
         GapCause::NoCode(_) => "the code is not known",
         GapCause::Contradiction(_) => "packets and code contradict each other",
+        GapCause::UnknownThread => "which thread ran is not known",
     }
 }
 
@@ -140,18 +182,41 @@ impl<'i> Recorded<'i> {
     /// Packets without anything beside them, and code by its addresses.
     #[must_use]
     pub fn raw(places: Places<'i>, buffers: Vec<Buffer>, code: &[(u64, Vec<u8>)]) -> Self {
-        let parts = buffers.into_iter().map(|buffer| Part {
-            traced: Traced {
-                cpu: buffer.cpu,
-                pid: 0,
-                tid: buffer.tid.unwrap_or(0),
-                program: "[packets]".to_owned(),
-            },
-            runs: buffer.runs,
-            code: code.to_vec(),
-        });
-        let parts = parts.collect();
-        Self { places, parts, clocks: Clocks::default(), unreadable: Vec::new(), truncated: 0 }
+        let mut this = Self::new(places, Clocks::default());
+        this.spaces.push(code.to_vec());
+        for Buffer { cpu, tid, runs } in buffers {
+            let program = "[packets]".to_owned();
+            this.whole(Traced { cpu, pid: 0, tid: tid.unwrap_or(0), program }, runs, 0);
+        }
+        this
+    }
+
+    fn new(places: Places<'i>, clocks: Clocks) -> Self {
+        Self {
+            places,
+            packed: Vec::new(),
+            parts: Vec::new(),
+            spaces: Vec::new(),
+            clocks,
+            unreadable: Vec::new(),
+            truncated: 0,
+        }
+    }
+
+    /// Adds packets that are all of one thread.
+    fn whole(&mut self, traced: Traced, runs: Vec<Vec<u8>>, space: usize) {
+        let packed = self.packed.len();
+        let pieces = (0..runs.len()).map(|run| Piece { packed, run, stretch: 0, is_gap: false });
+        let part = Part { traced: traced.clone(), space, pieces: pieces.collect() };
+        self.parts.push(part);
+        let owner = Owner::Thread((traced.pid, traced.tid));
+        let stretches = |bytes: &[u8]| {
+            let (begin, end) = (packet::synced(bytes), bytes.len());
+            let owner = owner.clone();
+            vec![Turn { begin, end, psb: begin, owner, since: 0, bounds: (0, u64::MAX) }]
+        };
+        let runs = with_places(runs, stretches);
+        self.packed.push(Packed { traced, is_divided: false, runs });
     }
 
     /// Packets of a trace, whose events say what was mapped and which thread was traced. `more`: code that no
@@ -166,12 +231,14 @@ impl<'i> Recorded<'i> {
         more: &[(u64, Vec<u8>)],
     ) -> Self {
         let mut starts: Vec<(Option<u32>, u32, u32)> = Vec::new();
+        let mut switches = Switches::default();
         let mut truncated = 0;
         let mut events = source.events();
         while let Some(event) = events.next_event() {
             if places.see(&event) {
                 continue;
             }
+            switches.see(&event, |tid| places.process_of(tid));
             let Some(payload) = event.payload() else { continue };
             let number = |name: &str| payload.get(name).and_then(|field| field.as_u64());
             match event.class.name.as_str() {
@@ -191,23 +258,99 @@ impl<'i> Recorded<'i> {
             }
         }
         places.at_any_time();
-        let (mut parts, mut unreadable) = (Vec::new(), Vec::new());
+        let mut this = Self { truncated, ..Self::new(places, clocks) };
+        let mut spaces = HashMap::new();
+        let mut divided = false;
         for Buffer { cpu, tid, runs } in buffers {
-            let thread = match tid {
-                Some(tid) => Ok((places.process_of(tid).unwrap_or(tid), tid)),
-                None => only_thread(&starts, cpu),
+            let thread = match (tid, cpu) {
+                (Some(tid), _) => Ok((this.places.process_of(tid).unwrap_or(tid), tid)),
+                (None, Some(cpu)) if switches.is_known() => {
+                    divided = true;
+                    this.divided(cpu, runs, &switches);
+                    continue;
+                }
+                (None, _) => only_thread(&starts, cpu),
             };
             match thread {
                 Ok((pid, tid)) => {
-                    let program = places.program((pid, tid));
-                    let mut code = places.code_of(pid, CODE_BYTES_MAX);
-                    code.extend(more.iter().cloned());
-                    parts.push(Part { traced: Traced { cpu, pid, tid, program }, runs, code });
+                    let program = this.places.program((pid, tid));
+                    let space = this.space(pid, &mut spaces, more);
+                    this.whole(Traced { cpu, pid, tid, program }, runs, space);
                 }
-                Err(why) => unreadable.push((cpu, why)),
+                Err(why) => this.unreadable.push((cpu, why)),
             }
         }
-        Self { places, parts, clocks, unreadable, truncated }
+        if divided {
+            this.gather(&mut spaces, more);
+        }
+        this
+    }
+
+    /// The code of a process, which is read once.
+    fn space(
+        &mut self,
+        pid: u32,
+        spaces: &mut HashMap<u32, usize>,
+        more: &[(u64, Vec<u8>)],
+    ) -> usize {
+        if let Some(space) = spaces.get(&pid) {
+            return *space;
+        }
+        let used = self.spaces.iter().flatten().map(|(_, bytes)| bytes.len() as u64).sum();
+        let mut code = self.places.code_of(pid, CODE_BYTES_MAX.saturating_sub(used));
+        code.extend(more.iter().cloned());
+        self.spaces.push(code);
+        spaces.insert(pid, self.spaces.len() - 1);
+        self.spaces.len() - 1
+    }
+
+    /// Adds packets of a processor, divided by who ran there.
+    fn divided(&mut self, cpu: u32, runs: Vec<Vec<u8>>, switches: &Switches) {
+        let clocks = self.clocks;
+        let runs = with_places(runs, |bytes| divide(switches, cpu, bytes, &clocks));
+        let traced = Traced { cpu: Some(cpu), pid: 0, tid: 0, program: UNKNOWN_THREAD.to_owned() };
+        self.packed.push(Packed { traced, is_divided: true, runs });
+    }
+
+    /// Puts together what each thread executed on all processors.
+    fn gather(&mut self, spaces: &mut HashMap<u32, usize>, more: &[(u64, Vec<u8>)]) {
+        // By thread, in the order of time; of what is of no known thread, by processor.
+        let mut threads: BTreeMap<(Who, Option<u32>), Vec<(u64, Piece)>> = BTreeMap::new();
+        for (packed, of) in self.packed.iter().enumerate().filter(|(_, of)| of.is_divided) {
+            let all = of.runs.iter().enumerate();
+            let all =
+                all.flat_map(|(run, of)| of.stretches.iter().enumerate().map(move |it| (run, it)));
+            for (run, (stretch, Turn { owner, since, .. })) in all {
+                let piece = |is_gap| (*since, Piece { packed, run, stretch, is_gap });
+                match owner {
+                    Owner::Thread(who) => {
+                        threads.entry((*who, None)).or_default().push(piece(false));
+                    }
+                    Owner::Unknown(whose) if !whose.is_empty() => {
+                        for who in whose {
+                            threads.entry((*who, None)).or_default().push(piece(true));
+                        }
+                    }
+                    Owner::Unknown(_) => {
+                        let of_cpu = ((0, 0), of.traced.cpu);
+                        threads.entry(of_cpu).or_default().push(piece(true));
+                    }
+                }
+            }
+        }
+        for ((who, of_cpu), mut pieces) in threads {
+            pieces.sort_by_key(|(since, _)| *since);
+            let first = pieces.first().and_then(|(_, piece)| self.packed.get(piece.packed));
+            let cpu = of_cpu.or(first.and_then(|of| of.traced.cpu));
+            let program = match of_cpu {
+                Some(_) => UNKNOWN_THREAD.to_owned(),
+                None => self.places.program(who),
+            };
+            let space = self.space(who.0, spaces, more);
+            let traced = Traced { cpu, pid: who.0, tid: who.1, program };
+            let pieces = pieces.into_iter().map(|(_, piece)| piece).collect();
+            self.parts.push(Part { traced, space, pieces });
+        }
     }
 
     /// Threads and processors of which there are packets.
@@ -218,7 +361,7 @@ impl<'i> Recorded<'i> {
     /// Bytes of packets.
     #[must_use]
     pub fn byte_count(&self) -> u64 {
-        self.parts.iter().flat_map(|part| &part.runs).map(|run| run.len() as u64).sum()
+        self.packed.iter().flat_map(|of| &of.runs).map(|run| run.bytes.len() as u64).sum()
     }
 
     /// Processors whose packets cannot be decoded, with why.
@@ -237,28 +380,31 @@ impl<'i> Recorded<'i> {
     ///
     /// Cost: by packets and blocks. Memory: by different blocks.
     pub fn follow(&mut self, follow: &mut impl Follow) {
-        for part in 0..self.parts.len() {
-            self.follow_part(part, follow);
-        }
+        self.follow_parts(0..self.parts.len(), follow);
     }
 
-    /// The same of one thread or processor.
+    /// The same of one thread.
     fn follow_part(&mut self, part: usize, follow: &mut impl Follow) {
-        let Self { places, parts, clocks, .. } = self;
-        let Some(part) = parts.get(part) else { return };
-        let mut sections = Sections::default();
-        part.code.iter().for_each(|(address, bytes)| sections.add(*address, bytes));
-        follow.begins(places, &part.traced);
-        let mut flow = Flow::new(&sections);
-        let mut position = 0;
-        for run in &part.runs {
-            if follow.is_enough() {
-                return;
+        self.follow_parts(part..part + 1, follow);
+    }
+
+    fn follow_parts(&mut self, range: Range<usize>, follow: &mut impl Follow) {
+        let Self { places, packed, parts, spaces, clocks, .. } = self;
+        let images = images_of(spaces);
+        let mut decoder = Decoder::new(packed, parts, &images, *clocks);
+        for part in parts.get(range).unwrap_or_default() {
+            follow.begins(places, &part.traced);
+            let mut cpu = part.traced.cpu;
+            for piece in &part.pieces {
+                if follow.is_enough() {
+                    return;
+                }
+                if let Some(now) = decoder.cpu_of(piece).filter(|now| Some(*now) != cpu) {
+                    cpu = Some(now);
+                    follow.goes_on(now);
+                }
+                decoder.decode(places, (part, piece), None, follow);
             }
-            let clock = Clock::new(clocks);
-            let mut sink = Following { places, code: &sections, follow, position, clock };
-            flow.decode(run, &mut sink);
-            position += run.len() as u64;
         }
     }
 
@@ -266,11 +412,10 @@ impl<'i> Recorded<'i> {
     ///
     /// Cost: by packets.
     pub fn packets(&self, see: &mut dyn FnMut(PacketAt<'_>) -> ControlFlow<()>) {
-        for part in &self.parts {
-            let mut before = 0;
-            for run in &part.runs {
+        for of in &self.packed {
+            for run in &of.runs {
                 let mut clock = Clock::new(&self.clocks);
-                for found in Packets::synced(run) {
+                for found in Packets::synced(&run.bytes) {
                     let (at, end, packet) = match found {
                         Ok(found) => (found.start, found.end, Some(found.packet)),
                         Err(error) => (error.start, error.resume, None),
@@ -279,13 +424,12 @@ impl<'i> Recorded<'i> {
                         Some(packet) => clock.packet(packet),
                         None => clock.gap(),
                     }
-                    let (position, time) = (before + at as u64, clock.moment(None));
-                    let (traced, size_bytes) = (&part.traced, end - at);
+                    let (position, time) = (run.before + at as u64, clock.moment(None));
+                    let (traced, size_bytes) = (&of.traced, end - at);
                     if see(PacketAt { traced, position, size_bytes, packet, time }).is_break() {
                         return;
                     }
                 }
-                before += run.len() as u64;
             }
         }
     }
@@ -309,6 +453,113 @@ impl<'i> Recorded<'i> {
     }
 }
 
+/// Runs with the number of bytes before each.
+fn with_places(runs: Vec<Vec<u8>>, stretches: impl Fn(&[u8]) -> Vec<Turn>) -> Vec<Run> {
+    let mut before = 0;
+    let run = |bytes: Vec<u8>| {
+        let run = Run { stretches: stretches(&bytes), before, bytes };
+        before += run.bytes.len() as u64;
+        run
+    };
+    runs.into_iter().map(run).collect()
+}
+
+impl Turn {
+    fn moment(&self) -> Moment {
+        let (earliest, latest) = self.bounds;
+        let error_nanos = Some(latest).filter(|of| *of != u64::MAX).map(|of| of - earliest);
+        (earliest > 0).then_some(Timestamp { nanos: earliest, error_nanos })
+    }
+}
+
+/// Follows the clocks only.
+struct Before(Clock);
+
+impl Sink for Before {
+    const IS_COUNTER: bool = true;
+
+    fn block(&mut self, _: &Block) {}
+
+    fn event(&mut self, _: usize, event: Event) {
+        self.0.event(&event);
+    }
+}
+
+/// Code by process, to be looked at.
+fn images_of(spaces: &[Vec<(u64, Vec<u8>)>]) -> Vec<Sections<'_>> {
+    let mut images = Vec::new();
+    for code in spaces {
+        let mut sections = Sections::default();
+        code.iter().for_each(|(address, bytes)| sections.add(*address, bytes));
+        images.push(sections);
+    }
+    images
+}
+
+/// Decodes pieces of threads; blocks of code are remembered from one to the next.
+struct Decoder<'r> {
+    packed: &'r [Packed],
+    images: &'r [Sections<'r>],
+    /// Whose code is which.
+    spaces: HashMap<u32, u32>,
+    clocks: Clocks,
+    flow: Flow<'r, Sections<'r>>,
+}
+
+impl<'r> Decoder<'r> {
+    fn new(
+        packed: &'r [Packed],
+        parts: &[Part],
+        images: &'r [Sections<'r>],
+        clocks: Clocks,
+    ) -> Self {
+        let spaces = parts.iter().map(|part| (part.traced.pid, part.space as u32)).collect();
+        Self { packed, images, spaces, clocks, flow: Flow::of_spaces(images) }
+    }
+
+    /// The processor of a piece, where one was traced.
+    fn cpu_of(&self, piece: &Piece) -> Option<u32> {
+        self.packed.get(piece.packed)?.traced.cpu
+    }
+
+    /// Decodes a piece of a thread: all of it, or the bytes from a PSB of it, or its beginning, to a PSB.
+    fn decode<F: Follow>(
+        &mut self,
+        places: &mut Places<'_>,
+        (part, piece): (&Part, &Piece),
+        bytes: Option<Range<usize>>,
+        follow: &mut F,
+    ) {
+        let run = self.packed.get(piece.packed).and_then(|of| of.runs.get(piece.run));
+        let (Some(run), Some(code)) = (run, self.images.get(part.space)) else { return };
+        let Some(stretch) = run.stretches.get(piece.stretch) else { return };
+        let position = run.before;
+        if piece.is_gap {
+            let event = Event::Gap(Gap { position: stretch.begin, cause: GapCause::UnknownThread });
+            follow.event(places, position + stretch.begin as u64, event, stretch.moment());
+            return;
+        }
+        let bytes = bytes.unwrap_or(stretch.begin..stretch.end);
+        let (mut state, mut before) = (State::new(), Before(Clock::new(&self.clocks)));
+        if bytes.start == stretch.begin {
+            // What comes before it since a PSB says where the processor is.
+            for other in run.stretches.iter().filter(|of| of.end > stretch.psb) {
+                if other.begin >= stretch.begin {
+                    break;
+                }
+                if let Owner::Thread((pid, _)) = other.owner {
+                    self.flow.enter(self.spaces.get(&pid).copied().unwrap_or(0));
+                }
+                let range = other.begin.max(stretch.psb)..other.end;
+                self.flow.decode_part(&mut state, &run.bytes, range, &mut before);
+            }
+        }
+        self.flow.enter(part.space as u32);
+        let mut sink = Following { places, code, follow, position, clock: before.0 };
+        self.flow.decode_part(&mut state, &run.bytes, bytes, &mut sink);
+    }
+}
+
 /// The thread that a processor ran, where its trace has begun for one alone.
 fn only_thread(starts: &[(Option<u32>, u32, u32)], cpu: Option<u32>) -> Result<(u32, u32), String> {
     let mut here = starts.iter().filter(|(of, ..)| *of == cpu || cpu.is_none());
@@ -319,8 +570,8 @@ fn only_thread(starts: &[(Option<u32>, u32, u32)], cpu: Option<u32>) -> Result<(
         ([pid], Some((_, _, tid))) => Ok((*pid, *tid)),
         ([], _) => Err("no event says which program ran".to_owned()),
         (several, _) => Err(format!(
-            "{} programs ran on it, and packets are not divided by program yet: record each thread \
-             (perf record --per-thread)",
+            "{} programs ran on it, and no event says when each of them did: record switches (perf record \
+             --switch-events)",
             several.len()
         )),
     }
@@ -387,6 +638,30 @@ impl Clock {
         self.of_next_block = None;
     }
 
+    /// What comes next is not before the first, and not behind the second; nanoseconds.
+    fn bounds(&self) -> (u64, Option<u64>) {
+        let Some((time, scale)) = self.times.now().zip(self.nanos) else { return (0, None) };
+        let to = |ticks: u64| perf_nanos(ticks, scale);
+        (to(time.earliest), time.latest.map(to))
+    }
+
+    /// Takes the next packet. @return a time before which all that came before it was; nanoseconds.
+    fn latest_of(&mut self, packet: &Packet) -> Option<u64> {
+        let time = self.times.packet(packet)?;
+        self.nanos.and_then(|scale| Some(perf_nanos(time.latest?, scale)))
+    }
+
+    /// What a decoder finds may be of the clocks.
+    fn event(&mut self, event: &Event) {
+        match event {
+            Event::Packet(packet) => self.packet(packet),
+            Event::Gap(gap) if matches!(gap.cause, GapCause::Overflow | GapCause::Malformed(_)) => {
+                self.gap();
+            }
+            _ => {}
+        }
+    }
+
     fn gap(&mut self) {
         self.times.gap();
         self.of_next_block = None;
@@ -400,15 +675,7 @@ impl<F: Follow> Sink for Following<'_, '_, '_, F> {
     }
 
     fn event(&mut self, position: usize, event: Event) {
-        match &event {
-            Event::Packet(packet) => {
-                self.clock.packet(packet);
-            }
-            Event::Gap(gap) if matches!(gap.cause, GapCause::Overflow | GapCause::Malformed(_)) => {
-                self.clock.gap();
-            }
-            _ => {}
-        }
+        self.clock.event(&event);
         let (position, time) = (self.position + position as u64, self.clock.moment(None));
         self.follow.event(self.places, position, event, time);
     }

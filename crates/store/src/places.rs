@@ -48,6 +48,12 @@ pub trait Images: Send {
         range: (u64, u64),
     ) -> Result<Vec<u8>, String>;
 
+    /// The build id of a file, if it has one.
+    fn build_id(&mut self, path: &str) -> Option<Vec<u8>> {
+        let image = self.image(path, None).ok()?;
+        Some(image.build_id).filter(|id| !id.is_empty())
+    }
+
     /// Functions of the kernel with this build id.
     ///
     /// # Errors
@@ -104,6 +110,9 @@ impl<T: Images + ?Sized> Images for Box<T> {
         (**self).generated(pid)
     }
 }
+
+/// What stands in a file, and its build id.
+pub type MappedFile = (Vec<u8>, Option<Vec<u8>>);
 
 /// A function.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -380,6 +389,19 @@ impl<'i> Places<'i> {
             }
         }
         found
+    }
+
+    /// Files that were mapped as code, by their paths, with what stands in them and their build ids; or why
+    /// that cannot be had.
+    pub fn mapped_files(&mut self) -> Vec<(String, Result<MappedFile, String>)> {
+        let Self { files, build_ids, images, .. } = self;
+        let real = files.iter().filter(|path| !is_generated(path) && !path.starts_with("[kernel"));
+        real.map(|path| {
+            let build_id = build_ids.get(path).map(Vec::as_slice);
+            let bytes = images.code(path, build_id, (0, u64::MAX));
+            (path.clone(), bytes.map(|bytes| (bytes, images.build_id(path))))
+        })
+        .collect()
     }
 
     /// The number of a function.

@@ -6,10 +6,11 @@ use crate::perfdata::Nothing;
 use crate::pieces;
 use std::ops::ControlFlow;
 
+use lateralis_perfdata::perf::write::{IntelPt, Origin, Piece, Sideband, Writer};
 use lateralis_store::Chosen;
 use lateralis_store::flow::{Marker, Pairing, Recorded, deltas, executed};
 use lateralis_store::places::Places;
-use lateralis_traces::hardware::{Hardware, of_bytes};
+use lateralis_traces::hardware::{Hardware, of_bytes, of_source};
 
 /// Bytes of packets that are decoded: code may execute many instructions for each.
 const PACKET_BYTES_MAX: usize = 256;
@@ -20,6 +21,8 @@ const LIMIT_BYTES: u64 = 1 << 20;
 /// executed, and an interval is no longer than that.
 pub fn check(input: &[u8]) {
     let Hardware { mut buffers, clocks, code, .. } = of_bytes(input);
+    let _ = lateralis_perfdata::open("input", std::sync::Arc::new(input.to_vec()), LIMIT_BYTES)
+        .map(|trace| of_source(&*trace));
     for buffer in &mut buffers {
         buffer.runs.iter_mut().for_each(|run| run.truncate(PACKET_BYTES_MAX));
         buffer.runs.truncate(2);
@@ -73,5 +76,34 @@ pub fn good() -> Vec<Vec<u8>> {
         bytes.extend(record(0, &[1, 7, 0, packets.len() as u64], packets));
         bytes
     };
-    intelpt::good().into_iter().map(of).collect()
+    let mut all: Vec<Vec<u8>> = intelpt::good().into_iter().map(of).collect();
+    let packets = intelpt::good().into_iter().next().unwrap_or_default();
+    all.push(by_processor(pieces::split(&packets).nth(1).unwrap_or_default()));
+    all
+}
+
+/// A `perf.data` of a processor on which two threads took turns.
+fn by_processor(packets: &[u8]) -> Vec<u8> {
+    let how = IntelPt {
+        mtc_frequency: Some(3),
+        cycles: false,
+        return_compression: true,
+        tsc_per_crystal: (40, 1),
+        tsc_per_bus: 10,
+        nanos: (0, 0, 1),
+        kernel: true,
+        per_cpu: true,
+    };
+    let (mut writer, mut bytes) = Writer::begin(how);
+    for (nanos, from, to) in [(5, 7, 8), (99, 8, 7), (100, 9, 0)] {
+        let origin = Origin { pid: from, tid: from, nanos, cpu: 0 };
+        let switch = Sideband::Switch { out: true, preempted: false, pid: to, tid: to };
+        bytes.extend(writer.sideband(&switch, origin));
+    }
+    let piece = Piece { tid: None, cpu: Some(0), buffer: 0, offset_bytes: 0, tsc: 9 };
+    bytes.extend(writer.packets(piece, packets));
+    let (end, header) = writer.finish();
+    bytes.extend(end);
+    bytes[..header.len()].copy_from_slice(&header);
+    bytes
 }

@@ -231,6 +231,10 @@ pub struct RecordArgs {
     /// Record the instructions of its kernel, too
     #[arg(long, requires = "sim")]
     pub sim_kernel: bool,
+    /// Keep a buffer of packets for each simulated processor, as `perf record -a` does, instead of one for
+    /// each thread
+    #[arg(long, requires = "sim")]
+    pub sim_per_cpu: bool,
     /// A file or folder that the program needs there, beside the libraries that it loads
     #[arg(long, value_name = "PATH", requires = "sim")]
     pub sim_file: Vec<PathBuf>,

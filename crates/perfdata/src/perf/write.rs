@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A `perf.data` with the output of Intel PT of threads, and with what was mapped in them, as
-//! `perf record --per-thread -e intel_pt//` makes it.
+//! A `perf.data` with the output of Intel PT of threads or processors, and with what was mapped in them, as
+//! `perf record --per-thread -e intel_pt//` makes it, or `perf record -a`.
 //!
 //! ```text
 //! begin   header, numbers and attributes of two events, what put out the packets, its clock
@@ -45,6 +45,10 @@ const CONFIG_PSB_FREQUENCY: u64 = 0xf << 24;
 const MISC_KERNEL: u16 = 1;
 const MISC_USER: u16 = 2;
 const MISC_COMM_EXEC: u16 = 1 << 13;
+const MISC_SWITCH_OUT: u16 = 1 << 13;
+const MISC_SWITCH_OUT_PREEMPT: u16 = 1 << 14;
+/// Of the word that says where switches are found [tools/perf/arch/x86/util/intel-pt.c, have_sched_switch].
+const SWITCHES_OF_CPUS: u64 = 3;
 /// Bytes of a name that are written.
 const NAME_MAX: usize = 4096;
 
@@ -67,6 +71,8 @@ pub struct IntelPt {
     pub nanos: (u64, u16, u32),
     /// Whether code of the kernel was followed, too.
     pub kernel: bool,
+    /// Whether there is a buffer for each processor: records say who ran there.
+    pub per_cpu: bool,
 }
 
 /// Which thread, where and when.
@@ -136,6 +142,17 @@ pub enum Sideband {
         /// The thread.
         tid: u32,
     },
+    /// A processor began to run another thread, or stopped running one.
+    Switch {
+        /// Whether the thread of the record stopped; else it began.
+        out: bool,
+        /// Whether it would have gone on.
+        preempted: bool,
+        /// The process that comes next, or was before.
+        pid: u32,
+        /// Its thread.
+        tid: u32,
+    },
     /// Records of this machine were lost.
     Lost {
         /// How many.
@@ -161,11 +178,13 @@ pub struct Task {
 /// Which packets a piece holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece {
-    /// The thread.
-    pub tid: u32,
-    /// Another number for each thread.
+    /// The thread, where it is of one.
+    pub tid: Option<u32>,
+    /// The processor, where it is of one.
+    pub cpu: Option<u32>,
+    /// Another number for each of them.
     pub buffer: u32,
-    /// Bytes of the thread before them, each piece rounded up to a multiple of 8.
+    /// Bytes of it before them, each piece rounded up to a multiple of 8.
     pub offset_bytes: u64,
     /// The time stamp counter when they were fetched, about.
     pub tsc: u64,
@@ -188,7 +207,7 @@ impl Writer {
         let mut writer = Self { how, at: 0, pieces: Vec::new() };
         let mut out = writer.header(0);
         [PACKETS_ID, SIDEBAND_ID].iter().for_each(|id| put64(&mut out, *id));
-        for (index, attr) in [writer.packets_attr(), sideband_attr(how.kernel)].iter().enumerate() {
+        for (index, attr) in [writer.packets_attr(), sideband_attr(&how)].iter().enumerate() {
             out.extend_from_slice(attr);
             put64(&mut out, HEADER + 8 * index as u64);
             put64(&mut out, 8);
@@ -206,9 +225,11 @@ impl Writer {
             1, // the clock has a zero
             CONFIG_TSC,
             CONFIG_NORETCOMP,
-            0, // nothing says which thread was switched to: there is a buffer for each
+            // What says which thread was switched to: records of each processor, or nothing where each
+            // thread has a buffer.
+            if how.per_cpu { SWITCHES_OF_CPUS } else { 0 },
             0, // no snapshots
-            0, // a buffer for each thread, not for each processor
+            u64::from(how.per_cpu),
             CONFIG_MTC,
             CONFIG_MTC_FREQUENCY,
             u64::from(how.tsc_per_crystal.0),
@@ -270,6 +291,13 @@ impl Writer {
                 put32(&mut body, *tid);
                 records::ITRACE_START
             }
+            Sideband::Switch { out, preempted, pid, tid } => {
+                misc = if *out { MISC_SWITCH_OUT } else { 0 };
+                misc |= if *preempted { MISC_SWITCH_OUT_PREEMPT } else { 0 };
+                put32(&mut body, *pid);
+                put32(&mut body, *tid);
+                records::SWITCH_CPU_WIDE
+            }
             Sideband::Lost { count } => {
                 put64(&mut body, SIDEBAND_ID);
                 put64(&mut body, *count);
@@ -299,7 +327,9 @@ impl Writer {
         // Without a time, perf takes no time from packets either.
         let words = [padded as u64, piece.offset_bytes, piece.tsc.max(1)];
         words.iter().for_each(|word| put64(&mut body, *word));
-        [piece.buffer, piece.tid, u32::MAX, 0].iter().for_each(|word| put32(&mut body, *word));
+        let none = u32::MAX;
+        let (tid, cpu) = (piece.tid.unwrap_or(none), piece.cpu.unwrap_or(none));
+        [piece.buffer, tid, cpu, 0].iter().for_each(|word| put32(&mut body, *word));
         let mut bytes = record(records::AUXTRACE, 0, &body);
         self.pieces.push((self.at, bytes.len() as u64));
         bytes.extend_from_slice(packets);
@@ -367,15 +397,18 @@ mod flag {
     pub const SAMPLE_ID_ALL: u64 = 1 << 18;
     pub const MMAP2: u64 = 1 << 23;
     pub const COMM_EXEC: u64 = 1 << 24;
+    pub const CONTEXT_SWITCH: u64 = 1 << 26;
 }
 
 fn exclude_kernel(is_kernel: bool) -> u64 {
     if is_kernel { 0 } else { flag::EXCLUDE_KERNEL }
 }
 
-fn sideband_attr(is_kernel: bool) -> Vec<u8> {
+fn sideband_attr(how: &IntelPt) -> Vec<u8> {
     const FLAGS: u64 = flag::MMAP | flag::COMM | flag::TASK | flag::MMAP2 | flag::COMM_EXEC;
-    attr(SOFTWARE_TYPE, DUMMY_CONFIG, FLAGS | flag::EXCLUDE_HV | exclude_kernel(is_kernel))
+    let switches = if how.per_cpu { flag::CONTEXT_SWITCH } else { 0 };
+    let flags = FLAGS | switches | flag::EXCLUDE_HV | exclude_kernel(how.kernel);
+    attr(SOFTWARE_TYPE, DUMMY_CONFIG, flags)
 }
 
 fn attr(kind: u32, config: u64, flags: u64) -> Vec<u8> {
@@ -436,11 +469,18 @@ mod tests {
             tsc_per_bus: 10,
             nanos: (5, 20, 1 << 20),
             kernel: false,
+            per_cpu: false,
         };
         let (mut writer, mut file) = Writer::begin(how);
         let origin = Origin { pid: 7, tid: 8, nanos: 100, cpu: 0 };
         file.extend(writer.sideband(&Sideband::TraceStarts { pid: 7, tid: 8 }, origin));
-        let piece = |tid, buffer, offset_bytes| Piece { tid, buffer, offset_bytes, tsc: 0 };
+        let piece = |tid, buffer, offset_bytes| Piece {
+            tid: Some(tid),
+            cpu: None,
+            buffer,
+            offset_bytes,
+            tsc: 0,
+        };
         file.extend(writer.packets(piece(8, 0, 0), b"abcdefghi"));
         file.extend(writer.packets(piece(9, 1, 0), b"12345678"));
         file.extend(writer.packets(piece(8, 0, 16), b"jkl"));

@@ -57,6 +57,8 @@ pub struct Job {
     pub kernel: bool,
     /// Which packets are made.
     pub packets: Packets,
+    /// A buffer of packets for each processor instead of one for each thread.
+    pub per_cpu: bool,
     /// More words of the kernel's command line.
     pub append: Vec<String>,
     /// The folder for everything; it must not be there.
@@ -158,6 +160,7 @@ impl Machine {
         let mut recording = Recording::new(Options {
             kernel: self.job.kernel,
             packets: self.job.packets,
+            per_cpu: self.job.per_cpu,
             vdso_path: vdso.as_os_str().as_bytes().to_vec(),
             truth: self.job.truth,
         });
@@ -296,6 +299,7 @@ fn archive(job: &Job) -> Result<Vec<u8>, Error> {
     let mut strings: Vec<Vec<u8>> = vec![user.to_string().into(), group.to_string().into()];
     strings.push(folder.as_os_str().as_bytes().to_vec());
     strings.push(program.as_os_str().as_bytes().to_vec());
+    strings.push(u8::from(job.per_cpu).to_string().into());
     strings.push(job.command.len().to_string().into());
     strings.extend(job.command.iter().map(|word| word.as_bytes().to_vec()));
     let variables =

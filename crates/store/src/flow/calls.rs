@@ -259,6 +259,10 @@ impl<R: FnMut(&mut Places<'_>, &Traced, Call) -> ControlFlow<()>> Follow for Cal
         self.traced = traced.clone();
     }
 
+    fn goes_on(&mut self, cpu: u32) {
+        self.traced.cpu = Some(cpu);
+    }
+
     fn block(&mut self, places: &mut Places<'_>, _: &Sections<'_>, block: &Block, time: Moment) {
         let pid = self.state.pid;
         let function = *self

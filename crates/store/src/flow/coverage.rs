@@ -74,9 +74,10 @@ pub fn coverage(recorded: &mut Recorded<'_>) -> Coverage {
         for (cause, count) in counting.gaps {
             *all.gaps.entry(cause).or_default() += count;
         }
-        let (places, parts) = (&mut recorded.places, &recorded.parts);
+        let Recorded { places, parts, spaces, .. } = &mut *recorded;
         let mut sections = Sections::default();
-        parts[part].code.iter().for_each(|(address, bytes)| sections.add(*address, bytes));
+        let code = spaces.get(parts[part].space).into_iter().flatten();
+        code.for_each(|(address, bytes)| sections.add(*address, bytes));
         let mut counts = Counts::new();
         for (block, count) in counting.blocks.into_values() {
             let function = places.function_at(counting.pid, block.ip, place_of(block.ip));

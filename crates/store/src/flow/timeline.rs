@@ -10,13 +10,13 @@
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-use lateralis_intelpt::flow::{Event, Flow};
+use lateralis_intelpt::flow::Event;
 use lateralis_intelpt::image::Sections;
 use lateralis_intelpt::packet::{Packet, Packets, find_psb};
 use lateralis_intelpt::{Block, assembly, instructions};
 
 use super::calls::{Calls, Known, State};
-use super::{Call, Clock, Follow, Following, Moment, Recorded, Traced, place_of};
+use super::{Call, Clock, Decoder, Follow, Moment, Recorded, Traced, images_of, place_of};
 use crate::places::{Frame, Places};
 
 /// Bytes of packets of a unit, at least, and how many units there are of a thread, about, at most: what is
@@ -34,12 +34,16 @@ const PSBEND_BYTES: usize = 2;
 /// Functions that a depth of a summary weighs; more are not the one that weighs most.
 const WEIGHED_MAX: usize = 32;
 
-/// Packets that are decoded in one go: from a PSB to another.
+/// Packets that are decoded in one go: from a PSB to another, or to where another thread came.
 #[derive(Debug, Clone)]
 struct Unit {
-    run: usize,
-    /// Up to the end of the PSB+ of the next one, whose address says what the last packets led to.
+    /// Of the thread's pieces.
+    piece: usize,
+    /// Of the run that the piece is of: up to the end of the PSB+ of the next unit, whose address says what the
+    /// last packets led to.
     bytes: Range<usize>,
+    /// Whether another thread ran between the unit before and it, and what the processor was doing is known.
+    is_switched: bool,
     /// Whether the unit before it ends where it begins.
     goes_on: bool,
     /// When it begins; `None` where no packet says it.
@@ -320,12 +324,12 @@ impl<'i> Timeline<'i> {
         wanted: Option<Wanted>,
     ) -> Decoded {
         let Self { recorded, known, lines } = self;
-        let (Some(of), Some(part)) = (lines.get(line), recorded.parts.get(line)) else {
+        let Recorded { places, packed, parts, spaces, clocks, .. } = recorded;
+        let (Some(of), Some(part)) = (lines.get(line), parts.get(line)) else {
             return Decoded::default();
         };
-        let mut sections = Sections::default();
-        part.code.iter().for_each(|(address, bytes)| sections.add(*address, bytes));
-        let mut flow = Flow::new(&sections);
+        let images = images_of(spaces);
+        let mut decoder = Decoder::new(packed, parts, &images, *clocks);
         let mut all: Vec<Call> = Vec::new();
         let wants_calls = wanted.is_none();
         let returned = |_: &mut Places<'_>, _: &Traced, call: Call| {
@@ -340,7 +344,7 @@ impl<'i> Timeline<'i> {
         let mut calls = Calls::new(std::mem::take(known), state, of.traced.clone(), returned);
         match goes_on {
             true => calls.is_of(&of.traced),
-            false => calls.begins(&mut recorded.places, &of.traced),
+            false => calls.begins(places, &of.traced),
         }
         let mut tracer = Tracer {
             calls,
@@ -354,20 +358,12 @@ impl<'i> Timeline<'i> {
             is_enough: false,
         };
         for (nth, unit) in of.units[range.clone()].iter().enumerate() {
-            let Some(bytes) = part.runs.get(unit.run).and_then(|run| run.get(unit.bytes.clone()))
-            else {
-                continue;
-            };
+            let Some(piece) = part.pieces.get(unit.piece) else { continue };
             tracer.skips_sync = unit.goes_on && (nth > 0 || goes_on);
-            if !unit.goes_on && range.start + nth > 0 {
+            if !unit.goes_on && !unit.is_switched && range.start + nth > 0 {
                 tracer.gap(tracer.moments.last().map(|(nanos, _)| *nanos));
             }
-            let clock = Clock::new(&recorded.clocks);
-            let position = unit.bytes.start as u64;
-            let places = &mut recorded.places;
-            let mut sink =
-                Following { places, code: &sections, follow: &mut tracer, position, clock };
-            flow.decode(bytes, &mut sink);
+            decoder.decode(places, (part, piece), Some(unit.bytes.clone()), &mut tracer);
             if tracer.is_enough {
                 break;
             }
@@ -385,19 +381,40 @@ impl<'i> Timeline<'i> {
 impl Line {
     fn new(recorded: &Recorded<'_>, part: usize, least_bytes: usize) -> Self {
         let of = &recorded.parts[part];
-        let all: usize = of.runs.iter().map(Vec::len).sum();
-        let least = (all / UNITS_MAX).max(least_bytes);
-        let mut units = Vec::new();
-        for (run, bytes) in of.runs.iter().enumerate() {
-            let mut at = find_psb(bytes, 0);
+        let places = of.pieces.iter().enumerate().filter_map(|(nth, piece)| {
+            let run = recorded.packed.get(piece.packed)?.runs.get(piece.run)?;
+            Some((nth, piece, run, run.stretches.get(piece.stretch)?))
+        });
+        let sizes =
+            places.clone().map(|(_, _, _, stretch)| stretch.end.saturating_sub(stretch.begin));
+        let least = (sizes.sum::<usize>() / UNITS_MAX).max(least_bytes);
+        let mut units: Vec<Unit> = Vec::new();
+        for (nth, piece, run, stretch) in places {
+            let begins_at_psb = stretch.begin == stretch.psb;
+            if piece.is_gap {
+                let bytes = stretch.begin..stretch.begin;
+                let begin_ns = stretch.moment().map(|moment| moment.nanos);
+                let (goes_on, done) = (false, None);
+                let is_switched = true;
+                units.push(Unit { piece: nth, bytes, is_switched, goes_on, begin_ns, done });
+                continue;
+            }
+            let bytes = run.bytes.get(..stretch.end).unwrap_or(&run.bytes);
+            let mut begin = stretch.begin;
             let mut goes_on = false;
-            while let Some(begin) = at {
-                at = find_psb(bytes, begin.saturating_add(least));
-                let (begin_ns, _) = header(recorded, bytes, begin);
-                let end = at.map_or(bytes.len(), |next| header(recorded, bytes, next).1);
-                let unit = Unit { run, bytes: begin..end, goes_on, begin_ns, done: None };
-                units.push(unit);
+            while begin < bytes.len() {
+                let begin_ns = match goes_on || begins_at_psb {
+                    true => header(recorded, bytes, begin).0,
+                    false => stretch.moment().map(|moment| moment.nanos),
+                };
+                let next = find_psb(bytes, begin.saturating_add(least));
+                let end = next.map_or(bytes.len(), |next| header(recorded, bytes, next).1);
+                let (is_switched, done) = (!begins_at_psb && !goes_on, None);
+                let bytes = begin..end;
+                units.push(Unit { piece: nth, bytes, is_switched, goes_on, begin_ns, done });
                 goes_on = true;
+                let Some(next) = next else { break };
+                begin = next;
             }
         }
         // Those of which no packet says it begin with the one before.
@@ -408,8 +425,13 @@ impl Line {
             last = unit.begin_ns;
         }
         let end_ns = units.last().and_then(|unit| {
+            let piece = of.pieces.get(unit.piece)?;
+            let run = recorded.packed.get(piece.packed)?.runs.get(piece.run)?;
+            // Clocks count from a PSB on.
+            let psb = run.stretches.get(piece.stretch)?.psb;
+            let from = if unit.goes_on { unit.bytes.start } else { psb };
             let mut clock = Clock::new(&recorded.clocks);
-            for found in Packets::new(of.runs.get(unit.run)?.get(unit.bytes.clone())?).flatten() {
+            for found in Packets::new(run.bytes.get(from..unit.bytes.end)?).flatten() {
                 clock.packet(&found.packet);
             }
             Some(clock.moment(None)?.nanos)

@@ -273,12 +273,15 @@ impl Builder {
             _ => {
                 let key = match numbers.known.get(&number) {
                     Some(key) => *key,
-                    None => match make() {
-                        Some(text) => word(texts, known, &text)?,
-                        None => -1,
-                    },
+                    None => {
+                        let key = match make() {
+                            Some(text) => word(texts, known, &text)?,
+                            None => -1,
+                        };
+                        numbers.known.insert(number, key);
+                        key
+                    }
                 };
-                numbers.known.insert(number, key);
                 numbers.last = Some((number, key));
                 key
             }

@@ -223,7 +223,12 @@ fn error_of(moment: Moment) -> Cell<'static> {
 fn common(traced: &Traced, moment: Moment) -> [Cell<'_>; 6] {
     // Where nothing says which process it was, all numbers are 0.
     let number = |number: u32| if traced.tid == 0 { Cell::Null } else { Cell::Int(number.into()) };
-    let name = Cell::Text(&traced.program);
+    // The number of the thread stands for the name that it has in all rows.
+    let thread = u64::from(traced.pid) << 32 | u64::from(traced.tid);
+    let name = match traced.tid {
+        0 => Cell::Text(&traced.program),
+        _ => Cell::Word(thread, Some(&traced.program)),
+    };
     [
         time(moment),
         error_of(moment),
@@ -311,6 +316,10 @@ impl Follow for Steps<'_> {
         self.traced = traced.clone();
     }
 
+    fn goes_on(&mut self, cpu: u32) {
+        self.traced.cpu = Some(cpu);
+    }
+
     fn block(&mut self, places: &mut Places<'_>, code: &Sections<'_>, block: &Block, time: Moment) {
         let (pid, wants) = (self.traced.pid, (self.wants_function, self.wants_frames));
         match self.flow {
@@ -350,9 +359,16 @@ impl Follow for Steps<'_> {
         let (Flow::Gaps, Event::Gap(gap)) = (self.flow, event) else { return };
         let place = match gap.cause {
             GapCause::NoCode(at) | GapCause::Contradiction(at) => address(at),
-            GapCause::Overflow | GapCause::Malformed(_) => Cell::Null,
+            GapCause::Overflow | GapCause::Malformed(_) | GapCause::UnknownThread => Cell::Null,
         };
-        let cause = Cell::Text(cause_name(&gap.cause));
+        let number = match gap.cause {
+            GapCause::Overflow => 0,
+            GapCause::Malformed(_) => 1,
+            GapCause::NoCode(_) => 2,
+            GapCause::Contradiction(_) => 3,
+            GapCause::UnknownThread => 4,
+        };
+        let cause = Cell::Word(number, Some(cause_name(&gap.cause)));
         self.row(time, &[cause, place, Cell::Int(position.cast_signed())]);
     }
 

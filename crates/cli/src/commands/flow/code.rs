@@ -11,6 +11,7 @@ use lateralis_store::flow::Recorded;
 use lateralis_store::places::Places;
 use lateralis_traces::hardware::{self, Buffer, Clocks};
 
+use super::kept_code::KeptCode;
 use crate::error::CliError;
 use crate::inputs::InputArgs;
 use crate::values;
@@ -35,6 +36,8 @@ pub struct Hardware {
     clocks: Clocks,
     /// Code that was recorded with them.
     code: Vec<(u64, Vec<u8>)>,
+    /// Code that was kept beside the traces.
+    kept: KeptCode,
     /// Whether the files are nothing but packets.
     is_raw: bool,
 }
@@ -65,7 +68,8 @@ impl Hardware {
                 "decode them one after the other",
             ));
         }
-        Ok(Self { buffers, clocks, code, is_raw: raw > 0 })
+        let kept = KeptCode::of(traces)?;
+        Ok(Self { buffers, clocks, code, kept, is_raw: raw > 0 })
     }
 
     pub fn is_raw(&self) -> bool {
@@ -86,13 +90,14 @@ impl CodeArgs {
         ImageFiles::new(self.symfs.as_deref()).with_kallsyms(self.kallsyms.as_deref())
     }
 
-    fn code(&self) -> Result<Vec<(u64, Vec<u8>)>, CliError> {
+    /// `kept`: code of the kernel that was kept with the recording.
+    fn code(&self, kept: &KeptCode) -> Result<Vec<(u64, Vec<u8>)>, CliError> {
         let read = |(path, address): &(PathBuf, u64)| {
             let bytes = lateralis_files::read_regular(path, CODE_BYTES)
                 .map_err(|error| CliError::at_path("cannot read the code", path, &error))?;
             Ok((*address, bytes))
         };
-        self.raw.iter().map(read).collect()
+        self.raw.iter().chain(&kept.kernel).map(read).collect()
     }
 
     /// Puts packets and code together, and gives them to `work`: what that gives, and whether there were no
@@ -114,8 +119,8 @@ impl CodeArgs {
             ));
         }
         let mut recorded = if hardware.is_raw {
-            let Hardware { buffers, code: mut all, .. } = hardware;
-            all.extend(self.code()?);
+            let Hardware { buffers, code: mut all, kept, .. } = hardware;
+            all.extend(self.code(&kept)?);
             Recorded::raw(Places::without_events(self.files()), buffers, &all)
         } else {
             self.recorded(&inputs.open()?, hardware)?
@@ -132,9 +137,9 @@ impl CodeArgs {
         recording: &Recording,
         hardware: Hardware,
     ) -> Result<Recorded<'static>, CliError> {
-        let Hardware { buffers, clocks, code: mut all, .. } = hardware;
-        all.extend(self.code()?);
-        let places = Places::new(self.files(), recording.source.trace());
+        let Hardware { buffers, clocks, code: mut all, kept, .. } = hardware;
+        all.extend(self.code(&kept)?);
+        let places = Places::new(self.files().with_kept(&kept), recording.source.trace());
         Ok(Recorded::of(&recording.source, places, (buffers, clocks), &all))
     }
 }

@@ -268,7 +268,7 @@ impl<W: Write> Follow for Dumping<'_, W> {
                 self.gaps += 1;
                 let address = match gap.cause {
                     GapCause::NoCode(at) | GapCause::Contradiction(at) => Some(at),
-                    GapCause::Overflow | GapCause::Malformed(_) => None,
+                    GapCause::Overflow | GapCause::Malformed(_) | GapCause::UnknownThread => None,
                 };
                 (format!("gap: {}", cause_name(&gap.cause)), address)
             }

@@ -32,6 +32,7 @@ pub fn run(args: &RecordArgs) -> Result<ExitStatus, CliError> {
         cpus: args.sim_cpus,
         kernel: args.sim_kernel,
         packets: args.sim_packets.unwrap_or_default(),
+        per_cpu: args.sim_per_cpu,
         append: args.sim_append.clone(),
         output,
         truth: false,

@@ -1,0 +1,688 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Which thread the packets of a processor are of, by what events say of its switches.
+//!
+//! A thread is switched to in the kernel. So it was at one of the places of a stream where a kernel may have
+//! run: where nothing is traced (TIP.PGD to TIP.PGE), in code of the kernel, or where packets are missing.
+//! Clocks say between which times each of these borders is, and events say when a switch was. Of borders at
+//! which a switch can have been there is mostly one; where there are several, what is between them may be of
+//! either thread. The page tables that were in use (PIP) tell programs apart there. What is still of several
+//! threads is of none: a gap.
+
+use std::collections::{BTreeMap, HashMap};
+
+use foldhash::fast::RandomState;
+use lateralis_intelpt::packet::{Packet, Packets};
+use lateralis_model::{Event, Value};
+use lateralis_traces::hardware::Clocks;
+
+use super::{Clock, KERNEL_BEGIN};
+
+/// Switches of all processors that are kept: of more, those that come later are not known.
+const SWITCHES_MAX: usize = 1 << 24;
+/// Nanoseconds by which a time of packets may be off by rounding [`lateralis_intelpt::time::perf_nanos`].
+const ROUNDING: u64 = 1;
+/// Borders that are looked through at once for those at which a switch can have been.
+const BORDERS_AT_ONCE: usize = 1 << 12;
+/// Threads of which what is not certain may be; of more, the first.
+pub const CANDIDATES_MAX: usize = 8;
+/// Of the root of page tables: with page-table isolation, programs have other bits below here than the
+/// kernel on the same tables [Documentation/arch/x86/pti.rst; arch/x86/mm/tlb.c, PTI_USER_PGTABLE_BIT and
+/// the PCID].
+const SAME_TABLES: u64 = !0x1fff;
+
+/// A process and a thread of it.
+pub type Who = (u32, u32);
+/// No thread: the processor is idle, or runs what is not traced.
+const NOBODY: Who = (0, 0);
+
+/// From a time on, a processor runs another thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Change {
+    nanos: u64,
+    /// `None`: not known.
+    to: Option<Who>,
+}
+
+#[derive(Debug, Default)]
+struct OfCpu {
+    changes: Vec<Change>,
+    /// Who ran before all of them.
+    first: Option<Who>,
+    now: Option<Who>,
+}
+
+/// What events say of who runs on each processor.
+#[derive(Debug, Default)]
+pub struct Switches {
+    cpus: BTreeMap<u32, OfCpu>,
+    count: usize,
+    is_known: bool,
+}
+
+impl Switches {
+    /// Takes the next event in the order of time. `process_of`: the process of a thread.
+    pub fn see(&mut self, event: &Event<'_>, process_of: impl Fn(u32) -> Option<u32>) {
+        let Some(cpu) = event.packet.cpu.map(|cpu| cpu.0) else { return };
+        let (Some(payload), Some(ticks)) = (event.payload(), event.ticks) else { return };
+        let number = |name: &str| payload.get(name).and_then(|field| field.as_u64());
+        // Numbers of threads are signed in some records; -1 is none.
+        let signed = |name: &str| match payload.get(name)?.value() {
+            Value::Signed(value) => u32::try_from(value).ok(),
+            Value::Unsigned(value) => u32::try_from(value).ok(),
+            _ => None,
+        };
+        // A copy has the thread in the context of its events.
+        let context = |name: &str| match event.common_context()?.get(name)?.value() {
+            Value::Signed(value) => u32::try_from(value).ok(),
+            Value::Unsigned(value) => u32::try_from(value).ok(),
+            _ => None,
+        };
+        let writer = event.writer.map(|writer| (writer.pid, writer.tid));
+        let writer = writer.or_else(|| context("pid").zip(context("tid")));
+        let is_out = || number("out").is_some_and(|out| out != 0);
+        let name = event.class.name.as_str();
+        match name.strip_prefix("perf:").unwrap_or(name) {
+            "itrace_start" => {
+                let who = signed("pid").zip(signed("tid"));
+                self.is(cpu, ticks.0, who);
+            }
+            "switch_cpu_wide" => {
+                let other = signed("next_prev_pid").zip(signed("next_prev_tid"));
+                let (from, to) = if is_out() { (writer, other) } else { (other, writer) };
+                self.switch(cpu, ticks.0, from, to);
+            }
+            // Of threads that are traced alone: what else runs makes no packets.
+            "switch" if is_out() => self.switch(cpu, ticks.0, writer, Some(NOBODY)),
+            "switch" => {
+                self.is_known = true;
+                self.is(cpu, ticks.0, writer);
+            }
+            "sched:sched_switch" | "sched_switch" => {
+                let whose = |tid: u32| {
+                    if tid == 0 { NOBODY } else { (process_of(tid).unwrap_or(tid), tid) }
+                };
+                let (from, to) = (signed("prev_pid").map(whose), signed("next_pid").map(whose));
+                self.switch(cpu, ticks.0, from, to);
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether any event says it.
+    pub fn is_known(&self) -> bool {
+        self.is_known
+    }
+
+    fn of(&mut self, cpu: u32) -> Option<&mut OfCpu> {
+        if self.count >= SWITCHES_MAX {
+            return None;
+        }
+        self.count += 1;
+        Some(self.cpus.entry(cpu).or_default())
+    }
+
+    fn is(&mut self, cpu: u32, nanos: u64, who: Option<Who>) {
+        let Some(of) = self.of(cpu) else { return };
+        if of.changes.is_empty() && of.first.is_none() {
+            of.first = who;
+        } else if of.now != who {
+            of.changes.push(Change { nanos, to: who });
+        }
+        of.now = who;
+    }
+
+    fn switch(&mut self, cpu: u32, nanos: u64, from: Option<Who>, to: Option<Who>) {
+        self.is_known = true;
+        let Some(of) = self.of(cpu) else { return };
+        // The second record of one switch: the thread that began says it as well.
+        if to.is_some() && of.now == to && from != to {
+            return;
+        }
+        if of.changes.is_empty() && of.first.is_none() {
+            of.first = from;
+        } else if from.is_some() && of.now != from {
+            // Records are missing: who ran since the last one is not known.
+            let since = of.changes.last().map_or(0, |change| change.nanos);
+            of.changes.push(Change { nanos: since, to: None });
+        }
+        of.changes.push(Change { nanos, to });
+        of.now = to;
+    }
+}
+
+/// A place in a stream at which a switch can have been.
+#[derive(Debug, Clone, Copy)]
+struct Border {
+    /// The byte with which what comes behind it begins.
+    at: usize,
+    /// The last PSB before it.
+    psb: usize,
+    /// When it was: not before, and not later.
+    earliest: u64,
+    latest: u64,
+    /// The page tables behind it, where packets say so.
+    tables: Option<u64>,
+    /// Whether code of a program was executed between it and the next border.
+    has_program: bool,
+}
+
+/// Whose a stretch of packets is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Owner {
+    /// This thread's.
+    Thread(Who),
+    /// One of these, or of a thread that no event names.
+    Unknown(Vec<Who>),
+}
+
+/// Packets that follow each other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stretch {
+    /// Its first byte, and the one behind it.
+    pub begin: usize,
+    /// The one behind it.
+    pub end: usize,
+    /// The PSB before it, from which on a decoder knows where it is.
+    pub psb: usize,
+    /// Whose.
+    pub owner: Owner,
+    /// When the switch to it was, as events say it.
+    pub since: u64,
+    /// When its first packet was: not before, and not later.
+    pub bounds: (u64, u64),
+}
+
+/// Divides a stream of packets, from its first PSB on, among the threads that ran on a processor.
+///
+/// Cost: by packets. Memory: by switches, and by borders at which one can have been.
+pub fn divide(switches: &Switches, cpu: u32, packets: &[u8], clocks: &Clocks) -> Vec<Stretch> {
+    let nothing = OfCpu::default();
+    let of = switches.cpus.get(&cpu).unwrap_or(&nothing);
+    let borders = borders(packets, clocks, &of.changes);
+    let owners = owners(&borders, of);
+    let mut all: Vec<Stretch> = Vec::new();
+    for (index, (border, (owner, since))) in borders.iter().zip(owners).enumerate() {
+        let end = borders.get(index + 1).map_or(packets.len(), |next| next.at);
+        match all.last_mut() {
+            Some(last) if last.owner == owner => last.end = end,
+            _ => all.push(Stretch {
+                begin: border.at,
+                end,
+                psb: border.psb,
+                owner,
+                since,
+                bounds: (border.earliest, border.latest),
+            }),
+        }
+    }
+    all.retain(|stretch| stretch.begin < stretch.end);
+    all
+}
+
+/// Finds borders while packets go by.
+struct Finder<'c> {
+    changes: &'c [Change],
+    clock: Clock,
+    all: Vec<Border>,
+    /// Borders before this one are looked through.
+    done: usize,
+    /// Borders from this one on have no latest time yet.
+    open: usize,
+    psb: usize,
+    tables: Option<u64>,
+    in_kernel: bool,
+    /// Where nothing was traced from, the PSB before, and not before when.
+    left: Option<(usize, usize, u64)>,
+}
+
+fn borders(packets: &[u8], clocks: &Clocks, changes: &[Change]) -> Vec<Border> {
+    let begin = lateralis_intelpt::packet::synced(packets);
+    let mut finder = Finder {
+        changes,
+        clock: Clock::new(clocks),
+        all: Vec::new(),
+        done: 1,
+        open: 0,
+        psb: begin,
+        tables: None,
+        in_kernel: false,
+        left: None,
+    };
+    if begin == packets.len() {
+        return Vec::new();
+    }
+    finder.leave(begin);
+    let (mut last_ip, mut in_psb, mut is_lost) = (0, false, true);
+    for found in Packets::synced(packets) {
+        let (start, end, packet) = match found {
+            Ok(found) => (found.start, found.end, found.packet),
+            Err(error) => {
+                finder.leave(error.start);
+                finder.clock.gap();
+                (in_psb, is_lost) = (false, true);
+                continue;
+            }
+        };
+        match packet {
+            Packet::Psb => {
+                (last_ip, in_psb) = (0, true);
+                finder.psb = start;
+            }
+            Packet::PsbEnd => in_psb = false,
+            Packet::Ovf => {
+                finder.leave(start);
+                (in_psb, is_lost) = (false, true);
+            }
+            Packet::Tip(bytes) | Packet::TipPge(bytes) | Packet::Fup(bytes) => {
+                let Some(ip) = bytes.apply(last_ip) else { continue };
+                last_ip = ip;
+                let is_kernel = ip >= KERNEL_BEGIN;
+                let is_tip = matches!(packet, Packet::Tip(_));
+                if matches!(packet, Packet::TipPge(_)) || (is_lost && !is_tip) {
+                    finder.goes_on();
+                    (finder.in_kernel, is_lost) = (is_kernel, false);
+                    finder.is_program(!is_kernel);
+                } else if !is_lost && is_tip {
+                    if is_kernel != finder.in_kernel {
+                        // Into the kernel, or back.
+                        finder.border(end, finder.clock.bounds());
+                        finder.in_kernel = is_kernel;
+                    }
+                    finder.is_program(!is_kernel);
+                }
+            }
+            Packet::TipPgd(bytes) => {
+                if let Some(ip) = bytes.apply(last_ip) {
+                    last_ip = ip;
+                }
+                finder.leave(end);
+            }
+            Packet::Pip { cr3, .. } => {
+                let before = finder.tables.replace(cr3 & SAME_TABLES);
+                if !in_psb && before.is_some() && before != finder.tables {
+                    finder.border(start, finder.clock.bounds());
+                } else if let Some(last) = finder.all.last_mut() {
+                    last.tables = last.tables.or(finder.tables);
+                }
+            }
+            Packet::Tsc(_)
+            | Packet::Mtc(_)
+            | Packet::Tma { .. }
+            | Packet::Cyc(_)
+            | Packet::Cbr(_)
+            | Packet::Pwre { .. } => {
+                finder.clock(&packet);
+                let is_moment = matches!(packet, Packet::Tsc(_) | Packet::Mtc(_));
+                if is_moment && finder.in_kernel && !in_psb && finder.left.is_none() {
+                    let (earliest, _) = finder.clock.bounds();
+                    finder.border(end, (earliest, Some(earliest)));
+                }
+            }
+            _ => {}
+        }
+        if let Packet::Ovf = packet {
+            finder.clock(&packet);
+        }
+    }
+    finder.goes_on();
+    finder.sift();
+    // What is before something is not later.
+    let mut latest = u64::MAX;
+    for border in finder.all.iter_mut().rev() {
+        latest = latest.min(border.latest);
+        border.latest = latest;
+    }
+    finder.all
+}
+
+impl Finder<'_> {
+    fn clock(&mut self, packet: &Packet) {
+        let Some(latest) = self.clock.latest_of(packet) else { return };
+        let open = self.all.iter_mut().skip(self.open);
+        open.for_each(|border| border.latest = border.latest.min(latest));
+        self.open = self.all.len();
+        if self.all.len().saturating_sub(self.done) > BORDERS_AT_ONCE {
+            self.sift();
+        }
+    }
+
+    /// From this byte on nothing is traced, or packets are missing: until it goes on, there can be a switch.
+    fn leave(&mut self, at: usize) {
+        if self.left.is_none() {
+            self.left = Some((at, self.psb, self.clock.bounds().0));
+        }
+    }
+
+    fn goes_on(&mut self) {
+        let Some((at, psb, earliest)) = self.left.take() else { return };
+        let (_, latest) = self.clock.bounds();
+        let earliest = if self.all.is_empty() { 0 } else { earliest };
+        self.border(at, (earliest, latest));
+        if let Some(last) = self.all.last_mut() {
+            last.psb = psb;
+        }
+    }
+
+    fn border(&mut self, at: usize, (earliest, latest): (u64, Option<u64>)) {
+        // Where nothing is traced, all of it is one border.
+        if self.left.is_some() {
+            return;
+        }
+        if self.open == self.all.len() && latest.is_some() {
+            self.open += 1;
+        }
+        let latest = latest.unwrap_or(u64::MAX);
+        let (psb, tables) = (self.psb, self.tables);
+        self.all.push(Border { at, psb, earliest, latest, tables, has_program: false });
+    }
+
+    fn is_program(&mut self, is_it: bool) {
+        if let Some(last) = self.all.last_mut() {
+            last.has_program |= is_it;
+        }
+    }
+
+    /// Forgets borders between which no switch can have been. Of the last ones nothing is certain yet.
+    fn sift(&mut self) {
+        let end = self.open.min(self.all.len().saturating_sub(1));
+        let (mut kept, mut before) = (self.done.min(end).max(1), 0);
+        for index in kept..self.all.len() {
+            let border = self.all[index];
+            let earliest = std::mem::replace(&mut before, border.earliest).min(border.earliest);
+            let latest = self.all.get(index + 1).map_or(u64::MAX, |next| next.latest);
+            let latest = latest.max(border.latest).saturating_add(ROUNDING);
+            let is_before = |change: &Change| change.nanos.saturating_add(ROUNDING) < earliest;
+            let next = self.changes.get(self.changes.partition_point(is_before));
+            if next.is_some_and(|change| change.nanos <= latest) || index >= end {
+                self.all[kept] = border;
+                kept += 1;
+            } else if let Some(before) = self.all.get_mut(kept - 1) {
+                before.tables = border.tables.or(before.tables);
+                before.has_program |= border.has_program;
+            }
+        }
+        let left = self.all.len() - kept;
+        self.all.truncate(kept);
+        self.open -= left.min(self.open);
+        self.done = self.open.max(1);
+    }
+}
+
+/// Whose what is behind each border is, and since when.
+fn owners(borders: &[Border], of: &OfCpu) -> Vec<(Owner, u64)> {
+    let count = borders.len();
+    // Of each change: the first border at which it can have been, and the last one.
+    let range = |change: &Change| {
+        let nanos = change.nanos;
+        let first = borders.partition_point(|at| at.latest.saturating_add(ROUNDING) < nanos);
+        let behind = borders.partition_point(|at| at.earliest <= nanos.saturating_add(ROUNDING));
+        let last = behind.saturating_sub(1);
+        match first {
+            // Behind all of them: it is none of what was recorded.
+            first if first == count => (count, count),
+            // Between two: times of events and of packets do not belong together.
+            first if first > last => (last, first),
+            first => (first, last),
+        }
+    };
+    let ranges: Vec<(usize, usize)> = of.changes.iter().map(range).collect();
+    let who = |number: usize| match number.checked_sub(1) {
+        Some(before) => of.changes.get(before).and_then(|change| change.to),
+        None => of.first,
+    };
+    let since = |number: usize| {
+        let change = number.checked_sub(1).and_then(|before| of.changes.get(before));
+        change.map_or(0, |change| change.nanos)
+    };
+    // Changes that were before what is behind a border for sure, and those that may have been.
+    let numbers = |border: usize| {
+        let certain = ranges.partition_point(|(_, last)| *last <= border);
+        (certain, ranges.partition_point(|(first, _)| *first <= border).max(certain))
+    };
+    let tables = tables(borders, |border| {
+        let (certain, possible) = numbers(border);
+        who(certain).filter(|_| certain == possible)
+    });
+    let owner = |(index, border): (usize, &Border)| {
+        let (certain, possible) = numbers(index);
+        let mut candidates: Vec<Who> = Vec::new();
+        let mut is_known = true;
+        for number in certain..=possible {
+            let Some(who) = who(number) else {
+                is_known = false;
+                continue;
+            };
+            // What is idle executes no program, and no process has the page tables of another.
+            let is_possible = !(border.has_program && who.0 == 0) && tables.allow(who.0, border);
+            if is_possible && !candidates.contains(&who) && candidates.len() < CANDIDATES_MAX {
+                candidates.push(who);
+            }
+        }
+        let owner = match candidates.as_slice() {
+            [who] if is_known => Owner::Thread(*who),
+            _ => Owner::Unknown(candidates),
+        };
+        (owner, since(certain))
+    };
+    borders.iter().enumerate().map(owner).collect()
+}
+
+/// Which process has which page tables, as far as that is certain.
+struct Tables {
+    /// `None`: several had them, one after the other.
+    owners: HashMap<u64, Option<u32>, RandomState>,
+    /// Processes that have some.
+    known: HashMap<u32, (), RandomState>,
+}
+
+fn tables(borders: &[Border], owner: impl Fn(usize) -> Option<Who>) -> Tables {
+    let mut found = Tables { owners: HashMap::default(), known: HashMap::default() };
+    for (index, border) in borders.iter().enumerate().filter(|(_, border)| border.has_program) {
+        // Threads of the kernel run on the tables of whoever was before.
+        let (Some(tables), Some((pid, _))) = (border.tables, owner(index)) else { continue };
+        let of = found.owners.entry(tables).or_insert(Some(pid));
+        if *of != Some(pid) {
+            *of = None;
+        }
+        found.known.insert(pid, ());
+    }
+    found
+}
+
+impl Tables {
+    fn allow(&self, pid: u32, border: &Border) -> bool {
+        let Some(owner) = border.tables.and_then(|tables| self.owners.get(&tables)) else {
+            return true;
+        };
+        match owner {
+            Some(owner) if border.has_program => *owner == pid,
+            Some(owner) => *owner == pid || !self.known.contains_key(&pid),
+            None => true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lateralis_intelpt::encoder::{self, Encoder, Settings};
+    use lateralis_intelpt::{Branch, Ends};
+    use proptest::prelude::*;
+    use std::ops::Range;
+
+    /// A clock of which a tick is a nanosecond, and MTC packets come every 320.
+    const CLOCKS: Clocks = Clocks {
+        mtc_frequency: Some(3),
+        tsc_per_crystal: Some((40, 1)),
+        tsc_per_bus: Some(10),
+        nanos: Some((0, 0, 1)),
+    };
+    const PERIOD: u64 = 320;
+    const ENTRY: u64 = 0xffff_ffff_8100_0000;
+
+    fn encoder() -> Encoder {
+        let clock = encoder::Clock {
+            mtc_frequency: Some(3),
+            tsc_per_crystal: (40, 1),
+            tsc_per_bus: 10,
+            cycles: false,
+        };
+        Encoder::new(Settings { clock: Some(clock), psb_bytes: 256, ..Settings::default() })
+    }
+
+    /// A thread runs for some branches, then the kernel for some time, at one moment of which it switches.
+    #[derive(Debug, Clone)]
+    struct Turn {
+        thread: u32,
+        branches: u8,
+        kernel: u64,
+        switch: u64,
+    }
+
+    fn turn(kernel: Range<u64>, branches: Range<u8>) -> impl Strategy<Value = Turn> {
+        (1u32..5, branches, kernel, any::<u64>()).prop_map(|(thread, branches, kernel, switch)| {
+            Turn { thread, branches, kernel, switch: switch % kernel }
+        })
+    }
+
+    /// Two threads each of two processes.
+    fn who(thread: u32) -> Who {
+        (thread / 2 * 2 + 100, thread + 100)
+    }
+
+    /// What a processor says of turns, what events say, and whose the code in which bytes is.
+    fn recorded(turns: &[Turn], kernel: bool) -> (Vec<u8>, Switches, Vec<(usize, Who)>) {
+        let (mut encoder, mut switches) = (encoder(), Switches::default());
+        let (mut bytes, mut truth, mut runs) = (Vec::new(), Vec::new(), None);
+        encoder.set_tsc(1000);
+        let far = Branch { ends: Ends::Far, next: 0x2000, target: 0 };
+        for (index, turn) in turns.iter().enumerate() {
+            let who = who(turn.thread);
+            if kernel {
+                encoder.address_space(u64::from(who.0) << 13);
+            }
+            match index > 0 && kernel {
+                true => drop(encoder.branch(&far, 0x2000)),
+                false => encoder.enable(0x1000),
+            }
+            bytes.extend(encoder.take());
+            for branch in 0..turn.branches {
+                encoder.advance(10);
+                encoder.at(0x1000);
+                let loops = Branch { ends: Ends::IndirectJump, next: 0x1002, target: 0 };
+                encoder.branch(&loops, 0x1000 + u64::from(branch % 7)).expect("it leads anywhere");
+                let new = encoder.take();
+                // Of what is in bytes: the last one of each packet.
+                bytes.extend(new);
+                truth.push((bytes.len() - 1, who));
+            }
+            match kernel {
+                true => drop(encoder.branch(&far, ENTRY)),
+                false => encoder.disable(),
+            }
+            bytes.extend(encoder.take());
+            let next = turns.get(index + 1).map(|turn| super::tests::who(turn.thread));
+            if let Some(next) = next.filter(|next| *next != who) {
+                switches.switch(0, encoder.tsc() + turn.switch, Some(who), Some(next));
+            }
+            runs = Some(who);
+            // The kernel's own branches: it is seen to be there.
+            let until = encoder.tsc() + turn.kernel;
+            while kernel && encoder.tsc() + 100 < until {
+                encoder.advance(100);
+                encoder.at(ENTRY);
+                let jump = Branch { ends: Ends::IndirectJump, next: ENTRY, target: 0 };
+                encoder.branch(&jump, ENTRY + 64).expect("it leads anywhere");
+            }
+            encoder.set_tsc(until);
+            if kernel {
+                encoder.at(ENTRY);
+            }
+        }
+        bytes.extend(encoder.take());
+        if let (Some(who), true) = (runs, switches.cpus.is_empty()) {
+            switches.is(0, 0, Some(who));
+        }
+        (bytes, switches, truth)
+    }
+
+    fn owner_of(stretches: &[Stretch], byte: usize) -> &Owner {
+        let of = stretches.iter().find(|of| (of.begin..of.end).contains(&byte));
+        &of.expect("each byte is of a stretch").owner
+    }
+
+    /// Nothing is of a wrong thread. @return how much of it is of none.
+    fn check(turns: &[Turn], kernel: bool) -> usize {
+        let (bytes, switches, truth) = recorded(turns, kernel);
+        let stretches = divide(&switches, 0, &bytes, &CLOCKS);
+        assert_eq!(stretches.first().map(|of| of.begin), Some(0));
+        assert_eq!(stretches.last().map(|of| of.end), Some(bytes.len()));
+        assert!(stretches.windows(2).all(|of| of[0].end == of[1].begin));
+        let mut unknown = 0;
+        for (byte, who) in truth {
+            match owner_of(&stretches, byte) {
+                Owner::Thread(found) => assert_eq!(*found, who, "{stretches:?}"),
+                Owner::Unknown(candidates) => {
+                    assert!(candidates.contains(&who), "{candidates:?} {who:?}");
+                    unknown += 1;
+                }
+            }
+        }
+        unknown
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..Default::default() })]
+        #[test]
+        fn where_switches_are_slower_than_the_clock_everything_is_of_its_thread(
+            turns in prop::collection::vec(turn(3 * PERIOD..4000, 40..200), 1..60),
+        ) {
+            prop_assert_eq!(check(&turns, false), 0);
+        }
+
+        #[test]
+        fn where_they_are_faster_nothing_is_of_another(
+            turns in prop::collection::vec(turn(1..2 * PERIOD, 1..200), 1..60),
+            kernel: bool,
+        ) {
+            check(&turns, kernel);
+        }
+
+        #[test]
+        fn page_tables_say_which_process_it_is(
+            turns in prop::collection::vec(turn(3 * PERIOD..4000, 40..200), 1..60),
+        ) {
+            prop_assert_eq!(check(&turns, true), 0);
+        }
+
+        // Whatever the bytes are.
+        #[test]
+        fn of_damaged_packets_each_byte_is_of_one_stretch(
+            turns in prop::collection::vec(turn(1..2000, 1..200), 1..20),
+            kernel: bool,
+            damage in prop::collection::vec((any::<usize>(), any::<u8>()), 1..20),
+        ) {
+            let (mut bytes, switches, _) = recorded(&turns, kernel);
+            for (at, value) in damage {
+                let at = at % bytes.len();
+                bytes[at] ^= value;
+            }
+            let stretches = divide(&switches, 0, &bytes, &CLOCKS);
+            prop_assert!(stretches.windows(2).all(|of| of[0].end == of[1].begin));
+            prop_assert!(stretches.iter().all(|of| of.psb <= of.begin && of.begin < of.end));
+        }
+    }
+
+    #[test]
+    fn where_records_of_switches_are_missing_it_is_not_known_who_ran() {
+        let mut switches = Switches::default();
+        let (one, two, three) = (who(1), who(2), who(3));
+        switches.switch(0, 100, Some(one), Some(two));
+        switches.switch(0, 110, Some(one), Some(two));
+        switches.switch(0, 500, Some(three), Some(one));
+        let of = &switches.cpus[&0];
+        let changes: Vec<_> = of.changes.iter().map(|of| (of.nanos, of.to)).collect();
+        assert_eq!(of.first, Some(one));
+        assert_eq!(changes, [(100, Some(two)), (100, None), (500, Some(one))]);
+    }
+}
