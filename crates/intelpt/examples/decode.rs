@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Decodes a file of packets, some times, and says how long each took; for bench/decode.
 //!
-//!     decode counter|blocks ROUNDS PACKETS [FILE:ADDRESS]...
+//!     decode counter|blocks|counter-N ROUNDS PACKETS [FILE:ADDRESS]...
 //!
 //! Prints the number of instructions, of gaps, then the seconds of each round. `counter`: instructions are
-//! only counted; `blocks`: each block is handed on.
+//! only counted; `blocks`: each block is handed on; `counter-N`: counted by N threads, each of which takes
+//! segments of the stream.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 use std::time::Instant;
 
 use lateralis_intelpt::Block;
 use lateralis_intelpt::flow::{Event, Flow, Sink};
 use lateralis_intelpt::image::Sections;
+use lateralis_intelpt::segments::{Segment, segments};
+
+/// Bytes of packets that a thread takes at once.
+const SEGMENT_BYTES: usize = 256 << 10;
 
 #[derive(Default)]
 struct Counter {
@@ -53,10 +60,35 @@ impl Sink for Blocks {
     }
 }
 
+/// Counts by several threads, each of which learns the code for itself.
+fn in_parallel(image: &Sections<'_>, packets: &[u8], threads: usize) -> Counter {
+    let all: Vec<Segment> = segments(packets, SEGMENT_BYTES);
+    // Only hands out numbers: nothing is read by way of it.
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let (mut flow, mut counter, mut is_whole) = (Flow::new(image), Counter::default(), true);
+        while let Some(segment) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
+            is_whole &= flow.decode_segment(packets, segment, &mut counter);
+        }
+        (counter, is_whole)
+    };
+    let counters: Vec<_> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
+    });
+    let mut sum = Counter::default();
+    for (counter, is_whole) in counters {
+        assert!(is_whole, "a PSB is inside of another packet");
+        sum.instructions += counter.instructions;
+        sum.gaps += counter.gaps;
+    }
+    sum
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [how, rounds, packets, code @ ..] = arguments.as_slice() else {
-        return Err("decode counter|blocks ROUNDS PACKETS [FILE:ADDRESS]...".into());
+        return Err("decode counter|blocks|counter-N ROUNDS PACKETS [FILE:ADDRESS]...".into());
     };
     let mut pieces = Vec::new();
     for piece in code {
@@ -75,7 +107,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         // Nothing is known from the round before.
         let mut flow = Flow::new(&image);
         let begin = Instant::now();
+        let threads = how.strip_prefix("counter-").and_then(|count| count.parse().ok());
         counter = match how.as_str() {
+            _ if threads.is_some() => in_parallel(&image, &packets, threads.unwrap_or(1)),
             "counter" => {
                 let mut counter = Counter::default();
                 flow.decode(&packets, &mut counter);

@@ -15,6 +15,7 @@ use crate::image::Image;
 use crate::long_paths::{self, LongPath, eight_full};
 use crate::packet::{At, Error, IpBytes, Packet, Packets, Tnt, clock, is_short_tnt, synced, tip};
 use crate::paths::Found;
+use crate::segments::Segment;
 
 /// Return addresses that the processor remembers [SDM volume 3, RET compression].
 const CALLS: usize = 64;
@@ -171,6 +172,8 @@ pub struct State {
     at: Option<u32>,
     is_after_overflow: bool,
     is_fup_bound: bool,
+    /// Where the last PSB was.
+    psb: Option<usize>,
 }
 
 impl State {
@@ -191,6 +194,7 @@ impl State {
             at: None,
             is_after_overflow: false,
             is_fup_bound: false,
+            psb: None,
         }
     }
 }
@@ -250,6 +254,7 @@ impl<'i, I: Image> Flow<'i, I> {
             at: state.at,
             is_after_overflow: state.is_after_overflow,
             is_fup_bound: state.is_fup_bound,
+            psb: state.psb,
             without_packet: 0,
             sink,
         };
@@ -262,7 +267,35 @@ impl<'i, I: Image> Flow<'i, I> {
             at: walk.at,
             is_after_overflow: walk.is_after_overflow,
             is_fup_bound: walk.is_fup_bound,
+            psb: walk.psb,
         };
+    }
+
+    /// Decodes a segment of a stream: what [`Self::decode`] would give behind the one before it.
+    ///
+    /// @return whether the next segment follows. Otherwise what looked like its PSB is inside of another packet,
+    /// as only damaged bytes have it, and it is not to be decoded: [`Self::decode_after`] gives all that is left.
+    pub fn decode_segment(
+        &mut self,
+        bytes: &[u8],
+        segment: &Segment,
+        sink: &mut impl Sink,
+    ) -> bool {
+        let mut state = self.behind_head(bytes, segment);
+        self.decode_part(&mut state, bytes, segment.body.clone(), sink);
+        segment.next.is_none() || state.psb == segment.next || sink.is_enough()
+    }
+
+    /// Decodes everything from a segment on, one after the other.
+    pub fn decode_after(&mut self, bytes: &[u8], segment: &Segment, sink: &mut impl Sink) {
+        let mut state = self.behind_head(bytes, segment);
+        self.decode_part(&mut state, bytes, segment.body.start..bytes.len(), sink);
+    }
+
+    fn behind_head(&mut self, bytes: &[u8], segment: &Segment) -> State {
+        let mut state = State::new();
+        self.decode_part(&mut state, bytes, segment.head.clone(), &mut Muted);
+        state
     }
 
     /// The addresses of the instructions of a block.
@@ -274,6 +307,15 @@ impl<'i, I: Image> Flow<'i, I> {
             ip = instruction.next_ip();
         }
     }
+}
+
+/// Nothing of it is told.
+struct Muted;
+
+impl Sink for Muted {
+    fn block(&mut self, _: &Block) {}
+
+    fn event(&mut self, _: usize, _: Event) {}
 }
 
 struct Walk<'w, 'i, 'b, I, S> {
@@ -293,6 +335,8 @@ struct Walk<'w, 'i, 'b, I, S> {
     is_after_overflow: bool,
     /// Whether the next FUP says where the packet before it was made, and nothing else.
     is_fup_bound: bool,
+    /// Where the last PSB was.
+    psb: Option<usize>,
     without_packet: u32,
     sink: &'w mut S,
 }
@@ -760,6 +804,9 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
             }
         }
         self.is_after_overflow = false;
+        self.is_fup_bound = false;
+        // Outcomes that were left over when the flow was lost are of no branch behind a PSB.
+        self.tnt.len = 0;
         match (run, ip) {
             (Some(run), Some(ip)) => {
                 let was_reached = self.walk_to(run, ip);
@@ -855,6 +902,7 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
                 P::Ovf => Next::Overflow,
                 P::Psb => {
                     self.last_ip = 0;
+                    self.psb = Some(start);
                     Next::Psb
                 }
                 P::Pad | P::PsbEnd => continue,
@@ -981,6 +1029,11 @@ mod tests {
             1 => Just(Packet::Ovf),
         ];
         let many = (one, 1usize..24).prop_map(|(packet, count)| alloc::vec![packet; count]);
+        let psb = (place().prop_map(Packet::Fup), any::<bool>()).prop_map(|(place, is_whole)| {
+            let mode = if is_whole { Packet::ModeExec { bits: 1 } } else { Packet::Pad };
+            Vec::from([Packet::Psb, mode, place, Packet::PsbEnd])
+        });
+        let many = prop_oneof![5 => many, 1 => psb];
         prop::collection::vec(many, 1..40).prop_map(|all| all.concat())
     }
 
@@ -999,8 +1052,14 @@ mod tests {
                 packets.push(Packet::TntShort(core::mem::replace(tnt, Tnt { bits: 0, len: 0 })));
             }
         };
-        for _ in 0..20_000 {
+        for step in 0..20_000 {
             let block = blocks.run(run).block;
+            if step % 500 == 499 {
+                flush(&mut tnt, &mut packets);
+                let place = Packet::Fup(IpBytes::Full(block.ip));
+                packets.extend([Packet::Psb, Packet::ModeExec { bits: 1 }, place, Packet::PsbEnd]);
+                calls.clear();
+            }
             let mut outcome = None;
             match block.ends {
                 Ends::Through => run = blocks.next(run),
@@ -1087,6 +1146,13 @@ mod tests {
             counting.decode(&bytes, &mut counts);
             counts.event(0, Event::Here(0));
             assert_eq!(counts.all, counted.all);
+        }
+        for bytes_min in [1, 300] {
+            let (mut in_segments, mut told) = (Flow::new(&image), Vec::new());
+            for segment in crate::segments::segments(&bytes, bytes_min) {
+                assert!(in_segments.decode_segment(&bytes, &segment, &mut told), "{segment:?}");
+            }
+            assert_eq!(told, expected);
         }
         let event = |told| if let Told::Event(_, event) = told { Some(event) } else { None };
         expected.into_iter().filter_map(event).collect()

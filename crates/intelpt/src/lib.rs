@@ -14,6 +14,7 @@ pub mod image;
 mod long_paths;
 pub mod packet;
 mod paths;
+pub mod segments;
 mod text;
 pub mod time;
 
