@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
-use lateralis_model::{Event, EventClass, Trace};
+use lateralis_model::{Event, EventClass, Names, Trace};
 use lateralis_symbols::{
     AddressSpaces, Functions, Image, LineFrame, Lines, Mapping, Registers, Stacks as Unwinder,
     demangled,
@@ -197,6 +197,8 @@ pub struct Places<'i> {
     /// Who unwinds stacks of a process, until something else is mapped in it.
     unwinders: HashMap<u32, Unwinder>,
     names: HashMap<u32, String>,
+    /// Of threads and processes that no event names.
+    called: HashMap<u32, String>,
     /// The process of each thread that was named.
     processes: HashMap<u32, u32>,
     missing: BTreeMap<String, (String, u64)>,
@@ -221,6 +223,12 @@ impl<'i> Places<'i> {
         places
     }
 
+    /// What threads and processes are called that no event names.
+    pub fn call(&mut self, names: &Names) {
+        let all = names.processes.iter().chain(&names.threads);
+        self.called = all.map(|(id, name)| (*id, name.clone())).collect();
+    }
+
     /// The trace has more classes of events by now.
     pub fn learn(&mut self, trace: &Trace) {
         let streams = trace.stream_classes.iter();
@@ -241,6 +249,7 @@ impl<'i> Places<'i> {
             generated: HashMap::new(),
             unwinders: HashMap::new(),
             names: HashMap::new(),
+            called: HashMap::new(),
             processes: HashMap::new(),
             missing: BTreeMap::new(),
             functions: Vec::new(),
@@ -345,8 +354,10 @@ impl<'i> Places<'i> {
 
     /// The name of a thread, or of its process.
     pub fn program(&self, (pid, tid): (u32, u32)) -> String {
-        match self.names.get(&tid).or_else(|| self.names.get(&pid)) {
-            Some(name) => name.clone(),
+        let of =
+            |names: &HashMap<u32, String>| names.get(&tid).or_else(|| names.get(&pid)).cloned();
+        match of(&self.names).or_else(|| of(&self.called)) {
+            Some(name) => name,
             // What Linux calls its idle threads.
             None if pid == 0 => "swapper".to_owned(),
             None => format!("process {pid}"),

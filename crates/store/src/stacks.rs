@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::RandomState;
 use lateralis_model::role::{STACK_FUNCTIONS, STACK_IMAGES};
-use lateralis_model::{Damage, Event, EventClass, FieldKind, StreamClass, Trace, Value};
+use lateralis_model::{Damage, Event, EventClass, FieldKind, Names, StreamClass, Trace, Value};
 
 use lateralis_symbols::Registers;
 
@@ -252,6 +252,11 @@ impl<'i> Samples<'i> {
         samples
     }
 
+    /// What threads and processes are called that no event names.
+    pub fn call(&mut self, names: &Names) {
+        self.places.call(names);
+    }
+
     /// The trace has more classes of events by now.
     pub fn learn(&mut self, trace: &Trace) {
         self.places.learn(trace);
@@ -306,7 +311,8 @@ struct Gathering<'i> {
 ///
 /// Cost: a pass over all events, and the reading of each image once. Memory: by paths and functions.
 pub fn gather(chosen: &Chosen<'_>, images: &mut dyn Images, shows_inlined: bool) -> Gathered {
-    let samples = Samples::new(images, &chosen.trace).with_inlined(shows_inlined);
+    let mut samples = Samples::new(images, &chosen.trace).with_inlined(shows_inlined);
+    samples.call(chosen.source.names());
     let mut gathering = Gathering { samples, stacks: BTreeMap::new() };
     (chosen.begins)();
     let (begin, end) = chosen.ends();

@@ -98,6 +98,7 @@ pub fn scan(
     'all: for (number, opened) in recordings.iter().enumerate() {
         let source = &opened.recording.source;
         let mut samples = Samples::new(images(), source.trace());
+        samples.call(source.names());
         if !samples.are_any() {
             continue;
         }
