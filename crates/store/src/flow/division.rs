@@ -525,7 +525,7 @@ mod tests {
             mtc_frequency: Some(3),
             tsc_per_crystal: (40, 1),
             tsc_per_bus: 10,
-            cycles: false,
+            cycle_threshold: None,
         };
         Encoder::new(Settings { clock: Some(clock), psb_bytes: 256, ..Settings::default() })
     }
