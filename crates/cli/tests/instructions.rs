@@ -590,3 +590,62 @@ fn the_finest_trace_has_the_factor_0_and_the_coarsest_100() {
     assert!(found["traces"][0]["median_ns"].is_null(), "{found}");
     assert!(found["traces"][1]["trf"].is_null(), "{found}");
 }
+
+#[test]
+fn what_was_covered_is_the_truth() {
+    let Some(made) = data("made") else { return };
+    let place = Place::new();
+    let machine = machine(&place, &made);
+    let folder = made.join("fibs");
+    let truth = fs::read(folder.join("truth.ips.zst")).expect("the truth");
+    let truth = zstd::decode_all(&truth[..]).expect("zstd");
+    let truth: Vec<String> =
+        String::from_utf8_lossy(&truth).split_whitespace().map(str::to_owned).collect();
+    let different: std::collections::BTreeSet<&String> = truth.iter().collect();
+    let file = folder.join("perf.data").display().to_string();
+    let words = ["flow", "coverage", &file, "--symfs", &machine];
+    let found = place.json(&[&words[..], &["--json"]].concat());
+    let sum = |key: &str| {
+        let of = found["functions"].as_array().expect("functions").iter();
+        of.map(|function| function[key].as_u64().expect("a number")).sum::<u64>()
+    };
+    assert_eq!(sum("instructions"), truth.len() as u64);
+    assert_eq!(sum("different_instructions"), different.len() as u64);
+    assert_eq!(sum("blocks"), found["blocks"]);
+    // The program has no debug information, so that no file of source is known: then there is nothing to
+    // tell.
+    let lcov = place.lat(&[&words[..], &["--format", "lcov"]].concat());
+    assert!(lcov.stdout.is_empty(), "{}", String::from_utf8_lossy(&lcov.stdout));
+}
+
+#[test]
+fn the_longest_intervals_have_their_flow_and_all_their_picture() {
+    let Some(made) = data("made") else { return };
+    let place = Place::new();
+    let machine = machine(&place, &made);
+    let file = made.join("fibs/perf.data").display().to_string();
+    let words = ["flow", "delta", &file, "--symfs", &machine, "--from", "insn:call", "--to"];
+    let more = ["insn:ret", "--pair", "innermost", "--flow", "5", "--svg", "d.svg", "--json"];
+    let found = place.json(&[&words[..], &more[..]].concat());
+    let intervals = found["intervals"].as_array().expect("intervals");
+    let length = |of: &serde_json::Value| of["instructions"].as_u64().expect("a number");
+    let mut lengths: Vec<u64> = intervals.iter().map(length).collect();
+    lengths.sort_unstable_by_key(|of| std::cmp::Reverse(*of));
+    let longest = found["longest"].as_array().expect("the longest");
+    assert_eq!(longest.iter().map(length).collect::<Vec<_>>(), lengths[..5]);
+    for of in longest {
+        let flow = of["flow"].as_array().expect("its flow");
+        assert_eq!(flow.iter().map(length).sum::<u64>(), length(of), "{of}");
+        assert!(flow.windows(2).all(|two| two[0]["function"] != two[1]["function"]));
+    }
+    // Each bar says how many it has.
+    let picture = fs::read_to_string(place.0.join("d.svg")).expect("a picture");
+    let bars = picture.split("<title>").skip(1).filter_map(|of| of.split("</title>").next());
+    let count = |bar: &str| {
+        let digits: String =
+            bar.rsplit(": ").next()?.chars().filter(char::is_ascii_digit).collect();
+        digits.parse::<u64>().ok()
+    };
+    let sum: u64 = bars.filter_map(count).sum();
+    assert_eq!(sum, intervals.len() as u64);
+}

@@ -268,7 +268,7 @@ fn a_function_that_became_slower_is_ranked_first_and_the_same_twice_is_no_differ
         #define SPIN for (unsigned long i = 0; i < n; i++) s += i; __asm__ volatile(\"\" ::: \"memory\")\n\
         APART void steady(unsigned long n) { SPIN; }\n\
         APART void grows(unsigned long n) { SPIN; }\n\
-        int main(void) { for (int i = 0; i < 200; i++) { steady(900000); grows(GROWS); } }\n";
+        int main(void) { for (int i = 0; i < 600; i++) { steady(900000); grows(GROWS); } }\n";
     for (name, grows) in [("before", "300000"), ("after", "1200000")] {
         let define = format!("-DGROWS={grows}");
         built(&place, program, name, &["-O1", "-g", "-fno-omit-frame-pointer", &define]);

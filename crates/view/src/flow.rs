@@ -2,6 +2,7 @@
 //! Rows of calls of threads whose instructions were recorded. Calls are decoded for the time that is looked
 //! at; none is in the index.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -27,15 +28,18 @@ const ROWS_UNKNOWN: u32 = 24;
 /// Gives what stands in the files of programs.
 #[derive(Clone)]
 pub struct ImageSource {
-    /// Which files these are: where else they are looked for than at their paths.
-    pub of: String,
+    /// Which files these are: options of `lat` that say where else they are looked for than at their paths.
+    pub options: Vec<OsString>,
     open: Arc<dyn Fn() -> Box<dyn Images> + Send + Sync>,
 }
 
 impl ImageSource {
     /// `open` is asked for each who reads them by itself.
-    pub fn new(of: String, open: impl Fn() -> Box<dyn Images> + Send + Sync + 'static) -> Self {
-        Self { of, open: Arc::new(open) }
+    pub fn new(
+        options: Vec<OsString>,
+        open: impl Fn() -> Box<dyn Images> + Send + Sync + 'static,
+    ) -> Self {
+        Self { options, open: Arc::new(open) }
     }
 
     /// Somebody else who reads them.

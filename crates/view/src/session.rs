@@ -165,7 +165,7 @@ impl Opening {
     ) -> Result<Self, lateralis_traces::Error> {
         let OpenOptions { frequency_hz, definitions, format, abi, relate, .. } = options;
         let readers = env!("LATERALIS_READERS");
-        let of_images = images.as_ref().map(|images| &images.of);
+        let of_images = images.as_ref().map(|images| &images.options);
         let how = format!(
             "{readers} {frequency_hz:?} {definitions:?} {format:?} {abi:?} {relate:?} {of_images:?}"
         );
@@ -394,6 +394,12 @@ impl Session {
             FlowRows::new(flow, meta)
         };
         self.flow.get_or_init(open).as_ref()
+    }
+
+    /// Gives what stands in the files of programs, where somebody does.
+    #[must_use]
+    pub fn images(&self) -> Option<&ImageSource> {
+        self.images.as_ref()
     }
 
     /// Stacks of samples, of any time; `None` where nobody gives what stands in the files of programs.

@@ -8,7 +8,8 @@ use std::ops::ControlFlow;
 
 use lateralis_perfdata::perf::write::{IntelPt, Origin, Piece, Sideband, Writer};
 use lateralis_store::Chosen;
-use lateralis_store::flow::{Marker, Pairing, Recorded, deltas, executed};
+use lateralis_store::flow::timeline::Timeline;
+use lateralis_store::flow::{Marker, Pairing, Recorded, coverage, deltas, executed, stretches};
 use lateralis_store::places::Places;
 use lateralis_traces::hardware::{Hardware, of_bytes, of_source};
 
@@ -16,6 +17,27 @@ use lateralis_traces::hardware::{Hardware, of_bytes, of_source};
 const PACKET_BYTES_MAX: usize = 256;
 /// Events of a perf.data may take so many bytes.
 const LIMIT_BYTES: u64 = 1 << 20;
+
+/// Whatever is looked at, calls end behind their begin and inside of who called, and instructions are
+/// numbered.
+fn along_time(mut timeline: Timeline<'_>) {
+    timeline.advance(usize::MAX);
+    assert_eq!(timeline.pending_bytes(), 0);
+    for line in 0..timeline.count() {
+        let whole = timeline.extent(line).unwrap_or((0, u64::MAX));
+        for times in [whole, (whole.0, whole.0), (0, 0)] {
+            let window = timeline.window(line, times);
+            for pieces in &window.depths {
+                assert!(pieces.iter().all(|of| of.begin_ns <= of.end_ns));
+                assert!(pieces.is_sorted_by_key(|of| of.begin_ns));
+            }
+            assert!(window.moments.is_sorted());
+            let (listed, total) = timeline.instructions(line, times, None, (0, 10));
+            assert!(total.is_none_or(|total| listed.len() as u64 <= total));
+            assert!(listed.is_sorted_by(|one, next| one.number + 1 == next.number));
+        }
+    }
+}
 
 /// A recording of GRIFFIN, or a `perf.data`. Besides not panicking: what functions executed is what was
 /// executed, and an interval is no longer than that.
@@ -58,7 +80,16 @@ pub fn check(input: &[u8]) {
         assert_eq!(pairs + found.orphans + found.not_kept, found.hits.1);
         let sum: u64 = found.intervals.iter().map(|of| of.instructions).sum();
         assert!(pairing == Pairing::Innermost || sum <= own, "{sum} of {own}");
+        let some = &found.intervals[..found.intervals.len().min(3)];
+        for (of, stretches) in some.iter().zip(stretches(&mut recorded, some)) {
+            let sum: u64 = stretches.iter().map(|of| of.instructions).sum();
+            assert!(sum <= of.instructions, "{sum} of {}", of.instructions);
+        }
     }
+    let covered = coverage(&mut recorded);
+    let sum: u64 = covered.functions.values().map(|of| of.instructions).sum();
+    assert!(sum <= own, "{sum} of {own}");
+    along_time(Timeline::new(recorded));
 }
 
 /// Recordings with the code and packets of the decoder's own inputs.

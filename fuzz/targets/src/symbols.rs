@@ -2,7 +2,7 @@
 //! Files with the names of functions: a trace says which, and they may be anybody's.
 
 use lateralis_symbols::{
-    Functions, Image, Mapping, Registers, Stacks, build_id_of_notes, demangled,
+    Functions, Image, Lines, Mapping, Registers, Stacks, build_id_of_notes, demangled,
 };
 
 /// Words of a stack.
@@ -20,6 +20,15 @@ pub fn check(bytes: &[u8]) {
             assert!(name.is_none_or(is_inside), "{name:?}");
         }
         unwind(&image, bytes);
+        if let Some(lines) = Lines::of(&image) {
+            for address in (0..bytes.len() as u64).step_by(64).chain([u64::MAX]) {
+                let (frames, line) = (lines.frames(address), lines.line(address));
+                assert!(frames.len() <= 256);
+                // A line is known by itself, or by a function that has none.
+                let known = frames.first().and_then(|frame| frame.line.as_ref());
+                assert!(known.is_none() || line.as_ref() == known, "{known:?} {line:?}");
+            }
+        }
     }
     let _ = build_id_of_notes(bytes);
     let text = String::from_utf8_lossy(bytes);

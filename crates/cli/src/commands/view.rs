@@ -5,6 +5,7 @@ mod control;
 mod dumps;
 mod live;
 
+use std::ffi::OsString;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -88,7 +89,11 @@ impl ViewArgs {
         let open = move || -> Box<dyn Images> {
             Box::new(ImageFiles::new(root.as_deref()).with_kallsyms(kallsyms.as_deref()))
         };
-        ImageSource::new(format!("{:?} {:?}", self.symfs, self.kallsyms), open)
+        let mut options: Vec<OsString> = Vec::new();
+        for (name, path) in [("--symfs", &self.symfs), ("--kallsyms", &self.kallsyms)] {
+            options.extend(path.iter().flat_map(|path| [name.into(), path.into()]));
+        }
+        ImageSource::new(options, open)
     }
 }
 

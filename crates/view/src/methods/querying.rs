@@ -5,9 +5,12 @@ use std::env;
 use std::io::Read;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use lateralis_store::flow::Recorded;
+use lateralis_store::places::Places;
 use serde_json::{Value, json};
 
 use crate::answer::Problem;
@@ -29,7 +32,15 @@ const TABLES_MAX: usize = 5000;
 /// The tables that a statement can name, with their columns.
 pub fn tables(session: &Session) -> Result<Value, Problem> {
     let recording = session.recording_again()?;
-    let tables = lateralis_store::Session::new(vec![recording]);
+    let mut tables = lateralis_store::Session::new(vec![recording]);
+    if let Some(images) = session.images().cloned() {
+        if !session.lanes.meta().flows.is_empty() {
+            // Only what their columns are.
+            let places = Places::without_events(images.open());
+            tables = tables.with_flow(Recorded::raw(places, Vec::new(), &[]));
+        }
+        tables = tables.with_stacks(Arc::new(move || images.open()));
+    }
     let told = tables.tables().iter().take(TABLES_MAX).map(|table| {
         let columns: Vec<&String> =
             table.schema.fields().iter().map(|field| field.name()).collect();
@@ -45,6 +56,7 @@ pub fn sql(session: &Session, params: Params<'_>) -> Result<Value, Problem> {
     let mut child = Command::new(program()?)
         .args(["--format", "jsonl", "-c", text])
         .args(session.paths())
+        .args(session.images().map_or(&[][..], |images| &images.options))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
