@@ -174,7 +174,7 @@ export function threadStateColours(names: Colours): Colours {
 /** Colours of functions: by their names, because numbers are given as they are found. */
 class FunctionColours extends Colours {
   override rgb(index: number): Rgb {
-    return (this.byIndex[index] ??= shade(this.theme, hash(this.names[index] ?? "")));
+    return (this.byIndex[index] ??= functionColour(this.names[index] ?? "", this.theme));
   }
 
   override css(index: number): string {
@@ -199,6 +199,11 @@ export function functionColours(functions: ReadonlyMap<number, string> | undefin
     ofFunctions.set(of, colours);
   }
   return colours;
+}
+
+/** The colour of a function, by its name. */
+export function functionColour(name: string, theme: Theme): Rgb {
+  return shade(theme, hash(name));
 }
 
 /** FNV-1a: one name has one colour wherever it is. */

@@ -55,7 +55,7 @@ impl Images for Nothing {
 
 /// Each sample counts once.
 fn stacks(trace: &dyn Source) {
-    for of in gather(&Chosen::all_of(trace), &mut Nothing).stacks {
+    for of in gather(&Chosen::all_of(trace), &mut Nothing, true).stacks {
         assert_eq!(of.nodes.iter().map(|node| node.samples).sum::<u64>(), of.samples);
         let most = of.totals().into_iter().max().unwrap_or(0);
         assert!(most <= of.weight, "{most} of {}", of.weight);

@@ -3,7 +3,7 @@
 
 import { computed, signal } from "@preact/signals";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { css } from "../../logic/colour.ts";
+import { css, functionColour } from "../../logic/colour.ts";
 import { type FlameAnswer, type Placed, find, layout, toTree } from "../../logic/flame.ts";
 import { duration, qualified, thousands } from "../../logic/units.ts";
 import { setBrush } from "../../state/brush.ts";
@@ -65,7 +65,7 @@ export function Flame() {
       {error ? (
         <p class="empty">{error}</p>
       ) : root && answer && answer.nodes.length > 0 ? (
-        <Shape root={root} quality={answer.quality} />
+        <Shape root={root} quality={answer.quality} of={of} />
       ) : (
         <p class="empty">{answer ? `No ${of === "spans" ? "span" : WHAT[of]} in this time.` : ""}</p>
       )}
@@ -88,7 +88,7 @@ export function ShapeChoice() {
   );
 }
 
-function Shape({ root, quality }: { root: Placed; quality: string }) {
+function Shape({ root, quality, of }: { root: Placed; quality: string; of: What }) {
   const [zoomedKey, setZoomed] = useState(root.data.key);
   const [at, setAt] = useState<string | null>(null);
   const zoomed = find(root, zoomedKey) ?? root;
@@ -101,7 +101,7 @@ function Shape({ root, quality }: { root: Placed; quality: string }) {
     setZoomed(next.data.key);
     // The timeline and the list of activities show the same kind.
     setBrush(
-      next.data.kind === null
+      next.data.kind === null || of !== "spans"
         ? null
         : { kind: next.data.kind, name: next.data.name, least: null, most: null },
     );
@@ -110,7 +110,12 @@ function Shape({ root, quality }: { root: Placed; quality: string }) {
     root,
     zoomed,
     at: pointed,
-    colour: (node: Placed) => (node.data.kind === null ? css(theme.idle) : colours.css(node.data.kind)),
+    colour: (node: Placed) => {
+      if (node.data.kind !== null) return colours.css(node.data.kind);
+      // Of calls, all but the whole, and the threads where there are any, are functions.
+      const isCall = of === "calls" && node.depth > (by.value === "all" ? 0 : 1);
+      return css(isCall ? functionColour(node.data.name, theme) : theme.idle);
+    },
     text: (node: Placed) => node.data.name,
     hover: (node: Placed | null) => setAt(node?.data.key ?? null),
     zoom,

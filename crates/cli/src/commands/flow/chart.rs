@@ -47,10 +47,10 @@ pub fn histogram(title: &str, unit: &str, sorted: &[u64], shown: impl Fn(u64) ->
         let count = (highest as f64 * line as f64 / LINES as f64).round();
         let y = below - count / highest as f64 * high;
         let (right, label) = (WIDTH - RIGHT, values::count(count as u64));
-        let _ = write!(
+        let _ = writeln!(
             text,
             "<line x1=\"{LEFT}\" y1=\"{y:.1}\" x2=\"{right}\" y2=\"{y:.1}\" stroke=\"#dfe4e9\"/>\
-             <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"#63707d\">{label}</text>\n",
+             <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"#63707d\">{label}</text>",
             LEFT - 6.0,
             y + 4.0,
         );
@@ -62,10 +62,10 @@ pub fn histogram(title: &str, unit: &str, sorted: &[u64], shown: impl Fn(u64) ->
         let tall = *count as f64 / highest as f64 * high;
         let tall = if *count > 0 { tall.max(1.0) } else { 0.0 };
         let (begin, end) = (shown(number * step), shown((number + 1).saturating_mul(step)));
-        let _ = write!(
+        let _ = writeln!(
             text,
             "<rect x=\"{:.2}\" y=\"{:.2}\" width=\"{:.2}\" height=\"{tall:.2}\" fill=\"#4f8fbf\">\
-             <title>{} to below {}: {}</title></rect>\n",
+             <title>{} to below {}: {}</title></rect>",
             x + each * 0.06,
             below - tall,
             each * 0.88,
@@ -74,9 +74,9 @@ pub fn histogram(title: &str, unit: &str, sorted: &[u64], shown: impl Fn(u64) ->
             values::count(*count),
         );
         if place % every == 0 {
-            let _ = write!(
+            let _ = writeln!(
                 text,
-                "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#63707d\">{}</text>\n",
+                "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#63707d\">{}</text>",
                 below + 16.0,
                 escaped(&begin),
             );

@@ -149,20 +149,29 @@ fn plain(text: &str) -> String {
     terminal::shown(text).replace(['\n', '\r'], " ")
 }
 
+/// What of a file of source was executed.
+#[derive(Default)]
+struct OfFile<'f> {
+    /// How often each line.
+    lines: BTreeMap<u32, u64>,
+    /// Where functions begin, and how often they were entered.
+    functions: Vec<(u32, &'f str, u64)>,
+}
+
 /// Tracefiles of lcov: for each file of source its functions and lines [man 1 geninfo, TRACEFILE FORMAT].
 fn lcov<'f>(found: &'f Coverage, of: &dyn Fn(u32) -> Option<&'f Function>) -> String {
-    let mut files: BTreeMap<u32, (BTreeMap<u32, u64>, Vec<(u32, &str, u64)>)> = BTreeMap::new();
+    let mut files: BTreeMap<u32, OfFile<'_>> = BTreeMap::new();
     for ((file, line), count) in &found.lines {
-        files.entry(*file).or_default().0.insert(*line, *count);
+        files.entry(*file).or_default().lines.insert(*line, *count);
     }
     for (function, covered) in ranked(found, of) {
         if let Some((file, line)) = covered.line {
             let times = covered.entered.max(1);
-            files.entry(file).or_default().1.push((line, &function.name, times));
+            files.entry(file).or_default().functions.push((line, &function.name, times));
         }
     }
     let mut text = String::new();
-    for (file, (lines, mut functions)) in files {
+    for (file, OfFile { lines, mut functions }) in files {
         let Some(path) = found.sources.get(file as usize) else { continue };
         functions.sort_unstable();
         // Writing into a string cannot fail.

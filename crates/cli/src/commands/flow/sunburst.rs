@@ -74,10 +74,10 @@ pub fn svg(stacks: &Stacks, functions: &[Function]) -> String {
         };
         let percent = share(totals[arc.node as usize], stacks.weight);
         let own = share(node.weight, stacks.weight);
-        let _ = write!(
+        let _ = writeln!(
             text,
             "<path d=\"{}\" fill=\"{}\" stroke=\"#ffffff\" stroke-width=\"0.6\">\
-             <title>{name}{image}: {percent:.2} %, {own:.2} % in itself</title></path>\n",
+             <title>{name}{image}: {percent:.2} %, {own:.2} % in itself</title></path>",
             path(arc, (inner, outer), (middle_x, middle_y)),
             colour(function),
         );
@@ -122,10 +122,10 @@ fn label(
         false if degrees < 180.0 => degrees - 90.0,
         false => degrees + 90.0,
     };
-    let _ = write!(
+    let _ = writeln!(
         to,
         "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\" dominant-baseline=\"central\" \
-         transform=\"rotate({upright:.1} {x:.1} {y:.1})\">{}</text>\n",
+         transform=\"rotate({upright:.1} {x:.1} {y:.1})\">{}</text>",
         escaped(&words),
     );
 }
