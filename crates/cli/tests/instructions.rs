@@ -612,8 +612,8 @@ fn what_was_covered_is_the_truth() {
     assert_eq!(sum("instructions"), truth.len() as u64);
     assert_eq!(sum("different_instructions"), different.len() as u64);
     assert_eq!(sum("blocks"), found["blocks"]);
-    // The program has no debug information, so that no file of source is known: then there is nothing to
-    // tell.
+    // The program has no debug information, so that no file of source is known, and
+    // nothing is listed.
     let lcov = place.lat(&[&words[..], &["--format", "lcov"]].concat());
     assert!(lcov.stdout.is_empty(), "{}", String::from_utf8_lossy(&lcov.stdout));
 }

@@ -42,7 +42,7 @@ impl ImageSource {
         Self { options, open: Arc::new(open) }
     }
 
-    /// Somebody else who reads them.
+    /// A reader of its own.
     #[must_use]
     pub fn open(&self) -> Box<dyn Images> {
         (self.open)()

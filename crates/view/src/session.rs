@@ -396,13 +396,13 @@ impl Session {
         self.flow.get_or_init(open).as_ref()
     }
 
-    /// Gives what stands in the files of programs, where somebody does.
+    /// Gives what stands in the files of programs, if they can be read.
     #[must_use]
     pub fn images(&self) -> Option<&ImageSource> {
         self.images.as_ref()
     }
 
-    /// Stacks of samples, of any time; `None` where nobody gives what stands in the files of programs.
+    /// Stacks of samples, of any time; `None` where the files of programs cannot be read.
     #[must_use]
     pub fn stacks(&self) -> Option<&Mutex<Samples<'static>>> {
         let open = || {

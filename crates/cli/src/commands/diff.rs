@@ -54,8 +54,8 @@ pub struct DiffArgs {
     /// Report only what is slower, longer or more often in the bad ones
     #[arg(long)]
     pub only_worse: bool,
-    /// Of samples, compare which share of all each function has, not how many: of recordings that took as
-    /// long as somebody let them
+    /// Of samples, compare which share of all each function has, not how many: of recordings that
+    /// were ended by hand
     #[arg(long)]
     pub shares: bool,
     /// Look for the files with the functions of samples below this folder

@@ -11,7 +11,7 @@ use lateralis_intelpt::{Block, instructions};
 use super::{Follow, Moment, Recorded, Traced, cause_name, place_of};
 use crate::places::Places;
 
-/// Blocks that are told apart.
+/// Different blocks that are counted.
 const BLOCKS_MAX: usize = 1 << 24;
 
 /// What was executed.
@@ -26,7 +26,7 @@ pub struct Coverage {
     pub sources: Vec<String>,
     /// Blocks: instructions up to a branch.
     pub blocks: u64,
-    /// How often blocks were executed that were not told apart any more.
+    /// How often blocks were executed that are not counted, as there were too many.
     pub not_kept: u64,
     /// Stretches of which nothing is known, by cause.
     pub gaps: BTreeMap<&'static str, u64>,

@@ -25,7 +25,7 @@ const UNIT_BYTES: usize = 64 << 10;
 const UNITS_MAX: usize = 1 << 14;
 /// Bytes of packets of a window of which each call is shown: some 40 ms of decoding.
 const WINDOW_BYTES: usize = 4 << 20;
-/// Depths that are told apart; what is deeper is of the last one.
+/// Depths that have a row each; what is deeper is on the last one.
 pub const DEPTHS_MAX: usize = 48;
 /// Packets of a PSB+ at most: more are not read to find its time [SDM volume 3, PSB+ has each once].
 const PSB_PACKETS: usize = 64;
@@ -87,7 +87,7 @@ struct Line {
 /// instructions are.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Piece {
-    /// Nanoseconds of the recording's clock; between two moments that packets tell, by instructions.
+    /// Nanoseconds of the recording's clock; between two moments that packets give, by instructions.
     pub begin_ns: u64,
     /// See `begin_ns`.
     pub end_ns: u64,
@@ -611,7 +611,7 @@ impl Window {
         nanos + (share / u128::from(all.max(1))) as u64
     }
 
-    /// How many instructions were executed before a moment: between two that packets tell, evenly.
+    /// How many instructions were executed before a moment: between two that packets give, evenly.
     #[must_use]
     pub fn number_at(&self, time_ns: u64) -> u64 {
         let next = self.moments.partition_point(|(nanos, _)| *nanos <= time_ns);

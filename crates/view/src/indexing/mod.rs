@@ -100,7 +100,7 @@ struct Indexing<B: Gathers> {
     has_switches: bool,
     /// Of each stream the lane of its events, by those seen.
     lane_of_stream: Vec<Option<u32>>,
-    /// Where somebody gives what stands in the files of programs.
+    /// Where the files of programs can be read.
     stacks: Option<SampledStacks>,
 }
 

@@ -286,7 +286,7 @@ fn drawn_as_items(
     most <= 1
 }
 
-/// Draws calls of one depth: whether each is told.
+/// Draws calls of one depth: whether each is one thing.
 fn calls(
     session: &Session,
     scale: &Scale,

@@ -16,7 +16,7 @@ use crate::session::Session;
 /// Instructions of an answer.
 const LISTED_MAX: u64 = 1000;
 
-/// Draws calls of one depth: their pieces that are to be told each, if they are.
+/// Draws calls of one depth: their pieces, where each is a thing of its own.
 pub fn calls(
     session: &Session,
     scale: &Scale,
