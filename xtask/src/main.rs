@@ -40,6 +40,7 @@ Usage: cargo xtask TASK
   sql               lat-sql: formatting and tests (its first build takes some 25 minutes)
   c-test            the C tracer: gcc and clang, C and C++, sanitizers, stress, models
   codegen [--bless] machine code and instruction counts of the record paths
+  ports             the tracer on machines without an operating system, in QEMU
   page              the page of `lat view`: types, its logic, itself in Chromium
   preload           the preload library on small programs
   real              real programs under lat record
@@ -71,6 +72,7 @@ fn main() -> ExitCode {
         ["sql"] => vec![sql::ALL],
         ["c-test"] => vec![suites::C],
         ["codegen"] => vec![suites::CODEGEN],
+        ["ports"] => vec![suites::PORTS],
         ["codegen", "--bless"] => vec![suites::CODEGEN_BLESS],
         ["preload"] => vec![suites::PRELOAD],
         ["page"] => vec![suites::PAGE],
@@ -108,6 +110,7 @@ fn all() -> Vec<Step> {
         sql::IF_BUILT,
         suites::C,
         suites::CODEGEN,
+        suites::PORTS,
         suites::PRELOAD,
         suites::PAGE,
         suites::REAL,

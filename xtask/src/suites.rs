@@ -14,6 +14,8 @@ pub const C: Step = Step { name: "c-test", run: || suite("make", &["-C", "tracer
 /// Machine code and instruction counts of the record paths are as recorded.
 pub const CODEGEN: Step =
     Step { name: "codegen", run: || suite("make", &["-C", "tracer/c", "codegen"]) };
+/// The tracer on machines without an operating system: images of each port, in QEMU.
+pub const PORTS: Step = Step { name: "ports", run: || suite("tracer/c/ports/run", &[]) };
 /// Records them as they are now.
 pub const CODEGEN_BLESS: Step =
     Step { name: "codegen", run: || suite("make", &["-C", "tracer/c", "codegen-bless"]) };

@@ -150,3 +150,123 @@ pub fn widen(records: &mut [u8], begin: u64, time_bits: u32, plan: &RecordPlan) 
     }
     widened
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lateralis_ring::small::reference::{SmallBuilder, TEXT, TEXT_ADDRESS};
+    use std::sync::Arc;
+
+    fn plan(swapped: bool) -> RecordPlan {
+        let schema = lateralis_pleco::compile("s.pleco", TEXT.as_bytes()).schema.unwrap();
+        let mut plan = RecordPlan::new(swapped);
+        plan.add(16, &schema);
+        plan
+    }
+
+    /// Records of event A at these times, as `swapped` machines have them.
+    fn records(plan: &RecordPlan, times: &[u64]) -> Vec<u8> {
+        let mut bytes = vec![0x77; times.len() * 16];
+        for (index, time) in times.iter().enumerate() {
+            plan.set_header(&mut bytes, index * 16, 16, *time);
+        }
+        bytes
+    }
+
+    fn times(plan: &RecordPlan, bytes: &[u8]) -> Vec<u64> {
+        bytes.chunks(16).map(|record| plan.header(record, 0).unwrap().1).collect()
+    }
+
+    #[test]
+    fn times_of_32_bits_count_from_the_packet() {
+        for swapped in [false, true] {
+            let plan = plan(swapped);
+            // The clock goes round within the packet; the program stood still for 2^31 - 1 ticks.
+            let begin = 0x7_ffff_fff0;
+            let after = [0, 5, 0x10, 0x20, 0x7fff_ffff];
+            let full: Vec<u64> = after.iter().map(|ticks| begin + ticks).collect();
+            let low: Vec<u64> = full.iter().map(|time| time & 0xffff_ffff).collect();
+            let mut bytes = records(&plan, &low);
+            let widened = widen(&mut bytes, begin, 32, &plan);
+            assert_eq!(times(&plan, &bytes), full, "swapped {swapped}");
+            let last_time = begin + 0x7fff_ffff;
+            assert_eq!(widened, Widened { slack: 4, last_time, backward: 0 });
+            // What has no field is not touched.
+            assert!(bytes.chunks(16).all(|record| record[8..] == [0x77; 8]));
+        }
+    }
+
+    #[test]
+    fn a_clock_that_runs_backwards_is_counted_and_time_is_not() {
+        let plan = plan(false);
+        let mut bytes = records(&plan, &[1000, 990, 1010, 400, 1010]);
+        let widened = widen(&mut bytes, 500, 32, &plan);
+        assert_eq!(times(&plan, &bytes), [1000, 1000, 1010, 1010, 1010]);
+        assert_eq!((widened.backward, widened.last_time), (2, 1010));
+        let begin = (5 << 48) + 500;
+        let mut bytes = records(&plan, &[begin + 10, begin + 5, begin + 11]);
+        let widened = widen(&mut bytes, begin, 48, &plan);
+        assert_eq!((widened.backward, widened.last_time), (1, begin + 11));
+        assert_eq!(times(&plan, &bytes), [510, 510, 511]);
+    }
+
+    #[test]
+    fn what_is_unknown_or_cut_stays_as_it_is() {
+        let plan = plan(false);
+        let good = records(&plan, &[7, 8]);
+        let mut unknown = [0xff; 16];
+        plan.set_header(&mut unknown, 0, 999, 9);
+        let mut text = vec![b'x'; 16];
+        plan.set_header(&mut text, 0, 17, 9);
+        for bad in [unknown.to_vec(), text, vec![1; 7]] {
+            let mut bytes = [good.clone(), bad.clone()].concat();
+            let widened = widen(&mut bytes, 5, 32, &plan);
+            assert_eq!(bytes[32..], bad);
+            assert_eq!((widened.slack, widened.last_time), (0, 8));
+        }
+    }
+
+    #[test]
+    fn a_text_counts_only_with_the_hash_that_the_area_has() {
+        let compile = |text: &[u8]| {
+            let schema = lateralis_pleco::compile("s.pleco", text).schema?;
+            let hash = schema.hash();
+            Some((Arc::new(schema), hash))
+        };
+        let (schema, hash) = compile(TEXT.as_bytes()).unwrap();
+        let made = SmallBuilder::new(false, 32, 0, hash);
+        let area = SmallArea::read(&made.bytes, false).unwrap();
+        let memory = memory_of(&area, &made.bytes, 0);
+        let (found, problems) = schemas_of(&area, &[memory], &[], compile);
+        assert_eq!((found.len(), problems.len(), found[0].base_id), (1, 0, 16));
+        // Not in the memory that was dumped, but in a part of the program; or only in a file.
+        let elsewhere = ProgramImage::of_memory(TEXT_ADDRESS - 1, b"\0");
+        let (found, problems) = schemas_of(&area, &[elsewhere], &[], compile);
+        assert!(found.is_empty() && problems[0].contains("--elf"), "{problems:?}");
+        let file = RegisteredSchema { base_id: 0, schema, hash };
+        let (found, _) = schemas_of(&area, &[], &[file], compile);
+        assert_eq!((found.len(), found[0].base_id), (1, 16));
+        // The same place holds the text of another build.
+        let mut other = SmallBuilder::new(false, 32, 0, hash ^ 1);
+        other.bytes.extend([0; 8]);
+        let area = SmallArea::read(&other.bytes, false).unwrap();
+        let (found, problems) =
+            schemas_of(&area, &[memory_of(&area, &other.bytes, 0)], &[], compile);
+        assert_eq!((found.len(), problems.len()), (0, 1));
+    }
+
+    #[test]
+    fn memory_is_found_where_addresses_end() {
+        let made = SmallBuilder::new(false, 32, 0, 1);
+        let mut area = SmallArea::read(&made.bytes, false).unwrap();
+        area.address = 8;
+        let file = [vec![1; 16], made.bytes.clone()].concat();
+        let memory = memory_of(&area, &file, 16);
+        assert_eq!(memory.at(8, 4), Some(&made.bytes[..4]));
+        assert_eq!(memory.at(7, 4), None);
+        area.address = u64::MAX;
+        let memory = memory_of(&area, &file, 16);
+        assert_eq!(memory.at(u64::MAX, 1), Some(&made.bytes[..1]));
+        assert_eq!(memory.at(0, u32::MAX), None);
+    }
+}

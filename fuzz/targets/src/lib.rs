@@ -37,6 +37,7 @@ pub mod script;
 pub mod seeds;
 pub mod sieve;
 pub mod simulator;
+pub mod small_area;
 pub mod symbols;
 pub mod tmfxml;
 pub mod trace;
@@ -100,6 +101,7 @@ pub const TARGETS: &[Target] = &[
     target("hardware", hardware::check, hardware::good, &[]),
     target("etrace", etrace::check, etrace::good, &[]),
     target("simulator", simulator::check, simulator::good, &[]),
+    target("small_area", small_area::check, small_area::good, &[]),
     target("symbols", symbols::check, symbols::good, &["\x7fELF", ".symtab", "_ZN", "_R", " T "]),
     target("probe", probe::check, probe::good, &["stapsdt", ".note.stapsdt", "%rdi", "%return"]),
 ];

@@ -63,6 +63,7 @@ smoke! {
     event_filter 5000
     sieve 20000
     simulator 10000
+    small_area 5000
     symbols 2000
     intelpt 3000
     etrace 3000

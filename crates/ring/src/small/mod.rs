@@ -10,6 +10,8 @@
 //! before it was checked against their length.
 
 pub mod abi;
+#[cfg(feature = "reference-writer")]
+pub mod reference;
 
 use alloc::vec::Vec;
 use core::fmt;

@@ -15,6 +15,11 @@
 
 static const struct lat_schema *const schemas[] = {LAT_SCHEMA(items)};
 
+#ifdef EXAMPLE_OVERWRITES
+#define MODE LAT_SMALL_MODE_OVERWRITE
+#else
+#define MODE LAT_SMALL_MODE_DISCARD
+#endif
 #define TIMERS 20u
 static volatile uint32_t timers;
 #if LAT_PORT_CORES > 1
@@ -156,7 +161,7 @@ static void refused(const char *what, const struct lat_small_setup *setup)
 
 static void set_up(void)
 {
-    struct lat_small_setup setup = {board_area_bytes, 512, 64, LAT_SMALL_MODE_DISCARD, schemas, 1};
+    struct lat_small_setup setup = {board_area_bytes, 512, 64, MODE, schemas, 1};
     /* What a memory holds that nobody cleared, or that a program before a reset left. */
     for (uint32_t i = 0; i < board_area_bytes / 8u; i++)
         lat_port_area[i] = UINT64_C(0x5a5aa5a53c3cc3c3) * (i + 1u);
@@ -179,7 +184,7 @@ static void set_up(void)
     setup.packets_per_ring = 64;
     setup.mode = 2;
     refused("mode=2", &setup);
-    setup.mode = LAT_SMALL_MODE_DISCARD;
+    setup.mode = MODE;
     setup.area_bytes = lat_small_bytes(512, 64, 1) - 1u;
     refused("one-byte-too-small", &setup);
     refused("nothing-left-here", &setup);

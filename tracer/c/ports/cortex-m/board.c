@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/* The MPS2 board with a Cortex-M (QEMU's mps2-an385): reset, serial line, two timers [AN385, 3.1, 4.1]. */
+/* MPS2 boards (QEMU's mps2-an385 with a Cortex-M3, mps2-an505 with a Cortex-M33 in secure state): reset,
+ * serial line, two timers [AN385, AN505: memory maps]. */
 #include "board.h"
 
 #define WORD(address) (*(volatile uint32_t *)(address))
+#ifdef BOARD_AN505
+#define UART0 0x50200000u
+#define TIMERS 0x50000000u
+#define TIMER_INTERRUPT 3u /* and 4 */
+#else
 #define UART0 0x40004000u
-#define TIMER(level) (0x40000000u + 0x1000u * (level))
+#define TIMERS 0x40000000u
+#define TIMER_INTERRUPT 8u /* and 9 */
+#endif
+#define TIMER(level) (TIMERS + 0x1000u * (level))
 #define NVIC_ENABLE 0xe000e100u
 #define NVIC_PRIORITY 0xe000e400u
-#define TIMER_INTERRUPT 8u /* and 9 */
 
 extern uint32_t board_stack_end[], board_data[], board_data_end[], board_data_image[], board_bss[],
     board_bss_end[];

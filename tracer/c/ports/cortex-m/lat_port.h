@@ -13,13 +13,19 @@
 extern uint64_t lat_port_area[];
 #define LAT_PORT_AREA lat_port_area
 
-/* FPGAIO COUNTER: counts up at 25 MHz and goes round [AN385, 4.5]; a SysTick would count down
- * and have 24 bits. */
+/* FPGAIO COUNTER: counts up and goes round, 25 MHz on AN385, 20 MHz on AN505 (its secure alias); a
+ * SysTick would count down and have 24 bits. */
 #define LAT_PORT_CLOCK_BITS 32
+#ifdef BOARD_AN505
+#define LAT_PORT_CLOCK_HZ 20000000u
+#define LAT_PORT_CLOCK_ADDRESS 0x50302018u
+#else
 #define LAT_PORT_CLOCK_HZ 25000000u
+#define LAT_PORT_CLOCK_ADDRESS 0x40028018u
+#endif
 static inline uint32_t lat_port_clock(void)
 {
-    return *(volatile const uint32_t *)0x40028018u;
+    return *(volatile const uint32_t *)LAT_PORT_CLOCK_ADDRESS;
 }
 
 /* 0 in threads, else the number of the exception [ARMv7-M ARM, B1.4.2]. */

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Memory of a machine without an operating system.
+//!
+//! Arbitrary bytes would hardly ever look like an area, so the input is a byte that says which good
+//! one, then a list of changes to it: 2 bytes of place, 4 bytes of value each.
+
+use lateralis_recorder::small::{ProgramImage, memory_of, schemas_of, widen};
+use lateralis_recorder::walk::RecordPlan;
+use lateralis_ring::small::reference::{SmallBuilder, TEXT};
+use lateralis_ring::small::{SmallArea, abi, find};
+use std::sync::{Arc, OnceLock};
+
+/// Reads a changed memory as `lat recover` does. Besides not panicking: packets lie within the ring and
+/// apart, in the order of their numbers, their records within them, and no time goes back.
+pub fn check(input: &[u8]) {
+    let Some((which, changes)) = input.split_first() else { return };
+    let (swapped, made) = &good_areas()[usize::from(*which) % good_areas().len()];
+    let mut memory = made.clone();
+    for change in changes.chunks_exact(6) {
+        let place = usize::from(u16::from_le_bytes([change[0], change[1]])) % (memory.len() - 3);
+        memory[place..place + 4].copy_from_slice(&change[2..]);
+    }
+    for found in find(&memory) {
+        assert_eq!(found.offset % 8, 0);
+    }
+    let _ = ProgramImage::of_elf(&memory);
+    let Ok(area) = SmallArea::read(&memory, *swapped) else { return };
+    assert!(area.area_bytes() <= memory.len());
+    let images = [memory_of(&area, &memory, 0)];
+    let (schemas, _) = schemas_of(&area, &images, &[], |text| {
+        let schema = lateralis_pleco::compile("fuzzed.pleco", text).schema?;
+        let hash = schema.hash();
+        Some((Arc::new(schema), hash))
+    });
+    let mut plan = RecordPlan::new(*swapped);
+    for entry in &schemas {
+        plan.add(entry.base_id, &entry.schema);
+    }
+    for core in 0..area.core_count {
+        let Some(ring) = area.ring(core) else { panic!("core {core} has no ring") };
+        assert!(ring.packets.len() + ring.damages.len() <= area.packets_per_ring as usize + 1);
+        assert!(ring.packets.is_sorted_by(|one, other| one.sequence < other.sequence));
+        for packet in &ring.packets {
+            let most = (area.packet_bytes - abi::PACKET_HEADER_BYTES) as usize;
+            assert!(packet.records.len() <= most && packet.records.end <= area.area_bytes());
+            let mut records = memory[packet.records.clone()].to_vec();
+            let widened = widen(&mut records, packet.begin, area.time_bits, &plan);
+            assert!(widened.slack < 8 && widened.last_time >= packet.begin);
+            // A second time there is nothing left to change.
+            let mut again = records.clone();
+            let second = widen(&mut again, packet.begin, lateralis_ring::abi::TIME_BITS, &plan);
+            assert_eq!((again, second.last_time), (records, widened.last_time));
+        }
+    }
+}
+
+/// Areas of both byte orders and clocks, and whether the words are turned.
+fn good_areas() -> &'static [(bool, Vec<u8>)] {
+    static AREAS: OnceLock<Vec<(bool, Vec<u8>)>> = OnceLock::new();
+    AREAS.get_or_init(|| {
+        let hash = lateralis_pleco::compile("s.pleco", TEXT.as_bytes()).schema.map(|s| s.hash());
+        let mut areas = Vec::new();
+        for (swapped, bits, mode) in [(false, 32, 0), (true, 32, 1), (false, 64, 1), (true, 64, 0)]
+        {
+            let mut made = SmallBuilder::new(swapped, bits, mode, hash.unwrap_or(0));
+            for sequence in 0..6 {
+                let time = 0xffff_fff0 + 7 * sequence;
+                let records: &[(u16, u64, &[u8])] = &[
+                    (0, time, &[1, 0, 0, 0, 2, 0, 0, 0]),
+                    (16, time + 1, &[7, 0, 0, 0]),
+                    (17, time + 2, b"text\0"),
+                ];
+                made.packet(0, sequence, time, [0, 1, 2], records, sequence == 5);
+            }
+            made.packet(1, 0, 5, [0; 3], &[(16, 6, &[1, 2, 3, 4])], false);
+            areas.push((swapped, made.bytes));
+        }
+        areas
+    })
+}
+
+/// No change, few, and many, to each.
+pub fn good() -> Vec<Vec<u8>> {
+    (0..4).flat_map(|which| [vec![which], vec![which; 7], (which..=255).collect()]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_unchanged_areas_are_readable_and_have_records() {
+        for (swapped, memory) in good_areas() {
+            let area = SmallArea::read(memory, *swapped).expect("a good area");
+            let ring = area.ring(0).expect("a ring");
+            assert_eq!(ring.packets.iter().map(|p| p.sequence).collect::<Vec<_>>(), [2, 3, 4, 5]);
+            assert!(ring.damages.is_empty());
+        }
+    }
+}
