@@ -40,7 +40,7 @@ __attribute__((noinline)) static void event_1(uint32_t a)
 }
 __attribute__((noinline)) static void event_4(uint32_t a)
 {
-    lat_many_e4(a, a, a, a);
+    lat_many_e4(a, a + 1u, a + 2u, a + 3u);
 }
 __attribute__((noinline)) static void event_off(uint32_t a)
 {

@@ -20,6 +20,10 @@ static const struct lat_schema *const schemas[] = {LAT_SCHEMA(items)};
 #else
 #define MODE LAT_SMALL_MODE_DISCARD
 #endif
+#ifndef PACKETS
+#define PACKETS 64u
+#define ROUNDS 40u
+#endif
 #define TIMERS 20u
 static volatile uint32_t timers;
 #if LAT_PORT_CORES > 1
@@ -135,10 +139,10 @@ static void every_shape(uint32_t n)
     put_field((uint16_t)n);
     end(before);
 
-    uint16_t samples[5];
-    for (uint16_t i = 0; i < 5; i++)
+    uint16_t samples[3];
+    for (uint16_t i = 0; i < 3; i++)
         samples[i] = (uint16_t)(n * 3u + i);
-    const uint32_t count = n - (n / 6u) * 6u;
+    const uint32_t count = n & 3u;
     lat_items_samples(samples, count);
     before = begin("SAMPLES");
     for (uint32_t i = 0; i < count; i++)
@@ -159,12 +163,17 @@ static void refused(const char *what, const struct lat_small_setup *setup)
     board_put('\n');
 }
 
+static uint64_t garbage(uint32_t i)
+{
+    return (uint64_t)((i + 1u) * 0x9e3779b9u) << 32 | (0x5a5aa5a5u ^ i);
+}
+
 static void set_up(void)
 {
-    struct lat_small_setup setup = {board_area_bytes, 512, 64, MODE, schemas, 1};
+    struct lat_small_setup setup = {board_area_bytes, 512, PACKETS, MODE, schemas, 1};
     /* What a memory holds that nobody cleared, or that a program before a reset left. */
     for (uint32_t i = 0; i < board_area_bytes / 8u; i++)
-        lat_port_area[i] = UINT64_C(0x5a5aa5a53c3cc3c3) * (i + 1u);
+        lat_port_area[i] = garbage(i);
     /* An event before set-up. */
     lat_items_wide(1);
     lat_mark("before set-up");
@@ -181,11 +190,11 @@ static void set_up(void)
     refused("packets=0", &setup);
     setup.packets_per_ring = 3;
     refused("packets=3", &setup);
-    setup.packets_per_ring = 64;
+    setup.packets_per_ring = PACKETS;
     setup.mode = 2;
     refused("mode=2", &setup);
     setup.mode = MODE;
-    setup.area_bytes = lat_small_bytes(512, 64, 1) - 1u;
+    setup.area_bytes = lat_small_bytes(512, PACKETS, 1) - 1u;
     refused("one-byte-too-small", &setup);
     refused("nothing-left-here", &setup);
     put_text("R left-before");
@@ -193,7 +202,7 @@ static void set_up(void)
     /* All of that changed nothing. */
     int same = 1;
     for (uint32_t i = 0; i < board_area_bytes / 8u; i++)
-        same &= lat_port_area[i] == UINT64_C(0x5a5aa5a53c3cc3c3) * (i + 1u);
+        same &= lat_port_area[i] == garbage(i);
     put_text("\nR memory-unchanged");
     put_field((uint64_t)same);
     board_put('\n');
@@ -201,7 +210,7 @@ static void set_up(void)
     refused("good", &setup);
     /* As after a reset that kept the memory: it is recognised, and the next is another generation. */
     put_text("R left-by-the-first");
-    put_field(lat_small_left(board_area_bytes) == lat_small_bytes(512, 64, 1));
+    put_field(lat_small_left(board_area_bytes) == lat_small_bytes(512, PACKETS, 1));
     board_put('\n');
     refused("good-again", &setup);
     put_text("A ");
@@ -220,7 +229,7 @@ _Noreturn void program(void)
     __atomic_store_n(&board_is_ready, 1, __ATOMIC_RELEASE);
 #endif
     board_arm(0, 50);
-    for (uint32_t n = 0; n < 40; n++) {
+    for (uint32_t n = 0; n < ROUNDS; n++) {
         every_shape(n);
         lat_small_keep_time();
     }
@@ -266,7 +275,7 @@ _Noreturn void program(void)
 
 _Noreturn void program_other(uint32_t core)
 {
-    for (uint32_t n = 0; n < 40; n++) {
+    for (uint32_t n = 0; n < ROUNDS; n++) {
         every_shape(1000u * core + n);
         lat_small_keep_time();
     }

@@ -11,7 +11,8 @@ static inline void put_text(const char *text)
         board_put(*text++);
 }
 
-/* Decimal without a division: 64-bit division would be a library's function on 32-bit machines. */
+/* Decimal without a division, and shifts by constants only: others of 64 bits would be functions of a
+ * library on 32-bit machines. */
 static inline void put_number(uint64_t value)
 {
     uint64_t power = UINT64_C(10000000000000000000);
@@ -39,8 +40,10 @@ static inline void put_number(uint64_t value)
 static inline void put_hex(uint64_t value)
 {
     put_text("0x");
-    for (int shift = 60; shift >= 0; shift -= 4)
-        board_put("0123456789abcdef"[(value >> shift) & 15u]);
+    const uint32_t halves[2] = {(uint32_t)(value >> 32), (uint32_t)value};
+    for (unsigned half = 0; half < 2; half++)
+        for (int shift = 28; shift >= 0; shift -= 4)
+            board_put("0123456789abcdef"[(halves[half] >> shift) & 15u]);
 }
 
 /* " VALUE" */
