@@ -123,11 +123,18 @@ pub struct Widened {
 }
 
 /// Gives the records of a packet that began at `begin` the low 48 bits of their full times, in place.
-/// `time_bits` is how many bits of the clock they have.
+/// `time_bits` is how many bits of the clock they have; none gets a time before `earliest`, the last of
+/// the packet in front.
 ///
 /// Cost: one step per record. Ends at the first that is not whole and known: the rest is as it was.
-pub fn widen(records: &mut [u8], begin: u64, time_bits: u32, plan: &RecordPlan) -> Widened {
-    let mut widened = Widened { slack: 0, last_time: begin, backward: 0 };
+pub fn widen(
+    records: &mut [u8],
+    begin: u64,
+    earliest: u64,
+    time_bits: u32,
+    plan: &RecordPlan,
+) -> Widened {
+    let mut widened = Widened { slack: 0, last_time: begin.max(earliest), backward: 0 };
     let mask = (1u64 << time_bits) - 1;
     let mut at = 0;
     while at < records.len() {
@@ -187,7 +194,7 @@ mod tests {
             let full: Vec<u64> = after.iter().map(|ticks| begin + ticks).collect();
             let low: Vec<u64> = full.iter().map(|time| time & 0xffff_ffff).collect();
             let mut bytes = records(&plan, &low);
-            let widened = widen(&mut bytes, begin, 32, &plan);
+            let widened = widen(&mut bytes, begin, 0, 32, &plan);
             assert_eq!(times(&plan, &bytes), full, "swapped {swapped}");
             let last_time = begin + 0x7fff_ffff;
             assert_eq!(widened, Widened { slack: 4, last_time, backward: 0 });
@@ -200,14 +207,21 @@ mod tests {
     fn a_clock_that_runs_backwards_is_counted_and_time_is_not() {
         let plan = plan(false);
         let mut bytes = records(&plan, &[1000, 990, 1010, 400, 1010]);
-        let widened = widen(&mut bytes, 500, 32, &plan);
+        let widened = widen(&mut bytes, 500, 0, 32, &plan);
         assert_eq!(times(&plan, &bytes), [1000, 1000, 1010, 1010, 1010]);
         assert_eq!((widened.backward, widened.last_time), (2, 1010));
         let begin = (5 << 48) + 500;
         let mut bytes = records(&plan, &[begin + 10, begin + 5, begin + 11]);
-        let widened = widen(&mut bytes, begin, 48, &plan);
+        let widened = widen(&mut bytes, begin, 0, 48, &plan);
         assert_eq!((widened.backward, widened.last_time), (1, begin + 11));
         assert_eq!(times(&plan, &bytes), [510, 510, 511]);
+        // The packet in front ended later than this one began.
+        for bits in [32, 48] {
+            let mut bytes = records(&plan, &[510, 520, 530]);
+            let widened = widen(&mut bytes, 505, 525, bits, &plan);
+            assert_eq!(times(&plan, &bytes), [525, 525, 530]);
+            assert_eq!((widened.backward, widened.last_time), (2, 530));
+        }
     }
 
     #[test]
@@ -220,7 +234,7 @@ mod tests {
         plan.set_header(&mut text, 0, 17, 9);
         for bad in [unknown.to_vec(), text, vec![1; 7]] {
             let mut bytes = [good.clone(), bad.clone()].concat();
-            let widened = widen(&mut bytes, 5, 32, &plan);
+            let widened = widen(&mut bytes, 5, 0, 32, &plan);
             assert_eq!(bytes[32..], bad);
             assert_eq!((widened.slack, widened.last_time), (0, 8));
         }

@@ -5,9 +5,11 @@
 //! one, then a list of changes to it: 2 bytes of place, 4 bytes of value each.
 
 use lateralis_recorder::small::{ProgramImage, memory_of, schemas_of, widen};
+use lateralis_recorder::stream::{PREFIX_BYTES, RingStream, SealContext};
 use lateralis_recorder::walk::RecordPlan;
 use lateralis_ring::small::reference::{SmallBuilder, TEXT};
-use lateralis_ring::small::{SmallArea, abi, find};
+use lateralis_ring::small::{SmallArea, SmallPacket, abi, find};
+use lateralis_ring::{Chunk, LossCounts, PacketHeader};
 use std::sync::{Arc, OnceLock};
 
 /// Reads a changed memory as `lat recover` does. Besides not panicking: packets lie within the ring and
@@ -40,18 +42,62 @@ pub fn check(input: &[u8]) {
         let Some(ring) = area.ring(core) else { panic!("core {core} has no ring") };
         assert!(ring.packets.len() + ring.damages.len() <= area.packets_per_ring as usize + 1);
         assert!(ring.packets.is_sorted_by(|one, other| one.sequence < other.sequence));
+        let mut stream = RingStream::new(u32::from(core), LossCounts::default(), 0);
+        let mut last_time = 0;
         for packet in &ring.packets {
             let most = (area.packet_bytes - abi::PACKET_HEADER_BYTES) as usize;
             assert!(packet.records.len() <= most && packet.records.end <= area.area_bytes());
             let mut records = memory[packet.records.clone()].to_vec();
-            let widened = widen(&mut records, packet.begin, area.time_bits, &plan);
+            let widened = widen(&mut records, packet.begin, 0, area.time_bits, &plan);
             assert!(widened.slack < 8 && widened.last_time >= packet.begin);
             // A second time there is nothing left to change.
             let mut again = records.clone();
-            let second = widen(&mut again, packet.begin, lateralis_ring::abi::TIME_BITS, &plan);
+            let second = widen(&mut again, packet.begin, 0, lateralis_ring::abi::TIME_BITS, &plan);
             assert_eq!((again, second.last_time), (records, widened.last_time));
+            last_time = seal(&mut stream, &area, packet, last_time, &plan);
         }
     }
+}
+
+/// Makes a packet of a file, as `lat recover` does; the time of its last record.
+fn seal(
+    stream: &mut RingStream,
+    area: &SmallArea<'_>,
+    packet: &SmallPacket,
+    earliest: u64,
+    plan: &RecordPlan,
+) -> u64 {
+    let mut buffer = vec![0; PREFIX_BYTES];
+    buffer.extend_from_slice(&area.bytes()[packet.records.clone()]);
+    let records = &mut buffer[PREFIX_BYTES..];
+    let widened = widen(records, packet.begin, earliest, area.time_bits, plan);
+    let chunk = Chunk {
+        sequence: packet.sequence,
+        from: lateralis_ring::abi::PACKET_HEADER_BYTES,
+        bytes: packet.records.len() as u64,
+        slack: widened.slack,
+        closed: !packet.is_open,
+        header: PacketHeader {
+            timestamp_begin: packet.begin.max(earliest),
+            timestamp_end: widened.last_time,
+            lost: packet.lost,
+            ..PacketHeader::default()
+        },
+    };
+    let context = SealContext {
+        uuid: [0; 16],
+        stream_id: 0,
+        area_id: 1,
+        plan: Some(plan),
+        overwrite: false,
+        swapped: false,
+        now: u64::MAX,
+    };
+    if let Some(sealed) = stream.seal(&context, &chunk, &mut buffer) {
+        assert!(sealed.bytes.end <= buffer.len());
+        assert!(sealed.index.timestamp_begin <= sealed.index.timestamp_end);
+    }
+    widened.last_time
 }
 
 /// Areas of both byte orders and clocks, and whether the words are turned.

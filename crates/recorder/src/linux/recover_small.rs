@@ -192,7 +192,9 @@ fn recover_ring(
         let mut buffer = std::mem::take(&mut recording.buffer);
         let place = PREFIX_BYTES..PREFIX_BYTES + records.len();
         buffer[place.clone()].copy_from_slice(records);
-        let widened = widen(&mut buffer[place], packet.begin, area.time_bits, &about.plan);
+        let begin = packet.begin.max(last_time);
+        let widened =
+            widen(&mut buffer[place], packet.begin, last_time, area.time_bits, &about.plan);
         backward += widened.backward;
         last_time = widened.last_time;
         let chunk = Chunk {
@@ -202,7 +204,7 @@ fn recover_ring(
             slack: widened.slack,
             closed: !packet.is_open,
             header: PacketHeader {
-                timestamp_begin: packet.begin,
+                timestamp_begin: begin,
                 timestamp_end: widened.last_time,
                 lost: packet.lost,
                 ..PacketHeader::default()
