@@ -155,6 +155,12 @@ static int open_packet(struct lat_small_ring *ring)
     return 1;
 }
 
+/* Thread 0 of a trace is an idle processor. */
+static uint32_t thread_of(uint32_t context)
+{
+    return context == 0 ? LAT_SMALL_THREAD : context;
+}
+
 /* Makes room where the usual path found none: opens a packet, says who writes.
  * @return 0: the event is lost, and counted. Context: masked, busy. */
 static __attribute__((noinline)) int make_room(struct lat_small_ring *ring, uint32_t bytes,
@@ -173,7 +179,7 @@ static __attribute__((noinline)) int make_room(struct lat_small_ring *ring, uint
         uint32_t *record = (uint32_t *)(void *)((char *)ring + ring->cursor);
         put_header(record, LAT_SMALL_ID_WRITER);
         record[2] = LAT_SMALL_PROCESS;
-        record[3] = context;
+        record[3] = thread_of(context);
         ORDER();
         NOW(ring->cursor) = ring->cursor + WRITER_BYTES;
         ring->context = context;
@@ -337,7 +343,7 @@ void lat_small_name(const char *name)
         return;
     lat_i_build_init(&build);
     lat_i_put_u32(&build, LAT_SMALL_PROCESS);
-    lat_i_put_u32(&build, lat_port_context());
+    lat_i_put_u32(&build, thread_of(lat_port_context()));
     lat_i_put_string(&build, name);
     lat_i_small_built(&build, LAT_SMALL_ID_THREAD_NAME);
 }

@@ -11,7 +11,8 @@
  *   LAT_PORT_CLOCK_HZ         its ticks per second, 0 if unknown
  *   lat_port_clock()          the clock: uint32_t or uint64_t
  *   lat_port_core()           number of this core, below LAT_PORT_CORES (only where that is not 1)
- *   lat_port_context()        who runs: a number that no other thread or interrupt of any core has
+ *   lat_port_context()        who runs: a number that no other thread or interrupt of any core has; 0
+ *                             is recorded as 1, since thread 0 of a trace is an idle processor
  *   lat_port_mask_t, lat_port_mask(), lat_port_unmask(before)
  *                             masks the interrupts of this core, and restores what was before
  *

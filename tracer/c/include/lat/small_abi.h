@@ -33,6 +33,7 @@
 #define LAT_SMALL_LIMIT_CLOSED 0u /* the next record opens a packet */
 #define LAT_SMALL_CONTEXT_NONE 0xffffffffu
 #define LAT_SMALL_PROCESS 1u /* the process that WRITER records name: the program */
+#define LAT_SMALL_THREAD 1u  /* and the thread where the context is 0 */
 
 #define LAT_SMALL_FIRST_ID 16u /* as LAT_INTERNAL_EVENT_COUNT */
 #define LAT_SMALL_ID_WRITER 0u

@@ -97,7 +97,7 @@ __attribute__((naked, aligned(2048), used)) static void exceptions(void)
 __attribute__((used)) static _Noreturn void start(uint64_t core)
 {
     extern uint32_t board_bss[], board_bss_end[];
-    __asm__ volatile("msr vbar_el1, %0\n\tmsr tpidr_el1, %1\n\tisb" : : "r"(exceptions), "r"(core));
+    __asm__ volatile("msr vbar_el1, %0\n\tmsr tpidr_el1, %1\n\tisb" : : "r"(exceptions), "r"(core + 1u));
     if (core == 0) {
         for (volatile uint32_t *to = board_bss; to < board_bss_end;)
             *to++ = 0;

@@ -30,7 +30,7 @@ static inline uint32_t lat_port_core(void)
     return (uint32_t)(affinity & 0xffu);
 }
 
-/* TPIDR_EL1 holds the number: the core, and in an interrupt 0x100 more (board.c). A kernel has there
+/* TPIDR_EL1 holds the number: the core and 1, and in an interrupt 0x100 more (board.c). A kernel has there
  * whatever says who runs. */
 static inline uint32_t lat_port_context(void)
 {

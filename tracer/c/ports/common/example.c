@@ -40,7 +40,8 @@ static void line(const char *name)
 #else
     put_number(lat_port_core());
 #endif
-    put_field(lat_port_context());
+    /* As it is recorded. */
+    put_field(lat_port_context() == 0 ? LAT_SMALL_THREAD : lat_port_context());
     board_put(' ');
     put_text(name);
 }

@@ -108,7 +108,7 @@ __attribute__((interrupt("machine"), aligned(4), used)) static void trap(void)
 __attribute__((used)) static _Noreturn void start(unsigned long hart)
 {
     extern uint32_t board_bss[], board_bss_end[];
-    __asm__ volatile("csrw mscratch, %0" : : "r"(hart));
+    __asm__ volatile("csrw mscratch, %0" : : "r"(hart + 1ul));
     __asm__ volatile("csrw mtvec, %0" : : "r"(trap));
     if (hart == 0) {
         for (uint32_t *to = board_bss; to < board_bss_end;)

@@ -35,7 +35,7 @@ static inline uint32_t lat_port_core(void)
     return (uint32_t)hart;
 }
 
-/* mscratch holds the number: the hart, and in an interrupt 0x100 for each level around it.
+/* mscratch holds the number: the hart and 1, and in an interrupt 0x100 for each level around it.
  * Trap entries keep it so (board.c). */
 static inline uint32_t lat_port_context(void)
 {
