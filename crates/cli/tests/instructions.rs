@@ -73,6 +73,79 @@ fn words(all: &[&str]) -> Vec<String> {
 }
 
 #[test]
+fn copies_in_ctf_hold_what_the_processor_said() {
+    let Some(made) = data("made") else { return };
+    let place = Place::new();
+    let machine = machine(&place, &made);
+    for name in ["fibs", "fibscyc"] {
+        let original = made.join(name).join("perf.data").display().to_string();
+        for target in ["ctf", "ctf2"] {
+            let copy = format!("{name}.{target}");
+            let output = place.lat(&["convert", &original, "-o", &copy, "--to", target]);
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            let tables =
+                ["flow_calls", "flow_blocks", "flow_instructions", "flow_gaps", "flow_packets"];
+            for table in tables {
+                let rows = |of: &str| {
+                    let output = place.lat(&["table", of, "--name", table, "--symfs", &machine]);
+                    (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+                };
+                let expected = rows(&original);
+                assert!(table == "flow_gaps" || expected.1.lines().count() > 1, "{name} {table}");
+                assert!(rows(&copy) == expected, "{table} of {copy}");
+            }
+            let dump =
+                |of: &str| addresses(&run(&place, "dump", of, &words(&["--symfs", &machine])));
+            assert!(dump(&copy) == dump(&original), "{copy}");
+        }
+        if usable(&["babeltrace2"]) {
+            let mut babeltrace = Command::new("babeltrace2");
+            let output = babeltrace.arg(format!("{name}.ctf")).current_dir(&place.0).output();
+            let output = output.expect("babeltrace2 is there");
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            let lines = |word: &str| text.lines().filter(|line| line.contains(word)).count();
+            assert!(lines("auxtrace:") > 0 && lines("auxtrace_info:") == 1, "{name}");
+        }
+    }
+}
+
+#[test]
+fn of_a_copy_with_damage_the_rest_is_decoded() {
+    let Some(made) = data("made") else { return };
+    let place = Place::new();
+    let machine = machine(&place, &made);
+    let original = made.join("fibs/perf.data").display().to_string();
+    assert!(place.lat(&["convert", &original, "-o", "copy.ctf"]).status.success());
+    let dump = || run(&place, "dump", "copy.ctf", &words(&["--symfs", &machine]));
+    let all = addresses(&dump());
+    // A PSB in the middle of the packets, and 40 bytes behind it others.
+    let mut largest = fs::read_dir(place.0.join("copy.ctf")).expect("a folder");
+    let mut best = (0, PathBuf::new());
+    for entry in largest.by_ref() {
+        let entry = entry.expect("an entry");
+        let size = entry.metadata().expect("a size").len();
+        if entry.path().is_file() && entry.file_name() != "metadata" && size > best.0 {
+            best = (size, entry.path());
+        }
+    }
+    let mut bytes = fs::read(&best.1).expect("a stream");
+    let psb = [2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82];
+    let places: Vec<usize> =
+        (0..bytes.len() - psb.len()).filter(|at| bytes[*at..].starts_with(&psb)).collect();
+    let at = places[places.len() / 2] + 100;
+    bytes[at..at + 40].fill(0xff);
+    fs::write(&best.1, bytes).expect("it is written");
+    let output = dump();
+    assert_eq!(output.status.code(), Some(1));
+    let left = addresses(&output);
+    // What is before the damage, and what is behind it: nothing is made up.
+    let before = all.iter().zip(&left).take_while(|(one, other)| one == other).count();
+    assert!(before > 100 && left.len() < all.len(), "{before} of {}", all.len());
+    assert!(all.ends_with(&left[before..]), "{} instructions are others", left.len() - before);
+}
+
+#[test]
 fn every_instruction_of_a_simulated_processor_is_there() {
     let Some(made) = data("made") else { return };
     let place = Place::new();

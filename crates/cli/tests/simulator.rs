@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Programs in a simulated machine: what `lat flow` says of them.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -9,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::place::Place;
-use lateralis_simulator::linux::{Kernel, Qemu};
+use lateralis_simulator::linux::{Job, Kernel, Machine, Qemu, Report};
 
 /// One machine at a time: each has half a gigabyte of memory.
 static ONE: Mutex<()> = Mutex::new(());
@@ -107,6 +108,138 @@ fn programs_of_programs_and_scripts_are_all_there() {
     // Also what a process executed before it became another program.
     let dump = place.lat(&["flow", "dump", "--show", "events", "r/perf.data"]);
     assert!(dump.status.success(), "{}", text(&dump.stderr));
+}
+
+/// Two programs and their children take turns on two processors, with a buffer for each processor. @return
+/// what the plugin listed.
+fn recorded_by_processor(place: &Place, kernel: bool) -> Report {
+    let script = "#!/bin/sh\n(i=0; while [ $i -lt 8 ]; do cat script; i=$((i+1)); done) | wc -c &\n\
+                  md5sum script | tr -d a &\nwait\n";
+    fs::write(place.0.join("script"), script).expect("a file");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(place.0.join("script"), mode).expect("rights");
+    let script = place.0.join("script");
+    let programs =
+        ["/usr/bin/cat", "/usr/bin/wc", "/usr/bin/md5sum", "/usr/bin/tr", "/usr/bin/dash"];
+    let job = Job {
+        command: vec![script.clone().into()],
+        files: programs.iter().map(Into::into).chain([script]).collect(),
+        cpus: 2,
+        kernel,
+        per_cpu: true,
+        append: Vec::new(),
+        output: place.0.join("r"),
+        truth: true,
+    };
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let machine = Machine::prepare(job, &mut |_| ()).expect("all that is needed is there");
+    let report = machine.run(&mut |_| Ok(())).expect("it runs");
+    // With the kernel, a process that becomes another program changes its page tables on the way.
+    assert!(kernel || report.odd.is_nothing(), "{:?}", report.odd);
+    assert!(report.problems.is_empty(), "{:?}", report.problems);
+    report
+}
+
+/// Addresses of a program's own instructions by thread, as the plugin listed them
+/// (`crates/simulator/c/protocol.h`).
+fn truth(report: &Report) -> BTreeMap<u32, Vec<u64>> {
+    const THREAD: u64 = 0x7ffe;
+    const UNDONE: u64 = 0x7ffd;
+    let mut all: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+    // An instruction that did not retire was of the kernel or not.
+    let mut tid = 0;
+    for word in report.truth.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes)) {
+        match word >> 48 {
+            THREAD => tid = word as u32,
+            UNDONE => drop(all.entry(tid).or_default().pop()),
+            _ => all.entry(tid).or_default().push(word),
+        }
+    }
+    all.values_mut().for_each(|of| of.retain(|address| address >> 63 == 0));
+    all
+}
+
+/// The same as the table has them, and its gaps by cause.
+fn by_table(place: &Place, report: &Report) -> (BTreeMap<u32, Vec<u64>>, Vec<String>) {
+    let mut options = Vec::new();
+    for (address, path) in &report.kernel_code {
+        options.extend(["--raw".to_owned(), format!("{}:{address:#x}", path.display())]);
+    }
+    let rows = |table: &str, columns: &[&str]| {
+        let mut words = vec!["table", "r/perf.data", "--name", table];
+        columns.iter().for_each(|column| words.extend(["--column", column]));
+        words.extend(options.iter().map(String::as_str));
+        let output = place.lat(&words);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout).lines().skip(1).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let mut all: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+    for row in rows("flow_instructions", &["tid", "address"]) {
+        let (tid, address) = row.split_once(',').expect("two columns");
+        let address: i64 = address.parse().expect("an address");
+        if address >= 0 {
+            let tid = tid.parse().expect("a known thread");
+            all.entry(tid).or_default().push(address.cast_unsigned());
+        }
+    }
+    (all, rows("flow_gaps", &["cause"]))
+}
+
+#[test]
+fn threads_that_take_turns_on_processors_have_their_own_instructions() {
+    if !usable() {
+        return;
+    }
+    for kernel in [false, true] {
+        let place = Place::new();
+        let report = recorded_by_processor(&place, kernel);
+        let truth = truth(&report);
+        assert!(truth.len() > 8, "{:?}", truth.keys());
+        let (found, gaps) = by_table(&place, &report);
+        assert_eq!(truth.keys().collect::<Vec<_>>(), found.keys().collect::<Vec<_>>());
+        for (tid, expected) in &truth {
+            let first = expected.iter().zip(&found[tid]).position(|(one, other)| one != other);
+            assert_eq!((found[tid].len(), first), (expected.len(), None), "thread {tid}");
+        }
+        // Between threads of which nothing but the time says which one runs, the kernel may be of either.
+        let is_known = |cause: &String| kernel && cause == "which thread ran is not known";
+        assert!(gaps.iter().all(is_known), "{gaps:?}");
+        // A copy has the packets, and beside them the code.
+        let converted = place.lat(&["convert", "r/perf.data", "-o", "copy.ctf"]);
+        assert!(converted.status.success(), "{}", text(&converted.stderr));
+        fs::create_dir(place.0.join("empty")).expect("a folder");
+        let rows = |of: &str, more: &[&str]| {
+            // Names of functions may be in debug files of this machine.
+            let columns = ["ts", "cpu", "tid", "address", "instructions", "ends"];
+            let columns = columns.iter().flat_map(|column| ["--column", column]);
+            let words = ["table", of, "--name", "flow_blocks"].into_iter().chain(columns);
+            let words: Vec<&str> = words.chain(more.iter().copied()).collect();
+            let output = place.lat(&words);
+            assert!(output.status.success(), "{}", text(&output.stderr));
+            text(&output.stdout)
+        };
+        if !kernel {
+            let original = rows("r/perf.data", &[]);
+            assert!(original.lines().count() > 1000);
+            assert!(rows("copy.ctf", &["--symfs", "empty"]) == original, "the copy differs");
+            let path = place.0.join("r");
+            let mut perf = Command::new("perf");
+            perf.args(["script", "--itrace=i0ns", "-F", "tid,ip", "-i", "perf.data"]);
+            match perf.current_dir(&path).output() {
+                Ok(output) if !output.stdout.is_empty() => {
+                    let mut theirs: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+                    for line in text(&output.stdout).lines() {
+                        let mut words = line.split_whitespace();
+                        let (Some(tid), Some(ip)) = (words.next(), words.next()) else { continue };
+                        let ip = u64::from_str_radix(ip, 16).expect("an address");
+                        theirs.entry(tid.parse().expect("a thread")).or_default().push(ip);
+                    }
+                    assert!(theirs == truth, "perf divides them otherwise");
+                }
+                _ => println!("SKIPPED: perf is not there, or decodes no Intel PT"),
+            }
+        }
+    }
 }
 
 #[test]

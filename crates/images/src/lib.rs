@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
@@ -30,6 +31,8 @@ pub struct ImageFiles {
     is_copy: bool,
     /// A file with the functions of the kernel.
     kallsyms: Option<PathBuf>,
+    /// Files that were kept with the recording, by path of its machine.
+    kept: HashMap<String, PathBuf>,
 }
 
 impl ImageFiles {
@@ -41,7 +44,17 @@ impl ImageFiles {
             root: root.map_or_else(|| PathBuf::from("/"), Path::to_owned),
             is_copy,
             kallsyms: None,
+            kept: HashMap::new(),
         }
+    }
+
+    /// With files that were kept beside the recording, by path of its machine, and the functions of its
+    /// kernel: they come before the files of any machine.
+    #[must_use]
+    pub fn with_kept(mut self, files: &HashMap<String, PathBuf>, kallsyms: Option<&Path>) -> Self {
+        self.kept.clone_from(files);
+        self.kallsyms = self.kallsyms.or_else(|| kallsyms.map(Path::to_owned));
+        self
     }
 
     /// With the functions of the kernel in a file like `/proc/kallsyms`.
@@ -61,7 +74,8 @@ impl ImageFiles {
     }
 
     fn read(&self, path: &str, most: u64) -> Result<Vec<u8>, String> {
-        let path = self.place(path).ok_or("is in no file")?;
+        let kept = self.kept.get(path).cloned();
+        let path = kept.or_else(|| self.place(path)).ok_or("is in no file")?;
         // To open a device can do something already.
         let kind = std::fs::metadata(&path).map_err(|error| format!("cannot open: {error}"))?;
         if !kind.is_file() {
@@ -102,7 +116,8 @@ fn is_same(one: &[u8], other: &[u8]) -> bool {
     !one.is_empty() && one[..trimmed(one)] == other[..trimmed(other)]
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// Bytes as text.
+pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

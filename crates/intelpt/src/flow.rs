@@ -273,8 +273,8 @@ impl<'i, I: Image> Flow<'i, I> {
 
     /// Decodes a segment of a stream: what [`Self::decode`] would give behind the one before it.
     ///
-    /// @return whether the next segment follows. Otherwise what looked like its PSB is inside of another packet,
-    /// as only damaged bytes have it, and it is not to be decoded: [`Self::decode_after`] gives all that is left.
+    /// @return whether the next segment follows. Otherwise what looked like its PSB is inside of another
+    /// packet, as only damaged bytes have it, and [`Self::decode_after`] gives all that is left instead.
     pub fn decode_segment(
         &mut self,
         bytes: &[u8],
@@ -309,7 +309,7 @@ impl<'i, I: Image> Flow<'i, I> {
     }
 }
 
-/// Nothing of it is told.
+/// Takes everything, and does nothing with it.
 struct Muted;
 
 impl Sink for Muted {
@@ -384,8 +384,8 @@ impl<I: Image, S: Sink> Walk<'_, '_, '_, I, S> {
         }
     }
 
-    /// Follows short TNT packets, and TIP packets of branches, along paths that are known; clocks between them
-    /// are handed on. @return whether there was one.
+    /// Follows short TNT packets, and TIP packets of branches, along paths that are known; clocks between
+    /// them are handed on. @return whether there was one.
     fn follow_packets(&mut self, from: u32) -> bool {
         let (bytes, begin) = self.packets.rest();
         let (mut run, mut at, mut last) = (from, 0, 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Parts of a stream that can be decoded each on its own, in any order, and together give what decoding it from
-//! front to back gives.
+//! Parts of a stream that can be decoded each on its own, in any order, and together give what decoding it
+//! from front to back gives.
 //!
 //! A PSB and what follows it up to PSBEND say everything that a decoder needs. What leads up to it belongs to
 //! the part before: so that ends behind the PSBEND of the next one.

@@ -315,7 +315,7 @@ impl<'i> Recorded<'i> {
     /// Puts together what each thread executed on all processors.
     fn gather(&mut self, spaces: &mut HashMap<u32, usize>, more: &[(u64, Vec<u8>)]) {
         // By thread, in the order of time; of what is of no known thread, by processor.
-        let mut threads: BTreeMap<(Who, Option<u32>), Vec<(u64, Piece)>> = BTreeMap::new();
+        let mut threads: BTreeMap<(Who, Option<u32>), Vec<Timed>> = BTreeMap::new();
         for (packed, of) in self.packed.iter().enumerate().filter(|(_, of)| of.is_divided) {
             let all = of.runs.iter().enumerate();
             let all =
@@ -471,6 +471,9 @@ impl Turn {
         (earliest > 0).then_some(Timestamp { nanos: earliest, error_nanos })
     }
 }
+
+/// A piece, and when the switch to it was.
+type Timed = (u64, Piece);
 
 /// Follows the clocks only.
 struct Before(Clock);

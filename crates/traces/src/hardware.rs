@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::Path;
 
+use lateralis_model::{Source, Value};
 use lateralis_perfdata::perf::{self, AuxArea, AuxInfo, INTEL_PT};
 
 use crate::Error;
-use crate::open::map;
+use crate::open::{OpenOptions, map, open};
 use crate::packed::Packing;
 
 /// The sixteen bytes of a PSB packet [SDM volume 3, Packet Stream Boundary]: where Intel PT is, one is.
@@ -58,12 +59,14 @@ pub struct Hardware {
 const GRIFFIN: [u8; 4] = 0x51c0_ffee_u32.to_le_bytes();
 /// Bytes that say what a compressed file is.
 const FIRST_BYTES: u64 = 16;
+/// The event that has a piece of packets.
+const PIECE: &str = "auxtrace";
 /// Bytes of a page.
 const PAGE: usize = 4096;
 
-/// Reads them from a `perf.data`, a recording of GRIFFIN (plain or compressed), a folder of kAFL (the stream
-/// beside `NAME.addr` and `NAME.dump`), or a file that is nothing but packets of Intel PT; elsewhere there
-/// are none.
+/// Reads them from a `perf.data`, a copy of one in CTF, a recording of GRIFFIN (plain or compressed), a
+/// folder of kAFL (the stream beside `NAME.addr` and `NAME.dump`), or a file that is nothing but packets of
+/// Intel PT; elsewhere there are none.
 ///
 /// Memory: all of them; of what is compressed at most `limit_bytes`.
 ///
@@ -73,7 +76,8 @@ pub fn read(path: &Path, limit_bytes: u64) -> Result<Hardware, Error> {
     let io = |source| Error::Io { path: path.to_owned(), source };
     let kind = fs::metadata(path).map_err(io)?;
     if kind.is_dir() {
-        return kafl(path).map_err(io);
+        let found = kafl(path).map_err(io)?;
+        return Ok(if found.buffers.is_empty() { of_folder(path) } else { found });
     }
     if !kind.is_file() || kind.len() == 0 {
         return Ok(Hardware::default());
@@ -104,6 +108,60 @@ pub fn of_bytes(bytes: &[u8]) -> Hardware {
         all.is_raw = true;
         all.buffers.push(Buffer { runs: vec![bytes.to_vec()], ..Buffer::default() });
     }
+    all
+}
+
+/// What cannot be opened is an error where its events are read.
+fn of_folder(path: &Path) -> Hardware {
+    let opened = open(&[path.to_owned()], &OpenOptions::default());
+    opened.map_or_else(|_| Hardware::default(), |trace| of_source(&trace))
+}
+
+/// The same of a trace that holds a `perf.data` as events, as a copy in CTF does.
+///
+/// Cost: a pass over its events, where it has any of a hardware tracer. Memory: all packets.
+#[must_use]
+pub fn of_source(source: &dyn Source) -> Hardware {
+    let classes = source.trace().stream_classes.iter().flat_map(|of| &of.event_classes);
+    let mut all = Hardware::default();
+    if !classes.clone().any(|class| class.name == PIECE) {
+        return all;
+    }
+    let (mut pieces, mut info) = (Vec::new(), None);
+    let mut events = source.events();
+    while let Some(event) = events.next_event() {
+        let Some(payload) = event.payload() else { continue };
+        let number = |name: &str| payload.get(name).and_then(|field| field.as_u64());
+        match event.class.name.as_str() {
+            "auxtrace_info" => {
+                let words = payload.get("private").map(|field| field.value());
+                let Some(Value::Array(words)) = words else { continue };
+                let words = words.filter_map(|word| word.as_u64()).collect();
+                let kind = number("type").unwrap_or(0) as u32;
+                info = Some(AuxInfo { kind, words, config: number("config") });
+            }
+            PIECE => {
+                let data = payload.get("data");
+                let Some(data) = data.as_ref().and_then(|field| field.as_bytes()) else { continue };
+                let small = |name: &str| number(name).unwrap_or(0) as u32;
+                let area = AuxArea {
+                    begin_bytes: 0,
+                    size_bytes: data.len() as u64,
+                    offset_bytes: number("offset").unwrap_or(0),
+                    reference: number("reference").unwrap_or(0),
+                    index: small("idx"),
+                    tid: small("tid").cast_signed(),
+                    cpu: small("cpu").cast_signed(),
+                };
+                pieces.push((area, data.into_owned()));
+            }
+            _ => {}
+        }
+    }
+    if !all.know(info) {
+        return all;
+    }
+    all.buffers = buffers(pieces);
     all
 }
 
@@ -185,26 +243,43 @@ fn kafl(folder: &Path) -> std::io::Result<Hardware> {
 fn of_perf(bytes: &[u8]) -> Hardware {
     let (info, areas) = perf::aux_output(bytes);
     let mut all = Hardware::default();
-    match info {
-        Some(info) if info.kind != INTEL_PT => {
-            all.unknown = Some(info.kind);
-            return all;
-        }
-        Some(info) => all.clocks = clocks(&info),
-        None => {}
+    if !all.know(info) {
+        return all;
     }
-    let mut by_buffer: BTreeMap<(i32, i32, u32), Vec<AuxArea>> = BTreeMap::new();
-    for area in areas {
-        by_buffer.entry((area.cpu, area.tid, area.index)).or_default().push(area);
+    let piece = |area: AuxArea| {
+        let range = area.begin_bytes..area.begin_bytes.saturating_add(area.size_bytes);
+        Some((area, slice(bytes, range)?))
+    };
+    all.buffers = buffers(areas.into_iter().filter_map(piece));
+    all
+}
+
+impl Hardware {
+    /// Takes who put the packets out. @return whether that is known.
+    fn know(&mut self, info: Option<AuxInfo>) -> bool {
+        match info {
+            Some(info) if info.kind != INTEL_PT => self.unknown = Some(info.kind),
+            Some(info) => self.clocks = clocks(&info),
+            None => {}
+        }
+        self.unknown.is_none()
+    }
+}
+
+/// Puts pieces together that follow each other.
+fn buffers(pieces: impl IntoIterator<Item = (AuxArea, impl AsRef<[u8]>)>) -> Vec<Buffer> {
+    let mut all = Vec::new();
+    let mut by_buffer: BTreeMap<(i32, i32, u32), Vec<_>> = BTreeMap::new();
+    for (area, piece) in pieces {
+        by_buffer.entry((area.cpu, area.tid, area.index)).or_default().push((area, piece));
     }
     for ((cpu, tid, _), mut areas) in by_buffer {
-        areas.sort_by_key(|area| area.offset_bytes);
+        areas.sort_by_key(|(area, _)| area.offset_bytes);
         let mut buffer = Buffer { runs: Vec::new(), ..Buffer::default() };
         (buffer.cpu, buffer.tid) = (u32::try_from(cpu).ok(), u32::try_from(tid).ok());
         let mut end = None;
-        for area in areas {
-            let range = area.begin_bytes..area.begin_bytes.saturating_add(area.size_bytes);
-            let Some(piece) = slice(bytes, range) else { continue };
+        for (area, piece) in areas {
+            let piece = piece.as_ref();
             // Of snapshots of a buffer, the later one may begin with what the earlier one has.
             let known = end.map_or(0, |end: u64| end.saturating_sub(area.offset_bytes));
             let new = usize::try_from(known).ok().and_then(|known| piece.get(known..));
@@ -216,7 +291,7 @@ fn of_perf(bytes: &[u8]) -> Hardware {
             end = Some(area.offset_bytes.saturating_add(area.size_bytes));
         }
         if !buffer.runs.is_empty() {
-            all.buffers.push(buffer);
+            all.push(buffer);
         }
     }
     all

@@ -6,6 +6,7 @@ use lateralis_intelpt::Block;
 use lateralis_intelpt::flow::{Event, Flow, Sink};
 use lateralis_intelpt::image::Sections;
 use lateralis_intelpt::packet::{IpBytes, Packet, Packets, Tnt, encode};
+use lateralis_intelpt::segments::segments;
 use lateralis_intelpt::time::{Settings, Times};
 
 /// Where the code is.
@@ -81,6 +82,26 @@ pub fn check(input: &[u8]) {
     let mut counter = Counter::default();
     flow.decode(stream, &mut counter);
     assert_eq!(counter.0, counted.instructions);
+    // In segments it is the same, whatever looks like a PSB.
+    let mut in_segments = Counted::default();
+    for segment in segments(stream, 1) {
+        let mut of_segment = Counted::default();
+        let is_whole = flow.decode_segment(stream, &segment, &mut of_segment);
+        if !is_whole {
+            of_segment = Counted::default();
+            flow.decode_after(stream, &segment, &mut of_segment);
+        }
+        in_segments.blocks += of_segment.blocks;
+        in_segments.instructions += of_segment.instructions;
+        in_segments.events += of_segment.events;
+        if !is_whole {
+            break;
+        }
+    }
+    assert_eq!(
+        (in_segments.blocks, in_segments.instructions, in_segments.events),
+        (counted.blocks, counted.instructions, counted.events)
+    );
     // Between two packets, or two branches of one, there are at most so many blocks.
     let most = (stream.len() as u64 * 8 + 2) * ((1 << 16) + 2);
     assert!(counted.blocks <= most && counted.events <= 4 * stream.len() as u64 + 8);

@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use lateralis_images::ImageFiles;
 use lateralis_model::Source;
 use lateralis_model::terminal::Style;
 use lateralis_traces::{ConvertError, Converted, Options, TARGETS, Target, convert, convert_into};
 use serde_json::json;
 
+use super::flow::kept_code::{self, KeptCode};
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::inputs::InputArgs;
@@ -86,7 +88,17 @@ pub fn run(args: ConvertArgs) -> Result<ExitStatus, CliError> {
     recording.learn_names();
     let definitions = args.inputs.hints.definitions()?;
     let options = Options { definitions, header_and_text: args.header, replace: args.force };
-    write(&recording, &args.select, target, &args.output, &options, args.json)
+    let kept = KeptCode::of(&args.inputs.traces)?;
+    let status = write(&recording, &args.select, target, &args.output, &options, args.json)?;
+    if !is_directory(target) || !kept_code::is_wanted(&recording.source) {
+        return Ok(status);
+    }
+    // Another machine has other files: what packets are of goes with them.
+    let images = kept.beside(ImageFiles::new(None));
+    for (path, why) in kept_code::keep(&recording.source, images, &kept, &args.output)? {
+        tell!("warning: not kept: {path}: {why}");
+    }
+    Ok(status)
 }
 
 /// Whether the place to write to is standard output.

@@ -9,6 +9,7 @@ mod dump;
 mod flame;
 mod function;
 mod impact;
+pub mod kept_code;
 mod numbers;
 mod packets;
 mod stacks;

@@ -11,9 +11,11 @@ use std::sync::Arc;
 
 use lateralis_model::ByteOrder;
 
-use super::attr::NOWHERE;
+use super::attr::{Attr, NOWHERE};
 use super::file::Attrs;
 use super::records::{self, Record};
+use super::sideband::Beside;
+use crate::wire::Wire;
 
 /// CPUs by id.
 pub type Ids = HashMap<u64, u32>;
@@ -246,6 +248,33 @@ impl Content {
     /// The name of the file that a place is in.
     pub fn file_of(&self, place: u64) -> &str {
         self.part(place).map_or("", |part| &part.name)
+    }
+
+    /// What belongs to a record and does not stand in it.
+    pub fn beside(&self, place: u64, record: &Record<'_>) -> Beside<'_> {
+        let behind = self.byte_of(place) + record.size();
+        let mut wire = Wire::new(record.body, self.order);
+        match record.kind {
+            records::AUXTRACE => {
+                let range = wire.u64().and_then(|size| {
+                    let begin = usize::try_from(behind).ok()?;
+                    Some(begin..begin.checked_add(usize::try_from(size).ok()?)?)
+                });
+                // What is compressed has none behind it; what is cut is none.
+                let part = self.part(place).filter(|_| place & INFLATED == 0);
+                let data =
+                    part.zip(range).and_then(|(part, range)| (*part.bytes).as_ref().get(range));
+                Beside { behind, data: data.unwrap_or_default(), config: 0 }
+            }
+            records::AUXTRACE_INFO => {
+                // The kind, and a word that only keeps what follows aligned; then the number of the source.
+                let source = wire.u64().and_then(|_| wire.u64());
+                let is_its = |attr: &&Attr| Some(u64::from(attr.kind)) == source;
+                let config = self.attrs.all.iter().find(is_its).map_or(0, |attr| attr.config);
+                Beside { behind, data: &[], config }
+            }
+            _ => Beside { behind, ..Beside::default() },
+        }
     }
 
     /// The byte of the file that stands for a place in reports.

@@ -232,8 +232,8 @@ impl<'a> PerfEvents<'a> {
         let variant = sideband::variant(record.kind, record.misc);
         let class = trace.others.get(&(record.kind, variant, origin.cpu.is_some()))?;
         self.begin(origin, *class)?;
-        let behind = content.byte_of(found.place) + record.size();
-        sideband::values(record, body, order, behind, &mut self.row)
+        let beside = content.beside(found.place, record);
+        sideband::values(record, body, order, beside, &mut self.row)
     }
 }
 

@@ -43,6 +43,21 @@ enum Part {
     Misc(u16),
     /// Where the bytes behind the record begin in the file; takes no bytes.
     Behind,
+    /// The bytes behind the record; takes none of its own.
+    Data,
+    /// How the event was set up that the record is about; takes no bytes.
+    Config,
+}
+
+/// What belongs to a record and does not stand in it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Beside<'a> {
+    /// The first byte behind it, in the file.
+    pub behind: u64,
+    /// Bytes behind it that are its.
+    pub data: &'a [u8],
+    /// The `config` of the event source that it describes; 0 where there is none.
+    pub config: u64,
 }
 
 type Layout = (&'static str, &'static [(&'static str, Part)]);
@@ -123,9 +138,10 @@ fn layout(kind: u32, misc: u16) -> Layout {
         records::BUILD_ID => {
             ("build_id", &[THREAD, ("build_id", BuildId(false)), ("filename", Text)])
         }
-        records::AUXTRACE_INFO => {
-            ("auxtrace_info", &[("type", Word), ("", Skip(4)), ("private", Words)])
-        }
+        records::AUXTRACE_INFO => (
+            "auxtrace_info",
+            &[("type", Word), ("", Skip(4)), ("private", Words), ("config", Config)],
+        ),
         records::AUXTRACE => (
             "auxtrace",
             &[
@@ -136,6 +152,7 @@ fn layout(kind: u32, misc: u16) -> Layout {
                 TID,
                 ("cpu", Int),
                 ("file_offset", Behind),
+                ("data", Data),
             ],
         ),
         records::AUXTRACE_ERROR => (
@@ -183,9 +200,9 @@ pub fn class(kind: u32, misc: u16) -> FieldClass {
             Part::Short => word(16),
             Part::Word => word(32),
             Part::Long => word(64),
-            Part::Hex | Part::Behind => hex(),
+            Part::Hex | Part::Behind | Part::Config => hex(),
             Part::Skip(_) => return None,
-            Part::Bytes(_) | Part::BuildId(_) | Part::Rest => FieldClass::blob(),
+            Part::Bytes(_) | Part::BuildId(_) | Part::Rest | Part::Data => FieldClass::blob(),
             Part::Text => FieldClass::text(),
             Part::Words => words(),
             Part::Pairs(first, second) => {
@@ -209,14 +226,14 @@ pub fn class(kind: u32, misc: u16) -> FieldClass {
 }
 
 /// Adds the values of a record. `body` is what it has without what stands at the
-/// end of all records; `behind` is the first byte behind the record.
+/// end of all records.
 ///
 /// `None` where the body is too short; the event is then gone.
 pub fn values(
     record: &Record<'_>,
     body: &[u8],
     order: ByteOrder,
-    behind: u64,
+    beside: Beside<'_>,
     row: &mut Row,
 ) -> Option<()> {
     let mut wire = Wire::new(body, order);
@@ -244,7 +261,9 @@ pub fn values(
                 });
             }
             Part::Misc(bit) => row.u64(u64::from(record.misc & bit != 0)),
-            Part::Behind => row.u64(behind),
+            Part::Behind => row.u64(beside.behind),
+            Part::Data => row.bytes(beside.data),
+            Part::Config => row.u64(beside.config),
         }
     }
     Some(())

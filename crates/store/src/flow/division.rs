@@ -33,7 +33,7 @@ const SAME_TABLES: u64 = !0x1fff;
 /// A process and a thread of it.
 pub type Who = (u32, u32);
 /// No thread: the processor is idle, or runs what is not traced.
-const NOBODY: Who = (0, 0);
+const NO_THREAD: Who = (0, 0);
 
 /// From a time on, a processor runs another thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,14 +92,14 @@ impl Switches {
                 self.switch(cpu, ticks.0, from, to);
             }
             // Of threads that are traced alone: what else runs makes no packets.
-            "switch" if is_out() => self.switch(cpu, ticks.0, writer, Some(NOBODY)),
+            "switch" if is_out() => self.switch(cpu, ticks.0, writer, Some(NO_THREAD)),
             "switch" => {
                 self.is_known = true;
                 self.is(cpu, ticks.0, writer);
             }
             "sched:sched_switch" | "sched_switch" => {
                 let whose = |tid: u32| {
-                    if tid == 0 { NOBODY } else { (process_of(tid).unwrap_or(tid), tid) }
+                    if tid == 0 { NO_THREAD } else { (process_of(tid).unwrap_or(tid), tid) }
                 };
                 let (from, to) = (signed("prev_pid").map(whose), signed("next_pid").map(whose));
                 self.switch(cpu, ticks.0, from, to);
@@ -386,7 +386,7 @@ impl Finder<'_> {
     fn sift(&mut self) {
         let end = self.open.min(self.all.len().saturating_sub(1));
         let (mut kept, mut before) = (self.done.min(end).max(1), 0);
-        for index in kept..self.all.len() {
+        for index in self.done.min(end).max(1)..self.all.len() {
             let border = self.all[index];
             let earliest = std::mem::replace(&mut before, border.earliest).min(border.earliest);
             let latest = self.all.get(index + 1).map_or(u64::MAX, |next| next.latest);

@@ -139,7 +139,7 @@ impl CodeArgs {
     ) -> Result<Recorded<'static>, CliError> {
         let Hardware { buffers, clocks, code: mut all, kept, .. } = hardware;
         all.extend(self.code(&kept)?);
-        let places = Places::new(self.files().with_kept(&kept), recording.source.trace());
+        let places = Places::new(kept.beside(self.files()), recording.source.trace());
         Ok(Recorded::of(&recording.source, places, (buffers, clocks), &all))
     }
 }

@@ -170,6 +170,9 @@ fn members(
     }
 }
 
+/// Bytes of a blob that are shown as text; a packet of a network is shorter.
+const BYTES_SHOWN: usize = 64 << 10;
+
 /// Appends a value as the text format shows it.
 pub fn value(out: &mut Vec<u8>, field: Field<'_>) {
     match (field.value(), &field.class().kind) {
@@ -181,6 +184,10 @@ pub fn value(out: &mut Vec<u8>, field: Field<'_>) {
         (Value::Bits(bits), _) => hexadecimal(out, bits),
         (Value::Real(number), _) => write::real(out, number),
         (Value::Text(text), _) => quoted(out, text),
+        (Value::Bytes(bytes), _) if bytes.len() > BYTES_SHOWN => {
+            hex_bytes(out, &bytes[..BYTES_SHOWN]);
+            out.extend_from_slice(format!("... ({} bytes)", bytes.len()).as_bytes());
+        }
         (Value::Bytes(bytes), _) => hex_bytes(out, bytes),
         (Value::Struct(fields), _) => {
             out.push(b'{');
