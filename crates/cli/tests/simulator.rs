@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::place::Place;
 use lateralis_simulator::linux::{Job, Kernel, Machine, Qemu, Report};
+use lateralis_simulator::packets::Packets;
 
 /// One machine at a time: each has half a gigabyte of memory.
 static ONE: Mutex<()> = Mutex::new(());
@@ -126,6 +127,7 @@ fn recorded_by_processor(place: &Place, kernel: bool) -> Report {
         files: programs.iter().map(Into::into).chain([script]).collect(),
         cpus: 2,
         kernel,
+        packets: Packets::default(),
         per_cpu: true,
         append: Vec::new(),
         output: place.0.join("r"),

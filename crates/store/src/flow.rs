@@ -35,7 +35,7 @@ pub use resolution::{Resolution, factors, resolution};
 pub use sizes::{Kind, Sizes, sizes};
 pub use system_calls::{SystemCalls, system_calls};
 
-use self::division::{Owner, Stretch as Turn, Switches, Who, divide};
+use self::division::{Owner, Switches, Turn, Who, divide};
 use crate::places::{Function, In, Places};
 
 /// Bytes of code of a program that are read.
@@ -88,7 +88,7 @@ struct Run {
     /// Bytes of the runs before.
     before: u64,
     /// In their order.
-    stretches: Vec<Turn>,
+    turns: Vec<Turn>,
 }
 
 /// What a thread executed.
@@ -104,7 +104,7 @@ struct Part {
 struct Piece {
     packed: usize,
     run: usize,
-    stretch: usize,
+    turn: usize,
     /// Whether it may be another thread's.
     is_gap: bool,
 }
@@ -206,16 +206,16 @@ impl<'i> Recorded<'i> {
     /// Adds packets that are all of one thread.
     fn whole(&mut self, traced: Traced, runs: Vec<Vec<u8>>, space: usize) {
         let packed = self.packed.len();
-        let pieces = (0..runs.len()).map(|run| Piece { packed, run, stretch: 0, is_gap: false });
+        let pieces = (0..runs.len()).map(|run| Piece { packed, run, turn: 0, is_gap: false });
         let part = Part { traced: traced.clone(), space, pieces: pieces.collect() };
         self.parts.push(part);
         let owner = Owner::Thread((traced.pid, traced.tid));
-        let stretches = |bytes: &[u8]| {
+        let turns = |bytes: &[u8]| {
             let (begin, end) = (packet::synced(bytes), bytes.len());
             let owner = owner.clone();
             vec![Turn { begin, end, psb: begin, owner, since: 0, bounds: (0, u64::MAX) }]
         };
-        let runs = with_places(runs, stretches);
+        let runs = with_places(runs, turns);
         self.packed.push(Packed { traced, is_divided: false, runs });
     }
 
@@ -319,9 +319,9 @@ impl<'i> Recorded<'i> {
         for (packed, of) in self.packed.iter().enumerate().filter(|(_, of)| of.is_divided) {
             let all = of.runs.iter().enumerate();
             let all =
-                all.flat_map(|(run, of)| of.stretches.iter().enumerate().map(move |it| (run, it)));
-            for (run, (stretch, Turn { owner, since, .. })) in all {
-                let piece = |is_gap| (*since, Piece { packed, run, stretch, is_gap });
+                all.flat_map(|(run, of)| of.turns.iter().enumerate().map(move |it| (run, it)));
+            for (run, (turn, Turn { owner, since, .. })) in all {
+                let piece = |is_gap| (*since, Piece { packed, run, turn, is_gap });
                 match owner {
                     Owner::Thread(who) => {
                         threads.entry((*who, None)).or_default().push(piece(false));
@@ -454,10 +454,10 @@ impl<'i> Recorded<'i> {
 }
 
 /// Runs with the number of bytes before each.
-fn with_places(runs: Vec<Vec<u8>>, stretches: impl Fn(&[u8]) -> Vec<Turn>) -> Vec<Run> {
+fn with_places(runs: Vec<Vec<u8>>, turns: impl Fn(&[u8]) -> Vec<Turn>) -> Vec<Run> {
     let mut before = 0;
     let run = |bytes: Vec<u8>| {
-        let run = Run { stretches: stretches(&bytes), before, bytes };
+        let run = Run { turns: turns(&bytes), before, bytes };
         before += run.bytes.len() as u64;
         run
     };
@@ -535,25 +535,25 @@ impl<'r> Decoder<'r> {
     ) {
         let run = self.packed.get(piece.packed).and_then(|of| of.runs.get(piece.run));
         let (Some(run), Some(code)) = (run, self.images.get(part.space)) else { return };
-        let Some(stretch) = run.stretches.get(piece.stretch) else { return };
+        let Some(turn) = run.turns.get(piece.turn) else { return };
         let position = run.before;
         if piece.is_gap {
-            let event = Event::Gap(Gap { position: stretch.begin, cause: GapCause::UnknownThread });
-            follow.event(places, position + stretch.begin as u64, event, stretch.moment());
+            let event = Event::Gap(Gap { position: turn.begin, cause: GapCause::UnknownThread });
+            follow.event(places, position + turn.begin as u64, event, turn.moment());
             return;
         }
-        let bytes = bytes.unwrap_or(stretch.begin..stretch.end);
+        let bytes = bytes.unwrap_or(turn.begin..turn.end);
         let (mut state, mut before) = (State::new(), Before(Clock::new(&self.clocks)));
-        if bytes.start == stretch.begin {
+        if bytes.start == turn.begin {
             // What comes before it since a PSB says where the processor is.
-            for other in run.stretches.iter().filter(|of| of.end > stretch.psb) {
-                if other.begin >= stretch.begin {
+            for other in run.turns.iter().filter(|of| of.end > turn.psb) {
+                if other.begin >= turn.begin {
                     break;
                 }
                 if let Owner::Thread((pid, _)) = other.owner {
                     self.flow.enter(self.spaces.get(&pid).copied().unwrap_or(0));
                 }
-                let range = other.begin.max(stretch.psb)..other.end;
+                let range = other.begin.max(turn.psb)..other.end;
                 self.flow.decode_part(&mut state, &run.bytes, range, &mut before);
             }
         }

@@ -47,6 +47,8 @@ pub struct Hardware {
     pub buffers: Vec<Buffer>,
     /// Another tracer, by its number [tools/perf/util/auxtrace.h, enum auxtrace_type]: nothing of it is read.
     pub unknown: Option<u32>,
+    /// Bytes of packets that were recorded and are not there: the file ends before.
+    pub missing_bytes: u64,
     /// Clocks of the processors.
     pub clocks: Clocks,
     /// Code that is recorded with the packets: bytes by their addresses.
@@ -147,6 +149,7 @@ pub fn of_source(source: &dyn Source) -> Hardware {
                 let area = AuxArea {
                     begin_bytes: 0,
                     size_bytes: data.len() as u64,
+                    missing_bytes: 0,
                     offset_bytes: number("offset").unwrap_or(0),
                     reference: number("reference").unwrap_or(0),
                     index: small("idx"),
@@ -246,6 +249,7 @@ fn of_perf(bytes: &[u8]) -> Hardware {
     if !all.know(info) {
         return all;
     }
+    all.missing_bytes = areas.iter().fold(0, |sum: u64, of| sum.saturating_add(of.missing_bytes));
     let piece = |area: AuxArea| {
         let range = area.begin_bytes..area.begin_bytes.saturating_add(area.size_bytes);
         Some((area, slice(bytes, range)?))

@@ -118,6 +118,7 @@ fn by_processor(packets: &[u8]) -> Vec<u8> {
     let how = IntelPt {
         mtc_frequency: Some(3),
         cycles: false,
+        psb_frequency: 0,
         return_compression: true,
         tsc_per_crystal: (40, 1),
         tsc_per_bus: 10,

@@ -118,7 +118,7 @@ mod tests {
             (0..mean * 100)
                 .filter(|_| {
                     seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                    (seed >> 33) % 100 == 0
+                    (seed >> 33).is_multiple_of(100)
                 })
                 .count() as u64
         };

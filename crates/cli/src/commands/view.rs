@@ -20,6 +20,7 @@ use lateralis_traces::Relate;
 use lateralis_view::{Host, ImageSource, Opening, Server, Session};
 use serde_json::json;
 
+use crate::commands::flow::kept_code::KeptCode;
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::inputs::{InputArgs, RelateBy};
@@ -84,16 +85,18 @@ pub struct ViewArgs {
 
 impl ViewArgs {
     /// Where functions and lines come from.
-    pub fn images(&self) -> ImageSource {
+    pub fn images(&self) -> Result<ImageSource, CliError> {
+        let kept = KeptCode::of(&self.inputs.traces)?;
         let (root, kallsyms) = (self.symfs.clone(), self.kallsyms.clone());
         let open = move || -> Box<dyn Images> {
-            Box::new(ImageFiles::new(root.as_deref()).with_kallsyms(kallsyms.as_deref()))
+            let files = ImageFiles::new(root.as_deref()).with_kallsyms(kallsyms.as_deref());
+            Box::new(kept.beside(files))
         };
         let mut options: Vec<OsString> = Vec::new();
         for (name, path) in [("--symfs", &self.symfs), ("--kallsyms", &self.kallsyms)] {
             options.extend(path.iter().flat_map(|path| [name.into(), path.into()]));
         }
-        ImageSource::new(options, open)
+        Ok(ImageSource::new(options, open))
     }
 }
 
@@ -121,7 +124,7 @@ pub fn run(args: ViewArgs) -> Result<ExitStatus, CliError> {
         RelateBy::Messages => Relate::Messages,
         RelateBy::Date => Relate::Date,
     };
-    let opening = Opening::with_images(&args.inputs.traces, &options, Some(args.images()))?;
+    let opening = Opening::with_images(&args.inputs.traces, &options, Some(args.images()?))?;
     let serving = serve(&args, &host)?;
     let session = index(opening, &host, args.json)?;
     host.show(Arc::new(session));

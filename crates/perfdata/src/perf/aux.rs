@@ -13,8 +13,10 @@ use crate::wire::Wire;
 pub struct AuxArea {
     /// First byte in the file.
     pub begin_bytes: u64,
-    /// Number of bytes.
+    /// Number of bytes that are there.
     pub size_bytes: u64,
+    /// Bytes that are not: the file ends before.
+    pub missing_bytes: u64,
     /// Its place in all that the tracer put out into this buffer, bytes.
     pub offset_bytes: u64,
     /// A reading of the tracer's clock about when it was fetched.
@@ -41,8 +43,8 @@ pub struct AuxInfo {
 /// The number of Intel PT [tools/perf/util/auxtrace.h, PERF_AUXTRACE_INTEL_PT].
 pub const INTEL_PT: u32 = 1;
 
-/// Finds the output of hardware tracers in a `perf.data`, in the order of the file. Pieces that are not whole
-/// are left out; nothing is decoded.
+/// Finds the output of hardware tracers in a `perf.data`, in the order of the file. Of a piece
+/// that the end of the file cuts there is the beginning; nothing is decoded.
 ///
 /// Cost: one step per record.
 #[must_use]
@@ -72,11 +74,12 @@ pub fn aux_output(bytes: &[u8]) -> (Option<AuxInfo>, Vec<AuxArea>) {
                 info = Some(AuxInfo { kind, words, config });
             }
             records::AUXTRACE => {
-                let Some(area) = area(&mut wire, at) else { continue };
+                let Some(mut area) = area(&mut wire, at) else { continue };
                 let end = at.saturating_add(area.size_bytes);
-                if end <= bytes.len() as u64 {
-                    found.push(area);
-                }
+                let there = area.size_bytes.min((bytes.len() as u64).saturating_sub(at));
+                area.missing_bytes = area.size_bytes - there;
+                area.size_bytes = there;
+                found.push(area);
                 at = end;
             }
             records::TRACING_DATA if file.pipe => {
@@ -92,6 +95,7 @@ fn area(wire: &mut Wire<'_>, begin_bytes: u64) -> Option<AuxArea> {
     Some(AuxArea {
         begin_bytes,
         size_bytes: wire.u64()?,
+        missing_bytes: 0,
         offset_bytes: wire.u64()?,
         reference: wire.u64()?,
         index: wire.u32()?,

@@ -166,7 +166,7 @@ struct Border {
     has_program: bool,
 }
 
-/// Whose a stretch of packets is.
+/// Whose packets are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Owner {
     /// This thread's.
@@ -177,7 +177,7 @@ pub enum Owner {
 
 /// Packets that follow each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stretch {
+pub struct Turn {
     /// Its first byte, and the one behind it.
     pub begin: usize,
     /// The one behind it.
@@ -195,17 +195,17 @@ pub struct Stretch {
 /// Divides a stream of packets, from its first PSB on, among the threads that ran on a processor.
 ///
 /// Cost: by packets. Memory: by switches, and by borders at which one can have been.
-pub fn divide(switches: &Switches, cpu: u32, packets: &[u8], clocks: &Clocks) -> Vec<Stretch> {
+pub fn divide(switches: &Switches, cpu: u32, packets: &[u8], clocks: &Clocks) -> Vec<Turn> {
     let nothing = OfCpu::default();
     let of = switches.cpus.get(&cpu).unwrap_or(&nothing);
     let borders = borders(packets, clocks, &of.changes);
     let owners = owners(&borders, of);
-    let mut all: Vec<Stretch> = Vec::new();
+    let mut all: Vec<Turn> = Vec::new();
     for (index, (border, (owner, since))) in borders.iter().zip(owners).enumerate() {
         let end = borders.get(index + 1).map_or(packets.len(), |next| next.at);
         match all.last_mut() {
             Some(last) if last.owner == owner => last.end = end,
-            _ => all.push(Stretch {
+            _ => all.push(Turn {
                 begin: border.at,
                 end,
                 psb: border.psb,
@@ -215,7 +215,7 @@ pub fn divide(switches: &Switches, cpu: u32, packets: &[u8], clocks: &Clocks) ->
             }),
         }
     }
-    all.retain(|stretch| stretch.begin < stretch.end);
+    all.retain(|turn| turn.begin < turn.end);
     all
 }
 
@@ -532,16 +532,16 @@ mod tests {
 
     /// A thread runs for some branches, then the kernel for some time, at one moment of which it switches.
     #[derive(Debug, Clone)]
-    struct Turn {
+    struct Stint {
         thread: u32,
         branches: u8,
         kernel: u64,
         switch: u64,
     }
 
-    fn turn(kernel: Range<u64>, branches: Range<u8>) -> impl Strategy<Value = Turn> {
+    fn turn(kernel: Range<u64>, branches: Range<u8>) -> impl Strategy<Value = Stint> {
         (1u32..5, branches, kernel, any::<u64>()).prop_map(|(thread, branches, kernel, switch)| {
-            Turn { thread, branches, kernel, switch: switch % kernel }
+            Stint { thread, branches, kernel, switch: switch % kernel }
         })
     }
 
@@ -551,7 +551,7 @@ mod tests {
     }
 
     /// What a processor says of turns, what events say, and whose the code in which bytes is.
-    fn recorded(turns: &[Turn], kernel: bool) -> (Vec<u8>, Switches, Vec<(usize, Who)>) {
+    fn recorded(turns: &[Stint], kernel: bool) -> (Vec<u8>, Switches, Vec<(usize, Who)>) {
         let (mut encoder, mut switches) = (encoder(), Switches::default());
         let (mut bytes, mut truth, mut runs) = (Vec::new(), Vec::new(), None);
         encoder.set_tsc(1000);
@@ -606,22 +606,22 @@ mod tests {
         (bytes, switches, truth)
     }
 
-    fn owner_of(stretches: &[Stretch], byte: usize) -> &Owner {
-        let of = stretches.iter().find(|of| (of.begin..of.end).contains(&byte));
-        &of.expect("each byte is of a stretch").owner
+    fn owner_of(turns: &[Turn], byte: usize) -> &Owner {
+        let of = turns.iter().find(|of| (of.begin..of.end).contains(&byte));
+        &of.expect("each byte is of a turn").owner
     }
 
     /// Nothing is of a wrong thread. @return how much of it is of none.
-    fn check(turns: &[Turn], kernel: bool) -> usize {
+    fn check(turns: &[Stint], kernel: bool) -> usize {
         let (bytes, switches, truth) = recorded(turns, kernel);
-        let stretches = divide(&switches, 0, &bytes, &CLOCKS);
-        assert_eq!(stretches.first().map(|of| of.begin), Some(0));
-        assert_eq!(stretches.last().map(|of| of.end), Some(bytes.len()));
-        assert!(stretches.windows(2).all(|of| of[0].end == of[1].begin));
+        let turns = divide(&switches, 0, &bytes, &CLOCKS);
+        assert_eq!(turns.first().map(|of| of.begin), Some(0));
+        assert_eq!(turns.last().map(|of| of.end), Some(bytes.len()));
+        assert!(turns.windows(2).all(|of| of[0].end == of[1].begin));
         let mut unknown = 0;
         for (byte, who) in truth {
-            match owner_of(&stretches, byte) {
-                Owner::Thread(found) => assert_eq!(*found, who, "{stretches:?}"),
+            match owner_of(&turns, byte) {
+                Owner::Thread(found) => assert_eq!(*found, who, "{turns:?}"),
                 Owner::Unknown(candidates) => {
                     assert!(candidates.contains(&who), "{candidates:?} {who:?}");
                     unknown += 1;
@@ -657,7 +657,7 @@ mod tests {
 
         // Whatever the bytes are.
         #[test]
-        fn of_damaged_packets_each_byte_is_of_one_stretch(
+        fn of_damaged_packets_each_byte_is_of_one_turn(
             turns in prop::collection::vec(turn(1..2000, 1..200), 1..20),
             kernel: bool,
             damage in prop::collection::vec((any::<usize>(), any::<u8>()), 1..20),
@@ -667,9 +667,9 @@ mod tests {
                 let at = at % bytes.len();
                 bytes[at] ^= value;
             }
-            let stretches = divide(&switches, 0, &bytes, &CLOCKS);
-            prop_assert!(stretches.windows(2).all(|of| of[0].end == of[1].begin));
-            prop_assert!(stretches.iter().all(|of| of.psb <= of.begin && of.begin < of.end));
+            let turns = divide(&switches, 0, &bytes, &CLOCKS);
+            prop_assert!(turns.windows(2).all(|of| of[0].end == of[1].begin));
+            prop_assert!(turns.iter().all(|of| of.psb <= of.begin && of.begin < of.end));
         }
     }
 

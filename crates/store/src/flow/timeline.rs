@@ -39,8 +39,8 @@ const WEIGHED_MAX: usize = 32;
 struct Unit {
     /// Of the thread's pieces.
     piece: usize,
-    /// Of the run that the piece is of: up to the end of the PSB+ of the next unit, whose address says what the
-    /// last packets led to.
+    /// Of the run that the piece is of: up to the end of the PSB+ of the next unit, whose address says what
+    /// the last packets led to.
     bytes: Range<usize>,
     /// Whether another thread ran between the unit before and it, and what the processor was doing is known.
     is_switched: bool,
@@ -383,29 +383,28 @@ impl Line {
         let of = &recorded.parts[part];
         let places = of.pieces.iter().enumerate().filter_map(|(nth, piece)| {
             let run = recorded.packed.get(piece.packed)?.runs.get(piece.run)?;
-            Some((nth, piece, run, run.stretches.get(piece.stretch)?))
+            Some((nth, piece, run, run.turns.get(piece.turn)?))
         });
-        let sizes =
-            places.clone().map(|(_, _, _, stretch)| stretch.end.saturating_sub(stretch.begin));
+        let sizes = places.clone().map(|(_, _, _, turn)| turn.end.saturating_sub(turn.begin));
         let least = (sizes.sum::<usize>() / UNITS_MAX).max(least_bytes);
         let mut units: Vec<Unit> = Vec::new();
-        for (nth, piece, run, stretch) in places {
-            let begins_at_psb = stretch.begin == stretch.psb;
+        for (nth, piece, run, turn) in places {
+            let begins_at_psb = turn.begin == turn.psb;
             if piece.is_gap {
-                let bytes = stretch.begin..stretch.begin;
-                let begin_ns = stretch.moment().map(|moment| moment.nanos);
+                let bytes = turn.begin..turn.begin;
+                let begin_ns = turn.moment().map(|moment| moment.nanos);
                 let (goes_on, done) = (false, None);
                 let is_switched = true;
                 units.push(Unit { piece: nth, bytes, is_switched, goes_on, begin_ns, done });
                 continue;
             }
-            let bytes = run.bytes.get(..stretch.end).unwrap_or(&run.bytes);
-            let mut begin = stretch.begin;
+            let bytes = run.bytes.get(..turn.end).unwrap_or(&run.bytes);
+            let mut begin = turn.begin;
             let mut goes_on = false;
             while begin < bytes.len() {
                 let begin_ns = match goes_on || begins_at_psb {
                     true => header(recorded, bytes, begin).0,
-                    false => stretch.moment().map(|moment| moment.nanos),
+                    false => turn.moment().map(|moment| moment.nanos),
                 };
                 let next = find_psb(bytes, begin.saturating_add(least));
                 let end = next.map_or(bytes.len(), |next| header(recorded, bytes, next).1);
@@ -428,7 +427,7 @@ impl Line {
             let piece = of.pieces.get(unit.piece)?;
             let run = recorded.packed.get(piece.packed)?.runs.get(piece.run)?;
             // Clocks count from a PSB on.
-            let psb = run.stretches.get(piece.stretch)?.psb;
+            let psb = run.turns.get(piece.turn)?.psb;
             let from = if unit.goes_on { unit.bytes.start } else { psb };
             let mut clock = Clock::new(&recorded.clocks);
             for found in Packets::new(run.bytes.get(from..unit.bytes.end)?).flatten() {

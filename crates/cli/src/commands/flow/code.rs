@@ -40,13 +40,15 @@ pub struct Hardware {
     kept: KeptCode,
     /// Whether the files are nothing but packets.
     is_raw: bool,
+    /// Whether a file ends inside its packets.
+    is_cut: bool,
 }
 
 impl Hardware {
     /// Reads what the traces have of them; other traces have none.
     pub fn read(traces: &[PathBuf]) -> Result<Self, CliError> {
         let (mut buffers, mut code, mut raw) = (Vec::new(), Vec::new(), 0);
-        let mut clocks = Clocks::default();
+        let (mut clocks, mut missing_bytes) = (Clocks::default(), 0_u64);
         for path in traces {
             let of = hardware::read(path, PACKED_BYTES)?;
             if let Some(kind) = of.unknown {
@@ -55,6 +57,14 @@ impl Hardware {
                     path.display()
                 );
             }
+            if of.missing_bytes > 0 {
+                tell!(
+                    "warning: {}: the file ends {} bytes before its packets do: what they say is missing",
+                    path.display(),
+                    values::count(of.missing_bytes)
+                );
+            }
+            missing_bytes = of.missing_bytes.saturating_add(missing_bytes);
             raw += usize::from(of.is_raw);
             buffers.extend(of.buffers);
             code.extend(of.code);
@@ -69,7 +79,7 @@ impl Hardware {
             ));
         }
         let kept = KeptCode::of(traces)?;
-        Ok(Self { buffers, clocks, code, kept, is_raw: raw > 0 })
+        Ok(Self { buffers, clocks, code, kept, is_raw: raw > 0, is_cut: missing_bytes > 0 })
     }
 
     pub fn is_raw(&self) -> bool {
@@ -118,6 +128,7 @@ impl CodeArgs {
                 "record them by: perf record --per-thread -e intel_pt//u -- PROGRAM",
             ));
         }
+        let is_cut = hardware.is_cut;
         let mut recorded = if hardware.is_raw {
             let Hardware { buffers, code: mut all, kept, .. } = hardware;
             all.extend(self.code(&kept)?);
@@ -126,7 +137,7 @@ impl CodeArgs {
             self.recorded(&inputs.open()?, hardware)?
         };
         let done = work(&mut recorded)?;
-        Ok((done, close(recorded)))
+        Ok((done, close(recorded) && !is_cut))
     }
 
     /// Packets and code of a trace, whose events say which program it is.

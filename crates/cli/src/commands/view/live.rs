@@ -74,7 +74,7 @@ impl Following {
         let memory_bytes = usize::try_from(args.window).unwrap_or(usize::MAX);
         let is_let_go = copy.is_some();
         let options = LiveOptions { memory_bytes, is_here, is_let_go, turn_events: None };
-        let live = Live::new(&path, options, Arc::clone(host)).with_images(args.images());
+        let live = Live::new(&path, options, Arc::clone(host)).with_images(args.images()?);
         // Who may record here may control it here; elsewhere others would have to be trusted.
         let live = match is_here && args.listen.is_loopback() {
             true => {
@@ -91,7 +91,7 @@ impl Following {
             link: Link { connected: true, ..Link::default() },
             since: None,
         };
-        let (images, is_quiet) = (args.images(), args.json);
+        let (images, is_quiet) = (args.images()?, args.json);
         Ok(Some(Self { path, copy, host: Arc::clone(host), shown, is_quiet, images }))
     }
 
