@@ -9,6 +9,13 @@ export default class Lines {
         sums.failed++;
         say(`FAIL ${module.relativeModuleId} ${oneLine(error.message)}`);
       }
+      // What goes wrong before its first test runs none of them.
+      for (const suite of module.children.allSuites()) {
+        for (const error of suite.errors()) {
+          sums.failed++;
+          say(`FAIL ${suite.fullName} ${oneLine(error.message)}`);
+        }
+      }
       for (const test of module.children.allTests()) {
         const { state, errors: found, note } = test.result();
         if (state === "passed") {

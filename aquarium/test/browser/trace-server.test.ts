@@ -38,7 +38,7 @@ describe.skipIf(skipped !== null)(`the trace server protocol${skipped === null ?
     trace = demo();
     events = print(trace);
     served = await serve(trace, ["--no-page", "--allow-origin", "vscode-webview://*"]);
-    client = new HttpTspClient(`${served.url}tsp/api`);
+    client = new HttpTspClient(served.traceServerUrl);
     experiment = model(await client.fetchExperiments())[0];
     origin = nanos(events[0].time);
   });
@@ -225,13 +225,13 @@ describe.skipIf(skipped !== null)(`the trace server protocol${skipped === null ?
 
   test("pages elsewhere may ask only where they are named", async () => {
     const ask = (origin: string, method = "GET") =>
-      fetch(`${served.url}tsp/api/health`, { method, headers: { Origin: origin } });
+      fetch(`${served.traceServerUrl}/health`, { method, headers: { Origin: origin } });
     const friend = await ask("vscode-webview://abc");
     expect([friend.status, friend.headers.get("access-control-allow-origin")]).toEqual([200, "vscode-webview://abc"]);
     expect((await ask("vscode-webview://abc", "OPTIONS")).status).toBe(204);
     expect((await ask("http://evil.example")).status).toBe(403);
-    expect((await fetch(`${served.url}tsp/api/nothing`)).status).toBe(404);
-    const posted = await fetch(`${served.url}tsp/api/traces`, { method: "POST", body: "{" });
+    expect((await fetch(`${served.traceServerUrl}/nothing`)).status).toBe(404);
+    const posted = await fetch(`${served.traceServerUrl}/traces`, { method: "POST", body: "{" });
     expect(posted.status).toBe(400);
   });
 });

@@ -74,6 +74,8 @@ export function demo(orders = 100, ...more: string[]): string {
 
 export interface Served {
   url: string;
+  /** Where the Trace Server Protocol is spoken. */
+  traceServerUrl: string;
   process: ChildProcess;
   close(): void;
 }
@@ -95,7 +97,8 @@ export function serve(trace: string | string[], more: string[] = []): Promise<Se
     child.stdout.on("data", (data) => {
       out += data;
       const url = out.match(/"url"\s*:\s*"([^"]+)"/)?.[1];
-      if (url) resolve({ url, process: child, close });
+      const traceServerUrl = out.match(/"trace_server_url"\s*:\s*"([^"]+)"/)?.[1] ?? "";
+      if (url) resolve({ url, traceServerUrl, process: child, close });
     });
   });
 }
