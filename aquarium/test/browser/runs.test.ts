@@ -125,6 +125,8 @@ inChromium("scripts on two recordings", { serve: twoRuns, missing }, (begin) => 
     const page = await begin();
     await write(page, 'filter("orders", event =>\n  event.name === );');
     await page.getByRole("alert").filter({ hasText: "line 2, column" }).waitFor();
+    // The editor goes to the place behind the next frame.
+    await settled(page);
     const editor = page.getByRole("textbox", { name: "Script script 1" });
     await editor.fill('filter("orders", event =>\n  event.name === "client:ORDER");');
     await page.getByRole("button", { name: "run", exact: true }).click();
