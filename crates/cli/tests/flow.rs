@@ -106,7 +106,8 @@ fn by_perf(place: &Place) -> BTreeMap<String, u64> {
 }
 
 fn by_lat(place: &Place) -> BTreeMap<String, u64> {
-    let output = place.lat(&["flow", "stacks", "perf.data", "--format", "folded"]);
+    let folded = ["flow", "stacks", "perf.data", "--no-inline", "--format", "folded"];
+    let output = place.lat(&folded);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).expect("UTF-8");
     let line = |line: &str| {
@@ -201,6 +202,62 @@ fn stacks_out_of_the_memory_of_samples_are_those_of_perf_script() {
         assert!(of_lat.keys().any(|path| path.contains("main;made: square(int)")), "{of_lat:#?}");
         let _ = fs::remove_file(map);
     }
+}
+
+/// Calls that are bound anew each time, and a handler of a signal: the one finds its caller by `rbx`, behind
+/// the other are registers that the kernel put on the stack.
+const LATE: &str = r#"
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/time.h>
+static volatile unsigned long sink;
+static void handler(int signal) {
+    for (int i = 0; i < 200000; i++) sink += i + signal;
+}
+__attribute__((noinline)) int caller(int n) {
+    int sum = atoi("17") + n;
+    sink += sum;
+    return sum;
+}
+int main() {
+    signal(SIGPROF, handler);
+    struct itimerval each = {{0, 4000}, {0, 4000}};
+    setitimer(ITIMER_PROF, &each, 0);
+    int sum = 0;
+    for (int i = 0; i < 4000000; i++) sum += caller(i);
+    return sum == 1;
+}
+"#;
+
+#[test]
+fn stacks_go_on_behind_the_dynamic_linker_and_handlers_of_signals() {
+    if !usable(&["perf", "gcc"]) || cfg!(not(target_arch = "x86_64")) {
+        return;
+    }
+    let place = Place::new();
+    fs::write(place.0.join("late.c"), LATE).expect("a source");
+    let build = ["-O1", "-fno-builtin", "-Wl,-z,lazy", "late.c", "-o", "late"];
+    let built = Command::new("gcc").args(build).current_dir(&place.0).status();
+    assert!(built.expect("gcc is there").success());
+    let record = ["record", "-q", "-e", "cpu-clock", "-F", "999", "--call-graph", "dwarf,16384"];
+    let mut perf = Command::new("perf");
+    perf.args(record).args(["-o", "perf.data", "--", "./late"]).env("LD_BIND_NOT", "1");
+    if !perf.current_dir(&place.0).status().expect("perf is there").success() {
+        println!("SKIPPED: perf takes no samples here");
+        return;
+    }
+    let (of_perf, of_lat) = (by_perf(&place), by_lat(&place));
+    let is_known = |path: &&String| !path.contains("@plt") && !path.contains("[unknown]");
+    for path in of_perf.keys().filter(is_known) {
+        assert_eq!(of_lat.get(path), of_perf.get(path), "{path}: {of_lat:#?}");
+    }
+    if !of_perf.keys().any(|path| path.contains("_dl_runtime_resolve")) {
+        println!("SKIPPED: no names of the dynamic linker's functions here");
+        return;
+    }
+    let has = |words: &str| of_lat.keys().any(|path| path.contains(words));
+    assert!(has("main;caller;_dl_runtime_resolve"), "{of_lat:#?}");
+    assert!(has("__restore_rt;handler"), "{of_lat:#?}");
 }
 
 #[test]
