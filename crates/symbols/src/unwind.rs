@@ -161,7 +161,9 @@ impl Stacks {
     #[must_use]
     pub fn unwind(&mut self, registers: &Registers, stack: &[u8]) -> Vec<u64> {
         let mut values: Values = IN_DWARF_ORDER.map(|number| registers.get(number));
-        let Some((ip, begin)) = registers.get(IP).zip(registers.get(SP)) else { return Vec::new() };
+        // While the kernel puts another program in place, registers are zero.
+        let start = registers.get(IP).zip(registers.get(SP)).filter(|(ip, _)| *ip >= ADDRESS_MIN);
+        let Some((ip, begin)) = start else { return Vec::new() };
         let read = |address: u64| {
             let at = usize::try_from(address.checked_sub(begin)?).ok()?;
             Some(u64::from_le_bytes(*stack.get(at..)?.first_chunk()?))
@@ -452,10 +454,10 @@ mod tests {
 
     #[test]
     fn without_tables_a_stack_ends_where_it_begins() {
-        let registers = Registers::of_mask(1 << IP | 1 << SP, [0x7000, 0x1234]);
+        let registers = Registers::of_mask(1 << IP | 1 << SP, [0x7000, 0x41234]);
         let mut stacks = Stacks::default();
         let found = stacks.unwind(&registers, &[0; 64]);
-        assert_eq!(found.first(), Some(&0x1234));
+        assert_eq!(found.first(), Some(&0x41234));
         assert_eq!(stacks.unwind(&Registers::default(), &[]), []);
     }
 }
