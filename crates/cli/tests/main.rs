@@ -31,6 +31,7 @@ mod live;
 mod look;
 mod losses;
 mod missing;
+mod off_cpu;
 mod one_answer;
 mod packets;
 mod path;

@@ -7,15 +7,20 @@
 //! samples with a call chain ─────────┴─► functions ─► tree of calls
 //! ```
 
+mod off_cpu;
+
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::RandomState;
 use lateralis_model::role::{STACK_FUNCTIONS, STACK_IMAGES};
-use lateralis_model::{Damage, Event, EventClass, FieldKind, Names, StreamClass, Trace, Value};
+use lateralis_model::{
+    Damage, Event, EventClass, Field, FieldClass, FieldKind, Names, StreamClass, Trace, Value,
+};
 
 use lateralis_symbols::Registers;
 
+pub use self::off_cpu::{OffCpu, off_cpu};
 use crate::Chosen;
 use crate::places::{Frame, Function, Images, In, Places};
 
@@ -50,11 +55,23 @@ pub struct Node {
     pub weight: u64,
 }
 
+/// What a weight is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Unit {
+    /// How much of the event samples stand for.
+    #[default]
+    Periods,
+    /// How long something took.
+    Nanos,
+}
+
 /// Samples of one event.
 #[derive(Debug, Clone, Default)]
 pub struct Stacks {
     /// Its name.
     pub event: String,
+    /// What a weight is.
+    pub unit: Unit,
     /// How many samples.
     pub samples: u64,
     /// What they weigh: the sum of their periods; samples where they have none.
@@ -209,14 +226,37 @@ impl Tree {
     }
 }
 
+/// A field of a sample: its name in the payload, and in the context of an event of the kernel that has a
+/// payload of its own, as readers of perf's files have it.
+#[derive(Clone, Copy)]
+struct Of(&'static str, &'static str);
+
+const CALLCHAIN: Of = Of("callchain", "perf_callchain");
+const CPU_MODE: Of = Of("cpu_mode", "perf_cpu_mode");
+const IP: Of = Of("ip", "perf_ip");
+const PERIOD: Of = Of("period", "perf_period");
+const USER_STACK: Of = Of("user_stack", "perf_user_stack");
+const USER_REGS: Of = Of("user_regs", "perf_user_regs");
+
+impl Of {
+    fn in_event<'e>(self, event: &Event<'e>) -> Option<Field<'e>> {
+        let of_payload = event.payload().and_then(|payload| payload.get(self.0));
+        of_payload.or_else(|| event.context()?.get(self.1))
+    }
+}
+
 /// Whether events of a class are samples of where a program was.
 fn are_samples(class: &EventClass) -> bool {
-    let members = class.payload.as_ref().map_or(&[][..], |payload| payload.members());
-    let kind = |name: &str| members.iter().find(|of| of.name == name).map(|of| &of.class.kind);
-    let is_array = |name| matches!(kind(name), Some(FieldKind::Array { .. }));
-    is_array("callchain")
-        || is_array(STACK_FUNCTIONS)
-        || (kind("cpu_mode").is_some() && kind("ip").is_some())
+    let kind = |of: &Option<FieldClass>, name: &str| {
+        let members = of.as_ref().map_or(&[][..], |of| of.members());
+        members.iter().find(|of| of.name == name).map(|of| of.class.kind.clone())
+    };
+    let has = |name: &str| kind(&class.payload, name).is_some();
+    let is_array = |of: &_, name| matches!(kind(of, name), Some(FieldKind::Array { .. }));
+    is_array(&class.payload, CALLCHAIN.0)
+        || is_array(&class.context, CALLCHAIN.1)
+        || is_array(&class.payload, STACK_FUNCTIONS)
+        || (has(CPU_MODE.0) && has(IP.0))
 }
 
 /// Reads samples one after the other, in the order of time.
@@ -347,12 +387,18 @@ impl Gathering<'_> {
     }
 
     fn sample(&mut self, event: &Event<'_>) {
-        let Some(sample) = self.samples.read(event) else { return };
+        if let Some(sample) = self.samples.read(event) {
+            self.add(&event.class.name, &sample);
+        }
+    }
+
+    /// Adds a sample to those of an event.
+    fn add(&mut self, event: &str, sample: &Sample) {
         let places = &mut self.samples.places;
         let name = places.program((sample.pid, sample.tid));
         let program = places.function(Function { name, image: String::new() });
-        let new = || Tree::new(event.class.name.clone());
-        let tree = self.stacks.entry(event.class.name.clone()).or_insert_with(new);
+        let new = || Tree::new(event.to_owned());
+        let tree = self.stacks.entry(event.to_owned()).or_insert_with(new);
         let mut at = None;
         let functions = sample.frames.iter().map(|frame| frame.function);
         for function in std::iter::once(program).chain(functions) {
@@ -367,10 +413,10 @@ impl Samples<'_> {
     /// Registers and stack of the program, where a sample has them.
     fn memory_of<'e>(&self, event: &'e Event<'_>) -> Option<(Registers, Cow<'e, [u8]>)> {
         let payload = event.payload()?;
-        let stack = payload.get("user_stack")?.as_bytes()?;
+        let stack = USER_STACK.in_event(event)?.as_bytes()?;
         let number = |name: &str| payload.get(name)?.as_u64();
         // A recording of ours has them one by one, a file of perf as a structure.
-        let (mask, abi, values) = match payload.get("user_regs")?.value() {
+        let (mask, abi, values) = match USER_REGS.in_event(event)?.value() {
             Value::Struct(registers) => {
                 let mask = event.class.attribute("perf.user_regs")?.strip_prefix("0x")?;
                 let mask = u64::from_str_radix(mask, 16).ok()?;
@@ -409,14 +455,13 @@ impl Samples<'_> {
 
     /// The stack of a sample; `None` of an event that says none.
     pub fn read(&mut self, event: &Event<'_>) -> Option<Sample> {
-        let payload = event.payload()?;
-        let number = |name: &str| payload.get(name).and_then(|field| field.as_u64());
+        let number = |of: Of| of.in_event(event).and_then(|field| field.as_u64());
         let (pid, tid) = event.writer.map_or((0, 0), |writer| (writer.pid, writer.tid));
-        let weight = number("period").unwrap_or(1);
+        let weight = number(PERIOD).unwrap_or(1);
         if let Some(frames) = self.named(event) {
             return Some(Sample { pid, tid, weight, frames });
         }
-        let interrupted = match number("cpu_mode") {
+        let interrupted = match number(CPU_MODE) {
             Some(MODE_KERNEL) => In::Kernel,
             Some(MODE_USER) => In::Program,
             _ => In::Elsewhere,
@@ -425,7 +470,7 @@ impl Samples<'_> {
         let mut frames: Vec<(u64, In)> = Vec::new();
         let mut place = interrupted;
         let mut is_innermost = true;
-        if let Some(Value::Array(chain)) = payload.get("callchain").map(|of| of.value()) {
+        if let Some(Value::Array(chain)) = CALLCHAIN.in_event(event).map(|of| of.value()) {
             for word in chain.filter_map(|of| of.as_u64()).take(2 * DEPTH_MAX) {
                 let mark = word as i64;
                 if (CONTEXT_MAX..0).contains(&mark) {
@@ -454,11 +499,11 @@ impl Samples<'_> {
             frames.extend(user.into_iter().enumerate().map(|of| (call(of), In::Program)));
         }
         if frames.is_empty()
-            && let Some(ip) = number("ip")
+            && let Some(ip) = number(IP)
         {
             frames.push((ip, interrupted));
         }
-        self.not_unwound += u64::from(payload.get("user_stack").is_some() && !is_unwound);
+        self.not_unwound += u64::from(USER_STACK.in_event(event).is_some() && !is_unwound);
         frames.truncate(DEPTH_MAX);
         let mut all = Vec::with_capacity(frames.len());
         for (address, place) in frames.into_iter().rev() {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What the running kernel gives to a recorder: descriptions of events, pages of its buffers.
 
-use lateralis_recorder::kernel::stack_samples::{Counter, MappedFile, StackSamples, stack_fields};
+use lateralis_recorder::kernel::stack_samples::{
+    Counter, MappedFile, SampleLayout, StackSamples, stack_fields,
+};
 use lateralis_recorder::kernel::{ClockRelation, CpuStats, KernelEvents, KernelFormat, Transcoder};
 use lateralis_recorder::source::{MemorySink, Sink, StreamPlan};
 
@@ -33,16 +35,19 @@ pub fn check(bytes: &[u8]) {
         transcode(&formats, &text, pages, way);
     }
     for registers in [None, Some(0xff_0fff)] {
-        stacks(&formats, registers, pages);
+        for has_switches in [false, true] {
+            stacks(&formats, SampleLayout { registers, has_switches }, pages);
+        }
     }
 }
 
 /// The same of samples of call stacks.
-fn stacks(formats: &[KernelFormat], registers: Option<u64>, bytes: &[u8]) {
-    let events = KernelEvents::with_stacks(formats, stack_fields(registers.is_some()));
-    let Some(mut samples) = StackSamples::new(Counter::CpuClock, registers, events, 1) else {
+fn stacks(formats: &[KernelFormat], layout: SampleLayout, bytes: &[u8]) {
+    let events = KernelEvents::with_stacks(formats, stack_fields(layout.registers.is_some()));
+    let Some(mut samples) = StackSamples::new(Counter::CpuClock, layout, events, 1) else {
         panic!("no schema");
     };
+    samples.switches_have(7);
     let stream = StreamPlan { name: "samples_cpu0".to_owned(), number: 0, is_cpu: true };
     // Longer than the longest record.
     let mut sink = MemorySink::with(vec![stream], samples.schemas(), 1 << 18, u64::MAX);

@@ -28,7 +28,7 @@ use std::time::Duration;
 #[command(
     override_usage = "lat record [OPTIONS] [--] [CMD]...",
     group = ArgGroup::new("target").args(["command", "attach", "connect"]),
-    group = ArgGroup::new("sampled").args(["sample", "stacks"]).multiple(true),
+    group = ArgGroup::new("sampled").args(["sample", "off_cpu", "stacks"]).multiple(true),
     after_help = "Examples:
   lat record -- ./server --port 80        a program with a schema, its children included
   lat record --with mutex,io -- redis-server
@@ -110,6 +110,10 @@ pub struct RecordArgs {
     /// machine: `lat flow stacks` shows them
     #[arg(long, value_name = "HZ", value_parser = values::parse_count, conflicts_with = "connect")]
     pub sample: Option<u64>,
+    /// Record the call stack each time that a thread leaves a processor, and when it is back:
+    /// `lat flow stacks --off-cpu` shows what it waited for
+    #[arg(long, conflicts_with = "connect")]
+    pub off_cpu: bool,
     /// Record the call stack at each of these events of the kernel: groups, or SUBSYSTEM:EVENT with *
     /// and ?, as for --kernel
     #[arg(long, value_name = "EVENTS", value_delimiter = ',', conflicts_with = "connect")]

@@ -292,9 +292,16 @@ fn causes(lost: &Losses) -> Vec<String> {
 fn next(folder: &Path, report: &Report, has_library: bool) -> String {
     if report.totals.events > 0 {
         let folder = quoted(&folder.to_string_lossy());
-        return match report.sources.iter().any(|source| source.name == "samples") {
-            true => format!("lat flow stacks {folder}"),
-            false => format!("lat stats {folder}"),
+        let samples = report.sources.iter().find(|source| source.name == "samples");
+        let says = |name: &str, what: &str| {
+            samples.is_some_and(|of| of.details.get(name).is_some_and(|is| is == what))
+        };
+        return match samples {
+            Some(_) if says("off_cpu", "yes") && says("samples_per_second", "0") => {
+                format!("lat flow stacks {folder} --off-cpu")
+            }
+            Some(_) => format!("lat flow stacks {folder}"),
+            None => format!("lat stats {folder}"),
         };
     }
     let Some(command) = report.command.as_ref().filter(|_| report.processes.is_empty()) else {

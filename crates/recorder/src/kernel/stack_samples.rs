@@ -9,6 +9,7 @@
 mod known;
 mod record;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use lateralis_pleco::Schema;
@@ -17,9 +18,10 @@ use lateralis_ring::{LossCounts, abi};
 pub use self::known::MappedFile;
 use self::known::Shared;
 use self::record::{
-    Fields, HEADER_BYTES, MISC_CPU_MODE, MISC_EXEC, RECORD_COMM, RECORD_EXIT, RECORD_FORK,
-    RECORD_LOST, RECORD_LOST_SAMPLES, RECORD_MMAP2, RECORD_SAMPLE, RECORD_THROTTLE,
-    RECORD_UNTHROTTLE, Sample, TRAILER_BYTES, mapped, text,
+    Fields, HEADER_BYTES, MISC_CPU_MODE, MISC_EXEC, MISC_SWITCH_OUT, MISC_SWITCH_OUT_PREEMPT,
+    RECORD_COMM, RECORD_EXIT, RECORD_FORK, RECORD_LOST, RECORD_LOST_SAMPLES, RECORD_MMAP2,
+    RECORD_SAMPLE, RECORD_SWITCH, RECORD_SWITCH_CPU_WIDE, RECORD_THROTTLE, RECORD_UNTHROTTLE,
+    Sample, TRAILER_BYTES, mapped, text,
 };
 use super::clock::ClockRelation;
 use super::layout::{EventPlan, KernelEvents};
@@ -40,6 +42,8 @@ mod event {
     pub(super) const THROTTLE: u16 = 6;
     pub(super) const UNTHROTTLE: u16 = 7;
     pub(super) const BUILD_ID: u16 = 8;
+    pub(super) const CONTEXT_SWITCHES: u16 = 9;
+    pub(super) const SWITCH: u16 = 10;
 }
 
 /// What decides when a sample is taken.
@@ -94,6 +98,15 @@ pub struct SampleSums {
     pub throttled: u64,
 }
 
+/// What records hold.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SampleLayout {
+    /// Registers of the program in each sample, which then has its stack as well.
+    pub registers: Option<u64>,
+    /// Where threads leave a processor, and who runs: all records then say of which event they are.
+    pub has_switches: bool,
+}
+
 /// See the module's description.
 #[derive(Debug)]
 pub struct StackSamples {
@@ -102,8 +115,9 @@ pub struct StackSamples {
     /// Events of the kernel at which stacks are taken, by the kernel's number. If there are any, all
     /// samples have raw bytes.
     events: Vec<Option<Box<EventPlan>>>,
-    /// Registers of the program in each sample, where samples hold them and the stack.
-    registers: Option<u64>,
+    layout: SampleLayout,
+    /// Which events take samples where threads leave a processor.
+    of_switches: HashSet<u64>,
     known: Shared,
     /// Times in which samples are not wanted; the last one may be open.
     stopped: Vec<(u64, Option<u64>)>,
@@ -122,14 +136,23 @@ pub fn stack_fields(has_memory: bool) -> &'static [&'static str] {
     if has_memory { &ALL } else { &ALL[..1] }
 }
 
-/// The schema, for samples of this counter with or without the memory of stacks.
-fn schema(counter: Counter, has_memory: bool) -> Option<Schema> {
-    let stack = stack_fields(has_memory).join(", ");
+/// The schema, for samples of this counter.
+fn schema(counter: Counter, layout: SampleLayout) -> Option<Schema> {
+    let stack = stack_fields(layout.registers.is_some()).join(", ");
+    let place = "cpu_mode: enum : u8 { unknown, kernel, user, hypervisor,
+    guest_kernel, guest_user }, ip: u64 @hex, period: u64";
+    let switches = if layout.has_switches {
+        format!(
+            "event context_switches \"a thread leaves a processor\" ({place}, {stack}),
+event switch \"a thread leaves a processor, or is back\" (out: bool, preempt: bool),"
+        )
+    } else {
+        String::new()
+    };
     let text = format!(
         "schema perf;
 subsystem perf \"Samples of call stacks\" {{
-event {} \"where a thread was\" (cpu_mode: enum : u8 {{ unknown, kernel, user, hypervisor,
-    guest_kernel, guest_user }}, ip: u64 @hex, period: u64, {stack}),
+event {} \"where a thread was\" ({place}, {stack}),
 event mmap2 \"code was mapped\" (pid: i32 @pid, tid: i32 @tid, addr: u64 @hex, len: u64 @hex,
     pgoff: u64 @hex, maj: u32, min: u32, ino: u64, ino_generation: u64, prot: u32, flags: u32,
     filename: string),
@@ -141,6 +164,7 @@ event exit \"a thread ended\" (pid: i32 @pid, ppid: i32 @pid, tid: i32 @tid, pti
 event throttle \"fewer samples are taken\" (),
 event unthrottle \"as many samples are taken as before\" (),
 event build_id \"a file has this build id\" (pid: i32 @pid, build_id: bytes, filename: string),
+{switches}
 }};
 ",
         counter.name()
@@ -153,16 +177,15 @@ fn somebody(pid: u32, tid: u32) -> Option<Thread> {
 }
 
 impl StackSamples {
-    /// For `streams` buffers; `registers` are those of the program that samples have together with
-    /// its stack, `events` the kernel's at which stacks are taken as well ([`stack_fields`]). `None`: no
-    /// number is left for the schema.
+    /// For `streams` buffers; `events` are the kernel's at which stacks are taken as well
+    /// ([`stack_fields`]). `None`: no number is left for the schema.
     pub fn new(
         counter: Counter,
-        registers: Option<u64>,
+        layout: SampleLayout,
         events: KernelEvents,
         streams: usize,
     ) -> Option<StackSamples> {
-        let schema = schema(counter, registers.is_some())?;
+        let schema = schema(counter, layout)?;
         let mut registered = events.schemas;
         let end = |last: &RegisteredSchema| last.base_id + last.schema.events.len() as u32;
         let base_id = registered.last().map_or(abi::INTERNAL_EVENT_COUNT, end);
@@ -174,11 +197,17 @@ impl StackSamples {
             registered,
             base_id,
             events: events.plans,
-            registers,
+            layout,
+            of_switches: HashSet::new(),
             known: Shared::new(base_id),
             stopped: Vec::new(),
             sums: vec![SampleSums::default(); streams],
         })
+    }
+
+    /// Samples with this number are of a thread that leaves a processor.
+    pub fn switches_have(&mut self, id: u64) {
+        self.of_switches.insert(id);
     }
 
     /// What the records mean.
@@ -266,11 +295,12 @@ impl StackSamples {
         let misc = header.take(4)?;
         let misc = u16::from_ne_bytes([misc[0], misc[1]]);
         if kind == RECORD_SAMPLE {
-            let sample = Sample::read(header.0, !self.events.is_empty(), self.registers)?;
+            let sample = Sample::read(header.0, !self.events.is_empty(), self.layout)?;
             return self.sample(stream, (misc, &sample), relation, sink);
         }
+        let trailer_bytes = TRAILER_BYTES + if self.layout.has_switches { 8 } else { 0 };
         let trailer_at =
-            record.len().checked_sub(TRAILER_BYTES).filter(|at| *at >= HEADER_BYTES)?;
+            record.len().checked_sub(trailer_bytes).filter(|at| *at >= HEADER_BYTES)?;
         let (body, trailer) = header.0.split_at_checked(trailer_at - HEADER_BYTES)?;
         let mut trailer = Fields(trailer);
         let by = somebody(trailer.half()?, trailer.half()?);
@@ -306,6 +336,16 @@ impl StackSamples {
                         self.introduce(stream, at.0, thread, &name, sink);
                     }
                 }
+            }
+            RECORD_SWITCH | RECORD_SWITCH_CPU_WIDE if self.layout.has_switches => {
+                if self.is_stopped_at(at.0) {
+                    return Some(());
+                }
+                let is = |bit: u16| [u8::from(misc & bit != 0)];
+                sink.record(stream, at, self.base_id + event::SWITCH, &mut |payload| {
+                    payload.put(1, &is(MISC_SWITCH_OUT));
+                    payload.put(1, &is(MISC_SWITCH_OUT_PREEMPT));
+                });
             }
             RECORD_THROTTLE | RECORD_UNTHROTTLE => {
                 let is_throttle = kind == RECORD_THROTTLE;
@@ -344,11 +384,13 @@ impl StackSamples {
             return Some(());
         }
         let at = (time, somebody(sample.thread.pid, sample.thread.tid));
-        let registers = self.registers;
+        let registers = self.layout.registers;
+        let is_of_switches = self.of_switches.contains(&sample.id);
         // The timer has no raw bytes: the kernel writes zeros there.
         let number = sample.raw.first_chunk().map_or(0, |bytes| u16::from_ne_bytes(*bytes));
-        if number == 0 {
-            sink.record(stream, at, self.base_id + event::SAMPLE, &mut |payload| {
+        if number == 0 || is_of_switches {
+            let id = if is_of_switches { event::CONTEXT_SWITCHES } else { event::SAMPLE };
+            sink.record(stream, at, self.base_id + id, &mut |payload| {
                 payload.put(1, &[(misc & MISC_CPU_MODE) as u8]);
                 payload.put(8, &sample.ip.to_ne_bytes());
                 payload.put(8, &sample.period.to_ne_bytes());

@@ -163,7 +163,8 @@ mod tests {
     fn bars_hang_on_those_who_called_and_are_as_wide_as_they_weigh() {
         let node = |caller, function, weight| Node { caller, function, samples: 1, weight };
         let nodes = vec![node(0, 0, 10), node(0, 1, 30), node(1, 2, 60), node(1, 3, 0)];
-        let stacks = Stacks { event: "e".into(), samples: 3, weight: 100, nodes };
+        let stacks =
+            Stacks { event: "e".into(), samples: 3, weight: 100, nodes, ..Stacks::default() };
         let all: Vec<(u32, usize, i64, i64)> = bars(&stacks)
             .iter()
             .map(|bar| (bar.node, bar.depth, bar.x.round() as i64, bar.width.round() as i64))

@@ -8,9 +8,10 @@ use std::ops::ControlFlow;
 use clap::{Args, ValueEnum};
 use lateralis_analysis::filter::matches_pattern;
 use lateralis_model::{Event, Source};
+use lateralis_store::Chosen;
 use lateralis_store::flow::{Executed, INSTRUCTIONS, executed};
-use lateralis_store::places::Function;
-use lateralis_store::stacks::{Gathered, Stacks, gather};
+use lateralis_store::places::{Function, Images};
+use lateralis_store::stacks::{Gathered, Stacks, Unit, gather, off_cpu};
 use serde_json::{Value, json};
 
 use super::code::{CodeArgs, Hardware};
@@ -39,6 +40,7 @@ const LINES: usize = 120;
     lat flow stacks perf.data\n  \
     lat flow stacks perf.data --app redis-server --at-least 5\n  \
     lat flow stacks perf.data --format svg > flame.svg\n  \
+    lat record --off-cpu -o here -- ./program; lat flow stacks here --off-cpu\n  \
     lat flow stacks perf.data --root do_syscall_64 --format sunburst > calls.svg\n\n\
     Exit code 1: something in the trace is damaged."
 )]
@@ -53,6 +55,10 @@ pub struct StacksArgs {
     /// Tables, JSON, a line for each path (PROGRAM;FUNCTION;… WEIGHT), or a flame graph
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
+    /// How long threads were off the processor instead, by where they left it: in recordings of lat
+    /// record --off-cpu, and of perf record -e context-switches -c 1 --switch-events -g
+    #[arg(long)]
+    pub off_cpu: bool,
     /// Only what was called by functions of this name, and these, `*` and `?` for any characters: each as if
     /// it were called by the program itself
     #[arg(long, value_name = "FUNCTION")]
@@ -95,7 +101,7 @@ pub fn run(args: &StacksArgs) -> Result<ExitStatus, CliError> {
         true => (Gathered::default(), true),
         false => of_samples(args)?,
     };
-    if !hardware.is_empty() {
+    if !hardware.is_empty() && !args.off_cpu {
         let ((executed, functions), is_complete) =
             args.code.follow(&args.inputs, hardware, |recorded| {
                 let executed = executed(recorded, |_, _, _| ControlFlow::Continue(()));
@@ -149,10 +155,47 @@ fn of_samples(args: &StacksArgs) -> Result<(Gathered, bool), CliError> {
     let chosen = selection.chosen(&recording, &contains);
     args.select.warn_of_unknown_fields(&chosen.trace);
     let mut files = args.code.files();
-    let gathered = gather(&chosen, &mut files, !args.no_inline);
+    let gathered = match args.off_cpu {
+        true => waits(args, &chosen, &mut files)?,
+        false => gather(&chosen, &mut files, !args.no_inline),
+    };
     selection.finish()?;
     let is_fine = gathered.damage.is_empty() && recording.source.faults().is_empty();
     Ok((gathered, is_fine))
+}
+
+/// Where threads left a processor, and for how long.
+fn waits(
+    args: &StacksArgs,
+    chosen: &Chosen<'_>,
+    files: &mut dyn Images,
+) -> Result<Gathered, CliError> {
+    let found = off_cpu(chosen, files, !args.no_inline);
+    if !found.says_who_is_back {
+        return Err(CliError::new(
+            "cannot say how long threads were off the processor",
+            "no event says when a thread is back",
+            "record with lat record --off-cpu, or perf record -e context-switches -c 1 --switch-events -g",
+        ));
+    }
+    if found.still > 0 {
+        tell!(
+            "warning: {} had not come back when the recording ended: at least so long",
+            values::counted(found.still, "thread")
+        );
+    }
+    if found.unknown > 0 {
+        tell!(
+            "warning: of {} no event says the end: left out",
+            values::counted(found.unknown, "time")
+        );
+    }
+    if found.is_partly {
+        tell!(
+            "warning: samples stand for several switches each: record each one (perf record -c 1)"
+        );
+    }
+    Ok(found.gathered)
 }
 
 /// Puts what was executed before the samples: its functions have numbers of their own.
@@ -190,13 +233,20 @@ pub fn title(stacks: &Stacks) -> String {
         let calls = values::counted(stacks.samples, "call");
         return format!("{}, {calls}", values::counted(stacks.weight, "instruction"));
     }
+    if stacks.unit == Unit::Nanos {
+        let time = values::time(stacks.weight);
+        return format!("{}: {time} in {}", stacks.event, values::counted(stacks.samples, "time"));
+    }
     format!("{}: {}", stacks.event, values::counted(stacks.samples, "sample"))
 }
 
 fn page(gathered: &Gathered, at_least: f64) -> Page {
     let mut page = Page::new();
     if gathered.stacks.is_empty() {
-        line!(page, "no samples: record them by lat record --sample 999 or perf record -g");
+        line!(
+            page,
+            "no samples: record them by lat record --sample 999 or --off-cpu, or perf record -g"
+        );
     }
     for stacks in &gathered.stacks {
         page.gap();
@@ -333,6 +383,7 @@ fn to_json(gathered: &Gathered) -> Value {
             });
             json!({
                 "event": stacks.event,
+                "unit": match stacks.unit { Unit::Nanos => "ns", Unit::Periods => "periods" },
                 "samples": stacks.samples,
                 "weight": stacks.weight,
                 "functions": ranked(stacks).into_iter().map(of).collect::<Vec<_>>(),

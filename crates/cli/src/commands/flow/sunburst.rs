@@ -186,7 +186,8 @@ mod tests {
     fn arcs_stand_around_those_who_called_and_are_as_wide_as_they_weigh() {
         let node = |caller, function, weight| Node { caller, function, samples: 1, weight };
         let nodes = vec![node(0, 0, 10), node(0, 1, 30), node(1, 2, 60), node(0, 3, 0)];
-        let stacks = Stacks { event: "e".into(), samples: 3, weight: 100, nodes };
+        let stacks =
+            Stacks { event: "e".into(), samples: 3, weight: 100, nodes, ..Stacks::default() };
         let all: Vec<(u32, usize, i64, i64)> = arcs(&stacks)
             .iter()
             .map(|arc| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Call stacks in a recording: `--sample`, `--stacks`, `--sample-stack`.
+//! Call stacks in a recording: `--sample`, `--off-cpu`, `--stacks`, `--sample-stack`.
 
 use super::{Mode, RecordArgs};
 use crate::error::CliError;
@@ -20,10 +20,12 @@ pub enum Stack {
 ///
 /// Errors: it cannot be had. Nothing has begun then.
 pub(super) fn open(args: &RecordArgs) -> Result<Option<SampleSource>, CliError> {
-    if args.sample.is_none() && args.stacks.is_empty() {
-        return Ok(None);
-    }
-    let option = if args.sample.is_some() { "--sample" } else { "--stacks" };
+    let option = match (args.sample, args.off_cpu, args.stacks.is_empty()) {
+        (Some(_), ..) => "--sample",
+        (None, true, _) => "--off-cpu",
+        (None, false, false) => "--stacks",
+        (None, false, true) => return Ok(None),
+    };
     let wrong =
         |place: &str, advice: &str| Err(CliError::new("cannot sample call stacks", place, advice));
     if args.sample == Some(0) {
@@ -41,6 +43,7 @@ pub(super) fn open(args: &RecordArgs) -> Result<Option<SampleSource>, CliError> 
     let options = SampleOptions {
         hz: args.sample,
         events: args.stacks.clone(),
+        off_cpu: args.off_cpu,
         stack: match args.sample_stack {
             Stack::Fp => SampleStack::FramePointers,
             Stack::Dwarf => SampleStack::Memory,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Records in the buffers of `perf_event_open` about samples, mappings and threads.
 
+use super::SampleLayout;
 use super::known::MappedFile;
 use crate::source::{Payload, Thread};
 
@@ -14,12 +15,18 @@ pub(super) const RECORD_FORK: u32 = 7;
 pub(super) const RECORD_SAMPLE: u32 = 9;
 pub(super) const RECORD_MMAP2: u32 = 10;
 pub(super) const RECORD_LOST_SAMPLES: u32 = 13;
-/// Bits of `misc`: where the processor was; a name came by `execve`.
+pub(super) const RECORD_SWITCH: u32 = 14;
+pub(super) const RECORD_SWITCH_CPU_WIDE: u32 = 15;
+/// Bits of `misc`: where the processor was; a name came by `execve`; a thread leaves the processor, and
+/// could have gone on.
 pub(super) const MISC_CPU_MODE: u16 = 7;
 pub(super) const MISC_EXEC: u16 = 1 << 13;
+pub(super) const MISC_SWITCH_OUT: u16 = 1 << 13;
+pub(super) const MISC_SWITCH_OUT_PREEMPT: u16 = 1 << 14;
 /// Type, misc, size.
 pub(super) const HEADER_BYTES: usize = 8;
-/// Behind every record that is no sample: process, thread, time [PERF_SAMPLE_TID, PERF_SAMPLE_TIME].
+/// Behind every record that is no sample: process, thread, time [PERF_SAMPLE_TID, PERF_SAMPLE_TIME];
+/// where records say of which event they are, one word more [PERF_SAMPLE_ID].
 pub(super) const TRAILER_BYTES: usize = 16;
 
 /// Reads what stands one behind the other.
@@ -53,11 +60,13 @@ impl<'a> Fields<'a> {
 }
 
 /// A sample [perf_event_open(2), "PERF_RECORD_SAMPLE"]: what it must have been asked for is IP, TID,
-/// TIME, PERIOD, CALLCHAIN; where there are events of the kernel among them RAW; and for the memory of
-/// stacks REGS_USER and STACK_USER.
+/// TIME, PERIOD, CALLCHAIN; ID where threads leave a processor; where there are events of the kernel among
+/// them RAW; and for the memory of stacks REGS_USER and STACK_USER.
 pub(super) struct Sample<'a> {
     pub(super) time: u64,
     pub(super) thread: Thread,
+    /// Which event took it; 0 where that is not said.
+    pub(super) id: u64,
     pub(super) ip: u64,
     pub(super) period: u64,
     pub(super) callchain: &'a [u8],
@@ -69,19 +78,18 @@ pub(super) struct Sample<'a> {
 }
 
 impl<'a> Sample<'a> {
-    pub(super) fn read(
-        body: &'a [u8],
-        has_raw: bool,
-        registers: Option<u64>,
-    ) -> Option<Sample<'a>> {
+    pub(super) fn read(body: &'a [u8], has_raw: bool, layout: SampleLayout) -> Option<Sample<'a>> {
         let mut fields = Fields(body);
         let ip = fields.word()?;
         let thread = Thread { pid: fields.half()?, tid: fields.half()? };
-        let (time, period) = (fields.word()?, fields.word()?);
+        let time = fields.word()?;
+        let id = if layout.has_switches { fields.word()? } else { 0 };
+        let period = fields.word()?;
         let callchain = fields.words()?;
         let mut sample = Sample {
             time,
             thread,
+            id,
             ip,
             period,
             callchain,
@@ -94,7 +102,7 @@ impl<'a> Sample<'a> {
             let bytes = usize::try_from(fields.half()?).ok()?;
             sample.raw = fields.take(bytes)?;
         }
-        let Some(mask) = registers else { return Some(sample) };
+        let Some(mask) = layout.registers else { return Some(sample) };
         sample.registers_abi = fields.word()?;
         // A thread of the kernel has none.
         if sample.registers_abi != 0 {

@@ -20,7 +20,11 @@ fn bench(registers: Option<u64>) -> Bench {
 }
 
 fn with_events(registers: Option<u64>, events: KernelEvents) -> Bench {
-    let samples = StackSamples::new(Counter::CpuClock, registers, events, 1).unwrap();
+    of(SampleLayout { registers, has_switches: false }, events)
+}
+
+fn of(layout: SampleLayout, events: KernelEvents) -> Bench {
+    let samples = StackSamples::new(Counter::CpuClock, layout, events, 1).unwrap();
     let stream = StreamPlan { name: "samples_cpu0".to_owned(), number: 0, is_cpu: true };
     let sink = MemorySink::with(vec![stream], samples.schemas(), 4096, 1 << 40);
     Bench { samples, sink }
@@ -265,4 +269,32 @@ fn nothing_that_the_bytes_say_is_believed() {
     let mut bench = bench(Some(MASK));
     bench.give(&sample(5, &[], &memory(2, b"12345678", 9)));
     assert_eq!(bench.samples.sums(0).unreadable, 1);
+}
+
+#[test]
+fn departures_are_samples_of_their_own_event_and_switches_say_which_way() {
+    let layout = SampleLayout { registers: None, has_switches: true };
+    let mut bench = of(layout, KernelEvents::default());
+    bench.samples.switches_have(7);
+    // With the number of the event behind the time.
+    let sample = |id: u64| {
+        let body = [words(&[0x1000]), halves(&[5, 6]), words(&[10, id, 1, 1, 0x1000])];
+        record(RECORD_SAMPLE, 1, &body.concat())
+    };
+    let switch =
+        |misc: u16| record(RECORD_SWITCH, misc, &[halves(&[5, 6]), words(&[11, 7])].concat());
+    bench.give(&sample(7));
+    bench.give(&sample(8));
+    for misc in [MISC_SWITCH_OUT, MISC_SWITCH_OUT | MISC_SWITCH_OUT_PREEMPT, 0] {
+        bench.give(&switch(misc));
+    }
+    // Without room for the number.
+    bench.give(&record(RECORD_SWITCH, 0, &[halves(&[5, 6]), words(&[11])].concat()));
+    bench.samples.stop(true, 11);
+    bench.give(&switch(0));
+    let sums = bench.samples.sums(0);
+    assert_eq!((sums.samples, sums.others, sums.unreadable), (2, 3, 1));
+    let (counts, _) = bench.counts();
+    let of = |event: u16| counts.get(usize::from(event)).copied().unwrap_or(0);
+    assert_eq!((of(event::SAMPLE), of(event::CONTEXT_SWITCHES), of(event::SWITCH)), (1, 1, 3));
 }

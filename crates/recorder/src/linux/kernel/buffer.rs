@@ -23,6 +23,8 @@ const OPEN_CLOSE_ON_EXEC: u64 = 8;
 const ENABLE: libc::c_ulong = 0x2400;
 const DISABLE: libc::c_ulong = 0x2401;
 const SET_OUTPUT: libc::c_ulong = 0x2405;
+/// `_IOR('$', 7, u64 *)`.
+const ID: libc::c_ulong = 0x8008_2407;
 /// Where `data_head` and `data_tail` stand in the first page of a buffer.
 const HEAD_AT: usize = 1024;
 const TAIL_AT: usize = 1032;
@@ -160,6 +162,15 @@ impl PerfEvent {
     /// Writes into the buffer of another one on the same CPU.
     pub(super) fn write_to(&self, buffer: &PerfBuffer) -> io::Result<()> {
         self.control(SET_OUTPUT, buffer.event.file.as_raw_fd())
+    }
+
+    /// The number in its samples, and in those of threads that were given the same event.
+    pub(super) fn id(&self) -> io::Result<u64> {
+        let mut id = 0u64;
+        // SAFETY: the kernel writes one word there, which lives during the call.
+        let result =
+            unsafe { libc::ioctl(self.file.as_raw_fd(), ID as _, std::ptr::from_mut(&mut id)) };
+        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(id) }
     }
 
     pub(super) fn counted(&self) -> Counted {

@@ -18,15 +18,17 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use self::processes::Processes;
 use self::request::{
-    ENABLE_ON_EXEC, PROGRAM_ONLY, REGISTERS, STACK_BYTES, at_event, attributes, described, refusal,
-    setting, tried,
+    ENABLE_ON_EXEC, PROGRAM_ONLY, REGISTERS, STACK_BYTES, at_event, at_switches, attributes,
+    described, refusal, setting, tried,
 };
 pub use self::request::{SampleError, SampleOptions, SampleStack};
 use super::buffer::{Attributes, PerfBuffer, PerfEvent, Target};
 use super::{PERIOD, perf, threads};
 use crate::classes::RegisteredSchema;
 use crate::kernel::ClockRelation;
-use crate::kernel::stack_samples::{Counter, Known, MappedFile, SampleSums, StackSamples};
+use crate::kernel::stack_samples::{
+    Counter, Known, MappedFile, SampleLayout, SampleSums, StackSamples,
+};
 use crate::linux::clocks;
 use crate::source::{Introductions, Sink, Source, SourceReport, StreamPlan};
 
@@ -99,7 +101,8 @@ impl SampleSource {
         let (mut events, ids) = described(&options.events, registers.is_some())?;
         let (counter, flags) = tried(options, registers, &ids, &numbers)?;
         let problems = std::mem::take(&mut events.problems);
-        let samples = StackSamples::new(counter, registers, events, numbers.len());
+        let with = SampleLayout { registers, has_switches: options.off_cpu };
+        let samples = StackSamples::new(counter, with, events, numbers.len());
         let samples =
             samples.ok_or_else(|| SampleError::new("too many events", "name fewer of them"))?;
         Ok(SampleSource {
@@ -161,16 +164,25 @@ impl SampleSource {
         let mut all = attributes(self.counter, &self.options, registers, self.flags, target);
         all.flags |= if from_exec { ENABLE_ON_EXEC } else { 0 };
         let at_events = self.ids.iter().map(|id| at_event(&all, *id));
-        let wanted: Vec<Attributes> = std::iter::once(all).chain(at_events).collect();
+        let switches = self.options.off_cpu.then(|| at_switches(&all));
+        let wanted: Vec<Attributes> =
+            std::iter::once(all).chain(switches).chain(at_events).collect();
         if before + wanted.len() * self.cpus.len() > EVENTS_MAX {
             return Err(io::Error::from_raw_os_error(libc::EMFILE));
         }
         for (place, cpu) in self.cpus.iter().enumerate() {
-            for asked in &wanted {
-                let event = PerfEvent::of(asked, target, cpu.number)
-                    .and_then(|event| event.write_to(&cpu.buffer).map(|()| event));
-                match event {
-                    Ok(event) => self.events.push((place, event)),
+            for (index, asked) in wanted.iter().enumerate() {
+                let made = PerfEvent::of(asked, target, cpu.number).and_then(|event| {
+                    event.write_to(&cpu.buffer)?;
+                    let is_of_switches = self.options.off_cpu && index == 1;
+                    let id = is_of_switches.then(|| event.id()).transpose()?;
+                    Ok((event, id))
+                });
+                match made {
+                    Ok((event, id)) => {
+                        self.events.push((place, event));
+                        id.into_iter().for_each(|id| self.samples.switches_have(id));
+                    }
                     Err(error) => {
                         self.events.truncate(before);
                         return Err(error);
@@ -264,6 +276,7 @@ impl SampleSource {
             ("event", self.counter.name().to_owned()),
             ("samples_per_second", self.options.hz.unwrap_or(0).to_string()),
             ("events_with_stacks", self.ids.len().to_string()),
+            ("off_cpu", if self.options.off_cpu { "yes" } else { "no" }.to_owned()),
             ("stack", stack),
             ("kernel", kernel.to_owned()),
             ("scope", scope.to_owned()),

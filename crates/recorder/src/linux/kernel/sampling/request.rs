@@ -14,9 +14,12 @@ pub(super) const TYPE_HARDWARE: u32 = 0;
 pub(super) const TYPE_SOFTWARE: u32 = 1;
 pub(super) const COUNT_CYCLES: u64 = 0;
 pub(super) const COUNT_CPU_CLOCK: u64 = 0;
+pub(super) const COUNT_CONTEXT_SWITCHES: u64 = 3;
 pub(super) const COUNT_NOTHING: u64 = 9;
 /// IP, TID, PERIOD, CALLCHAIN.
 pub(super) const SAMPLE_STACK: u64 = 1 | 1 << 1 | SAMPLE_TIME | 1 << 5 | 1 << 8;
+/// Which event took the sample.
+pub(super) const SAMPLE_ID: u64 = 1 << 6;
 /// REGS_USER, STACK_USER.
 pub(super) const SAMPLE_MEMORY: u64 = 1 << 12 | 1 << 13;
 pub(super) const INHERIT: u64 = 1 << 1;
@@ -28,6 +31,8 @@ pub(super) const FREQUENCY: u64 = 1 << 10;
 pub(super) const ENABLE_ON_EXEC: u64 = 1 << 12;
 /// mmap, comm, task, mmap2, comm_exec.
 pub(super) const SAY_WHAT_IS_MAPPED: u64 = 1 << 8 | 1 << 9 | 1 << 13 | 1 << 23 | 1 << 24;
+/// context_switch.
+pub(super) const SAY_WHO_RUNS: u64 = 1 << 26;
 /// Registers of programs as perf takes them: all that the processor has but for segments that 64-bit
 /// code does not use.
 pub(super) const REGISTERS: Option<u64> =
@@ -52,6 +57,8 @@ pub struct SampleOptions {
     pub hz: Option<u64>,
     /// Events of the kernel at which the stack is taken, as in [`super::KernelOptions::events`].
     pub events: Vec<String>,
+    /// Also where threads leave a processor, and when they are back.
+    pub off_cpu: bool,
     /// How callers are found.
     pub stack: SampleStack,
     /// Whatever runs; else only the recorded programs and those they start.
@@ -88,16 +95,19 @@ impl std::error::Error for SampleError {}
 pub(super) enum Scope {
     Programs,
     Machine,
+    /// What programs do in the kernel.
+    Switches,
     /// Events of the kernel with what they say.
     Events,
 }
 
 impl SampleOptions {
     pub(super) fn scope(&self) -> Scope {
-        match (self.events.is_empty(), self.whole_machine) {
-            (false, _) => Scope::Events,
-            (true, true) => Scope::Machine,
-            (true, false) => Scope::Programs,
+        match (self.events.is_empty(), self.whole_machine, self.off_cpu) {
+            (false, ..) => Scope::Events,
+            (true, true, _) => Scope::Machine,
+            (true, false, true) => Scope::Switches,
+            (true, false, false) => Scope::Programs,
         }
     }
 }
@@ -111,6 +121,7 @@ pub(super) fn refusal(error: &io::Error, scope: Scope) -> SampleError {
         Some(libc::EACCES | libc::EPERM) => {
             let most = match scope {
                 Scope::Programs => 2,
+                Scope::Switches => 1,
                 Scope::Machine => 0,
                 Scope::Events => -1,
             };
@@ -171,28 +182,33 @@ pub(super) fn attributes(
     // All that is in one buffer is laid out alike.
     let raw = if options.events.is_empty() { 0 } else { SAMPLE_RAW };
     let frequency = if options.hz.is_some() { FREQUENCY } else { 0 };
+    let (id, who_runs) = if options.off_cpu { (SAMPLE_ID, SAY_WHO_RUNS) } else { (0, 0) };
     Attributes {
         kind,
         config,
         period: options.hz.unwrap_or(0),
-        sample_type: SAMPLE_STACK | memory | raw,
-        flags: FLAGS | frequency | SAY_WHAT_IS_MAPPED | inherit | no_stack | flags,
+        sample_type: SAMPLE_STACK | memory | raw | id,
+        flags: FLAGS | frequency | SAY_WHAT_IS_MAPPED | who_runs | inherit | no_stack | flags,
         wakeup_bytes: 0,
         user_registers: registers.unwrap_or(0),
         user_stack_bytes: if registers.is_some() { STACK_BYTES } else { 0 },
     }
 }
 
-/// The same at each event of the kernel with this number. It happens in the kernel, whoever causes it.
+/// The same each time that a thread leaves a processor.
+pub(super) fn at_switches(all: &Attributes) -> Attributes {
+    each_time(all, TYPE_SOFTWARE, COUNT_CONTEXT_SWITCHES)
+}
+
+/// The same at each event of the kernel with this number.
 pub(super) fn at_event(all: &Attributes, id: u32) -> Attributes {
-    let once = FREQUENCY | SAY_WHAT_IS_MAPPED | PROGRAM_ONLY;
-    Attributes {
-        kind: TYPE_TRACEPOINT,
-        config: u64::from(id),
-        period: 1,
-        flags: all.flags & !once,
-        ..*all
-    }
+    each_time(all, TYPE_TRACEPOINT, u64::from(id))
+}
+
+/// It happens in the kernel, whoever causes it.
+fn each_time(all: &Attributes, kind: u32, config: u64) -> Attributes {
+    let once = FREQUENCY | SAY_WHAT_IS_MAPPED | SAY_WHO_RUNS | PROGRAM_ONLY;
+    Attributes { kind, config, period: 1, flags: all.flags & !once, ..*all }
 }
 
 /// Descriptions of the kernel's events at which stacks are taken, and their numbers.
@@ -235,7 +251,8 @@ pub(super) fn tried(
         for counter in [Counter::Cycles, Counter::CpuClock] {
             let asked = attributes(counter, options, registers, flags, target);
             let at_events = ids.iter().map(|id| at_event(&asked, *id));
-            let mut all = std::iter::once(asked).chain(at_events);
+            let at_switches = options.off_cpu.then(|| at_switches(&asked));
+            let mut all = std::iter::once(asked).chain(at_switches).chain(at_events);
             match all.try_for_each(|asked| PerfEvent::of(&asked, target, cpu).map(drop)) {
                 Ok(()) => return Ok((counter, flags)),
                 // Without a unit that counts cycles the timer is as good.

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! How long threads were off the processor, by the stacks with which they left it.
+//!
+//! ```text
+//! sample where a thread leaves ──► waits ──┬─ it is back: what it weighs is known
+//! sched_switch, switch ────────────────────┘
+//! ```
+
+use std::collections::HashMap;
+
+use lateralis_model::{Damage, Event, Value};
+use lateralis_units::Nanos;
+
+use super::{Gathered, Gathering, Sample, Samples, Unit};
+use crate::Chosen;
+use crate::places::Images;
+
+/// Threads that are off the processor at once.
+const THREADS_MAX: usize = 1 << 20;
+/// Bits of `prev_state` with which a thread leaves for good: EXIT_DEAD, EXIT_ZOMBIE, TASK_DEAD
+/// [include/linux/sched.h].
+const STATE_ENDS: u64 = 0x10 | 0x20 | 0x80;
+/// What `prev_state` has of a thread that could go on but was taken off: TASK_REPORT_MAX
+/// [include/trace/events/sched.h, Linux 4.14 and later; 0 before].
+const STATE_PREEMPTED: u64 = 0x100;
+/// The number of each idle thread.
+const IDLE: u32 = 0;
+
+/// Why a thread left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cause {
+    Blocked,
+    Preempted,
+    Unknown,
+}
+
+impl Cause {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Blocked => "blocked",
+            Self::Preempted => "preempted",
+            Self::Unknown => "off the processor",
+        }
+    }
+}
+
+/// A thread that left a processor.
+struct Left {
+    since: Nanos,
+    cause: Cause,
+    sample: Sample,
+    is_chosen: bool,
+}
+
+/// What is said of who runs.
+enum Says {
+    /// This thread is on a processor.
+    Back(u32),
+    /// This one left, for this reason.
+    Left(u32, Cause),
+    /// This one left, or ended, and does not come back.
+    Ended(u32),
+}
+
+/// What was found of times off the processor.
+#[derive(Debug, Clone, Default)]
+pub struct OffCpu {
+    /// By why threads left, with nanoseconds.
+    pub gathered: Gathered,
+    /// Threads that had not come back when the recording ended: what they weigh is a lower bound.
+    pub still: u64,
+    /// Times of which no event says the end.
+    pub unknown: u64,
+    /// Whether any event says when a thread is back.
+    pub says_who_is_back: bool,
+    /// Whether samples stand for more than one departure: most are missing then.
+    pub is_partly: bool,
+}
+
+/// Whether a sample is taken where a thread leaves a processor.
+fn is_leaving(event: &Event<'_>) -> bool {
+    let name = event.class.name.as_str();
+    let name = name.strip_prefix("perf:").unwrap_or(name);
+    // perf writes what is counted behind a colon: `context-switches:u`.
+    let base = name.split(':').next().unwrap_or(name);
+    matches!(base, "context_switches" | "context-switches" | "cs") || is_sched_switch(name)
+}
+
+fn is_sched_switch(name: &str) -> bool {
+    matches!(name, "sched:sched_switch" | "sched_switch" | "at_sched_switch")
+}
+
+/// Gathers how long threads were off the processor, by stacks; as [`super::gather`].
+///
+/// Cost: a pass over all events. Memory: by paths, functions, and threads off the processor at once.
+pub fn off_cpu(chosen: &Chosen<'_>, images: &mut dyn Images, shows_inlined: bool) -> OffCpu {
+    let mut samples = Samples::new(images, &chosen.trace).with_inlined(shows_inlined);
+    samples.call(chosen.source.names());
+    let mut all = Waits {
+        gathering: Gathering { samples, stacks: Default::default() },
+        left: HashMap::new(),
+        found: OffCpu::default(),
+    };
+    (chosen.begins)();
+    let (begin, end) = chosen.ends();
+    let mut last = begin;
+    let mut events = chosen.source.events();
+    while let Some(event) = events.next_event() {
+        if event.time > end {
+            break;
+        }
+        last = event.time;
+        // A thread that ended, too, is said by what says what is where.
+        let (first, second) = says(&event);
+        first.into_iter().for_each(|says| all.says(event.time, says));
+        if !all.gathering.samples.see(&event)
+            && is_leaving(&event)
+            && all.gathering.samples.is_sample(&event)
+        {
+            let is_chosen = event.time >= begin && (chosen.contains)(&event);
+            all.leaves(&event, is_chosen);
+        }
+        second.into_iter().for_each(|says| all.says(event.time, says));
+    }
+    let mut damage = chosen.source.damage().to_vec();
+    damage.extend(events.damage());
+    all.finish(last, damage)
+}
+
+/// What an event says before a sample that it is, and behind it.
+fn says(event: &Event<'_>) -> (Option<Says>, Option<Says>) {
+    let Some(payload) = event.payload() else { return (None, None) };
+    let number = |name: &str| match payload.get(name)?.value() {
+        Value::Signed(value) => u64::try_from(value).ok(),
+        _ => payload.get(name)?.as_u64(),
+    };
+    let thread = |name: &str| number(name).and_then(|tid| u32::try_from(tid).ok());
+    let name = event.class.name.as_str();
+    let name = name.strip_prefix("perf:").unwrap_or(name);
+    match name {
+        "switch" | "switch_cpu_wide" => {
+            let Some(tid) = event.writer.map(|writer| writer.tid) else { return (None, None) };
+            let is = |name: &str| number(name).is_some_and(|is| is != 0);
+            match (is("out"), is("preempt")) {
+                (false, _) => (Some(Says::Back(tid)), None),
+                (true, true) => (None, Some(Says::Left(tid, Cause::Preempted))),
+                (true, false) => (None, Some(Says::Left(tid, Cause::Blocked))),
+            }
+        }
+        "exit" => (thread("tid").map(Says::Ended), None),
+        _ if is_sched_switch(name) => {
+            let state = number("prev_state").map(|state| match state {
+                _ if state & STATE_ENDS != 0 => None,
+                0 => Some(Cause::Preempted),
+                _ if state & STATE_PREEMPTED != 0 => Some(Cause::Preempted),
+                _ => Some(Cause::Blocked),
+            });
+            let left = thread("prev_pid").and_then(|tid| match state? {
+                None => Some(Says::Ended(tid)),
+                Some(cause) => Some(Says::Left(tid, cause)),
+            });
+            (thread("next_pid").map(Says::Back), left)
+        }
+        _ => (None, None),
+    }
+}
+
+struct Waits<'i> {
+    gathering: Gathering<'i>,
+    left: HashMap<u32, Left>,
+    found: OffCpu,
+}
+
+impl Waits<'_> {
+    fn leaves(&mut self, event: &Event<'_>, is_chosen: bool) {
+        let Some(sample) = self.gathering.samples.read(event) else { return };
+        let tid = sample.tid;
+        if tid == IDLE {
+            return;
+        }
+        self.found.is_partly |= is_chosen && sample.weight > 1;
+        let left = Left { since: event.time, cause: Cause::Unknown, sample, is_chosen };
+        let is_room = self.left.len() < THREADS_MAX;
+        match self.left.get_mut(&tid) {
+            // Two samples of one departure, by two events.
+            Some(before) if before.cause == Cause::Unknown && before.since == event.time => {}
+            Some(before) => {
+                self.found.unknown += u64::from(before.is_chosen);
+                *before = left;
+            }
+            None if is_room => {
+                self.left.insert(tid, left);
+            }
+            None => self.found.unknown += u64::from(is_chosen),
+        }
+    }
+
+    fn says(&mut self, now: Nanos, says: Says) {
+        match says {
+            Says::Back(tid) => {
+                self.found.says_who_is_back = true;
+                if let Some(left) = self.left.remove(&tid) {
+                    self.weigh(left, now);
+                }
+            }
+            Says::Left(tid, cause) => {
+                if let Some(left) = self.left.get_mut(&tid)
+                    && left.cause == Cause::Unknown
+                {
+                    left.cause = cause;
+                }
+            }
+            Says::Ended(tid) => {
+                self.left.remove(&tid);
+            }
+        }
+    }
+
+    fn weigh(&mut self, Left { since, cause, mut sample, is_chosen }: Left, now: Nanos) {
+        if is_chosen {
+            sample.weight = u64::try_from(now.0 - since.0).unwrap_or(0);
+            self.gathering.add(cause.name(), &sample);
+        }
+    }
+
+    fn finish(mut self, end: Nanos, damage: Vec<Damage>) -> OffCpu {
+        let mut still: Vec<(u32, Left)> = self.left.drain().collect();
+        still.sort_unstable_by_key(|(tid, left)| (left.since, *tid));
+        for (_, left) in still {
+            if self.found.says_who_is_back {
+                self.found.still += u64::from(left.is_chosen);
+                self.weigh(left, end);
+            } else {
+                self.found.unknown += u64::from(left.is_chosen);
+            }
+        }
+        let mut gathered = self.gathering.finish(damage);
+        gathered.stacks.iter_mut().for_each(|stacks| stacks.unit = Unit::Nanos);
+        gathered.stacks.sort_by_key(|stacks| std::cmp::Reverse(stacks.weight));
+        OffCpu { gathered, ..self.found }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_events_where_threads_leave() {
+        assert!(is_sched_switch("sched:sched_switch") && !is_sched_switch("sched_switch_2"));
+    }
+}
