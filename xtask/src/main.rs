@@ -41,6 +41,7 @@ Usage: cargo xtask TASK
   c-test            the C tracer: gcc and clang, C and C++, sanitizers, stress, models
   codegen [--bless] machine code and instruction counts of the record paths
   ports             the tracer on machines without an operating system, in QEMU
+  compat            programs written for the tracers of other systems
   page              the page of `lat view`: types, its logic, itself in Chromium
   preload           the preload library on small programs
   real              real programs under lat record
@@ -73,6 +74,7 @@ fn main() -> ExitCode {
         ["c-test"] => vec![suites::C],
         ["codegen"] => vec![suites::CODEGEN],
         ["ports"] => vec![suites::PORTS],
+        ["compat"] => vec![suites::COMPAT],
         ["codegen", "--bless"] => vec![suites::CODEGEN_BLESS],
         ["preload"] => vec![suites::PRELOAD],
         ["page"] => vec![suites::PAGE],
@@ -111,6 +113,7 @@ fn all() -> Vec<Step> {
         suites::C,
         suites::CODEGEN,
         suites::PORTS,
+        suites::COMPAT,
         suites::PRELOAD,
         suites::PAGE,
         suites::REAL,

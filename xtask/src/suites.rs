@@ -16,6 +16,8 @@ pub const CODEGEN: Step =
     Step { name: "codegen", run: || suite("make", &["-C", "tracer/c", "codegen"]) };
 /// The tracer on machines without an operating system: images of each port, in QEMU.
 pub const PORTS: Step = Step { name: "ports", run: || suite("tracer/c/ports/run", &[]) };
+/// Programs written for the tracers of other systems, recorded through the headers of `tracer/c/compat`.
+pub const COMPAT: Step = Step { name: "compat", run: || suite("tracer/c/compat/run", &[]) };
 /// Records them as they are now.
 pub const CODEGEN_BLESS: Step =
     Step { name: "codegen", run: || suite("make", &["-C", "tracer/c", "codegen-bless"]) };

@@ -128,9 +128,9 @@ static char suitable_letter(unsigned type, char letter)
     case LAT_I_LOG_I16:
     case LAT_I_LOG_I32:
     case LAT_I_LOG_I64:
-        return is_among(letter, "diuxXoc") ? letter : 'd';
+        return is_among(letter, "diuxXoc") ? letter : letter == 'p' ? 'x' : 'd';
     default:
-        return is_among(letter, "diuxXoc") ? letter : 'u';
+        return is_among(letter, "diuxXoc") ? letter : letter == 'p' ? 'x' : 'u';
     }
 }
 

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Events that a program keeps to read them back itself: what DEQUEUE_TRACE, trace_dump and
+ * seL4_BenchmarkFinalizeLog of the original systems need. Beside it each event goes to the rings of the
+ * tracer, for `lat record`; neither knows of the other.
+ *
+ * Each writer has a ring of its own: a thread on Linux, a core with LAT_SMALL. So writers share no cache
+ * line, and a ring that is full drops the newest event and counts it. A thread that ends leaves its ring
+ * to the next one.
+ *
+ * Included by one C file of each interface, which defines ahead of it
+ *   LOCAL_LOG_WORDS   most words of an event
+ *   LOCAL_LOG_SLOTS   events that a ring holds, a power of two
+ *
+ * Context of local_log_put: any thread, any signal handler or interrupt; the first event of a thread maps its
+ * ring, and should not be in a handler. Readers: any thread, no signal handler; they wait for each other,
+ * never for writers.
+ */
+#ifndef LOCAL_LOG_H
+#define LOCAL_LOG_H
+
+#include <lat/lat.h>
+
+#ifdef LAT_SMALL
+#include "lat_port.h"
+#else
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <lat/clock.h>
+#endif
+
+struct local_event {
+    uint64_t time; /* ticks of the tracer's clock */
+    uint32_t core;
+    uint32_t thread;
+    uint64_t words[LOCAL_LOG_WORDS];
+};
+
+struct local_slot {
+    uint64_t committed; /* position + 1 once the event is whole; pair L1: local_log_put, local_ring_head */
+    struct local_event event;
+};
+
+/* A signal handler or an interrupt may come in at any point of a put: a slot is claimed by one
+ * compare-exchange, and whole when `committed` says so. */
+struct local_ring {
+    uint64_t claimed; /* next position; only of the writer */
+    uint64_t dropped; /* likewise */
+    uint64_t reserved[6];
+    uint64_t taken;   /* by readers; pair L2: local_ring_take, local_log_put */
+    struct local_ring *next;
+    uint32_t in_use;  /* pair L3: a thread that ends, local_ring_find */
+    struct local_slot slots[LOCAL_LOG_SLOTS];
+};
+_Static_assert((LOCAL_LOG_SLOTS & (LOCAL_LOG_SLOTS - 1u)) == 0u, "a power of two");
+
+/* ---- where a writer is ------------------------------------------------------------------------- */
+
+#ifdef LAT_SMALL
+
+typedef lat_port_mask_t local_guard;
+static struct local_ring local_rings[LAT_PORT_CORES];
+static uint32_t local_reading;
+
+static inline struct local_ring *local_ring_mine(void)
+{
+#if LAT_PORT_CORES == 1
+    return &local_rings[0];
+#else
+    return &local_rings[lat_port_core()];
+#endif
+}
+static inline uint64_t local_now(uint32_t *core)
+{
+#if LAT_PORT_CORES == 1
+    *core = 0;
+#else
+    *core = (uint32_t)lat_port_core();
+#endif
+    return lat_port_clock();
+}
+static inline uint32_t local_thread(void)
+{
+    return (uint32_t)lat_port_context();
+}
+/* Interrupts of this core stay out for the length of an event: no compare-exchange is needed. */
+static inline local_guard local_guard_begin(void)
+{
+    return lat_port_mask();
+}
+static inline void local_guard_end(local_guard before)
+{
+    lat_port_unmask(before);
+}
+static inline int local_claim(uint64_t *claimed, uint64_t *position)
+{
+    *claimed = *position + 1;
+    return 1;
+}
+static inline struct local_ring *local_ring_after(const struct local_ring *ring)
+{
+    ring = ring == NULL ? local_rings : ring + 1;
+    return ring == local_rings + LAT_PORT_CORES ? NULL : (struct local_ring *)(uintptr_t)ring;
+}
+/* One reader at a time. */
+static inline void local_read_begin(void)
+{
+    while (__atomic_exchange_n(&local_reading, 1, __ATOMIC_ACQUIRE) != 0) {
+    }
+}
+static inline void local_read_end(void)
+{
+    __atomic_store_n(&local_reading, 0, __ATOMIC_RELEASE);
+}
+
+#else
+
+typedef int local_guard;
+static __thread struct local_ring *local_ring_of_thread;
+static __thread uint32_t local_thread_id;
+static struct local_ring *local_rings; /* pair L4: local_ring_find, readers */
+static pthread_mutex_t local_reading = PTHREAD_MUTEX_INITIALIZER;
+static pthread_key_t local_at_exit;
+static int local_has_key;
+
+static void local_thread_ends(void *ring)
+{
+    local_ring_of_thread = NULL;
+    __atomic_store_n(&((struct local_ring *)ring)->in_use, 0, __ATOMIC_RELEASE); /* pair L3 */
+}
+static void local_child_begins(void)
+{
+    local_thread_id = 0;
+}
+static __attribute__((constructor(201))) void local_set_up(void)
+{
+    local_has_key = pthread_key_create(&local_at_exit, local_thread_ends) == 0;
+    pthread_atfork(NULL, NULL, local_child_begins);
+}
+
+/* A ring that no thread has any more, or a new one; NULL without memory. */
+static struct local_ring *local_ring_find(void)
+{
+    const int saved_errno = errno;
+    struct local_ring *ring = __atomic_load_n(&local_rings, __ATOMIC_ACQUIRE); /* pair L4 */
+    for (; ring != NULL; ring = ring->next) {
+        uint32_t unused = 0;
+        if (__atomic_compare_exchange_n(&ring->in_use, &unused, 1, 0, __ATOMIC_ACQUIRE, /* pair L3 */
+                                        __ATOMIC_RELAXED))
+            break;
+    }
+    if (ring == NULL) {
+        void *memory = mmap(NULL, sizeof *ring, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (memory != MAP_FAILED) {
+            ring = (struct local_ring *)memory;
+            ring->in_use = 1;
+            ring->next = __atomic_load_n(&local_rings, __ATOMIC_RELAXED);
+            while (!__atomic_compare_exchange_n(&local_rings, &ring->next, ring, 0, __ATOMIC_RELEASE,
+                                                __ATOMIC_RELAXED)) { /* pair L4 */
+            }
+        }
+    }
+    if (ring != NULL && local_has_key)
+        pthread_setspecific(local_at_exit, ring);
+    local_ring_of_thread = ring;
+    errno = saved_errno;
+    return ring;
+}
+static inline struct local_ring *local_ring_mine(void)
+{
+    struct local_ring *ring = local_ring_of_thread;
+    return LAT_I_LIKELY(ring != NULL) ? ring : local_ring_find();
+}
+static inline uint64_t local_now(uint32_t *core)
+{
+#if defined(__x86_64__)
+    /* Both at once. Linux keeps node << 12 | CPU there [arch/x86/include/asm/segment.h,
+       vdso_encode_cpunode]. */
+    uint32_t low, high, aux;
+    __asm__ volatile("rdtscp" : "=a"(low), "=d"(high), "=c"(aux));
+    *core = aux & 0xfffu;
+    return (uint64_t)high << 32 | low;
+#else
+    const int cpu = sched_getcpu();
+    *core = cpu < 0 ? 0 : (uint32_t)cpu;
+    return lat_i_clock();
+#endif
+}
+static inline uint32_t local_thread(void)
+{
+    if (LAT_I_UNLIKELY(local_thread_id == 0))
+        local_thread_id = (uint32_t)syscall(SYS_gettid);
+    return local_thread_id;
+}
+static inline local_guard local_guard_begin(void)
+{
+    return 0;
+}
+static inline void local_guard_end(local_guard before)
+{
+    (void)before;
+}
+/* Only this thread and its signal handlers write the word, on whatever processor: one instruction is enough
+ * on x86, without the lock that costs as much as the rest of an event. */
+static inline int local_claim(uint64_t *claimed, uint64_t *position)
+{
+#if defined(__x86_64__)
+    uint8_t done;
+    __asm__ volatile("cmpxchgq %[next], %[claimed]\n"
+                     "sete %[done]"
+                     : [claimed] "+m"(*claimed), "+a"(*position), [done] "=q"(done)
+                     : [next] "r"(*position + 1)
+                     : "cc", "memory");
+    return done;
+#else
+    return __atomic_compare_exchange_n(claimed, position, *position + 1, 1, __ATOMIC_RELAXED,
+                                       __ATOMIC_RELAXED);
+#endif
+}
+static inline struct local_ring *local_ring_after(const struct local_ring *ring)
+{
+    return ring == NULL ? __atomic_load_n(&local_rings, __ATOMIC_ACQUIRE) : ring->next; /* pair L4 */
+}
+static inline void local_read_begin(void)
+{
+    pthread_mutex_lock(&local_reading);
+}
+static inline void local_read_end(void)
+{
+    pthread_mutex_unlock(&local_reading);
+}
+
+#endif
+
+/* ---- writing ------------------------------------------------------------------------------------ */
+
+/** Keeps an event of now. @return 0 if it was dropped, which is counted. */
+static inline int local_log_put(const uint64_t *words, uint32_t count, uint64_t *time)
+{
+    const local_guard guard = local_guard_begin();
+    struct local_ring *ring = local_ring_mine();
+    uint32_t core;
+    const uint64_t now = local_now(&core);
+    uint64_t position;
+    *time = now;
+    if (LAT_I_UNLIKELY(ring == NULL)) {
+        local_guard_end(guard);
+        return 0;
+    }
+    position = *(volatile uint64_t *)&ring->claimed;
+    do {
+        /* Acquire: what a reader copied is copied before the slot is written again. Pair L2. */
+        if (LAT_I_UNLIKELY(position - __atomic_load_n(&ring->taken, __ATOMIC_ACQUIRE) >=
+                           LOCAL_LOG_SLOTS)) {
+            /* A handler in between may lose a count of one; the event counts as dropped either way. */
+            ring->dropped++;
+            local_guard_end(guard);
+            return 0;
+        }
+    } while (!local_claim(&ring->claimed, &position));
+    struct local_slot *slot = &ring->slots[position & (LOCAL_LOG_SLOTS - 1u)];
+    slot->event.time = now;
+    slot->event.core = core;
+    slot->event.thread = local_thread();
+    for (uint32_t i = 0; i < count; i++)
+        slot->event.words[i] = words[i];
+    __atomic_store_n(&slot->committed, position + 1, __ATOMIC_RELEASE); /* pair L1 */
+    local_guard_end(guard);
+    return 1;
+}
+
+/* ---- reading ------------------------------------------------------------------------------------ */
+
+#define LOCAL_ANY_CORE UINT32_MAX
+
+/* The oldest event of a ring; NULL if there is none that is whole. Context: between local_read_begin and
+   _end. */
+static inline const struct local_event *local_ring_head(const struct local_ring *ring)
+{
+    const struct local_slot *slot = &ring->slots[ring->taken & (LOCAL_LOG_SLOTS - 1u)];
+    return __atomic_load_n(&slot->committed, __ATOMIC_ACQUIRE) == ring->taken + 1 /* pair L1 */
+               ? &slot->event
+               : NULL;
+}
+
+/** Copies the oldest event of all rings and takes it out. @return 0 if there is none. */
+static inline int local_log_read(struct local_event *event, int take)
+{
+    struct local_ring *oldest = NULL;
+    const struct local_event *found = NULL;
+    local_read_begin();
+    for (struct local_ring *ring = local_ring_after(NULL); ring != NULL; ring = local_ring_after(ring)) {
+        const struct local_event *head = local_ring_head(ring);
+        if (head != NULL && (found == NULL || head->time < found->time)) {
+            found = head;
+            oldest = ring;
+        }
+    }
+    if (found != NULL) {
+        *event = *found;
+        if (take)
+            __atomic_store_n(&oldest->taken, oldest->taken + 1, __ATOMIC_RELEASE); /* pair L2 */
+    }
+    local_read_end();
+    return found != NULL;
+}
+
+/** Events dropped by all rings, since they were made. */
+static inline uint64_t local_log_dropped(void)
+{
+    uint64_t dropped = 0;
+    for (struct local_ring *ring = local_ring_after(NULL); ring != NULL; ring = local_ring_after(ring))
+        dropped += *(volatile uint64_t *)&ring->dropped;
+    return dropped;
+}
+
+#endif
