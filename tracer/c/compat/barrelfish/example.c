@@ -210,7 +210,11 @@ int main(int argc, char **argv)
 
     triggers();
     check(trace_dropped() == 0, "dropped");
-    trace_disable_domain();
+    struct capref buffer = {{0}, 0};
+    check(err_is_ok(trace_my_setup()) && err_is_ok(trace_setup_on_core(&buffer)) &&
+              err_is_ok(trace_setup_child(buffer.cnode, 0)),
+          "what needs no preparation");
+    check(err_is_ok(trace_disable_domain()), "trace_disable_domain");
     check(err_is_ok(trace_set_all_subsys_enabled(true)) && TRACE(XMPL, EV1, 1) == TRACE_ERR_NO_BUFFER,
           "trace_event after trace_disable_domain");
     check(trace_event_raw(0) == TRACE_ERR_NO_BUFFER, "after trace_disable_domain");

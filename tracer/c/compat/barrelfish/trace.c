@@ -401,9 +401,10 @@ errval_t trace_init(void)
 #endif
 }
 
-void trace_disable_domain(void)
+errval_t trace_disable_domain(void)
 {
     control.is_disabled = 1;
+    return SYS_ERR_OK;
 }
 
 errval_t trace_setup_on_core(struct capref *buffer)
@@ -412,10 +413,15 @@ errval_t trace_setup_on_core(struct capref *buffer)
     return SYS_ERR_OK;
 }
 
-errval_t trace_setup_child(struct cnoderef *task, dispatcher_handle_t handle)
+errval_t trace_setup_child(struct cnoderef task, dispatcher_handle_t handle)
 {
     (void)task;
     (void)handle;
+    return SYS_ERR_OK;
+}
+
+errval_t trace_my_setup(void)
+{
     return SYS_ERR_OK;
 }
 

@@ -30,7 +30,13 @@ struct event_closure {
 #define NOP_CLOSURE ((struct event_closure){NULL, NULL})
 #define NOP_CONT NOP_CLOSURE
 
-struct capref;
-struct cnoderef;
+/* Capabilities mean nothing here. */
+struct cnoderef {
+    uint32_t address;
+};
+struct capref {
+    struct cnoderef cnode;
+    uint32_t slot;
+};
 
 #endif

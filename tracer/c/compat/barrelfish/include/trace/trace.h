@@ -102,13 +102,14 @@ void trace_conditional_termination(bool forced);
 
 errval_t trace_init(void);
 /** This program records nothing from now on. */
-void trace_disable_domain(void);
+errval_t trace_disable_domain(void);
 /** Forgets what is kept of this core, or of all. */
 void trace_reset_buffer(void);
 void trace_reset_all(void);
 /** Buffers of other cores and of children need no preparation here: does nothing. */
 errval_t trace_setup_on_core(struct capref *buffer);
-errval_t trace_setup_child(struct cnoderef *task, dispatcher_handle_t handle);
+errval_t trace_setup_child(struct cnoderef task, dispatcher_handle_t handle);
+errval_t trace_my_setup(void);
 
 /** Nothing to prepare: all cores have one clock here. Calls `callback`. */
 errval_t trace_prepare(struct event_closure callback);
