@@ -220,7 +220,8 @@ static void counters(void)
     check(two - one > 1000 && two - one < 100000000, "the cycle counter counts");
     const seL4_Word count = sel4bench_get_num_counters();
     check((count == 0) == (sel4bench_counters_error()[0] != 0), "no counters, and why");
-    check(sel4bench_get_num_generic_counter_chunks(count) == (count == 0 ? 0 : (int)((7 + count - 1) / count)),
+    check(sel4bench_get_num_generic_counter_chunks(count) ==
+              (count == 0 ? 0 : (int)((7 + count - 1) / count)),
           "runs for all events");
     check(sel4bench_get_counter_description(SEL4BENCH_LINUX_COUNTERS) == NULL, "a counter that there is not");
     for (int chunk = 0; chunk < sel4bench_get_num_generic_counter_chunks(count); chunk++) {
@@ -246,7 +247,8 @@ static void counters(void)
     const ccnt_t first = sel4bench_get_counter(0);
     for (long i = 0; i < 64; i++)
         pages[i * page] = 2;
-    check(sel4bench_get_counter(0) == first && first >= 60 && first <= 70, "page faults of 64 pages, stopped");
+    check(sel4bench_get_counter(0) == first && first >= 60 && first <= 70,
+          "page faults of 64 pages, stopped");
     sel4bench_reset_counters();
     check(sel4bench_get_counter(0) == 0, "reset");
     mask = sel4bench_enable_counters(1, faults, 0, 1);

@@ -28,7 +28,9 @@ event_id_t GENERIC_EVENTS[SEL4BENCH_NUM_GENERIC_EVENTS] = {
 static char l1i[] = "L1 i-cache misses", l1d[] = "L1 d-cache misses", itlb[] = "L1 i-tlb misses",
             dtlb[] = "L1 d-tlb misses", instructions[] = "Instructions", branches[] = "Branch mispredict",
             memory[] = "Memory access";
-char *GENERIC_EVENT_NAMES[SEL4BENCH_NUM_GENERIC_EVENTS] = {l1i, l1d, itlb, dtlb, instructions, branches, memory};
+char *GENERIC_EVENT_NAMES[SEL4BENCH_NUM_GENERIC_EVENTS] = {
+    l1i, l1d, itlb, dtlb, instructions, branches, memory,
+};
 
 static struct {
     int file; /* 0: counts nothing */
@@ -210,7 +212,8 @@ counter_bitfield_t sel4bench_enable_generic_counters(seL4_Word chunk, seL4_Word 
     return sel4bench_enable_counters(SEL4BENCH_NUM_GENERIC_EVENTS, GENERIC_EVENTS, chunk, count);
 }
 
-void sel4bench_read_and_stop_counters(counter_bitfield_t mask, seL4_Word chunk, seL4_Word count, ccnt_t *results)
+void sel4bench_read_and_stop_counters(counter_bitfield_t mask, seL4_Word chunk, seL4_Word count,
+                                      ccnt_t *results)
 {
     sel4bench_stop_counters(mask);
     for (counter_t i = 0; i < SEL4BENCH_LINUX_COUNTERS; i++) {
