@@ -168,10 +168,25 @@ static int event_at(uint32_t subsystem, uint32_t event)
 
 /* ---- what goes to a recorder ------------------------------------------------------------------------- */
 
+/* Changes a word if it is `from`. One core without an operating system may have no instruction for it. */
+static int change(uint32_t *word, uint32_t from, uint32_t to)
+{
+#if defined(LAT_SMALL) && LAT_PORT_CORES == 1
+    const lat_port_mask_t before = lat_port_mask();
+    const int is_from = *word == from;
+    if (is_from)
+        *word = to;
+    lat_port_unmask(before);
+    return is_from;
+#else
+    return __atomic_compare_exchange_n(word, &from, to, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+#endif
+}
+
 static struct application {
     uint64_t dcb;
     char name[8]; /* not ended by NUL if all are used */
-    uint8_t is_used; /* pair B2: trace_new_application, readers */
+    uint32_t is_used; /* pair B2: trace_new_application, readers */
 } applications[TRACE_MAX_APPLICATIONS];
 
 static const struct application *application_of(uint32_t dcb)
@@ -252,27 +267,35 @@ enum {
 };
 /* `state` is written last and read first: pair B3, trace_control and the events. */
 static struct {
-    uint8_t state;
-    uint8_t is_disabled;
+    uint32_t state;
+    uint32_t is_disabled;
     uint32_t run;
     uint64_t start_trigger;
     uint64_t stop_trigger;
     uint64_t duration;
     uint64_t stop_time;
     uint64_t started_at;
-    uint64_t events_wanted; /* 0: any number */
-    uint64_t events_kept;
+    size_t events_wanted; /* 0: any number */
+    size_t events_kept;
 } control = {.stop_time = UINT64_MAX};
 uint8_t trace_is_watching;
 
-static int change_state(uint8_t from, uint8_t to)
+/* @return the count with this event. */
+static size_t count_event(void)
 {
-    return __atomic_compare_exchange_n(&control.state, &from, to, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+#if defined(LAT_SMALL) && LAT_PORT_CORES == 1
+    const lat_port_mask_t before = lat_port_mask();
+    const size_t count = ++control.events_kept;
+    lat_port_unmask(before);
+    return count;
+#else
+    return __atomic_add_fetch(&control.events_kept, 1, __ATOMIC_RELAXED);
+#endif
 }
 
 static void stop(uint64_t raw)
 {
-    if (change_state(RUNNING, STOPPED)) { /* pair B3 */
+    if (change(&control.state, RUNNING, STOPPED)) { /* pair B3 */
         trace_is_watching = 0;
         lat_tracing_stop(control.run, raw);
     }
@@ -281,7 +304,7 @@ static void stop(uint64_t raw)
 static void start(uint64_t raw)
 {
     uint64_t time;
-    if (!change_state(ARMED, STARTING)) /* pair B3 */
+    if (!change(&control.state, ARMED, STARTING)) /* pair B3 */
         return;
     lat_tracing_start(control.run, raw);
     record(raw);
@@ -303,7 +326,7 @@ static void keep(uint64_t raw)
     if (raw == control.stop_trigger || time > control.stop_time)
         stop(raw);
     else if (control.events_wanted != 0 && is_kept &&
-             __atomic_add_fetch(&control.events_kept, 1, __ATOMIC_RELAXED) >= control.events_wanted)
+             count_event() >= control.events_wanted)
         stop(raw);
 }
 
@@ -330,7 +353,7 @@ errval_t trace_event_raw(uint64_t raw)
 
 errval_t trace_event_if_trigger(uint64_t raw)
 {
-    const uint8_t state = __atomic_load_n(&control.state, __ATOMIC_ACQUIRE); /* pair B3 */
+    const uint32_t state = __atomic_load_n(&control.state, __ATOMIC_ACQUIRE); /* pair B3 */
     if ((state == ARMED && raw == control.start_trigger) ||
         (state == RUNNING && raw == control.stop_trigger))
         return trace_event_raw(raw);
@@ -345,7 +368,7 @@ errval_t trace_control_fixed_events_counter(uint64_t start_trigger, uint64_t sto
     control.run++;
     control.stop_trigger = stop_trigger;
     control.duration = duration;
-    control.events_wanted = event_counter;
+    control.events_wanted = (size_t)event_counter;
     control.events_kept = 0;
     control.stop_time = UINT64_MAX;
     control.start_trigger = start_trigger;
@@ -362,7 +385,7 @@ errval_t trace_control(uint64_t start_trigger, uint64_t stop_trigger, uint64_t d
 errval_t trace_wait(void)
 {
     for (;;) {
-        const uint8_t state = __atomic_load_n(&control.state, __ATOMIC_ACQUIRE); /* pair B3 */
+        const uint32_t state = __atomic_load_n(&control.state, __ATOMIC_ACQUIRE); /* pair B3 */
         uint32_t core;
         if (state == NEVER_CONTROLLED || state == STOPPED)
             return SYS_ERR_OK;
@@ -440,13 +463,10 @@ errval_t trace_new_application(const char *name, uintptr_t dcb)
     char shown[9];
     for (unsigned i = 0; i < TRACE_MAX_APPLICATIONS; i++) {
         struct application *application = &applications[i];
-        uint8_t unused = 0;
         if (application->is_used == 1 && application->dcb != dcb)
             continue;
         /* 2: being written. Two threads that add at once get two places. */
-        if (application->is_used != 1 &&
-            !__atomic_compare_exchange_n(&application->is_used, &unused, 2, 0, __ATOMIC_ACQUIRE,
-                                         __ATOMIC_RELAXED))
+        if (application->is_used != 1 && !change(&application->is_used, 0, 2))
             continue;
         application->dcb = dcb;
         for (unsigned at = 0, ended = 0; at < sizeof application->name; at++) {

@@ -42,18 +42,21 @@ struct local_event {
     uint64_t words[LOCAL_LOG_WORDS];
 };
 
+/* Counts of events: of the size that a processor stores at once. */
+typedef uintptr_t local_position;
+
 struct local_slot {
-    uint64_t committed; /* position + 1 once the event is whole; pair L1: local_log_put, local_ring_head */
+    local_position committed; /* position + 1 once the event is whole; pair L1: local_log_put, local_ring_head */
     struct local_event event;
 };
 
 /* A signal handler or an interrupt may come in at any point of a put: a slot is claimed by one
  * compare-exchange, and whole when `committed` says so. */
 struct local_ring {
-    uint64_t claimed; /* next position; only of the writer */
-    uint64_t dropped; /* likewise */
+    local_position claimed; /* next position; only of the writer */
+    local_position dropped; /* likewise */
     uint64_t reserved[6];
-    uint64_t taken;   /* by readers; pair L2: local_ring_take, local_log_put */
+    local_position taken; /* by readers; pair L2: local_ring_take, local_log_put */
     struct local_ring *next;
     uint32_t in_use;  /* pair L3: a thread that ends, local_ring_find */
     struct local_slot slots[LOCAL_LOG_SLOTS];
@@ -66,7 +69,9 @@ _Static_assert((LOCAL_LOG_SLOTS & (LOCAL_LOG_SLOTS - 1u)) == 0u, "a power of two
 
 typedef lat_port_mask_t local_guard;
 static struct local_ring local_rings[LAT_PORT_CORES];
+#if LAT_PORT_CORES > 1
 static uint32_t local_reading;
+#endif
 
 static inline struct local_ring *local_ring_mine(void)
 {
@@ -98,7 +103,7 @@ static inline void local_guard_end(local_guard before)
 {
     lat_port_unmask(before);
 }
-static inline int local_claim(uint64_t *claimed, uint64_t *position)
+static inline int local_claim(local_position *claimed, local_position *position)
 {
     *claimed = *position + 1;
     return 1;
@@ -108,15 +113,19 @@ static inline struct local_ring *local_ring_after(const struct local_ring *ring)
     ring = ring == NULL ? local_rings : ring + 1;
     return ring == local_rings + LAT_PORT_CORES ? NULL : (struct local_ring *)(uintptr_t)ring;
 }
-/* One reader at a time. */
+/* One reader at a time; with one core that is up to the program. */
 static inline void local_read_begin(void)
 {
+#if LAT_PORT_CORES > 1
     while (__atomic_exchange_n(&local_reading, 1, __ATOMIC_ACQUIRE) != 0) {
     }
+#endif
 }
 static inline void local_read_end(void)
 {
+#if LAT_PORT_CORES > 1
     __atomic_store_n(&local_reading, 0, __ATOMIC_RELEASE);
+#endif
 }
 
 #else
@@ -209,7 +218,7 @@ static inline void local_guard_end(local_guard before)
 }
 /* Only this thread and its signal handlers write the word, on whatever processor: one instruction is enough
  * on x86, without the lock that costs as much as the rest of an event. */
-static inline int local_claim(uint64_t *claimed, uint64_t *position)
+static inline int local_claim(local_position *claimed, local_position *position)
 {
 #if defined(__x86_64__)
     uint8_t done;
@@ -248,13 +257,13 @@ static inline int local_log_put(const uint64_t *words, uint32_t count, uint64_t 
     struct local_ring *ring = local_ring_mine();
     uint32_t core;
     const uint64_t now = local_now(&core);
-    uint64_t position;
+    local_position position;
     *time = now;
     if (LAT_I_UNLIKELY(ring == NULL)) {
         local_guard_end(guard);
         return 0;
     }
-    position = *(volatile uint64_t *)&ring->claimed;
+    position = *(volatile local_position *)&ring->claimed;
     do {
         /* Acquire: what a reader copied is copied before the slot is written again. Pair L2. */
         if (LAT_I_UNLIKELY(position - __atomic_load_n(&ring->taken, __ATOMIC_ACQUIRE) >=
@@ -317,7 +326,7 @@ static inline uint64_t local_log_dropped(void)
 {
     uint64_t dropped = 0;
     for (struct local_ring *ring = local_ring_after(NULL); ring != NULL; ring = local_ring_after(ring))
-        dropped += *(volatile uint64_t *)&ring->dropped;
+        dropped += *(volatile local_position *)&ring->dropped;
     return dropped;
 }
 
