@@ -125,6 +125,7 @@ fn all() -> Vec<Step> {
         suites::BENCH,
         suites::BENCH_DIFF,
         suites::BENCH_RATE,
+        suites::BENCH_INTERFACES,
         docs::STEP,
     ]
 }

@@ -51,6 +51,9 @@ pub const BENCH_DIFF: Step =
 /// Recording rates beside LTTng-UST, for a moment each: they run and their counts are right.
 pub const BENCH_RATE: Step =
     Step { name: "bench-record-rate", run: || suite("bench/record-rate/run", &["--smoke"]) };
+/// What events of other systems' interfaces cost, for a moment: they run and their counts are right.
+pub const BENCH_INTERFACES: Step =
+    Step { name: "bench-interfaces", run: || suite("bench/interfaces/run", &["--smoke"]) };
 
 fn suite(program: &str, arguments: &[&str]) -> Outcome {
     let name = if program == "make" { arguments.join("-") } else { program.to_string() };

@@ -46,7 +46,7 @@ struct local_event {
 typedef uintptr_t local_position;
 
 struct local_slot {
-    local_position committed; /* position + 1 once the event is whole; pair L1: local_log_put, local_ring_head */
+    local_position committed; /* position + 1 once it is whole; pair L1: local_log_put, local_ring_head */
     struct local_event event;
 };
 
@@ -187,20 +187,23 @@ static inline struct local_ring *local_ring_mine(void)
     struct local_ring *ring = local_ring_of_thread;
     return LAT_I_LIKELY(ring != NULL) ? ring : local_ring_find();
 }
+/* The C library keeps the number of the processor in memory of the thread, where the kernel writes it
+ * [include/uapi/linux/rseq.h, cpu_id, at 4]: a load, where rdtscp would wait for all that is under way. */
+extern const ptrdiff_t __rseq_offset __attribute__((weak));
+extern const unsigned int __rseq_size __attribute__((weak));
 static inline uint64_t local_now(uint32_t *core)
 {
 #if defined(__x86_64__)
-    /* Both at once. Linux keeps node << 12 | CPU there [arch/x86/include/asm/segment.h,
-       vdso_encode_cpunode]. */
-    uint32_t low, high, aux;
-    __asm__ volatile("rdtscp" : "=a"(low), "=d"(high), "=c"(aux));
-    *core = aux & 0xfffu;
-    return (uint64_t)high << 32 | low;
-#else
+    if (LAT_I_LIKELY(&__rseq_size != NULL && __rseq_size != 0)) {
+        const char *thread;
+        __asm__("movq %%fs:0, %0" : "=r"(thread));
+        *core = *(const volatile uint32_t *)(const void *)(thread + __rseq_offset + 4);
+        return lat_i_clock();
+    }
+#endif
     const int cpu = sched_getcpu();
     *core = cpu < 0 ? 0 : (uint32_t)cpu;
     return lat_i_clock();
-#endif
 }
 static inline uint32_t local_thread(void)
 {
