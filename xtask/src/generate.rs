@@ -23,7 +23,7 @@ struct Product {
     command: &'static [&'static str],
 }
 
-const PRODUCTS: [Product; 9] = [
+const PRODUCTS: [Product; 13] = [
     Product { path: "docs/reference/cli.md", command: &["reference"] },
     Product {
         path: "tracer/preload/preload.h",
@@ -36,6 +36,22 @@ const PRODUCTS: [Product; 9] = [
     Product {
         path: "tracer/rust/src/packet_events.rs",
         command: &["pleco", "gen", "spec/packets.pleco", "--rust-by-hand", "-"],
+    },
+    Product {
+        path: "tracer/c/compat/composite/composite_events.h",
+        command: &["pleco", "gen", "tracer/c/compat/composite/composite.pleco", "--c", "-"],
+    },
+    Product {
+        path: "tracer/c/compat/barrelfish/barrelfish_events.h",
+        command: &["pleco", "gen", "tracer/c/compat/barrelfish/barrelfish.pleco", "--c", "-"],
+    },
+    Product {
+        path: "tracer/c/compat/sel4/sel4_events.h",
+        command: &["pleco", "gen", "tracer/c/compat/sel4/sel4.pleco", "--c", "-"],
+    },
+    Product {
+        path: "tracer/c/compat/genode/genode_events.h",
+        command: &["pleco", "gen", "tracer/c/compat/genode/genode.pleco", "--c", "-"],
     },
     Product {
         path: "examples/demo/demo.h",

@@ -6,7 +6,7 @@
  *
  * Each writer has a ring of its own: a thread on Linux, a core with LAT_SMALL. So writers share no cache
  * line, and a ring that is full drops the newest event and counts it. A thread that ends leaves its ring
- * to the next one.
+ * to the next one, or to readers if it is more than half full.
  *
  * Included by one C file of each interface, which defines ahead of it
  *   LOCAL_LOG_WORDS   most words of an event
@@ -153,16 +153,20 @@ static __attribute__((constructor(201))) void local_set_up(void)
     pthread_atfork(NULL, NULL, local_child_begins);
 }
 
-/* A ring that no thread has any more, or a new one; NULL without memory. */
+/* A ring that no thread has any more and that is no more than half full, so that what one thread has left
+ * does not cost the next one its events; or a new one; NULL without memory. */
 static struct local_ring *local_ring_find(void)
 {
     const int saved_errno = errno;
     struct local_ring *ring = __atomic_load_n(&local_rings, __ATOMIC_ACQUIRE); /* pair L4 */
     for (; ring != NULL; ring = ring->next) {
         uint32_t unused = 0;
-        if (__atomic_compare_exchange_n(&ring->in_use, &unused, 1, 0, __ATOMIC_ACQUIRE, /* pair L3 */
-                                        __ATOMIC_RELAXED))
-            break;
+        if (!__atomic_compare_exchange_n(&ring->in_use, &unused, 1, 0, __ATOMIC_ACQUIRE, /* pair L3 */
+                                         __ATOMIC_RELAXED))
+            continue;
+        if (ring->claimed - __atomic_load_n(&ring->taken, __ATOMIC_ACQUIRE) <= LOCAL_LOG_SLOTS / 2u)
+            break; /* pair L2 */
+        __atomic_store_n(&ring->in_use, 0, __ATOMIC_RELEASE); /* pair L3 */
     }
     if (ring == NULL) {
         void *memory = mmap(NULL, sizeof *ring, PROT_READ | PROT_WRITE,

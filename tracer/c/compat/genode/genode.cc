@@ -40,8 +40,8 @@ static void child_begins()
 static constexpr size_t MOST_BYTES = 4096;
 
 bool _has_policy;
-/* A thread that enters says so, and then reads which policy there is; whoever unloads one takes it away, and
- * then waits until nobody is inside: pair G2, both in sequentially consistent order. */
+/* A thread that enters says so, and then reads which policy there is; unloading takes it away, and
+ * then waits until no thread is inside: pair G2, both in sequentially consistent order. */
 static Policy_module *module;
 static uint32_t inside;
 static std::mutex loading; /* of all below */

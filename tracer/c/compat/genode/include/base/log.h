@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Genode's texts, as far as tracing needs them: log, warning, error and raw write a line to standard
- * error, trace records it. And probes of the processor's counter, which tell of every n-th call by log or
+ * error, trace records it. And probes of the processor's counter, which report every n-th call by log or
  * by trace.
  */
 #ifndef GENODE_BASE_LOG_H
