@@ -171,6 +171,17 @@ static void triggers(void)
           "trace_conditional_termination ends the program after the events that were counted");
     trace_control(one, two, 0);
     trace_conditional_termination(false); /* nothing is counted now: goes on */
+
+    /* Flushed once a second without a call, however long it takes. */
+    check(err_is_ok(trace_set_all_subsys_enabled(true)), "enabled");
+    trace_reset_all();
+    trace_set_autoflush(true);
+    expect_raw(one);
+    expect_raw(two);
+    for (unsigned i = 0; i < 2000 && kept() != 0; i++)
+        nanosleep(&pause, NULL);
+    check(kept() == 0, "autoflush");
+    trace_set_autoflush(false);
 }
 
 int main(int argc, char **argv)

@@ -102,6 +102,7 @@ static void function(unsigned i)
     GENODE_TRACE_DURATION(i)
     said_duration("checkpoint:START", i, __PRETTY_FUNCTION__);
     GENODE_TRACE_TSC_NAMED(50, "function");
+    GENODE_LOG_TSC(1000000); /* too rare to be seen: it compiles, and several may be in one scope */
 }
 
 static void client()

@@ -180,18 +180,17 @@ static void utilisation(const char *json)
     check(words[BENCHMARK_TCB_UTILISATION] == 0, "a thread that there is not");
     seL4_BenchmarkResetAllThreadsUtilisation();
     seL4_BenchmarkResetThreadUtilisation(seL4_CapInitThreadTCB);
+    const uint64_t before = sel4bench_get_cycle_count();
     seL4_BenchmarkResetLog();
     const uint64_t begin = sel4bench_get_cycle_count();
-    struct timespec before, after;
-    clock_gettime(CLOCK_MONOTONIC, &before);
     pthread_create(&other, NULL, busy, NULL);
     pthread_join(other, NULL);
-    seL4_BenchmarkFinalizeLog();
     const uint64_t end = sel4bench_get_cycle_count();
-    clock_gettime(CLOCK_MONOTONIC, &after);
+    seL4_BenchmarkFinalizeLog();
+    const uint64_t after = sel4bench_get_cycle_count();
     seL4_BenchmarkGetThreadUtilisation(seL4_CapInitThreadTCB);
     const uint64_t total = words[BENCHMARK_TOTAL_UTILISATION], mine = words[BENCHMARK_TCB_UTILISATION];
-    check(total <= end - begin + (end - begin) / 10 && total > 0, "overall utilisation");
+    check(total >= end - begin && total <= after - before, "overall utilisation");
     /* Main waited, the other thread had 60 ms and ended. */
     check(mine < total / 2, "a thread that waits");
     check(words[BENCHMARK_TOTAL_NUMBER_SCHEDULES] >= 20, "how often threads were switched to");
@@ -217,7 +216,7 @@ static void counters(void)
     SEL4BENCH_READ_CCNT(one);
     f();
     SEL4BENCH_READ_CCNT(two);
-    check(two - one > 1000 && two - one < 100000000, "the cycle counter counts");
+    check(two > one, "the cycle counter counts");
     const seL4_Word count = sel4bench_get_num_counters();
     check((count == 0) == (sel4bench_counters_error()[0] != 0), "no counters, and why");
     check(sel4bench_get_num_generic_counter_chunks(count) ==
@@ -247,8 +246,7 @@ static void counters(void)
     const ccnt_t first = sel4bench_get_counter(0);
     for (long i = 0; i < 64; i++)
         pages[i * page] = 2;
-    check(sel4bench_get_counter(0) == first && first >= 60 && first <= 70,
-          "page faults of 64 pages, stopped");
+    check(sel4bench_get_counter(0) == first && first >= 64, "page faults of 64 pages, stopped");
     sel4bench_reset_counters();
     check(sel4bench_get_counter(0) == 0, "reset");
     mask = sel4bench_enable_counters(1, faults, 0, 1);
