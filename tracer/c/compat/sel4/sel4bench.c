@@ -63,6 +63,8 @@ static void set_error(int number, event_id_t event)
     const char *advice = "count something else";
     if (number == EACCES || number == EPERM)
         advice = "allow it by sysctl kernel.perf_event_paranoid=2 or less, or CAP_PERFMON";
+    else if (number == ENOSYS)
+        advice = "this kernel counts nothing";
     else if (number == ENOENT || number == EOPNOTSUPP || number == ENODEV)
         advice = "this machine has no such counter (virtual machines often have none)";
     snprintf(error, sizeof error, "perf_event_open: event 0x%lx: %s: %s", event, strerror(number), advice);
