@@ -39,7 +39,7 @@ static struct {
 } subsystems[TRACE_NUM_SUBSYSTEMS];
 
 bool trace_subsys_is_enabled[TRACE_NUM_SUBSYSTEMS];
-static uint8_t definitions_are_read; /* pair B1: read_definitions, event_at */
+static uint8_t definitions_are_read; /* by a constructor, or by trace_init before other cores record */
 
 static const char *past_word(const char *at)
 {
@@ -142,7 +142,7 @@ static void set_up(void)
     read_definitions(DEFINITIONS);
     for (unsigned i = 0; i < TRACE_NUM_SUBSYSTEMS; i++)
         trace_subsys_is_enabled[i] = true;
-    __atomic_store_n(&definitions_are_read, 1, __ATOMIC_RELEASE); /* pair B1 */
+    definitions_are_read = 1;
 }
 #ifndef LAT_SMALL
 static __attribute__((constructor(199))) void set_up_early(void)

@@ -41,7 +41,7 @@ static constexpr size_t MOST_BYTES = 4096;
 
 bool _has_policy;
 /* A thread that enters says so, and then reads which policy there is; unloading takes it away, and
- * then waits until no thread is inside: pair G2, both in sequentially consistent order. */
+ * then waits until no thread is inside: pair P2, both in sequentially consistent order. */
 static Policy_module *module;
 static uint32_t inside;
 static std::mutex loading; /* of all below */
@@ -51,8 +51,8 @@ static char why[512];
 void _with_policy(Point point, size_t (*generate)(void const *, Policy_module &, char *), void const *event)
 {
     char record[MOST_BYTES];
-    __atomic_fetch_add(&inside, 1, __ATOMIC_SEQ_CST); /* pair G2 */
-    Policy_module *const policy = __atomic_load_n(&module, __ATOMIC_SEQ_CST); /* pair G2 */
+    __atomic_fetch_add(&inside, 1, __ATOMIC_SEQ_CST); /* pair P2 */
+    Policy_module *const policy = __atomic_load_n(&module, __ATOMIC_SEQ_CST); /* pair P2 */
     if (policy != nullptr) {
         size_t const most = policy->max_event_size();
         size_t const bytes = generate(event, *policy, record);
@@ -61,14 +61,14 @@ void _with_policy(Point point, size_t (*generate)(void const *, Policy_module &,
         else if (bytes != 0)
             lat_policy_record(point, record, static_cast<uint32_t>(bytes));
     }
-    __atomic_fetch_sub(&inside, 1, __ATOMIC_SEQ_CST); /* pair G2 */
+    __atomic_fetch_sub(&inside, 1, __ATOMIC_SEQ_CST); /* pair P2 */
 }
 
 static void unload()
 {
     __atomic_store_n(&_has_policy, false, __ATOMIC_RELAXED);
-    __atomic_store_n(&module, static_cast<Policy_module *>(nullptr), __ATOMIC_SEQ_CST); /* pair G2 */
-    while (__atomic_load_n(&inside, __ATOMIC_SEQ_CST) != 0) /* pair G2 */
+    __atomic_store_n(&module, static_cast<Policy_module *>(nullptr), __ATOMIC_SEQ_CST); /* pair P2 */
+    while (__atomic_load_n(&inside, __ATOMIC_SEQ_CST) != 0) /* pair P2 */
         sched_yield();
     if (library != nullptr)
         dlclose(library);
@@ -108,7 +108,7 @@ char const *load_policy(char const *path)
     }
     unload();
     library = opened;
-    __atomic_store_n(&module, table, __ATOMIC_SEQ_CST); /* pair G2 */
+    __atomic_store_n(&module, table, __ATOMIC_SEQ_CST); /* pair P2 */
     __atomic_store_n(&_has_policy, true, __ATOMIC_RELAXED);
     return nullptr;
 }
