@@ -24,7 +24,7 @@ namespace Genode::Trace {
 
 /* ---- native policies ------------------------------------------------------------------------- */
 
-/* Whether there is one; pair P1: load_policy, with_policy. */
+/* Whether there may be one: a hint, read without order; _with_policy looks. */
 extern bool _has_policy;
 uint32_t _thread_id();
 
