@@ -80,6 +80,12 @@ fn functions_of_a_program_have_the_instructions_that_they_executed() {
     let count = told.split_once("recorded  ").and_then(|(_, rest)| rest.split_once(" instr"));
     let count = count.expect("a count").0.replace(' ', "");
     assert_eq!(lines.to_string(), count);
+    // Elsewhere, and without the program.
+    fs::remove_file(place.0.join("program")).expect("it was there");
+    fs::rename(place.0.join("r"), place.0.join("moved")).expect("renamed");
+    let again = place.lat(&["flow", "dump", "moved/perf.data"]);
+    assert!(again.status.success(), "{}", text(&again.stderr));
+    assert!(again.stdout == dump.stdout, "{}", text(&again.stdout));
 }
 
 #[test]

@@ -3,10 +3,14 @@
 
 use std::path::Path;
 
+use lateralis_images::ImageFiles;
 use lateralis_simulator::linux::{Error, Job, Machine, Printed, Report};
+use lateralis_store::Recording;
+use lateralis_traces::OpenOptions;
 use serde_json::{Value, json};
 
 use super::{RecordArgs, free_name, program_name};
+use crate::commands::flow::kept_code::{self, KeptCode};
 use crate::error::CliError;
 use crate::exit::ExitStatus;
 use crate::output::{self, Page};
@@ -56,6 +60,7 @@ pub fn run(args: &RecordArgs) -> Result<ExitStatus, CliError> {
             cause.to_string(),
         ));
     }
+    keep_code(&report)?;
     if args.json {
         output::print_json_line(&summary_json(&report))?;
     } else if !args.quiet {
@@ -64,6 +69,25 @@ pub fn run(args: &RecordArgs) -> Result<ExitStatus, CliError> {
         report.problems.iter().for_each(|problem| tell!("warning: {problem}"));
     }
     Ok(exit_status(&report))
+}
+
+/// Puts the code that was executed beside the packets, which are nothing without it: files of this machine
+/// may change.
+fn keep_code(report: &Report) -> Result<(), CliError> {
+    let kernel = report.kernel_code.iter().map(|(address, path)| (path.clone(), *address));
+    let known = KeptCode {
+        kernel: kernel.collect(),
+        kallsyms: report.symbols.clone(),
+        ..KeptCode::default()
+    };
+    let recording =
+        Recording::open_all(std::slice::from_ref(&report.data), &OpenOptions::default())?;
+    let folder = report.data.parent().unwrap_or(Path::new("."));
+    let images = known.beside(ImageFiles::new(None));
+    for (path, why) in kept_code::keep(&recording.source, images, &known, folder)? {
+        tell!("warning: not kept: {path}: {why}");
+    }
+    Ok(())
 }
 
 fn exit_status(report: &Report) -> ExitStatus {
@@ -85,18 +109,6 @@ fn exit_code(report: &Report) -> Option<u8> {
         (None, None) => return None,
     };
     u8::try_from(code).ok()
-}
-
-/// The options with which `lat flow` knows the kernel's code.
-fn kernel_options(report: &Report) -> String {
-    let mut text = String::new();
-    if let Some(symbols) = &report.symbols {
-        text.push_str(&format!(" --kallsyms {}", quoted(symbols)));
-    }
-    for (address, path) in &report.kernel_code {
-        text.push_str(&format!(" --raw {}:{address:#x}", quoted(path)));
-    }
-    text
 }
 
 fn quoted(path: &Path) -> String {
@@ -126,14 +138,13 @@ fn summary(report: &Report) -> Page {
         line!(page, "problem   {problem}");
     }
     let data = quoted(&report.data);
-    let options = kernel_options(report);
     let commands: &[&str] = match report.symbols {
         Some(_) => &["stacks", "syscalls", "dump"],
         None => &["stacks", "dump"],
     };
     for (index, command) in commands.iter().enumerate() {
         let label = if index == 0 { "next" } else { "" };
-        line!(page, "{label:<9} lat flow {command} {data}{options}");
+        line!(page, "{label:<9} lat flow {command} {data}");
     }
     page
 }
